@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use whimbrel_wire::permission::{PermissionBehavior, PermissionMode, PermissionUpdate};
 
 use crate::call::GitProgram;
-use crate::ruleset::SourcedRule;
+use crate::rules::rule_set::SourcedRule;
 use crate::shell::UnanalyzableCause;
 use crate::tool_kind::ToolKind;
 

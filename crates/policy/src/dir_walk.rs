@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::folded_path::FoldedPath;
 use crate::fs::{EntryKind, FsView};
-use crate::path_pattern::PathPattern;
+use crate::paths::folded_path::FoldedPath;
 use crate::paths::{PathContext, physical_path, resolve_absolute};
+use crate::rules::path_pattern::PathPattern;
 
 /// Entries visited below a directory before the walk gives up.
 const MAX_ENTRIES: usize = 10_000;
@@ -161,7 +161,7 @@ mod tests {
 
     use super::*;
     use crate::fs::FakeFs;
-    use crate::path_pattern::Anchors;
+    use crate::rules::path_pattern::Anchors;
 
     fn disk() -> FakeFs {
         FakeFs::with_files(["/w/a/b/secret", "/w/c/d", "/w/Keys/one/x", "/data/private/y"])

@@ -4,14 +4,14 @@ use std::path::{Component, Path, PathBuf};
 
 use whimbrel_wire::permission::PermissionBehavior;
 
-use crate::decide::DecisionInput;
 use crate::decision::{Danger, Reason};
+use crate::decision_input::DecisionInput;
 use crate::dir_walk::{LinkPolicy, match_rules_below};
 use crate::fs::FsView;
-use crate::path_pattern::PathPattern;
 use crate::paths::{PathContext, ResolvedPath, is_suspicious, resolve, resolve_absolute};
 use crate::resolved_file::ResolvedFile;
-use crate::ruleset::{RuleSet, RuleSource, SourcedRule};
+use crate::rules::path_pattern::PathPattern;
+use crate::rules::rule_set::{RuleSet, RuleSource, SourcedRule};
 use crate::tool_kind::ToolKind;
 
 /// Kind of access to a path.

@@ -10,7 +10,7 @@ use crate::decide::decide_and_resolve;
 use crate::decision::Decision;
 use crate::fs::FakeFs;
 use crate::resolved_file::ResolvedDecision;
-use crate::ruleset::{RuleLayer, RuleSet, RuleSource};
+use crate::rules::rule_set::{RuleLayer, RuleSet, RuleSource};
 use crate::work_dirs::WorkDirs;
 
 pub(crate) struct Fixture {

@@ -17,41 +17,35 @@
 //!
 //! "Restricting rule" means a deny or an ask rule.
 
-mod cached_fs;
 pub mod call;
 mod command;
-pub mod command_pattern;
 pub mod decide;
 pub mod decision;
+mod decision_input;
 mod dir_walk;
-pub mod domain;
 pub mod file_access;
 #[cfg(test)]
 mod fixture;
-mod folded_path;
 pub mod fs;
 pub mod mode;
-pub mod parameter_rule;
-pub mod path_pattern;
 pub mod paths;
-pub mod protected;
 mod resolved_file;
-pub mod rule;
-pub mod ruleset;
+pub mod rules;
 pub mod shell;
+mod steps;
 mod suggest;
 mod target;
 pub mod tool_kind;
 pub mod update;
 pub mod work_dirs;
 
+pub use crate::rules::rule::{Rule, RuleError};
+pub use crate::rules::rule_set::{LoadReport, RuleLayer, RuleSet, RuleSource, RuleWarning, SourcedRule};
 pub use call::{Call, CallContext, GitInspector, GitProgram, PreToolDecision, SandboxFacts, ToolFacts};
 pub use decide::{decide, decide_and_resolve, may_be_denied};
 pub use decision::{Danger, Decision, PermissionQuestion, Reason};
 pub use file_access::ReadFilter;
 pub use resolved_file::{ResolvedDecision, ResolvedFile};
-pub use rule::{Rule, RuleError};
-pub use ruleset::{LoadReport, RuleLayer, RuleSet, RuleSource, RuleWarning, SourcedRule};
 pub use tool_kind::ToolKind;
 pub use update::{PermissionSet, UpdateContext, UpdateError, apply_update};
 pub use work_dirs::WorkDirs;

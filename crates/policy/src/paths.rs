@@ -3,6 +3,10 @@
 //! A path has a lexical spelling (dots removed from the text), one per link on its way, and a physical one. A deny or
 //! ask rule needs to match one of them, an allow rule all of them.
 
+pub(crate) mod cached_fs;
+pub(crate) mod folded_path;
+pub mod protected;
+
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};

@@ -9,10 +9,11 @@ use whimbrel_wire::permission::{
 };
 
 use crate::call::CallContext;
-use crate::decide::{DecisionInput, run_steps};
 use crate::decision::{Danger, Decision, PermissionQuestion, Reason};
+use crate::decision_input::DecisionInput;
 use crate::file_access::{AccessKind, FileAccess};
 use crate::paths;
+use crate::steps::run_steps;
 use crate::target::CallTarget;
 use crate::tool_kind::ToolKind;
 use crate::update::{PermissionSet, UpdateContext, apply_update};

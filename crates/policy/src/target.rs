@@ -3,12 +3,12 @@
 use whimbrel_wire::permission::PermissionBehavior;
 
 use crate::command::ShellCommand;
-use crate::decide::DecisionInput;
 use crate::decision::{Danger, Decision, Reason};
-use crate::domain::parse_host;
+use crate::decision_input::DecisionInput;
 use crate::file_access::FileAccess;
 use crate::resolved_file::ResolvedFile;
-use crate::ruleset::SourcedRule;
+use crate::rules::domain::parse_host;
+use crate::rules::rule_set::SourcedRule;
 use crate::tool_kind::ToolKind;
 
 /// Target of a call.

@@ -9,8 +9,8 @@ use whimbrel_wire::permission::{
 
 use crate::fs::FsView;
 use crate::mode::is_loosening;
-use crate::rule::{Rule, RuleError};
-use crate::ruleset::{RuleSet, RuleSource, RuleWarning};
+use crate::rules::rule::{Rule, RuleError};
+use crate::rules::rule_set::{RuleSet, RuleSource, RuleWarning};
 use crate::work_dirs::WorkDirs;
 
 /// Rules, mode and directories of a session: the state that updates change.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::fs::FsView;
 use crate::paths::{ResolvedPath, WorkDir, is_inside};
-use crate::ruleset::RuleSource;
+use crate::rules::rule_set::RuleSource;
 
 /// The primary working directory and the additional ones.
 #[derive(Debug, Clone, PartialEq, Eq)]

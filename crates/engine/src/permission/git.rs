@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use whimbrel_config::settings::git_index::{MAX_INDEX_SIZE, git_dir_from_file, submodule_paths};
 use whimbrel_os::files::{self, FileKind, FileStamp};
-use whimbrel_policy::protected::is_protected;
+use whimbrel_policy::paths::protected::is_protected;
 use whimbrel_policy::{GitInspector, GitProgram};
 
 use config::{GitSetting, parse_config};

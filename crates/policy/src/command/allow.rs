@@ -7,10 +7,10 @@ use whimbrel_wire::permission::{PermissionBehavior, PermissionMode};
 use super::ShellCommand;
 use super::git_repository::RepositoryTrust;
 use super::path_obstacles::{PathObstacle, is_in_work_dirs};
-use crate::command_pattern::CommandPattern;
-use crate::decide::DecisionInput;
 use crate::decision::{Decision, Reason};
-use crate::ruleset::SourcedRule;
+use crate::decision_input::DecisionInput;
+use crate::rules::command_pattern::CommandPattern;
+use crate::rules::rule_set::SourcedRule;
 use crate::shell::{
     AllowSpelling, CommandClass, Redirect, RedirectDirection, RedirectTargetKind, RequiredRule,
     SimpleCommand, UnanalyzableCause, WordValue,

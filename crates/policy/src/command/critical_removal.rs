@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use super::ShellCommand;
 use super::glob_expansion::{has_wildcard, literal_prefix, unescape};
-use crate::decide::DecisionInput;
-use crate::folded_path::fold_path;
+use crate::decision_input::DecisionInput;
+use crate::paths::folded_path::fold_path;
 use crate::shell::WordValue;
 
 /// A command with more removals than this asks without further checks.

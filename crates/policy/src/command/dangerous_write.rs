@@ -4,12 +4,12 @@ use std::collections::HashSet;
 
 use super::glob_expansion::literal_prefix;
 use super::{ShellCommand, literal_directory};
-use crate::decide::DecisionInput;
 use crate::decision::Danger;
+use crate::decision_input::DecisionInput;
 use crate::dir_walk::WalkResult;
 use crate::file_access::write_danger;
 use crate::paths::ResolvedPath;
-use crate::protected::contains_any;
+use crate::paths::protected::contains_any;
 use crate::shell::{RedirectDirection, RedirectTargetKind, SimpleCommand, WordValue};
 
 impl ShellCommand<'_> {

@@ -7,10 +7,10 @@ use whimbrel_wire::permission::{PermissionBehavior, PermissionMode};
 
 use super::ShellCommand;
 use super::deny_paths::MatchCertainty;
-use crate::command_pattern::CommandPattern;
-use crate::decide::DecisionInput;
 use crate::decision::{Decision, Reason};
-use crate::ruleset::SourcedRule;
+use crate::decision_input::DecisionInput;
+use crate::rules::command_pattern::CommandPattern;
+use crate::rules::rule_set::SourcedRule;
 use crate::shell::{DenySpelling, MatchStart, UnanalyzableCause};
 
 impl ShellCommand<'_> {

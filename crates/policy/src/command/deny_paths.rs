@@ -9,12 +9,12 @@ use super::moved_links::MovedBy;
 use super::symlinks::follows_symlinks;
 use super::word_paths::{LookupKind, SearchBudget, Unresolved, WordPaths};
 use super::{ShellCommand, read_operands};
-use crate::decide::DecisionInput;
+use crate::decision_input::DecisionInput;
 use crate::dir_walk::{LinkPolicy, match_rules_below};
-use crate::folded_path::FoldedPath;
-use crate::path_pattern::PathPattern;
 use crate::paths::ResolvedPath;
-use crate::ruleset::SourcedRule;
+use crate::paths::folded_path::FoldedPath;
+use crate::rules::path_pattern::PathPattern;
+use crate::rules::rule_set::SourcedRule;
 use crate::shell::{RedirectDirection, RedirectTargetKind, SimpleCommand, WordValue};
 
 /// Certainty that a rule matches.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::ShellCommand;
 use crate::call::GitProgram;
-use crate::decide::DecisionInput;
+use crate::decision_input::DecisionInput;
 use crate::fs::{EntryKind, FsView};
 use crate::paths::physical_path;
 use crate::shell::{CommandClass, SimpleCommand};

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 
 use globset::{GlobBuilder, GlobMatcher};
 
-use crate::path_pattern::escape_braces;
+use crate::rules::path_pattern::escape_braces;
 use crate::shell::{Script, SimpleCommand, WordValue};
 
 /// Shell options that change how globs match.

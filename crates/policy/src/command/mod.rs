@@ -28,20 +28,19 @@ mod symlinks;
 mod walk_cache;
 mod word_paths;
 
-pub(crate) use allow::Approval;
-pub(crate) use path_obstacles::PathObstacle;
-
 use std::path::Path;
 use std::rc::Rc;
 
-use crate::command_pattern::normalize_blanks;
-use crate::decide::DecisionInput;
+use crate::decision_input::DecisionInput;
 use crate::paths::PathContext;
+use crate::rules::command_pattern::normalize_blanks;
 use crate::shell::{self, Script, SimpleCommand, WordValue};
+pub(crate) use allow::Approval;
 use directories::PossibleDirs;
 use glob_expansion::{GlobCache, GlobExpansion};
 use glob_names::GlobOptions;
 use moved_links::MovedLinks;
+pub(crate) use path_obstacles::PathObstacle;
 use resolve::ResolutionCache;
 use walk_cache::WalkCache;
 

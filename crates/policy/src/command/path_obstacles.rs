@@ -8,7 +8,7 @@ use whimbrel_wire::permission::PermissionMode;
 use super::ShellCommand;
 use super::glob_expansion::literal_prefix;
 use super::symlinks::follows_symlinks;
-use crate::decide::DecisionInput;
+use crate::decision_input::DecisionInput;
 use crate::dir_walk::{WalkResult, find_below};
 use crate::file_access::{allow_rule_for_edit, allow_rule_for_read};
 use crate::fs::EntryKind;

@@ -7,7 +7,7 @@ use whimbrel_wire::permission::PermissionMode;
 use crate::decision::{Danger, Decision, Reason};
 use crate::fixture::{Fixture, decision_letter};
 use crate::fs::FakeFs;
-use crate::ruleset::RuleSource;
+use crate::rules::rule_set::RuleSource;
 use PermissionMode::{AcceptEdits, BypassPermissions, Default, DontAsk, Plan};
 
 mod dir_targets;

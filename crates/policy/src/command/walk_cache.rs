@@ -8,7 +8,7 @@ use std::path::Path;
 use super::path_obstacles::PathObstacle;
 use crate::dir_walk::{WalkResult, find_below};
 use crate::fs::{EntryKind, FsView};
-use crate::protected::is_protected;
+use crate::paths::protected::is_protected;
 
 /// Cached results. Paths are kept as text, which hashes faster than components.
 #[derive(Debug, Default)]

@@ -5,9 +5,11 @@ use std::path::Path;
 use serde_json::json;
 
 use super::*;
+use crate::call::PreToolDecision;
 use crate::call::{SandboxFacts, ToolFacts};
+use crate::decision::Danger;
 use crate::fixture::{Fixture, decision_letter};
-use crate::ruleset::{RuleLayer, RuleSource};
+use crate::rules::rule_set::{RuleLayer, RuleSource};
 use PermissionMode::{AcceptEdits, BypassPermissions, Default, DontAsk, Plan};
 
 #[test]

@@ -1,51 +1,58 @@
 //! Analyzer: turns parsed commands into simple commands, then analyzes their nested commands.
 
+pub(crate) mod limits;
+pub(crate) mod memo;
+pub(crate) mod path_limits;
+pub(crate) mod simple_command;
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 
-use super::alternatives::CommandTexts;
-use super::cursor::Parser;
-use super::env::{ExpansionMode, LAST_VALUE, VariableEnv};
-use super::limits::AnalysisLimits;
-use super::memo::Memo;
-use super::simple_command::{self, ExpandedCommand};
-use super::syntax::{AssignmentForm, ParsedScript, RawCommand, RawWord};
 use super::{
     Assignment, CheckScope, MAX_ANALYZED_LENGTH, Redirect, RedirectDirection, RedirectTargetKind, Script,
     ShellContext, SimpleCommand, UnanalyzableCause, Word, WordValue,
 };
-use super::{
-    assign, builtins, directories, effects, expand, hidden_characters, path_limits, redirects,
-    safe_assignment, unparsed_text,
-};
+use crate::shell::analyzer::limits::AnalysisLimits;
+use crate::shell::analyzer::memo::Memo;
+
+use crate::shell::analyzer::simple_command::ExpandedCommand;
+use crate::shell::nested::unparsed_text;
+use crate::shell::parser::cursor::Parser;
+use crate::shell::parser::syntax::{AssignmentForm, ParsedScript, RawCommand, RawWord};
+use crate::shell::parser::{hidden_characters, redirects};
+use crate::shell::programs::{builtins, directories, effects};
+use crate::shell::vars::alternatives::CommandTexts;
+use crate::shell::vars::env::{ExpansionMode, LAST_VALUE, VariableEnv};
+use crate::shell::vars::{assign, safe_assignment};
+use crate::shell::words::expand;
 
 /// Nesting depth of command texts.
-pub(super) const MAX_TEXT_DEPTH: usize = 10;
+pub(crate) const MAX_TEXT_DEPTH: usize = 10;
 
 /// State of the analysis of one command.
-pub(super) struct Analyzer<'a> {
-    pub(super) variables: VariableEnv<'a>,
-    pub(super) script: Script,
-    pub(super) limits: AnalysisLimits,
-    pub(super) text_depth: usize,
+pub(crate) struct Analyzer<'a> {
+    pub(crate) variables: VariableEnv<'a>,
+    pub(crate) script: Script,
+    pub(crate) limits: AnalysisLimits,
+    pub(crate) text_depth: usize,
     /// True while analyzing a text that may not be a command.
-    pub(super) is_guess: bool,
+    pub(crate) is_guess: bool,
     /// True if the current words are already searched as text.
-    pub(super) already_searched: bool,
+    pub(crate) already_searched: bool,
     /// True if the current command is in the body of a function.
-    pub(super) in_function: bool,
+    pub(crate) in_function: bool,
     /// By simple command: texts of here-strings, and texts printed in alternative expansions.
-    pub(super) command_texts: BTreeMap<usize, CommandTexts>,
+    pub(crate) command_texts: BTreeMap<usize, CommandTexts>,
     /// Variables that each function sets on every call; none if that is not definite.
-    pub(super) function_assignments: HashMap<String, Option<HashSet<String>>>,
+    pub(crate) function_assignments: HashMap<String, Option<HashSet<String>>>,
     /// Texts of `eval` and `trap`, which may run again when variables have other values.
-    pub(super) deferred_texts: Vec<String>,
-    pub(super) memo: Memo,
+    pub(crate) deferred_texts: Vec<String>,
+    pub(crate) memo: Memo,
 }
 
 impl<'a> Analyzer<'a> {
     /// Analyzes a text.
-    pub(super) fn run(text: &str, surroundings: &'a ShellContext<'a>) -> Script {
+    pub(crate) fn run(text: &str, surroundings: &'a ShellContext<'a>) -> Script {
         let mut inspector = Self {
             variables: VariableEnv::new(surroundings.home, text),
             script: Script { text: text.trim().to_owned(), ..Script::default() },
@@ -84,14 +91,14 @@ impl<'a> Analyzer<'a> {
     }
 
     /// Records a cause once. Causes inside nested texts do not affect the command that contains them.
-    pub(super) fn note_unanalyzable(&mut self, kind: UnanalyzableCause) {
+    pub(crate) fn note_unanalyzable(&mut self, kind: UnanalyzableCause) {
         if self.text_depth == 0 && !self.script.unanalyzable.contains(&kind) {
             self.script.unanalyzable.push(kind);
         }
     }
 
     /// Analyzes a text that a command would run.
-    pub(super) fn analyze_text(&mut self, text: &str) {
+    pub(crate) fn analyze_text(&mut self, text: &str) {
         let key = self.text_key(text);
         if self.recall(&key).is_some() {
             return;
@@ -124,7 +131,7 @@ impl<'a> Analyzer<'a> {
     }
 
     /// Analyzes a text that may be a command. If it is not, it has no consequences.
-    pub(super) fn analyze_possible_command(&mut self, text: &str) {
+    pub(crate) fn analyze_possible_command(&mut self, text: &str) {
         let (start, places) = (self.script.commands.len(), self.script.cd_targets.len());
         let guessing = std::mem::replace(&mut self.is_guess, true);
         self.analyze_text(text);
@@ -137,7 +144,7 @@ impl<'a> Analyzer<'a> {
     }
 
     /// Leaves a text to be searched as plain text.
-    pub(super) fn search_as_text(&mut self, text: &str) {
+    pub(crate) fn search_as_text(&mut self, text: &str) {
         if !self.limits.take_searched_text(text) {
             self.mark_truncated();
             return;
@@ -178,7 +185,7 @@ impl<'a> Analyzer<'a> {
     }
 
     /// Analyzes one command. Returns the range of its simple command and those nested in it.
-    pub(super) fn analyze_command(&mut self, command: &RawCommand) -> Range<usize> {
+    pub(crate) fn analyze_command(&mut self, command: &RawCommand) -> Range<usize> {
         let key = self.command_key(command);
         if let Some(known) = key.as_ref().and_then(|key| self.recall(key)) {
             return known;
@@ -257,7 +264,7 @@ impl<'a> Analyzer<'a> {
         at
     }
 
-    pub(super) fn expand_words(
+    pub(crate) fn expand_words(
         &self,
         words: &[RawWord],
         reading: ExpansionMode,
@@ -270,13 +277,13 @@ impl<'a> Analyzer<'a> {
         out
     }
 
-    pub(super) fn expand_redirects(
+    pub(crate) fn expand_redirects(
         &self,
         command: &RawCommand,
         reading: ExpansionMode,
         kinds: &mut Vec<UnanalyzableCause>,
     ) -> Vec<Redirect> {
-        let redirect = |redirect: &super::syntax::RawRedirect| {
+        let redirect = |redirect: &crate::shell::parser::syntax::RawRedirect| {
             if !redirects::is_plain_target(&redirect.target) {
                 kinds.push(UnanalyzableCause::RedirectTarget);
             }
@@ -318,7 +325,7 @@ impl<'a> Analyzer<'a> {
     }
 
     /// Adds a nested command, for the deny analysis only.
-    pub(super) fn search_words(&mut self, words: &[Word], depth: usize) {
+    pub(crate) fn search_words(&mut self, words: &[Word], depth: usize) {
         if words.is_empty() {
             return;
         }

@@ -8,72 +8,22 @@
 //! * the **deny analysis**, for deny rules, ask rules and critical removals, reports everything that might run, in
 //!   every spelling.
 
-mod allowed_options;
-mod alternatives;
 mod analyzer;
-mod ansi_quotes;
-mod argv;
-mod arithmetic;
-mod assign;
-mod assignment_words;
-mod braces;
-mod brackets;
-mod branches;
-mod builtins;
-mod command_options;
-mod compound;
-mod cursor;
-mod definite;
-mod directories;
-mod edit_commands;
-mod effects;
-mod env;
-mod expand;
-mod expansions;
-mod find;
-mod fixpoint;
-mod flag_checked;
-mod foreign_code;
-mod git;
-mod hidden_characters;
-mod interpreters;
-mod jq;
-mod lexer;
-mod limits;
-mod memo;
-mod nested_commands;
-mod operands;
+mod nested;
 mod parser;
-mod path_limits;
-mod placeholders;
-mod readers;
-mod redirects;
-mod removals;
-mod risky_arguments;
-mod safe_assignment;
+mod programs;
 mod script;
-mod sed;
-mod set_builtins;
-mod shells;
-mod simple_command;
-mod spelling;
-mod stdin;
-mod stdout;
-mod syntax;
-mod test_operands;
 #[cfg(test)]
 mod tests;
-mod unparsed_text;
-mod value;
-mod word_certainty;
-mod wrappers;
+mod vars;
+mod words;
 
+pub use crate::shell::words::value::{Word, WordValue};
 pub use script::{
     AllowSpelling, Assignment, CheckScope, CommandClass, DenySpelling, DirTarget, MatchStart, Redirect,
     RedirectDirection, RedirectTargetKind, RequiredRule, RuleSuggestion, Script, SimpleCommand,
     UnanalyzableCause,
 };
-pub use value::{Word, WordValue};
 
 /// Environment of the command, as far as the analysis needs it.
 #[derive(Debug, Clone, Copy)]

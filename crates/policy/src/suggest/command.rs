@@ -9,9 +9,9 @@ use super::{
     session_rule_update,
 };
 use crate::command::{Approval, PathObstacle, ShellCommand};
-use crate::command_pattern::escape;
-use crate::decide::DecisionInput;
+use crate::decision_input::DecisionInput;
 use crate::fs::EntryKind;
+use crate::rules::command_pattern::escape;
 use crate::shell::{CommandClass, RedirectDirection, SimpleCommand};
 
 /// With more rules than this, a user would not review them one by one.

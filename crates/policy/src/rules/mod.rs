@@ -1,0 +1,8 @@
+//! Permission rules: their text, their patterns and the compiled rule set.
+
+pub mod command_pattern;
+pub mod domain;
+pub mod parameter_rule;
+pub mod path_pattern;
+pub mod rule;
+pub mod rule_set;

@@ -1,0 +1,152 @@
+//! Compiles a rule into its matcher: the meaning of specifiers for each tool.
+
+use std::path::{Path, PathBuf};
+
+use whimbrel_wire::permission::PermissionBehavior;
+
+use super::{CompiledRule, RuleMatcher, RuleWarning, SourcedRule};
+use crate::rules::command_pattern::CommandPattern;
+use crate::rules::domain::DomainPattern;
+use crate::rules::parameter_rule::ParameterRule;
+use crate::rules::path_pattern::{Anchors, PathPattern};
+use crate::rules::rule::{Rule, RuleError};
+use crate::tool_kind::ToolKind;
+
+impl CompiledRule {
+    /// Compiles a rule. Also returns a warning if the rule does not do what it seems to.
+    pub(super) fn new(
+        reference: SourcedRule,
+        anchors: &Anchors,
+        real: &dyn Fn(&Path) -> PathBuf,
+    ) -> Result<(Self, Option<RuleWarning>), RuleError> {
+        let SourcedRule { rule, behavior, .. } = &reference;
+        let grants = *behavior == PermissionBehavior::Allow;
+        if grants {
+            check_allow_rule(rule)?;
+        }
+        let (matcher, warning) = match rule.content.as_deref() {
+            None => (RuleMatcher::AllCalls, None),
+            Some(content) => compile_specifier(rule, content, *behavior, anchors, real)?,
+        };
+        let parameter = rule.content.as_deref().filter(|_| !grants).and_then(ParameterRule::parse);
+        let warning = warning
+            .or_else(|| primary_field_warning(rule, parameter.as_ref()))
+            .or_else(|| unknown_tool_warning(rule, *behavior));
+        Ok((Self { sourced: reference, matcher, parameter }, warning))
+    }
+}
+
+/// Rejects allow rules that are too broad.
+fn check_allow_rule(rule: &Rule) -> Result<(), RuleError> {
+    let text = || rule.to_string();
+    if rule.content.as_deref().is_some_and(|content| matches!(content.trim(), "" | ":*")) {
+        return Err(RuleError::EmptySpecifier(text()));
+    }
+    if !rule.tool.contains('*') {
+        return Ok(());
+    }
+    let named_server = rule.tool.strip_prefix("mcp__").and_then(|rest| rest.split_once("__"));
+    match named_server {
+        Some((server, _)) if !server.is_empty() && !server.contains('*') => Ok(()),
+        _ => Err(RuleError::WildcardAllow(text())),
+    }
+}
+
+fn compile_specifier(
+    rule: &Rule,
+    content: &str,
+    behavior: PermissionBehavior,
+    anchors: &Anchors,
+    real: &dyn Fn(&Path) -> PathBuf,
+) -> Result<(RuleMatcher, Option<RuleWarning>), RuleError> {
+    let path = || PathPattern::new(content, behavior, anchors, real);
+    let grants = behavior == PermissionBehavior::Allow;
+    let for_all =
+        || (RuleMatcher::AllCalls, Some(RuleWarning::AppliesToAllCalls { rule: rule.clone(), behavior }));
+    let no_effect =
+        |remedy: String| (RuleMatcher::Never, Some(RuleWarning::NoEffect { rule: rule.clone(), remedy }));
+    let counts_as = |tool: &str| {
+        let instead = Rule { tool: tool.to_owned(), content: rule.content.clone() };
+        Some(RuleWarning::AppliesAs { rule: rule.clone(), behavior, instead })
+    };
+    if !grants && (content.trim().is_empty() || rule.tool.contains('*')) {
+        return Ok(for_all());
+    }
+    Ok(match ToolKind::from_name(&rule.tool) {
+        ToolKind::Shell => (RuleMatcher::Command(CommandPattern::new(content)), None),
+        ToolKind::Read => (RuleMatcher::Read(path()?), None),
+        ToolKind::Edit if rule.tool == "Edit" => (RuleMatcher::Edit(path()?), None),
+        ToolKind::Edit if grants => no_effect(format!("write `Edit({content})`, which covers {}", rule.tool)),
+        ToolKind::Search if grants => {
+            no_effect(format!("write `Read({content})`, which covers {}", rule.tool))
+        }
+        ToolKind::Edit => (RuleMatcher::Edit(path()?), counts_as("Edit")),
+        ToolKind::Search => (RuleMatcher::Read(path()?), counts_as("Read")),
+        ToolKind::WebFetch => match (content.strip_prefix("domain:"), grants) {
+            (Some(host), true) => (RuleMatcher::Domain(DomainPattern::new(host)), None),
+            (Some(host), false) if strip_to_host(host).is_empty() => for_all(),
+            (Some(host), false) => (RuleMatcher::Domain(DomainPattern::new(strip_to_host(host))), None),
+            (None, true) => no_effect("write `WebFetch(domain:HOST)`".to_owned()),
+            (None, false) => match_all_unless_field(content, for_all),
+        },
+        ToolKind::Agent => (RuleMatcher::Agent(content.to_owned()), None),
+        ToolKind::Skill => (RuleMatcher::Skill(parse_skill_name(content).to_owned()), None),
+        ToolKind::WebSearch
+        | ToolKind::Interaction
+        | ToolKind::NoApproval
+        | ToolKind::Mcp
+        | ToolKind::Other => {
+            if grants {
+                no_effect(format!("write `{}` alone", rule.tool))
+            } else {
+                match_all_unless_field(content, for_all)
+            }
+        }
+    })
+}
+
+/// A rule about a field does not apply to every call; whether the tool has the field is known only when a call is
+/// decided.
+fn match_all_unless_field(
+    content: &str,
+    for_all: impl Fn() -> (RuleMatcher, Option<RuleWarning>),
+) -> (RuleMatcher, Option<RuleWarning>) {
+    match ParameterRule::parse(content) {
+        Some(_) => (RuleMatcher::AllCalls, None),
+        None => for_all(),
+    }
+}
+
+/// Extracts the host from a text that may be a URL. Deny and ask rules accept both.
+fn strip_to_host(text: &str) -> &str {
+    let text = text.trim();
+    let text = text.split_once("://").map_or(text, |(_, rest)| rest);
+    let end = text.find(['/', '?', '#']).unwrap_or(text.len());
+    let host = text.get(..end).unwrap_or(text);
+    match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) && !name.ends_with(':') => name,
+        _ => host,
+    }
+}
+
+/// Warns about a rule for the tool's primary field, which never matches because the specifier itself is about that
+/// field.
+fn primary_field_warning(rule: &Rule, parameter: Option<&ParameterRule>) -> Option<RuleWarning> {
+    let field = ToolKind::from_name(&rule.tool).primary_field(&rule.tool)?;
+    let is_meant = parameter.is_some_and(|parameter| parameter.field == field);
+    let remedy = format!("`{field}` is what the specifier is about by itself: leave `{field}:` out");
+    is_meant.then(|| RuleWarning::NoEffect { rule: rule.clone(), remedy })
+}
+
+/// Parses the skill name of a specifier; a trailing ` *` or `:*` is ignored.
+fn parse_skill_name(content: &str) -> &str {
+    let content = content.trim().trim_start_matches('/');
+    content.strip_suffix(" *").or_else(|| content.strip_suffix(":*")).unwrap_or(content).trim()
+}
+
+fn unknown_tool_warning(rule: &Rule, behavior: PermissionBehavior) -> Option<RuleWarning> {
+    let unknown = behavior != PermissionBehavior::Allow
+        && ToolKind::from_name(&rule.tool) == ToolKind::Other
+        && !rule.tool.contains(['_', '*']);
+    unknown.then(|| RuleWarning::UnknownTool { rule: rule.clone(), behavior })
+}

@@ -1,0 +1,114 @@
+//! Limits on the analysis of one command.
+//!
+//! The text itself is always read to its end; the limits apply to everything derived from it. Whatever a limit leaves
+//! out is searched as plain text, or the script is marked as truncated; it never counts as checked.
+
+use crate::shell::analyzer::Analyzer;
+
+/// Overhead in bytes of analyzing or searching one text.
+const TEXT_OVERHEAD: usize = 64;
+
+/// Overhead in characters of a word from a brace expansion.
+pub(crate) const WORD_OVERHEAD: usize = 8;
+
+/// Words of a command that cost as much as one more expansion.
+const WORDS_PER_EXPANSION: usize = 32;
+
+/// Remaining budgets.
+#[derive(Debug)]
+pub(crate) struct AnalysisLimits {
+    /// Bytes of nested text to analyze.
+    texts: usize,
+    /// Bytes of text to search as plain text.
+    searched_texts: usize,
+    /// Commands in nested texts and behind other commands.
+    commands: usize,
+    /// Words of commands behind other commands.
+    words: usize,
+    /// Alternative expansions of commands.
+    expansions: usize,
+    /// Values and texts derived from variables with several values.
+    values: usize,
+    /// Words inserted into commands with placeholders.
+    placeholder_words: usize,
+    /// Aliases to analyze.
+    aliases: usize,
+}
+
+impl AnalysisLimits {
+    pub(crate) fn for_text(text: &str) -> Self {
+        Self {
+            texts: text.len() + 65_536,
+            searched_texts: text.len() + 65_536,
+            commands: 24_000,
+            words: text.len() / 2 + 32_768,
+            expansions: 1_000,
+            values: 60_000,
+            placeholder_words: 8_000,
+            aliases: 1_000,
+        }
+    }
+
+    /// Characters that variables and braces may add to words.
+    pub(crate) fn word_budget(text: &str) -> usize {
+        text.len() + 65_536
+    }
+
+    /// Takes the budget to analyze a text. Returns false if it does not suffice.
+    pub(crate) fn take_text(&mut self, text: &str) -> bool {
+        let length = text.len() + TEXT_OVERHEAD;
+        // A text that is too long leaves the budget for shorter ones.
+        self.commands > 0 && self.texts >= length && take(&mut self.texts, length)
+    }
+
+    /// Takes the budget to search a text.
+    pub(crate) fn take_searched_text(&mut self, text: &str) -> bool {
+        take(&mut self.searched_texts, text.len() + TEXT_OVERHEAD)
+    }
+
+    /// Takes the budget for one more nested command.
+    pub(crate) fn take_command(&mut self) -> bool {
+        take(&mut self.commands, 1)
+    }
+
+    /// Takes the budget for a nested command with this many words.
+    pub(crate) fn take_words(&mut self, count: usize) -> bool {
+        take(&mut self.words, count) && self.take_command()
+    }
+
+    /// Takes the budget for alternative expansions of a command with this many words.
+    pub(crate) fn take_expansions(&mut self, count: usize, words: usize) -> bool {
+        take(&mut self.expansions, count * (1 + words / WORDS_PER_EXPANSION))
+    }
+
+    /// Takes the budget for values or texts of variables.
+    pub(crate) fn take_values(&mut self, count: usize) -> bool {
+        take(&mut self.values, count)
+    }
+
+    /// Takes the budget for words inserted into placeholders.
+    pub(crate) fn take_placeholder_words(&mut self, count: usize) -> bool {
+        take(&mut self.placeholder_words, count)
+    }
+
+    /// Takes the budget for aliases.
+    pub(crate) fn take_aliases(&mut self, count: usize) -> bool {
+        take(&mut self.aliases, count)
+    }
+}
+
+/// Takes an amount from a budget. Returns false, and empties it, if it does not suffice.
+fn take(left: &mut usize, count: usize) -> bool {
+    let enough = *left >= count;
+    *left = left.saturating_sub(count);
+    enough
+}
+
+impl Analyzer<'_> {
+    /// Marks the script as truncated. What was not analyzed must not count as checked.
+    pub(crate) fn mark_truncated(&mut self) {
+        if !std::mem::replace(&mut self.script.truncated, true) {
+            self.script.unanalyzable.push(crate::shell::UnanalyzableCause::TooDeep);
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Memoization of analyzed commands and texts. The same command or text gives the same result as long as variables
+//! are unchanged and it moves no files.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use crate::shell::SimpleCommand;
+use crate::shell::analyzer::Analyzer;
+use crate::shell::parser::syntax::RawCommand;
+
+/// Simple commands below which nothing is reused, so that short scripts are listed completely.
+const MEMO_THRESHOLD: usize = 200;
+
+/// Programs that may change what paths resolve to, so that each run counts.
+const MOVING_PROGRAMS: &[&str] = &["ln", "mv", "cp", "rsync"];
+
+/// Memoized results.
+#[derive(Debug, Default)]
+pub(crate) struct Memo {
+    entries: HashMap<String, MemoEntry>,
+    /// True while results must not be stored, because they are reduced afterwards.
+    pub(crate) paused: bool,
+}
+
+/// One memoized result.
+#[derive(Debug)]
+struct MemoEntry {
+    commands: Range<usize>,
+    state_before: AnalysisState,
+}
+
+/// State that an analysis depends on and may change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct AnalysisState {
+    /// Version of the variable environment.
+    variables: (usize, bool, usize),
+    /// Number of recorded directory changes.
+    directory_changes: usize,
+    level: usize,
+}
+
+impl Analyzer<'_> {
+    pub(crate) fn analysis_state(&self) -> AnalysisState {
+        let places = self.script.cd_targets.len() + self.script.cd_directories.len();
+        AnalysisState {
+            variables: self.variables.version(),
+            directory_changes: places,
+            level: self.text_depth,
+        }
+    }
+
+    /// Simple commands that the same input produced before.
+    pub(crate) fn recall(&self, key: &str) -> Option<Range<usize>> {
+        let now = self.analysis_state();
+        let same = |seen: &&MemoEntry| {
+            seen.state_before.variables == now.variables && seen.state_before.level <= now.level
+        };
+        let seen = self.memo.entries.get(key).filter(same)?;
+        (self.script.commands.len() > MEMO_THRESHOLD).then(|| seen.commands.clone())
+    }
+
+    /// Stores a result if repeating the analysis would not change it.
+    pub(crate) fn memoize(&mut self, key: String, before: AnalysisState, start: usize) {
+        let parts = start..self.script.commands.len();
+        let moves = |part: &SimpleCommand| {
+            !part.dir_targets.is_empty()
+                || part.program.as_deref().is_some_and(|program| MOVING_PROGRAMS.contains(&program))
+        };
+        let made = self.script.commands.get(parts.clone()).unwrap_or_default();
+        let lasting = self.analysis_state() == before && !self.script.truncated && !made.iter().any(moves);
+        if lasting && !self.memo.paused {
+            self.memo.entries.insert(key, MemoEntry { commands: parts, state_before: before });
+        }
+    }
+
+    /// Key of a text.
+    pub(crate) fn text_key(&self, text: &str) -> String {
+        format!("{}\0{text}", if self.is_guess { 'g' } else { 't' })
+    }
+
+    /// Key of a command; none if it has more than words.
+    pub(crate) fn command_key(&self, command: &RawCommand) -> Option<String> {
+        let bare =
+            command.assignments.is_empty() && command.redirects.is_empty() && command.stdin_texts.is_empty();
+        if !bare || command.words.is_empty() {
+            return None;
+        }
+        let flags = [
+            command.is_test,
+            command.in_substitution,
+            command.after_pipe,
+            command.before_pipe,
+            self.text_depth == 0,
+            self.is_guess,
+        ];
+        let mut key = String::from("c");
+        key.extend(flags.map(|flag| if flag { '1' } else { '0' }));
+        for word in &command.words {
+            key.push('\0');
+            key.push_str(&word.raw);
+        }
+        Some(key)
+    }
+}

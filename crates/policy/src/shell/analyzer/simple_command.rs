@@ -1,0 +1,290 @@
+//! Builds a simple command: the texts that rules match, and its effects.
+
+use crate::shell::nested::{interpreters, wrappers};
+use crate::shell::parser::syntax::RawCommand;
+use crate::shell::programs::effects::{self, CommandEffects, program_name};
+use crate::shell::programs::{builtins, edit_commands, flag_checked, operands};
+use crate::shell::vars::safe_assignment;
+use crate::shell::words::spelling::{allow_spellings, deny_spellings, raw_text};
+use crate::shell::{
+    AllowSpelling, Assignment, CheckScope, CommandClass, Redirect, RequiredRule, RuleSuggestion,
+    SimpleCommand, Word, WordValue,
+};
+
+/// Wrappers that an allow rule looks through.
+const MAX_WRAPPERS: usize = 8;
+
+/// A parsed command with its words expanded.
+pub(crate) struct ExpandedCommand<'a> {
+    pub(crate) command: &'a RawCommand,
+    pub(crate) words: &'a [Word],
+    /// Assignments, each with its text.
+    pub(crate) assignments: &'a [(String, Assignment)],
+    pub(crate) redirects: Vec<Redirect>,
+}
+
+/// A command without the wrappers that an allow rule looks through.
+struct UnwrappedCommand<'a> {
+    words: &'a [Word],
+    wrapped: bool,
+    /// True if all removed wrappers are ones that read-only commands may have.
+    is_read_only_wrapper: bool,
+    /// True if arguments are added when it runs.
+    takes_more_arguments: bool,
+}
+
+/// Builds a command that must be allowed.
+pub(crate) fn checked_command(given: &ExpandedCommand<'_>) -> SimpleCommand {
+    let stripped = strip_wrappers(given);
+    let command = given.command;
+    let name = stripped.words.first().and_then(|word| word.value.as_literal());
+    let mut facts = effects::command_effects(stripped.words);
+    restrict_effects(&mut facts, given, &stripped, name);
+    let fed = name.is_some_and(|name| interpreters::is_interpreter(&program_name(name)))
+        && (!command.stdin_texts.is_empty() || command.after_pipe || !command.redirects.is_empty());
+    let raw = render_with_assignments(given, |_| true);
+    let glob = stripped.words.iter().any(|word| matches!(word.value, WordValue::Glob(_)));
+    SimpleCommand {
+        check_scope: command.check_scope(),
+        deny_spellings: deny_spellings(&raw, given.words),
+        allow_spellings: build_allow_spellings(given, &stripped, &facts, &raw, fed),
+        suggestion: build_suggestion(given, &stripped, &facts, fed),
+        raw,
+        words: given.words.to_vec(),
+        assignments: given.assignments.iter().map(|(_, assignment)| assignment.clone()).collect(),
+        redirects: given.redirects.clone(),
+        class: facts.class,
+        program: name.map(str::to_owned),
+        reads: facts.reads,
+        writes: facts.writes,
+        dir_targets: facts.dir_targets,
+        recursive: facts.recursive,
+        writes_recursively: facts.writes_recursively,
+        bulk_write_dirs: facts.bulk_write_dirs,
+        removals: facts.removals,
+        restricts_paths: facts.restricts_paths,
+        has_risky_glob: facts.asks_for_globs && glob,
+        opaque: given.words.first().is_some_and(|word| word.value.as_literal().is_none()),
+    }
+}
+
+/// Builds a command for the deny analysis only.
+pub(crate) fn searched_command(words: &[Word]) -> SimpleCommand {
+    let facts = effects::command_effects(words);
+    let raw = raw_text(words);
+    SimpleCommand {
+        check_scope: CheckScope::DenyOnly,
+        deny_spellings: deny_spellings(&raw, words),
+        allow_spellings: Vec::new(),
+        raw,
+        words: words.to_vec(),
+        assignments: Vec::new(),
+        redirects: Vec::new(),
+        class: facts.class,
+        program: words.first().and_then(|word| word.value.as_literal()).map(str::to_owned),
+        reads: facts.reads,
+        writes: facts.writes,
+        dir_targets: facts.dir_targets,
+        recursive: facts.recursive,
+        writes_recursively: facts.writes_recursively,
+        bulk_write_dirs: facts.bulk_write_dirs,
+        removals: facts.removals,
+        restricts_paths: facts.restricts_paths,
+        has_risky_glob: false,
+        opaque: words.first().is_some_and(|word| word.value.as_literal().is_none()),
+        suggestion: RuleSuggestion::default(),
+    }
+}
+
+/// Withdraws effects that do not hold under the wrappers, assignments and pipes around the command.
+fn restrict_effects(
+    facts: &mut CommandEffects,
+    given: &ExpandedCommand<'_>,
+    stripped: &UnwrappedCommand<'_>,
+    name: Option<&str>,
+) {
+    let command = given.command;
+    if command.is_test {
+        *facts = CommandEffects { class: CommandClass::ReadOnly, ..CommandEffects::default() };
+    }
+    if given.words.is_empty() {
+        return;
+    }
+    let safe = given.assignments.iter().all(|(_, assignment)| assignment.safe);
+    let read_only = facts.class == CommandClass::ReadOnly
+        && safe
+        && stripped.is_read_only_wrapper
+        && !stripped.takes_more_arguments;
+    let edits = facts.class == CommandClass::AcceptEdits && safe && !stripped.takes_more_arguments;
+    if matches!(facts.class, CommandClass::ReadOnly | CommandClass::AcceptEdits) && !(read_only || edits) {
+        facts.class = CommandClass::Other;
+    }
+    if stripped.takes_more_arguments && facts.restricts_paths {
+        facts.reads.push(WordValue::Unknown { before: String::new(), after: String::new(), nonempty: false });
+    }
+    let xargs = given.words.first().and_then(|word| word.value.as_literal()) == Some("xargs");
+    if xargs && safe && command.after_pipe && !command.before_pipe && only_prints(given.words) {
+        *facts = CommandEffects { class: CommandClass::ReadOnly, ..CommandEffects::default() };
+    }
+    if name.is_none() {
+        facts.required_rule = RequiredRule::ExactRule;
+    }
+}
+
+/// Removes wrappers in their plain forms.
+fn strip_wrappers<'a>(given: &ExpandedCommand<'a>) -> UnwrappedCommand<'a> {
+    let words = given.words;
+    // `time` is a reserved word only at the start of a pipeline.
+    let mut timed = !given.command.after_pipe
+        && given.assignments.is_empty()
+        && given.redirects.is_empty()
+        && words.first().is_some_and(|word| word.raw == "time");
+    let mut stripped =
+        UnwrappedCommand { words, wrapped: false, is_read_only_wrapper: true, takes_more_arguments: false };
+    for _ in 0..MAX_WRAPPERS {
+        let Some(count) = wrappers::strip_length(stripped.words) else { break };
+        let name = stripped.words.first().and_then(|word| word.value.as_literal()).unwrap_or_default();
+        let rest = stripped.words.get(count..).unwrap_or_default();
+        if name == "xargs" {
+            if depends_on_arguments(rest) {
+                break;
+            }
+            stripped.takes_more_arguments = true;
+        }
+        stripped.is_read_only_wrapper &= matches!(name, "timeout" | "command" | "builtin");
+        stripped.wrapped = true;
+        stripped.words = if timed { skip_safe_assignments(rest) } else { rest };
+        timed = false;
+    }
+    stripped
+}
+
+/// Skips the safe assignments that may follow `time`.
+fn skip_safe_assignments(words: &[Word]) -> &[Word] {
+    let safe = |word: &&Word| {
+        word.raw.split_once('=').is_some_and(|(name, raw)| {
+            let value = word
+                .value
+                .as_literal()
+                .and_then(|text| text.split_once('='))
+                .map(|(_, value)| value.to_owned());
+            value.is_some_and(|value| {
+                safe_assignment::is_safe_assignment(name, raw, &WordValue::Literal(value))
+            })
+        })
+    };
+    words.get(words.iter().take_while(safe).count()..).unwrap_or_default()
+}
+
+/// Returns true if unknown additional arguments could change what the command does.
+fn depends_on_arguments(words: &[Word]) -> bool {
+    let Some(name) = words.first().and_then(|word| word.value.as_literal()) else { return true };
+    let plain = program_name(name);
+    let arguments = words.get(1..).unwrap_or_default();
+    wrappers::suggests_exact_rule_only(&plain)
+        || interpreters::is_interpreter(&plain)
+        || builtins::required_rule(&plain).is_some()
+        || matches!(plain.as_str(), "git" | "jq" | "cd" | "make" | "tar" | "zip")
+        || flag_checked::effects(&plain, arguments).is_some()
+        || edit_commands::effects(&plain, arguments).is_some()
+        || operands::effects(&plain, arguments).is_some_and(|facts| facts.restricts_paths)
+}
+
+/// Returns true for `xargs` with plain options before a command that only prints.
+fn only_prints(words: &[Word]) -> bool {
+    let Some(texts) = words.iter().skip(1).map(|word| word.value.as_literal()).collect::<Option<Vec<&str>>>()
+    else {
+        return false;
+    };
+    let mut rest = texts.as_slice();
+    loop {
+        rest = match rest {
+            ["-0" | "-r" | "-t", after @ ..] => after,
+            ["-n", number, after @ ..] if number.bytes().all(|byte| byte.is_ascii_digit()) => after,
+            ["-I", mark, after @ ..] if !mark.is_empty() && !mark.starts_with('-') => after,
+            ["printf", first, ..] => return !first.starts_with('-'),
+            ["echo" | "basename" | "dirname", ..] => return true,
+            _ => return false,
+        };
+    }
+}
+
+/// Text of a command with some of its assignments.
+fn render_with_assignments(given: &ExpandedCommand<'_>, wanted: impl Fn(&Assignment) -> bool) -> String {
+    let mut texts: Vec<&str> =
+        given.assignments.iter().filter(|(_, one)| wanted(one)).map(|(raw, _)| raw.as_str()).collect();
+    let words = raw_text(given.words);
+    if !words.is_empty() {
+        texts.push(&words);
+    }
+    texts.join(" ")
+}
+
+fn build_allow_spellings(
+    given: &ExpandedCommand<'_>,
+    stripped: &UnwrappedCommand<'_>,
+    facts: &CommandEffects,
+    raw: &str,
+    fed: bool,
+) -> Vec<AllowSpelling> {
+    let mut spellings = Vec::new();
+    if given.words.is_empty() || given.command.is_test {
+        return spellings;
+    }
+    let exact = |text: String| AllowSpelling { text, required_rule: RequiredRule::ExactRule };
+    if given.assignments.iter().all(|(_, assignment)| assignment.safe) {
+        spellings =
+            allow_spellings(stripped.words, facts.required_rule, stripped.takes_more_arguments || fed);
+        if stripped.wrapped && !fed {
+            spellings.extend(allow_spellings(given.words, RequiredRule::ExactRule, false));
+        }
+    } else if !fed && !allow_spellings(given.words, RequiredRule::ExactRule, false).is_empty() {
+        spellings.push(exact(render_with_assignments(given, |assignment| !assignment.safe)));
+    }
+    if !given.assignments.is_empty() && !spellings.is_empty() && !fed {
+        spellings.push(exact(raw.to_owned()));
+    }
+    spellings.dedup();
+    spellings
+}
+
+fn build_suggestion(
+    given: &ExpandedCommand<'_>,
+    stripped: &UnwrappedCommand<'_>,
+    facts: &CommandEffects,
+    fed: bool,
+) -> RuleSuggestion {
+    let exact = render_with_assignments(given, |assignment| !assignment.safe);
+    let literal =
+        |at: usize| given.words.get(at).filter(|word| word.value.as_literal() == Some(word.raw.as_str()));
+    let first = literal(0).map(|word| word.raw.as_str()).unwrap_or_default();
+    let plain = program_name(first);
+    let runs = wrappers::is_exact_rule_wrapper(&plain)
+        || builtins::required_rule(&plain) == Some(RequiredRule::ExactRule)
+        || (plain == "find" && facts.required_rule == RequiredRule::ExactRule);
+    let safe = given.assignments.iter().all(|(_, assignment)| assignment.safe);
+    let bare = safe
+        && !stripped.wrapped
+        && given.command.stdin_texts.is_empty()
+        && facts.required_rule == RequiredRule::AnyRule;
+    let prefix = literal(1)
+        .filter(|second| {
+            bare && !first.is_empty()
+                && !wrappers::suggests_exact_rule_only(&plain)
+                && looks_like_subcommand(&second.raw)
+        })
+        .map(|second| format!("{first} {}", second.raw));
+    RuleSuggestion {
+        exact,
+        prefix,
+        suppressed: runs || fed || given.words.is_empty() || given.command.is_test,
+    }
+}
+
+/// Returns true for words like `run` and `install-deps`: lower-case parts joined by dashes.
+fn looks_like_subcommand(text: &str) -> bool {
+    let part = |part: &str| {
+        !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
+    };
+    text.starts_with(|c: char| c.is_ascii_lowercase()) && text.split('-').all(part)
+}

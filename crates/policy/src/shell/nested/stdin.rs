@@ -1,0 +1,322 @@
+//! Commands that a shell reads from standard input: from a pipe, a here-document or a here-string, also one of an
+//! enclosing compound command, function or `exec`.
+//!
+//! If any shell reads its input, every text that the command produces is analyzed, wherever it goes. The same applies
+//! if a shell runs the output of a substitution (`eval "$(..)"`, `bash <(..)`). If the input of such a shell is not
+//! literal, the shell is opaque like `sh -c "$(..)"`. Interpreters of other languages read code.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use super::shells::{self, CommandSource};
+use super::stdout::{StdoutContent, stdout_content};
+use super::{foreign_code, interpreters};
+use crate::shell::analyzer::Analyzer;
+use crate::shell::parser::syntax::{ParsedScript, Pipeline, RawCommand, RawWord, StdinText};
+use crate::shell::programs::effects::program_name;
+use crate::shell::words::expand;
+use crate::shell::{RedirectDirection, Word};
+
+/// Rounds of propagating through functions that call other functions.
+const MAX_ROUNDS: usize = 4;
+
+/// Words of a command that are checked for the name of a shell.
+const MAX_NAME_WORDS: usize = 64;
+
+/// A parsed script, with the range of simple commands that each of its commands produced.
+struct InputAnalysis<'a> {
+    parsed: &'a ParsedScript,
+    command_ranges: &'a [Range<usize>],
+    /// For each command, whether it reads commands from standard input.
+    readers: Vec<bool>,
+}
+
+impl InputAnalysis<'_> {
+    fn any_reads(&self, commands: Range<usize>) -> bool {
+        self.readers.get(commands).is_some_and(|reads| reads.contains(&true))
+    }
+}
+
+impl Analyzer<'_> {
+    /// Analyzes the input of shells and interpreters.
+    pub(crate) fn analyze_shell_input(&mut self, harvest: &ParsedScript, parts: &[Range<usize>]) {
+        let given = |command: &RawCommand| !(command.stdin_texts.is_empty() && command.redirects.is_empty());
+        let runs_made = harvest.commands.iter().any(runs_substitution_output);
+        if harvest.pipelines.is_empty() && !runs_made && !harvest.commands.iter().any(given) {
+            return;
+        }
+        self.analyze_redirected_code(harvest, parts);
+        self.analyze_piped_code(harvest, parts);
+        let reads = parts.iter().map(|parts| self.reads_commands_from_stdin(parts.clone())).collect();
+        let mut field = InputAnalysis { parsed: harvest, command_ranges: parts, readers: reads };
+        self.mark_named_readers(&mut field);
+        let named = |command: &RawCommand| {
+            (command.after_pipe || given(command))
+                && command.words.iter().take(MAX_NAME_WORDS).any(may_name_shell)
+        };
+        if runs_made || field.readers.contains(&true) || harvest.commands.iter().any(named) {
+            self.analyze_all_texts(&field);
+            self.mark_opaque_readers(&field);
+        }
+    }
+
+    /// Analyzes the code that interpreters read through their own redirects.
+    fn analyze_redirected_code(&mut self, harvest: &ParsedScript, parts: &[Range<usize>]) {
+        let commands = harvest.commands.iter().zip(parts);
+        for (command, parts) in commands.filter(|(command, _)| !command.stdin_texts.is_empty()) {
+            let texts = self.redirected_texts(harvest, command, parts.start);
+            self.analyze_code_read(parts, &texts);
+        }
+    }
+
+    /// Analyzes the code that is piped into interpreters.
+    fn analyze_piped_code(&mut self, harvest: &ParsedScript, parts: &[Range<usize>]) {
+        for pipeline in &harvest.pipelines {
+            let (Some(start), Some(end)) = (pipeline.starts.first(), pipeline.starts.last()) else {
+                continue;
+            };
+            let mut texts: Vec<String> = Vec::new();
+            for (command, parts) in harvest.commands.iter().zip(parts).take(*end).skip(*start) {
+                if self.analyze_code_read(parts, &texts) {
+                    // The output of an interpreter is unknown.
+                    texts.clear();
+                    continue;
+                }
+                texts.extend(self.redirected_texts(harvest, command, parts.start));
+                if let StdoutContent::Text(readings) = stdout_content(&self.words_at(parts.start)) {
+                    texts.extend(readings);
+                }
+            }
+        }
+    }
+
+    /// Texts that a command reads through its own redirects; `at` is the index of its simple command.
+    fn redirected_texts(&self, harvest: &ParsedScript, command: &RawCommand, at: usize) -> Vec<String> {
+        let document = |fed: &StdinText| match fed {
+            StdinText::Document(number) => {
+                harvest.here_documents.get(*number).map(|document| document.body.clone())
+            }
+            StdinText::HereString(_) => None,
+        };
+        command.stdin_texts.iter().filter_map(document).chain(self.recorded_texts(at)).collect()
+    }
+
+    /// Texts of here-strings, and texts that a command prints in alternative expansions.
+    fn recorded_texts(&self, at: usize) -> impl Iterator<Item = String> {
+        self.command_texts.get(&at).into_iter().flat_map(|texts| texts.texts.iter().cloned())
+    }
+
+    /// Analyzes the texts if an interpreter is among these simple commands. Returns true if there is one.
+    fn analyze_code_read(&mut self, parts: &Range<usize>, texts: &[String]) -> bool {
+        let names = parts.clone().filter_map(|at| Some((at, program_name(self.name_at(at)?))));
+        let Some((at, name)) = names.into_iter().find(|(_, name)| foreign_code::reads_code_from_stdin(name))
+        else {
+            return false;
+        };
+        for text in texts {
+            self.analyze_foreign_code(at, foreign_code::parse_stdin_code(&name, text));
+        }
+        true
+    }
+
+    /// Returns true if one of these simple commands is a shell that reads commands from standard input.
+    fn reads_commands_from_stdin(&self, parts: Range<usize>) -> bool {
+        let parts = self.script.commands.get(parts).unwrap_or_default();
+        parts.iter().any(|part| shells::command_source(&part.words) == Some(CommandSource::Input))
+    }
+
+    /// Functions and aliases of a shell read commands as the shell does.
+    fn mark_named_readers(&self, field: &mut InputAnalysis<'_>) {
+        let names: Vec<Option<&str>> =
+            field.command_ranges.iter().map(|parts| self.name_at(parts.start)).collect();
+        if self.variables.has_aliases() {
+            for (reads, name) in field.readers.iter_mut().zip(&names) {
+                let meanings = self.variables.aliases(name.unwrap_or_default());
+                let shell =
+                    |text: &String| interpreters::SHELLS.contains(&program_name(first_word(text)).as_str());
+                *reads |= meanings.iter().any(shell);
+            }
+        }
+        for _ in 0..MAX_ROUNDS {
+            let functions = field.parsed.functions.iter();
+            let reading: HashSet<&str> = functions
+                .filter(|(_, body)| field.any_reads(body.clone()))
+                .map(|(name, _)| name.as_str())
+                .collect();
+            if reading.is_empty() {
+                return;
+            }
+            let calls = |name: &Option<&str>| name.is_some_and(|name| reading.contains(name));
+            for (reads, name) in field.readers.iter_mut().zip(&names) {
+                *reads |= calls(name);
+            }
+        }
+    }
+
+    fn name_at(&self, part: usize) -> Option<&str> {
+        self.script.commands.get(part)?.words.first()?.value.as_literal()
+    }
+
+    fn words_at(&self, part: usize) -> Vec<Word> {
+        self.script.commands.get(part).map(|part| part.words.clone()).unwrap_or_default()
+    }
+
+    /// Analyzes every text that the commands produce.
+    fn analyze_all_texts(&mut self, field: &InputAnalysis<'_>) {
+        let mut all: Vec<String> = Vec::new();
+        all.extend(field.parsed.here_documents.iter().map(|document| document.body.clone()));
+        for (command, parts) in field.parsed.commands.iter().zip(field.command_ranges) {
+            all.extend(self.recorded_texts(parts.start));
+            let words = self.words_at(parts.start);
+            match stdout_content(&words) {
+                StdoutContent::Text(texts) => all.extend(texts),
+                StdoutContent::Unknown if command.before_pipe => {
+                    let texts: Vec<String> =
+                        words.iter().skip(1).map(|word| expand::value_text(&word.value)).collect();
+                    self.analyze_guess(&texts.join(" ").replace("\\n", "\n"));
+                }
+                StdoutContent::Nothing
+                | StdoutContent::Input
+                | StdoutContent::Files
+                | StdoutContent::Unknown => {}
+            }
+        }
+        let filled = self.placeholder_commands(field.command_ranges);
+        let mut seen = HashSet::new();
+        for text in all.iter().filter(|text| seen.insert(text.as_str())) {
+            self.analyze_text(text);
+            self.search_filled_commands(&filled, text);
+        }
+    }
+
+    /// Analyzes text that is hardly a command; it makes nothing opaque.
+    fn analyze_guess(&mut self, text: &str) {
+        let before = self.script.commands.len();
+        let paused = std::mem::replace(&mut self.memo.paused, true);
+        self.analyze_text(text);
+        self.memo.paused = paused;
+        for part in self.script.commands.iter_mut().skip(before) {
+            part.opaque = false;
+        }
+    }
+
+    /// Marks shells whose input is not literal as opaque.
+    fn mark_opaque_readers(&mut self, field: &InputAnalysis<'_>) {
+        let mut opaque: Vec<Range<usize>> = Vec::new();
+        for pipeline in &field.parsed.pipelines {
+            opaque.extend(self.opaque_pipeline_readers(field, pipeline));
+        }
+        for feed in &field.parsed.compound_inputs {
+            if field.any_reads(feed.commands.clone()) && !self.has_literal_input(field, feed.redirect_holder)
+            {
+                opaque.push(feed.commands.clone());
+            }
+        }
+        for at in 0..field.readers.len() {
+            if self.has_literal_input(field, at) {
+                continue;
+            }
+            if self.name_at(field.command_ranges.get(at).map_or(usize::MAX, |parts| parts.start))
+                == Some("exec")
+            {
+                // `exec` lasts, so every later shell may read it.
+                opaque.push(0..field.readers.len());
+                break;
+            }
+            opaque.push(at..at + 1);
+        }
+        let mut marked = vec![false; field.readers.len()];
+        for commands in opaque {
+            let commands = marked.get_mut(commands).unwrap_or_default();
+            commands.fill(true);
+        }
+        for ((marked, reads), parts) in marked.into_iter().zip(&field.readers).zip(field.command_ranges) {
+            if marked && *reads {
+                self.mark_opaque(parts.start);
+            }
+        }
+    }
+
+    /// The commands of a pipeline whose shells read input that is not literal.
+    fn opaque_pipeline_readers(
+        &mut self,
+        field: &InputAnalysis<'_>,
+        pipeline: &Pipeline,
+    ) -> Option<Range<usize>> {
+        let mut elements = pipeline.starts.windows(2).skip(1).rev();
+        let last = elements.find_map(|element| match element {
+            [start, end] if field.any_reads(*start..*end) => Some(*start..*end),
+            _ => None,
+        })?;
+        let start = pipeline.starts.first().copied()?;
+        let mut texts: Vec<String> = Vec::new();
+        let mut literal = true;
+        for at in start..last.start {
+            let (Some(command), Some(parts)) = (field.parsed.commands.get(at), field.command_ranges.get(at))
+            else {
+                continue;
+            };
+            if command.substitution_depth != pipeline.substitution_depth {
+                continue;
+            }
+            let varies = field.parsed.may_repeat && command.words.iter().any(|word| word.raw.contains('$'))
+                || self.may_vary(parts.start);
+            match stdout_content(&self.words_at(parts.start)) {
+                StdoutContent::Nothing | StdoutContent::Files => {}
+                StdoutContent::Input => literal &= self.has_literal_input(field, at),
+                StdoutContent::Unknown => literal = false,
+                StdoutContent::Text(readings) => {
+                    literal &= !varies;
+                    texts.extend(readings.into_iter().next_back());
+                }
+            }
+        }
+        if texts.len() > 1 {
+            // The combined text depends on which of the commands run, and how often.
+            self.analyze_text(&texts.concat());
+            self.analyze_text(&texts.join("\n"));
+            literal = false;
+        }
+        (!literal).then_some(start..last.end)
+    }
+
+    /// Returns true if a command's own redirects supply only literal text or files.
+    fn has_literal_input(&self, field: &InputAnalysis<'_>, at: usize) -> bool {
+        let (Some(command), Some(parts)) = (field.parsed.commands.get(at), field.command_ranges.get(at))
+        else {
+            return true;
+        };
+        let texts = command.stdin_texts.iter().all(|text| match text {
+            StdinText::Document(number) => {
+                field.parsed.here_documents.get(*number).is_some_and(|document| document.is_literal)
+            }
+            StdinText::HereString(text) => {
+                !self.may_vary(parts.start)
+                    && expand::expand_single(text, &self.variables, &mut Vec::new()).as_literal().is_some()
+            }
+        });
+        let redirects = self.script.commands.get(parts.start).map(|part| part.redirects.as_slice());
+        texts
+            && redirects.unwrap_or_default().iter().all(|redirect| {
+                redirect.direction == RedirectDirection::Write || !redirect.target.is_unknown()
+            })
+    }
+}
+
+/// Returns true if a command may be a shell that runs the output of a substitution.
+fn runs_substitution_output(command: &RawCommand) -> bool {
+    let makes = |word: &RawWord| ["$(", "`", "<("].iter().any(|mark| word.raw.contains(mark));
+    let runs = |word: &RawWord| may_name_shell(word) || word.raw == "eval";
+    command.words.iter().any(makes) && command.words.iter().take(MAX_NAME_WORDS).any(runs)
+}
+
+/// Returns true if a word may name a shell, or a program that passes its input to one.
+fn may_name_shell(word: &RawWord) -> bool {
+    let plain = program_name(word.raw.trim_matches(['\'', '"', '\\']));
+    interpreters::SHELLS.contains(&plain.as_str())
+        || matches!(plain.as_str(), "source" | "." | "parallel" | "xargs")
+}
+
+fn first_word(text: &str) -> &str {
+    text.split_whitespace().next().unwrap_or_default()
+}

@@ -1,0 +1,138 @@
+//! Texts that could not be parsed: deny rules are matched at every word.
+
+use std::collections::HashSet;
+
+use crate::shell::programs::effects::program_name;
+use crate::shell::{
+    CheckScope, CommandClass, DenySpelling, MatchStart, RuleSuggestion, SimpleCommand, Word, WordValue,
+};
+
+/// A simple command for the whole text: each word may be a command, or a file that is read, written or removed.
+pub(crate) fn unparsed_command(text: &str, home: &str) -> SimpleCommand {
+    let separators = |c: char| matches!(c, ';' | '|' | '&' | '(' | ')' | '<' | '>' | '`' | '\n' | '\t');
+    let spaced = |text: &str| {
+        let blanked: String = text.chars().map(|c| if separators(c) { ' ' } else { c }).collect();
+        blanked.split(' ').filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+    };
+    let raw = text.split([' ', '\t', '\n']).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
+    let apart = spaced(text);
+    let bare = spaced(&text.replace("\\\n", "").replace(['\'', '"', '\\'], "").replace("$", " "));
+    let mut deny_spellings = Vec::new();
+    for text in [&raw, &apart, &bare] {
+        if !deny_spellings.iter().any(|known: &DenySpelling| known.text == **text) {
+            deny_spellings.push(DenySpelling {
+                text: (*text).clone(),
+                match_start: MatchStart::EveryWord,
+                deny_only: false,
+            });
+        }
+    }
+    let mut named = Vec::new();
+    for word in bare.split(' ') {
+        let plain = program_name(word);
+        if plain != word && !plain.is_empty() {
+            named.push(plain);
+        } else {
+            named.push(word.to_owned());
+        }
+    }
+    let named = named.join(" ");
+    if named != bare {
+        deny_spellings.push(DenySpelling {
+            text: named,
+            match_start: MatchStart::EveryWord,
+            deny_only: true,
+        });
+    }
+    let mut files = possible_files(&bare, home);
+    if let Some(starred) = replace_extglobs(text) {
+        files.extend(possible_files(&spaced(&starred.replace(['\'', '"', '\\'], "")), home));
+    }
+    let removes = bare.split(' ').any(|word| matches!(program_name(word).as_str(), "rm" | "rmdir" | "find"));
+    SimpleCommand {
+        check_scope: CheckScope::DenyOnly,
+        words: vec![Word {
+            raw: raw.clone(),
+            value: WordValue::Unknown { before: String::new(), after: String::new(), nonempty: false },
+        }],
+        raw,
+        assignments: Vec::new(),
+        redirects: Vec::new(),
+        allow_spellings: Vec::new(),
+        deny_spellings,
+        class: CommandClass::Other,
+        program: None,
+        removals: if removes { files.clone() } else { Vec::new() },
+        writes: files.clone(),
+        reads: files,
+        dir_targets: Vec::new(),
+        recursive: false,
+        writes_recursively: false,
+        bulk_write_dirs: Vec::new(),
+        restricts_paths: false,
+        has_risky_glob: false,
+        opaque: true,
+        suggestion: RuleSuggestion { suppressed: true, ..RuleSuggestion::default() },
+    }
+}
+
+/// A simple command for a text that may not be a command: only its words are matched.
+pub(crate) fn possible_command(text: &str) -> SimpleCommand {
+    SimpleCommand {
+        check_scope: CheckScope::Guess,
+        deny_spellings: word_spellings(text),
+        opaque: false,
+        ..unparsed_command("", "")
+    }
+}
+
+/// Spellings that rules match at every word of a text in another language.
+pub(crate) fn word_spellings(text: &str) -> Vec<DenySpelling> {
+    // Such code writes word lists with punctuation, and line ends and tabs as escapes.
+    let marks = |c: char| " \"'()[],;|`\t\n".contains(c);
+    let plain = text.replace("\\n", " ").replace("\\t", " ");
+    let joined = |words: &mut dyn Iterator<Item = &str>| {
+        words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+    };
+    let mut texts = vec![joined(&mut text.split([' ', '\t', '\n'])), joined(&mut plain.split(marks))];
+    texts.dedup();
+    let spelling = |text| DenySpelling { text, match_start: MatchStart::EveryWord, deny_only: false };
+    texts.into_iter().map(spelling).collect()
+}
+
+/// Replaces each extended glob like `@(a|b)` by a star; none if there is none.
+fn replace_extglobs(text: &str) -> Option<String> {
+    let mut out = String::with_capacity(text.len());
+    let (mut depth, mut mark) = (0_usize, None);
+    let mut found = false;
+    for character in text.chars() {
+        match (depth, character) {
+            (0, '(') if mark.is_some() => {
+                out.pop();
+                out.push('*');
+                found = true;
+                depth = 1;
+            }
+            (0, _) => out.push(character),
+            (_, '(') => depth += 1,
+            (_, ')') => depth -= 1,
+            _ => {}
+        }
+        mark = Some(character).filter(|mark| depth == 0 && "?*+@!".contains(*mark));
+    }
+    found.then_some(out)
+}
+
+fn possible_files(text: &str, home: &str) -> Vec<WordValue> {
+    let mut seen = HashSet::new();
+    text.split([' ', '=', '{', '}', ','])
+        .filter(|word| !word.is_empty() && !word.starts_with('-') && seen.insert(*word))
+        .map(|word| {
+            let path = match word.strip_prefix('~').or_else(|| word.strip_prefix("HOME")) {
+                Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("{home}{rest}"),
+                _ => word.to_owned(),
+            };
+            if path.contains(['*', '?', '[']) { WordValue::Glob(path) } else { WordValue::Literal(path) }
+        })
+        .collect()
+}

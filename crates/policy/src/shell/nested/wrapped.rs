@@ -1,0 +1,330 @@
+//! Nested commands: commands that a command runs in turn, through wrappers, `sh -c`, `eval` and their like.
+
+use std::ops::{ControlFlow, Range};
+
+use super::foreign_code::ForeignCode;
+use super::{foreign_code, interpreters, placeholders, unparsed_text, wrappers};
+use crate::shell::analyzer::Analyzer;
+use crate::shell::analyzer::simple_command;
+use crate::shell::nested::options as command_options;
+use crate::shell::programs::effects::program_name;
+use crate::shell::programs::{builtins, find};
+use crate::shell::words::expand::value_text;
+use crate::shell::words::spelling::raw_text;
+use crate::shell::{UnanalyzableCause, Word, WordValue};
+
+/// Wrappers in front of each other; deeper ones are searched as text.
+const MAX_WRAPPERS: usize = 8;
+
+/// Later words tried as the wrapped command if a wrapper has an unknown option.
+const MAX_START_WORDS: usize = 8;
+
+/// Texts that are analyzed again at the end.
+const MAX_DEFERRED_TEXTS: usize = 64;
+
+/// Words that are reserved only where the shell expects a command.
+const RESERVED_WORDS: &[&str] = &[
+    "!", "{", "}", "if", "then", "elif", "else", "fi", "while", "until", "for", "do", "done", "case", "esac",
+    "select", "function", "[[",
+];
+
+/// Depth to which a command touches the files it names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TouchDepth {
+    Recursive,
+    Direct,
+}
+
+impl Analyzer<'_> {
+    /// Analyzes the nested commands of the simple command at an index.
+    pub(crate) fn analyze_nested(&mut self, at: usize, words: &[Word], depth: usize) {
+        let Some((first, arguments)) = words.split_first() else { return };
+        let Some(name) = first.value.as_literal() else {
+            self.mark_opaque(at);
+            return;
+        };
+        if depth >= MAX_WRAPPERS {
+            self.search_as_text(&join_words(words));
+            return;
+        }
+        if depth > 0 && RESERVED_WORDS.contains(&name) {
+            // No program has this name; the words after it were probably meant as a command.
+            self.search_as_text(&join_words(arguments));
+        }
+        let name = program_name(name);
+        if let Some(behind) = wrappers::find_wrapped(&name, words) {
+            self.record_wrapper_variables(at, &behind.variables);
+            for text in &behind.command_texts {
+                self.analyze_command_text(at, text);
+            }
+            // Searching the words as text covers the commands behind later wrappers.
+            let covered = self.already_searched;
+            if behind.may_start_anywhere && !covered {
+                self.search_as_text(&join_words(arguments));
+                self.already_searched = true;
+                let literal =
+                    |start: &usize| words.get(*start).is_some_and(|word| word.value.as_literal().is_some());
+                for start in (1..words.len().min(MAX_START_WORDS)).filter(literal) {
+                    self.search_words(words.get(start..).unwrap_or_default(), depth + 1);
+                }
+            }
+            if let Some(words) = &behind.resplit_words {
+                self.search_words(words, depth + 1);
+            }
+            if matches!(name.as_str(), "xargs" | "parallel") {
+                self.analyze_placeholders(at, &name, words, behind.start);
+            }
+            if matches!(name.as_str(), "watch" | "parallel") {
+                // These programs join the words and pass them to a shell.
+                let start = behind.start.unwrap_or(words.len());
+                self.analyze_text(&join_words(words.get(start..).unwrap_or_default()));
+            }
+            if let Some(start) = behind.start {
+                self.search_words(words.get(start..).unwrap_or_default(), depth + 1);
+            }
+            self.already_searched = covered;
+        }
+        if interpreters::SHELLS.contains(&name.as_str()) {
+            self.analyze_shell_call(at, arguments);
+        }
+        if interpreters::SHELLS.contains(&name.as_str()) || matches!(name.as_str(), "source" | ".") {
+            self.analyze_script_file(arguments, depth);
+        }
+        if builtins::takes_command_text(&name) {
+            self.analyze_builtin(at, &name, arguments);
+        }
+        let prints = name == "printf" && !arguments.iter().any(|word| word.raw.contains("-v"));
+        if builtins::expands_subscripts(&name) && !prints {
+            self.analyze_subscripts(arguments);
+        }
+        if name == "find" {
+            let executed = find::exec_commands(arguments);
+            if executed.len() >= find::MAX_EXEC_COMMANDS {
+                self.search_as_text(&join_words(arguments));
+            }
+            for command in executed {
+                if placeholders::runs_unknown_command(&placeholders::mark_placeholders(command, "{}")) {
+                    self.mark_opaque(at);
+                }
+                self.search_words(command, depth + 1);
+                self.record_touched_files(&find::fill_placeholder(command, arguments), TouchDepth::Recursive);
+            }
+        }
+        if name == "hash" {
+            self.record_hash_builtin(arguments);
+        }
+        self.analyze_command_options(at, &name, arguments);
+    }
+
+    /// Analyzes the commands in options of ordinary programs.
+    fn analyze_command_options(&mut self, at: usize, name: &str, arguments: &[Word]) {
+        let carried = command_options::nested_commands(name, arguments);
+        for text in &carried.commands {
+            self.analyze_command_text(at, text);
+        }
+        for text in &carried.guesses {
+            self.analyze_possible_command(text);
+        }
+        self.analyze_foreign_code(at, foreign_code::find_code(name, arguments));
+    }
+
+    /// Analyzes the commands in code of other languages.
+    pub(crate) fn analyze_foreign_code(&mut self, at: usize, codes: Vec<ForeignCode>) {
+        for code in codes {
+            if let Some(part) = self.script.commands.get_mut(at) {
+                part.opaque |= code.opaque;
+                part.deny_spellings.extend(unparsed_text::word_spellings(&code.text));
+            }
+            for piece in &code.fragments {
+                self.analyze_possible_command(piece);
+            }
+        }
+    }
+
+    /// Analyzes the command of `xargs` or `parallel`, whose words come from standard input.
+    fn analyze_placeholders(&mut self, at: usize, name: &str, words: &[Word], start: Option<usize>) {
+        let unknown = match start {
+            Some(start) => {
+                placeholders::runs_unknown_command(&placeholders::fill_command(words, start, None))
+            }
+            // Without a command, `parallel` runs each input line.
+            None => name == "parallel",
+        };
+        if unknown {
+            self.mark_opaque(at);
+        }
+        if let Some(start) = start {
+            self.record_touched_files(&placeholders::fill_command(words, start, None), TouchDepth::Direct);
+        }
+    }
+
+    /// Records the files of a command with placeholders. Its command text is matched elsewhere.
+    fn record_touched_files(&mut self, words: &[Word], below: TouchDepth) {
+        let inner = (0..MAX_WRAPPERS).try_fold(words, |words, _| {
+            let name = words.first().and_then(|word| word.value.as_literal()).map(program_name);
+            let start =
+                name.and_then(|name| wrappers::find_wrapped(&name, words)).and_then(|behind| behind.start);
+            match start.and_then(|start| words.get(start..)) {
+                Some(inner) => ControlFlow::Continue(inner),
+                None => ControlFlow::Break(words),
+            }
+        });
+        let (ControlFlow::Continue(words) | ControlFlow::Break(words)) = inner;
+        let mut part = simple_command::searched_command(words);
+        part.deny_spellings.clear();
+        part.opaque = false;
+        part.recursive |= below == TouchDepth::Recursive;
+        if !(part.reads.is_empty() && part.writes.is_empty() && part.removals.is_empty()) {
+            self.script.commands.push(part);
+        }
+    }
+
+    /// Commands with placeholders among these simple commands, each with the index of its nested command.
+    pub(crate) fn placeholder_commands(&self, parts: &[Range<usize>]) -> Vec<(Vec<Word>, usize)> {
+        let parts =
+            parts.iter().flat_map(|parts| self.script.commands.get(parts.clone()).unwrap_or_default());
+        let filled = parts.filter_map(|part| {
+            let name = program_name(part.words.first()?.value.as_literal()?);
+            if !matches!(name.as_str(), "xargs" | "parallel") {
+                return None;
+            }
+            Some((part.words.clone(), wrappers::find_wrapped(&name, &part.words)?.start?))
+        });
+        filled.collect()
+    }
+
+    /// Searches the commands with the words of a text in their placeholders.
+    pub(crate) fn search_filled_commands(&mut self, commands: &[(Vec<Word>, usize)], text: &str) {
+        for (words, start) in commands {
+            if !self
+                .limits
+                .take_placeholder_words(words.len() + placeholders::added_bytes(words, *start, text) / 8)
+            {
+                self.mark_truncated();
+                return;
+            }
+            self.search_words(&placeholders::fill_command(words, *start, Some(text)), 1);
+        }
+    }
+
+    /// `hash -p FILE NAME`: the name runs the file from now on.
+    fn record_hash_builtin(&mut self, arguments: &[Word]) {
+        let texts: Vec<&str> = arguments.iter().filter_map(|word| word.value.as_literal()).collect();
+        let Some(option) = texts.iter().position(|text| text.starts_with('-') && text.contains('p')) else {
+            return;
+        };
+        let joined = texts.get(option).and_then(|text| text.split_once('p')).map_or("", |(_, file)| file);
+        let (file, names) = match joined {
+            "" => (texts.get(option + 1).copied().unwrap_or_default(), option + 2),
+            joined => (joined, option + 1),
+        };
+        for name in texts.get(names..).unwrap_or_default() {
+            self.variables.add_alias(name, file);
+        }
+        self.analyze_text(file);
+    }
+
+    pub(crate) fn mark_opaque(&mut self, at: usize) {
+        if let Some(part) = self.script.commands.get_mut(at) {
+            part.opaque = true;
+        }
+    }
+
+    /// Analyzes a word that is the text of a command.
+    fn analyze_command_text(&mut self, at: usize, text: &WordValue) {
+        if text.as_literal().is_none() {
+            self.mark_opaque(at);
+        }
+        self.analyze_text(&value_text(text));
+    }
+
+    /// `sh -c TEXT`, also with the letter in a bundle.
+    fn analyze_shell_call(&mut self, at: usize, arguments: &[Word]) {
+        let command = arguments.iter().position(|word| {
+            let text = word.value.as_literal().unwrap_or_default();
+            text == "--command"
+                || text
+                    .strip_prefix(['-', '+'])
+                    .is_some_and(|letters| !letters.starts_with('-') && letters.contains('c'))
+        });
+        if arguments.iter().any(|word| word.value.is_unknown()) {
+            self.mark_opaque(at);
+        }
+        let Some(command) = command else { return };
+        // Options may follow `-c`, so each of the next words may be the text.
+        for word in arguments.iter().skip(command + 1).take(4) {
+            self.analyze_command_text(at, &word.value);
+        }
+        let rest: Vec<String> =
+            arguments.iter().skip(command + 5).map(|word| value_text(&word.value)).collect();
+        if !rest.is_empty() {
+            self.search_as_text(&rest.join(" "));
+        }
+    }
+
+    /// `sh NAME` and `source NAME`: a name that is not a local file is searched in `PATH`.
+    fn analyze_script_file(&mut self, arguments: &[Word], depth: usize) {
+        let option = |word: &&Word| word.value.as_literal().is_some_and(|text| text.starts_with(['-', '+']));
+        let start = arguments.iter().take_while(option).count();
+        self.search_words(arguments.get(start..).unwrap_or_default(), depth + 1);
+    }
+
+    /// Commands in `a[$(..)]`, which some builtins expand although the word was quoted.
+    fn analyze_subscripts(&mut self, arguments: &[Word]) {
+        for text in arguments.iter().filter_map(|word| word.value.as_literal()) {
+            let subscript = text.contains('[') || text.contains("=(");
+            if subscript && text.contains(['$', '`']) {
+                // The substitution runs whatever rule allows the builtin.
+                self.note_unanalyzable(UnanalyzableCause::Substitution);
+                self.analyze_text(text);
+            }
+        }
+    }
+
+    fn analyze_builtin(&mut self, at: usize, name: &str, arguments: &[Word]) {
+        if matches!(name, "eval" | "trap") && self.deferred_texts.len() < MAX_DEFERRED_TEXTS {
+            let texts = arguments.iter().filter_map(|word| word.value.as_literal());
+            self.deferred_texts.extend(texts.filter(|text| text.contains('$')).map(str::to_owned));
+        }
+        if arguments.iter().any(|word| word.value.as_literal().is_none()) {
+            self.mark_opaque(at);
+        }
+        if name == "eval" {
+            let end =
+                usize::from(arguments.first().is_some_and(|word| word.value.as_literal() == Some("--")));
+            let texts: Vec<String> = arguments.iter().skip(end).map(|word| value_text(&word.value)).collect();
+            self.analyze_text(&texts.join(" "));
+            return;
+        }
+        let texts: Vec<String> = arguments.iter().map(|word| value_text(&word.value)).collect();
+        for text in texts.iter().take(32) {
+            let text = match text.split_once('=').filter(|_| name == "alias") {
+                Some((alias, text)) => {
+                    self.variables.add_alias(alias, text);
+                    text
+                }
+                None => text,
+            };
+            if !text.starts_with('-') {
+                self.analyze_text(text);
+                continue;
+            }
+            // The text may be joined to any letter of the option.
+            for (at, _) in text.char_indices().skip(2).take(4) {
+                self.analyze_text(text.get(at..).unwrap_or_default());
+            }
+        }
+        if texts.len() > 32 {
+            self.search_as_text(&texts.join(" "));
+        }
+    }
+}
+
+/// Joins the words without quotes, or as written if no value is known.
+fn join_words(words: &[Word]) -> String {
+    let text = |word: &Word| word.value.as_literal().map_or_else(|| word.raw.clone(), str::to_owned);
+    if words.iter().all(|word| word.value.as_literal().is_none()) {
+        return raw_text(words);
+    }
+    words.iter().map(text).collect::<Vec<_>>().join(" ")
+}

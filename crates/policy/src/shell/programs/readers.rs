@@ -1,0 +1,171 @@
+//! Commands that are read-only with any flags. One row each.
+
+use super::argv::{NO_OPTIONS, OptionSpec, parse_args};
+use super::effects::CommandEffects;
+use super::test_operands;
+use crate::shell::{CommandClass, RequiredRule, Word, WordValue};
+
+/// A command that is read-only with any flags.
+#[derive(Debug)]
+struct Reader {
+    name: &'static str,
+    /// Letters and long options with a value that is not a file.
+    values: &'static str,
+    long_values: &'static [&'static str],
+    /// Options whose value is a file.
+    paths: &'static [&'static str],
+    /// Options with which it is not read-only.
+    disallowed: &'static [&'static str],
+    /// Options that make it recursive; `*` if it always is.
+    recursive: &'static [&'static str],
+}
+
+const fn reader(name: &'static str, values: &'static str) -> Reader {
+    Reader { name, values, long_values: &[], paths: &[], disallowed: &[], recursive: &[] }
+}
+
+const READERS: &[Reader] = &[
+    Reader { recursive: &["-R", "--recursive"], ..reader("ls", "ITw") },
+    reader("cat", ""),
+    Reader { long_values: &["separator"], ..reader("tac", "s") },
+    reader("nl", "bdfhilnsvw"),
+    reader("rev", ""),
+    Reader { long_values: &["lines", "bytes"], ..reader("head", "nc") },
+    Reader { long_values: &["lines", "bytes", "pid", "sleep-interval"], ..reader("tail", "ncs") },
+    Reader { disallowed: &["--files0-from"], ..reader("wc", "") },
+    Reader {
+        long_values: &["delimiter", "fields", "characters", "bytes", "output-delimiter"],
+        ..reader("cut", "bcdf")
+    },
+    Reader { long_values: &["delimiters"], ..reader("paste", "d") },
+    Reader { long_values: &["output-delimiter"], ..reader("comm", "") },
+    Reader {
+        long_values: &["separator", "output-separator", "output-width"],
+        ..reader("column", "cosNHRTWOrpil")
+    },
+    reader("fold", "w"),
+    reader("fmt", "wpg"),
+    reader("expand", "t"),
+    reader("unexpand", "t"),
+    reader("pr", "ehilnNosSwWD"),
+    Reader {
+        long_values: &["address-radix", "skip-bytes", "read-bytes", "format"],
+        ..reader("od", "AjNStw")
+    },
+    Reader { paths: &["-f"], ..reader("hexdump", "ens") },
+    reader("strings", "entTds"),
+    Reader { long_values: &["format", "printf"], ..reader("stat", "c") },
+    Reader {
+        long_values: &["max-depth", "exclude", "block-size", "threshold", "time-style"],
+        paths: &["-X", "--exclude-from"],
+        disallowed: &["--files0-from"],
+        recursive: &["*"],
+        ..reader("du", "dBt")
+    },
+    Reader { long_values: &["output", "type", "exclude-type", "block-size"], ..reader("df", "Btx") },
+    Reader {
+        long_values: &["label", "ignore-matching-lines", "exclude", "width", "unified", "context"],
+        paths: &["-X", "--exclude-from", "--from-file", "--to-file"],
+        disallowed: &["-l", "--paginate"],
+        // Directories are compared file by file, even without an option.
+        recursive: &["*"],
+        ..reader("diff", "IFLWxSUC")
+    },
+    Reader { long_values: &["ignore-initial", "bytes"], ..reader("cmp", "in") },
+    Reader { paths: &["--relative-to", "--relative-base"], ..reader("realpath", "") },
+    reader("readlink", ""),
+    reader("tsort", ""),
+];
+
+/// Commands that access no files, with any arguments.
+const FILELESS_READERS: &[&str] = &[
+    "tr", "numfmt", "expr", "seq", "cal", "echo", "true", "false", "whoami", "id", "groups", "uname", "arch",
+    "nproc", "uptime", "free", "locale", "which", "type", "basename", "dirname", "sleep",
+];
+
+/// Effects of such a command; none if it is not listed.
+pub(crate) fn effects(name: &str, arguments: &[Word]) -> Option<CommandEffects> {
+    if FILELESS_READERS.contains(&name) {
+        return Some(CommandEffects {
+            class: CommandClass::ReadOnly,
+            restricts_paths: true,
+            ..CommandEffects::default()
+        });
+    }
+    if let Some(read_only) = check_fileless_reader(name, arguments) {
+        let (class, by) = if read_only {
+            (CommandClass::ReadOnly, RequiredRule::AnyRule)
+        } else {
+            (CommandClass::Other, RequiredRule::NamingRule)
+        };
+        return Some(CommandEffects {
+            class,
+            required_rule: by,
+            restricts_paths: true,
+            ..CommandEffects::default()
+        });
+    }
+    let row = READERS.iter().find(|row| row.name == name)?;
+    let known =
+        OptionSpec { values: row.values, long_values: row.long_values, reads: row.paths, ..NO_OPTIONS };
+    let sorted = parse_args(arguments, &known);
+    let refused = sorted.options.iter().any(|seen| {
+        row.disallowed.iter().any(|refused| {
+            // Long options may be abbreviated.
+            seen == refused
+                || (seen.len() > 3 && refused.starts_with("--") && refused.starts_with(seen.as_str()))
+        })
+    });
+    let lists = name == "strings" && sorted.operands.iter().any(|operand| begins_with(operand, '@'));
+    let certain = arguments.iter().all(|word| !word.value.is_unknown());
+    let class = if refused || lists || !certain { CommandClass::Other } else { CommandClass::ReadOnly };
+    let recursive = row.recursive.contains(&"*") || sorted.has_option(row.recursive);
+    Some(CommandEffects {
+        class,
+        reads: sorted.all_reads(0),
+        recursive,
+        restricts_paths: true,
+        ..CommandEffects::default()
+    })
+}
+
+fn begins_with(value: &WordValue, wanted: char) -> bool {
+    match value {
+        WordValue::Literal(text) | WordValue::Glob(text) => text.starts_with(wanted),
+        WordValue::Unknown { .. } => true,
+    }
+}
+
+/// Returns true if a `printf` format may contain `%n`, which assigns the number of printed characters to a variable.
+fn format_sets_variable(format: &str) -> bool {
+    let details = |c: char| c.is_ascii_digit() || "-+ #.*'hlLjzt".contains(c);
+    format == UNKNOWN_WORD
+        || format.split('%').skip(1).any(|conversion| conversion.trim_start_matches(details).starts_with('n'))
+}
+
+/// Represents an unknown word.
+const UNKNOWN_WORD: &str = "\0";
+
+/// Checks commands without files that are read-only only in some forms; none if the command is not one of them.
+fn check_fileless_reader(name: &str, arguments: &[Word]) -> Option<bool> {
+    let texts: Vec<&str> =
+        arguments.iter().map(|word| word.value.as_literal().unwrap_or(UNKNOWN_WORD)).collect();
+    Some(match name {
+        "pwd" => matches!(texts.as_slice(), [] | ["-L" | "-P"]),
+        "printf" => match texts.as_slice() {
+            ["--", format, ..] => !format_sets_variable(format),
+            [format, ..] => !format.starts_with('-') && !format_sets_variable(format),
+            [] => false,
+        },
+        "history" => match texts.as_slice() {
+            [] => true,
+            [number] => !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()),
+            _ => false,
+        },
+        // A file name matched by a glob could be an operator.
+        "test" | "[" if texts.contains(&UNKNOWN_WORD) => false,
+        "test" => !test_operands::evaluates_operands(texts.into_iter()),
+        "[" => texts.last() == Some(&"]") && !test_operands::evaluates_operands(texts.into_iter()),
+        _ => return None,
+    })
+}

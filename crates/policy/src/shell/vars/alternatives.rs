@@ -1,0 +1,224 @@
+//! Alternative expansions of a command: with other values of its variables, with unknown values, and with unknown
+//! values empty.
+
+use std::collections::HashMap;
+
+use super::env::ExpansionMode;
+use crate::shell::analyzer::Analyzer;
+use crate::shell::analyzer::simple_command;
+use crate::shell::nested::stdout::{StdoutContent, stdout_content};
+use crate::shell::parser::syntax::{RawCommand, RawWord, StdinText};
+use crate::shell::parser::words::leading_name;
+use crate::shell::programs::builtins;
+use crate::shell::words::expand;
+use crate::shell::{CheckScope, SimpleCommand, Word, WordValue};
+
+/// Words checked for the name of a builtin.
+pub(crate) const MAX_PREFIX_WORDS: usize = 4;
+
+/// Texts of a simple command besides its words.
+#[derive(Debug)]
+pub(crate) struct CommandTexts {
+    /// True if its words or its input may differ from the first expansion.
+    varies: bool,
+    pub(crate) texts: Vec<String>,
+}
+
+impl Analyzer<'_> {
+    /// Alternative expansions to analyze; none if there are too many.
+    pub(crate) fn other_expansions(&mut self, command: &RawCommand) -> Option<Vec<ExpansionMode>> {
+        let words = || command.words.iter().chain(command.redirects.iter().map(|redirect| &redirect.target));
+        let choices = words().map(|word| self.variables.count_alternatives(word)).max().unwrap_or(1);
+        let doubtful = words().any(|word| self.variables.may_have_other_values(word));
+        let vanishing = self.variables.count_empty_alternatives(words());
+        let more = choices - 1 + vanishing.saturating_sub(1);
+        if !self.limits.take_expansions(more, command.words.len() + command.redirects.len()) {
+            return None;
+        }
+        let nth = (1..choices).map(ExpansionMode::NthValue);
+        let unknown = doubtful.then_some(ExpansionMode::Unknown);
+        let nothing = (0..vanishing).map(ExpansionMode::UnknownAsEmpty);
+        Some(nth.chain(unknown).chain(nothing).collect())
+    }
+
+    /// Records texts of here-strings, and texts printed in alternative expansions, for the simple command at an
+    /// index.
+    pub(crate) fn record_texts(&mut self, at: usize, command: &RawCommand, others: &[ExpansionMode]) {
+        let fed: Vec<&RawWord> = command.stdin_texts.iter().filter_map(StdinText::here_string).collect();
+        let mut texts: Vec<String> = fed.iter().flat_map(|word| self.possible_texts(word)).collect();
+        let count = others.len() * (1 + command.words.len() / 32);
+        let varies = command.words.iter().chain(fed).any(|word| !self.variables.is_definite(word));
+        if varies && self.limits.take_values(count) {
+            for reading in others {
+                if let StdoutContent::Text(printed) =
+                    stdout_content(&self.expand_words(&command.words, *reading, &mut Vec::new()))
+                {
+                    texts.extend(printed);
+                }
+            }
+        } else if varies {
+            self.mark_truncated();
+        }
+        if varies || !texts.is_empty() {
+            self.command_texts.insert(at, CommandTexts { varies, texts });
+        }
+    }
+
+    /// Texts that a word may expand to where it is not split.
+    fn possible_texts(&mut self, word: &RawWord) -> Vec<String> {
+        let (choices, vanishing) = (
+            self.variables.count_alternatives(word),
+            self.variables.count_empty_alternatives(std::iter::once(word)),
+        );
+        if !self.limits.take_values(choices + vanishing) {
+            self.mark_truncated();
+            return Vec::new();
+        }
+        let readings = (0..choices)
+            .map(ExpansionMode::NthValue)
+            .chain((0..vanishing).map(ExpansionMode::UnknownAsEmpty));
+        let text = |reading| {
+            expand::value_text(&expand::expand_single_with(word, &self.variables, reading, &mut Vec::new()))
+        };
+        readings.map(text).collect()
+    }
+
+    /// Returns true if the words or the input of a simple command may differ from the first expansion.
+    pub(crate) fn may_vary(&self, at: usize) -> bool {
+        self.command_texts.get(&at).is_some_and(|texts| texts.varies)
+    }
+
+    /// Analyzes a command in another expansion.
+    pub(crate) fn analyze_expansion(&mut self, command: &RawCommand, reading: ExpansionMode) {
+        if matches!(reading, ExpansionMode::UnknownAsEmpty(_)) {
+            self.search_with_empty_unknowns(command, reading);
+            return;
+        }
+        let words = self.expand_words(&command.words, reading, &mut Vec::new());
+        self.search_expansion(command, &words, reading);
+    }
+
+    /// Removes directories added by this expansion that earlier expansions of the same command already added.
+    pub(crate) fn keep_new_directories(&mut self, start: usize, known: usize) {
+        let added = self.script.cd_directories.split_off(known);
+        if added.is_empty() {
+            return;
+        }
+        let mut earlier: HashMap<&WordValue, usize> = HashMap::new();
+        for place in self.script.cd_directories.iter().skip(start) {
+            *earlier.entry(place).or_default() += 1;
+        }
+        let is_new = |place: &WordValue| match earlier.get_mut(place) {
+            Some(count) if *count > 0 => {
+                *count -= 1;
+                false
+            }
+            _ => true,
+        };
+        let new: Vec<WordValue> = added.into_iter().filter(is_new).collect();
+        self.script.cd_directories.extend(new);
+    }
+
+    fn search_expansion(&mut self, command: &RawCommand, words: &[Word], reading: ExpansionMode) {
+        let at = self.script.commands.len();
+        self.search_words(words, 0);
+        if command.redirects.is_empty() {
+            return;
+        }
+        if self.script.commands.len() == at {
+            self.script.commands.push(simple_command::searched_command(&[]));
+        }
+        let redirects = self.expand_redirects(command, reading, &mut Vec::new());
+        if let Some(part) = self.script.commands.get_mut(at) {
+            part.redirects = redirects;
+        }
+    }
+
+    /// Analyzes a command as if its unknown parts were empty: `git $none push` pushes. Rules are matched against the
+    /// result, but it does not count as evidence for what would be touched or removed.
+    fn search_with_empty_unknowns(&mut self, command: &RawCommand, reading: ExpansionMode) {
+        let words = self.expand_words(&command.words, reading, &mut Vec::new());
+        self.record_declared_if_empty(&words);
+        let start = self.script.commands.len();
+        let (turns, paths) = (self.script.cd_targets.len(), self.script.cd_path.len());
+        let (places, elsewhere) = (self.script.cd_directories.len(), self.script.option_directories.len());
+        let paused = std::mem::replace(&mut self.memo.paused, true);
+        self.search_expansion(command, &words, reading);
+        self.memo.paused = paused;
+        self.script.cd_targets.truncate(turns);
+        self.script.cd_path.truncate(paths);
+        retain_literal(&mut self.script.cd_directories, places);
+        retain_literal(&mut self.script.option_directories, elsewhere);
+        self.script.commands_if_empty.extend(self.script.commands.drain(start..).map(keep_named_only));
+        self.command_texts.split_off(&start);
+    }
+
+    fn record_declared_if_empty(&mut self, words: &[Word]) {
+        let Some((first, arguments)) = words.split_first() else { return };
+        if !first.value.as_literal().is_some_and(builtins::declares_variables) {
+            return;
+        }
+        for text in arguments.iter().filter_map(|word| word.value.as_literal()) {
+            if let Some((name, value)) = text.split_once('=').filter(|(name, _)| leading_name(name) == *name)
+            {
+                self.variables.add_text_if_empty(name, value);
+            }
+        }
+    }
+
+    /// Records the variables that a builtin sets in every expansion, the first expansion last. They are definite only
+    /// if its name is.
+    pub(crate) fn record_builtin_values(
+        &mut self,
+        command: &RawCommand,
+        words: &[Word],
+        others: &[ExpansionMode],
+    ) {
+        let settled = self.variables.definite_count();
+        let sets = |word: &Word| word.value.as_literal().is_some_and(builtins::sets_variables);
+        let mut several = false;
+        if words.iter().take(MAX_PREFIX_WORDS).any(sets) {
+            for reading in
+                others.iter().filter(|reading| !matches!(reading, ExpansionMode::UnknownAsEmpty(_))).rev()
+            {
+                let words = self.expand_words(&command.words, *reading, &mut Vec::new());
+                self.record_builtin(&words);
+                several = true;
+            }
+        }
+        self.record_builtin(words);
+        if several {
+            self.variables.weaken_since(settled);
+        }
+        if command.words.first().is_some_and(|word| !self.variables.is_definite(word)) {
+            self.variables.rollback_definite(settled);
+        }
+    }
+}
+
+/// Removes entries added after `count` that are not literal.
+fn retain_literal(places: &mut Vec<WordValue>, count: usize) {
+    let added = places.split_off(count);
+    places.extend(added.into_iter().filter(is_nonempty_literal));
+}
+
+fn is_nonempty_literal(value: &WordValue) -> bool {
+    value.as_literal().is_some_and(|text| !text.is_empty())
+}
+
+/// Keeps only what rules match: the texts of a simple command and the files that it names.
+fn keep_named_only(mut part: SimpleCommand) -> SimpleCommand {
+    part.reads.retain(is_nonempty_literal);
+    part.writes.retain(is_nonempty_literal);
+    part.redirects.retain(|redirect| is_nonempty_literal(&redirect.target));
+    SimpleCommand {
+        check_scope: CheckScope::Guess,
+        dir_targets: Vec::new(),
+        bulk_write_dirs: Vec::new(),
+        removals: Vec::new(),
+        recursive: false,
+        writes_recursively: false,
+        opaque: false,
+        ..part
+    }
+}

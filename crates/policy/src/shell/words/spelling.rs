@@ -1,0 +1,114 @@
+//! Texts that rules are matched against.
+
+use super::expand::value_text;
+use crate::shell::programs::effects::program_name;
+use crate::shell::programs::git;
+use crate::shell::{AllowSpelling, DenySpelling, MatchStart, QUOTED_BLANK, RequiredRule, Word, WordValue};
+
+/// Represents arguments that are added when the command runs, so that only a `*` matches them.
+const ADDED_ARGUMENTS: &str = " \u{1e}";
+
+/// Returns true if a command word is non-empty plain ASCII, so that a rule can name it.
+fn is_plain_command(word: &Word) -> bool {
+    word.value.as_literal().is_some_and(|text| {
+        !text.is_empty()
+            && text.is_ascii()
+            && !text.contains(|c: char| c.is_ascii_whitespace() || c.is_ascii_control())
+    })
+}
+
+/// Text for allow rules: the words without quotes, with quoted blanks marked.
+fn allow_text(words: &[Word]) -> String {
+    let mut out = String::new();
+    for (at, word) in words.iter().enumerate() {
+        if at > 0 {
+            out.push(' ');
+        }
+        match &word.value {
+            WordValue::Literal(text) if text.is_empty() => out.push_str("\"\""),
+            WordValue::Literal(text) => {
+                out.extend(
+                    text.chars().map(|c| if matches!(c, ' ' | '\t' | '\n') { QUOTED_BLANK } else { c }),
+                );
+            }
+            WordValue::Glob(_) | WordValue::Unknown { .. } => out.push_str(&word.raw),
+        }
+    }
+    out
+}
+
+/// The words as written.
+pub(crate) fn raw_text(words: &[Word]) -> String {
+    let mut out = String::new();
+    for (at, word) in words.iter().enumerate() {
+        if at > 0 {
+            out.push(' ');
+        }
+        out.push_str(&word.raw);
+    }
+    out
+}
+
+/// Texts for allow rules, given a command without wrappers and safe assignments.
+pub(crate) fn allow_spellings(words: &[Word], by: RequiredRule, more_arguments: bool) -> Vec<AllowSpelling> {
+    if !words.first().is_some_and(is_plain_command) {
+        return Vec::new();
+    }
+    let mut texts = vec![allow_text(words)];
+    let raw = raw_text(words);
+    if texts.first() != Some(&raw) {
+        texts.push(raw);
+    }
+    let added = if more_arguments { ADDED_ARGUMENTS } else { "" };
+    texts.into_iter().map(|text| AllowSpelling { text: text + added, required_rule: by }).collect()
+}
+
+/// Texts for deny and ask rules.
+pub(crate) fn deny_spellings(raw: &str, words: &[Word]) -> Vec<DenySpelling> {
+    let mut texts: Vec<(String, bool)> = Vec::with_capacity(4);
+    let mut add = |text: String, deny_only: bool| {
+        if !text.is_empty()
+            && !texts.iter().any(|(known, only)| *known == text && (*only == deny_only || !only))
+        {
+            texts.push((text, deny_only));
+        }
+    };
+    add(raw.to_owned(), false);
+    let values: Vec<String> = words.iter().map(deny_text).collect();
+    let joined = values.join(" ");
+    let first = values.first().map_or("", String::as_str);
+    let rest = joined.get(first.len()..).unwrap_or_default().to_owned();
+    let last = first.rsplit('/').next().unwrap_or(first);
+    let base = last.strip_suffix(".exe").unwrap_or(last).to_owned();
+    let plain = program_name(first);
+    if base != first {
+        add(format!("{base}{rest}"), false);
+    }
+    if plain != base {
+        add(format!("{plain}{rest}"), true);
+    }
+    if plain == "git" && words.get(1).is_some_and(|word| word.raw.starts_with('-')) {
+        let after = git::skip_global_options(words.get(1..).unwrap_or_default());
+        let texts: Vec<String> = after.iter().map(deny_text).collect();
+        add(format!("git {}", texts.join(" ")), false);
+    }
+    add(joined, false);
+    texts
+        .into_iter()
+        .map(|(text, deny_only)| DenySpelling { text, match_start: MatchStart::Beginning, deny_only })
+        .collect()
+}
+
+/// A word as deny rules match it: its value without quotes, or the text as written if the value is not literal.
+fn deny_text(word: &Word) -> String {
+    match &word.value {
+        WordValue::Literal(text) => text.clone(),
+        WordValue::Glob(_) | WordValue::Unknown { .. } => {
+            if word.raw.is_empty() {
+                value_text(&word.value)
+            } else {
+                word.raw.clone()
+            }
+        }
+    }
+}
