@@ -13,7 +13,7 @@ use whimbrel_models::error::ModelError;
 use whimbrel_models::providers::ApiDialect;
 use whimbrel_os::ids;
 use whimbrel_session_store::load::IdKey;
-use whimbrel_session_store::repair::{EMPTY_PROMPT, is_blank};
+use whimbrel_session_store::load::repair::{EMPTY_PROMPT, is_blank};
 use whimbrel_session_store::writer::TranscriptWriter;
 use whimbrel_session_store::{MessageEntry, ResumedSession, TranscriptLog};
 use whimbrel_wire::content::{Block, Content, ResultContent, Role};

@@ -9,7 +9,8 @@ use whimbrel_wire::RawJson;
 
 use crate::load::LoadRange;
 use crate::paths::project_key;
-use crate::resume::{ResumeError, ResumedSession};
+use crate::resume::ResumedSession;
+use crate::resume_error::ResumeError;
 use crate::search::{Hit, SearchQuery};
 use crate::session_files::{FindError, MetadataEntry, SessionFile, SessionFiles};
 use crate::store::{Described, FileStore, SessionStore, SharedStore, StoreError, StoreKey};

@@ -12,22 +12,22 @@ use whimbrel_wire::codec;
 use crate::tool_searches;
 
 /// Type of an entry with text for the model that is hidden from the user. Not part of the tree.
-pub(super) const HIDDEN_TEXT: &str = "brief";
+pub(crate) const HIDDEN_TEXT: &str = "brief";
 
 /// Type of an entry recording that a tool call with effects is about to run. Not part of the tree.
-pub(super) const TOOL_START: &str = "tool-start";
+pub(crate) const TOOL_START: &str = "tool-start";
 
 /// Type of an entry listing messages that a provider rejected permanently. Not part of the tree.
-pub(super) const REJECTED: &str = "refused";
+pub(crate) const REJECTED: &str = "refused";
 
 /// Type of an entry, written by other engines, that names content stored elsewhere. Not part of the tree.
-pub(super) const CONTENT_REPLACEMENT: &str = "content-replacement";
+pub(crate) const CONTENT_REPLACEMENT: &str = "content-replacement";
 
 /// Subtype of the system entry at which a compaction summary replaced the conversation.
-pub(super) const COMPACT_BOUNDARY: &str = "compact_boundary";
+pub(crate) const COMPACT_BOUNDARY: &str = "compact_boundary";
 
 /// Subtype of the system entry at which the conversation was cleared.
-pub(super) const CONVERSATION_CLEARED: &str = "conversation_cleared";
+pub(crate) const CONVERSATION_CLEARED: &str = "conversation_cleared";
 
 /// Limit on offsets at which a broken line is searched for a complete entry.
 const MAX_SALVAGE_ATTEMPTS: usize = 8;
@@ -58,7 +58,7 @@ type RawField<'a> = Option<&'a RawValue>;
 /// The fields that readers need.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct TranscriptEntry<'a> {
+pub(crate) struct TranscriptEntry<'a> {
     #[serde(rename = "type", borrow)]
     kind: RawField<'a>,
     #[serde(borrow)]
@@ -108,12 +108,12 @@ pub(super) struct TranscriptEntry<'a> {
     #[serde(borrow)]
     compact_metadata: RawField<'a>,
     #[serde(borrow)]
-    pub(super) message: RawField<'a>,
+    pub(crate) message: RawField<'a>,
 }
 
 /// Kind of an entry of the tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum EntryKind {
+pub(crate) enum EntryKind {
     /// Message of the user, the host or a tool.
     User,
     /// Message of the model.
@@ -127,7 +127,7 @@ pub(super) enum EntryKind {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum EntryBranch {
+pub(crate) enum EntryBranch {
     /// The conversation itself.
     Main,
     /// A subagent or a teammate.
@@ -137,7 +137,7 @@ pub(super) enum EntryBranch {
 impl<'a> TranscriptEntry<'a> {
     /// Parses a line. If its beginning is broken, looks for a complete entry at its end: an engine killed within a line
     /// leaves it for the next writer to continue. Also returns the offset of the entry.
-    pub(super) fn parse(bytes: &'a [u8]) -> Option<(Self, usize)> {
+    pub(crate) fn parse(bytes: &'a [u8]) -> Option<(Self, usize)> {
         if let Ok(line) = serde_json::from_slice::<Self>(bytes) {
             return Some((line, 0));
         }
@@ -153,21 +153,21 @@ impl<'a> TranscriptEntry<'a> {
     }
 
     /// Parses the first entry of a line and returns where it ends. More entries follow if newlines were lost.
-    pub(super) fn parse_first(bytes: &'a [u8]) -> Option<(Self, usize)> {
+    pub(crate) fn parse_first(bytes: &'a [u8]) -> Option<(Self, usize)> {
         let mut lines = serde_json::Deserializer::from_slice(bytes).into_iter::<Self>();
         let line = lines.next()?.ok()?;
         Some((line, lines.byte_offset()))
     }
 
     /// Distinguishes different entries with the same uuid; equal for an entry written twice.
-    pub(super) fn fingerprint(&self, length: u32) -> u32 {
+    pub(crate) fn fingerprint(&self, length: u32) -> u32 {
         let mut hasher = DefaultHasher::new();
         (length, self.timestamp.map(RawValue::get)).hash(&mut hasher);
         hasher.finish() as u32
     }
 
     /// The kind of the entry; none if it is not part of the tree.
-    pub(super) fn kind(&self) -> Option<EntryKind> {
+    pub(crate) fn kind(&self) -> Option<EntryKind> {
         match string_value(self.kind)?.as_ref() {
             "user" => Some(EntryKind::User),
             "assistant" => Some(EntryKind::Assistant),
@@ -182,100 +182,100 @@ impl<'a> TranscriptEntry<'a> {
     }
 
     /// Compares the `type` field.
-    pub(super) fn is_type(&self, name: &str) -> bool {
+    pub(crate) fn is_type(&self, name: &str) -> bool {
         string_value(self.kind).as_deref() == Some(name)
     }
 
-    pub(super) fn branch(&self) -> EntryBranch {
+    pub(crate) fn branch(&self) -> EntryBranch {
         let side =
             is_true(self.is_sidechain) || string_value(self.team_name).is_some_and(|name| !name.is_empty());
         if side { EntryBranch::Sidechain } else { EntryBranch::Main }
     }
 
-    pub(super) fn uuid(&self) -> Option<Cow<'a, str>> {
+    pub(crate) fn uuid(&self) -> Option<Cow<'a, str>> {
         string_value(self.uuid)
     }
 
-    pub(super) fn parent_uuid(&self) -> Option<Cow<'a, str>> {
+    pub(crate) fn parent_uuid(&self) -> Option<Cow<'a, str>> {
         string_value(self.parent_uuid)
     }
 
     /// The entry before a compaction boundary, which is not its parent.
-    pub(super) fn logical_parent_uuid(&self) -> Option<Cow<'a, str>> {
+    pub(crate) fn logical_parent_uuid(&self) -> Option<Cow<'a, str>> {
         string_value(self.logical_parent_uuid)
     }
 
     /// The entry of the tool call that this entry answers.
-    pub(super) fn source_uuid(&self) -> Option<Cow<'a, str>> {
+    pub(crate) fn source_uuid(&self) -> Option<Cow<'a, str>> {
         string_value(self.source)
     }
 
     /// The prompt that this entry repeats after a compaction.
-    pub(super) fn copied_uuid(&self) -> Option<Cow<'a, str>> {
+    pub(crate) fn copied_uuid(&self) -> Option<Cow<'a, str>> {
         string_value(self.copy_of)
     }
 
-    pub(super) fn is_meta(&self) -> bool {
+    pub(crate) fn is_meta(&self) -> bool {
         is_true(self.is_meta)
     }
 
-    pub(super) fn is_summary(&self) -> bool {
+    pub(crate) fn is_summary(&self) -> bool {
         is_true(self.is_compact_summary)
     }
 
     /// The engine that wrote this entry recorded the start of every call with effects.
-    pub(super) fn starts_recorded(&self) -> bool {
+    pub(crate) fn starts_recorded(&self) -> bool {
         is_true(self.starts_recorded)
     }
 
     /// The call that is about to run.
-    pub(super) fn tool_use_id(&self) -> Option<Cow<'a, str>> {
+    pub(crate) fn tool_use_id(&self) -> Option<Cow<'a, str>> {
         string_value(self.tool_use_id)
     }
 
     /// The agent that runs the call.
-    pub(super) fn agent_id(&self) -> Option<Cow<'a, str>> {
+    pub(crate) fn agent_id(&self) -> Option<Cow<'a, str>> {
         string_value(self.agent_id)
     }
 
     /// The entry before which the model received [`TranscriptEntry::text`].
-    pub(super) fn before_uuid(&self) -> Option<Cow<'a, str>> {
+    pub(crate) fn before_uuid(&self) -> Option<Cow<'a, str>> {
         string_value(self.before_uuid)
     }
 
     /// The messages that were rejected.
-    pub(super) fn rejected_uuids(&self) -> Vec<String> {
+    pub(crate) fn rejected_uuids(&self) -> Vec<String> {
         self.message_uuids.and_then(|names| serde_json::from_str(names.get()).ok()).unwrap_or_default()
     }
 
-    pub(super) fn text(&self) -> Option<Cow<'a, str>> {
+    pub(crate) fn text(&self) -> Option<Cow<'a, str>> {
         string_value(self.text)
     }
 
-    pub(super) fn cwd(&self) -> Option<Cow<'a, str>> {
+    pub(crate) fn cwd(&self) -> Option<Cow<'a, str>> {
         string_value(self.cwd)
     }
 
-    pub(super) fn permission_mode(&self) -> Option<Cow<'a, str>> {
+    pub(crate) fn permission_mode(&self) -> Option<Cow<'a, str>> {
         string_value(self.permission_mode)
     }
 
-    pub(super) fn custom_title(&self) -> Option<Cow<'a, str>> {
+    pub(crate) fn custom_title(&self) -> Option<Cow<'a, str>> {
         string_value(self.custom_title)
     }
 
     /// Names of deferred tools that the entry records as loaded.
-    pub(super) fn loaded_tools(&self) -> Vec<String> {
+    pub(crate) fn loaded_tools(&self) -> Vec<String> {
         tool_searches::loaded_tool_names(self.tool_use_result, self.compact_metadata)
     }
 
-    pub(super) fn ai_title(&self) -> Option<Cow<'a, str>> {
+    pub(crate) fn ai_title(&self) -> Option<Cow<'a, str>> {
         string_value(self.ai_title)
     }
 }
 
 /// Replaces lone surrogate escapes by U+FFFD, so that every parser accepts the line.
-pub(super) fn replace_lone_surrogates(bytes: &[u8]) -> Cow<'_, [u8]> {
+pub(crate) fn replace_lone_surrogates(bytes: &[u8]) -> Cow<'_, [u8]> {
     let is_suspect = [&br"\ud"[..], br"\uD"].iter().any(|half| memmem::find(bytes, half).is_some());
     let text = if is_suspect { std::str::from_utf8(bytes).ok() } else { None };
     text.and_then(codec::replace_lone_surrogates)

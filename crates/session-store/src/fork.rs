@@ -12,12 +12,12 @@ use whimbrel_wire::RawJson;
 
 use crate::append_file;
 use crate::entry::TOOL_START;
-use crate::entry_reader::EntryReader;
+use crate::load::entry_reader::EntryReader;
 use crate::load::{LoadError, LoadRange, LoadedConversation, load};
 use crate::lock::TranscriptLock;
 use crate::metadata::MetadataEntries;
 use crate::paths::TOOL_RESULTS;
-use crate::resume::ResumeError;
+use crate::resume_error::ResumeError;
 use crate::session_files::{MetadataEntry, SessionFile};
 use crate::writer::Mirror;
 

@@ -5,16 +5,16 @@ use std::io::{self, BufRead};
 use memchr::memchr;
 
 /// Longer lines are skipped; no engine writes them.
-pub(super) const MAX_LINE_LEN: usize = 256 << 20;
+pub(crate) const MAX_LINE_LEN: usize = 256 << 20;
 
-pub(super) struct LineReader<R> {
+pub(crate) struct LineReader<R> {
     reader: R,
     /// Offset of the next line.
     offset: u64,
     line: Vec<u8>,
 }
 
-pub(super) enum ScannedLine<'a> {
+pub(crate) enum ScannedLine<'a> {
     /// A line and its offset.
     Complete(u64, &'a [u8]),
     /// The last line of the file, without a newline.
@@ -24,12 +24,12 @@ pub(super) enum ScannedLine<'a> {
 }
 
 impl<R: BufRead> LineReader<R> {
-    pub(super) fn new(reader: R) -> Self {
+    pub(crate) fn new(reader: R) -> Self {
         Self { reader, offset: 0, line: Vec::new() }
     }
 
     /// Reads the next line without its newline; none at the end of the file.
-    pub(super) fn read_line(&mut self) -> io::Result<Option<ScannedLine<'_>>> {
+    pub(crate) fn read_line(&mut self) -> io::Result<Option<ScannedLine<'_>>> {
         self.line.clear();
         let mut begin = self.offset;
         let mut ended = false;

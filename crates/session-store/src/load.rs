@@ -1,24 +1,32 @@
 //! Loads a conversation from a transcript in two passes: one over all lines, which builds a compact index, and one over
 //! the entries of the active branch. The file is only read; defects are repaired in the result.
 
+mod branch;
+pub(crate) mod entry_reader;
+pub(crate) mod index;
+mod partial_index;
+pub mod rejected;
+pub mod repair;
+mod siblings;
+mod started_calls;
+#[cfg(test)]
+mod tests;
+mod truncate;
+
 use std::collections::HashSet;
 use std::io::{self, BufReader, Read, Seek};
 
 use whimbrel_models::History;
 use whimbrel_wire::content::{Block, Role};
 
-use crate::branch;
 pub use crate::entry::IdKey;
-use crate::entry_reader::{EntryReader, TurnRole};
-use crate::index::{Index, Node, Span};
-pub use crate::index::{RepairCounts, TranscriptFacts};
+use crate::load::entry_reader::{EntryReader, TurnRole};
+use crate::load::index::{Index, Node, Span};
+pub use crate::load::index::{RepairCounts, TranscriptFacts};
+use crate::load::rejected::{block_placeholders, message_placeholder};
+use crate::load::repair::{MessageContent, RepairedHistory, repair};
+use crate::load::siblings::BranchEntry;
 pub use crate::metadata::MetadataEntries;
-use crate::partial_index;
-use crate::rejected::{block_placeholders, message_placeholder};
-use crate::repair::{MessageContent, RepairedHistory, repair};
-use crate::siblings::{self, BranchEntry};
-use crate::tool_searches;
-use crate::truncate;
 
 const READ_BUFFER_SIZE: usize = 256 * 1024;
 
@@ -185,7 +193,7 @@ impl LoadedConversation {
                 }
             }
             self.repairs.unreadable += usize::from(heard.is_garbled);
-            if tool_searches::track_tool_search(&heard.content.blocks, &mut searches) {
+            if crate::tool_searches::track_tool_search(&heard.content.blocks, &mut searches) {
                 self.loaded_tools.extend(reader.read_loaded_tools(span)?);
             }
             self.turns += u32::from(heard.role == TurnRole::Prompt);
@@ -208,6 +216,3 @@ impl MessageContent {
         Self { role: Role::User, reply: None, blocks: vec![Block::text(text)], starts_recorded: false }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -9,7 +9,8 @@ use whimbrel_wire::RawJson;
 use crate::entry::{HIDDEN_TEXT, TranscriptEntry};
 use crate::fork::Fork;
 use crate::load::{self, LoadError, LoadRange, LoadedConversation};
-use crate::lock::{BusyError, LockError, TranscriptLock};
+use crate::lock::{LockError, TranscriptLock};
+use crate::resume_error::ResumeError;
 use crate::session_files::{MetadataEntry, normalize_name};
 use crate::store::{SessionStore, StoreError, StoreKey, to_single_line};
 use crate::store_writer::with_load_timeout;
@@ -24,28 +25,6 @@ pub struct ResumedSession {
     pub lock: Option<TranscriptLock>,
     /// Lines in the transcript that the host has not mirrored yet.
     pub mirror_lines: Vec<RawJson>,
-}
-
-#[derive(Debug, thiserror::Error)]
-pub enum ResumeError {
-    /// Another process holds the session.
-    #[error("{0}")]
-    Busy(#[from] BusyError),
-    /// The transcript cannot be loaded.
-    #[error("{0}")]
-    Load(#[from] LoadError),
-    /// The transcript cannot be copied.
-    #[error("The session cannot be copied to {0}: {1}.")]
-    Copy(PathBuf, io::Error),
-    /// The session has no messages.
-    #[error("Nothing was said in the session {0}, so there is nothing to copy.")]
-    Empty(String),
-    /// The title of the fork is invalid.
-    #[error("{0}")]
-    Title(io::Error),
-    /// Error of the session store.
-    #[error("{0}")]
-    Store(#[from] StoreError),
 }
 
 impl ResumedSession {

@@ -9,7 +9,7 @@ use whimbrel_wire::content::Block;
 use whimbrel_wire::tool_names::TOOL_SEARCH;
 
 /// Records ToolSearch calls of a message in `searches`; returns true if the message contains a result of one.
-pub(super) fn track_tool_search(blocks: &[Block], searches: &mut HashSet<String>) -> bool {
+pub(crate) fn track_tool_search(blocks: &[Block], searches: &mut HashSet<String>) -> bool {
     let mut answers = false;
     for block in blocks {
         match block {
@@ -24,7 +24,7 @@ pub(super) fn track_tool_search(blocks: &[Block], searches: &mut HashSet<String>
 }
 
 /// Tool names in the result of a search or in the metadata of a boundary. Invalid data yields none.
-pub(super) fn loaded_tool_names(result: Option<&RawValue>, boundary: Option<&RawValue>) -> Vec<String> {
+pub(crate) fn loaded_tool_names(result: Option<&RawValue>, boundary: Option<&RawValue>) -> Vec<String> {
     #[derive(Default, Deserialize)]
     struct Search {
         #[serde(default)]

@@ -11,9 +11,9 @@ use whimbrel_os::files;
 use whimbrel_wire::RawJson;
 
 use crate::entry::{TranscriptEntry, replace_lone_surrogates};
-use crate::index::{RepairCounts, Span};
 use crate::line_reader::{LineReader, ScannedLine};
 use crate::load;
+use crate::load::index::{RepairCounts, Span};
 use crate::resume::join_lines;
 
 const READ_BUFFER_SIZE: usize = 64 * 1024;

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use whimbrel_session_store::repair::is_valid_source;
+use whimbrel_session_store::load::repair::is_valid_source;
 use whimbrel_wire::content::{Block, Content};
 
 /// Returns the content without invalid blocks, and warnings about what was dropped.

@@ -3,7 +3,7 @@
 
 use whimbrel_models::History;
 use whimbrel_session_store::load::IdKey;
-use whimbrel_session_store::rejected::{self, block_placeholders};
+use whimbrel_session_store::load::rejected::{self, block_placeholders};
 use whimbrel_wire::content::{Block, Content, Role};
 
 use super::Conversation;

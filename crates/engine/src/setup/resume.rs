@@ -11,7 +11,7 @@ use whimbrel_policy::mode::is_kept_on_resume;
 use whimbrel_session_store::load::LoadRange;
 use whimbrel_session_store::lock::{self, LockError, TranscriptLock};
 use whimbrel_session_store::paths::is_session_id;
-use whimbrel_session_store::resume::ResumeError;
+use whimbrel_session_store::resume_error::ResumeError;
 use whimbrel_session_store::{Durability, Mirror, Persistence, ProjectDir, ResumedSession};
 use whimbrel_wire::options::Options;
 use whimbrel_wire::permission::PermissionMode;

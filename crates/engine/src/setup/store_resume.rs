@@ -1,7 +1,8 @@
 //! Selects the session when a session store is used; the store is queried before anything else is resolved.
 
 use whimbrel_session_store::paths::project_key;
-use whimbrel_session_store::resume::{ResumeError, StoredSession};
+use whimbrel_session_store::resume::StoredSession;
+use whimbrel_session_store::resume_error::ResumeError;
 use whimbrel_session_store::store::{SharedStore, StoreKey};
 use whimbrel_session_store::store_writer::with_load_timeout;
 use whimbrel_session_store::{Mirror, Persistence, ResumedSession, StoreWriter};

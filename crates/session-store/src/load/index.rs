@@ -11,40 +11,40 @@ use crate::entry::{
     CONTENT_REPLACEMENT, EntryBranch, EntryKind, HIDDEN_TEXT, IdKey, REJECTED, TOOL_START, TranscriptEntry,
 };
 use crate::line_reader::{LineReader, ScannedLine};
+use crate::load::started_calls::StartedCalls;
 use crate::metadata::MetadataEntries;
-use crate::started_calls::StartedCalls;
 
 /// Limit on ancestor steps when checking for cycles, in addition to one per entry.
 const MAX_ANCESTOR_STEPS: usize = 1 << 20;
 
 /// Index of a node in [`Index::nodes`].
-pub(super) type NodeId = u32;
+pub(crate) type NodeId = u32;
 
 /// Position of a line in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Span {
-    pub(super) offset: u64,
-    pub(super) length: u32,
+pub(crate) struct Span {
+    pub(crate) offset: u64,
+    pub(crate) length: u32,
 }
 
 /// An entry of the tree.
 #[derive(Debug, Clone)]
-pub(super) struct Node {
-    pub(super) span: Span,
+pub(crate) struct Node {
+    pub(crate) span: Span,
     /// Distinguishes different entries with the same uuid.
     fingerprint: u32,
-    pub(super) parent: Option<NodeId>,
+    pub(crate) parent: Option<NodeId>,
     /// For a compaction boundary the entry before it; for a tool result the entry of its call, if recorded.
-    pub(super) logical_parent: Option<NodeId>,
-    pub(super) kind: EntryKind,
-    pub(super) branch: EntryBranch,
-    pub(super) is_meta: bool,
-    pub(super) is_summary: bool,
+    pub(crate) logical_parent: Option<NodeId>,
+    pub(crate) kind: EntryKind,
+    pub(crate) branch: EntryBranch,
+    pub(crate) is_meta: bool,
+    pub(crate) is_summary: bool,
 }
 
 impl Node {
     /// True for user and assistant messages of the main branch that the user can see.
-    pub(super) fn is_message(&self) -> bool {
+    pub(crate) fn is_message(&self) -> bool {
         matches!(self.kind, EntryKind::User | EntryKind::Assistant)
             && self.branch == EntryBranch::Main
             && !self.is_meta
@@ -90,21 +90,21 @@ pub struct TranscriptFacts {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Index {
-    pub(super) nodes: Vec<Node>,
+pub(crate) struct Index {
+    pub(crate) nodes: Vec<Node>,
     /// The last node with each uuid.
     by_key: HashMap<IdKey, NodeId>,
     /// Hidden texts by the entry that they precede.
-    pub(super) hidden_texts: HashMap<IdKey, Vec<Span>>,
-    pub(super) started: StartedCalls,
+    pub(crate) hidden_texts: HashMap<IdKey, Vec<Span>>,
+    pub(crate) started: StartedCalls,
     /// Messages that a provider rejected, and the entries that record this.
-    pub(super) rejected: HashSet<IdKey>,
-    pub(super) rejection_spans: Vec<Span>,
+    pub(crate) rejected: HashSet<IdKey>,
+    pub(crate) rejection_spans: Vec<Span>,
     /// Entries that name content stored elsewhere.
-    pub(super) replacement_spans: Vec<Span>,
-    pub(super) metadata: MetadataEntries,
-    pub(super) facts: TranscriptFacts,
-    pub(super) repairs: RepairCounts,
+    pub(crate) replacement_spans: Vec<Span>,
+    pub(crate) metadata: MetadataEntries,
+    pub(crate) facts: TranscriptFacts,
+    pub(crate) repairs: RepairCounts,
     /// Nodes whose parent was not found among earlier nodes.
     orphans: Vec<(NodeId, IdKey)>,
     /// Entries before this offset contribute only facts.
@@ -115,14 +115,14 @@ pub(super) struct Index {
 
 impl Index {
     /// Indexes a whole transcript.
-    pub(super) fn scan(reader: impl BufRead) -> io::Result<Self> {
+    pub(crate) fn scan(reader: impl BufRead) -> io::Result<Self> {
         let mut index = Self::read(reader, 0)?;
         index.reparent_orphans();
         Ok(index)
     }
 
     /// Indexes the entries from an offset on; none if they refer to earlier ones.
-    pub(super) fn scan_from(reader: impl BufRead, begin: u64) -> io::Result<Option<Self>> {
+    pub(crate) fn scan_from(reader: impl BufRead, begin: u64) -> io::Result<Option<Self>> {
         let index = Self::read(reader, begin)?;
         let has_root = index.nodes.iter().any(|node| node.is_message() && node.parent.is_none());
         let is_whole = index.orphans.is_empty() && !index.has_unresolved_sources && !has_root;
@@ -130,7 +130,7 @@ impl Index {
     }
 
     /// Indexes the transcript of a subagent, where sidechain entries are the conversation.
-    pub(super) fn scan_subagent(reader: impl BufRead) -> io::Result<Self> {
+    pub(crate) fn scan_subagent(reader: impl BufRead) -> io::Result<Self> {
         let mut index = Self::read(reader, 0)?;
         index.nodes.iter_mut().for_each(|node| node.branch = EntryBranch::Main);
         index.reparent_orphans();
@@ -153,7 +153,7 @@ impl Index {
     }
 
     /// Checks for a node that matches, and stops reading at the first.
-    pub(super) fn any_node(reader: impl BufRead, fits: fn(&Node) -> bool) -> io::Result<bool> {
+    pub(crate) fn any_node(reader: impl BufRead, fits: fn(&Node) -> bool) -> io::Result<bool> {
         let mut index = Self::default();
         let mut lines = LineReader::new(reader);
         while let Some(step) = lines.read_line()? {
@@ -168,11 +168,11 @@ impl Index {
         Ok(false)
     }
 
-    pub(super) fn find(&self, uuid: &str) -> Option<NodeId> {
+    pub(crate) fn find(&self, uuid: &str) -> Option<NodeId> {
         self.by_key.get(&IdKey::new(uuid)).copied()
     }
 
-    pub(super) fn node(&self, place: NodeId) -> &Node {
+    pub(crate) fn node(&self, place: NodeId) -> &Node {
         &self.nodes[place as usize]
     }
 

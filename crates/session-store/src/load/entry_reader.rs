@@ -10,13 +10,13 @@ use whimbrel_wire::content::{Block, Role};
 use whimbrel_wire::message::SYNTHETIC_MODEL;
 
 use crate::entry::{self, EntryKind, TranscriptEntry};
-use crate::index::{Node, Span};
-use crate::repair::MessageContent;
+use crate::load::index::{Node, Span};
+use crate::load::repair::MessageContent;
 
 /// Text that the engine writes when the user interrupts a turn.
 const INTERRUPTION_PREFIX: &str = "[Request interrupted by user";
 
-pub(super) struct EntryReader<R> {
+pub(crate) struct EntryReader<R> {
     file: BufReader<R>,
     /// Current offset in the file.
     position: u64,
@@ -25,21 +25,21 @@ pub(super) struct EntryReader<R> {
 
 /// A message read from a transcript.
 #[derive(Debug, Clone)]
-pub(super) struct LoadedMessage {
-    pub(super) uuid: String,
-    pub(super) content: MessageContent,
-    pub(super) role: TurnRole,
+pub(crate) struct LoadedMessage {
+    pub(crate) uuid: String,
+    pub(crate) content: MessageContent,
+    pub(crate) role: TurnRole,
     /// Permission mode at the time of the message.
-    pub(super) mode: Option<String>,
-    pub(super) model: Option<String>,
-    pub(super) usage: Option<Usage>,
+    pub(crate) mode: Option<String>,
+    pub(crate) model: Option<String>,
+    pub(crate) usage: Option<Usage>,
     /// Some of its content could not be parsed.
-    pub(super) is_garbled: bool,
+    pub(crate) is_garbled: bool,
 }
 
 /// Role of a message within a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum TurnRole {
+pub(crate) enum TurnRole {
     /// Starts a turn.
     Prompt,
     ToolResult,
@@ -62,12 +62,12 @@ struct RawMessage<'a> {
 
 impl<R: Read + Seek> EntryReader<R> {
     /// Creates a reader; the file must be at its start.
-    pub(super) fn new(file: BufReader<R>) -> Self {
+    pub(crate) fn new(file: BufReader<R>) -> Self {
         Self { file, position: 0, line: Vec::new() }
     }
 
     /// Reads a line, with lone surrogates replaced.
-    pub(super) fn read_bytes(&mut self, span: Span) -> io::Result<&[u8]> {
+    pub(crate) fn read_bytes(&mut self, span: Span) -> io::Result<&[u8]> {
         let by = i64::try_from(span.offset)
             .ok()
             .zip(i64::try_from(self.position).ok())
@@ -87,7 +87,7 @@ impl<R: Read + Seek> EntryReader<R> {
     }
 
     /// Reads the message of a node; none for entries without one.
-    pub(super) fn read_message(&mut self, node: &Node) -> io::Result<Option<LoadedMessage>> {
+    pub(crate) fn read_message(&mut self, node: &Node) -> io::Result<Option<LoadedMessage>> {
         let role = match node.kind {
             EntryKind::User => Role::User,
             EntryKind::Assistant => Role::Assistant,
@@ -101,20 +101,20 @@ impl<R: Read + Seek> EntryReader<R> {
     }
 
     /// Reads the text of a hidden-text entry.
-    pub(super) fn read_hidden_text(&mut self, span: Span) -> io::Result<Option<String>> {
+    pub(crate) fn read_hidden_text(&mut self, span: Span) -> io::Result<Option<String>> {
         let bytes = self.read_bytes(span)?;
         let line = serde_json::from_slice::<TranscriptEntry<'_>>(bytes).ok();
         Ok(line.and_then(|line| line.text().map(Cow::into_owned)))
     }
 
     /// Reads the deferred tools that an entry records as loaded.
-    pub(super) fn read_loaded_tools(&mut self, span: Span) -> io::Result<Vec<String>> {
+    pub(crate) fn read_loaded_tools(&mut self, span: Span) -> io::Result<Vec<String>> {
         let bytes = self.read_bytes(span)?;
         let line = serde_json::from_slice::<TranscriptEntry<'_>>(bytes).ok();
         Ok(line.map(|line| line.loaded_tools()).unwrap_or_default())
     }
 
-    pub(super) fn read_uuid(&mut self, span: Span) -> io::Result<Option<String>> {
+    pub(crate) fn read_uuid(&mut self, span: Span) -> io::Result<Option<String>> {
         let bytes = self.read_bytes(span)?;
         let line = serde_json::from_slice::<TranscriptEntry<'_>>(bytes).ok();
         Ok(line.and_then(|line| line.uuid().map(Cow::into_owned)))

@@ -11,7 +11,7 @@ use whimbrel_models::history::is_unsigned_thinking;
 use whimbrel_wire::Role;
 use whimbrel_wire::content::{Block, ResultContent, Source};
 
-use crate::started_calls::StartedCalls;
+use crate::load::started_calls::StartedCalls;
 
 /// Replaces an empty prompt; providers reject blank text.
 pub const EMPTY_PROMPT: &str = "(The message was empty.)";
@@ -24,26 +24,26 @@ const UNREADABLE_BLOCK: &str = "(Something that cannot be read stood here.)";
 
 /// Content of one message entry.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct MessageContent {
-    pub(super) role: Role,
+pub(crate) struct MessageContent {
+    pub(crate) role: Role,
     /// Id of the reply that the entry is a part of.
-    pub(super) reply: Option<String>,
-    pub(super) blocks: Vec<Block>,
+    pub(crate) reply: Option<String>,
+    pub(crate) blocks: Vec<Block>,
     /// The engine recorded the start of every call with effects, so a call without a record had none.
-    pub(super) starts_recorded: bool,
+    pub(crate) starts_recorded: bool,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct RepairedHistory {
-    pub(super) history: History,
+pub(crate) struct RepairedHistory {
+    pub(crate) history: History,
     /// Ids of all tool calls.
-    pub(super) calls: HashSet<String>,
+    pub(crate) calls: HashSet<String>,
     /// Ids of calls without a result.
-    pub(super) unanswered: Vec<String>,
+    pub(crate) unanswered: Vec<String>,
     /// Number of results without a call.
-    pub(super) stray_results: usize,
+    pub(crate) stray_results: usize,
     /// The history contains thinking without a signature.
-    pub(super) has_unsigned_thinking: bool,
+    pub(crate) has_unsigned_thinking: bool,
 }
 
 /// State of a call without a result.
@@ -60,7 +60,7 @@ enum CallState {
 }
 
 /// Repairs a history; `started` contains the calls that had started.
-pub(super) fn repair(said: Vec<MessageContent>, started: &StartedCalls) -> RepairedHistory {
+pub(crate) fn repair(said: Vec<MessageContent>, started: &StartedCalls) -> RepairedHistory {
     let (answers, reply, mended) = (HashMap::new(), OpenReply::default(), RepairedHistory::default());
     let mut bench = Repairer { results: answers, started, reply, repaired: mended };
     let said = bench.extract_results(said);

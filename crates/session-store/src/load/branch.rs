@@ -4,17 +4,17 @@
 use std::collections::HashSet;
 
 use crate::entry::{EntryBranch, EntryKind};
-use crate::index::{Index, NodeId};
+use crate::load::index::{Index, NodeId};
 
 /// The last message in the file that has no child message.
-pub(super) fn find_leaf(index: &Index) -> Option<NodeId> {
+pub(crate) fn find_leaf(index: &Index) -> Option<NodeId> {
     let said = || (0..index.nodes.len() as NodeId).filter(|place| index.node(*place).is_message());
     let answered: HashSet<NodeId> = said().filter_map(|place| previous_message(index, place)).collect();
     said().rev().find(|place| !answered.contains(place)).or_else(|| said().next_back())
 }
 
 /// The entry to resume from: the leaf, or a later clear.
-pub(super) fn find_resume_point(index: &Index) -> Option<NodeId> {
+pub(crate) fn find_resume_point(index: &Index) -> Option<NodeId> {
     let is_cleared = |place: &NodeId| {
         let node = index.node(*place);
         node.kind == EntryKind::Cleared && node.branch == EntryBranch::Main
@@ -26,7 +26,7 @@ pub(super) fn find_resume_point(index: &Index) -> Option<NodeId> {
 /// The entries from the root to a leaf. Stops at a compaction boundary that has a summary; a boundary without one, left
 /// by an engine that was killed, is passed through to its logical parent. Sidechain entries are skipped, even as
 /// ancestors.
-pub(super) fn branch_to(index: &Index, leaf: Option<NodeId>) -> Vec<NodeId> {
+pub(crate) fn branch_to(index: &Index, leaf: Option<NodeId>) -> Vec<NodeId> {
     let mut path = Vec::new();
     let mut seen = HashSet::new();
     let mut summarised = false;
@@ -49,7 +49,7 @@ pub(super) fn branch_to(index: &Index, leaf: Option<NodeId>) -> Vec<NodeId> {
 }
 
 /// The nearest ancestor that is a message.
-pub(super) fn previous_message(index: &Index, place: NodeId) -> Option<NodeId> {
+pub(crate) fn previous_message(index: &Index, place: NodeId) -> Option<NodeId> {
     let mut next = index.node(place).parent;
     while let Some(place) = next {
         let node = index.node(place);

@@ -6,9 +6,9 @@ use std::io::{self, BufReader, Read, Seek, SeekFrom};
 
 use memchr::{memmem, memrchr};
 
-use crate::branch;
 use crate::entry::{COMPACT_BOUNDARY, CONVERSATION_CLEARED, EntryKind};
-use crate::index::{Index, NodeId};
+use crate::load::branch;
+use crate::load::index::{Index, NodeId};
 
 /// Smaller transcripts are indexed completely.
 const MIN_PARTIAL_SIZE: u64 = 4 << 20;
@@ -20,10 +20,10 @@ const CHUNK_SIZE: u64 = 256 * 1024;
 const OVERLAP: u64 = 64;
 
 /// Selects the last entry of the conversation.
-pub(super) type LeafFinder = fn(&Index) -> Option<NodeId>;
+pub(crate) type LeafFinder = fn(&Index) -> Option<NodeId>;
 
 /// Indexes the part of a transcript that is still in use.
-pub(super) fn build_index<R: Read + Seek>(file: &mut BufReader<R>, end: LeafFinder) -> io::Result<Index> {
+pub(crate) fn build_index<R: Read + Seek>(file: &mut BufReader<R>, end: LeafFinder) -> io::Result<Index> {
     if file.seek(SeekFrom::End(0))? >= MIN_PARTIAL_SIZE
         && let Some(index) = index_from_last_break(file, end)?
     {

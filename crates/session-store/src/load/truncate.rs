@@ -2,13 +2,13 @@
 
 use std::io::{Read, Seek};
 
-use crate::branch;
-use crate::entry_reader::{EntryReader, TurnRole};
-use crate::index::{Index, NodeId};
+use crate::load::branch;
+use crate::load::entry_reader::{EntryReader, TurnRole};
+use crate::load::index::{Index, NodeId};
 use crate::load::{LoadError, LoadRange};
 
 /// The last entry to load.
-pub(super) fn select_leaf<R: Read + Seek>(
+pub(crate) fn select_leaf<R: Read + Seek>(
     index: &Index,
     reader: &mut EntryReader<R>,
     until: &LoadRange,

@@ -7,23 +7,23 @@ use std::io::{self, Read, Seek};
 
 use whimbrel_wire::content::Block;
 
-use crate::branch;
 use crate::entry::EntryKind;
-use crate::entry_reader::{EntryReader, LoadedMessage, TurnRole};
-use crate::index::{Index, NodeId, Span};
+use crate::load::branch;
+use crate::load::entry_reader::{EntryReader, LoadedMessage, TurnRole};
+use crate::load::index::{Index, NodeId, Span};
 
 /// An entry of the conversation.
 #[derive(Debug)]
-pub(super) struct BranchEntry {
-    pub(super) span: Span,
+pub(crate) struct BranchEntry {
+    pub(crate) span: Span,
     /// The message in it; none for entries that only link others.
-    pub(super) message: Option<LoadedMessage>,
+    pub(crate) message: Option<LoadedMessage>,
     /// Visible to the user, not only to the model.
-    pub(super) is_visible: bool,
+    pub(crate) is_visible: bool,
 }
 
 /// Reads the entries of a branch and inserts the siblings that belong to them, none after `last` if it is given.
-pub(super) fn collect_entries<R: Read + Seek>(
+pub(crate) fn collect_entries<R: Read + Seek>(
     index: &Index,
     reader: &mut EntryReader<R>,
     path: &[NodeId],

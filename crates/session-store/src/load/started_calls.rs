@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use crate::entry::{IdKey, TranscriptEntry};
 
 #[derive(Debug, Clone, Default)]
-pub(super) struct StartedCalls {
+pub(crate) struct StartedCalls {
     calls: HashSet<IdKey>,
     /// Agents by call.
     agents: HashMap<IdKey, String>,
@@ -13,7 +13,7 @@ pub(super) struct StartedCalls {
 
 impl StartedCalls {
     /// Records a tool-start entry.
-    pub(super) fn record(&mut self, line: &TranscriptEntry<'_>) {
+    pub(crate) fn record(&mut self, line: &TranscriptEntry<'_>) {
         let Some(call) = line.tool_use_id().map(|id| IdKey::new(&id)) else { return };
         self.calls.insert(call);
         if let Some(agent) = line.agent_id().filter(|id| !id.is_empty()) {
@@ -21,12 +21,12 @@ impl StartedCalls {
         }
     }
 
-    pub(super) fn contains(&self, call: &str) -> bool {
+    pub(crate) fn contains(&self, call: &str) -> bool {
         self.calls.contains(&IdKey::new(call))
     }
 
     /// The agent that runs a call.
-    pub(super) fn agent_for(&self, call: &str) -> Option<&str> {
+    pub(crate) fn agent_for(&self, call: &str) -> Option<&str> {
         self.agents.get(&IdKey::new(call)).map(String::as_str)
     }
 }
