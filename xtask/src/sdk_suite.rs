@@ -12,7 +12,7 @@ use crate::command::{self, run_args, workspace_root};
 const PYTHON_SDK: &str = "claude-agent-sdk==0.2.182";
 
 /// Pinned versions of the other Python packages.
-const REQUIREMENTS: &str = "tests/sdk/requirements.txt";
+const REQUIREMENTS: &str = "conformance/requirements.txt";
 
 /// Versions of the TypeScript SDK, one per generation.
 const TYPESCRIPT_SDK_VERSIONS: [&str; 2] = ["0.2.50", "0.3.325"];
@@ -33,7 +33,7 @@ pub(crate) fn run(more: &[String]) -> Result<()> {
     }
     install_mcp_server()?;
     let python = workspace_path(".check/venv/bin/python");
-    let mut words = vec![python.as_str(), "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/sdk"];
+    let mut words = vec![python.as_str(), "-m", "pytest", "-q", "-p", "no:cacheprovider", "conformance"];
     words.extend(more.iter().map(String::as_str));
     let (engine, check) = (workspace_path("target/debug/whimbrel"), workspace_path(".check"));
     let store = workspace_path("target/debug/examples/serve_store");

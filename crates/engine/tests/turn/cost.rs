@@ -1,7 +1,5 @@
 //! Cost of failed replies: the result contains every attempt that the provider billed.
 
-#![expect(clippy::unwrap_used, reason = "what helps a test fails as a test does")]
-
 use serde_json::json;
 use whimbrel_testkit::{Host, Reply, Script};
 use whimbrel_wire::control::Interrupt;

@@ -1,17 +1,12 @@
 //! Resuming sessions: resume, continue, fork, rewind, mirror, and the errors.
 
-#![expect(clippy::unwrap_used, reason = "what helps a test fails as a test does")]
-
-mod fixture;
-mod restored_state;
-
 use serde_json::{Value, json};
 use whimbrel_testkit::{Host, Reply, Script};
 use whimbrel_wire::control::{CancelAsyncMessage, GetSessionCost, RenameSession, Response, SeedReadState};
 use whimbrel_wire::options::Options;
 use whimbrel_wire::permission::PermissionMode;
 
-use fixture::{SessionDirs, resume_options};
+use super::fixture::{SessionDirs, resume_options};
 
 /// Role and text of each message, without injected context and cache marks.
 fn message_texts(asked: &Value) -> Vec<(String, String)> {

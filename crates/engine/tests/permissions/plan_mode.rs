@@ -1,8 +1,6 @@
 //! Plan mode and interactive tools: what the model is told and offered, and requests that are open while something else
 //! happens.
 
-#![expect(clippy::unwrap_used, reason = "what helps a test fails as a test does")]
-
 use serde_json::{Value, json};
 use whimbrel_testkit::{Host, HostBuilder, HostResponse, Reply, Script};
 use whimbrel_wire::control::{ControlResponse, Initialize, Interrupt, SetPermissionMode};

@@ -1,7 +1,5 @@
 //! Effects of skills: fork into a subagent, model override, hooks.
 
-#![expect(clippy::unwrap_used, reason = "what helps a test fails as a test does")]
-
 use serde_json::{Value, json};
 use whimbrel_testkit::{Host, ModelRequest, Reply};
 use whimbrel_wire::control::{Interrupt, SetModel};

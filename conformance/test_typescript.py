@@ -1,4 +1,4 @@
-"""The npm SDK in both its generations, through the node scripts of `ts/`."""
+"""The npm SDK in both its generations, through the node scripts of `typescript/`."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The caller's side of the TypeScript SDK: plays a script of `ts/` and picks from what it printed."""
+"""The caller's side of the TypeScript SDK: plays a script of `typescript/` and picks from what it printed."""
 
 import json
 import os
@@ -9,7 +9,7 @@ from pathlib import Path
 from caller import Answered
 from stage import PATIENCE
 
-SCRIPTS = Path(__file__).parent / "ts"
+SCRIPTS = Path(__file__).parent / "typescript"
 
 
 @dataclass

@@ -1,7 +1,5 @@
 //! Deferred tools: listed by name, loaded by ToolSearch, kept across compaction and resume.
 
-#![expect(clippy::unwrap_used, reason = "what helps a test fails as a test does")]
-
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use whimbrel_testkit::{Host, HostBuilder, ModelRequest, Reply};

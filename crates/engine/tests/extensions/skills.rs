@@ -1,7 +1,5 @@
 //! Skills, plugins and output styles of a session.
 
-#![expect(clippy::unwrap_used, reason = "what helps a test fails as a test does")]
-
 use serde_json::{Value, json};
 use whimbrel_testkit::{Host, Reply, TestDirs};
 use whimbrel_wire::control::{Initialize, Interrupt, ReloadOutputStyles, ReloadPlugins, ReloadSkills};

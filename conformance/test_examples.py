@@ -9,7 +9,7 @@ import pytest
 
 from stage import PATIENCE, call
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
 def run(stage, *command, typed=""):

@@ -1,7 +1,5 @@
 //! Instruction files (CLAUDE.md), from the disk to the model.
 
-#![expect(clippy::unwrap_used, reason = "what helps a test fails as a test does")]
-
 use serde_json::json;
 use whimbrel_testkit::{Host, Reply, TestDirs};
 use whimbrel_wire::options::{Options, SettingSource};

@@ -1,7 +1,5 @@
 //! The engine under injected faults: each fault is recognized and handled.
 
-#![expect(clippy::unwrap_used, reason = "what helps a test fails as a test does")]
-
 use std::time::Duration;
 
 use serde_json::{Value, json};

@@ -3,4 +3,5 @@
 #![expect(clippy::unwrap_used, reason = "what helps a test fails as a test does")]
 
 mod modes;
-mod permission_requests;
+mod plan_mode;
+mod requests;

@@ -1,7 +1,5 @@
 //! Task lists: TodoWrite or task tools, persistence and hooks.
 
-#![expect(clippy::unwrap_used, reason = "what helps a test fails as a test does")]
-
 use serde_json::{Value, json};
 use whimbrel_testkit::{Host, HostResponse, Reply};
 use whimbrel_wire::control::Initialize;
