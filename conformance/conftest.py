@@ -1,58 +1,60 @@
-"""What every test of this suite is given: a stage, and where need be a provider on loopback."""
+"""Fixtures of the suite: a harness for every test and, for tests that need it, a mock provider on loopback."""
 
 import os
 from pathlib import Path
 
 import pytest
 
-from provider import Provider
-from stage import Stage
+from harness import Harness
+from mock_provider import MockProvider
 
 
 @pytest.fixture(scope="session")
 def engine():
-    """The built program."""
-    path = Path(os.environ["WHIMBREL"]).resolve()
-    assert path.is_file(), f"{path} is not there: run `cargo xtask sdk`, which builds it"
+    """Path of the built `whimbrel`."""
+    return program_path("WHIMBREL")
+
+
+@pytest.fixture(scope="session")
+def store_program():
+    """Path of the built program that serves our session stores."""
+    return program_path("WHIMBREL_STORE")
+
+
+def program_path(variable):
+    path = Path(os.environ[variable]).resolve()
+    assert path.is_file(), f"{path} does not exist: run `cargo xtask sdk`, which builds it"
     return path
 
 
 @pytest.fixture(scope="session")
-def installed():
-    """Where the SDKs are."""
+def sdk_dir():
+    """Directory in which the SDKs are installed."""
     return Path(os.environ["WHIMBREL_CHECK"]).resolve()
 
 
-@pytest.fixture(scope="session")
-def store_path():
-    """The program that serves our session stores."""
-    path = Path(os.environ["WHIMBREL_STORE"]).resolve()
-    assert path.is_file(), f"{path} is not there: run `cargo xtask sdk`, which builds it"
-    return path
-
-
 @pytest.fixture
-def stage(engine, tmp_path):
-    """Folders, scripts and the engine for one test. At its end nothing of it may still run."""
-    stage = Stage(engine, tmp_path)
-    yield stage
-    stage.clear()
+def harness(engine, tmp_path):
+    """Directories, scripted models and the engine for one test. Fails the test if a process outlives it."""
+    harness = Harness(engine, tmp_path)
+    yield harness
+    harness.ensure_no_processes()
 
 
 @pytest.fixture(autouse=True)
-def no_foreign_environment(installed, stage, monkeypatch):
-    """The Python SDK hands our own environment to the engine, so it is the stage's and nothing else."""
-    wanted = stage.env()
-    for name in set(os.environ) - set(wanted):
+def isolated_environment(sdk_dir, harness, monkeypatch):
+    """Replaces our environment, which the Python SDK passes on to the engine, by that of the harness."""
+    env = harness.env()
+    for name in set(os.environ) - set(env):
         monkeypatch.delenv(name)
-    for name, value in wanted.items():
+    for name, value in env.items():
         monkeypatch.setenv(name, value)
 
 
 @pytest.fixture
-def provider(no_foreign_environment, monkeypatch):
-    """A server of the Messages API on loopback, for tests that must see what reaches the model."""
-    with Provider() as provider:
+def provider(isolated_environment, monkeypatch):
+    """A mock of the Messages API, for tests that check the requests to the model."""
+    with MockProvider() as provider:
         monkeypatch.setenv("ANTHROPIC_BASE_URL", provider.url)
         monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-nothing")
         yield provider

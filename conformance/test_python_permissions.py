@@ -1,4 +1,4 @@
-"""The PyPI SDK's permission callback: what it is asked, and what each of its answers does."""
+"""The permission callback of the PyPI SDK: its requests, and the effect of each response."""
 
 import asyncio
 import json
@@ -12,169 +12,181 @@ from claude_agent_sdk import (
 )
 from claude_agent_sdk.types import PermissionRuleValue
 
-from caller import ask, ask_until_error, in_time, notices, the_result, tool_results, turn
-from stage import call, wait_until
+from harness import tool_call, wait_until
+from python_sdk import (
+    only_result,
+    run_query,
+    run_query_until_error,
+    run_turn,
+    run_with_timeout,
+    system_data,
+    tool_results,
+)
 
-TOUCH = call("Bash", command="touch made.txt")
-WRITE = call("Write", file_path="made.txt", content="x")
-READ_OUTSIDE = call("Read", file_path="/etc/hostname")
+TOUCH = tool_call("Bash", command="touch made.txt")
+WRITE = tool_call("Write", file_path="made.txt", content="x")
+READ_OUTSIDE = tool_call("Read", file_path="/etc/hostname")
 
 
 class Callback:
-    """A permission callback that gives one answer, or does one thing, and keeps what it was asked."""
+    """A permission callback that returns a fixed response, or awaits a function for it, and records its requests."""
 
-    def __init__(self, answer):
-        self.answer, self.asked = answer, []
+    def __init__(self, response):
+        self.response, self.requests = response, []
 
     async def __call__(self, tool, arguments, context):
-        self.asked.append((tool, arguments, context))
-        return await self.answer() if callable(self.answer) else self.answer
+        self.requests.append((tool, arguments, context))
+        return await self.response() if callable(self.response) else self.response
 
 
-def play(stage, answer, *replies, **more):
-    """Asks with a callback; gives the callback, the messages, and the error if there was one."""
-    callback = Callback(answer)
-    messages, error = ask_until_error(
-        "go", stage.options(*(replies or (TOUCH, "Done.")), can_use_tool=callback, **more)
+def run_with_callback(harness, response, *replies, **more):
+    """Runs a prompt with a permission callback; returns the callback, the messages, and the error or None."""
+    callback = Callback(response)
+    messages, error = run_query_until_error(
+        "go", harness.options(*(replies or (TOUCH, "Done.")), can_use_tool=callback, **more)
     )
     return callback, messages, error
 
 
-def test_an_allowed_call_is_made_as_it_was_asked(stage):
-    callback, messages, error = play(stage, PermissionResultAllow())
-    ((tool, arguments, context),) = callback.asked
-    (made,) = tool_results(messages)
+def test_allowed_call_runs_unchanged(harness):
+    callback, messages, error = run_with_callback(harness, PermissionResultAllow())
+    ((tool, arguments, context),) = callback.requests
+    (outcome,) = tool_results(messages)
     assert (tool, arguments, context.tool_use_id, context.agent_id) == (
         "Bash",
         {"command": "touch made.txt"},
-        made.id,
+        outcome.id,
         None,
     )
-    assert not made.failed
-    assert (stage.workspace / "made.txt").exists()
+    assert not outcome.failed
+    assert (harness.workspace / "made.txt").exists()
     assert error is None
-    assert the_result(messages).permission_denials == []
+    assert only_result(messages).permission_denials == []
 
 
-def test_an_allowed_call_may_be_changed(stage):
-    _, messages, _ = play(stage, PermissionResultAllow(updated_input={"command": "touch other.txt"}))
+def test_allow_can_change_the_input(harness):
+    _, messages, _ = run_with_callback(harness, PermissionResultAllow(updated_input={"command": "touch other.txt"}))
     assert not tool_results(messages)[0].failed
-    assert [path.name for path in stage.workspace.iterdir()] == ["other.txt"]
+    assert [path.name for path in harness.workspace.iterdir()] == ["other.txt"]
 
 
-def test_a_denied_call_is_not_made_and_the_model_reads_why(stage):
-    _, messages, error = play(
-        stage,
+def test_denied_call_reports_the_reason_to_the_model(harness):
+    _, messages, error = run_with_callback(
+        harness,
         PermissionResultDeny(message="not on a Friday"),
         TOUCH,
         {"expect": "not on a Friday", "content": ["I see."]},
     )
     (denied,) = tool_results(messages)
     assert (denied.failed, denied.text, denied.meta) == (True, "not on a Friday", "Error: not on a Friday")
-    assert not (stage.workspace / "made.txt").exists()
-    end = the_result(messages)
-    assert (end.result, end.is_error, error) == ("I see.", False, None)
-    assert end.permission_denials == [
+    assert not (harness.workspace / "made.txt").exists()
+    result = only_result(messages)
+    assert (result.result, result.is_error, error) == ("I see.", False, None)
+    assert result.permission_denials == [
         {"tool_name": "Bash", "tool_use_id": denied.id, "tool_input": {"command": "touch made.txt"}}
     ]
 
 
-def test_a_denial_may_end_the_turn(stage):
-    _, messages, error = play(
-        stage, PermissionResultDeny(message="stop it", interrupt=True), TOUCH + TOUCH, "never said"
+def test_denial_with_interrupt_ends_the_turn(harness):
+    _, messages, error = run_with_callback(
+        harness, PermissionResultDeny(message="stop it", interrupt=True), TOUCH + TOUCH, "never said"
     )
-    end = the_result(messages)
-    assert (end.subtype, end.is_error, end.terminal_reason) == (
+    result = only_result(messages)
+    assert (result.subtype, result.is_error, result.terminal_reason) == (
         "error_during_execution",
         True,
         "aborted_tools",
     )
     assert len(tool_results(messages)) == 2
-    assert all(one.failed for one in tool_results(messages))
+    assert all(outcome.failed for outcome in tool_results(messages))
     assert error is not None
-    assert not (stage.workspace / "made.txt").exists()
+    assert not (harness.workspace / "made.txt").exists()
 
 
-def test_a_callback_that_raises_denies_and_the_turn_goes_on(stage):
-    async def explode():
-        raise RuntimeError("the dialog fell over")
+def test_raising_callback_denies_the_call(harness):
+    async def fail():
+        raise RuntimeError("the dialog failed")
 
-    _, messages, error = play(stage, explode)
+    _, messages, error = run_with_callback(harness, fail)
     (denied,) = tool_results(messages)
     assert denied.failed
-    assert "the dialog fell over" in denied.text
-    assert not (stage.workspace / "made.txt").exists()
-    assert (the_result(messages).result, error) == ("Done.", None)
+    assert "the dialog failed" in denied.text
+    assert not (harness.workspace / "made.txt").exists()
+    assert (only_result(messages).result, error) == ("Done.", None)
 
 
-def test_what_is_harmless_or_allowed_by_name_is_not_asked_about(stage):
-    (stage.workspace / "a.txt").write_text("alpha")
-    replies = (call("Read", file_path="a.txt"), call("Glob", pattern="*"), TOUCH, "Done.")
+def test_read_only_and_allowed_calls_are_not_asked(harness):
+    (harness.workspace / "a.txt").write_text("alpha")
+    replies = (tool_call("Read", file_path="a.txt"), tool_call("Glob", pattern="*"), TOUCH, "Done.")
     settings = json.dumps({"permissions": {"allow": ["Bash"]}})
-    callback, messages, error = play(stage, PermissionResultDeny(message="no"), *replies, settings=settings)
-    assert (callback.asked, error) == ([], None)
-    assert [one.failed for one in tool_results(messages)] == [False] * 3
-
-
-def test_a_path_outside_is_asked_about_and_named_unless_its_folder_was_added(stage):
-    (stage.home / "notes.txt").write_text("secret")
-    read = call("Read", file_path=str(stage.home / "notes.txt"))
-    callback, messages, _ = play(stage, PermissionResultDeny(message="private"), read, "Done.")
-    assert [context.blocked_path for _, _, context in callback.asked] == [str(stage.home / "notes.txt")]
-    assert tool_results(messages)[0].text == "private"
-    callback, messages, _ = play(
-        stage, PermissionResultDeny(message="private"), read, "Done.", add_dirs=[stage.home]
+    callback, messages, error = run_with_callback(
+        harness, PermissionResultDeny(message="no"), *replies, settings=settings
     )
-    assert callback.asked == []
+    assert (callback.requests, error) == ([], None)
+    assert [outcome.failed for outcome in tool_results(messages)] == [False] * 3
+
+
+def test_path_outside_asks_unless_its_directory_was_added(harness):
+    (harness.home / "notes.txt").write_text("secret")
+    read = tool_call("Read", file_path=str(harness.home / "notes.txt"))
+    callback, messages, _ = run_with_callback(harness, PermissionResultDeny(message="private"), read, "Done.")
+    assert [context.blocked_path for _, _, context in callback.requests] == [str(harness.home / "notes.txt")]
+    assert tool_results(messages)[0].text == "private"
+    callback, messages, _ = run_with_callback(
+        harness, PermissionResultDeny(message="private"), read, "Done.", add_dirs=[harness.home]
+    )
+    assert callback.requests == []
     assert "secret" in tool_results(messages)[0].text
 
 
-def test_edits_inside_are_accepted_in_their_mode_and_commands_still_asked_about(stage):
-    replies = (call("Write", file_path="a.txt", content="x"), call("Bash", command="make all"), "Done.")
-    callback, _, _ = play(stage, PermissionResultDeny(message="no"), *replies, permission_mode="acceptEdits")
-    assert [tool for tool, _, _ in callback.asked] == ["Bash"]
-    assert (stage.workspace / "a.txt").exists()
+def test_accept_edits_mode_still_asks_for_commands(harness):
+    replies = (tool_call("Write", file_path="a.txt", content="x"), tool_call("Bash", command="make all"), "Done.")
+    callback, _, _ = run_with_callback(
+        harness, PermissionResultDeny(message="no"), *replies, permission_mode="acceptEdits"
+    )
+    assert [tool for tool, _, _ in callback.requests] == ["Bash"]
+    assert (harness.workspace / "a.txt").exists()
 
 
 @pytest.mark.parametrize("mode", ["default", "dontAsk", "plan"])
-def test_with_nobody_to_ask_a_call_is_denied_and_the_caller_is_told(stage, mode):
-    messages = ask("go", stage.options(TOUCH, "Done.", permission_mode=mode))
+def test_call_is_denied_without_a_callback(harness, mode):
+    messages = run_query("go", harness.options(TOUCH, "Done.", permission_mode=mode))
     (denied,) = tool_results(messages)
     assert denied.failed
-    assert not (stage.workspace / "made.txt").exists()
-    (notice,) = notices(messages, "permission_denied")
-    assert (notice["tool_name"], notice["tool_use_id"], notice["message"]) == ("Bash", denied.id, denied.text)
-    assert [one["tool_use_id"] for one in the_result(messages).permission_denials] == [denied.id]
+    assert not (harness.workspace / "made.txt").exists()
+    (denial,) = system_data(messages, "permission_denied")
+    assert (denial["tool_name"], denial["tool_use_id"], denial["message"]) == ("Bash", denied.id, denied.text)
+    assert [item["tool_use_id"] for item in only_result(messages).permission_denials] == [denied.id]
 
 
-def test_a_large_call_that_was_allowed_unchanged_is_made_whole(stage):
+def test_large_allowed_call_runs_untruncated(harness):
     content = "z" * 2_000_000
-    _, messages, error = play(
-        stage, PermissionResultAllow(), call("Write", file_path="big.txt", content=content), "Done."
+    _, messages, error = run_with_callback(
+        harness, PermissionResultAllow(), tool_call("Write", file_path="big.txt", content=content), "Done."
     )
     assert error is None
-    assert the_result(messages).result == "Done."
-    written = stage.workspace / "big.txt"
-    assert not written.exists() or written.read_text() == content, (
-        "the file holds what was shown, not what was meant"
-    )
+    assert only_result(messages).result == "Done."
+    written = harness.workspace / "big.txt"
+    assert not written.exists() or written.read_text() == content, "the input is written without truncation"
 
 
 BASH = [PermissionRuleValue("Bash")]
 UPDATES = {
     "a rule": (PermissionUpdate("addRules", BASH, "allow", destination="session"), TOUCH),
     "a mode": (PermissionUpdate("setMode", mode="acceptEdits", destination="session"), WRITE),
-    "a folder": (
+    "a directory": (
         PermissionUpdate("addDirectories", directories=["/etc"], destination="session"),
         READ_OUTSIDE,
     ),
 }
 
 
-@pytest.mark.parametrize("update, again", UPDATES.values(), ids=UPDATES)
-def test_an_update_that_comes_with_an_answer_spares_the_next_question(stage, update, again):
-    callback, _, _ = play(stage, PermissionResultAllow(updated_permissions=[update]), again, again, "Done.")
-    assert len(callback.asked) == 1
+@pytest.mark.parametrize("update, call", UPDATES.values(), ids=UPDATES)
+def test_permission_update_avoids_the_next_request(harness, update, call):
+    callback, _, _ = run_with_callback(
+        harness, PermissionResultAllow(updated_permissions=[update]), call, call, "Done."
+    )
+    assert len(callback.requests) == 1
 
 
 RULES = {
@@ -189,77 +201,79 @@ RULES = {
 }
 
 
-@pytest.mark.parametrize("rules, command, made", RULES.values(), ids=RULES)
-def test_rules_with_patterns_judge_every_part_of_a_command(stage, rules, command, made):
-    ask("go", stage.options(call("Bash", command=command), "Done.", **rules))
-    assert (stage.workspace / "made.txt").exists() == made
+@pytest.mark.parametrize("rules, command, runs", RULES.values(), ids=RULES)
+def test_rules_apply_to_every_part_of_a_command(harness, rules, command, runs):
+    run_query("go", harness.options(tool_call("Bash", command=command), "Done.", **rules))
+    assert (harness.workspace / "made.txt").exists() == runs
 
 
 VARIABLES = {
-    "given in another shell": ("(FILE=notes.txt); cat $FILE", 1),
-    "given here": ("FILE=notes.txt; cat $FILE", 0),
-    "given by every way": ("[ -d src ] && FILE=notes.txt || FILE=notes.txt; cat $FILE", 0),
-    "among others": ("for FILE in notes.txt secret.txt; do cat < $FILE; done", 0),
-    "nothing": ("cat sec${NONE}ret.txt", 0),
+    "set in a subshell": ("(FILE=notes.txt); cat $FILE", 1),
+    "set before use": ("FILE=notes.txt; cat $FILE", 0),
+    "set in every branch": ("[ -d src ] && FILE=notes.txt || FILE=notes.txt; cat $FILE", 0),
+    "one of several values": ("for FILE in notes.txt secret.txt; do cat < $FILE; done", 0),
+    "unset": ("cat sec${NONE}ret.txt", 0),
 }
 
 
-@pytest.mark.parametrize("command, questions", VARIABLES.values(), ids=VARIABLES)
-def test_a_refused_file_is_not_read_by_way_of_a_variable(stage, command, questions):
-    (stage.workspace / "secret.txt").write_text("tell nobody")
-    (stage.workspace / "notes.txt").write_text("remember the milk")
-    # As settings: the SDK itself would warn of a grant that leaves the callback few questions.
+@pytest.mark.parametrize("command, requests", VARIABLES.values(), ids=VARIABLES)
+def test_denied_file_cannot_be_read_through_a_variable(harness, command, requests):
+    (harness.workspace / "secret.txt").write_text("keep this private")
+    (harness.workspace / "notes.txt").write_text("remember the milk")
+    # As settings, because the SDK warns about allow rules beside a callback.
     rules = {"allow": ["Bash"], "deny": ["Read(./secret.txt)"]}
-    callback, messages, error = play(
-        stage,
+    callback, messages, error = run_with_callback(
+        harness,
         PermissionResultDeny(message="no"),
-        call("Bash", command=command),
+        tool_call("Bash", command=command),
         "Done.",
         env={"FILE": "secret.txt"},
         settings=json.dumps({"permissions": rules}),
     )
     assert error is None
-    (made,) = tool_results(messages)
-    assert "tell nobody" not in made.text
-    assert len(callback.asked) == questions
-    assert ("remember the milk" in made.text) == (command.endswith("cat $FILE") and questions == 0)
+    (outcome,) = tool_results(messages)
+    assert "keep this private" not in outcome.text
+    assert len(callback.requests) == requests
+    assert ("remember the milk" in outcome.text) == (command.endswith("cat $FILE") and requests == 0)
 
 
-def test_a_question_comes_with_what_would_spare_the_next_one(stage):
-    callback, _, _ = play(stage, PermissionResultDeny(message="no"), call("Bash", command="npm run build"), "Done.")
-    ((_, _, context),) = callback.asked
+def test_request_suggests_a_rule(harness):
+    callback, _, _ = run_with_callback(
+        harness, PermissionResultDeny(message="no"), tool_call("Bash", command="npm run build"), "Done."
+    )
+    ((_, _, context),) = callback.requests
     (update,) = context.suggestions
     assert (update.type, update.destination, update.behavior) == ("addRules", "localSettings", "allow")
     assert [(rule.tool_name, rule.rule_content) for rule in update.rules] == [("Bash", "npm run *")]
 
 
 @pytest.mark.parametrize("rule", ["Bash()", "Bash(*)"])
-def test_a_rule_for_everything_of_a_tool_allows_the_tool(stage, rule):
-    ask("go", stage.options(TOUCH, "Done.", allowed_tools=[rule]))
-    assert (stage.workspace / "made.txt").exists()
+def test_wildcard_rule_allows_the_whole_tool(harness, rule):
+    run_query("go", harness.options(TOUCH, "Done.", allowed_tools=[rule]))
+    assert (harness.workspace / "made.txt").exists()
 
 
-def test_an_interrupt_takes_the_open_question_back(stage):
+def test_interrupt_cancels_the_pending_request(harness):
     cancelled = []
 
-    async def ponder():
+    async def never_respond():
         try:
             await asyncio.Event().wait()
         except asyncio.CancelledError:
             cancelled.append(True)
             raise
 
-    async def talk():
-        callback = Callback(ponder)
-        async with ClaudeSDKClient(stage.options(TOUCH, "next", can_use_tool=callback)) as client:
+    async def run_session():
+        callback = Callback(never_respond)
+        async with ClaudeSDKClient(harness.options(TOUCH, "next", can_use_tool=callback)) as client:
             await client.query("go")
-            await asyncio.to_thread(wait_until, lambda: callback.asked, "the question")
+            await asyncio.to_thread(wait_until, lambda: callback.requests, "the permission request")
             await client.interrupt()
             first = [message async for message in client.receive_response()]
-            return first, await turn(client, "and now?")
+            return first, await run_turn(client, "and now?")
 
-    first, second = in_time(talk())
-    assert the_result(first).subtype == "error_during_execution"
+    first, second = run_with_timeout(run_session())
+    assert only_result(first).subtype == "error_during_execution"
     assert cancelled == [True]
-    assert the_result(second).result == "next"
-    assert not (stage.workspace / "made.txt").exists()
+    assert only_result(second).result == "next"
+    assert not (harness.workspace / "made.txt").exists()

@@ -1,58 +1,56 @@
-"""Settings files: which the official SDKs ask for, and what counts of them."""
+"""Settings files: which sources the official SDKs request, and which rules apply."""
 
 import json
 
 import pytest
 
-from caller import ask, the_result
-from node import Node
-from stage import call
+from harness import tool_call
+from python_sdk import only_result, run_query
+from typescript_sdk import ScriptRunner
 
-TOUCH = call("Bash", command="touch made.txt")
-
-
-def settings(folder, values, name="settings.json"):
-    (folder / ".claude").mkdir(exist_ok=True)
-    (folder / ".claude" / name).write_text(json.dumps(values))
+TOUCH = tool_call("Bash", command="touch made.txt")
 
 
-def made(stage):
-    return (stage.workspace / "made.txt").exists()
+def write_settings(directory, values, name="settings.json"):
+    (directory / ".claude").mkdir(exist_ok=True)
+    (directory / ".claude" / name).write_text(json.dumps(values))
 
 
-def test_a_deny_rule_of_the_project_holds_over_an_allow_of_the_host(stage):
-    settings(stage.workspace, {"permissions": {"deny": ["Bash"]}})
-    ask("go", stage.options(TOUCH, "Done.", allowed_tools=["Bash"]))
-    assert not made(stage)
+def made_file_exists(harness):
+    return (harness.workspace / "made.txt").exists()
 
 
-@pytest.mark.parametrize(
-    "sources, counts", [(None, False), (["project"], True), (["user"], False), ([], False)]
-)
-def test_an_allow_rule_of_the_project_counts_when_it_was_asked_for(stage, sources, counts):
-    settings(stage.workspace, {"permissions": {"allow": ["Bash(touch *)"]}})
-    ask("go", stage.options(TOUCH, "Done.", setting_sources=sources))
-    assert made(stage) == counts
+def test_project_deny_rule_overrides_host_allow(harness):
+    write_settings(harness.workspace, {"permissions": {"deny": ["Bash"]}})
+    run_query("go", harness.options(TOUCH, "Done.", allowed_tools=["Bash"]))
+    assert not made_file_exists(harness)
 
 
-def test_a_rule_of_the_person_counts_unless_nothing_is_read(stage):
-    settings(stage.home, {"permissions": {"allow": ["Bash(touch *)"]}})
-    ask("go", stage.options(TOUCH, "Done.", setting_sources=[]))
-    assert not made(stage)
-    ask("go", stage.options(TOUCH, "Done."))
-    assert made(stage)
+@pytest.mark.parametrize("sources, applies", [(None, False), (["project"], True), (["user"], False), ([], False)])
+def test_project_allow_rule_needs_its_setting_source(harness, sources, applies):
+    write_settings(harness.workspace, {"permissions": {"allow": ["Bash(touch *)"]}})
+    run_query("go", harness.options(TOUCH, "Done.", setting_sources=sources))
+    assert made_file_exists(harness) == applies
 
 
-@pytest.mark.parametrize("version, counts", [("0.2.50", False), ("0.3.325", True)])
-def test_the_npm_sdks_differ_in_what_they_read_by_themselves(installed, stage, version, counts):
-    settings(stage.home, {"permissions": {"allow": ["Bash(touch *)"]}})
-    Node(version, installed, stage).play("one", TOUCH, "Done.")
-    assert made(stage) == counts
+def test_user_rule_applies_unless_sources_are_empty(harness):
+    write_settings(harness.home, {"permissions": {"allow": ["Bash(touch *)"]}})
+    run_query("go", harness.options(TOUCH, "Done.", setting_sources=[]))
+    assert not made_file_exists(harness)
+    run_query("go", harness.options(TOUCH, "Done."))
+    assert made_file_exists(harness)
 
 
-def test_settings_of_the_host_count_over_files(stage):
-    settings(stage.home, {"env": {"WHO": "the person", "WHERE": "at home"}})
+@pytest.mark.parametrize("version, applies", [("0.2.50", False), ("0.3.325", True)])
+def test_npm_sdks_differ_in_default_setting_sources(sdk_dir, harness, version, applies):
+    write_settings(harness.home, {"permissions": {"allow": ["Bash(touch *)"]}})
+    ScriptRunner(version, sdk_dir, harness).run("single_prompt", TOUCH, "Done.")
+    assert made_file_exists(harness) == applies
+
+
+def test_host_settings_override_files(harness):
+    write_settings(harness.home, {"env": {"WHO": "the user", "WHERE": "at home"}})
     host = json.dumps({"env": {"WHO": "the host"}, "permissions": {"allow": ["Bash"]}})
-    say = call("Bash", command="echo $WHO $WHERE")
-    options = stage.options(say, {"expect": "the host at home", "content": ["Done."]}, settings=host)
-    assert the_result(ask("go", options)).result == "Done."
+    echo = tool_call("Bash", command="echo $WHO $WHERE")
+    options = harness.options(echo, {"expect": "the host at home", "content": ["Done."]}, settings=host)
+    assert only_result(run_query("go", options)).result == "Done."

@@ -1,19 +1,20 @@
-// Queries a session before its first turn and changes it between turns: `params.switches` has one list of calls for
+// Queries a session before its first turn and changes it between turns: `params.changes` has one list of calls for
 // each turn after the first; a call is a method of the query with its arguments.
-import { asked, follow, note, openInput, options, sdk } from './stage.mjs'
+import { params, printMessages, printNote, openInput, options, sdk } from './harness.mjs'
 
 const input = openInput()
 const query = sdk.query({ prompt: input, options })
-for (const question of ['supportedCommands', 'supportedModels', 'accountInfo', 'mcpServerStatus']) {
-  note(question, await query[question]())
+for (const method of ['supportedCommands', 'supportedModels', 'accountInfo', 'mcpServerStatus']) {
+  printNote(method, await query[method]())
 }
-const [first, ...prompts] = asked.prompts
-input.say(first)
-await follow(query, async message => {
+const [first, ...prompts] = params.prompts
+input.push(first)
+await printMessages(query, async message => {
   if (message.type !== 'result') return
   if (prompts.length === 0) return input.close()
-  for (const [method, ...args] of asked.switches.shift()) {
-    await query[method](...args).then(() => note(method, 'done'), error => note(method, `refused: ${error.message}`))
+  for (const [method, ...args] of params.changes.shift()) {
+    const failed = error => printNote(method, `rejected: ${error.message}`)
+    await query[method](...args).then(() => printNote(method, 'done'), failed)
   }
-  input.say(prompts.shift())
+  input.push(prompts.shift())
 })

@@ -1,11 +1,11 @@
 // Sends each prompt after the result of the previous one; waits for `params.results` results.
-import { asked, follow, openInput, options, sdk } from './stage.mjs'
+import { params, printMessages, openInput, options, sdk } from './harness.mjs'
 
-const [first, ...more] = asked.prompts
+const [first, ...more] = params.prompts
 const input = openInput(first)
-let left = asked.results ?? asked.prompts.length
-await follow(sdk.query({ prompt: input, options }), message => {
+let left = params.results ?? params.prompts.length
+await printMessages(sdk.query({ prompt: input, options }), message => {
   if (message.type !== 'result') return
-  if (more.length) input.say(more.shift())
+  if (more.length) input.push(more.shift())
   if (--left === 0) input.close()
 })

@@ -1,21 +1,30 @@
 """The official Python SDK with Whimbrel as its engine: python permission.py path/to/whimbrel
 
-Needs `pip install claude-agent-sdk` and a key in the environment. Every call that changes something is shown and asked about.
+Needs `pip install claude-agent-sdk` and an API key in the environment. Asks before every tool call that changes
+something.
 """
+
 import asyncio
 import sys
 
-from claude_agent_sdk import (AssistantMessage, ClaudeAgentOptions, ClaudeSDKClient, PermissionResultAllow, PermissionResultDeny,
-                              ResultMessage, TextBlock)
+from claude_agent_sdk import (
+    AssistantMessage,
+    ClaudeAgentOptions,
+    ClaudeSDKClient,
+    PermissionResultAllow,
+    PermissionResultDeny,
+    ResultMessage,
+    TextBlock,
+)
 
 
-async def may_i(tool, tool_input, context):
+async def ask_permission(tool, tool_input, context):
     answer = input(f"{tool} {tool_input}: allow? [y/N] ")
-    return PermissionResultAllow() if answer == "y" else PermissionResultDeny(message="The user said no.")
+    return PermissionResultAllow() if answer == "y" else PermissionResultDeny(message="The user denied this call.")
 
 
 async def main(engine):
-    options = ClaudeAgentOptions(cli_path=engine, can_use_tool=may_i)
+    options = ClaudeAgentOptions(cli_path=engine, can_use_tool=ask_permission)
     async with ClaudeSDKClient(options) as client:
         await client.query("Write a haiku about waders to haiku.txt, then show the file.")
         async for message in client.receive_response():

@@ -1,14 +1,14 @@
 //! Runs commands: prints each before it runs, and stops at the first failure.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 
 use anyhow::{Context, Result, bail};
 
 /// Root directory of the workspace.
 pub(crate) fn workspace_root() -> PathBuf {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    here.parent().unwrap_or(here).to_path_buf()
+    let manifest_dir = Path::new(env!("CARGO_MANIFEST_DIR"));
+    manifest_dir.parent().unwrap_or(manifest_dir).to_path_buf()
 }
 
 /// Runs a command line in the workspace; arguments are separated by spaces.
@@ -19,7 +19,7 @@ pub(crate) fn run(line: &str) -> Result<()> {
 
 /// Runs a command with additional environment variables.
 pub(crate) fn run_args(words: &[&str], env: &[(&str, &str)]) -> Result<()> {
-    let [program, args @ ..] = words else { bail!("an empty command") };
+    let [program, args @ ..] = words else { bail!("the command is empty") };
     print_line(&format!("$ {}", words.join(" ")));
     let status = workspace_command(program).args(args).envs(env.iter().copied()).status();
     let status = status.with_context(|| format!("{program} cannot be started; is it installed?"))?;
@@ -29,15 +29,25 @@ pub(crate) fn run_args(words: &[&str], env: &[(&str, &str)]) -> Result<()> {
     Ok(())
 }
 
-/// Returns the standard output of a command.
-pub(crate) fn output(words: &[&str]) -> Result<String> {
-    let [program, args @ ..] = words else { bail!("an empty command") };
-    let run = workspace_command(program).args(args).output();
-    let run = run.with_context(|| format!("{program} cannot be started; is it installed?"))?;
-    if !run.status.success() {
-        bail!("`{}` failed: {}", words.join(" "), String::from_utf8_lossy(&run.stderr));
+/// Returns the standard output of a command; prints nothing.
+pub(crate) fn stdout(words: &[&str]) -> Result<String> {
+    String::from_utf8(capture(words)?.stdout)
+        .with_context(|| format!("`{}` did not print UTF-8", words.join(" ")))
+}
+
+/// Returns the standard error of a command; prints nothing.
+pub(crate) fn stderr(words: &[&str]) -> Result<String> {
+    Ok(String::from_utf8_lossy(&capture(words)?.stderr).into_owned())
+}
+
+fn capture(words: &[&str]) -> Result<Output> {
+    let [program, args @ ..] = words else { bail!("the command is empty") };
+    let output = workspace_command(program).args(args).output();
+    let output = output.with_context(|| format!("{program} cannot be started; is it installed?"))?;
+    if !output.status.success() {
+        bail!("`{}` failed: {}", words.join(" "), String::from_utf8_lossy(&output.stderr));
     }
-    String::from_utf8(run.stdout).with_context(|| format!("{program} wrote what is no text"))
+    Ok(output)
 }
 
 /// Returns true if a command succeeds; prints nothing.
@@ -45,14 +55,14 @@ pub(crate) fn succeeds(program: &str, args: &[&str]) -> bool {
     workspace_command(program).args(args).output().is_ok_and(|output| output.status.success())
 }
 
-#[expect(clippy::disallowed_methods, reason = "starting programs is what this file is for")]
+#[expect(clippy::disallowed_methods, reason = "a task runs programs")]
 fn workspace_command(program: &str) -> Command {
     let mut command = Command::new(program);
     command.current_dir(workspace_root());
     command
 }
 
-#[expect(clippy::print_stderr, reason = "a chore tells the person at the terminal what it does")]
+#[expect(clippy::print_stderr, reason = "a task prints what it runs")]
 fn print_line(line: &str) {
     eprintln!("{line}");
 }

@@ -1,11 +1,14 @@
 //! Project tasks for developers and CI:
-//! `cargo xtask test` runs all checks, `cargo xtask sdk` only the conformance suite with the official SDKs,
-//! `cargo xtask bench` measures (see docs/performance.md), `cargo xtask awake` regenerates the link order.
+//! `cargo xtask test` runs all checks, `cargo xtask modules` only the check for module cycles, `cargo xtask sdk` only
+//! the conformance suite with the official SDKs. `cargo xtask bench` measures (see docs/performance.md).
+//! `cargo xtask dist` builds the shipped binary.
 
 mod bench;
 mod command;
-mod link_order;
+mod dist;
+mod module_graph;
 mod sdk_suite;
+mod source_text;
 mod test;
 
 use anyhow::{Result, bail};
@@ -14,10 +17,11 @@ fn main() -> Result<()> {
     let mut args = std::env::args().skip(1);
     match args.next().as_deref() {
         Some("test") => test::run_all(),
+        Some("modules") => module_graph::check(),
         Some("sdk") => sdk_suite::run(&args.collect::<Vec<_>>()),
-        Some("awake") => link_order::run(),
+        Some("dist") => dist::run(),
         Some("bench") => bench::run(&args.collect::<Vec<_>>()),
         Some("bench-meter") => bench::meter::run(&args.collect::<Vec<_>>()),
-        other => bail!("unknown chore {other:?}: there are `test`, `sdk`, `bench` and `awake`"),
+        other => bail!("unknown task {other:?}; known: test, modules, sdk, bench, dist"),
     }
 }

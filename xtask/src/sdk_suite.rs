@@ -23,8 +23,8 @@ const ZOD: &str = "zod@4.1.12";
 /// MCP reference server; others are among the Python packages.
 const MCP_SERVER: &str = "@modelcontextprotocol/server-everything@2026.8.31";
 
-/// Installs missing dependencies and runs the suite; `more` are further arguments for pytest.
-pub(crate) fn run(more: &[String]) -> Result<()> {
+/// Installs missing dependencies and runs the suite; `pytest_args` are further arguments for pytest.
+pub(crate) fn run(pytest_args: &[String]) -> Result<()> {
     command::run("cargo build --package whimbrel-cli --locked")?;
     command::run("cargo build --package whimbrel-store-sqlite --example serve_store --locked")?;
     install_python_sdk()?;
@@ -33,21 +33,20 @@ pub(crate) fn run(more: &[String]) -> Result<()> {
     }
     install_mcp_server()?;
     let python = workspace_path(".check/venv/bin/python");
-    let mut words = vec![python.as_str(), "-m", "pytest", "-q", "-p", "no:cacheprovider", "conformance"];
-    words.extend(more.iter().map(String::as_str));
-    let (engine, check) = (workspace_path("target/debug/whimbrel"), workspace_path(".check"));
+    let mut args = vec![python.as_str(), "-m", "pytest", "-q", "-p", "no:cacheprovider", "conformance"];
+    args.extend(pytest_args.iter().map(String::as_str));
+    let (engine, check_dir) = (workspace_path("target/debug/whimbrel"), workspace_path(".check"));
     let store = workspace_path("target/debug/examples/serve_store");
-    run_args(&words, &[("WHIMBREL", &engine), ("WHIMBREL_STORE", &store), ("WHIMBREL_CHECK", &check)])
+    run_args(&args, &[("WHIMBREL", &engine), ("WHIMBREL_STORE", &store), ("WHIMBREL_CHECK", &check_dir)])
 }
 
 fn install_python_sdk() -> Result<()> {
     let requirements = workspace_path(REQUIREMENTS);
-    let pinned =
-        fs::read_to_string(&requirements).with_context(|| format!("{requirements} cannot be read"))?;
-    let folder = workspace_path(".check/venv");
-    install_once(&folder, &format!("{PYTHON_SDK}\n{pinned}"), || {
-        run_args(&["python3", "-m", "venv", &folder], &[])?;
-        let python = format!("{folder}/bin/python");
+    let pinned = fs::read_to_string(&requirements).with_context(|| format!("cannot read {requirements}"))?;
+    let dir = workspace_path(".check/venv");
+    install_once(&dir, &format!("{PYTHON_SDK}\n{pinned}"), || {
+        run_args(&["python3", "-m", "venv", &dir], &[])?;
+        let python = format!("{dir}/bin/python");
         let install = [python.as_str(), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
         run_args(&[&install[..], &["--requirement", &requirements]].concat(), &[])?;
         let from_source =
@@ -59,42 +58,42 @@ fn install_python_sdk() -> Result<()> {
 /// Installs the SDK and zod only: the optional packages are an engine of hundreds of megabytes, and the peer
 /// dependencies are needed for their types only.
 fn install_typescript_sdk(version: &str) -> Result<()> {
-    let folder = workspace_path(&format!(".check/ts-{version}"));
+    let dir = workspace_path(&format!(".check/ts-{version}"));
     let sdk = format!("@anthropic-ai/claude-agent-sdk@{version}");
-    install_once(&folder, &format!("{sdk} {ZOD}"), || {
+    install_once(&dir, &format!("{sdk} {ZOD}"), || {
         let install =
-            ["npm", "install", "--prefix", &folder, "--omit=optional", "--omit=peer", "--ignore-scripts"];
+            ["npm", "install", "--prefix", &dir, "--omit=optional", "--omit=peer", "--ignore-scripts"];
         run_args(&[&install[..], &["--no-audit", "--no-fund", "--no-save", &sdk, ZOD]].concat(), &[])
     })
 }
 
 fn install_mcp_server() -> Result<()> {
-    let folder = workspace_path(".check/servers");
-    install_once(&folder, MCP_SERVER, || {
-        let install = ["npm", "install", "--prefix", &folder, "--omit=optional", "--ignore-scripts"];
+    let dir = workspace_path(".check/servers");
+    install_once(&dir, MCP_SERVER, || {
+        let install = ["npm", "install", "--prefix", &dir, "--omit=optional", "--ignore-scripts"];
         run_args(&[&install[..], &["--no-audit", "--no-fund", "--no-save", MCP_SERVER]].concat(), &[])
     })
 }
 
 /// Installs into a directory unless it already has exactly these packages, as noted in `installed.txt`. Removes an
 /// older or broken installation first.
-fn install_once(folder: &str, what: &str, install: impl FnOnce() -> Result<()>) -> Result<()> {
-    let note = Path::new(folder).join("installed.txt");
-    if fs::read_to_string(&note).is_ok_and(|installed| installed == what) {
+fn install_once(dir: &str, packages: &str, install: impl FnOnce() -> Result<()>) -> Result<()> {
+    let marker = Path::new(dir).join("installed.txt");
+    if fs::read_to_string(&marker).is_ok_and(|installed| installed == packages) {
         return Ok(());
     }
-    if Path::new(folder).exists() {
-        fs::remove_dir_all(folder).with_context(|| format!("{folder} cannot be removed"))?;
+    if Path::new(dir).exists() {
+        fs::remove_dir_all(dir).with_context(|| format!("cannot remove {dir}"))?;
     }
-    fs::create_dir_all(folder).with_context(|| format!("{folder} cannot be made"))?;
+    fs::create_dir_all(dir).with_context(|| format!("cannot create {dir}"))?;
     install()?;
-    fs::write(&note, what).with_context(|| format!("{} cannot be written", note.display()))
+    fs::write(&marker, packages).with_context(|| format!("cannot write {}", marker.display()))
 }
 
-fn workspace_path(below: &str) -> String {
+fn workspace_path(path: &str) -> String {
     let target = std::env::var("CARGO_TARGET_DIR").ok();
-    match (below.strip_prefix("target/"), target) {
+    match (path.strip_prefix("target/"), target) {
         (Some(rest), Some(target)) => format!("{target}/{rest}"),
-        _ => workspace_root().join(below).display().to_string(),
+        _ => workspace_root().join(path).display().to_string(),
     }
 }

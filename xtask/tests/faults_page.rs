@@ -1,6 +1,6 @@
 //! Checks `docs/faults.md`: every row exists once, and every test that it names exists.
 
-#![expect(clippy::unwrap_used, reason = "what helps a test fails as a test does")]
+#![expect(clippy::unwrap_used, reason = "test support may panic")]
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -16,19 +16,19 @@ fn table_rows() -> Vec<(String, Vec<String>)> {
         let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
         let id = cells.first()?;
         let is_id = id.starts_with(['A', 'P', 'D']) && id[1..].parse::<u32>().is_ok();
-        let shown = cells.last()?.split('`').skip(1).step_by(2).map(str::to_owned).collect();
-        is_id.then(|| ((*id).to_owned(), shown))
+        let tests = cells.last()?.split('`').skip(1).step_by(2).map(str::to_owned).collect();
+        is_id.then(|| ((*id).to_owned(), tests))
     });
     rows.collect()
 }
 
 /// Collects the names of all functions and scenarios in the sources.
-fn collect_function_names(folder: &Path, found: &mut BTreeSet<String>) {
-    for entry in std::fs::read_dir(folder).unwrap().flatten() {
+fn collect_function_names(dir: &Path, names: &mut BTreeSet<String>) {
+    for entry in std::fs::read_dir(dir).unwrap().flatten() {
         let path = entry.path();
         if path.is_dir() {
-            collect_function_names(&path, found);
-        } else if path.extension().is_some_and(|end| end == "rs" || end == "py") {
+            collect_function_names(&path, names);
+        } else if path.extension().is_some_and(|extension| extension == "rs" || extension == "py") {
             let text = std::fs::read_to_string(&path).unwrap();
             for line in text.lines().map(str::trim_start) {
                 let line = line.trim_start_matches("pub(crate) ").trim_start_matches("async ");
@@ -38,7 +38,7 @@ fn collect_function_names(folder: &Path, found: &mut BTreeSet<String>) {
                     (None, Some((scenario, _))) => Some(scenario),
                     (None, None) => None,
                 };
-                found.extend(name.map(str::to_owned));
+                names.extend(name.map(str::to_owned));
             }
         }
     }
@@ -55,13 +55,13 @@ fn every_row_exists_once() {
 #[test]
 fn every_row_names_existing_tests() {
     let mut known = BTreeSet::new();
-    for folder in ["crates", "conformance"] {
-        collect_function_names(&workspace_root().join(folder), &mut known);
+    for dir in ["crates", "conformance"] {
+        collect_function_names(&workspace_root().join(dir), &mut known);
     }
-    for (id, shown) in table_rows() {
-        assert!(!shown.is_empty(), "{id} names no test");
-        for name in shown {
-            assert!(known.contains(&name), "{id} names {name}, which is not there");
+    for (id, tests) in table_rows() {
+        assert!(!tests.is_empty(), "{id} names no test");
+        for name in tests {
+            assert!(known.contains(&name), "{id} names {name}, which does not exist");
         }
     }
 }

@@ -30,8 +30,8 @@ impl TopicFilter {
             }
         }
         let all = wanted.is_empty();
-        let told = LogTopic::ALL.into_iter().filter(|topic| all || wanted.contains(topic));
-        (Self(told.filter(|topic| !unwanted.contains(topic)).collect()), unknown)
+        let included = LogTopic::ALL.into_iter().filter(|topic| all || wanted.contains(topic));
+        (Self(included.filter(|topic| !unwanted.contains(topic)).collect()), unknown)
     }
 
     fn includes(&self, topic: LogTopic) -> bool {
@@ -42,8 +42,8 @@ impl TopicFilter {
 /// Finds a topic by its singular or plural name.
 fn parse_topic(name: &str) -> Option<LogTopic> {
     let name = name.to_ascii_lowercase();
-    let one = |name: &str| name.trim_end_matches('s').to_owned();
-    LogTopic::ALL.into_iter().find(|topic| one(topic.name()) == one(&name))
+    let singular = |name: &str| name.trim_end_matches('s').to_owned();
+    LogTopic::ALL.into_iter().find(|topic| singular(topic.name()) == singular(&name))
 }
 
 /// Opens the log that the options ask for, with a warning about unknown topics; without `--debug` the log discards
@@ -55,7 +55,7 @@ pub(crate) fn open_log(options: &Options, filter: Option<&str>) -> Result<(Log, 
     let (filter, unknown) = TopicFilter::parse(filter.unwrap_or_default());
     let warning = (!unknown.is_empty()).then(|| {
         let known = LogTopic::ALL.map(LogTopic::name).join(", ");
-        format!("--debug: {} is no topic and was left out; the topics are {known}.", unknown.join(", "))
+        format!("--debug: {} is not a topic and was ignored; the topics are {known}.", unknown.join(", "))
     });
     let log = match &options.debug_file {
         None => Log::with_listener(move |topic, text| {
@@ -102,11 +102,11 @@ mod tests {
             ("api,frames,!frames", &[Api], &[]),
             ("statsig,frames", &[Frames], &["statsig"]),
         ];
-        for (text, told, unknown) in rows {
+        for (text, included, unknown) in rows {
             let (filter, left_out) = TopicFilter::parse(text);
             assert_eq!(
                 (filter.0.as_slice(), left_out),
-                (told, unknown.iter().map(|name| (*name).to_owned()).collect()),
+                (included, unknown.iter().map(|name| (*name).to_owned()).collect()),
                 "{text:?}"
             );
         }

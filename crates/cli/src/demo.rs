@@ -10,10 +10,11 @@ use whimbrel_models::scripted::Scripted;
 use whimbrel_wire::options::{Options, PermissionPromptTool};
 use whimbrel_wire::permission::PermissionMode;
 
+use crate::environment::Env;
 use crate::local_host::FrameDisplay;
 use crate::print::serve_prompt;
-use crate::run::RunOutcome;
-use crate::session::{Env, Session};
+use crate::session::Session;
+use crate::shutdown::RunOutcome;
 use crate::terminal::{Terminal, columns};
 use crate::terminal_ui::{FrameRenderer, PermissionPrompter, Spinner, Style};
 
@@ -29,56 +30,57 @@ const DELTA_DELAY_MS: u64 = 30;
 
 /// Runs the demo.
 pub(crate) fn run(env: Env, terminal: Terminal) -> io::Result<RunOutcome> {
-    let folder = tempfile::Builder::new().prefix("whimbrel-demo-").tempdir()?;
-    let place = folder.path().canonicalize()?;
+    let temp_dir = tempfile::Builder::new().prefix("whimbrel-demo-").tempdir()?;
+    let dir = temp_dir.path().canonicalize()?;
     let mut out = io::stdout();
-    writeln!(out, "A scripted model, real tools, in {}\n\n> {PROMPT}\n", place.display())?;
-    let judge = if terminal.stdin && terminal.stderr {
+    writeln!(out, "A scripted model with real tools, in {}\n\n> {PROMPT}\n", dir.display())?;
+    let prompter = if terminal.stdin && terminal.stderr {
         PermissionPrompter::Terminal
     } else {
         PermissionPrompter::AutoAllow
     };
-    let paint = if terminal.has_colour && terminal.stdout { Style::Dimmed } else { Style::Plain };
+    let style = if terminal.has_colour && terminal.stdout { Style::Dimmed } else { Style::Plain };
     let spinner =
-        (terminal.stdout && terminal.stderr && terminal.can_move_cursor).then(|| Spinner::new(paint));
-    let story =
-        FrameRenderer::new((io::stdout(), io::stdout()), || columns(io::stdout()), &place, paint, spinner);
-    let pace = if terminal.stdout { DELTA_DELAY_MS } else { 0 };
-    let ended = serve_prompt(
-        build_session(&place.display().to_string(), env, pace)?,
+        (terminal.stdout && terminal.stderr && terminal.can_move_cursor).then(|| Spinner::new(style));
+    let renderer =
+        FrameRenderer::new((io::stdout(), io::stdout()), || columns(io::stdout()), &dir, style, spinner);
+    let delay_ms = if terminal.stdout { DELTA_DELAY_MS } else { 0 };
+    let run_outcome = serve_prompt(
+        build_session(&dir.display().to_string(), env, delay_ms)?,
         PROMPT.into(),
-        FrameDisplay::Terminal(story),
-        judge,
+        FrameDisplay::Terminal(renderer),
+        prompter,
     )?;
-    folder.close()?;
-    let outcome = describe_outcome(&ended).map_or_else(String::new, |outcome| format!("\n{outcome}"));
+    temp_dir.close()?;
+    let outcome = describe_outcome(&run_outcome).map_or_else(String::new, |outcome| format!("\n{outcome}"));
     writeln!(
         out,
-        "{outcome}\n{} is removed. The same with a model of yours: whimbrel \"your task\"",
-        place.display()
+        "{outcome}\n{} was removed. To run a task with a real model: whimbrel \"your task\"",
+        dir.display()
     )?;
-    Ok(ended)
+    Ok(run_outcome)
 }
 
 /// Describes the outcome; `None` if the run failed.
-fn describe_outcome(ended: &RunOutcome) -> Option<&'static str> {
-    let result = ended.result.as_ref().filter(|result| !result.is_error)?;
+fn describe_outcome(run_outcome: &RunOutcome) -> Option<&'static str> {
+    let result = run_outcome.result.as_ref().filter(|result| !result.is_error)?;
     Some(match result.permission_denials.is_empty() {
-        true => "So there are two curlews: the curlew, and the whimbrel, which is one, too.",
+        true => "There are two curlews: the curlew and the whimbrel, which is one, too.",
         false => {
-            "Without a yes the command was not run, so nobody has counted: that is what the question is for. To see the count, start whimbrel demo again and answer y."
+            "The command was denied and did not run, so nothing was counted. To see the count, run whimbrel demo \
+                again and answer y."
         }
     })
 }
 
 /// Creates a session in this directory that is not stored and may edit files without asking.
-fn build_session(folder: &str, env: Env, pace: u64) -> io::Result<Session> {
-    let script = Scripted::parse(&render_script(folder, pace)).map_err(io::Error::other)?;
+fn build_session(dir: &str, env: Env, delay_ms: u64) -> io::Result<Session> {
+    let script = Scripted::parse(&render_script(dir, delay_ms)).map_err(io::Error::other)?;
     let providers = Providers::offline();
     providers.add_script("demo", Arc::new(script));
     let options = Options {
         model: Some("scripted:demo".into()),
-        cwd: Some(folder.into()),
+        cwd: Some(dir.into()),
         permission_mode: Some(PermissionMode::AcceptEdits),
         permission_prompt_tool: Some(PermissionPromptTool::Stdio),
         persist_session: Some(false),
@@ -90,9 +92,9 @@ fn build_session(folder: &str, env: Env, pace: u64) -> io::Result<Session> {
 }
 
 /// Fills the directory into the script, so that file names become absolute paths.
-fn render_script(folder: &str, pace: u64) -> String {
-    let folder = serde_json::Value::from(folder).to_string();
-    SCRIPT.replace("$FOLDER", folder.trim_matches('"')).replace("\"$PACE\"", &pace.to_string())
+fn render_script(dir: &str, delay_ms: u64) -> String {
+    let dir = serde_json::Value::from(dir).to_string();
+    SCRIPT.replace("$FOLDER", dir.trim_matches('"')).replace("\"$PACE\"", &delay_ms.to_string())
 }
 
 #[cfg(test)]
@@ -101,8 +103,8 @@ mod tests {
 
     #[test]
     fn script_parses_for_any_directory() {
-        for folder in ["/tmp/x", "/tmp/with \"quotes\" and \\"] {
-            Scripted::parse(&render_script(folder, 30)).unwrap();
+        for dir in ["/tmp/x", "/tmp/with \"quotes\" and \\"] {
+            Scripted::parse(&render_script(dir, 30)).unwrap();
         }
     }
 }

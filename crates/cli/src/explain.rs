@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use whimbrel_engine::permission::explain::{DecidingRule, ExplainedDecision, Explanation, explain};
+use whimbrel_engine::setup::explain::{DecidingRule, ExplainedDecision, Explanation, explain};
 use whimbrel_engine::{Engine, Start};
 use whimbrel_models::providers::Providers;
 use whimbrel_wire::permission::PermissionUpdate;
@@ -24,11 +24,11 @@ fn render_page(explanation: &Explanation) -> String {
     let mut page = format!("{} in the mode {mode}\n", judged.decision);
     render_decision(judged, 1, &mut page);
     if let Some(then) = if_trusted {
-        page += &format!("  If the folder were trusted: {}\n", then.decision);
+        page += &format!("  If the directory were trusted: {}\n", then.decision);
         render_decision(then, 2, &mut page);
     }
     if !suggestions.is_empty() {
-        page += "  An answer for good would be:\n";
+        page += "  To decide this permanently:\n";
         for suggestion in suggestions {
             page += &format!("    {}\n", describe_update(suggestion));
         }
@@ -52,12 +52,12 @@ fn render_decision(judged: &ExplainedDecision, depth: usize, page: &mut String) 
 }
 
 fn describe_rule(rule: &DecidingRule) -> String {
-    let place = match (&rule.file, rule.line) {
+    let location = match (&rule.file, rule.line) {
         (Some(file), Some(line)) => format!("{}, line {line}", file.display()),
         (Some(file), None) => file.display().to_string(),
         (None, _) => rule.source.clone(),
     };
-    format!("The {} rule {} decides ({place}).", rule.behavior, rule.text)
+    format!("The {} rule {} decides ({location}).", rule.behavior, rule.text)
 }
 
 fn describe_update(update: &PermissionUpdate) -> String {
@@ -78,7 +78,7 @@ fn describe_update(update: &PermissionUpdate) -> String {
         PermissionUpdate::SetMode { mode, .. } => format!("the mode {mode} ({destination})"),
         PermissionUpdate::AddDirectories { directories, .. }
         | PermissionUpdate::RemoveDirectories { directories, .. } => {
-            format!("work in {} too ({destination})", directories.join(", "))
+            format!("working directory {} ({destination})", directories.join(", "))
         }
     }
 }

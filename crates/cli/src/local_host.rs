@@ -28,14 +28,14 @@ impl<T: Write, M: Write> FrameDisplay<T, M> {
                 print_warning(frame);
                 Ok(())
             }
-            Self::Terminal(story) => story.render(frame),
+            Self::Terminal(renderer) => renderer.render(frame),
         }
     }
 
     /// Shows that work is going on.
     fn tick(&mut self) {
-        if let Self::Terminal(story) = self {
-            story.tick();
+        if let Self::Terminal(renderer) = self {
+            renderer.tick();
         }
     }
 
@@ -43,7 +43,7 @@ impl<T: Write, M: Write> FrameDisplay<T, M> {
     fn pause(&mut self) -> io::Result<()> {
         match self {
             Self::Silent => Ok(()),
-            Self::Terminal(story) => story.pause(),
+            Self::Terminal(renderer) => renderer.pause(),
         }
     }
 
@@ -51,7 +51,7 @@ impl<T: Write, M: Write> FrameDisplay<T, M> {
     fn abandon_prompt(&mut self) -> io::Result<()> {
         match self {
             Self::Silent => Ok(()),
-            Self::Terminal(story) => story.write_note(""),
+            Self::Terminal(renderer) => renderer.write_note(""),
         }
     }
 }
@@ -71,36 +71,36 @@ fn print_warning(frame: &Frame) {
 pub(crate) async fn run_host<T: Write, M: Write>(
     host: HostEnd,
     prompt: String,
-    mut audience: FrameDisplay<T, M>,
-    judge: PermissionPrompter,
-    over: CancellationToken,
+    mut display: FrameDisplay<T, M>,
+    prompter: PermissionPrompter,
+    ended: CancellationToken,
 ) -> io::Result<Option<Box<TurnResult>>> {
     let HostEnd { sender, mut receiver, finished, stop } = host;
     // An engine that has rejected the session no longer receives.
     let _ = sender.send(Ok(User::prompt(prompt).into())).await;
     finished.cancel();
-    let mut beat = interval(TICK_INTERVAL);
-    beat.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    let mut tick = interval(TICK_INTERVAL);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Skip);
     let (mut stopped, mut result) = (false, None);
     loop {
         let frame = tokio::select! {
             biased;
             frame = receiver.recv() => frame,
-            () = over.cancelled() => None,
+            () = ended.cancelled() => None,
             () = stop.cancelled(), if !stopped => {
                 stopped = true;
-                audience.pause()?;
+                display.pause()?;
                 continue;
             }
-            _ = beat.tick(), if !stopped => {
-                audience.tick();
+            _ = tick.tick(), if !stopped => {
+                display.tick();
                 continue;
             }
         };
-        let Some(frame) = frame else { return audience.pause().map(|()| result) };
-        audience.show(&frame).inspect_err(|_| stop.cancel())?;
-        let question = match frame {
-            Frame::ControlRequest(question) => question,
+        let Some(frame) = frame else { return display.pause().map(|()| result) };
+        display.show(&frame).inspect_err(|_| stop.cancel())?;
+        let request = match frame {
+            Frame::ControlRequest(request) => request,
             Frame::Result(last) => {
                 result = Some(last);
                 continue;
@@ -108,30 +108,30 @@ pub(crate) async fn run_host<T: Write, M: Write>(
             _ => continue,
         };
         let answer = tokio::select! {
-            answer = answer_request(*question, judge, &mut audience) => Some(answer?),
-            () = over.cancelled() => None,
+            answer = answer_request(*request, prompter, &mut display) => Some(answer?),
+            () = ended.cancelled() => None,
         };
         match answer {
             // An engine that has ended meanwhile no longer receives.
             Some(answer) => drop(sender.send(Ok(answer.into())).await),
-            None => audience.abandon_prompt()?,
+            None => display.abandon_prompt()?,
         }
     }
 }
 
 async fn answer_request<T: Write, M: Write>(
-    question: ControlRequest,
-    judge: PermissionPrompter,
-    audience: &mut FrameDisplay<T, M>,
+    frame: ControlRequest,
+    prompter: PermissionPrompter,
+    display: &mut FrameDisplay<T, M>,
 ) -> io::Result<ControlResponse> {
-    let ControlRequest { request_id, request } = question;
+    let ControlRequest { request_id, request } = frame;
     let Request::CanUseTool(asked) = request else {
         return Ok(ControlResponse::unsupported(request_id, request.subtype()));
     };
-    audience.pause()?;
-    let (verdict, told) = judge.answer(&asked).await;
-    if let (FrameDisplay::Terminal(story), Some(line)) = (audience, told) {
-        story.write_note(&line)?;
+    display.pause()?;
+    let (decision, note) = prompter.answer(&asked).await;
+    if let (FrameDisplay::Terminal(renderer), Some(line)) = (display, note) {
+        renderer.write_note(&line)?;
     }
-    Ok(ControlResponse::success(request_id, &verdict))
+    Ok(ControlResponse::success(request_id, &decision))
 }

@@ -11,16 +11,16 @@
 //!   model
 //! - [`demo`]: a scripted run that needs no key; [`sessions`]: stored sessions; [`explain`]: permission decisions
 //! - [`mcp`]: configured MCP servers, and our own tools as a server
-//! - [`home_dir`]: the user's home directory
+//! - [`environment`]: variables and directories; [`arg_list`], [`suggest`]: what the command lines share
 //! - [`debug`]: the debug log
-//! - [`exit`], [`signals`]: shutdown and exit code
+//! - [`shutdown`]: signals, early ends and the exit code
 
+mod arg_list;
 mod debug;
 mod demo;
-mod exit;
+mod environment;
 mod explain;
 mod flags;
-mod home_dir;
 mod local_host;
 mod mcp;
 mod no_key;
@@ -29,8 +29,9 @@ mod prompt;
 mod run;
 mod session;
 mod sessions;
-mod signals;
+mod shutdown;
 mod stdio;
+mod suggest;
 mod terminal;
 mod terminal_ui;
 

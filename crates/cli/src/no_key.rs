@@ -1,6 +1,6 @@
 //! Help for a user who has no model configured. Pure.
 
-use crate::session::Env;
+use crate::environment::Env;
 
 /// Prefixes of models that need no key for the Messages API.
 const KEYLESS_PREFIXES: [&str; 2] = ["openai:", "scripted:"];
@@ -16,16 +16,16 @@ pub(crate) fn lacks_key(model: Option<&str>, env: &Env) -> bool {
 
 /// Ways to configure a model.
 pub(crate) const NO_KEY_HELP: &str = "\
-No model is set up yet. One of these will do:
+No model is configured. Use one of these:
 
   an Anthropic key      export ANTHROPIC_API_KEY=sk-ant-...
   a gateway             export ANTHROPIC_AUTH_TOKEN=... ANTHROPIC_BASE_URL=https://...
   an OpenAI-style API   export OPENAI_API_KEY=... OPENAI_BASE_URL=https://.../v1
                         whimbrel --model openai:NAME \"...\"
-  a model of your own   ollama serve; export OPENAI_BASE_URL=http://localhost:11434/v1
+  a local model         ollama serve; export OPENAI_BASE_URL=http://localhost:11434/v1
                         whimbrel --model openai:qwen3 \"...\"
 
-Or see it at work first, without any of that: whimbrel demo";
+To watch a scripted run without a key: whimbrel demo";
 
 #[cfg(test)]
 mod tests {

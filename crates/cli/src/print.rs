@@ -6,13 +6,12 @@ use whimbrel_transport::link::pair;
 use whimbrel_wire::options::PermissionPromptTool;
 use whimbrel_wire::{Frame, encode};
 
-use crate::exit::{AbortReason, Shutdown};
 use crate::local_host::{FrameDisplay, run_host};
-use crate::run::RunOutcome;
 use crate::session::Session;
+use crate::shutdown::{AbortReason, RunOutcome, Shutdown, watch_signals};
+use crate::stdio;
 use crate::terminal::{Terminal, columns};
 use crate::terminal_ui::{FrameRenderer, PermissionPrompter, Spinner, Style, failure_text};
-use crate::{signals, stdio};
 
 /// Part of the answer that is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,63 +29,64 @@ pub(crate) fn run_prompt(
     mut session: Session,
     attended: bool,
     prompt: String,
-    shown: PrintFormat,
+    format: PrintFormat,
     terminal: Terminal,
 ) -> io::Result<RunOutcome> {
     let options = &mut session.start.options;
-    let asked_elsewhere = options.permission_prompt_tool.is_some();
-    let judge = match terminal.stdin && terminal.stderr && attended && !asked_elsewhere {
+    let has_prompt_tool = options.permission_prompt_tool.is_some();
+    let prompter = match terminal.stdin && terminal.stderr && attended && !has_prompt_tool {
         true => PermissionPrompter::Terminal,
         false => PermissionPrompter::Unattended,
     };
-    if judge.can_answer() {
+    if prompter.can_answer() {
         options.permission_prompt_tool = Some(PermissionPromptTool::Stdio);
     }
-    let audience = match shown {
+    let display = match format {
         PrintFormat::Live => {
             options.include_partial_messages = true;
-            let paint = if terminal.has_colour && terminal.stderr { Style::Dimmed } else { Style::Plain };
-            let spinner = (terminal.stderr && terminal.can_move_cursor).then(|| Spinner::new(paint));
+            let style = if terminal.has_colour && terminal.stderr { Style::Dimmed } else { Style::Plain };
+            let spinner = (terminal.stderr && terminal.can_move_cursor).then(|| Spinner::new(style));
             FrameDisplay::Terminal(FrameRenderer::new(
                 (io::stdout(), io::stderr()),
                 || columns(io::stderr()),
                 &std::env::current_dir()?,
-                paint,
+                style,
                 spinner,
             ))
         }
         PrintFormat::Answer | PrintFormat::Json => FrameDisplay::Silent,
     };
-    let ended = serve_prompt(session, prompt, audience, judge)?;
-    print_result(&ended, shown)?;
-    Ok(ended)
+    let outcome = serve_prompt(session, prompt, display, prompter)?;
+    print_result(&outcome, format)?;
+    Ok(outcome)
 }
 
 /// Serves a session with one prompt and shows its frames.
 pub(crate) fn serve_prompt<T: io::Write, M: io::Write>(
     session: Session,
     prompt: String,
-    audience: FrameDisplay<T, M>,
-    judge: PermissionPrompter,
+    display: FrameDisplay<T, M>,
+    prompter: PermissionPrompter,
 ) -> io::Result<RunOutcome> {
     let (link, host) = pair();
-    let cut = Shutdown::new(host.stop.clone());
-    signals::watch(cut.clone())?;
+    let shutdown = Shutdown::new(host.stop.clone());
+    watch_signals(shutdown.clone())?;
     // At a terminal SIGHUP reports that.
     if !io::stdout().is_terminal() {
-        stdio::watch_stdout(cut.clone())?;
+        stdio::watch_stdout(shutdown.clone())?;
     }
-    let (farewell, told) = session.serve(link, |over| run_host(host, prompt, audience, judge, over))?;
-    if told.is_err() {
-        cut.trigger(AbortReason::HostDisconnected);
+    let (session_exit, result) =
+        session.serve(link, |ended| run_host(host, prompt, display, prompter, ended))?;
+    if result.is_err() {
+        shutdown.trigger(AbortReason::HostDisconnected);
     }
-    Ok(RunOutcome { session_exit: farewell, result: told.unwrap_or_default(), abort_reason: cut.reason() })
+    Ok(RunOutcome { session_exit, result: result.unwrap_or_default(), abort_reason: shutdown.reason() })
 }
 
 /// Prints the result at the end. Live output has shown it already.
-fn print_result(ended: &RunOutcome, shown: PrintFormat) -> io::Result<()> {
-    let Some(result) = &ended.result else { return Ok(()) };
-    match shown {
+fn print_result(outcome: &RunOutcome, format: PrintFormat) -> io::Result<()> {
+    let Some(result) = &outcome.result else { return Ok(()) };
+    match format {
         PrintFormat::Live => {}
         PrintFormat::Json => {
             let mut line = Vec::new();
@@ -94,7 +94,7 @@ fn print_result(ended: &RunOutcome, shown: PrintFormat) -> io::Result<()> {
             stdio::print(&String::from_utf8_lossy(&line))?;
         }
         // The reason why a session never started is printed later in any case.
-        PrintFormat::Answer if ended.session_exit.setup_error.is_some() => {}
+        PrintFormat::Answer if outcome.session_exit.setup_error.is_some() => {}
         PrintFormat::Answer if result.is_error => stdio::print_note(&failure_text(result)),
         PrintFormat::Answer => stdio::print(&format!("{}\n", result.result.as_deref().unwrap_or_default()))?,
     }

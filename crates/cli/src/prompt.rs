@@ -12,30 +12,31 @@ use crate::terminal::Terminal;
 const STDIN_TIMEOUT: Timespec = Timespec { tv_sec: 3, tv_nsec: 0 };
 
 /// Reads the prompt, or says why there is none. A terminal is not read: there the prompt is an argument.
-pub(crate) fn read_prompt(typed: Option<&str>, terminal: Terminal) -> Result<String, String> {
+pub(crate) fn read_prompt(argument: Option<&str>, terminal: Terminal) -> Result<String, String> {
     let piped = match terminal.stdin {
         true => String::new(),
-        false if typed.is_some() && is_stdin_idle() => {
+        false if argument.is_some() && is_stdin_idle() => {
             print_note(
-                "Nothing came on stdin for three seconds; going on without it. Redirect it from /dev/null to save the wait.",
+                "No input on stdin for three seconds; continuing without it. Redirect stdin from /dev/null to avoid \
+                    the wait.",
             );
             String::new()
         }
         false => read_limited(io::stdin().lock())
             .map_err(|error| format!("The prompt on stdin cannot be read: {error}."))?,
     };
-    join_prompt(&piped, typed.unwrap_or_default()).ok_or_else(|| {
-        "There is no prompt. Give one as an argument, or pipe it in: whimbrel -p \"what is this?\"".into()
+    join_prompt(&piped, argument.unwrap_or_default()).ok_or_else(|| {
+        "The prompt is missing. Pass it as an argument or on stdin: whimbrel -p \"what is this?\"".into()
     })
 }
 
 /// Joins the piped text, a blank line and the prompt argument.
-fn join_prompt(piped: &str, typed: &str) -> Option<String> {
-    match (piped.trim(), typed.trim()) {
+fn join_prompt(piped: &str, argument: &str) -> Option<String> {
+    match (piped.trim(), argument.trim()) {
         ("", "") => None,
-        ("", _) => Some(typed.to_owned()),
+        ("", _) => Some(argument.to_owned()),
         (_, "") => Some(piped.trim_end().to_owned()),
-        _ => Some(format!("{}\n\n{typed}", piped.trim_end())),
+        _ => Some(format!("{}\n\n{argument}", piped.trim_end())),
     }
 }
 
@@ -51,7 +52,7 @@ fn read_limited(source: impl Read) -> io::Result<String> {
     if bytes.len() > MAX_LINE_IN {
         let limit = MAX_LINE_IN >> 20;
         return Err(io::Error::other(format!(
-            "it has more than {limit} MiB. Put it into a file and name that in the prompt"
+            "it has more than {limit} MiB. Put it into a file and name the file in the prompt"
         )));
     }
     Ok(String::from_utf8(bytes)
@@ -72,8 +73,8 @@ mod tests {
             ("piped\n\n", "typed", Some("piped\n\ntyped")),
             ("  indented\n", "typed", Some("  indented\n\ntyped")),
         ];
-        for (piped, typed, expected) in rows {
-            assert_eq!(join_prompt(piped, typed).as_deref(), expected, "{piped:?} {typed:?}");
+        for (piped, argument, expected) in rows {
+            assert_eq!(join_prompt(piped, argument).as_deref(), expected, "{piped:?} {argument:?}");
         }
     }
 

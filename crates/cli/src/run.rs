@@ -1,31 +1,20 @@
 //! The program from start to end.
 
 use std::io;
-use std::path::Path;
 
-use whimbrel_config::settings::home_dir;
-use whimbrel_engine::{SessionExit, Start};
+use whimbrel_engine::Start;
 use whimbrel_models::log::Log;
 use whimbrel_transport::link::{HostEnd, pair};
-use whimbrel_wire::message::{TurnResult, User};
+use whimbrel_wire::message::User;
 
-use crate::exit::{self, AbortReason, HostKind, Shutdown};
-use crate::flags::{self, Args, Caller, CliCommand, InputFormat, OutputFormat, ParsedArgs};
+use crate::environment::{Env, prepare_environment, resolve_home};
+use crate::flags::{self, Args, Caller, CliCommand, InputFormat, OutputFormat, ParsedArgs, REPLAY_FLAG};
 use crate::print::{PrintFormat, run_prompt};
-use crate::session::{Env, REPLAY_FLAG, Session};
-use crate::stdio::{MalformedLinePolicy, print_note};
+use crate::session::Session;
+use crate::shutdown::{self, HostKind, RunOutcome, Shutdown, watch_signals};
+use crate::stdio::{MalformedLinePolicy, print_note, report_error};
 use crate::terminal::{self, Terminal};
-use crate::{debug, demo, explain, home_dir, mcp, no_key, prompt, sessions, signals, stdio};
-
-/// Outcome of a run.
-pub(crate) struct RunOutcome {
-    /// Summary from the engine.
-    pub(crate) session_exit: SessionExit,
-    /// The last result, unless it was passed on as a frame.
-    pub(crate) result: Option<Box<TurnResult>>,
-    /// Reason for an early end.
-    pub(crate) abort_reason: Option<AbortReason>,
-}
+use crate::{debug, demo, explain, mcp, no_key, prompt, sessions, stdio};
 
 /// Runs the program and returns its exit code.
 pub(crate) fn main() -> i32 {
@@ -70,9 +59,11 @@ pub(crate) fn main() -> i32 {
         CliCommand::Demo => report_exit(demo::run(env, terminal), host),
         CliCommand::Explain => {
             let Some(call) = args.prompt else {
-                return report_error("Say what to explain: whimbrel permissions explain 'Bash(git push)'.");
+                return report_error(
+                    "The call is missing. Usage: whimbrel permissions explain 'Bash(git push)'.",
+                );
             };
-            home_dir::resolve_home(&mut env);
+            resolve_home(&mut env);
             let as_json = args.output_format == OutputFormat::Json;
             match explain::run(Start::new(args.options, env), &call, as_json) {
                 Ok(()) => 0,
@@ -92,19 +83,6 @@ pub(crate) fn main() -> i32 {
             }
         }
     }
-}
-
-/// Resolves the home directory, checks the directories that the arguments name, and prints warnings.
-pub(crate) fn prepare_environment(args: &Args, caller: Caller, env: &mut Env) -> Result<(), String> {
-    let homeless = home_dir::resolve_home(env).filter(|_| args.options.persist_session != Some(false));
-    let home = home_dir(env.get("HOME").map(String::as_str));
-    let is_folder = |name: &str| match (name.strip_prefix("~/"), &home) {
-        (Some(rest), Some(home)) => home.join(rest).is_dir(),
-        _ => Path::new(name).is_dir(),
-    };
-    let strange = flags::check_directories(&args.options.additional_directories, caller, is_folder)?;
-    strange.iter().map(String::as_str).chain(homeless).for_each(print_note);
-    Ok(())
 }
 
 /// Opens the debug log and prints its warning.
@@ -143,8 +121,8 @@ fn resolve_input(args: &Args, session: &Session, terminal: Terminal) -> Result<R
 fn run_session(args: &Args, session: Session, input: RunInput, terminal: Terminal) -> io::Result<RunOutcome> {
     match (input, args.output_format) {
         (RunInput::Prompt(prompt), OutputFormat::Text) => {
-            let shown = if terminal.stdout { PrintFormat::Live } else { PrintFormat::Answer };
-            run_prompt(session, !args.print, prompt, shown, terminal)
+            let format = if terminal.stdout { PrintFormat::Live } else { PrintFormat::Answer };
+            run_prompt(session, !args.print, prompt, format, terminal)
         }
         (RunInput::Prompt(prompt), OutputFormat::Json) => {
             run_prompt(session, !args.print, prompt, PrintFormat::Json, terminal)
@@ -158,15 +136,15 @@ fn run_session(args: &Args, session: Session, input: RunInput, terminal: Termina
 /// Serves a session over stdin and stdout, for a host that is a program.
 fn run_over_stdio(strict_input: bool, session: Session, input: RunInput) -> io::Result<RunOutcome> {
     let (link, HostEnd { sender, receiver, stop, .. }) = pair();
-    let cut = Shutdown::new(stop);
-    signals::watch(cut.clone())?;
-    stdio::watch_stdout(cut.clone())?;
-    let writer = stdio::spawn_writer(receiver, cut.clone())?;
+    let shutdown = Shutdown::new(stop);
+    watch_signals(shutdown.clone())?;
+    stdio::watch_stdout(shutdown.clone())?;
+    let writer = stdio::spawn_writer(receiver, shutdown.clone())?;
     match input {
         RunInput::Frames => {
             let on_malformed =
                 if strict_input { MalformedLinePolicy::Exit } else { MalformedLinePolicy::Report };
-            stdio::spawn_reader(sender, on_malformed, cut.clone())?;
+            stdio::spawn_reader(sender, on_malformed, shutdown.clone())?;
         }
         RunInput::Prompt(prompt) => {
             // The channel is still empty, so there is room.
@@ -174,22 +152,22 @@ fn run_over_stdio(strict_input: bool, session: Session, input: RunInput) -> io::
             drop(sender);
         }
     }
-    let (farewell, ()) = session.serve(link, |_| std::future::ready(()))?;
+    let (session_exit, ()) = session.serve(link, |_| std::future::ready(()))?;
     // All frames are written before the program exits.
     let _ = writer.join();
-    Ok(RunOutcome { session_exit: farewell, result: None, abort_reason: cut.reason() })
+    Ok(RunOutcome { session_exit, result: None, abort_reason: shutdown.reason() })
 }
 
 fn report_exit(ended: io::Result<RunOutcome>, host: HostKind) -> i32 {
     match ended {
-        Ok(RunOutcome { session_exit: farewell, abort_reason: why, .. }) => {
-            if let Some(error) = &farewell.setup_error {
+        Ok(RunOutcome { session_exit, abort_reason, .. }) => {
+            if let Some(error) = &session_exit.setup_error {
                 print_note(&error.to_string());
             }
-            exit::exit_code(why, &farewell, host)
+            shutdown::exit_code(abort_reason, &session_exit, host)
         }
         // The reader has closed the pipe on purpose: no message.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => exit::FAILURE,
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => shutdown::FAILURE,
         Err(error) => report_error(&format!("The machine did not let us finish: {error}.")),
     }
 }
@@ -199,11 +177,6 @@ fn print_text(text: &str) -> i32 {
         Ok(()) => 0,
         Err(error) => report_error(&format!("The output could not be written: {error}.")),
     }
-}
-
-fn report_error(text: &str) -> i32 {
-    print_note(text);
-    exit::FAILURE
 }
 
 fn read_arguments() -> Result<Vec<String>, String> {

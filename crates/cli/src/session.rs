@@ -1,6 +1,5 @@
 //! An engine that serves one session on this thread.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::panic::resume_unwind;
 use std::path::Path;
@@ -16,8 +15,8 @@ use whimbrel_models::recording::Recording;
 use whimbrel_transport::link::Link;
 use whimbrel_wire::options::Options;
 
-/// Environment variables of the program.
-pub(crate) type Env = BTreeMap<String, String>;
+use crate::environment::Env;
+use crate::flags::{RECORD_FLAG, REPLAY_FLAG};
 
 /// A session that has not started.
 pub(crate) struct Session {
@@ -33,10 +32,10 @@ impl Session {
         // Errors in the settings are reported to the host when the session starts.
         let _ = start.read_settings();
         let shared = Arc::new(start.env.clone());
-        let door = HttpClient::from_env(|name| shared.get(name).cloned());
-        let mut providers = Providers::from_env(Arc::new(move |name| shared.get(name).cloned()), door);
-        if let Some(tape) = open_recording(&start.options) {
-            providers = providers.with_recording(tape);
+        let http_client = HttpClient::from_env(|name| shared.get(name).cloned());
+        let mut providers = Providers::from_env(Arc::new(move |name| shared.get(name).cloned()), http_client);
+        if let Some(recording) = open_recording(&start.options) {
+            providers = providers.with_recording(recording);
         }
         Self { engine: Engine::new(providers), start }
     }
@@ -65,27 +64,21 @@ impl Session {
         host: impl FnOnce(CancellationToken) -> H,
     ) -> io::Result<(SessionExit, H::Output)> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
-        let over = CancellationToken::new();
-        let host = host(over.clone());
+        let ended = CancellationToken::new();
+        let host = host(ended.clone());
         // The runtime polls for I/O each time that its main future is woken, but not for each spawned task. So the
         // engine is a task, as are the connections that it reads from.
-        let served = runtime.spawn(async move {
-            let _over = over.drop_guard();
+        let session = runtime.spawn(async move {
+            let _ended = ended.drop_guard();
             serve(self.engine, link, self.start).await
         });
-        let (farewell, said) = runtime.block_on(async { tokio::join!(served, host) });
+        let (session_exit, host_output) = runtime.block_on(async { tokio::join!(session, host) });
         // Remaining work must not delay the exit: it is dropped, and threads are not joined.
         runtime.shutdown_background();
-        let farewell = farewell.unwrap_or_else(|failed| resume_unwind(failed.into_panic()));
-        Ok((farewell, said))
+        let session_exit = session_exit.unwrap_or_else(|failed| resume_unwind(failed.into_panic()));
+        Ok((session_exit, host_output))
     }
 }
-
-/// Flag that records the replies of models.
-pub(crate) const RECORD_FLAG: &str = "record";
-
-/// Flag that replays a recording instead of asking a model.
-pub(crate) const REPLAY_FLAG: &str = "replay";
 
 /// Opens the recording that is to be written or replayed.
 fn open_recording(options: &Options) -> Option<Recording> {

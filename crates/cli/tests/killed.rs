@@ -1,4 +1,4 @@
-//! Kills the program repeatedly at arbitrary moments; each time it resumes with everything that was said and done.
+//! Kills the program repeatedly at arbitrary moments; each time it resumes with all messages and tool results.
 //! `cargo xtask bench killed` does the same more often.
 
 use std::path::Path;

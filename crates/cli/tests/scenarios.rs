@@ -6,9 +6,9 @@ use whimbrel_testkit::scenario::Scenario;
 
 #[tokio::test]
 async fn program_plays_every_scenario_like_the_engine_in_process() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testkit/scenarios");
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testkit/scenarios");
     let program = Path::new(env!("CARGO_BIN_EXE_whimbrel"));
-    let scenarios = Scenario::load_all(&folder).unwrap();
+    let scenarios = Scenario::load_all(&dir).unwrap();
     assert!(!scenarios.is_empty());
     for scenario in scenarios {
         let run = scenario.run_binary(program).await.unwrap();

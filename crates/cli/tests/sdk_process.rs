@@ -11,15 +11,15 @@ use whimbrel::{Agent, Frame, Session, ToolServer, Transport, query, tool};
 
 /// An agent in a directory of its own, run by the program with a script.
 fn scripted_agent(replies: &Value) -> (Agent, TempDir) {
-    let folder = tempfile::tempdir().unwrap();
-    let script = folder.path().join("script.json");
+    let dir = tempfile::tempdir().unwrap();
+    let script = dir.path().join("script.json");
     std::fs::write(&script, replies.to_string()).unwrap();
     let agent = Agent::new()
         .transport(Transport::Process(env!("CARGO_BIN_EXE_whimbrel").into()))
         .model(format!("scripted:{}", script.display()))
-        .cwd(folder.path())
-        .env("HOME", folder.path().display().to_string());
-    (agent, folder)
+        .cwd(dir.path())
+        .env("HOME", dir.path().display().to_string());
+    (agent, dir)
 }
 
 /// Awaits a future with a timeout.
@@ -29,30 +29,30 @@ async fn with_timeout<T>(wait: impl Future<Output = T>) -> T {
 
 #[tokio::test]
 async fn query_ends_after_its_result() {
-    let (agent, _folder) = scripted_agent(&json!(["hello"]));
+    let (agent, _dir) = scripted_agent(&json!(["hello"]));
     let frames: Vec<_> = with_timeout(query("hi", &agent).collect()).await;
     let kinds: Vec<_> = frames.iter().map(|frame| frame.as_ref().unwrap().kind()).collect();
     assert_eq!(kinds, ["system", "assistant", "result"], "what only the SDK reads is hidden");
-    let said = frames.into_iter().find_map(|frame| match frame.unwrap() {
+    let result = frames.into_iter().find_map(|frame| match frame.unwrap() {
         Frame::Result(result) => result.result,
         _ => None,
     });
-    assert_eq!(said.as_deref(), Some("hello"));
+    assert_eq!(result.as_deref(), Some("hello"));
 }
 
 #[tokio::test]
 async fn permission_callback_is_called_for_a_string_prompt() {
     let run = json!([{"type": "tool_use", "name": "Bash", "input": {"command": "touch made"}}]);
-    let (agent, folder) = scripted_agent(&json!([run, "done"]));
+    let (agent, dir) = scripted_agent(&json!([run, "done"]));
     let agent = agent.can_use_tool(|_| async { PermissionResult::allow() });
     let frames: Vec<_> = with_timeout(query("go", &agent).collect()).await;
     assert!(frames.iter().all(Result::is_ok));
-    assert!(folder.path().join("made").exists());
+    assert!(dir.path().join("made").exists());
 }
 
 #[tokio::test]
 async fn input_can_be_finished_after_the_result() {
-    let (agent, _folder) = scripted_agent(&json!(["hello"]));
+    let (agent, _dir) = scripted_agent(&json!(["hello"]));
     let agent = agent.can_use_tool(|_| async { PermissionResult::allow() });
     let mut session = Session::open(&agent).unwrap();
     session.send("hi").await.unwrap();
@@ -66,7 +66,7 @@ async fn input_can_be_finished_after_the_result() {
 #[tokio::test]
 async fn failing_model_is_a_result_and_no_sdk_error() {
     let fault = json!({"content": [], "fault": {"kind": "invalid_request", "status": 400, "message": "no"}});
-    let (agent, _folder) = scripted_agent(&json!([fault]));
+    let (agent, _dir) = scripted_agent(&json!([fault]));
     let frames: Vec<_> = with_timeout(query("hi", &agent).collect()).await;
     assert!(frames.iter().all(Result::is_ok), "{frames:?}");
     assert!(frames.iter().any(|frame| matches!(frame, Ok(Frame::Result(result)) if result.is_error)));
@@ -76,12 +76,12 @@ async fn failing_model_is_a_result_and_no_sdk_error() {
 async fn dropping_a_session_ends_program_and_commands() {
     let run =
         json!([{"type": "tool_use", "name": "Bash", "input": {"command": "echo $$ > pid; exec sleep 60"}}]);
-    let (agent, folder) = scripted_agent(&json!([run]));
+    let (agent, dir) = scripted_agent(&json!([run]));
     let agent = agent.can_use_tool(|_| async { PermissionResult::allow() });
     let session = Session::open(&agent).unwrap();
     session.send("go").await.unwrap();
     let pid = poll_until_some(|| {
-        std::fs::read_to_string(folder.path().join("pid")).ok().filter(|text| text.ends_with('\n'))
+        std::fs::read_to_string(dir.path().join("pid")).ok().filter(|text| text.ends_with('\n'))
     })
     .await;
     drop(session);
@@ -93,13 +93,13 @@ async fn dropping_a_session_ends_program_and_commands() {
 async fn dropping_a_session_ends_a_background_command() {
     let input = json!({"command": "echo $$ > pid; exec sleep 60", "run_in_background": true});
     let run = json!([{"type": "tool_use", "name": "Bash", "input": input}]);
-    let (agent, folder) = scripted_agent(&json!([run, "started"]));
+    let (agent, dir) = scripted_agent(&json!([run, "started"]));
     let agent = agent.can_use_tool(|_| async { PermissionResult::allow() });
     let mut session = Session::open(&agent).unwrap();
     session.send("go").await.unwrap();
     assert_eq!(with_timeout(session.result()).await.unwrap().result.as_deref(), Some("started"));
     let pid = poll_until_some(|| {
-        std::fs::read_to_string(folder.path().join("pid")).ok().filter(|text| text.ends_with('\n'))
+        std::fs::read_to_string(dir.path().join("pid")).ok().filter(|text| text.ends_with('\n'))
     })
     .await;
     drop(session);
@@ -113,7 +113,7 @@ async fn requests_and_interrupts_pass_while_frames_are_unread() {
         {"type": "text", "text": "word ".repeat(20_000)},
         {"type": "tool_use", "name": "Bash", "input": {"command": "touch made"}},
     ]);
-    let (agent, folder) = scripted_agent(&json!([call, "next"]));
+    let (agent, dir) = scripted_agent(&json!([call, "next"]));
     let (enter, entered) = tokio::sync::oneshot::channel();
     let (held, gone) = tokio::sync::oneshot::channel::<()>();
     let state = std::sync::Mutex::new(Some((enter, held)));
@@ -131,14 +131,14 @@ async fn requests_and_interrupts_pass_while_frames_are_unread() {
     with_timeout(controls.interrupt()).await.unwrap();
     assert!(with_timeout(gone).await.is_err(), "the callback's future is dropped");
     assert!(with_timeout(frames.result()).await.unwrap().is_error);
-    assert!(!folder.path().join("made").exists());
+    assert!(!dir.path().join("made").exists());
     controls.send("and now?").await.unwrap();
     assert_eq!(with_timeout(frames.result()).await.unwrap().result.as_deref(), Some("next"));
 }
 
 #[tokio::test]
 async fn interrupt_passes_while_the_program_waits_for_a_reader() {
-    let (agent, _folder) = scripted_agent(&json!(["word ".repeat(100_000)]));
+    let (agent, _dir) = scripted_agent(&json!(["word ".repeat(100_000)]));
     let (controls, mut frames) =
         Session::open(&agent.partial_messages(true).unread_limit(10_000)).unwrap().split();
     controls.send("go").await.unwrap();
@@ -150,7 +150,7 @@ async fn interrupt_passes_while_the_program_waits_for_a_reader() {
 #[tokio::test]
 async fn query_can_be_interrupted_after_its_input_finished() {
     let late = json!({"content": [{"type": "text", "text": "late"}], "delay_ms": 60_000});
-    let (agent, _folder) = scripted_agent(&json!([late]));
+    let (agent, _dir) = scripted_agent(&json!([late]));
     let mut running = query("go", &agent);
     let controls = running.controls().unwrap().clone();
     assert!(matches!(with_timeout(running.next()).await, Some(Ok(Frame::System(_)))));
@@ -161,7 +161,7 @@ async fn query_can_be_interrupted_after_its_input_finished() {
 
 #[tokio::test]
 async fn message_without_query_does_not_keep_the_run_open() {
-    let (agent, _folder) = scripted_agent(&json!(["never said"]));
+    let (agent, _dir) = scripted_agent(&json!(["never said"]));
     let mut note = whimbrel::wire::message::User::prompt("just so you know");
     note.should_query = Some(false);
     let frames: Vec<_> = with_timeout(query(note, &agent).collect()).await;
@@ -170,7 +170,7 @@ async fn message_without_query_does_not_keep_the_run_open() {
 
 #[tokio::test]
 async fn rejected_options_are_reported_once() {
-    let (agent, _folder) = scripted_agent(&json!(["never said"]));
+    let (agent, _dir) = scripted_agent(&json!(["never said"]));
     let agent = agent.session_id("no id at all");
     let frames: Vec<_> = with_timeout(query("hi", &agent).collect()).await;
     assert_eq!(frames.len(), 1, "{frames:?}");
@@ -198,7 +198,7 @@ struct Word {
 #[tokio::test]
 async fn program_calls_a_tool_of_this_process() {
     let call = json!([{"type": "tool_use", "name": "mcp__own__shout", "input": {"word": "hey"}}]);
-    let (agent, _folder) = scripted_agent(&json!([call, {"expect": "HEY!", "content": ["done"]}]));
+    let (agent, _dir) = scripted_agent(&json!([call, {"expect": "HEY!", "content": ["done"]}]));
     let shout =
         tool("shout", "Shouts", |input: Word| async move { format!("{}!", input.word.to_uppercase()) });
     let agent = agent.tool_server(ToolServer::new("own").tool(shout)).allowed_tools(["mcp__own"]);

@@ -30,7 +30,7 @@ pub struct FrontMatterError {
 pub fn read_text(path: &Path) -> Result<String, String> {
     match files::file_kind(path).map_err(|error| error.to_string())? {
         FileKind::File(_) => {}
-        FileKind::Missing => return Err("it does not exist any more".into()),
+        FileKind::Missing => return Err("it no longer exists".into()),
         _ => return Err("it is not a regular file".into()),
     }
     let (bytes, _) = files::read(path, MAX_FILE_BYTES).map_err(|error| match error.kind() {
@@ -178,8 +178,8 @@ mod tests {
             ("---\n- not a map\n---\nbody", 2..=2),
         ] {
             let found = parse_head(text);
-            let flaw = found.error.unwrap();
-            assert!(line.contains(&flaw.line) && !flaw.cause.is_empty(), "{text:?}: {flaw:?}");
+            let error = found.error.unwrap();
+            assert!(line.contains(&error.line) && !error.cause.is_empty(), "{text:?}: {error:?}");
             assert_eq!((found.head, found.body), (Head::default(), "body"), "{text:?}");
         }
     }

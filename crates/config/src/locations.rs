@@ -8,11 +8,11 @@ pub mod test_project;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use whimbrel_os::files::{self, FileKind};
+use whimbrel_os::files;
 use whimbrel_wire::options::SettingSource;
 
-use crate::settings::git_index::is_tracked;
-use crate::settings::{LayerScope, Trust};
+use crate::settings::trust::git_index::is_tracked;
+use crate::settings::{LayerScope, Trust, repository_root};
 
 /// Config locations of a session.
 #[derive(Debug, Clone, Default)]
@@ -35,9 +35,7 @@ impl ConfigLocations {
 
     /// Root of the repository that contains the working directory, or the working directory itself.
     pub fn repo_root(&self) -> &Path {
-        let is_repository =
-            |folder: &&Path| !matches!(files::file_kind(&folder.join(".git")), Ok(FileKind::Missing));
-        self.working_dir.ancestors().find(is_repository).unwrap_or(&self.working_dir)
+        repository_root(&self.working_dir).unwrap_or(&self.working_dir)
     }
 
     /// Paths of this name in the project, nearest first: beside its `.claude`, and from the working directory up to the
@@ -47,14 +45,14 @@ impl ConfigLocations {
             return Vec::new();
         }
         let top = self.repo_root();
-        let above = self.working_dir.ancestors().take_while(|folder| folder.starts_with(top));
-        let mut folders: Vec<PathBuf> = std::iter::once(self.project_dir.as_path())
+        let above = self.working_dir.ancestors().take_while(|dir| dir.starts_with(top));
+        let mut dirs: Vec<PathBuf> = std::iter::once(self.project_dir.as_path())
             .chain(above)
-            .map(|folder| folder.join(name))
-            .filter(|folder| !self.is_user_config(folder))
+            .map(|dir| dir.join(name))
+            .filter(|dir| !self.is_user_config(dir))
             .collect();
-        folders.dedup();
-        folders
+        dirs.dedup();
+        dirs
     }
 
     /// Returns true for paths in the user's config directory, which never count as the project's.
@@ -92,31 +90,31 @@ mod tests {
 
     #[test]
     fn the_project_ends_at_the_repository_root() {
-        let folder = tempfile::tempdir().unwrap();
-        let top = folder.path().canonicalize().unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let top = dir.path().canonicalize().unwrap();
         let root = top.join("repository/deep/below");
         fs::create_dir_all(&root).unwrap();
-        let ground = ConfigLocations { working_dir: root.clone(), ..ConfigLocations::default() };
-        assert_eq!(ground.repo_root(), root, "no repository");
+        let locations = ConfigLocations { working_dir: root.clone(), ..ConfigLocations::default() };
+        assert_eq!(locations.repo_root(), root, "no repository");
         fs::create_dir(top.join("repository/.git")).unwrap();
-        assert_eq!(ground.repo_root(), top.join("repository"));
-        let within = ground.repo_root();
+        assert_eq!(locations.repo_root(), top.join("repository"));
+        let within = locations.repo_root();
         let rows = [
             (LayerScope::Project, "/etc/passwd", false),
             (LayerScope::User, "/etc/passwd", true),
             (LayerScope::Project, root.to_str().unwrap(), true),
         ];
         for (scope, path, expected) in rows {
-            assert_eq!(ground.may_read(scope, within, Path::new(path)), expected, "{path}");
+            assert_eq!(locations.may_read(scope, within, Path::new(path)), expected, "{path}");
         }
-        let trusted = ConfigLocations { trust: Trust::Full, ..ground.clone() };
+        let trusted = ConfigLocations { trust: Trust::Full, ..locations.clone() };
         assert!(trusted.may_read(LayerScope::Project, within, Path::new("/etc/passwd")));
     }
 
     #[test]
     fn a_local_file_is_the_users_only_in_trusted_projects() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("CLAUDE.local.md");
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("CLAUDE.local.md");
         fs::write(&file, "").unwrap();
         let scope = |trust| {
             ConfigLocations { trust, ..ConfigLocations::default() }.scope(SettingSource::Local, &file)
@@ -127,13 +125,13 @@ mod tests {
 
     #[test]
     fn files_in_the_config_directory_are_the_users() {
-        let folder = tempfile::tempdir().unwrap();
-        let home = folder.path().canonicalize().unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let home = dir.path().canonicalize().unwrap();
         fs::create_dir(home.join(".claude")).unwrap();
         std::os::unix::fs::symlink(".claude", home.join("link")).unwrap();
-        let ground = ConfigLocations { user_dir: Some(home.join("link")), ..ConfigLocations::default() };
-        assert!(ground.is_user_config(&home.join(".claude/CLAUDE.md")));
-        assert!(!ground.is_user_config(&home.join("CLAUDE.md")));
+        let locations = ConfigLocations { user_dir: Some(home.join("link")), ..ConfigLocations::default() };
+        assert!(locations.is_user_config(&home.join(".claude/CLAUDE.md")));
+        assert!(!locations.is_user_config(&home.join("CLAUDE.md")));
         assert!(!ConfigLocations::default().is_user_config(&home));
     }
 }

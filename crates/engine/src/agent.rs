@@ -79,13 +79,10 @@ impl Agent {
     /// Injects environment, skills, agent definitions and instructions that the model does not have; called at the
     /// start and after a compaction.
     pub fn inject_context(&mut self) {
-        let folder = self.tool_env.context.workspace.base_dir();
-        let branch = environment::git_branch(&folder);
-        let text = environment::render_environment(
-            &folder,
-            &self.runtime_settings.current().model,
-            branch.as_deref(),
-        );
+        let dir = self.tool_env.context.workspace.base_dir();
+        let branch = environment::git_branch(&dir);
+        let text =
+            environment::render_environment(&dir, &self.runtime_settings.current().model, branch.as_deref());
         self.conversation.push_hidden_once(&text);
         self.plan_mode = PlanModeState::from_history(&self.conversation.history);
         self.tool_env.context.deferred_tools.reset_announced();
@@ -123,11 +120,11 @@ impl Agent {
 
     /// Sends warnings about instruction files; returns those loaded since the last call.
     pub async fn take_loaded_instructions(&mut self) -> Vec<InstructionFile> {
-        let news = self.instructions.take_updates();
-        for content in news.warnings {
+        let updates = self.instructions.take_updates();
+        for content in updates.warnings {
             self.frame_sender.warn(content).await;
         }
-        news.loaded
+        updates.loaded
     }
 }
 

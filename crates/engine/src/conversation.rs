@@ -106,8 +106,8 @@ impl Conversation {
     }
 
     /// Restores a resumed conversation.
-    pub fn restore(&mut self, past: ResumedSession) {
-        let loaded = past.loaded;
+    pub fn restore(&mut self, resumed: ResumedSession) {
+        let loaded = resumed.loaded;
         self.has_messages = loaded.has_messages();
         self.thinking_model.clone_from(&loaded.facts.model);
         self.history = loaded.history;
@@ -120,7 +120,7 @@ impl Conversation {
         self.log.resume_after(loaded.leaf, loaded.uuids);
         self.log.writer().restore_title(loaded.facts.title);
         self.log.writer().restore_metadata(loaded.metadata);
-        self.log.writer().mirror_lines(past.mirror_lines);
+        self.log.writer().mirror_lines(resumed.mirror_lines);
     }
 
     /// Claims a uuid for a message; false if it is in use.
@@ -233,7 +233,7 @@ impl Conversation {
     /// Appends one block of the model's reply.
     pub async fn push_reply_block(&mut self, head: &ReplyHead, block: Block, aborted: bool) {
         self.add_reply_block(&block);
-        let heard = self.attribution.is_visible(&block);
+        let visible = self.attribution.is_visible(&block);
         let reply = Reply {
             id: head.id.clone(),
             kind: "message".into(),
@@ -251,7 +251,7 @@ impl Conversation {
         };
         self.write_assistant(&frame);
         self.publish_warnings().await;
-        if heard {
+        if visible {
             self.frame_sender.send(frame).await;
         }
     }
@@ -273,7 +273,7 @@ impl Conversation {
     fn add_reply_block(&mut self, block: &Block) {
         match block {
             Block::Thinking { .. } | Block::RedactedThinking { .. } => {
-                self.pending_thinking.push(block.clone())
+                self.pending_thinking.push(block.clone());
             }
             block if is_blank(block) => {}
             block => {
@@ -293,20 +293,20 @@ impl Conversation {
     }
 
     /// Appends the result of a tool call.
-    pub async fn push_tool_result(&mut self, made: ToolCallResult) {
-        let frame = self.add_result(made);
+    pub async fn push_tool_result(&mut self, result: ToolCallResult) {
+        let frame = self.add_result(result);
         self.flush().await;
         self.frame_sender.send(frame).await;
     }
 
     /// Records a result for a call that was not run because the turn ended: for model and transcript only.
-    pub fn close_unrun_call(&mut self, made: ToolCallResult) {
-        self.add_result(made);
+    pub fn close_unrun_call(&mut self, result: ToolCallResult) {
+        self.add_result(result);
     }
 
-    fn add_result(&mut self, made: ToolCallResult) -> User {
+    fn add_result(&mut self, result: ToolCallResult) -> User {
         self.begin_uncommitted();
-        let ToolCallResult { id, content, meta, is_error, .. } = made;
+        let ToolCallResult { id, content, meta, is_error, .. } = result;
         let block = Block::ToolResult {
             tool_use_id: id,
             content: Some(non_empty_result(content)),
@@ -465,9 +465,9 @@ impl Conversation {
     }
 
     /// Reports a failed API call to the host. The model never sees it.
-    pub async fn push_error(&mut self, text: &str, kind: FailureKind, fault: Option<&ModelError>) {
+    pub async fn push_error(&mut self, text: &str, kind: FailureKind, cause: Option<&ModelError>) {
         let reply = synthetic_reply(text);
-        let request_id = fault.and_then(|fault| fault.request_id.clone());
+        let request_id = cause.and_then(|cause| cause.request_id.clone());
         let frame = Assistant { error: Some(kind), request_id, ..self.assistant_frame(reply) };
         self.write_assistant(&frame);
         self.publish_warnings().await;
@@ -530,8 +530,8 @@ impl Conversation {
         if let Some(fresh) = &mut self.uncommitted {
             fresh.record_message(uuid, content, more.iter().any(|(field, _)| *field == "isMeta"));
         }
-        let said = Said { role: Role::User, content: content.clone() };
-        if let Ok(message) = RawJson::from_value(&said) {
+        let wire_message = Said { role: Role::User, content: content.clone() };
+        if let Ok(message) = RawJson::from_value(&wire_message) {
             self.log.append(MessageEntry { kind: "user", uuid, message, extra_fields: more });
         }
     }

@@ -59,7 +59,7 @@ impl CostLedger {
     /// Waits until the budget is exhausted; never returns without a budget.
     pub async fn wait_until_exhausted(&self) {
         match &self.budget {
-            Some(purse) => drop(purse.wait_until_exhausted().await),
+            Some(budget) => drop(budget.wait_until_exhausted().await),
             None => std::future::pending().await,
         }
     }
@@ -89,24 +89,24 @@ impl CostLedger {
     }
 
     /// Books one attempt at a reply and returns its cost; the error is the known part if the cost is incomplete.
-    pub fn add_usage(&self, catalog: &Catalog, model: &str, bill: &ReportedUsage) -> Result<f64, f64> {
+    pub fn add_usage(&self, catalog: &Catalog, model: &str, usage: &ReportedUsage) -> Result<f64, f64> {
         let (cost, spent) = {
             let mut spend = self.lock();
-            let cost = spend.add_usage(catalog, model, bill);
+            let cost = spend.add_usage(catalog, model, usage);
             (cost, spend.total_usd())
         };
-        if let Some(purse) = &self.budget {
-            purse.record_reply(model, bill.usage.output_tokens, spent);
+        if let Some(budget) = &self.budget {
+            budget.record_reply(model, usage.usage.output_tokens, spent);
         }
         let mut own = self.lock_own();
-        sum_usage(&mut own.usage, &bill.usage);
-        saturating_add_to(&mut own.visible_output_tokens, bill.usage.output_tokens);
+        sum_usage(&mut own.usage, &usage.usage);
+        saturating_add_to(&mut own.visible_output_tokens, usage.usage.output_tokens);
         let dollars = cost.unwrap_or_else(|known| known);
         own.cost_usd += dollars;
         if let Some(agent) = &own.agent {
             let mut spend = self.lock();
             let share = spend.agents.entry(agent.clone()).or_default();
-            share.tokens = share.tokens.saturating_add(bill.usage.total());
+            share.tokens = share.tokens.saturating_add(usage.usage.total());
             share.cost_usd += dollars;
         }
         cost
@@ -183,8 +183,8 @@ impl Spend {
     }
 
     /// Books one attempt at a reply. Without a price or complete usage, the cost is marked as unknown.
-    fn add_usage(&mut self, catalog: &Catalog, model: &str, bill: &ReportedUsage) -> Result<f64, f64> {
-        let usage = &bill.usage;
+    fn add_usage(&mut self, catalog: &Catalog, model: &str, reported: &ReportedUsage) -> Result<f64, f64> {
+        let usage = &reported.usage;
         sum_usage(&mut self.turn_usage, usage);
         let info = catalog.lookup(model);
         let entry = self.model_entry(model, info.as_ref());
@@ -195,7 +195,7 @@ impl Spend {
         saturating_add_to(&mut entry.web_search_requests, usage.server_tool_use.web_search_requests);
         let cost = info.as_ref().map_or(0.0, |info| info.cost(usage));
         entry.cost_usd += cost;
-        if info.is_none() || !bill.is_complete() {
+        if info.is_none() || !reported.is_complete() {
             entry.cost_basis = Some("unknown".into());
             return Err(cost);
         }
@@ -260,8 +260,8 @@ mod tests {
         let (main, catalog) = (CostLedger::default(), Catalog::default());
         let sub = main.for_agent("Explore (a1)");
         let say = |ledger: &CostLedger, tokens: u64| {
-            let bill = ReportedUsage::from_json(&json!({"input_tokens": 9, "output_tokens": tokens}));
-            let _ = ledger.add_usage(&catalog, "m", &bill);
+            let usage = ReportedUsage::from_json(&json!({"input_tokens": 9, "output_tokens": tokens}));
+            let _ = ledger.add_usage(&catalog, "m", &usage);
         };
         let left = |ledger: &CostLedger| ledger.task_budget(8_000).remaining;
         main.begin_turn();
@@ -273,7 +273,7 @@ mod tests {
         assert_eq!(left(&sub), Some(0), "never less than nothing");
         main.begin_turn();
         say(&main, 100);
-        assert_eq!(left(&main), None, "the next prompt has all of it");
+        assert_eq!(left(&main), None, "the next request contains the summary");
         main.reset_visible_output();
         assert_eq!(left(&main), Some(7_900), "the summary does not show what it took");
     }
@@ -287,11 +287,11 @@ mod tests {
             ["service_tier", "inference_geo", "iterations", "speed"].map(|name| usage[name].clone())
         };
         assert_eq!(words(&ledger), [json!("standard"), json!(""), json!([]), json!("standard")]);
-        let told = json!({"input_tokens": 1, "output_tokens": 1, "inference_geo": "eu", "speed": "fast",
+        let full = json!({"input_tokens": 1, "output_tokens": 1, "inference_geo": "eu", "speed": "fast",
             "iterations": [{"type": "message"}], "service_tier": "priority"});
         let silent = json!({"input_tokens": 1, "output_tokens": 1, "inference_geo": null, "speed": null});
-        for bill in [told, silent] {
-            let _ = ledger.add_usage(&catalog, "m", &ReportedUsage::from_json(&bill));
+        for reported in [full, silent] {
+            let _ = ledger.add_usage(&catalog, "m", &ReportedUsage::from_json(&reported));
         }
         let expected = [json!("priority"), json!("eu"), json!([{"type": "message"}]), json!("fast")];
         assert_eq!(words(&ledger), expected);
@@ -315,12 +315,12 @@ mod tests {
                 vec![json!({"input_tokens": 1, "output_tokens": u64::MAX}), known.clone()],
                 (5.000_005, Some("unknown")),
             ),
-            ("no price", "somebody-else", vec![known], (0.0, Some("unknown"))),
+            ("no price", "unknown-model", vec![known], (0.0, Some("unknown"))),
         ];
         for (name, model, bills, (dollars, basis)) in table {
             let ledger = CostLedger::default();
-            for bill in &bills {
-                let known = ledger.add_usage(&Catalog::default(), model, &ReportedUsage::from_json(bill));
+            for usage in &bills {
+                let known = ledger.add_usage(&Catalog::default(), model, &ReportedUsage::from_json(usage));
                 assert!(known.is_ok() || basis.is_some(), "{name}");
             }
             let spend = ledger.snapshot();

@@ -77,11 +77,11 @@ impl DeferredTools {
     }
 
     /// Deferred tools, loaded or not. None without ToolSearch, because they could not be loaded.
-    pub fn deferred_in(&self, toolbox: &AgentToolSet) -> Vec<Arc<ToolEntry>> {
-        if toolbox.find(TOOL_SEARCH).is_none() {
+    pub fn deferred_in(&self, tool_set: &AgentToolSet) -> Vec<Arc<ToolEntry>> {
+        if tool_set.find(TOOL_SEARCH).is_none() {
             return Vec::new();
         }
-        let tools = toolbox.tools();
+        let tools = tool_set.tools();
         let guests = tools.iter().filter(|tool| tool.tool().loading() == ToolLoading::IfFits);
         let crowded = guests.map(|tool| tool.spec_size()).sum::<usize>() > self.max_schema_bytes;
         let waits = |tool: &&Arc<ToolEntry>| match tool.tool().loading() {
@@ -93,16 +93,16 @@ impl DeferredTools {
     }
 
     /// Specifications to send: eager tools, then loaded tools in order of loading.
-    pub fn visible_specs(&self, toolbox: &AgentToolSet) -> Vec<Arc<ToolSpec>> {
-        let on_demand = self.deferred_in(toolbox);
+    pub fn visible_specs(&self, tool_set: &AgentToolSet) -> Vec<Arc<ToolSpec>> {
+        let deferred_tools = self.deferred_in(tool_set);
         let shown = |tool: &&Arc<ToolEntry>| match tool.tool().name() {
-            TOOL_SEARCH => !on_demand.is_empty(),
-            _ => !on_demand.iter().any(|other| Arc::ptr_eq(other, tool)),
+            TOOL_SEARCH => !deferred_tools.is_empty(),
+            _ => !deferred_tools.iter().any(|other| Arc::ptr_eq(other, tool)),
         };
         let loaded = self.loaded();
         let loaded =
-            loaded.iter().filter_map(|name| on_demand.iter().find(|tool| tool.tool().name() == *name));
-        toolbox.tools().iter().filter(shown).chain(loaded).map(|tool| tool.spec()).collect()
+            loaded.iter().filter_map(|name| deferred_tools.iter().find(|tool| tool.tool().name() == *name));
+        tool_set.tools().iter().filter(shown).chain(loaded).map(|tool| tool.spec()).collect()
     }
 
     /// Loads tools by name. Already loaded tools keep their position.
@@ -120,9 +120,9 @@ impl DeferredTools {
     }
 
     /// Returns whether a tool is deferred and not loaded.
-    pub fn is_unloaded(&self, toolbox: &AgentToolSet, name: &str) -> bool {
+    pub fn is_unloaded(&self, tool_set: &AgentToolSet, name: &str) -> bool {
         !self.lock().loaded.iter().any(|loaded| loaded == name)
-            && self.deferred_in(toolbox).iter().any(|tool| tool.tool().name() == name)
+            && self.deferred_in(tool_set).iter().any(|tool| tool.tool().name() == name)
     }
 
     /// Announces all names again, after a compaction has removed the announcement.
@@ -131,8 +131,8 @@ impl DeferredTools {
     }
 
     /// Returns an announcement of names that are new to the model, and marks them as announced.
-    fn take_announcement(&self, toolbox: &AgentToolSet) -> Option<String> {
-        let tools = self.deferred_in(toolbox);
+    fn take_announcement(&self, tool_set: &AgentToolSet) -> Option<String> {
+        let tools = self.deferred_in(tool_set);
         let mut state = self.lock();
         let names = tools.iter().map(|tool| tool.tool().name());
         let fresh: Vec<&str> = names.filter(|name| !state.announced.contains(*name)).collect();
@@ -147,14 +147,15 @@ impl DeferredTools {
 }
 
 fn render_announcement(names: &[&str]) -> String {
-    let (told, left_out) = names.split_at(names.len().min(MAX_ANNOUNCED_NAMES));
+    let (listed, left_out) = names.split_at(names.len().min(MAX_ANNOUNCED_NAMES));
     let more = match left_out.len() {
         0 => String::new(),
-        more => format!(" and {more} more, which ToolSearch finds by what they do"),
+        more => format!(" and {more} more, which ToolSearch finds by keyword"),
     };
     format!(
-        "<system-reminder>\nMore tools are there on demand. Before you use one, load it with ToolSearch: {}{more}.\n</system-reminder>",
-        told.join(", ")
+        "<system-reminder>\nMore tools are available on demand. Load one with ToolSearch before you use it: \
+         {}{more}.\n</system-reminder>",
+        listed.join(", ")
     )
 }
 
@@ -164,8 +165,9 @@ pub fn schema_budget(env: &BTreeMap<String, String>, window: Option<u64>) -> Res
         let tokens = window.filter(|window| *window > 0).unwrap_or(DEFAULT_CONTEXT_WINDOW) * percent / 100;
         usize::try_from(tokens * 4).unwrap_or(usize::MAX)
     };
-    let said = env.get(TOOL_SEARCH_VARIABLE).map(|text| text.trim().to_ascii_lowercase()).unwrap_or_default();
-    match said.as_str() {
+    let value =
+        env.get(TOOL_SEARCH_VARIABLE).map(|text| text.trim().to_ascii_lowercase()).unwrap_or_default();
+    match value.as_str() {
         "" => Ok(Some(DEFAULT_SCHEMA_BYTES)),
         "true" | "1" => Ok(Some(0)),
         "false" | "0" => Ok(None),
@@ -173,7 +175,7 @@ pub fn schema_budget(env: &BTreeMap<String, String>, window: Option<u64>) -> Res
         other => match other.strip_prefix("auto:").and_then(|percent| percent.parse::<u64>().ok()) {
             Some(percent) if percent <= 100 => Ok(Some(share(percent))),
             _ => Err(format!(
-                "{TOOL_SEARCH_VARIABLE} must be true, false, auto or auto:PERCENT with a percentage up to 100, but is {said:?}."
+                "{TOOL_SEARCH_VARIABLE} must be true, false, auto or auto:PERCENT (at most 100), but is {value:?}."
             )),
         },
     }
@@ -197,23 +199,22 @@ pub fn refresh_request_tools(agent: &mut Agent) {
 
 /// After a failed call of a tool that was not loaded: loads it and appends a note to the result.
 pub fn load_after_failed_call(
-    on_demand: &DeferredTools,
-    toolbox: &AgentToolSet,
+    deferred_tools: &DeferredTools,
+    tool_set: &AgentToolSet,
     name: &str,
-    made: &mut ToolCallResult,
+    result: &mut ToolCallResult,
 ) {
-    if !made.is_error
-        || made.denial.is_some()
-        || made.deferred_call.is_some()
-        || !on_demand.is_unloaded(toolbox, name)
+    if !result.is_error
+        || result.denial.is_some()
+        || result.deferred_call.is_some()
+        || !deferred_tools.is_unloaded(tool_set, name)
     {
         return;
     }
-    on_demand.load([name.to_owned()]);
-    let note = format!(
-        "{name} was called before it was loaded. It is loaded now: look at its schema, then try again."
-    );
-    match &mut made.content {
+    deferred_tools.load([name.to_owned()]);
+    let note =
+        format!("{name} was called before it was loaded. It is loaded now: check its schema, then retry.");
+    match &mut result.content {
         ResultContent::Text(text) => *text = format!("{text}\n\n{note}"),
         ResultContent::Blocks(blocks) => blocks.push(Block::text(note)),
     }

@@ -8,8 +8,9 @@ use whimbrel_models::log::Log;
 use whimbrel_models::providers::Providers;
 use whimbrel_models::{Model, ModelError, Preamble, ToolSpec};
 
+use crate::tool_api::AnyTool;
 use crate::tool_set::ToolEntry;
-use crate::tools::{self, AnyTool};
+use crate::tools;
 
 /// Shared part of all sessions. Cheap to clone.
 #[derive(Clone)]

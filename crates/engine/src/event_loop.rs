@@ -6,6 +6,7 @@
 
 mod assemble;
 mod commands;
+pub(crate) mod control;
 mod extensions;
 mod main_agent;
 mod mcp;
@@ -13,7 +14,6 @@ mod turns;
 
 use std::time::Duration;
 
-use control::AgentHandles;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -32,6 +32,7 @@ use crate::agents::notices;
 use crate::agents::team::SessionTeam;
 use crate::context::usage::ContextMeter;
 use crate::engine::Engine;
+
 use crate::fifo_lock::FifoLock;
 use crate::frame_log::log_frame;
 use crate::frame_sender::FrameSender;
@@ -43,12 +44,13 @@ use crate::key_helper::KeyHelper;
 use crate::runtime_settings::RuntimeSettingsWriter;
 use crate::setup::{Setup, SetupError, Start, resume};
 use crate::state_notifier::StateNotifier;
+use crate::task_notifications;
 use crate::tasks::TaskRegistry;
 use crate::transcript_notices;
 use crate::turn::TurnOutcome;
 use crate::turn_result;
-use crate::{control, task_notifications};
 pub(crate) use assemble::build_hooks;
+use control::AgentHandles;
 use mcp::SessionMcp;
 use turns::{RunningTurn, wait_for_turn};
 
@@ -190,9 +192,9 @@ async fn run(engine: Engine, mut link: Link, start: Box<Start>) -> SessionExit {
 }
 
 /// Runs the `SessionEnd` hooks; after a stop only for `SESSION_END_HOOK_GRACE`.
-async fn run_session_end_hooks(lookout: &HookDispatcher, stop: &CancellationToken) {
+async fn run_session_end_hooks(hooks: &HookDispatcher, stop: &CancellationToken) {
     let cancel = CancellationToken::new();
-    let hurry = async {
+    let deadline = async {
         stop.cancelled().await;
         tokio::time::sleep(SESSION_END_HOOK_GRACE).await;
         cancel.cancel();
@@ -200,8 +202,8 @@ async fn run_session_end_hooks(lookout: &HookDispatcher, stop: &CancellationToke
     };
     tokio::select! {
         biased;
-        _ = lookout.dispatch(HookEvent::SessionEnd, |scene| scene.session_end("other"), &cancel) => {}
-        () = hurry => {}
+        _ = hooks.dispatch(HookEvent::SessionEnd, |input| input.session_end("other"), &cancel) => {}
+        () = deadline => {}
     }
 }
 
@@ -402,7 +404,7 @@ impl Session {
     /// Handles one internal event.
     async fn handle_event(&mut self, post: InternalEvent) {
         match post {
-            InternalEvent::Notification(news) => self.enqueue_notification(*news),
+            InternalEvent::Notification(notification) => self.enqueue_notification(*notification),
             InternalEvent::RecheckIdle => {}
             InternalEvent::Task(event) => {
                 for notice in task_notifications::system_events(&event) {
@@ -411,8 +413,8 @@ impl Session {
                 self.frame_sender
                     .notify(notices::background_tasks(&self.tasks.running_in_background()))
                     .await;
-                if let Some(news) = task_notifications::model_notification(&event) {
-                    self.notify_task_owner(event.task_id(), news);
+                if let Some(notification) = task_notifications::model_notification(&event) {
+                    self.notify_task_owner(event.task_id(), notification);
                 }
             }
         }
@@ -420,18 +422,18 @@ impl Session {
 
     /// Delivers a notification to the agent that started the task: a teammate if it is still there, else the main
     /// agent.
-    fn notify_task_owner(&mut self, task_id: &str, news: Notification) {
+    fn notify_task_owner(&mut self, task_id: &str, notification: Notification) {
         let owner = self.tasks.owner(task_id);
-        if let Some(text) = self.team.deliver_notification(owner.as_deref(), news.text) {
-            self.enqueue_notification(Notification { text, ..news });
+        if let Some(text) = self.team.deliver_notification(owner.as_deref(), notification.text) {
+            self.enqueue_notification(Notification { text, ..notification });
         }
     }
 
     /// Queues a notification for the model. After a result has reported the exceeded budget, notifications no longer
     /// start turns: each would only repeat that result.
-    fn enqueue_notification(&mut self, news: Notification) {
-        let wakes = news.starts_turn && !self.is_over_budget();
-        self.input_queue.push(QueuedInput::Notification(Notification { starts_turn: wakes, ..news }));
+    fn enqueue_notification(&mut self, notification: Notification) {
+        let wakes = notification.starts_turn && !self.is_over_budget();
+        self.input_queue.push(QueuedInput::Notification(Notification { starts_turn: wakes, ..notification }));
     }
 
     /// Returns whether the last turn ended because the budget was exceeded.

@@ -60,11 +60,11 @@ impl FallbackModels {
 }
 
 /// Reason why a model is unavailable, as a trigger word and as a phrase; none if a fallback would not help.
-pub fn unavailability(fault: &ModelError) -> Option<(&'static str, &'static str)> {
-    Some(match fault.kind {
+pub fn unavailability(error: &ModelError) -> Option<(&'static str, &'static str)> {
+    Some(match error.kind {
         ModelErrorKind::Overloaded => ("overloaded", "is overloaded"),
         ModelErrorKind::ModelNotFound => ("model_not_found", "is not available"),
-        ModelErrorKind::RateLimit => ("rate_limit", "takes no more requests for now"),
+        ModelErrorKind::RateLimit => ("rate_limit", "is rate limited"),
         ModelErrorKind::Server => ("server_error", "fails"),
         ModelErrorKind::Connection | ModelErrorKind::Stalled => ("unavailable", "does not answer"),
         ModelErrorKind::NoCredentials
@@ -85,12 +85,12 @@ pub fn unavailability(fault: &ModelError) -> Option<(&'static str, &'static str)
 }
 
 /// Activates the next fallback model and notifies the host.
-pub async fn switch_to_fallback(agent: &mut Agent, fault: Option<&ModelError>) {
+pub async fn switch_to_fallback(agent: &mut Agent, error: Option<&ModelError>) {
     let wanted = agent.runtime_settings.current().model;
     let failed = agent.model();
-    let (trigger, why) = fault.and_then(unavailability).unwrap_or(("unavailable", "does not answer"));
+    let (trigger, why) = error.and_then(unavailability).unwrap_or(("unavailable", "does not answer"));
     let Some(name) = agent.fallback_models.activate_next(&wanted) else { return };
-    let content = format!("{failed} {why}; {name} answers in its place for the rest of this turn.");
+    let content = format!("{failed} {why}; using {name} for the rest of this turn.");
     let trigger = trigger.to_owned();
     agent
         .frame_sender
@@ -116,7 +116,7 @@ mod tests {
         assert_eq!(cast.activate_next("b").as_deref(), Some("openai:c"), "b does not stand in for b");
         assert!(!cast.has_next("b"));
         assert_eq!(cast.activate_next("b"), None);
-        assert_eq!(cast.active_model("b"), "openai:c", "the last one stays");
+        assert_eq!(cast.active_model("b"), "openai:c", "the last model stays active");
         cast.begin_turn();
         assert_eq!(cast.active_model("b"), "b", "the next turn begins with the model itself");
     }

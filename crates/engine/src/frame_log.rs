@@ -6,42 +6,42 @@ use whimbrel_wire::control::Response;
 use whimbrel_wire::{Block, Frame};
 
 /// Logs an incoming or outgoing frame.
-pub(crate) fn log_frame(log: &Log, way: &str, frame: &Frame) {
+pub(crate) fn log_frame(log: &Log, direction: &str, frame: &Frame) {
     if log.is_enabled()
-        && let Some((topic, told)) = describe_frame(frame)
+        && let Some((topic, description)) = describe_frame(frame)
     {
-        log.write_line(topic, || format!("{way}: {told}"));
+        log.write_line(topic, || format!("{direction}: {description}"));
     }
 }
 
 /// Topic and description of a frame. Stream events are not logged.
 fn describe_frame(frame: &Frame) -> Option<(LogTopic, String)> {
-    let told = match frame {
+    let description = match frame {
         Frame::StreamEvent(_) | Frame::KeepAlive(_) => return None,
         Frame::ControlRequest(asked) => {
             return Some((
                 LogTopic::Control,
-                format!("{} asked as {}", asked.request.subtype(), asked.request_id),
+                format!("{} requested as {}", asked.request.subtype(), asked.request_id),
             ));
         }
         Frame::ControlResponse(answer) => {
-            let told = match &answer.response {
+            let description = match &answer.response {
                 Response::Success { request_id, .. } => format!("{request_id} answered"),
                 Response::Error { request_id, error, .. } => format!("{request_id} failed: {error}"),
             };
-            return Some((LogTopic::Control, told));
+            return Some((LogTopic::Control, description));
         }
         Frame::ControlCancel(cancel) => {
-            return Some((LogTopic::Control, format!("{} taken back", cancel.request_id)));
+            return Some((LogTopic::Control, format!("{} cancelled", cancel.request_id)));
         }
-        Frame::Assistant(said) => format!("assistant: {}", describe_blocks(&said.message.content)),
-        Frame::User(said) => match &said.message.content {
+        Frame::Assistant(message) => format!("assistant: {}", describe_blocks(&message.message.content)),
+        Frame::User(message) => match &message.message.content {
             Content::Text(text) => format!("user: {} bytes of text", text.len()),
-            Content::Blocks(said) => format!("user: {}", describe_blocks(said)),
+            Content::Blocks(message) => format!("user: {}", describe_blocks(message)),
         },
         Frame::System(system) => format!("system: {}", system.event.subtype()),
         Frame::Result(result) => {
-            let how = if result.is_error { " (an error)" } else { "" };
+            let how = if result.is_error { " (error)" } else { "" };
             format!(
                 "result: {:?}{how}, {} turns, {} ms",
                 result.subtype, result.num_turns, result.duration_ms
@@ -49,7 +49,7 @@ fn describe_frame(frame: &Frame) -> Option<(LogTopic, String)> {
         }
         other => other.kind().to_owned(),
     };
-    Some((LogTopic::Frames, told))
+    Some((LogTopic::Frames, description))
 }
 
 fn describe_blocks(blocks: &[Block]) -> String {
@@ -62,12 +62,12 @@ fn describe_block(block: &Block) -> String {
         Block::Thinking { .. } | Block::RedactedThinking { .. } => "thinking".into(),
         Block::ToolUse { id, name, .. } => format!("{name} called as {id}"),
         Block::ToolResult { tool_use_id, is_error, .. } => {
-            let how = if *is_error == Some(true) { "failed" } else { "has its result" };
+            let how = if *is_error == Some(true) { "failed" } else { "finished" };
             format!("{tool_use_id} {how}")
         }
-        Block::Image { .. } => "a picture".into(),
+        Block::Image { .. } => "an image".into(),
         Block::Document { .. } => "a document".into(),
-        Block::Other(_) => "something else".into(),
+        Block::Other(_) => "another block".into(),
     }
 }
 
@@ -80,21 +80,21 @@ mod tests {
 
     #[test]
     fn frames_are_logged_without_their_contents() {
-        let said = |role: &str, block: Value| json!({"type": role, "message": {"role": role, "model": "m", "content": [block]}});
+        let message = |role: &str, block: Value| json!({"type": role, "message": {"role": role, "model": "m", "content": [block]}});
         let rows = [
             (
                 json!({"type": "user", "message": {"role": "user", "content": "secret"}}),
                 Some("user: 6 bytes of text"),
             ),
             (
-                said(
+                message(
                     "assistant",
                     json!({"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "secret"}}),
                 ),
                 Some("assistant: Bash called as t1"),
             ),
             (
-                said(
+                message(
                     "user",
                     json!({"type": "tool_result", "tool_use_id": "t1", "content": "secret", "is_error": true}),
                 ),
@@ -102,7 +102,7 @@ mod tests {
             ),
             (
                 json!({"type": "control_request", "request_id": "r1", "request": {"subtype": "set_model", "model": "secret"}}),
-                Some("set_model asked as r1"),
+                Some("set_model requested as r1"),
             ),
             (
                 json!({"type": "control_response", "response": {"subtype": "success", "request_id": "r1", "response": {"a": "secret"}}}),
@@ -112,8 +112,9 @@ mod tests {
             (json!({"type": "keep_alive"}), None),
         ];
         for (frame, expected) in rows {
-            let told = describe_frame(&decode(&frame.to_string()).unwrap()).map(|(_, told)| told);
-            assert_eq!(told.as_deref(), expected, "{frame}");
+            let description =
+                describe_frame(&decode(&frame.to_string()).unwrap()).map(|(_, description)| description);
+            assert_eq!(description.as_deref(), expected, "{frame}");
         }
     }
 }

@@ -98,8 +98,8 @@ impl FrameSender {
     pub fn send_detached(&self, frame: impl Into<Frame>) {
         let Some(frame) = self.try_deliver(frame.into()) else { return };
         if let Ok(runtime) = Handle::try_current() {
-            let outbox = self.clone();
-            runtime.spawn(async move { outbox.send(frame).await });
+            let frame_sender = self.clone();
+            runtime.spawn(async move { frame_sender.send(frame).await });
         }
     }
 
@@ -130,7 +130,7 @@ impl FrameSender {
 
 /// Future of [`FrameSender::send`]. It allocates only if the channel is full, so that callers reserve no space for
 /// waiting.
-#[must_use = "a host that is slow gets the frame only if this is awaited"]
+#[must_use = "the frame is sent only if this is awaited"]
 pub struct PendingSend<'a>(Option<BoxFuture<'a, ()>>);
 
 impl Future for PendingSend<'_> {

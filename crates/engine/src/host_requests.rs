@@ -44,10 +44,10 @@ pub enum HostRequestError {
     #[error(transparent)]
     Failed(#[from] ControlError),
     /// The host has closed its side and can no longer respond.
-    #[error("the host has closed its input and can no longer be asked")]
+    #[error("the host has closed its input and can no longer answer")]
     Closed,
     /// The request was cancelled.
-    #[error("the question was taken back")]
+    #[error("the request was cancelled")]
     Cancelled,
 }
 

@@ -25,8 +25,8 @@ impl TurnBatch {
     pub(crate) fn prompts_mut(&mut self) -> Vec<&mut User> {
         match self {
             Self::Command { prompt, .. } => vec![prompt],
-            Self::Inputs(dues) => {
-                let prompts = dues.iter_mut().filter_map(|due| match due {
+            Self::Inputs(inputs) => {
+                let prompts = inputs.iter_mut().filter_map(|input| match input {
                     QueuedInput::Prompt(user) => Some(&mut **user),
                     QueuedInput::Notification(_) => None,
                 });
@@ -43,17 +43,20 @@ pub(crate) struct InputQueue(VecDeque<QueuedInput>);
 impl InputQueue {
     /// Appends input. A notification equal to a queued one is dropped, except messages between agents, which may
     /// repeat.
-    pub(crate) fn push(&mut self, due: QueuedInput) {
-        let waits = |news: &Notification| {
-            self.0.iter().any(|other| matches!(other, QueuedInput::Notification(known) if known == news))
+    pub(crate) fn push(&mut self, input: QueuedInput) {
+        let waits = |notification: &Notification| {
+            self.0
+                .iter()
+                .any(|other| matches!(other, QueuedInput::Notification(known) if known == notification))
         };
-        if !matches!(&due, QueuedInput::Notification(news) if !news.is_from_peer() && waits(news)) {
-            self.0.push_back(due);
+        if !matches!(&input, QueuedInput::Notification(notification) if !notification.is_from_peer() && waits(notification))
+        {
+            self.0.push_back(input);
         }
     }
 
-    pub(crate) fn push_front(&mut self, due: QueuedInput) {
-        self.0.push_front(due);
+    pub(crate) fn push_front(&mut self, input: QueuedInput) {
+        self.0.push_front(input);
     }
 
     /// Returns whether anything queued starts a turn.
@@ -62,7 +65,7 @@ impl InputQueue {
     }
 
     pub(crate) fn prompt_count(&self) -> usize {
-        self.0.iter().filter(|due| matches!(due, QueuedInput::Prompt(_))).count()
+        self.0.iter().filter(|input| matches!(input, QueuedInput::Prompt(_))).count()
     }
 
     pub(crate) fn clear(&mut self) {
@@ -71,7 +74,7 @@ impl InputQueue {
 
     /// Uuids of the queued prompts.
     pub(crate) fn prompt_ids(&self) -> Vec<String> {
-        let prompts = self.0.iter().filter_map(|due| match due {
+        let prompts = self.0.iter().filter_map(|input| match input {
             QueuedInput::Prompt(user) => user.uuid.clone(),
             QueuedInput::Notification(_) => None,
         });
@@ -81,23 +84,22 @@ impl InputQueue {
     /// Removes the queued prompts and returns their uuids. Notifications stay.
     pub(crate) fn drop_prompts(&mut self) -> Vec<String> {
         let dropped = self.prompt_ids();
-        self.0.retain(|due| matches!(due, QueuedInput::Notification(_)));
+        self.0.retain(|input| matches!(input, QueuedInput::Notification(_)));
         dropped
     }
 
     /// Stops queued notifications from starting a turn; they are added to the next one.
     pub(crate) fn defer_notifications(&mut self) {
-        for due in &mut self.0 {
-            if let QueuedInput::Notification(news) = due {
-                news.starts_turn = false;
+        for input in &mut self.0 {
+            if let QueuedInput::Notification(notification) = input {
+                notification.starts_turn = false;
             }
         }
     }
 
     /// Removes one queued prompt; false if there is none with this uuid.
     pub(crate) fn drop_prompt(&mut self, id: &str) -> bool {
-        let is_it =
-            |due: &QueuedInput| matches!(due, QueuedInput::Prompt(user) if user.uuid.as_deref() == Some(id));
+        let is_it = |input: &QueuedInput| matches!(input, QueuedInput::Prompt(user) if user.uuid.as_deref() == Some(id));
         self.0.iter().position(is_it).and_then(|at| self.0.remove(at)).is_some()
     }
 
@@ -111,8 +113,8 @@ impl InputQueue {
         {
             return Some(TurnBatch::Command { invocation: called, prompt });
         }
-        let said = self.0.iter().take_while(|due| !due.is_command(commands)).count();
-        Some(TurnBatch::Inputs(self.0.drain(..said).collect()))
+        let count = self.0.iter().take_while(|input| !input.is_command(commands)).count();
+        Some(TurnBatch::Inputs(self.0.drain(..count).collect()))
     }
 }
 
@@ -121,7 +123,7 @@ impl QueuedInput {
     pub(crate) fn needs_reply(&self) -> bool {
         match self {
             Self::Prompt(user) => user.should_query != Some(false),
-            Self::Notification(news) => news.starts_turn,
+            Self::Notification(notification) => notification.starts_turn,
         }
     }
 
@@ -129,7 +131,7 @@ impl QueuedInput {
     fn starts_turn(&self) -> bool {
         match self {
             Self::Prompt(_) => true,
-            Self::Notification(news) => news.starts_turn,
+            Self::Notification(notification) => notification.starts_turn,
         }
     }
 
@@ -148,8 +150,8 @@ mod tests {
         QueuedInput::Prompt(Box::new(User { uuid: Some(text.into()), ..User::prompt(text) }))
     }
 
-    fn queue(dues: impl IntoIterator<Item = QueuedInput>) -> InputQueue {
-        InputQueue(dues.into_iter().collect())
+    fn queue(inputs: impl IntoIterator<Item = QueuedInput>) -> InputQueue {
+        InputQueue(inputs.into_iter().collect())
     }
 
     #[test]
@@ -165,7 +167,7 @@ mod tests {
         let (commands, _) = Commands::discover(&ConfigLocations::default(), &Plugins::default());
         while let Some(batch) = queue.take_batch(&commands) {
             turns.push(match batch {
-                TurnBatch::Inputs(dues) => dues.len().to_string(),
+                TurnBatch::Inputs(inputs) => inputs.len().to_string(),
                 TurnBatch::Command { invocation: called, .. } => called.arguments,
             });
         }
@@ -177,7 +179,7 @@ mod tests {
         let mut queue = queue([prompt("a"), QueuedInput::Notification(Notification::from_task("n"))]);
         assert_eq!(queue.drop_prompts(), ["a"]);
         assert!(
-            matches!(queue.take_batch(&Commands::none()), Some(TurnBatch::Inputs(dues)) if dues.len() == 1)
+            matches!(queue.take_batch(&Commands::none()), Some(TurnBatch::Inputs(inputs)) if inputs.len() == 1)
         );
         assert!(!queue.has_turn_input());
     }
@@ -187,12 +189,12 @@ mod tests {
     }
 
     fn texts(batch: Option<TurnBatch>) -> Vec<String> {
-        let text = |due: QueuedInput| match due {
+        let text = |input: QueuedInput| match input {
             QueuedInput::Prompt(user) => user.uuid.unwrap(),
-            QueuedInput::Notification(news) => news.text,
+            QueuedInput::Notification(notification) => notification.text,
         };
         match batch {
-            Some(TurnBatch::Inputs(dues)) => dues.into_iter().map(text).collect(),
+            Some(TurnBatch::Inputs(inputs)) => inputs.into_iter().map(text).collect(),
             Some(TurnBatch::Command { invocation: called, .. }) => vec![called.arguments],
             None => Vec::new(),
         }
@@ -214,8 +216,8 @@ mod tests {
                 &[&["x"], &["rests", "letter"]],
             ),
         ];
-        for (name, dues, expected) in rows {
-            let mut queue = queue(dues);
+        for (name, inputs, expected) in rows {
+            let mut queue = queue(inputs);
             let mut turns = Vec::new();
             while queue.has_turn_input() {
                 turns.push(texts(queue.take_batch(&commands)));
@@ -251,7 +253,7 @@ mod tests {
         for _ in 0..2 {
             queue.push(QueuedInput::Notification(Notification::from_peer("done")));
         }
-        assert_eq!(queue.0.len(), 5, "who writes twice is heard twice");
+        assert_eq!(queue.0.len(), 5, "two messages give two inputs");
     }
 
     #[test]

@@ -49,9 +49,15 @@ impl KeyHelper {
     pub(crate) fn from_setup(setup: &Setup, tasks: &TaskRegistry) -> Option<Arc<dyn KeySource>> {
         let command = setup.key_helper.clone()?;
         let workspace = Arc::clone(&setup.workspace);
-        let life = workspace.variable(TTL_VARIABLE).and_then(|text| text.trim().parse().ok());
-        let life = life.map_or(DEFAULT_KEY_TTL, Duration::from_millis);
-        Some(Arc::new(Self { command, workspace, tasks: tasks.clone(), ttl: life, cached: Mutex::default() }))
+        let ttl_millis = workspace.variable(TTL_VARIABLE).and_then(|text| text.trim().parse().ok());
+        let ttl_millis = ttl_millis.map_or(DEFAULT_KEY_TTL, Duration::from_millis);
+        Some(Arc::new(Self {
+            command,
+            workspace,
+            tasks: tasks.clone(),
+            ttl: ttl_millis,
+            cached: Mutex::default(),
+        }))
     }
 
     /// Runs the command. Its stdout is never put into an error: it may be a key.
@@ -62,7 +68,7 @@ impl KeyHelper {
             environment: self.workspace.environment(),
         };
         let exchange = PipedCommand::spawn(self.tasks.process_groups(), &order, Bytes::new());
-        let mut exchange = exchange.map_err(|fault| key_error(&format!("cannot be started: {fault}")))?;
+        let mut exchange = exchange.map_err(|error| key_error(&format!("cannot be started: {error}")))?;
         let ended = tokio::time::timeout(COMMAND_TIMEOUT, async {
             loop {
                 match exchange.next_event().await {
@@ -74,7 +80,7 @@ impl KeyHelper {
         });
         match ended.await {
             Ok(Some(ending)) => parse_output(ending, &exchange.into_output()),
-            Ok(None) => Err(key_error("was ended with the session")),
+            Ok(None) => Err(key_error("was stopped because the session ended")),
             Err(_) => {
                 exchange.stop().await;
                 Err(key_error(&format!("printed no key within {} s", COMMAND_TIMEOUT.as_secs())))
@@ -86,43 +92,42 @@ impl KeyHelper {
 impl KeySource for KeyHelper {
     fn fetch_key(&self, refused: Option<String>) -> BoxFuture<'_, Result<String, ModelError>> {
         Box::pin(async move {
-            let mut kept = self.cached.lock().await;
-            if let Some(CachedKey { key, fetched_at: since }) = &*kept
+            let mut cached = self.cached.lock().await;
+            if let Some(CachedKey { key, fetched_at: since }) = &*cached
                 && refused.as_ref() != Some(key)
                 && clock::monotonic() - *since < self.ttl
             {
                 return Ok(key.clone());
             }
-            *kept = None;
+            *cached = None;
             let key = self.fetch().await?;
-            *kept = Some(CachedKey { key: key.clone(), fetched_at: clock::monotonic() });
+            *cached = Some(CachedKey { key: key.clone(), fetched_at: clock::monotonic() });
             Ok(key)
         })
     }
 }
 
 /// Reads the key from the output of the finished command.
-fn parse_output(ending: ProcessExit, heard: &CommandOutput) -> Result<String, ModelError> {
-    let key = heard.stdout.raw().trim().to_owned();
+fn parse_output(ending: ProcessExit, output: &CommandOutput) -> Result<String, ModelError> {
+    let key = output.stdout.raw().trim().to_owned();
     let mut what = match ending {
-        ProcessExit::Exited(0) if !key.is_empty() && !heard.stdout.is_truncated() => return Ok(key),
+        ProcessExit::Exited(0) if !key.is_empty() && !output.stdout.is_truncated() => return Ok(key),
         ProcessExit::Exited(0) => "printed no key".to_owned(),
-        ProcessExit::Exited(code) => format!("ended with code {code}"),
-        ProcessExit::Killed(signal) => format!("was ended by signal {signal}"),
-        ProcessExit::TimedOut | ProcessExit::Unknown => "ended without a word".to_owned(),
+        ProcessExit::Exited(code) => format!("exited with code {code}"),
+        ProcessExit::Killed(signal) => format!("was killed by signal {signal}"),
+        ProcessExit::TimedOut | ProcessExit::Unknown => "ended with an unknown status".to_owned(),
     };
-    let complaint = heard.stderr.text();
-    if let Some(line) = complaint.lines().map(str::trim).find(|line| !line.is_empty()) {
+    let stderr = output.stderr.text();
+    if let Some(line) = stderr.lines().map(str::trim).find(|line| !line.is_empty()) {
         let line: String = line.chars().take(MAX_STDERR_CHARS).collect();
-        let _ = write!(what, " and says: {line}");
+        let _ = write!(what, ": {line}");
     }
     Err(key_error(&what))
 }
 
 fn key_error(what: &str) -> ModelError {
     let message = format!(
-        "There is no key to ask a model with: the command of {API_KEY_HELPER} {what}. Run it by hand and see, or set \
-         ANTHROPIC_API_KEY."
+        "There is no API key: the {API_KEY_HELPER} command {what}. Run it by hand to check, or set ANTHROPIC_API_KEY."
     );
     ModelError::new(ModelErrorKind::NoCredentials, message)
 }

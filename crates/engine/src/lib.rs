@@ -1,39 +1,42 @@
 //! The agent engine: receives frames from a host over a link, calls models, runs tool calls and sends frames back.
 //!
-//! It knows no terminal, no stdin and no flags: the program at the other end of the [`link`] is the host.
+//! It knows no terminal, no stdin and no flags: the program at the other end of the
+//! [`Link`](whimbrel_transport::link::Link) is the host. Storage, processes, settings and permission rules live in
+//! crates below this one.
 //!
 //! Modules, in the order in which a prompt passes through them:
-//! - host: [`link`] (pair of channels), [`host_requests`] (control requests to the host), [`frame_sender`],
-//!   `frame_log` (one-line log form of frames), `control` (control requests from the host), `rewind` (file
-//!   checkpoints)
-//! - session: [`serve()`] (the event loop that owns a session), `input_queue`, [`internal_events`] (background tasks,
-//!   agents, timers), [`activity`] (pure: run, wait or exit), [`state_notifier`] (running, waiting, idle),
-//!   [`runtime_settings`] (what can change during a session)
-//! - turn: [`turn`] (the loop), `turn_start`, [`next_step`] (pure: what comes next), [`turn_result`](mod@turn_result)
-//!   (pure: the result frame), [`fallback`] (fallback models), [`structured_output`]
-//! - tools: [`permission_checker`] and [`permission`] (permission checks), [`tool_scheduler`], [`tool_set`],
-//!   [`deferred_tools`], [`responders`] (who can answer interactive tools), [`tools`] (one file each)
-//! - models: [`cost`] (ledger and budget), [`small_model`] (one-off requests outside the conversation), `key_helper`
-//!   (API key printed by a command)
+//! - start: [`Engine`] (shared by all sessions of a process), [`setup`] (resolves options and settings into a ready
+//!   session), `key_helper` (API key printed by a command)
+//! - session: `event_loop` (owns the session; [`serve()`] runs it), `input_queue` (prompts and notifications waiting for
+//!   a turn), [`internal_events`] (background tasks, agents, timers), [`activity`] (pure: run, wait or exit),
+//!   [`state_notifier`] (running, requires action, idle), [`runtime_settings`] (what can change during a session),
+//!   [`model_switch`]
+//! - host: [`frame_sender`], `frame_log` (one-line log form of frames), [`host_requests`] (control requests to the
+//!   host), `rewind` (file checkpoints), `transcript_notices` and `task_notifications` (frames about transcripts and
+//!   background tasks)
+//! - turn: [`agent`] (one agent and its state), `turn_start`, [`turn`] (the loop), [`next_step`] (pure: what comes next),
+//!   [`turn_result`](mod@turn_result) (pure: the result frame), [`fallback`] (fallback models), [`structured_output`]
 //! - conversation: [`conversation`] (history, transcript and host together), [`context`] (system prompt, environment,
-//!   instructions, compaction), [`session`] (transcript storage)
-//! - configuration: [`setup`] (options to a ready session), [`settings`], [`config_locations`], [`front_matter`],
-//!   [`plugins`], [`output_styles`], [`commands`] (slash commands), [`skills`], [`hooks`]
-//! - [`agents`]: subagents and teams; [`mcp`]: tools, resources and prompts of MCP servers; [`task_list`]
-//! - [`tasks`] (background work), [`timers`] (scheduled prompts), [`workspace`] (state shared by the tool calls of a
-//!   session), [`worktree`] (git worktrees)
-//! - effects: [`clock`], [`ids`], [`files`]: only these touch time, randomness and disk
+//!   instructions, compaction), [`cost`] (ledger and budget), [`small_model`] (one-off requests outside the
+//!   conversation), `effort`
+//! - tools: [`tool_api`] (the interface), [`tools`] (one file each), [`tool_set`], [`deferred_tools`], [`tool_scheduler`],
+//!   [`permission_checker`] and [`permission`] (permission checks), [`denial_log`], [`responders`] (who can answer
+//!   interactive tools), [`workspace`] (state shared by the tool calls of a session), `fifo_lock`
+//! - background: [`tasks`] (shell commands and agents), [`timers`] (scheduled prompts), [`task_list`], [`worktree`] (git
+//!   worktrees)
+//! - extensions: [`agents`] (subagents and teams), [`commands`] (slash commands), [`skills`], [`hooks`], [`mcp`] (tools,
+//!   resources and prompts of MCP servers), [`mcp_server`] (the engine's tools over MCP)
 
 pub mod activity;
 pub mod agent;
 pub mod agents;
 pub mod commands;
 pub mod context;
-mod control;
 pub mod conversation;
 pub mod cost;
 pub mod deferred_tools;
 pub mod denial_log;
+mod effort;
 mod engine;
 mod event_loop;
 pub mod fallback;
@@ -46,6 +49,7 @@ mod input_queue;
 pub mod internal_events;
 mod key_helper;
 pub mod mcp;
+pub mod mcp_server;
 pub mod model_switch;
 pub mod next_step;
 pub mod permission;
@@ -62,6 +66,7 @@ pub mod task_list;
 mod task_notifications;
 pub mod tasks;
 pub mod timers;
+pub mod tool_api;
 pub mod tool_scheduler;
 pub mod tool_set;
 pub mod tools;

@@ -65,15 +65,15 @@ impl ModelSwitch {
             return Ok(());
         }
         let before = self.pre_switch_input(from);
-        let told = |scene: &HookInputBuilder| scene.build(before.clone());
-        let said = self.hooks.dispatch(HookEvent::PreModelSwitch, told, cancel).await;
-        if let Some(why) = hook_objection(&said) {
+        let build_input = |input: &HookInputBuilder| input.build(before.clone());
+        let output = self.hooks.dispatch(HookEvent::PreModelSwitch, build_input, cancel).await;
+        if let Some(why) = hook_objection(&output) {
             return Err(rejection_text(&before.from_model, &why));
         }
         set_model(&self.runtime_settings, &before.to_model);
-        let told = |scene: &HookInputBuilder| scene.build(post_switch_input(before.clone()));
-        let said = self.hooks.dispatch(HookEvent::PostModelSwitch, told, cancel).await;
-        self.hooks.defer_contexts(HookEvent::PostModelSwitch, said.contexts);
+        let build_input = |input: &HookInputBuilder| input.build(post_switch_input(before.clone()));
+        let output = self.hooks.dispatch(HookEvent::PostModelSwitch, build_input, cancel).await;
+        self.hooks.defer_contexts(HookEvent::PostModelSwitch, output.contexts);
         Ok(())
     }
 
@@ -103,28 +103,28 @@ impl ModelSwitch {
 }
 
 /// Returns whether hooks run for a switch by this requester.
-pub(crate) fn has_switch_hooks(lookout: &HookDispatcher, asker: SwitchRequester) -> bool {
+pub(crate) fn has_switch_hooks(hooks: &HookDispatcher, requester: SwitchRequester) -> bool {
     let events = [HookEvent::PreModelSwitch, HookEvent::PostModelSwitch];
-    asker != SwitchRequester::Settings && events.iter().any(|event| lookout.has_hooks(*event))
+    requester != SwitchRequester::Settings && events.iter().any(|event| hooks.has_hooks(*event))
 }
 
 /// Sets the model of the session.
-pub(crate) fn set_model(knobs: &RuntimeSettingsWriter, model: &str) {
-    knobs.send_modify(|knobs| model.clone_into(&mut knobs.model));
+pub(crate) fn set_model(runtime_settings: &RuntimeSettingsWriter, model: &str) {
+    runtime_settings.send_modify(|runtime_settings| model.clone_into(&mut runtime_settings.model));
 }
 
 fn rejection_text(model: &str, why: &str) -> String {
-    format!("The model stays {model}: {why}")
+    format!("The model is still {model}: {why}")
 }
 
-const INTERRUPTED_REASON: &str = "it was interrupted before the hooks had agreed.";
+const INTERRUPTED_REASON: &str = "the change was interrupted before the hooks finished.";
 
 /// The reason why hooks deny the switch, if they do. `ask` counts as deny: the requester has already decided.
-fn hook_objection(said: &MergedOutput) -> Option<String> {
-    if said.interrupted {
+fn hook_objection(output: &MergedOutput) -> Option<String> {
+    if output.interrupted {
         return Some(INTERRUPTED_REASON.into());
     }
-    let MergedDecision { decision, reasons } = said.decision.as_ref()?;
+    let MergedDecision { decision, reasons } = output.decision.as_ref()?;
     let reason = match join_reasons(reasons) {
         text if text.is_empty() => "it gave no reason.".to_owned(),
         text => text,
@@ -132,7 +132,7 @@ fn hook_objection(said: &MergedOutput) -> Option<String> {
     match decision {
         HookPermissionDecision::Allow => None,
         HookPermissionDecision::Ask | HookPermissionDecision::Defer | HookPermissionDecision::Deny => {
-            Some(format!("a PreModelSwitch hook does not agree: {reason}"))
+            Some(format!("a PreModelSwitch hook denied the change: {reason}"))
         }
     }
 }

@@ -23,8 +23,8 @@ use crate::host_requests::HostRequests;
 use crate::mcp::ToolCache;
 use crate::permission::{ModeSwitch, PermissionState};
 use crate::state_notifier::StateNotifier;
+use crate::tool_api::ToolError;
 use crate::tool_set::ToolEntry;
-use crate::tools::ToolError;
 pub use outcome::{CheckDecision, CheckOutcome, DeniedBy, EndTurn};
 use prompt::{AnsweredBy, PromptOutcome};
 
@@ -75,83 +75,84 @@ impl PermissionChecker {
     /// changed by the host is decided again, without another prompt.
     pub async fn check(
         &self,
-        listed: &ToolEntry,
+        entry: &ToolEntry,
         id: &str,
         mut input: Value,
         cancel: &CancellationToken,
     ) -> Result<CheckOutcome, ToolError> {
         // Invalid input is an error of the model, not a permission matter.
-        listed.tool().effects(&input)?;
-        if listed.facts().kind == ToolKind::Shell && !fits_prompt(&input) {
+        entry.tool().effects(&input)?;
+        if entry.facts().kind == ToolKind::Shell && !fits_prompt(&input) {
             return Err(ToolError::Rejected(format!("InputValidationError: {INPUT_TOO_LONG}")));
         }
-        let mut said = self.run_pre_hooks(listed, id, &input, cancel).await;
-        let rewritten = said.updated_input.take().map(Value::Object);
+        let mut output = self.run_pre_hooks(entry, id, &input, cancel).await;
+        let rewritten = output.updated_input.take().map(Value::Object);
         let rewrote_input = rewritten.is_some();
         if let Some(rewritten) = rewritten {
-            listed.tool().effects(&rewritten)?;
+            entry.tool().effects(&rewritten)?;
             input = rewritten;
         }
         let rewritten = rewrote_input.then(|| input.clone());
-        let mut permit = match self.hook_verdict(listed, &said, rewrote_input) {
-            Ok(hook) => self.decide(listed, id, input, hook, cancel).await?,
+        let mut outcome = match self.hook_verdict(entry, &output, rewrote_input) {
+            Ok(hook) => self.decide(entry, id, input, hook, cancel).await?,
             Err(HookObjection::Deny(message)) => CheckOutcome::deny(message, DeniedBy::Hook),
             Err(HookObjection::Defer) => {
-                let halt = Some(EndTurn::Deferred);
-                CheckOutcome { decision: CheckDecision::Defer(input), notes: Vec::new(), end_turn: halt }
+                let end_turn = Some(EndTurn::Deferred);
+                CheckOutcome { decision: CheckDecision::Defer(input), notes: Vec::new(), end_turn }
             }
         };
-        permit.notes.append(&mut said.contexts);
-        if let CheckDecision::Deny { changed: changed @ None, .. } = &mut permit.decision {
+        outcome.notes.append(&mut output.contexts);
+        if let CheckDecision::Deny { changed: changed @ None, .. } = &mut outcome.decision {
             *changed = rewritten;
         }
-        Ok(permit)
+        Ok(outcome)
     }
 
     /// Checks a call that a hook deferred, without that hook's decision: only a call that is alone in its reply can be
     /// deferred.
     pub async fn check_ignoring_defer(
         &self,
-        listed: &ToolEntry,
+        entry: &ToolEntry,
         id: &str,
         input: Value,
         cancel: &CancellationToken,
     ) -> Result<CheckOutcome, ToolError> {
-        let text = "A PreToolUse hook wants to put a call off. That is possible only if the reply has no other call: the rules decide.";
+        let text = "A PreToolUse hook deferred a call, which is possible only if it is the only call of the reply. The \
+            permission rules decide instead.";
         self.frames.warn(text).await;
-        self.decide(listed, id, input, None, cancel).await
+        self.decide(entry, id, input, None, cancel).await
     }
 
     async fn run_pre_hooks(
         &self,
-        listed: &ToolEntry,
+        entry: &ToolEntry,
         id: &str,
         input: &Value,
         cancel: &CancellationToken,
     ) -> MergedOutput {
-        let call = tool_call_ref(listed, id, input);
-        self.hooks.dispatch(HookEvent::PreToolUse, |scene| scene.pre_tool_use(call), cancel).await
+        let call = tool_call_ref(entry, id, input);
+        self.hooks.dispatch(HookEvent::PreToolUse, |builder| builder.pre_tool_use(call), cancel).await
     }
 
     /// Converts the hooks' decision for the rules.
     fn hook_verdict(
         &self,
-        listed: &ToolEntry,
-        said: &MergedOutput,
+        entry: &ToolEntry,
+        output: &MergedOutput,
         rewrote_input: bool,
     ) -> Result<Option<PreToolDecision>, HookObjection> {
-        if said.interrupted {
-            return Err(HookObjection::Deny("The turn was interrupted before the hooks had agreed.".into()));
+        if output.interrupted {
+            return Err(HookObjection::Deny("The turn was interrupted before its hooks finished.".into()));
         }
-        let Some(MergedDecision { decision, reasons }) = &said.decision else { return Ok(None) };
+        let Some(MergedDecision { decision, reasons }) = &output.decision else { return Ok(None) };
         let (text, source) = (join_reasons(reasons), "PreToolUse".to_owned());
         match decision {
             HookPermissionDecision::Allow => Ok(Some(PreToolDecision::Allow { source, text, rewrote_input })),
             HookPermissionDecision::Ask => Ok(Some(PreToolDecision::Ask { source, text })),
             HookPermissionDecision::Defer => Err(HookObjection::Defer),
             HookPermissionDecision::Deny => {
-                let text = if text.is_empty() { "it gave no reason".into() } else { text };
-                Err(HookObjection::Deny(format!("PreToolUse:{} hook error: {text}", listed.tool().name())))
+                let text = if text.is_empty() { "no reason given".into() } else { text };
+                Err(HookObjection::Deny(format!("PreToolUse:{} hook error: {text}", entry.tool().name())))
             }
         }
     }
@@ -159,35 +160,30 @@ impl PermissionChecker {
     /// Decides by the rules, and prompts if they ask.
     async fn decide(
         &self,
-        listed: &ToolEntry,
+        entry: &ToolEntry,
         id: &str,
         input: Value,
         hook: Option<PreToolDecision>,
         cancel: &CancellationToken,
     ) -> Result<CheckOutcome, ToolError> {
-        let name = listed.tool().name();
-        let mode = self.permissions.mode_for_server(listed.tool().server());
-        let judged = self.permissions.decide_in_mode(
-            mode,
-            name,
-            &listed.facts_for_input(&input),
-            &input,
-            hook.clone(),
-        );
-        let ResolvedDecision { decision, file: place } = judged;
+        let name = entry.tool().name();
+        let mode = self.permissions.mode_for_server(entry.tool().server());
+        let resolved =
+            self.permissions.decide_in_mode(mode, name, &entry.facts_for_input(&input), &input, hook.clone());
+        let ResolvedDecision { decision, file } = resolved;
         match decision {
-            Decision::Allow(_) => Ok(CheckOutcome::allow(input, place)),
-            Decision::Deny(reason) => self.deny(listed, id, &input, &reason, cancel).await,
+            Decision::Allow(_) => Ok(CheckOutcome::allow(input, file)),
+            Decision::Deny(reason) => self.deny(entry, id, &input, &reason, cancel).await,
             Decision::Ask(why) => {
-                let asked = PromptRequest {
-                    listed,
+                let request = PromptRequest {
+                    entry,
                     id,
                     input: &input,
                     question: &why,
                     hook,
                     request_hooks: RequestHooks::Run,
                 };
-                self.prompt(&asked, mode, place, cancel).await
+                self.prompt(&request, mode, file, cancel).await
             }
         }
     }
@@ -195,33 +191,33 @@ impl PermissionChecker {
     /// Prompts and applies the answer.
     async fn prompt(
         &self,
-        asked: &PromptRequest<'_>,
+        request: &PromptRequest<'_>,
         mode: PermissionMode,
-        place: Option<ResolvedFile>,
+        file: Option<ResolvedFile>,
         cancel: &CancellationToken,
     ) -> Result<CheckOutcome, ToolError> {
-        let PromptRequest { listed, id, input, .. } = *asked;
-        if listed.facts().kind == ToolKind::Mcp && !fits_prompt(input) {
+        let PromptRequest { entry, id, input, .. } = *request;
+        if entry.facts().kind == ToolKind::Mcp && !fits_prompt(input) {
             return Ok(CheckOutcome::deny(
-                format!("This needs a permission. {INPUT_TOO_LONG}"),
+                format!("This call needs permission. {INPUT_TOO_LONG}"),
                 DeniedBy::NoAnswer,
             ));
         }
-        match self.request_answer(asked, cancel).await {
+        match self.request_answer(request, cancel).await {
             // The answer covers the file that was shown, so the earlier resolution is kept, whatever the path leads to
             // by now.
             PromptOutcome::Allowed { input: allowed, .. } if allowed == *input => {
-                Ok(CheckOutcome::allow(allowed, place))
+                Ok(CheckOutcome::allow(allowed, file))
             }
             PromptOutcome::Allowed { input: changed, by } => {
-                Box::pin(self.recheck_changed_input(listed, id, changed, (mode, by), cancel)).await
+                Box::pin(self.recheck_changed_input(entry, id, changed, (mode, by), cancel)).await
             }
-            PromptOutcome::Denied(permit) => Ok(permit),
+            PromptOutcome::Denied(outcome) => Ok(outcome),
             PromptOutcome::Superseded(ResolvedDecision { decision: Decision::Deny(reason), .. }) => {
-                self.deny(listed, id, input, &reason, cancel).await
+                self.deny(entry, id, input, &reason, cancel).await
             }
-            PromptOutcome::Superseded(ResolvedDecision { file: place, .. }) => {
-                Ok(CheckOutcome::allow(input.clone(), place))
+            PromptOutcome::Superseded(ResolvedDecision { file, .. }) => {
+                Ok(CheckOutcome::allow(input.clone(), file))
             }
         }
     }
@@ -231,63 +227,61 @@ impl PermissionChecker {
     /// interactive tool: the host is prompted, if there is one.
     async fn recheck_changed_input(
         &self,
-        listed: &ToolEntry,
+        entry: &ToolEntry,
         id: &str,
         input: Value,
         (mode, by): (PermissionMode, AnsweredBy),
         cancel: &CancellationToken,
     ) -> Result<CheckOutcome, ToolError> {
-        listed.tool().effects(&input)?;
-        let name = listed.tool().name();
-        let ResolvedDecision { decision, file: place } =
-            self.permissions.decide_in_mode(mode, name, &listed.facts_for_input(&input), &input, None);
+        entry.tool().effects(&input)?;
+        let name = entry.tool().name();
+        let ResolvedDecision { decision, file } =
+            self.permissions.decide_in_mode(mode, name, &entry.facts_for_input(&input), &input, None);
         match decision {
             Decision::Deny(reason) if !matches!(reason, Reason::Mode(_)) => {
-                Ok(self.deny(listed, id, &input, &reason, cancel).await?.with_changed_input(input))
+                Ok(self.deny(entry, id, &input, &reason, cancel).await?.with_changed_input(input))
             }
             Decision::Ask(why) if by == AnsweredBy::Hook && why.reason != Reason::Interaction => {
                 if matches!(self.prompter, Prompter::Unavailable) {
                     let why = why.reason.text();
-                    let message = format!("A hook changed the call to one that needs a permission. {why}");
+                    let message = format!("A hook changed the call to one that needs permission. {why}");
                     return Ok(CheckOutcome::deny(message, DeniedBy::Hook).with_changed_input(input));
                 }
-                let asked = PromptRequest {
-                    listed,
+                let request = PromptRequest {
+                    entry,
                     id,
                     input: &input,
                     question: &why,
                     hook: None,
                     request_hooks: RequestHooks::AlreadyRun,
                 };
-                let permit = self.prompt(&asked, mode, place, cancel).await?;
-                Ok(permit.with_changed_input(input))
+                let outcome = self.prompt(&request, mode, file, cancel).await?;
+                Ok(outcome.with_changed_input(input))
             }
-            Decision::Allow(_) | Decision::Deny(_) | Decision::Ask(_) => {
-                Ok(CheckOutcome::allow(input, place))
-            }
+            Decision::Allow(_) | Decision::Deny(_) | Decision::Ask(_) => Ok(CheckOutcome::allow(input, file)),
         }
     }
 
     /// Message for the model about a deny by rules; PermissionDenied hooks can suggest a retry.
     async fn deny(
         &self,
-        listed: &ToolEntry,
+        entry: &ToolEntry,
         id: &str,
         input: &Value,
         reason: &Reason,
         cancel: &CancellationToken,
     ) -> Result<CheckOutcome, ToolError> {
-        let tool = listed.tool().name();
+        let tool = entry.tool().name();
         let message = match reason {
             Reason::InvalidInput(text) => {
                 return Err(ToolError::Rejected(format!("InputValidationError: {text}")));
             }
             Reason::Mode(PermissionMode::DontAsk) => {
-                format!("{tool} needs a permission, and this session never asks for one.")
+                format!("{tool} needs permission, and this session never asks for it.")
             }
-            reason => format!("{tool} is not permitted here. {}", reason.text()),
+            reason => format!("{tool} is not allowed here. {}", reason.text()),
         };
-        let message = self.run_denied_hooks(tool_call_ref(listed, id, input), message, cancel).await;
+        let message = self.run_denied_hooks(tool_call_ref(entry, id, input), message, cancel).await;
         Ok(CheckOutcome::deny(message, DeniedBy::Rules))
     }
 
@@ -298,10 +292,11 @@ impl PermissionChecker {
         message: String,
         cancel: &CancellationToken,
     ) -> String {
-        let told = |scene: &crate::hooks::HookInputBuilder| scene.permission_denied(call, message.clone());
-        let said = self.hooks.dispatch(HookEvent::PermissionDenied, told, cancel).await;
-        match said.event_specific.retry {
-            true => format!("{message} A hook says that it may be tried again."),
+        let input =
+            |builder: &crate::hooks::HookInputBuilder| builder.permission_denied(call, message.clone());
+        let output = self.hooks.dispatch(HookEvent::PermissionDenied, input, cancel).await;
+        match output.event_specific.retry {
+            true => format!("{message} A hook allows a retry."),
             false => message,
         }
     }
@@ -313,13 +308,13 @@ impl PermissionChecker {
     /// Applies permission updates of an answer; reports those that failed or could not be parsed.
     async fn apply_updates(&self, updates: Vec<PermissionUpdate>, unread: &[String]) {
         for why in unread {
-            self.frames.warn(format!("A change of permissions in an answer is left out. {why}.")).await;
+            self.frames.warn(format!("Ignored an invalid permission update in an answer: {why}.")).await;
         }
         if updates.is_empty() {
             return;
         }
-        let (rights, mode) = (self.permissions.clone(), self.permissions.mode());
-        let changed = files::run_blocking(move || rights.apply_updates(&updates)).await;
+        let (permissions, mode) = (self.permissions.clone(), self.permissions.mode());
+        let changed = files::run_blocking(move || permissions.apply_updates(&updates)).await;
         if self.permissions.mode() != mode {
             self.mode_switch().notify_host().await;
         }
@@ -333,7 +328,8 @@ impl PermissionChecker {
 /// file contents may be.
 const MAX_SHOWN_INPUT_BYTES: usize = MAX_LINE_OUT / 10 * 9;
 
-const INPUT_TOO_LONG: &str = "The input is too long to be shown to whoever decides about it. Put the data into a file and name the file.";
+const INPUT_TOO_LONG: &str = "The input is too long for a permission request. Put the data in a file and pass its \
+    path.";
 
 fn fits_prompt(input: &Value) -> bool {
     input.to_string().len() <= MAX_SHOWN_INPUT_BYTES
@@ -347,7 +343,7 @@ enum HookObjection {
 
 /// Call that needs a permission prompt.
 struct PromptRequest<'a> {
-    listed: &'a ToolEntry,
+    entry: &'a ToolEntry,
     id: &'a str,
     input: &'a Value,
     question: &'a PermissionQuestion,
@@ -362,6 +358,6 @@ enum RequestHooks {
     AlreadyRun,
 }
 
-fn tool_call_ref<'a>(listed: &'a ToolEntry, id: &'a str, input: &'a Value) -> ToolCallRef<'a> {
-    ToolCallRef { name: listed.tool().name(), input, id, server: listed.provenance() }
+fn tool_call_ref<'a>(entry: &'a ToolEntry, id: &'a str, input: &'a Value) -> ToolCallRef<'a> {
+    ToolCallRef { name: entry.tool().name(), input, id, server: entry.provenance() }
 }

@@ -23,8 +23,8 @@ pub struct Responders {
 }
 
 impl Responders {
-    pub fn new(user: UserPresence, rights: &PermissionState) -> Self {
-        Self { user, hook_answered_tools: Vec::new(), permissions: rights.clone() }
+    pub fn new(user: UserPresence, permissions: &PermissionState) -> Self {
+        Self { user, hook_answered_tools: Vec::new(), permissions: permissions.clone() }
     }
 
     /// Adds hooks that may answer some of these tools.

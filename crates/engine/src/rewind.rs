@@ -19,18 +19,18 @@ pub(crate) async fn begin_checkpoint(workspace: &Workspace, prompt: Option<&str>
 }
 
 /// Warns the host about files that could not be saved.
-pub(crate) async fn warn_about_losses(workspace: &Workspace, outbox: &FrameSender) {
+pub(crate) async fn warn_about_losses(workspace: &Workspace, frame_sender: &FrameSender) {
     let Some(content) = workspace.checkpoints().and_then(|checkpoints| checkpoints.take_loss_report()) else {
         return;
     };
-    outbox.warn(content).await;
+    frame_sender.warn(content).await;
 }
 
 /// Handles `rewind_files`. A failure is an error response, but a field of the reply for a dry run, as hosts expect.
 pub(crate) async fn handle_rewind(workspace: &Workspace, id: String, asked: RewindFiles) -> ControlResponse {
     let dry_run = asked.dry_run.unwrap_or(false);
-    let wish = if dry_run { RewindMode::DryRun } else { RewindMode::Restore };
-    match rewind(workspace.checkpoints(), asked.user_message_id, wish).await {
+    let mode = if dry_run { RewindMode::DryRun } else { RewindMode::Restore };
+    match rewind(workspace.checkpoints(), asked.user_message_id, mode).await {
         Ok(reply) => ControlResponse::success(id, &reply),
         Err(error) if dry_run => {
             ControlResponse::success(id, &RewindFilesReply { error: Some(error), ..Default::default() })
@@ -42,18 +42,18 @@ pub(crate) async fn handle_rewind(workspace: &Workspace, id: String, asked: Rewi
 async fn rewind(
     checkpoints: Option<Arc<Checkpoints>>,
     prompt: String,
-    wish: RewindMode,
+    mode: RewindMode,
 ) -> Result<RewindFilesReply, String> {
     let checkpoints = checkpoints.ok_or("File rewinding is not enabled.")?;
-    let rewound = files::run_blocking(move || checkpoints.rewind(&prompt, wish)).await;
-    let rewound = rewound.map_err(|error| format!("Rewinding broke off: {error}."))?;
+    let rewound = files::run_blocking(move || checkpoints.rewind(&prompt, mode)).await;
+    let rewound = rewound.map_err(|error| format!("Rewinding failed: {error}."))?;
     to_reply(rewound.ok_or("No file checkpoint found for this message.")?)
 }
 
 /// Builds the reply. Partial failures are reported in it; if no file could be restored, that is an error.
 fn to_reply(rewound: RewindReport) -> Result<RewindFilesReply, String> {
     let RewindReport { changed, insertions, deletions, skipped_links, failures: left } = rewound;
-    let error = (!left.is_empty()).then(|| format!("Files that cannot be put back: {}.", left.join("; ")));
+    let error = (!left.is_empty()).then(|| format!("Files that cannot be restored: {}.", left.join("; ")));
     match error {
         Some(error) if changed.is_empty() => Err(error),
         error => Ok(RewindFilesReply {

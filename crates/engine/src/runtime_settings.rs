@@ -48,17 +48,18 @@ struct ActiveOverride {
 }
 
 impl ActiveOverride {
-    fn apply(&self, knobs: &mut RuntimeSettings, turned: &RuntimeSettings) {
-        let Self { values: lent, host_settings_before: over } = self;
-        if let Some(model) = lent.model.as_ref().filter(|_| turned.model == over.model) {
-            knobs.model.clone_from(model);
+    fn apply(&self, runtime_settings: &mut RuntimeSettings, turned: &RuntimeSettings) {
+        let Self { values: turn_override, host_settings_before: over } = self;
+        if let Some(model) = turn_override.model.as_ref().filter(|_| turned.model == over.model) {
+            runtime_settings.model.clone_from(model);
             if turned.thinking == over.thinking {
                 // A thinking budget was meant for the other model.
-                knobs.thinking = knobs.thinking.filter(|thinking| *thinking == Thinking::Disabled);
+                runtime_settings.thinking =
+                    runtime_settings.thinking.filter(|thinking| *thinking == Thinking::Disabled);
             }
         }
-        if lent.effort.is_some() && turned.effort == over.effort {
-            knobs.effort = lent.effort;
+        if turn_override.effort.is_some() && turned.effort == over.effort {
+            runtime_settings.effort = turn_override.effort;
         }
     }
 }
@@ -70,8 +71,8 @@ impl RuntimeSettingsReader {
     }
 
     /// Reads settings that never change.
-    pub fn fixed(knobs: RuntimeSettings) -> Self {
-        Self::new(watch::Sender::new(knobs).subscribe())
+    pub fn fixed(runtime_settings: RuntimeSettings) -> Self {
+        Self::new(watch::Sender::new(runtime_settings).subscribe())
     }
 
     /// For a subagent: the current overrides of this agent apply to it for its whole life.
@@ -88,19 +89,19 @@ impl RuntimeSettingsReader {
     /// A snapshot with all overrides applied.
     pub fn current(&self) -> RuntimeSettings {
         let turned = self.host_settings.borrow();
-        let mut knobs = turned.clone();
+        let mut runtime_settings = turned.clone();
         self.inherited_overrides
             .iter()
             .chain(self.lock_own().iter())
-            .for_each(|loan| loan.apply(&mut knobs, &turned));
-        knobs
+            .for_each(|loan| loan.apply(&mut runtime_settings, &turned));
+        runtime_settings
     }
 
     /// Adds an override that lasts until [`Self::clear_overrides`].
-    pub fn push_override(&self, lent: SettingsOverride) {
-        if lent != SettingsOverride::default() {
+    pub fn push_override(&self, turn_override: SettingsOverride) {
+        if turn_override != SettingsOverride::default() {
             let over = self.host_settings.borrow().clone();
-            self.lock_own().push(ActiveOverride { values: lent, host_settings_before: over });
+            self.lock_own().push(ActiveOverride { values: turn_override, host_settings_before: over });
         }
     }
 
@@ -137,19 +138,19 @@ mod tests {
             (
                 "another model of the host's",
                 both(),
-                |knobs| knobs.model = "new".into(),
+                |runtime_settings| runtime_settings.model = "new".into(),
                 settings("new", SOME, Some(Effort::Low)),
             ),
             (
                 "thinking that the host has set since",
                 both(),
-                |knobs| knobs.thinking = MORE,
+                |runtime_settings| runtime_settings.thinking = MORE,
                 settings("lent", MORE, Some(Effort::Low)),
             ),
             (
                 "no thinking stays none",
                 settings_override(Some("lent"), None),
-                |knobs| knobs.thinking = Some(Thinking::Disabled),
+                |runtime_settings| runtime_settings.thinking = Some(Thinking::Disabled),
                 settings("lent", Some(Thinking::Disabled), None),
             ),
             (
@@ -161,14 +162,14 @@ mod tests {
             (
                 "another effort of the host's",
                 both(),
-                |knobs| knobs.effort = Some(Effort::Max),
+                |runtime_settings| runtime_settings.effort = Some(Effort::Max),
                 settings("lent", None, Some(Effort::Max)),
             ),
         ];
-        for (name, lent, turn, expected) in rows {
+        for (name, turn_override, turn, expected) in rows {
             let writer = watch::Sender::new(settings("own", SOME, None));
             let reader = RuntimeSettingsReader::new(writer.subscribe());
-            reader.push_override(lent);
+            reader.push_override(turn_override);
             writer.send_modify(turn);
             assert_eq!(reader.current(), expected, "{name}");
             reader.clear_overrides();

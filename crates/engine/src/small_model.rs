@@ -132,7 +132,7 @@ async fn read_reply(
                 assembly = ReplyAssembler::default();
                 blocks.clear();
             }
-            CallStep::Truncated(fault) => return Err(fault),
+            CallStep::Truncated(error) => return Err(error),
         }
     }
     Ok((blocks, assembly.stop_reason))

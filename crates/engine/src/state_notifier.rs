@@ -107,9 +107,9 @@ pub struct ActionRequired(StateNotifier);
 impl ActionRequired {
     /// Ends the wait and publishes the state.
     pub async fn finish(self) {
-        let sign = self.0.clone();
+        let notifier = self.0.clone();
         drop(self);
-        sign.update(|_| {}).await;
+        notifier.update(|_| {}).await;
     }
 }
 

@@ -10,8 +10,8 @@ use whimbrel_models::ToolSpec;
 use whimbrel_wire::RawJson;
 
 use crate::next_step;
+use crate::tool_api::{AnyTool, Effects, Example, ToolContext, ToolError, ToolOutput, ToolResult};
 use crate::tool_scheduler::ToolCallResult;
-use crate::tools::{AnyTool, Effects, Example, ToolContext, ToolError, ToolOutput, ToolResult};
 
 /// The tool that takes the output.
 pub const TOOL_NAME: &str = "StructuredOutput";
@@ -23,11 +23,11 @@ pub const DEFAULT_ATTEMPTS: u32 = 5;
 pub const ATTEMPTS_VARIABLE: &str = "MAX_STRUCTURED_OUTPUT_RETRIES";
 
 /// The tool's description for the model.
-const DESCRIPTION: &str = "Gives your final answer, in the shape of this input. Call it once, as the last thing you do; an answer in words alone does not count.";
+const DESCRIPTION: &str = "Returns your final answer in the format of this input schema. Call it once, as your last action; a text answer is not accepted.";
 
 /// Sent when the model ends its turn without structured output.
 pub const REMINDER: &str =
-    "The answer has to be given by calling StructuredOutput; words alone do not count. Call it now.";
+    "Return the answer by calling StructuredOutput; a text answer is not accepted. Call it now.";
 
 /// Limit on the validation errors in one report.
 const MAX_REPORTED_ERRORS: usize = 8;
@@ -46,7 +46,7 @@ pub struct OutputSchema {
 impl OutputSchema {
     /// Compiles a JSON Schema, which must describe an object. The error says why it cannot be used.
     pub fn new(schema: &Value, attempts: u32) -> Result<Self, String> {
-        let wrong = |why: &str| format!("The JSON Schema of the answer cannot be used: {why}");
+        let wrong = |why: &str| format!("The JSON Schema of the output is not usable: {why}");
         let Value::Object(fields) = schema else { return Err(wrong("it is not an object.")) };
         let validator = jsonschema::options().with_retriever(NoRetrieval).build(schema).map_err(|error| {
             wrong(&format!("{error} (at {}).", display_path(error.instance_path().as_str())))
@@ -64,12 +64,12 @@ impl OutputSchema {
     /// Validates an output; the error lists what is wrong, for the model.
     fn validate(&self, answer: &Value) -> Result<(), String> {
         let mut errors = self.validator.iter_errors(answer);
-        let told: Vec<String> = errors
+        let shown: Vec<String> = errors
             .by_ref()
             .take(MAX_REPORTED_ERRORS)
             .map(|error| format!("- {}: {}", display_path(error.instance_path().as_str()), error.masked()))
             .collect();
-        if told.is_empty() {
+        if shown.is_empty() {
             return Ok(());
         }
         let more = match errors.count() {
@@ -77,8 +77,8 @@ impl OutputSchema {
             more => format!("\n- and {more} more"),
         };
         Err(format!(
-            "The answer does not fit the shape that was asked for. Mend this and call {TOOL_NAME} again:\n{}{more}",
-            told.join("\n")
+            "The output does not match the schema. Fix these errors and call {TOOL_NAME} again:\n{}{more}",
+            shown.join("\n")
         ))
     }
 }
@@ -98,7 +98,7 @@ fn to_tool_schema(schema: &Map<String, Value>) -> Result<Map<String, Value>, Str
         }
         Some(kind) => {
             return Err(format!(
-                "it describes {kind}, and an answer is an object. Put what you want into a field of one."
+                "its type is {kind}, but the output must be an object. Wrap the value in a field of an object."
             ));
         }
     }
@@ -110,7 +110,7 @@ struct NoRetrieval;
 
 impl Retrieve for NoRetrieval {
     fn retrieve(&self, uri: &Uri<String>) -> Result<Value, Box<dyn std::error::Error + Send + Sync>> {
-        Err(format!("\"$ref\": {uri} is elsewhere and is not fetched; put it under \"$defs\"").into())
+        Err(format!("\"$ref\": {uri} is external and is not fetched; put the schema under \"$defs\"").into())
     }
 }
 
@@ -144,7 +144,7 @@ impl AnyTool for OutputSchema {
             self.validate(&input).map_err(ToolError::Failed)?;
             let mut meta = Map::new();
             meta.insert(RESULT_FIELD.into(), input);
-            Ok(ToolOutput::text("The answer has been taken.", Value::Object(meta)))
+            Ok(ToolOutput::text("The output was accepted.", Value::Object(meta)))
         })
     }
 
@@ -182,9 +182,9 @@ impl StructuredOutput {
     }
 
     /// Records the result of a tool call.
-    pub fn record_result(&mut self, made: &ToolCallResult) {
-        if !made.is_error && self.call_ids.contains(&made.id) {
-            self.output = made.meta.get(RESULT_FIELD).cloned();
+    pub fn record_result(&mut self, result: &ToolCallResult) {
+        if !result.is_error && self.call_ids.contains(&result.id) {
+            self.output = result.meta.get(RESULT_FIELD).cloned();
         }
     }
 

@@ -73,16 +73,17 @@ pub(crate) fn model_notification(event: &TaskEvent) -> Option<Notification> {
         TaskEvent::Ended { notify: NotifyModel::Never, .. }
         | TaskEvent::Started { .. }
         | TaskEvent::Detached { .. } => None,
-        TaskEvent::Ended { task_id, tool_use_id, status, output_file, summary, notify: told, .. } => {
+        TaskEvent::Ended { task_id, tool_use_id, status, output_file, summary, notify, .. } => {
             let text = format!(
                 "<task-notification>\n<task-id>{task_id}</task-id>\n<tool-use-id>{tool_use_id}</tool-use-id>\n<output-file>{}</output-file>\n<status>{}</status>\n<summary>{summary}</summary>\n</task-notification>",
                 output_file.display(),
                 status.as_str(),
             );
-            Some(Notification { starts_turn: *told == NotifyModel::Now, ..Notification::from_task(text) })
+            Some(Notification { starts_turn: *notify == NotifyModel::Now, ..Notification::from_task(text) })
         }
         TaskEvent::Output { task_id, description, text } => Some(Notification::from_task(format!(
-            "<task-notification>\n<task-id>{task_id}</task-id>\n<summary>\"{description}\" printed:</summary>\n<event>\n{text}\n</event>\n</task-notification>"
+            "<task-notification>\n<task-id>{task_id}</task-id>\n<summary>\"{description}\" \
+             printed:</summary>\n<event>\n{text}\n</event>\n</task-notification>"
         ))),
     }
 }

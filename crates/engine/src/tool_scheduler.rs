@@ -21,8 +21,8 @@ use whimbrel_wire::message::Denial;
 
 use crate::deferred_tools;
 use crate::permission_checker::{CheckDecision, CheckOutcome, DeniedBy, EndTurn, PermissionChecker};
+use crate::tool_api::{AnyTool, ToolContext, ToolError, ToolOutput};
 use crate::tool_set::{AgentToolSet, ToolEntry};
-use crate::tools::{AnyTool, ToolContext, ToolError, ToolOutput};
 
 /// A tool call requested by the model.
 #[derive(Debug, Clone, PartialEq)]
@@ -141,10 +141,10 @@ impl ToolScheduler {
     }
 
     /// Adds a call. A parallel-safe one starts at once, even while the reply is still streaming.
-    pub fn submit(&mut self, wanted: ToolCall) {
+    pub fn submit(&mut self, tool_call: ToolCall) {
         self.call_count += 1;
-        let pace = self.concurrency(&wanted);
-        self.queued.push_back((wanted, pace));
+        let pace = self.concurrency(&tool_call);
+        self.queued.push_back((tool_call, pace));
         self.start_ready_calls();
     }
 
@@ -172,8 +172,8 @@ impl ToolScheduler {
 
     /// Drives running calls while the reply is streaming; [`ToolScheduler::next_result`] returns their results later.
     pub async fn drive(&mut self) {
-        if let Some(made) = self.running.next().await {
-            self.record_result(made);
+        if let Some(result) = self.running.next().await {
+            self.record_result(result);
         }
     }
 
@@ -189,11 +189,11 @@ impl ToolScheduler {
     pub fn cancel_all(mut self, why: &str) -> Vec<ToolCallResult> {
         self.running.clear();
         let begun =
-            self.started.iter().map(|(wanted, progress)| match progress.allowed.load(Ordering::Relaxed) {
-                true => interrupted_result(wanted, why),
-                false => not_started_result(wanted, why),
+            self.started.iter().map(|(tool_call, progress)| match progress.allowed.load(Ordering::Relaxed) {
+                true => interrupted_result(tool_call, why),
+                false => not_started_result(tool_call, why),
             });
-        let waiting = self.queued.iter().map(|(wanted, _)| not_started_result(wanted, why));
+        let waiting = self.queued.iter().map(|(tool_call, _)| not_started_result(tool_call, why));
         let cut_off: Vec<ToolCallResult> = begun.chain(waiting).collect();
         self.results.into_iter().chain(cut_off).collect()
     }
@@ -203,21 +203,21 @@ impl ToolScheduler {
         std::mem::take(&mut self.batch)
     }
 
-    fn record_result(&mut self, mut made: ToolCallResult) {
-        let lookout = &self.env.checker.hooks;
-        made.halt = made.halt.or(lookout.is_stopped().then_some(EndTurn::Hook));
-        let begun = self.started.iter().position(|(wanted, _)| wanted.id == made.id);
-        if let Some((wanted, progress)) = begun.map(|index| self.started.swap_remove(index))
-            && lookout.has_hooks(HookEvent::PostToolBatch)
+    fn record_result(&mut self, mut result: ToolCallResult) {
+        let hooks = &self.env.checker.hooks;
+        result.halt = result.halt.or(hooks.is_stopped().then_some(EndTurn::Hook));
+        let begun = self.started.iter().position(|(tool_call, _)| tool_call.id == result.id);
+        if let Some((tool_call, progress)) = begun.map(|index| self.started.swap_remove(index))
+            && hooks.has_hooks(HookEvent::PostToolBatch)
         {
             self.batch.push(BatchedCall {
-                tool_name: wanted.tool,
-                tool_input: progress.changed_input.get().cloned().unwrap_or(wanted.input),
-                tool_use_id: wanted.id,
-                tool_response: Some(made.meta.clone()),
+                tool_name: tool_call.tool,
+                tool_input: progress.changed_input.get().cloned().unwrap_or(tool_call.input),
+                tool_use_id: tool_call.id,
+                tool_response: Some(result.meta.clone()),
             });
         }
-        self.results.push_back(made);
+        self.results.push_back(result);
         self.exclusive_running = false;
         self.start_ready_calls();
     }
@@ -234,19 +234,19 @@ impl ToolScheduler {
                 return;
             }
             self.exclusive_running = *pace == Concurrency::Exclusive;
-            if let Some((wanted, _)) = self.queued.pop_front() {
+            if let Some((tool_call, _)) = self.queued.pop_front() {
                 let progress = Arc::<CallStage>::default();
-                self.started.push((wanted.clone(), Arc::clone(&progress)));
+                self.started.push((tool_call.clone(), Arc::clone(&progress)));
                 let size = Arc::clone(&self.reply_size);
-                self.running.push(Box::pin(execute_call(Arc::clone(&self.env), wanted, progress, size)));
+                self.running.push(Box::pin(execute_call(Arc::clone(&self.env), tool_call, progress, size)));
             }
         }
     }
 
     /// A call of an unknown tool or with invalid input only produces its error, so it may run in parallel.
-    fn concurrency(&self, wanted: &ToolCall) -> Concurrency {
-        let tool = self.env.tool_set.find(&wanted.tool);
-        match tool.map(|listed| listed.tool().effects(&wanted.input)) {
+    fn concurrency(&self, tool_call: &ToolCall) -> Concurrency {
+        let tool = self.env.tool_set.find(&tool_call.tool);
+        match tool.map(|entry| entry.tool().effects(&tool_call.input)) {
             Some(Ok(touches)) if !touches.is_parallel_safe() => Concurrency::Exclusive,
             _ => Concurrency::Parallel,
         }
@@ -255,94 +255,93 @@ impl ToolScheduler {
 
 /// Executes one call: find the tool, check permission, run.
 async fn execute_call(
-    bench: Arc<ToolEnv>,
-    wanted: ToolCall,
+    env: Arc<ToolEnv>,
+    tool_call: ToolCall,
     progress: Arc<CallStage>,
     size: ReplySize,
 ) -> ToolCallResult {
-    if let Some(why) = &wanted.bad_input {
-        return error_result(&wanted.id, &ToolError::Rejected(format!("InputValidationError: {why}")));
+    if let Some(why) = &tool_call.bad_input {
+        return error_result(&tool_call.id, &ToolError::Rejected(format!("InputValidationError: {why}")));
     }
-    let Some(tool) = bench.tool_set.find(&wanted.tool) else {
-        let names = bench.tool_set.names().join(", ");
-        let text = format!("No such tool available: {}. The tools are: {names}.", wanted.tool);
-        return error_result(&wanted.id, &ToolError::Rejected(text));
+    let Some(tool) = env.tool_set.find(&tool_call.tool) else {
+        let names = env.tool_set.names().join(", ");
+        let text = format!("No such tool available: {}. Available tools: {names}.", tool_call.tool);
+        return error_result(&tool_call.id, &ToolError::Rejected(text));
     };
-    let (on_demand, toolbox) = (bench.context.deferred_tools.clone(), Arc::clone(&bench.tool_set));
-    let (log, began) = (bench.checker.frames.log().clone(), clock::monotonic());
-    let mut made = check_and_run(bench, &tool, wanted, progress, size).await;
+    let (deferred_tools, tool_set) = (env.context.deferred_tools.clone(), Arc::clone(&env.tool_set));
+    let (log, began) = (env.checker.frames.log().clone(), clock::monotonic());
+    let mut result = check_and_run(env, &tool, tool_call, progress, size).await;
     log.write_line(LogTopic::Tools, || {
-        let how = if made.is_error { "failed" } else { "done" };
+        let how = if result.is_error { "failed" } else { "done" };
         format!(
             "{} {}: {how} after {} ms",
             tool.tool().name(),
-            made.id,
+            result.id,
             (clock::monotonic() - began).as_millis()
         )
     });
-    deferred_tools::load_after_failed_call(&on_demand, &toolbox, tool.tool().name(), &mut made);
-    made
+    deferred_tools::load_after_failed_call(&deferred_tools, &tool_set, tool.tool().name(), &mut result);
+    result
 }
 
 /// Checks permission for a known tool and runs it.
 async fn check_and_run(
-    bench: Arc<ToolEnv>,
+    env: Arc<ToolEnv>,
     tool: &ToolEntry,
-    wanted: ToolCall,
+    tool_call: ToolCall,
     progress: Arc<CallStage>,
     size: ReplySize,
 ) -> ToolCallResult {
-    let cancel = &bench.context.cancel;
-    let mut passed = bench.checker.check(tool, &wanted.id, wanted.input.clone(), cancel).await;
+    let cancel = &env.context.cancel;
+    let mut passed = env.checker.check(tool, &tool_call.id, tool_call.input.clone(), cancel).await;
     if let Ok(CheckOutcome { decision: CheckDecision::Defer(input), notes, .. }) = &mut passed
         && !is_only_call(&size).await
     {
         let notes = std::mem::take(notes);
-        let judged = bench.checker.check_ignoring_defer(tool, &wanted.id, input.take(), cancel).await;
-        passed = judged.map(|permit| CheckOutcome { notes: [notes, permit.notes].concat(), ..permit });
+        let resolved = env.checker.check_ignoring_defer(tool, &tool_call.id, input.take(), cancel).await;
+        passed = resolved.map(|outcome| CheckOutcome { notes: [notes, outcome.notes].concat(), ..outcome });
     }
-    let log = bench.checker.frames.log();
-    let CheckOutcome { decision: verdict, mut notes, end_turn: halt } = match passed {
-        Ok(permit) => {
+    let log = env.checker.frames.log();
+    let CheckOutcome { decision, mut notes, end_turn: halt } = match passed {
+        Ok(outcome) => {
             log.write_line(LogTopic::Tools, || {
-                format!("{} {}: {}", wanted.tool, wanted.id, permit.decision.summary())
+                format!("{} {}: {}", tool_call.tool, tool_call.id, outcome.decision.summary())
             });
-            permit
+            outcome
         }
-        Err(trouble) => return error_result(&wanted.id, &trouble),
+        Err(error) => return error_result(&tool_call.id, &error),
     };
-    let mut made = match verdict {
-        CheckDecision::Allow { input, file: place } => {
-            if let Err(trouble) = bench.record_start(tool, &wanted.id, &input).await {
-                return error_result(&wanted.id, &trouble);
+    let mut result = match decision {
+        CheckDecision::Allow { input, file } => {
+            if let Err(error) = env.record_start(tool, &tool_call.id, &input).await {
+                return error_result(&tool_call.id, &error);
             }
             progress.allowed.store(true, Ordering::Relaxed);
-            let written = (input != wanted.input).then(|| Arc::new(wanted.input));
+            let written = (input != tool_call.input).then(|| Arc::new(tool_call.input));
             if written.is_some() {
                 let _ = progress.changed_input.set(input.clone());
             }
-            let sight = bench.checker.permissions.search_filter();
-            let (id, toolbox, lookout) =
-                (wanted.id, Arc::clone(&bench.tool_set), bench.checker.hooks.clone());
+            let read_filter = env.checker.permissions.search_filter();
+            let (id, tool_set, hooks) = (tool_call.id, Arc::clone(&env.tool_set), env.checker.hooks.clone());
             let call = ToolContext {
                 id,
                 original_input: written,
-                checked_file: place,
-                read_filter: sight,
-                tool_set: toolbox,
-                hooks: lookout,
-                ..bench.context.clone()
+                checked_file: file,
+                read_filter,
+                tool_set,
+                hooks,
+                ..env.context.clone()
             };
-            post_hooks::run_with_hooks(&bench.checker.hooks, tool, call, input).await
+            post_hooks::run_with_hooks(&env.checker.hooks, tool, call, input).await
         }
         CheckDecision::Deny { message, by, changed } => {
-            let input = changed.unwrap_or_else(|| wanted.input.clone());
-            denied_result(ToolCall { input, ..wanted }, message, by)
+            let input = changed.unwrap_or_else(|| tool_call.input.clone());
+            denied_result(ToolCall { input, ..tool_call }, message, by)
         }
-        CheckDecision::Defer(input) => deferred_result(&wanted, &input),
+        CheckDecision::Defer(input) => deferred_result(&tool_call, &input),
     };
-    notes.append(&mut made.notes);
-    ToolCallResult { halt: halt.or(made.halt), notes, ..made }
+    notes.append(&mut result.notes);
+    ToolCallResult { halt: halt.or(result.halt), notes, ..result }
 }
 
 /// Number of calls of a reply, once it is complete.
@@ -360,10 +359,10 @@ async fn run_tool(tool: &dyn AnyTool, call: ToolContext, input: Value) -> ToolCa
         Ok(Ok(ToolOutput { content, meta })) => {
             ToolCallResult { is_error: false, ..failure_result(&id, content, meta) }
         }
-        Ok(Err(trouble)) => error_result(&id, &trouble),
+        Ok(Err(error)) => error_result(&id, &error),
         Err(_) => error_result(
             &id,
-            &ToolError::Failed(format!("{} broke down on this input. Try another way.", tool.name())),
+            &ToolError::Failed(format!("{} crashed on this input. Try another way.", tool.name())),
         ),
     }
 }
@@ -374,33 +373,35 @@ fn failure_result(id: &str, content: ResultContent, meta: Value) -> ToolCallResu
     ToolCallResult { id, content, meta, is_error: true, denial: None, notes, halt: None, deferred_call: None }
 }
 
-fn error_result(id: &str, trouble: &ToolError) -> ToolCallResult {
-    let meta = Value::String(format!("Error: {}", trouble.reason()));
-    let halt = matches!(trouble, ToolError::StopTurn(_)).then_some(EndTurn::Denied);
-    ToolCallResult { halt, ..failure_result(id, ResultContent::Text(trouble.render_for_model()), meta) }
+fn error_result(id: &str, error: &ToolError) -> ToolCallResult {
+    let meta = Value::String(format!("Error: {}", error.reason()));
+    let halt = matches!(error, ToolError::StopTurn(_)).then_some(EndTurn::Denied);
+    ToolCallResult { halt, ..failure_result(id, ResultContent::Text(error.render_for_model()), meta) }
 }
 
-fn denied_result(wanted: ToolCall, message: String, by: DeniedBy) -> ToolCallResult {
-    let made = error_result(&wanted.id, &ToolError::Failed(message.clone()));
-    let denial = Denial { tool_name: wanted.tool, tool_use_id: wanted.id, tool_input: wanted.input };
-    ToolCallResult { denial: Some(DeniedCall { denial, message, denied_by: by }), ..made }
+fn denied_result(tool_call: ToolCall, message: String, by: DeniedBy) -> ToolCallResult {
+    let result = error_result(&tool_call.id, &ToolError::Failed(message.clone()));
+    let denial = Denial { tool_name: tool_call.tool, tool_use_id: tool_call.id, tool_input: tool_call.input };
+    ToolCallResult { denial: Some(DeniedCall { denial, message, denied_by: by }), ..result }
 }
 
 /// Result of a call that a hook deferred; the host continues it later.
-fn deferred_result(wanted: &ToolCall, input: &Value) -> ToolCallResult {
-    let made =
-        error_result(&wanted.id, &ToolError::Failed("Put off by a hook; it has not been done yet.".into()));
-    let call = json!({"id": wanted.id, "name": wanted.tool, "input": input});
-    ToolCallResult { deferred_call: Some(Box::new(call)), ..made }
+fn deferred_result(tool_call: &ToolCall, input: &Value) -> ToolCallResult {
+    let result = error_result(
+        &tool_call.id,
+        &ToolError::Failed("Deferred by a hook; it has not been executed yet.".into()),
+    );
+    let call = json!({"id": tool_call.id, "name": tool_call.tool, "input": input});
+    ToolCallResult { deferred_call: Some(Box::new(call)), ..result }
 }
 
 /// Result of a call that never started.
-fn not_started_result(wanted: &ToolCall, why: &str) -> ToolCallResult {
-    error_result(&wanted.id, &ToolError::Failed(format!("Not started: {why} before it.")))
+fn not_started_result(tool_call: &ToolCall, why: &str) -> ToolCallResult {
+    error_result(&tool_call.id, &ToolError::Failed(format!("Not started: {why} before it.")))
 }
 
 /// Result of a call that was interrupted.
-fn interrupted_result(wanted: &ToolCall, why: &str) -> ToolCallResult {
-    let text = format!("Stopped: {why} before it finished; what it did so far stays done.");
-    error_result(&wanted.id, &ToolError::Failed(text))
+fn interrupted_result(tool_call: &ToolCall, why: &str) -> ToolCallResult {
+    let text = format!("Stopped: {why} before it finished; changes made so far remain.");
+    error_result(&tool_call.id, &ToolError::Failed(text))
 }

@@ -13,7 +13,8 @@ use crate::hooks::HookSet;
 use crate::mcp::{ServerRegistry, ToolCache};
 use crate::permission::PermissionState;
 use crate::responders::{Responders, UserPresence};
-use crate::tools::{AGENT, AnyTool, Availability};
+use crate::tool_api::{AnyTool, Availability};
+use crate::tools::AGENT;
 
 /// A tool with its derived data. Specification, facts and size are computed once and shared by all sessions.
 pub struct ToolEntry {
@@ -131,18 +132,18 @@ impl AgentToolSet {
     /// while they can be answered.
     pub fn select(
         all: &[Arc<ToolEntry>],
-        wanted: Option<&ToolSet>,
-        rights: &PermissionState,
+        selection: Option<&ToolSet>,
+        permissions: &PermissionState,
         person: UserPresence,
     ) -> Self {
-        let asked_for = |tool: &Arc<ToolEntry>| match wanted {
+        let is_selected = |tool: &Arc<ToolEntry>| match selection {
             None | Some(ToolSet::Default) => true,
             Some(ToolSet::List(names)) => names.iter().any(|name| tool.has_name(name)),
         };
-        let refused = |tool: &Arc<ToolEntry>| rights.denies_tool_named(tool.tool.name());
-        let kept = |tool: &&Arc<ToolEntry>| asked_for(tool) && !refused(tool);
-        let responders = Some(Arc::new(Responders::new(person, rights)));
-        Self { tools: all.iter().filter(kept).cloned().collect(), responders, ..Self::default() }
+        let is_denied = |tool: &Arc<ToolEntry>| permissions.denies_tool_named(tool.tool.name());
+        let is_available = |tool: &&Arc<ToolEntry>| is_selected(tool) && !is_denied(tool);
+        let responders = Some(Arc::new(Responders::new(person, permissions)));
+        Self { tools: all.iter().filter(is_available).cloned().collect(), responders, ..Self::default() }
     }
 
     /// Adds hooks that may answer interactive tools in place of the user.
@@ -177,7 +178,7 @@ impl AgentToolSet {
     #[must_use]
     pub fn with_tool(&self, tool: Arc<dyn AnyTool>) -> Self {
         let mut tools = self.tools.clone();
-        let known = tools.iter().position(|listed| listed.tool.name() == tool.name());
+        let known = tools.iter().position(|entry| entry.tool.name() == tool.name());
         let tool = Arc::new(ToolEntry::new(tool));
         match known {
             Some(index) => tools[index] = tool,
@@ -197,10 +198,14 @@ impl AgentToolSet {
 
     #[must_use]
     pub fn without_tools(&self, names: &[&str]) -> Self {
-        let kept = |tool: &&Arc<ToolEntry>| !names.contains(&tool.tool.name());
+        let is_available = |tool: &&Arc<ToolEntry>| !names.contains(&tool.tool.name());
         let except =
             self.excluded.iter().cloned().chain(names.iter().map(|name| (*name).to_owned())).collect();
-        Self { tools: self.tools.iter().filter(kept).cloned().collect(), excluded: except, ..self.clone() }
+        Self {
+            tools: self.tools.iter().filter(is_available).cloned().collect(),
+            excluded: except,
+            ..self.clone()
+        }
     }
 
     #[cfg(test)]
@@ -224,12 +229,12 @@ impl AgentToolSet {
 
     /// Removes `without` and keeps only the tools in `only` if given.
     pub fn restricted_to(&self, only: Option<&[String]>, without: &[&str]) -> Self {
-        let kept = |tool: &&Arc<ToolEntry>| {
+        let is_available = |tool: &&Arc<ToolEntry>| {
             !without.contains(&tool.tool.name())
                 && only.is_none_or(|names| names.iter().any(|name| name == "*" || tool.has_name(name)))
         };
         let lists = self.server_tool_filters.iter().cloned().chain(only.map(Arc::from)).collect();
-        let tools = self.tools.iter().filter(kept).cloned().collect();
+        let tools = self.tools.iter().filter(is_available).cloned().collect();
         let except =
             self.excluded.iter().cloned().chain(without.iter().map(|name| (*name).to_owned())).collect();
         Self { tools, server_tool_filters: lists, excluded: except, ..self.clone() }
@@ -280,13 +285,13 @@ impl AgentToolSet {
     }
 
     pub fn names(&self) -> Vec<String> {
-        self.all_tools().map(|listed| listed.tool.name().to_owned()).collect()
+        self.all_tools().map(|entry| entry.tool.name().to_owned()).collect()
     }
 
     /// Names for the init frame: hosts expect the subagent tool under its old name there.
     pub fn names_for_init(&self) -> Vec<String> {
-        let listed = |name: &str| if name == AGENT { "Task".to_owned() } else { name.to_owned() };
-        self.all_tools().map(|tool| listed(tool.tool.name())).collect()
+        let entry = |name: &str| if name == AGENT { "Task".to_owned() } else { name.to_owned() };
+        self.all_tools().map(|tool| entry(tool.tool.name())).collect()
     }
 
     pub fn tools(&self) -> Vec<Arc<ToolEntry>> {

@@ -12,76 +12,75 @@ use whimbrel_wire::system::SessionWritesLost;
 use crate::frame_sender::FrameSender;
 
 /// Flushes the transcript to its store, then sends mirrored lines and the pending notice to the host.
-pub(crate) async fn publish_notices(journal: &TranscriptWriter, outbox: &FrameSender) {
-    journal.flush().await;
-    if let Some(copies) = journal.take_mirrored() {
+pub(crate) async fn publish_notices(writer: &TranscriptWriter, frame_sender: &FrameSender) {
+    writer.flush().await;
+    if let Some(copies) = writer.take_mirrored() {
         let file_path = copies.path.display().to_string();
         let MirrorFrames { frames, shortened } = split_into_frames(copies.lines, copies.mirror);
         for entries in frames {
-            outbox.send(TranscriptMirror { file_path: file_path.clone(), entries }).await;
+            frame_sender.send(TranscriptMirror { file_path: file_path.clone(), entries }).await;
         }
         if shortened > 0 {
             let lines =
                 if shortened == 1 { "line of the transcript is" } else { "lines of the transcript are" };
             let text = format!(
-                "{shortened} {lines} too long for this host: the copy in its session store lacks a part. {file_path} has all of it."
+                "{shortened} {lines} too long for this host: the copy in its session store is truncated. {file_path} is complete."
             );
-            outbox.warn(text).await;
+            frame_sender.warn(text).await;
         }
     }
-    match journal.take_notice() {
+    match writer.take_notice() {
         None => {}
         Some(TranscriptNotice::WriteFailed(error)) => {
             let code = disk_error_code(&error);
             if let Some(code) = code {
-                outbox
+                frame_sender
                     .notify(SessionWritesLost {
                         error_code: code.into(),
                         lost: vec!["transcript".into()],
-                        transcript_session_ids: Some(vec![outbox.session_id().to_owned()]),
+                        transcript_session_ids: Some(vec![frame_sender.session_id().to_owned()]),
                     })
                     .await;
             }
             // Hosts render these two codes themselves.
             if !matches!(code, Some("ENOSPC" | "EDQUOT")) {
                 let text = format!(
-                    "The transcript cannot be written ({error}). What is said from here on is lost with this process unless that changes; it is tried again with every message."
+                    "The transcript cannot be written ({error}). Writing is retried with every message; until it succeeds, new messages are lost if this process ends."
                 );
-                outbox.warn(text).await;
+                frame_sender.warn(text).await;
             }
         }
         Some(TranscriptNotice::Rewritten) => {
-            let text = "Somebody has removed or replaced the transcript of this session. What was missing there has been written again.";
-            outbox.warn(text).await;
+            let text = "The transcript of this session was removed or replaced by another program. The missing lines have been written again.";
+            frame_sender.warn(text).await;
         }
         Some(TranscriptNotice::Unlocked(error)) => {
             let text = format!(
-                "The transcript of this session cannot be locked ({error}). See to it that no other engine goes on with it meanwhile."
+                "The transcript of this session cannot be locked ({error}). Make sure that no other engine uses this session."
             );
-            outbox.warn(text).await;
+            frame_sender.warn(text).await;
         }
         Some(TranscriptNotice::Recovered) => {
-            outbox.info("The transcript can be written again, and nothing is missing in it.").await;
+            frame_sender.info("The transcript can be written again and is complete.").await;
         }
         Some(TranscriptNotice::RecoveredWithGap(count)) => {
-            let text = format!(
-                "The transcript can be written again, but {count} of its lines were given up meanwhile and are missing in it."
-            );
-            outbox.warn(text).await;
+            let text = format!("The transcript can be written again, but {count} of its lines are missing.");
+            frame_sender.warn(text).await;
         }
     }
 }
 
 /// Flushes the store writer at the end of a session and warns about lines that were not delivered.
-pub(crate) async fn close_store(keeping: &Persistence, patience: Duration, outbox: &FrameSender) {
-    let Some(courier) = &keeping.store_writer else { return };
+pub(crate) async fn close_store(keeping: &Persistence, timeout: Duration, frame_sender: &FrameSender) {
+    let Some(store_writer) = &keeping.store_writer else { return };
     // A timeout shows in the number of undelivered lines.
-    let _ = tokio::time::timeout(patience, courier.flush(FlushMode::WithRetries)).await;
-    let count = courier.undelivered_count();
+    let _ = tokio::time::timeout(timeout, store_writer.flush(FlushMode::WithRetries)).await;
+    let count = store_writer.undelivered_count();
     if count > 0 {
-        let text =
-            format!("{count} lines of the transcript were never taken by the session store and are lost.");
-        outbox.warn(text).await;
+        let text = format!(
+            "{count} lines of the transcript could not be written to the session store and are lost."
+        );
+        frame_sender.warn(text).await;
     }
 }
 

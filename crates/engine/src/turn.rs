@@ -52,7 +52,7 @@ pub struct TurnOutcome {
 
 /// Runs a turn. The prompt is already in the conversation.
 pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> TurnOutcome {
-    let mut ending = TurnOutcome::new(TurnEnd::Done);
+    let mut outcome = TurnOutcome::new(TurnEnd::Done);
     agent.structured_output.begin_turn();
     agent.fallback_models.begin_turn();
     let mut now = TurnState {
@@ -67,7 +67,7 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> TurnOutcome {
         can_compact: false,
     };
     let (mut next, mut objections) = (NextStep::CallModel, 0);
-    let mut workshop = ToolScheduler::new(Arc::clone(&agent.tool_env));
+    let mut scheduler = ToolScheduler::new(Arc::clone(&agent.tool_env));
     let started = clock::monotonic();
     hooks::notify_instructions_loaded(agent, cancel).await;
     loop {
@@ -82,7 +82,7 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> TurnOutcome {
                     match nudge {
                         Continuation::MissingOutput => agent.structured_output.record_reminder(),
                         Continuation::OutputLimit | Continuation::ConnectionCut | Continuation::Paused => {
-                            now.continuations += 1
+                            now.continuations += 1;
                         }
                     }
                     if let Some(text) = continuation_text(nudge) {
@@ -94,22 +94,22 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> TurnOutcome {
                     plan_mode::inject_notice(agent, CallPosition::from_call_count(now.model_calls));
                 }
                 agent.refresh_tools();
-                workshop = ToolScheduler::new(Arc::clone(&agent.tool_env));
+                scheduler = ToolScheduler::new(Arc::clone(&agent.tool_env));
                 now.model_calls += 1;
-                let heard = stream_reply(agent, &mut workshop, cancel).await;
-                ending.time_to_first_token =
-                    ending.time_to_first_token.or_else(|| heard.first_event_at.map(|at| at - started));
-                now.event = heard.to_turn_event(workshop.call_count());
+                let reply = stream_reply(agent, &mut scheduler, cancel).await;
+                outcome.time_to_first_token =
+                    outcome.time_to_first_token.or_else(|| reply.first_event_at.map(|at| at - started));
+                now.event = reply.to_turn_event(scheduler.call_count());
                 match now.event {
                     TurnEvent::Replied { .. } => agent.compaction_state.record_reply(),
                     // A rejected call that is repeated does not count.
                     TurnEvent::Unavailable | TurnEvent::ContextTooLong => now.model_calls -= 1,
                     _ => {}
                 }
-                ending.apply_reply(heard);
+                outcome.apply_reply(reply);
             }
             NextStep::UseFallback => {
-                fallback::switch_to_fallback(agent, ending.error.as_ref()).await;
+                fallback::switch_to_fallback(agent, outcome.error.as_ref()).await;
                 next = NextStep::CallModel;
                 continue;
             }
@@ -119,7 +119,7 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> TurnOutcome {
                 };
             }
             NextStep::RunTools => {
-                let halt = Box::pin(run_tools(agent, &mut workshop, &mut ending, cancel)).await;
+                let halt = Box::pin(run_tools(agent, &mut scheduler, &mut outcome, cancel)).await;
                 now.event = TurnEvent::ToolsRan { halt };
                 agent.inject_nested_instructions();
                 agent.notify_progress().await;
@@ -127,16 +127,16 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> TurnOutcome {
                 now.continuations = 0;
             }
             NextStep::End(TurnEnd::Done)
-                if let Some(objection) = hooks::run_stop_hooks(agent, &ending, objections, cancel).await =>
+                if let Some(objection) = hooks::run_stop_hooks(agent, &outcome, objections, cancel).await =>
             {
                 objections += 1;
                 agent.conversation.push_synthetic(&objection).await;
                 now.event = TurnEvent::StopBlocked;
             }
             NextStep::End(end) => {
-                ending.end = end;
-                Box::pin(finish_turn(agent, workshop, &mut ending)).await;
-                return ending;
+                outcome.end = end;
+                Box::pin(finish_turn(agent, scheduler, &mut outcome)).await;
+                return outcome;
             }
         }
         now.aborted = cancel.is_cancelled();
@@ -165,12 +165,12 @@ impl TurnOutcome {
         }
     }
 
-    fn apply_reply(&mut self, heard: ReplyOutcome) {
-        if let Some(text) = heard.text {
+    fn apply_reply(&mut self, reply: ReplyOutcome) {
+        if let Some(text) = reply.text {
             self.text = text;
         }
-        self.stop_reason = heard.stop_reason;
-        self.error = heard.error;
+        self.stop_reason = reply.stop_reason;
+        self.error = reply.error;
     }
 }
 
@@ -180,10 +180,10 @@ fn continuation_text(nudge: Continuation) -> Option<&'static str> {
         Continuation::Paused => return None,
         Continuation::MissingOutput => structured_output::REMINDER,
         Continuation::OutputLimit => {
-            "Your reply was cut off by the output limit. Go on exactly where it stopped, without repeating anything; do the rest in smaller pieces."
+            "Your reply was cut off by the output limit. Continue exactly where it stopped, without repeating anything; do the rest in smaller pieces."
         }
         Continuation::ConnectionCut => {
-            "The connection broke in the middle of your reply. Go on exactly where it stopped, without repeating anything."
+            "The connection broke in the middle of your reply. Continue exactly where it stopped, without repeating anything."
         }
     })
 }

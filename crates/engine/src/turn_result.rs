@@ -31,7 +31,7 @@ pub struct ResultInput<'a> {
 
 pub fn build_result(report: ResultInput<'_>) -> TurnResult {
     let ResultInput {
-        outcome: ending,
+        outcome: end,
         spend,
         denials,
         duration: took,
@@ -42,43 +42,43 @@ pub fn build_result(report: ResultInput<'_>) -> TurnResult {
         session_id,
         uuid,
     } = report;
-    let (subtype, is_error, terminal, error) = classify(ending.end, limits);
+    let (subtype, is_error, terminal, error) = classify(end.end, limits);
     let succeeded = subtype == Outcome::Success;
     TurnResult {
         subtype,
         is_error,
         duration_ms: millis(took),
         duration_api_ms: millis(spend.turn_api_time),
-        num_turns: ending.num_turns,
-        result: succeeded.then_some(ending.text),
+        num_turns: end.num_turns,
+        result: succeeded.then_some(end.text),
         errors: (!succeeded).then(|| error.into_iter().collect()),
-        stop_reason: ending.stop_reason,
+        stop_reason: end.stop_reason,
         session_id,
         total_cost_usd: spend.total_usd(),
         usage: spend.turn_usage.clone(),
         model_usage: spend.models.iter().cloned().collect(),
         permission_denials: denials,
-        structured_output: ending.structured_output,
+        structured_output: end.structured_output,
         terminal_reason: Some(terminal),
-        api_error_status: ending.error.and_then(|fault| fault.status).filter(|_| is_error),
+        api_error_status: end.error.and_then(|cause| cause.status).filter(|_| is_error),
         origin,
-        ttft_ms: ending.time_to_first_token.map(millis),
+        ttft_ms: end.time_to_first_token.map(millis),
         queued_turn_count: u32::try_from(queued).ok(),
         result_index: Some(index),
         user_message_uuid: None,
         user_message_uuids: None,
         local_command: None,
         startup_failure_reason: None,
-        deferred_tool_use: ending.deferred_call.map(|call| *call),
+        deferred_tool_use: end.deferred_call.map(|call| *call),
         uuid,
     }
 }
 
 /// The result of a session that could not be started.
 pub fn setup_error_result(error: String, session_id: String, uuid: String) -> TurnResult {
-    let ending = TurnOutcome { num_turns: 0, ..TurnOutcome::new(TurnEnd::AbortedStreaming) };
+    let end = TurnOutcome { num_turns: 0, ..TurnOutcome::new(TurnEnd::AbortedStreaming) };
     let result = build_result(ResultInput {
-        outcome: ending,
+        outcome: end,
         spend: &Spend::default(),
         denials: Vec::new(),
         duration: Duration::ZERO,
@@ -119,7 +119,7 @@ fn classify(end: TurnEnd, limits: &AgentLimits) -> (Outcome, bool, TerminalReaso
             (Outcome::ErrorMaxBudgetUsd, true, TerminalReason::BudgetExhausted, Some(text))
         }
         TurnEnd::NoStructuredOutput => {
-            let text = "The model gave no answer in the shape that was asked for.".to_owned();
+            let text = "The model gave no valid structured output.".to_owned();
             let reason = TerminalReason::StructuredOutputRetryExhausted;
             (Outcome::ErrorMaxStructuredOutputRetries, true, reason, Some(text))
         }

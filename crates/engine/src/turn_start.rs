@@ -49,13 +49,13 @@ pub(crate) struct TurnNotices {
 }
 
 impl TurnNotices {
-    pub(crate) async fn send(self, outbox: &FrameSender) {
-        outbox.notify(self.init).await;
+    pub(crate) async fn send(self, frame_sender: &FrameSender) {
+        frame_sender.notify(self.init).await;
         for warning in self.warnings {
-            outbox.warn(warning).await;
+            frame_sender.warn(warning).await;
         }
         if let Some(user) = self.replay {
-            replay_prompt(outbox, user).await;
+            replay_prompt(frame_sender, user).await;
         }
     }
 }
@@ -73,16 +73,18 @@ pub(crate) async fn start_turn(
         agent.frame_sender.warn(warning).await;
     }
     let mut refused = None;
-    let mut heard = false;
+    let mut accepted = false;
     for due in dues {
         let asks = due.needs_reply();
         let taken = match due {
-            QueuedInput::Notification(news) => submit_notification(agent, &news, cancel).await,
+            QueuedInput::Notification(notification) => {
+                submit_notification(agent, &notification, cancel).await
+            }
             QueuedInput::Prompt(user) => submit_prompt(agent, *user, echo, cancel).await,
         };
         match taken {
-            Ok(()) => heard |= asks,
-            Err(ending) => refused = Some(ending),
+            Ok(()) => accepted |= asks,
+            Err(outcome) => refused = Some(outcome),
         }
     }
     if cancel.is_cancelled() {
@@ -92,7 +94,7 @@ pub(crate) async fn start_turn(
     if stopped {
         return Some(TurnOutcome::new(TurnEnd::HookStopped));
     }
-    refused.filter(|_| !heard)
+    refused.filter(|_| !accepted)
 }
 
 /// Runs the SessionStart hooks on the first turn and adds their context; true if a hook stops the turn.
@@ -104,33 +106,33 @@ pub(crate) async fn run_session_start_hooks(
     let Some(source) = first else { return false };
     let model = agent.runtime_settings.current().model;
     let title = agent.conversation.transcript_writer().title();
-    let told = |scene: &HookInputBuilder| scene.session_start(source, Some(&model), title);
-    let said = agent.tool_env.checker.hooks.dispatch(HookEvent::SessionStart, told, cancel).await;
-    turn::inject_hook_context(agent, &said.contexts);
-    if let Some(title) = &said.event_specific.session_title {
+    let build_input = |input: &HookInputBuilder| input.session_start(source, Some(&model), title);
+    let output = agent.tool_env.checker.hooks.dispatch(HookEvent::SessionStart, build_input, cancel).await;
+    turn::inject_hook_context(agent, &output.contexts);
+    if let Some(title) = &output.event_specific.session_title {
         agent.conversation.transcript_writer().set_title(title);
     }
-    if let Some(text) = said.event_specific.initial_user_message {
+    if let Some(text) = output.event_specific.initial_user_message {
         record_prompt(agent, &User { uuid: Some(ids::new_uuid()), ..User::prompt(text) });
     }
-    said.stop.is_some()
+    output.stop.is_some()
 }
 
 /// Submits a notification. One that starts a turn runs the prompt hooks; others are only recorded.
 async fn submit_notification(
     agent: &mut Agent,
-    news: &Notification,
+    notification: &Notification,
     cancel: &CancellationToken,
 ) -> Result<(), TurnOutcome> {
-    if !news.starts_turn {
-        agent.conversation.push_synthetic(&news.text).await;
+    if !notification.starts_turn {
+        agent.conversation.push_synthetic(&notification.text).await;
         return Ok(());
     }
-    let said = run_prompt_hooks(agent, PromptSource::Engine, &news.text, cancel).await?;
-    if !said.event_specific.suppress_original_prompt || said.contexts.is_empty() {
-        agent.conversation.push_synthetic(&news.text).await;
+    let output = run_prompt_hooks(agent, PromptSource::Engine, &notification.text, cancel).await?;
+    if !output.event_specific.suppress_original_prompt || output.contexts.is_empty() {
+        agent.conversation.push_synthetic(&notification.text).await;
     }
-    apply_hook_output(agent, &said).map_or(Ok(()), Err)
+    apply_hook_output(agent, &output).map_or(Ok(()), Err)
 }
 
 /// Submits a prompt to the hooks and records it; the error is the outcome of a blocked turn.
@@ -159,27 +161,27 @@ pub(crate) async fn accept_prompt(
     rewind::begin_checkpoint(&agent.tool_env.context.workspace, user.uuid.as_deref()).await;
     agent.conversation.begin_uncommitted();
     let text = user.message.content.joined_text();
-    let said = run_host_prompt_hooks(agent, user.uuid.as_deref(), &text, cancel).await?;
+    let output = run_host_prompt_hooks(agent, user.uuid.as_deref(), &text, cancel).await?;
     if user.client_composed != Some(true) {
         mentioned_files::attach_mentioned_files(agent, &text).await;
     }
-    if !said.event_specific.suppress_original_prompt || said.contexts.is_empty() {
+    if !output.event_specific.suppress_original_prompt || output.contexts.is_empty() {
         let (content, warnings) = sanitize(&user.message.content);
         for warning in warnings {
             agent.frame_sender.warn(warning).await;
         }
         record_prompt_as(agent, user, &content);
     }
-    apply_hook_output(agent, &said).map_or(Ok(()), Err)
+    apply_hook_output(agent, &output).map_or(Ok(()), Err)
 }
 
 /// Applies the output of the prompt hooks; returns an outcome if they stop the turn.
-fn apply_hook_output(agent: &mut Agent, said: &MergedOutput) -> Option<TurnOutcome> {
-    if let Some(title) = &said.event_specific.session_title {
+fn apply_hook_output(agent: &mut Agent, output: &MergedOutput) -> Option<TurnOutcome> {
+    if let Some(title) = &output.event_specific.session_title {
         agent.conversation.transcript_writer().set_title(title);
     }
-    turn::inject_hook_context(agent, &said.contexts);
-    said.stop.as_ref().map(|_| TurnOutcome::new(TurnEnd::HookStopped))
+    turn::inject_hook_context(agent, &output.contexts);
+    output.stop.as_ref().map(|_| TurnOutcome::new(TurnEnd::HookStopped))
 }
 
 /// Source of a prompt.
@@ -202,8 +204,8 @@ impl PromptSource {
     /// The notice shown when a hook blocks it.
     fn blocked_text(self, why: &str) -> String {
         match self {
-            Self::Host => format!("A hook has stopped the prompt: {why}"),
-            Self::Engine => format!("A hook has kept news from the model: {why}"),
+            Self::Host => format!("A hook blocked the prompt: {why}"),
+            Self::Engine => format!("A hook blocked a notification: {why}"),
         }
     }
 }
@@ -225,16 +227,17 @@ async fn run_prompt_hooks(
     text: &str,
     cancel: &CancellationToken,
 ) -> Result<MergedOutput, TurnOutcome> {
-    let told = |scene: &HookInputBuilder| scene.user_prompt_submit(text, Some(sender.hook_source()));
-    let said = agent.tool_env.checker.hooks.dispatch(HookEvent::UserPromptSubmit, told, cancel).await;
+    let build_input = |input: &HookInputBuilder| input.user_prompt_submit(text, Some(sender.hook_source()));
+    let output =
+        agent.tool_env.checker.hooks.dispatch(HookEvent::UserPromptSubmit, build_input, cancel).await;
     // Interrupted hooks have not approved the prompt.
-    if said.interrupted {
+    if output.interrupted {
         return Err(TurnOutcome::new(TurnEnd::AbortedStreaming));
     }
-    if said.blocked.is_empty() {
-        return Ok(said);
+    if output.blocked.is_empty() {
+        return Ok(output);
     }
-    let text = sender.blocked_text(&join_reasons(&said.blocked));
+    let text = sender.blocked_text(&join_reasons(&output.blocked));
     let notice = Informational {
         content: text.clone(),
         level: InformationLevel::Warning,
@@ -255,7 +258,7 @@ fn record_prompt_as(agent: &mut Agent, user: &User, content: &Content) {
 }
 
 /// Sends a prompt back to the host.
-pub(crate) async fn replay_prompt(outbox: &FrameSender, user: User) {
-    let session_id = outbox.session_id().to_owned();
-    outbox.send(User { is_replay: Some(true), session_id, ..user }).await;
+pub(crate) async fn replay_prompt(frame_sender: &FrameSender, user: User) {
+    let session_id = frame_sender.session_id().to_owned();
+    frame_sender.send(User { is_replay: Some(true), session_id, ..user }).await;
 }

@@ -193,8 +193,7 @@ impl Workspace {
 
     /// Returns whether a path is in one of the session's directories. Compares names only.
     pub fn contains(&self, path: &Path) -> bool {
-        path.starts_with(&self.root)
-            || lock(&self.additional_dirs).iter().any(|folder| path.starts_with(folder))
+        path.starts_with(&self.root) || lock(&self.additional_dirs).iter().any(|dir| path.starts_with(dir))
     }
 
     /// Makes a path absolute: relative to the working directory, `~` is the home directory.

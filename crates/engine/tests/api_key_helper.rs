@@ -1,6 +1,6 @@
 //! `apiKeyHelper`: when the command runs, and the errors when it prints no key.
 
-#![expect(clippy::unwrap_used, reason = "what helps a test fails as a test does")]
+#![expect(clippy::unwrap_used, reason = "test support may panic")]
 
 use serde_json::json;
 use whimbrel_testkit::{Host, HostBuilder, Reply, Script};
@@ -25,14 +25,14 @@ fn sent_keys(host: &Host) -> Vec<String> {
 async fn key_is_cached_until_expired_or_rejected() {
     let hi = || Reply::text("hi");
     let rows = [
-        ("it is kept", [hi(), hi()], None, vec!["key-1", "key-1"]),
-        ("it is old at once", [hi(), hi()], Some("0"), vec!["key-1", "key-2"]),
-        ("it was refused", [hi().status(401), hi()], None, vec!["key-1", "key-2", "key-2"]),
+        ("cached", [hi(), hi()], None, vec!["key-1", "key-1"]),
+        ("expires at once", [hi(), hi()], Some("0"), vec!["key-1", "key-2"]),
+        ("rejected", [hi().status(401), hi()], None, vec!["key-1", "key-2", "key-2"]),
     ];
-    for (name, script, life, expected) in rows {
+    for (name, script, ttl, expected) in rows {
         let mut builder = host(script, COUNTING_COMMAND);
-        if let Some(life) = life {
-            builder = builder.env("CLAUDE_CODE_API_KEY_HELPER_TTL_MS", life);
+        if let Some(ttl) = ttl {
+            builder = builder.env("CLAUDE_CODE_API_KEY_HELPER_TTL_MS", ttl);
         }
         let mut host = builder.start().await.unwrap();
         for _ in 0..2 {
@@ -40,8 +40,8 @@ async fn key_is_cached_until_expired_or_rejected() {
             assert_eq!(result.result.as_deref(), Some("hi"), "{name}");
         }
         assert_eq!(sent_keys(&host), expected, "{name}");
-        let init = host.received().iter().find(|heard| heard.json["subtype"] == "init").unwrap();
-        assert_eq!(init.json["apiKeySource"], "apiKeyHelper", "{name}");
+        let init = host.init_frame().unwrap();
+        assert_eq!(init["apiKeySource"], "apiKeyHelper", "{name}");
     }
 }
 
@@ -58,8 +58,8 @@ async fn environment_key_takes_precedence() {
 async fn missing_key_error_describes_the_command() {
     let rows = [
         ("true", "printed no key"),
-        ("echo 'no vault here' >&2; exit 3", "ended with code 3 and says: no vault here"),
-        ("kill -9 $$", "was ended by signal 9"),
+        ("echo 'no vault here' >&2; exit 3", "exited with code 3: no vault here"),
+        ("kill -9 $$", "was killed by signal 9"),
     ];
     for (command, part) in rows {
         let mut host = host([Reply::text("hi")], command).start().await.unwrap();

@@ -1,12 +1,12 @@
-//! Control requests that read session state: files, rules, usage, pending permission requests.
+//! Control requests that read or change session state: files, rules, settings, usage, pending permission requests.
 
 use serde_json::{Value, json};
 use whimbrel_testkit::{Host, HostResponse, Reply, Script};
 use whimbrel_wire::control::{
-    GetUsage, Initialize, ListPermissionRules, ReadFile, Response, SetHasSubscribers,
+    GetSettings, GetUsage, Initialize, ListPermissionRules, ReadFile, Response, SetHasSubscribers,
 };
 use whimbrel_wire::message::User;
-use whimbrel_wire::options::PermissionPromptTool;
+use whimbrel_wire::options::{PermissionPromptTool, SettingSource};
 
 fn read_file(path: &str) -> ReadFile {
     ReadFile { path: path.into(), ..ReadFile::default() }
@@ -114,11 +114,11 @@ async fn initialize_repeats_pending_permission_requests() {
         Vec::<Value>::new()
     );
     host.send_frame(User::prompt("Go.")).await.unwrap();
-    let asked = json!({"type": "control_request", "request": {"subtype": "can_use_tool"}});
-    let question = host.next_matching(&asked).await.unwrap().clone();
+    let pattern = json!({"type": "control_request", "request": {"subtype": "can_use_tool"}});
+    let request = host.next_matching(&pattern).await.unwrap().clone();
     let again = host.send_raw_request(json!({"subtype": "initialize"})).await.unwrap();
-    assert_eq!(open_permission_requests(&again), std::slice::from_ref(&question));
-    let allow = json!({"subtype": "success", "request_id": question["request_id"],
+    assert_eq!(open_permission_requests(&again), std::slice::from_ref(&request));
+    let allow = json!({"subtype": "success", "request_id": request["request_id"],
         "response": {"behavior": "allow", "updatedInput": {"command": "touch made"}}});
     host.send_line(&json!({"type": "control_response", "response": allow}).to_string()).await.unwrap();
     assert_eq!(host.next_result().await.unwrap().result.as_deref(), Some("Done."));
@@ -140,7 +140,31 @@ async fn init_frame_and_initialize_list_the_same_capabilities() {
     let reply = host.send_request(Initialize::default()).await.unwrap();
     host.send_request(SetHasSubscribers { has_subscribers: Some(true) }).await.unwrap();
     host.run("Hi.").await.unwrap();
-    let init = host.received().iter().find(|heard| heard.json["subtype"] == "init").unwrap();
-    assert_eq!(init.json["capabilities"], json!(reply.capabilities));
+    let init = host.init_frame().unwrap();
+    assert_eq!(init["capabilities"], json!(reply.capabilities));
     assert!(reply.capabilities.unwrap().iter().any(|name| name == "interrupt_receipt_v1"));
+}
+
+#[tokio::test]
+async fn flag_settings_are_merged_shown_and_removed() {
+    let touch = || Reply::tool("Bash", json!({"command": "touch made"}));
+    let script = [touch(), Reply::text("One."), touch(), Reply::text("Two.")];
+    let settings = r#"{"permissions":{"allow":["Bash(touch *)"]},"theirs":{"kept":true}}"#;
+    let host = Host::with_script(script)
+        .configure(|options| options.setting_sources = Some(vec![SettingSource::Project]))
+        .file(".claude/settings.json", settings);
+    let mut host = host.start().await.unwrap();
+    let apply_permissions = |permissions: Value| json!({"subtype": "apply_flag_settings", "settings": {"permissions": permissions}});
+    host.send_raw_request(apply_permissions(json!({"deny": ["Bash(touch *)"]}))).await.unwrap();
+    let shown = serde_json::to_value(host.send_request(GetSettings {}).await.unwrap()).unwrap();
+    let effective = &shown["effective"];
+    assert_eq!(effective["permissions"]["deny"], json!(["Bash(touch *)"]), "{shown}");
+    assert_eq!(effective["permissions"]["allow"], json!(["Bash(touch *)"]), "{shown}");
+    assert_eq!(effective["theirs"], json!({"kept": true}), "{shown}");
+    let denied = host.run("Go.").await.unwrap();
+    assert_eq!(denied.permission_denials.len(), 1);
+    assert!(!host.dirs().workspace().join("made").exists());
+    host.send_raw_request(apply_permissions(Value::Null)).await.unwrap();
+    assert!(host.run("Again.").await.unwrap().permission_denials.is_empty());
+    assert!(host.dirs().workspace().join("made").exists());
 }

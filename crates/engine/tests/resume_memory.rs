@@ -28,25 +28,25 @@ fn transcript_line(kind: &str, uuid: &str, parent: Option<&str>, content: &Value
 
 #[test]
 fn compacted_content_uses_no_memory() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("t.jsonl");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("t.jsonl");
     let mut file = BufWriter::new(File::create(&path).unwrap());
-    let mut put = |line: &Value| writeln!(file, "{line}").unwrap();
-    put(&transcript_line("user", "u0", None, &json!("hi")));
+    let mut write_line = |line: &Value| writeln!(file, "{line}").unwrap();
+    write_line(&transcript_line("user", "u0", None, &json!("hi")));
     let long = "x".repeat(20_000);
     for turn in 0..CALL_COUNT {
-        let (said, heard, id) = (format!("a{turn}"), format!("u{}", turn + 1), format!("t{turn}"));
+        let (call_uuid, result_uuid, id) = (format!("a{turn}"), format!("u{}", turn + 1), format!("t{turn}"));
         let call = json!([{"type": "tool_use", "id": id, "name": "Read", "input": {}}]);
-        put(&transcript_line("assistant", &said, Some(&format!("u{turn}")), &call));
+        write_line(&transcript_line("assistant", &call_uuid, Some(&format!("u{turn}")), &call));
         let result = json!([{"type": "tool_result", "tool_use_id": id, "content": long}]);
-        put(&transcript_line("user", &heard, Some(&said), &result));
+        write_line(&transcript_line("user", &result_uuid, Some(&call_uuid), &result));
     }
-    put(&json!({"type": "system", "subtype": "compact_boundary", "uuid": "b", "parentUuid": null,
+    write_line(&json!({"type": "system", "subtype": "compact_boundary", "uuid": "b", "parentUuid": null,
         "logicalParentUuid": format!("u{CALL_COUNT}")}));
     let mut summary = transcript_line("user", "s", Some("b"), &json!("summary"));
     summary["isCompactSummary"] = true.into();
-    put(&summary);
-    put(&transcript_line("user", "end", Some("s"), &json!("go")));
+    write_line(&summary);
+    write_line(&transcript_line("user", "end", Some("s"), &json!("go")));
     drop(file);
     let size = std::fs::metadata(&path).unwrap().len();
     assert!(size > 100_000_000, "{size}");
@@ -54,13 +54,16 @@ fn compacted_content_uses_no_memory() {
     let before = ALLOCATOR.current_usage();
     ALLOCATOR.reset_peak_usage();
     let mut loaded = load(BufReader::new(File::open(&path).unwrap()), &LoadRange::default()).unwrap();
-    let (most, kept) = (ALLOCATOR.peak_usage() - before, ALLOCATOR.current_usage() - before);
-    let said: Vec<String> =
+    let (peak, current) = (ALLOCATOR.peak_usage() - before, ALLOCATOR.current_usage() - before);
+    let messages: Vec<String> =
         loaded.history.snapshot().messages().iter().map(|message| format!("{:?}", message.content)).collect();
-    assert!(said.len() == 1 && said[0].contains("summary") && said[0].contains("go"), "{said:?}");
+    assert!(
+        messages.len() == 1 && messages[0].contains("summary") && messages[0].contains("go"),
+        "{messages:?}"
+    );
     let lines = 2 * CALL_COUNT;
-    assert!(most < lines * MAX_BYTES_PER_LINE + MAX_READ_OVERHEAD, "{most} bytes at most for {lines} lines");
-    assert!(kept < 64 * 1024, "{kept} bytes are kept of it");
+    assert!(peak < lines * MAX_BYTES_PER_LINE + MAX_READ_OVERHEAD, "peak of {peak} bytes for {lines} lines");
+    assert!(current < 64 * 1024, "{current} bytes stay allocated");
 }
 
 /// Short lines before the compaction.
@@ -68,35 +71,35 @@ const LINE_COUNT: usize = 200_000;
 
 #[test]
 fn compacted_lines_use_no_memory() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("t.jsonl");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("t.jsonl");
     let mut file = BufWriter::new(File::create(&path).unwrap());
-    let mut put = |line: &Value| writeln!(file, "{line}").unwrap();
-    put(&json!({"type": "custom-title", "customTitle": "Long ago"}));
-    put(&transcript_line("user", "u0", None, &json!("hi")));
+    let mut write_line = |line: &Value| writeln!(file, "{line}").unwrap();
+    write_line(&json!({"type": "custom-title", "customTitle": "Long ago"}));
+    write_line(&transcript_line("user", "u0", None, &json!("hi")));
     for number in 1..LINE_COUNT {
         let kind = if number % 2 == 0 { "user" } else { "assistant" };
-        put(&transcript_line(
+        write_line(&transcript_line(
             kind,
             &format!("u{number}"),
             Some(&format!("u{}", number - 1)),
             &json!("words"),
         ));
     }
-    put(&json!({"type": "system", "subtype": "compact_boundary", "uuid": "b", "parentUuid": null,
+    write_line(&json!({"type": "system", "subtype": "compact_boundary", "uuid": "b", "parentUuid": null,
         "logicalParentUuid": format!("u{}", LINE_COUNT - 1)}));
     let mut summary = transcript_line("user", "s", Some("b"), &json!("summary"));
     summary["isCompactSummary"] = true.into();
-    put(&summary);
+    write_line(&summary);
     drop(file);
 
     let before = ALLOCATOR.current_usage();
     ALLOCATOR.reset_peak_usage();
     let mut loaded = load(BufReader::new(File::open(&path).unwrap()), &LoadRange::default()).unwrap();
-    let most = ALLOCATOR.peak_usage() - before;
+    let peak = ALLOCATOR.peak_usage() - before;
     assert_eq!(loaded.history.snapshot().messages().len(), 1);
     assert_eq!(loaded.facts.title.as_deref(), Some("Long ago"));
-    assert!(most < 4 * MAX_READ_OVERHEAD, "{most} bytes at most");
+    assert!(peak < 4 * MAX_READ_OVERHEAD, "peak of {peak} bytes");
 }
 
 /// Number of listed sessions.
@@ -121,7 +124,7 @@ async fn listing_ten_thousand_sessions_uses_little_memory() {
     let before = ALLOCATOR.current_usage();
     ALLOCATOR.reset_peak_usage();
     let listed = Sessions::on_disk(config.path(), None).list().await.unwrap();
-    let most = ALLOCATOR.peak_usage() - before;
+    let peak = ALLOCATOR.peak_usage() - before;
     assert_eq!(listed.len(), SESSION_COUNT);
-    assert!(most < SESSION_COUNT * MAX_BYTES_PER_SESSION + 4 * MAX_READ_OVERHEAD, "{most} bytes at most");
+    assert!(peak < SESSION_COUNT * MAX_BYTES_PER_SESSION + 4 * MAX_READ_OVERHEAD, "peak of {peak} bytes");
 }

@@ -10,11 +10,11 @@ async fn memory_store_passes_the_contract() {
 
 #[tokio::test]
 async fn file_store_passes_the_contract() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut made = 0;
+    let dir = tempfile::tempdir().unwrap();
+    let mut stores = 0;
     store_contract::check(|| {
-        made += 1;
-        FileStore::new(folder.path().join(made.to_string()))
+        stores += 1;
+        FileStore::new(dir.path().join(stores.to_string()))
     })
     .await
     .unwrap();

@@ -5,10 +5,10 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use whimbrel_models::anthropic::body;
-use whimbrel_models::anthropic::decode::{RawEvents, decode_event};
+use whimbrel_models::anthropic::decode::decode_event;
 use whimbrel_models::assemble::ReplyAssembler;
 use whimbrel_models::sse::SseDecoder;
-use whimbrel_models::{History, Preamble, Request, ToolSpec};
+use whimbrel_models::{History, Preamble, RawEvents, Request, ToolSpec};
 use whimbrel_wire::message::StreamEvent;
 use whimbrel_wire::{Block, Frame, RawJson, Role, encode};
 
@@ -22,9 +22,11 @@ type Case = (&'static str, fn(u64));
 
 const CASES: [Case; 8] = [
     ("delta: bytes to events", |times| run_deltas(times, |decoder, _| next_event(decoder))),
-    ("delta: bytes to meaning", |times| run_deltas(times, |decoder, _| decode(decoder, RawEvents::Drop))),
-    ("delta: bytes to meaning, raw kept", |times| {
-        run_deltas(times, |decoder, _| decode(decoder, RawEvents::Keep))
+    ("delta: bytes to decoded events", |times| {
+        run_deltas(times, |decoder, _| decode(decoder, RawEvents::Drop));
+    }),
+    ("delta: bytes to decoded events, raw kept", |times| {
+        run_deltas(times, |decoder, _| decode(decoder, RawEvents::Keep));
     }),
     ("delta: bytes to the host's line", |times| run_deltas(times, encode_frame)),
     ("request of 10 messages", |times| run_requests(10, times)),
@@ -35,28 +37,28 @@ const CASES: [Case; 8] = [
 
 /// Feeds the decoder with deltas in chunks and runs a step for each.
 fn run_deltas(times: u64, mut step: impl FnMut(&mut SseDecoder, &mut ReplyAssembler)) {
-    let mut assembly = ReplyAssembler::default();
+    let mut assembler = ReplyAssembler::default();
     if let Ok(start) = decode_event("content_block_start", START, RawEvents::Drop) {
-        let _ = assembly.push_event(&start.event);
+        let _ = assembler.push_event(&start.event);
     }
-    let one = |number: usize| {
+    let event = |number: usize| {
         let data = format!(
             r#"{{"type":"content_block_delta","index":0,"delta":{{"type":"text_delta","text":"word {number} "}}}}"#
         );
         format!("event: content_block_delta\ndata: {data}\n\n")
     };
-    let events: Vec<String> = (0..DELTAS_PER_CHUNK).map(one).collect();
+    let events: Vec<String> = (0..DELTAS_PER_CHUNK).map(event).collect();
     let mut decoder = SseDecoder::new();
-    let mut left = times as usize;
-    while left > 0 {
-        let now = left.min(DELTAS_PER_CHUNK);
-        decoder.push(black_box(&events[..now].concat()).as_bytes());
-        for _ in 0..now {
-            step(&mut decoder, &mut assembly);
+    let mut remaining = times as usize;
+    while remaining > 0 {
+        let count = remaining.min(DELTAS_PER_CHUNK);
+        decoder.push(black_box(&events[..count].concat()).as_bytes());
+        for _ in 0..count {
+            step(&mut decoder, &mut assembler);
         }
-        left -= now;
+        remaining -= count;
     }
-    black_box(assembly.open_text());
+    black_box(assembler.open_text());
 }
 
 fn next_event(decoder: &mut SseDecoder) {
@@ -70,11 +72,11 @@ fn decode(decoder: &mut SseDecoder, raw: RawEvents) {
 }
 
 /// Everything that happens to a delta within a process, except for the channels between tasks.
-fn encode_frame(decoder: &mut SseDecoder, assembly: &mut ReplyAssembler) {
+fn encode_frame(decoder: &mut SseDecoder, assembler: &mut ReplyAssembler) {
     let Ok(Some(event)) = decoder.next_event() else { return };
-    let Ok(delta) = decode_event(&event.name, &event.data, RawEvents::Keep) else { return };
-    let _ = assembly.push_event(&delta.event);
-    let Some(event) = delta.raw else { return };
+    let Ok(item) = decode_event(&event.name, &event.data, RawEvents::Keep) else { return };
+    let _ = assembler.push_event(&item.event);
+    let Some(event) = item.raw else { return };
     let (session_id, uuid) = (
         "3b0c0b56-8f0c-4a5c-9d53-5a4f3f0f7f11".to_owned(),
         "7f1e5f1c-6f0a-4f35-a5f8-0a8f4fb6c1c2".to_owned(),
@@ -131,7 +133,7 @@ fn result(number: usize) -> Block {
 }
 
 /// `--list` prints the names of the cases, `NAME TIMES` repeats one case; otherwise each case runs once.
-#[expect(clippy::print_stdout, reason = "the list of cases is what was asked for")]
+#[expect(clippy::print_stdout, reason = "the list of cases is the output")]
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
     match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {

@@ -9,6 +9,6 @@ pub const API_KEY_HELPER: &str = "apiKeyHelper";
 
 /// Supplies an API key, for example by running a command.
 pub trait KeySource: Send + Sync {
-    /// Returns the key. `refused` is a key that the server has just rejected; the source should then fetch a new one.
-    fn fetch_key(&self, refused: Option<String>) -> BoxFuture<'_, Result<String, ModelError>>;
+    /// Returns the key. `rejected` is a key that the server has just rejected; the source should then fetch a new one.
+    fn fetch_key(&self, rejected: Option<String>) -> BoxFuture<'_, Result<String, ModelError>>;
 }

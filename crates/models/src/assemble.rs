@@ -74,7 +74,7 @@ impl ReplyAssembler {
                 self.has_tool_calls |= matches!(block, Block::ToolUse { .. });
                 self.open_block =
                     Some(OpenBlock { index: *index, block: block.clone(), input: String::new() });
-                return Ok(self.pending_call.take().map(|held| held.finished));
+                return Ok(self.pending_call.take().map(|call| call.finished));
             }
             ReplyEvent::BlockDelta { index, delta } => match &mut self.open_block {
                 Some(open) if open.index == *index => open.append(delta),
@@ -97,8 +97,8 @@ impl ReplyAssembler {
             ReplyEvent::MessageStop => {
                 self.complete = true;
                 // A closed reply without a stop reason gets the usual one.
-                let usual = if self.has_tool_calls { StopReason::ToolUse } else { StopReason::EndTurn };
-                self.stop_reason.get_or_insert(usual);
+                let default = if self.has_tool_calls { StopReason::ToolUse } else { StopReason::EndTurn };
+                self.stop_reason.get_or_insert(default);
                 return Ok(self.take_pending_call());
             }
             ReplyEvent::Ping | ReplyEvent::Unknown => {}
@@ -108,25 +108,25 @@ impl ReplyAssembler {
 
     /// Returns a complete block, or holds it back until the stop reason is known.
     fn finish_block(&mut self, open: OpenBlock) -> Option<FinishedBlock> {
-        let written = open.input.trim().to_owned();
+        let text = open.input.trim().to_owned();
         let finished = open.finish();
         let empty = match &finished.block {
-            Block::ToolUse { input, .. } => written.is_empty() && input.as_object().is_none_or(Map::is_empty),
+            Block::ToolUse { input, .. } => text.is_empty() && input.as_object().is_none_or(Map::is_empty),
             _ => false,
         };
         if finished.bad_input.is_none() && !empty {
             return Some(finished);
         }
-        self.pending_call = Some(PendingCall { finished, raw_input: written });
+        self.pending_call = Some(PendingCall { finished, raw_input: text });
         None
     }
 
     /// Returns the held call. Call it when no further event will come: a reply that breaks off has no stop reason, but
     /// its call is complete.
     pub fn take_pending_call(&mut self) -> Option<FinishedBlock> {
-        let PendingCall { mut finished, raw_input: written } = self.pending_call.take()?;
+        let PendingCall { mut finished, raw_input: text } = self.pending_call.take()?;
         if self.stop_reason == Some(StopReason::MaxTokens) {
-            finished.bad_input = Some(truncated_input_message(&written));
+            finished.bad_input = Some(truncated_input_message(&text));
         }
         Some(finished)
     }
@@ -148,17 +148,17 @@ impl ReplyAssembler {
 impl OpenBlock {
     fn append(&mut self, delta: &BlockDelta) {
         match (&mut self.block, delta) {
-            (Block::Text { text, .. }, BlockDelta::Text { text: more }) => text.push_str(more),
+            (Block::Text { text, .. }, BlockDelta::Text { text: fragment }) => text.push_str(fragment),
             (Block::Text { citations, .. }, BlockDelta::Citation { citation }) => {
                 if let Value::Array(list) = citations.get_or_insert_with(|| Value::Array(Vec::new())) {
                     list.push(citation.clone());
                 }
             }
-            (Block::Thinking { thinking, .. }, BlockDelta::Thinking { thinking: more }) => {
-                thinking.push_str(more);
+            (Block::Thinking { thinking, .. }, BlockDelta::Thinking { thinking: fragment }) => {
+                thinking.push_str(fragment);
             }
-            (Block::Thinking { signature, .. }, BlockDelta::Signature { signature: more }) => {
-                signature.push_str(more);
+            (Block::Thinking { signature, .. }, BlockDelta::Signature { signature: fragment }) => {
+                signature.push_str(fragment);
             }
             (_, BlockDelta::InputJson { partial_json }) => self.input.push_str(partial_json),
             _ => {}
@@ -171,7 +171,7 @@ impl OpenBlock {
             Block::ToolUse { input, .. } => {
                 let text = self.input.trim();
                 match serde_json::from_str::<Value>(if text.is_empty() { "{}" } else { text }) {
-                    Ok(read @ Value::Object(_)) if !text.is_empty() || input.is_null() => *input = read,
+                    Ok(object @ Value::Object(_)) if !text.is_empty() || input.is_null() => *input = object,
                     Ok(Value::Object(_)) => {}
                     Ok(_) => bad_input = Some(format!("the input must be a JSON object, but is: {text}")),
                     Err(error) => bad_input = Some(format!("the input is not valid JSON ({error}): {text}")),
@@ -182,8 +182,8 @@ impl OpenBlock {
             }
             // Calls of provider-run tools stream their input too.
             Block::Other(fields) if !self.input.is_empty() => {
-                if let Ok(read) = serde_json::from_str(&self.input) {
-                    fields.insert("input".into(), read);
+                if let Ok(object) = serde_json::from_str(&self.input) {
+                    fields.insert("input".into(), object);
                 }
             }
             _ => {}
@@ -193,11 +193,11 @@ impl OpenBlock {
 }
 
 /// Message for the model about a call that the output limit truncated: it must not write the same again.
-fn truncated_input_message(written: &str) -> String {
-    let end: String = written.chars().rev().take(100).collect::<Vec<_>>().into_iter().rev().collect();
-    let end = if end.is_empty() { String::new() } else { format!(" It broke off after: {end}") };
+fn truncated_input_message(text: &str) -> String {
+    let end: String = text.chars().rev().take(100).collect::<Vec<_>>().into_iter().rev().collect();
+    let end = if end.is_empty() { String::new() } else { format!(" The input ended with: {end}") };
     format!(
-        "the input was cut by the output limit, so the call was not made. Send less at a time: write a long text in \
+        "the output limit truncated the input, so the call was not made. Write less per call: split a long text into \
          several calls.{end}"
     )
 }
@@ -231,8 +231,8 @@ mod tests {
             usage: Usage::default().into(),
         });
         events.push(ReplyEvent::MessageStop);
-        let mut assembly = ReplyAssembler::default();
-        let finished = events.iter().filter_map(|event| assembly.push_event(event).unwrap());
+        let mut assembler = ReplyAssembler::default();
+        let finished = events.iter().filter_map(|event| assembler.push_event(event).unwrap());
         finished.map(|finished| finished.bad_input).collect()
     }
 
@@ -240,7 +240,7 @@ mod tests {
     fn closed_reply_without_stop_reason_gets_the_usual_one() {
         let call = Block::ToolUse { id: "t".into(), name: "Read".into(), input: json!({}) };
         for (block, expected) in [(Block::text("Hi."), StopReason::EndTurn), (call, StopReason::ToolUse)] {
-            let mut assembly = ReplyAssembler::default();
+            let mut assembler = ReplyAssembler::default();
             let events = [
                 ReplyEvent::BlockStart { index: 0, block },
                 ReplyEvent::BlockStop { index: 0 },
@@ -250,17 +250,19 @@ mod tests {
                     usage: Usage::default().into(),
                 },
             ];
-            events.iter().for_each(|event| drop(assembly.push_event(event).unwrap()));
-            assert_eq!(assembly.stop_reason, None, "it may still break off");
-            assembly.push_event(&ReplyEvent::MessageStop).unwrap();
-            assert_eq!(assembly.stop_reason, Some(expected));
+            events.iter().for_each(|event| drop(assembler.push_event(event).unwrap()));
+            assert_eq!(assembler.stop_reason, None, "it may still break off");
+            assembler.push_event(&ReplyEvent::MessageStop).unwrap();
+            assert_eq!(assembler.stop_reason, Some(expected));
         }
     }
 
     #[test]
     fn truncated_input_and_invalid_input_are_distinguished() {
-        let cut = |said: &Option<String>| said.as_ref().is_some_and(|why| why.contains("output limit"));
-        let bad = |said: &Option<String>| said.as_ref().is_some_and(|why| why.contains("not valid JSON"));
+        let cut =
+            |bad_input: &Option<String>| bad_input.as_ref().is_some_and(|why| why.contains("output limit"));
+        let bad =
+            |bad_input: &Option<String>| bad_input.as_ref().is_some_and(|why| why.contains("not valid JSON"));
         let half = r#"{"text":"once upon a ti"#;
         let limit = bad_inputs(&[half], StopReason::MaxTokens);
         assert!(cut(&limit[0]) && limit[0].as_ref().unwrap().ends_with("a ti"), "{limit:?}");
@@ -275,10 +277,13 @@ mod tests {
     #[test]
     fn held_call_is_returned_when_the_reply_breaks_off() {
         let block = Block::ToolUse { id: "t".into(), name: "ListAll".into(), input: json!({}) };
-        let mut assembly = ReplyAssembler::default();
-        assert_eq!(assembly.push_event(&ReplyEvent::BlockStart { index: 0, block: block.clone() }), Ok(None));
-        assert_eq!(assembly.push_event(&ReplyEvent::BlockStop { index: 0 }), Ok(None));
-        assert_eq!(assembly.take_pending_call(), Some(FinishedBlock { block, bad_input: None }));
-        assert_eq!(assembly.take_pending_call(), None, "it is given once");
+        let mut assembler = ReplyAssembler::default();
+        assert_eq!(
+            assembler.push_event(&ReplyEvent::BlockStart { index: 0, block: block.clone() }),
+            Ok(None)
+        );
+        assert_eq!(assembler.push_event(&ReplyEvent::BlockStop { index: 0 }), Ok(None));
+        assert_eq!(assembler.take_pending_call(), Some(FinishedBlock { block, bad_input: None }));
+        assert_eq!(assembler.take_pending_call(), None, "it is given once");
     }
 }

@@ -12,7 +12,7 @@ use crate::downgrade::{Downgrade, find_downgrade};
 use crate::error::{ModelError, ModelErrorKind};
 use crate::event::ReplyEvent;
 use crate::log::{Log, LogTopic};
-use crate::model::{Model, ReplyItem};
+use crate::model::{Model, RawEvents, ReplyItem};
 use crate::request::Request;
 use crate::retry::{GiveUpReason, RetryDecision, RetryPolicy};
 use crate::usage::ReportedUsage;
@@ -134,27 +134,27 @@ impl ModelCall {
                     self.state = State::Idle;
                 }
                 State::Streaming(attempt) => match attempt.next().await {
-                    AttemptStep::Item(delta) => {
-                        self.record_event(&delta.event);
-                        return Some(Ok(CallStep::Item(delta)));
+                    AttemptStep::Item(item) => {
+                        self.record_event(&item.event);
+                        return Some(Ok(CallStep::Item(item)));
                     }
-                    AttemptStep::Final(delta) => {
-                        self.record_event(&delta.event);
+                    AttemptStep::Final(item) => {
+                        self.record_event(&item.event);
                         self.log_line(Self::completion_line);
                         self.state = State::Done;
-                        return Some(Ok(CallStep::Item(delta)));
+                        return Some(Ok(CallStep::Item(item)));
                     }
-                    AttemptStep::Failed(fault) => {
-                        let kept = attempt.has_blocks();
+                    AttemptStep::Failed(error) => {
+                        let has_blocks = attempt.has_blocks();
                         self.state = State::Done;
                         self.log_line(|call| {
-                            format!("failed after {}: {}", call.elapsed_text(), describe_error(&fault))
+                            format!("failed after {}: {}", call.elapsed_text(), describe_error(&error))
                         });
-                        if kept {
-                            return Some(Ok(CallStep::Truncated(fault)));
+                        if has_blocks {
+                            return Some(Ok(CallStep::Truncated(error)));
                         }
-                        if !self.apply_downgrade(&fault) {
-                            return Some(self.schedule_retry(fault).map(CallStep::Retry));
+                        if !self.apply_downgrade(&error) {
+                            return Some(self.schedule_retry(error).map(CallStep::Retry));
                         }
                     }
                 },
@@ -187,11 +187,11 @@ impl ModelCall {
     }
 
     fn completion_line(&self) -> String {
-        let usage = self.current_usage.as_ref().map(|bill| &bill.usage);
-        let [read, cached, written] = usage
+        let usage = self.current_usage.as_ref().map(|reported| &reported.usage);
+        let [input, cached, output] = usage
             .map_or([0; 3], |usage| [usage.input_tokens, usage.cache_read_input_tokens, usage.output_tokens]);
         format!(
-            "complete after {}; tokens: {read} read, {cached} from the cache, {written} written",
+            "complete after {}; tokens: {input} input, {cached} cached, {output} output",
             self.elapsed_text()
         )
     }
@@ -200,7 +200,7 @@ impl ModelCall {
         match event {
             ReplyEvent::Accepted { request_id } => self.log_line(|call| {
                 format!(
-                    "answers after {}, request {}",
+                    "response after {}, request {}",
                     call.elapsed_text(),
                     request_id.as_deref().unwrap_or("unnamed")
                 )
@@ -216,49 +216,48 @@ impl ModelCall {
     fn start_attempt(&mut self) {
         self.past_usage.extend(self.current_usage.take());
         self.started_at = Instant::now();
-        self.log_line(|call| format!("asked with {} bytes", call.size()));
+        self.log_line(|call| format!("sending {} bytes", call.size()));
         let stream = self.model.stream_reply(self.request.clone());
-        self.state = State::Streaming(Attempt::new(stream, self.timeouts, self.request.raw_events));
+        self.state =
+            State::Streaming(Attempt::new(stream, self.timeouts, RawEvents::for_request(&self.request)));
     }
 
     /// Downgrades the request if the error asks for it. The same downgrade is never applied twice.
-    fn apply_downgrade(&mut self, fault: &ModelError) -> bool {
-        let Some(correction) = find_downgrade(&self.request, fault) else { return false };
-        let alike = |made: &Downgrade| match (made, &correction) {
+    fn apply_downgrade(&mut self, error: &ModelError) -> bool {
+        let Some(downgrade) = find_downgrade(&self.request, error) else { return false };
+        let alike = |applied: &Downgrade| match (applied, &downgrade) {
             (Downgrade::MaxTokens(_), Downgrade::MaxTokens(_)) => true,
-            (made, new) => made == new,
+            (applied, new) => applied == new,
         };
         if self.downgrades.iter().any(alike) {
             return false;
         }
-        self.log_line(|_| format!("asked otherwise from now on: {correction:?}"));
-        if let Downgrade::Without(part) = &correction {
+        self.log_line(|_| format!("retrying with a changed request: {downgrade:?}"));
+        if let Downgrade::Without(part) = &downgrade {
             self.model.mark_unsupported(&self.request.model, part);
         }
-        self.request = Arc::new(correction.apply(&self.request));
-        self.downgrades.push(correction);
+        self.request = Arc::new(downgrade.apply(&self.request));
+        self.downgrades.push(downgrade);
         self.state = State::Idle;
         true
     }
 
-    #[expect(clippy::disallowed_methods, reason = "a wait that is too long is told with its end")]
-    fn schedule_retry(&mut self, fault: ModelError) -> Result<ScheduledRetry, ModelError> {
-        match self.policy.decide(&fault, self.retries, self.total_wait, self.rng.next()) {
-            RetryDecision::GiveUp(reason) => Err(with_wait_hint(fault, reason, SystemTime::now())),
+    #[expect(clippy::disallowed_methods, reason = "the message names the end of the wait")]
+    fn schedule_retry(&mut self, error: ModelError) -> Result<ScheduledRetry, ModelError> {
+        match self.policy.decide(&error, self.retries, self.total_wait, self.rng.next()) {
+            RetryDecision::GiveUp(reason) => Err(with_wait_hint(error, reason, SystemTime::now())),
             RetryDecision::Wait(delay) => {
                 self.retries += 1;
                 self.total_wait += delay;
                 self.state = State::Waiting(Instant::now() + delay);
-                self.log_line(|call| {
-                    format!("asked again in {} ms, repetition {}", delay.as_millis(), call.retries)
-                });
+                self.log_line(|call| format!("retry {} in {} ms", call.retries, delay.as_millis()));
                 Ok(ScheduledRetry {
                     attempt: self.retries.into(),
                     // While waiting for capacity there is no fixed number of retries.
                     max_retries: self.policy.max_retries.max(self.retries).into(),
                     delay,
-                    status: fault.status,
-                    failure: retry_failure_kind(&fault),
+                    status: error.status,
+                    failure: retry_failure_kind(&error),
                 })
             }
         }
@@ -266,23 +265,23 @@ impl ModelCall {
 }
 
 /// Formats an error as one log line.
-fn describe_error(fault: &ModelError) -> String {
-    let status = fault.status.map(|status| format!(", status {status}")).unwrap_or_default();
-    let request = fault.request_id.as_ref().map(|id| format!(", request {id}")).unwrap_or_default();
-    let message: String = fault.message.chars().take(300).collect();
-    format!("{:?}{status}{request}: {message}", fault.kind)
+fn describe_error(error: &ModelError) -> String {
+    let status = error.status.map(|status| format!(", status {status}")).unwrap_or_default();
+    let request = error.request_id.as_ref().map(|id| format!(", request {id}")).unwrap_or_default();
+    let message: String = error.message.chars().take(300).collect();
+    format!("{:?}{status}{request}: {message}", error.kind)
 }
 
 /// Failure kind announced before a retry. Unlike in a final error, an overload has its own kind here.
-fn retry_failure_kind(fault: &ModelError) -> FailureKind {
-    match fault.kind {
+fn retry_failure_kind(error: &ModelError) -> FailureKind {
+    match error.kind {
         ModelErrorKind::Overloaded => FailureKind::Overloaded,
-        _ => fault.failure_kind(),
+        _ => error.failure_kind(),
     }
 }
 
 /// Appends the provider's wait time to the message, if it was the reason to give up.
-fn with_wait_hint(mut fault: ModelError, reason: GiveUpReason, now: SystemTime) -> ModelError {
+fn with_wait_hint(mut error: ModelError, reason: GiveUpReason, now: SystemTime) -> ModelError {
     if let GiveUpReason::WaitTooLong(wait) = reason {
         let (minutes, seconds) = (wait.as_secs() / 60, wait.as_secs() % 60);
         // A date more than a year ahead may exceed the calendar and is not useful.
@@ -291,9 +290,9 @@ fn with_wait_hint(mut fault: ModelError, reason: GiveUpReason, now: SystemTime) 
         } else {
             String::new()
         };
-        fault.message += &format!(" (The provider asks to wait {minutes} min {seconds} s{at}.)");
+        error.message += &format!(" (The provider asks to wait {minutes} min {seconds} s{at}.)");
     }
-    fault
+    error
 }
 
 const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);

@@ -13,9 +13,11 @@ const UNKNOWN_OUTPUT_LIMIT: u64 = 32_000;
 /// Price of one web search in USD.
 const WEB_SEARCH_PRICE: f64 = 0.01;
 
-/// Context window of a model whose name ends in `[1m]`.
-const LONG_WINDOW: u64 = 1_000_000;
-const LONG_WINDOW_SUFFIX: &str = "[1m]";
+/// Suffix of a model name that requests the long context window. Not part of the name that a provider knows.
+pub(crate) const LONG_CONTEXT_SUFFIX: &str = "[1m]";
+
+/// The long context window in tokens.
+const LONG_CONTEXT_WINDOW: u64 = 1_000_000;
 
 /// Facts about one model.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -37,7 +39,7 @@ pub struct ModelInfo {
     #[serde(default)]
     pub thinks: ThinkingSupport,
     /// Whether the model supports reasoning effort.
-    #[serde(default = "believed")]
+    #[serde(default = "default_true")]
     pub takes_effort: bool,
     /// Prices.
     #[serde(flatten)]
@@ -78,7 +80,7 @@ pub enum ThinkingSupport {
 }
 
 /// Default of optional features: assumed to be supported, because a provider that rejects one triggers a downgrade.
-fn believed() -> bool {
+fn default_true() -> bool {
     true
 }
 
@@ -181,11 +183,11 @@ impl Catalog {
     /// Looks a model up by its name, its dated name or an alias.
     pub fn lookup(&self, model: &str) -> Option<ModelInfo> {
         let name = self.resolve_alias(model);
-        let short = name.trim_end_matches(LONG_WINDOW_SUFFIX);
+        let short = name.trim_end_matches(LONG_CONTEXT_SUFFIX);
         let known = |name: &str| self.models.iter().find(|info| info.name == name);
         let mut info = known(short).or_else(|| known(strip_date(short)))?.clone();
         if short.len() < name.len() {
-            info.context_window = info.context_window.max(LONG_WINDOW);
+            info.context_window = info.context_window.max(LONG_CONTEXT_WINDOW);
         }
         Some(info)
     }
@@ -193,7 +195,7 @@ impl Catalog {
     /// Resolves an alias to the full model name. A suffix like `[1m]` is kept.
     pub fn resolve_alias(&self, name: &str) -> String {
         let name = name.trim();
-        let short = name.trim_end_matches(LONG_WINDOW_SUFFIX);
+        let short = name.trim_end_matches(LONG_CONTEXT_SUFFIX);
         match self.aliases.iter().find(|(alias, _)| alias.eq_ignore_ascii_case(short)) {
             Some((_, full)) => format!("{full}{}", &name[short.len()..]),
             None => name.to_owned(),
@@ -450,9 +452,9 @@ mod tests {
             ("own", [Adaptive, some, Disabled], true),
         ];
         for (model, expected, effort) in table {
-            let asked =
+            let supported =
                 [Adaptive, some, Disabled].map(|wanted| catalog.supported_thinking(model, wanted, 32_000));
-            assert_eq!((asked, catalog.supports_effort(model)), (expected, effort), "{model}");
+            assert_eq!((supported, catalog.supports_effort(model)), (expected, effort), "{model}");
         }
     }
 

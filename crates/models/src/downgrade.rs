@@ -2,7 +2,7 @@
 
 use crate::anthropic::body;
 use crate::error::{ModelError, ModelErrorKind};
-use crate::request::{Request, Thinking};
+use crate::request::{OptionalPart, Request, Thinking};
 
 /// A change that allows a rejected request to be sent again.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,31 +11,6 @@ pub enum Downgrade {
     MaxTokens(u64),
     /// Omits an optional part.
     Without(OptionalPart),
-}
-
-/// A part of a request that can be omitted.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum OptionalPart {
-    /// One beta feature.
-    Beta(String),
-    /// Every beta feature.
-    AllBetas,
-    /// The thinking configuration.
-    Thinking,
-    /// The form in which thinking is returned.
-    ThinkingDisplay,
-    /// The reasoning effort.
-    Effort,
-    /// The token budget of the task.
-    TaskBudget,
-    /// The user id.
-    Metadata,
-    /// The request for usage at the end of a stream; Chat Completions only.
-    StreamOptions,
-    /// The field name of the output limit: Chat Completions has two, and the other one is used instead.
-    LimitName,
-    /// Earlier reasoning of the model; Chat Completions only.
-    Reasoning,
 }
 
 /// Smallest useful output limit; below it the input is too long rather than the output.
@@ -73,82 +48,84 @@ const UNKNOWN_FIELD_PHRASES: &[&str] = &[
 /// 5. a beta; 6. the task budget; 7. effort; 8. thinking display; 9. thinking; 10. metadata.
 ///
 /// A rejection with any other text is final.
-pub fn find_downgrade(request: &Request, fault: &ModelError) -> Option<Downgrade> {
-    if !matches!(fault.kind, ModelErrorKind::InvalidRequest | ModelErrorKind::PromptTooLong) {
+pub fn find_downgrade(request: &Request, error: &ModelError) -> Option<Downgrade> {
+    if !matches!(error.kind, ModelErrorKind::InvalidRequest | ModelErrorKind::PromptTooLong) {
         return None;
     }
-    let said = fault.message.to_lowercase();
-    if let Some(room) = parse_output_limit(&said) {
-        return (MIN_OUTPUT_TOKENS..request.max_tokens).contains(&room).then_some(Downgrade::MaxTokens(room));
+    let message = error.message.to_lowercase();
+    if let Some(limit) = parse_output_limit(&message) {
+        return (MIN_OUTPUT_TOKENS..request.max_tokens)
+            .contains(&limit)
+            .then_some(Downgrade::MaxTokens(limit));
     }
-    if !contains_any(&said, REJECTION_PHRASES) {
+    if !contains_any(&message, REJECTION_PHRASES) {
         return None;
     }
-    if said.contains("reasoning_content") {
+    if message.contains("reasoning_content") {
         return Some(Downgrade::Without(OptionalPart::Reasoning));
     }
     // Other complaints about messages concern the conversation, which cannot be changed here.
-    if said.starts_with("messages.") {
+    if message.starts_with("messages.") {
         return None;
     }
-    rejected_chat_part(&said).or_else(|| rejected_part(request, &said)).map(Downgrade::Without)
+    rejected_chat_part(&message).or_else(|| rejected_part(request, &message)).map(Downgrade::Without)
 }
 
-fn contains_any(said: &str, words: &[&str]) -> bool {
-    words.iter().any(|word| said.contains(word))
+fn contains_any(message: &str, words: &[&str]) -> bool {
+    words.iter().any(|word| message.contains(word))
 }
 
 /// Parts that exist only in Chat Completions.
-fn rejected_chat_part(said: &str) -> Option<OptionalPart> {
-    if said.contains("stream_options") {
+fn rejected_chat_part(message: &str) -> Option<OptionalPart> {
+    if message.contains("stream_options") {
         return Some(OptionalPart::StreamOptions);
     }
-    let limit = said.contains("max_tokens") || said.contains("max_completion_tokens");
-    (limit && contains_any(said, UNKNOWN_FIELD_PHRASES)).then_some(OptionalPart::LimitName)
+    let limit = message.contains("max_tokens") || message.contains("max_completion_tokens");
+    (limit && contains_any(message, UNKNOWN_FIELD_PHRASES)).then_some(OptionalPart::LimitName)
 }
 
-fn rejected_part(request: &Request, said: &str) -> Option<OptionalPart> {
+fn rejected_part(request: &Request, message: &str) -> Option<OptionalPart> {
     let betas = body::betas(request, &[]);
-    if let Some(beta) = betas.iter().find(|beta| said.contains(&beta.to_lowercase())) {
+    if let Some(beta) = betas.iter().find(|beta| message.contains(&beta.to_lowercase())) {
         return Some(OptionalPart::Beta((*beta).to_owned()));
     }
-    if said.contains("anthropic-beta") && !betas.is_empty() {
+    if message.contains("anthropic-beta") && !betas.is_empty() {
         return Some(OptionalPart::AllBetas);
     }
-    if request.task_budget.is_some() && said.contains("task_budget") {
+    if request.task_budget.is_some() && message.contains("task_budget") {
         return Some(OptionalPart::TaskBudget);
     }
-    if request.effort.is_some() && (said.contains("output_config") || said.contains("effort")) {
+    if request.effort.is_some() && (message.contains("output_config") || message.contains("effort")) {
         return Some(OptionalPart::Effort);
     }
-    if request.task_budget.is_some() && said.contains("output_config") {
+    if request.task_budget.is_some() && message.contains("output_config") {
         return Some(OptionalPart::TaskBudget);
     }
-    if request.thinking_display.is_some() && said.contains("thinking") && said.contains("display") {
+    if request.thinking_display.is_some() && message.contains("thinking") && message.contains("display") {
         return Some(OptionalPart::ThinkingDisplay);
     }
-    if request.thinking != Thinking::Disabled && said.contains("thinking") {
+    if request.thinking != Thinking::Disabled && message.contains("thinking") {
         return Some(OptionalPart::Thinking);
     }
-    (!request.session_id.is_empty() && said.contains("metadata")).then_some(OptionalPart::Metadata)
+    (!request.session_id.is_empty() && message.contains("metadata")).then_some(OptionalPart::Metadata)
 }
 
 /// Extracts the number of output tokens that fit, from the error texts of several providers.
-fn parse_output_limit(said: &str) -> Option<u64> {
+fn parse_output_limit(message: &str) -> Option<u64> {
     // "input length and `max_tokens` exceed context limit: 188240 + 21333 > 200000"
-    if let Some(sum) = text_after(said, "exceed context limit") {
+    if let Some(sum) = text_after(message, "exceed context limit") {
         let [input, _, limit] = parse_numbers(sum)[..] else { return None };
         return Some(limit.saturating_sub(input));
     }
     // "maximum context length is 8192 tokens [..] your request has 5000 input tokens", "(1000 in the messages, ..)"
-    if let Some(rest) = text_after(said, "maximum context length is") {
+    if let Some(rest) = text_after(message, "maximum context length is") {
         let limit = *parse_numbers(rest).first()?;
         let input = text_before(rest, "input tokens").or_else(|| text_before(rest, "in the messages"))?;
         return Some(limit.saturating_sub(*parse_numbers(input).last()?));
     }
     // "max_tokens: 64000 > 8192, which is the maximum", "max_tokens is too large: 32000. This model supports at most 16384",
     // "Invalid 'max_tokens': integer above maximum value. Expected a value <= 4096, but got 32000 instead."
-    let rest = text_after(said, "max_tokens").or_else(|| text_after(said, "max_completion_tokens"))?;
+    let rest = text_after(message, "max_tokens").or_else(|| text_after(message, "max_completion_tokens"))?;
     let limit =
         text_after(rest, " > ").or_else(|| text_after(rest, "at most")).or_else(|| text_after(rest, "<="))?;
     parse_numbers(limit).first().copied()
@@ -164,24 +141,6 @@ fn text_before<'a>(text: &'a str, phrase: &str) -> Option<&'a str> {
 
 fn parse_numbers(text: &str) -> Vec<u64> {
     text.split(|c: char| !c.is_ascii_digit()).filter_map(|digits| digits.parse().ok()).take(3).collect()
-}
-
-impl OptionalPart {
-    /// Returns true if the part is this beta or all betas.
-    pub fn covers_beta(&self, name: &str) -> bool {
-        match self {
-            Self::Beta(beta) => beta == name,
-            Self::AllBetas => true,
-            Self::Thinking
-            | Self::ThinkingDisplay
-            | Self::Effort
-            | Self::TaskBudget
-            | Self::Metadata
-            | Self::StreamOptions
-            | Self::LimitName
-            | Self::Reasoning => false,
-        }
-    }
 }
 
 impl Downgrade {
@@ -297,9 +256,9 @@ mod tests {
             ("no such field", None),
             ("", None),
         ];
-        for (said, expected) in table {
-            let fault = ModelError::new(ModelErrorKind::InvalidRequest, said);
-            assert_eq!(find_downgrade(&request(), &fault), expected, "{said}");
+        for (message, expected) in table {
+            let error = ModelError::new(ModelErrorKind::InvalidRequest, message);
+            assert_eq!(find_downgrade(&request(), &error), expected, "{message}");
         }
     }
 
@@ -311,8 +270,8 @@ mod tests {
             ModelErrorKind::RateLimit,
             ModelErrorKind::Protocol,
         ] {
-            let fault = ModelError::new(kind, "output_config: Extra inputs are not permitted");
-            assert_eq!(find_downgrade(&request(), &fault), None);
+            let error = ModelError::new(kind, "output_config: Extra inputs are not permitted");
+            assert_eq!(find_downgrade(&request(), &error), None);
         }
     }
 
@@ -326,11 +285,12 @@ mod tests {
             session_id: String::new(),
             ..request()
         };
-        for said in ["thinking: unknown field", "output_config: unknown field", "metadata: unknown field"] {
+        for message in ["thinking: unknown field", "output_config: unknown field", "metadata: unknown field"]
+        {
             assert_eq!(
-                find_downgrade(&bare, &ModelError::new(ModelErrorKind::InvalidRequest, said)),
+                find_downgrade(&bare, &ModelError::new(ModelErrorKind::InvalidRequest, message)),
                 None,
-                "{said}"
+                "{message}"
             );
         }
     }

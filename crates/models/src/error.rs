@@ -122,6 +122,19 @@ pub fn parse_request_id<'a>(header: impl Fn(&str) -> Option<&'a str>) -> Option<
     (!id.is_empty()).then(|| id.to_owned())
 }
 
+/// Describes an error response without a message: the first line of a text body, or only the status for HTML and JSON.
+#[cfg(feature = "http")]
+pub(crate) fn describe_status(status: u16, body: &str) -> String {
+    let line = body.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    if line.is_empty() || line.starts_with(['<', '{', '[']) {
+        return format!("The model's endpoint answered with status {status}.");
+    }
+    format!(
+        "The model's endpoint answered with status {status}: {}",
+        line.chars().take(300).collect::<String>()
+    )
+}
+
 /// Reads the retry delay: `retry-after-ms`, or `retry-after` in seconds or as a date. Invalid values count as absent.
 fn parse_retry_after<'a>(header: impl Fn(&str) -> Option<&'a str>, now: SystemTime) -> Option<Duration> {
     let number = |name| header(name).and_then(|text| text.trim().parse::<f64>().ok());
@@ -170,9 +183,9 @@ mod tests {
     fn should_retry_header_is_read() {
         for (word, expected) in [("true", Some(true)), ("false", Some(false)), ("perhaps", None)] {
             let header = |name: &str| (name == "x-should-retry").then_some(word);
-            let fault =
+            let error =
                 ModelError::new(ModelErrorKind::Server, "").with_headers(header, SystemTime::UNIX_EPOCH);
-            assert_eq!(fault.should_retry, expected, "{word}");
+            assert_eq!(error.should_retry, expected, "{word}");
         }
     }
 }

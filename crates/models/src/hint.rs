@@ -13,40 +13,40 @@ pub(crate) struct RequestSummary<'a> {
 }
 
 /// Appends the hint to the message. The key itself never appears.
-pub(crate) fn with_hint(fault: ModelError, asked: &RequestSummary<'_>) -> ModelError {
-    match hint(fault.kind, asked) {
-        Some(remedy) => ModelError { message: format!("{} ({remedy})", fault.message), ..fault },
-        None => fault,
+pub(crate) fn with_hint(error: ModelError, request: &RequestSummary<'_>) -> ModelError {
+    match hint(error.kind, request) {
+        Some(hint) => ModelError { message: format!("{} ({hint})", error.message), ..error },
+        None => error,
     }
 }
 
-fn hint(kind: ModelErrorKind, asked: &RequestSummary<'_>) -> Option<String> {
-    let RequestSummary { model, key_variable: key, size } = asked;
+fn hint(kind: ModelErrorKind, request: &RequestSummary<'_>) -> Option<String> {
+    let RequestSummary { model, key_variable: key, size } = request;
     Some(match (kind, key) {
         (ModelErrorKind::Authentication, Some(API_KEY_HELPER)) => {
             format!(
-                "The server does not accept the key that the command of {API_KEY_HELPER} prints: run it by hand and see."
+                "The server rejected the key that the command of {API_KEY_HELPER} prints: run it by hand."
             )
         }
         (ModelErrorKind::Authentication, Some(key)) => {
-            format!("The server does not accept what {key} holds: set {key} to a valid key.")
+            format!("The server rejected the key in {key}: set {key} to a valid key.")
         }
         (ModelErrorKind::Authentication, None) => {
-            "The server wants a key: name the variable that holds it with the endpoint.".to_owned()
+            "The server requires a key: name its variable in the configuration of the endpoint.".to_owned()
         }
         (ModelErrorKind::Forbidden, key) => format!(
             "{} may not use {model} here: ask for access, use another key, or {CHOOSE_MODEL}.",
             key.map_or_else(|| "You".to_owned(), |key| format!("The key in {key}")),
         ),
         (ModelErrorKind::ModelNotFound, _) => {
-            format!("The model asked for is {model}: check the name and the base URL, or {CHOOSE_MODEL}.")
+            format!("The requested model is {model}: check the name and the base URL, or {CHOOSE_MODEL}.")
         }
         (ModelErrorKind::TooLarge, _) => format!(
-            "The request has {}: shorten the conversation, and leave out large files, pictures and documents.",
+            "The request has {}: shorten the conversation, and omit large files, images and documents.",
             format_size(*size)
         ),
         (ModelErrorKind::PromptTooLong, _) => format!(
-            "The conversation does not fit {model}: shorten it, begin a new one, or choose a model with a larger window."
+            "The conversation exceeds the context window of {model}: shorten it, start a new one, or {CHOOSE_MODEL}."
         ),
         _ => return None,
     })
@@ -68,24 +68,24 @@ mod tests {
     #[test]
     fn errors_name_a_remedy() {
         use ModelErrorKind::*;
-        let asked = RequestSummary { model: "claude-x", key_variable: Some("MY_KEY"), size: 34_100_000 };
-        let keyless = RequestSummary { key_variable: None, ..asked };
+        let request = RequestSummary { model: "claude-x", key_variable: Some("MY_KEY"), size: 34_100_000 };
+        let keyless = RequestSummary { key_variable: None, ..request };
         let table: [(&str, ModelErrorKind, &RequestSummary<'_>, &[&str]); 7] = [
-            ("A9 401", Authentication, &asked, &["said (", "set MY_KEY to a valid key"]),
-            ("401 without a variable", Authentication, &keyless, &["name the variable"]),
-            ("A10 403", Forbidden, &asked, &["The key in MY_KEY may not use claude-x", "another model"]),
+            ("A9 401", Authentication, &request, &["message (", "set MY_KEY to a valid key"]),
+            ("401 without a variable", Authentication, &keyless, &["name its variable"]),
+            ("A10 403", Forbidden, &request, &["The key in MY_KEY may not use claude-x", "another model"]),
             ("403 without a variable", Forbidden, &keyless, &["You may not use claude-x"]),
-            ("A10 404", ModelNotFound, &asked, &["claude-x", "base URL", "another model"]),
-            ("A14 413", TooLarge, &asked, &["34.1 MB", "shorten the conversation"]),
-            ("A12 too long", PromptTooLong, &asked, &["claude-x", "shorten it", "larger window"]),
+            ("A10 404", ModelNotFound, &request, &["claude-x", "base URL", "another model"]),
+            ("A14 413", TooLarge, &request, &["34.1 MB", "shorten the conversation"]),
+            ("A12 too long", PromptTooLong, &request, &["claude-x", "shorten it", "another model"]),
         ];
-        for (name, kind, asked, parts) in table {
-            let message = with_hint(ModelError::new(kind, "said"), asked).message;
+        for (name, kind, request, parts) in table {
+            let message = with_hint(ModelError::new(kind, "message"), request).message;
             for part in parts {
                 assert!(message.contains(part), "{name}: {message}");
             }
         }
-        assert_eq!(with_hint(ModelError::new(Server, "said"), &asked).message, "said");
+        assert_eq!(with_hint(ModelError::new(Server, "message"), &request).message, "message");
         assert_eq!(format_size(12_345), "13 KB");
     }
 }

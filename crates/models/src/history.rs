@@ -10,10 +10,11 @@ use bytes::Bytes;
 use serde::Deserialize;
 use whimbrel_wire::{Block, Role};
 
-use crate::request::CACHE_CONTROL;
-
 /// Size from which finished messages are frozen and shared instead of being copied into each request.
 const FREEZE_THRESHOLD: usize = 64 * 1024;
+
+/// Cache breakpoint: asks the provider to cache everything up to and including its block.
+pub(crate) const CACHE_CONTROL: &str = r#","cache_control":{"type":"ephemeral"}"#;
 
 /// A conversation under construction.
 #[derive(Debug, Default, Clone)]
@@ -153,7 +154,7 @@ impl History {
 
     /// Size of the conversation as JSON, in bytes.
     pub fn size(&self) -> usize {
-        self.frozen.iter().map(|piece| piece.json.len()).sum::<usize>() + self.tail.len()
+        self.frozen.iter().map(|part| part.json.len()).sum::<usize>() + self.tail.len()
     }
 
     /// Returns the conversation for one request, with cache breakpoints at its end and at the end of the previous
@@ -162,24 +163,24 @@ impl History {
         let mut tail = Vec::with_capacity(self.tail.len() + 2 * CACHE_CONTROL.len() + 2);
         let mut from = 0;
         let end = self.tail.len();
-        for mark in self.last_request_end.into_iter().chain([end]).filter(|at| *at > 0) {
-            if mark == end && self.last_role != Some(Role::User) || mark <= from {
+        for breakpoint in self.last_request_end.into_iter().chain([end]).filter(|at| *at > 0) {
+            if breakpoint == end && self.last_role != Some(Role::User) || breakpoint <= from {
                 continue;
             }
             // The breakpoint goes inside the block that ends here, before its closing brace.
-            tail.extend_from_slice(&self.tail[from..mark - 1]);
+            tail.extend_from_slice(&self.tail[from..breakpoint - 1]);
             tail.extend_from_slice(CACHE_CONTROL.as_bytes());
-            from = mark - 1;
+            from = breakpoint - 1;
         }
         tail.extend_from_slice(&self.tail[from..]);
         if self.last_role.is_some() {
             tail.extend_from_slice(b"]}");
         }
         self.last_request_end = (self.last_role == Some(Role::User)).then_some(end);
-        let sealed = self.frozen.iter();
+        let frozen = self.frozen.iter();
         HistorySnapshot {
-            parts: sealed.clone().map(|piece| piece.json.clone()).chain([Bytes::from(tail)]).collect(),
-            translations: sealed.map(|piece| Arc::clone(&piece.translations)).collect(),
+            parts: frozen.clone().map(|part| part.json.clone()).chain([Bytes::from(tail)]).collect(),
+            translations: frozen.map(|part| Arc::clone(&part.translations)).collect(),
         }
     }
 
@@ -205,13 +206,14 @@ impl History {
             format!("\"text\":{}", quoted.strip_suffix('"').unwrap_or(&quoted))
         };
         let needles: Vec<String> = beginnings.iter().map(needle).collect();
-        let last_in = |piece: &[u8]| {
-            let found = needles.iter().enumerate().filter_map(|(which, needle)| {
-                Some((memchr::memmem::rfind(piece, needle.as_bytes())?, which))
-            });
+        let last_in = |part: &[u8]| {
+            let found = needles
+                .iter()
+                .enumerate()
+                .filter_map(|(which, needle)| Some((memchr::memmem::rfind(part, needle.as_bytes())?, which)));
             found.max().map(|(_, which)| which)
         };
-        last_in(&self.tail).or_else(|| self.frozen.iter().rev().find_map(|piece| last_in(&piece.json)))
+        last_in(&self.tail).or_else(|| self.frozen.iter().rev().find_map(|part| last_in(&part.json)))
     }
 
     /// Parses the conversation back, without cache breakpoints.
@@ -246,23 +248,23 @@ impl HistorySnapshot {
     /// Returns the conversation in another dialect, part by part. Frozen parts are translated once and cached.
     pub(crate) fn translated(
         &self,
-        way: ChatFormat,
-        tell: impl Fn(&[ApiMessage]) -> TranslatedMessages,
+        format: ChatFormat,
+        translate: impl Fn(&[ApiMessage]) -> TranslatedMessages,
     ) -> Vec<Arc<TranslatedMessages>> {
-        let told = |(place, part): (usize, &Bytes)| {
-            let fresh = || Arc::new(tell(&parse_messages(part)));
-            match self.translations.get(place) {
-                Some(kept) => Arc::clone(kept.slot(way).get_or_init(fresh)),
-                None => fresh(),
+        let translated = |(index, part): (usize, &Bytes)| {
+            let translate_now = || Arc::new(translate(&parse_messages(part)));
+            match self.translations.get(index) {
+                Some(cache) => Arc::clone(cache.slot(format).get_or_init(translate_now)),
+                None => translate_now(),
             }
         };
-        self.parts.iter().enumerate().map(told).collect()
+        self.parts.iter().enumerate().map(translated).collect()
     }
 }
 
 impl TranslationCache {
-    fn slot(&self, way: ChatFormat) -> &OnceLock<Arc<TranslatedMessages>> {
-        match way {
+    fn slot(&self, format: ChatFormat) -> &OnceLock<Arc<TranslatedMessages>> {
+        match format {
             ChatFormat::WithReasoning => &self.with_reasoning,
             ChatFormat::WithoutReasoning => &self.without_reasoning,
         }
@@ -303,11 +305,11 @@ mod tests {
     fn tool_loop_knows_whether_it_began_with_thinking() {
         let result = || Block::ToolResult { tool_use_id: "c".into(), content: None, is_error: None };
         let call = || Block::ToolUse { id: "c".into(), name: "Read".into(), input: serde_json::json!({}) };
-        let thought = Block::Thinking { thinking: "hm".into(), signature: "s".into() };
+        let thinking = Block::Thinking { thinking: "hm".into(), signature: "s".into() };
         let mut history = History::new();
         history.push(Role::User, &Block::text("go"));
         assert_eq!(history.tool_loop_has_thinking(), None);
-        history.push(Role::Assistant, &thought);
+        history.push(Role::Assistant, &thinking);
         history.push(Role::Assistant, &call());
         assert_eq!(history.tool_loop_has_thinking(), None, "no results yet");
         history.push(Role::User, &result());
@@ -319,7 +321,7 @@ mod tests {
         history.push(Role::Assistant, &Block::text("done"));
         history.push(Role::User, &Block::text("next"));
         assert_eq!(history.tool_loop_has_thinking(), None);
-        for block in [thought, call()] {
+        for block in [thinking, call()] {
             history.push(Role::Assistant, &block);
         }
         history.push(Role::User, &result());
@@ -332,17 +334,20 @@ mod tests {
         history.push(Role::Assistant, &Block::Thinking { thinking: "ah".into(), signature: String::new() });
         history.push(Role::Assistant, &Block::text("end"));
         history.drop_unsigned_thinking();
-        let told = json(&history.snapshot()).to_string();
-        assert!(told.contains("hm") && !told.contains("ah") && told.contains("end"), "{told}");
+        let translated = json(&history.snapshot()).to_string();
+        assert!(
+            translated.contains("hm") && !translated.contains("ah") && translated.contains("end"),
+            "{translated}"
+        );
     }
 
     #[test]
     fn retain_drops_blocks_and_keeps_the_rest_unchanged() {
-        let thought = |text: &str| Block::Thinking { thinking: text.into(), signature: "s".into() };
+        let thinking = |text: &str| Block::Thinking { thinking: text.into(), signature: "s".into() };
         let mut history = History::new();
         for turn in 0..20 {
             history.push(Role::User, &Block::text(format!("{turn} {}", "x".repeat(9_000))));
-            history.push(Role::Assistant, &thought("hm"));
+            history.push(Role::Assistant, &thinking("hm"));
             history.push(Role::Assistant, &Block::text("answer"));
         }
         let before = history.messages();
@@ -385,9 +390,9 @@ mod tests {
             let request = history.snapshot();
             let (tail, frozen) = request.parts().split_last().unwrap();
             assert!(tail.len() < FREEZE_THRESHOLD + 2_000, "{} bytes are copied", tail.len());
-            let places: Vec<*const u8> = frozen.iter().map(|part| part.as_ptr()).collect();
-            assert_eq!(places[..known.len()], known, "what is frozen stays where it is");
-            known = places;
+            let addresses: Vec<*const u8> = frozen.iter().map(|part| part.as_ptr()).collect();
+            assert_eq!(addresses[..known.len()], known, "what is frozen stays where it is");
+            known = addresses;
         }
         assert!(known.len() > 5, "little was frozen");
     }
@@ -402,13 +407,13 @@ mod tests {
             (&["\"on\"", "off", "words about \"on\""], Some(1)),
             (&["\"on\"", &long, "off", &long, "more", "words"], Some(1)),
         ];
-        for (said, expected) in rows {
+        for (texts, expected) in rows {
             let mut history = History::new();
-            for (number, text) in said.iter().enumerate() {
+            for (number, text) in texts.iter().enumerate() {
                 let role = if number % 2 == 0 { Role::User } else { Role::Assistant };
                 history.push(role, &Block::text(*text));
             }
-            assert_eq!(history.find_last_text(&["\"on\"", "off"]), expected, "{}", said.len());
+            assert_eq!(history.find_last_text(&["\"on\"", "off"]), expected, "{}", texts.len());
         }
     }
 

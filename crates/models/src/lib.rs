@@ -18,6 +18,8 @@
 //! - [`http`]: the HTTP client
 //! - [`catalog`]: aliases, context windows, output limits, prices
 
+#![cfg_attr(not(feature = "http"), allow(dead_code, reason = "some parts serve only providers over HTTP"))]
+
 pub mod anthropic;
 pub mod api_key;
 pub mod assemble;
@@ -53,6 +55,6 @@ pub mod whole_reply;
 pub use error::{ModelError, ModelErrorKind};
 pub use event::{BlockDelta, ReplyEvent};
 pub use history::History;
-pub use model::{Model, ReplyItem};
-pub use request::{Effort, Preamble, Request, TaskBudget, Thinking, ThinkingDisplay, ToolSpec};
+pub use model::{Model, RawEvents, ReplyItem};
+pub use request::{Effort, OptionalPart, Preamble, Request, TaskBudget, Thinking, ThinkingDisplay, ToolSpec};
 pub use usage::ReportedUsage;

@@ -59,6 +59,6 @@ impl Log {
 
 impl fmt::Debug for Log {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.0.is_some() { "Log(heard)" } else { "Log(unheard)" })
+        f.write_str(if self.0.is_some() { "Log(enabled)" } else { "Log(disabled)" })
     }
 }

@@ -1,14 +1,15 @@
-//! The trait that every provider implements.
+//! The trait that every provider implements, and what their implementations share.
 
 use std::sync::Arc;
+#[cfg(feature = "http")]
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use futures::stream::BoxStream;
 use whimbrel_wire::RawJson;
 
-use crate::downgrade::OptionalPart;
 use crate::error::ModelError;
 use crate::event::ReplyEvent;
-use crate::request::Request;
+use crate::request::{OptionalPart, Request};
 
 /// A language model that replies to requests.
 pub trait Model: Send + Sync {
@@ -29,4 +30,44 @@ pub struct ReplyItem {
     pub event: ReplyEvent,
     /// The event as JSON in the form of the Messages API, when [`Request::raw_events`] asked for it.
     pub raw: Option<RawJson>,
+}
+
+/// Whether the JSON of an event is kept beside the decoded event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RawEvents {
+    Keep,
+    Drop,
+}
+
+impl RawEvents {
+    /// Returns the choice of a request.
+    pub fn for_request(request: &Request) -> Self {
+        if request.raw_events { Self::Keep } else { Self::Drop }
+    }
+
+    /// Wraps an event that has no JSON text of its own.
+    pub(crate) fn wrap(self, event: ReplyEvent) -> ReplyItem {
+        let raw = if self == Self::Keep { event.to_raw_json() } else { None };
+        ReplyItem { event, raw }
+    }
+}
+
+/// Optional parts that a provider rejected, each with the model.
+#[cfg(feature = "http")]
+#[derive(Debug, Default)]
+pub(crate) struct UnsupportedParts(Mutex<Vec<(String, OptionalPart)>>);
+
+#[cfg(feature = "http")]
+impl UnsupportedParts {
+    pub(crate) fn add(&self, model: &str, part: &OptionalPart) {
+        self.lock().push((model.to_owned(), part.clone()));
+    }
+
+    pub(crate) fn for_model(&self, model: &str) -> Vec<OptionalPart> {
+        self.lock().iter().filter(|(name, _)| name == model).map(|(_, part)| part.clone()).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<(String, OptionalPart)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }

@@ -91,26 +91,23 @@ impl Providers {
     /// Configures the providers from the environment. The Messages API client is created at once, the others on first
     /// use.
     #[cfg(feature = "http")]
-    pub fn from_env(env: EnvLookup, door: HttpClient) -> Self {
-        let anthropic = Arc::new(Anthropic::from_env(|name| env(name), door.clone()));
-        Self {
-            http: Some(HttpProviders { env, http: door, anthropic, endpoints: Vec::new() }),
-            ..Self::offline()
-        }
+    pub fn from_env(env: EnvLookup, http: HttpClient) -> Self {
+        let anthropic = Arc::new(Anthropic::from_env(|name| env(name), http.clone()));
+        Self { http: Some(HttpProviders { env, http, anthropic, endpoints: Vec::new() }), ..Self::offline() }
     }
 
     /// Records all replies, or replays a recording instead of calling models.
     #[cfg(feature = "http")]
     #[must_use]
-    pub fn with_recording(self, tape: Recording) -> Self {
-        Self { recording: Some(tape), ..self }
+    pub fn with_recording(self, recording: Recording) -> Self {
+        Self { recording: Some(recording), ..self }
     }
 
     /// Describes the steps of a replayed recording that were never requested.
     pub fn describe_unplayed(&self) -> Option<String> {
         #[cfg(feature = "http")]
-        if let Some(tape) = &self.recording {
-            return tape.describe_unplayed();
+        if let Some(recording) = &self.recording {
+            return recording.describe_unplayed();
         }
         None
     }
@@ -118,8 +115,8 @@ impl Providers {
     /// Registers an endpoint. An existing prefix, built-in ones included, is replaced.
     #[cfg(feature = "http")]
     pub fn register_endpoint(&mut self, endpoint: Endpoint) {
-        if let Some(net) = &mut self.http {
-            net.endpoints.insert(0, endpoint);
+        if let Some(http) = &mut self.http {
+            http.endpoints.insert(0, endpoint);
         }
     }
 
@@ -137,8 +134,8 @@ impl Providers {
     /// Variable that supplied the key of the Messages API: `ANTHROPIC_API_KEY`, `ANTHROPIC_AUTH_TOKEN` or `none`.
     pub fn key_source(&self) -> &'static str {
         #[cfg(feature = "http")]
-        if let Some(net) = &self.http {
-            return net.anthropic.key_source();
+        if let Some(http) = &self.http {
+            return http.anthropic.key_source();
         }
         "none"
     }
@@ -150,8 +147,8 @@ impl Providers {
             return None;
         }
         #[cfg(feature = "http")]
-        if let Some(net) = &self.http {
-            let registered = net.endpoints.iter().find(|endpoint| Some(endpoint.prefix.as_str()) == prefix);
+        if let Some(http) = &self.http {
+            let registered = http.endpoints.iter().find(|endpoint| Some(endpoint.prefix.as_str()) == prefix);
             return Some(match registered {
                 Some(endpoint) => endpoint.dialect,
                 None if prefix == Some("openai") => ApiDialect::Chat,
@@ -172,12 +169,12 @@ impl Providers {
         name: &str,
         source: Option<&Arc<dyn KeySource>>,
     ) -> Result<(Arc<dyn Model>, String), ModelError> {
-        let found = self.find_model(name, source);
+        let resolved = self.find_model(name, source);
         #[cfg(feature = "http")]
-        if let Some(tape) = &self.recording {
-            return tape.wrap_model(name, found);
+        if let Some(recording) = &self.recording {
+            return recording.wrap_model(name, resolved);
         }
-        found
+        resolved
     }
 
     fn find_model(
@@ -196,11 +193,11 @@ impl Providers {
             return Ok((Arc::clone(model), name.to_owned()));
         }
         #[cfg(feature = "http")]
-        if let (Some(net), Some((prefix, rest))) = (&self.http, split)
-            && net.has_prefix(prefix)
+        if let (Some(http), Some((prefix, rest))) = (&self.http, split)
+            && http.has_prefix(prefix)
         {
             return Ok((
-                self.get_or_create(ModelKey::Prefix(prefix.to_owned()), || net.create_model(prefix))?,
+                self.get_or_create(ModelKey::Prefix(prefix.to_owned()), || http.create_model(prefix))?,
                 rest.to_owned(),
             ));
         }
@@ -214,17 +211,17 @@ impl Providers {
         source: Option<&Arc<dyn KeySource>>,
     ) -> Result<(Arc<dyn Model>, String), ModelError> {
         match (&self.http, source) {
-            (Some(net), Some(source)) if net.anthropic.is_key_missing() => {
-                let keyed = KeyRefreshingModel::new(net.anthropic.clone(), Arc::clone(source));
+            (Some(http), Some(source)) if http.anthropic.is_key_missing() => {
+                let keyed = KeyRefreshingModel::new(http.anthropic.clone(), Arc::clone(source));
                 Ok((Arc::new(keyed), name.to_owned()))
             }
-            (Some(net), _) => Ok((net.anthropic.clone(), name.to_owned())),
+            (Some(http), _) => Ok((http.anthropic.clone(), name.to_owned())),
             (None, _) => Err(offline_error(name)),
         }
     }
 
     #[cfg(not(feature = "http"))]
-    fn otherwise(
+    fn messages_api_model(
         &self,
         name: &str,
         _: Option<&Arc<dyn KeySource>>,
@@ -236,14 +233,14 @@ impl Providers {
     fn get_or_create(
         &self,
         key: ModelKey,
-        make: impl FnOnce() -> Result<Arc<dyn Model>, ModelError>,
+        create: impl FnOnce() -> Result<Arc<dyn Model>, ModelError>,
     ) -> Result<Arc<dyn Model>, ModelError> {
-        let mut made = self.models();
-        if let Some(model) = made.get(&key) {
+        let mut models = self.models();
+        if let Some(model) = models.get(&key) {
             return Ok(model.clone());
         }
-        let model = make()?;
-        made.insert(key, model.clone());
+        let model = create()?;
+        models.insert(key, model.clone());
         Ok(model)
     }
 
@@ -267,7 +264,7 @@ impl HttpProviders {
                 let unset = || {
                     ModelError::new(
                         ModelErrorKind::NoCredentials,
-                        format!("{variable} is not set; {prefix}: needs it."),
+                        format!("{variable} is not set. Set it to use models with the prefix {prefix}:."),
                     )
                 };
                 Some((self.env)(variable).filter(|key| !key.trim().is_empty()).ok_or_else(unset)?)
@@ -291,7 +288,9 @@ fn offline_error(name: &str) -> ModelError {
     use crate::error::ModelErrorKind;
     ModelError::new(
         ModelErrorKind::NoCredentials,
-        format!("{name} cannot be asked: only scripts can, as `scripted:PATH`, and models that were added."),
+        format!(
+            "{name} is not available without network access. Use a script (`scripted:PATH`) or add a model."
+        ),
     )
 }
 
@@ -331,16 +330,16 @@ mod tests {
             ("local:llama", "llama"),
             ("scripted:demo", "demo"),
         ];
-        let found: Vec<_> = table.iter().map(|(name, _)| providers.resolve(name).unwrap()).collect();
-        for ((name, expected), (model, at_provider)) in table.iter().zip(&found) {
+        let resolved: Vec<_> = table.iter().map(|(name, _)| providers.resolve(name).unwrap()).collect();
+        for ((name, expected), (model, at_provider)) in table.iter().zip(&resolved) {
             assert_eq!(at_provider, expected, "{name}");
             assert!(Arc::ptr_eq(model, &providers.resolve(name).unwrap().0), "{name} is made once");
         }
         let dialects = table.map(|(name, _)| providers.dialect(name));
         let (messages, chat) = (Some(ApiDialect::Messages), Some(ApiDialect::Chat));
         assert_eq!(dialects, [messages, messages, chat, chat, messages, None]);
-        let apart = |a: usize, b: usize| !Arc::ptr_eq(&found[a].0, &found[b].0);
-        assert!(!apart(0, 1) && apart(1, 2) && apart(2, 3) && apart(3, 4) && apart(4, 5));
+        let differ = |a: usize, b: usize| !Arc::ptr_eq(&resolved[a].0, &resolved[b].0);
+        assert!(!differ(0, 1) && differ(1, 2) && differ(2, 3) && differ(3, 4) && differ(4, 5));
     }
 
     #[tokio::test]
@@ -362,13 +361,13 @@ mod tests {
         let (model, name) = providers.resolve("openai:mine").unwrap();
         let preamble = Arc::new(Preamble::new(Vec::new(), Vec::new()));
         let request = Arc::new(Request::new(name, preamble, History::new().snapshot()));
-        let mut assembly = crate::assemble::ReplyAssembler::default();
-        let heard: Vec<_> = model.stream_reply(Arc::clone(&request)).collect().await;
-        let said: Vec<_> = heard
+        let mut assembler = crate::assemble::ReplyAssembler::default();
+        let items: Vec<_> = model.stream_reply(Arc::clone(&request)).collect().await;
+        let blocks: Vec<_> = items
             .iter()
-            .filter_map(|item| assembly.push_event(&item.as_ref().unwrap().event).unwrap())
+            .filter_map(|item| assembler.push_event(&item.as_ref().unwrap().event).unwrap())
             .collect();
-        assert_eq!(said[0].block, whimbrel_wire::Block::text("I am openai:mine."));
+        assert_eq!(blocks[0].block, whimbrel_wire::Block::text("I am openai:mine."));
         assert_eq!(model.stream_reply(request).next().await.unwrap().unwrap_err().message, "No more.");
         assert!(providers.resolve("openai:other").is_err());
     }
@@ -378,7 +377,7 @@ mod tests {
         let mut providers = providers(&[]);
         providers.register_endpoint(endpoint("kimi", ApiDialect::Chat, Some("KIMI_KEY")));
         let message = |name: &str| providers.resolve(name).err().unwrap().message;
-        assert_eq!(message("kimi:k3"), "KIMI_KEY is not set; kimi: needs it.");
+        assert_eq!(message("kimi:k3"), "KIMI_KEY is not set. Set it to use models with the prefix kimi:.");
         assert!(message("scripted:/nowhere.json").contains("/nowhere.json"));
         assert!(Providers::offline().resolve("opus").err().unwrap().message.contains("scripted:PATH"));
     }

@@ -7,12 +7,10 @@
 //! Random ids (of agents, tasks, sessions) and timestamps differ from run to run. Requests are compared without them,
 //! and ids in a recorded reply are replaced by the corresponding ids of the current run.
 
-mod ids;
+mod normalize;
 mod recorder;
 mod replay;
 mod step;
-mod substitute;
-mod timestamps;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -43,23 +41,23 @@ impl Recording {
     /// Records to a new file.
     pub fn record_to(path: &Path) -> Self {
         Self(match RecordingWriter::create(path) {
-            Ok(recording) => Mode::Record(Arc::new(recording)),
-            Err(why) => Mode::Failed(recording_error("cannot be made", path, &why)),
+            Ok(writer) => Mode::Record(Arc::new(writer)),
+            Err(cause) => Mode::Failed(recording_error("cannot be created", path, &cause)),
         })
     }
 
     /// Replays a file.
     pub fn replay_from(path: &Path) -> Self {
         Self(match ReplayModel::load(path) {
-            Ok(player) => Mode::Replay(Arc::new(player)),
-            Err(why) => Mode::Failed(recording_error("cannot be played", path, &why)),
+            Ok(replay) => Mode::Replay(Arc::new(replay)),
+            Err(cause) => Mode::Failed(recording_error("cannot be replayed", path, &cause)),
         })
     }
 
     /// Describes the steps of a replayed recording that were never requested.
     pub fn describe_unplayed(&self) -> Option<String> {
         match &self.0 {
-            Mode::Replay(player) => player.describe_unplayed(),
+            Mode::Replay(replay) => replay.describe_unplayed(),
             Mode::Record(_) | Mode::Failed(_) => None,
         }
     }
@@ -68,22 +66,22 @@ impl Recording {
     pub(crate) fn wrap_model(
         &self,
         name: &str,
-        found: Result<(Arc<dyn Model>, String), ModelError>,
+        resolved: Result<(Arc<dyn Model>, String), ModelError>,
     ) -> Result<(Arc<dyn Model>, String), ModelError> {
         match &self.0 {
-            Mode::Failed(fault) => Err(fault.clone()),
-            Mode::Record(recording) => {
-                found.map(|(model, name)| (RecordingModel::new(model, Arc::clone(recording)) as _, name))
+            Mode::Failed(error) => Err(error.clone()),
+            Mode::Record(writer) => {
+                resolved.map(|(model, name)| (RecordingModel::new(model, Arc::clone(writer)) as _, name))
             }
-            Mode::Replay(player) => {
-                Ok((Arc::clone(player) as _, found.map_or_else(|_| name.to_owned(), |(_, name)| name)))
+            Mode::Replay(replay) => {
+                Ok((Arc::clone(replay) as _, resolved.map_or_else(|_| name.to_owned(), |(_, name)| name)))
             }
         }
     }
 }
 
-fn recording_error(what: &str, path: &Path, why: &str) -> ModelError {
-    ModelError::new(ModelErrorKind::Script, format!("The recording {} {what}: {why}", path.display()))
+fn recording_error(problem: &str, path: &Path, cause: &str) -> ModelError {
+    ModelError::new(ModelErrorKind::Script, format!("The recording {} {problem}: {cause}", path.display()))
 }
 
 impl Model for ReplayModel {

@@ -48,11 +48,11 @@ const DRAIN_TIMEOUT: Duration = Duration::from_millis(20);
 
 impl<D: EventDecoder> ReplyStream<D> {
     /// Starts a reply from a response body and the provider's request id.
-    pub fn new(chunks: BodyStream, event_decoder: D, request_id: Option<String>) -> Self {
+    pub fn new(body: BodyStream, event_decoder: D, request_id: Option<String>) -> Self {
         // The response head already shows that the provider is alive.
         let queue = VecDeque::from([ReplyItem { event: ReplyEvent::Accepted { request_id }, raw: None }]);
         Self {
-            body: Some(chunks),
+            body: Some(body),
             sse_decoder: SseDecoder::new(),
             event_decoder,
             queue,
@@ -67,18 +67,18 @@ impl<D: EventDecoder> ReplyStream<D> {
         while !self.is_complete() {
             let Some(event) = self.sse_decoder.next_event().map_err(event_too_large)? else { break };
             self.has_events = true;
-            self.event_decoder.decode(&event.name, &event.data, &mut |delta| self.queue.push_back(delta))?;
+            self.event_decoder.decode(&event.name, &event.data, &mut |item| self.queue.push_back(item))?;
         }
         Ok(())
     }
 
     /// Decodes what remains in the buffer when the stream ended without a final blank line.
     fn read_remainder(&mut self) -> Result<(), ModelError> {
-        let mut out = |delta| self.queue.push_back(delta);
+        let mut out = |item| self.queue.push_back(item);
         if let Some(event) = self.sse_decoder.finish().map_err(event_too_large)? {
             match self.event_decoder.decode(&event.name, &event.data, &mut out) {
                 // A truncated event.
-                Err(fault) if fault.kind == ModelErrorKind::Protocol => {}
+                Err(error) if error.kind == ModelErrorKind::Protocol => {}
                 outcome => outcome?,
             }
         }
@@ -86,42 +86,42 @@ impl<D: EventDecoder> ReplyStream<D> {
         match (self.has_events || !self.queue.is_empty(), self.is_complete()) {
             (_, true) => Ok(()),
             (true, false) => {
-                Err(ModelError::new(ModelErrorKind::Cut, "The stream ended before the reply did."))
+                Err(ModelError::new(ModelErrorKind::Cut, "The stream ended before the reply was complete."))
             }
             (false, false) => {
-                Err(ModelError::new(ModelErrorKind::NotAStream, "The server's answer is empty."))
+                Err(ModelError::new(ModelErrorKind::NotAStream, "The server's response is empty."))
             }
         }
     }
 
     fn is_complete(&self) -> bool {
-        self.queue.back().is_some_and(|delta| delta.event == ReplyEvent::MessageStop)
+        self.queue.back().is_some_and(|item| item.event == ReplyEvent::MessageStop)
     }
 
     /// Returns the next queued item; after those, the stored error, once.
     fn next_item(&mut self) -> Option<Result<ReplyItem, ModelError>> {
-        if let Some(delta) = self.queue.pop_front() {
-            return Some(Ok(delta));
+        if let Some(item) = self.queue.pop_front() {
+            return Some(Ok(item));
         }
-        let fault = self.error.take()?;
+        let error = self.error.take()?;
         self.body = None;
-        Some(Err(fault))
+        Some(Err(error))
     }
 
     /// Reads the body to its end before the last event is yielded, so that the connection can be reused.
     /// If the end does not arrive within [`DRAIN_TIMEOUT`], a background task drains the rest.
     fn poll_drain(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        let Some(chunks) = &mut self.body else { return Poll::Ready(()) };
-        while let Poll::Ready(chunk) = Pin::new(&mut *chunks).poll_next(context) {
+        let Some(body) = &mut self.body else { return Poll::Ready(()) };
+        while let Poll::Ready(chunk) = Pin::new(&mut *body).poll_next(context) {
             if !matches!(chunk, Some(Ok(_))) {
                 self.body = None;
                 return Poll::Ready(());
             }
         }
-        let linger = self.drain_timer.get_or_insert_with(|| Box::pin(tokio::time::sleep(DRAIN_TIMEOUT)));
-        ready!(linger.as_mut().poll(context));
-        if let Some(chunks) = self.body.take() {
-            chunks.drain();
+        let timer = self.drain_timer.get_or_insert_with(|| Box::pin(tokio::time::sleep(DRAIN_TIMEOUT)));
+        ready!(timer.as_mut().poll(context));
+        if let Some(body) = self.body.take() {
+            body.drain();
         }
         Poll::Ready(())
     }
@@ -133,14 +133,14 @@ impl<D: EventDecoder> Stream for ReplyStream<D> {
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = self.get_mut();
         loop {
-            if this.queue.front().is_some_and(|delta| delta.event == ReplyEvent::MessageStop) {
+            if this.queue.front().is_some_and(|item| item.event == ReplyEvent::MessageStop) {
                 ready!(this.poll_drain(context));
             }
             if let Some(item) = this.next_item() {
                 return Poll::Ready(Some(item));
             }
-            let Some(chunks) = &mut this.body else { return Poll::Ready(None) };
-            let outcome = match ready!(Pin::new(chunks).poll_next(context)) {
+            let Some(body) = &mut this.body else { return Poll::Ready(None) };
+            let outcome = match ready!(Pin::new(body).poll_next(context)) {
                 Some(Ok(chunk)) => {
                     this.sse_decoder.push(&chunk);
                     let outcome = this.read_events();
@@ -149,7 +149,7 @@ impl<D: EventDecoder> Stream for ReplyStream<D> {
                     }
                     outcome
                 }
-                Some(Err(fault)) => Err(fault),
+                Some(Err(error)) => Err(error),
                 None => {
                     this.body = None;
                     this.read_remainder()

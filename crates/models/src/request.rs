@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 use whimbrel_wire::RawJson;
 
-use crate::history::HistorySnapshot;
+use crate::history::{CACHE_CONTROL, HistorySnapshot};
 
 pub use whimbrel_wire::options::ThinkingDisplay;
 
@@ -89,13 +89,38 @@ pub struct TaskBudget {
 /// Reasoning effort of the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-#[expect(missing_docs, reason = "the names say it")]
+#[expect(missing_docs, reason = "the names are self-explanatory")]
 pub enum Effort {
     Low,
     Medium,
     High,
     Xhigh,
     Max,
+}
+
+/// A part of a request that can be omitted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OptionalPart {
+    /// One beta feature.
+    Beta(String),
+    /// Every beta feature.
+    AllBetas,
+    /// The thinking configuration.
+    Thinking,
+    /// The form in which thinking is returned.
+    ThinkingDisplay,
+    /// The reasoning effort.
+    Effort,
+    /// The token budget of the task.
+    TaskBudget,
+    /// The user id.
+    Metadata,
+    /// The request for usage at the end of a stream; Chat Completions only.
+    StreamOptions,
+    /// The field name of the output limit: Chat Completions has two, and the other one is used instead.
+    LimitName,
+    /// Earlier reasoning of the model; Chat Completions only.
+    Reasoning,
 }
 
 impl Request {
@@ -139,8 +164,8 @@ impl Preamble {
     }
 
     /// Returns the Chat Completions form, serialized on first use.
-    pub(crate) fn chat_json_or_init(&self, tell: impl FnOnce(&Self) -> Bytes) -> Bytes {
-        self.chat_json.get_or_init(|| tell(self)).clone()
+    pub(crate) fn chat_json_or_init(&self, render: impl FnOnce(&Self) -> Bytes) -> Bytes {
+        self.chat_json.get_or_init(|| render(self)).clone()
     }
 
     /// Returns true if [`Preamble::new`] would produce the same from this prompt and these tools (compared by
@@ -158,23 +183,38 @@ impl Preamble {
     }
 }
 
-/// Cache breakpoint: asks the provider to cache everything up to and including its block.
-pub(crate) const CACHE_CONTROL: &str = r#","cache_control":{"type":"ephemeral"}"#;
+impl OptionalPart {
+    /// Returns true if the part is this beta or all betas.
+    pub fn covers_beta(&self, name: &str) -> bool {
+        match self {
+            Self::Beta(beta) => beta == name,
+            Self::AllBetas => true,
+            Self::Thinking
+            | Self::ThinkingDisplay
+            | Self::Effort
+            | Self::TaskBudget
+            | Self::Metadata
+            | Self::StreamOptions
+            | Self::LimitName
+            | Self::Reasoning => false,
+        }
+    }
+}
 
-fn render(system: &[String], tools: &[Arc<ToolSpec>], served: &[Value]) -> String {
+fn render(system: &[String], tools: &[Arc<ToolSpec>], server_tools: &[Value]) -> String {
     let mut json = String::new();
     if !system.is_empty() {
         let blocks = system.iter().enumerate().map(|(i, text)| {
-            let mark = if i + 1 == system.len() { CACHE_CONTROL } else { "" };
+            let cache_control = if i + 1 == system.len() { CACHE_CONTROL } else { "" };
             let text = serde_json::to_string(text).unwrap_or_default();
-            format!(r#"{{"type":"text","text":{text}{mark}}}"#)
+            format!(r#"{{"type":"text","text":{text}{cache_control}}}"#)
         });
         json += &format!(r#""system":[{}],"#, blocks.collect::<Vec<_>>().join(","));
     }
-    if !tools.is_empty() || !served.is_empty() {
+    if !tools.is_empty() || !server_tools.is_empty() {
         let specs = tools.iter().filter_map(|tool| serde_json::to_string(tool.as_ref()).ok());
-        let served = served.iter().map(Value::to_string);
-        json += &format!(r#""tools":[{}],"#, specs.chain(served).collect::<Vec<_>>().join(","));
+        let server_tools = server_tools.iter().map(Value::to_string);
+        json += &format!(r#""tools":[{}],"#, specs.chain(server_tools).collect::<Vec<_>>().join(","));
     }
     json
 }

@@ -71,25 +71,25 @@ impl RetryPolicy {
     /// 3. The delay is the provider's, if it named one, else the exponential backoff.
     /// 4. A delay beyond the remaining total is not started.
     /// 5. Waiting for capacity has its own total and no other limit.
-    pub fn decide(&self, fault: &ModelError, retries: u32, waited: Duration, random: f64) -> RetryDecision {
-        let ridden_out = self.capacity_wait_limit(fault.kind);
-        let most = match fault.kind {
-            _ if ridden_out.is_some() => u32::MAX,
+    pub fn decide(&self, error: &ModelError, retries: u32, waited: Duration, random: f64) -> RetryDecision {
+        let capacity_wait = self.capacity_wait_limit(error.kind);
+        let max_retries = match error.kind {
+            _ if capacity_wait.is_some() => u32::MAX,
             ModelErrorKind::Overloaded => self.max_overload_retries.min(self.max_retries),
             kind => retry_limit(kind).min(self.max_retries),
         };
-        if retry_limit(fault.kind) == 0 {
+        if retry_limit(error.kind) == 0 {
             return RetryDecision::GiveUp(GiveUpReason::NotRetryable);
         }
-        if fault.should_retry == Some(false) {
+        if error.should_retry == Some(false) {
             return RetryDecision::GiveUp(GiveUpReason::ServerForbids);
         }
-        if retries >= most {
+        if retries >= max_retries {
             return RetryDecision::GiveUp(GiveUpReason::Exhausted);
         }
-        let left = ridden_out.unwrap_or(self.max_total_delay).saturating_sub(waited);
-        let cap = if ridden_out.is_some() { MAX_CAPACITY_DELAY } else { self.max_delay };
-        match fault.retry_after {
+        let left = capacity_wait.unwrap_or(self.max_total_delay).saturating_sub(waited);
+        let cap = if capacity_wait.is_some() { MAX_CAPACITY_DELAY } else { self.max_delay };
+        match error.retry_after {
             Some(after) if after > left => RetryDecision::GiveUp(GiveUpReason::WaitTooLong(after)),
             Some(after) => RetryDecision::Wait(after + self.initial_delay.mul_f64(JITTER * random)),
             None => match self.backoff(retries, cap, random) {
@@ -106,12 +106,12 @@ impl RetryPolicy {
 
     /// Total wait for capacity after this kind of error. An overload with a fallback model does not wait.
     fn capacity_wait_limit(&self, kind: ModelErrorKind) -> Option<Duration> {
-        let rides = match kind {
+        let waits_for_capacity = match kind {
             ModelErrorKind::RateLimit => true,
             ModelErrorKind::Overloaded => self.max_overload_retries == u32::MAX,
             _ => false,
         };
-        self.max_capacity_wait.filter(|_| rides)
+        self.max_capacity_wait.filter(|_| waits_for_capacity)
     }
 }
 
@@ -147,8 +147,8 @@ mod tests {
         Duration::from_secs_f64(seconds)
     }
 
-    fn decide(fault: &ModelError, retries: u32) -> RetryDecision {
-        RetryPolicy::default().decide(fault, retries, Duration::ZERO, 0.0)
+    fn decide(error: &ModelError, retries: u32) -> RetryDecision {
+        RetryPolicy::default().decide(error, retries, Duration::ZERO, 0.0)
     }
 
     #[test]
@@ -185,28 +185,28 @@ mod tests {
 
     #[test]
     fn delays_double_up_to_the_cap_and_end_after_ten() {
-        let fault = ModelError::new(ModelErrorKind::Overloaded, "");
+        let error = ModelError::new(ModelErrorKind::Overloaded, "");
         let waits: Vec<f64> = (0..10)
-            .map(|retries| match decide(&fault, retries) {
+            .map(|retries| match decide(&error, retries) {
                 RetryDecision::Wait(wait) => wait.as_secs_f64(),
                 RetryDecision::GiveUp(reason) => panic!("{reason:?}"),
             })
             .collect();
         assert_eq!(waits, [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 32.0, 32.0, 32.0]);
-        assert_eq!(decide(&fault, 10), RetryDecision::GiveUp(GiveUpReason::Exhausted));
-        let jittered = RetryPolicy::default().decide(&fault, 0, Duration::ZERO, 1.0);
+        assert_eq!(decide(&error, 10), RetryDecision::GiveUp(GiveUpReason::Exhausted));
+        let jittered = RetryPolicy::default().decide(&error, 0, Duration::ZERO, 1.0);
         assert_eq!(jittered, RetryDecision::Wait(seconds(0.625)));
     }
 
     #[test]
     fn retry_limit_is_respected() {
-        for (max_retries, retries, goes_on) in
+        for (max_retries, retries, retried) in
             [(0, 0, false), (1, 0, true), (1, 1, false), (3, 2, true), (3, 3, false)]
         {
             let policy = RetryPolicy { max_retries, ..RetryPolicy::default() };
             let next =
                 policy.decide(&ModelError::new(ModelErrorKind::Server, ""), retries, Duration::ZERO, 0.5);
-            assert_eq!(matches!(next, RetryDecision::Wait(_)), goes_on, "{retries} of {max_retries}");
+            assert_eq!(matches!(next, RetryDecision::Wait(_)), retried, "{retries} of {max_retries}");
         }
     }
 
@@ -227,7 +227,7 @@ mod tests {
                 RetryDecision::Wait(MAX_CAPACITY_DELAY),
             ),
             (
-                "parked until a limit is lifted",
+                "waits until a limit is lifted",
                 patient,
                 after(hours(2.0)),
                 3,
@@ -251,7 +251,7 @@ mod tests {
                 RetryDecision::GiveUp(GiveUpReason::Exhausted),
             ),
             (
-                "not if somebody else can be asked",
+                "not with a fallback model",
                 instead,
                 ModelError::new(Overloaded, ""),
                 2,
@@ -259,7 +259,7 @@ mod tests {
                 RetryDecision::GiveUp(GiveUpReason::Exhausted),
             ),
             (
-                "which is asked soon",
+                "which is used soon",
                 instead,
                 ModelError::new(Overloaded, ""),
                 1,
@@ -267,54 +267,54 @@ mod tests {
                 RetryDecision::Wait(seconds(1.0)),
             ),
         ];
-        for (name, policy, fault, retries, waited, expected) in table {
-            assert_eq!(policy.decide(&fault, retries, waited, 0.0), expected, "{name}");
+        for (name, policy, error, retries, waited, expected) in table {
+            assert_eq!(policy.decide(&error, retries, waited, 0.0), expected, "{name}");
         }
     }
 
     #[test]
     fn provider_headers_decide_delay_and_retry() {
-        let fault = ModelError::new(ModelErrorKind::RateLimit, "");
-        let after = |s| ModelError { retry_after: Some(seconds(s)), ..fault.clone() };
-        let told = |word| ModelError { should_retry: Some(word), ..fault.clone() };
-        let mad =
+        let error = ModelError::new(ModelErrorKind::RateLimit, "");
+        let after = |s| ModelError { retry_after: Some(seconds(s)), ..error.clone() };
+        let should_retry = |word| ModelError { should_retry: Some(word), ..error.clone() };
+        let invalid =
             ModelError { should_retry: Some(true), ..ModelError::new(ModelErrorKind::InvalidRequest, "") };
         let table = [
             ("A1 a wait", after(3.0), 0.0, RetryDecision::Wait(seconds(3.0))),
             (
-                "A2 a wait beyond all patience",
+                "A2 a wait beyond the limit",
                 after(3600.0),
                 0.0,
                 RetryDecision::GiveUp(GiveUpReason::WaitTooLong(seconds(3600.0))),
             ),
             (
-                "a wait beyond what is left",
+                "a wait beyond the remaining limit",
                 after(30.0),
                 580.0,
                 RetryDecision::GiveUp(GiveUpReason::WaitTooLong(seconds(30.0))),
             ),
             (
                 "nothing left of the budget",
-                fault.clone(),
+                error.clone(),
                 600.0,
                 RetryDecision::GiveUp(GiveUpReason::Exhausted),
             ),
             (
                 "A7 x-should-retry: false",
-                told(false),
+                should_retry(false),
                 0.0,
                 RetryDecision::GiveUp(GiveUpReason::ServerForbids),
             ),
-            ("x-should-retry: true", told(true), 0.0, RetryDecision::Wait(seconds(0.5))),
+            ("x-should-retry: true", should_retry(true), 0.0, RetryDecision::Wait(seconds(0.5))),
             (
                 "x-should-retry: true does not help a bad request",
-                mad,
+                invalid,
                 0.0,
                 RetryDecision::GiveUp(GiveUpReason::NotRetryable),
             ),
         ];
-        for (name, fault, waited, expected) in table {
-            assert_eq!(RetryPolicy::default().decide(&fault, 0, seconds(waited), 0.0), expected, "{name}");
+        for (name, error, waited, expected) in table {
+            assert_eq!(RetryPolicy::default().decide(&error, 0, seconds(waited), 0.0), expected, "{name}");
         }
     }
 }

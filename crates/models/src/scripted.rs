@@ -1,6 +1,4 @@
-//! A model that plays a script: for tests, for the demo, and offline.
-
-mod closure;
+//! Models without a provider: one plays a script (tests, demo, offline), one is implemented by a closure.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,12 +12,10 @@ use whimbrel_wire::{Block, StopReason, Usage};
 
 use crate::anthropic::body;
 use crate::error::{ModelError, ModelErrorKind};
-use crate::model::{Model, ReplyItem};
+use crate::model::{Model, RawEvents, ReplyItem};
 use crate::regular_file;
 use crate::request::Request;
 use crate::whole_reply::WholeReply;
-
-pub use closure::ClosureModel;
 
 /// Characters per text delta.
 const DELTA_CHARS: usize = 12;
@@ -59,7 +55,7 @@ pub struct ScriptedReply {
 #[derive(Debug, Clone, Deserialize)]
 pub struct ScriptedFault {
     /// Error kind.
-    #[serde(default = "server")]
+    #[serde(default = "default_fault_kind")]
     pub kind: ModelErrorKind,
     /// HTTP status.
     #[serde(default)]
@@ -75,7 +71,7 @@ pub struct ScriptedFault {
     pub after: usize,
 }
 
-fn server() -> ModelErrorKind {
+fn default_fault_kind() -> ModelErrorKind {
     ModelErrorKind::Server
 }
 
@@ -113,12 +109,12 @@ impl Scripted {
 
     /// Reads a script from a file.
     pub fn from_file(path: &Path) -> Result<Self, ModelError> {
-        let failed = |why: String| {
-            ModelError::new(ModelErrorKind::Script, format!("Script {}: {why}", path.display()))
+        let to_error = |cause: String| {
+            ModelError::new(ModelErrorKind::Script, format!("Script {}: {cause}", path.display()))
         };
-        let bytes = regular_file::read(path, MAX_SCRIPT_BYTES).map_err(failed)?;
-        let text = String::from_utf8(bytes).map_err(|_| failed("it is not text in UTF-8.".to_owned()))?;
-        Self::parse(&text).map_err(|fault| failed(fault.message))
+        let bytes = regular_file::read(path, MAX_SCRIPT_BYTES).map_err(to_error)?;
+        let text = String::from_utf8(bytes).map_err(|_| to_error("it is not UTF-8 text.".to_owned()))?;
+        Self::parse(&text).map_err(|error| to_error(error.message))
     }
 
     /// The logged requests, in the form of the Messages API; empty if the log is disabled.
@@ -137,9 +133,9 @@ impl Scripted {
     }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "made for map_err")]
+#[expect(clippy::needless_pass_by_value, reason = "used with map_err")]
 fn script_error(error: serde_json::Error) -> ModelError {
-    ModelError::new(ModelErrorKind::Script, format!("The script cannot be read: {error}."))
+    ModelError::new(ModelErrorKind::Script, format!("The script is invalid: {error}."))
 }
 
 /// One step in the playback of a reply.
@@ -150,23 +146,60 @@ enum PlaybackStep {
 
 impl Model for Scripted {
     fn stream_reply(&self, request: Arc<Request>) -> BoxStream<'static, Result<ReplyItem, ModelError>> {
-        let asked = body::to_value(&request);
-        let text = asked.to_string();
-        let number = self.record_request(asked);
-        let acts = match self.script.replies.get(number) {
+        let request_json = body::to_value(&request);
+        let text = request_json.to_string();
+        let number = self.record_request(request_json);
+        let steps = match self.script.replies.get(number) {
             Some(reply) => {
                 reply.playback_steps(number, &request, &text, Duration::from_millis(self.script.pace_ms))
             }
             None => vec![PlaybackStep::Emit(Err(script_exhausted(number, self.script.replies.len())))],
         };
-        play_steps(acts)
+        play_steps(steps)
     }
 }
 
-fn play_steps(acts: Vec<PlaybackStep>) -> BoxStream<'static, Result<ReplyItem, ModelError>> {
-    stream::iter(acts)
-        .filter_map(|act| async {
-            match act {
+/// A model implemented by a closure, which receives each request with its number, starting at 0, and returns the reply.
+///
+/// ```
+/// use std::sync::Arc;
+/// use whimbrel_models::providers::Providers;
+/// use whimbrel_models::scripted::{ClosureModel, ScriptedReply};
+///
+/// let providers = Providers::offline();
+/// providers.add_model("echo", Arc::new(ClosureModel::new(|request, number| {
+///     Ok(ScriptedReply::text(format!("{number}: {} messages", request.history.messages().len())))
+/// })));
+/// assert!(providers.resolve("echo").is_ok());
+/// ```
+pub struct ClosureModel<F> {
+    respond: F,
+    request_count: AtomicUsize,
+}
+
+impl<F: Fn(&Request, usize) -> Result<ScriptedReply, ModelError> + Send + Sync> ClosureModel<F> {
+    pub fn new(respond: F) -> Self {
+        Self { respond, request_count: AtomicUsize::new(0) }
+    }
+}
+
+impl<F: Fn(&Request, usize) -> Result<ScriptedReply, ModelError> + Send + Sync> Model for ClosureModel<F> {
+    fn stream_reply(&self, request: Arc<Request>) -> BoxStream<'static, Result<ReplyItem, ModelError>> {
+        let number = self.request_count.fetch_add(1, Ordering::Relaxed);
+        play_steps(match (self.respond)(&request, number) {
+            Ok(reply) => {
+                let request_json = body::to_value(&request).to_string();
+                reply.playback_steps(number, &request, &request_json, Duration::ZERO)
+            }
+            Err(error) => vec![PlaybackStep::Emit(Err(error))],
+        })
+    }
+}
+
+fn play_steps(steps: Vec<PlaybackStep>) -> BoxStream<'static, Result<ReplyItem, ModelError>> {
+    stream::iter(steps)
+        .filter_map(|step| async {
+            match step {
                 PlaybackStep::Emit(item) => Some(item),
                 PlaybackStep::Wait(time) => {
                     tokio::time::sleep(time).await;
@@ -194,51 +227,51 @@ impl ScriptedReply {
         &self,
         number: usize,
         request: &Request,
-        asked: &str,
+        request_json: &str,
         pace: Duration,
     ) -> Vec<PlaybackStep> {
-        if let Some(expected) = self.expect.as_ref().filter(|expected| !asked.contains(expected.as_str())) {
+        if let Some(expected) =
+            self.expect.as_ref().filter(|expected| !request_json.contains(expected.as_str()))
+        {
             let message = format!("Reply {} of the script expects {expected:?} in the request.", number + 1);
             return vec![PlaybackStep::Emit(Err(ModelError::new(ModelErrorKind::Script, message)))];
         }
-        let whole = match self.build_reply(number, request, asked.len()) {
+        let whole = match self.build_reply(number, request, request_json.len()) {
             Ok(whole) => whole,
-            Err(fault) => return vec![PlaybackStep::Emit(Err(fault))],
+            Err(error) => return vec![PlaybackStep::Emit(Err(error))],
         };
-        let mut acts = Vec::new();
+        let raw_events = RawEvents::for_request(request);
+        let mut steps = Vec::new();
         if self.delay_ms > 0 {
-            acts.push(PlaybackStep::Wait(Duration::from_millis(self.delay_ms)));
+            steps.push(PlaybackStep::Wait(Duration::from_millis(self.delay_ms)));
         }
-        let spoken = self.fault.as_ref().map_or(usize::MAX, |fault| fault.after);
-        for event in whole.events(DELTA_CHARS).into_iter().take(spoken) {
+        let event_count = self.fault.as_ref().map_or(usize::MAX, |fault| fault.after);
+        for event in whole.events(DELTA_CHARS).into_iter().take(event_count) {
             if !pace.is_zero() {
-                acts.push(PlaybackStep::Wait(pace));
+                steps.push(PlaybackStep::Wait(pace));
             }
-            acts.push(PlaybackStep::Emit(Ok(ReplyItem {
-                raw: if request.raw_events { event.to_raw_json() } else { None },
-                event,
-            })));
+            steps.push(PlaybackStep::Emit(Ok(raw_events.wrap(event))));
         }
-        acts.extend(self.fault.as_ref().map(|failure| PlaybackStep::Emit(Err(failure.to_error()))));
-        acts
+        steps.extend(self.fault.as_ref().map(|fault| PlaybackStep::Emit(Err(fault.to_error()))));
+        steps
     }
 
     fn build_reply(&self, number: usize, request: &Request, size: usize) -> Result<WholeReply, ModelError> {
-        let blocks = self.content.iter().enumerate().map(|(place, block)| parse_block(number, place, block));
+        let blocks = self.content.iter().enumerate().map(|(index, block)| parse_block(number, index, block));
         let content = blocks.collect::<Result<Vec<_>, _>>()?;
         let calls = content.iter().any(|block| matches!(block, Block::ToolUse { .. }));
-        let finished = if calls { StopReason::ToolUse } else { StopReason::EndTurn };
-        let written = self.content.iter().map(|block| block.to_string().len()).sum::<usize>();
+        let default_reason = if calls { StopReason::ToolUse } else { StopReason::EndTurn };
+        let size_bytes = self.content.iter().map(|block| block.to_string().len()).sum::<usize>();
         let usage = Usage {
             input_tokens: size as u64 / 4,
-            output_tokens: written as u64 / 4 + 1,
+            output_tokens: size_bytes as u64 / 4 + 1,
             ..Usage::default()
         };
         Ok(WholeReply {
             id: format!("msg_scripted_{:04}", number + 1),
             model: request.model.clone(),
             content,
-            stop_reason: Some(self.stop_reason.clone().unwrap_or(finished)),
+            stop_reason: Some(self.stop_reason.clone().unwrap_or(default_reason)),
             stop_sequence: None,
             usage: self.usage.clone().unwrap_or(usage).into(),
         })
@@ -246,23 +279,23 @@ impl ScriptedReply {
 }
 
 /// Parses a block of a script; a call without an id gets one.
-fn parse_block(reply: usize, place: usize, block: &Value) -> Result<Block, ModelError> {
+fn parse_block(reply: usize, index: usize, block: &Value) -> Result<Block, ModelError> {
     let mut block = match block {
         Value::String(text) => json!({ "type": "text", "text": text }),
         block => block.clone(),
     };
     if block["type"] == "tool_use" {
         if block["id"].is_null() {
-            block["id"] = format!("toolu_{:04}_{:02}", reply + 1, place + 1).into();
+            block["id"] = format!("toolu_{:04}_{:02}", reply + 1, index + 1).into();
         }
         if block["input"].is_null() {
             block["input"] = Value::Object(Map::new());
         }
     }
-    let bad = |error| {
+    let to_error = |error| {
         ModelError::new(ModelErrorKind::Script, format!("Reply {} of the script: {error}.", reply + 1))
     };
-    serde_json::from_value(block).map_err(bad)
+    serde_json::from_value(block).map_err(to_error)
 }
 
 impl ScriptedFault {
@@ -294,13 +327,13 @@ impl<'de> Deserialize<'de> for ScriptedReply {
             fault: Option<ScriptedFault>,
             expect: Option<String>,
         }
-        let read = match Value::deserialize(deserializer)? {
+        let object = match Value::deserialize(deserializer)? {
             text @ Value::String(_) => json!({ "content": [text] }),
             blocks @ Value::Array(_) => json!({ "content": blocks }),
             full => full,
         };
         let Full { content, stop_reason, usage, delay_ms, fault, expect } =
-            Full::deserialize(read).map_err(serde::de::Error::custom)?;
+            Full::deserialize(object).map_err(serde::de::Error::custom)?;
         Ok(Self { content, stop_reason, usage, delay_ms, fault, expect })
     }
 }

@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn line_of_20_mb_is_read_and_an_oversized_one_rejected() {
+    fn large_line_is_read_and_an_oversized_one_rejected() {
         let chunk = vec![b'x'; 1 << 20];
         let mut decoder = SseDecoder::new();
         decoder.push(b"data: ");

@@ -1,6 +1,6 @@
 //! HTTP test server on loopback: plays a list of responses and records its requests.
 
-#![expect(clippy::unwrap_used, reason = "for tests only")]
+#![expect(clippy::unwrap_used, reason = "test support may panic")]
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -54,25 +54,25 @@ pub(crate) enum ResponseAction {
 
 impl TestServer {
     /// Starts a server that plays these responses in order. Without responses it accepts connections and never reads.
-    pub(crate) async fn start(answers: impl IntoIterator<Item = Vec<ResponseAction>>) -> Self {
-        let answers: VecDeque<_> = answers.into_iter().collect();
-        let deaf = answers.is_empty();
-        let notes = Arc::new(Mutex::new(ServerState { responses: answers, ..ServerState::default() }));
+    pub(crate) async fn start(responses: impl IntoIterator<Item = Vec<ResponseAction>>) -> Self {
+        let responses: VecDeque<_> = responses.into_iter().collect();
+        let never_reads = responses.is_empty();
+        let state = Arc::new(Mutex::new(ServerState { responses, ..ServerState::default() }));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let shared = notes.clone();
+        let shared = state.clone();
         tokio::spawn(async move {
-            let mut held = Vec::new();
+            let mut streams = Vec::new();
             while let Ok((stream, _)) = listener.accept().await {
                 shared.lock().unwrap().connections += 1;
-                if deaf {
-                    held.push(stream);
+                if never_reads {
+                    streams.push(stream);
                 } else {
                     tokio::spawn(serve(stream, shared.clone()));
                 }
             }
         });
-        Self { url, state: notes }
+        Self { url, state }
     }
 
     pub(crate) fn connections(&self) -> usize {
@@ -84,17 +84,17 @@ impl TestServer {
     }
 }
 
-async fn serve(stream: TcpStream, notes: Arc<Mutex<ServerState>>) -> Option<()> {
+async fn serve(stream: TcpStream, state: Arc<Mutex<ServerState>>) -> Option<()> {
     let mut stream = BufReader::new(stream);
     loop {
-        let seen = read_request(&mut stream).await?;
-        let answer = {
-            let mut notes = notes.lock().unwrap();
-            notes.requests.push(seen);
-            notes.responses.pop_front()?
+        let request = read_request(&mut stream).await?;
+        let actions = {
+            let mut state = state.lock().unwrap();
+            state.requests.push(request);
+            state.responses.pop_front()?
         };
-        for act in answer {
-            match act {
+        for action in actions {
+            match action {
                 ResponseAction::Write(bytes) => stream.write_all(&bytes).await.ok()?,
                 ResponseAction::Repeat(bytes) => loop {
                     stream.write_all(&bytes).await.ok()?;
@@ -107,17 +107,17 @@ async fn serve(stream: TcpStream, notes: Arc<Mutex<ServerState>>) -> Option<()> 
 }
 
 async fn read_request(stream: &mut BufReader<TcpStream>) -> Option<RecordedRequest> {
-    let mut seen = RecordedRequest::default();
-    stream.read_line(&mut seen.request_line).await.ok().filter(|size| *size > 0)?;
+    let mut request = RecordedRequest::default();
+    stream.read_line(&mut request.request_line).await.ok().filter(|size| *size > 0)?;
     loop {
         let mut line = String::new();
         stream.read_line(&mut line).await.ok().filter(|size| *size > 0)?;
         let Some((name, value)) = line.split_once(':') else { break };
-        seen.headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
+        request.headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
     }
-    seen.body = vec![0; seen.header("content-length").map_or(0, |size| size.parse().unwrap())];
-    stream.read_exact(&mut seen.body).await.ok()?;
-    Some(seen)
+    request.body = vec![0; request.header("content-length").map_or(0, |size| size.parse().unwrap())];
+    stream.read_exact(&mut request.body).await.ok()?;
+    Some(request)
 }
 
 /// A response with head and complete body.

@@ -46,22 +46,22 @@ impl ReportedUsage {
     pub fn from_json(value: &Value) -> Self {
         let Some(fields) = value.as_object() else { return Self::default() };
         let (mut input, mut output) = (CountReader::new(), CountReader::new());
-        let within = |name: &str| fields.get(name).and_then(Value::as_object);
+        let object = |name: &str| fields.get(name).and_then(Value::as_object);
         let text = |name: &str| fields.get(name).and_then(Value::as_str);
-        let (cached, served) = (within("cache_creation"), within("server_tool_use"));
+        let (cache, server_tools) = (object("cache_creation"), object("server_tool_use"));
         let usage = Usage {
             input_tokens: input.required(fields, "input_tokens"),
             cache_creation_input_tokens: input.optional(Some(fields), "cache_creation_input_tokens"),
             cache_read_input_tokens: input.optional(Some(fields), "cache_read_input_tokens"),
             output_tokens: output.required(fields, "output_tokens"),
             server_tool_use: ServerToolUse {
-                web_search_requests: output.optional(served, "web_search_requests"),
-                web_fetch_requests: output.optional(served, "web_fetch_requests"),
+                web_search_requests: output.optional(server_tools, "web_search_requests"),
+                web_fetch_requests: output.optional(server_tools, "web_fetch_requests"),
             },
             service_tier: text("service_tier").unwrap_or_default().to_owned(),
             cache_creation: CacheCreation {
-                ephemeral_1h_input_tokens: input.optional(cached, "ephemeral_1h_input_tokens"),
-                ephemeral_5m_input_tokens: input.optional(cached, "ephemeral_5m_input_tokens"),
+                ephemeral_1h_input_tokens: input.optional(cache, "ephemeral_1h_input_tokens"),
+                ephemeral_5m_input_tokens: input.optional(cache, "ephemeral_5m_input_tokens"),
             },
             inference_geo: text("inference_geo").map(Into::into),
             iterations: fields.get("iterations").filter(|value| !value.is_null()).cloned().map(Box::new),
@@ -120,8 +120,8 @@ impl CountReader {
 
     /// Reads the count that decides whether the group was reported at all.
     pub(crate) fn required(&mut self, fields: &Map<String, Value>, name: &str) -> u64 {
-        let told = fields.get(name).is_some_and(|value| !value.is_null());
-        if told && self.status == UsageStatus::Missing {
+        let is_reported = fields.get(name).is_some_and(|value| !value.is_null());
+        if is_reported && self.status == UsageStatus::Missing {
             self.status = UsageStatus::Valid;
         }
         self.optional(Some(fields), name)
@@ -171,14 +171,14 @@ mod tests {
         use UsageStatus::{Invalid, Missing, Valid};
         let table = [
             ("all there", json!({"input_tokens": 3, "output_tokens": 4}), (3, 4), (Valid, Valid)),
-            ("nought is a figure", json!({"input_tokens": 0, "output_tokens": 0}), (0, 0), (Valid, Valid)),
+            ("zero is a count", json!({"input_tokens": 0, "output_tokens": 0}), (0, 0), (Valid, Valid)),
             (
-                "null is no figure",
+                "null is not a count",
                 json!({"input_tokens": 3, "output_tokens": null, "cache_read_input_tokens": null}),
                 (3, 0),
                 (Valid, Missing),
             ),
-            ("only what was written", json!({"output_tokens": 4}), (0, 4), (Missing, Valid)),
+            ("output only", json!({"output_tokens": 4}), (0, 4), (Missing, Valid)),
             ("A36 nothing", json!({}), (0, 0), (Missing, Missing)),
             ("A36 null", Value::Null, (0, 0), (Missing, Missing)),
             ("A36 words", json!("many"), (0, 0), (Missing, Missing)),
@@ -193,21 +193,21 @@ mod tests {
             ),
             ("a fraction", json!({"input_tokens": 3.0, "output_tokens": 4.5}), (3, 4), (Valid, Valid)),
         ];
-        for (name, value, tokens, words) in table {
+        for (name, value, tokens, statuses) in table {
             let ReportedUsage { usage, input_status: input, output_status: output } =
                 ReportedUsage::from_json(&value);
             assert_eq!((usage.input_tokens, usage.output_tokens), tokens, "{name}");
-            assert_eq!((input, output), words, "{name}");
+            assert_eq!((input, output), statuses, "{name}");
         }
     }
 
     #[test]
     fn usage_is_complete_once_input_and_output_are_reported() {
         let read = |value: Value| ReportedUsage::from_json(&value);
-        let begun = || read(json!({"input_tokens": 9, "output_tokens": 1}));
+        let start = || read(json!({"input_tokens": 9, "output_tokens": 1}));
         let table = [
-            ("the usual", begun(), read(json!({"output_tokens": 5})), (9, 5, true)),
-            ("no word at the end", begun(), ReportedUsage::default(), (9, 1, false)),
+            ("the usual", start(), read(json!({"output_tokens": 5})), (9, 5, true)),
+            ("no report at the end", start(), ReportedUsage::default(), (9, 1, false)),
             (
                 "all at the end",
                 ReportedUsage::default(),
@@ -215,20 +215,20 @@ mod tests {
                 (2, 5, true),
             ),
             (
-                "never a word on the input",
+                "input never reported",
                 ReportedUsage::default(),
                 read(json!({"output_tokens": 5})),
                 (0, 5, false),
             ),
-            ("nonsense at the end", begun(), read(json!({"output_tokens": -5})), (9, 1, false)),
+            ("invalid at the end", start(), read(json!({"output_tokens": -5})), (9, 1, false)),
         ];
-        for (name, mut bill, later, expected) in table {
-            bill.merge(&later);
-            let Usage { input_tokens, output_tokens, .. } = bill.usage;
-            assert_eq!((input_tokens, output_tokens, bill.is_complete()), expected, "{name}");
+        for (name, mut usage, later, expected) in table {
+            usage.merge(&later);
+            let Usage { input_tokens, output_tokens, .. } = usage.usage;
+            assert_eq!((input_tokens, output_tokens, usage.is_complete()), expected, "{name}");
         }
-        let mut spoiled = read(json!({"input_tokens": -1, "output_tokens": -1}));
-        spoiled.merge(&begun());
-        assert!(!spoiled.is_complete(), "what made no sense once is not mended");
+        let mut invalid = read(json!({"input_tokens": -1, "output_tokens": -1}));
+        invalid.merge(&start());
+        assert!(!invalid.is_complete(), "an invalid count stays invalid");
     }
 }

@@ -32,13 +32,13 @@ pub struct WholeReply {
 impl WholeReply {
     /// Returns the events of the reply, with text fragments of at most `size` characters.
     pub fn events(&self, size: usize) -> Vec<ReplyEvent> {
-        let told = &self.usage.usage;
-        let begun = Usage { output_tokens: told.output_tokens.min(1), ..told.clone() };
-        let ended = Usage { output_tokens: told.output_tokens, ..Usage::default() };
+        let usage = &self.usage.usage;
+        let start_usage = Usage { output_tokens: usage.output_tokens.min(1), ..usage.clone() };
+        let end_usage = Usage { output_tokens: usage.output_tokens, ..Usage::default() };
         let mut events = vec![ReplyEvent::MessageStart {
             id: self.id.clone(),
             model: self.model.clone(),
-            usage: ReportedUsage { usage: begun, ..self.usage },
+            usage: ReportedUsage { usage: start_usage, ..self.usage },
         }];
         for (index, block) in self.content.iter().enumerate() {
             let (empty, deltas) = split_block(block, size);
@@ -49,7 +49,7 @@ impl WholeReply {
         events.push(ReplyEvent::MessageDelta {
             stop_reason: self.stop_reason.clone(),
             stop_sequence: self.stop_sequence.clone(),
-            usage: ReportedUsage { usage: ended, ..self.usage },
+            usage: ReportedUsage { usage: end_usage, ..self.usage },
         });
         events.push(ReplyEvent::MessageStop);
         events
@@ -60,22 +60,22 @@ impl WholeReply {
 fn split_block(block: &Block, size: usize) -> (Block, Vec<BlockDelta>) {
     match block {
         Block::Text { text, citations } => {
-            let cited = citations.iter().flat_map(Value::as_array).flatten();
-            let cited = cited.map(|citation| BlockDelta::Citation { citation: citation.clone() });
+            let citation_deltas = citations.iter().flat_map(Value::as_array).flatten();
+            let citation_deltas =
+                citation_deltas.map(|citation| BlockDelta::Citation { citation: citation.clone() });
             let texts = split_text(text, size).map(|text| BlockDelta::Text { text });
-            (Block::text(""), texts.chain(cited).collect())
+            (Block::text(""), texts.chain(citation_deltas).collect())
         }
         Block::Thinking { thinking, signature } => {
             let thoughts = split_text(thinking, size).map(|thinking| BlockDelta::Thinking { thinking });
-            let signed = BlockDelta::Signature { signature: signature.clone() };
+            let signature_delta = BlockDelta::Signature { signature: signature.clone() };
             let empty = Block::Thinking { thinking: String::new(), signature: String::new() };
-            (empty, thoughts.chain([signed]).collect())
+            (empty, thoughts.chain([signature_delta]).collect())
         }
         Block::ToolUse { id, name, input } => {
             // An input that is a string instead of an object is the model's literal text, valid JSON or not.
-            let written = input.as_str().map_or_else(|| input.to_string(), str::to_owned);
-            let inputs =
-                split_text(&written, size).map(|partial_json| BlockDelta::InputJson { partial_json });
+            let text = input.as_str().map_or_else(|| input.to_string(), str::to_owned);
+            let inputs = split_text(&text, size).map(|partial_json| BlockDelta::InputJson { partial_json });
             let empty =
                 Block::ToolUse { id: id.clone(), name: name.clone(), input: Value::Object(Map::new()) };
             (empty, inputs.collect())
@@ -91,8 +91,8 @@ fn split_text(text: &str, size: usize) -> impl Iterator<Item = String> {
             return None;
         }
         let end = rest.char_indices().nth(size.max(1)).map_or(rest.len(), |(at, _)| at);
-        let (piece, left) = rest.split_at(end);
-        rest = left;
+        let (piece, after) = rest.split_at(end);
+        rest = after;
         Some(piece.to_owned())
     })
 }
@@ -118,14 +118,14 @@ mod tests {
         });
         let whole: WholeReply = serde_json::from_value(value).unwrap();
         for size in [1, 4, usize::MAX] {
-            let mut assembly = ReplyAssembler::default();
+            let mut assembler = ReplyAssembler::default();
             let events = whole.events(size);
-            let taken = events.iter().filter_map(|event| assembly.push_event(event).unwrap());
-            let blocks: Vec<Block> = taken.map(|finished| finished.block).collect();
+            let finished = events.iter().filter_map(|event| assembler.push_event(event).unwrap());
+            let blocks: Vec<Block> = finished.map(|finished| finished.block).collect();
             assert_eq!(blocks, whole.content, "in pieces of {size}");
-            assert!(assembly.complete);
+            assert!(assembler.complete);
             assert_eq!(
-                (assembly.usage, assembly.stop_reason),
+                (assembler.usage, assembler.stop_reason),
                 (whole.usage.usage.clone(), whole.stop_reason.clone())
             );
         }

@@ -26,9 +26,9 @@ const LONG_TIMING: CallTimeouts = CallTimeouts {
 
 /// Clients of the mock for both API formats.
 fn models(api: &MockApi, limits: HttpClientLimits) -> [Arc<dyn Model>; 2] {
-    let door = HttpClient::with_limits(|_| None, limits);
-    let chat = OpenAiChat::new(&api.url(), None, door.clone());
-    [Arc::new(Anthropic::new(&api.url(), None, door)), Arc::new(chat)]
+    let http = HttpClient::with_limits(|_| None, limits);
+    let chat = OpenAiChat::new(&api.url(), None, http.clone());
+    [Arc::new(Anthropic::new(&api.url(), None, http)), Arc::new(chat)]
 }
 
 fn request(size: usize) -> Request {
@@ -41,59 +41,59 @@ fn request(size: usize) -> Request {
 async fn run_call(
     model: Arc<dyn Model>,
     request: Request,
-    timing: CallTimeouts,
+    timeouts: CallTimeouts,
     max_retries: u32,
 ) -> (u64, Option<ModelError>) {
     let policy = RetryPolicy { max_retries, initial_delay: Duration::ZERO, ..RetryPolicy::default() };
-    let mut call = ModelCall::new(model, request, policy, timing);
-    let mut repeated = 0;
+    let mut call = ModelCall::new(model, request, policy, timeouts);
+    let mut retries = 0;
     while let Some(step) = call.next().await {
         match step {
             Ok(CallStep::Item(_)) => {}
-            Ok(CallStep::Retry(retry)) => repeated = retry.attempt,
-            Ok(CallStep::Truncated(fault)) | Err(fault) => return (repeated, Some(fault)),
+            Ok(CallStep::Retry(retry)) => retries = retry.attempt,
+            Ok(CallStep::Truncated(error)) | Err(error) => return (retries, Some(error)),
         }
     }
-    (repeated, None)
+    (retries, None)
 }
 
 #[tokio::test]
 async fn each_kind_of_stall_has_its_own_error() {
-    let said = || Reply::text("A sentence that never comes to its end.").chunk_size(1);
+    let reply = || Reply::text("A sentence that never comes to its end.").chunk_size(1);
     let table = [
         (
             "A31 no answer at all",
-            said().hold_until("never"),
+            reply().hold_until("never"),
             CallTimeouts { response_start: SHORT_TIMEOUT, ..LONG_TIMING },
             "did not answer within",
         ),
         (
             "A31 nothing after the head",
-            said().stall_after(0).always(),
+            reply().stall_after(0).always(),
             CallTimeouts { bytes: SHORT_TIMEOUT, ..LONG_TIMING },
-            "Nothing came from the model",
+            "The model sent no data",
         ),
         (
             "A31 nothing in the middle",
-            said().stall_after(4).always(),
+            reply().stall_after(4).always(),
             CallTimeouts { bytes: SHORT_TIMEOUT, ..LONG_TIMING },
-            "Nothing came from the model",
+            "The model sent no data",
         ),
         (
-            "A32 only signs of life",
-            said().pings_after(3, TINY_INTERVAL).always(),
+            "A32 only keep-alives",
+            reply().pings_after(3, TINY_INTERVAL).always(),
             CallTimeouts { bytes: SHORT_TIMEOUT * 20, events: SHORT_TIMEOUT, ..LONG_TIMING },
-            "Only signs of life",
+            "The model sent only keep-alives",
         ),
         (
             "A33 byte by byte, no event complete",
-            said().drip_after(3, Duration::from_millis(20)).always(),
+            reply().drip_after(3, Duration::from_millis(20)).always(),
             CallTimeouts { bytes: SHORT_TIMEOUT * 20, events: SHORT_TIMEOUT, ..LONG_TIMING },
-            "Only signs of life",
+            "The model sent only keep-alives",
         ),
         (
             "A33 byte by byte, for too long",
-            said().drip_after(0, TINY_INTERVAL).always(),
+            reply().drip_after(0, TINY_INTERVAL).always(),
             CallTimeouts {
                 bytes: SHORT_TIMEOUT * 20,
                 events: SHORT_TIMEOUT * 20,
@@ -103,13 +103,13 @@ async fn each_kind_of_stall_has_its_own_error() {
             "was not complete after",
         ),
     ];
-    for (name, reply, timing, words) in table {
+    for (name, reply, timeouts, part) in table {
         let api = MockApi::start([reply.clone(), reply]).await.unwrap();
         for (number, model) in models(&api, HttpClientLimits::default()).into_iter().enumerate() {
-            let (_, fault) = run_call(model, request(10), timing, 0).await;
-            let fault = fault.unwrap_or_else(|| panic!("{name}: the reply got through"));
-            assert_eq!(fault.kind, ModelErrorKind::Stalled, "{name}: {fault}");
-            assert!(fault.message.contains(words), "{name}: {fault}");
+            let (_, error) = run_call(model, request(10), timeouts, 0).await;
+            let error = error.unwrap_or_else(|| panic!("{name}: the reply got through"));
+            assert_eq!(error.kind, ModelErrorKind::Stalled, "{name}: {error}");
+            assert!(error.message.contains(part), "{name}: {error}");
             // The client disconnects when it gives up.
             api.wait_for_disconnects(number + 1).await.unwrap();
         }
@@ -123,8 +123,8 @@ async fn stalled_reply_is_retried() {
     for (name, reply) in [("A31", stalled), ("A32", pings)] {
         let api = MockApi::start([reply]).await.unwrap();
         let [model, _] = models(&api, HttpClientLimits::default());
-        let timing = CallTimeouts { bytes: SHORT_TIMEOUT * 4, events: SHORT_TIMEOUT * 4, ..LONG_TIMING };
-        assert_eq!(run_call(model, request(10), timing, 1).await, (1, None), "{name}");
+        let timeouts = CallTimeouts { bytes: SHORT_TIMEOUT * 4, events: SHORT_TIMEOUT * 4, ..LONG_TIMING };
+        assert_eq!(run_call(model, request(10), timeouts, 1).await, (1, None), "{name}");
         assert_eq!((api.model_requests().len(), api.is_script_exhausted()), (2, true), "{name}");
     }
 }
@@ -136,9 +136,9 @@ async fn slow_reply_is_received_completely() {
         .chunk_size(1)
         .event_interval(TINY_INTERVAL * 6);
     let api = MockApi::start([reply.clone(), reply]).await.unwrap();
-    let timing = CallTimeouts { bytes: SHORT_TIMEOUT * 4, events: SHORT_TIMEOUT * 4, ..LONG_TIMING };
+    let timeouts = CallTimeouts { bytes: SHORT_TIMEOUT * 4, events: SHORT_TIMEOUT * 4, ..LONG_TIMING };
     for model in models(&api, HttpClientLimits::default()) {
-        assert_eq!(run_call(model, request(10), timing, 0).await, (0, None));
+        assert_eq!(run_call(model, request(10), timeouts, 0).await, (0, None));
     }
 }
 
@@ -149,10 +149,10 @@ async fn server_that_never_reads_times_out() {
     // More than the socket buffers hold.
     let request = request(8 << 20);
     for model in models(&api, limits) {
-        let (_, fault) = run_call(model, request.clone(), LONG_TIMING, 0).await;
-        let fault = fault.unwrap();
-        assert_eq!(fault.kind, ModelErrorKind::Stalled, "A40: {fault}");
-        assert!(fault.message.contains("does not read the request"), "{fault}");
+        let (_, error) = run_call(model, request.clone(), LONG_TIMING, 0).await;
+        let error = error.unwrap();
+        assert_eq!(error.kind, ModelErrorKind::Stalled, "A40: {error}");
+        assert!(error.message.contains("does not read the request"), "{error}");
     }
     assert!(api.requests().is_empty());
 }

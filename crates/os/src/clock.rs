@@ -1,5 +1,5 @@
 //! Time: the only module that reads the clock.
-#![expect(clippy::disallowed_methods, reason = "asking the clock is what this file is for")]
+#![expect(clippy::disallowed_methods, reason = "the only file that reads the clock")]
 
 use std::path::Path;
 use std::time::{Instant, SystemTime};

@@ -1,5 +1,5 @@
 //! Identifiers and secrets: the only module that draws random numbers.
-#![expect(clippy::disallowed_methods, reason = "drawing them is what this file is for")]
+#![expect(clippy::disallowed_methods, reason = "the only file that draws random numbers")]
 
 use uuid::Uuid;
 

@@ -4,14 +4,11 @@ use std::path::{Path, PathBuf};
 
 use crate::files;
 
-/// Maximum number of links to follow, as in the kernel.
-const MAX_LINKS: usize = 40;
-
-/// Resolves every link in a path. A missing rest is appended by name to the existing part; dangling links are followed
-/// too.
+/// Resolves every link in a path, `..` lexically before that. A missing rest is appended by name to the existing part; a
+/// dangling link at the end is followed too.
 pub fn resolve_links(path: &Path) -> PathBuf {
     let mut path = path.to_path_buf();
-    for _ in 0..MAX_LINKS {
+    for _ in 0..files::MAX_LINKS {
         let real = resolve_existing(&path);
         match files::link_target(&real) {
             Some(target) => path = real.parent().unwrap_or(Path::new("/")).join(target),
@@ -22,9 +19,9 @@ pub fn resolve_links(path: &Path) -> PathBuf {
 }
 
 fn resolve_existing(path: &Path) -> PathBuf {
-    let tidy = files::normalize_path(path);
+    let normal = files::normalize_path(path);
     let mut missing = Vec::new();
-    let mut existing = tidy.as_path();
+    let mut existing = normal.as_path();
     loop {
         if let Some(mut real) = files::real_path(existing) {
             real.extend(missing.iter().rev());
@@ -35,7 +32,7 @@ fn resolve_existing(path: &Path) -> PathBuf {
                 missing.push(name);
                 existing = parent;
             }
-            _ => return tidy,
+            _ => return normal,
         }
     }
 }
@@ -46,8 +43,8 @@ mod tests {
 
     #[test]
     fn a_new_file_behind_a_link_is_resolved() {
-        let folder = tempfile::tempdir().unwrap();
-        let root = folder.path().canonicalize().unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
         std::fs::create_dir(root.join("real")).unwrap();
         std::os::unix::fs::symlink(root.join("real"), root.join("link")).unwrap();
         assert_eq!(resolve_links(&root.join("link/new/file.txt")), root.join("real/new/file.txt"));
@@ -56,8 +53,8 @@ mod tests {
 
     #[test]
     fn a_dangling_link_is_followed() {
-        let folder = tempfile::tempdir().unwrap();
-        let root = folder.path().canonicalize().unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
         std::os::unix::fs::symlink("/outside/new", root.join("one")).unwrap();
         std::os::unix::fs::symlink("one", root.join("two")).unwrap();
         std::os::unix::fs::symlink("loop", root.join("loop")).unwrap();

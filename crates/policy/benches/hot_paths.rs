@@ -12,15 +12,15 @@ use whimbrel_wire::permission::PermissionMode;
 type Case = (&'static str, fn(u64));
 
 const CASES: [Case; 5] = [
-    ("judge an allowed command", |times| decide_repeatedly("Bash", "command", "make all", times)),
-    ("judge a read-only command", |times| {
+    ("decide an allowed command", |times| decide_repeatedly("Bash", "command", "make all", times)),
+    ("decide a read-only command", |times| {
         decide_repeatedly("Bash", "command", "git log --oneline -5 | head -3", times);
     }),
-    ("judge a compound command", |times| decide_repeatedly("Bash", "command", COMPOUND, times)),
-    ("judge a command that is asked about", |times| {
-        decide_repeatedly("Bash", "command", "npm run build", times)
+    ("decide a compound command", |times| decide_repeatedly("Bash", "command", COMPOUND, times)),
+    ("decide a command that needs approval", |times| {
+        decide_repeatedly("Bash", "command", "npm run build", times);
     }),
-    ("judge a read", |times| decide_repeatedly("Read", "file_path", "/w/src/main.rs", times)),
+    ("decide a file read", |times| decide_repeatedly("Read", "file_path", "/w/src/main.rs", times)),
 ];
 
 const COMPOUND: &str = "cd src && CI=1 timeout 60 make all 2>&1 | tail -n 40 | grep -v 'a b' > /dev/null; \
@@ -37,17 +37,17 @@ fn decide_repeatedly(tool: &str, field: &str, value: &str, times: u64) {
     let mut rules = RuleSet::new(Path::new("/home/me"), Path::new("/w"));
     rules.add_layer(&layer, &fs);
     let dirs = WorkDirs::new(Path::new("/w"), &fs);
-    let facts =
+    let context =
         CallContext::new(Path::new("/w"), Path::new("/home/me"), &fs, ToolFacts::for_tool(tool, &[field]));
     let input = json!({ field: value });
     for _ in 0..times {
         let call = Call { tool: black_box(tool), input: black_box(&input) };
-        black_box(decide(&call, &rules, PermissionMode::Default, &dirs, &facts));
+        black_box(decide(&call, &rules, PermissionMode::Default, &dirs, &context));
     }
 }
 
 /// `--list` prints the cases, `NAME TIMES` repeats one; anything else runs each once.
-#[expect(clippy::print_stdout, reason = "the list of cases is what was asked for")]
+#[expect(clippy::print_stdout, reason = "`--list` prints the cases")]
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
     match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {

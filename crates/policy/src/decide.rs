@@ -6,10 +6,9 @@ use serde_json::Value;
 use whimbrel_wire::permission::{PermissionBehavior, PermissionMode};
 
 use crate::call::{Call, CallContext};
-use crate::decision::{Decision, PermissionQuestion, Reason};
+use crate::decision::{Decision, PermissionQuestion, Reason, ResolvedDecision};
 use crate::decision_input::DecisionInput;
 use crate::paths::cached_fs::CachedFs;
-use crate::resolved_file::ResolvedDecision;
 use crate::rules::domain::parse_host;
 use crate::rules::rule_set::RuleSet;
 use crate::steps::run_steps;
@@ -23,9 +22,9 @@ pub fn decide(
     rules: &RuleSet,
     mode: PermissionMode,
     dirs: &WorkDirs,
-    facts: &CallContext<'_>,
+    context: &CallContext<'_>,
 ) -> Decision {
-    decide_and_resolve(call, rules, mode, dirs, facts).decision
+    decide_and_resolve(call, rules, mode, dirs, context).decision
 }
 
 /// Decides on one call and returns the file that it resolved.
@@ -34,62 +33,62 @@ pub fn decide_and_resolve(
     rules: &RuleSet,
     mode: PermissionMode,
     dirs: &WorkDirs,
-    facts: &CallContext<'_>,
+    context: &CallContext<'_>,
 ) -> ResolvedDecision {
-    let disk = CachedFs::new(facts.fs);
-    let facts = &CallContext { fs: &disk, ..facts.clone() };
-    let case = DecisionInput { call, rules, mode, dirs, context: facts };
-    if let Some(decision) = deny_unknown_tool(&case).or_else(|| deny_invalid_input(&case)) {
+    let disk = CachedFs::new(context.fs);
+    let context = &CallContext { fs: &disk, ..context.clone() };
+    let input = DecisionInput { call, rules, mode, dirs, context };
+    if let Some(decision) = deny_unknown_tool(&input).or_else(|| deny_invalid_input(&input)) {
         return ResolvedDecision { decision, file: None };
     }
-    let subject = CallTarget::for_call(&case);
-    let decision = match run_steps(&case, &subject) {
-        Decision::Ask(question) => add_suggestions(*question, &case, &subject),
+    let target = CallTarget::for_call(&input);
+    let decision = match run_steps(&input, &target) {
+        Decision::Ask(question) => add_suggestions(*question, &input, &target),
         decided => decided,
     };
-    ResolvedDecision { decision, file: subject.into_resolved_file() }
+    ResolvedDecision { decision, file: target.into_resolved_file() }
 }
 
-fn deny_unknown_tool(case: &DecisionInput<'_>) -> Option<Decision> {
-    let removed_by = case.tool_names().find_map(|name| case.rules.rule_removing_tool(name)).cloned();
-    let gone = removed_by.is_some() || !case.context.tool.known;
-    gone.then_some(Decision::Deny(Reason::UnknownTool { removed_by }))
+fn deny_unknown_tool(input: &DecisionInput<'_>) -> Option<Decision> {
+    let removed_by = input.tool_names().find_map(|name| input.rules.rule_removing_tool(name)).cloned();
+    let is_unknown = removed_by.is_some() || !input.context.tool.known;
+    is_unknown.then_some(Decision::Deny(Reason::UnknownTool { removed_by }))
 }
 
-fn deny_invalid_input(case: &DecisionInput<'_>) -> Option<Decision> {
-    find_input_error(case).map(|text| Decision::Deny(Reason::InvalidInput(text)))
+fn deny_invalid_input(input: &DecisionInput<'_>) -> Option<Decision> {
+    find_input_error(input).map(|text| Decision::Deny(Reason::InvalidInput(text)))
 }
 
 fn add_suggestions(
     mut question: PermissionQuestion,
-    case: &DecisionInput<'_>,
-    subject: &CallTarget<'_>,
+    input: &DecisionInput<'_>,
+    target: &CallTarget<'_>,
 ) -> Decision {
-    question.suggestions = crate::suggest::suggestions(&question, case, subject);
+    question.suggestions = crate::suggest::suggestions(&question, input, target);
     Decision::Ask(Box::new(question))
 }
 
 /// Describes what is wrong with the input. The model reads this text.
-fn find_input_error(case: &DecisionInput<'_>) -> Option<String> {
-    let kind = case.context.tool.kind;
-    if case.call.tool == "ExitPlanMode" && case.mode != PermissionMode::Plan {
-        return Some("There is no plan to leave: the session is not in plan mode.".to_owned());
+fn find_input_error(input: &DecisionInput<'_>) -> Option<String> {
+    let kind = input.context.tool.kind;
+    if input.call.tool == "ExitPlanMode" && input.mode != PermissionMode::Plan {
+        return Some("The session is not in plan mode, so there is no plan to exit.".to_owned());
     }
-    let field = kind.primary_field(case.call.tool)?;
-    let text = match case.call.input.get(field) {
+    let field = kind.primary_field(input.call.tool)?;
+    let text = match input.call.input.get(field) {
         Some(Value::String(text)) => text,
         None | Some(Value::Null) if kind == ToolKind::Search => "",
         Some(_) => return Some(format!("`{field}` must be a string.")),
         None => return Some(format!("`{field}` is missing.")),
     };
     if has_control_characters(text) {
-        return Some(format!("`{field}` holds control characters; leave them out."));
+        return Some(format!("`{field}` contains control characters; remove them."));
     }
     match kind {
-        ToolKind::WebFetch => parse_host(text).err().map(|problem| format!("The address {problem}.")),
-        ToolKind::Search => match case.input_text("pattern") {
-            Some(pattern) if case.call.tool == "Glob" && has_control_characters(pattern) => {
-                Some("`pattern` holds control characters; leave them out.".to_owned())
+        ToolKind::WebFetch => parse_host(text).err().map(|error| format!("The URL {error}.")),
+        ToolKind::Search => match input.input_text("pattern") {
+            Some(pattern) if input.call.tool == "Glob" && has_control_characters(pattern) => {
+                Some("`pattern` contains control characters; remove them.".to_owned())
             }
             _ => None,
         },
@@ -104,20 +103,20 @@ fn has_control_characters(text: &str) -> bool {
 
 /// Returns true if a deny rule matches the call or may match it. A command that cannot be fully analyzed may match
 /// any rule.
-pub fn may_be_denied(call: &Call<'_>, rules: &RuleSet, dirs: &WorkDirs, facts: &CallContext<'_>) -> bool {
-    let disk = CachedFs::new(facts.fs);
-    let facts = &CallContext { fs: &disk, ..facts.clone() };
-    let case = DecisionInput { call, rules, mode: PermissionMode::Default, dirs, context: facts };
-    if case.tool_names().any(|name| rules.rule_removing_tool(name).is_some()) {
+pub fn may_be_denied(call: &Call<'_>, rules: &RuleSet, dirs: &WorkDirs, context: &CallContext<'_>) -> bool {
+    let disk = CachedFs::new(context.fs);
+    let context = &CallContext { fs: &disk, ..context.clone() };
+    let input = DecisionInput { call, rules, mode: PermissionMode::Default, dirs, context };
+    if input.tool_names().any(|name| rules.rule_removing_tool(name).is_some()) {
         return true;
     }
-    if find_input_error(&case).is_some() {
+    if find_input_error(&input).is_some() {
         return false;
     }
-    let subject = CallTarget::for_call(&case);
-    case.find_direct_rule(PermissionBehavior::Deny, subject.host()).is_some()
-        || subject.decide_by_rules(&case, PermissionBehavior::Deny).is_some()
-        || !subject.is_fully_analyzed()
+    let target = CallTarget::for_call(&input);
+    input.find_direct_rule(PermissionBehavior::Deny, target.host()).is_some()
+        || target.decide_by_rules(&input, PermissionBehavior::Deny).is_some()
+        || !target.is_fully_analyzed()
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use whimbrel_wire::permission::{PermissionBehavior, PermissionMode, PermissionUpdate};
 
 use crate::call::GitProgram;
+use crate::paths::ResolvedFile;
 use crate::rules::rule_set::SourcedRule;
 use crate::shell::UnanalyzableCause;
 use crate::tool_kind::ToolKind;
@@ -16,6 +17,14 @@ pub enum Decision {
     Deny(Reason),
     /// The host or the user must be asked.
     Ask(Box<PermissionQuestion>),
+}
+
+/// A decision and the file it is about.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ResolvedDecision {
+    pub decision: Decision,
+    /// The one file that the call reads or writes; none for all other calls.
+    pub file: Option<ResolvedFile>,
 }
 
 /// Content of a permission question.
@@ -176,14 +185,16 @@ impl Reason {
     /// Short explanation for the user.
     pub fn text(&self) -> String {
         match self {
-            Self::Rule(rule) => format!("The {rule} says so."),
-            Self::PossibleRule(rule) => format!("The {rule} may be about what this call turns out to mean."),
-            Self::Mode(mode) => format!("The mode {mode} says so."),
-            Self::Hook { source, text } if text.is_empty() => format!("The hook {source} says so."),
+            Self::Rule(rule) => format!("The {rule} applies."),
+            Self::PossibleRule(rule) => format!("The {rule} may apply to this call."),
+            Self::Mode(mode) => format!("The permission mode is {mode}."),
+            Self::Hook { source, text } if text.is_empty() => {
+                format!("The hook {source} made this decision.")
+            }
             Self::Hook { source, text } => format!("The hook {source} says: {text}"),
             Self::Safety { danger, .. } => danger.text().to_owned(),
             Self::WorkingDir { path } => {
-                format!("{} lies outside the directories of this session.", path.display())
+                format!("{} is outside the working directories of this session.", path.display())
             }
             Self::Subcommands(parts) => {
                 let open = parts.iter().filter(|(_, decision)| !matches!(decision, Decision::Allow(_)));
@@ -193,21 +204,21 @@ impl Reason {
                 }
                 format!("These parts of the command need approval: {}.", open.join(", "))
             }
-            Self::Interaction => "This is answered by a person.".to_owned(),
+            Self::Interaction => "Only the user can answer this.".to_owned(),
             Self::Sandbox => "The command runs in the sandbox.".to_owned(),
             Self::ReadOnly => "The call only reads.".to_owned(),
             Self::NoApprovalNeeded => "This tool needs no approval.".to_owned(),
             Self::Unanalyzable(kind) => {
-                format!("The command has {} and cannot be judged in advance.", kind.text())
+                format!("The command has {}, so it cannot be fully analyzed.", kind.text())
             }
             Self::GitProgram(GitProgram { key, file }) => format!(
-                "Git may run a program that this repository names ({key} in {}), and the project is not trusted.",
+                "Git may run a program that this repository configures ({key} in {}), and the project is not trusted.",
                 file.display()
             ),
             Self::NeedsApproval => "Nothing allows this call in advance.".to_owned(),
             Self::InvalidInput(text) => text.clone(),
-            Self::UnknownTool { removed_by: None } => "There is no such tool in this session.".to_owned(),
-            Self::UnknownTool { removed_by: Some(rule) } => format!("The {rule} takes this tool away."),
+            Self::UnknownTool { removed_by: None } => "This session has no such tool.".to_owned(),
+            Self::UnknownTool { removed_by: Some(rule) } => format!("The {rule} removes this tool."),
         }
     }
 }
@@ -216,13 +227,11 @@ impl Danger {
     /// Short explanation of the risk.
     pub fn text(self) -> &'static str {
         match self {
-            Self::CriticalRemoval => {
-                "The command removes a directory that cannot be given up, or everything in it."
-            }
+            Self::CriticalRemoval => "The command removes a critical directory or everything in it.",
             Self::ProtectedPath => "The call changes a file that decides what other programs run.",
-            Self::SuspiciousPath => "The call writes a name that systems read differently.",
+            Self::SuspiciousPath => "The call writes a file name that file systems interpret differently.",
             Self::Background => {
-                "The command leaves something in the background with `&`; use run_in_background instead."
+                "The command starts a background process with `&`; use run_in_background instead."
             }
         }
     }

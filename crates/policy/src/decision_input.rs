@@ -22,10 +22,10 @@ pub(crate) struct DecisionInput<'a> {
 impl<'a> DecisionInput<'a> {
     /// Tool names that rules may use for this call. Rules for Bash apply to Monitor as well.
     pub(crate) fn tool_names(&self) -> impl Iterator<Item = ToolName<'a>> {
-        let own = self.context.tool.name(self.call);
+        let name = self.context.tool.name(self.call);
         let bash = ToolName { name: "Bash", server: None };
-        let judged_as_bash = self.context.tool.kind == ToolKind::Shell && own.name != "Bash";
-        std::iter::once(own).chain(judged_as_bash.then_some(bash))
+        let follows_bash_rules = self.context.tool.kind == ToolKind::Shell && name.name != "Bash";
+        std::iter::once(name).chain(follows_bash_rules.then_some(bash))
     }
 
     pub(crate) fn is_auto_allowed_in_sandbox(&self) -> bool {
@@ -53,8 +53,8 @@ impl<'a> DecisionInput<'a> {
     ) -> Option<&'a SourcedRule> {
         let rules = self.rules;
         let skip_bare = behavior == PermissionBehavior::Ask && self.is_auto_allowed_in_sandbox();
-        let mut about = self.tool_names().flat_map(|name| rules.rules_for_tool(behavior, name));
-        let rule = about.find(|rule| {
+        let mut rules_for_tool = self.tool_names().flat_map(|name| rules.rules_for_tool(behavior, name));
+        let rule = rules_for_tool.find(|rule| {
             let field = rule.parameter.as_ref().filter(|rule| self.context.tool.fields.contains(&rule.field));
             if let Some(parameter) = field {
                 return !parameter.is_for_primary_field() && parameter.matches(self.call.input);

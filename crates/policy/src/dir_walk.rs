@@ -56,39 +56,39 @@ pub(crate) fn match_rules_below(
     rules: &[&PathPattern],
     root: &Path,
     links: LinkPolicy,
-    around: &PathContext<'_>,
+    context: &PathContext<'_>,
 ) -> Vec<bool> {
-    let mut meant = vec![false; rules.len()];
+    let mut matched = vec![false; rules.len()];
     let folded = FoldedPath::new(root);
     let may_match = |rule: &PathPattern| links == LinkPolicy::Follow || rule.may_match_below_folded(&folded);
     let mut open: Vec<(usize, &PathPattern)> =
         rules.iter().copied().enumerate().filter(|(_, rule)| may_match(rule)).collect();
     if open.is_empty() {
-        return meant;
+        return matched;
     }
     // Directories to walk: the root, then the target of each followed link once.
     let mut roots = vec![root.to_owned()];
     let mut next = 0;
-    let mut walked = WalkResult::NotFound;
+    let mut outcome = WalkResult::NotFound;
     while let Some(root) = roots.get(next).cloned() {
         next += 1;
-        let found = walk_dir(&root, around.fs, |path, kind| {
+        let found = walk_dir(&root, context.fs, |path, kind| {
             let mut spellings = vec![FoldedPath::new(path)];
             if links == LinkPolicy::Follow && kind == EntryKind::Link {
-                let target = resolve_absolute(path, around);
+                let target = resolve_absolute(path, context);
                 spellings.extend(FoldedPath::all_spellings(&target));
                 if !roots.iter().any(|root| target.physical.starts_with(root)) {
                     roots.push(target.physical);
                 }
             }
-            open.retain(|(at, rule)| {
-                let hit = spellings.iter().any(|path| rule.matches_folded(path));
-                if let Some(meant) = meant.get_mut(*at) {
-                    *meant |= hit;
+            open.retain(|(index, rule)| {
+                let is_match = spellings.iter().any(|path| rule.matches_folded(path));
+                if let Some(matched) = matched.get_mut(*index) {
+                    *matched |= is_match;
                 }
-                !hit
+                !is_match
             });
-            let leads_on = || {
+            let may_descend = || {
                 links == LinkPolicy::Follow
                     || spellings
                         .iter()
@@ -96,7 +96,7 @@ pub(crate) fn match_rules_below(
             };
             match () {
                 () if open.is_empty() => WalkStep::Stop,
-                () if kind == EntryKind::Directory && leads_on() => WalkStep::Descend,
+                () if kind == EntryKind::Directory && may_descend() => WalkStep::Descend,
                 () => WalkStep::Skip,
             }
         });
@@ -104,28 +104,28 @@ pub(crate) fn match_rules_below(
             break;
         }
         if found == WalkResult::LimitExceeded || next >= MAX_LINK_TARGETS {
-            walked = WalkResult::LimitExceeded;
+            outcome = WalkResult::LimitExceeded;
             break;
         }
     }
-    for (at, rule) in open {
-        if let Some(meant) = meant.get_mut(at) {
-            *meant = walked == WalkResult::LimitExceeded || matches_behind_links(rule, root, around.fs);
+    for (index, rule) in open {
+        if let Some(matched) = matched.get_mut(index) {
+            *matched = outcome == WalkResult::LimitExceeded || matches_behind_links(rule, root, context.fs);
         }
     }
-    meant
+    matched
 }
 
 /// Returns true if a rule's fixed path reaches below the root through a link, where the walk cannot see it.
 fn matches_behind_links(rule: &PathPattern, root: &Path, fs: &dyn FsView) -> bool {
-    let meant = |known: &PathBuf| {
+    let matches_behind = |known: &PathBuf| {
         let real = physical_path(known, fs);
-        let as_named =
+        let spelled_path =
             |path: &Path| path.strip_prefix(&real).map_or_else(|_| known.clone(), |path| known.join(path));
         real != *known
-            && find_below(&real, fs, |path, _| rule.matches(&as_named(path))) != WalkResult::NotFound
+            && find_below(&real, fs, |path, _| rule.matches(&spelled_path(path))) != WalkResult::NotFound
     };
-    rule.fixed_paths().iter().filter(|known| known.starts_with(root)).any(meant)
+    rule.fixed_paths().iter().filter(|known| known.starts_with(root)).any(matches_behind)
 }
 
 /// Visits a directory and everything below it, the directory first.
@@ -135,9 +135,9 @@ fn walk_dir(
     mut visit: impl FnMut(&Path, EntryKind) -> WalkStep,
 ) -> WalkResult {
     let Some(kind) = fs.lstat(directory) else { return WalkResult::NotFound };
-    let mut todo = vec![(directory.to_owned(), Some(kind))];
+    let mut pending = vec![(directory.to_owned(), Some(kind))];
     let mut seen = 0_usize;
-    while let Some((path, kind)) = todo.pop() {
+    while let Some((path, kind)) = pending.pop() {
         let Some(kind) = kind.or_else(|| fs.lstat(&path)) else { continue };
         match visit(&path, kind) {
             WalkStep::Stop => return WalkResult::Found,
@@ -150,7 +150,7 @@ fn walk_dir(
         if seen >= MAX_ENTRIES || fs.is_budget_exhausted() {
             return WalkResult::LimitExceeded;
         }
-        todo.extend(entries.iter().map(|entry| (path.join(&entry.name), entry.kind)));
+        pending.extend(entries.iter().map(|entry| (path.join(&entry.name), entry.kind)));
     }
     WalkResult::NotFound
 }
@@ -192,10 +192,10 @@ mod tests {
         let rules = rules.map(|rule| {
             PathPattern::new(rule, PermissionBehavior::Deny, &anchors, &Path::to_path_buf).unwrap()
         });
-        let around = PathContext { cwd: Path::new("/w"), home: Path::new("/h"), fs: &fs };
-        let meant = |root: &str, links| {
-            let meant = match_rules_below(&rules.each_ref(), Path::new(root), links, &around);
-            meant.iter().map(|meant| if *meant { '+' } else { '-' }).collect::<String>()
+        let context = PathContext { cwd: Path::new("/w"), home: Path::new("/h"), fs: &fs };
+        let matched = |root: &str, links| {
+            let matched = match_rules_below(&rules.each_ref(), Path::new(root), links, &context);
+            matched.iter().map(|matched| if *matched { '+' } else { '-' }).collect::<String>()
         };
         let rows = [
             ("/w", LinkPolicy::Ignore, "+-++--"),
@@ -205,7 +205,7 @@ mod tests {
             ("/data", LinkPolicy::Ignore, "-----+"),
         ];
         for (root, links, expected) in rows {
-            assert_eq!(meant(root, links), expected, "{root} {links:?}");
+            assert_eq!(matched(root, links), expected, "{root} {links:?}");
         }
     }
 

@@ -8,8 +8,7 @@ use crate::decision::{Danger, Reason};
 use crate::decision_input::DecisionInput;
 use crate::dir_walk::{LinkPolicy, match_rules_below};
 use crate::fs::FsView;
-use crate::paths::{PathContext, ResolvedPath, is_suspicious, resolve, resolve_absolute};
-use crate::resolved_file::ResolvedFile;
+use crate::paths::{PathContext, ResolvedFile, ResolvedPath, is_suspicious, resolve, resolve_absolute};
 use crate::rules::path_pattern::PathPattern;
 use crate::rules::rule_set::{RuleSet, RuleSource, SourcedRule};
 use crate::tool_kind::ToolKind;
@@ -33,20 +32,20 @@ pub(crate) struct FileAccess {
 }
 
 impl FileAccess {
-    pub(crate) fn new(written: Option<&str>, case: &DecisionInput<'_>) -> Self {
-        let around = case.context.path_context();
-        let access = match case.context.tool.kind {
+    pub(crate) fn new(written: Option<&str>, input: &DecisionInput<'_>) -> Self {
+        let context = input.context.path_context();
+        let access = match input.context.tool.kind {
             ToolKind::Edit => AccessKind::Edit,
             ToolKind::Search => AccessKind::Search,
             _ => AccessKind::Read,
         };
         let written = written.filter(|written| !written.is_empty()).unwrap_or(".");
-        let path = match case.input_text("pattern") {
-            Some(pattern) if case.call.tool == "Glob" => {
-                let root = resolve(written, &around).lexical;
-                resolve_absolute(&glob_root(&root, pattern), &around)
+        let path = match input.input_text("pattern") {
+            Some(pattern) if input.call.tool == "Glob" => {
+                let root = resolve(written, &context).lexical;
+                resolve_absolute(&glob_root(&root, pattern), &context)
             }
-            _ => resolve(written, &around),
+            _ => resolve(written, &context),
         };
         let resolved_file = (access != AccessKind::Search).then(|| ResolvedFile::new(written, &path));
         Self { access, path, resolved_file }
@@ -56,8 +55,8 @@ impl FileAccess {
         self.access == AccessKind::Edit
     }
 
-    pub(crate) fn is_in_work_dirs(&self, case: &DecisionInput<'_>) -> bool {
-        case.dirs.contains(&self.path)
+    pub(crate) fn is_in_work_dirs(&self, input: &DecisionInput<'_>) -> bool {
+        input.dirs.contains(&self.path)
     }
 
     pub(crate) fn is_edit_of(&self, plan: &Path) -> bool {
@@ -68,50 +67,50 @@ impl FileAccess {
     /// either.
     pub(crate) fn restricting_rule<'a>(
         &self,
-        case: &DecisionInput<'a>,
+        input: &DecisionInput<'a>,
         behavior: PermissionBehavior,
     ) -> Option<&'a SourcedRule> {
-        let edits = case.rules.edit_rules(behavior).filter(|_| self.is_edit());
-        let (references, rules): (Vec<_>, Vec<_>) = case.rules.read_rules(behavior).chain(edits).unzip();
+        let edits = input.rules.edit_rules(behavior).filter(|_| self.is_edit());
+        let (references, rules): (Vec<_>, Vec<_>) = input.rules.read_rules(behavior).chain(edits).unzip();
         // A search filters out denied files itself; files that need a question must be found before it runs.
         let below = match (self.access, behavior) {
             (AccessKind::Search, PermissionBehavior::Ask) => match_rules_below(
                 &rules,
                 &self.path.physical,
                 LinkPolicy::Ignore,
-                &case.context.path_context(),
+                &input.context.path_context(),
             ),
             _ => Vec::new(),
         };
-        let means = |at: usize, rule: &PathPattern| {
-            matches_any_spelling(rule, &self.path) || below.get(at).is_some_and(|meant| *meant)
+        let matches = |index: usize, rule: &PathPattern| {
+            matches_any_spelling(rule, &self.path) || below.get(index).is_some_and(|matched| *matched)
         };
-        let found = rules.iter().enumerate().position(|(at, rule)| means(at, rule))?;
+        let found = rules.iter().enumerate().position(|(index, rule)| matches(index, rule))?;
         references.get(found).copied()
     }
 
     /// The rule that allows the access to this path.
-    pub(crate) fn allow_rule<'a>(&self, case: &DecisionInput<'a>) -> Option<&'a SourcedRule> {
+    pub(crate) fn allow_rule<'a>(&self, input: &DecisionInput<'a>) -> Option<&'a SourcedRule> {
         match self.access {
-            AccessKind::Edit => allow_rule_for_edit(case, &self.path),
-            AccessKind::Search => allow_rule_for_read(case, &self.path),
+            AccessKind::Edit => allow_rule_for_edit(input, &self.path),
+            AccessKind::Search => allow_rule_for_read(input, &self.path),
             AccessKind::Read => {
-                allow_rule_for_read(case, &self.path).or_else(|| allow_rule_for_edit(case, &self.path))
+                allow_rule_for_read(input, &self.path).or_else(|| allow_rule_for_edit(input, &self.path))
             }
         }
     }
 
-    pub(crate) fn dangerous_write(&self, case: &DecisionInput<'_>) -> Option<(Danger, String)> {
-        let planned = case.context.plan_file.as_deref().is_some_and(|plan| self.is_edit_of(plan));
-        if !self.is_edit() || planned {
+    pub(crate) fn dangerous_write(&self, input: &DecisionInput<'_>) -> Option<(Danger, String)> {
+        let is_plan_file = input.context.plan_file.as_deref().is_some_and(|plan| self.is_edit_of(plan));
+        if !self.is_edit() || is_plan_file {
             return None;
         }
-        let danger = write_danger(case, &self.path)?;
+        let danger = write_danger(input, &self.path)?;
         Some((danger, self.path.physical.display().to_string()))
     }
 
-    pub(crate) fn approval_reason(&self, case: &DecisionInput<'_>) -> (Reason, Option<String>) {
-        if self.is_in_work_dirs(case) {
+    pub(crate) fn approval_reason(&self, input: &DecisionInput<'_>) -> (Reason, Option<String>) {
+        if self.is_in_work_dirs(input) {
             return (Reason::NeedsApproval, None);
         }
         let path = self.path.physical.clone();
@@ -122,46 +121,47 @@ impl FileAccess {
 
 /// The rule that allows reading a path. Each spelling must match an allow rule or lie in a working directory.
 pub(crate) fn allow_rule_for_read<'a>(
-    case: &DecisionInput<'a>,
+    input: &DecisionInput<'a>,
     path: &ResolvedPath,
 ) -> Option<&'a SourcedRule> {
-    let inside = |spelling: &Path| !path.via_proc && case.dirs.all().any(|dir| dir.contains(spelling));
-    let mut granting = None;
+    let inside = |spelling: &Path| !path.via_proc && input.dirs.all().any(|dir| dir.contains(spelling));
+    let mut first_rule = None;
     for spelling in path.spellings() {
-        let mut rules = case.rules.read_rules(PermissionBehavior::Allow);
+        let mut rules = input.rules.read_rules(PermissionBehavior::Allow);
         match rules.find(|(_, rule)| rule.matches(spelling)) {
-            Some((reference, _)) => granting = granting.or(Some(reference)),
+            Some((reference, _)) => first_rule = first_rule.or(Some(reference)),
             None if inside(spelling) => {}
             None => return None,
         }
     }
-    granting
+    first_rule
 }
 
 /// The Edit rule that allows every spelling of a path.
 pub(crate) fn allow_rule_for_edit<'a>(
-    case: &DecisionInput<'a>,
+    input: &DecisionInput<'a>,
     path: &ResolvedPath,
 ) -> Option<&'a SourcedRule> {
-    case.rules
+    input
+        .rules
         .edit_rules(PermissionBehavior::Allow)
         .find(|(_, rule)| path.spellings().all(|spelling| rule.matches(spelling)))
         .map(sourced_rule)
 }
 
 /// Reason why a write asks whatever the rules say.
-pub(crate) fn write_danger(case: &DecisionInput<'_>, path: &ResolvedPath) -> Option<Danger> {
-    if path.spellings().any(|path| case.is_protected(path)) && !is_allowed_by_session_rule(case, path) {
+pub(crate) fn write_danger(input: &DecisionInput<'_>, path: &ResolvedPath) -> Option<Danger> {
+    if path.spellings().any(|path| input.is_protected(path)) && !is_allowed_by_session_rule(input, path) {
         return Some(Danger::ProtectedPath);
     }
     path.spellings().any(is_suspicious).then_some(Danger::SuspiciousPath)
 }
 
 /// Returns true if a rule of this session names the protected path itself.
-fn is_allowed_by_session_rule(case: &DecisionInput<'_>, path: &ResolvedPath) -> bool {
-    case.rules.edit_rules(PermissionBehavior::Allow).any(|(reference, rule)| {
+fn is_allowed_by_session_rule(input: &DecisionInput<'_>, path: &ResolvedPath) -> bool {
+    input.rules.edit_rules(PermissionBehavior::Allow).any(|(reference, rule)| {
         reference.source == RuleSource::Session
-            && rule.fixed_paths().iter().any(|known| case.is_protected(known))
+            && rule.fixed_paths().iter().any(|known| input.is_protected(known))
             && path.spellings().all(|spelling| rule.matches(spelling))
     })
 }
@@ -178,25 +178,25 @@ fn sourced_rule<'a>((reference, _): (&'a SourcedRule, &'a PathPattern)) -> &'a S
 /// The directory in which a Glob call starts: its root, moved by the components before the first wildcard and by
 /// every `..`.
 fn glob_root(root: &Path, pattern: &str) -> PathBuf {
-    let wild = |part: &str| part.contains(['*', '?', '[', '{']);
-    let mut at = root.to_owned();
+    let has_wildcard = |part: &str| part.contains(['*', '?', '[', '{']);
+    let mut directory = root.to_owned();
     let mut seen_wildcard = false;
     let components: Vec<Component<'_>> = Path::new(pattern).components().collect();
     for (index, component) in components.iter().enumerate() {
         let last = index + 1 == components.len();
         match component {
-            Component::RootDir => at = PathBuf::from("/"),
+            Component::RootDir => directory = PathBuf::from("/"),
             Component::ParentDir => {
-                at.pop();
+                directory.pop();
             }
-            Component::Normal(name) if !seen_wildcard && !wild(&name.to_string_lossy()) && !last => {
-                at.push(name);
+            Component::Normal(name) if !seen_wildcard && !has_wildcard(&name.to_string_lossy()) && !last => {
+                directory.push(name);
             }
             Component::Normal(_) => seen_wildcard = true,
             Component::CurDir | Component::Prefix(_) => {}
         }
     }
-    at
+    directory
 }
 
 /// Filter for files that a search must leave out of its results.
@@ -216,8 +216,8 @@ impl<'a> ReadFilter<'a> {
 
     /// Returns true if the file at this absolute path must not be shown.
     pub fn hides(&self, path: &Path) -> bool {
-        let around = PathContext { cwd: Path::new("/"), home: self.home, fs: self.fs };
-        let path = resolve_absolute(path, &around);
+        let context = PathContext { cwd: Path::new("/"), home: self.home, fs: self.fs };
+        let path = resolve_absolute(path, &context);
         self.rules.read_rules(PermissionBehavior::Deny).any(|(_, rule)| matches_any_spelling(rule, &path))
     }
 
@@ -250,8 +250,8 @@ mod tests {
 
     #[test]
     fn search_hides_denied_files() {
-        let room = Fixture::new().with_rules(&[], &[], &["Read(secrets/**)", "Read(.env)"]);
-        let filter = ReadFilter::new(&room.rules, &room.fs, Path::new("/fx/home")).unwrap();
+        let fixture = Fixture::new().with_rules(&[], &[], &["Read(secrets/**)", "Read(.env)"]);
+        let filter = ReadFilter::new(&fixture.rules, &fixture.fs, Path::new("/fx/home")).unwrap();
         let hidden =
             ["/fx/proj/secrets/key.txt", "/fx/proj/sub/.env", "/fx/proj/link_secret", "/fx/proj/SECRETS/x"];
         for path in hidden {
@@ -259,7 +259,7 @@ mod tests {
             assert_eq!(filter.hides_resolved(Path::new(path)), !path.contains("link"), "{path}");
         }
         assert!(!filter.hides(Path::new("/fx/proj/notes.txt")));
-        let free = Fixture::new();
-        assert!(ReadFilter::new(&free.rules, &free.fs, Path::new("/fx/home")).is_none());
+        let without_rules = Fixture::new();
+        assert!(ReadFilter::new(&without_rules.rules, &without_rules.fs, Path::new("/fx/home")).is_none());
     }
 }

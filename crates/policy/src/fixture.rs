@@ -7,9 +7,8 @@ use whimbrel_wire::permission::PermissionMode;
 
 use crate::call::{Call, CallContext, GitInspector, PreToolDecision, SandboxFacts, ToolFacts};
 use crate::decide::decide_and_resolve;
-use crate::decision::Decision;
+use crate::decision::{Decision, ResolvedDecision};
 use crate::fs::FakeFs;
-use crate::resolved_file::ResolvedDecision;
 use crate::rules::rule_set::{RuleLayer, RuleSet, RuleSource};
 use crate::work_dirs::WorkDirs;
 
@@ -99,8 +98,8 @@ impl Fixture {
     }
 
     pub(crate) fn add_layer(&mut self, layer: &RuleLayer) {
-        let loaded = self.rules.add_layer(layer, &self.fs);
-        assert!(loaded.errors.is_empty(), "{:?}", loaded.errors);
+        let report = self.rules.add_layer(layer, &self.fs);
+        assert!(report.errors.is_empty(), "{:?}", report.errors);
     }
 
     pub(crate) fn with_hook(self, hook: PreToolDecision) -> Self {
@@ -154,7 +153,7 @@ impl Fixture {
         input: &Value,
     ) -> ResolvedDecision {
         let (hook, plan_file) = (self.hook.clone(), self.plan.clone());
-        let facts = CallContext {
+        let context = CallContext {
             hook,
             sandbox: self.sandbox,
             plan_file,
@@ -162,7 +161,7 @@ impl Fixture {
             git_inspector: self.repositories,
             ..CallContext::new(Path::new("/fx/proj"), Path::new("/fx/home"), &self.fs, tool_facts)
         };
-        decide_and_resolve(&Call { tool, input }, &self.rules, mode, &self.dirs, &facts)
+        decide_and_resolve(&Call { tool, input }, &self.rules, mode, &self.dirs, &context)
     }
 
     pub(crate) fn decide_bash(&self, mode: PermissionMode, command: &str) -> Decision {

@@ -149,8 +149,8 @@ mod tests {
 
     #[test]
     fn real_and_fake_disk_agree() {
-        let folder = tempfile::tempdir().unwrap();
-        let root = folder.path();
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path();
         std::fs::write(root.join("file"), "").unwrap();
         std::fs::create_dir(root.join("dir")).unwrap();
         std::os::unix::fs::symlink("file", root.join("link")).unwrap();

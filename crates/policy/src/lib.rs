@@ -6,13 +6,13 @@
 //!
 //! | modules | content |
 //! |---|---|
-//! | `rule`, `ruleset` | parsing of rules; the compiled set of all rules in force |
-//! | `command_pattern`, `path_pattern`, `domain`, `parameter_rule` | what rules are matched against |
-//! | `paths`, `folded_path`, `work_dirs`, `protected`, `invisible` | path resolution and comparison |
-//! | `fs`, `cached_fs`, `dir_walk` | view of the disk, its cache and read budget, walks below a directory |
+//! | `rules` | permission rules, their patterns, and the compiled set of all rules in force |
+//! | `paths`, `work_dirs` | path resolution and comparison, protected paths, working directories |
+//! | `fs`, `dir_walk` | view of the disk, and walks below a directory |
 //! | `shell` | analysis of a shell command from its text alone |
-//! | `call`, `decision`, `resolved_file` | input and result of a decision, and the file it is about |
-//! | `decide`, `target`, `command`, `file_access` | the decision steps, and their checks of commands and files |
+//! | `call`, `decision_input`, `decision` | input and result of a decision |
+//! | `decide`, `steps` | the decision and its ordered steps |
+//! | `target`, `command`, `file_access`, `tool_kind` | target of a call: a command, a file, a host |
 //! | `mode`, `update`, `suggest` | order of modes, permission updates, suggested updates |
 //!
 //! "Restricting rule" means a deny or an ask rule.
@@ -29,7 +29,6 @@ mod fixture;
 pub mod fs;
 pub mod mode;
 pub mod paths;
-mod resolved_file;
 pub mod rules;
 pub mod shell;
 mod steps;
@@ -43,9 +42,9 @@ pub use crate::rules::rule::{Rule, RuleError};
 pub use crate::rules::rule_set::{LoadReport, RuleLayer, RuleSet, RuleSource, RuleWarning, SourcedRule};
 pub use call::{Call, CallContext, GitInspector, GitProgram, PreToolDecision, SandboxFacts, ToolFacts};
 pub use decide::{decide, decide_and_resolve, may_be_denied};
-pub use decision::{Danger, Decision, PermissionQuestion, Reason};
+pub use decision::{Danger, Decision, PermissionQuestion, Reason, ResolvedDecision};
 pub use file_access::ReadFilter;
-pub use resolved_file::{ResolvedDecision, ResolvedFile};
+pub use paths::ResolvedFile;
 pub use tool_kind::ToolKind;
 pub use update::{PermissionSet, UpdateContext, UpdateError, apply_update};
 pub use work_dirs::WorkDirs;

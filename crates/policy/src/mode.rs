@@ -25,8 +25,8 @@ pub fn is_more_permissive(mode: PermissionMode, than: PermissionMode) -> bool {
 }
 
 /// The stricter of two modes: the mode of the parent and the one requested for itself.
-pub fn stricter_mode(above: PermissionMode, own: PermissionMode) -> PermissionMode {
-    if is_more_permissive(above, own) { own } else { above }
+pub fn stricter_mode(parent: PermissionMode, requested: PermissionMode) -> PermissionMode {
+    if is_more_permissive(parent, requested) { requested } else { parent }
 }
 
 /// Returns true if a resumed session may start in the mode it ended in.
@@ -50,8 +50,8 @@ mod tests {
             (Plan, DontAsk, Plan),
             (DontAsk, Plan, Plan),
         ];
-        for (above, own, expected) in rows {
-            assert_eq!(stricter_mode(above, own), expected, "{above} and {own}");
+        for (parent, requested, expected) in rows {
+            assert_eq!(stricter_mode(parent, requested), expected, "{parent} and {requested}");
         }
         assert!(is_kept_on_resume(AcceptEdits) && !is_kept_on_resume(Plan));
     }

@@ -1,4 +1,4 @@
-//! Path resolution: the spellings of a path, and whether it lies in the working directories.
+//! Path resolution: the spellings of a path.
 //!
 //! A path has a lexical spelling (dots removed from the text), one per link on its way, and a physical one. A deny or
 //! ask rule needs to match one of them, an allow rule all of them.
@@ -53,25 +53,41 @@ impl ResolvedPath {
     }
 }
 
+/// A file, as resolved when the call was decided. The tool must use this path and not resolve the name again: a
+/// directory could have become a link in between.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResolvedFile {
+    /// Absolute path without dots, for display. It may lead through links.
+    pub display_path: PathBuf,
+    /// Path without links at decision time. A link found there later was not part of the decision.
+    pub real_path: PathBuf,
+}
+
+impl ResolvedFile {
+    /// Creates a file from its resolved path. A `..` behind a link leaves the link's target, not the directory of the
+    /// link, so the lexical path would be wrong; the physical path is displayed then.
+    pub(crate) fn new(written: &str, path: &ResolvedPath) -> Self {
+        let goes_back = Path::new(written).components().any(|part| part == Component::ParentDir);
+        let shown = if goes_back && path.is_linked() { &path.physical } else { &path.lexical };
+        Self { display_path: shown.clone(), real_path: path.physical.clone() }
+    }
+}
+
 /// Resolves a path as a tool or command writes it. A leading `~/` is the home directory.
-pub fn resolve(written: &str, around: &PathContext<'_>) -> ResolvedPath {
+pub fn resolve(written: &str, context: &PathContext<'_>) -> ResolvedPath {
     let path = match written.strip_prefix('~') {
-        Some("") => around.home.to_owned(),
-        Some(rest) if rest.starts_with('/') => around.home.join(rest.trim_start_matches('/')),
-        _ => around.cwd.join(written),
+        Some("") => context.home.to_owned(),
+        Some(rest) if rest.starts_with('/') => context.home.join(rest.trim_start_matches('/')),
+        _ => context.cwd.join(written),
     };
-    resolve_absolute(&path, around)
+    resolve_absolute(&path, context)
 }
 
 /// Resolves an absolute path.
-pub fn resolve_absolute(path: &Path, around: &PathContext<'_>) -> ResolvedPath {
+pub fn resolve_absolute(path: &Path, context: &PathContext<'_>) -> ResolvedPath {
     let lexical = lexical_path(path);
-    let mut walk = Resolver {
-        context: around,
-        current: PathBuf::from("/"),
-        remaining: path_components(path),
-        hops: Vec::new(),
-    };
+    let mut walk =
+        Resolver { context, current: PathBuf::from("/"), remaining: path_components(path), hops: Vec::new() };
     let through_process = walk.run() || is_proc_path(&lexical);
     let Resolver { current: physical, mut hops, .. } = walk;
     hops.retain(|hop| *hop != lexical && *hop != physical);
@@ -81,8 +97,8 @@ pub fn resolve_absolute(path: &Path, around: &PathContext<'_>) -> ResolvedPath {
 
 /// Resolves all links of a path.
 pub fn physical_path(path: &Path, fs: &dyn FsView) -> PathBuf {
-    let around = PathContext { cwd: Path::new("/"), home: Path::new("/"), fs };
-    resolve_absolute(path, &around).physical
+    let context = PathContext { cwd: Path::new("/"), home: Path::new("/"), fs };
+    resolve_absolute(path, &context).physical
 }
 
 /// Removes `.`, `..` and doubled slashes from the text of a path.
@@ -187,37 +203,6 @@ fn path_components(path: &Path) -> VecDeque<OsString> {
     named.collect()
 }
 
-/// A working directory, in both spellings.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WorkDir {
-    /// Path as given, normalized.
-    pub lexical: PathBuf,
-    /// Path with links resolved.
-    pub physical: PathBuf,
-}
-
-impl WorkDir {
-    pub fn new(path: &Path, fs: &dyn FsView) -> Self {
-        Self { lexical: lexical_path(path), physical: physical_path(path, fs) }
-    }
-
-    /// Returns true if a path lies in the directory, in either spelling.
-    pub fn contains(&self, path: &Path) -> bool {
-        path.starts_with(&self.lexical) || path.starts_with(&self.physical)
-    }
-}
-
-/// Returns true if both the lexical and the physical path lie in one of the directories. Compares components, not
-/// text.
-pub fn is_inside<'a>(path: &ResolvedPath, mut dirs: impl Iterator<Item = &'a WorkDir> + Clone) -> bool {
-    let holds = |path: &Path| dirs.clone().any(|dir| dir.contains(path));
-    if path.via_proc {
-        return false;
-    }
-    let really_inside = holds(&path.physical);
-    really_inside && holds(&path.lexical) && dirs.next().is_some()
-}
-
 /// Returns true if file systems interpret the name differently: trailing dots or blanks, `...`, short names, UNC
 /// paths.
 pub fn is_suspicious(path: &Path) -> bool {
@@ -246,7 +231,6 @@ mod tests {
             .with_link("/fx/proj/loop", "loop")
             .with_link("/fx/proj/two", "out")
             .with_link("/fx/proj/nowhere", "/fx/outside/new")
-            .with_link("/there", "/fx/proj")
     }
 
     fn spell(written: &str, fs: &FakeFs) -> ResolvedPath {
@@ -292,26 +276,6 @@ mod tests {
     #[test]
     fn link_loop_ends() {
         assert!(spell("loop/x", &disk()).physical.starts_with("/fx/proj/loop"));
-    }
-
-    #[test]
-    fn paths_inside_working_directories() {
-        let fs = disk();
-        let dirs = [WorkDir::new(Path::new("/there"), &fs)];
-        let rows = [
-            ("src/app.ts", true),
-            ("/there/src/app.ts", true),
-            ("out/data.txt", false),
-            ("/fx/proj-evil/x", false),
-            ("/proc/self/cwd/src", false),
-            ("nowhere", false),
-            ("new", true),
-            ("/fx", false),
-            ("/fx/proj", true),
-        ];
-        for (written, expected) in rows {
-            assert_eq!(is_inside(&spell(written, &fs), dirs.iter()), expected, "{written}");
-        }
     }
 
     #[test]

@@ -30,55 +30,55 @@ const STEPS: [DecisionStep; 14] = [
 ];
 
 /// Runs the steps in order; asks if none decides.
-pub(crate) fn run_steps(case: &DecisionInput<'_>, subject: &CallTarget<'_>) -> Decision {
-    let answer = STEPS.iter().find_map(|step| step(case, subject));
-    answer.unwrap_or_else(|| ask_by_default(case, subject))
+pub(crate) fn run_steps(input: &DecisionInput<'_>, target: &CallTarget<'_>) -> Decision {
+    let decision = STEPS.iter().find_map(|step| step(input, target));
+    decision.unwrap_or_else(|| ask_by_default(input, target))
 }
 
-fn deny_by_rule(case: &DecisionInput<'_>, subject: &CallTarget<'_>) -> Option<Decision> {
-    if let Some(rule) = case.find_direct_rule(PermissionBehavior::Deny, subject.host()) {
+fn deny_by_rule(input: &DecisionInput<'_>, target: &CallTarget<'_>) -> Option<Decision> {
+    if let Some(rule) = input.find_direct_rule(PermissionBehavior::Deny, target.host()) {
         return Some(Decision::Deny(Reason::Rule(rule.clone())));
     }
-    subject.decide_by_rules(case, PermissionBehavior::Deny)
+    target.decide_by_rules(input, PermissionBehavior::Deny)
 }
 
-fn ask_by_rule(case: &DecisionInput<'_>, subject: &CallTarget<'_>) -> Option<Decision> {
-    let by_name = case.find_direct_rule(PermissionBehavior::Ask, subject.host());
-    let asked = match by_name {
+fn ask_by_rule(input: &DecisionInput<'_>, target: &CallTarget<'_>) -> Option<Decision> {
+    let direct_rule = input.find_direct_rule(PermissionBehavior::Ask, target.host());
+    let decision = match direct_rule {
         Some(rule) => Decision::ask(Reason::Rule(rule.clone())),
-        None => subject.decide_by_rules(case, PermissionBehavior::Ask)?,
+        None => target.decide_by_rules(input, PermissionBehavior::Ask)?,
     };
-    Some(prefer_safety_reason(asked, case, subject))
+    Some(prefer_safety_reason(decision, input, target))
 }
 
 /// Replaces the reason of an ask rule by a safety reason, if the call would be asked about for safety anyway.
-fn prefer_safety_reason(asked: Decision, case: &DecisionInput<'_>, subject: &CallTarget<'_>) -> Decision {
+fn prefer_safety_reason(decision: Decision, input: &DecisionInput<'_>, target: &CallTarget<'_>) -> Decision {
     let steps: [DecisionStep; 4] =
         [ask_for_critical_removal, ask_by_hook, ask_for_dangerous_write, ask_for_background];
-    let in_force = if case.mode == PermissionMode::BypassPermissions { 2 } else { steps.len() };
-    let graver = steps.iter().take(in_force).find_map(|step| step(case, subject));
-    match (graver, &asked) {
-        (Some(Decision::Ask(graver)), Decision::Ask(question)) => {
+    let step_count = if input.mode == PermissionMode::BypassPermissions { 2 } else { steps.len() };
+    let safety = steps.iter().take(step_count).find_map(|step| step(input, target));
+    match (safety, &decision) {
+        (Some(Decision::Ask(safety)), Decision::Ask(question)) => {
             let ask_rule = question.matched_ask_rule().cloned();
-            Decision::Ask(Box::new(PermissionQuestion { ask_rule, ..*graver }))
+            Decision::Ask(Box::new(PermissionQuestion { ask_rule, ..*safety }))
         }
-        _ => asked,
+        _ => decision,
     }
 }
 
-fn ask_for_interaction(case: &DecisionInput<'_>, _: &CallTarget<'_>) -> Option<Decision> {
-    let answered = case.context.tool.kind == ToolKind::Interaction
-        && matches!(case.context.hook, Some(PreToolDecision::Allow { rewrote_input: true, .. }));
-    (case.context.tool.requires_interaction && !answered).then(|| Decision::ask(Reason::Interaction))
+fn ask_for_interaction(input: &DecisionInput<'_>, _: &CallTarget<'_>) -> Option<Decision> {
+    let answered = input.context.tool.kind == ToolKind::Interaction
+        && matches!(input.context.hook, Some(PreToolDecision::Allow { rewrote_input: true, .. }));
+    (input.context.tool.requires_interaction && !answered).then(|| Decision::ask(Reason::Interaction))
 }
 
-fn ask_for_critical_removal(case: &DecisionInput<'_>, subject: &CallTarget<'_>) -> Option<Decision> {
-    let path = subject.critical_removal(case)?;
+fn ask_for_critical_removal(input: &DecisionInput<'_>, target: &CallTarget<'_>) -> Option<Decision> {
+    let path = target.critical_removal(input)?;
     Some(safety_question(Danger::CriticalRemoval, false, Some(path)))
 }
 
-fn ask_by_hook(case: &DecisionInput<'_>, _: &CallTarget<'_>) -> Option<Decision> {
-    match &case.context.hook {
+fn ask_by_hook(input: &DecisionInput<'_>, _: &CallTarget<'_>) -> Option<Decision> {
+    match &input.context.hook {
         Some(PreToolDecision::Ask { source, text }) => {
             Some(Decision::ask(Reason::Hook { source: source.clone(), text: text.clone() }))
         }
@@ -86,34 +86,34 @@ fn ask_by_hook(case: &DecisionInput<'_>, _: &CallTarget<'_>) -> Option<Decision>
     }
 }
 
-fn allow_by_bypass_mode(case: &DecisionInput<'_>, subject: &CallTarget<'_>) -> Option<Decision> {
-    let allowed = match subject.is_truncated() {
+fn allow_by_bypass_mode(input: &DecisionInput<'_>, target: &CallTarget<'_>) -> Option<Decision> {
+    let allowed = match target.is_truncated() {
         // The part of the command that was not analyzed may remove anything.
         true => Decision::ask(Reason::Unanalyzable(UnanalyzableCause::TooDeep)),
-        false => Decision::Allow(Reason::Mode(case.mode)),
+        false => Decision::Allow(Reason::Mode(input.mode)),
     };
-    (case.mode == PermissionMode::BypassPermissions).then_some(allowed)
+    (input.mode == PermissionMode::BypassPermissions).then_some(allowed)
 }
 
-fn ask_for_dangerous_write(case: &DecisionInput<'_>, subject: &CallTarget<'_>) -> Option<Decision> {
-    let (danger, path) = subject.dangerous_write(case)?;
+fn ask_for_dangerous_write(input: &DecisionInput<'_>, target: &CallTarget<'_>) -> Option<Decision> {
+    let (danger, path) = target.dangerous_write(input)?;
     Some(safety_question(danger, danger == Danger::ProtectedPath, Some(path)))
 }
 
-fn ask_for_background(_: &DecisionInput<'_>, subject: &CallTarget<'_>) -> Option<Decision> {
-    subject.runs_in_background().then(|| safety_question(Danger::Background, false, None))
+fn ask_for_background(_: &DecisionInput<'_>, target: &CallTarget<'_>) -> Option<Decision> {
+    target.runs_in_background().then(|| safety_question(Danger::Background, false, None))
 }
 
-fn decide_in_plan_mode(case: &DecisionInput<'_>, subject: &CallTarget<'_>) -> Option<Decision> {
-    if case.mode != PermissionMode::Plan {
+fn decide_in_plan_mode(input: &DecisionInput<'_>, target: &CallTarget<'_>) -> Option<Decision> {
+    if input.mode != PermissionMode::Plan {
         return None;
     }
-    if subject.edits_plan_file(case) {
-        return Some(Decision::Allow(Reason::Mode(case.mode)));
+    if target.edits_plan_file(input) {
+        return Some(Decision::Allow(Reason::Mode(input.mode)));
     }
-    let changes = match case.context.tool.kind {
+    let changes = match input.context.tool.kind {
         ToolKind::Edit | ToolKind::Mcp => true,
-        ToolKind::Shell => !subject.is_read_only(case),
+        ToolKind::Shell => !target.is_read_only(input),
         ToolKind::Read
         | ToolKind::Search
         | ToolKind::WebFetch
@@ -124,11 +124,11 @@ fn decide_in_plan_mode(case: &DecisionInput<'_>, subject: &CallTarget<'_>) -> Op
         | ToolKind::NoApproval
         | ToolKind::Other => false,
     };
-    changes.then(|| Decision::ask(Reason::Mode(case.mode)))
+    changes.then(|| Decision::ask(Reason::Mode(input.mode)))
 }
 
-fn allow_by_hook(case: &DecisionInput<'_>, _: &CallTarget<'_>) -> Option<Decision> {
-    match &case.context.hook {
+fn allow_by_hook(input: &DecisionInput<'_>, _: &CallTarget<'_>) -> Option<Decision> {
+    match &input.context.hook {
         Some(PreToolDecision::Allow { source, text, .. }) => {
             Some(Decision::Allow(Reason::Hook { source: source.clone(), text: text.clone() }))
         }
@@ -136,39 +136,39 @@ fn allow_by_hook(case: &DecisionInput<'_>, _: &CallTarget<'_>) -> Option<Decisio
     }
 }
 
-fn allow_by_rule(case: &DecisionInput<'_>, subject: &CallTarget<'_>) -> Option<Decision> {
-    let whole = case.find_direct_rule(PermissionBehavior::Allow, subject.host());
-    let rule = match whole {
-        Some(_) if subject.may_evade_restrictions(case) => return None,
+fn allow_by_rule(input: &DecisionInput<'_>, target: &CallTarget<'_>) -> Option<Decision> {
+    let direct_rule = input.find_direct_rule(PermissionBehavior::Allow, target.host());
+    let rule = match direct_rule {
+        Some(_) if target.may_evade_restrictions(input) => return None,
         Some(rule) => rule.clone(),
-        None => subject.allow_rule(case)?,
+        None => target.allow_rule(input)?,
     };
     Some(Decision::Allow(Reason::Rule(rule)))
 }
 
-fn allow_in_sandbox(case: &DecisionInput<'_>, _: &CallTarget<'_>) -> Option<Decision> {
-    case.is_auto_allowed_in_sandbox().then_some(Decision::Allow(Reason::Sandbox))
+fn allow_in_sandbox(input: &DecisionInput<'_>, _: &CallTarget<'_>) -> Option<Decision> {
+    input.is_auto_allowed_in_sandbox().then_some(Decision::Allow(Reason::Sandbox))
 }
 
-fn allow_accepted_edit(case: &DecisionInput<'_>, subject: &CallTarget<'_>) -> Option<Decision> {
-    (case.mode == PermissionMode::AcceptEdits && subject.is_accepted_edit(case))
-        .then_some(Decision::Allow(Reason::Mode(case.mode)))
+fn allow_accepted_edit(input: &DecisionInput<'_>, target: &CallTarget<'_>) -> Option<Decision> {
+    (input.mode == PermissionMode::AcceptEdits && target.is_accepted_edit(input))
+        .then_some(Decision::Allow(Reason::Mode(input.mode)))
 }
 
-fn allow_without_approval(case: &DecisionInput<'_>, subject: &CallTarget<'_>) -> Option<Decision> {
-    let reason = match case.context.tool.kind {
+fn allow_without_approval(input: &DecisionInput<'_>, target: &CallTarget<'_>) -> Option<Decision> {
+    let reason = match input.context.tool.kind {
         ToolKind::Read | ToolKind::Search | ToolKind::Shell => {
-            subject.is_covered(case).then_some(Reason::ReadOnly)
+            target.is_covered(input).then_some(Reason::ReadOnly)
         }
         ToolKind::Agent | ToolKind::NoApproval | ToolKind::Interaction => Some(Reason::NoApprovalNeeded),
-        ToolKind::Skill => (!case.context.tool.adds_rules_or_hooks).then_some(Reason::NoApprovalNeeded),
+        ToolKind::Skill => (!input.context.tool.adds_rules_or_hooks).then_some(Reason::NoApprovalNeeded),
         ToolKind::Edit | ToolKind::WebFetch | ToolKind::WebSearch | ToolKind::Mcp | ToolKind::Other => None,
     };
     reason.map(Decision::Allow)
 }
 
-fn ask_by_default(case: &DecisionInput<'_>, subject: &CallTarget<'_>) -> Decision {
-    let (reason, path) = subject.approval_reason(case);
+fn ask_by_default(input: &DecisionInput<'_>, target: &CallTarget<'_>) -> Decision {
+    let (reason, path) = target.approval_reason(input);
     match Decision::ask(reason) {
         Decision::Ask(question) => {
             Decision::Ask(Box::new(PermissionQuestion { blocked_path: path, ..*question }))

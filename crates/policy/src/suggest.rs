@@ -21,19 +21,19 @@ use crate::update::{PermissionSet, UpdateContext, apply_update};
 /// Computes the suggested updates; empty if none would allow the call.
 pub(crate) fn suggestions(
     question: &PermissionQuestion,
-    case: &DecisionInput<'_>,
-    subject: &CallTarget<'_>,
+    input: &DecisionInput<'_>,
+    target: &CallTarget<'_>,
 ) -> Vec<PermissionUpdate> {
-    if case.rules.is_managed_only() || !can_suggest(&question.reason) {
+    if input.rules.is_managed_only() || !can_suggest(&question.reason) {
         return Vec::new();
     }
-    let offered = match subject {
-        CallTarget::Command(command) => command::suggestions(command, case),
-        CallTarget::File(file) => suggest_for_file(file, &question.reason, case),
+    let updates = match target {
+        CallTarget::Command(command) => command::suggestions(command, input),
+        CallTarget::File(file) => suggest_for_file(file, &question.reason, input),
         CallTarget::Host(host) => vec![local_rule_update("WebFetch", Some(format!("domain:{host}")))],
-        CallTarget::Other => suggest_for_other(case),
+        CallTarget::Other => suggest_for_other(input),
     };
-    if offered.is_empty() || !is_sufficient(&offered, case, subject) { Vec::new() } else { offered }
+    if updates.is_empty() || !is_sufficient(&updates, input, target) { Vec::new() } else { updates }
 }
 
 /// Returns true if a permission update can resolve a question with this reason.
@@ -57,28 +57,29 @@ fn can_suggest(reason: &Reason) -> bool {
 }
 
 /// Returns true if the same call is allowed after these updates.
-fn is_sufficient(offered: &[PermissionUpdate], case: &DecisionInput<'_>, subject: &CallTarget<'_>) -> bool {
-    let mut standing = PermissionSet { rules: case.rules.clone(), mode: case.mode, dirs: case.dirs.clone() };
-    let bounds = UpdateContext { bypass_available: false, fs: case.context.fs };
-    for update in offered {
-        apply_update(&mut standing, update, &bounds);
+fn is_sufficient(updates: &[PermissionUpdate], input: &DecisionInput<'_>, target: &CallTarget<'_>) -> bool {
+    let mut permissions =
+        PermissionSet { rules: input.rules.clone(), mode: input.mode, dirs: input.dirs.clone() };
+    let context = UpdateContext { bypass_available: false, fs: input.context.fs };
+    for update in updates {
+        apply_update(&mut permissions, update, &context);
     }
-    let PermissionSet { rules, mode, dirs } = &standing;
-    let tried = DecisionInput { rules, mode: *mode, dirs, ..*case };
-    matches!(run_steps(&tried, subject), Decision::Allow(_))
+    let PermissionSet { rules, mode, dirs } = &permissions;
+    let updated = DecisionInput { rules, mode: *mode, dirs, ..*input };
+    matches!(run_steps(&updated, target), Decision::Allow(_))
 }
 
-fn suggest_for_file(file: &FileAccess, reason: &Reason, case: &DecisionInput<'_>) -> Vec<PermissionUpdate> {
+fn suggest_for_file(file: &FileAccess, reason: &Reason, input: &DecisionInput<'_>) -> Vec<PermissionUpdate> {
     if matches!(reason, Reason::Safety { .. }) {
-        return suggest_skill_directory(file, case).into_iter().collect();
+        return suggest_skill_directory(file, input).into_iter().collect();
     }
     match file.access {
-        AccessKind::Read | AccessKind::Search => suggest_reads(file, case),
+        AccessKind::Read | AccessKind::Search => suggest_reads(file, input),
         AccessKind::Edit => {
             let mut updates = vec![accept_edits_update()];
-            if !file.is_in_work_dirs(case) {
+            if !file.is_in_work_dirs(input) {
                 let Some(parent) =
-                    file.path.physical.parent().filter(|parent| can_open_directory(parent, case))
+                    file.path.physical.parent().filter(|parent| can_open_directory(parent, input))
                 else {
                     return Vec::new();
                 };
@@ -90,17 +91,17 @@ fn suggest_for_file(file: &FileAccess, reason: &Reason, case: &DecisionInput<'_>
 }
 
 /// Suggests a Read rule for each spelling of the path outside the working directories.
-fn suggest_reads(file: &FileAccess, case: &DecisionInput<'_>) -> Vec<PermissionUpdate> {
-    let outside = file.path.spellings().filter(|path| !case.dirs.all().any(|dir| dir.contains(path)));
-    let contents = outside.map(|path| match (file.access, path.parent()) {
+fn suggest_reads(file: &FileAccess, input: &DecisionInput<'_>) -> Vec<PermissionUpdate> {
+    let outside = file.path.spellings().filter(|path| !input.dirs.all().any(|dir| dir.contains(path)));
+    let patterns = outside.map(|path| match (file.access, path.parent()) {
         // A rule for a directory applies to everything below it.
-        _ if !can_open_directory(path, case) => None,
+        _ if !can_open_directory(path, input) => None,
         (AccessKind::Search, _) => Some(contents_pattern(path)),
-        (_, Some(parent)) if can_open_directory(parent, case) => Some(contents_pattern(parent)),
+        (_, Some(parent)) if can_open_directory(parent, input) => Some(contents_pattern(parent)),
         _ => Some(exact_pattern(path)),
     });
     let mut updates: Vec<PermissionUpdate> = Vec::new();
-    for content in contents.flatten() {
+    for content in patterns.flatten() {
         let update = session_rule_update("Read", content);
         if !updates.contains(&update) {
             updates.push(update);
@@ -110,19 +111,19 @@ fn suggest_reads(file: &FileAccess, case: &DecisionInput<'_>) -> Vec<PermissionU
 }
 
 /// Suggests an Edit rule for one skill directory. Agents write skills often enough for that.
-fn suggest_skill_directory(file: &FileAccess, case: &DecisionInput<'_>) -> Option<PermissionUpdate> {
-    let below = file.path.physical.strip_prefix(&case.dirs.primary.physical).ok()?;
+fn suggest_skill_directory(file: &FileAccess, input: &DecisionInput<'_>) -> Option<PermissionUpdate> {
+    let below = file.path.physical.strip_prefix(&input.dirs.primary.physical).ok()?;
     let mut parts = below.strip_prefix(".claude/skills").ok()?.components();
     let name = parts.next()?.as_os_str().to_str()?;
     parts.next()?;
     Some(session_rule_update("Edit", format!("/.claude/skills/{}/**", escape_path(name))))
 }
 
-fn suggest_for_other(case: &DecisionInput<'_>) -> Vec<PermissionUpdate> {
-    match case.context.tool.kind {
-        ToolKind::WebSearch | ToolKind::Mcp => vec![local_rule_update(case.call.tool, None)],
+fn suggest_for_other(input: &DecisionInput<'_>) -> Vec<PermissionUpdate> {
+    match input.context.tool.kind {
+        ToolKind::WebSearch | ToolKind::Mcp => vec![local_rule_update(input.call.tool, None)],
         ToolKind::Skill => {
-            let names = case.skill_name().map(|name| [name.to_owned(), format!("{name}:*")]);
+            let names = input.skill_name().map(|name| [name.to_owned(), format!("{name}:*")]);
             names.into_iter().flatten().map(|name| local_rule_update("Skill", Some(name))).collect()
         }
         _ => Vec::new(),
@@ -131,11 +132,13 @@ fn suggest_for_other(case: &DecisionInput<'_>) -> Vec<PermissionUpdate> {
 
 /// Returns true if a whole directory may be opened: not one that contains the home directory or configuration of the
 /// session.
-fn can_open_directory(directory: &Path, case: &DecisionInput<'_>) -> bool {
-    let CallContext { home, fs, protected_paths: protected, .. } = case.context;
+fn can_open_directory(directory: &Path, input: &DecisionInput<'_>) -> bool {
+    let CallContext { home, fs, protected_paths: protected, .. } = input.context;
     let physical = paths::physical_path(directory, *fs);
-    let holds = |place: &Path| place.starts_with(directory) || place.starts_with(&physical);
-    !holds(home) && !holds(&paths::physical_path(home, *fs)) && !protected.iter().any(|place| holds(place))
+    let contains = |path: &Path| path.starts_with(directory) || path.starts_with(&physical);
+    !contains(home)
+        && !contains(&paths::physical_path(home, *fs))
+        && !protected.iter().any(|path| contains(path))
 }
 
 fn accept_edits_update() -> PermissionUpdate {

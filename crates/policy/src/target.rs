@@ -6,7 +6,7 @@ use crate::command::ShellCommand;
 use crate::decision::{Danger, Decision, Reason};
 use crate::decision_input::DecisionInput;
 use crate::file_access::FileAccess;
-use crate::resolved_file::ResolvedFile;
+use crate::paths::ResolvedFile;
 use crate::rules::domain::parse_host;
 use crate::rules::rule_set::SourcedRule;
 use crate::tool_kind::ToolKind;
@@ -22,13 +22,13 @@ pub(crate) enum CallTarget<'a> {
 }
 
 impl<'a> CallTarget<'a> {
-    pub(crate) fn for_call(case: &DecisionInput<'a>) -> Self {
-        let kind = case.context.tool.kind;
-        let text = kind.primary_field(case.call.tool).and_then(|field| case.input_text(field));
+    pub(crate) fn for_call(input: &DecisionInput<'a>) -> Self {
+        let kind = input.context.tool.kind;
+        let text = kind.primary_field(input.call.tool).and_then(|field| input.input_text(field));
         match (kind, text) {
-            (ToolKind::Shell, Some(text)) => Self::Command(Box::new(ShellCommand::new(text, case))),
+            (ToolKind::Shell, Some(text)) => Self::Command(Box::new(ShellCommand::new(text, input))),
             (ToolKind::Read | ToolKind::Edit | ToolKind::Search, text) => {
-                Self::File(FileAccess::new(text, case))
+                Self::File(FileAccess::new(text, input))
             }
             (ToolKind::WebFetch, Some(text)) => parse_host(text).map_or(Self::Other, Self::Host),
             _ => Self::Other,
@@ -53,13 +53,13 @@ impl<'a> CallTarget<'a> {
     /// Applies the command and file rules with this behavior.
     pub(crate) fn decide_by_rules(
         &self,
-        case: &DecisionInput<'_>,
+        input: &DecisionInput<'_>,
         behavior: PermissionBehavior,
     ) -> Option<Decision> {
         match self {
-            Self::Command(command) => command.decide_by_rules(case, behavior),
+            Self::Command(command) => command.decide_by_rules(input, behavior),
             Self::File(file) => {
-                let reason = Reason::Rule(file.restricting_rule(case, behavior)?.clone());
+                let reason = Reason::Rule(file.restricting_rule(input, behavior)?.clone());
                 Some(match behavior {
                     PermissionBehavior::Deny => Decision::Deny(reason),
                     PermissionBehavior::Ask | PermissionBehavior::Allow => Decision::ask(reason),
@@ -77,17 +77,17 @@ impl<'a> CallTarget<'a> {
         }
     }
 
-    pub(crate) fn critical_removal(&self, case: &DecisionInput<'_>) -> Option<String> {
+    pub(crate) fn critical_removal(&self, input: &DecisionInput<'_>) -> Option<String> {
         match self {
-            Self::Command(command) => command.critical_removal(case),
+            Self::Command(command) => command.critical_removal(input),
             Self::File(_) | Self::Host(_) | Self::Other => None,
         }
     }
 
-    pub(crate) fn dangerous_write(&self, case: &DecisionInput<'_>) -> Option<(Danger, String)> {
+    pub(crate) fn dangerous_write(&self, input: &DecisionInput<'_>) -> Option<(Danger, String)> {
         match self {
-            Self::Command(command) => command.dangerous_write(case),
-            Self::File(file) => file.dangerous_write(case),
+            Self::Command(command) => command.dangerous_write(input),
+            Self::File(file) => file.dangerous_write(input),
             Self::Host(_) | Self::Other => None,
         }
     }
@@ -101,55 +101,55 @@ impl<'a> CallTarget<'a> {
         matches!(self, Self::Command(command) if command.script.background)
     }
 
-    pub(crate) fn edits_plan_file(&self, case: &DecisionInput<'_>) -> bool {
-        match (self, &case.context.plan_file) {
+    pub(crate) fn edits_plan_file(&self, input: &DecisionInput<'_>) -> bool {
+        match (self, &input.context.plan_file) {
             (Self::File(file), Some(plan)) => file.is_edit_of(plan),
             _ => false,
         }
     }
 
     /// Returns true if a command is read-only without help from a command rule.
-    pub(crate) fn is_read_only(&self, case: &DecisionInput<'_>) -> bool {
-        matches!(self, Self::Command(command) if command.is_read_only(case))
+    pub(crate) fn is_read_only(&self, input: &DecisionInput<'_>) -> bool {
+        matches!(self, Self::Command(command) if command.is_read_only(input))
     }
 
     /// Returns true if an allow rule for the whole tool is not enough, because unknown commands could evade a
     /// restricting rule.
-    pub(crate) fn may_evade_restrictions(&self, case: &DecisionInput<'_>) -> bool {
-        matches!(self, Self::Command(command) if command.script.is_opaque() && case.rules.has_scoped_restrictions())
+    pub(crate) fn may_evade_restrictions(&self, input: &DecisionInput<'_>) -> bool {
+        matches!(self, Self::Command(command) if command.script.is_opaque() && input.rules.has_scoped_restrictions())
     }
 
     /// The command or file rule that allows the call.
-    pub(crate) fn allow_rule(&self, case: &DecisionInput<'_>) -> Option<SourcedRule> {
+    pub(crate) fn allow_rule(&self, input: &DecisionInput<'_>) -> Option<SourcedRule> {
         match self {
-            Self::Command(command) => command.allow_rule(case),
-            Self::File(file) => file.allow_rule(case).cloned(),
+            Self::Command(command) => command.allow_rule(input),
+            Self::File(file) => file.allow_rule(input).cloned(),
             Self::Host(_) | Self::Other => None,
         }
     }
 
-    pub(crate) fn is_accepted_edit(&self, case: &DecisionInput<'_>) -> bool {
+    pub(crate) fn is_accepted_edit(&self, input: &DecisionInput<'_>) -> bool {
         match self {
-            Self::Command(command) => command.is_covered(case),
-            Self::File(file) => file.is_edit() && file.is_in_work_dirs(case),
+            Self::Command(command) => command.is_covered(input),
+            Self::File(file) => file.is_edit() && file.is_in_work_dirs(input),
             Self::Host(_) | Self::Other => false,
         }
     }
 
     /// Returns true if everything in the call is read-only or allowed on its own.
-    pub(crate) fn is_covered(&self, case: &DecisionInput<'_>) -> bool {
+    pub(crate) fn is_covered(&self, input: &DecisionInput<'_>) -> bool {
         match self {
-            Self::Command(command) => command.is_covered(case),
-            Self::File(file) => !file.is_edit() && file.is_in_work_dirs(case),
+            Self::Command(command) => command.is_covered(input),
+            Self::File(file) => !file.is_edit() && file.is_in_work_dirs(input),
             Self::Host(_) | Self::Other => false,
         }
     }
 
     /// Reason why the call needs approval, and the path that blocks it.
-    pub(crate) fn approval_reason(&self, case: &DecisionInput<'_>) -> (Reason, Option<String>) {
+    pub(crate) fn approval_reason(&self, input: &DecisionInput<'_>) -> (Reason, Option<String>) {
         match self {
-            Self::Command(command) => command.approval_reason(case),
-            Self::File(file) => file.approval_reason(case),
+            Self::Command(command) => command.approval_reason(input),
+            Self::File(file) => file.approval_reason(input),
             Self::Host(_) | Self::Other => (Reason::NeedsApproval, None),
         }
     }

@@ -40,59 +40,61 @@ pub enum UpdateError {
     #[error(transparent)]
     Warning(RuleWarning),
     /// Only managed rules apply.
-    #[error("only managed rules count here, so nothing was changed in {0}; ask the administrator")]
+    #[error("only managed rules apply here, so {0} was not changed; ask the administrator")]
     ManagedOnly(Destination),
     /// The host has not made bypass mode available.
-    #[error("permissions cannot be bypassed in this session; start it with that mode made available")]
+    #[error(
+        "the mode bypassPermissions is not available in this session; make it available when the session starts"
+    )]
     BypassUnavailable,
-    #[error("directory `{0}` is not an absolute path; give the whole path")]
+    #[error("directory `{0}` is not an absolute path; write the full path")]
     RelativeDirectory(String),
 }
 
 /// Applies an update. Invalid entries are skipped and returned as errors; valid ones are applied.
 pub fn apply_update(
-    standing: &mut PermissionSet,
+    permissions: &mut PermissionSet,
     update: &PermissionUpdate,
-    bounds: &UpdateContext<'_>,
+    context: &UpdateContext<'_>,
 ) -> Vec<UpdateError> {
     let destination = update.destination();
-    if standing.rules.is_managed_only() && !is_allowed_when_managed_only(standing, update) {
+    if permissions.rules.is_managed_only() && !is_allowed_when_managed_only(permissions, update) {
         return vec![UpdateError::ManagedOnly(destination)];
     }
     let source = RuleSource::from_destination(destination);
     match update {
         PermissionUpdate::AddRules { rules, behavior, .. } => {
-            apply_rules(rules, |rule| standing.rules.add_rule(rule, *behavior, source, bounds.fs))
+            apply_rules(rules, |rule| permissions.rules.add_rule(rule, *behavior, source, context.fs))
         }
         PermissionUpdate::ReplaceRules { rules, behavior, .. } => {
-            standing.rules.remove_rules(source, *behavior, |_| true);
-            apply_rules(rules, |rule| standing.rules.add_rule(rule, *behavior, source, bounds.fs))
+            permissions.rules.remove_rules(source, *behavior, |_| true);
+            apply_rules(rules, |rule| permissions.rules.add_rule(rule, *behavior, source, context.fs))
         }
-        PermissionUpdate::RemoveRules { rules, behavior, .. } => apply_rules(rules, |doomed| {
-            standing.rules.remove_rules(source, *behavior, |rule| rule.is_equivalent(&doomed, *behavior));
+        PermissionUpdate::RemoveRules { rules, behavior, .. } => apply_rules(rules, |removed| {
+            permissions.rules.remove_rules(source, *behavior, |rule| rule.is_equivalent(&removed, *behavior));
             Ok(None)
         }),
         PermissionUpdate::SetMode { mode: PermissionMode::BypassPermissions, .. }
-            if !bounds.bypass_available =>
+            if !context.bypass_available =>
         {
             vec![UpdateError::BypassUnavailable]
         }
         PermissionUpdate::SetMode { mode, .. } => {
-            standing.mode = *mode;
+            permissions.mode = *mode;
             Vec::new()
         }
         PermissionUpdate::AddDirectories { directories, .. } => {
-            apply_directories(directories, |path| standing.dirs.add(path, source, bounds.fs))
+            apply_directories(directories, |path| permissions.dirs.add(path, source, context.fs))
         }
         PermissionUpdate::RemoveDirectories { directories, .. } => {
-            apply_directories(directories, |path| standing.dirs.remove(path, source, bounds.fs))
+            apply_directories(directories, |path| permissions.dirs.remove(path, source, context.fs))
         }
     }
 }
 
 /// Returns true if an update may be applied although only managed rules apply: in memory, and only if it allows
 /// nothing more.
-fn is_allowed_when_managed_only(standing: &PermissionSet, update: &PermissionUpdate) -> bool {
+fn is_allowed_when_managed_only(permissions: &PermissionSet, update: &PermissionUpdate) -> bool {
     let in_memory = matches!(update.destination(), Destination::Session | Destination::CliArg);
     in_memory
         && match update {
@@ -100,7 +102,7 @@ fn is_allowed_when_managed_only(standing: &PermissionSet, update: &PermissionUpd
             PermissionUpdate::RemoveRules { behavior, .. } => *behavior == PermissionBehavior::Allow,
             // The replaced rules may include deny rules.
             PermissionUpdate::ReplaceRules { .. } => false,
-            PermissionUpdate::SetMode { mode, .. } => !is_loosening(standing.mode, *mode),
+            PermissionUpdate::SetMode { mode, .. } => !is_loosening(permissions.mode, *mode),
             PermissionUpdate::AddDirectories { .. } => false,
             PermissionUpdate::RemoveDirectories { .. } => true,
         }
@@ -108,29 +110,29 @@ fn is_allowed_when_managed_only(standing: &PermissionSet, update: &PermissionUpd
 
 fn apply_rules(
     rules: &[RuleValue],
-    mut take: impl FnMut(Rule) -> Result<Option<RuleWarning>, RuleError>,
+    mut apply: impl FnMut(Rule) -> Result<Option<RuleWarning>, RuleError>,
 ) -> Vec<UpdateError> {
-    let mut problems = Vec::new();
+    let mut errors = Vec::new();
     for value in rules {
-        match Rule::from_value(value).and_then(&mut take) {
-            Ok(warning) => problems.extend(warning.map(UpdateError::Warning)),
-            Err(error) => problems.push(error.into()),
+        match Rule::from_value(value).and_then(&mut apply) {
+            Ok(warning) => errors.extend(warning.map(UpdateError::Warning)),
+            Err(error) => errors.push(error.into()),
         }
     }
-    problems
+    errors
 }
 
-fn apply_directories(directories: &[String], mut take: impl FnMut(&Path)) -> Vec<UpdateError> {
-    let mut problems = Vec::new();
+fn apply_directories(directories: &[String], mut apply: impl FnMut(&Path)) -> Vec<UpdateError> {
+    let mut errors = Vec::new();
     for directory in directories {
         let path = Path::new(directory);
         if path.is_absolute() {
-            take(path);
+            apply(path);
         } else {
-            problems.push(UpdateError::RelativeDirectory(directory.clone()));
+            errors.push(UpdateError::RelativeDirectory(directory.clone()));
         }
     }
-    problems
+    errors
 }
 
 #[cfg(test)]
@@ -147,13 +149,17 @@ mod tests {
         }
     }
 
-    fn apply_json(standing: &mut PermissionSet, update: Value) -> Vec<UpdateError> {
-        let bounds = UpdateContext { bypass_available: false, fs: &FakeFs::default() };
-        apply_update(standing, &serde_json::from_value(update).unwrap(), &bounds)
+    fn apply_json(permissions: &mut PermissionSet, update: Value) -> Vec<UpdateError> {
+        let context = UpdateContext { bypass_available: false, fs: &FakeFs::default() };
+        apply_update(permissions, &serde_json::from_value(update).unwrap(), &context)
     }
 
-    fn rules(standing: &PermissionSet) -> Vec<String> {
-        standing.rules.all().map(|rule| format!("{} {} {}", rule.behavior, rule.rule, rule.source)).collect()
+    fn rules(permissions: &PermissionSet) -> Vec<String> {
+        permissions
+            .rules
+            .all()
+            .map(|rule| format!("{} {} {}", rule.behavior, rule.rule, rule.source))
+            .collect()
     }
 
     #[test]
@@ -241,20 +247,20 @@ mod tests {
         let mode = |mode: &str| json!({"type": "setMode", "mode": mode});
         let directories = |kind: &str| json!({"type": kind, "directories": ["/x"]});
         let rows = [
-            ("more that is allowed", rules("addRules", "allow"), false),
-            ("more that is denied", rules("addRules", "deny"), true),
-            ("more that is asked about", rules("addRules", "ask"), true),
-            ("less that is allowed", rules("removeRules", "allow"), true),
-            ("less that is denied", rules("removeRules", "deny"), false),
-            ("less that is asked about", rules("removeRules", "ask"), false),
-            ("other allow rules", rules("replaceRules", "allow"), false),
-            ("other deny rules", rules("replaceRules", "deny"), false),
-            ("a freer mode", mode("acceptEdits"), false),
-            ("the freest mode", mode("bypassPermissions"), false),
+            ("an added allow rule", rules("addRules", "allow"), false),
+            ("an added deny rule", rules("addRules", "deny"), true),
+            ("an added ask rule", rules("addRules", "ask"), true),
+            ("a removed allow rule", rules("removeRules", "allow"), true),
+            ("a removed deny rule", rules("removeRules", "deny"), false),
+            ("a removed ask rule", rules("removeRules", "ask"), false),
+            ("replaced allow rules", rules("replaceRules", "allow"), false),
+            ("replaced deny rules", rules("replaceRules", "deny"), false),
+            ("a more permissive mode", mode("acceptEdits"), false),
+            ("the most permissive mode", mode("bypassPermissions"), false),
             ("a stricter mode", mode("plan"), true),
-            ("the usual mode", mode("default"), true),
-            ("one more directory", directories("addDirectories"), false),
-            ("one directory less", directories("removeDirectories"), true),
+            ("the default mode", mode("default"), true),
+            ("an added directory", directories("addDirectories"), false),
+            ("a removed directory", directories("removeDirectories"), true),
         ];
         for (name, update, expected) in rows {
             for destination in ["session", "cliArg"] {
@@ -262,8 +268,8 @@ mod tests {
                 state.rules.limit_to_managed();
                 let mut update = update.clone();
                 update["destination"] = destination.into();
-                let problems = apply_json(&mut state, update);
-                assert_eq!(problems.is_empty(), expected, "{name}: {problems:?}");
+                let errors = apply_json(&mut state, update);
+                assert_eq!(errors.is_empty(), expected, "{name}: {errors:?}");
                 let allowed = state.rules.with_behavior(PermissionBehavior::Allow).count();
                 assert_eq!((allowed, state.dirs.extra.len()), (0, 0), "{name}");
             }
@@ -271,6 +277,10 @@ mod tests {
         let mut state = permissions();
         state.rules.limit_to_managed();
         apply_json(&mut state, rules("addRules", "deny"));
-        assert_eq!(state.rules.with_behavior(PermissionBehavior::Deny).count(), 1, "what is denied counts");
+        assert_eq!(
+            state.rules.with_behavior(PermissionBehavior::Deny).count(),
+            1,
+            "the deny rule stays in force"
+        );
     }
 }

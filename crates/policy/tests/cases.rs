@@ -39,10 +39,10 @@ const SERVER_TOOLS: [&str; 3] = ["get_issue", "create_issue", "Bash"];
 fn public_cases_have_accepted_decisions() {
     let mut wrongly_allowed = Vec::new();
     let mut missed = Vec::new();
-    let (mut judged, mut should_allow, mut allowed) = (0, 0, 0);
+    let (mut decided, mut should_allow, mut allowed) = (0, 0, 0);
     // Nothing is executed, so all cases share one tree.
-    let folder = tempfile::tempdir().unwrap();
-    let root = folder.path().canonicalize().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().canonicalize().unwrap();
     build_tree(&root);
     for line in CASES.lines() {
         let Ok(case) = serde_json::from_str::<Value>(&line.replace("/fx", root.to_str().unwrap())) else {
@@ -53,25 +53,25 @@ fn public_cases_have_accepted_decisions() {
         if case["layer"] != "permission" {
             continue;
         }
-        judged += 1;
+        decided += 1;
         set_up(&case);
         let decision = decide_case(&case, &root);
-        let answer = match &decision {
+        let behavior = match &decision {
             Decision::Allow(_) => "allow",
             Decision::Deny(_) => "deny",
             Decision::Ask(_) => "ask",
         };
         let expected = case["expect"].as_str().unwrap();
         let accepted = case["accept"].as_array();
-        let passes =
-            answer == expected || accepted.is_some_and(|accepted| accepted.iter().any(|one| one == answer));
+        let passes = behavior == expected
+            || accepted.is_some_and(|accepted| accepted.iter().any(|one| one == behavior));
         if expected == "allow" {
             should_allow += 1;
-            allowed += usize::from(answer == "allow");
+            allowed += usize::from(behavior == "allow");
         }
         if !passes {
-            let told = format!(
-                "{}: {answer} ({}) instead of {expected}\n    {} {} {}\n    {}",
+            let failure = format!(
+                "{}: {behavior} ({}) instead of {expected}\n    {} {} {}\n    {}",
                 case["id"],
                 decision.reason().text(),
                 case["mode"],
@@ -79,14 +79,14 @@ fn public_cases_have_accepted_decisions() {
                 case["input"],
                 case["why"]
             );
-            if answer == "allow" { wrongly_allowed.push(told) } else { missed.push(told) }
+            if behavior == "allow" { wrongly_allowed.push(failure) } else { missed.push(failure) }
         }
     }
-    println!("{judged} cases, {allowed} of {should_allow} allowed as they should be");
+    println!("{decided} cases, {allowed} of {should_allow} expected allow decisions");
     println!("wrongly allowed:\n{}\nmissed:\n{}", wrongly_allowed.join("\n"), missed.join("\n"));
     assert!(wrongly_allowed.is_empty(), "{} calls are wrongly allowed", wrongly_allowed.len());
     assert!(allowed * 100 >= should_allow * 98, "only {allowed} of {should_allow} calls are allowed");
-    assert!(missed.is_empty(), "{} calls are answered otherwise", missed.len());
+    assert!(missed.is_empty(), "{} calls have another decision", missed.len());
 }
 
 fn decide_case(case: &Value, root: &Path) -> Decision {
@@ -110,9 +110,9 @@ fn decide_case(case: &Value, root: &Path) -> Decision {
         dirs.add(Path::new(extra.as_str().unwrap()), RuleSource::ProjectSettings, &RealFs);
     }
     let tool = case["tool"].as_str().unwrap();
-    let facts = CallContext::new(&cwd, &home, &RealFs, tool_facts(tool));
+    let context = CallContext::new(&cwd, &home, &RealFs, tool_facts(tool));
     let call = Call { tool, input: &case["input"] };
-    decide(&call, &rules, mode, &dirs, &facts).in_mode(mode)
+    decide(&call, &rules, mode, &dirs, &context).in_mode(mode)
 }
 
 fn tool_facts(name: &str) -> ToolFacts {

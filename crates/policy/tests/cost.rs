@@ -1,5 +1,5 @@
-//! Cost of decisions: no disk access without a path, and bounded work for every command. The benchmark `judging`
-//! measures time.
+//! Cost of decisions: no disk access without a path, and bounded work for every command. The benchmark
+//! `cargo xtask bench judging` measures time.
 
 use std::cell::Cell;
 use std::ffi::OsString;
@@ -19,13 +19,13 @@ struct PanickingFs;
 
 impl FsView for PanickingFs {
     fn lstat(&self, path: &Path) -> Option<EntryKind> {
-        panic!("{} was looked at", path.display())
+        panic!("{} was accessed", path.display())
     }
     fn readlink(&self, path: &Path) -> Option<PathBuf> {
-        panic!("{} was looked at", path.display())
+        panic!("{} was accessed", path.display())
     }
     fn readdir(&self, path: &Path, _: usize) -> Option<Vec<OsString>> {
-        panic!("{} was looked at", path.display())
+        panic!("{} was accessed", path.display())
     }
 }
 
@@ -38,8 +38,8 @@ fn rules() -> RuleSet {
         deny: texts(&["Bash(curl *)", "Bash(* --force)", "Read(secrets/**)", "Read(.env)", "Edit(//etc/**)"]),
         ..RuleLayer::new(RuleSource::ProjectSettings, Path::new("/w"))
     };
-    let loaded = rules.add_layer(&layer, &FakeFs::default());
-    assert_eq!(loaded.errors, []);
+    let report = rules.add_layer(&layer, &FakeFs::default());
+    assert_eq!(report.errors, []);
     rules
 }
 
@@ -49,14 +49,14 @@ fn decide_command(rules: &RuleSet, command: &str, fs: &dyn FsView) -> Decision {
 
 fn decide_command_in(mode: PermissionMode, rules: &RuleSet, command: &str, fs: &dyn FsView) -> Decision {
     let dirs = WorkDirs::new(Path::new("/w"), &FakeFs::default());
-    let facts = CallContext::new(
+    let context = CallContext::new(
         Path::new("/w"),
         Path::new("/home/me"),
         fs,
         ToolFacts::for_tool("Bash", &["command"]),
     );
     let input = json!({"command": command});
-    decide(&Call { tool: "Bash", input: &input }, rules, mode, &dirs, &facts)
+    decide(&Call { tool: "Bash", input: &input }, rules, mode, &dirs, &context)
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn disk_budget_is_bounded_and_never_allows() {
     let rows = [
         ("reads", PermissionMode::Default, &rules(), "cat */*/x"),
         ("a rule with a specifier", PermissionMode::Default, &allow_all(), "rm */*/d5"),
-        ("a removal under no rule at all", PermissionMode::BypassPermissions, &none, "rm -r */*/d5"),
+        ("a removal without rules", PermissionMode::BypassPermissions, &none, "rm -r */*/d5"),
     ];
     for (name, mode, rules, command) in rows {
         let fs = EndlessFs(Cell::new(0));
@@ -139,9 +139,9 @@ fn disk_budget_is_bounded_and_never_allows() {
         assert!(matches!(decision, Decision::Ask(_)), "{name}: {decision:?}");
         assert!((2..200).contains(&fs.0.get()), "{name}: {}", fs.0.get());
     }
-    let refused =
+    let denied =
         decide_command_in(PermissionMode::BypassPermissions, &rules(), "cat */*/x", &EndlessFs(Cell::new(0)));
-    assert!(matches!(refused, Decision::Deny(_)), "{refused:?}");
+    assert!(matches!(denied, Decision::Deny(_)), "{denied:?}");
 }
 
 #[test]
@@ -155,8 +155,8 @@ fn many_directories_times_many_files_are_never_allowed() {
     let none = RuleSet::new(Path::new("/home/me"), Path::new("/w"));
     let asked = decide_command_in(PermissionMode::Default, &none, &command, &fs);
     assert!(matches!(asked, Decision::Ask(_)), "{asked:?}");
-    let refused = decide_command_in(PermissionMode::BypassPermissions, &rules(), &command, &fs);
-    assert!(matches!(refused, Decision::Deny(_)), "{refused:?}");
+    let denied = decide_command_in(PermissionMode::BypassPermissions, &rules(), &command, &fs);
+    assert!(matches!(denied, Decision::Deny(_)), "{denied:?}");
 }
 
 #[test]
@@ -224,17 +224,17 @@ impl FsView for CountingFs {
 
 #[test]
 fn globs_share_lookups_within_a_budget() {
-    let folders: Vec<String> = (0..300).map(|number| format!("/w/d{number}/")).collect();
-    let fs = FakeFs::with_files(folders.iter().map(String::as_str).chain(["/etc/passwd"]))
-        .with_link("/w/zl", "/etc");
+    let dirs: Vec<String> = (0..300).map(|number| format!("/w/d{number}/")).collect();
+    let fs =
+        FakeFs::with_files(dirs.iter().map(String::as_str).chain(["/etc/passwd"])).with_link("/w/zl", "/etc");
     let globs: String = (0..3_000).map(|number| format!(" */x{number}")).collect();
     let mut etc = RuleSet::new(Path::new("/home/me"), Path::new("/w"));
     let deny = vec!["Read(//etc/**)".to_owned()];
     etc.add_layer(&RuleLayer { deny, ..RuleLayer::new(RuleSource::ProjectSettings, Path::new("/w")) }, &fs);
     let looks = CountingFs::new(fs);
-    let refused =
+    let denied =
         decide_command_in(PermissionMode::BypassPermissions, &etc, &format!("cat{globs} */passwd"), &looks);
-    assert!(matches!(refused, Decision::Deny(_)), "{refused:?}");
+    assert!(matches!(denied, Decision::Deny(_)), "{denied:?}");
     assert!(looks.1.get() < 45_000, "{}", looks.1.get());
     // A path without glob is still checked.
     let plainly = decide_command(&etc, &format!("cat{globs}; cat zl/passwd"), &looks.0);
@@ -253,8 +253,8 @@ fn thousands_of_paths_do_not_hide_one() {
         format!("cat{many}; cat src/../secrets/key"),
     ] {
         for mode in [PermissionMode::Default, PermissionMode::BypassPermissions] {
-            let refused = decide_command_in(mode, &rules, &command, &fs);
-            assert!(matches!(refused, Decision::Deny(_)), "{mode:?}: {refused:?}");
+            let denied = decide_command_in(mode, &rules, &command, &fs);
+            assert!(matches!(denied, Decision::Deny(_)), "{mode:?}: {denied:?}");
         }
     }
     let linked =
@@ -296,15 +296,15 @@ fn derived_work_is_bounded_and_reported() {
 
 #[test]
 fn truncated_analysis_allows_nothing() {
-    let folders: Vec<String> = (0..300).map(|number| format!("/w/d{number}/")).collect();
-    let fs = FakeFs::with_files(folders.iter().map(String::as_str).chain(["/etc/passwd"]))
+    let dirs: Vec<String> = (0..300).map(|number| format!("/w/d{number}/")).collect();
+    let fs = FakeFs::with_files(dirs.iter().map(String::as_str).chain(["/etc/passwd"]))
         .with_link("/w/d1/l", "/etc")
         .with_link("/w/zl", "/etc");
     let none = RuleSet::new(Path::new("/home/me"), Path::new("/w"));
     // So many words that the target of `cd` is not tracked.
     let words = "x ".repeat(4_800);
-    let elsewhere = format!("cd d1 && command command command cat l/passwd {words}");
-    let asked = decide_command(&none, &elsewhere, &fs);
+    let other_dir = format!("cd d1 && command command command cat l/passwd {words}");
+    let asked = decide_command(&none, &other_dir, &fs);
     assert!(matches!(asked, Decision::Ask(_)), "{asked:?}");
     // So many globs that the last one is not expanded.
     let mut etc = RuleSet::new(Path::new("/home/me"), Path::new("/w"));
@@ -312,8 +312,8 @@ fn truncated_analysis_allows_nothing() {
     etc.add_layer(&RuleLayer { deny, ..RuleLayer::new(RuleSource::ProjectSettings, Path::new("/w")) }, &fs);
     let globs: String = (0..1_200).map(|number| format!(" */x{number}*")).collect();
     let through_link = format!("cat{globs}; cat z*/passwd");
-    let refused = decide_command_in(PermissionMode::BypassPermissions, &etc, &through_link, &fs);
-    assert!(matches!(refused, Decision::Deny(_)), "{refused:?}");
+    let denied = decide_command_in(PermissionMode::BypassPermissions, &etc, &through_link, &fs);
+    assert!(matches!(denied, Decision::Deny(_)), "{denied:?}");
     // So much input for `xargs` that the last item is not inserted.
     let many: String = (0..150).map(|number| format!("echo f{number} | xargs rm; ")).collect();
     let removal = format!("{many}echo / | xargs rm -rf");
@@ -383,7 +383,7 @@ fn huge_command_is_decided_and_not_allowed() {
     let rules = rules();
     for command in &commands {
         let decision = decide_command(&rules, command, &FakeFs::with_files(["/w/src/a.txt"]));
-        let shown: String = command.chars().take(20).collect();
-        assert!(!matches!(decision, Decision::Allow(_)), "{shown}");
+        let start: String = command.chars().take(20).collect();
+        assert!(!matches!(decision, Decision::Allow(_)), "{start}");
     }
 }

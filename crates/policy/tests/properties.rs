@@ -137,10 +137,10 @@ impl RuleSetup {
     }
 }
 
-fn decide_with(standing: &PermissionSet, tool: &str, input: &Value, fs: &FakeFs) -> Decision {
+fn decide_with(permissions: &PermissionSet, tool: &str, input: &Value, fs: &FakeFs) -> Decision {
     let fields = ["command", "file_path", "url", "subagent_type", "q"];
-    let facts = CallContext::new(Path::new(CWD), Path::new(HOME), fs, ToolFacts::for_tool(tool, &fields));
-    decide(&Call { tool, input }, &standing.rules, standing.mode, &standing.dirs, &facts)
+    let context = CallContext::new(Path::new(CWD), Path::new(HOME), fs, ToolFacts::for_tool(tool, &fields));
+    decide(&Call { tool, input }, &permissions.rules, permissions.mode, &permissions.dirs, &context)
 }
 
 /// Rank of a decision: higher ranks permit more.
@@ -348,19 +348,19 @@ proptest! {
 
     #[test]
     fn added_deny_or_ask_rule_never_permits_more(
-        scene in rule_setups(), rule in select(RULES.to_vec()), asks in any::<bool>(), (tool, input) in calls(),
+        setup in rule_setups(), rule in select(RULES.to_vec()), asks in any::<bool>(), (tool, input) in calls(),
     ) {
-        let before = scene.decide(tool, &input);
-        let mut more = scene.clone();
+        let before = setup.decide(tool, &input);
+        let mut more = setup.clone();
         if asks { more.ask.push(rule) } else { more.deny.push(rule) }
         let after = more.decide(tool, &input);
         prop_assert!(permissiveness(&after) <= permissiveness(&before), "{rule}: {before:?} became {after:?}");
     }
 
     #[test]
-    fn added_allow_rule_is_never_stricter(scene in rule_setups(), rule in select(RULES.to_vec()), (tool, input) in calls()) {
-        let before = scene.decide(tool, &input);
-        let mut more = scene.clone();
+    fn added_allow_rule_is_never_stricter(setup in rule_setups(), rule in select(RULES.to_vec()), (tool, input) in calls()) {
+        let before = setup.decide(tool, &input);
+        let mut more = setup.clone();
         more.allow.push(rule);
         let after = more.decide(tool, &input);
         prop_assert!(permissiveness(&after) >= permissiveness(&before), "{rule}: {before:?} became {after:?}");
@@ -379,12 +379,12 @@ proptest! {
             ("Edit(notes.txt)", "touch notes.txt"),
         ]),
     ) {
-        let scene = RuleSetup { allow: vec!["Bash"], ask: vec![], deny: vec![rule], mode };
-        let plain = scene.decide("Bash", &json!({"command": command}));
+        let setup = RuleSetup { allow: vec!["Bash"], ask: vec![], deny: vec![rule], mode };
+        let plain = setup.decide("Bash", &json!({"command": command}));
         prop_assert!(matches!(plain, Decision::Deny(_)), "{command}: {plain:?}");
         let wrapped = wrappings.iter().fold(format!("{assignment}{}{command}", prefixes.concat()), |inner, outer| wrap(&inner, outer));
-        let answer = scene.decide("Bash", &json!({"command": wrapped}));
-        prop_assert!(!matches!(answer, Decision::Allow(_)), "{wrapped}: {answer:?}");
+        let decision = setup.decide("Bash", &json!({"command": wrapped}));
+        prop_assert!(!matches!(decision, Decision::Allow(_)), "{wrapped}: {decision:?}");
     }
 
     #[test]
@@ -397,58 +397,58 @@ proptest! {
             ("Bash(curl *)", "rm -rf ../proj"),
         ]),
     ) {
-        let scene = RuleSetup { allow: vec![], ask: vec![], deny: vec![rule], mode: PermissionMode::BypassPermissions };
+        let setup = RuleSetup { allow: vec![], ask: vec![], deny: vec![rule], mode: PermissionMode::BypassPermissions };
         let root = if absolute { "/a/" } else { "" };
         let moves: String = (0..count).map(|number| format!("cd {root}d{number}; ")).collect();
-        let answer = scene.decide("Bash", &json!({"command": format!("{moves}{command}")}));
-        prop_assert!(!matches!(answer, Decision::Allow(_)), "{count} {command}: {answer:?}");
+        let decision = setup.decide("Bash", &json!({"command": format!("{moves}{command}")}));
+        prop_assert!(!matches!(decision, Decision::Allow(_)), "{count} {command}: {decision:?}");
     }
 
     #[test]
     fn denied_command_is_not_run_through_a_variable(
-        given in vec(select(ASSIGN_FORMS.to_vec()), 1..4), other in select(vec!["", "f=ls; ", "f=; ", "f=ls; f+=x; "]),
+        assignments in vec(select(ASSIGN_FORMS.to_vec()), 1..4), other in select(vec!["", "f=ls; ", "f=; ", "f=ls; f+=x; "]),
         user in select(USE_FORMS.to_vec()), late in any::<bool>(),
     ) {
-        let scene = RuleSetup { allow: vec!["Bash"], ask: vec![], deny: vec!["Bash(curl *)"], mode: PermissionMode::Default };
-        let given = given.join("; ").replace('@', "curl");
+        let setup = RuleSetup { allow: vec!["Bash"], ask: vec![], deny: vec!["Bash(curl *)"], mode: PermissionMode::Default };
+        let assignments = assignments.join("; ").replace('@', "curl");
         let command = if late {
-            format!("{other}while true; do {user}; {given}; done")
+            format!("{other}while true; do {user}; {assignments}; done")
         } else {
-            format!("{other}{given}; {user}")
+            format!("{other}{assignments}; {user}")
         };
-        let answer = scene.decide("Bash", &json!({"command": command}));
-        prop_assert!(!matches!(answer, Decision::Allow(_)), "{command}: {answer:?}");
+        let decision = setup.decide("Bash", &json!({"command": command}));
+        prop_assert!(!matches!(decision, Decision::Allow(_)), "{command}: {decision:?}");
     }
 
     #[test]
     fn denied_command_is_not_run_through_shell_input(
         writer in select(TEXT_PRODUCERS.to_vec()), between in select(vec![" | ", " | cat | ", " |& ", " | tee x | "]), runner in select(TEXT_RUNNERS.to_vec()),
     ) {
-        let scene = RuleSetup { allow: vec!["Bash"], ask: vec![], deny: vec!["Bash(curl *)"], mode: PermissionMode::Default };
+        let setup = RuleSetup { allow: vec!["Bash"], ask: vec![], deny: vec!["Bash(curl *)"], mode: PermissionMode::Default };
         let command = format!("shell() {{ bash; }}; {}{between}{runner}", writer.replace('@', "curl"));
-        let answer = scene.decide("Bash", &json!({"command": command}));
-        prop_assert!(!matches!(answer, Decision::Allow(_)), "{command}: {answer:?}");
+        let decision = setup.decide("Bash", &json!({"command": command}));
+        prop_assert!(!matches!(decision, Decision::Allow(_)), "{command}: {decision:?}");
     }
 
     #[test]
-    fn suggestions_allow_the_call(scene in rule_setups(), (tool, input) in calls()) {
+    fn suggestions_allow_the_call(setup in rule_setups(), (tool, input) in calls()) {
         let fs = disk();
-        let mut standing = scene.permissions(&fs);
-        if let Decision::Ask(question) = decide_with(&standing, tool, &input, &fs)
+        let mut permissions = setup.permissions(&fs);
+        if let Decision::Ask(question) = decide_with(&permissions, tool, &input, &fs)
             && !question.suggestions.is_empty()
         {
-            let bounds = UpdateContext { bypass_available: false, fs: &fs };
+            let context = UpdateContext { bypass_available: false, fs: &fs };
             for update in &question.suggestions {
-                prop_assert_eq!(apply_update(&mut standing, update, &bounds), []);
+                prop_assert_eq!(apply_update(&mut permissions, update, &context), []);
             }
-            let after = decide_with(&standing, tool, &input, &fs);
+            let after = decide_with(&permissions, tool, &input, &fs);
             prop_assert!(matches!(after, Decision::Allow(_)), "{:?} gave {after:?}", question.suggestions);
         }
     }
 
     #[test]
-    fn any_text_gets_a_decision(scene in rule_setups(), command in "\\PC{0,60}|[a-z $(){}<>|&;'\"`\\\\\n*?#=!-]{0,40}") {
-        let answer = scene.decide("Bash", &json!({"command": command}));
-        prop_assert!(!answer.reason().text().is_empty());
+    fn any_text_gets_a_decision(setup in rule_setups(), command in "\\PC{0,60}|[a-z $(){}<>|&;'\"`\\\\\n*?#=!-]{0,40}") {
+        let decision = setup.decide("Bash", &json!({"command": command}));
+        prop_assert!(!decision.reason().text().is_empty());
     }
 }

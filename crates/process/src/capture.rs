@@ -1,10 +1,12 @@
 //! Captured output of a command: both ends in memory, the whole in a file, each up to a limit.
 
 use std::collections::VecDeque;
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+
+use whimbrel_os::files;
 
 use crate::line_channel::LineSender;
 use crate::plain_text::{format_size, to_plain_text};
@@ -128,7 +130,7 @@ impl OutputCapture {
     pub fn finish(mut self) -> CapturedOutput {
         let tail = Vec::from(self.tail);
         self.file.close(self.total, &tail);
-        let (file, lost) = match self.file {
+        let (file, save_error) = match self.file {
             OutputFile::Pending(_) => (None, None),
             OutputFile::Open { path, .. } => (Some(path), None),
             OutputFile::Failed(reason) => (None, Some(reason)),
@@ -139,7 +141,7 @@ impl OutputCapture {
         } else {
             KeptBytes::Ends { head: self.head, tail }
         };
-        CapturedOutput { kept, total: self.total, file, save_error: lost }
+        CapturedOutput { kept, total: self.total, file, save_error }
     }
 }
 
@@ -227,8 +229,8 @@ impl CapturedOutput {
         };
         let head = head_part(head, first);
         let tail = tail_part(tail, last);
-        let left_out = self.total - (head.len() + tail.len()) as u64;
-        format!("{}{}{}", to_plain_text(head), omission_note(left_out), to_plain_text(tail))
+        let omitted = self.total - (head.len() + tail.len()) as u64;
+        format!("{}{}{}", to_plain_text(head), omission_note(omitted), to_plain_text(tail))
     }
 }
 
@@ -258,18 +260,18 @@ fn create_or_fall_back(path: PathBuf) -> io::Result<(PathBuf, File)> {
 }
 
 fn create_in_temp_dir(path: &Path) -> io::Result<(PathBuf, File)> {
-    let folder = tempfile::Builder::new().prefix("whimbrel-").tempdir()?;
-    let path = folder.path().join(path.file_name().unwrap_or_default());
+    let dir = tempfile::Builder::new().prefix("whimbrel-").tempdir()?;
+    let path = dir.path().join(path.file_name().unwrap_or_default());
     let file = create_private(&path)?;
     // Keep the directory: the user or the model may look for the output later.
-    let _ = folder.keep();
+    let _ = dir.keep();
     Ok((path, file))
 }
 
 /// Creates a file that only the user can read.
 fn create_private(path: &Path) -> io::Result<File> {
-    if let Some(folder) = path.parent() {
-        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    if let Some(dir) = path.parent() {
+        files::create_private_dir(dir)?;
     }
     OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
 }
@@ -313,26 +315,26 @@ mod tests {
     use super::*;
 
     fn capture_all(chunks: &[&[u8]]) -> (CapturedOutput, tempfile::TempDir) {
-        let folder = tempfile::tempdir().unwrap();
-        let mut capture = OutputCapture::in_memory(folder.path().join("deep/output.txt"));
+        let dir = tempfile::tempdir().unwrap();
+        let mut capture = OutputCapture::in_memory(dir.path().join("deep/output.txt"));
         chunks.iter().for_each(|chunk| capture.push(chunk));
-        (capture.finish(), folder)
+        (capture.finish(), dir)
     }
 
     #[test]
     fn short_output_is_shown_whole_without_a_file() {
-        let (output, folder) = capture_all(&[b"one\n", b"two\n\n"]);
+        let (output, dir) = capture_all(&[b"one\n", b"two\n\n"]);
         assert_eq!(
             (output.render_for_model().as_str(), output.render_for_host().as_str()),
             ("one\ntwo", "one\ntwo\n\n")
         );
-        assert_eq!((output.file(), folder.path().join("deep").exists()), (None, false));
+        assert_eq!((output.file(), dir.path().join("deep").exists()), (None, false));
     }
 
     #[test]
     fn long_output_is_shortened_and_kept_in_a_file() {
         let text: String = (1..=20_000).map(|line| format!("{line}\n")).collect();
-        let (output, _folder) = capture_all(&text.as_bytes().chunks(4096).collect::<Vec<_>>());
+        let (output, _dir) = capture_all(&text.as_bytes().chunks(4096).collect::<Vec<_>>());
         let file = output.file().unwrap();
         assert_eq!(std::fs::read_to_string(file).unwrap(), text);
         let shown = output.render_for_model();
@@ -346,15 +348,15 @@ mod tests {
     #[test]
     fn the_host_gets_both_ends_of_long_output() {
         let text: String = (1..=100_000).map(|line| format!("{line}\n")).collect();
-        let (output, _folder) = capture_all(&[text.as_bytes()]);
-        let told = output.render_for_host();
-        assert!(told.len() > 390_000 && told.len() <= 2 * HOST_END_BYTES + 100, "{}", told.len());
-        assert!(told.starts_with("1\n2\n") && told.ends_with("\n100000\n") && told.contains("left out"));
+        let (output, _dir) = capture_all(&[text.as_bytes()]);
+        let shown = output.render_for_host();
+        assert!(shown.len() > 390_000 && shown.len() <= 2 * HOST_END_BYTES + 100, "{}", shown.len());
+        assert!(shown.starts_with("1\n2\n") && shown.ends_with("\n100000\n") && shown.contains("left out"));
     }
 
     #[test]
     fn memory_is_bounded_and_both_ends_are_kept() {
-        let (output, _folder) = capture_all(&[b"first\n", &[b'x'; 900_000], &[b'y'; 10], b"\nlast"]);
+        let (output, _dir) = capture_all(&[b"first\n", &[b'x'; 900_000], &[b'y'; 10], b"\nlast"]);
         let KeptBytes::Ends { head, tail } = &output.kept else { panic!("too much is kept") };
         assert_eq!((head.len(), tail.len()), (KEPT_END_BYTES, KEPT_END_BYTES));
         assert!(head.starts_with(b"first\nx") && tail.ends_with(b"xyyyyyyyyyy\nlast"));
@@ -363,8 +365,8 @@ mod tests {
 
     #[test]
     fn the_file_has_a_limit_and_keeps_the_tail() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("output");
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("output");
         let mut capture = OutputCapture::in_file(path.clone()).unwrap();
         let chunk = vec![b'x'; 1024 * 1024];
         (0..70).for_each(|_| capture.push(&chunk));

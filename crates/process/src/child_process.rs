@@ -17,8 +17,8 @@ use crate::ProcessGroups;
 use crate::pipe::{DrainWindow, OutputPipe};
 use crate::plain_text::to_plain_text;
 use crate::process::ProcessTree;
-use crate::shell_script::ShellScript;
-use crate::{CommandSpec, ProcessExit, SpawnError};
+use crate::shell_command::{CommandSpec, ShellScript};
+use crate::{ProcessExit, SpawnError};
 
 /// Bytes of stderr that are kept.
 const MAX_STDERR_BYTES: usize = 8 * 1024;
@@ -54,26 +54,26 @@ pub struct KillHandle(Arc<ProcessGroups>);
 
 impl ChildProcess {
     pub fn spawn(program: &ProgramSpec) -> Result<Self, SpawnError> {
-        let roster = Arc::new(ProcessGroups::new());
-        let order = CommandSpec {
+        let groups = Arc::new(ProcessGroups::new());
+        let spec = CommandSpec {
             command: program.exec_command(),
             cwd: program.cwd.clone(),
             environment: program.environment.clone(),
         };
-        let (output, output_writer) = OutputPipe::create()?;
-        let (complaints, complaints_writer) = OutputPipe::create()?;
-        let script = ShellScript::with_piped_stdin(&order.command)?;
-        let mut body = ProcessTree::spawn_tagged(&order, &script, &roster, output_writer, complaints_writer)?;
-        let kept = Arc::default();
-        let listener = AbortOnDropHandle::new(tokio::spawn(keep_stderr_tail(complaints, Arc::clone(&kept))));
+        let (stdout, stdout_writer) = OutputPipe::create()?;
+        let (stderr, stderr_writer) = OutputPipe::create()?;
+        let script = ShellScript::with_piped_stdin(&spec.command)?;
+        let mut process = ProcessTree::spawn_tagged(&spec, &script, &groups, stdout_writer, stderr_writer)?;
+        let tail = Arc::default();
+        let stderr_task = AbortOnDropHandle::new(tokio::spawn(keep_stderr_tail(stderr, Arc::clone(&tail))));
         Ok(Self {
-            stdin: body.take_stdin(),
-            stdout: output,
-            stderr: kept,
-            stderr_task: listener,
-            process: body,
+            stdin: process.take_stdin(),
+            stdout,
+            stderr: tail,
+            stderr_task,
+            process,
             exit: None,
-            groups: roster,
+            groups,
         })
     }
 
@@ -88,14 +88,14 @@ impl ChildProcess {
 
     /// Reads the next bytes of stdout; `None` after exit or end of output. Cancel-safe.
     pub async fn read_stdout(&mut self) -> Option<&[u8]> {
-        let mut said = false;
-        while !said && self.stdout.is_open {
-            said = match &self.exit {
+        let mut has_data = false;
+        while !has_data && self.stdout.is_open {
+            has_data = match &self.exit {
                 None => tokio::select! {
                     biased;
-                    said = self.stdout.fill() => said,
-                    ending = self.process.wait() => {
-                        self.exit = Some((ending, DrainWindow::start()));
+                    has_data = self.stdout.fill() => has_data,
+                    exit = self.process.wait() => {
+                        self.exit = Some((exit, DrainWindow::start()));
                         false
                     }
                 },
@@ -104,17 +104,17 @@ impl ChildProcess {
                 Some(_) => !self.stdout.buffer.is_empty(),
             };
         }
-        said.then_some(self.stdout.buffer.as_slice())
+        has_data.then_some(self.stdout.buffer.as_slice())
     }
 
     /// Waits briefly for the exit status. `None` if the process still runs.
     pub async fn wait_for_exit(&mut self) -> Option<ProcessExit> {
         match &self.exit {
-            Some((ending, _)) => Some(*ending),
+            Some((exit, _)) => Some(*exit),
             None => {
-                let ending = timeout(EXIT_GRACE, self.process.wait()).await.ok()?;
-                self.exit = Some((ending, DrainWindow::start()));
-                Some(ending)
+                let exit = timeout(EXIT_GRACE, self.process.wait()).await.ok()?;
+                self.exit = Some((exit, DrainWindow::start()));
+                Some(exit)
             }
         }
     }
@@ -124,8 +124,8 @@ impl ChildProcess {
         if self.exit.is_some() && !self.stderr_task.is_finished() {
             let _ = timeout(EXIT_GRACE, &mut self.stderr_task).await;
         }
-        let mut kept = self.stderr.lock().unwrap_or_else(PoisonError::into_inner);
-        to_plain_text(kept.make_contiguous()).trim().to_owned()
+        let mut tail = self.stderr.lock().unwrap_or_else(PoisonError::into_inner);
+        to_plain_text(tail.make_contiguous()).trim().to_owned()
     }
 
     /// Closes stdin and gives the process time to exit by itself.
@@ -154,14 +154,14 @@ impl ProgramSpec {
 }
 
 /// Keeps the last bytes of stderr.
-async fn keep_stderr_tail(mut pipe: OutputPipe, kept: Arc<Mutex<VecDeque<u8>>>) {
+async fn keep_stderr_tail(mut pipe: OutputPipe, tail: Arc<Mutex<VecDeque<u8>>>) {
     while pipe.is_open {
         if pipe.fill().await {
-            let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
             let bytes = &pipe.buffer[pipe.buffer.len().saturating_sub(MAX_STDERR_BYTES)..];
-            let surplus = (kept.len() + bytes.len()).saturating_sub(MAX_STDERR_BYTES);
-            kept.drain(..surplus);
-            kept.extend(bytes);
+            let surplus = (tail.len() + bytes.len()).saturating_sub(MAX_STDERR_BYTES);
+            tail.drain(..surplus);
+            tail.extend(bytes);
         }
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use tempfile::NamedTempFile;
 
-use crate::CommandSpec;
+use crate::shell_command::CommandSpec;
 
 /// Variable with the file in which the shell records its last directory.
 const CWD_FILE_VARIABLE: &str = "WHIMBREL_CWD_FILE";
@@ -18,14 +18,14 @@ pub struct CwdTracker(NamedTempFile);
 
 impl CwdTracker {
     /// Prepares a command to record its last directory. Commands without `cd` are left unchanged.
-    pub fn attach(order: &mut CommandSpec) -> Option<Self> {
-        if !may_change_cwd(&order.command) {
+    pub fn attach(spec: &mut CommandSpec) -> Option<Self> {
+        if !may_change_cwd(&spec.command) {
             return None;
         }
         let file = NamedTempFile::new().ok()?;
         let path = file.path().to_str()?.to_owned();
-        order.environment.insert(CWD_FILE_VARIABLE.into(), path);
-        order.command.insert_str(0, RECORD_CWD_TRAP);
+        spec.environment.insert(CWD_FILE_VARIABLE.into(), path);
+        spec.command.insert_str(0, RECORD_CWD_TRAP);
         Some(Self(file))
     }
 

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use tokio::process::Command;
 
-use crate::CommandSpec;
+use crate::shell_command::CommandSpec;
 
 /// Builtins and reserved words of bash.
 const BASH_BUILTINS: &str = "! . : [ [[ ]] { } alias bg bind break builtin caller case cd command compgen complete compopt \
@@ -33,8 +33,8 @@ const OWN_VARIABLES: &str = "BASH_DEFAULT_TIMEOUT_MS BASH_MAX_TIMEOUT_MS";
 const SSH_VARIABLES: [&str; 2] = ["SSH_CLIENT", "SSH2_CLIENT"];
 
 /// Builds the command that bash would exec, if that is certain.
-pub(super) fn build_command(script: &str, order: &CommandSpec) -> Option<Command> {
-    let environment = &order.environment;
+pub(super) fn build_command(script: &str, spec: &CommandSpec) -> Option<Command> {
+    let environment = &spec.environment;
     let level = shell_level(environment)?;
     let words = split_words(script)?;
     let (name, arguments) = words.split_first()?;
@@ -44,21 +44,21 @@ pub(super) fn build_command(script: &str, order: &CommandSpec) -> Option<Command
     let program = find_program(name, environment.get("PATH")?)?;
     let mut command = Command::new(&program);
     command.arg0(name).args(arguments).env_clear().envs(environment);
-    command.env("_", program).env("PWD", reported_pwd(order)).env("SHLVL", level.to_string());
+    command.env("_", program).env("PWD", reported_pwd(spec)).env("SHLVL", level.to_string());
     command.env_remove("PS1").env_remove("PS2");
     Some(command)
 }
 
 /// The shell level (SHLVL), if bash passes the environment on unchanged.
 fn shell_level(environment: &BTreeMap<String, String>) -> Option<u16> {
-    let minds = |name: &String| {
+    let is_interpreted = |name: &String| {
         name.starts_with("BASH") && !contains_word(OWN_VARIABLES, name) || contains_word(BASH_VARIABLES, name)
     };
     let path = |name| environment.get(name).map(Path::new);
-    let was_nowhere = path("OLDPWD").is_some_and(|path| !path.is_absolute() || !path.is_dir());
+    let old_dir_is_missing = path("OLDPWD").is_some_and(|path| !path.is_absolute() || !path.is_dir());
     // In `/proc/self`, each process sees itself.
-    let is_odd = path("PWD").is_some_and(|path| path.starts_with("/proc"));
-    if environment.keys().any(minds) || was_nowhere || is_odd {
+    let is_in_proc = path("PWD").is_some_and(|path| path.starts_with("/proc"));
+    if environment.keys().any(is_interpreted) || old_dir_is_missing || is_in_proc {
         return None;
     }
     let level = environment.get("SHLVL").map_or(Some(0), |text| parse_shell_level(text))?;
@@ -120,11 +120,11 @@ fn find_program(name: &str, path: &str) -> Option<PathBuf> {
     if name.contains('/') {
         return Some(PathBuf::from(name)).filter(|program| program.is_absolute() && is_executable(program));
     }
-    for folder in path.split(':') {
-        if !folder.starts_with('/') {
+    for dir in path.split(':') {
+        if !dir.starts_with('/') {
             return None;
         }
-        let program = Path::new(folder).join(name);
+        let program = Path::new(dir).join(name);
         if is_executable(&program) {
             return Some(program);
         }
@@ -133,16 +133,18 @@ fn find_program(name: &str, path: &str) -> Option<PathBuf> {
 }
 
 fn is_executable(path: &Path) -> bool {
-    path.metadata().is_ok_and(|about| about.is_file() && about.mode() & 0o111 != 0)
+    path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.mode() & 0o111 != 0)
 }
 
 /// The directory as bash reports it in PWD: the inherited value if it is the same directory, because it may contain
 /// symlinks.
-fn reported_pwd(order: &CommandSpec) -> PathBuf {
-    let place = |path: &Path| path.metadata().ok().map(|about| (about.dev(), about.ino()));
-    let told = order.environment.get("PWD").map(PathBuf::from).filter(|told| told.is_absolute());
-    told.filter(|told| place(told).is_some_and(|there| place(&order.cwd) == Some(there)))
-        .unwrap_or_else(|| order.cwd.canonicalize().unwrap_or_else(|_| order.cwd.clone()))
+fn reported_pwd(spec: &CommandSpec) -> PathBuf {
+    let file_id = |path: &Path| path.metadata().ok().map(|metadata| (metadata.dev(), metadata.ino()));
+    let inherited =
+        spec.environment.get("PWD").map(PathBuf::from).filter(|inherited| inherited.is_absolute());
+    inherited
+        .filter(|inherited| file_id(inherited).is_some_and(|there| file_id(&spec.cwd) == Some(there)))
+        .unwrap_or_else(|| spec.cwd.canonicalize().unwrap_or_else(|_| spec.cwd.clone()))
 }
 
 #[cfg(test)]
@@ -211,9 +213,9 @@ mod tests {
 
     #[test]
     fn only_existing_programs_run_without_a_shell() {
-        let plain = build_command("env -u A", &spec(&[])).unwrap();
-        assert_eq!(plain.as_std().get_program(), "/usr/bin/env");
-        assert_eq!(plain.as_std().get_args().collect::<Vec<_>>(), ["-u", "A"]);
+        let direct = build_command("env -u A", &spec(&[])).unwrap();
+        assert_eq!(direct.as_std().get_program(), "/usr/bin/env");
+        assert_eq!(direct.as_std().get_args().collect::<Vec<_>>(), ["-u", "A"]);
         assert!(build_command("/usr/bin/env", &spec(&[])).is_some());
         for script in [
             "",
@@ -233,19 +235,19 @@ mod tests {
         for path in ["bin:/usr/bin", ":/usr/bin", "/nowhere"] {
             assert!(build_command("env", &spec(&[("PATH", path)])).is_none(), "{path}");
         }
-        let nowhere = CommandSpec { environment: BTreeMap::new(), ..spec(&[]) };
-        assert!(build_command("env", &nowhere).is_none());
+        let without_path = CommandSpec { environment: BTreeMap::new(), ..spec(&[]) };
+        assert!(build_command("env", &without_path).is_none());
     }
 
     /// For each variable: the program sees what bash would pass on, or bash is used; the flag tells which.
     #[tokio::test]
     async fn the_environment_equals_that_of_bash() {
-        let folder = tempfile::tempdir().unwrap();
-        let (real, link) = (folder.path().join("real"), folder.path().join("link"));
+        let dir = tempfile::tempdir().unwrap();
+        let (real, link) = (dir.path().join("real"), dir.path().join("link"));
         std::fs::create_dir(&real).unwrap();
         std::os::unix::fs::symlink("real", &link).unwrap();
         let link = link.to_str().unwrap();
-        for (name, value, plainly) in [
+        for (name, value, is_direct) in [
             ("A", "1", true),
             ("b-c", "2", true),
             ("BASH_MAX_TIMEOUT_MS", "9", true),
@@ -283,13 +285,13 @@ mod tests {
             ("UID", "3", true),
             ("_", "y", true),
         ] {
-            let order = CommandSpec { cwd: link.into(), ..spec(&[(name, value)]) };
-            let plain = build_command("env", &order);
-            assert_eq!(plain.is_some(), plainly, "{name}={value}");
-            let Some(mut plain) = plain else { continue };
-            let ours = plain.current_dir(&order.cwd).output().await.unwrap();
+            let spec = CommandSpec { cwd: link.into(), ..spec(&[(name, value)]) };
+            let direct = build_command("env", &spec);
+            assert_eq!(direct.is_some(), is_direct, "{name}={value}");
+            let Some(mut direct) = direct else { continue };
+            let ours = direct.current_dir(&spec.cwd).output().await.unwrap();
             let mut bash = Program::new("/bin/bash");
-            bash.args(["-c", "--", "env"]).env_clear().envs(&order.environment).current_dir(&order.cwd);
+            bash.args(["-c", "--", "env"]).env_clear().envs(&spec.environment).current_dir(&spec.cwd);
             assert_eq!(
                 sorted_lines(&ours.stdout),
                 sorted_lines(&bash.output().unwrap().stdout),
@@ -323,10 +325,10 @@ mod tests {
         ) {
             let command = format!("{before}/usr/bin/printf '%s\\0' {}", pieces.concat());
             if let Some(read) = split_words(&command) {
-                let said = Program::new("/bin/bash").args(["-c", "--", &command]).output().unwrap();
+                let output = Program::new("/bin/bash").args(["-c", "--", &command]).output().unwrap();
                 let expected: String = read[2..].iter().map(|word| format!("{word}\0")).collect();
                 let expected = if read.len() == 2 { "\0".into() } else { expected };
-                prop_assert_eq!(String::from_utf8_lossy(&said.stdout), expected, "{}", command);
+                prop_assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "{}", command);
             }
         }
     }

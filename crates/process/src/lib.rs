@@ -2,29 +2,29 @@
 //!
 //! Knows no session, no tool and no frame.
 //!
-//! - [`process`]: one command from start to exit; `shell_script`: how the shell receives it; `direct_exec`: exec
-//!   without a shell
-//! - [`piped_command`]: a command with piped stdin; [`child_process`]: a long-lived child
+//! - `shell_command`: a command and the call of the shell; `direct_exec`: exec without a shell; `process`: one command
+//!   from start to exit
+//! - `piped_command`: a command with piped stdin; `child_process`: a long-lived child
 //! - `pipe`: reading output; [`capture`]: output in bounded memory; [`line_channel`]: output as lines;
-//!   [`plain_text`]: output without escape sequences
-//! - [`cwd_tracker`]: carries `cd` over to the next command
-//! - [`process_groups`]: what runs now; `process_tag` and `procfs`: finding processes that left their group;
+//!   `plain_text`: output without escape sequences
+//! - `cwd_tracker`: carries `cd` over to the next command
+//! - `process_groups`: what runs now; `process_tag`: finds and ends processes that left their group; `procfs`;
 //!   `reaper`: cleanup if the engine is killed
 
 pub mod capture;
-pub mod child_process;
-pub mod cwd_tracker;
+mod child_process;
+mod cwd_tracker;
 mod direct_exec;
 pub mod line_channel;
 mod pipe;
-pub mod piped_command;
-pub mod plain_text;
-pub mod process;
-pub mod process_groups;
+mod piped_command;
+mod plain_text;
+mod process;
+mod process_groups;
 mod process_tag;
 mod procfs;
 mod reaper;
-mod shell_script;
+mod shell_command;
 #[cfg(any(test, feature = "test-support"))]
 pub mod test_support;
 
@@ -33,6 +33,7 @@ pub use child_process::{ChildProcess, KillHandle, ProgramSpec};
 pub use cwd_tracker::CwdTracker;
 pub use piped_command::{CommandEvent, CommandOutput, PipedCommand};
 pub use plain_text::format_size;
-pub use process::{CommandSpec, Leftover, Process, ProcessExit, SpawnError};
+pub use process::{Leftover, Process, ProcessExit, SpawnError};
 pub use process_groups::{KILL_GRACE, ProcessGroups};
 pub use process_tag::track_daemons;
+pub use shell_command::CommandSpec;

@@ -59,9 +59,9 @@ impl LineSender {
     fn send_line(&mut self) {
         if self.sender.capacity() == 0 {
             // Keep dropped lines cheap: the channel is full.
-            let is_told = !self.partial.trim_ascii().is_empty();
+            let has_text = !self.partial.trim_ascii().is_empty();
             self.partial.clear();
-            self.dropped.fetch_add(usize::from(is_told), Ordering::Relaxed);
+            self.dropped.fetch_add(usize::from(has_text), Ordering::Relaxed);
             return;
         }
         let line = to_plain_text(&std::mem::take(&mut self.partial));

@@ -15,8 +15,8 @@ use crate::ProcessGroups;
 use crate::pipe::{DrainWindow, OutputPipe};
 use crate::plain_text::{format_size, to_plain_text};
 use crate::process::ProcessTree;
-use crate::shell_script::ShellScript;
-use crate::{CommandSpec, ProcessExit, SpawnError};
+use crate::shell_command::{CommandSpec, ShellScript};
+use crate::{ProcessExit, SpawnError};
 
 /// Bytes kept of stdout, and of stderr and the combined output. The rest is read and dropped.
 const MAX_STDOUT_BYTES: usize = 1024 * 1024;
@@ -72,17 +72,17 @@ pub enum CommandEvent {
 
 impl PipedCommand {
     /// Starts a command and writes `input` to its stdin. Fails if the command exceeds the argument limit of the system.
-    pub fn spawn(groups: &Arc<ProcessGroups>, order: &CommandSpec, input: Bytes) -> Result<Self, SpawnError> {
+    pub fn spawn(groups: &Arc<ProcessGroups>, spec: &CommandSpec, input: Bytes) -> Result<Self, SpawnError> {
         let (stdout, stdout_writer) = OutputPipe::create()?;
         let (stderr, stderr_writer) = OutputPipe::create()?;
-        let script = ShellScript::with_piped_stdin(&order.command)?;
-        let mut body = ProcessTree::spawn_tagged(order, &script, groups, stdout_writer, stderr_writer)?;
-        let input = body.take_stdin().map(|pipe| PendingStdin { pipe, rest: input });
+        let script = ShellScript::with_piped_stdin(&spec.command)?;
+        let mut process = ProcessTree::spawn_tagged(spec, &script, groups, stdout_writer, stderr_writer)?;
+        let input = process.take_stdin().map(|pipe| PendingStdin { pipe, rest: input });
         Ok(Self {
             stdin: input,
             stdout,
             stderr,
-            process: body,
+            process,
             output: CommandOutput::new(),
             closed: groups.closed.clone(),
         })
@@ -94,19 +94,19 @@ impl PipedCommand {
 
     /// Waits for the next event. Cancel-safe.
     pub async fn next_event(&mut self) -> CommandEvent {
-        let ending = loop {
-            let Self { stdin: input, stdout, stderr, process: body, output: heard, closed } = self;
+        let exit = loop {
+            let Self { stdin: input, stdout, stderr, process, output, closed } = self;
             tokio::select! {
                 biased;
                 () = closed.cancelled() => return CommandEvent::SessionClosing,
-                ending = body.wait() => break ending,
-                said = read_outputs(stdout, stderr, heard) => if said { return CommandEvent::Output },
+                exit = process.wait() => break exit,
+                has_output = read_outputs(stdout, stderr, output) => if has_output { return CommandEvent::Output },
                 () = write_stdin(input), if input.is_some() => {}
             }
         };
         self.stdin = None;
         self.drain().await;
-        CommandEvent::Exited(ending)
+        CommandEvent::Exited(exit)
     }
 
     /// Stops the command and its children, reading their output until they are gone.
@@ -157,22 +157,22 @@ async fn write_stdin(input: &mut Option<PendingStdin>) {
 }
 
 /// Reads from either output; returns whether there was anything. Pends forever once both are closed.
-async fn read_outputs(stdout: &mut OutputPipe, stderr: &mut OutputPipe, heard: &mut CommandOutput) -> bool {
+async fn read_outputs(stdout: &mut OutputPipe, stderr: &mut OutputPipe, output: &mut CommandOutput) -> bool {
     tokio::select! {
         biased;
-        said = stdout.fill(), if stdout.is_open => {
-            if said {
-                heard.stdout.push(&stdout.buffer);
-                heard.combined.push(&stdout.buffer);
+        has_output = stdout.fill(), if stdout.is_open => {
+            if has_output {
+                output.stdout.push(&stdout.buffer);
+                output.combined.push(&stdout.buffer);
             }
-            said
+            has_output
         }
-        said = stderr.fill(), if stderr.is_open => {
-            if said {
-                heard.stderr.push(&stderr.buffer);
-                heard.combined.push(&stderr.buffer);
+        has_output = stderr.fill(), if stderr.is_open => {
+            if has_output {
+                output.stderr.push(&stderr.buffer);
+                output.combined.push(&stderr.buffer);
             }
-            said
+            has_output
         }
         () = std::future::pending(), if !stdout.is_open && !stderr.is_open => false,
     }
@@ -236,7 +236,7 @@ impl OutputHead {
     }
 
     fn truncation_note(&self) -> String {
-        format!("\n[... cut: {} in all]", format_size(self.total))
+        format!("\n[... truncated: {} in total]", format_size(self.total))
     }
 
     /// The first line, once it is complete.
@@ -248,9 +248,9 @@ impl OutputHead {
 #[cfg(any(test, feature = "test-support"))]
 impl CommandOutput {
     pub fn for_test(stdout: &str, stderr: &str) -> Self {
-        let mut heard = Self::new();
-        heard.stdout.push(stdout.as_bytes());
-        heard.stderr.push(stderr.as_bytes());
-        heard
+        let mut output = Self::new();
+        output.stdout.push(stdout.as_bytes());
+        output.stderr.push(stderr.as_bytes());
+        output
     }
 }

@@ -1,7 +1,7 @@
 //! Terminal output as plain text for the model.
 
 /// Decodes bytes: invalid UTF-8 is replaced, escape sequences and control characters are removed.
-pub fn to_plain_text(bytes: &[u8]) -> String {
+pub(crate) fn to_plain_text(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     if text.bytes().any(is_control_byte) { strip_control_bytes(&text) } else { text.into_owned() }
 }

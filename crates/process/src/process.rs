@@ -1,8 +1,5 @@
 //! One command as a process group: started, read until exit, never left behind.
 
-#![expect(clippy::disallowed_methods, reason = "this file starts the commands")]
-
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -24,26 +21,18 @@ use crate::direct_exec;
 use crate::pipe::{DrainWindow, OutputPipe};
 use crate::process_groups::{ProcessGroup, SessionBinding};
 use crate::process_tag::TAG_VARIABLE;
-use crate::shell_script::ShellScript;
+use crate::shell_command::{
+    CommandSpec, SetsidPath, ShellScript, build_shell_command, find_setsid_if_terminal,
+};
 use crate::{KILL_GRACE, ProcessGroups};
-
-/// A command with its working directory and environment.
-#[derive(Debug, Clone, PartialEq)]
-pub struct CommandSpec {
-    /// The shell command.
-    pub command: String,
-    pub cwd: PathBuf,
-    /// The complete environment.
-    pub environment: BTreeMap<String, String>,
-}
 
 #[derive(Debug, thiserror::Error)]
 pub enum SpawnError {
-    #[error("the folder {} does not exist any more", .0.display())]
+    #[error("the working directory {} no longer exists", .0.display())]
     MissingDir(PathBuf),
     #[error(
-        "the variables of its environment are too long for the system, which takes about 128 KB for one and 2 MB for \
-         all; let the user unset or shorten some"
+        "the environment is too large: the system allows about 128 KB for one variable and 2 MB in total; ask the user to \
+         unset or shorten some variables"
     )]
     EnvironmentTooLarge,
     #[error("the session has ended")]
@@ -79,7 +68,7 @@ pub struct Process {
 }
 
 /// The processes of a command. Dropping it before the exit kills them.
-pub struct ProcessTree(Option<RunningGroup>);
+pub(crate) struct ProcessTree(Option<RunningGroup>);
 
 /// The first process of a command, and its process group.
 struct RunningGroup {
@@ -89,54 +78,54 @@ struct RunningGroup {
 
 impl Process {
     /// Starts a command. Stdout and stderr share one pipe, so that their order is kept.
-    pub fn spawn(order: &CommandSpec, roster: &Arc<ProcessGroups>) -> Result<Self, SpawnError> {
-        let script = ShellScript::new(&order.command).map_err(|error| spawn_error(error, &order.cwd))?;
+    pub fn spawn(spec: &CommandSpec, groups: &Arc<ProcessGroups>) -> Result<Self, SpawnError> {
+        let script = ShellScript::new(&spec.command).map_err(|error| spawn_error(error, &spec.cwd))?;
         let (output, writer) = OutputPipe::create()?;
-        let body = ProcessTree::spawn_tagged(order, &script, roster, writer.try_clone()?, writer)?;
-        Ok(Self { output, tree: body })
+        let tree = ProcessTree::spawn_tagged(spec, &script, groups, writer.try_clone()?, writer)?;
+        Ok(Self { output, tree })
     }
 
     /// Starts a command that writes into a file directly and may be detached.
     pub fn spawn_detachable(
-        order: &CommandSpec,
-        roster: &Arc<ProcessGroups>,
+        spec: &CommandSpec,
+        groups: &Arc<ProcessGroups>,
         file: &File,
     ) -> Result<Self, SpawnError> {
-        let script = ShellScript::new(&order.command).map_err(|error| spawn_error(error, &order.cwd))?;
+        let script = ShellScript::new(&spec.command).map_err(|error| spawn_error(error, &spec.cwd))?;
         // No output arrives here: the write end is closed at once.
         let (output, _) = OutputPipe::create()?;
         let streams = [file.try_clone()?.into(), file.try_clone()?.into()];
-        let body = ProcessTree::spawn_with(order, &script, roster, streams, SessionBinding::Detachable)?;
-        Ok(Self { output, tree: body })
+        let tree = ProcessTree::spawn_with(spec, &script, groups, streams, SessionBinding::Detachable)?;
+        Ok(Self { output, tree })
     }
 
     /// Detaches the command from the session and returns its process id.
     pub fn detach(mut self) -> Option<i32> {
-        let mut alive = self.tree.0.take()?;
-        alive.group.release();
-        Some(alive.group.id().as_raw())
+        let mut running = self.tree.0.take()?;
+        running.group.release();
+        Some(running.group.id().as_raw())
     }
 
     /// Reads output until the command exits. Leftover processes run until the session ends.
     pub async fn run_to_end(&mut self, capture: &mut OutputCapture) -> (ProcessExit, Leftover) {
-        let ending = loop {
+        let exit = loop {
             tokio::select! {
                 biased;
-                ending = self.tree.wait() => break ending,
+                exit = self.tree.wait() => break exit,
                 () = read_into(&mut self.output, capture), if self.output.is_open => {}
             }
         };
-        (ending, self.drain(capture).await)
+        (exit, self.drain(capture).await)
     }
 
     /// Stops the command and its children, reading their output until then.
     pub async fn stop(mut self, capture: &mut OutputCapture) {
         {
-            let mut end = std::pin::pin!(self.tree.terminate());
+            let mut terminated = std::pin::pin!(self.tree.terminate());
             loop {
                 tokio::select! {
                     biased;
-                    () = &mut end => break,
+                    () = &mut terminated => break,
                     () = read_into(&mut self.output, capture), if self.output.is_open => {}
                 }
             }
@@ -157,66 +146,65 @@ impl Process {
 }
 
 impl ProcessTree {
-    pub fn spawn_tagged(
-        order: &CommandSpec,
+    pub(crate) fn spawn_tagged(
+        spec: &CommandSpec,
         script: &ShellScript<'_>,
-        roster: &Arc<ProcessGroups>,
+        groups: &Arc<ProcessGroups>,
         stdout: impl Into<OwnedFd>,
         stderr: impl Into<OwnedFd>,
     ) -> Result<Self, SpawnError> {
-        Self::spawn_with(order, script, roster, [stdout.into(), stderr.into()], SessionBinding::Tagged)
+        Self::spawn_with(spec, script, groups, [stdout.into(), stderr.into()], SessionBinding::Tagged)
     }
 
     fn spawn_with(
-        order: &CommandSpec,
+        spec: &CommandSpec,
         script: &ShellScript<'_>,
-        roster: &Arc<ProcessGroups>,
+        groups: &Arc<ProcessGroups>,
         [stdout, stderr]: [OwnedFd; 2],
-        tie: SessionBinding,
+        binding: SessionBinding,
     ) -> Result<Self, SpawnError> {
-        if roster.closed.is_cancelled() {
+        if groups.closed.is_cancelled() {
             return Err(SpawnError::SessionEnded);
         }
-        let watched = roster.supervision()?;
+        let supervision = groups.supervision()?;
         let start = |mut command: Command| {
             command
-                .envs(watched.tag_value(tie).map(|mark| (TAG_VARIABLE, mark)))
-                .current_dir(&order.cwd)
+                .envs(supervision.tag_value(binding).map(|value| (TAG_VARIABLE, value)))
+                .current_dir(&spec.cwd)
                 .stdin(script.stdin.to_stdio()?)
                 .stdout(stdout.try_clone()?)
                 .stderr(stderr.try_clone()?);
-            watched.spawn(tie, || command.spawn())
+            supervision.spawn(binding, || command.spawn())
         };
-        let terminal = find_setsid_if_terminal();
+        let setsid = find_setsid_if_terminal();
         // If the direct exec fails, the shell is tried: it may succeed, or print the proper error.
-        let plainly =
-            direct_command(order, script.argument, terminal).and_then(|command| start(command).ok());
-        let child = plainly.map_or_else(|| start(shell_command(order, script.argument, terminal)), Ok);
-        let child = child.map_err(|error| spawn_error(error, &order.cwd))?;
+        let direct = direct_command(spec, script.argument, setsid).and_then(|command| start(command).ok());
+        let child = direct.map_or_else(|| start(build_shell_command(spec, script.argument, setsid)), Ok);
+        let child = child.map_err(|error| spawn_error(error, &spec.cwd))?;
         let leader = child.id().and_then(|id| i32::try_from(id).ok());
-        let leader = leader.ok_or_else(|| io::Error::other("it has no process id"))?;
-        let group = roster.add(watched, Pid::from_raw(leader));
+        let leader = leader.ok_or_else(|| io::Error::other("the process has no id"))?;
+        let group = groups.add(supervision, Pid::from_raw(leader));
         Ok(Self(Some(RunningGroup { child, group })))
     }
 
     /// Takes stdin, once, if it is piped.
-    pub fn take_stdin(&mut self) -> Option<ChildStdin> {
+    pub(crate) fn take_stdin(&mut self) -> Option<ChildStdin> {
         self.0.as_mut()?.child.stdin.take()
     }
 
     /// Waits for the first process. Leftover processes run until the session ends.
-    pub async fn wait(&mut self) -> ProcessExit {
-        let Some(alive) = &mut self.0 else { return ProcessExit::Unknown };
-        let status = alive.child.wait().await;
-        alive.group.release();
+    pub(crate) async fn wait(&mut self) -> ProcessExit {
+        let Some(running) = &mut self.0 else { return ProcessExit::Unknown };
+        let status = running.child.wait().await;
+        running.group.release();
         self.0 = None;
         status.map_or(ProcessExit::Unknown, ProcessExit::from_status)
     }
 
     /// Stops all processes and waits until they are gone.
-    pub async fn terminate(&mut self) {
-        if let Some(alive) = &mut self.0 {
-            alive.terminate().await;
+    pub(crate) async fn terminate(&mut self) {
+        if let Some(running) = &mut self.0 {
+            running.terminate().await;
         }
         self.0 = None;
     }
@@ -224,10 +212,10 @@ impl ProcessTree {
 
 impl Drop for ProcessTree {
     fn drop(&mut self) {
-        let Some(mut alive) = self.0.take() else { return };
+        let Some(mut running) = self.0.take() else { return };
         // Without a runtime, dropping the group kills it at once.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(async move { alive.terminate().await });
+            runtime.spawn(async move { running.terminate().await });
         }
     }
 }
@@ -270,50 +258,10 @@ impl ProcessExit {
 
 /// The command without a shell, if it needs none. Not if `setsid` is used, which would hide that the program could not
 /// be started.
-fn direct_command(order: &CommandSpec, script: &str, terminal: Option<SetsidPath>) -> Option<Command> {
-    let mut command = terminal.is_none().then(|| direct_exec::build_command(script, order)).flatten()?;
+fn direct_command(spec: &CommandSpec, script: &str, setsid: Option<SetsidPath>) -> Option<Command> {
+    let mut command = setsid.is_none().then(|| direct_exec::build_command(script, spec)).flatten()?;
     command.process_group(0);
     Some(command)
-}
-
-/// The shell with the command, in its own process group and without a terminal.
-fn shell_command(order: &CommandSpec, script: &str, terminal: Option<SetsidPath>) -> Command {
-    let shell = find_shell(&order.environment);
-    let mut command = match terminal {
-        Some(setsid) => {
-            let mut command = Command::new(setsid);
-            command.arg(shell);
-            command
-        }
-        None => {
-            let mut command = Command::new(shell);
-            command.process_group(0);
-            command
-        }
-    };
-    command.args(["-c", "--", script]).env_clear().envs(&order.environment);
-    command
-}
-
-/// Finds bash, otherwise `/bin/sh`. An absolute path avoids a PATH search at each start.
-fn find_shell(environment: &BTreeMap<String, String>) -> PathBuf {
-    let path = environment.get("PATH").map_or("", String::as_str);
-    ["/bin", "/usr/bin"]
-        .into_iter()
-        .chain(path.split(':').filter(|folder| folder.starts_with('/')))
-        .map(|folder| Path::new(folder).join("bash"))
-        .find(|bash| bash.is_file())
-        .unwrap_or_else(|| "/bin/sh".into())
-}
-
-/// Path of the program `setsid`.
-type SetsidPath = &'static str;
-
-/// If the engine has a terminal, returns `setsid` to detach the command from it: a password prompt would otherwise
-/// block the command forever.
-fn find_setsid_if_terminal() -> Option<SetsidPath> {
-    File::open("/dev/tty").ok()?;
-    ["/usr/bin/setsid", "/bin/setsid"].into_iter().find(|program| Path::new(program).is_file())
 }
 
 fn spawn_error(error: io::Error, cwd: &Path) -> SpawnError {
@@ -328,16 +276,18 @@ fn spawn_error(error: io::Error, cwd: &Path) -> SpawnError {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     #[test]
     fn a_literal_command_runs_directly_unless_setsid_is_used() {
         let environment = BTreeMap::from([("PATH".to_owned(), "/usr/bin:/bin".to_owned())]);
-        let order = CommandSpec { command: String::new(), cwd: "/".into(), environment };
-        let programs = |script, terminal| {
-            let plainly = direct_command(&order, script, terminal);
+        let spec = CommandSpec { command: String::new(), cwd: "/".into(), environment };
+        let programs = |script, setsid| {
+            let direct = direct_command(&spec, script, setsid);
             let program = |command: &Command| command.as_std().get_program().to_string_lossy().into_owned();
-            (plainly.as_ref().map(program), program(&shell_command(&order, script, terminal)))
+            (direct.as_ref().map(program), program(&build_shell_command(&spec, script, setsid)))
         };
         assert_eq!(programs("env", None), (Some("/usr/bin/env".into()), "/bin/bash".into()));
         assert_eq!(programs("env; env", None), (None, "/bin/bash".into()));

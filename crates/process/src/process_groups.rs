@@ -16,6 +16,7 @@ use crate::reaper::Reaper;
 /// Time a process gets to exit after SIGTERM.
 pub const KILL_GRACE: Duration = Duration::from_millis(500);
 
+#[derive(Default)]
 pub struct ProcessGroups {
     groups: watch::Sender<Vec<Pid>>,
     supervision: Mutex<Option<Supervision>>,
@@ -41,15 +42,15 @@ pub enum SessionBinding {
 
 impl Supervision {
     /// Value of the tag variable in the command's environment.
-    pub fn tag_value(&self, tie: SessionBinding) -> Option<&str> {
-        match tie {
+    pub fn tag_value(&self, binding: SessionBinding) -> Option<&str> {
+        match binding {
             SessionBinding::Tagged => Some(self.tag.value()),
             SessionBinding::Detachable => None,
         }
     }
 
-    pub fn spawn<T>(&self, tie: SessionBinding, start: impl FnOnce() -> T) -> T {
-        match tie {
+    pub fn spawn<T>(&self, binding: SessionBinding, start: impl FnOnce() -> T) -> T {
+        match binding {
             SessionBinding::Tagged => self.tag.spawn_tagged(start),
             SessionBinding::Detachable => self.reaper.spawn_untagged(start),
         }
@@ -76,32 +77,28 @@ enum GroupState {
 
 impl ProcessGroups {
     pub fn new() -> Self {
-        Self {
-            groups: watch::Sender::default(),
-            supervision: Mutex::default(),
-            closed: CancellationToken::new(),
-        }
+        Self::default()
     }
 
     /// Returns reaper and tag; the first call starts the reaper.
     pub fn supervision(&self) -> std::io::Result<Supervision> {
-        let mut watched = self.lock_supervision();
-        if let Some(watched) = &*watched {
-            return Ok(watched.clone());
+        let mut supervision = self.lock_supervision();
+        if let Some(supervision) = &*supervision {
+            return Ok(supervision.clone());
         }
         let reaper = Reaper::for_this_process()?;
-        let mark = Arc::new(reaper.new_tag());
-        Ok(watched.insert(Supervision { reaper, tag: mark }).clone())
+        let tag = Arc::new(reaper.new_tag());
+        Ok(supervision.insert(Supervision { reaper, tag }).clone())
     }
 
     /// Adds a group that has just been started.
-    pub fn add(self: &Arc<Self>, watched: Supervision, leader: Pid) -> ProcessGroup {
-        watched.reaper.add_group(leader.as_raw());
+    pub fn add(self: &Arc<Self>, supervision: Supervision, leader: Pid) -> ProcessGroup {
+        supervision.reaper.add_group(leader.as_raw());
         self.groups.send_modify(|groups| groups.push(leader));
         ProcessGroup {
             id: leader,
             groups: Arc::clone(self),
-            reaper: watched.reaper,
+            reaper: supervision.reaper,
             state: GroupState::HasLeader,
         }
     }
@@ -109,13 +106,14 @@ impl ProcessGroups {
     /// Ends the session: owners stop their commands, then remaining processes are killed.
     pub async fn close(&self) {
         self.closed.cancel();
-        let Some(mark) = self.lock_supervision().as_ref().map(|watched| Arc::clone(&watched.tag)) else {
+        let Some(tag) = self.lock_supervision().as_ref().map(|supervision| Arc::clone(&supervision.tag))
+        else {
             return;
         };
         self.wait_until_empty(KILL_GRACE * 2).await;
         self.kill_groups();
         self.wait_until_empty(KILL_GRACE).await;
-        procfs::terminate_tagged(&mark, KILL_GRACE).await;
+        tag.terminate_all(KILL_GRACE).await;
         // Last: if this future is dropped before, dropping the value must do the cleanup.
         self.lock_supervision().take();
     }
@@ -127,8 +125,8 @@ impl ProcessGroups {
 
     async fn wait_until_empty(&self, limit: Duration) {
         let mut groups = self.groups.subscribe();
-        let gone = groups.wait_for(Vec::is_empty);
-        let _ = tokio::time::timeout(limit, gone).await;
+        let empty = groups.wait_for(Vec::is_empty);
+        let _ = tokio::time::timeout(limit, empty).await;
     }
 
     fn kill_groups(&self) {
@@ -141,8 +139,8 @@ impl ProcessGroups {
 /// All handles are gone without `close`.
 impl Drop for ProcessGroups {
     fn drop(&mut self) {
-        if let Some(watched) = self.lock_supervision().take() {
-            procfs::kill_tagged(&watched.tag);
+        if let Some(supervision) = self.lock_supervision().take() {
+            supervision.tag.kill_all();
         }
     }
 }
@@ -154,9 +152,9 @@ impl ProcessGroup {
     }
 
     pub fn signal(&self, signal: Signal) {
-        let missed = killpg(self.id, signal) == Err(Errno::ESRCH);
+        let is_missing = killpg(self.id, signal) == Err(Errno::ESRCH);
         // Between fork and setpgid the leader is still in our own group.
-        if missed && self.state == GroupState::HasLeader {
+        if is_missing && self.state == GroupState::HasLeader {
             let _ = kill(self.id, signal);
         }
     }

@@ -5,13 +5,15 @@
 //! limit: `RLIMIT_RTTIME`, set to a distinctive value of about a hundred thousand years.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use nix::sys::resource::rlim_t;
 #[cfg(target_os = "linux")]
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use whimbrel_os::ids;
+use whimbrel_os::{clock, ids};
 
 use crate::procfs;
 
@@ -61,9 +63,9 @@ impl TagGenerator {
     /// Creates a generator whose tags differ from those of other processes.
     pub(super) fn for_this_process() -> Self {
         let prefix = ids::new_uuid();
-        let chance =
+        let suffix =
             prefix.bytes().fold(0, |sum: rlim_t, byte| (sum * 31 + rlim_t::from(byte)) % PROCESS_SLOTS);
-        let process = rlim_t::from(std::process::id()) * PROCESS_SLOTS + chance;
+        let process = rlim_t::from(std::process::id()) * PROCESS_SLOTS + suffix;
         let limit_base =
             TAG_BY_LIMIT.load(Ordering::Relaxed).then_some(MIN_TAG_LIMIT + process * SESSION_SLOTS);
         Self { prefix, limit_base, next_number: AtomicU64::new(0) }
@@ -88,7 +90,7 @@ impl TagGenerator {
     /// Spawns a process without a tag, not even one inherited by this process.
     pub(super) fn spawn_untagged<T>(&self, start: impl FnOnce() -> T) -> T {
         match self.limit_base {
-            Some(_) => under(rlim_t::MAX, start),
+            Some(_) => with_soft_limit(rlim_t::MAX, start),
             None => start(),
         }
     }
@@ -102,7 +104,7 @@ impl ProcessTag {
     /// Spawns a process with the tag's limit.
     pub(super) fn spawn_tagged<T>(&self, start: impl FnOnce() -> T) -> T {
         match self.limit {
-            Some(limit) => under(limit, start),
+            Some(limit) => with_soft_limit(limit, start),
             None => start(),
         }
     }
@@ -115,8 +117,8 @@ impl ProcessTag {
 
     fn is_in_environment_of(&self, id: Pid) -> bool {
         let Ok(environment) = std::fs::read(format!("/proc/{id}/environ")) else { return false };
-        let wanted = format!("{TAG_VARIABLE}={}", self.value);
-        environment.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes())
+        let expected = format!("{TAG_VARIABLE}={}", self.value);
+        environment.split(|byte| *byte == 0).any(|variable| variable == expected.as_bytes())
     }
 
     fn is_in_limits_of(&self, id: Pid) -> bool {
@@ -128,10 +130,57 @@ impl ProcessTag {
     }
 }
 
+impl ProcessTag {
+    /// Sends SIGTERM to all tagged processes, and SIGKILL to those left after `grace`.
+    pub(super) async fn terminate_all(self: &Arc<Self>, grace: Duration) {
+        let signalled = self.scan_processes(Self::find_all).await;
+        if signalled.is_empty() {
+            return;
+        }
+        signal_all(&signalled, Signal::SIGTERM);
+        let deadline = clock::monotonic() + grace;
+        let mut pause = Duration::from_millis(1);
+        while signalled.iter().any(|id| self.is_carried_by(*id)) && clock::monotonic() < deadline {
+            tokio::time::sleep(pause).await;
+            pause *= 2;
+        }
+        self.scan_processes(Self::kill_all).await;
+    }
+
+    /// Kills all tagged processes. Blocks.
+    pub(super) fn kill_all(&self) {
+        // Processes that fork during the scan are found in the next round.
+        for _ in 0..10 {
+            let found = self.find_all();
+            if found.is_empty() {
+                return;
+            }
+            signal_all(&found, Signal::SIGKILL);
+        }
+    }
+
+    /// Runs a scan of `/proc` on a blocking thread: it takes some milliseconds.
+    async fn scan_processes<T: Send + 'static>(self: &Arc<Self>, scan: fn(&Self) -> T) -> T {
+        let tag = Arc::clone(self);
+        tokio::task::spawn_blocking(move || scan(&tag)).await.unwrap_or_else(|_| scan(self))
+    }
+
+    fn find_all(&self) -> Vec<Pid> {
+        procfs::all_pids().into_iter().filter(|id| *id != Pid::this() && self.is_carried_by(*id)).collect()
+    }
+}
+
+fn signal_all(ids: &[Pid], signal: Signal) {
+    for id in ids {
+        // It may have ended meanwhile.
+        let _ = kill(*id, signal);
+    }
+}
+
 /// Runs `start` while the soft limit of this process is changed, capped by the hard limit.
 #[cfg(target_os = "linux")]
-fn under<T>(limit: rlim_t, start: impl FnOnce() -> T) -> T {
-    let _alone = RLIMIT_LOCK.lock().unwrap_or_else(PoisonError::into_inner);
+fn with_soft_limit<T>(limit: rlim_t, start: impl FnOnce() -> T) -> T {
+    let _guard = RLIMIT_LOCK.lock().unwrap_or_else(PoisonError::into_inner);
     let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_RTTIME) else { return start() };
     // If the limit cannot be set, the variable remains.
     let changed = setrlimit(Resource::RLIMIT_RTTIME, limit.min(hard), hard).is_ok();
@@ -144,12 +193,12 @@ fn under<T>(limit: rlim_t, start: impl FnOnce() -> T) -> T {
 
 /// Other systems have no such limit.
 #[cfg(not(target_os = "linux"))]
-fn under<T>(_limit: rlim_t, start: impl FnOnce() -> T) -> T {
+fn with_soft_limit<T>(_limit: rlim_t, start: impl FnOnce() -> T) -> T {
     start()
 }
 
 #[cfg(test)]
-#[expect(clippy::disallowed_methods, reason = "a process to look at")]
+#[expect(clippy::disallowed_methods, reason = "the tests spawn processes")]
 mod tests {
     use std::process::Command;
 
@@ -164,8 +213,8 @@ mod tests {
         let (one, two) = (ours.next_tag(), ours.next_tag());
         assert!(one.value != two.value && one.limit != two.limit);
         let [variable, limit] = ours.grep_patterns();
-        let begins = |mark: &ProcessTag| format!("{TAG_VARIABLE}={}", mark.value).starts_with(&variable);
-        assert!(begins(&one) && begins(&two) && !begins(&others.next_tag()));
+        let has_prefix = |tag: &ProcessTag| format!("{TAG_VARIABLE}={}", tag.value).starts_with(&variable);
+        assert!(has_prefix(&one) && has_prefix(&two) && !has_prefix(&others.next_tag()));
         let digits = (one.limit.unwrap() / SESSION_SLOTS).to_string();
         assert!(limit.contains(&digits) && one.limit.unwrap().to_string().len() == digits.len() + 7);
     }
@@ -173,26 +222,26 @@ mod tests {
     #[test]
     fn only_spawned_processes_get_the_limit() {
         track_daemons();
-        let mark = TagGenerator::for_this_process().next_tag();
+        let tag = TagGenerator::for_this_process().next_tag();
         let before = getrlimit(Resource::RLIMIT_RTTIME).unwrap();
-        assert!(mark.spawn_tagged(|| mark.is_in_limits_of(Pid::this())));
+        assert!(tag.spawn_tagged(|| tag.is_in_limits_of(Pid::this())));
         assert_eq!(getrlimit(Resource::RLIMIT_RTTIME).unwrap(), before);
-        assert!(!mark.is_carried_by(Pid::this()));
+        assert!(!tag.is_carried_by(Pid::this()));
     }
 
     #[test]
     fn a_zombie_does_not_carry_the_tag() {
         track_daemons();
-        let mark = TagGenerator::for_this_process().next_tag();
-        for (name, variable) in [("by both", Some(mark.value())), ("by its limit", None)] {
+        let tag = TagGenerator::for_this_process().next_tag();
+        for (name, variable) in [("by both", Some(tag.value())), ("by its limit", None)] {
             let mut command = Command::new("/bin/sleep");
             command.arg("300").env_clear().envs(variable.map(|value| (TAG_VARIABLE, value)));
-            let mut child = mark.spawn_tagged(|| command.spawn()).unwrap();
+            let mut child = tag.spawn_tagged(|| command.spawn()).unwrap();
             let id = Pid::from_raw(child.id().try_into().unwrap());
-            assert!(mark.is_carried_by(id), "{name}");
+            assert!(tag.is_carried_by(id), "{name}");
             child.kill().unwrap();
             waitid(Id::Pid(id), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT).unwrap();
-            assert!(mark.is_in_limits_of(id) && !mark.is_carried_by(id), "{name}");
+            assert!(tag.is_in_limits_of(id) && !tag.is_carried_by(id), "{name}");
             child.wait().unwrap();
         }
     }

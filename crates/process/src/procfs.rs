@@ -1,61 +1,17 @@
-//! Reads `/proc`: finds tagged processes of a session, and running processes of a group.
+//! Reads `/proc`: the ids of all processes, whether one has ended, and whether a process of a group still runs.
 
 use std::fs;
-use std::sync::Arc;
-use std::time::Duration;
 
-use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use whimbrel_os::clock;
-
-use crate::process_tag::ProcessTag;
-
-/// Sends SIGTERM to all tagged processes, and SIGKILL to those left after `grace`.
-pub(super) async fn terminate_tagged(mark: &Arc<ProcessTag>, grace: Duration) {
-    let asked = run_blocking(mark, find_tagged).await;
-    if asked.is_empty() {
-        return;
-    }
-    signal_all(&asked, Signal::SIGTERM);
-    let deadline = clock::monotonic() + grace;
-    let mut pause = Duration::from_millis(1);
-    while asked.iter().any(|id| mark.is_carried_by(*id)) && clock::monotonic() < deadline {
-        tokio::time::sleep(pause).await;
-        pause *= 2;
-    }
-    run_blocking(mark, kill_tagged).await;
-}
-
-/// Runs a scan of `/proc` on a blocking thread: it takes some milliseconds.
-async fn run_blocking<T: Send + 'static>(mark: &Arc<ProcessTag>, look: fn(&ProcessTag) -> T) -> T {
-    let theirs = Arc::clone(mark);
-    let looked = tokio::task::spawn_blocking(move || look(&theirs)).await;
-    looked.unwrap_or_else(|_| look(mark))
-}
-
-/// Kills all tagged processes. Blocks.
-pub(super) fn kill_tagged(mark: &ProcessTag) {
-    // Processes that fork during the scan are found in the next round.
-    for _ in 0..10 {
-        let found = find_tagged(mark);
-        if found.is_empty() {
-            return;
-        }
-        signal_all(&found, Signal::SIGKILL);
-    }
-}
 
 /// Returns whether a process of the group still runs. Zombies stay in their group but do not count.
 pub(super) fn is_group_running(group: Pid) -> bool {
-    all_pids()
-        .into_iter()
-        .filter_map(ProcessStat::for_pid)
-        .any(|facts| facts.group == group && facts.is_running)
+    all_pids().into_iter().filter_map(ProcessStat::for_pid).any(|stat| stat.group == group && stat.is_running)
 }
 
 /// Returns whether a process has ended, also if it is a zombie.
 pub(super) fn has_ended(id: Pid) -> bool {
-    ProcessStat::for_pid(id).is_none_or(|facts| !facts.is_running)
+    ProcessStat::for_pid(id).is_none_or(|stat| !stat.is_running)
 }
 
 /// The used fields of `/proc/PID/stat`.
@@ -71,32 +27,22 @@ impl ProcessStat {
         Self::parse(&fs::read_to_string(format!("/proc/{id}/stat")).ok()?)
     }
 
-    fn parse(stat: &str) -> Option<Self> {
+    fn parse(text: &str) -> Option<Self> {
         // The process name before may contain anything.
-        let mut words = stat.rsplit_once(") ")?.1.split(' ');
+        let mut words = text.rsplit_once(") ")?.1.split(' ');
         let (state, _parent, group) = (words.next()?, words.next()?, words.next()?);
         let threads: u64 = words.nth(14)?.parse().ok()?;
-        let works = match state {
+        let is_running = match state {
             "X" => false,
             "Z" => threads > 1,
             _ => true,
         };
-        Some(Self { group: Pid::from_raw(group.parse().ok()?), is_running: works })
+        Some(Self { group: Pid::from_raw(group.parse().ok()?), is_running })
     }
 }
 
-fn signal_all(ids: &[Pid], signal: Signal) {
-    for id in ids {
-        // It may have ended meanwhile.
-        let _ = kill(*id, signal);
-    }
-}
-
-fn find_tagged(mark: &ProcessTag) -> Vec<Pid> {
-    all_pids().into_iter().filter(|id| *id != Pid::this() && mark.is_carried_by(*id)).collect()
-}
-
-fn all_pids() -> Vec<Pid> {
+/// Ids of all processes.
+pub(super) fn all_pids() -> Vec<Pid> {
     let Ok(processes) = fs::read_dir("/proc") else { return Vec::new() };
     processes
         .filter_map(|process| process.ok()?.file_name().to_str()?.parse().ok().map(Pid::from_raw))

@@ -51,26 +51,26 @@ impl Reaper {
     }
 
     fn start() -> std::io::Result<Self> {
-        let marks = TagGenerator::for_this_process();
-        let (life, lifeline) = pipe()?;
+        let tags = TagGenerator::for_this_process();
+        let (liveness_read, liveness_write) = pipe()?;
         let (read, write) = pipe()?;
         fcntl(&write, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
         // Without `/bin/sh`, or at the process limit, commands run without a reaper.
         let mut shell = Command::new("/bin/sh");
         shell
             .args(["-c", include_str!("reaper.sh"), "whimbrel-reaper"])
-            .args(marks.grep_patterns())
+            .args(tags.grep_patterns())
             .env_clear()
             .envs(std::env::var_os("PATH").map(|path| ("PATH", path)))
             .current_dir("/")
-            .stdin(life)
+            .stdin(liveness_read)
             .stdout(read.try_clone()?)
             .stderr(Stdio::null())
             .process_group(0);
         // The reaper must not carry a tag of an outer engine: it has to survive this process.
-        let shell = marks.spawn_untagged(|| shell.spawn()).ok();
-        let notes = Mutex::new(GroupLog { groups: Vec::new(), write, read, buffered: 0 });
-        Ok(Self { tags: marks, log: notes, shell, _liveness_pipe: lifeline })
+        let shell = tags.spawn_untagged(|| shell.spawn()).ok();
+        let log = Mutex::new(GroupLog { groups: Vec::new(), write, read, buffered: 0 });
+        Ok(Self { tags, log, shell, _liveness_pipe: liveness_write })
     }
 
     pub(super) fn new_tag(&self) -> ProcessTag {
@@ -82,16 +82,16 @@ impl Reaper {
     }
 
     pub(super) fn add_group(&self, group: i32) {
-        let mut notes = self.log.lock().unwrap_or_else(PoisonError::into_inner);
-        notes.groups.push(group);
-        notes.append('+', group);
+        let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        log.groups.push(group);
+        log.append('+', group);
     }
 
     /// Removes a group that has ended or is detached.
     pub(super) fn remove_group(&self, group: i32) {
-        let mut notes = self.log.lock().unwrap_or_else(PoisonError::into_inner);
-        notes.groups.retain(|other| *other != group);
-        notes.append('-', group);
+        let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        log.groups.retain(|other| *other != group);
+        log.append('-', group);
     }
 }
 
@@ -159,9 +159,9 @@ mod tests {
             reaper.add_group(group);
             reaper.remove_group(group);
         }
-        let mut notes = reaper.log.lock().unwrap();
-        let mut lines = vec![0; notes.buffered];
-        notes.read.read_exact(&mut lines).unwrap();
+        let mut log = reaper.log.lock().unwrap();
+        let mut lines = vec![0; log.buffered];
+        log.read.read_exact(&mut lines).unwrap();
         let mut running = Vec::new();
         for line in String::from_utf8(lines).unwrap().lines() {
             match line.split_at(1) {

@@ -1,6 +1,6 @@
-# Waits until the engine dies, then kills what it ran. $1 marks the environment of its commands, $2 their limits.
-# Standard input never says anything; it ends when the engine does. Standard output is a pipe to read from:
-# the groups that were running, as `+id` and `-id`.
+# Waits until the engine dies, then kills its commands. $1 matches their environment, $2 their limits.
+# Stdin carries no data; it is closed when the engine dies. Stdout is a pipe to read from: the log of running groups,
+# with lines `+id` and `-id`.
 trap '' HUP INT QUIT TERM
 read -r nothing
 groups=' '

@@ -1,5 +1,5 @@
 //! A conversation that stays open; text is printed as it streams: `cargo run --example chat`
-#![expect(clippy::print_stdout, reason = "an example talks to the person who runs it")]
+#![expect(clippy::print_stdout, reason = "an example prints for the user who runs it")]
 
 #[path = "shared/model.rs"]
 mod model;

@@ -1,6 +1,6 @@
 //! Drives an engine process instead of the engine in this process:
 //! `cargo run --example drive_binary -- path/to/whimbrel "What is in this folder?"`
-#![expect(clippy::print_stdout, reason = "an example talks to the person who runs it")]
+#![expect(clippy::print_stdout, reason = "an example prints for the user who runs it")]
 
 use whimbrel::{Agent, Frame, Transport, query};
 

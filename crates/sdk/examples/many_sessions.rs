@@ -1,6 +1,6 @@
 //! A thousand agents in one process, five turns each: `cargo run --release --example many_sessions`
 //! They share one engine, so connections, prompts and tool descriptions are held once.
-#![expect(clippy::print_stdout, reason = "an example talks to the person who runs it")]
+#![expect(clippy::print_stdout, reason = "an example prints for the user who runs it")]
 
 use serde_json::json;
 use whimbrel::{Agent, Environment, Scripted, Session};

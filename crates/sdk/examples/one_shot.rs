@@ -1,6 +1,6 @@
 //! One prompt, one answer: `cargo run --example one_shot -- "What is in this folder?"`
 //! Without a key in the environment a scripted model answers.
-#![expect(clippy::print_stdout, reason = "an example talks to the person who runs it")]
+#![expect(clippy::print_stdout, reason = "an example prints for the user who runs it")]
 
 #[path = "shared/model.rs"]
 mod model;

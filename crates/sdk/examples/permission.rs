@@ -1,6 +1,6 @@
 //! Decides on every tool call that changes something: `cargo run --example permission`
 //! Read-only commands are allowed, all others are denied with a reason that the model reads.
-#![expect(clippy::print_stdout, reason = "an example talks to the person who runs it")]
+#![expect(clippy::print_stdout, reason = "an example prints for the user who runs it")]
 
 #[path = "shared/model.rs"]
 mod model;

@@ -1,5 +1,5 @@
 //! A session store of your own; nothing of a session is written to disk: `cargo run --example session_store`
-#![expect(clippy::print_stdout, reason = "an example talks to the person who runs it")]
+#![expect(clippy::print_stdout, reason = "an example prints for the user who runs it")]
 
 #[path = "shared/model.rs"]
 mod model;

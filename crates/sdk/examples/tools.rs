@@ -1,5 +1,5 @@
 //! Gives the agent tools that are functions of this program: `cargo run --example tools`
-#![expect(clippy::print_stdout, reason = "an example talks to the person who runs it")]
+#![expect(clippy::print_stdout, reason = "an example prints for the user who runs it")]
 
 #[path = "shared/model.rs"]
 mod model;

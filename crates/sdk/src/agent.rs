@@ -2,8 +2,9 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 #[cfg(feature = "in-process")]
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 #[cfg(feature = "in-process")]
@@ -46,11 +47,11 @@ const DEFAULT_UNREAD_LIMIT: usize = 16 * 1024 * 1024;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), whimbrel::Error> {
-/// # let folder = std::env::temp_dir();
+/// # let dir = std::env::temp_dir();
 /// # let call = json!([{"type": "tool_use", "name": "Bash", "input": {"command": "rm -rf build"}}]);
 /// # let script = Scripted::replies(json!([call, "I left it alone."]))?;
 /// let agent = Agent::new()
-///     .cwd(folder)
+///     .cwd(dir)
 ///     .max_turns(20)
 ///     .allowed_tools(["Read"])
 ///     .can_use_tool(|asked| async move {
@@ -123,7 +124,7 @@ setters! {
     /// Model to use while the first one is overloaded.
     fallback_model(name: impl Into<String>) => fallback_model = Some(name.into());
     /// Working directory of the agent.
-    cwd(folder: impl Into<PathBuf>) => cwd = Some(folder.into().to_string_lossy().into_owned());
+    cwd(dir: impl Into<PathBuf>) => cwd = Some(dir.into().to_string_lossy().into_owned());
     /// Replaces the system prompt; an empty text means no system prompt.
     system_prompt(text: impl Into<String>) => system_prompt = Some(SystemPrompt::Text(text.into()));
     /// Adds to the engine's own system prompt.
@@ -162,7 +163,7 @@ setters! {
     /// Id of the new session.
     session_id(id: impl Into<String>) => session_id = Some(id.into());
     /// Switches writing the session to disk on or off.
-    persist_session(keep: bool) => persist_session = Some(keep);
+    persist_session(persist: bool) => persist_session = Some(persist);
     /// Settings files to read; none by default. Including the project's also trusts the project: its hooks run and its
     /// allow rules count.
     setting_sources(sources: impl IntoIterator<Item = SettingSource>) => setting_sources =
@@ -295,23 +296,24 @@ impl Agent {
     #[cfg(feature = "in-process")]
     pub fn sessions(&self) -> Result<Sessions, Error> {
         if let Some(store) = &self.store {
-            let folder = match &self.options.cwd {
-                Some(folder) => PathBuf::from(folder),
-                None => std::env::current_dir()
-                    .map_err(|error| Error::Refused(format!("the working directory is gone: {error}")))?,
+            let dir = match &self.options.cwd {
+                Some(dir) => PathBuf::from(dir),
+                None => std::env::current_dir().map_err(|error| {
+                    Error::Refused(format!("the working directory cannot be determined: {error}"))
+                })?,
             };
-            return Ok(Sessions::in_store(store.clone(), &folder));
+            return Ok(Sessions::in_store(store.clone(), &dir));
         }
         let config = config_dir(self.base_environment().extended(&self.options.env).variables());
-        let unknown = "nobody knows where sessions are kept: set HOME or CLAUDE_CONFIG_DIR";
+        let unknown = "the directory of the sessions is unknown: set HOME or CLAUDE_CONFIG_DIR";
         Ok(Sessions::on_disk(config.ok_or_else(|| Error::Refused(unknown.into()))?, None))
     }
 
     /// Returns the environment that was given, or else that of this process.
     #[cfg(feature = "in-process")]
     fn base_environment(&self) -> &Environment {
-        let found = || self.defaults.environment.get_or_init(Environment::of_process);
-        self.environment.as_ref().unwrap_or_else(found)
+        let default = || self.defaults.environment.get_or_init(Environment::of_process);
+        self.environment.as_ref().unwrap_or_else(default)
     }
 
     /// Uses a scripted model instead of a real one, for tests and demos. An engine that was given before is kept.
@@ -334,8 +336,8 @@ impl Agent {
             #[cfg(feature = "in-process")]
             Transport::InProcess(engine) => {
                 let environment = self.base_environment();
-                let made = || self.defaults.engine.get_or_init(|| environment.extended(&self.options.env).engine());
-                let engine = engine.as_ref().unwrap_or_else(made);
+                let default = || self.defaults.engine.get_or_init(|| environment.extended(&self.options.env).engine());
+                let engine = engine.as_ref().unwrap_or_else(default);
                 // The engine itself adds the variables of the options.
                 let mut variables = environment.variables().clone();
                 variables.entry("CLAUDE_CODE_ENTRYPOINT".into()).or_insert_with(|| "sdk-rs".into());
@@ -348,7 +350,7 @@ impl Agent {
             }
             #[cfg(feature = "in-process")]
             Transport::Process(_) if self.store.is_some() => Err(Error::Refused(
-                "an engine process keeps its sessions itself: leave session_store out, or run the engine in this process"
+                "an engine process stores its sessions itself: remove session_store, or run the engine in this process"
                     .into(),
             )),
             Transport::Process(program) => {
@@ -366,7 +368,7 @@ impl Agent {
 
     /// Does nothing: an engine process is started for every session anyway.
     #[cfg(not(feature = "in-process"))]
-    fn moved(self) -> Self {
+    fn with_new_engine(self) -> Self {
         self
     }
 }

@@ -1,8 +1,8 @@
 //! Callbacks of the host, as async closures.
 
-use std::pin::Pin;
 use std::sync::Arc;
 
+use futures::future::BoxFuture;
 use whimbrel_wire::control::{CanUseTool, Elicitation, ElicitationReply};
 use whimbrel_wire::permission::PermissionResult;
 
@@ -15,15 +15,13 @@ pub type PermissionAsked = CanUseTool;
 /// The answer to a permission request.
 pub type ToolPermission = PermissionResult;
 
-pub(crate) type CallbackFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
-
 /// Callbacks that answer requests of the engine.
 #[derive(Clone, Default)]
 pub(crate) struct Callbacks {
     pub(crate) can_use_tool:
-        Option<Arc<dyn Fn(PermissionAsked) -> CallbackFuture<ToolPermission> + Send + Sync>>,
+        Option<Arc<dyn Fn(PermissionAsked) -> BoxFuture<'static, ToolPermission> + Send + Sync>>,
     pub(crate) elicitation:
-        Option<Arc<dyn Fn(Elicitation) -> CallbackFuture<ElicitationReply> + Send + Sync>>,
+        Option<Arc<dyn Fn(Elicitation) -> BoxFuture<'static, ElicitationReply> + Send + Sync>>,
     pub(crate) hooks: HookList,
     pub(crate) tool_servers: ToolServers,
 }
@@ -34,7 +32,7 @@ impl Callbacks {
         F: Fn(PermissionAsked) -> A + Send + Sync + 'static,
         A: Future<Output = ToolPermission> + Send + 'static,
     {
-        self.can_use_tool = Some(Arc::new(move |asked| Box::pin(callback(asked))));
+        self.can_use_tool = Some(Arc::new(move |request| Box::pin(callback(request))));
     }
 
     pub(crate) fn set_elicitation<F, A>(&mut self, callback: F)
@@ -42,7 +40,7 @@ impl Callbacks {
         F: Fn(Elicitation) -> A + Send + Sync + 'static,
         A: Future<Output = ElicitationReply> + Send + 'static,
     {
-        self.elicitation = Some(Arc::new(move |asked| Box::pin(callback(asked))));
+        self.elicitation = Some(Arc::new(move |request| Box::pin(callback(request))));
     }
 }
 

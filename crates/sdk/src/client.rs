@@ -1,13 +1,14 @@
 //! Client side of the link to an engine: state that the caller's handles and the frame router share.
 
-use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use futures::FutureExt;
 use futures::future::Shared;
 use tokio::sync::{Notify, OnceCell, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use whimbrel_transport::link;
+use whimbrel_transport::pending::PendingRequests;
 use whimbrel_wire::Frame;
 use whimbrel_wire::control::{ControlRequest, Initialize, InitializeReply, Response, TypedRequest};
 
@@ -16,7 +17,8 @@ use crate::error::Error;
 /// Sends frames and requests to one engine. Shared by every handle of a session and by the router task.
 pub(crate) struct EngineClient {
     to_engine: mpsc::Sender<link::IncomingFrame>,
-    pending: Mutex<PendingRequests>,
+    /// Requests to the engine that have no response yet.
+    pending: PendingRequests<Response>,
     /// Bytes of queued frames, and the limit above which the engine is slowed down.
     unread_bytes: AtomicUsize,
     unread_limit: usize,
@@ -29,26 +31,6 @@ pub(crate) struct EngineClient {
     pub(crate) stop: CancellationToken,
 }
 
-/// Requests to the engine that have no response yet.
-#[derive(Default)]
-struct PendingRequests {
-    by_id: HashMap<String, oneshot::Sender<Response>>,
-    /// The engine has ended: no response will come.
-    is_closed: bool,
-}
-
-/// Removes a pending request when its caller stops waiting.
-struct PendingGuard<'a> {
-    client: &'a EngineClient,
-    id: String,
-}
-
-impl Drop for PendingGuard<'_> {
-    fn drop(&mut self) {
-        self.client.lock_pending().by_id.remove(&self.id);
-    }
-}
-
 impl EngineClient {
     pub(crate) fn new(
         to_engine: mpsc::Sender<link::IncomingFrame>,
@@ -58,7 +40,7 @@ impl EngineClient {
     ) -> Self {
         Self {
             to_engine,
-            pending: Mutex::default(),
+            pending: PendingRequests::default(),
             unread_bytes: AtomicUsize::new(0),
             unread_limit,
             reader_wake: Notify::new(),
@@ -70,12 +52,11 @@ impl EngineClient {
     }
 
     /// Opens the session with an `initialize` and returns its id. [`EngineClient::info`] returns the reply.
-    pub(crate) fn initialize(&mut self, opening: Initialize) -> Result<String, Error> {
+    pub(crate) fn initialize(&mut self, request: Initialize) -> Result<String, Error> {
         let id = new_request_id();
-        let (sender, receiver) = oneshot::channel();
-        self.lock_pending().by_id.insert(id.clone(), sender);
-        self.initialize_response = Some(futures::FutureExt::shared(receiver));
-        self.send_now(ControlRequest::new(id.clone(), opening))?;
+        let response = self.pending.register(id.clone(), ()).map_err(|_| Error::Over)?.into_receiver();
+        self.initialize_response = Some(response.shared());
+        self.send_now(ControlRequest::new(id.clone(), request))?;
         Ok(id)
     }
 
@@ -95,41 +76,31 @@ impl EngineClient {
     }
 
     /// Sends a request and waits for its reply.
-    pub(crate) async fn call<A: TypedRequest>(&self, ask: A) -> Result<A::Reply, Error> {
-        let (sender, receiver) = oneshot::channel();
-        let waiting = PendingGuard { client: self, id: new_request_id() };
-        {
-            let mut calls = self.lock_pending();
-            if calls.is_closed {
-                return Err(Error::Over);
-            }
-            calls.by_id.insert(waiting.id.clone(), sender);
-        }
+    pub(crate) async fn call<A: TypedRequest>(&self, request: A) -> Result<A::Reply, Error> {
+        let mut response = self.pending.register(new_request_id(), ()).map_err(|_| Error::Over)?;
         self.reader_wake.notify_one();
-        self.send(ControlRequest::new(waiting.id.clone(), ask)).await?;
-        Ok(receiver.await.map_err(|_| Error::Over)?.parse_reply::<A>()?)
+        self.send(ControlRequest::new(response.id(), request)).await?;
+        Ok(response.wait().await.map_err(|_| Error::Over)?.parse_reply::<A>()?)
     }
 
     /// Returns the reply to `initialize`. The engine is asked at most once.
     pub(crate) async fn info(&self) -> Result<&InitializeReply, Error> {
-        let asking = async {
+        let request = async {
             let reply = match &self.initialize_response {
-                Some(opening) => {
-                    opening.clone().await.map_err(|_| Error::Over)?.parse_reply::<Initialize>()?
+                Some(response) => {
+                    response.clone().await.map_err(|_| Error::Over)?.parse_reply::<Initialize>()?
                 }
                 None => self.call(Initialize::default()).await?,
             };
             Ok(Box::new(reply))
         };
-        self.info.get_or_try_init(|| asking).await.map(|info| &**info)
+        self.info.get_or_try_init(|| request).await.map(|info| &**info)
     }
 
     /// Passes a response to the caller that waits for it, if there still is one.
     pub(crate) fn handle_response(&self, response: Response) {
-        let waiting = self.lock_pending().by_id.remove(response.request_id());
-        if let Some(waiting) = waiting {
-            let _ = waiting.send(response);
-        }
+        let id = response.request_id().to_owned();
+        self.pending.complete(&id, response);
     }
 
     /// Adds to the unread bytes.
@@ -147,9 +118,7 @@ impl EngineClient {
     /// Waits while too many bytes are unread, but not while a request is pending, whose response may stand behind more
     /// frames, and not after a stop.
     pub(crate) async fn wait_for_capacity(&self) {
-        while self.unread_bytes.load(Ordering::Relaxed) > self.unread_limit
-            && self.lock_pending().by_id.is_empty()
-        {
+        while self.unread_bytes.load(Ordering::Relaxed) > self.unread_limit && self.pending.count() == 0 {
             tokio::select! {
                 () = self.reader_wake.notified() => {}
                 () = self.stop.cancelled() => return,
@@ -159,15 +128,8 @@ impl EngineClient {
 
     /// Fails all pending requests and stops what still runs for the session; called when the engine has ended.
     pub(crate) fn close(&self) {
-        let mut calls = self.lock_pending();
-        calls.is_closed = true;
-        calls.by_id.clear();
-        drop(calls);
+        self.pending.close();
         self.stop.cancel();
-    }
-
-    fn lock_pending(&self) -> MutexGuard<'_, PendingRequests> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -182,7 +144,7 @@ impl Drop for InputGuard {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "the SDK names its own questions")]
+#[expect(clippy::disallowed_methods, reason = "the SDK generates the ids of its own requests")]
 fn new_request_id() -> String {
     uuid::Uuid::new_v4().to_string()
 }

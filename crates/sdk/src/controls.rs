@@ -25,8 +25,8 @@ pub struct Controls {
 }
 
 impl Controls {
-    pub(crate) fn new(handle: InputGuard) -> Self {
-        Self { input_guard: Arc::new(handle) }
+    pub(crate) fn new(input_guard: InputGuard) -> Self {
+        Self { input_guard: Arc::new(input_guard) }
     }
 
     /// Sends a prompt. While a turn runs, the prompt is queued. After [`Controls::finish_input`] this fails with
@@ -42,8 +42,8 @@ impl Controls {
     }
 
     /// Sends a control request to the engine; see [`wire::control`](crate::wire::control) for all of them.
-    pub async fn call<A: TypedRequest>(&self, ask: A) -> Result<A::Reply, Error> {
-        self.client().call(ask).await
+    pub async fn call<A: TypedRequest>(&self, request: A) -> Result<A::Reply, Error> {
+        self.client().call(request).await
     }
 
     /// Interrupts the running turn; it still ends with a result.
@@ -63,9 +63,9 @@ impl Controls {
 
     /// Changes the thinking budget; 0 disables thinking, `None` restores the default.
     pub async fn set_max_thinking_tokens(&self, limit: Option<u64>) -> Result<(), Error> {
-        let ask =
+        let request =
             SetMaxThinkingTokens { max_thinking_tokens: Some(limit), ..SetMaxThinkingTokens::default() };
-        self.call(ask).await.map(drop)
+        self.call(request).await.map(drop)
     }
 
     /// Stops a background task.

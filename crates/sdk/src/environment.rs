@@ -57,8 +57,11 @@ impl Environment {
     pub fn engine(&self) -> whimbrel_engine::Engine {
         let variables = self.clone();
         let get = move |name: &str| variables.get(name).map(str::to_owned);
-        let door = whimbrel_models::http::HttpClient::from_env(&get);
-        whimbrel_engine::Engine::new(whimbrel_models::providers::Providers::from_env(Arc::new(get), door))
+        let http_client = whimbrel_models::http::HttpClient::from_env(&get);
+        whimbrel_engine::Engine::new(whimbrel_models::providers::Providers::from_env(
+            Arc::new(get),
+            http_client,
+        ))
     }
 }
 

@@ -8,10 +8,10 @@ use whimbrel_wire::control::ControlError;
 #[non_exhaustive]
 pub enum Error {
     /// Called outside a tokio runtime.
-    #[error("there is no tokio runtime here: call this inside one, for example below #[tokio::main]")]
+    #[error("not inside a tokio runtime: call this from an async function, for example below #[tokio::main]")]
     NoRuntime,
     /// The engine process could not be started.
-    #[error("the engine {program} cannot be started: {source}")]
+    #[error("cannot start the engine {program}: {source}")]
     Spawn {
         /// The program.
         program: String,
@@ -20,7 +20,7 @@ pub enum Error {
         source: std::io::Error,
     },
     /// The engine process exited with an error.
-    #[error("the engine ended with {status}{}", stderr_suffix(.stderr))]
+    #[error("the engine exited with {status}{}", stderr_suffix(.stderr))]
     Engine {
         /// Its exit status.
         status: std::process::ExitStatus,
@@ -29,26 +29,26 @@ pub enum Error {
     },
     /// The engine in this process panicked: a bug in it, or in a model that was added to it.
     #[cfg(feature = "in-process")]
-    #[error("the engine panicked, and the session with it: {0}")]
+    #[error("the engine panicked and the session has ended: {0}")]
     Panicked(String),
     /// The engine wrote a line that is not a frame.
-    #[error("the engine wrote a line that cannot be read: {0}")]
+    #[error("the engine wrote an invalid line: {0}")]
     Wire(#[from] WireError),
     /// The engine rejected a control request, or the options of the session.
-    #[error("the engine refused: {0}")]
+    #[error("rejected: {0}")]
     Refused(String),
     /// The engine's reply to a control request has the wrong type.
-    #[error("the engine's answer does not fit: {0}")]
+    #[error("the engine's reply is invalid: {0}")]
     Misfit(String),
     /// The script of a scripted model is invalid.
     #[cfg(feature = "in-process")]
     #[error("{0}")]
     Script(#[from] whimbrel_models::ModelError),
     /// A prompt was sent after the input was finished.
-    #[error("the input is finished: say everything before finish_input, or open another session")]
+    #[error("the input is finished: send all prompts before finish_input, or open another session")]
     InputFinished,
     /// The session has ended.
-    #[error("the session is over")]
+    #[error("the session has ended")]
     Over,
 }
 

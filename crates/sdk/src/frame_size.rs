@@ -11,13 +11,13 @@ use whimbrel_wire::{Block, Frame};
 pub(crate) fn estimate_size(frame: &Frame) -> usize {
     match frame {
         Frame::StreamEvent(event) => size_of_val(&**event) + event.event.as_str().len(),
-        Frame::Assistant(said) => size_of_val(&**said) + blocks_size(&said.message.content),
-        Frame::User(said) => {
-            let read = match &said.message.content {
+        Frame::Assistant(assistant) => size_of_val(&**assistant) + blocks_size(&assistant.message.content),
+        Frame::User(user) => {
+            let content = match &user.message.content {
                 Content::Text(text) => text.len(),
                 Content::Blocks(list) => blocks_size(list),
             };
-            size_of_val(&**said) + read + said.tool_use_result.as_ref().map_or(0, value_size)
+            size_of_val(&**user) + content + user.tool_use_result.as_ref().map_or(0, value_size)
         }
         Frame::System(system) if let SystemEvent::Other(raw) = &system.event => raw.as_str().len(),
         Frame::Unknown(raw) => raw.as_str().len(),
@@ -26,7 +26,7 @@ pub(crate) fn estimate_size(frame: &Frame) -> usize {
 }
 
 fn blocks_size(list: &[Block]) -> usize {
-    list.iter().map(|one| size_of_val(one) + block_size(one)).sum()
+    list.iter().map(|block| size_of_val(block) + block_size(block)).sum()
 }
 
 fn block_size(block: &Block) -> usize {
@@ -52,7 +52,7 @@ fn value_size(value: &Value) -> usize {
     size_of::<Value>()
         + match value {
             Value::String(text) => text.len(),
-            Value::Array(list) => list.iter().map(self::value_size).sum(),
+            Value::Array(list) => list.iter().map(value_size).sum(),
             Value::Object(fields) => map_size(fields),
             Value::Null | Value::Bool(_) | Value::Number(_) => 0,
         }
@@ -63,10 +63,10 @@ fn map_size(fields: &Map<String, Value>) -> usize {
 }
 
 fn serialized_size(frame: &Frame) -> usize {
-    let mut counted = ByteCounter(0);
+    let mut counter = ByteCounter(0);
     // Counting cannot fail, and every frame can be serialized.
-    let _ = serde_json::to_writer(&mut counted, frame);
-    counted.0
+    let _ = serde_json::to_writer(&mut counter, frame);
+    counter.0
 }
 
 /// Writer that counts bytes.
@@ -92,31 +92,31 @@ mod tests {
     #[test]
     fn everything_that_makes_a_frame_large_is_counted() {
         let long = "x".repeat(100_000);
-        let said = |block: Value| json!({"type": "user", "session_id": "s", "message": {"role": "user", "content": [block]}});
+        let user = |block: Value| json!({"type": "user", "session_id": "s", "message": {"role": "user", "content": [block]}});
         let base64 = json!({"type": "base64", "media_type": "image/png", "data": long});
         let frames = [
             json!({"type": "user", "session_id": "s", "message": {"role": "user", "content": long}}),
             json!({"type": "user", "session_id": "s", "message": {"role": "user", "content": ""}, "tool_use_result": {"a": [long]}}),
-            said(json!({"type": "text", "text": long})),
-            said(json!({"type": "thinking", "thinking": long})),
-            said(json!({"type": "redacted_thinking", "data": long})),
-            said(json!({"type": "tool_use", "id": "t", "name": "n", "input": {"a": {"b": long}}})),
-            said(json!({"type": "tool_result", "tool_use_id": "t", "content": long})),
-            said(
+            user(json!({"type": "text", "text": long})),
+            user(json!({"type": "thinking", "thinking": long})),
+            user(json!({"type": "redacted_thinking", "data": long})),
+            user(json!({"type": "tool_use", "id": "t", "name": "n", "input": {"a": {"b": long}}})),
+            user(json!({"type": "tool_result", "tool_use_id": "t", "content": long})),
+            user(
                 json!({"type": "tool_result", "tool_use_id": "t", "content": [{"type": "image", "source": base64}]}),
             ),
-            said(json!({"type": "newer", "field": long})),
+            user(json!({"type": "newer", "field": long})),
             json!({"type": "newer", "field": long}),
             json!({"type": "system", "subtype": "newer", "field": long}),
             json!({"type": "keep_alive"}),
         ];
         for line in frames {
             let line = line.to_string();
-            let weight = estimate_size(&whimbrel_wire::decode(&line).unwrap());
-            let least = if line.len() < 1000 { 1 } else { long.len() };
+            let size = estimate_size(&whimbrel_wire::decode(&line).unwrap());
+            let minimum = if line.len() < 1000 { 1 } else { long.len() };
             assert!(
-                (least..line.len() + 3000).contains(&weight),
-                "{weight} for {}",
+                (minimum..line.len() + 3000).contains(&size),
+                "{size} for {}",
                 &line[..80.min(line.len())]
             );
         }

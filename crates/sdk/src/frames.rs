@@ -39,9 +39,9 @@ pub(crate) struct FrameQueue {
 }
 
 /// Creates both ends. This channel allocates only for queued frames, and the queues of most sessions are empty.
-pub(crate) fn frame_queue(line: &Arc<EngineClient>) -> (FrameQueue, Frames) {
-    let (frames, shelf) = mpsc::unbounded();
-    (FrameQueue { frames, client: Arc::clone(line) }, Frames { receiver: shelf, client: Arc::clone(line) })
+pub(crate) fn frame_queue(client: &Arc<EngineClient>) -> (FrameQueue, Frames) {
+    let (frames, receiver) = mpsc::unbounded();
+    (FrameQueue { frames, client: Arc::clone(client) }, Frames { receiver, client: Arc::clone(client) })
 }
 
 impl FrameQueue {

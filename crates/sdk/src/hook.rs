@@ -5,12 +5,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use whimbrel_wire::control::{HookMatcher, OnFailure};
 use whimbrel_wire::hook::{HookDecision, HookEvent, HookInput, HookOutput, SyncOutput};
 
-use crate::callback::CallbackFuture;
-
-type HookFn = Arc<dyn Fn(HookInput) -> CallbackFuture<HookOutput> + Send + Sync>;
+type HookFn = Arc<dyn Fn(HookInput) -> BoxFuture<'static, HookOutput> + Send + Sync>;
 
 /// A hook: its event, its matcher, and a closure.
 ///
@@ -21,7 +20,7 @@ type HookFn = Arc<dyn Fn(HookInput) -> CallbackFuture<HookOutput> + Send + Sync>
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), whimbrel::Error> {
-/// # let folder = std::env::temp_dir();
+/// # let dir = std::env::temp_dir();
 /// # let call = json!([{"type": "tool_use", "name": "Bash", "input": {"command": "curl https://example.com"}}]);
 /// # let script = Scripted::replies(json!([call, "Then not."]))?;
 /// let offline = Hook::on(HookEvent::PreToolUse, |input| async move {
@@ -32,7 +31,7 @@ type HookFn = Arc<dyn Fn(HookInput) -> CallbackFuture<HookOutput> + Send + Sync>
 ///         _ => Hook::no_opinion(),
 ///     }
 /// });
-/// let agent = Agent::new().cwd(folder).hook(offline.matching("Bash"));
+/// let agent = Agent::new().cwd(dir).hook(offline.matching("Bash"));
 /// # let agent = agent.persist_session(false).script(script);
 /// let result = whimbrel::query("Fetch example.com.", &agent).result().await?;
 /// assert_eq!(result.permission_denials.len(), 1);
@@ -53,7 +52,7 @@ impl Hook {
         F: Fn(HookInput) -> A + Send + Sync + 'static,
         A: Future<Output = HookOutput> + Send + 'static,
     {
-        let callback = Arc::new(move |input| -> CallbackFuture<HookOutput> { Box::pin(callback(input)) });
+        let callback = Arc::new(move |input| -> BoxFuture<'static, HookOutput> { Box::pin(callback(input)) });
         Self { event, config: HookMatcher::default(), callback }
     }
 
@@ -95,7 +94,7 @@ impl fmt::Debug for Hook {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Hook")
             .field("event", &self.event)
-            .field("terms", &self.config)
+            .field("config", &self.config)
             .finish_non_exhaustive()
     }
 }
@@ -116,19 +115,19 @@ impl HookList {
     /// Converts the hooks to the matchers of the `initialize` request.
     pub(crate) fn to_matchers(&self) -> BTreeMap<String, Vec<HookMatcher>> {
         let mut list: BTreeMap<String, Vec<HookMatcher>> = BTreeMap::new();
-        for (place, hook) in self.0.iter().enumerate() {
-            let terms = HookMatcher { hook_callback_ids: vec![callback_id(place)], ..hook.config.clone() };
-            list.entry(hook.event.to_string()).or_default().push(terms);
+        for (index, hook) in self.0.iter().enumerate() {
+            let matcher = HookMatcher { hook_callback_ids: vec![callback_id(index)], ..hook.config.clone() };
+            list.entry(hook.event.to_string()).or_default().push(matcher);
         }
         list
     }
 
     /// Finds the callback with this id.
     pub(crate) fn find_callback(&self, id: &str) -> Option<&HookFn> {
-        self.0.iter().enumerate().find(|(place, _)| callback_id(*place) == id).map(|(_, hook)| &hook.callback)
+        self.0.iter().enumerate().find(|(index, _)| callback_id(*index) == id).map(|(_, hook)| &hook.callback)
     }
 }
 
-fn callback_id(place: usize) -> String {
-    format!("hook_{place}")
+fn callback_id(index: usize) -> String {
+    format!("hook_{index}")
 }

@@ -28,31 +28,31 @@ pub(crate) fn open(agent: &Agent) -> Result<(Controls, Frames), Error> {
 
 /// Opens the session over a connection and starts the router task.
 fn start_router(agent: &Agent, connection: Connection) -> Result<(Controls, Frames), Error> {
-    let Connection { sender, incoming, finished, stop, needs_initialize: wants_initialize } = connection;
-    let mut line = EngineClient::new(sender, finished, stop, agent.unread_limit);
-    let opening =
-        initialize_request(agent, wants_initialize).map(|opening| line.initialize(opening)).transpose()?;
-    let line = Arc::new(line);
-    let (shelf, frames) = frame_queue(&line);
+    let Connection { sender, incoming, finished, stop, needs_initialize } = connection;
+    let mut client = EngineClient::new(sender, finished, stop, agent.unread_limit);
+    let request = initialize_request(agent, needs_initialize);
+    let initialize_id = request.map(|request| client.initialize(request)).transpose()?;
+    let client = Arc::new(client);
+    let (queue, frames) = frame_queue(&client);
     let callbacks = agent.callbacks.clone();
-    let sorter = FrameRouter {
-        client: Arc::clone(&line),
-        queue: shelf,
+    let router = FrameRouter {
+        client: Arc::clone(&client),
+        queue,
         callbacks,
         callback_tasks: HashMap::new(),
-        initialize_id: opening,
+        initialize_id,
         reported: ReportedEnd::Nothing,
     };
-    tokio::spawn(sorter.run(incoming));
-    Ok((Controls::new(InputGuard { client: line }), frames))
+    tokio::spawn(router.run(incoming));
+    Ok((Controls::new(InputGuard { client }), frames))
 }
 
 /// Returns the `initialize` that opens the session. An engine in this process has the options already and needs it only
 /// for hooks.
-fn initialize_request(agent: &Agent, wants_initialize: bool) -> Option<Initialize> {
+fn initialize_request(agent: &Agent, needs_initialize: bool) -> Option<Initialize> {
     let hooks = &agent.callbacks.hooks;
     let hooks = (!hooks.is_empty()).then(|| hooks.to_matchers());
-    match wants_initialize {
+    match needs_initialize {
         true => Some(Initialize { hooks, ..agent.options.to_initialize() }),
         false => hooks.map(|hooks| Initialize { hooks: Some(hooks), ..Initialize::default() }),
     }
@@ -90,8 +90,8 @@ impl FrameRouter {
 
     fn route(&mut self, frame: Result<Frame, Error>) {
         match frame {
-            Ok(Frame::ControlResponse(answer)) => self.handle_response(answer.response),
-            Ok(Frame::ControlRequest(asked)) => self.handle_request(asked.request_id, asked.request),
+            Ok(Frame::ControlResponse(frame)) => self.handle_response(frame.response),
+            Ok(Frame::ControlRequest(frame)) => self.handle_request(frame.request_id, frame.request),
             Ok(Frame::ControlCancel(cancel)) => drop(self.callback_tasks.remove(&cancel.request_id)),
             Ok(Frame::KeepAlive(_)) => {}
             Ok(frame) if is_sdk_only(&frame) => {}
@@ -124,52 +124,52 @@ impl FrameRouter {
     /// Answers a request of the engine in a task of its own.
     fn handle_request(&mut self, id: String, request: Request) {
         self.callback_tasks.retain(|_, task| !task.is_finished());
-        let (line, callbacks) = (Arc::clone(&self.client), self.callbacks.clone());
-        let question = id.clone();
-        let answering = tokio::spawn(async move {
-            let answer = tokio::select! {
-                answer = answer_request(id, request, callbacks) => answer,
-                () = line.stop.cancelled() => return,
+        let (client, callbacks) = (Arc::clone(&self.client), self.callbacks.clone());
+        let request_id = id.clone();
+        let task = tokio::spawn(async move {
+            let response = tokio::select! {
+                response = answer_request(id, request, callbacks) => response,
+                () = client.stop.cancelled() => return,
             };
-            // An engine that has ended needs no answer.
-            let _ = line.send(answer).await;
+            // An engine that has ended needs no response.
+            let _ = client.send(response).await;
         });
-        self.callback_tasks.insert(question, AbortOnDropHandle::new(answering));
+        self.callback_tasks.insert(request_id, AbortOnDropHandle::new(task));
     }
 }
 
 /// Answers a request with the host's callbacks. A panicking callback gives an error response.
 async fn answer_request(id: String, request: Request, callbacks: Callbacks) -> ControlResponse {
     match request {
-        Request::CanUseTool(asked) => match callbacks.can_use_tool {
+        Request::CanUseTool(request) => match callbacks.can_use_tool {
             Some(callback) => {
-                let input = asked.input.clone();
-                match AssertUnwindSafe(async { callback(asked).await }).catch_unwind().await {
+                let input = request.input.clone();
+                match AssertUnwindSafe(async { callback(request).await }).catch_unwind().await {
                     Ok(answer) => ControlResponse::success(id, &with_input(answer, input)),
                     Err(_) => ControlResponse::error(id, "the permission callback panicked"),
                 }
             }
-            None => ControlResponse::error(id, "there is no permission callback"),
+            None => ControlResponse::error(id, "the host has no permission callback"),
         },
-        Request::HookCallback(asked) => match callbacks.hooks.find_callback(&asked.callback_id) {
+        Request::HookCallback(request) => match callbacks.hooks.find_callback(&request.callback_id) {
             Some(callback) => {
-                match AssertUnwindSafe(async { callback(asked.input).await }).catch_unwind().await {
+                match AssertUnwindSafe(async { callback(request.input).await }).catch_unwind().await {
                     Ok(answer) => ControlResponse::success(id, &answer),
                     Err(_) => ControlResponse::error(id, "the hook panicked"),
                 }
             }
-            None => ControlResponse::error(id, format!("there is no hook {}", asked.callback_id)),
+            None => ControlResponse::error(id, format!("the host has no hook {}", request.callback_id)),
         },
-        Request::McpMessage(asked) => {
-            let answering = callbacks.tool_servers.handle_message(&asked.server_name, &asked.message);
-            match AssertUnwindSafe(answering).catch_unwind().await {
+        Request::McpMessage(request) => {
+            let handling = callbacks.tool_servers.handle_message(&request.server_name, &request.message);
+            match AssertUnwindSafe(handling).catch_unwind().await {
                 Ok(Ok(mcp_response)) => ControlResponse::success(id, &McpMessageReply { mcp_response }),
                 Ok(Err(error)) => ControlResponse::error(id, error),
                 Err(_) => ControlResponse::error(id, "the tool panicked"),
             }
         }
-        Request::Elicitation(asked) if let Some(callback) = callbacks.elicitation => {
-            match AssertUnwindSafe(async { callback(asked).await }).catch_unwind().await {
+        Request::Elicitation(request) if let Some(callback) = callbacks.elicitation => {
+            match AssertUnwindSafe(async { callback(request).await }).catch_unwind().await {
                 Ok(answer) => ControlResponse::success(id, &answer),
                 Err(_) => ControlResponse::error(id, "the elicitation callback panicked"),
             }
@@ -199,9 +199,8 @@ fn has_sdk_only_flag(raw: &RawJson) -> bool {
         sdk_host_only: bool,
     }
     raw.as_str().contains("\"sdk_host_only\"")
-        && raw.decode::<SdkOnlyFlag>().is_ok_and(|mark| mark.sdk_host_only)
+        && raw.decode::<SdkOnlyFlag>().is_ok_and(|flag| flag.sdk_host_only)
 }
 
 #[cfg(test)]
-#[cfg(feature = "in-process")]
 mod tests;

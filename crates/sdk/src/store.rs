@@ -1,7 +1,6 @@
 //! Session stores other than files: implement [`SessionStore`] and give it to
 //! [`Agent::session_store`](crate::Agent::session_store). [`Agent::sessions`](crate::Agent::sessions) gives access to
-//! the
-//! stored sessions.
+//! the stored sessions.
 //!
 //! ```
 //! use std::sync::Arc;

@@ -15,9 +15,9 @@ use whimbrel::{Agent, Environment, Error, Frame, Scripted, Session, query};
 
 /// A scripted agent in an empty directory.
 fn scripted_agent(replies: Value) -> (Agent, TempDir) {
-    let folder = tempfile::tempdir().unwrap();
-    let agent = Agent::new().cwd(folder.path()).persist_session(false);
-    (agent.script(Scripted::replies(replies).unwrap()), folder)
+    let dir = tempfile::tempdir().unwrap();
+    let agent = Agent::new().cwd(dir.path()).persist_session(false);
+    (agent.script(Scripted::replies(replies).unwrap()), dir)
 }
 
 /// A reply of thousands of deltas, followed by a call that needs permission.
@@ -34,7 +34,7 @@ async fn with_timeout<T>(wait: impl Future<Output = T>) -> T {
 
 #[tokio::test]
 async fn permission_request_arrives_while_frames_are_unread() {
-    let (agent, folder) = scripted_agent(json!([long_reply_with_a_call(), "done"]));
+    let (agent, dir) = scripted_agent(json!([long_reply_with_a_call(), "done"]));
     let (ask, asked) = oneshot::channel();
     let ask = Mutex::new(Some(ask));
     let agent = agent.partial_messages(true).can_use_tool(move |_| {
@@ -46,12 +46,12 @@ async fn permission_request_arrives_while_frames_are_unread() {
     with_timeout(asked).await.unwrap();
     let result = with_timeout(frames.result()).await.unwrap();
     assert_eq!(result.result.as_deref(), Some("done"));
-    assert!(folder.path().join("made").exists());
+    assert!(dir.path().join("made").exists());
 }
 
 #[tokio::test]
 async fn interrupt_passes_while_the_engine_waits_for_a_reader() {
-    let (agent, _folder) = scripted_agent(json!([long_reply_with_a_call()]));
+    let (agent, _dir) = scripted_agent(json!([long_reply_with_a_call()]));
     let agent = agent.partial_messages(true).unread_limit(10_000);
     let (controls, mut frames) = Session::open(&agent).unwrap().split();
     controls.send("go").await.unwrap();
@@ -62,9 +62,9 @@ async fn interrupt_passes_while_the_engine_waits_for_a_reader() {
 
 #[tokio::test]
 async fn interrupt_cancels_the_request_of_a_running_callback() {
-    let (agent, _folder) = scripted_agent(json!([long_reply_with_a_call(), "next"]));
+    let (agent, _dir) = scripted_agent(json!([long_reply_with_a_call(), "next"]));
     let (enter, entered) = oneshot::channel();
-    let (held, gone) = oneshot::channel::<()>();
+    let (held, dropped) = oneshot::channel::<()>();
     let state = Mutex::new(Some((enter, held)));
     let agent = agent.can_use_tool(move |_| {
         let (enter, held) = state.lock().unwrap().take().unwrap();
@@ -78,7 +78,7 @@ async fn interrupt_cancels_the_request_of_a_running_callback() {
     controls.send("go").await.unwrap();
     with_timeout(entered).await.unwrap();
     with_timeout(controls.interrupt()).await.unwrap();
-    assert!(with_timeout(gone).await.is_err(), "the callback's future is dropped");
+    assert!(with_timeout(dropped).await.is_err(), "the callback's future is dropped");
     assert_eq!(with_timeout(frames.result()).await.unwrap().subtype, Outcome::ErrorDuringExecution);
     controls.send("and now?").await.unwrap();
     assert_eq!(with_timeout(frames.result()).await.unwrap().result.as_deref(), Some("next"));
@@ -86,7 +86,7 @@ async fn interrupt_cancels_the_request_of_a_running_callback() {
 
 #[tokio::test]
 async fn query_can_be_controlled_from_another_task() {
-    let (agent, _folder) =
+    let (agent, _dir) =
         scripted_agent(json!([{"content": [{"type": "text", "text": "late"}], "delay_ms": 60_000}]));
     let mut running = query("go", &agent);
     let controls = running.controls().unwrap().clone();
@@ -98,7 +98,7 @@ async fn query_can_be_controlled_from_another_task() {
 
 #[tokio::test]
 async fn run_ends_when_all_controls_are_dropped() {
-    let (agent, _folder) = scripted_agent(json!(["hello"]));
+    let (agent, _dir) = scripted_agent(json!(["hello"]));
     let (controls, frames) = Session::open(&agent).unwrap().split();
     controls.send("hi").await.unwrap();
     drop(controls);
@@ -108,7 +108,7 @@ async fn run_ends_when_all_controls_are_dropped() {
 
 #[tokio::test]
 async fn info_is_available_before_and_during_a_conversation() {
-    let (agent, _folder) = scripted_agent(json!(["hello"]));
+    let (agent, _dir) = scripted_agent(json!(["hello"]));
     let mut session = Session::open(&agent).unwrap();
     let models = with_timeout(session.info()).await.unwrap().models.clone();
     assert!(!models.is_empty());
@@ -120,14 +120,14 @@ async fn info_is_available_before_and_during_a_conversation() {
 #[tokio::test]
 async fn engine_sees_only_the_given_environment() {
     let run = json!([{"type": "tool_use", "name": "Bash", "input": {"command": "env > seen"}}]);
-    let (agent, folder) = scripted_agent(json!([run, "done"]));
+    let (agent, dir) = scripted_agent(json!([run, "done"]));
     let environment = Environment::from_iter([("PATH", "/usr/bin:/bin"), ("GIVEN", "1")]);
     assert_eq!(format!("{environment:?}"), r#"{"GIVEN", "PATH"}"#);
     let agent = agent.environment(environment).env("ADDED", "2");
     let agent = agent.can_use_tool(|_| async { PermissionResult::allow() });
     let frames: Vec<_> = with_timeout(query("go", &agent).collect()).await;
     assert!(frames.iter().all(Result::is_ok), "{frames:?}");
-    let seen = std::fs::read_to_string(folder.path().join("seen")).unwrap();
+    let seen = std::fs::read_to_string(dir.path().join("seen")).unwrap();
     let has = |name: &str| seen.lines().any(|line| line.starts_with(&format!("{name}=")));
     assert!(has("GIVEN") && has("ADDED") && !has("CARGO_MANIFEST_DIR"), "{seen}");
 }
@@ -148,7 +148,7 @@ async fn api_key_comes_from_the_given_environment() {
 
 #[test]
 fn missing_runtime_is_an_error_and_no_panic() {
-    let (agent, _folder) = scripted_agent(json!(["hello"]));
+    let (agent, _dir) = scripted_agent(json!(["hello"]));
     assert!(matches!(Session::open(&agent), Err(Error::NoRuntime)));
     let first = query("hi", &agent).next().now_or_never();
     assert!(matches!(first, Some(Some(Err(Error::NoRuntime)))));

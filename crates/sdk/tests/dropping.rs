@@ -16,9 +16,9 @@ use whimbrel::wire::permission::PermissionResult;
 use whimbrel::{Agent, Frame, Prompt, Scripted, Session, query};
 
 fn scripted_agent(replies: Value) -> (Agent, TempDir) {
-    let folder = tempfile::tempdir().unwrap();
-    let agent = Agent::new().cwd(folder.path()).persist_session(false);
-    (agent.script(Scripted::replies(replies).unwrap()), folder)
+    let dir = tempfile::tempdir().unwrap();
+    let agent = Agent::new().cwd(dir.path()).persist_session(false);
+    (agent.script(Scripted::replies(replies).unwrap()), dir)
 }
 
 fn bash_call(input: &Value) -> Value {
@@ -39,8 +39,8 @@ async fn poll_until_some<T>(mut look: impl FnMut() -> Option<T>) -> T {
 }
 
 /// Waits for the pid that a command writes down; returns its `/proc` path.
-async fn wait_for_process(folder: &TempDir) -> String {
-    let pid = folder.path().join("pid");
+async fn wait_for_process(dir: &TempDir) -> String {
+    let pid = dir.path().join("pid");
     let text =
         poll_until_some(|| std::fs::read_to_string(&pid).ok().filter(|text| text.ends_with('\n'))).await;
     format!("/proc/{}", text.trim())
@@ -56,14 +56,14 @@ async fn wait_for_exit(process: &str) {
 
 #[tokio::test]
 async fn before_the_first_prompt() {
-    let (agent, _folder) = scripted_agent(json!([]));
+    let (agent, _dir) = scripted_agent(json!([]));
     drop(Session::open(&agent).unwrap());
     wait_for_no_tasks().await;
 }
 
 #[tokio::test]
 async fn between_turns() {
-    let (agent, _folder) = scripted_agent(json!(["hello"]));
+    let (agent, _dir) = scripted_agent(json!(["hello"]));
     let mut session = Session::open(&agent).unwrap();
     session.send("hi").await.unwrap();
     session.result().await.unwrap();
@@ -73,7 +73,7 @@ async fn between_turns() {
 
 #[tokio::test]
 async fn while_waiting_for_the_model() {
-    let (agent, _folder) =
+    let (agent, _dir) =
         scripted_agent(json!([{"content": [{"type": "text", "text": "late"}], "delay_ms": 60_000}]));
     let mut running = query("go", &agent);
     assert!(matches!(running.next().await, Some(Ok(Frame::System(_)))));
@@ -83,11 +83,11 @@ async fn while_waiting_for_the_model() {
 
 #[tokio::test]
 async fn while_a_command_runs() {
-    let (agent, folder) =
+    let (agent, dir) =
         scripted_agent(json!([bash_call(&json!({"command": "echo $$ > pid; exec sleep 60"}))]));
     let agent = agent.can_use_tool(|_| async { PermissionResult::allow() });
     let running = query("go", &agent);
-    let process = wait_for_process(&folder).await;
+    let process = wait_for_process(&dir).await;
     drop(running);
     wait_for_exit(&process).await;
     wait_for_no_tasks().await;
@@ -96,12 +96,12 @@ async fn while_a_command_runs() {
 #[tokio::test]
 async fn while_a_command_runs_in_the_background() {
     let background = json!({"command": "echo $$ > pid; exec sleep 60", "run_in_background": true});
-    let (agent, folder) = scripted_agent(json!([bash_call(&background), "started"]));
+    let (agent, dir) = scripted_agent(json!([bash_call(&background), "started"]));
     let agent = agent.can_use_tool(|_| async { PermissionResult::allow() });
     let mut session = Session::open(&agent).unwrap();
     session.send("go").await.unwrap();
     assert_eq!(session.result().await.unwrap().result.as_deref(), Some("started"));
-    let process = wait_for_process(&folder).await;
+    let process = wait_for_process(&dir).await;
     drop(session);
     wait_for_exit(&process).await;
     wait_for_no_tasks().await;
@@ -109,7 +109,7 @@ async fn while_a_command_runs_in_the_background() {
 
 #[tokio::test]
 async fn while_a_callback_is_pending() {
-    let (agent, folder) = scripted_agent(json!([bash_call(&json!({"command": "touch made"}))]));
+    let (agent, dir) = scripted_agent(json!([bash_call(&json!({"command": "touch made"}))]));
     let (enter, entered) = oneshot::channel();
     let enter = Mutex::new(Some(enter));
     let agent = agent.can_use_tool(move |_| {
@@ -120,12 +120,12 @@ async fn while_a_callback_is_pending() {
     entered.await.unwrap();
     drop(running);
     wait_for_no_tasks().await;
-    assert!(!folder.path().join("made").exists());
+    assert!(!dir.path().join("made").exists());
 }
 
 #[tokio::test]
 async fn while_the_prompt_stream_is_open() {
-    let (agent, _folder) = scripted_agent(json!(["hello"]));
+    let (agent, _dir) = scripted_agent(json!(["hello"]));
     let prompts = futures::stream::iter([User::prompt("hi")]).chain(futures::stream::pending());
     let mut running = query(Prompt::stream(prompts), &agent);
     while !matches!(running.next().await, Some(Ok(Frame::Result(_)))) {}
@@ -135,7 +135,7 @@ async fn while_the_prompt_stream_is_open() {
 
 #[tokio::test]
 async fn while_the_engine_waits_for_a_reader() {
-    let (agent, _folder) = scripted_agent(json!(["word ".repeat(10_000)]));
+    let (agent, _dir) = scripted_agent(json!(["word ".repeat(10_000)]));
     let agent = agent.partial_messages(true).unread_limit(0);
     let mut running = query("go", &agent);
     assert!(running.next().await.unwrap().is_ok());
@@ -145,7 +145,7 @@ async fn while_the_engine_waits_for_a_reader() {
 
 #[tokio::test]
 async fn while_a_control_request_is_pending() {
-    let (agent, _folder) =
+    let (agent, _dir) =
         scripted_agent(json!([{"content": [{"type": "text", "text": "late"}], "delay_ms": 60_000}]));
     let (controls, frames) = Session::open(&agent).unwrap().split();
     let waiting = tokio::spawn(async move { while controls.set_model(None).await.is_ok() {} });
@@ -156,7 +156,7 @@ async fn while_a_control_request_is_pending() {
 
 #[tokio::test]
 async fn finished_run_leaves_nothing_either() {
-    let (agent, _folder) = scripted_agent(json!(["hello"]));
+    let (agent, _dir) = scripted_agent(json!(["hello"]));
     let running = query("hi", &agent);
     assert!(running.count().await > 0);
     wait_for_no_tasks().await;

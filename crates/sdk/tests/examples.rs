@@ -1,4 +1,5 @@
 //! Runs the programs of `examples/` as a user would. None of them needs a key: scripted models answer.
+#![cfg(feature = "in-process")]
 #![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "this is all tests")]
 
 use std::io::Write;
@@ -18,25 +19,25 @@ fn example_path(name: &str) -> PathBuf {
 }
 
 /// Runs an example in a directory of its own, without a key in its environment, and returns its output.
-fn run_example(name: &str, args: &[&str], typed: &str) -> String {
-    let folder = tempfile::tempdir().unwrap();
+fn run_example(name: &str, args: &[&str], input: &str) -> String {
+    let dir = tempfile::tempdir().unwrap();
     let mut child = Command::new(example_path(name))
         .args(args)
-        .current_dir(folder.path())
+        .current_dir(dir.path())
         .env_clear()
         .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-        .env("HOME", folder.path())
-        .env("TMPDIR", folder.path())
+        .env("HOME", dir.path())
+        .env("TMPDIR", dir.path())
         .env("PLAY", r#"accept; read -r line; echo '{"type":"result","subtype":"success","is_error":false,"duration_ms":1,"duration_api_ms":1,"num_turns":1,"result":"From a process."}'"#)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    child.stdin.take().unwrap().write_all(typed.as_bytes()).unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
     let ended = child.wait_with_output().unwrap();
-    let (printed, told) = (String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
-    assert!(ended.status.success(), "{name}: {told}");
+    let (printed, stderr) = (String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
+    assert!(ended.status.success(), "{name}: {stderr}");
     printed.into_owned()
 }
 
@@ -53,8 +54,8 @@ fn every_example_prints_what_it_promises() {
         ("swarm", &[], "", &["whimbrel"]),
         ("tools", &[], "", &["I wrote it down.", "notes: [\"The key is under the mat.\"]"]),
     ];
-    for (name, args, typed, parts) in rows {
-        let printed = run_example(name, args, typed);
+    for (name, args, input, parts) in rows {
+        let printed = run_example(name, args, input);
         for part in parts {
             assert!(printed.contains(part), "{name} does not say {part:?}: {printed}");
         }

@@ -78,13 +78,14 @@ async fn pre_tool_use_hook_decides_before_the_rules() {
         ("ask", PermissionMode::Default, false, 1),
     ];
     for (decision, mode, made, denials) in rows {
-        let stage = Fixture::new(json!([mkdir_call(), "done"])).hook(HookEvent::PreToolUse, decide(decision));
-        let agent = stage.agent.clone().permission_mode(mode).env("IS_SANDBOX", "1");
-        let stage = Fixture { agent, ..stage };
-        let result = stage.run().await;
+        let fixture =
+            Fixture::new(json!([mkdir_call(), "done"])).hook(HookEvent::PreToolUse, decide(decision));
+        let agent = fixture.agent.clone().permission_mode(mode).env("IS_SANDBOX", "1");
+        let fixture = Fixture { agent, ..fixture };
+        let result = fixture.run().await;
         assert_eq!(result.result.as_deref(), Some("done"), "{decision}");
-        assert_eq!((stage.has_made_dir(), result.permission_denials.len()), (made, denials), "{decision}");
-        assert_eq!(stage.last_request().contains("the hook's words"), decision == "deny", "{decision}");
+        assert_eq!((fixture.has_made_dir(), result.permission_denials.len()), (made, denials), "{decision}");
+        assert_eq!(fixture.last_request().contains("the hook's words"), decision == "deny", "{decision}");
     }
 }
 
@@ -101,33 +102,34 @@ async fn input_changed_by_a_hook_is_checked_again() {
         [(None, &[][..], false), (None, &["Bash(mkdir *)"][..], true), (Some("allow"), &[][..], true)]
     {
         let call = json!([{"type": "tool_use", "name": "Bash", "input": {"command": "ls"}}]);
-        let stage = Fixture::new(json!([call, "done"])).hook(HookEvent::PreToolUse, change(decision));
-        let stage = Fixture { agent: stage.agent.clone().allowed_tools(rules.iter().copied()), ..stage };
-        stage.run().await;
-        assert_eq!(stage.has_made_dir(), made, "{decision:?} {rules:?}");
+        let fixture = Fixture::new(json!([call, "done"])).hook(HookEvent::PreToolUse, change(decision));
+        let fixture =
+            Fixture { agent: fixture.agent.clone().allowed_tools(rules.iter().copied()), ..fixture };
+        fixture.run().await;
+        assert_eq!(fixture.has_made_dir(), made, "{decision:?} {rules:?}");
     }
-    let stage =
+    let fixture =
         Fixture::new(json!([mkdir_call(), "done"])).hook(HookEvent::PreToolUse, change(Some("allow")));
-    let stage = Fixture { agent: stage.agent.clone().disallowed_tools(["Bash(mkdir *)"]), ..stage };
-    stage.run().await;
-    assert!(!stage.has_made_dir(), "a rule that denies holds against a hook");
+    let fixture = Fixture { agent: fixture.agent.clone().disallowed_tools(["Bash(mkdir *)"]), ..fixture };
+    fixture.run().await;
+    assert!(!fixture.has_made_dir(), "a rule that denies holds against a hook");
 }
 
 #[tokio::test]
 async fn hook_ends_the_turn_or_defers_a_call() {
     let stop = json!({"continue": false, "stopReason": "enough"});
     for event in [HookEvent::PreToolUse, HookEvent::PostToolUse] {
-        let stage = Fixture::new(json!([mkdir_call(), "never said"])).hook(event, stop.clone());
-        let stage = Fixture { agent: stage.agent.clone().allowed_tools(["Bash"]), ..stage };
-        let result = stage.run().await;
-        assert!(stage.has_made_dir(), "{event}");
+        let fixture = Fixture::new(json!([mkdir_call(), "never said"])).hook(event, stop.clone());
+        let fixture = Fixture { agent: fixture.agent.clone().allowed_tools(["Bash"]), ..fixture };
+        let result = fixture.run().await;
+        assert!(fixture.has_made_dir(), "{event}");
         assert_eq!(result.terminal_reason, Some(TerminalReason::HookStopped), "{event}");
         assert_eq!((result.is_error, result.result.as_deref()), (false, Some("")), "{event}");
     }
     let defer = specific_output(HookEvent::PreToolUse, json!({"permissionDecision": "defer"}));
-    let stage = Fixture::new(json!([mkdir_call(), "never said"])).hook(HookEvent::PreToolUse, defer);
-    let result = stage.run().await;
-    assert!(!stage.has_made_dir());
+    let fixture = Fixture::new(json!([mkdir_call(), "never said"])).hook(HookEvent::PreToolUse, defer);
+    let result = fixture.run().await;
+    assert!(!fixture.has_made_dir());
     assert_eq!(result.terminal_reason, Some(TerminalReason::ToolDeferred));
     assert_eq!(result.deferred_tool_use.unwrap()["input"], json!({"command": "mkdir made"}));
 }
@@ -137,10 +139,10 @@ async fn only_a_single_call_can_be_deferred() {
     let list = json!({"type": "tool_use", "name": "Bash", "input": {"command": "ls"}});
     let make = json!({"type": "tool_use", "name": "Bash", "input": {"command": "mkdir made"}});
     let defer = specific_output(HookEvent::PreToolUse, json!({"permissionDecision": "defer"}));
-    let stage = Fixture::new(json!([[list, make], "done"])).hook(HookEvent::PreToolUse, defer);
-    let stage = Fixture { agent: stage.agent.clone().allowed_tools(["Bash"]), ..stage };
-    let result = stage.run().await;
-    assert!(stage.has_made_dir(), "the rules decide");
+    let fixture = Fixture::new(json!([[list, make], "done"])).hook(HookEvent::PreToolUse, defer);
+    let fixture = Fixture { agent: fixture.agent.clone().allowed_tools(["Bash"]), ..fixture };
+    let result = fixture.run().await;
+    assert!(fixture.has_made_dir(), "the rules decide");
     assert_eq!((result.result.as_deref(), result.deferred_tool_use), (Some("done"), None));
 }
 
@@ -148,28 +150,30 @@ async fn only_a_single_call_can_be_deferred() {
 async fn call_too_long_to_show_is_not_run() {
     let command = format!("mkdir made # {}", "x".repeat(1_000_000));
     let call = json!([{"type": "tool_use", "name": "Bash", "input": {"command": command}}]);
-    let stage = Fixture::new(json!([call, "done"]));
-    let stage =
-        Fixture { agent: stage.agent.clone().can_use_tool(|_| async { PermissionResult::allow() }), ..stage };
-    stage.run().await;
-    assert!(!stage.has_made_dir() && stage.last_request().contains("too long to be shown"));
+    let fixture = Fixture::new(json!([call, "done"]));
+    let fixture = Fixture {
+        agent: fixture.agent.clone().can_use_tool(|_| async { PermissionResult::allow() }),
+        ..fixture
+    };
+    fixture.run().await;
+    assert!(!fixture.has_made_dir() && fixture.last_request().contains("too long for a permission request"));
 }
 
 #[tokio::test]
 async fn input_changed_by_a_permission_hook_is_asked_again() {
     let call = json!([{"type": "tool_use", "name": "Bash", "input": {"command": "touch other"}}]);
     let decision = json!({"decision": {"behavior": "allow", "updatedInput": {"command": "mkdir made"}}});
-    let stage = Fixture::new(json!([call, "done"]))
+    let fixture = Fixture::new(json!([call, "done"]))
         .hook(HookEvent::PermissionRequest, specific_output(HookEvent::PermissionRequest, decision));
-    let agent = stage.agent.clone().can_use_tool(|asked| async move {
+    let agent = fixture.agent.clone().can_use_tool(|asked| async move {
         match asked.input["command"] == "mkdir made" {
             true => PermissionResult::allow(),
             false => std::future::pending().await,
         }
     });
-    let stage = Fixture { agent, ..stage };
-    assert_eq!(stage.run().await.result.as_deref(), Some("done"));
-    assert!(stage.has_made_dir());
+    let fixture = Fixture { agent, ..fixture };
+    assert_eq!(fixture.run().await.result.as_deref(), Some("done"));
+    assert!(fixture.has_made_dir());
 }
 
 #[tokio::test]
@@ -178,7 +182,7 @@ async fn hook_context_follows_the_tool_results() {
         {"type": "tool_use", "name": "Bash", "input": {"command": "echo one"}},
         {"type": "tool_use", "name": "Bash", "input": {"command": "echo two"}},
     ]);
-    let stage = Fixture::new(json!([two, "done"]))
+    let fixture = Fixture::new(json!([two, "done"]))
         .hook(
             HookEvent::PostToolUse,
             specific_output(HookEvent::PostToolUse, json!({"additionalContext": "AFTER-CALL"})),
@@ -191,8 +195,8 @@ async fn hook_context_follows_the_tool_results() {
             HookEvent::UserPromptSubmit,
             specific_output(HookEvent::UserPromptSubmit, json!({"additionalContext": "WITH-PROMPT"})),
         );
-    stage.run().await;
-    let sent = stage.last_request();
+    fixture.run().await;
+    let sent = fixture.last_request();
     let at = |text: &str| sent.rfind(text).unwrap_or_else(|| panic!("{text} is missing: {sent}"));
     assert!(at("WITH-PROMPT") < at("tool_result") && at("tool_result") < at("AFTER-CALL"), "{sent}");
     assert!(at("AFTER-CALL") < at("AFTER-ALL"), "{sent}");
@@ -201,18 +205,18 @@ async fn hook_context_follows_the_tool_results() {
 
 #[tokio::test]
 async fn blocked_prompt_never_reaches_the_model() {
-    let stage = Fixture::new(json!(["never said"]))
+    let fixture = Fixture::new(json!(["never said"]))
         .hook(HookEvent::UserPromptSubmit, json!({"decision": "block", "reason": "not today"}));
-    let result = stage.run().await;
+    let result = fixture.run().await;
     assert!(result.result.unwrap().contains("not today"));
-    assert!(stage.script.requests().is_empty());
+    assert!(fixture.script.requests().is_empty());
 }
 
 #[tokio::test]
 async fn stop_hook_continues_the_turn_with_a_limit() {
     let (seen, active) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
     let count = (Arc::clone(&seen), Arc::clone(&active));
-    let stage = Fixture::new(json!(vec!["still done"; 9]));
+    let fixture = Fixture::new(json!(vec!["still done"; 9]));
     let hook = Hook::on(HookEvent::Stop, move |input: HookInput| {
         count.0.fetch_add(1, Ordering::SeqCst);
         if let HookEventInput::Stop(stop) = &input.event {
@@ -220,22 +224,22 @@ async fn stop_hook_continues_the_turn_with_a_limit() {
         }
         async { Hook::block("KEEP GOING") }
     });
-    let stage = Fixture { agent: stage.agent.clone().hook(hook), ..stage };
-    assert_eq!(stage.run().await.result.as_deref(), Some("still done"));
+    let fixture = Fixture { agent: fixture.agent.clone().hook(hook), ..fixture };
+    assert_eq!(fixture.run().await.result.as_deref(), Some("still done"));
     assert_eq!((seen.load(Ordering::SeqCst), active.load(Ordering::SeqCst)), (9, 8));
-    assert!(stage.last_request().contains("KEEP GOING"));
+    assert!(fixture.last_request().contains("KEEP GOING"));
 }
 
 #[tokio::test]
 async fn permission_hook_answers_and_the_request_is_cancelled() {
     for (behavior, made) in [("allow", true), ("deny", false)] {
         let decision = json!({"decision": {"behavior": behavior, "message": "no"}});
-        let stage = Fixture::new(json!([mkdir_call(), "done"]))
+        let fixture = Fixture::new(json!([mkdir_call(), "done"]))
             .hook(HookEvent::PermissionRequest, specific_output(HookEvent::PermissionRequest, decision));
-        let agent = stage.agent.clone().can_use_tool(|_| std::future::pending::<PermissionResult>());
-        let stage = Fixture { agent, ..stage };
-        assert_eq!(stage.run().await.result.as_deref(), Some("done"), "{behavior}");
-        assert_eq!(stage.has_made_dir(), made, "{behavior}");
+        let agent = fixture.agent.clone().can_use_tool(|_| std::future::pending::<PermissionResult>());
+        let fixture = Fixture { agent, ..fixture };
+        assert_eq!(fixture.run().await.result.as_deref(), Some("done"), "{behavior}");
+        assert_eq!(fixture.has_made_dir(), made, "{behavior}");
     }
 }
 
@@ -244,24 +248,24 @@ async fn failing_hook_blocks_only_if_it_must_agree() {
     let quiet = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| {}));
     for must_agree in [false, true] {
-        let stage = Fixture::new(json!([mkdir_call(), "done"]));
+        let fixture = Fixture::new(json!([mkdir_call(), "done"]));
         let hook = Hook::on(HookEvent::PreToolUse, |_| async { panic!("broken") });
         let hook = if must_agree { hook.must_agree() } else { hook };
-        let stage = Fixture { agent: stage.agent.clone().allowed_tools(["Bash"]).hook(hook), ..stage };
-        stage.run().await;
-        assert_eq!(stage.has_made_dir(), !must_agree, "{must_agree}");
+        let fixture = Fixture { agent: fixture.agent.clone().allowed_tools(["Bash"]).hook(hook), ..fixture };
+        fixture.run().await;
+        assert_eq!(fixture.has_made_dir(), !must_agree, "{must_agree}");
     }
     std::panic::set_hook(quiet);
 }
 
 #[tokio::test]
 async fn permission_request_ends_by_mode_change_or_timeout() {
-    let stage = Fixture::new(json!([
+    let fixture = Fixture::new(json!([
         [{"type": "tool_use", "name": "Write", "input": {"file_path": "made", "content": ""}}], "done"
     ]));
     let (ask, asked) = tokio::sync::oneshot::channel();
     let ask = Mutex::new(Some(ask));
-    let agent = stage.agent.clone().can_use_tool(move |_| {
+    let agent = fixture.agent.clone().can_use_tool(move |_| {
         ask.lock().unwrap().take().unwrap().send(()).unwrap();
         std::future::pending::<PermissionResult>()
     });
@@ -270,33 +274,37 @@ async fn permission_request_ends_by_mode_change_or_timeout() {
     with_timeout(asked).await.unwrap();
     session.controls().set_permission_mode(PermissionMode::AcceptEdits).await.unwrap();
     assert_eq!(with_timeout(session.result()).await.unwrap().result.as_deref(), Some("done"));
-    assert!(stage.has_made_dir());
+    assert!(fixture.has_made_dir());
 
-    let stage = Fixture::new(json!([mkdir_call(), "done"]));
-    let agent = stage.agent.clone().can_use_tool(|_| std::future::pending::<PermissionResult>());
-    let stage = Fixture { agent: agent.permission_timeout(Duration::from_millis(20)), ..stage };
-    assert_eq!(stage.run().await.permission_denials.len(), 1);
-    assert!(!stage.has_made_dir() && stage.last_request().contains("in time"), "{}", stage.last_request());
+    let fixture = Fixture::new(json!([mkdir_call(), "done"]));
+    let agent = fixture.agent.clone().can_use_tool(|_| std::future::pending::<PermissionResult>());
+    let fixture = Fixture { agent: agent.permission_timeout(Duration::from_millis(20)), ..fixture };
+    assert_eq!(fixture.run().await.permission_denials.len(), 1);
+    assert!(
+        !fixture.has_made_dir() && fixture.last_request().contains("in time"),
+        "{}",
+        fixture.last_request()
+    );
 }
 
 #[tokio::test]
 async fn subagent_has_the_same_hooks_and_identifies_itself() {
-    let heard = Arc::new(Mutex::new(Vec::new()));
+    let events = Arc::new(Mutex::new(Vec::new()));
     let start = json!([{"type": "tool_use", "name": "Agent",
         "input": {"description": "look", "prompt": "look around", "subagent_type": "general-purpose"}}]);
     let look = json!([{"type": "tool_use", "name": "Bash", "input": {"command": "echo seen"}}]);
-    let stage = Fixture::new(json!([start, look, "the report", "done"]));
-    let mut agent = stage.agent.clone();
+    let fixture = Fixture::new(json!([start, look, "the report", "done"]));
+    let mut agent = fixture.agent.clone();
     for event in [HookEvent::SubagentStart, HookEvent::PreToolUse, HookEvent::SubagentStop, HookEvent::Stop] {
-        let heard = Arc::clone(&heard);
+        let events = Arc::clone(&events);
         agent = agent.hook(Hook::on(event, move |input: HookInput| {
             assert!(input.base.prompt_id.is_some(), "{event}");
-            heard.lock().unwrap().push((event, input.base.agent_id.is_some(), input.base.agent_type));
+            events.lock().unwrap().push((event, input.base.agent_id.is_some(), input.base.agent_type));
             async { Hook::no_opinion() }
         }));
     }
-    let stage = Fixture { agent, ..stage };
-    assert_eq!(stage.run().await.result.as_deref(), Some("done"));
+    let fixture = Fixture { agent, ..fixture };
+    assert_eq!(fixture.run().await.result.as_deref(), Some("done"));
     let kind = || Some("general-purpose".to_owned());
     let expected = [
         (HookEvent::PreToolUse, false, None),
@@ -305,14 +313,14 @@ async fn subagent_has_the_same_hooks_and_identifies_itself() {
         (HookEvent::SubagentStop, true, kind()),
         (HookEvent::Stop, false, None),
     ];
-    assert_eq!(*heard.lock().unwrap(), expected);
+    assert_eq!(*events.lock().unwrap(), expected);
 }
 
 #[tokio::test]
 async fn hook_for_an_unknown_event_is_reported() {
     use whimbrel::Frame;
-    let stage = Fixture::new(json!(["done"]));
-    let mut session = Session::open(&stage.agent).unwrap();
+    let fixture = Fixture::new(json!(["done"]));
+    let mut session = Session::open(&fixture.agent).unwrap();
     let hooks = json!({"NoSuchEvent": [{"hookCallbackIds": ["x"]}]});
     session
         .controls()
@@ -320,13 +328,13 @@ async fn hook_for_an_unknown_event_is_reported() {
         .await
         .unwrap();
     session.send("go").await.unwrap();
-    let mut told = false;
+    let mut is_reported = false;
     while let Some(frame) = with_timeout(session.next()).await {
         let frame = frame.unwrap();
-        told |= serde_json::to_string(&frame).unwrap().contains("NoSuchEvent");
+        is_reported |= serde_json::to_string(&frame).unwrap().contains("NoSuchEvent");
         if matches!(frame, Frame::Result(_)) {
             break;
         }
     }
-    assert!(told);
+    assert!(is_reported);
 }

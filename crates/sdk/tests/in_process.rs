@@ -12,10 +12,10 @@ use whimbrel::{Agent, Error, Frame, Prompt, Scripted, Session, query};
 
 /// A scripted agent in an empty directory, and the script, which records its requests.
 fn scripted_agent(replies: Value) -> (Agent, tempfile::TempDir, Arc<Scripted>) {
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let script = Arc::new(Scripted::replies(replies).unwrap());
-    let agent = Agent::new().cwd(folder.path()).persist_session(false).script(Arc::clone(&script));
-    (agent, folder, script)
+    let agent = Agent::new().cwd(dir.path()).persist_session(false).script(Arc::clone(&script));
+    (agent, dir, script)
 }
 
 async fn collect_frames(mut query: whimbrel::Query) -> Vec<Frame> {
@@ -36,7 +36,7 @@ fn result_texts(frames: &[Frame]) -> Vec<Option<&str>> {
 
 #[tokio::test]
 async fn prompt_gives_init_assistant_and_result() {
-    let (agent, _folder, _) = scripted_agent(json!(["hello"]));
+    let (agent, _dir, _) = scripted_agent(json!(["hello"]));
     let frames = collect_frames(query("hi", &agent)).await;
     let kinds: Vec<&str> = frames.iter().map(Frame::kind).collect();
     assert_eq!(kinds, ["system", "assistant", "result"]);
@@ -45,7 +45,7 @@ async fn prompt_gives_init_assistant_and_result() {
 
 #[tokio::test]
 async fn queued_prompts_are_joined_into_one_turn() {
-    let (agent, _folder, script) = scripted_agent(json!(["both"]));
+    let (agent, _dir, script) = scripted_agent(json!(["both"]));
     let mut session = Session::open(&agent).unwrap();
     session.send("one").await.unwrap();
     session.send("two").await.unwrap();
@@ -55,7 +55,7 @@ async fn queued_prompts_are_joined_into_one_turn() {
 
 #[tokio::test]
 async fn run_ends_with_the_prompt_stream() {
-    let (agent, _folder, _) = scripted_agent(json!(["one", "two"]));
+    let (agent, _dir, _) = scripted_agent(json!(["one", "two"]));
     let prompts = futures::stream::iter([User::prompt("a"), User::prompt("b")]);
     let frames = collect_frames(query(Prompt::stream(prompts), &agent)).await;
     assert!(result_texts(&frames).contains(&Some("one")));
@@ -65,20 +65,20 @@ async fn run_ends_with_the_prompt_stream() {
 async fn tools_run_and_their_results_reach_the_model() {
     let write =
         json!([{"type": "tool_use", "name": "Write", "input": {"file_path": "a.txt", "content": "one\n"}}]);
-    let (agent, folder, script) = scripted_agent(json!([write, "written"]));
+    let (agent, dir, script) = scripted_agent(json!([write, "written"]));
     let agent = agent.permission_mode(PermissionMode::AcceptEdits);
     let frames = collect_frames(query("write a file", &agent)).await;
     assert_eq!(result_texts(&frames), [Some("written")]);
-    assert_eq!(std::fs::read_to_string(folder.path().join("a.txt")).unwrap(), "one\n");
+    assert_eq!(std::fs::read_to_string(dir.path().join("a.txt")).unwrap(), "one\n");
     assert!(script.requests()[1].to_string().contains("tool_result"));
 }
 
 #[tokio::test]
 async fn the_permission_callback_decides() {
     let run = |command: &str| json!([{"type": "tool_use", "name": "Bash", "input": {"command": command}}]);
-    let (agent, folder, _) = scripted_agent(json!([run("touch yes"), run("touch no"), "done"]));
-    let asked = Arc::new(Mutex::new(Vec::new()));
-    let seen = Arc::clone(&asked);
+    let (agent, dir, _) = scripted_agent(json!([run("touch yes"), run("touch no"), "done"]));
+    let requests = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&requests);
     let agent = agent.can_use_tool(move |question| {
         let command = question.input["command"].as_str().unwrap().to_owned();
         seen.lock().unwrap().push(command.clone());
@@ -91,8 +91,8 @@ async fn the_permission_callback_decides() {
         }
     });
     let frames = collect_frames(query("go", &agent)).await;
-    assert_eq!(*asked.lock().unwrap(), ["touch yes", "touch no"]);
-    assert!(folder.path().join("yes").exists() && !folder.path().join("no").exists());
+    assert_eq!(*requests.lock().unwrap(), ["touch yes", "touch no"]);
+    assert!(dir.path().join("yes").exists() && !dir.path().join("no").exists());
     let Some(Frame::Result(result)) = frames.last() else { panic!("no result") };
     assert_eq!(result.permission_denials.len(), 1);
 }
@@ -100,7 +100,7 @@ async fn the_permission_callback_decides() {
 #[tokio::test]
 async fn session_goes_on_after_an_interrupt() {
     let slow = json!([{"type": "tool_use", "name": "Bash", "input": {"command": "sleep 60"}}]);
-    let (agent, _folder, script) = scripted_agent(json!([slow, "next"]));
+    let (agent, _dir, script) = scripted_agent(json!([slow, "next"]));
     let agent = agent.can_use_tool(|_| async { PermissionResult::allow() });
     let mut session = Session::open(&agent).unwrap();
     session.send("go").await.unwrap();
@@ -119,9 +119,9 @@ async fn session_goes_on_after_an_interrupt() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_thousand_sessions_of_five_turns_finish_in_one_process() {
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let finished = Arc::new(AtomicUsize::new(0));
-    let shared = Agent::new().cwd(folder.path()).persist_session(false);
+    let shared = Agent::new().cwd(dir.path()).persist_session(false);
     let shared = shared.engine(whimbrel::Environment::default().engine());
     let mut sessions = Vec::new();
     for number in 0..1000 {
@@ -151,11 +151,14 @@ async fn call_without_input_runs_although_the_reply_is_cut() {
         "content": [{"type": "tool_use", "name": "Glob", "input": ""}],
         "fault": {"kind": "cut", "message": "gone", "after": 3},
     });
-    let (agent, _folder, script) = scripted_agent(json!([cut, "done"]));
+    let (agent, _dir, script) = scripted_agent(json!([cut, "done"]));
     let frames = collect_frames(query("go", &agent)).await;
     assert_eq!(result_texts(&frames), [Some("done")]);
-    let asked = script.requests()[1]["messages"].to_string();
-    assert!(asked.contains(r#""type":"tool_use""#) && asked.contains(r#""type":"tool_result""#), "{asked}");
+    let requests = script.requests()[1]["messages"].to_string();
+    assert!(
+        requests.contains(r#""type":"tool_use""#) && requests.contains(r#""type":"tool_result""#),
+        "{requests}"
+    );
 }
 
 #[tokio::test]
@@ -165,12 +168,15 @@ async fn panicking_engine_is_an_error() {
 
     let providers = Providers::offline();
     providers.add_model("broken", Arc::new(ClosureModel::new(|_, _| panic!("this model is broken"))));
-    let folder = tempfile::tempdir().unwrap();
-    let agent = Agent::new().cwd(folder.path()).persist_session(false).model("broken");
+    let dir = tempfile::tempdir().unwrap();
+    let agent = Agent::new().cwd(dir.path()).persist_session(false).model("broken");
     let mut running = query("hi", &agent.engine(whimbrel::Engine::new(providers)));
     let mut last = None;
     while let Some(frame) = running.next().await {
         last = Some(frame);
     }
-    assert!(matches!(&last, Some(Err(Error::Panicked(why))) if why == "this model is broken"), "{last:?}");
+    assert!(
+        matches!(&last, Some(Err(Error::Panicked(reason))) if reason == "this model is broken"),
+        "{last:?}"
+    );
 }

@@ -12,10 +12,10 @@ use whimbrel::{Agent, Environment, Error, Frame, Session, Transport, query};
 
 /// An agent whose engine runs this shell code in a directory of its own.
 fn agent_with_engine(play: &str) -> (Agent, TempDir) {
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let engine = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/engine.sh");
-    let agent = Agent::new().transport(Transport::Process(engine)).cwd(folder.path()).env("PLAY", play);
-    (agent, folder)
+    let agent = Agent::new().transport(Transport::Process(engine)).cwd(dir.path()).env("PLAY", play);
+    (agent, dir)
 }
 
 async fn with_timeout<T>(wait: impl Future<Output = T>) -> T {
@@ -41,8 +41,8 @@ async fn wait_for_line(file: PathBuf) -> String {
 }
 
 /// Returns the engine's `/proc` directory, which disappears with it.
-async fn engine_proc_dir(folder: &TempDir) -> PathBuf {
-    Path::new("/proc").join(wait_for_line(folder.path().join("pid")).await.trim())
+async fn engine_proc_dir(dir: &TempDir) -> PathBuf {
+    Path::new("/proc").join(wait_for_line(dir.path().join("pid")).await.trim())
 }
 
 async fn wait_for_cleanup(engine: &Path) {
@@ -58,12 +58,12 @@ fn to_json(frame: &Frame) -> Value {
 #[tokio::test]
 async fn permission_request_passes_while_frames_are_unread() {
     let ask = r#"{"type":"control_request","request_id":"q","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{"command":"ls"},"tool_use_id":"t"}}"#;
-    let (agent, folder) = agent_with_engine(&format!(
+    let (agent, dir) = agent_with_engine(&format!(
         "accept; yes '{{\"type\":\"word\"}}' | head -n 20000; echo '{ask}'; read -r line; echo \"$line\" > answer; cat > /dev/null"
     ));
     let agent = agent.can_use_tool(|_| async { PermissionResult::allow() });
     let (controls, frames) = Session::open(&agent).unwrap().split();
-    let answer = wait_for_line(folder.path().join("answer")).await;
+    let answer = wait_for_line(dir.path().join("answer")).await;
     assert!(answer.contains(r#""behavior":"allow""#) && answer.contains(r#""command":"ls""#), "{answer}");
     controls.finish_input();
     let frames: Vec<_> = with_timeout(frames.collect()).await;
@@ -80,7 +80,7 @@ async fn input_stays_open_for_a_prompt_not_yet_read() {
     let (running, idle) = (state("running"), state("idle"));
     let result = r#"echo '{"type":"result","subtype":"success","is_error":false,"duration_ms":1,"duration_api_ms":1,"num_turns":1,"session_id":"s","total_cost_usd":0,"usage":{}}'"#;
     let ask = r#"echo '{"type":"control_request","request_id":"q","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{"command":"ls"},"tool_use_id":"t"}}'"#;
-    let (agent, folder) = agent_with_engine(&format!(
+    let (agent, dir) = agent_with_engine(&format!(
         "accept; read -r first; {running}; {result}; read -r second; {idle}; \
          until [ -e finished ]; do sleep 0.02; done; {running}; {ask}; read -r line; echo \"$line\" > answer; \
          {result}; {idle}; cat > rest; echo > closed"
@@ -92,17 +92,17 @@ async fn input_stays_open_for_a_prompt_not_yet_read() {
     session.send("two").await.unwrap();
     session.finish_input();
     assert!(matches!(session.send("three").await, Err(Error::InputFinished)));
-    std::fs::write(folder.path().join("finished"), "").unwrap();
+    std::fs::write(dir.path().join("finished"), "").unwrap();
     with_timeout(session.result()).await.unwrap();
-    let answer = wait_for_line(folder.path().join("answer")).await;
+    let answer = wait_for_line(dir.path().join("answer")).await;
     assert!(answer.contains(r#""behavior":"allow""#), "{answer}");
     assert!(with_timeout(session.next()).await.is_none(), "the input is closed in the end");
-    assert!(folder.path().join("closed").exists());
+    assert!(dir.path().join("closed").exists());
 }
 
 #[tokio::test]
 async fn initialize_reply_is_cached() {
-    let (agent, _folder) = agent_with_engine("accept; read -r line; echo '{\"type\":\"asked_again\"}'");
+    let (agent, _dir) = agent_with_engine("accept; read -r line; echo '{\"type\":\"asked_again\"}'");
     let mut session = Session::open(&agent).unwrap();
     assert_eq!(with_timeout(session.info()).await.unwrap().pid, Some(7));
     assert_eq!(with_timeout(session.info()).await.unwrap().pid, Some(7));
@@ -116,11 +116,11 @@ async fn initialize_reply_is_cached() {
 
 #[tokio::test]
 async fn rejected_initialize_is_an_error_and_ends_the_engine() {
-    let (agent, folder) = agent_with_engine(
+    let (agent, dir) = agent_with_engine(
         r#"opening; printf '{"type":"control_response","response":{"subtype":"error","request_id":"%s","error":"no hooks here"}}\n{"type":"word"}\n' "$id"; exec sleep 60"#,
     );
     let mut running = query("go", &agent);
-    let engine = engine_proc_dir(&folder).await;
+    let engine = engine_proc_dir(&dir).await;
     let first = with_timeout(running.next()).await.unwrap();
     assert!(matches!(&first, Err(Error::Refused(text)) if text == "no hooks here"), "{first:?}");
     assert!(with_timeout(running.next()).await.is_none());
@@ -129,7 +129,7 @@ async fn rejected_initialize_is_an_error_and_ends_the_engine() {
 
 #[tokio::test]
 async fn crashed_engine_is_an_error_with_its_stderr() {
-    let (agent, _folder) =
+    let (agent, _dir) =
         agent_with_engine("accept; echo '{\"type\":\"word\"}'; echo 'out of luck' >&2; exit 3");
     let frames: Vec<_> = with_timeout(query("go", &agent).collect()).await;
     let [Ok(word), Err(Error::Engine { status, stderr })] = frames.as_slice() else { panic!("{frames:?}") };
@@ -140,7 +140,7 @@ async fn crashed_engine_is_an_error_with_its_stderr() {
 
 #[tokio::test]
 async fn run_ends_although_a_child_holds_the_output() {
-    let (agent, _folder) = agent_with_engine("accept; echo '{\"type\":\"word\"}'; sleep 8 & exit 0");
+    let (agent, _dir) = agent_with_engine("accept; echo '{\"type\":\"word\"}'; sleep 8 & exit 0");
     let mut session = Session::open(&agent).unwrap();
     let ending = async {
         assert!(session.next().await.is_some_and(|word| word.is_ok()));
@@ -151,7 +151,7 @@ async fn run_ends_although_a_child_holds_the_output() {
 
 #[tokio::test]
 async fn request_fails_when_the_engine_exits_without_a_reply() {
-    let (agent, _folder) = agent_with_engine("accept; read -r line; exit 3");
+    let (agent, _dir) = agent_with_engine("accept; read -r line; exit 3");
     let session = Session::open(&agent).unwrap();
     assert!(matches!(with_timeout(session.interrupt()).await, Err(Error::Over)));
 }
@@ -165,12 +165,12 @@ async fn missing_program_is_an_error() {
 
 #[tokio::test]
 async fn stopped_engine_may_still_send_frames() {
-    let (agent, folder) = agent_with_engine(
+    let (agent, dir) = agent_with_engine(
         "accept; trap 'echo \"{\\\"type\\\":\\\"bye\\\"}\"; exit 0' TERM; echo ready > ready; while :; do sleep 0.02; done",
     );
     let (controls, frames) = Session::open(&agent).unwrap().split();
-    let engine = engine_proc_dir(&folder).await;
-    wait_for_line(folder.path().join("ready")).await;
+    let engine = engine_proc_dir(&dir).await;
+    wait_for_line(dir.path().join("ready")).await;
     controls.close();
     let frames: Vec<_> = with_timeout(frames.collect()).await;
     let [Ok(bye)] = frames.as_slice() else { panic!("{frames:?}") };
@@ -180,19 +180,19 @@ async fn stopped_engine_may_still_send_frames() {
 
 #[tokio::test]
 async fn dropping_kills_an_engine_that_ignores_signals() {
-    let (agent, folder) = agent_with_engine("trap '' TERM; echo ready > ready; while :; do sleep 0.1; done");
+    let (agent, dir) = agent_with_engine("trap '' TERM; echo ready > ready; while :; do sleep 0.1; done");
     let session = Session::open(&agent).unwrap();
-    let engine = engine_proc_dir(&folder).await;
-    wait_for_line(folder.path().join("ready")).await;
+    let engine = engine_proc_dir(&dir).await;
+    wait_for_line(dir.path().join("ready")).await;
     drop(session);
     wait_for_cleanup(&engine).await;
 }
 
 #[tokio::test]
 async fn dropping_kills_an_engine_that_waits_for_a_reader() {
-    let (agent, folder) = agent_with_engine("accept; yes '{\"type\":\"word\"}'");
+    let (agent, dir) = agent_with_engine("accept; yes '{\"type\":\"word\"}'");
     let session = Session::open(&agent.unread_limit(1000)).unwrap();
-    let engine = engine_proc_dir(&folder).await;
+    let engine = engine_proc_dir(&dir).await;
     with_timeout(session.info()).await.unwrap();
     drop(session);
     wait_for_cleanup(&engine).await;
@@ -200,16 +200,16 @@ async fn dropping_kills_an_engine_that_waits_for_a_reader() {
 
 #[tokio::test]
 async fn dropping_kills_an_engine_that_was_just_opened() {
-    let (agent, folder) = agent_with_engine("cat > /dev/null");
+    let (agent, dir) = agent_with_engine("cat > /dev/null");
     let session = Session::open(&agent).unwrap();
-    let engine = engine_proc_dir(&folder).await;
+    let engine = engine_proc_dir(&dir).await;
     drop(session);
     wait_for_cleanup(&engine).await;
 }
 
 #[tokio::test]
 async fn engine_sees_only_the_given_environment() {
-    let (agent, _folder) = agent_with_engine(
+    let (agent, _dir) = agent_with_engine(
         r#"accept; printf '{"type":"seen","given":"%s","added":"%s","cargo":"%s"}\n' "$GIVEN" "$ADDED" "$CARGO_MANIFEST_DIR""#,
     );
     let environment = Environment::from_iter([("PATH", "/usr/bin:/bin"), ("GIVEN", "1")]);

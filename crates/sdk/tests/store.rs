@@ -60,7 +60,7 @@ impl Fixture {
     /// Returns the kinds of all entries of a transcript.
     async fn entry_kinds(&self, session: &str, below: Option<&str>) -> Vec<String> {
         let own = StoreKey::session(self.project_key(), session);
-        let key = below.map_or_else(|| own.clone(), |below| own.below(below));
+        let key = below.map_or_else(|| own.clone(), |below| own.with_subpath(below));
         let lines = self.store.load(&key).await.unwrap().unwrap_or_default();
         lines.iter().map(entry_kind).filter(|kind| kind != "brief").collect()
     }
@@ -83,18 +83,18 @@ fn bash_call(command: &str) -> Value {
     json!([{"type": "tool_use", "name": "Bash", "input": {"command": command}}])
 }
 
-fn is_empty(folder: &Path) -> bool {
-    std::fs::read_dir(folder).unwrap().next().is_none()
+fn is_empty(dir: &Path) -> bool {
+    std::fs::read_dir(dir).unwrap().next().is_none()
 }
 
 #[tokio::test]
 async fn session_is_in_its_store_and_not_on_disk() {
-    let stage = Fixture::new();
+    let fixture = Fixture::new();
     let errand = json!([{"type": "tool_use", "name": "Agent",
         "input": {"description": "look", "prompt": "Look.", "subagent_type": "general-purpose"}}]);
-    let agent = stage.agent(json!([bash_call("echo hi"), errand, "I looked.", "Done."]));
-    let (session, said) = run_prompt(&agent, "Go.").await;
-    assert_eq!(said, "Done.");
+    let agent = fixture.agent(json!([bash_call("echo hi"), errand, "I looked.", "Done."]));
+    let (session, reply) = run_prompt(&agent, "Go.").await;
+    assert_eq!(reply, "Done.");
     let expected = [
         "user",
         "assistant tool_use",
@@ -108,85 +108,85 @@ async fn session_is_in_its_store_and_not_on_disk() {
         "assistant text",
         "last-prompt",
     ];
-    assert_eq!(stage.entry_kinds(&session, None).await, expected);
-    let below = stage.store.subkeys(&stage.project_key(), &session).await.unwrap();
+    assert_eq!(fixture.entry_kinds(&session, None).await, expected);
+    let below = fixture.store.subkeys(&fixture.project_key(), &session).await.unwrap();
     assert_eq!(below.len(), 1);
     assert!(below[0].starts_with("subagents/agent-"), "{below:?}");
     assert_eq!(
-        stage.entry_kinds(&session, Some(&below[0])).await,
+        fixture.entry_kinds(&session, Some(&below[0])).await,
         ["user", "agent_metadata", "assistant text"]
     );
-    for folder in ["home", "tmp"] {
-        assert!(is_empty(&stage.dir(folder)), "{folder}");
+    for dir in ["home", "tmp"] {
+        assert!(is_empty(&fixture.dir(dir)), "{dir}");
     }
 }
 
 #[tokio::test]
 async fn agent_of_an_earlier_run_resumes_from_the_store() {
-    let stage = Fixture::new();
+    let fixture = Fixture::new();
     let errand = |input: Value| json!([{"type": "tool_use", "name": "Agent", "input": input}]);
     let first = errand(json!({"description": "keep", "prompt": "Remember TULIP.", "name": "scout",
         "subagent_type": "general-purpose"}));
-    let (session, _) = run_prompt(&stage.agent(json!([first, "I will.", "Done."])), "Go.").await;
-    let below = stage.store.subkeys(&stage.project_key(), &session).await.unwrap().remove(0);
+    let (session, _) = run_prompt(&fixture.agent(json!([first, "I will.", "Done."])), "Go.").await;
+    let below = fixture.store.subkeys(&fixture.project_key(), &session).await.unwrap().remove(0);
     let id = below.strip_prefix("subagents/agent-").unwrap();
     for who in [id, "scout"] {
         let again = errand(json!({"description": "ask", "prompt": "Which flower?", "resume": who,
             "subagent_type": "general-purpose"}));
         let knows = json!({"expect": "Remember TULIP", "content": ["Flower: TULIP."]});
-        let told = json!({"expect": "Flower: TULIP.", "content": ["It was a tulip."]});
-        let agent = stage.agent(json!([again, knows, told])).resume(&session);
+        let notes = json!({"expect": "Flower: TULIP.", "content": ["It was a tulip."]});
+        let agent = fixture.agent(json!([again, knows, notes])).resume(&session);
         assert_eq!(run_prompt(&agent, "Ask it.").await, (session.clone(), "It was a tulip.".into()), "{who}");
     }
-    let kinds = stage.entry_kinds(&session, Some(&below)).await;
+    let kinds = fixture.entry_kinds(&session, Some(&below)).await;
     assert_eq!(kinds.iter().filter(|kind| *kind == "assistant text").count(), 3, "{kinds:?}");
 }
 
 #[tokio::test]
 async fn session_resumes_by_id_as_latest_and_as_fork() {
-    let stage = Fixture::new();
-    let (first, _) = run_prompt(&stage.agent(json!(["Hello, Ann."])), "I am Ann.").await;
+    let fixture = Fixture::new();
+    let (first, _) = run_prompt(&fixture.agent(json!(["Hello, Ann."])), "I am Ann.").await;
     let knows = json!([{"expect": "I am Ann", "content": ["Ann."]}]);
-    let resumed = stage.agent(knows.clone()).resume(&first);
+    let resumed = fixture.agent(knows.clone()).resume(&first);
     assert_eq!(run_prompt(&resumed, "Who am I?").await, (first.clone(), "Ann.".into()));
-    let last = stage.agent(knows.clone()).with(|options| options.continue_conversation = true);
+    let last = fixture.agent(knows.clone()).with(|options| options.continue_conversation = true);
     assert_eq!(run_prompt(&last, "And now?").await.0, first);
-    let before = stage.entry_kinds(&first, None).await;
-    let forked = stage.agent(knows.clone()).resume(&first).with(|options| options.fork_session = true);
-    let (copy, said) = run_prompt(&forked, "And here?").await;
-    assert_eq!((copy != first, said.as_str()), (true, "Ann."));
-    assert_eq!(stage.entry_kinds(&first, None).await, before, "the copied session stays as it is");
-    let said = |kinds: Vec<String>| kinds.into_iter().filter(|kind| kind != "last-prompt").count();
-    assert_eq!(said(stage.entry_kinds(&copy, None).await), said(before.clone()) + 2);
-    let unread = stage.agent(knows).resume(&first).persist_session(false);
+    let before = fixture.entry_kinds(&first, None).await;
+    let forked = fixture.agent(knows.clone()).resume(&first).with(|options| options.fork_session = true);
+    let (copy, reply) = run_prompt(&forked, "And here?").await;
+    assert_eq!((copy != first, reply.as_str()), (true, "Ann."));
+    assert_eq!(fixture.entry_kinds(&first, None).await, before, "the copied session stays as it is");
+    let reply = |kinds: Vec<String>| kinds.into_iter().filter(|kind| kind != "last-prompt").count();
+    assert_eq!(reply(fixture.entry_kinds(&copy, None).await), reply(before.clone()) + 2);
+    let unread = fixture.agent(knows).resume(&first).persist_session(false);
     assert_eq!(run_prompt(&unread, "Just so.").await.1, "Ann.");
-    assert_eq!(stage.entry_kinds(&first, None).await, before, "and one that is not kept adds nothing");
-    assert!(is_empty(&stage.dir("home")));
+    assert_eq!(fixture.entry_kinds(&first, None).await, before, "and one that is not kept adds nothing");
+    assert!(is_empty(&fixture.dir("home")));
 }
 
 #[tokio::test]
 async fn missing_or_existing_session_is_rejected() {
-    let stage = Fixture::new();
-    let (first, _) = run_prompt(&stage.agent(json!(["Hello."])), "Hi.").await;
+    let fixture = Fixture::new();
+    let (first, _) = run_prompt(&fixture.agent(json!(["Hello."])), "Hi.").await;
     let refused = async |agent: Agent| {
         let result = query("x", &agent).result().await;
         format!("{result:?}")
     };
     let unknown = "aaaaaaaa-2222-4333-8444-555555555555";
-    let text = refused(stage.agent(json!(["x"])).resume(unknown)).await;
+    let text = refused(fixture.agent(json!(["x"])).resume(unknown)).await;
     assert!(text.contains("No conversation found"), "{text}");
-    let text = refused(stage.agent(json!(["x"])).session_id(&first)).await;
-    assert!(text.contains("exists already"), "{text}");
-    let process = stage.agent(json!(["x"])).transport(Transport::Process("whimbrel".into()));
+    let text = refused(fixture.agent(json!(["x"])).session_id(&first)).await;
+    assert!(text.contains("already exists"), "{text}");
+    let process = fixture.agent(json!(["x"])).transport(Transport::Process("whimbrel".into()));
     let text = query("x", &process).result().await;
     assert!(matches!(&text, Err(Error::Refused(text)) if text.contains("session_store")), "{text:?}");
 }
 
 #[tokio::test]
 async fn stored_sessions_can_be_listed_searched_changed_and_deleted() {
-    let stage = Fixture::new();
-    let (session, _) = run_prompt(&stage.agent(json!(["Two curlews."])), "How many birds?").await;
-    let sessions = stage.agent(json!([])).sessions().unwrap();
+    let fixture = Fixture::new();
+    let (session, _) = run_prompt(&fixture.agent(json!(["Two curlews."])), "How many birds?").await;
+    let sessions = fixture.agent(json!([])).sessions().unwrap();
     let summaries = async || -> Vec<String> {
         sessions.list().await.unwrap().into_iter().map(|listed| listed.summary).collect()
     };
@@ -209,21 +209,21 @@ async fn stored_sessions_can_be_listed_searched_changed_and_deleted() {
     let listed = sessions.list().await.unwrap();
     let named = listed.iter().find(|listed| listed.session_id == session).unwrap();
     assert_eq!((named.summary.as_str(), named.tag.as_deref()), ("Waders", Some("birds")));
-    for gone in [&copy, &part, &session] {
-        sessions.delete(gone).await.unwrap();
-        assert!(sessions.rename(gone, "late").await.is_err());
+    for dropped in [&copy, &part, &session] {
+        sessions.delete(dropped).await.unwrap();
+        assert!(sessions.rename(dropped, "late").await.is_err());
     }
     assert_eq!(summaries().await, [""; 0]);
 }
 
 #[tokio::test]
 async fn sessions_on_disk_have_the_same_interface() {
-    let stage = Fixture::new();
-    let home = stage.dir("home").display().to_string();
+    let fixture = Fixture::new();
+    let home = fixture.dir("home").display().to_string();
     let environment: Environment = [("HOME", home)].into_iter().collect();
     let agent = Agent::new()
         .environment(environment)
-        .cwd(stage.dir("work"))
+        .cwd(fixture.dir("work"))
         .script(Scripted::replies(json!(["Two curlews."])).unwrap());
     let (session, _) = run_prompt(&agent, "How many birds?").await;
     let sessions = agent.sessions().unwrap();
@@ -282,12 +282,12 @@ impl SessionStore for WatchedStore {
 
 #[tokio::test]
 async fn entries_are_stored_before_the_next_step() {
-    let stage = Fixture::new();
+    let fixture = Fixture::new();
     let store = Arc::new(WatchedStore::default());
     let script = Arc::new(Scripted::replies(json!([bash_call("touch made"), "Done."])).unwrap());
-    let agent = stage.agent_with(Arc::clone(&store), json!([])).script(Arc::clone(&script));
+    let agent = fixture.agent_with(Arc::clone(&store), json!([])).script(Arc::clone(&script));
     let seen = Arc::new(Mutex::new(Vec::new()));
-    let (made, notes) = (stage.dir("work/made"), Arc::clone(&seen));
+    let (made, notes) = (fixture.dir("work/made"), Arc::clone(&seen));
     *store.observer.lock().unwrap() = Some(Box::new(move |kind| {
         notes.lock().unwrap().push((kind.to_owned(), made.exists(), script.requests().len()));
     }));
@@ -301,63 +301,63 @@ async fn entries_are_stored_before_the_next_step() {
 
 #[tokio::test]
 async fn failing_store_is_reported_and_the_turn_goes_on() {
-    let stage = Fixture::new();
+    let fixture = Fixture::new();
     let store = Arc::new(WatchedStore::default());
     store.is_failing.store(true, Ordering::Relaxed);
-    let agent = stage.agent_with(Arc::clone(&store), json!([bash_call("touch made"), "Done."]));
+    let agent = fixture.agent_with(Arc::clone(&store), json!([bash_call("touch made"), "Done."]));
     let mut running = query("Go.", &agent);
-    let (mut told, mut session) = (Vec::new(), String::new());
+    let (mut notes, mut session) = (Vec::new(), String::new());
     while let Some(frame) = running.next().await {
         match frame.unwrap() {
             Frame::System(system) => match &system.event {
                 SystemEvent::SessionWritesLost(lost) => {
-                    told.push(lost.error_code.clone());
+                    notes.push(lost.error_code.clone());
                     // From here on the store works again.
                     store.is_failing.store(false, Ordering::Relaxed);
                 }
-                SystemEvent::Informational(said) => told.push(said.content.clone()),
+                SystemEvent::Informational(reply) => notes.push(reply.content.clone()),
                 _ => {}
             },
-            Frame::Assistant(_) => assert_eq!(told.first().map(String::as_str), Some("ENOSPC")),
+            Frame::Assistant(_) => assert_eq!(notes.first().map(String::as_str), Some("ENOSPC")),
             Frame::Result(result) => session = result.session_id.clone(),
             _ => {}
         }
     }
-    assert!(stage.dir("work/made").exists());
-    assert!(told.last().unwrap().contains("nothing is missing"), "{told:?}");
-    let key = StoreKey::session(stage.project_key(), session);
+    assert!(fixture.dir("work/made").exists());
+    assert!(notes.last().unwrap().contains("is complete"), "{notes:?}");
+    let key = StoreKey::session(fixture.project_key(), session);
     let kept = store.load(&key).await.unwrap().unwrap();
     assert!(kept.len() >= 5, "{kept:?}");
     let mut about = Summary::default();
-    about.take(&kept);
+    about.add_lines(&kept);
     assert_eq!(about.text(), Some("Go."));
 }
 
 #[tokio::test]
 async fn strict_durability_prevents_calls_while_the_store_fails() {
-    let stage = Fixture::new();
+    let fixture = Fixture::new();
     let store = Arc::new(WatchedStore::default());
     store.is_failing.store(true, Ordering::Relaxed);
     let replies = json!([bash_call("touch made"), {"expect": "session store", "content": ["I could not."]}]);
-    let agent = stage.agent_with(Arc::clone(&store), replies).env("WHIMBREL_DURABILITY", "strict");
+    let agent = fixture.agent_with(Arc::clone(&store), replies).env("WHIMBREL_DURABILITY", "strict");
     assert_eq!(run_prompt(&agent, "Go.").await.1, "I could not.");
-    assert!(!stage.dir("work/made").exists());
+    assert!(!fixture.dir("work/made").exists());
     assert!(store.rejected_appends.load(Ordering::Relaxed) > 0);
 }
 
 #[tokio::test]
 async fn stored_session_can_be_renamed_and_its_fork_titled() {
-    let stage = Fixture::new();
-    let (first, _) = run_prompt(&stage.agent(json!(["Hello."])), "Hi.").await;
-    let session = Session::open(&stage.agent(json!([])).resume(&first)).unwrap();
+    let fixture = Fixture::new();
+    let (first, _) = run_prompt(&fixture.agent(json!(["Hello."])), "Hi.").await;
+    let session = Session::open(&fixture.agent(json!([])).resume(&first)).unwrap();
     let title = RenameSession { title: "Greetings".into(), ..RenameSession::default() };
     session.controls().call(title).await.unwrap();
-    assert_eq!(stage.entry_kinds(&first, None).await.last().map(String::as_str), Some("custom-title"));
+    assert_eq!(fixture.entry_kinds(&first, None).await.last().map(String::as_str), Some("custom-title"));
     drop(session);
     let forked =
-        stage.agent(json!(["Hello again."])).resume(&first).with(|options| options.fork_session = true);
+        fixture.agent(json!(["Hello again."])).resume(&first).with(|options| options.fork_session = true);
     let (copy, _) = run_prompt(&forked, "Hi again.").await;
-    let listed = stage.agent(json!([])).sessions().unwrap().list().await.unwrap();
+    let listed = fixture.agent(json!([])).sessions().unwrap().list().await.unwrap();
     let title =
         |id: &str| listed.iter().find(|summary| summary.session_id == id).unwrap().custom_title.clone();
     assert_eq!(

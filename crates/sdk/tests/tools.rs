@@ -67,9 +67,9 @@ async fn function_gets_its_input_and_errors_reach_the_model() {
         let (agent, script) =
             agent_with_server(server, json!([[tool_call("mcp__calc__add", &input)], "done"]));
         with_timeout(query("go", &agent).result()).await.unwrap();
-        let told = last_message(&script);
-        assert!(told.contains(expected), "{input}: {told}");
-        assert_eq!(told.contains(r#""is_error":true"#), failed, "{input}: {told}");
+        let message = last_message(&script);
+        assert!(message.contains(expected), "{input}: {message}");
+        assert_eq!(message.contains(r#""is_error":true"#), failed, "{input}: {message}");
         let first = script.requests()[0].to_string();
         assert!(first.contains("mcp__calc__add") && first.contains("The first number."), "{first}");
         assert!(first.contains("CALC-INSTRUCTIONS"));
@@ -104,8 +104,8 @@ async fn hook_replaces_the_output_of_a_function() {
     let answer: HookOutput = serde_json::from_value(answer).unwrap();
     let hook = Hook::on(HookEvent::PostToolUse, move |_| std::future::ready(answer.clone()));
     with_timeout(query("go", &agent.hook(hook)).result()).await.unwrap();
-    let told = last_message(&script);
-    assert!(told.contains("NOT FIVE") && !told.contains(r#""text":"5""#), "{told}");
+    let message = last_message(&script);
+    assert!(message.contains("NOT FIVE") && !message.contains(r#""text":"5""#), "{message}");
 }
 
 #[tokio::test]
@@ -136,7 +136,7 @@ async fn panic_fails_the_call_and_the_session_goes_on() {
         agent_with_server(server, json!([[tool_call("mcp__calc__broken", &json!({}))], "done"]));
     let result = with_timeout(query("go", &agent).result()).await.unwrap();
     assert_eq!(result.result.as_deref(), Some("done"));
-    assert!(last_message(&script).contains("broke down"), "{}", last_message(&script));
+    assert!(last_message(&script).contains("crashed"), "{}", last_message(&script));
 }
 
 #[tokio::test]
@@ -170,9 +170,9 @@ async fn call_needs_permission_and_interrupt_drops_its_future() {
             *self.0.lock().unwrap() = true;
         }
     }
-    let gone = Arc::new(Mutex::new(false));
+    let dropped = Arc::new(Mutex::new(false));
     let (begun, mut began) = tokio::sync::mpsc::unbounded_channel();
-    let seen = Arc::clone(&gone);
+    let seen = Arc::clone(&dropped);
     let wait = tool("wait", "Waits", move |_: NoInput| {
         let (guard, begun) = (Dropped(Arc::clone(&seen)), begun.clone());
         async move {
@@ -196,5 +196,5 @@ async fn call_needs_permission_and_interrupt_drops_its_future() {
     with_timeout(began.recv()).await.unwrap();
     with_timeout(session.interrupt()).await.unwrap();
     with_timeout(session.result()).await.unwrap();
-    assert!(*gone.lock().unwrap());
+    assert!(*dropped.lock().unwrap());
 }

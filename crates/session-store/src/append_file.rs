@@ -1,15 +1,16 @@
 //! Files that an [`Appender`](super::appender::Appender) writes to: opened without following symlinks, or replaced by a
 //! fake in tests.
 
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use memchr::memrchr;
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use serde::de::IgnoredAny;
+use whimbrel_os::files;
 
 const TAIL_CHUNK_SIZE: usize = 64 * 1024;
 
@@ -79,8 +80,8 @@ impl AppendFile for File {
 /// Opens a transcript for appending; creates it, private to the user, and its parent directories if missing. Symlinks
 /// are rejected, pipes do not block. A partial last line is removed; a complete one without a newline gets one.
 pub(super) fn open_for_append(path: &Path) -> io::Result<File> {
-    if let Some(folder) = path.parent() {
-        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    if let Some(dir) = path.parent() {
+        files::create_private_dir(dir)?;
     }
     let mut file = open_regular(OpenOptions::new().read(true).append(true).create(true).mode(0o600), path)?;
     repair_tail(&mut file)?;
@@ -90,8 +91,8 @@ pub(super) fn open_for_append(path: &Path) -> io::Result<File> {
 /// Syncs all parent directories, each of which may be new. Directories that cannot be opened and filesystems without
 /// directory sync are skipped.
 fn sync_parent_dirs(path: &Path) -> io::Result<()> {
-    for folder in path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty()) {
-        match File::open(folder).and_then(|folder| folder.sync_all()) {
+    for dir in path.ancestors().skip(1).filter(|dir| !dir.as_os_str().is_empty()) {
+        match File::open(dir).and_then(|dir| dir.sync_all()) {
             Err(error)
                 if matches!(
                     error.kind(),
@@ -124,12 +125,12 @@ pub(super) fn open_for_reading(path: &Path) -> io::Result<File> {
 }
 
 /// Opens a file, rejecting symlinks and everything that is not a regular file.
-pub(super) fn open_regular(how: &mut OpenOptions, path: &Path) -> io::Result<File> {
+pub(super) fn open_regular(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
-    let file = how.custom_flags(flags.bits()).open(path).map_err(|error| match error.raw_os_error() {
+    let file = options.custom_flags(flags.bits()).open(path).map_err(|error| match error.raw_os_error() {
         Some(code) if code == Errno::ELOOP as i32 => io::Error::new(
             io::ErrorKind::InvalidInput,
-            "the transcript's path is a link, and links are refused",
+            "the transcript's path is a symbolic link, which is not followed",
         ),
         _ => error,
     })?;

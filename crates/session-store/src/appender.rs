@@ -7,9 +7,36 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::append_file::{self, AppendFile};
-use crate::durability::Durability;
 
 const COPY_CHUNK_SIZE: usize = 64 * 1024;
+
+/// When transcripts are synced to disk. This matters for power loss only: after a kill of the engine all written lines
+/// are still in the page cache.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// When the operating system decides.
+    #[default]
+    System,
+    /// Before the result of a turn is sent.
+    Turn,
+    /// Before each message is sent and before a tool call with effects runs; calls that cannot be recorded do not run.
+    Strict,
+}
+
+impl Durability {
+    /// Environment variable for this setting.
+    pub const VARIABLE: &str = "WHIMBREL_DURABILITY";
+
+    /// Parses the value of [`Self::VARIABLE`]. The error is a text for the user.
+    pub fn parse(name: Option<&str>) -> Result<Self, String> {
+        match name.map(str::trim) {
+            None | Some("" | "none") => Ok(Self::System),
+            Some("turn") => Ok(Self::Turn),
+            Some("strict") => Ok(Self::Strict),
+            Some(other) => Err(format!("{} must be none, turn or strict, but is {other:?}.", Self::VARIABLE)),
+        }
+    }
+}
 
 /// Opens the file, and opens it again after a failure.
 type FileOpener = Box<dyn FnMut(&Path) -> io::Result<Box<dyn AppendFile>> + Send>;
@@ -131,9 +158,9 @@ impl Appender {
         let mut file = (self.open)(&self.path)?;
         let begin = file.length()?;
         self.is_new |= begin == 0;
-        if let Some(lost) = &self.detached_file {
+        if let Some(detached) = &self.detached_file {
             let from = if begin == 0 { 0 } else { self.last_seen_length };
-            if let Err(error) = copy_from_offset(lost.as_ref(), from, file.as_mut()) {
+            if let Err(error) = copy_from_offset(detached.as_ref(), from, file.as_mut()) {
                 // A partial copy would later be taken for a foreign file.
                 let _ = file.truncate(begin);
                 return Err(error);
@@ -168,8 +195,8 @@ impl Appender {
             write_or_roll_back(file.as_mut(), b"\n").map_err(|(error, _)| error)?;
             self.ends_torn = false;
         }
-        write_or_roll_back(file.as_mut(), line).map_err(|(error, taken_back)| {
-            self.ends_torn = !taken_back;
+        write_or_roll_back(file.as_mut(), line).map_err(|(error, rolled_back)| {
+            self.ends_torn = !rolled_back;
             error
         })
     }

@@ -3,16 +3,17 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use whimbrel_os::links as paths;
+use whimbrel_os::links::resolve_links;
 use whimbrel_os::{files, ids};
 use whimbrel_wire::RawJson;
 
 use crate::load::LoadRange;
+use crate::metadata::MetadataEntry;
 use crate::paths::project_key;
 use crate::resume::ResumedSession;
 use crate::resume_error::ResumeError;
 use crate::search::{Hit, SearchQuery};
-use crate::session_files::{FindError, MetadataEntry, SessionFile, SessionFiles};
+use crate::session_files::{FindError, SessionFile, SessionFiles};
 use crate::store::{Described, FileStore, SessionStore, SharedStore, StoreError, StoreKey};
 use crate::summary::SessionSummary;
 use crate::transcript::{self, Message, Transcript};
@@ -25,7 +26,7 @@ pub struct Sessions {
 
 #[derive(Debug, Clone)]
 enum Backend {
-    Disk { shelf: SessionFiles, project: Option<PathBuf> },
+    Disk { session_files: SessionFiles, project: Option<PathBuf> },
     Store { store: SharedStore, project: String },
 }
 
@@ -70,13 +71,13 @@ impl Sessions {
     /// Sessions on disk below a configuration directory such as `~/.claude`: all, or those of one working directory. A
     /// session can be named by a prefix of its id, and the newest by `last`.
     pub fn on_disk(config: impl Into<PathBuf>, project: Option<&Path>) -> Self {
-        let shelf = SessionFiles::new(config.into());
-        Self { backend: Backend::Disk { shelf, project: project.map(Path::to_owned) } }
+        let session_files = SessionFiles::new(config.into());
+        Self { backend: Backend::Disk { session_files, project: project.map(Path::to_owned) } }
     }
 
     /// Sessions of one working directory in a store.
     pub fn in_store(store: impl Into<SharedStore>, project: &Path) -> Self {
-        let project = project_key(&paths::resolve_links(project).to_string_lossy());
+        let project = project_key(&resolve_links(project).to_string_lossy());
         Self { backend: Backend::Store { store: store.into(), project } }
     }
 
@@ -101,8 +102,8 @@ impl Sessions {
     pub async fn messages(&self, session: &str) -> SessionsResult<Vec<Message>> {
         match &self.backend {
             Backend::Store { .. } => Ok(transcript::messages_from_lines(&self.lines(session).await?)),
-            Backend::Disk { shelf, .. } => {
-                let path = shelf.find(session)?.path;
+            Backend::Disk { session_files, .. } => {
+                let path = session_files.find(session)?.path;
                 let read = move || Transcript::open(&path)?.messages().collect::<io::Result<_>>();
                 Ok(files::run_blocking(read).await??)
             }
@@ -117,22 +118,22 @@ impl Sessions {
                 let key = StoreKey::session(project, session);
                 Ok(store.load(&key).await?.ok_or_else(unknown)?)
             }
-            Backend::Disk { shelf, .. } => {
-                let (store, key) = store_of_file(&shelf.find(session)?);
+            Backend::Disk { session_files, .. } => {
+                let (store, key) = store_of_file(&session_files.find(session)?);
                 Ok(store.load(&key).await?.ok_or_else(unknown)?)
             }
         }
     }
 
     /// Searches all sessions and returns at most `places` hits per session. A blank query matches nothing.
-    pub async fn search(&self, words: &str, places: usize) -> SessionsResult<Vec<Found>> {
+    pub async fn search(&self, words: &str, max_hits: usize) -> SessionsResult<Vec<Found>> {
         let Some(query) = SearchQuery::new(words) else { return Ok(Vec::new()) };
         let mut found = Vec::new();
         match &self.backend {
             Backend::Store { store, project } => {
                 for stored in store.list(project).await? {
                     let lines = store.load(&StoreKey::session(project, stored.session.as_str())).await?;
-                    let hits = query.search_lines(&lines.unwrap_or_default(), places);
+                    let hits = query.search_lines(&lines.unwrap_or_default(), max_hits);
                     found.push(Found { session: stored.session, hits });
                 }
             }
@@ -140,7 +141,7 @@ impl Sessions {
                 let all = self.disk_sessions()?;
                 let search = move || {
                     let hits =
-                        |stored: &SessionFile| query.search_file(&stored.path, places).unwrap_or_default();
+                        |stored: &SessionFile| query.search_file(&stored.path, max_hits).unwrap_or_default();
                     all.into_iter().map(|stored| Found { hits: hits(&stored), session: stored.id }).collect()
                 };
                 found = files::run_blocking(search).await?;
@@ -153,7 +154,7 @@ impl Sessions {
     /// Sets the title. Blank titles are an error.
     pub async fn rename(&self, session: &str, title: &str) -> SessionsResult<()> {
         match &self.backend {
-            Backend::Disk { shelf, .. } => Ok(shelf.find(session)?.rename(title)?),
+            Backend::Disk { session_files, .. } => Ok(session_files.find(session)?.rename(title)?),
             Backend::Store { .. } => {
                 self.append(session, &MetadataEntry::title(title, session)?.to_line()?).await
             }
@@ -163,7 +164,7 @@ impl Sessions {
     /// Sets or removes the tag.
     pub async fn tag(&self, session: &str, tag: Option<&str>) -> SessionsResult<()> {
         match &self.backend {
-            Backend::Disk { shelf, .. } => Ok(shelf.find(session)?.tag(tag)?),
+            Backend::Disk { session_files, .. } => Ok(session_files.find(session)?.tag(tag)?),
             Backend::Store { .. } => {
                 self.append(session, &MetadataEntry::tag(tag, session)?.to_line()?).await
             }
@@ -171,24 +172,24 @@ impl Sessions {
     }
 
     /// Copies the conversation to a new session and returns its id. The source is not changed.
-    pub async fn fork(&self, session: &str, wish: Copy) -> SessionsResult<String> {
+    pub async fn fork(&self, session: &str, options: Copy) -> SessionsResult<String> {
         match &self.backend {
-            Backend::Disk { shelf, .. } => {
-                let stored = shelf.find(session)?;
-                let forked = move || stored.fork(wish.at.as_deref(), wish.title.as_deref());
+            Backend::Disk { session_files, .. } => {
+                let stored = session_files.find(session)?;
+                let forked = move || stored.fork(options.at.as_deref(), options.title.as_deref());
                 Ok(files::run_blocking(forked).await??.id)
             }
             Backend::Store { store, project } => {
                 let (key, new) = (StoreKey::session(project, session), ids::new_uuid());
-                let until = LoadRange { last_message: wish.at, ..LoadRange::default() };
-                let past = ResumedSession::from_store(&**store, &key, &until).await?;
-                let mut past = past.ok_or_else(|| FindError::Unknown(session.to_owned()))?;
-                let untitled = past.resumed.loaded.facts.title.is_none();
-                let mut lines = past.fork_lines(session, &new)?;
+                let until = LoadRange { last_message: options.at, ..LoadRange::default() };
+                let stored = ResumedSession::from_store(&**store, &key, &until).await?;
+                let mut stored = stored.ok_or_else(|| FindError::Unknown(session.to_owned()))?;
+                let untitled = stored.resumed.loaded.facts.title.is_none();
+                let mut lines = stored.fork_lines(session, &new)?;
                 if lines.is_empty() {
                     return Err(ResumeError::Empty(session.to_owned()).into());
                 }
-                if let Some(title) = wish.title.or_else(|| fork_title(&lines).filter(|_| untitled)) {
+                if let Some(title) = options.title.or_else(|| fork_title(&lines).filter(|_| untitled)) {
                     lines.push(MetadataEntry::title(&title, &new)?.to_line()?);
                 }
                 store.append(&StoreKey::session(project, new.as_str()), &lines).await?;
@@ -203,16 +204,16 @@ impl Sessions {
             Backend::Store { store, project } => {
                 Ok(store.delete(&StoreKey::session(project, session)).await?)
             }
-            Backend::Disk { shelf, .. } => {
-                let (shelf, stored) = (shelf.clone(), shelf.find(session)?);
-                Ok(files::run_blocking(move || shelf.delete(&stored)).await??)
+            Backend::Disk { session_files, .. } => {
+                let (session_files, stored) = (session_files.clone(), session_files.find(session)?);
+                Ok(files::run_blocking(move || session_files.delete(&stored)).await??)
             }
         }
     }
 
     fn disk_sessions(&self) -> SessionsResult<Vec<SessionFile>> {
         match &self.backend {
-            Backend::Disk { shelf, project } => Ok(shelf.list(project.as_deref())?),
+            Backend::Disk { session_files, project } => Ok(session_files.list(project.as_deref())?),
             Backend::Store { .. } => Ok(Vec::new()),
         }
     }
@@ -230,15 +231,15 @@ impl Sessions {
 
 /// The file store that contains a transcript, and the key in it.
 fn store_of_file(stored: &SessionFile) -> (FileStore, StoreKey) {
-    let folder = stored.path.parent().unwrap_or(Path::new("/"));
-    let project = folder.file_name().unwrap_or_default().to_string_lossy();
-    (FileStore::new(folder.parent().unwrap_or(folder)), StoreKey::session(project, stored.id.as_str()))
+    let dir = stored.path.parent().unwrap_or(Path::new("/"));
+    let project = dir.file_name().unwrap_or_default().to_string_lossy();
+    (FileStore::new(dir.parent().unwrap_or(dir)), StoreKey::session(project, stored.id.as_str()))
 }
 
 /// Title of a fork without a given title.
 fn fork_title(lines: &[RawJson]) -> Option<String> {
-    let mut summary = super::store::Summary::default();
-    summary.take(lines);
+    let mut summary = crate::store::Summary::default();
+    summary.add_lines(lines);
     summary.text().map(|text| format!("{text} (fork)"))
 }
 

@@ -9,8 +9,6 @@ use serde_json::value::RawValue;
 use uuid::Uuid;
 use whimbrel_wire::codec;
 
-use crate::tool_searches;
-
 /// Type of an entry with text for the model that is hidden from the user. Not part of the tree.
 pub(crate) const HIDDEN_TEXT: &str = "brief";
 
@@ -38,9 +36,7 @@ pub struct IdKey(u128);
 
 impl IdKey {
     pub fn new(name: &str) -> Self {
-        if name.len() == 36
-            && let Ok(uuid) = Uuid::try_parse(name)
-        {
+        if let Some(uuid) = parse_uuid(name) {
             return Self(uuid.as_u128());
         }
         let half = |salt: u8| {
@@ -50,6 +46,11 @@ impl IdKey {
         };
         Self(half(1) << 64 | half(2))
     }
+}
+
+/// Parses a UUID in its hyphenated form.
+pub(crate) fn parse_uuid(text: &str) -> Option<Uuid> {
+    (text.len() == 36).then(|| Uuid::try_parse(text).ok()).flatten()
 }
 
 /// A field that is not parsed yet.
@@ -266,12 +267,31 @@ impl<'a> TranscriptEntry<'a> {
 
     /// Names of deferred tools that the entry records as loaded.
     pub(crate) fn loaded_tools(&self) -> Vec<String> {
-        tool_searches::loaded_tool_names(self.tool_use_result, self.compact_metadata)
+        loaded_tool_names(self.tool_use_result, self.compact_metadata)
     }
 
     pub(crate) fn ai_title(&self) -> Option<Cow<'a, str>> {
         string_value(self.ai_title)
     }
+}
+
+/// Tool names in the result of a search or in the metadata of a boundary. Invalid data yields none.
+fn loaded_tool_names(result: Option<&RawValue>, boundary: Option<&RawValue>) -> Vec<String> {
+    #[derive(Default, Deserialize)]
+    struct Search {
+        #[serde(default)]
+        matches: Vec<String>,
+    }
+    #[derive(Default, Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Boundary {
+        #[serde(default)]
+        pre_compact_discovered_tools: Vec<String>,
+    }
+    let found = result.and_then(|json| serde_json::from_str::<Search>(json.get()).ok()).unwrap_or_default();
+    let carried =
+        boundary.and_then(|json| serde_json::from_str::<Boundary>(json.get()).ok()).unwrap_or_default();
+    found.matches.into_iter().chain(carried.pre_compact_discovered_tools).collect()
 }
 
 /// Replaces lone surrogate escapes by U+FFFD, so that every parser accepts the line.
@@ -291,8 +311,8 @@ fn string_value(field: RawField<'_>) -> Option<Cow<'_, str>> {
     let json = field?.get();
     let inner = json.strip_prefix('"')?.strip_suffix('"')?;
     if inner.contains('\\') {
-        let mended = || serde_json::from_str(&codec::replace_lone_surrogates(json)?).ok();
-        serde_json::from_str(json).ok().or_else(mended).map(Cow::Owned)
+        let replaced = || serde_json::from_str(&codec::replace_lone_surrogates(json)?).ok();
+        serde_json::from_str(json).ok().or_else(replaced).map(Cow::Owned)
     } else {
         Some(Cow::Borrowed(inner))
     }

@@ -1,9 +1,8 @@
 //! Copies a conversation to a new session: its entries in order, each with the previous one as parent, without
 //! abandoned branches. The new file appears atomically.
 
-use std::fs::{self, DirBuilder};
+use std::fs;
 use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
@@ -15,10 +14,10 @@ use crate::entry::TOOL_START;
 use crate::load::entry_reader::EntryReader;
 use crate::load::{LoadError, LoadRange, LoadedConversation, load};
 use crate::lock::TranscriptLock;
-use crate::metadata::MetadataEntries;
+use crate::metadata::{MetadataEntries, MetadataEntry};
 use crate::paths::TOOL_RESULTS;
 use crate::resume_error::ResumeError;
-use crate::session_files::{MetadataEntry, SessionFile};
+use crate::session_files::SessionFile;
 use crate::writer::Mirror;
 
 /// Fields that belong only to the source session.
@@ -26,7 +25,7 @@ const DROPPED_FIELDS: [&str; 3] = ["teamName", "agentName", "slug"];
 
 /// Source and target session of a fork.
 #[derive(Debug, Clone, Copy)]
-pub struct Fork<'a> {
+pub(crate) struct Fork<'a> {
     pub old: &'a str,
     pub new: &'a str,
 }
@@ -42,11 +41,11 @@ struct ToolOutputLinks {
 impl ToolOutputLinks {
     fn new(from: &Path, to: &Path) -> Self {
         let [from, to] = [from, to].map(|path| path.with_extension("").join(TOOL_RESULTS));
-        let spell = |path: &Path| {
+        let to_json_prefix = |path: &Path| {
             let json = serde_json::to_string(path.to_str()?).ok()?;
             Some(json.trim_matches('"').to_owned() + "/")
         };
-        let json_prefixes = spell(&from).zip(spell(&to)).map(|(from, to)| [from, to]);
+        let json_prefixes = to_json_prefix(&from).zip(to_json_prefix(&to)).map(|(from, to)| [from, to]);
         Self { from, to, json_prefixes }
     }
 
@@ -69,7 +68,7 @@ fn link_tree(from: &Path, to: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         entries => entries?,
     };
-    DirBuilder::new().recursive(true).mode(0o700).create(to)?;
+    files::create_private_dir(to)?;
     for entry in entries {
         let entry = entry?;
         let (kind, target) = (entry.file_type()?, to.join(entry.file_name()));
@@ -83,7 +82,7 @@ fn link_tree(from: &Path, to: &Path) -> io::Result<()> {
 }
 
 #[derive(Debug)]
-pub struct ForkedTranscript {
+pub(crate) struct ForkedTranscript {
     /// Lock on the new transcript.
     pub lock: TranscriptLock,
     /// Its lines, if the host mirrors transcripts.
@@ -93,17 +92,17 @@ pub struct ForkedTranscript {
 
 impl Fork<'_> {
     /// Copies a loaded conversation to a new file. It is an error if the target exists.
-    pub fn copy(
+    pub(crate) fn copy(
         self,
         loaded: &LoadedConversation,
         from: &Path,
         to: &Path,
         mirror: Mirror,
     ) -> io::Result<ForkedTranscript> {
-        let folder = to.parent().unwrap_or(Path::new("/"));
-        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-        let mut fresh = files::new_temp_file_in(folder)?;
-        let mut writer = BufWriter::new(fresh.as_file_mut());
+        let dir = to.parent().unwrap_or(Path::new("/"));
+        files::create_private_dir(dir)?;
+        let mut temp = files::new_temp_file_in(dir)?;
+        let mut writer = BufWriter::new(temp.as_file_mut());
         let mut lines = Vec::new();
         let outputs = ToolOutputLinks::new(from, to);
         let mut mentioned = false;
@@ -118,16 +117,16 @@ impl Fork<'_> {
         })?;
         writer.flush()?;
         drop(writer);
-        let labels = MetadataEntries::for_new_transcript(fresh.as_file().metadata()?.len());
-        let fault = TranscriptLock::lock_new_file(fresh.as_file());
-        let file = fresh.persist_noclobber(to).map_err(|error| error.error)?;
-        let lock = TranscriptLock::for_new_file(to, file, fault);
+        let metadata = MetadataEntries::for_new_transcript(temp.as_file().metadata()?.len());
+        let lock_error = TranscriptLock::lock_new_file(temp.as_file());
+        let file = temp.persist_noclobber(to).map_err(|error| error.error)?;
+        let lock = TranscriptLock::for_new_file(to, file, lock_error);
         // From here on the session id, and with it the output directory, belongs to the fork.
         if mentioned && let Err(error) = outputs.link_files() {
             let _ = fs::remove_file(to);
             return Err(error);
         }
-        Ok(ForkedTranscript { lock, lines, metadata: labels })
+        Ok(ForkedTranscript { lock, lines, metadata })
     }
 
     /// The lines of the fork.
@@ -148,7 +147,7 @@ impl Fork<'_> {
         self,
         loaded: &LoadedConversation,
         from: impl Read + Seek,
-        mut put: impl FnMut(String) -> io::Result<()>,
+        mut write_line: impl FnMut(String) -> io::Result<()>,
     ) -> io::Result<()> {
         let mut reader = EntryReader::new(BufReader::new(from));
         let mut last = Value::Null;
@@ -159,19 +158,23 @@ impl Fork<'_> {
                 continue;
             }
             self.rewrite_entry(&mut line, &mut last);
-            put(Value::Object(line).to_string())?;
+            write_line(Value::Object(line).to_string())?;
         }
         for call in &loaded.unfinished_calls {
-            put(json!({
-                "type": TOOL_START,
-                "toolUseID": call,
-                "sessionId": self.new,
-                "timestamp": clock::timestamp(),
-            })
-            .to_string())?;
+            write_line(
+                json!({
+                    "type": TOOL_START,
+                    "toolUseID": call,
+                    "sessionId": self.new,
+                    "timestamp": clock::timestamp(),
+                })
+                .to_string(),
+            )?;
         }
         if let Some(title) = loaded.fork_title() {
-            put(json!({"type": "custom-title", "customTitle": title, "sessionId": self.new}).to_string())?;
+            write_line(
+                json!({"type": "custom-title", "customTitle": title, "sessionId": self.new}).to_string(),
+            )?;
         }
         Ok(())
     }
@@ -216,11 +219,12 @@ impl SessionFile {
         let (modified, size) = (clock::wall(), 0);
         let forked = Self { id: new, path: path.clone(), modified, size };
         // The first prompt may be too long to be found in the fork; the summary of the source serves then.
-        let about = || {
+        let derived_title = || {
             let found = forked.summary().ok().flatten().or_else(|| self.summary().ok().flatten())?;
             Some(format!("{} (fork)", found.first_prompt.unwrap_or(found.summary)))
         };
-        let title = title.map(str::to_owned).or_else(|| about().filter(|_| loaded.facts.title.is_none()));
+        let title =
+            title.map(str::to_owned).or_else(|| derived_title().filter(|_| loaded.facts.title.is_none()));
         if let Some(title) = title {
             forked.rename(&title).map_err(failed)?;
         }

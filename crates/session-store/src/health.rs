@@ -37,7 +37,7 @@ pub enum TranscriptNotice {
 
 impl WriteHealth {
     /// Records the result of a write and the number of lines dropped since the last success.
-    pub(super) fn record_write(&mut self, written: &io::Result<()>, given_up: usize) {
+    pub(super) fn record_write(&mut self, written: &io::Result<()>, dropped: usize) {
         match (written, self.failing) {
             (Err(error), false) => {
                 self.failing = true;
@@ -45,7 +45,7 @@ impl WriteHealth {
             }
             (Ok(()), true) => {
                 self.failing = false;
-                self.notice = match (given_up, &self.notice) {
+                self.notice = match (dropped, &self.notice) {
                     (0, None) => Some(TranscriptNotice::Recovered),
                     // If the failure was not reported yet, neither is the recovery.
                     (0, Some(_)) => None,
@@ -76,8 +76,8 @@ impl WriteHealth {
     }
 
     pub(super) fn take_notice(&mut self) -> Option<TranscriptNotice> {
-        if let Some(news) = self.notice.take() {
-            return Some(news);
+        if let Some(notice) = self.notice.take() {
+            return Some(notice);
         }
         match std::mem::take(&mut self.lock_state) {
             LockState::Locked => None,

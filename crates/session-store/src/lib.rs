@@ -2,31 +2,29 @@
 //!
 //! - [`paths`]: locations of transcripts; [`lock`]: one writer per session
 //! - writing: [`transcript_log`] (builds the entries of one session), [`writer`] (sink handle shared by all writers),
-//!   [`appender`] (appends whole lines to a file), `append_file` (the file trait below it), [`store_writer`] (buffered
-//!   delivery to a session store), [`durability`], `metadata` (title, tag and last prompt), `health`, `notices` and
-//!   `mirror` (frames for the host)
+//!   `appender` (appends whole lines to a file), `append_file` (the file trait below it), [`store_writer`] (buffered
+//!   delivery to a session store), [`metadata`] (title, tag and last prompt), `health` (notices for the host), [`mirror`]
+//!   (frames for the host)
 //! - loading: [`load`](mod@load), in the order of its steps: `line_reader`, `entry` and `index` (first pass),
-//!   `partial_index` (skips what a compaction replaced), `truncate` and `branch` (selects the active branch),
-//!   `entry_reader` and `siblings` (second pass), `started_calls`, `tool_searches`, `rejected`, `repair` (makes the
-//!   history acceptable to providers)
-//! - resuming: [`resume`], [`fork`]
+//!   `partial_index` (skips what a compaction replaced), `branch` (selects the active branch), `entry_reader` and
+//!   `siblings` (second pass), `tool_calls`, `repair` (makes the history acceptable to providers)
+//! - resuming: [`resume`], `fork`
 //! - [`checkpoint`]: file contents at each prompt
 //! - listing and viewing: [`catalog`] (sessions on disk or in a store), [`session_files`] (sessions on disk),
 //!   [`summary`], [`transcript`], [`search`]
 //! - [`store`]: the `SessionStore` trait and its implementations
 
 mod append_file;
-pub mod appender;
+mod appender;
 pub mod catalog;
 pub mod checkpoint;
-pub mod durability;
 pub(crate) mod entry;
-pub mod fork;
+mod fork;
 mod health;
 pub(crate) mod line_reader;
 pub mod load;
 pub mod lock;
-mod metadata;
+pub mod metadata;
 pub mod mirror;
 pub mod paths;
 pub mod resume;
@@ -37,12 +35,11 @@ pub mod store;
 pub mod store_writer;
 pub mod summary;
 pub mod text_diff;
-pub(crate) mod tool_searches;
 pub mod transcript;
 pub mod transcript_log;
 pub mod writer;
 
-pub use durability::Durability;
+pub use appender::Durability;
 pub use paths::ProjectDir;
 pub use resume::ResumedSession;
 pub use store_writer::StoreWriter;

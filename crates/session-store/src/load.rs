@@ -5,13 +5,11 @@ mod branch;
 pub(crate) mod entry_reader;
 pub(crate) mod index;
 mod partial_index;
-pub mod rejected;
 pub mod repair;
 mod siblings;
-mod started_calls;
 #[cfg(test)]
 mod tests;
-mod truncate;
+mod tool_calls;
 
 use std::collections::HashSet;
 use std::io::{self, BufReader, Read, Seek};
@@ -23,9 +21,9 @@ pub use crate::entry::IdKey;
 use crate::load::entry_reader::{EntryReader, TurnRole};
 use crate::load::index::{Index, Node, Span};
 pub use crate::load::index::{RepairCounts, TranscriptFacts};
-use crate::load::rejected::{block_placeholders, message_placeholder};
-use crate::load::repair::{MessageContent, RepairedHistory, repair};
+use crate::load::repair::{MessageContent, RepairedHistory, block_placeholders, message_placeholder, repair};
 use crate::load::siblings::BranchEntry;
+use crate::load::tool_calls::ToolSearchCalls;
 pub use crate::metadata::MetadataEntries;
 
 const READ_BUFFER_SIZE: usize = 256 * 1024;
@@ -107,9 +105,9 @@ fn build_conversation<R: Read + Seek>(
 ) -> Result<LoadedConversation, LoadError> {
     file.rewind()?;
     let mut reader = EntryReader::new(file);
-    let leaf = truncate::select_leaf(index, &mut reader, until)?;
+    let leaf = branch::select_leaf(index, &mut reader, until)?;
     let last = leaf.filter(|_| until.last_message.is_some());
-    let steps = siblings::collect_entries(index, &mut reader, &branch::branch_to(index, leaf), last)?;
+    let entries = siblings::collect_entries(index, &mut reader, &branch::branch_to(index, leaf), last)?;
     let mut loaded = LoadedConversation {
         facts: index.facts.clone(),
         repairs: index.repairs,
@@ -118,16 +116,16 @@ fn build_conversation<R: Read + Seek>(
     if let Some(leaf) = leaf {
         loaded.leaf = reader.read_uuid(index.node(leaf).span)?;
     }
-    let said = loaded.collect_messages(index, &mut reader, steps)?;
+    let messages = loaded.collect_messages(index, &mut reader, entries)?;
     loaded.spans.extend(index.rejection_spans.iter().chain(&index.replacement_spans));
     loaded.metadata = index.metadata.clone();
-    let RepairedHistory { history, calls, unanswered, stray_results, has_unsigned_thinking: unsigned } =
-        repair(said, &index.started);
+    let RepairedHistory { history, calls, unanswered, stray_results, has_unsigned_thinking } =
+        repair(messages, &index.started);
     loaded.repairs.unanswered = unanswered.len();
     loaded.repairs.stray_results = stray_results;
     loaded.unfinished_calls = unanswered.into_iter().filter(|id| index.started.contains(id)).collect();
     loaded.history = history;
-    loaded.has_unsigned_thinking = unsigned;
+    loaded.has_unsigned_thinking = has_unsigned_thinking;
     loaded.call_ids = calls;
     Ok(loaded)
 }
@@ -138,12 +136,13 @@ pub(super) fn conversation_spans<R: Read + Seek>(file: R) -> io::Result<(Vec<Spa
     let index = partial_index::build_index(&mut file, branch::find_leaf)?;
     file.rewind()?;
     let path = branch::branch_to(&index, branch::find_leaf(&index));
-    let mut steps = siblings::collect_entries(&index, &mut EntryReader::new(file), &path, None)?;
-    steps.retain(|step| step.is_visible);
-    let garbled = steps.iter().filter(|step| step.message.as_ref().is_some_and(|heard| heard.is_garbled));
-    let unreadable = index.repairs.unreadable + garbled.count();
+    let mut entries = siblings::collect_entries(&index, &mut EntryReader::new(file), &path, None)?;
+    entries.retain(|entry| entry.is_visible);
+    let unreadable_entries =
+        entries.iter().filter(|entry| entry.message.as_ref().is_some_and(|message| message.is_garbled));
+    let unreadable = index.repairs.unreadable + unreadable_entries.count();
     let repairs = RepairCounts { unreadable, ..index.repairs };
-    Ok((steps.into_iter().map(|step| step.span).collect(), repairs))
+    Ok((entries.into_iter().map(|entry| entry.span).collect(), repairs))
 }
 
 /// Checks whether a transcript contains a message.
@@ -162,52 +161,53 @@ impl LoadedConversation {
         &mut self,
         index: &Index,
         reader: &mut EntryReader<R>,
-        steps: Vec<BranchEntry>,
+        entries: Vec<BranchEntry>,
     ) -> io::Result<Vec<MessageContent>> {
-        let mut said = Vec::with_capacity(steps.len());
-        let mut searches = HashSet::new();
-        for BranchEntry { span, message: heard, is_visible: is_said } in steps {
-            let Some(mut heard) = heard else {
+        let mut messages = Vec::with_capacity(entries.len());
+        let mut searches = ToolSearchCalls::default();
+        for BranchEntry { span, message, is_visible } in entries {
+            let Some(mut message) = message else {
                 self.loaded_tools.extend(reader.read_loaded_tools(span)?);
                 self.spans.push(span);
                 continue;
             };
-            let name = IdKey::new(&heard.uuid);
+            let name = IdKey::new(&message.uuid);
             self.uuids.insert(name);
-            let is_refused = index.rejected.contains(&name);
-            for brief in index.hidden_texts.get(&name).into_iter().flatten() {
-                self.spans.push(*brief);
-                if let Some(text) = reader.read_hidden_text(*brief)?.filter(|_| !is_refused) {
+            let is_rejected = index.rejected.contains(&name);
+            for hidden_text in index.hidden_texts.get(&name).into_iter().flatten() {
+                self.spans.push(*hidden_text);
+                if let Some(text) = reader.read_hidden_text(*hidden_text)?.filter(|_| !is_rejected) {
                     self.hidden_texts.insert(IdKey::new(&text));
-                    said.push(MessageContent::from_hidden_text(text));
+                    messages.push(MessageContent::from_hidden_text(text));
                 }
             }
             self.spans.push(span);
-            if is_refused {
-                heard.content.blocks = block_placeholders(&heard.content.blocks);
-                let repeats = said.last().is_some_and(|last| {
-                    last.blocks == [message_placeholder()] && last.blocks == heard.content.blocks
+            if is_rejected {
+                message.content.blocks = block_placeholders(&message.content.blocks);
+                let repeats = messages.last().is_some_and(|last| {
+                    last.blocks == [message_placeholder()] && last.blocks == message.content.blocks
                 });
-                if repeats || !is_said {
+                if repeats || !is_visible {
                     continue;
                 }
             }
-            self.repairs.unreadable += usize::from(heard.is_garbled);
-            if crate::tool_searches::track_tool_search(&heard.content.blocks, &mut searches) {
+            self.repairs.unreadable += usize::from(message.is_garbled);
+            searches.record(&message.content.blocks);
+            if searches.has_result_in(&message.content.blocks) {
                 self.loaded_tools.extend(reader.read_loaded_tools(span)?);
             }
-            self.turns += u32::from(heard.role == TurnRole::Prompt);
+            self.turns += u32::from(message.role == TurnRole::Prompt);
             if let (TurnRole::EngineNote, [Block::Text { text, .. }]) =
-                (heard.role, &heard.content.blocks[..])
+                (message.role, &message.content.blocks[..])
             {
                 self.hidden_texts.insert(IdKey::new(text));
             }
-            self.facts.mode = heard.mode.or_else(|| self.facts.mode.take());
-            self.facts.model = heard.model.or_else(|| self.facts.model.take());
-            self.context_tokens = heard.usage.map_or(self.context_tokens, |usage| usage.total());
-            said.push(heard.content);
+            self.facts.mode = message.mode.or_else(|| self.facts.mode.take());
+            self.facts.model = message.model.or_else(|| self.facts.model.take());
+            self.context_tokens = message.usage.map_or(self.context_tokens, |usage| usage.total());
+            messages.push(message.content);
         }
-        Ok(said)
+        Ok(messages)
     }
 }
 

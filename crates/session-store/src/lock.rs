@@ -1,11 +1,13 @@
 //! One writer per session: an engine locks the transcript file itself (`flock`) while it has it open. The kernel
 //! releases the lock of a killed engine, so there are no stale locks and no lock file.
 
-use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+use whimbrel_os::files;
 
 use crate::append_file::{self, AppendFile};
 
@@ -103,10 +105,10 @@ impl TranscriptLock {
     }
 
     /// Locks a transcript, waiting up to `patience` if another process holds it.
-    pub fn acquire_within(path: &Path, patience: Duration) -> Result<Self, LockError> {
+    pub(crate) fn acquire_within(path: &Path, timeout: Duration) -> Result<Self, LockError> {
         Self::acquire(path).or_else(|error| match error {
             LockError::Busy(busy) => {
-                busy.wait_blocking(patience);
+                busy.wait_blocking(timeout);
                 Self::acquire(path)
             }
             LockError::Io(_) => Err(error),
@@ -118,7 +120,7 @@ impl TranscriptLock {
         file.try_lock().err().map(io::Error::from)
     }
 
-    /// Creates the lock of a new file that is now at its path; `fault` is the error of locking it.
+    /// Creates the lock of a new file that is now at its path; `lock_error` is the error of locking it.
     pub(super) fn for_new_file(path: &Path, file: File, lock_error: Option<io::Error>) -> Self {
         Self {
             path: path.to_owned(),
@@ -133,7 +135,7 @@ impl TranscriptLock {
     fn open(path: &Path, missing: IfMissing) -> Result<Self, LockError> {
         for _ in 0..MAX_OPEN_ATTEMPTS {
             let (file, access) = open(path, missing)?;
-            let fault = match file.try_lock() {
+            let lock_error = match file.try_lock() {
                 Ok(()) => None,
                 Err(TryLockError::WouldBlock) => {
                     return Err(BusyError { path: path.to_owned(), owner: LockOwner::for_file(&file) }.into());
@@ -143,22 +145,15 @@ impl TranscriptLock {
             };
             // The file may have been removed between opening and locking.
             if file.is_at(path) {
-                let (path, guard) = (path.to_owned(), None);
-                return Ok(Self {
-                    path,
-                    file,
-                    locked_file: guard,
-                    access,
-                    lock_error: fault,
-                    is_claim: false,
-                });
+                let (path, locked_file) = (path.to_owned(), None);
+                return Ok(Self { path, file, locked_file, access, lock_error, is_claim: false });
             }
         }
-        Err(io::Error::other("the transcript is replaced again and again").into())
+        Err(io::Error::other("other processes keep replacing the transcript").into())
     }
 
     /// False if the file was removed or replaced, so that the lock excludes no other process.
-    pub fn is_at_path(&self) -> bool {
+    pub(crate) fn is_at_path(&self) -> bool {
         self.file.is_at(&self.path)
     }
 
@@ -183,7 +178,7 @@ impl TranscriptLock {
 
 impl Drop for TranscriptLock {
     fn drop(&mut self) {
-        let is_empty = || self.file.metadata().is_ok_and(|facts| facts.len() == 0);
+        let is_empty = || self.file.metadata().is_ok_and(|metadata| metadata.len() == 0);
         if self.is_claim && is_empty() && self.is_at_path() {
             // An empty transcript left behind is harmless.
             let _ = std::fs::remove_file(&self.path);
@@ -223,7 +218,7 @@ impl AppendFile for TranscriptLock {
     fn reopen(&mut self, path: &Path) -> io::Result<()> {
         let (mut file, access) = open(path, IfMissing::Fail)?;
         if access != Access::Append || !self.file.is_at(path) || !file.is_at(path) {
-            return Err(io::Error::other("another file lies there now"));
+            return Err(io::Error::other("another file is at this path now"));
         }
         append_file::repair_tail(&mut file)?;
         let old = std::mem::replace(&mut self.file, file);
@@ -239,37 +234,48 @@ impl AppendFile for TranscriptLock {
 impl BusyError {
     /// Waits until the lock is released, but at most `patience`: hosts often resume a session while its previous engine
     /// is shutting down.
-    pub async fn wait(&self, patience: Duration) {
+    pub async fn wait(&self, timeout: Duration) {
         // Polls, because a thread blocked on the lock cannot be cancelled and retries would accumulate threads.
-        for pause in poll_intervals(patience) {
+        for pause in poll_intervals(timeout) {
             tokio::time::sleep(pause).await;
-            if self.is_released() {
+            if probe(&self.path) == LockProbe::Free {
                 return;
             }
         }
     }
 
     /// Like [`Self::wait`], for synchronous callers.
-    #[expect(clippy::disallowed_methods, reason = "the system calls nobody when a lock becomes free")]
-    pub fn wait_blocking(&self, patience: Duration) {
-        for pause in poll_intervals(patience) {
+    #[expect(clippy::disallowed_methods, reason = "the system does not notify when a lock is released")]
+    pub(crate) fn wait_blocking(&self, timeout: Duration) {
+        for pause in poll_intervals(timeout) {
             std::thread::sleep(pause);
-            if self.is_released() {
+            if probe(&self.path) == LockProbe::Free {
                 return;
             }
         }
     }
+}
 
-    fn is_released(&self) -> bool {
-        !matches!(TranscriptLock::acquire(&self.path), Err(LockError::Busy(_)))
+/// Result of [`probe`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LockProbe {
+    Free,
+    Busy,
+}
+
+/// Tests a lock by taking it and releasing it at once. A transcript that cannot be opened counts as free.
+pub(super) fn probe(path: &Path) -> LockProbe {
+    match TranscriptLock::acquire(path) {
+        Err(LockError::Busy(_)) => LockProbe::Busy,
+        Ok(_) | Err(LockError::Io(_)) => LockProbe::Free,
     }
 }
 
 /// Delays between checks, each longer than the one before; together `patience`.
-fn poll_intervals(patience: Duration) -> impl Iterator<Item = Duration> {
+fn poll_intervals(timeout: Duration) -> impl Iterator<Item = Duration> {
     let next = |pause: &Duration| Some((*pause * 3 / 2).min(MAX_POLL_INTERVAL));
     let pauses = std::iter::successors(Some(FIRST_POLL_INTERVAL), next);
-    pauses.scan(patience, |left, pause| {
+    pauses.scan(timeout, |left, pause| {
         let pause = pause.min(*left);
         *left -= pause;
         (!pause.is_zero()).then_some(pause)
@@ -279,15 +285,15 @@ fn poll_intervals(patience: Duration) -> impl Iterator<Item = Duration> {
 /// Opens a transcript. One that is not writable is opened for reading, which suffices for locking.
 fn open(path: &Path, missing: IfMissing) -> io::Result<(File, Access)> {
     let append = || append_file::open_regular(OpenOptions::new().read(true).append(true), path);
-    let make = || {
+    let create = || {
         append_file::open_regular(OpenOptions::new().read(true).append(true).create(true).mode(0o600), path)
     };
     let opened = match missing {
         IfMissing::Fail => append(),
-        IfMissing::Create => match (make(), path.parent()) {
-            (Err(error), Some(folder)) if error.kind() == ErrorKind::NotFound => {
-                DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-                make()
+        IfMissing::Create => match (create(), path.parent()) {
+            (Err(error), Some(dir)) if error.kind() == ErrorKind::NotFound => {
+                files::create_private_dir(dir)?;
+                create()
             }
             (opened, _) => opened,
         },

@@ -1,8 +1,12 @@
 //! Metadata entries by which lists identify a session: titles, tag, last prompt. Lists read only the head and tail of a
-//! transcript, so an entry that is too far from the end is written again verbatim.
+//! transcript, so an entry that is too far from the end is written again verbatim. Also checks titles and tags.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufReader, Read};
+
+use serde::Serialize;
+use whimbrel_wire::RawJson;
+use whimbrel_wire::invisible::is_invisible;
 
 use crate::append_file::AppendFile;
 use crate::entry::TranscriptEntry;
@@ -21,6 +25,9 @@ const MAX_ENTRY_LEN: usize = 8 * 1024;
 
 /// Limit on the bytes scanned for new entries.
 const MAX_RESCAN_BYTES: u64 = 16 << 20;
+
+/// Limit on titles and tags, because lists read only the head and tail of a transcript.
+const MAX_NAME_CHARS: usize = 1_000;
 
 /// The last metadata entry of each type.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -65,11 +72,11 @@ impl MetadataEntries {
             *self = Self::default();
         }
         let is_far = |at: u64| length.saturating_sub(at) > MAX_TAIL_DISTANCE;
-        if !is_far(self.scanned_to) && !self.lines.values().any(|kept| is_far(kept.offset)) {
+        if !is_far(self.scanned_to) && !self.lines.values().any(|entry| is_far(entry.offset)) {
             return Ok(Vec::new());
         }
         self.rescan(file, length)?;
-        Ok(self.lines.values().filter(|kept| is_far(kept.offset)).map(|kept| kept.line.clone()).collect())
+        Ok(self.lines.values().filter(|entry| is_far(entry.offset)).map(|entry| entry.line.clone()).collect())
     }
 
     /// Scans what was appended since the last scan.
@@ -107,6 +114,65 @@ impl Read for OffsetReader<'_> {
     }
 }
 
+/// A metadata entry, in the format of the official SDKs.
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "kebab-case", rename_all_fields = "camelCase")]
+pub(super) enum MetadataEntry<'a> {
+    CustomTitle { custom_title: String, session_id: &'a str },
+    Tag { tag: String, session_id: &'a str },
+}
+
+impl<'a> MetadataEntry<'a> {
+    /// Creates a title entry. Blank and overlong titles are errors.
+    pub(super) fn title(text: &str, session_id: &'a str) -> io::Result<Self> {
+        Ok(Self::CustomTitle { custom_title: validate_title(text)?, session_id })
+    }
+
+    /// Creates a tag entry; none removes the tag.
+    pub(super) fn tag(tag: Option<&str>, session_id: &'a str) -> io::Result<Self> {
+        let tag = match tag {
+            Some(tag) => validate_name("A tag", tag)?,
+            None => String::new(),
+        };
+        Ok(Self::Tag { tag, session_id })
+    }
+
+    pub(super) fn to_line(&self) -> io::Result<RawJson> {
+        Ok(RawJson::from_value(self)?)
+    }
+}
+
+/// Puts a text on one line and removes invisible characters; none if nothing is left.
+pub(super) fn normalize_name(text: &str) -> Option<String> {
+    let is_hidden = |c: char| is_invisible(c) || matches!(c, '\u{e000}'..='\u{f8ff}');
+    let shown: String = text.chars().filter(|c| !is_hidden(*c)).collect();
+    let line = shown.split(|c: char| c.is_whitespace() || c.is_control());
+    let line = line.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
+    (!line.is_empty()).then_some(line)
+}
+
+/// Normalises a title, or says why it is invalid.
+pub fn validate_title(text: &str) -> io::Result<String> {
+    validate_name("A title", text)
+}
+
+/// Normalises a title and truncates it if it is too long; none if nothing is left.
+pub(super) fn truncate_title(text: &str) -> Option<String> {
+    Some(normalize_name(text)?.chars().take(MAX_NAME_CHARS).collect())
+}
+
+fn validate_name(what: &str, text: &str) -> io::Result<String> {
+    let invalid =
+        |reason: String| Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{what} {reason}.")));
+    match normalize_name(text) {
+        None => invalid("must have at least one visible character".into()),
+        Some(name) if name.chars().count() > MAX_NAME_CHARS => {
+            invalid(format!("may have at most {MAX_NAME_CHARS} characters, but has {}", name.chars().count()))
+        }
+        Some(name) => Ok(name),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs::{File, OpenOptions};
@@ -140,22 +206,22 @@ mod tests {
         ];
         for (name, lines, expected) in rows {
             let (_path, mut open) = transcript_with(lines);
-            let mut labels = MetadataEntries::default();
-            let due = labels.entries_to_rewrite(&mut open).unwrap();
+            let mut metadata = MetadataEntries::default();
+            let due = metadata.entries_to_rewrite(&mut open).unwrap();
             assert_eq!(due, expected, "{name}");
             for line in due {
                 writeln!(open, "{line}").unwrap();
             }
-            assert_eq!(labels.entries_to_rewrite(&mut open).unwrap(), [""; 0], "{name}: not again");
+            assert_eq!(metadata.entries_to_rewrite(&mut open).unwrap(), [""; 0], "{name}: not again");
         }
     }
 
     #[test]
     fn replaced_transcript_is_scanned_from_the_start() {
         let (_path, mut open) = transcript_with(&[TAG]);
-        let mut labels = MetadataEntries::default();
-        labels.mark_scanned(1_000_000);
-        assert_eq!(labels.entries_to_rewrite(&mut open).unwrap(), [""; 0]);
-        assert_eq!(labels.scanned_to, 0);
+        let mut metadata = MetadataEntries::default();
+        metadata.mark_scanned(1_000_000);
+        assert_eq!(metadata.entries_to_rewrite(&mut open).unwrap(), [""; 0]);
+        assert_eq!(metadata.scanned_to, 0);
     }
 }

@@ -27,26 +27,26 @@ pub struct MirrorFrames {
 }
 
 pub fn split_into_frames(lines: Vec<RawJson>, mirror: Mirror) -> MirrorFrames {
-    let mut parcels = MirrorFrames::default();
-    let mut room = 0;
+    let mut split = MirrorFrames::default();
+    let mut free_bytes = 0;
     for mut line in lines {
         if mirror == Mirror::SizeLimited && line.as_str().len() > MAX_FRAME_BYTES {
-            parcels.shortened += 1;
+            split.shortened += 1;
             line = shorten_line(line);
         }
         let size = line.as_str().len() + 1;
-        match parcels.frames.last_mut().filter(|_| size <= room) {
+        match split.frames.last_mut().filter(|_| size <= free_bytes) {
             Some(frame) => {
-                room -= size;
+                free_bytes -= size;
                 frame.push(line);
             }
             None => {
-                room = MAX_FRAME_BYTES.saturating_sub(size);
-                parcels.frames.push(vec![line]);
+                free_bytes = MAX_FRAME_BYTES.saturating_sub(size);
+                split.frames.push(vec![line]);
             }
         }
     }
-    parcels
+    split
 }
 
 /// Shortens a line to fit into a frame.
@@ -66,7 +66,7 @@ fn replace_attachments(content: &mut Value) {
     for block in content.as_array_mut().into_iter().flatten() {
         let size = block["source"]["data"].as_str().map_or(0, str::len);
         if size > MAX_INLINE_ATTACHMENT {
-            let text = format!("(Something of {size} bytes stood here, too long for this copy.)");
+            let text = format!("({size} bytes were removed here: too long for this copy.)");
             *block = serde_json::json!({"type": "text", "text": text});
         } else if block["type"] == "tool_result" {
             replace_attachments(&mut block["content"]);
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn oversized_line_is_shortened_in_order_and_stays_resumable() {
-        let picture = json!({"type": "image", "source": {"type": "base64", "data": "QUJD".repeat(300_000)}});
+        let image = json!({"type": "image", "source": {"type": "base64", "data": "QUJD".repeat(300_000)}});
         let long = "w".repeat(1_200_000);
         let rows = [
             (
@@ -115,15 +115,15 @@ mod tests {
             ),
             (
                 "a picture",
-                json!({"uuid": "u", "message": {"content": [{"type": "text", "text": "see"}, picture]}}),
+                json!({"uuid": "u", "message": {"content": [{"type": "text", "text": "see"}, image]}}),
                 json!({"uuid": "u", "message": {"content": [{"type": "text", "text": "see"},
-                    {"type": "text", "text": "(Something of 1200000 bytes stood here, too long for this copy.)"}]}}),
+                    {"type": "text", "text": "(1200000 bytes were removed here: too long for this copy.)"}]}}),
             ),
             (
                 "a picture in a result",
-                json!({"message": {"content": [{"type": "tool_result", "tool_use_id": "t", "content": [picture]}]}}),
+                json!({"message": {"content": [{"type": "tool_result", "tool_use_id": "t", "content": [image]}]}}),
                 json!({"message": {"content": [{"type": "tool_result", "tool_use_id": "t", "content": [
-                    {"type": "text", "text": "(Something of 1200000 bytes stood here, too long for this copy.)"}]}]}}),
+                    {"type": "text", "text": "(1200000 bytes were removed here: too long for this copy.)"}]}]}}),
             ),
         ];
         for (name, whole, expected) in rows {

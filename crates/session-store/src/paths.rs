@@ -5,16 +5,15 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use unicode_normalization::UnicodeNormalization;
-use uuid::Uuid;
 use whimbrel_os::files::{self, FileKind};
 
 use crate::append_file;
-use crate::entry::TranscriptEntry;
+use crate::entry::{TranscriptEntry, parse_uuid};
 use crate::line_reader::{LineReader, ScannedLine};
-use crate::lock::{LockError, TranscriptLock};
+use crate::lock::{self, LockProbe};
 
 /// Longer keys are truncated and get a hash.
-const MAX_KEY_LEN: usize = 200;
+pub(crate) const MAX_KEY_LEN: usize = 200;
 
 /// Directory of long tool output, below the session's directory.
 pub(super) const TOOL_RESULTS: &str = "tool-results";
@@ -52,51 +51,44 @@ impl ProjectDir {
     /// Finds the directory that contains a session: this one or, for truncated keys, another one with the same prefix,
     /// because engines differ in the hash they append.
     fn find_exact(&self, session: &str) -> Option<Self> {
-        let holds =
-            |place: &Self| matches!(files::file_kind(&place.transcript(session)), Ok(FileKind::File(_)));
-        if holds(self) {
+        let has_session =
+            |project: &Self| matches!(files::file_kind(&project.transcript(session)), Ok(FileKind::File(_)));
+        if has_session(self) {
             return Some(self.clone());
         }
         let name = self.path.file_name()?.to_str()?;
-        let (beginning, _) = name.split_at_checked(MAX_KEY_LEN)?;
+        let (prefix, _) = name.split_at_checked(MAX_KEY_LEN)?;
         let others = files::entry_names(self.path.parent()?, MAX_DIR_ENTRIES);
-        let alike =
-            others.into_iter().filter(|other| other.starts_with(beginning) && other.len() > MAX_KEY_LEN);
-        alike.map(|other| Self { path: self.path.with_file_name(other) }).find(holds)
+        let candidates =
+            others.into_iter().filter(|other| other.starts_with(prefix) && other.len() > MAX_KEY_LEN);
+        candidates.map(|other| Self { path: self.path.with_file_name(other) }).find(has_session)
     }
 
-    /// Checks whether a session id is in use in another project or here in another spelling. Checkpoints and other
-    /// files next to transcripts are named by the id alone.
-    pub fn is_id_used_elsewhere(&self, session: &str) -> bool {
-        let is_used = |path: PathBuf| {
-            match files::file_kind(&path) {
-                // An empty transcript counts only while it is locked.
-                Ok(FileKind::File(stamp)) => {
-                    stamp.size > 0 || matches!(TranscriptLock::acquire(&path), Err(LockError::Busy(_)))
-                }
-                _ => false,
-            }
+    /// Finds a transcript in another project, or here in another spelling, that uses a session id. Checkpoints and other
+    /// files next to transcripts are named by the id alone. Probes the locks of empty transcripts.
+    pub fn find_id_conflict(&self, session: &str) -> Option<PathBuf> {
+        let is_used = |path: &PathBuf| match files::file_kind(path) {
+            // An empty transcript counts only while it is locked.
+            Ok(FileKind::File(stamp)) => stamp.size > 0 || lock::probe(path) == LockProbe::Busy,
+            _ => false,
         };
         // Compares names, because on case-insensitive filesystems every spelling opens the same file.
-        let own = self.transcript(session);
+        let own_path = self.transcript(session);
         let other_spelling = |name: &String| {
             let path = self.path.join(name);
-            path != own && path.as_os_str().eq_ignore_ascii_case(&own)
+            path != own_path && path.as_os_str().eq_ignore_ascii_case(&own_path)
         };
-        let folders = self
-            .path
-            .parent()
-            .map(|projects| files::entry_names(projects, MAX_DIR_ENTRIES))
-            .unwrap_or_default();
-        let places = folders.into_iter().map(|name| Self { path: self.path.with_file_name(name) });
-        let mut elsewhere = places
-            .filter(|place| place != self)
-            .flat_map(|place| id_spellings(session).map(|spelled| place.transcript(&spelled)));
-        elsewhere.any(is_used)
-            || files::entry_names(&self.path, MAX_DIR_ENTRIES)
-                .iter()
-                .filter(|name| other_spelling(name))
-                .any(|name| is_used(self.path.join(name)))
+        let siblings = self.path.parent().map(|projects| files::entry_names(projects, MAX_DIR_ENTRIES));
+        let projects =
+            siblings.into_iter().flatten().map(|name| Self { path: self.path.with_file_name(name) });
+        let mut elsewhere = projects
+            .filter(|project| project != self)
+            .flat_map(|project| id_spellings(session).map(|spelling| project.transcript(&spelling)));
+        let here = || {
+            let names = files::entry_names(&self.path, MAX_DIR_ENTRIES).into_iter().filter(other_spelling);
+            names.map(|name| self.path.join(name)).find(is_used)
+        };
+        elsewhere.find(is_used).or_else(here)
     }
 
     /// Ids of the sessions here, newest first.
@@ -117,8 +109,8 @@ impl ProjectDir {
 
     /// Checks whether a session here belongs to another directory with the same key. A session moved here from a
     /// directory with another key belongs here.
-    pub fn belongs_to_other_dir(&self, session: &str, folder: &Path) -> bool {
-        has_other_cwd(&self.transcript(session), folder)
+    pub fn belongs_to_other_dir(&self, session: &str, dir: &Path) -> bool {
+        has_other_cwd(&self.transcript(session), dir)
     }
 
     /// Directory of a session's subagent transcripts.
@@ -134,7 +126,7 @@ impl ProjectDir {
 
 /// Checks for a UUID in its hyphenated form.
 pub fn is_session_id(text: &str) -> bool {
-    text.len() == 36 && Uuid::try_parse(text).is_ok()
+    parse_uuid(text).is_some()
 }
 
 /// Possible spellings of an id, the given one first; some systems write uppercase.
@@ -154,13 +146,13 @@ pub fn project_key(path: &str) -> String {
 }
 
 /// Checks whether a transcript records a different working directory with the same key.
-pub(super) fn has_other_cwd(transcript: &Path, folder: &Path) -> bool {
+pub(super) fn has_other_cwd(transcript: &Path, dir: &Path) -> bool {
     let Some(cwd) = append_file::open_for_reading(transcript).ok().and_then(first_cwd) else { return false };
-    let spelled = |path: &Path| path.to_string_lossy().nfc().collect::<String>();
-    let (here, there) = (spelled(folder), spelled(Path::new(&cwd)));
+    let spelling = |path: &Path| path.to_string_lossy().nfc().collect::<String>();
+    let (here, there) = (spelling(dir), spelling(Path::new(&cwd)));
     project_key(&here) == project_key(&there)
         && here != there
-        && files::real_path(Path::new(&cwd)).is_none_or(|real| spelled(&real) != here)
+        && files::real_path(Path::new(&cwd)).is_none_or(|real| spelling(&real) != here)
 }
 
 /// The first working directory recorded in a transcript.
@@ -200,6 +192,7 @@ fn base36(mut number: u32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lock::TranscriptLock;
 
     #[test]
     fn working_directory_becomes_project_key() {
@@ -213,11 +206,11 @@ mod tests {
 
     #[test]
     fn sessions_are_listed_by_time_and_found_by_truncated_key() {
-        let folder = tempfile::tempdir().unwrap();
+        let dir = tempfile::tempdir().unwrap();
         let long = format!("/{}", "x".repeat(250));
-        let place = ProjectDir::new(folder.path(), Path::new(&long));
-        let name = place.path.file_name().unwrap().to_str().unwrap();
-        let other = place.path.with_file_name(format!("{}-other", &name[..MAX_KEY_LEN]));
+        let project = ProjectDir::new(dir.path(), Path::new(&long));
+        let name = project.path.file_name().unwrap().to_str().unwrap();
+        let other = project.path.with_file_name(format!("{}-other", &name[..MAX_KEY_LEN]));
         let ids = ["aaaaaaaa-2222-4333-8444-555555555555", "bbbbbbbb-2222-4333-8444-555555555555"];
         std::fs::create_dir_all(&other).unwrap();
         for (age, id) in ids.iter().enumerate() {
@@ -226,28 +219,28 @@ mod tests {
             File::create(path).unwrap().set_modified(time).unwrap();
         }
         std::fs::write(other.join("notes.jsonl"), "").unwrap();
-        assert_eq!(place.sessions(), Vec::<String>::new());
-        let (holding, spelled) = place.find_session(&ids[1].to_uppercase()).unwrap();
-        assert_eq!((&holding.path, spelled.as_str()), (&other, ids[1]));
+        assert_eq!(project.sessions(), Vec::<String>::new());
+        let (holding, spelling) = project.find_session(&ids[1].to_uppercase()).unwrap();
+        assert_eq!((&holding.path, spelling.as_str()), (&other, ids[1]));
         assert_eq!(holding.sessions(), ids.map(str::to_owned).to_vec());
-        assert_eq!(ProjectDir::new(folder.path(), Path::new("/x")).find_session(ids[0]), None);
+        assert_eq!(ProjectDir::new(dir.path(), Path::new("/x")).find_session(ids[0]), None);
     }
 
     #[test]
     fn id_in_use_is_found_across_projects_and_spellings() {
         let config = tempfile::tempdir().unwrap();
-        let [here, there] = ["/a", "/b"].map(|folder| ProjectDir::new(config.path(), Path::new(folder)));
+        let [here, there] = ["/a", "/b"].map(|dir| ProjectDir::new(config.path(), Path::new(dir)));
         let id = "aaaaaaaa-2222-4333-8444-555555555555";
-        assert!(!here.is_id_used_elsewhere(id), "nothing is there");
+        assert!(here.find_id_conflict(id).is_none(), "no transcript");
         let lock = TranscriptLock::claim(&there.transcript(id)).unwrap().unwrap();
-        assert!(here.is_id_used_elsewhere(id) && here.is_id_used_elsewhere(&id.to_uppercase()));
-        assert!(!there.is_id_used_elsewhere(id), "its own place is not elsewhere");
-        assert!(there.is_id_used_elsewhere(&id.to_uppercase()), "the same in other letters");
+        assert!(here.find_id_conflict(id).is_some() && here.find_id_conflict(&id.to_uppercase()).is_some());
+        assert!(there.find_id_conflict(id).is_none(), "its own project is no conflict");
+        assert!(there.find_id_conflict(&id.to_uppercase()).is_some(), "another spelling");
         drop(lock);
         std::fs::write(there.transcript(id), "").unwrap();
-        assert!(!here.is_id_used_elsewhere(id), "what a killed engine left is free");
+        assert!(here.find_id_conflict(id).is_none(), "an empty transcript of a killed engine");
         std::fs::write(there.transcript(id), "{}\n").unwrap();
-        assert!(here.is_id_used_elsewhere(id));
+        assert!(here.find_id_conflict(id).is_some());
         for (text, expected) in [(id, true), (&id.replace('-', ""), false), (&format!("{{{id}}}"), false)] {
             assert_eq!(is_session_id(text), expected, "{text}");
         }
@@ -255,8 +248,8 @@ mod tests {
 
     #[test]
     fn directories_with_equal_keys_are_distinguished() {
-        let folder = tempfile::tempdir().unwrap();
-        let top = folder.path().canonicalize().unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let top = dir.path().canonicalize().unwrap();
         std::fs::create_dir_all(top.join("app/api")).unwrap();
         std::fs::create_dir_all(top.join("app-api")).unwrap();
         std::os::unix::fs::symlink("app-api", top.join("app.api")).unwrap();
@@ -270,9 +263,9 @@ mod tests {
             ("/x".into(), false),
         ];
         for (cwd, expected) in rows {
-            let brief = serde_json::json!({"type": "brief", "text": "x"});
-            let said = serde_json::json!({"type": "user", "cwd": cwd});
-            std::fs::write(&path, format!("{brief}\n{said}\n")).unwrap();
+            let hidden_text = serde_json::json!({"type": "brief", "text": "x"});
+            let entry = serde_json::json!({"type": "user", "cwd": cwd});
+            std::fs::write(&path, format!("{hidden_text}\n{entry}\n")).unwrap();
             assert_eq!(has_other_cwd(&path, &here), expected, "{}", cwd.display());
         }
         std::fs::write(&path, "no line\n").unwrap();

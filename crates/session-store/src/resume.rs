@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::io::{self, Cursor};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use whimbrel_wire::RawJson;
 
@@ -10,9 +10,9 @@ use crate::entry::{HIDDEN_TEXT, TranscriptEntry};
 use crate::fork::Fork;
 use crate::load::{self, LoadError, LoadRange, LoadedConversation};
 use crate::lock::{LockError, TranscriptLock};
+use crate::metadata::{MetadataEntry, normalize_name};
 use crate::resume_error::ResumeError;
-use crate::session_files::{MetadataEntry, normalize_name};
-use crate::store::{SessionStore, StoreError, StoreKey, to_single_line};
+use crate::store::{SessionStore, StoreKey, to_single_line};
 use crate::store_writer::with_load_timeout;
 use crate::writer::Mirror;
 use crate::{ProjectDir, append_file};
@@ -29,25 +29,25 @@ pub struct ResumedSession {
 
 impl ResumedSession {
     /// Checks whether a session contains messages.
-    pub fn has_messages(place: &ProjectDir, session: &str) -> bool {
-        append_file::open_for_reading(&place.transcript(session))
+    pub fn has_messages(project: &ProjectDir, session: &str) -> bool {
+        append_file::open_for_reading(&project.transcript(session))
             .is_ok_and(|file| load::has_messages(file).unwrap_or(false))
     }
 
     /// Locks and loads a session, to be continued under its id.
-    pub fn resume(place: &ProjectDir, session: &str, until: &LoadRange) -> Result<Self, ResumeError> {
-        let path = place.transcript(session);
+    pub fn resume(project: &ProjectDir, session: &str, until: &LoadRange) -> Result<Self, ResumeError> {
+        let path = project.transcript(session);
         // Locks before loading, so that no other engine appends in between.
         let lock = TranscriptLock::acquire(&path).map_err(|error| match error {
             LockError::Busy(busy) => ResumeError::Busy(busy),
             LockError::Io(error) => LoadError::Io(error).into(),
         })?;
-        Ok(Self { lock: Some(lock), ..Self::read(place, session, until)? })
+        Ok(Self { lock: Some(lock), ..Self::read(project, session, until)? })
     }
 
     /// Loads a session without locking it.
-    pub fn read(place: &ProjectDir, session: &str, until: &LoadRange) -> Result<Self, ResumeError> {
-        let file = append_file::open_for_reading(&place.transcript(session)).map_err(LoadError::Io)?;
+    pub fn read(project: &ProjectDir, session: &str, until: &LoadRange) -> Result<Self, ResumeError> {
+        let file = append_file::open_for_reading(&project.transcript(session)).map_err(LoadError::Io)?;
         Ok(Self { loaded: load::load(file, until)?, lock: None, mirror_lines: Vec::new() })
     }
 
@@ -99,9 +99,9 @@ impl ResumedSession {
     ) -> Result<Option<StoredSession>, ResumeError> {
         let Some(lines) = with_load_timeout(store.load(key)).await? else { return Ok(None) };
         let text = join_lines(&lines);
-        let past =
+        let resumed =
             Self { loaded: load::load(Cursor::new(&text), until)?, lock: None, mirror_lines: Vec::new() };
-        Ok(Some(StoredSession { resumed: past, text }))
+        Ok(Some(StoredSession { resumed, text }))
     }
 }
 
@@ -131,12 +131,12 @@ impl StoredSession {
 /// and dropped here.
 pub(super) fn join_lines(lines: &[RawJson]) -> Vec<u8> {
     let mut text = Vec::with_capacity(lines.iter().map(|line| line.as_str().len() + 1).sum());
-    let mut told = HashSet::new();
-    let is_brief = |line: &RawJson| {
+    let mut seen = HashSet::new();
+    let is_hidden_text = |line: &RawJson| {
         TranscriptEntry::parse(line.as_str().as_bytes()).is_some_and(|(line, _)| line.is_type(HIDDEN_TEXT))
     };
     for line in lines {
-        if is_brief(line) && !told.insert(line.as_str()) {
+        if is_hidden_text(line) && !seen.insert(line.as_str()) {
             continue;
         }
         text.extend_from_slice(to_single_line(line).as_bytes());
@@ -154,9 +154,9 @@ mod tests {
     #[test]
     fn duplicate_hidden_texts_are_dropped_and_titles_kept() {
         let line = |value: serde_json::Value| RawJson::from_value(&value).unwrap();
-        let brief = line(json!({"type": "brief", "beforeUuid": "a", "text": "x", "timestamp": "t"}));
+        let hidden_text = line(json!({"type": "brief", "beforeUuid": "a", "text": "x", "timestamp": "t"}));
         let title = |name: &str| line(json!({"type": "custom-title", "customTitle": name}));
-        let lines = [brief.clone(), title("A"), title("B"), brief, title("A")];
+        let lines = [hidden_text.clone(), title("A"), title("B"), hidden_text, title("A")];
         let text = String::from_utf8(join_lines(&lines)).unwrap();
         assert_eq!(text.matches("brief").count(), 1);
         assert!(text.trim_end().ends_with(title("A").as_str()) && text.lines().count() == 4, "{text}");

@@ -19,7 +19,7 @@ pub enum ResumeError {
     #[error("The session cannot be copied to {0}: {1}.")]
     Copy(PathBuf, io::Error),
     /// The session has no messages.
-    #[error("Nothing was said in the session {0}, so there is nothing to copy.")]
+    #[error("The session {0} has no messages, so there is nothing to copy.")]
     Empty(String),
     /// The title of the fork is invalid.
     #[error("{0}")]

@@ -51,8 +51,8 @@ impl SearchQuery {
     /// The first matching messages of a transcript, at most `limit`.
     pub fn search_file(&self, path: &Path, limit: usize) -> io::Result<Vec<Hit>> {
         let mut hits = Vec::new();
-        let maybe = |line: &[u8]| !self.can_match_raw || self.matcher.is_match(line).unwrap_or(true);
-        transcript::scan_messages(path, maybe, |message| {
+        let may_match = |line: &[u8]| !self.can_match_raw || self.matcher.is_match(line).unwrap_or(true);
+        transcript::scan_messages(path, may_match, |message| {
             hits.extend(self.match_message(message));
             hits.len() < limit
         })?;
@@ -60,9 +60,9 @@ impl SearchQuery {
     }
 
     /// Like [`Self::search_file`], for lines in memory.
-    pub fn search_lines(&self, lines: &[RawJson], limit: usize) -> Vec<Hit> {
-        let said = lines.iter().filter_map(transcript::message_from_line);
-        said.filter_map(|message| self.match_message(message)).take(limit).collect()
+    pub(crate) fn search_lines(&self, lines: &[RawJson], limit: usize) -> Vec<Hit> {
+        let messages = lines.iter().filter_map(transcript::message_from_line);
+        messages.filter_map(|message| self.match_message(message)).take(limit).collect()
     }
 
     fn match_message(&self, message: Message) -> Option<Hit> {
@@ -124,8 +124,8 @@ mod tests {
 
     #[test]
     fn text_is_found_in_messages_calls_and_results() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("t.jsonl");
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("t.jsonl");
         let lines = [
             json!({"type": "user", "uuid": "1", "message": {"content": "Count the CURLEWS, please"}}),
             json!({"type": "assistant", "uuid": "2", "message": {"content": [{"type": "tool_use", "input": {"command": "grep -c curlews \"a b\""}}]}}),

@@ -3,29 +3,22 @@
 use std::collections::HashMap;
 use std::fs::OpenOptions;
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use nix::fcntl::OFlag;
-use serde::Serialize;
-use uuid::Uuid;
 use whimbrel_os::files::{self, FileKind};
-use whimbrel_os::links as paths;
-use whimbrel_wire::RawJson;
-use whimbrel_wire::invisible::is_invisible;
+use whimbrel_os::links::resolve_links;
 
-use crate::checkpoint;
 use crate::lock::{self, LockError, TranscriptLock};
-use crate::paths::{has_other_cwd, project_key};
+use crate::metadata::MetadataEntry;
+use crate::paths::{MAX_KEY_LEN, has_other_cwd, is_session_id, project_key};
 use crate::summary::SessionSummary;
+use crate::{append_file, checkpoint};
 
 /// Name of the newest session.
-pub const LAST_KEYWORD: &str = "last";
+pub(crate) const LAST_KEYWORD: &str = "last";
 /// Shortest id prefix that is accepted.
 const MIN_ID_PREFIX: usize = 4;
-/// Length of a project key before its hash, which differs between programs.
-const MAX_KEY_LEN: usize = 200;
 
 /// All sessions below a configuration directory.
 #[derive(Debug, Clone)]
@@ -47,13 +40,13 @@ pub struct SessionFile {
 #[derive(Debug, thiserror::Error)]
 pub enum FindError {
     /// No session matches.
-    #[error("No session {0} is kept. `whimbrel sessions` lists those that are.")]
+    #[error("There is no session {0}. `whimbrel sessions` lists all sessions.")]
     Unknown(String),
     /// Several sessions match.
-    #[error("{0} could be any of {1}. Give more of the id.")]
+    #[error("{0} matches several sessions: {1}. Give more of the id.")]
     Ambiguous(String, String),
     /// The name is neither an id, a prefix of one, nor `last`.
-    #[error("{0:?} is no session: give an id, at least four letters of its beginning, or `last`.")]
+    #[error("{0:?} is not a session: give an id, at least its first four characters, or `last`.")]
     InvalidName(String),
     /// The directory cannot be read.
     #[error("The sessions cannot be read: {0}.")]
@@ -68,11 +61,11 @@ impl SessionFiles {
     /// All sessions, or those of one working directory; newest first. Of files with the same id the newest is listed.
     pub fn list(&self, project: Option<&Path>) -> io::Result<Vec<SessionFile>> {
         let mut newest: HashMap<String, SessionFile> = HashMap::new();
-        let here = project.map(paths::resolve_links);
-        let is_meant =
-            |stored: &SessionFile| here.as_ref().is_none_or(|here| !has_other_cwd(&stored.path, here));
-        for folder in self.project_dirs(project)? {
-            for stored in session_files_in(&folder).into_iter().filter(is_meant) {
+        let cwd = project.map(resolve_links);
+        let is_selected =
+            |stored: &SessionFile| cwd.as_ref().is_none_or(|cwd| !has_other_cwd(&stored.path, cwd));
+        for dir in self.project_dirs(project)? {
+            for stored in session_files_in(&dir).into_iter().filter(is_selected) {
                 let known = newest.get(&stored.id).is_some_and(|known| known.modified >= stored.modified);
                 if !known {
                     newest.insert(stored.id.clone(), stored);
@@ -90,15 +83,15 @@ impl SessionFiles {
         let names = match files::file_kind(&root)? {
             FileKind::Missing => return Ok(Vec::new()),
             FileKind::Directory => files::entry_names(&root, usize::MAX),
-            _ => return Err(io::Error::other(format!("{} is not a folder", root.display()))),
+            _ => return Err(io::Error::other(format!("{} is not a directory", root.display()))),
         };
-        let key = project.map(|folder| project_key(&paths::resolve_links(folder).to_string_lossy()));
-        let is_meant = |name: &String| match &key {
+        let key = project.map(|dir| project_key(&resolve_links(dir).to_string_lossy()));
+        let is_selected = |name: &String| match &key {
             None => true,
             Some(key) if key.len() <= MAX_KEY_LEN => name == key,
             Some(key) => name.starts_with(&key[..=MAX_KEY_LEN]),
         };
-        Ok(names.into_iter().filter(is_meant).map(|name| root.join(name)).collect())
+        Ok(names.into_iter().filter(is_selected).map(|name| root.join(name)).collect())
     }
 
     /// Finds a session by its id, a prefix of it, or `last`.
@@ -110,8 +103,8 @@ impl SessionFiles {
         }
         let mut sessions = self.list(None)?;
         if name == LAST_KEYWORD {
-            let has_words = |stored: &SessionFile| matches!(stored.summary(), Ok(Some(_)));
-            return sessions.into_iter().find(has_words).ok_or(FindError::Unknown(name));
+            let has_summary = |stored: &SessionFile| matches!(stored.summary(), Ok(Some(_)));
+            return sessions.into_iter().find(has_summary).ok_or(FindError::Unknown(name));
         }
         sessions.retain(|stored| stored.id.to_lowercase().starts_with(&name));
         match sessions.as_slice() {
@@ -130,10 +123,10 @@ impl SessionFiles {
         self.delete_within(stored, lock::BUSY_TIMEOUT)
     }
 
-    fn delete_within(&self, stored: &SessionFile, patience: Duration) -> io::Result<()> {
+    fn delete_within(&self, stored: &SessionFile, timeout: Duration) -> io::Result<()> {
         let _lock = match files::file_kind(&stored.path)? {
             FileKind::File(_) => {
-                Some(TranscriptLock::acquire_within(&stored.path, patience).map_err(lock_error_to_io)?)
+                Some(TranscriptLock::acquire_within(&stored.path, timeout).map_err(lock_error_to_io)?)
             }
             _ => None,
         };
@@ -146,16 +139,16 @@ impl SessionFiles {
 fn lock_error_to_io(error: LockError) -> io::Error {
     match error {
         LockError::Busy(busy) => {
-            io::Error::new(io::ErrorKind::ResourceBusy, format!("it is {busy}; end that first"))
+            io::Error::new(io::ErrorKind::ResourceBusy, format!("it is {busy}; end that process first"))
         }
         LockError::Io(error) => error,
     }
 }
 
-fn session_files_in(folder: &Path) -> Vec<SessionFile> {
+fn session_files_in(dir: &Path) -> Vec<SessionFile> {
     let stored = |name: String| {
-        let id = name.strip_suffix(".jsonl").filter(|id| id.len() == 36 && Uuid::try_parse(id).is_ok())?;
-        let path = folder.join(&name);
+        let id = name.strip_suffix(".jsonl").filter(|id| is_session_id(id))?;
+        let path = dir.join(&name);
         match files::file_kind(&path) {
             Ok(FileKind::File(stamp)) => {
                 Some(SessionFile { id: id.to_owned(), path, modified: stamp.modified, size: stamp.size })
@@ -163,38 +156,7 @@ fn session_files_in(folder: &Path) -> Vec<SessionFile> {
             _ => None,
         }
     };
-    files::entry_names(folder, usize::MAX).into_iter().filter_map(stored).collect()
-}
-
-/// Limit on titles and tags, because lists read only the head and tail of a transcript.
-const MAX_NAME_CHARS: usize = 1_000;
-
-/// A metadata entry, in the format of the official SDKs.
-#[derive(Serialize)]
-#[serde(tag = "type", rename_all = "kebab-case", rename_all_fields = "camelCase")]
-pub(super) enum MetadataEntry<'a> {
-    CustomTitle { custom_title: String, session_id: &'a str },
-    Tag { tag: String, session_id: &'a str },
-}
-
-impl<'a> MetadataEntry<'a> {
-    /// Creates a title entry. Blank and overlong titles are errors.
-    pub(super) fn title(text: &str, session_id: &'a str) -> io::Result<Self> {
-        Ok(Self::CustomTitle { custom_title: validate_title(text)?, session_id })
-    }
-
-    /// Creates a tag entry; none removes the tag.
-    pub(super) fn tag(tag: Option<&str>, session_id: &'a str) -> io::Result<Self> {
-        let tag = match tag {
-            Some(tag) => validate_name("A tag", tag)?,
-            None => String::new(),
-        };
-        Ok(Self::Tag { tag, session_id })
-    }
-
-    pub(super) fn to_line(&self) -> io::Result<RawJson> {
-        Ok(RawJson::from_value(self)?)
-    }
+    files::entry_names(dir, usize::MAX).into_iter().filter_map(stored).collect()
 }
 
 impl SessionFile {
@@ -215,44 +177,13 @@ impl SessionFile {
 
     /// Appends an entry in one write. The file is never created: a deleted session stays deleted.
     fn append(&self, label: &MetadataEntry<'_>) -> io::Result<()> {
-        let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
-        let mut file = OpenOptions::new().append(true).custom_flags(flags.bits()).open(&self.path)?;
+        let mut file = append_file::open_regular(OpenOptions::new().append(true), &self.path)?;
         let end = files::read_head_tail(&self.path, 1)?.tail;
         // The last line may be unterminated.
         let mut line = if end.is_empty() || end == b"\n" { Vec::new() } else { vec![b'\n'] };
         serde_json::to_writer(&mut line, label)?;
         line.push(b'\n');
         file.write_all(&line)
-    }
-}
-
-/// Puts a text on one line and removes invisible characters; none if nothing is left.
-pub(super) fn normalize_name(text: &str) -> Option<String> {
-    let is_hidden = |letter: char| is_invisible(letter) || matches!(letter, '\u{e000}'..='\u{f8ff}');
-    let shown: String = text.chars().filter(|letter| !is_hidden(*letter)).collect();
-    let line = shown.split(|letter: char| letter.is_whitespace() || letter.is_control());
-    let line = line.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
-    (!line.is_empty()).then_some(line)
-}
-
-/// Normalises a title, or says why it is invalid.
-pub fn validate_title(text: &str) -> io::Result<String> {
-    validate_name("A title", text)
-}
-
-/// Normalises a title and truncates it if it is too long; none if nothing is left.
-pub(super) fn truncate_title(text: &str) -> Option<String> {
-    Some(normalize_name(text)?.chars().take(MAX_NAME_CHARS).collect())
-}
-
-fn validate_name(what: &str, text: &str) -> io::Result<String> {
-    let bad = |why: String| Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{what} {why}.")));
-    match normalize_name(text) {
-        None => bad("needs at least one letter".into()),
-        Some(words) if words.chars().count() > MAX_NAME_CHARS => {
-            bad(format!("may have {MAX_NAME_CHARS} characters; this one has {}", words.chars().count()))
-        }
-        Some(words) => Ok(words),
     }
 }
 
@@ -268,16 +199,16 @@ mod tests {
 
     /// A configuration directory with sessions given as project, id, text and age.
     fn session_files(sessions: &[(&str, &str, &str, u64)]) -> (tempfile::TempDir, SessionFiles) {
-        let folder = tempfile::tempdir().unwrap();
+        let dir = tempfile::tempdir().unwrap();
         for (project, id, text, age) in sessions {
-            let path = folder.path().join("projects").join(project).join(format!("{id}.jsonl"));
+            let path = dir.path().join("projects").join(project).join(format!("{id}.jsonl"));
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(&path, text).unwrap();
             let time = fs::metadata(&path).unwrap().modified().unwrap() - Duration::from_secs(*age);
             OpenOptions::new().append(true).open(&path).unwrap().set_modified(time).unwrap();
         }
-        let shelf = SessionFiles::new(folder.path().to_path_buf());
-        (folder, shelf)
+        let session_files = SessionFiles::new(dir.path().to_path_buf());
+        (dir, session_files)
     }
 
     fn prompt(text: &str) -> String {
@@ -287,36 +218,42 @@ mod tests {
     #[test]
     fn sessions_are_listed_newest_first_and_found_by_prefix() {
         let hi = prompt("hi");
-        let (folder, shelf) = session_files(&[
+        let (dir, session_files) = session_files(&[
             ("-w", ONE, &hi, 20),
             ("-x", TWO, &hi, 10),
             ("-x", ONE, &hi, 30),
             ("-w", "notes", "", 0),
         ]);
-        symlink("gone", folder.path().join(format!("projects/-w/{}.jsonl", TWO.replace('1', "3")))).unwrap();
+        symlink("gone", dir.path().join(format!("projects/-w/{}.jsonl", TWO.replace('1', "3")))).unwrap();
         let ids =
             |sessions: Vec<SessionFile>| sessions.into_iter().map(|stored| stored.id).collect::<Vec<_>>();
-        assert_eq!(ids(shelf.list(None).unwrap()), [TWO, ONE]);
-        assert_eq!(ids(shelf.list(Some(Path::new("/w"))).unwrap()), [ONE]);
-        assert_eq!(ids(shelf.list(Some(Path::new("/gone"))).unwrap()), [""; 0]);
-        assert_eq!(shelf.find(ONE).unwrap().path, folder.path().join(format!("projects/-w/{ONE}.jsonl")));
-        assert_eq!(shelf.find("11111111-A").unwrap().id, TWO);
-        assert_eq!(shelf.find("last").unwrap().id, TWO);
-        for (name, words) in
-            [("1111", "any of"), ("9999", "No session"), ("11", "is no session"), ("../x", "is no session")]
-        {
-            let error = shelf.find(name).unwrap_err().to_string();
+        assert_eq!(ids(session_files.list(None).unwrap()), [TWO, ONE]);
+        assert_eq!(ids(session_files.list(Some(Path::new("/w"))).unwrap()), [ONE]);
+        assert_eq!(ids(session_files.list(Some(Path::new("/gone"))).unwrap()), [""; 0]);
+        assert_eq!(
+            session_files.find(ONE).unwrap().path,
+            dir.path().join(format!("projects/-w/{ONE}.jsonl"))
+        );
+        assert_eq!(session_files.find("11111111-A").unwrap().id, TWO);
+        assert_eq!(session_files.find("last").unwrap().id, TWO);
+        for (name, words) in [
+            ("1111", "several"),
+            ("9999", "no session"),
+            ("11", "is not a session"),
+            ("../x", "is not a session"),
+        ] {
+            let error = session_files.find(name).unwrap_err().to_string();
             assert!(error.contains(words), "{name}: {error}");
         }
-        let nobody = SessionFiles::new(folder.path().join("gone"));
-        assert_eq!(nobody.list(None).unwrap(), []);
+        let missing = SessionFiles::new(dir.path().join("gone"));
+        assert_eq!(missing.list(None).unwrap(), []);
     }
 
     #[test]
     fn title_and_tag_are_appended_after_unterminated_line() {
-        let (_folder, shelf) =
+        let (_dir, session_files) =
             session_files(&[("-w", ONE, &format!("{}{{\"type\":\"assi", prompt("hi")), 0)]);
-        let stored = shelf.find(ONE).unwrap();
+        let stored = session_files.find(ONE).unwrap();
         stored.rename("  My\n title\u{202e} ").unwrap();
         stored.tag(Some("work")).unwrap();
         let text = fs::read_to_string(&stored.path).unwrap();
@@ -338,23 +275,23 @@ mod tests {
 
     #[test]
     fn fork_has_its_own_tool_output() {
-        let (folder, shelf) = session_files(&[("-w", ONE, "", 0)]);
-        let old = folder.path().join(format!("projects/-w/{ONE}/tool-results"));
+        let (dir, session_files) = session_files(&[("-w", ONE, "", 0)]);
+        let old = dir.path().join(format!("projects/-w/{ONE}/tool-results"));
         fs::create_dir_all(old.join("tasks")).unwrap();
         fs::write(old.join("o1.txt"), "long").unwrap();
         fs::write(old.join("tasks/b1.output"), "longer").unwrap();
         let line = serde_json::json!({"type": "user", "uuid": "a", "parentUuid": null,
             "message": {"role": "user", "content": format!("all of it is in {}", old.join("o1.txt").display())}});
-        let stored = shelf.find(ONE).unwrap();
+        let stored = session_files.find(ONE).unwrap();
         fs::write(&stored.path, format!("{line}\n")).unwrap();
         let elsewhere =
             serde_json::json!({"type": "content-replacement", "sessionId": ONE, "replacements": [1]});
         fs::write(&stored.path, format!("{line}\n{elsewhere}\n")).unwrap();
         let copy = stored.fork(None, None).unwrap();
-        shelf.delete(&stored).unwrap();
+        session_files.delete(&stored).unwrap();
         let text = fs::read_to_string(&copy.path).unwrap();
         let line_of_copy = elsewhere.to_string().replace(ONE, &copy.id);
-        assert!(text.contains(&line_of_copy), "which parts lie elsewhere is copied: {text}");
+        assert!(text.contains(&line_of_copy), "content replacements are copied: {text}");
         let new = copy.path.with_extension("").join("tool-results");
         assert!(text.contains(new.join("o1.txt").to_str().unwrap()) && !text.contains(old.to_str().unwrap()));
         assert_eq!(fs::read_to_string(new.join("o1.txt")).unwrap(), "long");
@@ -363,35 +300,36 @@ mod tests {
 
     #[test]
     fn locked_session_is_not_deleted() {
-        let (_folder, shelf) = session_files(&[("-w", ONE, &prompt("hi"), 0)]);
-        let stored = shelf.find(ONE).unwrap();
-        let held = TranscriptLock::acquire(&stored.path).unwrap();
-        let error = shelf.delete_within(&stored, Duration::ZERO).unwrap_err();
+        let (_dir, session_files) = session_files(&[("-w", ONE, &prompt("hi"), 0)]);
+        let stored = session_files.find(ONE).unwrap();
+        let lock = TranscriptLock::acquire(&stored.path).unwrap();
+        let error = session_files.delete_within(&stored, Duration::ZERO).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::ResourceBusy);
         assert!(error.to_string().contains(&format!("process {}", std::process::id())), "{error}");
-        assert!(stored.path.exists() && held.is_at_path());
-        drop(held);
-        shelf.delete(&stored).unwrap();
+        assert!(stored.path.exists() && lock.is_at_path());
+        drop(lock);
+        session_files.delete(&stored).unwrap();
         assert_eq!(files::entry_names(stored.path.parent().unwrap(), 9), [""; 0]);
     }
 
     #[test]
     fn delete_removes_everything_of_one_session() {
-        let (folder, shelf) = session_files(&[("-w", ONE, &prompt("hi"), 0), ("-w", TWO, &prompt("ho"), 0)]);
+        let (dir, session_files) =
+            session_files(&[("-w", ONE, &prompt("hi"), 0), ("-w", TWO, &prompt("ho"), 0)]);
         let below = [
             format!("projects/-w/{ONE}/subagents"),
             format!("file-history/{ONE}"),
             format!("file-history/{TWO}"),
         ];
         for name in &below {
-            fs::create_dir_all(folder.path().join(name)).unwrap();
-            fs::write(folder.path().join(name).join("x"), "x").unwrap();
+            fs::create_dir_all(dir.path().join(name)).unwrap();
+            fs::write(dir.path().join(name).join("x"), "x").unwrap();
         }
-        let stored = shelf.find(ONE).unwrap();
-        shelf.delete(&stored).unwrap();
-        shelf.delete(&stored).unwrap();
-        let left: Vec<bool> = below.iter().map(|name| folder.path().join(name).exists()).collect();
+        let stored = session_files.find(ONE).unwrap();
+        session_files.delete(&stored).unwrap();
+        session_files.delete(&stored).unwrap();
+        let left: Vec<bool> = below.iter().map(|name| dir.path().join(name).exists()).collect();
         assert_eq!(left, [false, false, true]);
-        assert_eq!(files::entry_names(&folder.path().join("projects/-w"), 9), [format!("{TWO}.jsonl")]);
+        assert_eq!(files::entry_names(&dir.path().join("projects/-w"), 9), [format!("{TWO}.jsonl")]);
     }
 }

@@ -76,16 +76,10 @@ impl StoreWriter {
         Self::with_buffer_limit(store, project, MAX_BUFFERED_BYTES)
     }
 
-    fn with_buffer_limit(store: SharedStore, project: impl Into<String>, room: usize) -> Self {
-        let (bag, way) = (Mutex::default(), tokio::sync::Mutex::default());
+    fn with_buffer_limit(store: SharedStore, project: impl Into<String>, max_buffered_bytes: usize) -> Self {
+        let (buffer, retry) = (Mutex::default(), tokio::sync::Mutex::default());
         Self {
-            shared: Arc::new(Shared {
-                store,
-                project: project.into(),
-                buffer: bag,
-                retry: way,
-                max_buffered_bytes: room,
-            }),
+            shared: Arc::new(Shared { store, project: project.into(), buffer, retry, max_buffered_bytes }),
         }
     }
 
@@ -95,16 +89,18 @@ impl StoreWriter {
 
     /// Number of lines not in the store: those in the buffer and those dropped.
     pub fn undelivered_count(&self) -> usize {
-        let bag = self.buffer();
-        bag.lines.len() + bag.dropped_lines
+        let buffer = self.buffer();
+        buffer.lines.len() + buffer.dropped_lines
     }
 
     /// Loads a transcript of a subagent; none if the store has none.
-    pub async fn load(&self, session: &str, below: &str) -> Result<Option<Vec<RawJson>>, StoreError> {
+    pub async fn load(&self, session: &str, subpath: &str) -> Result<Option<Vec<RawJson>>, StoreError> {
         // Recent lines may still be in the buffer.
         let _ = self.flush(FlushMode::Once).await;
-        with_load_timeout(self.shared.store.load(&StoreKey::session(self.project(), session).below(below)))
-            .await
+        with_load_timeout(
+            self.shared.store.load(&StoreKey::session(self.project(), session).with_subpath(subpath)),
+        )
+        .await
     }
 
     /// Lists the subpaths of a session. A store that cannot list them counts as having none.
@@ -121,74 +117,76 @@ impl StoreWriter {
 
     /// Adds a line to the buffer, or drops it if the buffer is full.
     pub(super) fn push(&self, key: &Arc<StoreKey>, line: RawJson) {
-        let mut bag = self.buffer();
+        let mut buffer = self.buffer();
         let size = line.as_str().len();
-        if bag.bytes + size <= self.shared.max_buffered_bytes || bag.lines.is_empty() {
-            bag.bytes += size;
-            bag.lines.push_back((Arc::clone(key), line));
+        if buffer.bytes + size <= self.shared.max_buffered_bytes || buffer.lines.is_empty() {
+            buffer.bytes += size;
+            buffer.lines.push_back((Arc::clone(key), line));
             return;
         }
-        bag.dropped_lines += 1;
-        if bag.dropped_lines == 1 {
+        buffer.dropped_lines += 1;
+        if buffer.dropped_lines == 1 {
             let megabytes = self.shared.max_buffered_bytes >> 20;
-            let text = format!("the store takes nothing and {megabytes} MiB wait for it; no more are kept");
-            bag.health.record_loss(io::Error::other(text));
+            let text = format!(
+                "the store accepts nothing and {megabytes} MiB are buffered; further lines are dropped"
+            );
+            buffer.health.record_loss(io::Error::other(text));
         }
     }
 
     /// Sends all buffered lines. After an error some of them are still in the buffer.
-    pub async fn flush(&self, urgency: FlushMode) -> io::Result<()> {
-        let mut way = self.shared.retry.lock().await;
+    pub async fn flush(&self, mode: FlushMode) -> io::Result<()> {
+        let mut retry = self.shared.retry.lock().await;
         if self.buffer().lines.is_empty() {
             return Ok(());
         }
-        if urgency == FlushMode::RespectBackoff && way.retry_after.is_some_and(|until| Instant::now() < until)
+        if mode == FlushMode::RespectBackoff && retry.retry_after.is_some_and(|until| Instant::now() < until)
         {
-            return Err(io::Error::other("the store has just failed"));
+            return Err(io::Error::other("the store failed a moment ago"));
         }
-        let tries = if urgency == FlushMode::WithRetries { FINAL_FLUSH_ATTEMPTS } else { 1 };
-        let mut tried = self.send_buffered(&mut way).await;
-        for attempt in 1..tries {
-            if tried.is_ok() {
+        let attempts = if mode == FlushMode::WithRetries { FINAL_FLUSH_ATTEMPTS } else { 1 };
+        let mut result = self.send_buffered(&mut retry).await;
+        for attempt in 1..attempts {
+            if result.is_ok() {
                 break;
             }
             sleep(backoff(attempt)).await;
-            tried = self.send_buffered(&mut way).await;
+            result = self.send_buffered(&mut retry).await;
         }
-        tried
+        result
     }
 
-    async fn send_buffered(&self, way: &mut RetryState) -> io::Result<()> {
-        let mut done = Ok(());
+    async fn send_buffered(&self, retry: &mut RetryState) -> io::Result<()> {
+        let mut result = Ok(());
         while let Some((key, batch)) = self.next_batch() {
-            let taken = timeout(APPEND_TIMEOUT, self.shared.store.append(&key, &batch)).await;
-            done = taken.unwrap_or_else(|_| Err(timeout_error(APPEND_TIMEOUT))).map_err(StoreError::into_io);
-            if done.is_err() {
+            let sent = timeout(APPEND_TIMEOUT, self.shared.store.append(&key, &batch)).await;
+            result = sent.unwrap_or_else(|_| Err(timeout_error(APPEND_TIMEOUT))).map_err(StoreError::into_io);
+            if result.is_err() {
                 break;
             }
             self.buffer().drop_first(batch.len());
         }
-        *way = match &done {
+        *retry = match &result {
             Ok(()) => RetryState::default(),
             Err(_) => {
-                let failures = way.failures + 1;
+                let failures = retry.failures + 1;
                 RetryState { failures, retry_after: Some(Instant::now() + backoff(failures)) }
             }
         };
-        let mut bag = self.buffer();
-        let given_up = bag.dropped_lines;
-        bag.health.record_write(&done, given_up);
-        if done.is_ok() {
-            bag.dropped_lines = 0;
+        let mut buffer = self.buffer();
+        let dropped = buffer.dropped_lines;
+        buffer.health.record_write(&result, dropped);
+        if result.is_ok() {
+            buffer.dropped_lines = 0;
         }
-        done
+        result
     }
 
     /// The first buffered lines of one transcript. They stay in the buffer until the store has accepted them.
     fn next_batch(&self) -> Option<(Arc<StoreKey>, Vec<RawJson>)> {
-        let bag = self.buffer();
-        let key = Arc::clone(&bag.lines.front()?.0);
-        let lines = bag.lines.iter().take(MAX_BATCH_LINES).take_while(|(other, _)| *other == key);
+        let buffer = self.buffer();
+        let key = Arc::clone(&buffer.lines.front()?.0);
+        let lines = buffer.lines.iter().take(MAX_BATCH_LINES).take_while(|(other, _)| *other == key);
         let batch = lines.map(|(_, line)| line.clone()).collect();
         Some((key, batch))
     }
@@ -208,13 +206,13 @@ impl Buffer {
 
 /// Awaits a read from the store, at most [`LOAD_TIMEOUT`].
 pub async fn with_load_timeout<T>(
-    asked: impl Future<Output = Result<T, StoreError>>,
+    read: impl Future<Output = Result<T, StoreError>>,
 ) -> Result<T, StoreError> {
-    timeout(LOAD_TIMEOUT, asked).await.unwrap_or_else(|_| Err(timeout_error(LOAD_TIMEOUT)))
+    timeout(LOAD_TIMEOUT, read).await.unwrap_or_else(|_| Err(timeout_error(LOAD_TIMEOUT)))
 }
 
-fn timeout_error(patience: Duration) -> StoreError {
-    let text = format!("the session store did not answer for {} s", patience.as_secs());
+fn timeout_error(timeout: Duration) -> StoreError {
+    let text = format!("the session store did not answer within {} s", timeout.as_secs());
     io::Error::new(io::ErrorKind::TimedOut, text).into()
 }
 

@@ -112,8 +112,8 @@ fn first_value(text: &str, key: &str) -> Option<String> {
 /// The last value of a field, unless it is empty.
 fn last_value(text: &str, key: &str) -> Option<String> {
     let found = |pattern: &str| {
-        let places: Vec<usize> = text.match_indices(pattern).map(|(at, _)| at + pattern.len()).collect();
-        places.iter().rev().find_map(|at| parse_string(&text[*at..]))
+        let positions: Vec<usize> = text.match_indices(pattern).map(|(at, _)| at + pattern.len()).collect();
+        positions.iter().rev().find_map(|at| parse_string(&text[*at..]))
     };
     key_patterns(key).iter().rev().find_map(|pattern| found(pattern)).filter(|value| !value.is_empty())
 }
@@ -133,8 +133,8 @@ fn parse_string(text: &str) -> Option<String> {
     })?;
     let raw = &text[..end];
     let quoted = format!("\"{raw}\"");
-    let mended = || serde_json::from_str(&codec::replace_lone_surrogates(&quoted)?).ok();
-    Some(serde_json::from_str(&quoted).ok().or_else(mended).unwrap_or_else(|| raw.to_owned()))
+    let replaced = || serde_json::from_str(&codec::replace_lone_surrogates(&quoted)?).ok();
+    Some(serde_json::from_str(&quoted).ok().or_else(replaced).unwrap_or_else(|| raw.to_owned()))
 }
 
 /// The first prompt of the user; a command only if there is no other prompt.
@@ -223,8 +223,8 @@ mod tests {
         let (custom, ai) = (r#"{"customTitle":"Mine"}"#, r#"{"type":"ai-title","aiTitle": "Its"}"#);
         let (prompt, summary) = (r#"{"lastPrompt":"And?"}"#, r#"{"summary":"S"}"#);
         let rows: [(&str, &[&str], Option<&str>); 14] = [
-            ("a title that somebody gave", &[PROMPT, custom, ai, prompt, summary], Some("Mine")),
-            ("one that a model gave", &[PROMPT, ai, prompt, summary], Some("Its")),
+            ("a title set by the user", &[PROMPT, custom, ai, prompt, summary], Some("Mine")),
+            ("a title from a model", &[PROMPT, ai, prompt, summary], Some("Its")),
             ("the last prompt", &[PROMPT, prompt, summary], Some("And?")),
             ("a summary", &[PROMPT, summary], Some("S")),
             ("the first prompt", &[PROMPT], Some("First \"thing\"")),

@@ -21,10 +21,10 @@ pub fn diff_ops<T: Eq + Hash>(old: &[T], new: &[T], deadline: Instant) -> Vec<Di
 }
 
 /// Returns the most similar text, if it is similar enough.
-pub fn closest_match<'a>(wanted: &str, among: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let rated = among.into_iter().map(|text| (strsim::jaro(wanted, text), text));
-    let near = rated.filter(|(likeness, _)| *likeness >= MIN_SIMILARITY);
-    near.max_by(|(one, _), (other, _)| one.total_cmp(other)).map(|(_, text)| text)
+pub fn closest_match<'a>(wanted: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let scored = candidates.into_iter().map(|text| (strsim::jaro(wanted, text), text));
+    let similar = scored.filter(|(score, _)| *score >= MIN_SIMILARITY);
+    similar.max_by(|(one, _), (other, _)| one.total_cmp(other)).map(|(_, text)| text)
 }
 
 #[cfg(test)]

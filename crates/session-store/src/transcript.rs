@@ -62,7 +62,7 @@ pub struct Transcript {
 
 impl Transcript {
     pub fn open(path: &Path) -> io::Result<Self> {
-        let (file, _) = files::open_regular(path)?;
+        let (file, _) = files::open(path)?;
         let (order, repairs) = load::conversation_spans(&file)?;
         Ok(Self { file, spans: order, repairs })
     }
@@ -80,7 +80,7 @@ impl Transcript {
 }
 
 /// The messages of a conversation given as lines, in order.
-pub fn messages_from_lines(lines: &[RawJson]) -> Vec<Message> {
+pub(crate) fn messages_from_lines(lines: &[RawJson]) -> Vec<Message> {
     let text = join_lines(lines);
     // Reading from memory does not fail.
     let (order, _) = load::conversation_spans(Cursor::new(&text)).unwrap_or_default();
@@ -89,22 +89,22 @@ pub fn messages_from_lines(lines: &[RawJson]) -> Vec<Message> {
 }
 
 /// Parses a line; none if it is not a visible message.
-pub fn message_from_line(line: &RawJson) -> Option<Message> {
+pub(crate) fn message_from_line(line: &RawJson) -> Option<Message> {
     parse_message(line.as_str().as_bytes())
 }
 
 /// Passes the messages of a transcript to `look` in file order, until it returns false. Only lines accepted by `maybe`
 /// are parsed.
-pub fn scan_messages(
+pub(crate) fn scan_messages(
     path: &Path,
-    maybe: impl Fn(&[u8]) -> bool,
+    may_match: impl Fn(&[u8]) -> bool,
     mut look: impl FnMut(Message) -> bool,
 ) -> io::Result<()> {
-    let (file, _) = files::open_regular(path)?;
+    let (file, _) = files::open(path)?;
     let mut lines = LineReader::new(BufReader::with_capacity(READ_BUFFER_SIZE, file));
     while let Some(step) = lines.read_line()? {
         let (ScannedLine::Complete(_, line) | ScannedLine::Unterminated(_, line)) = step else { continue };
-        if maybe(line)
+        if may_match(line)
             && let Some(message) = parse_message(line)
             && !look(message)
         {
@@ -163,8 +163,8 @@ mod tests {
     use super::*;
 
     fn message_uuids(lines: &[Value]) -> Vec<String> {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("t.jsonl");
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("t.jsonl");
         let text: String = lines
             .iter()
             .map(|line| line.as_str().map_or_else(|| line.to_string(), str::to_owned) + "\n")
@@ -240,7 +240,7 @@ mod tests {
     fn shown_messages_are_those_that_would_be_resumed() {
         let mut side = line("assistant", "side", Some("b"));
         side["isSidechain"] = true.into();
-        let glued = format!("{{\"type\":\"assi{}", line("assistant", "b", Some("a")));
+        let without_newlines = format!("{{\"type\":\"assi{}", line("assistant", "b", Some("a")));
         let cut = r#"{"type":"user","uuid":"c","parentUuid":"b","message":{"content":"cut \ud83d"}}"#;
         let rows: [(&str, Vec<Value>, &[&str]); 4] = [
             (
@@ -254,7 +254,7 @@ mod tests {
             ),
             (
                 "a line that goes on behind half of one",
-                vec![line("user", "a", None), json!(glued), line("user", "c", Some("b"))],
+                vec![line("user", "a", None), json!(without_newlines), line("user", "c", Some("b"))],
                 &["a", "b", "c"],
             ),
             (
@@ -282,9 +282,9 @@ mod tests {
     fn entries_without_newlines_between_them_are_found() {
         let [a, b, c] = [("user", "a", None), ("assistant", "b", Some("a")), ("user", "c", Some("b"))]
             .map(|(kind, uuid, parent)| line(kind, uuid, parent));
-        let glued = |text: String| message_uuids(&[json!(text)]);
-        assert_eq!(glued(format!("{a}{b}{c}")), ["a", "b", "c"]);
-        assert_eq!(glued(format!("{a}{b}{{\"type\":\"us{c}")), ["a", "b", "c"]);
+        let without_newlines = |text: String| message_uuids(&[json!(text)]);
+        assert_eq!(without_newlines(format!("{a}{b}{c}")), ["a", "b", "c"]);
+        assert_eq!(without_newlines(format!("{a}{b}{{\"type\":\"us{c}")), ["a", "b", "c"]);
     }
 
     #[test]

@@ -85,30 +85,31 @@ impl TranscriptLog {
     pub fn new(
         identity: SessionIdentity,
         path: Option<PathBuf>,
-        keeping: &Persistence,
-        held: Option<TranscriptLock>,
+        persistence: &Persistence,
+        lock: Option<TranscriptLock>,
     ) -> Self {
-        if let Some(courier) = &keeping.store_writer {
-            let journal = TranscriptWriter::for_store(&identity.session, None, courier, keeping.durability);
-            return Self::with_writer(identity, journal, None);
+        if let Some(store_writer) = &persistence.store_writer {
+            let writer =
+                TranscriptWriter::for_store(&identity.session, None, store_writer, persistence.durability);
+            return Self::with_writer(identity, writer, None);
         }
-        let mut held = held;
+        let mut lock = lock;
         let file = path.map(|path| {
             Appender::with_opener(
                 path,
-                keeping.durability,
+                persistence.durability,
                 Box::new(move |path| {
                     // A lock on a removed file excludes no other process, and a file that was read-only may be writable
                     // now: lock again.
-                    let ours = held.take().filter(|lock| lock.can_write() && lock.is_at_path());
+                    let ours = lock.take().filter(|lock| lock.can_write() && lock.is_at_path());
                     let mut lock = ours.map_or_else(|| TranscriptLock::acquire_or_create(path), Ok)?;
                     lock.repair_tail()?;
                     Ok(Box::new(lock))
                 }),
             )
         });
-        let journal = TranscriptWriter::with_persistence(&identity.session, file, keeping);
-        Self::with_writer(identity, journal, None)
+        let writer = TranscriptWriter::with_persistence(&identity.session, file, persistence);
+        Self::with_writer(identity, writer, None)
     }
 
     fn with_writer(identity: SessionIdentity, writer: TranscriptWriter, agent_id: Option<String>) -> Self {
@@ -116,27 +117,32 @@ impl TranscriptLog {
         Self { identity, writer, leaf: None, agent_id, pending_hidden, last_prompt: None, used_uuids }
     }
 
-    /// Creates the transcript of a subagent: in the session store, or in a file in `folder`; without a directory
+    /// Creates the transcript of a subagent: in the session store, or in a file in `dir`; without a directory
     /// nothing is stored on disk.
     pub fn sidechain(
         identity: SessionIdentity,
         agent_id: &str,
-        folder: Option<&Path>,
-        keeping: &Persistence,
+        dir: Option<&Path>,
+        persistence: &Persistence,
     ) -> Self {
         let name = format!("agent-{agent_id}");
-        let journal = match &keeping.store_writer {
-            Some(courier) => {
-                let below = format!("{SUBAGENTS}/{name}");
-                TranscriptWriter::for_store(&identity.session, Some(&below), courier, keeping.durability)
+        let writer = match &persistence.store_writer {
+            Some(store_writer) => {
+                let subpath = format!("{SUBAGENTS}/{name}");
+                TranscriptWriter::for_store(
+                    &identity.session,
+                    Some(&subpath),
+                    store_writer,
+                    persistence.durability,
+                )
             }
             None => {
-                let path = folder.map(|folder| folder.join(format!("{name}.jsonl")));
-                let file = path.map(|path| Appender::new(path, keeping.durability));
-                TranscriptWriter::with_persistence(&identity.session, file, keeping)
+                let path = dir.map(|dir| dir.join(format!("{name}.jsonl")));
+                let file = path.map(|path| Appender::new(path, persistence.durability));
+                TranscriptWriter::with_persistence(&identity.session, file, persistence)
             }
         };
-        Self::with_writer(identity, journal, Some(agent_id.to_owned()))
+        Self::with_writer(identity, writer, Some(agent_id.to_owned()))
     }
 
     /// Continues after an entry of a loaded conversation that uses these uuids.

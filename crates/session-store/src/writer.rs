@@ -10,13 +10,11 @@ use serde_json::json;
 use whimbrel_os::clock;
 use whimbrel_wire::RawJson;
 
-use crate::appender::Appender;
-use crate::durability::Durability;
+use crate::appender::{Appender, Durability};
 use crate::entry::TOOL_START;
 pub use crate::health::TranscriptNotice;
 use crate::health::WriteHealth;
-use crate::metadata::MetadataEntries;
-use crate::session_files::{MetadataEntry, truncate_title};
+use crate::metadata::{MetadataEntries, MetadataEntry, truncate_title};
 use crate::store::StoreKey;
 use crate::store_writer::{FlushMode, StoreWriter};
 
@@ -51,7 +49,7 @@ impl Mirror {
         if entrypoint == Some("sdk-ts") { Self::Unlimited } else { Self::SizeLimited }
     }
 
-    pub fn is_on(self) -> bool {
+    pub(crate) fn is_on(self) -> bool {
         self != Self::Off
     }
 }
@@ -105,70 +103,73 @@ pub struct MirroredLines {
 impl TranscriptWriter {
     /// Creates a writer to a file; without a file it discards everything.
     pub fn new(session: &str, file: Option<Appender>, mirror: Mirror) -> Self {
-        let pages = |file| FileSink {
+        let sink = |file| FileSink {
             file,
             mirror,
             mirrored: Vec::new(),
             metadata: MetadataEntries::default(),
             health: WriteHealth::default(),
         };
-        let sink = file.map_or(Sink::Discard, |file| Sink::File(Arc::new(Mutex::new(pages(file)))));
+        let sink = file.map_or(Sink::Discard, |file| Sink::File(Arc::new(Mutex::new(sink(file)))));
         Self { session: session.into(), sink, title: Arc::default() }
     }
 
     /// Creates a writer to a file; without one it discards everything, or reports why nothing can be stored if
     /// durability is strict.
-    pub(super) fn with_persistence(session: &str, file: Option<Appender>, keeping: &Persistence) -> Self {
-        let lost = keeping.unavailable.clone().filter(|_| keeping.durability == Durability::Strict);
-        match (file, lost) {
-            (None, Some(why)) => {
-                Self { sink: Sink::Unavailable(why), ..Self::new(session, None, keeping.mirror) }
+    pub(super) fn with_persistence(session: &str, file: Option<Appender>, persistence: &Persistence) -> Self {
+        let unavailable =
+            persistence.unavailable.clone().filter(|_| persistence.durability == Durability::Strict);
+        match (file, unavailable) {
+            (None, Some(reason)) => {
+                Self { sink: Sink::Unavailable(reason), ..Self::new(session, None, persistence.mirror) }
             }
-            (file, _) => Self::new(session, file, keeping.mirror),
+            (file, _) => Self::new(session, file, persistence.mirror),
         }
     }
 
     /// Creates a writer to a session's own transcript in a store, or to one of its subpaths.
     pub fn for_store(
         session: &str,
-        below: Option<&str>,
-        courier: &StoreWriter,
+        subpath: Option<&str>,
+        store_writer: &StoreWriter,
         durability: Durability,
     ) -> Self {
-        let own = StoreKey::session(courier.project(), session);
-        let key = Arc::new(below.map_or_else(|| own.clone(), |below| own.below(below)));
-        let sink = Sink::Store { store_writer: courier.clone(), key, durability };
+        let session_key = StoreKey::session(store_writer.project(), session);
+        let key = Arc::new(
+            subpath.map_or_else(|| session_key.clone(), |subpath| session_key.with_subpath(subpath)),
+        );
+        let sink = Sink::Store { store_writer: store_writer.clone(), key, durability };
         Self { session: session.into(), sink, title: Arc::default() }
     }
 
     /// Path of the file, if the transcript is in one.
     pub fn path(&self) -> Option<PathBuf> {
-        self.file_sink().map(|pages| pages.file.path().to_owned())
+        self.file_sink().map(|sink| sink.file.path().to_owned())
     }
 
     /// Writes one line without its newline. A file is written at once, a store by [`TranscriptWriter::flush`].
     pub(super) fn write_line(&self, line: serde_json::Result<String>) -> io::Result<()> {
         let line = line.map_err(io::Error::other)?;
-        if let Sink::Store { store_writer: courier, key, .. } = &self.sink {
-            courier.push(key, RawJson::parse(line).map_err(io::Error::other)?);
+        if let Sink::Store { store_writer, key, .. } = &self.sink {
+            store_writer.push(key, RawJson::parse(line).map_err(io::Error::other)?);
             return Ok(());
         }
-        let Some(mut pages) = self.file_sink() else { return Ok(()) };
-        if pages.mirror.is_on()
+        let Some(mut sink) = self.file_sink() else { return Ok(()) };
+        if sink.mirror.is_on()
             && let Ok(copy) = RawJson::parse(line.as_str())
         {
-            pages.mirrored.push(copy);
+            sink.mirrored.push(copy);
         }
         let mut bytes = line.into_bytes();
         bytes.push(b'\n');
-        let written = pages.file.append(bytes);
-        pages.record_write(written)
+        let written = sink.file.append(bytes);
+        sink.record_write(written)
     }
 
     /// Records the content of a sidecar file as a line, for stores and mirroring hosts, which have no sidecar files.
     pub fn write_sidecar_line(&self, line: RawJson) {
         match &self.sink {
-            Sink::Store { store_writer: courier, key, .. } => courier.push(key, line),
+            Sink::Store { store_writer, key, .. } => store_writer.push(key, line),
             Sink::File(_) | Sink::Discard | Sink::Unavailable(_) => self.mirror_lines(vec![line]),
         }
     }
@@ -194,18 +195,18 @@ impl TranscriptWriter {
         self.set_title(title);
         self.write_title()?;
         match &self.sink {
-            Sink::Store { store_writer: courier, .. } => courier.flush(FlushMode::Once).await,
+            Sink::Store { store_writer, .. } => store_writer.flush(FlushMode::Once).await,
             Sink::Discard | Sink::Unavailable(_) | Sink::File(_) => Ok(()),
         }
     }
 
     /// Writes the title if it has changed.
-    pub fn write_title(&self) -> io::Result<()> {
-        let due = {
+    pub(crate) fn write_title(&self) -> io::Result<()> {
+        let stale_entries = {
             let mut title = self.title_state();
             std::mem::take(&mut title.is_unsaved).then(|| title.text.clone()).flatten()
         };
-        match due {
+        match stale_entries {
             Some(title) => self
                 .write_line(Ok(MetadataEntry::title(&title, &self.session)?.to_line()?.as_str().to_owned())),
             None => Ok(()),
@@ -213,21 +214,21 @@ impl TranscriptWriter {
     }
 
     /// Sets the metadata entries of a resumed session.
-    pub fn restore_metadata(&self, labels: MetadataEntries) {
-        if let Some(mut pages) = self.file_sink() {
-            pages.metadata = labels;
+    pub fn restore_metadata(&self, metadata: MetadataEntries) {
+        if let Some(mut sink) = self.file_sink() {
+            sink.metadata = metadata;
         }
     }
 
     /// Writes metadata entries again that are too far from the end of the file to be found by lists. Not needed in
     /// stores, where all lines are read.
     pub(super) fn rewrite_metadata(&self) {
-        let due = self.file_sink().map(|mut pages| {
-            let FileSink { file, metadata: labels, .. } = &mut *pages;
-            file.open_file().map_or(Ok(Vec::new()), |file| labels.entries_to_rewrite(file))
+        let stale_entries = self.file_sink().map(|mut sink| {
+            let FileSink { file, metadata, .. } = &mut *sink;
+            file.open_file().map_or(Ok(Vec::new()), |file| metadata.entries_to_rewrite(file))
         });
         // A read error is not reported; the next turn tries again.
-        for line in due.and_then(Result::ok).unwrap_or_default() {
+        for line in stale_entries.and_then(Result::ok).unwrap_or_default() {
             let _ = self.write_line(Ok(line));
         }
     }
@@ -238,8 +239,8 @@ impl TranscriptWriter {
 
     /// Flushes the store writer, if there is one. Errors become notices.
     pub async fn flush(&self) {
-        if let Sink::Store { store_writer: courier, .. } = &self.sink {
-            let _ = courier.flush(FlushMode::RespectBackoff).await;
+        if let Sink::Store { store_writer, .. } = &self.sink {
+            let _ = store_writer.flush(FlushMode::RespectBackoff).await;
         }
     }
 
@@ -252,32 +253,32 @@ impl TranscriptWriter {
             "sessionId": &*self.session,
             "timestamp": clock::timestamp(),
         });
-        let looked = self.file_sink().map_or(Ok(()), |mut pages| pages.restore_if_detached());
-        let written = looked.and(self.write_line(Ok(line.to_string())));
+        let restored = self.file_sink().map_or(Ok(()), |mut sink| sink.restore_if_detached());
+        let written = restored.and(self.write_line(Ok(line.to_string())));
         let (written, durability) = match &self.sink {
             Sink::Discard => return Ok(()),
-            Sink::Unavailable(why) => (Err(io::Error::other(why.to_string())), Durability::Strict),
+            Sink::Unavailable(reason) => (Err(io::Error::other(reason.to_string())), Durability::Strict),
             Sink::File(_) => {
-                (written, self.file_sink().map(|pages| pages.file.durability()).unwrap_or_default())
+                (written, self.file_sink().map(|sink| sink.file.durability()).unwrap_or_default())
             }
-            Sink::Store { store_writer: courier, durability, .. } => {
-                let urgency = if *durability == Durability::Strict {
+            Sink::Store { store_writer, durability, .. } => {
+                let mode = if *durability == Durability::Strict {
                     FlushMode::Once
                 } else {
                     FlushMode::RespectBackoff
                 };
-                (courier.flush(urgency).await, *durability)
+                (store_writer.flush(mode).await, *durability)
             }
         };
         match written {
             Err(error) if durability == Durability::Strict => Err(format!(
-                "Not made: its start cannot be recorded ({error}), and {} is strict. {}",
+                "Not run: the start of the call cannot be recorded ({error}), and {} is strict. {}",
                 Durability::VARIABLE,
                 match &self.sink {
-                    Sink::Store { .. } => "Mend the session store first.",
-                    Sink::File(_) => "Make room on the disk first.",
+                    Sink::Store { .. } => "Repair the session store first.",
+                    Sink::File(_) => "Free disk space first.",
                     Sink::Unavailable(_) | Sink::Discard =>
-                        "Set HOME or CLAUDE_CONFIG_DIR to a folder that can be written.",
+                        "Set HOME or CLAUDE_CONFIG_DIR to a writable directory.",
                 }
             )),
             _ => Ok(()),
@@ -299,12 +300,12 @@ impl TranscriptWriter {
 
     /// Ends a turn: writes all lines, and syncs them if durability requires it. Errors become notices.
     pub async fn end_turn(&self) {
-        if let Sink::Store { store_writer: courier, .. } = &self.sink {
-            let _ = courier.flush(FlushMode::WithRetries).await;
+        if let Sink::Store { store_writer, .. } = &self.sink {
+            let _ = store_writer.flush(FlushMode::WithRetries).await;
         }
-        if let Some(mut pages) = self.file_sink() {
-            let written = pages.file.end_turn();
-            let _ = pages.record_write(written).and_then(|()| pages.restore_if_detached());
+        if let Some(mut sink) = self.file_sink() {
+            let written = sink.file.end_turn();
+            let _ = sink.record_write(written).and_then(|()| sink.restore_if_detached());
         }
     }
 
@@ -312,31 +313,31 @@ impl TranscriptWriter {
         match &self.sink {
             Sink::Discard | Sink::Unavailable(_) => None,
             Sink::File(_) => self.file_sink()?.health.take_notice(),
-            Sink::Store { store_writer: courier, .. } => courier.take_notice(),
+            Sink::Store { store_writer, .. } => store_writer.take_notice(),
         }
     }
 
     /// Takes the lines not yet mirrored to the host.
     pub fn take_mirrored(&self) -> Option<MirroredLines> {
-        let mut pages = self.file_sink()?;
-        let lines = std::mem::take(&mut pages.mirrored);
+        let mut sink = self.file_sink()?;
+        let lines = std::mem::take(&mut sink.mirrored);
         (!lines.is_empty()).then(|| MirroredLines {
-            path: pages.file.path().to_owned(),
+            path: sink.file.path().to_owned(),
             lines,
-            mirror: pages.mirror,
+            mirror: sink.mirror,
         })
     }
 
     /// Adds lines to mirror that the file already contains.
     pub fn mirror_lines(&self, lines: Vec<RawJson>) {
-        if let Some(mut pages) = self.file_sink().filter(|pages| pages.mirror.is_on()) {
-            pages.mirrored.extend(lines);
+        if let Some(mut sink) = self.file_sink().filter(|sink| sink.mirror.is_on()) {
+            sink.mirrored.extend(lines);
         }
     }
 
     fn file_sink(&self) -> Option<MutexGuard<'_, FileSink>> {
         match &self.sink {
-            Sink::File(pages) => Some(pages.lock().unwrap_or_else(PoisonError::into_inner)),
+            Sink::File(sink) => Some(sink.lock().unwrap_or_else(PoisonError::into_inner)),
             Sink::Discard | Sink::Unavailable(_) | Sink::Store { .. } => None,
         }
     }
@@ -375,8 +376,8 @@ mod tests {
     /// A writer whose file cannot be opened until the switch is on.
     fn failing_writer(path: PathBuf, durability: Durability) -> (TranscriptWriter, Arc<AtomicBool>) {
         let works = Arc::new(AtomicBool::new(false));
-        let switch = Arc::clone(&works);
-        let open = move |path: &std::path::Path| match switch.load(Ordering::Relaxed) {
+        let works_now = Arc::clone(&works);
+        let open = move |path: &std::path::Path| match works_now.load(Ordering::Relaxed) {
             true => Ok(Box::new(append_file::open_for_append(path)?) as Box<dyn append_file::AppendFile>),
             false => Err(io::Error::from_raw_os_error(nix::errno::Errno::ENOSPC as i32)),
         };
@@ -422,63 +423,69 @@ mod tests {
             }
         }
 
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("x.jsonl");
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.jsonl");
         let open = |path: &std::path::Path| {
             Ok(Box::new(UnlockableFile(append_file::open_for_append(path)?))
                 as Box<dyn append_file::AppendFile>)
         };
         let file = Appender::with_opener(path.clone(), Durability::System, Box::new(open));
-        let journal = TranscriptWriter::new("s", Some(file), Mirror::Off);
-        journal.write_line(Ok("1".to_owned())).unwrap();
-        assert!(matches!(journal.take_notice(), Some(TranscriptNotice::Unlocked(_))));
+        let writer = TranscriptWriter::new("s", Some(file), Mirror::Off);
+        writer.write_line(Ok("1".to_owned())).unwrap();
+        assert!(matches!(writer.take_notice(), Some(TranscriptNotice::Unlocked(_))));
         std::fs::remove_file(&path).unwrap();
-        journal.file_sink().unwrap().restore_if_detached().unwrap();
-        journal.write_line(Ok("2".to_owned())).unwrap();
-        assert!(matches!(journal.take_notice(), Some(TranscriptNotice::Rewritten)));
-        assert!(journal.take_notice().is_none());
+        writer.file_sink().unwrap().restore_if_detached().unwrap();
+        writer.write_line(Ok("2".to_owned())).unwrap();
+        assert!(matches!(writer.take_notice(), Some(TranscriptNotice::Rewritten)));
+        assert!(writer.take_notice().is_none());
         assert_eq!(std::fs::read_to_string(path).unwrap(), "1\n2\n");
     }
 
     #[tokio::test]
     async fn unrecordable_call_fails_only_if_strict() {
-        let folder = tempfile::tempdir().unwrap();
+        let dir = tempfile::tempdir().unwrap();
         for (durability, made) in
             [(Durability::System, true), (Durability::Turn, true), (Durability::Strict, false)]
         {
-            let (journal, _) = failing_writer(folder.path().join("x.jsonl"), durability);
-            assert_eq!(journal.record_call_start("t1", "Bash").await.is_ok(), made, "{durability:?}");
-            let nowhere = |lost: Option<&str>| {
-                let keeping =
-                    Persistence { durability, unavailable: lost.map(Into::into), ..Persistence::default() };
-                TranscriptWriter::with_persistence("s", None, &keeping)
+            let (writer, _) = failing_writer(dir.path().join("x.jsonl"), durability);
+            assert_eq!(writer.record_call_start("t1", "Bash").await.is_ok(), made, "{durability:?}");
+            let without_file = |unavailable: Option<&str>| {
+                let persistence = Persistence {
+                    durability,
+                    unavailable: unavailable.map(Into::into),
+                    ..Persistence::default()
+                };
+                TranscriptWriter::with_persistence("s", None, &persistence)
             };
-            let lost = nowhere(Some("no home")).record_call_start("t1", "Bash").await;
+            let unavailable = without_file(Some("no home")).record_call_start("t1", "Bash").await;
             assert_eq!(
-                lost.as_ref().map_err(|why| why.contains("(no home)")),
+                unavailable.as_ref().map_err(|reason| reason.contains("(no home)")),
                 if made { Ok(&()) } else { Err(true) }
             );
-            assert!(nowhere(None).record_call_start("t1", "Bash").await.is_ok(), "nothing was to be kept");
+            assert!(
+                without_file(None).record_call_start("t1", "Bash").await.is_ok(),
+                "nothing was to be kept"
+            );
         }
     }
 
     #[test]
     fn write_failure_and_recovery_are_reported_once() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("x.jsonl");
-        let (journal, works) = failing_writer(path.clone(), Durability::System);
-        let write = |line: &str| journal.write_line(Ok(line.to_owned())).is_ok();
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.jsonl");
+        let (writer, works) = failing_writer(path.clone(), Durability::System);
+        let write = |line: &str| writer.write_line(Ok(line.to_owned())).is_ok();
         assert!(!write("1"));
         assert!(
-            matches!(journal.take_notice(), Some(TranscriptNotice::WriteFailed(error)) if error.raw_os_error().is_some())
+            matches!(writer.take_notice(), Some(TranscriptNotice::WriteFailed(error)) if error.raw_os_error().is_some())
         );
         assert!(!write("2"));
-        assert!(journal.take_notice().is_none());
+        assert!(writer.take_notice().is_none());
         works.store(true, Ordering::Relaxed);
         assert!(write("3"));
-        assert!(matches!(journal.take_notice(), Some(TranscriptNotice::Recovered)));
+        assert!(matches!(writer.take_notice(), Some(TranscriptNotice::Recovered)));
         assert_eq!(std::fs::read_to_string(path).unwrap(), "1\n2\n3\n");
-        assert_eq!(journal.take_mirrored().unwrap().lines.len(), 3);
-        assert!(journal.take_mirrored().is_none());
+        assert_eq!(writer.take_mirrored().unwrap().lines.len(), 3);
+        assert!(writer.take_mirrored().is_none());
     }
 }

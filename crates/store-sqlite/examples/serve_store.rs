@@ -1,7 +1,7 @@
 //! A session store as a process: requests as JSON lines on stdin, responses on stdout. For programs in other languages,
 //! and for the conformance suite that compares the stores with the official SDK.
 //!
-//! `serve_store memory`, `serve_store file FOLDER` or `serve_store sqlite FILE`. A request is
+//! `serve_store memory`, `serve_store file DIR` or `serve_store sqlite FILE`. A request is
 //! `{"do": "append", "project": "p", "session": "s", "subpath": null, "entries": [..]}`; the others are `load`, `list`,
 //! `summaries`, `delete` and `subkeys`. A response is `{"ok": ..}` or `{"error": ".."}`.
 
@@ -53,28 +53,28 @@ impl From<RequestKey> for StoreKey {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    let store = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let store = match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["memory"] => SharedStore::new(MemoryStore::default()),
-        ["file", folder] => SharedStore::new(FileStore::new(folder)),
+        ["file", dir] => SharedStore::new(FileStore::new(dir)),
         ["sqlite", file] => SharedStore::new(SqliteStore::open(file)?),
-        _ => bail!("say which store: memory, file FOLDER or sqlite FILE"),
+        _ => bail!("name a store: memory, file DIR or sqlite FILE"),
     };
     for line in std::io::stdin().lock().lines() {
-        let asked = serde_json::from_str(&line?).context("this is no request")?;
-        let answer = match handle_request(&store, asked).await {
+        let request = serde_json::from_str(&line?).context("the line is not a valid request")?;
+        let response = match handle_request(&store, request).await {
             Ok(value) => json!({"ok": value}),
             Err(error) => json!({"error": error.to_string()}),
         };
         let mut out = std::io::stdout().lock();
-        writeln!(out, "{answer}")?;
+        writeln!(out, "{response}")?;
         out.flush()?;
     }
     Ok(())
 }
 
-async fn handle_request(store: &SharedStore, asked: StoreRequest) -> Result<Value, StoreError> {
-    Ok(match asked {
+async fn handle_request(store: &SharedStore, request: StoreRequest) -> Result<Value, StoreError> {
+    Ok(match request {
         StoreRequest::Append { key, entries } => {
             let lines = entries.iter().map(RawJson::from_value).collect::<Result<Vec<_>, _>>();
             store.append(&key.into(), &lines.map_err(std::io::Error::other)?).await?;

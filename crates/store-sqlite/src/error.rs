@@ -45,43 +45,47 @@ impl DatabaseError {
         let path = path.display();
         let damaged = |error: &dyn std::fmt::Display| {
             format!(
-                "the database {path} is damaged ({error}); keep a copy of it and of its -wal file, and get back what can be read with `sqlite3 {path} .recover`"
+                "the database {path} is damaged ({error}); copy it and its -wal file, then recover what is readable with \
+                 `sqlite3 {path} .recover`"
             )
         };
         let (kind, text) = match self {
             Self::Io(error) => (error.kind(), format!("the database {path} cannot be opened: {error}")),
             Self::ForeignFile => (
                 ErrorKind::InvalidInput,
-                format!("{path} is not a database of sessions; name another file, and it is made"),
+                format!("{path} is not a session database; choose another file, which will be created"),
             ),
             Self::NewerVersion { theirs, ours } => (
                 ErrorKind::Unsupported,
                 format!(
-                    "the database {path} has version {theirs}, and this program knows {ours}; use the newer program"
+                    "the database {path} has version {theirs}, but this program supports only {ours}; use a \
+                     newer program"
                 ),
             ),
             Self::InvalidLine(error) => (ErrorKind::InvalidData, damaged(&error)),
             Self::Sqlite(error) => match error.sqlite_error_code() {
-                Some(ErrorCode::DiskFull) => {
-                    (ErrorKind::StorageFull, format!("there is no room for the database {path}; make some"))
-                }
+                Some(ErrorCode::DiskFull) => (
+                    ErrorKind::StorageFull,
+                    format!("no disk space is left for the database {path}; free some"),
+                ),
                 Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => (
                     ErrorKind::ResourceBusy,
                     format!(
-                        "another process keeps the database {path} locked; end it, or wait until it is done"
+                        "another process has locked the database {path}; wait until it finishes, or end it"
                     ),
                 ),
                 Some(ErrorCode::NotADatabase) => (
                     ErrorKind::InvalidData,
                     format!(
-                        "{path} is not a database, or its beginning is damaged; name another file, or restore it"
+                        "{path} is not a database, or its header is damaged; choose another file, or restore a copy"
                     ),
                 ),
                 Some(ErrorCode::DatabaseCorrupt) => (ErrorKind::InvalidData, damaged(&error)),
                 Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => (
                     ErrorKind::PermissionDenied,
                     format!(
-                        "the database {path} cannot be written ({error}); check who owns it and its folder"
+                        "the database {path} cannot be written ({error}); check the permissions of the file and \
+                         its directory"
                     ),
                 ),
                 _ => (ErrorKind::Other, format!("the database {path}: {error}")),

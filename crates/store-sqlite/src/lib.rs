@@ -8,8 +8,8 @@
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! # let folder = tempfile::tempdir()?;
-//! let store = SqliteStore::open(folder.path().join("sessions.db"))?;
+//! # let dir = tempfile::tempdir()?;
+//! let store = SqliteStore::open(dir.path().join("sessions.db"))?;
 //! let key = StoreKey::session("my-project", "3f0c9f6e-52a9-4c0e-9a55-0d2ad3c0a001");
 //! let line = RawJson::from_value(&json!({"type": "user", "uuid": "1", "message": {"role": "user", "content": "hi"}}))?;
 //! store.append(&key, &[line.clone()]).await?;
@@ -60,9 +60,9 @@ impl SqliteStore {
     }
 
     /// Opens a database with another busy timeout.
-    pub fn open_with_timeout(path: impl Into<PathBuf>, patience: Duration) -> Result<Self, StoreError> {
+    pub fn open_with_timeout(path: impl Into<PathBuf>, busy_timeout: Duration) -> Result<Self, StoreError> {
         let path: Arc<Path> = path.into().into();
-        let connection = schema::open(&path, patience).map_err(|fault| fault.into_store_error(&path))?;
+        let connection = schema::open(&path, busy_timeout).map_err(|error| error.into_store_error(&path))?;
         Ok(Self { path, connection: Arc::new(Mutex::new(connection)) })
     }
 
@@ -77,11 +77,11 @@ impl SqliteStore {
         work: impl FnOnce(&mut Connection) -> Result<T, error::DatabaseError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let connection = Arc::clone(&self.connection);
-        let done = files::run_blocking(move || {
+        let result = files::run_blocking(move || {
             // After a panic the lock is still usable, because the transaction was rolled back.
             work(&mut connection.lock().unwrap_or_else(PoisonError::into_inner))
         });
-        done.await?.map_err(|fault| fault.into_store_error(&self.path))
+        result.await?.map_err(|error| error.into_store_error(&self.path))
     }
 }
 
@@ -94,9 +94,9 @@ impl SessionStore for SqliteStore {
         }
         let (key, entries) = (key.clone(), entries.to_vec());
         self.run_blocking(move |connection| {
-            let work = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            append_entries(&work, &key, &entries)?;
-            Ok(work.commit()?)
+            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            append_entries(&transaction, &key, &entries)?;
+            Ok(transaction.commit()?)
         })
         .await
     }
@@ -104,10 +104,10 @@ impl SessionStore for SqliteStore {
     async fn load(&self, key: &StoreKey) -> Result<Option<Vec<RawJson>>, StoreError> {
         let key = key.clone();
         self.run_blocking(move |connection| {
-            let work = connection.transaction()?;
-            let Some(transcript) = find_transcript(&work, &key)? else { return Ok(None) };
+            let transaction = connection.transaction()?;
+            let Some(transcript) = find_transcript(&transaction, &key)? else { return Ok(None) };
             let mut query =
-                work.prepare_cached("SELECT line FROM entries WHERE transcript = ? ORDER BY id")?;
+                transaction.prepare_cached("SELECT line FROM entries WHERE transcript = ? ORDER BY id")?;
             let lines = query.query_map([transcript], |row| row.get::<_, String>(0))?;
             let lines = lines.map(|line| Ok(RawJson::parse(line?)?));
             lines.collect::<Result<Vec<_>, error::DatabaseError>>().map(Some)
@@ -141,18 +141,18 @@ impl SessionStore for SqliteStore {
     async fn delete(&self, key: &StoreKey) -> Result<(), StoreError> {
         let key = key.clone();
         self.run_blocking(move |connection| {
-            let work = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             match &key.subpath {
-                Some(subpath) => work.execute(
+                Some(subpath) => transaction.execute(
                     "DELETE FROM transcripts WHERE project = ? AND session = ? AND subpath = ?",
                     params![key.project, key.session, subpath],
                 )?,
-                None => work.execute(
+                None => transaction.execute(
                     "DELETE FROM transcripts WHERE project = ? AND session = ?",
                     params![key.project, key.session],
                 )?,
             };
-            Ok(work.commit()?)
+            Ok(transaction.commit()?)
         })
         .await
     }
@@ -181,9 +181,9 @@ fn check_key(key: &StoreKey) -> Result<(), StoreError> {
 }
 
 /// Returns the row id of a transcript.
-fn find_transcript(work: &Transaction<'_>, key: &StoreKey) -> rusqlite::Result<Option<i64>> {
-    let mut query =
-        work.prepare_cached("SELECT id FROM transcripts WHERE project = ? AND session = ? AND subpath = ?")?;
+fn find_transcript(transaction: &Transaction<'_>, key: &StoreKey) -> rusqlite::Result<Option<i64>> {
+    let mut query = transaction
+        .prepare_cached("SELECT id FROM transcripts WHERE project = ? AND session = ? AND subpath = ?")?;
     query.query_row(params![key.project, key.session, subpath(key)], |row| row.get(0)).optional()
 }
 
@@ -194,22 +194,22 @@ fn subpath(key: &StoreKey) -> &str {
 
 /// Inserts the lines that are new and updates the summary of the session.
 fn append_entries(
-    work: &Transaction<'_>,
+    transaction: &Transaction<'_>,
     key: &StoreKey,
     entries: &[RawJson],
 ) -> Result<(), error::DatabaseError> {
-    let (id, mut summary) = find_or_create_transcript(work, key)?;
-    let mut add = work.prepare_cached(
+    let (id, mut summary) = find_or_create_transcript(transaction, key)?;
+    let mut add = transaction.prepare_cached(
         "INSERT INTO entries (transcript, uuid, line) VALUES (?, ?, ?) ON CONFLICT (transcript, uuid) DO NOTHING",
     )?;
     for entry in entries {
         if add.execute(params![id, uuid_of(entry), entry.as_str()])? > 0 && key.subpath.is_none() {
-            summary.take([entry]);
+            summary.add_lines([entry]);
         }
     }
-    let since = clock::wall().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let now = i64::try_from(since.as_millis()).unwrap_or(i64::MAX);
-    work.execute(
+    let elapsed = clock::wall().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let now = i64::try_from(elapsed.as_millis()).unwrap_or(i64::MAX);
+    transaction.execute(
         "UPDATE transcripts SET modified_ms = ?, summary = ? WHERE id = ?",
         params![now, serde_json::to_string(&summary)?, id],
     )?;
@@ -218,15 +218,15 @@ fn append_entries(
 
 /// Returns row id and summary of a transcript, creating it if necessary.
 fn find_or_create_transcript(
-    work: &Transaction<'_>,
+    transaction: &Transaction<'_>,
     key: &StoreKey,
 ) -> Result<(i64, Summary), error::DatabaseError> {
-    work.execute(
+    transaction.execute(
         "INSERT INTO transcripts (project, session, subpath, modified_ms, summary) VALUES (?, ?, ?, 0, '{}')
          ON CONFLICT (project, session, subpath) DO NOTHING",
         params![key.project, key.session, subpath(key)],
     )?;
-    let (id, summary): (i64, String) = work.query_row(
+    let (id, summary): (i64, String) = transaction.query_row(
         "SELECT id, summary FROM transcripts WHERE project = ? AND session = ? AND subpath = ?",
         params![key.project, key.session, subpath(key)],
         |row| Ok((row.get(0)?, row.get(1)?)),

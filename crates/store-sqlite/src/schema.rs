@@ -35,11 +35,11 @@ CREATE INDEX entries_in_order ON entries (transcript, id);
 "];
 
 /// Opens a database and migrates it to the current version.
-pub(crate) fn open(path: &Path, patience: Duration) -> Result<Connection, DatabaseError> {
+pub(crate) fn open(path: &Path, busy_timeout: Duration) -> Result<Connection, DatabaseError> {
     create_file(path)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags)?;
-    connection.busy_timeout(patience)?;
+    connection.busy_timeout(busy_timeout)?;
     check_application_id(&connection)?;
     connection.pragma_update(None, "journal_mode", "wal")?;
     // A commit is on disk before it is acknowledged.
@@ -51,12 +51,12 @@ pub(crate) fn open(path: &Path, patience: Duration) -> Result<Connection, Databa
 
 /// Creates the file with mode 0600 if it does not exist, because transcripts are private.
 fn create_file(path: &Path) -> Result<(), DatabaseError> {
-    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    if let Some(dir) = path.parent().filter(|dir| !dir.as_os_str().is_empty()) {
+        DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
     }
     // Opening a pipe would block.
     match std::fs::metadata(path) {
-        Ok(there) if !there.is_file() => return Err(DatabaseError::ForeignFile),
+        Ok(metadata) if !metadata.is_file() => return Err(DatabaseError::ForeignFile),
         Ok(_) => return Ok(()),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
         Err(error) => return Err(error.into()),
@@ -67,9 +67,9 @@ fn create_file(path: &Path) -> Result<(), DatabaseError> {
 
 /// Rejects a database of another application.
 fn check_application_id(connection: &Connection) -> Result<(), DatabaseError> {
-    let mark: i32 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
+    let application_id: i32 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
     let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0))?;
-    match mark {
+    match application_id {
         APPLICATION_ID => Ok(()),
         0 if tables == 0 => Ok(()),
         _ => Err(DatabaseError::ForeignFile),
@@ -82,17 +82,17 @@ fn migrate(connection: &mut Connection) -> Result<(), DatabaseError> {
     if schema_version(connection)? == MIGRATIONS.len() {
         return Ok(());
     }
-    let work = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let from = schema_version(&work)?;
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let from = schema_version(&transaction)?;
     let Some(missing) = MIGRATIONS.get(from..) else {
         return Err(DatabaseError::NewerVersion { theirs: from, ours: MIGRATIONS.len() });
     };
     for step in missing {
-        work.execute_batch(step)?;
+        transaction.execute_batch(step)?;
     }
-    work.pragma_update(None, "application_id", APPLICATION_ID)?;
-    work.pragma_update(None, "user_version", i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX))?;
-    Ok(work.commit()?)
+    transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+    transaction.pragma_update(None, "user_version", i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX))?;
+    Ok(transaction.commit()?)
 }
 
 fn schema_version(connection: &Connection) -> Result<usize, DatabaseError> {

@@ -5,11 +5,11 @@ use whimbrel_testkit::store_contract;
 
 #[tokio::test]
 async fn sqlite_store_fulfils_the_store_contract() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut made = 0;
+    let dir = tempfile::tempdir().unwrap();
+    let mut count = 0;
     store_contract::check(|| {
-        made += 1;
-        SqliteStore::open(folder.path().join(format!("{made}.db"))).unwrap()
+        count += 1;
+        SqliteStore::open(dir.path().join(format!("{count}.db"))).unwrap()
     })
     .await
     .unwrap();

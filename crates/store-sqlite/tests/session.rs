@@ -6,20 +6,20 @@ use whimbrel::{Agent, Scripted};
 
 #[tokio::test]
 async fn session_continues_from_a_reopened_database() {
-    let folder = tempfile::tempdir().unwrap();
-    let database = folder.path().join("sessions.db");
+    let dir = tempfile::tempdir().unwrap();
+    let database = dir.path().join("sessions.db");
     let agent = |replies: serde_json::Value| {
         Agent::new()
-            .cwd(folder.path())
+            .cwd(dir.path())
             .session_store(SqliteStore::open(&database).unwrap())
             .script(Scripted::replies(replies).unwrap())
     };
     let first = whimbrel::query("I am Ann.", &agent(json!(["Hello, Ann."]))).result().await.unwrap();
-    let knows = json!([{"expect": "I am Ann", "content": ["You are Ann."]}]);
-    let again = agent(knows).with(|options| options.continue_conversation = true);
-    let second = whimbrel::query("Who am I?", &again).result().await.unwrap();
+    let expecting_name = json!([{"expect": "I am Ann", "content": ["You are Ann."]}]);
+    let resumed = agent(expecting_name).with(|options| options.continue_conversation = true);
+    let second = whimbrel::query("Who am I?", &resumed).result().await.unwrap();
     assert_eq!(second.result.as_deref(), Some("You are Ann."));
     assert_eq!(second.session_id, first.session_id);
-    let listed = again.sessions().unwrap().list().await.unwrap();
+    let listed = resumed.sessions().unwrap().list().await.unwrap();
     assert_eq!((listed.len(), listed[0].summary.as_str()), (1, "Who am I?"));
 }

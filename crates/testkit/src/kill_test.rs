@@ -3,7 +3,7 @@
 //! After every kill it checks that
 //! - the session resumes, and providers would accept the messages of its requests;
 //! - every message that the host received is in the transcript;
-//! - no command ran twice, and the model learns of every command that ran, also those of a subagent; it is never told
+//! - no command ran twice, and the model learns of every command that ran, also those of a subagent; it never reads
 //!   that such a command changed nothing;
 //! - no process started by the program is left.
 
@@ -14,13 +14,13 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use tokio::time::Instant;
 use whimbrel_wire::options::Options;
 use whimbrel_wire::permission::PermissionMode;
 
 use crate::host::Host;
 use crate::script::{Reply, Script};
+use crate::session_dirs::SessionDirs;
 
 /// Kills per session; then a new session begins, because long transcripts only cost time.
 const KILLS_PER_SESSION: u64 = 40;
@@ -57,7 +57,7 @@ pub struct KillReport {
     pub messages: usize,
     /// Number of commands, each run once.
     pub commands: usize,
-    /// Number of kills while a command ran; the model is told that the outcome is unknown.
+    /// Number of kills while a command ran; the model reads that the outcome is unknown.
     pub unknown_outcomes: usize,
 }
 
@@ -81,27 +81,27 @@ impl KillTest {
         self
     }
 
-    /// Runs the test. `tell` gets the number of kills so far after each kill.
-    pub async fn run(&self, tell: impl Fn(u64)) -> Result<KillReport> {
-        let mut borne = KillReport::default();
-        let mut chance = RandomSource(self.seed | 1);
-        while borne.kills < self.kills {
-            let here = borne.kills;
-            let mut scene = KilledSession::new(&self.program)?;
-            for kill in 0..KILLS_PER_SESSION.min(self.kills - here) {
-                scene
-                    .kill_once(kill, &mut chance)
+    /// Runs the test. `report_progress` gets the number of kills so far after each kill.
+    pub async fn run(&self, report_progress: impl Fn(u64)) -> Result<KillReport> {
+        let mut report = KillReport::default();
+        let mut random = RandomSource(self.seed | 1);
+        while report.kills < self.kills {
+            let kills_before = report.kills;
+            let mut session = KilledSession::new(&self.program)?;
+            for kill in 0..KILLS_PER_SESSION.min(self.kills - kills_before) {
+                session
+                    .kill_once(kill, &mut random)
                     .await
-                    .with_context(|| format!("kill {} (seed {:#x})", here + kill + 1, self.seed))?;
-                borne.kills += 1;
-                tell(borne.kills);
+                    .with_context(|| format!("kill {} (seed {:#x})", kills_before + kill + 1, self.seed))?;
+                report.kills += 1;
+                report_progress(report.kills);
             }
-            scene.run_to_end().await.context("the session that was never killed again")?;
-            borne.messages += scene.received_uuids.len();
-            borne.commands += scene.executed_commands()?.len();
-            borne.unknown_outcomes += scene.unknown_outcomes;
+            session.run_to_end().await.context("the final run without a kill")?;
+            report.messages += session.received_uuids.len();
+            report.commands += session.executed_commands()?.len();
+            report.unknown_outcomes += session.unknown_outcomes;
         }
-        Ok(borne)
+        Ok(report)
     }
 }
 
@@ -118,7 +118,7 @@ impl RandomSource {
 /// One session with its directories.
 struct KilledSession {
     program: PathBuf,
-    dirs: TempDir,
+    dirs: SessionDirs,
     session: String,
     /// UUIDs of the messages that the host received.
     received_uuids: HashSet<String>,
@@ -128,52 +128,37 @@ struct KilledSession {
 
 impl KilledSession {
     fn new(program: &Path) -> Result<Self> {
-        let folders = tempfile::Builder::new().prefix("drill-").tempdir()?;
-        fs::create_dir(folders.path().join("work"))?;
+        let dirs = SessionDirs::new()?;
         let session = "12345678-2222-4333-8444-555555555555".to_owned();
         Ok(Self {
             program: program.to_owned(),
-            dirs: folders,
+            dirs,
             session,
             received_uuids: HashSet::new(),
             unknown_outcomes: 0,
         })
     }
 
-    fn work_dir(&self) -> Result<PathBuf> {
-        Ok(self.dirs.path().join("work").canonicalize()?)
-    }
-
-    fn config_dir(&self) -> PathBuf {
-        self.dirs.path().join("config")
-    }
-
     /// Starts the program, resuming the session if it exists, and sends a prompt.
     async fn start_host(&self, name: &str) -> Result<Host> {
-        let known = self.transcript_path().is_some();
+        let exists = self.transcript_path().is_some();
         let options = Options {
-            cwd: Some(self.work_dir()?.to_string_lossy().into_owned()),
             permission_mode: Some(PermissionMode::BypassPermissions),
             replay_user_messages: true,
-            resume: known.then(|| self.session.clone()),
-            session_id: (!known).then(|| self.session.clone()),
+            resume: exists.then(|| self.session.clone()),
+            session_id: (!exists).then(|| self.session.clone()),
             ..Options::default()
         };
-        let mut host = Host::with_script(kill_script(name))
-            .program(&self.program)
-            .options(options)
-            .env("CLAUDE_CONFIG_DIR", self.config_dir().to_string_lossy())
-            .start()
-            .await?;
+        let mut host = self.dirs.host(kill_script(name), options).program(&self.program).start().await?;
         host.send_prompt(format!("Go {name}.")).await?;
         Ok(host)
     }
 
     /// Runs the program for a random time, kills it and checks what is left.
-    async fn kill_once(&mut self, kill: u64, chance: &mut RandomSource) -> Result<()> {
+    async fn kill_once(&mut self, kill: u64, random: &mut RandomSource) -> Result<()> {
         let before = self.executed_commands()?;
         let mut host = self.start_host(&format!("k{kill}")).await?;
-        for _ in 0..chance.next_below(MAX_FRAMES_BEFORE_KILL) {
+        for _ in 0..random.next_below(MAX_FRAMES_BEFORE_KILL) {
             let frame = host.next_matching(&json!({})).await?;
             if frame["type"] == "result" {
                 ensure!(frame["is_error"] == false, "the turn failed: {frame}");
@@ -181,7 +166,7 @@ impl KilledSession {
             }
         }
         // A random delay, so that kills also happen between two frames.
-        tokio::time::sleep(Duration::from_micros(chance.next_below(MAX_KILL_DELAY_MICROS))).await;
+        tokio::time::sleep(Duration::from_micros(random.next_below(MAX_KILL_DELAY_MICROS))).await;
         self.inspect_run(&host, &before)?;
         // Dropping the host kills the program.
         drop(host);
@@ -204,21 +189,22 @@ impl KilledSession {
 
     /// Records the received messages and checks the requests to the model. `before`: the commands run so far.
     fn inspect_run(&mut self, host: &Host, before: &[String]) -> Result<()> {
-        for heard in host.received() {
-            let said = matches!(heard.json["type"].as_str(), Some("user" | "assistant"));
-            self.received_uuids.extend(heard.json["uuid"].as_str().filter(|_| said).map(str::to_owned));
+        for received in host.received() {
+            let is_message = matches!(received.json["type"].as_str(), Some("user" | "assistant"));
+            self.received_uuids
+                .extend(received.json["uuid"].as_str().filter(|_| is_message).map(str::to_owned));
         }
-        for (number, asked) in host.model_requests().iter().enumerate() {
-            check_message_order(&asked.body)?;
-            let text = asked.body["messages"].to_string();
+        for (number, request) in host.model_requests().iter().enumerate() {
+            check_message_order(&request.body)?;
+            let text = request.body["messages"].to_string();
             if number == 0 {
                 self.unknown_outcomes = text.matches("Outcome unknown").count().max(self.unknown_outcomes);
                 for command in before {
                     ensure!(text.contains(command), "the model does not know that {command} ran");
-                    let told = find_tool_result(&asked.body, command).unwrap_or_default();
+                    let result = find_tool_result(&request.body, command).unwrap_or_default();
                     ensure!(
-                        !told.contains("Nothing was changed"),
-                        "{command} ran, but the model is told: {told}"
+                        !result.contains("Nothing was changed"),
+                        "{command} ran, but the model reads: {result}"
                     );
                 }
             }
@@ -228,7 +214,7 @@ impl KilledSession {
 
     /// The commands that have run, in order; fails if one ran twice.
     fn executed_commands(&self) -> Result<Vec<String>> {
-        let text = fs::read_to_string(self.work_dir()?.join("log.txt")).unwrap_or_default();
+        let text = fs::read_to_string(self.dirs.work_dir().join("log.txt")).unwrap_or_default();
         let commands: Vec<String> = text.lines().map(str::to_owned).collect();
         let mut seen = HashSet::new();
         if let Some(twice) = commands.iter().find(|command| !seen.insert(command.as_str())) {
@@ -238,21 +224,21 @@ impl KilledSession {
     }
 
     fn check_transcripts(&self) -> Result<()> {
-        let mut kept = HashSet::new();
+        let mut recorded = HashSet::new();
         if let Some(path) = self.transcript_path() {
             let agents = fs::read_dir(path.with_extension("").join("subagents"));
             let agents = agents.into_iter().flatten().flatten().map(|entry| entry.path());
-            kept = agents.chain([path]).flat_map(|path| read_uuids(&path)).collect();
+            recorded = agents.chain([path]).flat_map(|path| read_uuids(&path)).collect();
         }
-        let lost: Vec<&String> = self.received_uuids.difference(&kept).collect();
-        ensure!(lost.is_empty(), "messages that were heard are not kept: {lost:?}");
+        let lost: Vec<&String> = self.received_uuids.difference(&recorded).collect();
+        ensure!(lost.is_empty(), "received messages are missing in the transcript: {lost:?}");
         self.executed_commands()?;
         Ok(())
     }
 
     /// Processes started by the program have the work directory as their cwd; none may remain.
     async fn wait_until_no_process_left(&self) -> Result<()> {
-        let (work, deadline) = (self.work_dir()?, Instant::now() + PROCESS_EXIT_TIMEOUT);
+        let (work, deadline) = (self.dirs.work_dir(), Instant::now() + PROCESS_EXIT_TIMEOUT);
         loop {
             let left = processes_in(&work)?;
             if left.is_empty() {
@@ -264,8 +250,8 @@ impl KilledSession {
     }
 
     fn transcript_path(&self) -> Option<PathBuf> {
-        let folder = fs::read_dir(self.config_dir().join("projects")).ok()?.next()?.ok()?.path();
-        Some(folder.join(format!("{}.jsonl", self.session))).filter(|path| path.exists())
+        let project_dir = fs::read_dir(self.dirs.config_dir().join("projects")).ok()?.next()?.ok()?.path();
+        Some(project_dir.join(format!("{}.jsonl", self.session))).filter(|path| path.exists())
     }
 }
 
@@ -286,32 +272,36 @@ fn kill_script(name: &str) -> Script {
             .and_tool("Bash", bash(number + 100))
     };
     // A subagent uses the same model, so its replies follow the call that starts it.
-    let errand = json!({"description": "One command", "prompt": format!("Do {name}-{SUBAGENT_COMMAND}.")});
-    let sent = [
-        Reply::text("An agent.").and_tool("Agent", errand),
+    let subagent_input =
+        json!({"description": "One command", "prompt": format!("Do {name}-{SUBAGENT_COMMAND}.")});
+    let subagent_replies = [
+        Reply::text("An agent.").and_tool("Agent", subagent_input),
         Reply::text("I begin.").and_tool("Bash", bash(SUBAGENT_COMMAND)),
         Reply::text("It is done."),
     ];
-    let steps = (0..2).map(step).chain(sent).chain((2..COMMAND_REPLIES).map(step));
+    let steps = (0..2).map(step).chain(subagent_replies).chain((2..COMMAND_REPLIES).map(step));
     Script::from(steps.chain([Reply::text("All done.")]).collect::<Vec<Reply>>())
 }
 
 /// Checks that a provider would accept the messages: roles alternate, and each call has its result in the next message.
 fn check_message_order(body: &Value) -> Result<()> {
-    let messages = body["messages"].as_array().context("there are no messages")?;
-    let mut open: Vec<&str> = Vec::new();
+    let messages = body["messages"].as_array().context("the request has no messages")?;
+    let mut open_calls: Vec<&str> = Vec::new();
     for (number, message) in messages.iter().enumerate() {
         let role = if number % 2 == 0 { "user" } else { "assistant" };
         ensure!(message["role"] == role, "message {number} has the wrong role: {body}");
         let blocks = message["content"].as_array().context("a message has no content")?;
-        let of = |kind: &str, field: &str| -> Vec<&str> {
-            let blocks = blocks.iter().filter(|block| block["type"] == kind);
+        let fields = |block_type: &str, field: &str| -> Vec<&str> {
+            let blocks = blocks.iter().filter(|block| block["type"] == block_type);
             blocks.filter_map(|block| block[field].as_str()).collect()
         };
-        ensure!(of("tool_result", "tool_use_id") == open, "results do not fit the calls: {body}");
-        open = of("tool_use", "id");
+        ensure!(
+            fields("tool_result", "tool_use_id") == open_calls,
+            "tool results do not match the calls: {body}"
+        );
+        open_calls = fields("tool_use", "id");
     }
-    ensure!(open.is_empty(), "a call has no result: {body}");
+    ensure!(open_calls.is_empty(), "a call has no result: {body}");
     Ok(())
 }
 
@@ -331,12 +321,14 @@ fn read_uuids(transcript: &Path) -> HashSet<String> {
     lines.filter_map(|line| Some(line["uuid"].as_str()?.to_owned())).collect()
 }
 
-/// Returns the command lines of the processes whose cwd is `folder`.
-fn processes_in(folder: &Path) -> Result<Vec<String>> {
+/// Returns the command lines of the processes whose cwd is `dir`.
+fn processes_in(dir: &Path) -> Result<Vec<String>> {
     let mut found = Vec::new();
-    for process in fs::read_dir("/proc").context("processes can only be seen in /proc")?.flatten() {
+    for process in
+        fs::read_dir("/proc").context("processes are read from /proc, which does not exist")?.flatten()
+    {
         // Fails for processes that have exited or belong to another user.
-        if fs::read_link(process.path().join("cwd")).is_ok_and(|cwd| cwd == folder) {
+        if fs::read_link(process.path().join("cwd")).is_ok_and(|cwd| cwd == dir) {
             let line = fs::read(process.path().join("cmdline")).unwrap_or_default();
             found.push(String::from_utf8_lossy(&line).replace('\0', " "));
         }

@@ -29,8 +29,8 @@
 //! - [`scenario`]: recorded sessions with expected frames, run in process and as a program
 //! - [`kill_test`]: kills a program at random moments and checks that its session survives
 //! - [`store_contract`]: checks that every session store must pass
-//! - [`test_dirs`]: directories and environment of one run; [`pattern`]: partial matching of JSON;
-//!   [`normalize`]: removal of ids, times and paths that differ from run to run
+//! - [`test_dirs`]: directories and environment of one run; [`session_dirs`]: directories of consecutive sessions
+//! - [`pattern`]: partial matching of JSON; [`normalize`]: removal of ids, times and paths that differ from run to run
 
 #![deny(missing_docs)]
 
@@ -44,6 +44,7 @@ pub mod pattern;
 pub mod scenario;
 pub mod script;
 pub mod scripted_model;
+pub mod session_dirs;
 pub mod store_contract;
 pub mod test_dirs;
 
@@ -53,4 +54,5 @@ pub use kill_test::KillTest;
 pub use oauth_mock::OauthMock;
 pub use scenario::{Scenario, ScenarioRun, assert_same};
 pub use script::{Fault, ModelRequest, Reply, Script};
+pub use session_dirs::SessionDirs;
 pub use test_dirs::TestDirs;

@@ -84,8 +84,9 @@ pub(crate) fn tool_result_id(block: &Value) -> Option<&str> {
 fn assign_id_names(frames: &[Value], known: &NormalizeOptions) -> Vec<(String, String)> {
     let mut names: Vec<(String, String)> = Vec::new();
     for (field, id) in frames.iter().flat_map(collect_ids) {
-        let fresh = names.iter().all(|(known, _)| *known != id);
-        if fresh && id.len() >= MIN_ID_LEN && !id.starts_with("host_") && !known.scenario_text.contains(&id) {
+        let is_new = names.iter().all(|(known, _)| *known != id);
+        if is_new && id.len() >= MIN_ID_LEN && !id.starts_with("host_") && !known.scenario_text.contains(&id)
+        {
             let kind = ID_FIELDS.iter().find(|(name, _)| *name == field).map_or("id", |(_, kind)| kind);
             let prefix = format!("<{kind}-");
             let number = names.iter().filter(|(_, name)| name.starts_with(&prefix)).count() + 1;
@@ -98,13 +99,13 @@ fn assign_id_names(frames: &[Value], known: &NormalizeOptions) -> Vec<(String, S
 fn collect_ids(value: &Value) -> Vec<(String, String)> {
     match value {
         Value::Object(fields) => {
-            let own = |name: &str, value: &Value| match value {
+            let ids_in_field = |name: &str, value: &Value| match value {
                 Value::String(id) if ID_FIELDS.iter().any(|(field, _)| *field == name) => {
                     vec![(name.to_owned(), id.clone())]
                 }
                 other => collect_ids(other),
             };
-            fields.iter().flat_map(|(name, value)| own(name, value)).collect()
+            fields.iter().flat_map(|(name, value)| ids_in_field(name, value)).collect()
         }
         Value::Array(items) => items.iter().flat_map(collect_ids).collect(),
         _ => Vec::new(),
@@ -119,9 +120,9 @@ fn normalize_value(
 ) -> Value {
     match value {
         Value::Object(fields) => {
-            let counts = |name: &str, value: &Value| is_volatile(name) || !is_zero(value);
-            let said = fields.iter().filter(|(name, value)| field != "usage" || counts(name, value));
-            said.map(|(name, value)| (name.clone(), normalize_value(value, name, names, known))).collect()
+            let is_relevant = |name: &str, value: &Value| is_volatile(name) || !is_zero(value);
+            let relevant = fields.iter().filter(|(name, value)| field != "usage" || is_relevant(name, value));
+            relevant.map(|(name, value)| (name.clone(), normalize_value(value, name, names, known))).collect()
         }
         Value::Array(items) => items.iter().map(|item| normalize_value(item, field, names, known)).collect(),
         Value::Number(_) if is_volatile(field) => 0.into(),
@@ -148,41 +149,43 @@ fn is_volatile(field: &str) -> bool {
         || ["_ms", "Ms", "_seconds", "Seconds"].iter().any(|end| field.ends_with(end))
 }
 
-fn replace_uuids(text: &str, story: &str) -> String {
+fn replace_uuids(text: &str, scenario_text: &str) -> String {
     replace_matches(text, |rest| {
         let candidate = rest.get(..36)?;
-        (is_uuid(candidate) && !story.contains(candidate)).then_some((36, "<uuid>"))
+        (is_uuid(candidate) && !scenario_text.contains(candidate)).then_some((36, "<uuid>"))
     })
 }
 
 fn is_uuid(text: &str) -> bool {
-    let fits = |(at, byte): (usize, u8)| match at {
+    let is_valid = |(index, byte): (usize, u8)| match index {
         8 | 13 | 18 | 23 => byte == b'-',
         _ => byte.is_ascii_hexdigit(),
     };
-    text.len() == 36 && text.bytes().enumerate().all(fits)
+    text.len() == 36 && text.bytes().enumerate().all(is_valid)
 }
 
 fn replace_timestamps(text: &str) -> String {
     replace_matches(text, |rest| {
         let head = rest.get(..19)?;
-        let fits = |(byte, form): (u8, u8)| if form == b'0' { byte.is_ascii_digit() } else { byte == form };
-        let rest_of_it = |byte: &u8| byte.is_ascii_digit() || b".:+-Z".contains(byte);
-        head.bytes().zip(*b"0000-00-00T00:00:00").all(fits).then(|| {
-            let more = rest.as_bytes()[19..].iter().take_while(|byte| rest_of_it(byte)).count();
-            (19 + more, "<time>")
+        let matches = |(byte, template): (u8, u8)| {
+            if template == b'0' { byte.is_ascii_digit() } else { byte == template }
+        };
+        let is_suffix = |byte: &u8| byte.is_ascii_digit() || b".:+-Z".contains(byte);
+        head.bytes().zip(*b"0000-00-00T00:00:00").all(matches).then(|| {
+            let suffix = rest.as_bytes()[19..].iter().take_while(|byte| is_suffix(byte)).count();
+            (19 + suffix, "<time>")
         })
     })
 }
 
-/// Replaces every match of `at`, which returns the length of the match and its replacement.
-fn replace_matches(text: &str, at: impl Fn(&str) -> Option<(usize, &'static str)>) -> String {
+/// Replaces every match of `find`, which returns the length of the match and its replacement.
+fn replace_matches(text: &str, find: impl Fn(&str) -> Option<(usize, &'static str)>) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(next) = rest.chars().next() {
-        match at(rest) {
-            Some((length, put)) => {
-                out.push_str(put);
+        match find(rest) {
+            Some((length, replacement)) => {
+                out.push_str(replacement);
                 rest = &rest[length..];
             }
             None => {
@@ -204,9 +207,9 @@ mod tests {
     const B: &str = "9b7f6d3c-0d7e-4a5e-8b1c-2c1e5e0a7b22";
 
     fn test_options() -> NormalizeOptions {
-        let place = |from: &str, to: &str| (from.to_owned(), to.to_owned());
+        let placeholder = |from: &str, to: &str| (from.to_owned(), to.to_owned());
         NormalizeOptions {
-            placeholders: vec![place("/t/x", "<root>"), place("/t/x/workspace", "<workspace>")],
+            placeholders: vec![placeholder("/t/x", "<root>"), placeholder("/t/x/workspace", "<workspace>")],
             scenario_text: B.into(),
         }
     }
@@ -215,15 +218,19 @@ mod tests {
     fn run_specific_values_are_replaced() {
         let table = [
             (
-                "an id with a name",
+                "a named id",
                 json!({"session_id": A, "text": A}),
                 json!({"session_id": "<session-1>", "text": "<session-1>"}),
             ),
-            ("an id without", json!({"uuid": A}), json!({"uuid": "<uuid>"})),
-            ("an id of the story", json!({"uuid": B, "session_id": B}), json!({"uuid": B, "session_id": B})),
+            ("another id", json!({"uuid": A}), json!({"uuid": "<uuid>"})),
+            (
+                "an id of the scenario",
+                json!({"uuid": B, "session_id": B}),
+                json!({"uuid": B, "session_id": B}),
+            ),
             ("an id of the host", json!({"request_id": "host_1"}), json!({"request_id": "host_1"})),
             (
-                "a request of the provider's",
+                "a request id of the provider",
                 json!({"type": "assistant", "request_id": "req_123456"}),
                 json!({"type": "assistant"}),
             ),
@@ -234,16 +241,16 @@ mod tests {
                 json!({"duration_ms": 0, "durationMs": 0, "n": 4}),
             ),
             (
-                "figures that are nought",
+                "zero counts",
                 json!({"usage": {"a": 1, "b": 0, "c": {"d": 0}}, "b": 0}),
                 json!({"usage": {"a": 1}, "b": 0}),
             ),
             (
-                "what an engine offers",
+                "lists of the engine",
                 json!({"type": "system", "subtype": "init", "tools": ["Read"], "skills": ["a"], "claude_code_version": "1"}),
                 json!({"type": "system", "subtype": "init", "tools": ["Read"], "claude_code_version": "<version>"}),
             ),
-            ("a folder", json!(["/t/x/workspace/größe"]), json!(["<workspace>/größe"])),
+            ("a directory", json!(["/t/x/workspace/größe"]), json!(["<workspace>/größe"])),
         ];
         for (name, frame, expected) in table {
             assert_eq!(normalize_frames(&[frame], &test_options()), [expected], "{name}");

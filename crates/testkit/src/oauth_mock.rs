@@ -63,11 +63,12 @@ type HttpResponse = (u16, Vec<(&'static str, String)>, Value);
 impl OauthMock {
     /// Starts the server on a free port.
     pub async fn start(clients: ClientRegistration) -> anyhow::Result<Self> {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await.context("no port on 127.0.0.1 is free")?;
+        let listener =
+            TcpListener::bind(("127.0.0.1", 0)).await.context("cannot bind a port on 127.0.0.1")?;
         let address = listener.local_addr()?;
         let shared = Arc::new(Shared { address, clients, state: Mutex::default() });
-        let serving = tokio::spawn(accept_connections(listener, Arc::clone(&shared)));
-        Ok(Self { shared, server_task: serving })
+        let server_task = tokio::spawn(accept_connections(listener, Arc::clone(&shared)));
+        Ok(Self { shared, server_task })
     }
 
     /// The URL of the MCP server.
@@ -107,8 +108,8 @@ pub async fn complete_login(address: &str) -> anyhow::Result<String> {
 /// Opens the authorization URL and returns the URL of the redirect.
 pub async fn authorize_redirect(address: &str) -> anyhow::Result<String> {
     let page = fetch_page(&Url::parse(address)?).await?;
-    let sent = page.lines().find_map(|line| line.strip_prefix("location: "));
-    sent.map(str::to_owned).with_context(|| format!("nobody was sent anywhere: {page}"))
+    let location = page.lines().find_map(|line| line.strip_prefix("location: "));
+    location.map(str::to_owned).with_context(|| format!("the response has no redirect: {page}"))
 }
 
 /// Fetches a page from this machine; returns head and body.
@@ -123,10 +124,10 @@ async fn fetch_page(url: &Url) -> anyhow::Result<String> {
 }
 
 async fn accept_connections(listener: TcpListener, shared: Arc<Shared>) {
-    let mut callers = JoinSet::new();
+    let mut connections = JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {
-        while callers.try_join_next().is_some() {}
-        callers.spawn(handle_connection(stream, Arc::clone(&shared)));
+        while connections.try_join_next().is_some() {}
+        connections.spawn(handle_connection(stream, Arc::clone(&shared)));
     }
 }
 
@@ -136,7 +137,7 @@ async fn handle_connection(stream: TcpStream, shared: Arc<Shared>) {
     let (status, headers, body) = shared.handle_request(&request);
     let body = if body.is_null() { String::new() } else { body.to_string() };
     let mut head =
-        format!("HTTP/1.1 {status} Word\r\nconnection: close\r\ncontent-type: application/json\r\n");
+        format!("HTTP/1.1 {status} Mock\r\nconnection: close\r\ncontent-type: application/json\r\n");
     for (name, value) in headers {
         head += &format!("{name}: {value}\r\n");
     }
@@ -171,7 +172,7 @@ impl Shared {
     }
 
     fn server_metadata(&self) -> Value {
-        let mut about = json!({
+        let mut metadata = json!({
             "issuer": self.url_for(""),
             "authorization_endpoint": self.url_for("/authorize"),
             "token_endpoint": self.url_for("/token"),
@@ -179,13 +180,13 @@ impl Shared {
             "token_endpoint_auth_methods_supported": ["none", "client_secret_basic"],
         });
         if self.clients == ClientRegistration::Dynamic {
-            about["registration_endpoint"] = json!(self.url_for("/register"));
+            metadata["registration_endpoint"] = json!(self.url_for("/register"));
         }
-        about
+        metadata
     }
 
-    fn register_client(&self, asked: &Value) -> HttpResponse {
-        let Some(redirect) = asked["redirect_uris"][0].as_str() else {
+    fn register_client(&self, request: &Value) -> HttpResponse {
+        let Some(redirect) = request["redirect_uris"][0].as_str() else {
             return error_response("invalid_redirect_uri");
         };
         let mut state = self.lock_state();
@@ -194,51 +195,54 @@ impl Shared {
         (201, Vec::new(), json!({"client_id": id, "token_endpoint_auth_method": "none"}))
     }
 
-    fn issue_code(&self, asked: BTreeMap<String, String>) -> HttpResponse {
+    fn issue_code(&self, params: BTreeMap<String, String>) -> HttpResponse {
         let mut state = self.lock_state();
-        let field = |name: &str| asked.get(name).map(String::as_str).unwrap_or_default();
+        let field = |name: &str| params.get(name).map(String::as_str).unwrap_or_default();
         let known = match &self.clients {
             ClientRegistration::Dynamic => {
                 state.redirect_uris.get(field("client_id")).map(String::as_str) == Some(field("redirect_uri"))
             }
             ClientRegistration::Preregistered(id, _) => id == field("client_id"),
         };
-        let right = ("code", "S256", self.url_for("/mcp"));
+        let expected = ("code", "S256", self.url_for("/mcp"));
         if !known
-            || (field("response_type"), field("code_challenge_method"), field("resource").to_owned()) != right
+            || (field("response_type"), field("code_challenge_method"), field("resource").to_owned())
+                != expected
         {
             return error_response("invalid_request");
         }
-        let Ok(mut back) = Url::parse(field("redirect_uri")) else {
+        let Ok(mut redirect) = Url::parse(field("redirect_uri")) else {
             return error_response("invalid_request");
         };
         let code = state.next_id("code");
-        back.query_pairs_mut().append_pair("code", &code).append_pair("state", field("state"));
-        back.query_pairs_mut().append_pair("iss", &self.url_for(""));
-        state.authorization_codes.insert(code, asked);
-        (302, vec![("location", back.into())], Value::Null)
+        redirect.query_pairs_mut().append_pair("code", &code).append_pair("state", field("state"));
+        redirect.query_pairs_mut().append_pair("iss", &self.url_for(""));
+        state.authorization_codes.insert(code, params);
+        (302, vec![("location", redirect.into())], Value::Null)
     }
 
-    fn issue_tokens(&self, asked: &BTreeMap<String, String>, header: Option<&String>) -> HttpResponse {
-        let field = |name: &str| asked.get(name).map(String::as_str).unwrap_or_default();
+    fn issue_tokens(&self, params: &BTreeMap<String, String>, header: Option<&String>) -> HttpResponse {
+        let field = |name: &str| params.get(name).map(String::as_str).unwrap_or_default();
         if let ClientRegistration::Preregistered(id, secret) = &self.clients {
-            let both = base64::engine::general_purpose::STANDARD.encode(format!("{id}:{secret}"));
-            if header != Some(&format!("Basic {both}")) {
+            let credentials = base64::engine::general_purpose::STANDARD.encode(format!("{id}:{secret}"));
+            if header != Some(&format!("Basic {credentials}")) {
                 return error_response("invalid_client");
             }
         }
         let mut state = self.lock_state();
-        let good_grant = match field("grant_type") {
+        let valid_grant = match field("grant_type") {
             // Codes and refresh tokens are valid once.
-            "authorization_code" => state.authorization_codes.remove(field("code")).is_some_and(|begun| {
-                let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(field("code_verifier")));
-                begun.get("code_challenge") == Some(&challenge)
-                    && begun.get("redirect_uri") == asked.get("redirect_uri")
-            }),
+            "authorization_code" => {
+                state.authorization_codes.remove(field("code")).is_some_and(|authorization| {
+                    let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(field("code_verifier")));
+                    authorization.get("code_challenge") == Some(&challenge)
+                        && authorization.get("redirect_uri") == params.get("redirect_uri")
+                })
+            }
             "refresh_token" => state.refresh_tokens.remove(field("refresh_token")),
             _ => false,
         };
-        if !good_grant || field("resource") != self.url_for("/mcp") {
+        if !valid_grant || field("resource") != self.url_for("/mcp") {
             return error_response("invalid_grant");
         }
         let (access, refresh) = (state.next_id("access"), state.next_id("refresh"));
@@ -252,12 +256,12 @@ impl Shared {
     fn handle_mcp(&self, request: &HttpRequest) -> HttpResponse {
         let token = request.headers.get("authorization").and_then(|header| header.strip_prefix("Bearer "));
         if !token.is_some_and(|token| self.lock_state().access_tokens.contains(token)) {
-            let place = self.url_for("/.well-known/oauth-protected-resource/mcp");
-            let challenge = format!("Bearer error=\"invalid_token\", resource_metadata=\"{place}\"");
+            let metadata_url = self.url_for("/.well-known/oauth-protected-resource/mcp");
+            let challenge = format!("Bearer error=\"invalid_token\", resource_metadata=\"{metadata_url}\"");
             return (401, vec![("www-authenticate", challenge)], Value::Null);
         }
-        let asked: Value = serde_json::from_slice(&request.body).unwrap_or_default();
-        let result = match asked["method"].as_str().unwrap_or_default() {
+        let message: Value = serde_json::from_slice(&request.body).unwrap_or_default();
+        let result = match message["method"].as_str().unwrap_or_default() {
             "initialize" => json!({
                 "protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
                 "serverInfo": {"name": "guarded", "version": "1"},
@@ -269,7 +273,7 @@ impl Shared {
             _ if request.method == "POST" => return (202, Vec::new(), Value::Null),
             _ => return (405, Vec::new(), Value::Null),
         };
-        ok_response(json!({"jsonrpc": "2.0", "id": asked["id"], "result": result}))
+        ok_response(json!({"jsonrpc": "2.0", "id": message["id"], "result": result}))
     }
 }
 

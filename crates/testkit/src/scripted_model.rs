@@ -15,7 +15,7 @@ use crate::script::{Fault, FaultCount, Reply, ReplyBlock, Script};
 impl Script {
     /// Renders the script as JSON for `--model scripted:PATH`.
     pub fn to_scripted_json(&self) -> anyhow::Result<Value> {
-        let Some(replies) = self.replies() else { bail!("A closure can only be played over HTTP.") };
+        let Some(replies) = self.replies() else { bail!("A script from a closure works only over HTTP.") };
         let mut turns = Vec::new();
         for (index, reply) in replies.iter().enumerate() {
             let number = index + 1;
@@ -34,13 +34,13 @@ impl Script {
 /// Expands a reply into one turn per request: first its faults, then the reply itself.
 fn reply_turns(reply: &Reply, number: usize) -> anyhow::Result<Vec<Value>> {
     if reply.hold.is_some() {
-        bail!("A reply can only be held back over HTTP.");
+        bail!("A held reply works only over HTTP.");
     }
     let whole = turn_json(reply, number);
     let mut turns = Vec::new();
     for (fault, times) in reply.faults() {
         let FaultCount::First(times) = times else {
-            bail!("A fault without end can only be played over HTTP.")
+            bail!("A fault that always happens works only over HTTP.")
         };
         let mut turn = whole.clone();
         turn["fault"] = fault_json(fault)?;
@@ -53,19 +53,19 @@ fn reply_turns(reply: &Reply, number: usize) -> anyhow::Result<Vec<Value>> {
 }
 
 fn turn_json(reply: &Reply, number: usize) -> Value {
-    let spoken = crate::api_format::ResolvedReply::new(number, reply, "");
+    let resolved = crate::api_format::ResolvedReply::new(number, reply, "");
     let mut calls = 0;
-    let content: Vec<Value> = reply.say.iter().map(|words| block_json(words, number, &mut calls)).collect();
+    let content: Vec<Value> = reply.say.iter().map(|block| block_json(block, number, &mut calls)).collect();
     json!({
         "content": content,
-        "stop_reason": spoken.stop_reason,
-        "usage": spoken.usage,
+        "stop_reason": resolved.stop_reason,
+        "usage": resolved.usage,
         "delay_ms": u64::try_from(reply.after.as_millis()).unwrap_or(u64::MAX),
     })
 }
 
-fn block_json(words: &ReplyBlock, number: usize, calls: &mut usize) -> Value {
-    match words {
+fn block_json(block: &ReplyBlock, number: usize, calls: &mut usize) -> Value {
+    match block {
         ReplyBlock::Text { text } => json!({"type": "text", "text": text}),
         ReplyBlock::Thinking { thinking, signature } => {
             json!({"type": "thinking", "thinking": thinking, "signature": signature})
@@ -94,20 +94,20 @@ fn fault_json(fault: &Fault) -> anyhow::Result<Value> {
             })
         }
         Fault::Cut { after } => {
-            json!({"kind": "cut", "message": "The stream ended before the reply did.", "after": after})
+            json!({"kind": "cut", "message": "The stream ended before the reply was complete.", "after": after})
         }
         Fault::ErrorEvent { after, error, message } => {
             json!({"kind": model_error_kind(error), "message": message, "after": after})
         }
         Fault::HangUp => json!({"kind": "connection", "message": "The connection was closed."}),
-        Fault::EmptyBody => json!({"kind": "not_a_stream", "message": "The server's answer is empty."}),
+        Fault::EmptyBody => json!({"kind": "not_a_stream", "message": "The server's response is empty."}),
         Fault::Stall { .. }
         | Fault::Pings { .. }
         | Fault::Drip { .. }
         | Fault::ExtraEvent { .. }
         | Fault::Html
         | Fault::RawBody { .. } => {
-            bail!("{fault:?} can only be played over HTTP.")
+            bail!("{fault:?} works only over HTTP.")
         }
     })
 }
@@ -139,9 +139,9 @@ mod tests {
             Reply::tool("Bash", json!({})).raw_tool_input("{bad"),
         ]);
         let turns = script.to_scripted_json().unwrap();
-        let told: Vec<_> =
+        let statuses: Vec<_> =
             turns.as_array().unwrap().iter().map(|turn| turn["fault"]["status"].clone()).collect();
-        assert_eq!(told, [json!(529), json!(529), Value::Null, json!(429), Value::Null]);
+        assert_eq!(statuses, [json!(529), json!(529), Value::Null, json!(429), Value::Null]);
         assert_eq!(turns[3]["fault"]["retry_after_ms"], 1500);
         assert_eq!(turns[4]["content"][0]["input"], "{bad");
         assert!(script.to_scripted().is_ok());

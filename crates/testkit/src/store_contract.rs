@@ -13,13 +13,13 @@ use whimbrel_session_store::store::{SessionStore, StoreKey, Summary};
 use whimbrel_wire::RawJson;
 
 /// Checks a store, with a new instance for each claim. The error names the claim that failed.
-pub async fn check<S: SessionStore>(mut fresh: impl FnMut() -> S) -> Result<()> {
-    check_order(&fresh()).await?;
-    check_duplicates(&fresh()).await?;
-    check_isolation(&fresh()).await?;
-    check_lists(&fresh()).await?;
-    check_removal(&fresh()).await?;
-    check_summaries(&fresh()).await
+pub async fn check<S: SessionStore>(mut new_store: impl FnMut() -> S) -> Result<()> {
+    check_order(&new_store()).await?;
+    check_duplicates(&new_store()).await?;
+    check_isolation(&new_store()).await?;
+    check_lists(&new_store()).await?;
+    check_removal(&new_store()).await?;
+    check_summaries(&new_store()).await
 }
 
 fn entry(name: &str) -> RawJson {
@@ -35,100 +35,112 @@ fn session_key() -> StoreKey {
 }
 
 async fn check_order(store: &impl SessionStore) -> Result<()> {
-    ensure!(store.load(&session_key()).await?.is_none(), "a transcript that nobody wrote is none");
+    ensure!(
+        store.load(&session_key()).await?.is_none(),
+        "a transcript that was never written does not exist"
+    );
     store.append(&session_key(), &[]).await?;
-    ensure!(store.load(&session_key()).await?.is_none(), "no lines make no transcript");
+    ensure!(store.load(&session_key()).await?.is_none(), "appending nothing creates no transcript");
     store.append(&session_key(), &[entry("b"), entry("a")]).await?;
     store.append(&session_key(), &[]).await?;
     store.append(&session_key(), &[entry("c")]).await?;
     let loaded = store.load(&session_key()).await?;
     ensure!(
         loaded == Some(vec![entry("b"), entry("a"), entry("c")]),
-        "lines come back in the order in which they came, not {loaded:?}"
+        "lines are loaded in the order of appending, not {loaded:?}"
     );
-    let odd = raw_json(&json!({"type": "x", "text": "two\nlines, \u{1f426}, \u{0} and \"quotes\""}));
-    store.append(&session_key().below("odd"), std::slice::from_ref(&odd)).await?;
+    let special = raw_json(&json!({"type": "x", "text": "two\nlines, \u{1f426}, \u{0} and \"quotes\""}));
+    store.append(&session_key().with_subpath("odd"), std::slice::from_ref(&special)).await?;
     ensure!(
-        store.load(&session_key().below("odd")).await? == Some(vec![odd]),
-        "any text comes back as it was"
+        store.load(&session_key().with_subpath("odd")).await? == Some(vec![special]),
+        "text is loaded unchanged"
     );
     Ok(())
 }
 
 async fn check_duplicates(store: &impl SessionStore) -> Result<()> {
-    let nameless = raw_json(&json!({"type": "tag", "tag": "x"}));
+    let without_uuid = raw_json(&json!({"type": "tag", "tag": "x"}));
     store.append(&session_key(), &[entry("a"), entry("b")]).await?;
-    store.append(&session_key(), &[entry("a"), entry("b"), entry("c"), nameless.clone()]).await?;
-    store.append(&session_key(), std::slice::from_ref(&nameless)).await?;
+    store.append(&session_key(), &[entry("a"), entry("b"), entry("c"), without_uuid.clone()]).await?;
+    store.append(&session_key(), std::slice::from_ref(&without_uuid)).await?;
     let loaded = store.load(&session_key()).await?;
-    let expected = vec![entry("a"), entry("b"), entry("c"), nameless.clone(), nameless];
+    let expected = vec![entry("a"), entry("b"), entry("c"), without_uuid.clone(), without_uuid];
     ensure!(
         loaded == Some(expected),
-        "a line that comes twice is kept once, one without an id each time, not {loaded:?}"
+        "a duplicate uuid is stored once, a line without uuid every time, not {loaded:?}"
     );
-    let below = session_key().below("subagents/agent-1");
+    let below = session_key().with_subpath("subagents/agent-1");
     store.append(&below, &[entry("a")]).await?;
-    ensure!(store.load(&below).await?.is_some(), "an id is known in its own transcript only");
+    ensure!(store.load(&below).await?.is_some(), "a uuid is a duplicate only within its transcript");
     Ok(())
 }
 
 async fn check_isolation(store: &impl SessionStore) -> Result<()> {
     let other = StoreKey::session("other", "sess");
     for (key, line) in
-        [(session_key(), "m"), (session_key().below("subagents/agent-1"), "s"), (other.clone(), "o")]
+        [(session_key(), "m"), (session_key().with_subpath("subagents/agent-1"), "s"), (other.clone(), "o")]
     {
         store.append(&key, &[entry(line)]).await?;
     }
-    for (key, line) in [(session_key(), "m"), (session_key().below("subagents/agent-1"), "s"), (other, "o")] {
+    for (key, line) in
+        [(session_key(), "m"), (session_key().with_subpath("subagents/agent-1"), "s"), (other, "o")]
+    {
         let loaded = store.load(&key).await?;
-        ensure!(loaded == Some(vec![entry(line)]), "{key:?} has its own line only, not {loaded:?}");
+        ensure!(loaded == Some(vec![entry(line)]), "{key:?} has only its own line, not {loaded:?}");
     }
-    ensure!(store.load(&session_key().below("nope")).await?.is_none(), "another subpath has no transcript");
+    ensure!(
+        store.load(&session_key().with_subpath("nope")).await?.is_none(),
+        "another subpath has no transcript"
+    );
     Ok(())
 }
 
 async fn check_lists(store: &impl SessionStore) -> Result<()> {
     let (one, two) = (StoreKey::session("proj", "one"), StoreKey::session("proj", "two"));
-    for key in [&one, &two, &one.below("subagents/agent-2"), &one.below("subagents/agent-1")] {
+    for key in [&one, &two, &one.with_subpath("subagents/agent-2"), &one.with_subpath("subagents/agent-1")] {
         store.append(key, &[entry("x")]).await?;
     }
     let listed = store.list("proj").await?;
     let mut ids: Vec<&str> = listed.iter().map(|stored| stored.session.as_str()).collect();
     ids.sort_unstable();
-    ensure!(ids == ["one", "two"], "a list has each session once, not {ids:?}");
+    ensure!(ids == ["one", "two"], "the list has each session once, not {ids:?}");
     ensure!(listed.iter().all(|stored| stored.modified_ms > 1_000_000_000_000), "times are milliseconds");
     ensure!(
         listed.is_sorted_by(|one, other| one.modified_ms >= other.modified_ms),
-        "the last one stands first"
+        "the list begins with the newest session"
     );
-    ensure!(store.list("never").await?.is_empty(), "a project that nobody wrote to has no sessions");
+    ensure!(store.list("never").await?.is_empty(), "an unknown project has no sessions");
     let subkeys = store.subkeys("proj", "one").await?;
-    ensure!(subkeys == ["subagents/agent-1", "subagents/agent-2"], "subpaths come in order, not {subkeys:?}");
-    ensure!(store.subkeys("proj", "two").await?.is_empty(), "a session's own transcript is no subpath");
+    ensure!(subkeys == ["subagents/agent-1", "subagents/agent-2"], "subpaths are sorted, not {subkeys:?}");
+    ensure!(store.subkeys("proj", "two").await?.is_empty(), "the session's own transcript is not a subpath");
     Ok(())
 }
 
 async fn check_removal(store: &impl SessionStore) -> Result<()> {
-    let (one, two) = (session_key().below("subagents/agent-1"), session_key().below("subagents/agent-2"));
-    let near = [StoreKey::session("proj", "sess2"), StoreKey::session("other", "sess")];
-    for key in [&session_key(), &one, &two, &near[0], &near[1]] {
+    let (one, two) =
+        (session_key().with_subpath("subagents/agent-1"), session_key().with_subpath("subagents/agent-2"));
+    let neighbours = [StoreKey::session("proj", "sess2"), StoreKey::session("other", "sess")];
+    for key in [&session_key(), &one, &two, &neighbours[0], &neighbours[1]] {
         store.append(key, &[entry("x")]).await?;
     }
     store.delete(&one).await?;
-    ensure!(store.subkeys("proj", "sess").await? == ["subagents/agent-2"], "a subpath goes alone");
-    ensure!(store.load(&session_key()).await?.is_some(), "its session stays");
+    ensure!(
+        store.subkeys("proj", "sess").await? == ["subagents/agent-2"],
+        "deleting a subpath deletes only it"
+    );
+    ensure!(store.load(&session_key()).await?.is_some(), "deleting a subpath keeps its session");
     store.delete(&session_key()).await?;
     store.delete(&session_key()).await?;
     for gone in [&session_key(), &two] {
-        ensure!(store.load(gone).await?.is_none(), "a session goes with all below it");
+        ensure!(store.load(gone).await?.is_none(), "deleting a session deletes its subpaths");
     }
-    for stays in &near {
-        ensure!(store.load(stays).await?.is_some(), "other sessions stay");
+    for neighbour in &neighbours {
+        ensure!(store.load(neighbour).await?.is_some(), "deleting a session keeps others");
     }
     store.append(&session_key(), &[entry("x")]).await?;
     ensure!(
         store.load(&session_key()).await? == Some(vec![entry("x")]),
-        "what was removed can be written anew"
+        "a deleted session can be written again"
     );
     Ok(())
 }
@@ -138,25 +150,25 @@ async fn check_summaries(store: &impl SessionStore) -> Result<()> {
         "type": "user", "cwd": "/w", "timestamp": "2026-11-16T03:00:00.123Z", "message": {"content": "Do\nthis"},
     });
     store.append(&session_key(), &[entry("x"), raw_json(&prompt)]).await?;
-    ensure!(
-        only_summary(store).await?.text() == Some("Do this"),
-        "the first prompt says what a session is about"
-    );
+    ensure!(only_summary(store).await?.text() == Some("Do this"), "the first prompt is the summary");
     // Longer than the head and tail that a listing reads.
     let filler: Vec<RawJson> =
         (0..3_000).map(|number| entry(&format!("a long transcript {number}"))).collect();
     store.append(&session_key(), &filler).await?;
-    let named =
+    let metadata =
         [json!({"type": "custom-title", "customTitle": "Mine"}), json!({"type": "tag", "tag": "blue"})];
-    store.append(&session_key(), &named.each_ref().map(raw_json)).await?;
+    store.append(&session_key(), &metadata.each_ref().map(raw_json)).await?;
     store
-        .append(&session_key().below("subagents/agent-1"), &[raw_json(&json!({"type": "tag", "tag": "red"}))])
+        .append(
+            &session_key().with_subpath("subagents/agent-1"),
+            &[raw_json(&json!({"type": "tag", "tag": "red"}))],
+        )
         .await?;
     let found = only_summary(store).await?;
-    let facts = (found.text(), found.tag.as_deref(), found.cwd.as_deref(), found.created_at);
+    let fields = (found.text(), found.tag.as_deref(), found.cwd.as_deref(), found.created_at);
     ensure!(
-        facts == (Some("Mine"), Some("blue"), Some("/w"), Some(1_794_798_000_123)),
-        "a summary has titles, tags and facts of the session's own lines, not {facts:?}"
+        fields == (Some("Mine"), Some("blue"), Some("/w"), Some(1_794_798_000_123)),
+        "the summary comes from the session's own lines, not {fields:?}"
     );
     let modified = (store.list("proj").await?, store.summaries("proj").await?);
     ensure!(

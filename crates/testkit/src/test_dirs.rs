@@ -17,13 +17,16 @@ pub struct TestDirs {
 impl TestDirs {
     /// Creates the three directories, empty.
     pub fn new() -> anyhow::Result<Self> {
-        let folder = tempfile::Builder::new().prefix("whimbrel-").tempdir().context("no temporary folder")?;
-        let root = folder.path().canonicalize()?;
-        let stage = Self { root, _temp_dir: folder };
-        for path in [stage.workspace(), stage.home(), stage.temp_dir()] {
+        let temp_dir = tempfile::Builder::new()
+            .prefix("whimbrel-")
+            .tempdir()
+            .context("cannot create a temporary directory")?;
+        let root = temp_dir.path().canonicalize()?;
+        let dirs = Self { root, _temp_dir: temp_dir };
+        for path in [dirs.workspace(), dirs.home(), dirs.temp_dir()] {
             fs::create_dir(path)?;
         }
-        Ok(stage)
+        Ok(dirs)
     }
 
     /// The directory in which the agent works.
@@ -43,16 +46,16 @@ impl TestDirs {
 
     /// The engine's environment: these directories, `PATH`, and nothing else of this process.
     pub fn env(&self) -> BTreeMap<String, String> {
-        let own = |path: PathBuf| path.to_string_lossy().into_owned();
-        let set = [
-            ("HOME", own(self.home())),
-            ("TMPDIR", own(self.temp_dir())),
+        let text = |path: PathBuf| path.to_string_lossy().into_owned();
+        let variables = [
+            ("HOME", text(self.home())),
+            ("TMPDIR", text(self.temp_dir())),
             ("LANG", "C.UTF-8".to_owned()),
             ("PATH", std::env::var("PATH").unwrap_or_else(|_| "/usr/local/bin:/usr/bin:/bin".to_owned())),
             // Containers often run everything as root; this permits bypass mode there.
             ("IS_SANDBOX", "1".to_owned()),
         ];
-        set.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+        variables.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
     /// Writes a file into the workspace and creates its parent directories.
@@ -75,16 +78,16 @@ impl TestDirs {
 }
 
 /// Reads all files below a directory, keyed by relative path; empty if the directory does not exist.
-pub(crate) fn read_files(folder: &Path) -> anyhow::Result<BTreeMap<String, Vec<u8>>> {
+pub(crate) fn read_files(root: &Path) -> anyhow::Result<BTreeMap<String, Vec<u8>>> {
     let mut found = BTreeMap::new();
-    let mut folders = vec![folder.to_path_buf()];
-    while let Some(next) = folders.pop().filter(|next| next.is_dir()) {
-        for entry in fs::read_dir(&next).with_context(|| next.display().to_string())? {
+    let mut pending = vec![root.to_path_buf()];
+    while let Some(dir) = pending.pop().filter(|dir| dir.is_dir()) {
+        for entry in fs::read_dir(&dir).with_context(|| dir.display().to_string())? {
             let path = entry?.path();
             if path.is_dir() {
-                folders.push(path);
+                pending.push(path);
             } else {
-                let name = path.strip_prefix(folder)?.to_string_lossy().into_owned();
+                let name = path.strip_prefix(root)?.to_string_lossy().into_owned();
                 found.insert(name, fs::read(&path).with_context(|| path.display().to_string())?);
             }
         }
@@ -93,8 +96,8 @@ pub(crate) fn read_files(folder: &Path) -> anyhow::Result<BTreeMap<String, Vec<u
 }
 
 pub(crate) fn write_file(path: &Path, content: &[u8]) -> anyhow::Result<()> {
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder)?;
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent)?;
     }
     fs::write(path, content).with_context(|| path.display().to_string())
 }

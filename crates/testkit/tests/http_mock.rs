@@ -1,6 +1,6 @@
 //! The HTTP mock, tested with a plain socket and with the engine's own clients.
 
-#![expect(clippy::unwrap_used, reason = "what helps a test fails as a test does")]
+#![expect(clippy::unwrap_used, reason = "test support may panic")]
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -37,15 +37,15 @@ async fn script_is_served_in_both_api_formats() {
         MockApi::start([Reply::text("one"), Reply::text("two"), Reply::text("three"), Reply::text("four")])
             .await
             .unwrap();
-    let mut caller = RawClient::new(&api).await;
-    let streamed = caller.post("/v1/messages?beta=true", &prompt_body(true)).await;
+    let mut client = RawClient::new(&api).await;
+    let streamed = client.post("/v1/messages?beta=true", &prompt_body(true)).await;
     assert!(streamed.starts_with("HTTP/1.1 200") && streamed.contains("event: message_start"), "{streamed}");
     assert!(streamed.contains(r#""text_delta","text":"one""#), "{streamed}");
-    let whole = caller.post("/v1/messages", &prompt_body(false)).await;
+    let whole = client.post("/v1/messages", &prompt_body(false)).await;
     assert!(whole.contains(r#""content":[{"type":"text","text":"two"}]"#), "{whole}");
-    let chunks = caller.post("/v1/chat/completions", &prompt_body(true)).await;
+    let chunks = client.post("/v1/chat/completions", &prompt_body(true)).await;
     assert!(chunks.contains(r#"{"content":"three"}"#) && chunks.contains("data: [DONE]"), "{chunks}");
-    let completion = caller.post("/v1/chat/completions", &prompt_body(false)).await;
+    let completion = client.post("/v1/chat/completions", &prompt_body(false)).await;
     assert!(completion.contains(r#"{"role":"assistant","content":"four"}"#), "{completion}");
     assert!(api.is_script_exhausted());
     let requests = api.requests();
@@ -57,9 +57,9 @@ async fn script_is_served_in_both_api_formats() {
 #[tokio::test]
 async fn other_requests_do_not_use_the_script() {
     let api = MockApi::start([Reply::text("one")]).await.unwrap();
-    let mut caller = RawClient::new(&api).await;
-    assert!(caller.post("/v1/messages/count_tokens", &prompt_body(false)).await.contains("input_tokens"));
-    assert!(caller.post("/elsewhere", &prompt_body(false)).await.starts_with("HTTP/1.1 404"));
+    let mut client = RawClient::new(&api).await;
+    assert!(client.post("/v1/messages/count_tokens", &prompt_body(false)).await.contains("input_tokens"));
+    assert!(client.post("/elsewhere", &prompt_body(false)).await.starts_with("HTTP/1.1 404"));
     assert_eq!((api.model_requests().len(), api.requests().len(), api.is_script_exhausted()), (0, 2, false));
 }
 
@@ -74,20 +74,20 @@ async fn cut_reply_ends_without_terminator() {
 #[tokio::test]
 async fn disconnect_from_a_stalled_reply_is_counted() {
     let api = MockApi::start([Reply::text("one").stall_after(1)]).await.unwrap();
-    let mut caller = RawClient::new(&api).await;
+    let mut client = RawClient::new(&api).await;
     let body = prompt_body(true).to_string();
     let head = format!("POST /v1/messages HTTP/1.1\r\ncontent-length: {}\r\n\r\n", body.len());
-    caller.0.write_all(format!("{head}{body}").as_bytes()).await.unwrap();
+    client.0.write_all(format!("{head}{body}").as_bytes()).await.unwrap();
     api.wait_for_model_requests(1).await.unwrap();
-    drop(caller);
+    drop(client);
     api.wait_for_disconnects(1).await.unwrap();
 }
 
 #[tokio::test]
 async fn held_reply_waits_for_its_release() {
     let api = MockApi::start([Reply::text("one").hold_until("go")]).await.unwrap();
-    let mut caller = RawClient::new(&api).await;
-    let asking = tokio::spawn(async move { caller.post("/v1/messages", &prompt_body(true)).await });
+    let mut client = RawClient::new(&api).await;
+    let asking = tokio::spawn(async move { client.post("/v1/messages", &prompt_body(true)).await });
     api.wait_for_model_requests(1).await.unwrap();
     assert!(!asking.is_finished());
     api.release("go");
@@ -96,12 +96,12 @@ async fn held_reply_waits_for_its_release() {
 
 #[tokio::test]
 async fn requests_record_their_connection() {
-    let api = MockApi::start(Script::from_fn(|asked| Reply::text(format!("reply {}", asked.number))))
+    let api = MockApi::start(Script::from_fn(|request| Reply::text(format!("reply {}", request.number))))
         .await
         .unwrap();
     let (mut one, mut other) = (RawClient::new(&api).await, RawClient::new(&api).await);
-    for (number, caller) in [&mut one, &mut other].into_iter().enumerate() {
-        let answer = caller.post("/v1/messages", &prompt_body(false)).await;
+    for (number, client) in [&mut one, &mut other].into_iter().enumerate() {
+        let answer = client.post("/v1/messages", &prompt_body(false)).await;
         assert!(answer.contains(&format!("reply {number}")), "{answer}");
     }
     one.post("/v1/messages", &prompt_body(false)).await;

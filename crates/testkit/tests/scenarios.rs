@@ -1,6 +1,6 @@
 //! Every scenario, run by the engine in this process and, if `WHIMBREL_BIN` is set, by that program.
 
-#![expect(clippy::unwrap_used, reason = "what helps a test fails as a test does")]
+#![expect(clippy::unwrap_used, reason = "test support may panic")]
 
 use std::path::Path;
 
@@ -28,8 +28,8 @@ macro_rules! scenarios {
 
         #[test]
         fn every_scenario_is_listed() {
-            let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
-            let names: Vec<String> = Scenario::load_all(&here).unwrap().iter().map(Scenario::name).collect();
+            let scenario_dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
+            let names: Vec<String> = Scenario::load_all(&scenario_dir).unwrap().iter().map(Scenario::name).collect();
             let mut listed = vec![$($name),*];
             listed.sort_unstable();
             assert_eq!(names, listed);

@@ -3,74 +3,17 @@
 //! Strict about known types: an invalid field is an error that names the field and quotes the line.
 //! Lenient otherwise: an unknown type becomes a frame like any other, and unknown fields are ignored.
 
-use std::borrow::Cow;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use crate::error::excerpt;
+use crate::frame::{Frame, FrameHead};
+use crate::raw::RawJson;
 
-use crate::frame::Frame;
-
-/// Longest accepted input line, in bytes.
-pub const MAX_LINE_IN: usize = 64 * 1024 * 1024;
+pub use crate::error::{MAX_LINE_IN, WireError};
 
 /// Longest written line, in bytes. The official Python SDK fails on lines of more than 1 MiB.
 pub const MAX_LINE_OUT: usize = 1_000_000;
-
-/// Number of characters of a bad line that an error quotes.
-const MAX_EXCERPT_CHARS: usize = 200;
-
-/// Error of decoding a line.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum WireError {
-    /// The line is not JSON at all.
-    #[error("not a JSON line: {reason}. The line begins: {line}")]
-    NotJson {
-        /// Message of the JSON parser.
-        reason: String,
-        /// The beginning of the line.
-        line: String,
-    },
-    /// The line is JSON, but not an object with a `type`.
-    #[error("a line must be a JSON object with a \"type\": {line}")]
-    NoType {
-        /// The beginning of the line.
-        line: String,
-    },
-    /// A known type with an invalid field.
-    #[error("a \"{kind}\" line has a wrong field `{field}`: {reason}. The line begins: {line}")]
-    InvalidField {
-        /// The `type`, followed by the subtype if there is one.
-        kind: String,
-        /// JSON path of the field.
-        field: String,
-        /// Message of the deserializer.
-        reason: String,
-        /// The beginning of the line.
-        line: String,
-    },
-    /// A type that only the engine sends, received by the engine.
-    #[error("a \"{kind}\" line is not for the engine")]
-    NotForEngine {
-        /// The `type`.
-        kind: String,
-    },
-    /// The line is longer than [`MAX_LINE_IN`].
-    #[error("a line of more than {} MiB was skipped", MAX_LINE_IN / 1024 / 1024)]
-    TooLong,
-}
-
-impl WireError {
-    pub(crate) fn not_json(line: &str, error: &serde_json::Error) -> Self {
-        Self::NotJson { reason: error.to_string(), line: excerpt(line) }
-    }
-}
-
-/// The field that selects the type of a frame.
-#[derive(Deserialize)]
-pub(crate) struct FrameHead<'a> {
-    #[serde(rename = "type", borrow)]
-    pub(crate) kind: Cow<'a, str>,
-}
 
 /// Parses a line whose type is known.
 type FrameParser = fn(&FrameHead<'_>, &str) -> Result<Frame, WireError>;
@@ -85,13 +28,21 @@ pub fn decode_from_host(line: &str) -> Result<Frame, WireError> {
     decode_with(Frame::parse_from_host, line)
 }
 
+/// For a frame inside another value; a line is decoded by [`decode`].
+impl<'de> Deserialize<'de> for Frame {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let line = RawJson::deserialize(deserializer)?;
+        decode(line.as_str()).map_err(D::Error::custom)
+    }
+}
+
 fn decode_with(reader: FrameParser, line: &str) -> Result<Frame, WireError> {
     if line.len() > MAX_LINE_IN {
         return Err(WireError::TooLong);
     }
     // Repair is tried only after a failure, so that valid lines do not pay for it.
     parse_line(reader, line).or_else(|error| {
-        replace_lone_surrogates(line).map_or(Err(error), |mended| parse_line(reader, &mended))
+        replace_lone_surrogates(line).map_or(Err(error), |repaired| parse_line(reader, &repaired))
     })
 }
 
@@ -109,14 +60,14 @@ fn parse_line(reader: FrameParser, line: &str) -> Result<Frame, WireError> {
 pub fn replace_lone_surrogates(line: &str) -> Option<String> {
     let mut out = String::with_capacity(line.len());
     let mut rest = line;
-    let mut mended = false;
+    let mut repaired = false;
     while let Some(at) = rest.find('\\') {
         out.push_str(&rest[..at]);
         rest = &rest[at..];
-        let (kept, length) = match (parse_surrogate(rest), rest.get(6..).and_then(parse_surrogate)) {
+        let (copied, length) = match (parse_surrogate(rest), rest.get(6..).and_then(parse_surrogate)) {
             (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)) => (&rest[..12], 12),
             (Some(_), _) => {
-                mended = true;
+                repaired = true;
                 ("\\ufffd", 6)
             }
             // Any other escape: copy the backslash and the escaped character.
@@ -125,11 +76,11 @@ pub fn replace_lone_surrogates(line: &str) -> Option<String> {
                 (&rest[..length], length)
             }
         };
-        out.push_str(kept);
+        out.push_str(copied);
         rest = &rest[length..];
     }
     out.push_str(rest);
-    mended.then_some(out)
+    repaired.then_some(out)
 }
 
 /// Parses the `\uXXXX` escape at the start of a text; `None` unless it is a surrogate.
@@ -169,26 +120,6 @@ pub fn restore_truncated(given_back: &mut serde_json::Value, original: &serde_js
     crate::truncate::restore(given_back, original);
 }
 
-/// Parses the body of a known type from valid JSON. The path of an invalid field is computed only on failure.
-pub(crate) fn parse_body<T: DeserializeOwned>(kind: &str, json: &str) -> Result<T, WireError> {
-    serde_json::from_str(json).map_err(|error| {
-        let traced = serde_path_to_error::deserialize::<_, T>(&mut serde_json::Deserializer::from_str(json));
-        let (field, reason) = match traced {
-            Err(traced) => (traced.path().to_string(), traced.into_inner().to_string()),
-            Ok(_) => (".".into(), error.to_string()),
-        };
-        WireError::InvalidField { kind: kind.into(), field, reason, line: excerpt(json) }
-    })
-}
-
-/// Returns the first characters of a line, for an error text.
-fn excerpt(line: &str) -> String {
-    match line.char_indices().nth(MAX_EXCERPT_CHARS) {
-        Some((end, _)) => format!("{}...", &line[..end]),
-        None => line.into(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -215,7 +146,7 @@ mod tests {
             assert_eq!(decode_from_host(line), decode(line));
         }
         let error = decode_from_host(r#"{"type":"system","subtype":"init"}"#).unwrap_err();
-        assert_eq!(error.to_string(), "a \"system\" line is not for the engine");
+        assert_eq!(error.to_string(), "a host must not send \"system\" lines");
     }
 
     #[test]
@@ -256,7 +187,7 @@ mod tests {
 
     #[test]
     fn transcript_mirrors_are_never_truncated() {
-        let entries = vec![crate::RawJson::from_value(&"x".repeat(2 * MAX_LINE_OUT)).unwrap()];
+        let entries = vec![RawJson::from_value(&"x".repeat(2 * MAX_LINE_OUT)).unwrap()];
         let mirror = crate::notice::TranscriptMirror { file_path: "f".into(), entries: entries.clone() };
         let mut line = Vec::new();
         encode(&mirror.into(), &mut line);

@@ -46,7 +46,7 @@ macro_rules! blocks {
                         Ok(Self::$variant { $($field,)* })
                     })*
                     Some(_) => Ok(Self::Other(fields)),
-                    None => Err("type: missing, or not a text".into()),
+                    None => Err("type: missing or not a string".into()),
                 }
             }
         }

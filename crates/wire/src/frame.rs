@@ -1,10 +1,12 @@
 //! [`Frame`]: one line of the wire, in either direction.
 
-use serde::de::{DeserializeOwned, Error as _};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::borrow::Cow;
 
-use crate::codec::{FrameHead, WireError, decode, parse_body};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize, Serializer};
+
 use crate::control::{Cancel, ControlRequest, ControlResponse};
+use crate::error::{WireError, parse_body};
 use crate::message::{Assistant, StreamEvent, ToolProgress, TurnResult, User};
 use crate::notice::{
     ActiveGoal, AuthStatus, ConversationReset, EnvironmentUpdate, KeepAlive, PromptSuggestion,
@@ -12,6 +14,13 @@ use crate::notice::{
 };
 use crate::raw::RawJson;
 use crate::system::{System, SystemEvent};
+
+/// The field that selects the type of a frame.
+#[derive(Deserialize)]
+pub(crate) struct FrameHead<'a> {
+    #[serde(rename = "type", borrow)]
+    pub(crate) kind: Cow<'a, str>,
+}
 
 /// Parses the body of a frame: with the parser that the table names, or as its type.
 macro_rules! body {
@@ -117,14 +126,6 @@ impl Frame {
             kind if Self::KINDS.contains(&kind) => Err(WireError::NotForEngine { kind: kind.to_owned() }),
             _ => RawJson::parse(line).map(Self::Unknown).map_err(|error| WireError::not_json(line, &error)),
         }
-    }
-}
-
-/// For a frame inside another value; a line is decoded by [`decode`].
-impl<'de> Deserialize<'de> for Frame {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let line = RawJson::deserialize(deserializer)?;
-        decode(line.as_str()).map_err(D::Error::custom)
     }
 }
 

@@ -5,7 +5,7 @@
 //!
 //! Modules:
 //! - [`frame`]: [`Frame`], one line of the wire
-//! - [`codec`]: line to frame and back, with errors that name the field
+//! - [`codec`]: line to frame and back; `error`: errors that name the field; `truncate`: lines that are too long
 //! - [`message`]: messages of the conversation (assistant, user, result, stream events, ...)
 //! - [`content`]: blocks inside a message, usage, stop reasons
 //! - [`notice`]: rarer frames beside the conversation
@@ -14,17 +14,18 @@
 //! - [`hook`]: hook events with their inputs and outputs, in one table
 //! - [`permission`]: modes, rules, rule updates and decisions
 //! - [`options`]: options of a session
-//! - [`schema`]: JSON Schema of all of the above
+//! - [`schema`]: JSON Schema of all of the above; `tagged_union`: its unions
 //! - [`names`]: enums that are a list of names
 //! - [`tool_names`]: names of built-in tools
 //! - [`invisible`]: characters that a reader cannot see
-//! - [`raw`]: JSON that is passed on unparsed
+//! - [`raw`]: JSON that is passed on unparsed; `lenient`: fields that clients write differently
 
 #![deny(missing_docs)]
 
 pub mod codec;
 pub mod content;
 pub mod control;
+mod error;
 pub mod frame;
 pub mod hook;
 pub mod invisible;
@@ -37,6 +38,7 @@ pub mod permission;
 pub mod raw;
 pub mod schema;
 pub mod system;
+mod tagged_union;
 pub mod tool_names;
 mod truncate;
 

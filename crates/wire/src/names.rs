@@ -2,7 +2,7 @@
 
 /// Error: a name that is not on the list.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown {what} `{given}`; known are: {known}")]
+#[error("unknown {what} `{given}`; expected one of: {known}")]
 pub struct UnknownNameError {
     /// Category of the name, such as `permission mode`.
     pub what: &'static str,

@@ -1,28 +1,12 @@
 //! JSON Schema of the whole wire, generated from the types.
 
 use schemars::generate::SchemaSettings;
-use schemars::{Schema, json_schema};
 use serde_json::{Map, Value};
 
 use crate::hook::HookOutput;
 use crate::options::Options;
+use crate::tagged_union::tagged_union;
 use crate::{control, frame};
-
-/// Builds the schema of an object whose type one field selects: the listed variants, or anything under another name.
-pub(crate) fn tagged_union(field: &str, description: &str, shapes: Vec<(&str, Schema)>) -> Schema {
-    let names: Vec<&str> = shapes.iter().map(|(name, _)| *name).collect();
-    let unlisted = json_schema!({ "properties": { field: { "not": { "enum": names } } } });
-    let listed = shapes
-        .into_iter()
-        .map(|(name, shape)| json_schema!({ "allOf": [shape], "properties": { field: { "const": name } } }));
-    json_schema!({
-        "description": description,
-        "type": "object",
-        "properties": { field: { "type": "string" } },
-        "required": [field],
-        "anyOf": listed.chain([unlisted]).collect::<Vec<_>>(),
-    })
-}
 
 /// Builds one document for all frames. Replies to control requests and the options are listed under `replies` and
 /// `options`, because the frames themselves do not name their type.

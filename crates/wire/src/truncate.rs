@@ -29,7 +29,7 @@ pub(crate) fn truncate_line(line: &mut Vec<u8>, start: usize, limit: usize) {
 fn truncate_strings(value: &mut Value, limit: usize) {
     let mut strings = Vec::new();
     visit_strings(value, "", &mut |text, kind| {
-        strings.push((json_string_size(text), kind, render_note(text.len()).len()))
+        strings.push((json_string_size(text), kind, render_note(text.len()).len()));
     });
     let total = json_size(value);
     let fits = |longest: usize| {
@@ -51,11 +51,11 @@ fn truncate_strings(value: &mut Value, limit: usize) {
     });
 }
 
-/// Restores truncated strings whose kept beginning matches the original.
+/// Restores truncated strings whose beginning matches the original.
 pub(crate) fn restore(given_back: &mut Value, original: &Value) {
     match (given_back, original) {
         (Value::String(text), Value::String(whole)) if is_truncated_copy(text, whole) => {
-            whole.clone_into(text)
+            whole.clone_into(text);
         }
         (Value::Array(items), Value::Array(wholes)) => {
             items.iter_mut().zip(wholes).for_each(|(item, whole)| restore(item, whole));
@@ -73,10 +73,10 @@ pub(crate) fn restore(given_back: &mut Value, original: &Value) {
 
 /// Returns whether a text is the beginning of another one, followed by our note.
 fn is_truncated_copy(text: &str, whole: &str) -> bool {
-    let Some((kept, _)) = text.rsplit_once(NOTE_PREFIX).filter(|_| text.ends_with(NOTE_SUFFIX)) else {
+    let Some((beginning, _)) = text.rsplit_once(NOTE_PREFIX).filter(|_| text.ends_with(NOTE_SUFFIX)) else {
         return false;
     };
-    text.len() != whole.len() && whole.starts_with(kept)
+    text.len() != whole.len() && whole.starts_with(beginning)
 }
 
 /// Kind of a string, which decides how it is truncated.
@@ -139,8 +139,8 @@ fn truncate_string(text: &str, kind: StringKind, longest: usize) -> String {
         used += json_char_size(*c);
         used > room
     });
-    let kept = &text[..end.map_or(text.len(), |(at, _)| at)];
-    format!("{kept}{}", render_note(text.len() - kept.len()))
+    let beginning = &text[..end.map_or(text.len(), |(at, _)| at)];
+    format!("{beginning}{}", render_note(text.len() - beginning.len()))
 }
 
 /// Size of a string in JSON, quotes included.
@@ -257,8 +257,8 @@ mod tests {
     fn note_gives_the_number_of_missing_bytes() {
         let short = truncated(&json!({"text": "ä".repeat(3000)}), 1000);
         let text = short["text"].as_str().unwrap();
-        let kept = text.chars().take_while(|c| *c == 'ä').count();
-        assert!(text.ends_with(&render_note(6000 - 2 * kept)));
+        let beginning = text.chars().take_while(|c| *c == 'ä').count();
+        assert!(text.ends_with(&render_note(6000 - 2 * beginning)));
     }
 
     #[test]

@@ -26,8 +26,8 @@ fn frames() -> impl Iterator<Item = (&'static str, Frame)> {
 fn without_nulls(value: Value) -> Value {
     match value {
         Value::Object(fields) => {
-            let said = fields.into_iter().filter(|(_, value)| !value.is_null());
-            Value::Object(said.map(|(name, value)| (name, without_nulls(value))).collect())
+            let present = fields.into_iter().filter(|(_, value)| !value.is_null());
+            Value::Object(present.map(|(name, value)| (name, without_nulls(value))).collect())
         }
         Value::Array(values) => values.into_iter().map(without_nulls).collect(),
         value => value,

@@ -109,7 +109,7 @@ fn invalid_hook_output_names_the_field() {
     ] {
         let read = ControlResponse::success("r1", &answer).response.parse_reply::<HookCallback>().unwrap();
         let HookOutput::Sync(output) = read else { panic!() };
-        let [flaw] = &output.invalid_fields[..] else { panic!("{output:?}") };
-        assert!(flaw.contains(field), "{flaw}");
+        let [error] = &output.invalid_fields[..] else { panic!("{output:?}") };
+        assert!(error.contains(field), "{error}");
     }
 }

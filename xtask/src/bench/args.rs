@@ -57,25 +57,25 @@ Scenarios: ";
 impl BenchArgs {
     /// Parses the arguments after `bench`.
     pub(super) fn parse(words: &[String]) -> Result<Self> {
-        let mut wish = Self { runs: 5, ..Self::default() };
+        let mut args = Self { runs: 5, ..Self::default() };
         let mut words = words.iter();
         while let Some(word) = words.next() {
             let mut value = || words.next().with_context(|| format!("{word} needs a value"));
             match word.as_str() {
-                "--engine" => wish.engine = Some(absolute_path(value()?)?),
-                "--peer" => wish.peers.push(absolute_path(value()?)?),
-                "--runs" => wish.runs = value()?.parse().context("--runs needs a number")?,
-                "--out" => wish.out = Some(absolute_path(value()?)?),
-                "--instructions" => wish.action = BenchAction::Instructions,
-                "killed" => wish.action = BenchAction::KillTest,
-                "--inside" => wish.isolation = Isolation::Inside { swarm: None },
-                "--swarm" => wish.isolation = Isolation::Inside { swarm: Some(absolute_path(value()?)?) },
-                name if !name.starts_with('-') => wish.scenarios.push(name.to_owned()),
-                _ => bail!("{word} is unknown.\n{USAGE}{}", super::scenarios::names().join(" ")),
+                "--engine" => args.engine = Some(absolute_path(value()?)?),
+                "--peer" => args.peers.push(absolute_path(value()?)?),
+                "--runs" => args.runs = value()?.parse().context("--runs needs a number")?,
+                "--out" => args.out = Some(absolute_path(value()?)?),
+                "--instructions" => args.action = BenchAction::Instructions,
+                "killed" => args.action = BenchAction::KillTest,
+                "--inside" => args.isolation = Isolation::Inside { swarm: None },
+                "--swarm" => args.isolation = Isolation::Inside { swarm: Some(absolute_path(value()?)?) },
+                name if !name.starts_with('-') => args.scenarios.push(name.to_owned()),
+                _ => bail!("unknown option {word}\n{USAGE}{}", super::scenarios::names().join(" ")),
             }
         }
-        super::scenarios::select(&wish.scenarios)?;
-        Ok(wish)
+        super::scenarios::select(&args.scenarios)?;
+        Ok(args)
     }
 
     /// Returns true if a scenario is selected.
@@ -85,5 +85,5 @@ impl BenchArgs {
 }
 
 fn absolute_path(path: &str) -> Result<PathBuf> {
-    std::path::absolute(Path::new(path)).with_context(|| format!("{path:?} is no path"))
+    std::path::absolute(Path::new(path)).with_context(|| format!("{path:?} is not a valid path"))
 }

@@ -2,13 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-#[expect(clippy::disallowed_methods, reason = "measuring time is what a benchmark is for")]
+#[expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
 pub(super) fn now() -> Instant {
     Instant::now()
 }
 
 /// Sleeps, for the few places that poll.
-#[expect(clippy::disallowed_methods, reason = "memory can only be looked at from time to time")]
+#[expect(clippy::disallowed_methods, reason = "memory is sampled at intervals")]
 pub(super) fn sleep(time: Duration) {
     std::thread::sleep(time);
 }

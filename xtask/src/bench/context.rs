@@ -24,24 +24,24 @@ pub(super) struct BenchContext {
 }
 
 impl BenchContext {
-    pub(super) fn new(swarm: Option<PathBuf>) -> Result<Self> {
+    pub(super) fn new(swarm_program: Option<PathBuf>) -> Result<Self> {
         // A thousand sessions have two thousand connection ends.
-        let (_, most) = getrlimit(Resource::RLIMIT_NOFILE)?;
-        setrlimit(Resource::RLIMIT_NOFILE, most, most)?;
-        let work = tempfile::Builder::new()
+        let (_, limit) = getrlimit(Resource::RLIMIT_NOFILE)?;
+        setrlimit(Resource::RLIMIT_NOFILE, limit, limit)?;
+        let temp_dir = tempfile::Builder::new()
             .prefix("bench-")
             .tempdir()
-            .context("there is no room for temporary files")?;
-        let lab = Self {
+            .context("cannot create a temporary directory")?;
+        let context = Self {
             server: ModelServer::start()?,
-            swarm_program: swarm,
+            swarm_program,
             own_program: std::env::current_exe()?,
-            temp_dir: work,
+            temp_dir,
         };
-        fs::create_dir(lab.engine_temp_dir())?;
-        fs::create_dir(lab.workspace_dir())?;
-        fs::write(lab.workspace_dir().join("small.txt"), "hello\n".repeat(20))?;
-        Ok(lab)
+        fs::create_dir(context.engine_temp_dir())?;
+        fs::create_dir(context.workspace_dir())?;
+        fs::write(context.workspace_dir().join("small.txt"), "hello\n".repeat(20))?;
+        Ok(context)
     }
 
     /// Creates a directory.
@@ -76,7 +76,7 @@ impl BenchContext {
         for _ in 0..2 {
             self.server.set_script(ModelScript::tool_calls(&[ToolCall::bash("true")]));
             EngineProcess::run_one_prompt(self, engine, LaunchOptions::default())
-                .with_context(|| format!("{} does not work", engine.name))?;
+                .with_context(|| format!("{} fails", engine.name))?;
         }
         Ok(())
     }

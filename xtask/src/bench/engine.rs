@@ -47,13 +47,13 @@ pub(super) enum Permissions {
 }
 
 /// Creates our engine and its peers, in the order given.
-pub(super) fn create_engines(wish: &BenchArgs, lab: &BenchContext) -> Result<Vec<Engine>> {
+pub(super) fn create_engines(args: &BenchArgs, context: &BenchContext) -> Result<Vec<Engine>> {
     let mut engines: Vec<Engine> = Vec::new();
-    for program in wish.engine.iter().chain(&wish.peers) {
+    for program in args.engine.iter().chain(&args.peers) {
         let stem = program.file_stem().context("an engine needs a file name")?.to_string_lossy().into_owned();
-        let alike = engines.iter().filter(|engine| engine.name.starts_with(&stem)).count();
-        let name = if alike == 0 { stem } else { format!("{stem} {}", alike + 1) };
-        let home = lab.create_dir(&format!("home-{}", engines.len()))?;
+        let same_name = engines.iter().filter(|engine| engine.name.starts_with(&stem)).count();
+        let name = if same_name == 0 { stem } else { format!("{stem} {}", same_name + 1) };
+        let home = context.create_dir(&format!("home-{}", engines.len()))?;
         engines.push(Engine { name, program: program.clone(), home });
     }
     Ok(engines)
@@ -83,14 +83,14 @@ impl<'a> LaunchOptions<'a> {
 
 impl Engine {
     /// The complete environment: nothing inherited, a dummy key, and the canned model as only endpoint.
-    pub(super) fn environment(&self, lab: &BenchContext) -> Vec<(&'static str, String)> {
+    pub(super) fn environment(&self, context: &BenchContext) -> Vec<(&'static str, String)> {
         vec![
             ("PATH", "/usr/local/bin:/usr/bin:/bin".into()),
             ("HOME", self.home.display().to_string()),
             ("LANG", "C.UTF-8".into()),
             ("TERM", "dumb".into()),
-            ("TMPDIR", lab.engine_temp_dir().display().to_string()),
-            ("ANTHROPIC_BASE_URL", lab.server.base_url()),
+            ("TMPDIR", context.engine_temp_dir().display().to_string()),
+            ("ANTHROPIC_BASE_URL", context.server.base_url()),
             ("ANTHROPIC_API_KEY", "sk-ant-dummy".into()),
             ("CLAUDE_CODE_ENTRYPOINT", "sdk-ts".into()),
             // Lets engines skip permissions although the benchmark may run as root.

@@ -62,40 +62,40 @@ impl OutputLine {
 }
 
 impl EngineProcess {
-    pub(super) fn start(lab: &BenchContext, engine: &Engine, start: LaunchOptions<'_>) -> Result<Self> {
+    pub(super) fn start(context: &BenchContext, engine: &Engine, start: LaunchOptions<'_>) -> Result<Self> {
         let number = NEXT_FILE_NUMBER.fetch_add(1, Ordering::Relaxed);
-        let used = lab.root_dir().join(format!("used-{number}"));
-        let complaints = lab.root_dir().join(format!("stderr-{number}"));
-        let mut command = meter_command(lab);
-        command.arg("bench-meter").arg(&used).arg(&engine.program).args(start.flags()).env_clear();
-        command.envs(engine.environment(lab)).process_group(0);
-        command.current_dir(start.working_dir.map_or_else(|| lab.workspace_dir(), PathBuf::from));
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(File::create(&complaints)?);
-        let began = clock::now();
-        let mut meter = command.spawn().context("the meter cannot be started")?;
+        let usage = context.root_dir().join(format!("used-{number}"));
+        let stderr_file = context.root_dir().join(format!("stderr-{number}"));
+        let mut command = meter_command(context);
+        command.arg("bench-meter").arg(&usage).arg(&engine.program).args(start.flags()).env_clear();
+        command.envs(engine.environment(context)).process_group(0);
+        command.current_dir(start.working_dir.map_or_else(|| context.workspace_dir(), PathBuf::from));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(File::create(&stderr_file)?);
+        let started_at = clock::now();
+        let mut meter = command.spawn().context("cannot start the meter")?;
         let stdin = meter.stdin.take();
-        let stdout = meter.stdout.take().context("there is no stdout")?;
+        let stdout = meter.stdout.take().context("the meter has no stdout")?;
         Ok(Self {
-            started_at: began,
+            started_at,
             meter,
             stdin,
             lines: read_lines(stdout),
-            usage_file: used,
-            stderr_file: complaints,
+            usage_file: usage,
+            stderr_file,
         })
     }
 
     /// Runs an engine with one prompt to its end; returns the time of the result and the resource usage.
     pub(super) fn run_one_prompt(
-        lab: &BenchContext,
+        context: &BenchContext,
         engine: &Engine,
         start: LaunchOptions<'_>,
     ) -> Result<FinishedRun> {
-        let mut run = Self::start(lab, engine, start)?;
-        let began = run.started_at;
+        let mut run = Self::start(context, engine, start)?;
+        let started_at = run.started_at;
         run.send_prompt("go")?;
         let result = run.next_result()?.received_at;
-        Ok(FinishedRun { started_at: began, result_at: result, usage: run.finish()? })
+        Ok(FinishedRun { started_at, result_at: result, usage: run.finish()? })
     }
 
     /// Sends a prompt.
@@ -109,18 +109,18 @@ impl EngineProcess {
     /// Sends a JSON line.
     pub(super) fn send_json(&mut self, line: &Value) -> Result<()> {
         let stdin = self.stdin.as_mut().context("the input is closed")?;
-        stdin.write_all(format!("{line}\n").as_bytes()).context("the engine does not listen")
+        stdin.write_all(format!("{line}\n").as_bytes()).context("the engine does not read its input")
     }
 
     /// Sends the `initialize` request, as a controlling host does.
     pub(super) fn initialize(&mut self) -> Result<()> {
         let request = json!({ "subtype": "initialize", "hooks": null });
-        self.send_json(&json!({ "type": "control_request", "request_id": "opening", "request": request }))
+        self.send_json(&json!({ "type": "control_request", "request_id": "initialize", "request": request }))
     }
 
     /// Waits for the next line.
     pub(super) fn next_line(&mut self) -> Result<OutputLine> {
-        self.lines.recv_timeout(OUTPUT_TIMEOUT).map_err(|_| self.engine_error("says nothing more"))
+        self.lines.recv_timeout(OUTPUT_TIMEOUT).map_err(|_| self.engine_error("prints nothing more"))
     }
 
     /// Waits for the next line that contains a text.
@@ -157,19 +157,22 @@ impl EngineProcess {
         let deadline = clock::now() + OUTPUT_TIMEOUT;
         while self.lines.recv_timeout(deadline.saturating_duration_since(clock::now())).is_ok() {}
         if clock::now() >= deadline {
-            return Err(self.engine_error("does not end"));
+            return Err(self.engine_error("does not exit"));
         }
         self.meter.wait()?;
-        let used = meter::read_usage(&self.usage_file)?;
-        if used.code != Some(0) {
-            return Err(self.engine_error(&format!("ended with {:?}", used.code)));
+        let usage = meter::read_usage(&self.usage_file)?;
+        if usage.code != Some(0) {
+            return Err(self.engine_error(&format!("exited with {:?}", usage.code)));
         }
-        Ok(used)
+        Ok(usage)
     }
 
-    fn engine_error(&self, what: &str) -> anyhow::Error {
-        let said = fs::read_to_string(&self.stderr_file).unwrap_or_default();
-        anyhow::anyhow!("the engine {what}; it complains: {:?}", said.chars().take(400).collect::<String>())
+    fn engine_error(&self, problem: &str) -> anyhow::Error {
+        let stderr = fs::read_to_string(&self.stderr_file).unwrap_or_default();
+        anyhow::anyhow!(
+            "the engine {problem}; its stderr: {:?}",
+            stderr.chars().take(400).collect::<String>()
+        )
     }
 }
 
@@ -194,57 +197,57 @@ pub(super) struct FinishedRun {
 
 /// Runs a program to its end with the inherited environment and returns its resource usage.
 pub(super) fn measure_program(
-    lab: &BenchContext,
+    context: &BenchContext,
     program: &str,
     arguments: &[&str],
 ) -> Result<ResourceUsage> {
-    run_under_meter(lab, program.as_ref(), arguments, meter_command(lab))
+    run_under_meter(context, program.as_ref(), arguments, meter_command(context))
 }
 
 /// Runs a program to its end with the environment and workspace of an engine and returns its resource usage.
 pub(super) fn measure_engine(
-    lab: &BenchContext,
+    context: &BenchContext,
     engine: &Engine,
     arguments: &[&str],
 ) -> Result<ResourceUsage> {
-    let mut command = meter_command(lab);
-    command.env_clear().envs(engine.environment(lab)).current_dir(lab.workspace_dir());
-    run_under_meter(lab, &engine.program, arguments, command)
+    let mut command = meter_command(context);
+    command.env_clear().envs(engine.environment(context)).current_dir(context.workspace_dir());
+    run_under_meter(context, &engine.program, arguments, command)
 }
 
 /// As [`measure_engine`], but as started by a user: an engine started by an SDK has no subcommands.
 pub(super) fn measure_as_user(
-    lab: &BenchContext,
+    context: &BenchContext,
     engine: &Engine,
     arguments: &[&str],
 ) -> Result<ResourceUsage> {
-    let mut command = meter_command(lab);
-    command.env_clear().envs(engine.environment(lab)).env_remove("CLAUDE_CODE_ENTRYPOINT");
-    command.current_dir(lab.workspace_dir());
-    run_under_meter(lab, &engine.program, arguments, command)
+    let mut command = meter_command(context);
+    command.env_clear().envs(engine.environment(context)).env_remove("CLAUDE_CODE_ENTRYPOINT");
+    command.current_dir(context.workspace_dir());
+    run_under_meter(context, &engine.program, arguments, command)
 }
 
 fn run_under_meter(
-    lab: &BenchContext,
+    context: &BenchContext,
     program: &Path,
     arguments: &[&str],
     mut command: Command,
 ) -> Result<ResourceUsage> {
-    let used = lab.root_dir().join(format!("used-{}", NEXT_FILE_NUMBER.fetch_add(1, Ordering::Relaxed)));
-    command.arg("bench-meter").arg(&used).arg(program).args(arguments);
+    let usage = context.root_dir().join(format!("used-{}", NEXT_FILE_NUMBER.fetch_add(1, Ordering::Relaxed)));
+    command.arg("bench-meter").arg(&usage).arg(program).args(arguments);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     if !command.status()?.success() {
-        bail!("{} cannot be run", program.display());
+        bail!("cannot run {}", program.display());
     }
-    meter::read_usage(&used)
+    meter::read_usage(&usage)
 }
 
 fn read_lines(stdout: ChildStdout) -> Receiver<OutputLine> {
     let (sender, lines) = channel();
     thread::spawn(move || {
-        let mut source = BufReader::with_capacity(256 * 1024, stdout);
+        let mut reader = BufReader::with_capacity(256 * 1024, stdout);
         let mut text = Vec::new();
-        while let Ok(1..) = source.read_until(b'\n', &mut text) {
+        while let Ok(1..) = reader.read_until(b'\n', &mut text) {
             if sender.send(OutputLine { received_at: clock::now(), text: std::mem::take(&mut text) }).is_err()
             {
                 return;
@@ -254,7 +257,7 @@ fn read_lines(stdout: ChildStdout) -> Receiver<OutputLine> {
     lines
 }
 
-#[expect(clippy::disallowed_methods, reason = "starting engines is what a benchmark is for")]
-fn meter_command(lab: &BenchContext) -> Command {
-    Command::new(&lab.own_program)
+#[expect(clippy::disallowed_methods, reason = "a benchmark starts engines")]
+fn meter_command(context: &BenchContext) -> Command {
+    Command::new(&context.own_program)
 }

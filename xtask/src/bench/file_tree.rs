@@ -23,19 +23,19 @@ pub(super) const NEEDLE: &str = "needle_in_the_haystack";
 pub(super) const NEEDLE_FILE: &str = "m0/p0/f0.rs";
 
 /// Creates the tree unless it exists: 20,000 files of 10 KB in 1,000 directories.
-pub(super) fn create(lab: &BenchContext) -> Result<PathBuf> {
-    let root = lab.create_dir("tree")?;
+pub(super) fn create(context: &BenchContext) -> Result<PathBuf> {
+    let root = context.create_dir("tree")?;
     if root.join(NEEDLE_FILE).exists() {
         return Ok(root);
     }
-    let mut chance = FixedRng(7);
-    let words: Vec<String> = (0..4000).map(|_| chance.next_word()).collect();
+    let mut rng = FixedRng(7);
+    let words: Vec<String> = (0..4000).map(|_| rng.next_word()).collect();
     for number in 0..FILE_COUNT {
         let path = root.join(file_path(number));
-        if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder)?;
+        if let Some(dir) = path.parent() {
+            fs::create_dir_all(dir)?;
         }
-        fs::write(path, file_text(number, &words, &mut chance))?;
+        fs::write(path, file_text(number, &words, &mut rng))?;
     }
     Ok(root)
 }
@@ -50,18 +50,18 @@ pub(super) fn write_numbered_lines(path: &Path) -> Result<()> {
 }
 
 fn file_path(number: usize) -> String {
-    let ending = EXTENSIONS[number % EXTENSIONS.len()];
-    format!("m{}/p{}/f{number}.{ending}", number % 40, number / 40 % 25)
+    let extension = EXTENSIONS[number % EXTENSIONS.len()];
+    format!("m{}/p{}/f{number}.{extension}", number % 40, number / 40 % 25)
 }
 
-fn file_text(number: usize, words: &[String], chance: &mut FixedRng) -> String {
+fn file_text(number: usize, words: &[String], rng: &mut FixedRng) -> String {
     let mut text = String::with_capacity(FILE_BYTES + 64);
     if number.is_multiple_of(2000) {
         text += &format!("{NEEDLE} here\n");
     }
     while text.len() < FILE_BYTES {
-        text += &words[chance.next_below(words.len())];
-        text.push(if chance.next_below(10) == 0 { '\n' } else { ' ' });
+        text += &words[rng.next_below(words.len())];
+        text.push(if rng.next_below(10) == 0 { '\n' } else { ' ' });
     }
     text.push('\n');
     text

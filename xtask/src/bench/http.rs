@@ -30,18 +30,18 @@ pub(super) enum RequestKind {
 }
 
 /// Reads the next request; `None` when the connection is closed.
-pub(super) fn read_request(source: &mut BufReader<TcpStream>) -> io::Result<Option<HttpRequest>> {
-    if source.fill_buf()?.is_empty() {
+pub(super) fn read_request(reader: &mut BufReader<TcpStream>) -> io::Result<Option<HttpRequest>> {
+    if reader.fill_buf()?.is_empty() {
         return Ok(None);
     }
-    let arrived = clock::now();
+    let received_at = clock::now();
     let mut line = String::new();
-    source.read_line(&mut line)?;
+    reader.read_line(&mut line)?;
     let mut length = 0;
     let mut field = String::new();
     loop {
         field.clear();
-        source.read_line(&mut field)?;
+        reader.read_line(&mut field)?;
         match field.trim_end().split_once(':') {
             Some((name, value)) if name.eq_ignore_ascii_case("content-length") => {
                 length = value.trim().parse().map_err(io::Error::other)?;
@@ -51,16 +51,16 @@ pub(super) fn read_request(source: &mut BufReader<TcpStream>) -> io::Result<Opti
         }
     }
     let mut body = vec![0; length];
-    source.read_exact(&mut body)?;
-    Ok(Some(HttpRequest { received_at: arrived, request_line: line, body }))
+    reader.read_exact(&mut body)?;
+    Ok(Some(HttpRequest { received_at, request_line: line, body }))
 }
 
 impl HttpRequest {
     /// Classifies the request.
     pub(super) fn kind(&self) -> RequestKind {
-        let asks_model =
+        let is_model_request =
             self.request_line.starts_with("POST /v1/messages") && !self.request_line.contains("count_tokens");
-        match (asks_model, self.contains(r#""stream":true"#), self.contains(r#""tools":[{"#)) {
+        match (is_model_request, self.contains(r#""stream":true"#), self.contains(r#""tools":[{"#)) {
             (false, ..) => RequestKind::Other,
             (true, false, _) => RequestKind::WholeReply,
             (true, true, false) => RequestKind::SideStream,

@@ -3,14 +3,11 @@
 //! The benches are plain programs: `NAME TIMES` repeats one case. Each case runs twice with different repeat counts;
 //! the difference is the cost of the repetitions without startup and setup.
 
-use std::path::PathBuf;
-use std::process::Command;
-
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use super::metrics::format_metric;
-use crate::command::{succeeds, workspace_root};
+use crate::command::{self, succeeds};
 
 const FEW_REPEATS: u64 = 20;
 const MANY_REPEATS: u64 = 220;
@@ -19,16 +16,16 @@ const MANY_REPEATS: u64 = 220;
 const PACKAGES: [&str; 3] = ["whimbrel-wire", "whimbrel-models", "whimbrel-policy"];
 
 /// Builds the benches, runs every case and prints the counts.
-#[expect(clippy::print_stdout, reason = "the table is what the person asked for")]
+#[expect(clippy::print_stdout, reason = "the table is the output")]
 pub(super) fn run() -> Result<()> {
     ensure!(
         succeeds("valgrind", &["--version"]),
-        "Counting instructions needs valgrind, which is not installed."
+        "valgrind is not installed; install it to count instructions"
     );
     println!("| case | instructions |\n|---|---:|");
     for package in PACKAGES {
         let bench = build_bench(package)?;
-        for case in output(command(&bench).arg("--list"))?.lines() {
+        for case in command::stdout(&[&bench, "--list"])?.lines() {
             let (few, many) = (
                 count_instructions(&bench, case, FEW_REPEATS)?,
                 count_instructions(&bench, case, MANY_REPEATS)?,
@@ -43,43 +40,25 @@ pub(super) fn run() -> Result<()> {
 }
 
 /// Builds the bench of a package and returns its path.
-fn build_bench(package: &str) -> Result<PathBuf> {
-    let words = ["bench", "--locked", "--bench", "hot_paths", "--no-run", "--message-format", "json"];
-    let told = output(command("cargo".as_ref()).args(words).args(["--package", package]))?;
-    let built = told.lines().rev().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let path = built.filter_map(|message| message["executable"].as_str().map(PathBuf::from)).next();
-    path.with_context(|| format!("cargo built no bench for {package}"))
+fn build_bench(package: &str) -> Result<String> {
+    let words =
+        ["cargo", "bench", "--locked", "--bench", "hot_paths", "--no-run", "--message-format", "json"];
+    let output = command::stdout(&[&words[..], &["--package", package]].concat())?;
+    let messages = output.lines().rev().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let path = messages.filter_map(|message| message["executable"].as_str().map(str::to_owned)).next();
+    path.with_context(|| format!("cargo has built no bench for {package}"))
 }
 
 /// Total instructions of one run.
-fn count_instructions(bench: &PathBuf, case: &str, times: u64) -> Result<u64> {
-    let mut command = command("valgrind".as_ref());
-    command
-        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
-        .arg(bench)
-        .args([case, &times.to_string()]);
-    let run = command.output().context("valgrind cannot be started")?;
-    let told = String::from_utf8_lossy(&run.stderr);
-    ensure!(run.status.success(), "{case} failed under valgrind: {told}");
-    parse_collected(&told).with_context(|| format!("valgrind told no count for {case}: {told}"))
+fn count_instructions(bench: &str, case: &str, times: u64) -> Result<u64> {
+    let valgrind = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"];
+    let output = command::stderr(&[&valgrind[..], &[bench, case, &times.to_string()]].concat())?;
+    parse_collected(&output).with_context(|| format!("valgrind reported no count for {case}: {output}"))
 }
 
 /// Parses the number in `==1== Collected : 123`.
-fn parse_collected(told: &str) -> Option<u64> {
-    told.lines().find_map(|line| line.split_once("Collected :")?.1.trim().parse().ok())
-}
-
-fn output(command: &mut Command) -> Result<String> {
-    let run = command.output().with_context(|| format!("{command:?} cannot be started"))?;
-    ensure!(run.status.success(), "{command:?} failed: {}", String::from_utf8_lossy(&run.stderr));
-    Ok(String::from_utf8(run.stdout)?)
-}
-
-#[expect(clippy::disallowed_methods, reason = "counting means running programs")]
-fn command(program: &std::path::Path) -> Command {
-    let mut command = Command::new(program);
-    command.current_dir(workspace_root());
-    command
+fn parse_collected(output: &str) -> Option<u64> {
+    output.lines().find_map(|line| line.split_once("Collected :")?.1.trim().parse().ok())
 }
 
 #[cfg(test)]

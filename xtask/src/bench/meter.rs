@@ -41,22 +41,22 @@ pub(super) struct ResourceUsage {
 pub(crate) fn run(words: &[String]) -> Result<()> {
     let [file, program, arguments @ ..] = words else { bail!("the meter needs a file and a program") };
     set_child_subreaper(true)?;
-    let began = clock::now();
+    let started_at = clock::now();
     let mut child =
-        command(program).args(arguments).spawn().with_context(|| format!("{program} cannot be started"))?;
+        command(program).args(arguments).spawn().with_context(|| format!("cannot start {program}"))?;
     let code = child.wait()?.code();
-    let wall = clock::to_ms(began.elapsed());
+    let wall = clock::to_ms(started_at.elapsed());
     reap_orphans();
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
     let cpu = milliseconds(usage.user_time()) + milliseconds(usage.system_time());
-    let used = ResourceUsage { code, wall, cpu, largest: usage.max_rss() as f64 / 1024.0 };
-    fs::write(file, serde_json::to_vec(&used)?)?;
+    let resources = ResourceUsage { code, wall, cpu, largest: usage.max_rss() as f64 / 1024.0 };
+    fs::write(file, serde_json::to_vec(&resources)?)?;
     Ok(())
 }
 
 /// Reads the usage that a meter wrote.
 pub(super) fn read_usage(file: &Path) -> Result<ResourceUsage> {
-    Ok(serde_json::from_slice(&fs::read(file).context("the meter wrote nothing")?)?)
+    Ok(serde_json::from_slice(&fs::read(file).context("the meter wrote no usage")?)?)
 }
 
 /// Waits for orphaned children; kills them after [`ORPHAN_GRACE`].
@@ -67,9 +67,9 @@ fn reap_orphans() {
             Err(Errno::EINTR) | Ok(WaitStatus::Exited(..) | WaitStatus::Signaled(..)) => {}
             Ok(_) if clock::now() < deadline => clock::sleep(Duration::from_millis(1)),
             Ok(_) => {
-                let Ok(left) = super::memory::first_child(std::process::id()) else { return };
+                let Ok(orphan) = super::proc_stats::first_child(std::process::id()) else { return };
                 // Fails harmlessly if the process has exited.
-                let _ = kill(Pid::from_raw(left.cast_signed()), Signal::SIGKILL);
+                let _ = kill(Pid::from_raw(orphan.cast_signed()), Signal::SIGKILL);
                 clock::sleep(Duration::from_millis(1));
             }
             Err(_) => return,
@@ -81,7 +81,7 @@ fn milliseconds(time: TimeVal) -> f64 {
     time.tv_sec() as f64 * 1000.0 + time.tv_usec() as f64 / 1000.0
 }
 
-#[expect(clippy::disallowed_methods, reason = "starting a program is what a meter is for")]
+#[expect(clippy::disallowed_methods, reason = "the meter starts the measured program")]
 fn command(program: &str) -> Command {
     Command::new(program)
 }

@@ -9,16 +9,16 @@ pub(super) type Metrics = Vec<(&'static str, f64)>;
 /// Named metrics of baselines that are not engines.
 pub(super) type BaselineMetrics = Vec<(String, Metrics)>;
 
-pub(super) fn median(figures: &[f64]) -> f64 {
-    percentile(figures, 50)
+pub(super) fn median(values: &[f64]) -> f64 {
+    percentile(values, 50)
 }
 
-/// The value that `hundredths` percent of the values do not exceed.
-pub(super) fn percentile(figures: &[f64], hundredths: usize) -> f64 {
-    let mut sorted = figures.to_vec();
+/// The value that `percent` percent of the values do not exceed.
+pub(super) fn percentile(values: &[f64], percent: usize) -> f64 {
+    let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     sorted
-        .get((sorted.len() * hundredths / 100).min(sorted.len().saturating_sub(1)))
+        .get((sorted.len() * percent / 100).min(sorted.len().saturating_sub(1)))
         .copied()
         .unwrap_or(f64::NAN)
 }
@@ -32,12 +32,12 @@ pub(super) fn turn_gaps(steps: &[StepTiming]) -> Vec<f64> {
 }
 
 /// Formats a metric with three digits.
-pub(super) fn format_metric(figure: f64) -> String {
-    match figure.abs() {
-        large if large >= 100.0 => format!("{figure:.0}"),
-        middle if middle >= 10.0 => format!("{figure:.1}"),
-        small if small >= 1.0 => format!("{figure:.2}"),
-        _ => format!("{figure:.3}"),
+pub(super) fn format_metric(value: f64) -> String {
+    match value.abs() {
+        large if large >= 100.0 => format!("{value:.0}"),
+        middle if middle >= 10.0 => format!("{value:.1}"),
+        small if small >= 1.0 => format!("{value:.2}"),
+        _ => format!("{value:.3}"),
     }
 }
 

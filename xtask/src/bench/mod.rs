@@ -3,9 +3,8 @@
 //! Modules:
 //! - [`args`]: command line; [`prepare`]: builds the programs and enters an isolated network
 //! - [`context`]: shared context; [`engine`]: the measured engines; [`engine_process`]: one running engine
-//! - [`kill_test`]: not a measurement: kills an engine repeatedly
-//! - [`meter`]: process that starts an engine and measures its resource usage; [`memory`], [`proc_stats`]: current
-//!   values from /proc; [`transcript_generator`]: long transcripts
+//! - [`meter`]: process that starts an engine and measures its resource usage; [`proc_stats`]: current values
+//!   from /proc; [`transcript_generator`]: long transcripts
 //! - [`server`], [`script`]: the model; [`http`]: HTTP parsing of the server
 //! - [`scenarios`]: one file per measurement; [`file_tree`]: the files that the tools search
 //! - [`metrics`], [`report`]: the output
@@ -19,8 +18,6 @@ mod engine_process;
 mod file_tree;
 mod http;
 mod instructions;
-mod kill_test;
-mod memory;
 pub(crate) mod meter;
 mod metrics;
 mod prepare;
@@ -35,48 +32,62 @@ use anyhow::Result;
 
 use args::{BenchAction, BenchArgs, Isolation};
 use context::BenchContext;
-pub(crate) use prepare::release_program;
+pub(crate) use prepare::target_dir;
+use prepare::{engine_program, path_text, release_program};
 use report::Report;
+
+use crate::command::{self, run_args};
 
 /// Runs the action given on the command line.
 pub(crate) fn run(words: &[String]) -> Result<()> {
-    let wish = BenchArgs::parse(words)?;
-    match (&wish.isolation, wish.action) {
+    let args = BenchArgs::parse(words)?;
+    match (&args.isolation, args.action) {
         (_, BenchAction::Instructions) => instructions::run(),
-        (_, BenchAction::KillTest) => kill_test::run(&wish),
-        (Isolation::Outside, BenchAction::Scenarios) => prepare::run_isolated(&wish),
-        (Isolation::Inside { swarm }, BenchAction::Scenarios) => run_scenarios(&wish, swarm.clone()),
+        (_, BenchAction::KillTest) => run_kill_test(&args),
+        (Isolation::Outside, BenchAction::Scenarios) => prepare::run_isolated(&args),
+        (Isolation::Inside { swarm }, BenchAction::Scenarios) => run_scenarios(&args, swarm.clone()),
     }
 }
 
 /// Runs the scenarios. In each run every engine takes part, in rotating order, so that ratios compare the same minutes
 /// on the same machine.
-fn run_scenarios(wish: &BenchArgs, swarm: Option<std::path::PathBuf>) -> Result<()> {
-    let lab = BenchContext::new(swarm)?;
-    let engines = engine::create_engines(wish, &lab)?;
+fn run_scenarios(args: &BenchArgs, swarm: Option<std::path::PathBuf>) -> Result<()> {
+    let context = BenchContext::new(swarm)?;
+    let engines = engine::create_engines(args, &context)?;
     let mut report =
-        Report::new(wish.out.as_deref(), engines.iter().map(|engine| engine.name.clone()).collect())?;
+        Report::new(args.out.as_deref(), engines.iter().map(|engine| engine.name.clone()).collect())?;
     for engine in &engines {
-        lab.warm_up(engine)?;
+        context.warm_up(engine)?;
     }
-    for scenario in scenarios::select(&wish.scenarios)? {
-        for number in 0..wish.runs {
-            for place in 0..engines.len() {
-                let engine = &engines[(place + number) % engines.len()];
-                if let Some(figures) = (scenario.run)(&lab, engine).transpose() {
-                    report.add(scenario.name, &engine.name, number, figures)?;
+    for scenario in scenarios::select(&args.scenarios)? {
+        for number in 0..args.runs {
+            for offset in 0..engines.len() {
+                let engine = &engines[(offset + number) % engines.len()];
+                if let Some(metrics) = (scenario.run)(&context, engine).transpose() {
+                    report.add(scenario.name, &engine.name, number, metrics)?;
                 }
             }
-            match (scenario.baseline)(&lab) {
-                Ok(beside) => {
-                    for (name, figures) in beside {
-                        report.add(scenario.name, &name, number, Ok(figures))?;
+            match (scenario.baseline)(&context) {
+                Ok(baselines) => {
+                    for (name, metrics) in baselines {
+                        report.add(scenario.name, &name, number, Ok(metrics))?;
                     }
                 }
-                Err(error) => report.add(scenario.name, "beside", number, Err(error))?,
+                Err(error) => report.add(scenario.name, "baseline", number, Err(error))?,
             }
         }
         report.print_table(scenario.name, scenario.description);
     }
     Ok(())
+}
+
+/// Runs the kill test of `crates/testkit`, which is no measurement: the engine is killed at arbitrary moments, `--runs`
+/// times, and must resume without losing anything that it reported or did.
+fn run_kill_test(args: &BenchArgs) -> Result<()> {
+    let engine = engine_program(args)?;
+    command::run("cargo build --release --locked --package xtask --example kill_test")?;
+    run_args(
+        &[&path_text(&release_program("examples/kill_test")), &path_text(&engine), &args.runs.to_string()],
+        &[],
+    )
 }

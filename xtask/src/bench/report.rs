@@ -33,21 +33,21 @@ impl Report {
     pub(super) fn add(
         &mut self,
         scenario: &'static str,
-        who: &str,
+        subject: &str,
         run: usize,
         outcome: Result<Metrics>,
     ) -> Result<()> {
-        let mut line = json!({ "scenario": scenario, "engine": who, "run": run });
+        let mut line = json!({ "scenario": scenario, "engine": subject, "run": run });
         match outcome {
-            Ok(figures) => {
-                print_progress(&format!("{scenario} {run} {who}: {}", format_metrics(&figures)));
+            Ok(metrics) => {
+                print_progress(&format!("{scenario} {run} {subject}: {}", format_metrics(&metrics)));
                 let map: Map<String, Value> =
-                    figures.iter().map(|(name, figure)| ((*name).into(), (*figure).into())).collect();
+                    metrics.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
                 line["figures"] = Value::Object(map);
-                self.rows.push(Row { scenario, subject: who.to_owned(), metrics: figures });
+                self.rows.push(Row { scenario, subject: subject.to_owned(), metrics });
             }
             Err(error) => {
-                print_progress(&format!("{scenario} {run} {who}: {error:#}"));
+                print_progress(&format!("{scenario} {run} {subject}: {error:#}"));
                 line["error"] = format!("{error:#}").into();
             }
         }
@@ -58,20 +58,20 @@ impl Report {
     }
 
     /// Prints the table of a scenario: metrics as rows, engines as columns.
-    #[expect(clippy::print_stdout, reason = "the table is what the person asked for")]
-    pub(super) fn print_table(&self, scenario: &str, about: &str) {
-        println!("{}", self.render_table(scenario, about));
+    #[expect(clippy::print_stdout, reason = "the table is the output")]
+    pub(super) fn print_table(&self, scenario: &str, description: &str) {
+        println!("{}", self.render_table(scenario, description));
     }
 
-    fn render_table(&self, scenario: &str, about: &str) -> String {
+    fn render_table(&self, scenario: &str, description: &str) -> String {
         let rows: Vec<&Row> = self.rows.iter().filter(|row| row.scenario == scenario).collect();
         let others = rows
             .iter()
             .map(|row| row.subject.as_str())
-            .filter(|who| !self.engines.iter().any(|name| name == who));
+            .filter(|subject| !self.engines.iter().any(|name| name == subject));
         let mut columns: Vec<&str> = self.engines.iter().map(String::as_str).collect();
-        columns.retain(|who| rows.iter().any(|row| row.subject == *who));
-        others.for_each(|who| push_unique(&mut columns, who));
+        columns.retain(|subject| rows.iter().any(|row| row.subject == *subject));
+        others.for_each(|subject| push_unique(&mut columns, subject));
         let mut names = Vec::new();
         rows.iter().flat_map(|row| &row.metrics).for_each(|(name, _)| push_unique(&mut names, name));
 
@@ -87,16 +87,19 @@ impl Report {
         }
         let width = columns.len() + usize::from(compared.is_some());
         let mut table =
-            format!("\n### {scenario}: {about}\n\n| | {head} |\n|---|{}\n", "---:|".repeat(width));
+            format!("\n### {scenario}: {description}\n\n| | {head} |\n|---|{}\n", "---:|".repeat(width));
         for name in names {
-            let of = |who: &str| -> Vec<f64> {
+            let values = |subject: &str| -> Vec<f64> {
                 rows.iter()
-                    .filter(|row| row.subject == who)
+                    .filter(|row| row.subject == subject)
                     .filter_map(|row| find_metric(&row.metrics, name))
                     .collect()
             };
-            let mut cells: Vec<String> = columns.iter().map(|who| format_cell(&of(who))).collect();
-            cells.extend(compared.map(|(ours, theirs)| format_ratio(median(&of(ours)), median(&of(theirs)))));
+            let mut cells: Vec<String> =
+                columns.iter().map(|subject| format_cell(&values(subject))).collect();
+            cells.extend(
+                compared.map(|(ours, theirs)| format_ratio(median(&values(ours)), median(&values(theirs)))),
+            );
             table += &format!("| {name} | {} |\n", cells.join(" | "));
         }
         table
@@ -104,34 +107,34 @@ impl Report {
 }
 
 /// Prints a line of progress.
-#[expect(clippy::print_stderr, reason = "a benchmark takes long; whoever waits wants to see it move")]
+#[expect(clippy::print_stderr, reason = "progress of a long run")]
 pub(super) fn print_progress(text: &str) {
     eprintln!("{text}");
 }
 
-fn format_metrics(figures: &Metrics) -> String {
-    figures
+fn format_metrics(metrics: &Metrics) -> String {
+    metrics
         .iter()
-        .map(|(name, figure)| format!("{name} {}", format_metric(*figure)))
+        .map(|(name, value)| format!("{name} {}", format_metric(*value)))
         .collect::<Vec<_>>()
         .join("; ")
 }
 
 /// Formats the median with its range.
-fn format_cell(figures: &[f64]) -> String {
-    let least = figures.iter().copied().fold(f64::INFINITY, f64::min);
-    let most = figures.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    match figures {
+fn format_cell(metrics: &[f64]) -> String {
+    let min = metrics.iter().copied().fold(f64::INFINITY, f64::min);
+    let max = metrics.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    match metrics {
         [] => "-".into(),
-        _ if format_metric(least) == format_metric(most) => format_metric(most),
+        _ if format_metric(min) == format_metric(max) => format_metric(max),
         _ => {
-            format!("{} ({}..{})", format_metric(median(figures)), format_metric(least), format_metric(most))
+            format!("{} ({}..{})", format_metric(median(metrics)), format_metric(min), format_metric(max))
         }
     }
 }
 
-fn find_metric(figures: &Metrics, name: &str) -> Option<f64> {
-    figures.iter().find(|(known, _)| *known == name).map(|(_, figure)| *figure)
+fn find_metric(metrics: &Metrics, name: &str) -> Option<f64> {
+    metrics.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
 }
 
 fn push_unique<'a>(list: &mut Vec<&'a str>, item: &'a str) {

@@ -55,15 +55,18 @@ impl ModelScript {
 
     /// One tool call after the other, then one word.
     pub(super) fn tool_calls(calls: &[ToolCall]) -> Self {
-        let mut replies: Vec<ModelReply> =
-            calls.iter().enumerate().map(|(at, call)| ModelReply::Burst(call_reply(at, call))).collect();
+        let mut replies: Vec<ModelReply> = calls
+            .iter()
+            .enumerate()
+            .map(|(number, call)| ModelReply::Burst(call_reply(number, call)))
+            .collect();
         replies.push(ModelReply::Burst(text_reply(["OK"])));
         Self { replies, expected_text: None }
     }
 
     /// Several calls from a template; `make` gets the number of the call, so that the calls can differ.
-    pub(super) fn repeat_call(times: usize, make: impl Fn(usize) -> ToolCall) -> Self {
-        Self::tool_calls(&(0..times).map(make).collect::<Vec<_>>())
+    pub(super) fn repeat_call(times: usize, create: impl Fn(usize) -> ToolCall) -> Self {
+        Self::tool_calls(&(0..times).map(create).collect::<Vec<_>>())
     }
 
     /// A long text of this number of deltas.
@@ -114,10 +117,10 @@ pub(super) fn whole_reply() -> String {
 }
 
 /// A text reply and its end, without `message_start`.
-pub(super) fn text_reply(pieces: impl IntoIterator<Item = impl AsRef<str>>) -> Vec<u8> {
+pub(super) fn text_reply(texts: impl IntoIterator<Item = impl AsRef<str>>) -> Vec<u8> {
     let mut bytes = text_start();
-    for piece in pieces {
-        bytes.extend(text_delta(piece.as_ref()));
+    for text in texts {
+        bytes.extend(text_delta(text.as_ref()));
     }
     bytes.extend(reply_end("end_turn"));
     bytes
@@ -149,8 +152,8 @@ pub(super) fn reply_end(reason: &str) -> Vec<u8> {
     .concat()
 }
 
-fn call_reply(at: usize, call: &ToolCall) -> Vec<u8> {
-    let id = format!("toolu_bench_{at:06}");
+fn call_reply(number: usize, call: &ToolCall) -> Vec<u8> {
+    let id = format!("toolu_bench_{number:06}");
     let mut bytes = block_start(&json!({ "type": "tool_use", "id": id, "name": call.tool, "input": {} }));
     bytes.extend(block_delta(&json!({ "type": "input_json_delta", "partial_json": call.input.to_string() })));
     bytes.extend(reply_end("tool_use"));

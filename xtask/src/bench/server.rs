@@ -115,13 +115,14 @@ impl Shared {
     /// Logs the start of a step; returns the script and the number of the step.
     fn begin_step(&self, request: HttpRequest) -> (Arc<ModelScript>, usize) {
         let mut state = self.lock();
-        let hits = state.script.expected_text.as_deref().map_or(0, |text| request.count_matches(text));
-        let asked = request.received_at;
+        let expected_matches =
+            state.script.expected_text.as_deref().map_or(0, |text| request.count_matches(text));
+        let received_at = request.received_at;
         state.steps.push(StepTiming {
-            request_at: asked,
-            reply_at: asked,
+            request_at: received_at,
+            reply_at: received_at,
             bytes: request.body.len(),
-            expected_matches: hits,
+            expected_matches,
         });
         state.open_steps += 1;
         state.first_request.get_or_insert(request);
@@ -142,22 +143,22 @@ impl Shared {
 fn serve(connection: TcpStream, shared: &Shared) -> io::Result<()> {
     connection.set_nodelay(true)?;
     let mut out = connection.try_clone()?;
-    let mut source = BufReader::with_capacity(64 * 1024, connection);
-    while let Some(request) = http::read_request(&mut source)? {
+    let mut reader = BufReader::with_capacity(64 * 1024, connection);
+    while let Some(request) = http::read_request(&mut reader)? {
         match request.kind() {
             RequestKind::Other => out.write_all(&http::json_response("{}"))?,
             RequestKind::WholeReply => out.write_all(&http::json_response(&script::whole_reply()))?,
             RequestKind::SideStream => {
-                out.write_all(&[&stream_start(0), &script::text_reply(["OK"])[..]].concat())?
+                out.write_all(&[&stream_start(0), &script::text_reply(["OK"])[..]].concat())?;
             }
             RequestKind::AgentStep => {
                 let results = request.tool_result_count();
                 let (script, number) = shared.begin_step(request);
-                let said = script
+                let written = script
                     .reply(results)
                     .map_or(Ok(()), |reply| write_reply(reply, number, &mut out, shared));
                 shared.end_step(number);
-                said?;
+                written?;
             }
         }
     }

@@ -27,8 +27,8 @@ impl<'a> TranscriptSeed<'a> {
         ensure!(starts.len() >= 4, "the transcript has only {} turns", starts.len());
         let mut pairs = starts[1..].windows(3).map(|starts| Self::from_turn_starts(text, starts));
         // Some turns introduce additional ids that the next turn does not have.
-        let alike = pairs.find(|seed| seed.previous_ids.len() == seed.own_ids.len());
-        alike.context("no two turns of the transcript are alike")
+        let repeatable = pairs.find(|seed| seed.previous_ids.len() == seed.own_ids.len());
+        repeatable.context("no two turns of the transcript have the same ids")
     }
 
     /// Splits at three turn starts; the second of the two turns is repeated.
@@ -69,27 +69,28 @@ impl TurnCopier<'_, '_> {
     /// Writes one more copy and returns its size.
     pub(super) fn write_turn(&mut self, out: &mut impl Write) -> io::Result<usize> {
         self.copy_count += 1;
-        let fresh: Vec<String> =
+        let fresh_ids: Vec<String> =
             self.seed.own_ids.iter().map(|id| renumber_id(id, self.copy_count)).collect();
-        let mut names: HashMap<&str, &str> = zip_ids(&self.seed.previous_ids, &self.last_ids).collect();
-        names.extend(zip_ids(&self.seed.own_ids, &fresh));
-        let text = replace_ids(self.seed.turn, &names);
+        let mut replacements: HashMap<&str, &str> =
+            zip_ids(&self.seed.previous_ids, &self.last_ids).collect();
+        replacements.extend(zip_ids(&self.seed.own_ids, &fresh_ids));
+        let text = replace_ids(self.seed.turn, &replacements);
         out.write_all(text.as_bytes())?;
-        self.last_ids = fresh;
+        self.last_ids = fresh_ids;
         Ok(text.len())
     }
 
     /// Writes the part after the copies.
     pub(super) fn finish(self, out: &mut impl Write) -> io::Result<()> {
-        let names = zip_ids(&self.seed.own_ids, &self.last_ids).collect();
-        out.write_all(replace_ids(self.seed.tail, &names).as_bytes())?;
+        let replacements = zip_ids(&self.seed.own_ids, &self.last_ids).collect();
+        out.write_all(replace_ids(self.seed.tail, &replacements).as_bytes())?;
         out.flush()
     }
 
     /// Sets the parent of the next copy.
     pub(super) fn set_parent(&mut self, uuid: &str) -> Result<()> {
-        let place = self.last_uuid_index()?;
-        uuid.clone_into(&mut self.last_ids[place]);
+        let index = self.last_uuid_index()?;
+        uuid.clone_into(&mut self.last_ids[index]);
         Ok(())
     }
 
@@ -105,8 +106,8 @@ impl TurnCopier<'_, '_> {
             let value: serde_json::Value = serde_json::from_str(line).ok()?;
             value["uuid"].as_str().map(str::to_owned)
         });
-        let old = uuids.next().context("the turn has no line with an id")?;
-        self.seed.own_ids.iter().position(|id| *id == old).context("that id is not the turn's own")
+        let old = uuids.next().context("the turn has no line with a uuid")?;
+        self.seed.own_ids.iter().position(|id| *id == old).context("the uuid was not introduced by the turn")
     }
 }
 
@@ -118,15 +119,15 @@ fn zip_ids<'a>(from: &'a [&'a str], to: &'a [String]) -> impl Iterator<Item = (&
 fn turn_starts(text: &str) -> Vec<usize> {
     let mut calls: Vec<&str> = Vec::new();
     let mut starts = Vec::new();
-    let mut at = 0;
+    let mut offset = 0;
     for line in text.split_inclusive('\n') {
-        let fresh: Vec<&str> =
+        let fresh_ids: Vec<&str> =
             find_ids(line).filter(|id| id.starts_with("toolu_") && !calls.contains(id)).collect();
-        if !fresh.is_empty() {
-            starts.push(at);
-            calls.extend(fresh);
+        if !fresh_ids.is_empty() {
+            starts.push(offset);
+            calls.extend(fresh_ids);
         }
-        at += line.len();
+        offset += line.len();
     }
     starts
 }
@@ -143,11 +144,11 @@ fn new_ids<'a>(text: &'a str, known: &[&str]) -> Vec<&'a str> {
 }
 
 fn find_ids(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|letter: char| !is_id_char(letter)).filter(|word| is_id(word))
+    text.split(|c: char| !is_id_char(c)).filter(|word| is_id(word))
 }
 
-fn is_id_char(letter: char) -> bool {
-    letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-')
+fn is_id_char(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '-')
 }
 
 fn is_id(word: &str) -> bool {
@@ -164,15 +165,15 @@ fn renumber_id(id: &str, number: u64) -> String {
     }
 }
 
-fn replace_ids(text: &str, names: &HashMap<&str, &str>) -> String {
+fn replace_ids(text: &str, replacements: &HashMap<&str, &str>) -> String {
     let mut out = String::with_capacity(text.len() + 64);
     let mut rest = text;
     while let Some(start) = rest.find(is_id_char) {
         let (before, word) = rest.split_at(start);
-        let end = word.find(|letter: char| !is_id_char(letter)).unwrap_or(word.len());
+        let end = word.find(|c: char| !is_id_char(c)).unwrap_or(word.len());
         let (word, after) = word.split_at(end);
         out.push_str(before);
-        out.push_str(names.get(word).copied().unwrap_or(word));
+        out.push_str(replacements.get(word).copied().unwrap_or(word));
         rest = after;
     }
     out + rest
@@ -218,7 +219,7 @@ mod tests {
         let mut uuids: Vec<&str> = lines.iter().filter_map(|line| line["uuid"].as_str()).collect();
         uuids.sort_unstable();
         uuids.dedup();
-        assert_eq!(uuids.len(), lines.len(), "each has an id of its own");
+        assert_eq!(uuids.len(), lines.len(), "ids are unique");
         for pair in lines[1..].chunks(2) {
             assert_eq!(pair[0]["id"], pair[1]["for"]);
         }

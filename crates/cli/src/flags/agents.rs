@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 use whimbrel_wire::options::AgentDefinition;
 
-const TEXT: &str = "a text";
-const TEXTS: &str = "a list of texts";
-const NUMBER: &str = "a whole number from 0";
+const TEXT: &str = "a string";
+const TEXTS: &str = "a list of strings";
+const NUMBER: &str = "a whole number, 0 or more";
 const SWITCH: &str = "true or false";
 
 /// Expected type of each field.
@@ -34,13 +34,14 @@ const FIELDS: [(&str, &str); 18] = [
 
 /// Parses the agent definitions in a JSON object.
 pub(super) fn parse_agents(given: Value) -> Result<BTreeMap<String, AgentDefinition>, String> {
-    let Value::Object(kinds) = given else {
+    let Value::Object(agents) = given else {
         return Err(format!(
-            "must be an object with an agent for each name, such as {{\"reviewer\": {{\"description\": \"...\", \"prompt\": \"...\"}}}}, but is {}",
+            "must be an object with an agent for each name, such as {{\"reviewer\": {{\"description\": \"...\", \
+                \"prompt\": \"...\"}}}}, but is {}",
             type_name(&given)
         ));
     };
-    kinds.into_iter().map(|(name, given)| Ok((name.clone(), parse_agent(&name, given)?))).collect()
+    agents.into_iter().map(|(name, given)| Ok((name.clone(), parse_agent(&name, given)?))).collect()
 }
 
 fn parse_agent(name: &str, given: Value) -> Result<AgentDefinition, String> {
@@ -57,7 +58,7 @@ fn parse_agent(name: &str, given: Value) -> Result<AgentDefinition, String> {
         }
     }
     serde_json::from_value(Value::Object(fields.clone())).map_err(|error| match find_invalid_field(&fields) {
-        Some(flaw) => wrong(flaw),
+        Some(error_text) => wrong(error_text),
         None => wrong(format!("cannot be read: {error}")),
     })
 }
@@ -70,7 +71,7 @@ fn find_invalid_field(fields: &Map<String, Value>) -> Option<String> {
         alone[*field] = value.clone();
         let fits = serde_json::from_value::<AgentDefinition>(alone).is_ok();
         (!fits).then(|| {
-            format!("has a wrong {field:?}: it must be {expected}, but is {}", describe_value(value))
+            format!("has an invalid {field:?}: it must be {expected}, but is {}", describe_value(value))
         })
     })
 }
@@ -87,9 +88,9 @@ fn describe_value(value: &Value) -> String {
 fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
-        Value::Bool(_) => "true or false",
+        Value::Bool(_) => "a boolean",
         Value::Number(_) => "a number",
-        Value::String(_) => "a text",
+        Value::String(_) => "a string",
         Value::Array(_) => "a list",
         Value::Object(_) => "an object",
     }
@@ -114,13 +115,13 @@ mod tests {
             ),
             (
                 json!({"bad": {"prompt": "p"}}),
-                "the agent \"bad\" has no \"description\", which must be a text",
+                "the agent \"bad\" has no \"description\", which must be a string",
             ),
-            (agent(json!({"prompt": 7})), "\"bad\" has a wrong \"prompt\": it must be a text, but is 7"),
-            (agent(json!({"tools": "Read"})), "\"tools\": it must be a list of texts, but is \"Read\""),
-            (agent(json!({"tools": ["Read", 7]})), "\"tools\": it must be a list of texts, but is a list"),
-            (agent(json!({"maxTurns": -1})), "\"maxTurns\": it must be a whole number from 0, but is -1"),
-            (agent(json!({"isolation": true})), "\"isolation\": it must be a text, but is true"),
+            (agent(json!({"prompt": 7})), "\"bad\" has an invalid \"prompt\": it must be a string, but is 7"),
+            (agent(json!({"tools": "Read"})), "\"tools\": it must be a list of strings, but is \"Read\""),
+            (agent(json!({"tools": ["Read", 7]})), "\"tools\": it must be a list of strings, but is a list"),
+            (agent(json!({"maxTurns": -1})), "\"maxTurns\": it must be a whole number, 0 or more, but is -1"),
+            (agent(json!({"isolation": true})), "\"isolation\": it must be a string, but is true"),
             (agent(json!({"background": "yes"})), "\"background\": it must be true or false"),
             (
                 agent(json!({"effort": "huge"})),
@@ -131,6 +132,6 @@ mod tests {
             let error = parse_agents(given).unwrap_err();
             assert!(error.contains(expected), "{error}");
         }
-        assert_eq!(parse_agents(agent(json!({"unheard": "of", "model": null}))).unwrap().len(), 2);
+        assert_eq!(parse_agents(agent(json!({"unknown": "field", "model": null}))).unwrap().len(), 2);
     }
 }

@@ -30,15 +30,15 @@ pub(super) fn set_number<T: FromStr<Err = ParseIntError>>(
     Ok(())
 }
 
-pub(super) fn set_max_turns(typed: &mut RawArgs, value: &str) -> ApplyResult {
+pub(super) fn set_max_turns(raw: &mut RawArgs, value: &str) -> ApplyResult {
     let turns = parse_number::<NonZeroU32>(value, "1 or more")?;
-    typed.options.max_turns = Some(turns.get());
+    raw.options.max_turns = Some(turns.get());
     Ok(())
 }
 
 fn parse_number<T: FromStr<Err = ParseIntError>>(value: &str, expected: &str) -> Result<T, String> {
     value.trim().parse().map_err(|error: ParseIntError| match error.kind() {
-        IntErrorKind::PosOverflow => format!("{value:?} is too large a number"),
+        IntErrorKind::PosOverflow => format!("{value:?} is too large"),
         _ => format!("{value:?} is not a whole number, {expected}"),
     })
 }
@@ -83,12 +83,12 @@ pub(super) fn parse_object(text: &str) -> Result<Value, String> {
     match serde_json::from_str(text) {
         Ok(value @ Value::Object(_)) => Ok(value),
         Ok(_) => Err("a JSON object is expected".into()),
-        Err(error) => Err(format!("not JSON: {error}")),
+        Err(error) => Err(format!("not valid JSON: {error}")),
     }
 }
 
-pub(super) fn set_thinking(typed: &mut RawArgs, value: &str) -> ApplyResult {
-    typed.options.thinking = Some(match value {
+pub(super) fn set_thinking(raw: &mut RawArgs, value: &str) -> ApplyResult {
+    raw.options.thinking = Some(match value {
         "adaptive" => Thinking::Adaptive { display: None },
         "enabled" => Thinking::Enabled { budget_tokens: None, display: None },
         "disabled" => Thinking::Disabled,
@@ -97,16 +97,15 @@ pub(super) fn set_thinking(typed: &mut RawArgs, value: &str) -> ApplyResult {
     Ok(())
 }
 
-pub(super) fn set_budget(typed: &mut RawArgs, value: &str) -> ApplyResult {
+pub(super) fn set_budget(raw: &mut RawArgs, value: &str) -> ApplyResult {
     let dollars = value.trim().parse::<f64>().ok().filter(|dollars| dollars.is_finite() && *dollars > 0.0);
-    typed.options.max_budget_usd =
-        Some(dollars.ok_or_else(|| format!("{value:?} is not an amount above 0"))?);
+    raw.options.max_budget_usd = Some(dollars.ok_or_else(|| format!("{value:?} is not an amount above 0"))?);
     Ok(())
 }
 
-pub(super) fn add_tools(typed: &mut RawArgs, value: &str) -> ApplyResult {
+pub(super) fn add_tools(raw: &mut RawArgs, value: &str) -> ApplyResult {
     let more = split_list(value);
-    typed.options.tools = Some(match typed.options.tools.take() {
+    raw.options.tools = Some(match raw.options.tools.take() {
         _ if more == ["default"] => ToolSet::Default,
         Some(ToolSet::List(mut names)) => {
             names.extend(more);
@@ -117,16 +116,16 @@ pub(super) fn add_tools(typed: &mut RawArgs, value: &str) -> ApplyResult {
     Ok(())
 }
 
-pub(super) fn set_permission_prompts(typed: &mut RawArgs, value: &str) -> ApplyResult {
+pub(super) fn set_permission_prompts(raw: &mut RawArgs, value: &str) -> ApplyResult {
     match value {
-        "host" | "none" => set(&mut typed.options.permission_prompts, value),
+        "host" | "none" => set(&mut raw.options.permission_prompts, value),
         _ => Err(format!("{value:?} is not host or none")),
     }
 }
 
-pub(super) fn set_setting_sources(typed: &mut RawArgs, value: &str) -> ApplyResult {
+pub(super) fn set_setting_sources(raw: &mut RawArgs, value: &str) -> ApplyResult {
     let sources = split_list(value).iter().map(|name| name.parse()).collect::<Result<_, _>>();
-    typed.options.setting_sources = Some(sources.map_err(|error: UnknownNameError| error.to_string())?);
+    raw.options.setting_sources = Some(sources.map_err(|error: UnknownNameError| error.to_string())?);
     Ok(())
 }
 
@@ -146,22 +145,22 @@ pub(super) enum PluginServers {
     Skip,
 }
 
-pub(super) fn add_plugin(typed: &mut RawArgs, folder: &str, servers: PluginServers) -> ApplyResult {
+pub(super) fn add_plugin(raw: &mut RawArgs, dir: &str, servers: PluginServers) -> ApplyResult {
     let skip_mcp_discovery = matches!(servers, PluginServers::Skip);
-    typed.options.plugins.push(PluginConfig { skip_mcp_discovery, ..PluginConfig::local(folder) });
+    raw.options.plugins.push(PluginConfig { skip_mcp_discovery, ..PluginConfig::local(dir) });
     Ok(())
 }
 
 /// Stores a value that has no option of its own.
-pub(super) fn set_extra_value(typed: &mut RawArgs, name: &str, value: &str) -> ApplyResult {
+pub(super) fn set_extra_value(raw: &mut RawArgs, name: &str, value: &str) -> ApplyResult {
     if value.is_empty() {
-        return Err("a file has to be named".into());
+        return Err("a file name is required".into());
     }
-    typed.options.extra_args.insert(name.to_owned(), Some(value.to_owned()));
+    raw.options.extra_args.insert(name.to_owned(), Some(value.to_owned()));
     Ok(())
 }
 
 /// Stores a switch that has no option of its own.
-pub(super) fn set_extra_switch(typed: &mut RawArgs, name: &str) {
-    typed.options.extra_args.insert(name.to_owned(), None);
+pub(super) fn set_extra_switch(raw: &mut RawArgs, name: &str) {
+    raw.options.extra_args.insert(name.to_owned(), None);
 }

@@ -17,45 +17,45 @@ type ReadFile<'a> = &'a dyn Fn(&str) -> io::Result<String>;
 
 /// Converts raw arguments, or says why that is not possible.
 pub(super) fn finalize(
-    mut typed: RawArgs,
+    mut raw: RawArgs,
     caller: Caller,
     read_file: ReadFile<'_>,
     warnings: &mut Vec<String>,
 ) -> Result<Args, String> {
-    if matches!(typed.command, CliCommand::Run) {
-        check_formats(&typed)?;
+    if matches!(raw.command, CliCommand::Run) {
+        check_formats(&raw)?;
     }
-    if let Some(ToolSet::List(names)) = &typed.options.tools {
+    if let Some(ToolSet::List(names)) = &raw.options.tools {
         warnings.extend(validate::check_tools(names, caller)?);
     }
-    let prompt = take_prompt(&mut typed, caller, warnings)?;
-    let mut options = std::mem::take(&mut typed.options);
-    options.system_prompt = build_system_prompt(&mut typed, read_file)?;
-    options.thinking = build_thinking(&options, typed.thinking_display);
-    load_mcp_servers(&typed.mcp_configs, read_file, &mut options)?;
-    options.agents = load_agents(&typed.agents, read_file)?;
-    merge_settings_flags(typed.settings, &mut options)?;
+    let prompt = take_prompt(&mut raw, caller, warnings)?;
+    let mut options = std::mem::take(&mut raw.options);
+    options.system_prompt = build_system_prompt(&mut raw, read_file)?;
+    options.thinking = build_thinking(&options, raw.thinking_display);
+    load_mcp_servers(&raw.mcp_configs, read_file, &mut options)?;
+    options.agents = load_agents(&raw.agents, read_file)?;
+    merge_settings_flags(raw.settings, &mut options)?;
     Ok(Args {
-        command: typed.command,
+        command: raw.command,
         prompt,
-        print: typed.print,
-        input_format: typed.input_format,
-        output_format: typed.output_format,
-        verbose: typed.verbose,
-        strict_input: typed.strict_input,
-        debug_topics: typed.debug_topics,
+        print: raw.print,
+        input_format: raw.input_format,
+        output_format: raw.output_format,
+        verbose: raw.verbose,
+        strict_input: raw.strict_input,
+        debug_topics: raw.debug_topics,
         options,
     })
 }
 
 /// Checks that input and output format fit together.
-fn check_formats(typed: &RawArgs) -> Result<(), String> {
-    match (typed.input_format, typed.output_format) {
-        (InputFormat::StreamJson, OutputFormat::Text | OutputFormat::Json) => {
-            Err("--input-format stream-json needs --output-format stream-json: the answers are frames, too."
-                .into())
-        }
-        (InputFormat::Text, OutputFormat::StreamJson) if !typed.verbose => {
+fn check_formats(raw: &RawArgs) -> Result<(), String> {
+    match (raw.input_format, raw.output_format) {
+        (InputFormat::StreamJson, OutputFormat::Text | OutputFormat::Json) => Err(
+            "--input-format stream-json needs --output-format stream-json, because replies are frames, too."
+                .into(),
+        ),
+        (InputFormat::Text, OutputFormat::StreamJson) if !raw.verbose => {
             Err("--output-format stream-json prints every frame, so it needs --verbose.".into())
         }
         _ => Ok(()),
@@ -64,34 +64,34 @@ fn check_formats(typed: &RawArgs) -> Result<(), String> {
 
 /// Takes the prompt. With frames as input there must be none.
 fn take_prompt(
-    typed: &mut RawArgs,
+    raw: &mut RawArgs,
     caller: Caller,
     warnings: &mut Vec<String>,
 ) -> Result<Option<String>, String> {
-    let texts = std::mem::take(&mut typed.positional);
-    match (typed.input_format, texts.as_slice()) {
+    let texts = std::mem::take(&mut raw.positional);
+    match (raw.input_format, texts.as_slice()) {
         (_, []) => Ok(None),
         (InputFormat::StreamJson, [text, ..]) if caller == Caller::Sdk => {
-            warnings.push(format!("{text:?} is neither an option nor a value and was left out."));
+            warnings.push(format!("{text:?} is neither a flag nor a value and was ignored."));
             Ok(None)
         }
-        (InputFormat::StreamJson, [text, ..]) => Err(format!(
-            "With --input-format stream-json prompts come as frames on stdin; {text:?} has no place."
-        )),
+        (InputFormat::StreamJson, [text, ..]) => {
+            Err(format!("With --input-format stream-json prompts come as frames on stdin. Remove {text:?}."))
+        }
         (InputFormat::Text, [_]) => Ok(texts.into_iter().next()),
         (InputFormat::Text, [first, second, ..]) => Err(format!(
-            "There can be one prompt only, but both {first:?} and {second:?} were given. Put it in quotes."
+            "Only one prompt is possible, but both {first:?} and {second:?} were given. Put the prompt in quotes."
         )),
     }
 }
 
-fn build_system_prompt(typed: &mut RawArgs, read_file: ReadFile<'_>) -> Result<Option<SystemPrompt>, String> {
-    let append = typed.append_system_prompt.take();
-    let (exclude_dynamic_sections, snapshot) = (typed.exclude_dynamic_sections, typed.prompt_snapshot);
-    Ok(match (typed.system_prompt.take(), append) {
+fn build_system_prompt(raw: &mut RawArgs, read_file: ReadFile<'_>) -> Result<Option<SystemPrompt>, String> {
+    let append = raw.append_system_prompt.take();
+    let (exclude_dynamic_sections, snapshot) = (raw.exclude_dynamic_sections, raw.prompt_snapshot);
+    Ok(match (raw.system_prompt.take(), append) {
         (None, append) => {
-            let asked = append.is_some() || exclude_dynamic_sections.is_some() || snapshot.is_some();
-            asked.then_some(SystemPrompt::Preset { append, exclude_dynamic_sections, snapshot })
+            let is_given = append.is_some() || exclude_dynamic_sections.is_some() || snapshot.is_some();
+            is_given.then_some(SystemPrompt::Preset { append, exclude_dynamic_sections, snapshot })
         }
         (Some(SystemPrompt::Text(text)), Some(append)) => {
             Some(SystemPrompt::Text(join_paragraphs(&text, &append)))
@@ -109,9 +109,9 @@ fn join_paragraphs(text: &str, append: &str) -> String {
 }
 
 /// Adds the display setting to the thinking option.
-fn build_thinking(options: &Options, shown: Option<ThinkingDisplay>) -> Option<Thinking> {
-    let Some(shown) = shown else { return options.thinking };
-    let display = Some(shown);
+fn build_thinking(options: &Options, display_setting: Option<ThinkingDisplay>) -> Option<Thinking> {
+    let Some(display_setting) = display_setting else { return options.thinking };
+    let display = Some(display_setting);
     Some(match (options.thinking, options.max_thinking_tokens) {
         (Some(Thinking::Disabled), _) | (None, Some(0)) => Thinking::Disabled,
         (Some(Thinking::Enabled { budget_tokens, .. }), _) => Thinking::Enabled { budget_tokens, display },
@@ -151,12 +151,12 @@ fn load_agents(
     texts: &[String],
     read_file: ReadFile<'_>,
 ) -> Result<BTreeMap<String, AgentDefinition>, String> {
-    let mut kinds = BTreeMap::new();
+    let mut agents = BTreeMap::new();
     for text in texts {
         let given = parse_json_or_file::<Value>("--agents", text, read_file)?;
-        kinds.extend(super::agents::parse_agents(given).map_err(|why| format!("--agents: {why}."))?);
+        agents.extend(super::agents::parse_agents(given).map_err(|error| format!("--agents: {error}."))?);
     }
-    Ok(kinds)
+    Ok(agents)
 }
 
 /// Merges two settings objects: lists are concatenated, so that no deny rule is lost; of two single values the later
@@ -210,7 +210,7 @@ fn merge_settings_flags(given: Vec<String>, options: &mut Options) -> Result<(),
 }
 
 const SETTINGS_CONFLICT: &str =
-    "--settings was given twice and a file cannot be merged. Put everything into one file.";
+    "--settings was given twice, and a file cannot be merged. Put all settings into one file.";
 
 fn parse_object(text: &str) -> Option<Map<String, Value>> {
     serde_json::from_str(text).ok()

@@ -55,8 +55,8 @@ pub(super) enum FlagGroup {
 impl FlagGroup {
     /// All sections with their headings.
     pub(super) const ALL: [(Self, &'static str); 6] = [
-        (Self::Conversation, "Talking"),
-        (Self::Model, "The model"),
+        (Self::Conversation, "Conversation"),
+        (Self::Model, "Model"),
         (Self::Permissions, "Tools and permissions"),
         (Self::Session, "Sessions"),
         (Self::Configuration, "Settings and extensions"),

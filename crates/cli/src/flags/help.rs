@@ -16,16 +16,16 @@ pub(crate) fn version_line() -> String {
 /// Short page: the commands to try first.
 pub(crate) fn usage_page() -> &'static str {
     "\
-Whimbrel is an agent that works in this folder.
+Whimbrel is an agent that works in the current directory.
 
-  whimbrel demo                  see it at work: no key, no network
-  whimbrel \"fix the tests\"       give it a task; it asks before it acts
-  whimbrel -p \"what is this?\"    answer and leave, for scripts and pipes
+  whimbrel demo                  watch a scripted run without a key
+  whimbrel \"fix the tests\"       run a task; it asks before it acts
+  whimbrel -p \"what is this?\"    answer and exit, for scripts and pipes
   whimbrel permissions explain 'Bash(git push)'
-                                 which rule decides on a call, and why
-  whimbrel sessions              earlier sessions: read, search, export
-  whimbrel mcp                   MCP servers: list, add, test; or be one
-  whimbrel --help                everything else
+                                 show which rule decides on a call
+  whimbrel sessions              stored sessions: read, search, export
+  whimbrel mcp                   MCP servers: list, add, test, serve
+  whimbrel --help                all flags
 "
 }
 
@@ -39,7 +39,7 @@ pub(crate) fn help_page(width: usize) -> String {
         }
         page += "\n";
     }
-    page + "A list is comma separated, or the flag is repeated. -- ends the flags.\n"
+    page + "Lists are comma-separated, or the flag is repeated. -- ends the flags.\n"
 }
 
 fn format_row(flag: &Flag, width: usize) -> String {

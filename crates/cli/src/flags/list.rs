@@ -4,13 +4,13 @@
 pub(super) fn split_list(list: &str) -> Vec<String> {
     let mut items = Vec::new();
     let (mut depth, mut start) = (0_usize, 0);
-    for (at, letter) in list.char_indices() {
-        match letter {
+    for (index, character) in list.char_indices() {
+        match character {
             '(' => depth += 1,
             ')' => depth = depth.saturating_sub(1),
             ',' | ' ' if depth == 0 => {
-                items.push(&list[start..at]);
-                start = at + 1;
+                items.push(&list[start..index]);
+                start = index + 1;
             }
             _ => {}
         }
@@ -75,7 +75,7 @@ fn is_rule(item: &str) -> bool {
         Some((tool, rest)) => {
             rest.ends_with(')')
                 && !tool.is_empty()
-                && tool.chars().all(|letter| letter.is_alphanumeric() || letter == '_')
+                && tool.chars().all(|character| character.is_alphanumeric() || character == '_')
         }
         None => TOOL_NAMES.contains(&item) || item.starts_with("mcp__"),
     }
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn further_argument_is_a_directory_only_if_unambiguous() {
-        assert!(["/a", "./b", "../c", "~/d", ".", ".."].iter().all(|folder| is_directory_path(folder)));
+        assert!(["/a", "./b", "../c", "~/d", ".", ".."].iter().all(|dir| is_directory_path(dir)));
         assert!(
             !["src", "look into /tmp", "/tmp is full", ""].iter().any(|prompt| is_directory_path(prompt))
         );

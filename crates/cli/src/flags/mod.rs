@@ -38,6 +38,12 @@ pub(crate) use parser::parse;
 pub(crate) use raw::{CliCommand, InputFormat, OutputFormat};
 pub(crate) use validate::check_directories;
 
+/// Flag that records the replies of models.
+pub(crate) const RECORD_FLAG: &str = "record";
+
+/// Flag that replays a recording instead of asking a model.
+pub(crate) const REPLAY_FLAG: &str = "replay";
+
 /// Meaning of a command line.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Args {

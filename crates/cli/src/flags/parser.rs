@@ -20,8 +20,8 @@ pub(crate) fn parse(
     while let Some(argument) = reader.next() {
         reader.parse_argument(argument)?;
     }
-    let ArgParser { raw: typed, mut warnings, .. } = reader;
-    let args = finalize(typed, caller, read_file, &mut warnings)?;
+    let ArgParser { raw, mut warnings, .. } = reader;
+    let args = finalize(raw, caller, read_file, &mut warnings)?;
     Ok(ParsedArgs { args, warnings })
 }
 
@@ -54,7 +54,7 @@ impl<'a> ArgParser<'a> {
         };
         self.next();
         if self.raw.command == CliCommand::Explain && self.next() != Some("explain") {
-            return Err("Say what to explain: whimbrel permissions explain 'Bash(git push)'.".into());
+            return Err("The call is missing. Usage: whimbrel permissions explain 'Bash(git push)'.".into());
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Every flag, one row each. A new flag needs a new row here and nothing else.
 
-use whimbrel_wire::options::{OutputFormat as AnswerShape, PermissionPromptTool, SystemPrompt};
+use whimbrel_wire::options::{OutputFormat as AnswerFormat, PermissionPromptTool, SystemPrompt};
 use whimbrel_wire::permission::PermissionMode;
 
 use super::apply::*;
@@ -10,7 +10,7 @@ use super::flag::FlagGroup::{Configuration, Conversation, Integration, Model, Pe
 use super::flag::FlagKind::{List, Optional, Switch, Value as One};
 use super::list::{is_directory_path, is_mcp_config, is_rule_list, takes_no_further};
 use super::raw::CliCommand;
-use crate::session::{RECORD_FLAG, REPLAY_FLAG};
+use super::{RECORD_FLAG, REPLAY_FLAG};
 
 /// Finds the flag that an argument names.
 pub(super) fn find_flag(spelled: &str) -> Option<&'static Flag> {
@@ -22,130 +22,132 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag::new(
         "print",
         Conversation,
-        Switch(|typed| typed.print = true),
-        "Answer the prompt and leave; never ask anything.",
+        Switch(|raw| raw.print = true),
+        "Answer the prompt and exit; never ask for permission.",
     )
     .with_short('p'),
     Flag::new(
         "output-format",
         Conversation,
-        One("FORMAT", |typed, value| parse_into(value, parse_output_format, &mut typed.output_format)),
-        "What to print: text (the answer), json (one result object) or stream-json (every frame as it comes; needs --verbose).",
+        One("FORMAT", |raw, value| parse_into(value, parse_output_format, &mut raw.output_format)),
+        "Output: text (the answer), json (one result object) or stream-json (every frame as it arrives; needs \
+            --verbose).",
     ),
     Flag::new(
         "input-format",
         Conversation,
-        One("FORMAT", |typed, value| parse_into(value, parse_input_format, &mut typed.input_format)),
-        "What comes on stdin: text (added to the prompt) or stream-json (frames, one per line).",
+        One("FORMAT", |raw, value| parse_into(value, parse_input_format, &mut raw.input_format)),
+        "Input on stdin: text (added to the prompt) or stream-json (frames, one per line).",
     ),
     Flag::new(
         "verbose",
         Conversation,
-        Switch(|typed| typed.verbose = true),
+        Switch(|raw| raw.verbose = true),
         "Print every frame with --output-format stream-json.",
     ),
     Flag::new(
         "system-prompt",
         Conversation,
-        One("TEXT", |typed, value| {
-            typed.system_prompt = Some(SystemPrompt::Text(value.into()));
+        One("TEXT", |raw, value| {
+            raw.system_prompt = Some(SystemPrompt::Text(value.into()));
             Ok(())
         }),
-        "Use this system prompt instead of our own. Empty: nothing but one short sentence.",
+        "Replace the built-in system prompt. Empty: only one short sentence.",
     ),
     Flag::new(
         "system-prompt-file",
         Conversation,
-        One("FILE", |typed, value| {
-            typed.system_prompt = Some(SystemPrompt::File { path: value.into() });
+        One("FILE", |raw, value| {
+            raw.system_prompt = Some(SystemPrompt::File { path: value.into() });
             Ok(())
         }),
-        "The same, from a file.",
+        "Replace the built-in system prompt by the text of a file.",
     ),
     Flag::new(
         "append-system-prompt",
         Conversation,
-        One("TEXT", |typed, value| set(&mut typed.append_system_prompt, value)),
-        "Add this to the system prompt.",
+        One("TEXT", |raw, value| set(&mut raw.append_system_prompt, value)),
+        "Append this to the system prompt.",
     ),
     Flag::new(
         "json-schema",
         Conversation,
-        One("SCHEMA", |typed, value| {
+        One("SCHEMA", |raw, value| {
             let schema = parse_object(value)?;
-            typed.options.output_format = Some(AnswerShape::JsonSchema { schema });
+            raw.options.output_format = Some(AnswerFormat::JsonSchema { schema });
             Ok(())
         }),
-        "The answer must be JSON of this JSON Schema.",
+        "Answer with JSON that matches this JSON Schema.",
     ),
-    Flag::new("help", Conversation, Switch(|typed| typed.command = CliCommand::Help), "Show this page.").with_short('h'),
-    Flag::new("version", Conversation, Switch(|typed| typed.command = CliCommand::Version), "Show the version.")
+    Flag::new("help", Conversation, Switch(|raw| raw.command = CliCommand::Help), "Show this page.").with_short('h'),
+    Flag::new("version", Conversation, Switch(|raw| raw.command = CliCommand::Version), "Show the version.")
         .with_short('v'),
     Flag::new(
         "model",
         Model,
-        One("NAME", |typed, value| set(&mut typed.options.model, value)),
-        "The model: an alias (opus, sonnet, haiku), a full name, openai:NAME for a Chat Completions server, or scripted:FILE.",
+        One("NAME", |raw, value| set(&mut raw.options.model, value)),
+        "Model: an alias (opus, sonnet, haiku), a full name, openai:NAME for a Chat Completions server, or \
+            scripted:FILE.",
     ),
     Flag::new(
         "fallback-model",
         Model,
-        One("NAME", |typed, value| set(&mut typed.options.fallback_model, value)),
-        "The model to use when that one is not available.",
+        One("NAME", |raw, value| set(&mut raw.options.fallback_model, value)),
+        "Model to use while the first one is unavailable.",
     ),
     Flag::new(
         "effort",
         Model,
-        One("LEVEL", |typed, value| set_parsed(&mut typed.options.effort, value)),
-        "How hard the model tries: low, medium, high, xhigh or max.",
+        One("LEVEL", |raw, value| set_parsed(&mut raw.options.effort, value)),
+        "Effort of the model: low, medium, high, xhigh or max.",
     ),
     Flag::new(
         "thinking",
         Model,
-        One("HOW", set_thinking),
-        "Whether the model thinks first: adaptive, enabled or disabled.",
+        One("MODE", set_thinking),
+        "Thinking mode: adaptive, enabled or disabled.",
     ),
     Flag::new(
         "max-thinking-tokens",
         Model,
-        One("N", |typed, value| set_number(&mut typed.options.max_thinking_tokens, value)),
-        "How many tokens it may think; 0 for none.",
+        One("N", |raw, value| set_number(&mut raw.options.max_thinking_tokens, value)),
+        "Thinking budget in tokens; 0 disables thinking.",
     ),
     Flag::new(
         "thinking-display",
         Model,
-        One("HOW", |typed, value| set_parsed(&mut typed.thinking_display, value)),
-        "What is shown of it: summarized or omitted.",
+        One("MODE", |raw, value| set_parsed(&mut raw.thinking_display, value)),
+        "Thinking in the output: summarized or omitted.",
     ),
-    Flag::new("max-turns", Model, One("N", set_max_turns), "Stop after this many calls of the model."),
-    Flag::new("max-budget-usd", Model, One("DOLLARS", set_budget), "Stop when this much was spent."),
+    Flag::new("max-turns", Model, One("N", set_max_turns), "Stop after this many model calls."),
+    Flag::new("max-budget-usd", Model, One("DOLLARS", set_budget), "Stop when this amount is spent."),
     Flag::new(
         "task-budget",
         Model,
-        One("TOKENS", |typed, value| set_number(&mut typed.options.task_budget, value)),
-        "Tell the model how many tokens the task may take.",
+        One("TOKENS", |raw, value| set_number(&mut raw.options.task_budget, value)),
+        "Tell the model how many tokens the task may use.",
     ),
     Flag::new(
         "betas",
         Model,
-        List { value: "NAMES", apply: |typed, value| extend_list(&mut typed.options.betas, value), takes_further: takes_no_further },
-        "Beta features of the provider to use.",
+        List { value: "NAMES", apply: |raw, value| extend_list(&mut raw.options.betas, value), takes_further: takes_no_further },
+        "Beta features of the provider to enable.",
     ),
     Flag::new(
         "permission-mode",
         Permissions,
-        One("MODE", |typed, value| set_parsed(&mut typed.options.permission_mode, value)),
-        "What may be done without asking: default, acceptEdits, plan, dontAsk, bypassPermissions.",
+        One("MODE", |raw, value| set_parsed(&mut raw.options.permission_mode, value)),
+        "Permission mode: default, acceptEdits, plan, dontAsk or bypassPermissions.",
     ),
     Flag::new(
         "allowedTools",
         Permissions,
         List {
             value: "RULES",
-            apply: |typed, value| extend_list(&mut typed.options.allowed_tools, value),
+            apply: |raw, value| extend_list(&mut raw.options.allowed_tools, value),
             takes_further: is_rule_list,
         },
-        "Calls that need no question, e.g. Read or \"Bash(git log *)\".",
+        "Rules for calls that are allowed without asking, such as Read or \"Bash(git log *)\".",
     )
     .with_aliases(&["allowed-tools"]),
     Flag::new(
@@ -153,142 +155,142 @@ pub(super) const FLAGS: &[Flag] = &[
         Permissions,
         List {
             value: "RULES",
-            apply: |typed, value| extend_list(&mut typed.options.disallowed_tools, value),
+            apply: |raw, value| extend_list(&mut raw.options.disallowed_tools, value),
             takes_further: is_rule_list,
         },
-        "Calls that are refused in every mode.",
+        "Rules for calls that are denied in every mode.",
     )
     .with_aliases(&["disallowed-tools"]),
     Flag::new(
         "tools",
         Permissions,
         List { value: "NAMES", apply: add_tools, takes_further: is_rule_list },
-        "The built-in tools to offer. Empty: none; default: all.",
+        "Built-in tools to offer. Empty: none; default: all.",
     ),
     Flag::new(
         "add-dir",
         Permissions,
         List {
-            value: "FOLDERS",
-            apply: |typed, value| push_value(&mut typed.options.additional_directories, value),
+            value: "DIRS",
+            apply: |raw, value| push_value(&mut raw.options.additional_directories, value),
             takes_further: is_directory_path,
         },
-        "Work in these folders, too.",
+        "Additional working directories.",
     ),
     Flag::new(
         "dangerously-skip-permissions",
         Permissions,
-        Switch(|typed| typed.options.permission_mode = Some(PermissionMode::BypassPermissions)),
-        "Never ask: the same as --permission-mode bypassPermissions. For disposable machines.",
+        Switch(|raw| raw.options.permission_mode = Some(PermissionMode::BypassPermissions)),
+        "Never ask: same as --permission-mode bypassPermissions. For disposable machines only.",
     ),
     Flag::new(
         "allow-dangerously-skip-permissions",
         Permissions,
-        Switch(|typed| typed.options.allow_dangerously_skip_permissions = true),
+        Switch(|raw| raw.options.allow_dangerously_skip_permissions = true),
         "Let the host switch to bypassPermissions later.",
     ),
     Flag::new(
         "permission-prompt-tool",
         Permissions,
-        One("TOOL", |typed, value| {
-            typed.options.permission_prompt_tool = Some(PermissionPromptTool::from(value.to_owned()));
+        One("TOOL", |raw, value| {
+            raw.options.permission_prompt_tool = Some(PermissionPromptTool::from(value.to_owned()));
             Ok(())
         }),
-        "Who answers permission questions: stdio (the host), or a tool of an MCP server.",
+        "Destination of permission requests: stdio (the host) or an MCP tool.",
     ),
     Flag::new(
         "permission-prompts",
         Permissions,
-        One("WHO", set_permission_prompts),
-        "Who shows permission questions: host or none.",
+        One("SIDE", set_permission_prompts),
+        "Side that shows permission prompts: host or none.",
     ),
     Flag::new(
         "permission-timeout-ms",
         Permissions,
-        One("N", |typed, value| set_parsed(&mut typed.options.permission_timeout_ms, value)),
-        "How long a permission question waits before the answer is no. Not given: as long as it takes.",
+        One("N", |raw, value| set_parsed(&mut raw.options.permission_timeout_ms, value)),
+        "Milliseconds after which an unanswered permission request is denied. Default: no limit.",
     ),
     Flag::new(
         "background-at-end",
         Session,
-        One("WHAT", |typed, value| set_parsed(&mut typed.options.background_at_end, value)),
-        "What becomes of background work at the end: wait, stop, or detach (commands outlive the run).",
+        One("MODE", |raw, value| set_parsed(&mut raw.options.background_at_end, value)),
+        "Background tasks at the end of the run: wait, stop or detach (commands outlive the run).",
     ),
     Flag::new(
         "continue",
         Session,
-        Switch(|typed| typed.options.continue_conversation = true),
-        "Go on with the last session in this folder.",
+        Switch(|raw| raw.options.continue_conversation = true),
+        "Resume the last session of this directory.",
     )
     .with_short('c'),
     Flag::new(
         "resume",
         Session,
-        One("ID", |typed, value| set(&mut typed.options.resume, value)),
-        "Go on with this session.",
+        One("ID", |raw, value| set(&mut raw.options.resume, value)),
+        "Resume this session.",
     )
     .with_short('r'),
     Flag::new(
         "fork-session",
         Session,
-        Switch(|typed| typed.options.fork_session = true),
-        "Go on under a new id and leave the old session as it is.",
+        Switch(|raw| raw.options.fork_session = true),
+        "Resume under a new id; the old session stays unchanged.",
     ),
     Flag::new(
         "session-id",
         Session,
-        One("UUID", |typed, value| set(&mut typed.options.session_id, value)),
-        "The id of the new session.",
+        One("UUID", |raw, value| set(&mut raw.options.session_id, value)),
+        "Id of the new session.",
     ),
     Flag::new(
         "name",
         Session,
-        One("TITLE", |typed, value| set(&mut typed.options.title, value)),
-        "The title of the session.",
+        One("TITLE", |raw, value| set(&mut raw.options.title, value)),
+        "Title of the session.",
     )
     .with_short('n'),
     Flag::new(
         "resume-session-at",
         Session,
-        One("UUID", |typed, value| set(&mut typed.options.resume_session_at, value)),
-        "Forget what came after this message.",
+        One("UUID", |raw, value| set(&mut raw.options.resume_session_at, value)),
+        "Resume at this message and drop everything after it.",
     ),
     Flag::new(
         "resume-drops-turn",
         Session,
-        One("UUID", |typed, value| set(&mut typed.options.resume_drops_turn, value)),
-        "Forget the turn of this message.",
+        One("UUID", |raw, value| set(&mut raw.options.resume_drops_turn, value)),
+        "Resume without the turn of this message.",
     ),
     Flag::new(
         "no-session-persistence",
         Session,
-        Switch(|typed| typed.options.persist_session = Some(false)),
-        "Keep nothing of the session on disk.",
+        Switch(|raw| raw.options.persist_session = Some(false)),
+        "Do not store the session on disk.",
     ),
     Flag::new(
         "setting-sources",
         Configuration,
         One("SOURCES", set_setting_sources),
-        "The settings files to read, of user,project,local. Empty: none; not given: all.",
+        "Settings files to read, of user,project,local. Empty: none; default: all.",
     ),
     Flag::new(
         "tolerate-bad-settings",
         Configuration,
-        Switch(|typed| typed.options.tolerate_bad_settings = true),
-        "Leave out settings files that cannot be read, with a warning, instead of refusing to start.",
+        Switch(|raw| raw.options.tolerate_bad_settings = true),
+        "Skip settings files that cannot be read, with a warning, instead of failing to start.",
     ),
     Flag::new(
         "settings",
         Configuration,
-        One("FILE|JSON", |typed, value| push_value(&mut typed.settings, value)),
-        "Settings on top of those in the files.",
+        One("FILE|JSON", |raw, value| push_value(&mut raw.settings, value)),
+        "Settings that override those of the files.",
     ),
     Flag::new(
         "managed-settings",
         Configuration,
-        One("JSON", |typed, value| {
+        One("JSON", |raw, value| {
             let more = parse_object(value)?;
-            match &mut typed.options.managed_settings {
+            match &mut raw.options.managed_settings {
                 Some(before) => finalize::merge_settings(before, more),
                 none => *none = Some(more),
             }
@@ -299,15 +301,15 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag::new(
         "project-config-root",
         Configuration,
-        One("FOLDER", |typed, value| set(&mut typed.options.project_config_root, value)),
-        "Where the project's settings are, when not in the working folder.",
+        One("DIR", |raw, value| set(&mut raw.options.project_config_root, value)),
+        "Directory of the project's settings, if not the working directory.",
     ),
     Flag::new(
         "mcp-config",
         Configuration,
         List {
             value: "FILE|JSON",
-            apply: |typed, value| push_value(&mut typed.mcp_configs, value),
+            apply: |raw, value| push_value(&mut raw.mcp_configs, value),
             takes_further: is_mcp_config,
         },
         "MCP servers to use.",
@@ -315,33 +317,33 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag::new(
         "strict-mcp-config",
         Configuration,
-        Switch(|typed| typed.options.strict_mcp_config = true),
-        "Use no other MCP servers than those.",
+        Switch(|raw| raw.options.strict_mcp_config = true),
+        "Use only the MCP servers of --mcp-config.",
     ),
     Flag::new(
         "agents",
         Configuration,
-        One("FILE|JSON", |typed, value| push_value(&mut typed.agents, value)),
-        "Kinds of subagent, by name.",
+        One("FILE|JSON", |raw, value| push_value(&mut raw.agents, value)),
+        "Agent definitions, by name.",
     ),
     Flag::new(
         "agent",
         Configuration,
-        One("NAME", |typed, value| set(&mut typed.options.agent, value)),
-        "The kind of agent that the session itself is.",
+        One("NAME", |raw, value| set(&mut raw.options.agent, value)),
+        "Agent definition for the session itself.",
     ),
     Flag::new(
         "plugin-dir",
         Configuration,
-        List { value: "FOLDERS", apply: |typed, value| add_plugin(typed, value, PluginServers::Use), takes_further: is_directory_path },
+        List { value: "DIRS", apply: |raw, value| add_plugin(raw, value, PluginServers::Use), takes_further: is_directory_path },
         "Plugins to load.",
     ),
     Flag::new(
         "plugin-dir-no-mcp",
         Configuration,
         List {
-            value: "FOLDERS",
-            apply: |typed, value| add_plugin(typed, value, PluginServers::Skip),
+            value: "DIRS",
+            apply: |raw, value| add_plugin(raw, value, PluginServers::Skip),
             takes_further: is_directory_path,
         },
         "Plugins to load without their MCP servers.",
@@ -349,96 +351,97 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag::new(
         "disable-slash-commands",
         Configuration,
-        Switch(|typed| set_extra_switch(typed, "disable-slash-commands")),
-        "Take /words in a prompt as plain text.",
+        Switch(|raw| set_extra_switch(raw, "disable-slash-commands")),
+        "Treat /commands in a prompt as plain text.",
     ),
     Flag::new(
         "include-partial-messages",
         Integration,
-        Switch(|typed| typed.options.include_partial_messages = true),
-        "Also write the model's words as they come.",
+        Switch(|raw| raw.options.include_partial_messages = true),
+        "Also write the model's reply while it streams.",
     ),
     Flag::new(
         "include-hook-events",
         Integration,
-        Switch(|typed| typed.options.include_hook_events = true),
-        "Also tell when hooks run.",
+        Switch(|raw| raw.options.include_hook_events = true),
+        "Also write a frame when a hook runs.",
     ),
     Flag::new(
         "replay-user-messages",
         Integration,
-        Switch(|typed| typed.options.replay_user_messages = true),
-        "Write prompts back when they are taken up.",
+        Switch(|raw| raw.options.replay_user_messages = true),
+        "Echo each prompt when its turn starts.",
     ),
     Flag::new(
         "forward-subagent-text",
         Integration,
-        Switch(|typed| typed.options.forward_subagent_text = Some(true)),
-        "Also write what subagents say.",
+        Switch(|raw| raw.options.forward_subagent_text = Some(true)),
+        "Also write the text of subagents.",
     ),
     Flag::new(
         "prompt-suggestions",
         Integration,
-        Optional("ON", |typed, value| set_switch(&mut typed.options.prompt_suggestions, value)),
+        Optional("ON", |raw, value| set_switch(&mut raw.options.prompt_suggestions, value)),
         "Suggest the next prompt.",
     ),
     Flag::new(
         "exclude-dynamic-system-prompt-sections",
         Integration,
-        Switch(|typed| typed.exclude_dynamic_sections = Some(true)),
-        "Leave out of the system prompt what changes from run to run.",
+        Switch(|raw| raw.exclude_dynamic_sections = Some(true)),
+        "Omit the parts of the system prompt that differ between runs.",
     ),
     Flag::new(
         "system-prompt-snapshot",
         Integration,
-        One("ON|OFF", |typed, value| set_switch(&mut typed.prompt_snapshot, Some(value))),
-        "Whether a resumed session keeps its old system prompt.",
+        One("ON|OFF", |raw, value| set_switch(&mut raw.prompt_snapshot, Some(value))),
+        "Keep the old system prompt when a session is resumed.",
     ),
     Flag::new(
         "session-mirror",
         Integration,
-        Switch(|typed| typed.options.session_mirror = true),
-        "Write a copy of every line of the transcript.",
+        Switch(|raw| raw.options.session_mirror = true),
+        "Write a copy of every transcript entry.",
     ),
     Flag::new(
         "await-initialize",
         Integration,
-        Switch(|typed| set_extra_switch(typed, "await-initialize")),
-        "Wait for the host's initialize before anything is loaded.",
+        Switch(|raw| set_extra_switch(raw, "await-initialize")),
+        "Wait for the host's initialize request before loading anything.",
     ),
     Flag::new(
         "strict-input",
         Integration,
-        Switch(|typed| typed.strict_input = true),
-        "Leave with an error when a line of the input is malformed, instead of reporting it and going on.",
+        Switch(|raw| raw.strict_input = true),
+        "Exit with an error on a malformed input line, instead of reporting it and continuing.",
     ),
     Flag::new(
         RECORD_FLAG,
         Integration,
-        One("FILE", |typed, value| set_extra_value(typed, RECORD_FLAG, value)),
-        "Keep what the model says in a new file.",
+        One("FILE", |raw, value| set_extra_value(raw, RECORD_FLAG, value)),
+        "Record the model's replies in a new file.",
     ),
     Flag::new(
         REPLAY_FLAG,
         Integration,
-        One("FILE", |typed, value| set_extra_value(typed, REPLAY_FLAG, value)),
-        "Run again on such a file, without a model, and say where it comes out differently.",
+        One("FILE", |raw, value| set_extra_value(raw, REPLAY_FLAG, value)),
+        "Replay a recording instead of asking a model, and report where the run differs.",
     ),
     Flag::new(
         "debug",
         Integration,
-        Optional("TOPICS", |typed, topics| {
-            typed.options.debug = true;
-            typed.debug_topics = topics.map(str::to_owned);
+        Optional("TOPICS", |raw, topics| {
+            raw.options.debug = true;
+            raw.debug_topics = topics.map(str::to_owned);
             Ok(())
         }),
-        "Tell on stderr what is done: all of it, some topics of api, tools, hooks, control and frames (--debug=api,hooks), or all but one (--debug=!frames).",
+        "Log to stderr: everything, some topics of api, tools, hooks, control and frames (--debug=api,hooks), or all \
+            but one (--debug=!frames).",
     )
     .with_short('d'),
     Flag::new(
         "debug-file",
         Integration,
-        One("FILE", |typed, value| set(&mut typed.options.debug_file, value)),
-        "Tell it in this file instead.",
+        One("FILE", |raw, value| set(&mut raw.options.debug_file, value)),
+        "Log to this file instead.",
     ),
 ];

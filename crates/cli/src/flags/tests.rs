@@ -1,10 +1,12 @@
 //! Command lines of each official SDK generation, of users, and invalid ones.
 
+mod page;
+
 use std::io;
 
 use serde_json::{Value, json};
 use whimbrel_wire::options::{
-    BackgroundAtEnd, Effort, McpServerConfig, OutputFormat as AnswerShape, PermissionPromptTool,
+    BackgroundAtEnd, Effort, McpServerConfig, OutputFormat as AnswerFormat, PermissionPromptTool,
     PluginConfig, SettingSource, SystemPrompt, Thinking, ThinkingDisplay, ToolSet,
 };
 use whimbrel_wire::permission::PermissionMode;
@@ -36,7 +38,7 @@ fn user_args(argv: &[&str]) -> Args {
 }
 
 fn parse_error(argv: &[&str]) -> String {
-    parse_args(argv, Caller::User).map(|parsed| parsed.args).expect_err("it was taken")
+    parse_args(argv, Caller::User).map(|parsed| parsed.args).expect_err("it was accepted")
 }
 
 fn strings(list: &[&str]) -> Vec<String> {
@@ -156,7 +158,7 @@ fn value_as_two_arguments_equals_value_as_one() {
             "json-schema",
             "{\"type\":\"object\"}",
             Options {
-                output_format: Some(AnswerShape::JsonSchema { schema: json!({"type": "object"}) }),
+                output_format: Some(AnswerFormat::JsonSchema { schema: json!({"type": "object"}) }),
                 ..none()
             },
         ),
@@ -346,7 +348,7 @@ fn invalid_arguments_are_rejected_with_a_reason() {
         (&["--tools", "Nope", "-p", "hi"], "--tools: there is no tool Nope"),
         (&["--tools=Raed"], "Did you mean Read?"),
         (&["--max-budget-usd", "NaN"], "NaN"),
-        (&["--permission-mode", "yolo"], "`yolo`; known are: default, acceptEdits"),
+        (&["--permission-mode", "yolo"], "`yolo`; expected one of: default, acceptEdits"),
         (&["--setting-sources", "user,mars"], "mars"),
         (&["--output-format", "xml"], "stream-json"),
         (&["-p", "--output-format", "stream-json", "hi"], "--verbose"),
@@ -414,7 +416,7 @@ fn invalid_mcp_server_does_not_affect_the_others() {
     assert_eq!(options.mcp_servers.keys().collect::<Vec<_>>(), ["bare", "good"]);
     let bad: Vec<_> = options.invalid_mcp_servers.iter().collect();
     assert!(
-        matches!(&bad[..], [(name, why)] if *name == "pigeon" && why.contains("carrier-pigeon")),
+        matches!(&bad[..], [(name, reason)] if *name == "pigeon" && reason.contains("carrier-pigeon")),
         "{bad:?}"
     );
 }

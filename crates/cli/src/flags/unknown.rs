@@ -3,6 +3,7 @@
 use super::Caller;
 use super::flag::Flag;
 use super::table::FLAGS;
+use crate::suggest::most_similar;
 
 /// Handling of an unknown flag.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,6 +49,9 @@ const RESTRICTIVE_PARTS: &[&str] = &[
 const RESTRICTIVE_WORDS: &[&str] =
     &["no", "not", "never", "dont", "without", "only", "off", "ask", "lock", "locked"];
 
+/// Similarity from which a flag is suggested.
+const MIN_SIMILARITY: f64 = 0.8;
+
 /// Classifies an unknown flag:
 /// 1. from a user it is a mistake: rejected, with the most similar known name;
 /// 2. from an SDK, one that may restrict something is rejected;
@@ -55,15 +59,16 @@ const RESTRICTIVE_WORDS: &[&str] =
 pub(super) fn classify(spelled: &str, caller: Caller) -> UnknownFlag {
     match caller {
         Caller::User => UnknownFlag::Reject(match suggest_flag(spelled) {
-            Some(known) => format!("{spelled} is not an option of whimbrel. Did you mean --{known}?"),
-            None => format!("{spelled} is not an option of whimbrel. Try whimbrel --help."),
+            Some(known) => format!("{spelled} is not a flag of whimbrel. Did you mean --{known}?"),
+            None => format!("{spelled} is not a flag of whimbrel. See whimbrel --help."),
         }),
         Caller::Sdk if may_restrict(spelled) => UnknownFlag::Reject(format!(
-            "{spelled} is not known to this version of whimbrel. It may be there to hold something back, so it cannot be left out: remove it, or use a newer whimbrel."
+            "{spelled} is unknown to this version of whimbrel. It may restrict something, so it cannot be ignored: \
+                remove it, or use a newer whimbrel."
         )),
-        Caller::Sdk => UnknownFlag::Ignore(format!(
-            "{spelled} is not known to this version of whimbrel and was left out."
-        )),
+        Caller::Sdk => {
+            UnknownFlag::Ignore(format!("{spelled} is unknown to this version of whimbrel and was ignored."))
+        }
     }
 }
 
@@ -77,12 +82,12 @@ fn may_restrict(spelled: &str) -> bool {
 /// Splits a name into lower-case words, at punctuation and at capitals.
 fn split_words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
-    for letter in name.chars() {
-        if !letter.is_alphanumeric() || letter.is_uppercase() {
+    for character in name.chars() {
+        if !character.is_alphanumeric() || character.is_uppercase() {
             words.push(String::new());
         }
-        if let Some(word) = words.last_mut().filter(|_| letter.is_alphanumeric()) {
-            word.extend(letter.to_lowercase());
+        if let Some(word) = words.last_mut().filter(|_| character.is_alphanumeric()) {
+            word.extend(character.to_lowercase());
         }
     }
     words
@@ -90,11 +95,7 @@ fn split_words(name: &str) -> Vec<String> {
 
 /// Finds the most similar known name, if there is one.
 fn suggest_flag(spelled: &str) -> Option<&'static str> {
-    let given = spelled.trim_start_matches('-');
-    let names = FLAGS.iter().flat_map(Flag::names);
-    let likeness = names.map(|name| (strsim::jaro_winkler(given, name), name));
-    let best = likeness.max_by(|one, other| one.0.total_cmp(&other.0));
-    best.filter(|(likeness, _)| *likeness > 0.8).map(|(_, name)| name)
+    most_similar(spelled.trim_start_matches('-'), FLAGS.iter().flat_map(Flag::names), MIN_SIMILARITY)
 }
 
 #[cfg(test)]
@@ -112,7 +113,7 @@ mod tests {
         ];
         for (given, expected) in rows {
             let UnknownFlag::Reject(text) = classify(given, Caller::User) else {
-                panic!("{given} was taken")
+                panic!("{given} was accepted")
             };
             assert!(text.contains(given) && text.contains(expected), "{text}");
         }
@@ -139,8 +140,8 @@ mod tests {
             ("--notify-host", true),
             ("--task-label", true),
         ];
-        for (given, taken) in rows {
-            assert_eq!(matches!(classify(given, Caller::Sdk), UnknownFlag::Ignore(_)), taken, "{given}");
+        for (given, ignored) in rows {
+            assert_eq!(matches!(classify(given, Caller::Sdk), UnknownFlag::Ignore(_)), ignored, "{given}");
         }
     }
 }

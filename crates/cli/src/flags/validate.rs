@@ -3,8 +3,13 @@
 //! A user gets an error. An SDK gets a warning: its users may name tools of a newer engine, or directories that are
 //! created later.
 
-use super::Caller;
 use whimbrel_engine::tools;
+
+use super::Caller;
+use crate::suggest::most_similar;
+
+/// Similarity from which a tool is suggested.
+const MIN_SIMILARITY: f64 = 0.8;
 
 /// No objection, a warning, or an error.
 type Validation = Result<Option<String>, String>;
@@ -16,9 +21,9 @@ const CONDITIONAL_TOOLS: [&str; 4] =
 /// Checks the names in `--tools`.
 pub(super) fn check_tools(names: &[String], caller: Caller) -> Validation {
     let all: Vec<_> = tools::builtin_tools().into_iter().chain(tools::team_tools()).collect();
-    let answers = |name: &str| all.iter().any(|tool| tool.name() == name || tool.aliases().contains(&name));
+    let exists = |name: &str| all.iter().any(|tool| tool.name() == name || tool.aliases().contains(&name));
     let known = |name: &&String| {
-        answers(name)
+        exists(name)
             || CONDITIONAL_TOOLS.contains(&name.as_str())
             || name.starts_with("mcp__")
             || *name == "*"
@@ -29,7 +34,7 @@ pub(super) fn check_tools(names: &[String], caller: Caller) -> Validation {
         caller,
         &format!("--tools: there is no tool {name}"),
         &suggest_tool(name, &tools),
-        "going on without it",
+        "continuing without it",
     )
 }
 
@@ -37,26 +42,27 @@ pub(super) fn check_tools(names: &[String], caller: Caller) -> Validation {
 pub(crate) fn check_directories(
     names: &[String],
     caller: Caller,
-    is_folder: impl Fn(&str) -> bool,
+    is_dir: impl Fn(&str) -> bool,
 ) -> Validation {
-    let Some(name) = names.iter().find(|name| !is_folder(name)) else { return Ok(None) };
-    let fault = format!("--add-dir: {name} is not a folder");
-    error_or_warning(caller, &fault, "Make it first, or leave it out.", "it counts once it is one")
+    let Some(name) = names.iter().find(|name| !is_dir(name)) else { return Ok(None) };
+    let problem = format!("--add-dir: {name} is not a directory");
+    error_or_warning(caller, &problem, "Create it, or remove the flag.", "it is used once it exists")
 }
 
-fn error_or_warning(caller: Caller, fault: &str, remedy: &str, meanwhile: &str) -> Validation {
+fn error_or_warning(caller: Caller, problem: &str, remedy: &str, meanwhile: &str) -> Validation {
     match caller {
-        Caller::User => Err(format!("{fault}. {remedy}")),
-        Caller::Sdk => Ok(Some(format!("{fault}; {meanwhile}."))),
+        Caller::User => Err(format!("{problem}. {remedy}")),
+        Caller::Sdk => Ok(Some(format!("{problem}; {meanwhile}."))),
     }
 }
 
+/// Suggests a tool, whatever the case of its name.
 fn suggest_tool(name: &str, tools: &[&str]) -> String {
-    let name = name.to_lowercase();
-    let likeness = tools.iter().map(|tool| (strsim::jaro_winkler(&name, &tool.to_lowercase()), tool));
-    match likeness.max_by(|one, other| one.0.total_cmp(&other.0)) {
-        Some((likeness, tool)) if likeness > 0.8 => format!("Did you mean {tool}?"),
-        _ => format!("There are {}.", tools.join(", ")),
+    let lower: Vec<String> = tools.iter().map(|tool| tool.to_lowercase()).collect();
+    let similar = most_similar(&name.to_lowercase(), lower.iter().map(String::as_str), MIN_SIMILARITY);
+    match tools.iter().zip(&lower).find(|(_, lower)| Some(lower.as_str()) == similar) {
+        Some((tool, _)) => format!("Did you mean {tool}?"),
+        None => format!("The tools are {}.", tools.join(", ")),
     }
 }
 
@@ -73,12 +79,13 @@ mod tests {
         for names in [&[][..], &["Read", "Bash"], &["mcp__server__tool"]] {
             assert_eq!(check_tools(&strings(names), Caller::User), Ok(None), "{names:?}");
         }
-        for (name, hint) in [("Nope", "There are Agent, "), ("bash", "Did you mean Bash?"), ("Raed", "Read?")]
+        for (name, hint) in
+            [("Nope", "The tools are Agent, "), ("bash", "Did you mean Bash?"), ("Raed", "Read?")]
         {
             let error = check_tools(&strings(&["Read", name]), Caller::User).unwrap_err();
             assert!(error.contains(name) && error.contains(hint), "{error}");
             let warning = check_tools(&strings(&[name]), Caller::Sdk).unwrap().unwrap();
-            assert!(warning.contains(name) && warning.contains("going on"), "{warning}");
+            assert!(warning.contains(name) && warning.contains("continuing"), "{warning}");
         }
     }
 
@@ -87,7 +94,7 @@ mod tests {
         let there = |name: &str| name == "/there";
         assert_eq!(check_directories(&strings(&["/there"]), Caller::User, there), Ok(None));
         let error = check_directories(&strings(&["/there", "/nope"]), Caller::User, there).unwrap_err();
-        assert_eq!(error, "--add-dir: /nope is not a folder. Make it first, or leave it out.");
+        assert_eq!(error, "--add-dir: /nope is not a directory. Create it, or remove the flag.");
         assert!(check_directories(&strings(&["/nope"]), Caller::Sdk, there).unwrap().is_some());
     }
 }

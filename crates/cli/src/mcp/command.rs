@@ -1,45 +1,48 @@
 //! Command line of `whimbrel mcp`. Pure.
 
 use serde_json::Value;
-use whimbrel_engine::mcp::ConfigScope;
+use whimbrel_engine::setup::mcp_config_files::ConfigScope;
 
 use super::config_entry::{self, ServerArgs, Transport};
+use crate::arg_list::{ArgList, ListFormat};
+use crate::suggest::most_similar;
 
 /// Help page.
 pub(super) const HELP_PAGE: &str = "\
-whimbrel mcp: MCP servers for sessions, and our own tools as one.
+whimbrel mcp: MCP servers for sessions, and the built-in tools as a server.
 
   whimbrel mcp list [--json]
-      the servers of this folder, and whether they answer
+      list the servers of this directory with their status
   whimbrel mcp get NAME
-      how one is configured, and where
+      show the configuration of a server, and its file
   whimbrel mcp test NAME
-      connect to one and list its tools
+      connect to a server and list its tools
   whimbrel mcp add NAME URL
   whimbrel mcp add NAME -- COMMAND ARGS..
-      add one at an address, or a program
-      -s, --scope local       for you, in this folder; this is the default
-                  user        for you, everywhere
-                  project     for everybody, in .mcp.json
-      -e, --env KEY=VALUE     a variable of the program
+      add a server with a URL, or a program
+      -s, --scope local       for you, in this directory (default)
+                  user        for you, in all directories
+                  project     for everyone, in .mcp.json
+      -e, --env KEY=VALUE     environment variable of the program
       -H, --header 'Name: value'
       -t, --transport stdio|http|sse
       --client-id ID, --callback-port PORT
-                              for one that takes nobody in unasked; its secret
-                              is read from MCP_CLIENT_SECRET when you log in
+                              OAuth client, if the server does not register
+                              clients itself; its secret is read from
+                              MCP_CLIENT_SECRET at login
   whimbrel mcp add-json NAME JSON [--scope ..]
-      the same with an entry as it stands in a file
+      add a server as an entry of a configuration file
   whimbrel mcp remove NAME [--scope ..]
-      take one away
+      remove a server
   whimbrel mcp login NAME
-      log in, with a browser, to one that asks for it
+      log in to a server with the browser
   whimbrel mcp logout NAME
-      forget that login
+      delete the stored credentials
   whimbrel mcp serve [flags]
-      our tools as an MCP server over stdin and stdout, for this folder.
+      serve the built-in tools over stdin and stdout, for this directory.
       Flags as for a session: --permission-mode, --allowedTools,
       --disallowedTools, --tools, --add-dir, --settings, --setting-sources.
-      What would be asked is refused.
+      Calls that would need a permission request are denied.
 ";
 
 /// Subcommands and their usage.
@@ -62,7 +65,7 @@ const SUBCOMMANDS: [(&str, &str); 11] = [
 pub(super) enum McpCommand {
     Help,
     Serve(Vec<String>),
-    List(McpListFormat),
+    List(ListFormat),
     Get(String),
     Test(String),
     Add { name: String, scope: ConfigScope, entry: Value },
@@ -71,23 +74,10 @@ pub(super) enum McpCommand {
     Logout(String),
 }
 
-/// Output format of a list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum McpListFormat {
-    Text,
-    Json,
-}
+/// Similarity from which a name of a command or server is suggested.
+pub(super) const MIN_SIMILARITY: f64 = 0.75;
 
 const SEE_HELP: &str = "See whimbrel mcp --help.";
-
-/// Arguments before they are matched to a subcommand.
-#[derive(Default)]
-struct ArgList {
-    positional: Vec<String>,
-    /// Arguments after `--`.
-    after_separator: Option<Vec<String>>,
-    flags: Vec<(&'static str, Option<String>)>,
-}
 
 /// Flags: spellings, canonical name, and whether they take a value.
 const FLAGS: [(&[&str], &str, bool); 8] = [
@@ -113,45 +103,41 @@ pub(super) fn parse(argv: &[String]) -> Result<McpCommand, String> {
     let Some((_, usage)) = SUBCOMMANDS.iter().find(|(known, _)| known == verb) else {
         return Err(unknown_subcommand(verb));
     };
-    let mut typed = split_args(rest)?;
-    if typed.take_switch("--help") {
+    let mut args = split_args(rest)?;
+    if args.take_switch("--help") {
         return Ok(McpCommand::Help);
     }
     // Whatever is missing or surplus, the error shows the whole usage.
     let command =
-        parse_subcommand(verb, &mut typed).and_then(|command| typed.ensure_consumed().map(|()| command));
-    command.map_err(|problem| format!("{problem} Write: whimbrel mcp {usage}"))
+        parse_subcommand(verb, &mut args).and_then(|command| args.ensure_consumed().map(|()| command));
+    command.map_err(|error| format!("{error} Usage: whimbrel mcp {usage}"))
 }
 
-fn parse_subcommand(verb: &str, typed: &mut ArgList) -> Result<McpCommand, String> {
+fn parse_subcommand(verb: &str, args: &mut ArgList) -> Result<McpCommand, String> {
     Ok(match verb {
-        "list" | "ls" => McpCommand::List(if typed.take_switch("--json") {
-            McpListFormat::Json
-        } else {
-            McpListFormat::Text
-        }),
-        "get" => McpCommand::Get(typed.take_name()?),
-        "test" => McpCommand::Test(typed.take_name()?),
-        "login" => McpCommand::Login(typed.take_name()?),
-        "logout" => McpCommand::Logout(typed.take_name()?),
+        "list" | "ls" => McpCommand::List(args.take_format()),
+        "get" => McpCommand::Get(args.take_name()?),
+        "test" => McpCommand::Test(args.take_name()?),
+        "login" => McpCommand::Login(args.take_name()?),
+        "logout" => McpCommand::Logout(args.take_name()?),
         "add" => {
-            let (name, scope) = (typed.take_name()?, typed.take_scope()?.unwrap_or(ConfigScope::Local));
+            let (name, scope) = (args.take_name()?, args.take_scope()?.unwrap_or(ConfigScope::Local));
             let words = ServerArgs {
-                transport: typed.take_value("--transport").map(|word| Transport::parse(&word)).transpose()?,
-                env: typed.take_values("--env"),
-                headers: typed.take_values("--header"),
-                client_id: typed.take_value("--client-id"),
-                callback_port: typed.take_value("--callback-port"),
-                target: typed.take_rest(),
+                transport: args.take_value("--transport").map(|word| Transport::parse(&word)).transpose()?,
+                env: args.take_values("--env"),
+                headers: args.take_values("--header"),
+                client_id: args.take_value("--client-id"),
+                callback_port: args.take_value("--callback-port"),
+                target: std::mem::take(&mut args.positional),
             };
             McpCommand::Add { name, scope, entry: config_entry::from_args(words)? }
         }
         "add-json" => {
-            let name = typed.take_name()?;
-            let entry = config_entry::from_json(&typed.take_word("the entry, as JSON,")?)?;
-            McpCommand::Add { name, scope: typed.take_scope()?.unwrap_or(ConfigScope::Local), entry }
+            let name = args.take_name()?;
+            let entry = config_entry::from_json(&args.take_word("The entry, as JSON,")?)?;
+            McpCommand::Add { name, scope: args.take_scope()?.unwrap_or(ConfigScope::Local), entry }
         }
-        "remove" | "rm" => McpCommand::Remove { name: typed.take_name()?, scope: typed.take_scope()? },
+        "remove" | "rm" => McpCommand::Remove { name: args.take_name()?, scope: args.take_scope()? },
         other => return Err(unknown_subcommand(other)),
     })
 }
@@ -159,104 +145,62 @@ fn parse_subcommand(verb: &str, typed: &mut ArgList) -> Result<McpCommand, Strin
 /// Error text for an unknown subcommand, with a suggestion.
 fn unknown_subcommand(verb: &str) -> String {
     let verbs = SUBCOMMANDS.iter().map(|(verb, _)| *verb);
-    match suggest(verb, verbs) {
-        Some(verb_meant) => {
-            format!("whimbrel mcp {verb}: there is no such command. Did you mean whimbrel mcp {verb_meant}?")
+    match most_similar(verb, verbs, MIN_SIMILARITY) {
+        Some(known) => {
+            format!("whimbrel mcp {verb}: unknown command. Did you mean whimbrel mcp {known}?")
         }
-        None => format!("whimbrel mcp {verb}: there is no such command. {SEE_HELP}"),
+        None => format!("whimbrel mcp {verb}: unknown command. {SEE_HELP}"),
     }
-}
-
-/// Finds the most similar name, if there is one.
-pub(super) fn suggest<'a>(given: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let likeness = names.map(|name| (strsim::jaro_winkler(given, name), name));
-    let best = likeness.max_by(|one, other| one.0.total_cmp(&other.0));
-    best.filter(|(likeness, _)| *likeness > 0.75).map(|(_, name)| name)
 }
 
 fn split_args(argv: &[String]) -> Result<ArgList, String> {
-    let mut typed = ArgList::default();
+    let mut args = ArgList::default();
     let mut rest = argv.iter();
     while let Some(argument) = rest.next() {
         if argument == "--" {
-            typed.after_separator = Some(rest.by_ref().cloned().collect());
+            args.positional.extend(rest.cloned());
             break;
         }
-        let (spelt, given) = match argument.split_once('=') {
+        let (spelled, given) = match argument.split_once('=') {
             Some((name, value)) if name.starts_with("--") => (name, Some(value.to_owned())),
             _ => (argument.as_str(), None),
         };
-        let known = FLAGS.iter().find(|(spellings, ..)| spellings.contains(&spelt));
+        let known = FLAGS.iter().find(|(spellings, ..)| spellings.contains(&spelled));
         match known {
             Some((_, name, true)) => {
                 let value = given.or_else(|| rest.next().cloned());
-                let value = value.ok_or_else(|| format!("{spelt} needs a value. {SEE_HELP}"))?;
-                typed.flags.push((*name, Some(value)));
+                let value = value.ok_or_else(|| format!("{spelled} needs a value. {SEE_HELP}"))?;
+                args.push_flag(*name, Some(value));
             }
-            Some((_, name, false)) => typed.flags.push((*name, None)),
+            Some((_, name, false)) => args.push_flag(*name, None),
             None if argument.starts_with('-') && argument.len() > 1 => {
                 return Err(format!(
-                    "{argument:?} is no flag of whimbrel mcp. If it belongs to the server's command, put -- before the command."
+                    "{argument:?} is not a flag of whimbrel mcp. If it belongs to the server's command, put -- before \
+                        the command."
                 ));
             }
-            None => typed.positional.push(argument.clone()),
+            None => args.positional.push(argument.clone()),
         }
     }
-    Ok(typed)
+    Ok(args)
 }
 
+/// Parameters that several subcommands share.
 impl ArgList {
-    fn take_switch(&mut self, name: &str) -> bool {
-        let before = self.flags.len();
-        self.flags.retain(|(given, _)| *given != name);
-        self.flags.len() < before
-    }
-
-    fn take_values(&mut self, name: &str) -> Vec<String> {
-        self.flags.extract_if(.., |(given, _)| *given == name).filter_map(|(_, value)| value).collect()
-    }
-
     fn take_value(&mut self, name: &str) -> Option<String> {
         self.take_values(name).pop()
     }
 
     fn take_scope(&mut self) -> Result<Option<ConfigScope>, String> {
-        let read = |word: String| {
+        let parse = |word: String| {
             ConfigScope::parse(&word)
-                .ok_or_else(|| format!("{word:?} is no scope. The scopes are local, project and user."))
+                .ok_or_else(|| format!("{word:?} is not a scope. The scopes are local, project and user."))
         };
-        self.take_value("--scope").map(read).transpose()
+        self.take_value("--scope").map(parse).transpose()
     }
 
     fn take_name(&mut self) -> Result<String, String> {
-        self.take_word("the name of the server")
-    }
-
-    fn take_word(&mut self, what: &str) -> Result<String, String> {
-        if !self.positional.is_empty() {
-            return Ok(self.positional.remove(0));
-        }
-        let behind = self.after_separator.as_mut().filter(|behind| !behind.is_empty());
-        behind.map(|behind| behind.remove(0)).ok_or_else(|| {
-            let mut text = format!("{what} is missing.");
-            text[..1].make_ascii_uppercase();
-            text
-        })
-    }
-
-    /// Takes all remaining words.
-    fn take_rest(&mut self) -> Vec<String> {
-        let mut words = std::mem::take(&mut self.positional);
-        words.extend(self.after_separator.take().unwrap_or_default());
-        words
-    }
-
-    fn ensure_consumed(&mut self) -> Result<(), String> {
-        let flag = self.flags.first().map(|(name, _)| (*name).to_owned());
-        match self.take_rest().into_iter().next().or(flag) {
-            Some(word) => Err(format!("{word:?} has no meaning here.")),
-            None => Ok(()),
-        }
+        self.take_word("The name of the server")
     }
 }
 
@@ -273,10 +217,10 @@ mod tests {
     #[test]
     fn arguments_parse_to_commands() {
         let add = |scope, entry| McpCommand::Add { name: "a".into(), scope, entry };
-        let at = |kind: &str| json!({"type": kind, "url": "https://x.test/mcp"});
+        let remote = |kind: &str| json!({"type": kind, "url": "https://x.test/mcp"});
         let rows = [
             ("", McpCommand::Help),
-            ("list --json", McpCommand::List(McpListFormat::Json)),
+            ("list --json", McpCommand::List(ListFormat::Json)),
             ("serve --allowedTools Bash", McpCommand::Serve(vec!["--allowedTools".into(), "Bash".into()])),
             ("get a", McpCommand::Get("a".into())),
             ("add a prog", add(ConfigScope::Local, json!({"type": "stdio", "command": "prog"}))),
@@ -287,8 +231,8 @@ mod tests {
                     json!({"type": "stdio", "command": "prog", "args": ["-y", "x"], "env": {"K": "v=w"}}),
                 ),
             ),
-            ("add a https://x.test/mcp --scope=project", add(ConfigScope::Project, at("http"))),
-            ("add a -t sse https://x.test/mcp", add(ConfigScope::Local, at("sse"))),
+            ("add a https://x.test/mcp --scope=project", add(ConfigScope::Project, remote("http"))),
+            ("add a -t sse https://x.test/mcp", add(ConfigScope::Local, remote("sse"))),
             (r#"add-json a {"command":"p"}"#, add(ConfigScope::Local, json!({"command": "p"}))),
             ("login a", McpCommand::Login("a".into())),
             ("logout a", McpCommand::Logout("a".into())),
@@ -317,11 +261,11 @@ mod tests {
     #[test]
     fn invalid_arguments_are_named() {
         for (line, words) in [
-            ("paint", "mcp paint: there is no such command. See"),
+            ("paint", "mcp paint: unknown command. See"),
             ("lst", "Did you mean whimbrel mcp list?"),
             ("lgoin x", "Did you mean whimbrel mcp login?"),
-            ("get", "The name of the server is missing. Write: whimbrel mcp get NAME"),
-            ("get a b", "\"b\" has no meaning here. Write: whimbrel mcp get NAME"),
+            ("get", "The name of the server is missing. Usage: whimbrel mcp get NAME"),
+            ("get a b", "\"b\" is not expected here. Usage: whimbrel mcp get NAME"),
             ("add-json a", "The entry, as JSON, is missing."),
             ("add a https://x.test --callback-port many", "--callback-port takes"),
             ("add a --client-id c -- prog", "OAuth"),

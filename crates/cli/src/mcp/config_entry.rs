@@ -14,7 +14,7 @@ impl Transport {
     pub(super) fn parse(word: &str) -> Result<Self, String> {
         let all = [Self::Stdio, Self::Http, Self::Sse];
         let found = all.into_iter().find(|transport| transport.as_str() == word);
-        found.ok_or_else(|| format!("{word:?} is no transport. The transports are stdio, http and sse."))
+        found.ok_or_else(|| format!("{word:?} is not a transport. The transports are stdio, http and sse."))
     }
 
     fn as_str(self) -> &'static str {
@@ -42,43 +42,47 @@ pub(super) struct ServerArgs {
 }
 
 /// Builds the entry of a server. A single URL means HTTP, unless a transport was given.
-pub(super) fn from_args(said: ServerArgs) -> Result<Value, String> {
+pub(super) fn from_args(args: ServerArgs) -> Result<Value, String> {
     let is_address = |word: &String| word.starts_with("http://") || word.starts_with("https://");
-    let guessed = match said.target.as_slice() {
+    let guessed = match args.target.as_slice() {
         [word] if is_address(word) => Transport::Http,
         _ => Transport::Stdio,
     };
-    let transport = said.transport.unwrap_or(guessed);
-    let Some((first, rest)) = said.target.split_first() else {
-        return Err("It was not said how to reach the server: give a URL, or -- and a command.".into());
+    let transport = args.transport.unwrap_or(guessed);
+    let Some((first, rest)) = args.target.split_first() else {
+        return Err("The server has no address: pass a URL, or -- and a command.".into());
     };
     let mut entry = Map::from_iter([("type".to_owned(), json!(transport.as_str()))]);
     match transport {
         Transport::Stdio => {
-            if !said.headers.is_empty() {
-                return Err("A program takes no HTTP headers. Leave -H out, or give a URL.".into());
+            if !args.headers.is_empty() {
+                return Err("A program takes no HTTP headers. Remove -H, or pass a URL.".into());
             }
-            if said.client_id.is_some() || said.callback_port.is_some() {
-                return Err("A program knows nothing of OAuth. Leave --client-id and --callback-port out, or give a URL.".into());
+            if args.client_id.is_some() || args.callback_port.is_some() {
+                return Err(
+                    "A program does not use OAuth. Remove --client-id and --callback-port, or pass a \
+                    URL."
+                        .into(),
+                );
             }
             entry.insert("command".into(), json!(first));
             if !rest.is_empty() {
                 entry.insert("args".into(), json!(rest));
             }
-            insert_pairs(&mut entry, "env", &said.env, '=', "-e takes KEY=VALUE")?;
+            insert_pairs(&mut entry, "env", &args.env, '=', "-e takes KEY=VALUE")?;
         }
         Transport::Http | Transport::Sse => {
-            if !said.env.is_empty() {
-                return Err("A server at an address has no environment. Leave -e out, or use -H.".into());
+            if !args.env.is_empty() {
+                return Err("A server with a URL has no environment. Remove -e, or use -H.".into());
             }
             if let Some(word) = rest.first() {
-                return Err(format!("A server at an address takes no arguments, but {word:?} was given."));
+                return Err(format!("A server with a URL takes no arguments, but {word:?} was given."));
             }
             entry.insert("url".into(), json!(first));
-            insert_pairs(&mut entry, "headers", &said.headers, ':', "-H takes 'Name: value'")?;
-            let terms = oauth_fields(said.client_id, said.callback_port.as_deref())?;
-            if !terms.is_empty() {
-                entry.insert("oauth".into(), Value::Object(terms));
+            insert_pairs(&mut entry, "headers", &args.headers, ':', "-H takes 'Name: value'")?;
+            let oauth = oauth_fields(args.client_id, args.callback_port.as_deref())?;
+            if !oauth.is_empty() {
+                entry.insert("oauth".into(), Value::Object(oauth));
             }
         }
     }
@@ -86,25 +90,29 @@ pub(super) fn from_args(said: ServerArgs) -> Result<Value, String> {
 }
 
 fn oauth_fields(client_id: Option<String>, port: Option<&str>) -> Result<Map<String, Value>, String> {
-    let mut terms = Map::new();
+    let mut oauth = Map::new();
     if let Some(id) = client_id {
-        terms.insert("clientId".into(), id.into());
+        oauth.insert("clientId".into(), id.into());
     }
     if let Some(port) = port {
         let number = port.parse::<u16>().ok().filter(|port| *port > 0);
         let number =
             number.ok_or_else(|| format!("--callback-port takes a number up to 65535, not {port:?}."))?;
-        terms.insert("callbackPort".into(), number.into());
+        oauth.insert("callbackPort".into(), number.into());
     }
-    Ok(terms)
+    Ok(oauth)
 }
 
 /// Parses an entry from JSON.
 pub(super) fn from_json(text: &str) -> Result<Value, String> {
     match serde_json::from_str(text) {
         Ok(entry @ Value::Object(_)) => Ok(entry),
-        Ok(_) => Err("The entry is not an object. Write {\"command\": \"...\"} or {\"type\": \"http\", \"url\": \"...\"}.".into()),
-        Err(error) => Err(format!("The entry is not JSON: {error}.")),
+        Ok(_) => {
+            Err("The entry is not an object. Write {\"command\": \"...\"} or {\"type\": \"http\", \"url\": \
+            \"...\"}."
+                .into())
+        }
+        Err(error) => Err(format!("The entry is not valid JSON: {error}.")),
     }
 }
 
@@ -112,14 +120,14 @@ fn insert_pairs(
     entry: &mut Map<String, Value>,
     key: &str,
     pairs: &[String],
-    sign: char,
-    form: &str,
+    separator: char,
+    expected: &str,
 ) -> Result<(), String> {
     let mut fields = Map::new();
     for pair in pairs {
-        let (name, value) = pair.split_once(sign).ok_or_else(|| format!("{form}, not {pair:?}."))?;
+        let (name, value) = pair.split_once(separator).ok_or_else(|| format!("{expected}, not {pair:?}."))?;
         // Blanks belong to the value of a variable, but not to that of a header.
-        let value = if sign == ':' { value.trim() } else { value };
+        let value = if separator == ':' { value.trim() } else { value };
         fields.insert(name.trim().to_owned(), value.into());
     }
     if !fields.is_empty() {

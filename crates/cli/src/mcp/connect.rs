@@ -23,37 +23,37 @@ pub(super) fn server_statuses(servers: ServerConfigs, setup: &Setup) -> Result<V
 
 /// Returns the status of a single server after an attempt to connect.
 pub(super) fn server_status(servers: ServerConfigs, setup: &Setup) -> Result<McpServerStatus, String> {
-    let found = connect_and_query(servers, setup, TEST_TIMEOUT)?;
-    found.into_iter().next().ok_or_else(|| "The server has no name.".into())
+    let statuses = connect_and_query(servers, setup, TEST_TIMEOUT)?;
+    statuses.into_iter().next().ok_or_else(|| "The server has no entry.".into())
 }
 
 fn connect_and_query(
     servers: ServerConfigs,
     setup: &Setup,
-    patience: Duration,
+    limit: Duration,
 ) -> Result<Vec<McpServerStatus>, String> {
     if servers.entries.is_empty() {
         return Ok(Vec::new());
     }
     // No process that a server leaves behind may outlive this program.
     whimbrel_process::track_daemons();
-    let (runtime, surroundings) = (build_runtime()?, server_deps(setup));
-    let found = runtime.block_on(async {
-        let roster = ServerRegistry::start(servers, surroundings);
-        roster.wait_ready(patience).await;
-        let found = roster.status();
+    let (runtime, deps) = (build_runtime()?, server_deps(setup));
+    let statuses = runtime.block_on(async {
+        let registry = ServerRegistry::start(servers, deps);
+        registry.wait_ready(limit).await;
+        let statuses = registry.status();
         // Servers that do not exit in time are killed on drop.
-        let _ = tokio::time::timeout(CLOSE_TIMEOUT, roster.close()).await;
-        found
+        let _ = tokio::time::timeout(CLOSE_TIMEOUT, registry.close()).await;
+        statuses
     });
     runtime.shutdown_background();
-    Ok(found)
+    Ok(statuses)
 }
 
 /// Creates a runtime to wait for servers.
 pub(super) fn build_runtime() -> Result<Runtime, String> {
     let built = Builder::new_current_thread().enable_all().build();
-    built.map_err(|error| format!("The machine did not let us begin: {error}."))
+    built.map_err(|error| format!("Cannot start the runtime: {error}."))
 }
 
 /// Dependencies of servers outside a session.

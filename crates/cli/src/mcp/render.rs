@@ -1,50 +1,52 @@
 //! MCP servers as text. Pure. Secrets are not shown: of variables and headers only the names.
 
 use serde_json::{Value, json};
-use whimbrel_engine::mcp::{ConfigFileEntry, ConfigScope};
+use whimbrel_engine::setup::mcp_config_files::{ConfigFileEntry, ConfigScope};
 use whimbrel_wire::control::{McpConnection, McpServerStatus};
 
+use crate::terminal_ui::{LineBreaks, sanitize};
+
 /// Lists the servers of a directory: those that a session would start, and those of the project that need approval.
-pub(super) fn render_list(states: &[McpServerStatus], kept: &[ConfigFileEntry]) -> String {
-    let mut rows: Vec<[String; 4]> = states
+pub(super) fn render_list(statuses: &[McpServerStatus], entries: &[ConfigFileEntry]) -> String {
+    let mut rows: Vec<[String; 4]> = statuses
         .iter()
-        .map(|state| {
-            let config = state.config.clone().unwrap_or_default();
+        .map(|server| {
+            let config = server.config.clone().unwrap_or_default();
             [
-                state.name.clone(),
-                state.scope.clone().unwrap_or_default(),
-                describe_status(state),
+                server.name.clone(),
+                server.scope.clone().unwrap_or_default(),
+                describe_status(server),
                 describe_target(&config),
             ]
         })
         .collect();
-    rows.extend(unapproved_entries(states, kept).map(|entry| {
+    rows.extend(unapproved_entries(statuses, entries).map(|entry| {
         let state = "not approved".to_owned();
         [entry.name.clone(), entry.scope.to_string(), state, describe_target(&entry.entry)]
     }));
     if rows.is_empty() {
-        return "There are no MCP servers here. Add one: whimbrel mcp add NAME -- COMMAND\n".into();
+        return "There are no MCP servers. Add one: whimbrel mcp add NAME -- COMMAND\n".into();
     }
     rows.sort();
     let wide = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let (names, scopes) = (wide(0), wide(1));
-    let line = |[name, scope, state, reached]: &[String; 4]| {
-        let line = format!("{name:<names$}  {scope:<scopes$}  {state}  {reached}");
-        replace_control_chars(line.trim_end()) + "\n"
+    let line = |[name, scope, state, target]: &[String; 4]| {
+        let line = format!("{name:<names$}  {scope:<scopes$}  {state}  {target}");
+        to_one_line(line.trim_end()) + "\n"
     };
     rows.iter().map(line).collect()
 }
 
 /// Same as JSON.
 pub(super) fn render_list_json(
-    states: &[McpServerStatus],
-    kept: &[ConfigFileEntry],
+    statuses: &[McpServerStatus],
+    entries: &[ConfigFileEntry],
 ) -> Result<String, String> {
     let mut all = Vec::new();
-    for state in states {
-        all.push(serde_json::to_value(state).map_err(|error| error.to_string())?);
+    for server in statuses {
+        all.push(serde_json::to_value(server).map_err(|error| error.to_string())?);
     }
-    all.extend(unapproved_entries(states, kept).map(
+    all.extend(unapproved_entries(statuses, entries).map(
         |entry| json!({"name": entry.name, "scope": entry.scope.to_string(), "status": "not-approved"}),
     ));
     serde_json::to_string_pretty(&all).map(|text| text + "\n").map_err(|error| error.to_string())
@@ -52,20 +54,21 @@ pub(super) fn render_list_json(
 
 /// Returns the entries of the project that a session would not start.
 fn unapproved_entries<'a>(
-    states: &'a [McpServerStatus],
-    kept: &'a [ConfigFileEntry],
+    statuses: &'a [McpServerStatus],
+    entries: &'a [ConfigFileEntry],
 ) -> impl Iterator<Item = &'a ConfigFileEntry> {
-    let known = |entry: &ConfigFileEntry| states.iter().any(|state| state.name == entry.name);
-    let first = |entry: &&ConfigFileEntry| kept.iter().find(|other| other.name == entry.name) == Some(*entry);
-    kept.iter().filter(move |entry| entry.scope == ConfigScope::Project && !known(entry) && first(entry))
+    let known = |entry: &ConfigFileEntry| statuses.iter().any(|server| server.name == entry.name);
+    let first =
+        |entry: &&ConfigFileEntry| entries.iter().find(|other| other.name == entry.name) == Some(*entry);
+    entries.iter().filter(move |entry| entry.scope == ConfigScope::Project && !known(entry) && first(entry))
 }
 
 /// Shows the entries of one name, the effective one first.
 pub(super) fn render_entries(entries: &[ConfigFileEntry]) -> String {
     let mut page = String::new();
     for (number, ConfigFileEntry { name, scope, file, entry }) in entries.iter().enumerate() {
-        let counts = if number == 0 { "" } else { ", but the one above counts" };
-        page += &replace_control_chars(&format!("{name} ({scope}, {}){counts}", file.display()));
+        let counts = if number == 0 { "" } else { ", overridden by the entry above" };
+        page += &to_one_line(&format!("{name} ({scope}, {}){counts}", file.display()));
         page += "\n";
         for (key, value) in entry.as_object().into_iter().flatten() {
             let shown = match (key.as_str(), value) {
@@ -76,7 +79,7 @@ pub(super) fn render_entries(entries: &[ConfigFileEntry]) -> String {
                 (_, Value::String(text)) => text.clone(),
                 (_, other) => other.to_string(),
             };
-            page += &replace_control_chars(&format!("  {key}: {shown}"));
+            page += &to_one_line(&format!("  {key}: {shown}"));
             page += "\n";
         }
     }
@@ -84,36 +87,36 @@ pub(super) fn render_entries(entries: &[ConfigFileEntry]) -> String {
 }
 
 /// Shows the result of a connection test.
-pub(super) fn render_test(state: &McpServerStatus) -> Result<String, String> {
-    if state.status != McpConnection::Connected {
-        return Err(replace_control_chars(&format!("MCP server {}: {}", state.name, describe_status(state))));
+pub(super) fn render_test(server: &McpServerStatus) -> Result<String, String> {
+    if server.status != McpConnection::Connected {
+        return Err(to_one_line(&format!("MCP server {}: {}", server.name, describe_status(server))));
     }
-    let mut page = match &state.server_info {
-        Some(info) => format!("{} answers: {} {}, ", state.name, info.name, info.version),
-        None => format!("{} answers: ", state.name),
+    let mut page = match &server.server_info {
+        Some(info) => format!("{} answers: {} {}, ", server.name, info.name, info.version),
+        None => format!("{} answers: ", server.name),
     };
-    page += &format!("{}\n", describe_tool_count(state));
-    for tool in state.tools.iter().flatten() {
+    page += &format!("{}\n", describe_tool_count(server));
+    for tool in server.tools.iter().flatten() {
         let about = tool.description.as_deref().and_then(|text| text.lines().next()).unwrap_or_default();
         page += &format!("  {}  {about}", tool.name);
         page = page.trim_end().to_owned() + "\n";
     }
-    Ok(page.lines().map(|line| replace_control_chars(line) + "\n").collect())
+    Ok(page.lines().map(|line| to_one_line(line) + "\n").collect())
 }
 
 /// Describes the status of a server.
-fn describe_status(state: &McpServerStatus) -> String {
-    match (&state.status, &state.error) {
-        (McpConnection::Connected, _) => format!("connected, {}", describe_tool_count(state)),
-        (McpConnection::NeedsAuth, _) => format!("wants a login: whimbrel mcp login {}", state.name),
-        (McpConnection::Disabled, _) => "switched off".into(),
+fn describe_status(server: &McpServerStatus) -> String {
+    match (&server.status, &server.error) {
+        (McpConnection::Connected, _) => format!("connected, {}", describe_tool_count(server)),
+        (McpConnection::NeedsAuth, _) => format!("requires a login: whimbrel mcp login {}", server.name),
+        (McpConnection::Disabled, _) => "disabled".into(),
         (_, Some(error)) => format!("failed: {error}"),
-        (_, None) => "has not answered in time".into(),
+        (_, None) => "no answer in time".into(),
     }
 }
 
-fn describe_tool_count(state: &McpServerStatus) -> String {
-    match state.tools.as_ref().map_or(0, Vec::len) {
+fn describe_tool_count(server: &McpServerStatus) -> String {
+    match server.tools.as_ref().map_or(0, Vec::len) {
         1 => "1 tool".into(),
         number => format!("{number} tools"),
     }
@@ -127,7 +130,7 @@ fn describe_target(entry: &Value) -> String {
     args.fold(command, |line, arg| format!("{line} {arg}"))
 }
 
-/// Replaces control characters, so that the text cannot control the terminal.
-fn replace_control_chars(text: &str) -> String {
-    text.chars().map(|sign| if sign.is_control() { ' ' } else { sign }).collect()
+/// Removes what could control the terminal.
+fn to_one_line(text: &str) -> String {
+    sanitize(text, LineBreaks::Replace)
 }

@@ -7,14 +7,14 @@ use tokio::fs::File;
 use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
 use whimbrel_engine::SessionExit;
-use whimbrel_engine::mcp::serve_tools;
+use whimbrel_engine::mcp_server::serve_tools;
 
-use super::{command, report_error};
-use crate::exit::{self, HostKind, Shutdown};
+use super::help_page;
+use crate::environment::{Env, prepare_environment};
 use crate::flags::{self, Caller, CliCommand, ParsedArgs};
-use crate::session::{Env, Session};
-use crate::stdio::{self, print_note};
-use crate::{run, signals};
+use crate::session::Session;
+use crate::shutdown::{HostKind, Shutdown, exit_code, watch_signals};
+use crate::stdio::{self, print_note, report_error};
 
 /// Serves until the client disconnects, and returns the exit code.
 pub(super) fn main(argv: &[String], env: Env) -> i32 {
@@ -29,7 +29,7 @@ fn serve(ParsedArgs { mut args, warnings }: ParsedArgs, mut env: Env) -> Result<
     match args.command {
         CliCommand::Run => {}
         CliCommand::Help => {
-            return stdio::print(command::HELP_PAGE).map(|()| 0).map_err(|error| error.to_string());
+            return stdio::print(help_page()).map(|()| 0).map_err(|error| error.to_string());
         }
         CliCommand::Demo | CliCommand::Explain | CliCommand::Version => {
             return Err("mcp serve takes flags only. See whimbrel mcp --help.".into());
@@ -40,23 +40,24 @@ fn serve(ParsedArgs { mut args, warnings }: ParsedArgs, mut env: Env) -> Result<
     }
     warnings.iter().for_each(|warning| print_note(warning));
     args.options.persist_session = Some(false);
-    run::prepare_environment(&args, Caller::User, &mut env)?;
+    prepare_environment(&args, Caller::User, &mut env)?;
     // This process runs the engine: no process that a command leaves behind may outlive it.
     whimbrel_process::track_daemons();
-    let unable = |error: io::Error| format!("The machine did not let us begin: {error}.");
+    let start_error = |error: io::Error| format!("Cannot start: {error}.");
     let (stop, runtime) =
-        (CancellationToken::new(), Builder::new_current_thread().enable_all().build().map_err(unable)?);
-    let cut = Shutdown::new(stop.clone());
-    signals::watch(cut.clone()).map_err(unable)?;
-    stdio::watch_stdout(cut.clone()).map_err(unable)?;
+        (CancellationToken::new(), Builder::new_current_thread().enable_all().build().map_err(start_error)?);
+    let shutdown = Shutdown::new(stop.clone());
+    watch_signals(shutdown.clone()).map_err(start_error)?;
+    stdio::watch_stdout(shutdown.clone()).map_err(start_error)?;
     let Session { engine, start } = Session::new(args.options, env);
     let (input, output) = (io::stdin(), io::stdout());
-    let streams = (open_stream(input.as_fd()).map_err(unable)?, open_stream(output.as_fd()).map_err(unable)?);
+    let streams =
+        (open_stream(input.as_fd()).map_err(start_error)?, open_stream(output.as_fd()).map_err(start_error)?);
     let served = runtime.block_on(serve_tools(engine, start, streams, stop, print_note));
     // A read of stdin may block for ever.
     runtime.shutdown_background();
     served.map_err(|error| error.to_string())?;
-    Ok(exit::exit_code(cut.reason(), &SessionExit::default(), HostKind::Standard))
+    Ok(exit_code(shutdown.reason(), &SessionExit::default(), HostKind::Standard))
 }
 
 /// Opens one of our standard streams without a buffer.

@@ -2,25 +2,27 @@
 
 use std::path::PathBuf;
 
+use crate::arg_list::{ArgList, ListFormat};
+
 /// Help page.
 pub(super) const HELP_PAGE: &str = "\
-whimbrel sessions: what was done before.
+whimbrel sessions: stored sessions.
 
   whimbrel sessions                     the newest ones
   whimbrel sessions list [--here] [--limit N] [--json]
-                                        --here: only those of this folder
+                                        --here: only those of this directory
   whimbrel sessions show ID [--json]    read one
   whimbrel sessions search \"words\" [--here] [--limit N] [--json]
-                                        where something was said
+                                        find text in sessions
   whimbrel sessions export ID [--format md|json] [--output FILE]
-                                        as a document, or as messages for programs
-  whimbrel sessions rename ID \"title\"   give it a title
-  whimbrel sessions tag ID word         give it a tag; --clear instead of the word takes it away
+                                        as a document, or as JSON for programs
+  whimbrel sessions rename ID \"title\"   set its title
+  whimbrel sessions tag ID word         set its tag; --clear instead of the word removes it
   whimbrel sessions fork ID [--at MESSAGE] [--title \"words\"]
-                                        copy it, up to a message or all of it, and go on with the copy
-  whimbrel sessions delete ID.. [--yes] remove it for good; --yes: without asking
+                                        copy it completely or up to a message, to resume the copy
+  whimbrel sessions delete ID.. [--yes] delete it; --yes: without asking
 
-An ID may be cut to its first letters (four or more). `last` is the newest session.
+An ID may be shortened to its first characters (four or more). `last` is the newest session.
 ";
 
 /// Default number of listed sessions.
@@ -31,13 +33,13 @@ const DEFAULT_LIMIT: usize = 20;
 pub(super) enum SessionsCommand {
     Help,
     List(ListOptions),
-    Show { name: String, form: ListFormat },
+    Show { name: String, format: ListFormat },
     Export { name: String, format: ExportFormat, file: Option<PathBuf> },
-    Search { words: String, wish: ListOptions },
+    Search { words: String, options: ListOptions },
     Rename { name: String, title: String },
     Tag { name: String, tag: Option<String> },
     Fork { name: String, at: Option<String>, title: Option<String> },
-    Delete { names: Vec<String>, unasked: bool },
+    Delete { names: Vec<String>, confirmed: bool },
 }
 
 /// Selection and format of a list.
@@ -47,14 +49,7 @@ pub(super) struct ListOptions {
     pub(super) this_dir_only: bool,
     /// Maximum number of sessions; `None` means all.
     pub(super) limit: Option<usize>,
-    pub(super) form: ListFormat,
-}
-
-/// Output format of a list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ListFormat {
-    Text,
-    Json,
+    pub(super) format: ListFormat,
 }
 
 /// Format of an export.
@@ -64,134 +59,99 @@ pub(super) enum ExportFormat {
     Json,
 }
 
-/// Arguments before they are matched to a subcommand.
-#[derive(Default)]
-struct ArgList {
-    positional: Vec<String>,
-    /// Flags that were given and are not consumed yet.
-    flags: Vec<(String, Option<String>)>,
-}
-
 /// Flags that take a value.
 const VALUE_FLAGS: [&str; 5] = ["--limit", "--format", "--output", "--at", "--title"];
 
 /// Parses the arguments. The error is a text for stderr.
 pub(super) fn parse(argv: &[String]) -> Result<SessionsCommand, String> {
-    let mut typed = split_args(argv)?;
-    if typed.take_switch("--help") || typed.take_switch("-h") {
+    parse_subcommand(argv).map_err(|error| format!("{error} See whimbrel sessions --help."))
+}
+
+fn parse_subcommand(argv: &[String]) -> Result<SessionsCommand, String> {
+    let mut args = split_args(argv)?;
+    if args.take_switch("--help") || args.take_switch("-h") {
         return Ok(SessionsCommand::Help);
     }
-    let verb = if typed.positional.is_empty() { "list".to_owned() } else { typed.positional.remove(0) };
+    let verb = args.take_first().unwrap_or_else(|| "list".to_owned());
     let command = match verb.as_str() {
         "help" => return Ok(SessionsCommand::Help),
-        "list" | "ls" => SessionsCommand::List(typed.take_list_options()?),
-        "show" => SessionsCommand::Show {
-            name: typed.take_word("which session to show")?,
-            form: typed.take_format(),
-        },
+        "list" | "ls" => SessionsCommand::List(args.take_list_options()?),
+        "show" => {
+            SessionsCommand::Show { name: args.take_word("The session to show")?, format: args.take_format() }
+        }
         "export" => SessionsCommand::Export {
-            name: typed.take_word("which session to export")?,
-            format: parse_export_format(typed.take_value("--format").as_deref())?,
+            name: args.take_word("The session to export")?,
+            format: parse_export_format(args.take_last_value("--format").as_deref())?,
             // As usual, a dash means standard output.
-            file: typed
-                .take_value("--output")
-                .or_else(|| typed.take_value("-o"))
+            file: args
+                .take_last_value("--output")
+                .or_else(|| args.take_last_value("-o"))
                 .filter(|file| file != "-")
                 .map(PathBuf::from),
         },
         "search" => SessionsCommand::Search {
-            words: typed.take_rest("what to look for")?,
-            wish: typed.take_list_options()?,
+            words: args.take_text("The text to search for")?,
+            options: args.take_list_options()?,
         },
         "rename" => SessionsCommand::Rename {
-            name: typed.take_word("which session to rename")?,
-            title: typed.take_rest("the new title")?,
+            name: args.take_word("The session to rename")?,
+            title: args.take_text("The new title")?,
         },
         "tag" => {
-            let name = typed.take_word("which session to tag")?;
-            let tag = if typed.take_switch("--clear") {
+            let name = args.take_word("The session to tag")?;
+            let tag = if args.take_switch("--clear") {
                 None
             } else {
-                Some(typed.take_rest("the tag, or --clear")?)
+                Some(args.take_text("The tag (or --clear)")?)
             };
             SessionsCommand::Tag { name, tag }
         }
         "fork" => SessionsCommand::Fork {
-            name: typed.take_word("which session to copy")?,
-            at: typed.take_value("--at"),
-            title: typed.take_value("--title"),
+            name: args.take_word("The session to copy")?,
+            at: args.take_last_value("--at"),
+            title: args.take_last_value("--title"),
         },
         "delete" | "rm" => {
-            let names = std::mem::take(&mut typed.positional);
+            let names = std::mem::take(&mut args.positional);
             if names.is_empty() {
-                return Err(missing_argument("which session to delete"));
+                return Err("The session to delete is missing.".into());
             }
-            SessionsCommand::Delete { names, unasked: typed.take_switch("--yes") || typed.take_switch("-y") }
+            SessionsCommand::Delete { names, confirmed: args.take_switch("--yes") || args.take_switch("-y") }
         }
-        other => return Err(format!("{other:?} is nothing that can be done with sessions. {SEE_HELP}")),
+        other => return Err(format!("whimbrel sessions {other}: unknown command.")),
     };
-    typed.ensure_consumed(&verb)?;
+    args.ensure_consumed()?;
     Ok(command)
 }
 
-const SEE_HELP: &str = "See whimbrel sessions --help.";
-
-fn missing_argument(what: &str) -> String {
-    format!("It was not said {what}. {SEE_HELP}")
-}
-
 fn split_args(argv: &[String]) -> Result<ArgList, String> {
-    let mut typed = ArgList::default();
+    let mut args = ArgList::default();
     let mut rest = argv.iter();
     while let Some(argument) = rest.next() {
         match argument.split_once('=') {
-            _ if argument == "--" => typed.positional.extend(rest.by_ref().cloned()),
+            _ if argument == "--" => args.positional.extend(rest.by_ref().cloned()),
             Some((name, value)) if name.starts_with("--") => {
-                typed.flags.push((name.to_owned(), Some(value.to_owned())));
+                args.push_flag(name, Some(value.to_owned()));
             }
             _ if VALUE_FLAGS.contains(&argument.as_str()) || argument == "-o" => {
-                let value = rest.next().ok_or_else(|| format!("{argument} needs a value. {SEE_HELP}"))?;
-                typed.flags.push((argument.clone(), Some(value.clone())));
+                let value = rest.next().ok_or_else(|| format!("{argument} needs a value."))?;
+                args.push_flag(argument, Some(value.clone()));
             }
             _ if argument.starts_with('-') && argument.len() > 1 => {
-                typed.flags.push((argument.clone(), None));
+                args.push_flag(argument, None);
             }
-            _ => typed.positional.push(argument.clone()),
+            _ => args.positional.push(argument.clone()),
         }
     }
-    Ok(typed)
+    Ok(args)
 }
 
+/// Parameters that several subcommands share.
 impl ArgList {
-    fn take_switch(&mut self, name: &str) -> bool {
-        let before = self.flags.len();
-        self.flags.retain(|(given, value)| given != name || value.is_some());
-        self.flags.len() < before
-    }
-
-    fn take_value(&mut self, name: &str) -> Option<String> {
-        let at = self.flags.iter().rposition(|(given, value)| given == name && value.is_some())?;
-        self.flags.remove(at).1
-    }
-
-    fn take_word(&mut self, what: &str) -> Result<String, String> {
-        if self.positional.is_empty() { Err(missing_argument(what)) } else { Ok(self.positional.remove(0)) }
-    }
-
-    /// Takes all remaining words as one text.
-    fn take_rest(&mut self, what: &str) -> Result<String, String> {
-        let text = std::mem::take(&mut self.positional).join(" ");
-        if text.trim().is_empty() { Err(missing_argument(what)) } else { Ok(text) }
-    }
-
-    fn take_format(&mut self) -> ListFormat {
-        if self.take_switch("--json") { ListFormat::Json } else { ListFormat::Text }
-    }
-
     fn take_list_options(&mut self) -> Result<ListOptions, String> {
-        let form = self.take_format();
-        let limit = match self.take_value("--limit") {
-            None if form == ListFormat::Text => Some(DEFAULT_LIMIT),
+        let format = self.take_format();
+        let limit = match self.take_last_value("--limit") {
+            None if format == ListFormat::Text => Some(DEFAULT_LIMIT),
             None => None,
             Some(text) => match text.parse() {
                 Ok(0) => None,
@@ -199,15 +159,7 @@ impl ArgList {
                 Err(_) => return Err(format!("--limit takes a number (0 for all), not {text:?}.")),
             },
         };
-        Ok(ListOptions { this_dir_only: self.take_switch("--here"), limit, form })
-    }
-
-    fn ensure_consumed(&self, verb: &str) -> Result<(), String> {
-        let word = self.positional.first().or_else(|| self.flags.first().map(|(name, _)| name));
-        match word {
-            Some(word) => Err(format!("{word:?} has no meaning for sessions {verb}. {SEE_HELP}")),
-            None => Ok(()),
-        }
+        Ok(ListOptions { this_dir_only: self.take_switch("--here"), limit, format })
     }
 }
 
@@ -229,14 +181,14 @@ mod tests {
 
     #[test]
     fn arguments_parse_to_commands() {
-        let wish = |here, limit, form| ListOptions { this_dir_only: here, limit, form };
+        let options = |here, limit, format| ListOptions { this_dir_only: here, limit, format };
         let name = || "abcd".to_owned();
         let rows = [
-            ("", SessionsCommand::List(wish(false, Some(DEFAULT_LIMIT), ListFormat::Text))),
-            ("list --here --limit 5", SessionsCommand::List(wish(true, Some(5), ListFormat::Text))),
-            ("--json", SessionsCommand::List(wish(false, None, ListFormat::Json))),
-            ("ls --limit=0", SessionsCommand::List(wish(false, None, ListFormat::Text))),
-            ("show abcd --json", SessionsCommand::Show { name: name(), form: ListFormat::Json }),
+            ("", SessionsCommand::List(options(false, Some(DEFAULT_LIMIT), ListFormat::Text))),
+            ("list --here --limit 5", SessionsCommand::List(options(true, Some(5), ListFormat::Text))),
+            ("--json", SessionsCommand::List(options(false, None, ListFormat::Json))),
+            ("ls --limit=0", SessionsCommand::List(options(false, None, ListFormat::Text))),
+            ("show abcd --json", SessionsCommand::Show { name: name(), format: ListFormat::Json }),
             (
                 "export abcd",
                 SessionsCommand::Export { name: name(), format: ExportFormat::Markdown, file: None },
@@ -257,14 +209,14 @@ mod tests {
                 "search two words --limit 3",
                 SessionsCommand::Search {
                     words: "two words".into(),
-                    wish: wish(false, Some(3), ListFormat::Text),
+                    options: options(false, Some(3), ListFormat::Text),
                 },
             ),
             (
                 "search -- --yes",
                 SessionsCommand::Search {
                     words: "--yes".into(),
-                    wish: wish(false, Some(DEFAULT_LIMIT), ListFormat::Text),
+                    options: options(false, Some(DEFAULT_LIMIT), ListFormat::Text),
                 },
             ),
             (
@@ -280,7 +232,7 @@ mod tests {
             ),
             (
                 "delete abcd last -y",
-                SessionsCommand::Delete { names: vec![name(), "last".into()], unasked: true },
+                SessionsCommand::Delete { names: vec![name(), "last".into()], confirmed: true },
             ),
             ("delete --help", SessionsCommand::Help),
         ];
@@ -292,8 +244,8 @@ mod tests {
     #[test]
     fn invalid_arguments_are_named() {
         for (line, words) in [
-            ("paint", "\"paint\""),
-            ("show", "which session"),
+            ("paint", "sessions paint: unknown command"),
+            ("show", "The session"),
             ("show abcd efgh", "\"efgh\""),
             ("list --yes", "\"--yes\""),
             ("list --limit many", "\"many\""),
@@ -301,9 +253,9 @@ mod tests {
             ("export abcd --format pdf", "\"pdf\""),
             ("rename abcd", "new title"),
             ("tag abcd", "--clear"),
-            ("fork", "which session"),
+            ("fork", "The session"),
             ("fork abcd --at", "needs a value"),
-            ("delete --yes", "which session"),
+            ("delete --yes", "The session"),
         ] {
             let error = parse_line(line).unwrap_err();
             assert!(error.contains(words), "{line}: {error}");

@@ -5,8 +5,8 @@ use std::time::SystemTime;
 
 /// Formats the time since a moment; a date if it is long ago.
 pub(super) fn format_age(now: SystemTime, then: SystemTime) -> String {
-    let past = now.duration_since(then).unwrap_or_default();
-    let (minutes, hours, days) = (past.as_secs() / 60, past.as_secs() / 3600, past.as_secs() / 86_400);
+    let age = now.duration_since(then).unwrap_or_default();
+    let (minutes, hours, days) = (age.as_secs() / 60, age.as_secs() / 3600, age.as_secs() / 86_400);
     match (days, hours, minutes) {
         (0, 0, 0) => "just now".into(),
         (0, 0, minutes) => format!("{minutes} min ago"),
@@ -25,7 +25,7 @@ pub(super) fn format_date(time: SystemTime) -> String {
 
 /// Formats a size in the unit that fits.
 pub(super) fn format_size(bytes: u64) -> String {
-    #[expect(clippy::cast_precision_loss, reason = "a person reads one digit")]
+    #[expect(clippy::cast_precision_loss, reason = "the user reads one digit")]
     let in_units = |unit: u64| bytes as f64 / unit as f64;
     match bytes {
         0..1000 => format!("{bytes} B"),
@@ -38,17 +38,17 @@ pub(super) fn format_size(bytes: u64) -> String {
 /// Replaces the home directory in a path by `~`.
 pub(super) fn shorten_home(path: &str, home: Option<&Path>) -> String {
     match home.and_then(|home| Path::new(path).strip_prefix(home).ok()) {
-        Some(below) if below.as_os_str().is_empty() => "~".into(),
-        Some(below) => format!("~/{}", below.display()),
+        Some(rest) if rest.as_os_str().is_empty() => "~".into(),
+        Some(rest) => format!("~/{}", rest.display()),
         None => path.to_owned(),
     }
 }
 
 /// Truncates or pads a text to a width.
 pub(super) fn pad(text: &str, width: usize) -> String {
-    let cut = truncate(text, width);
-    let missing = width.saturating_sub(cut.chars().count());
-    cut + &" ".repeat(missing)
+    let truncated = truncate(text, width);
+    let missing = width.saturating_sub(truncated.chars().count());
+    truncated + &" ".repeat(missing)
 }
 
 /// Truncates a text to a width.

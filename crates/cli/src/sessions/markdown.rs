@@ -57,28 +57,28 @@ fn render_call(name: &str, input: &Value) -> String {
 
 fn render_output(text: &str, failed: bool) -> String {
     let total = text.lines().count();
-    let mut kept: Vec<&str> = text.lines().take(MAX_OUTPUT_LINES).collect();
+    let mut lines: Vec<&str> = text.lines().take(MAX_OUTPUT_LINES).collect();
     let more = format!("... {} more lines", total.saturating_sub(MAX_OUTPUT_LINES));
     if total > MAX_OUTPUT_LINES {
-        kept.push(&more);
+        lines.push(&more);
     }
     let heading = if failed { "Failed:\n" } else { "" };
-    if kept.is_empty() { String::new() } else { heading.to_owned() + &fence(&kept.join("\n")) }
+    if lines.is_empty() { String::new() } else { heading.to_owned() + &fence(&lines.join("\n")) }
 }
 
 /// Closes a code fence that was left open: it would swallow everything after it.
 fn close_fences(text: &str) -> String {
     let mut open: Option<&str> = None;
     for line in text.lines().map(str::trim_start) {
-        let sign = line.chars().next().filter(|sign| matches!(sign, '`' | '~')).unwrap_or(' ');
-        let (fence, rest) = line.split_at(line.len() - line.trim_start_matches(sign).len());
-        if sign == ' ' || fence.len() < 3 {
+        let marker = line.chars().next().filter(|marker| matches!(marker, '`' | '~')).unwrap_or(' ');
+        let (fence, rest) = line.split_at(line.len() - line.trim_start_matches(marker).len());
+        if marker == ' ' || fence.len() < 3 {
             continue;
         }
         open = match open {
-            None if sign == '~' || !rest.contains('`') => Some(fence),
-            Some(begun)
-                if begun.starts_with(sign) && fence.len() >= begun.len() && rest.trim().is_empty() =>
+            None if marker == '~' || !rest.contains('`') => Some(fence),
+            Some(opening)
+                if opening.starts_with(marker) && fence.len() >= opening.len() && rest.trim().is_empty() =>
             {
                 None
             }
@@ -90,7 +90,7 @@ fn close_fences(text: &str) -> String {
 
 /// Fences a text with more backticks than any in it.
 fn fence(text: &str) -> String {
-    let longest = text.split(|letter| letter != '`').map(str::len).max().unwrap_or(0);
+    let longest = text.split(|character| character != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
     format!("{fence}\n{}\n{fence}", text.trim_end())
 }

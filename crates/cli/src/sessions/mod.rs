@@ -19,10 +19,10 @@ use whimbrel_config::settings::home_dir;
 use whimbrel_engine::setup::config_dir;
 use whimbrel_session_store::session_files::{FindError, SessionFiles};
 
-use crate::session::Env;
-use crate::stdio::print_note;
+use crate::environment::{Env, resolve_home};
+use crate::shutdown;
+use crate::stdio::report_error;
 use crate::terminal::Terminal;
-use crate::{exit, home_dir};
 use command::SessionsCommand;
 
 /// Dependencies of a subcommand.
@@ -45,7 +45,7 @@ impl From<io::Error> for CommandError {
     fn from(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Self::OutputClosed,
-            _ => Self::Message(format!("The output could not be written: {error}.")),
+            _ => Self::Message(format!("Cannot write the output: {error}.")),
         }
     }
 }
@@ -69,52 +69,57 @@ enum CommandOutcome {
     NothingDone,
 }
 
+/// Help page of `whimbrel sessions`.
+pub(crate) fn help_page() -> &'static str {
+    command::HELP_PAGE
+}
+
 /// Runs a subcommand and returns the exit code.
 pub(crate) fn main(argv: &[String], mut env: Env, terminal: Terminal) -> i32 {
     let command = match command::parse(argv) {
         Ok(command) => command,
         Err(text) => return report_error(&text),
     };
-    home_dir::resolve_home(&mut env);
+    resolve_home(&mut env);
     let Some(config) = config_dir(&env) else {
-        return report_error("Nobody knows where sessions are kept: set HOME or CLAUDE_CONFIG_DIR.");
+        return report_error("The directory of the sessions is unknown. Set HOME or CLAUDE_CONFIG_DIR.");
     };
     let home = home_dir(env.get("HOME").map(String::as_str));
-    let desk = SessionsContext { session_dir: SessionFiles::new(config), terminal, home_dir: home };
+    let context = SessionsContext { session_dir: SessionFiles::new(config), terminal, home_dir: home };
     let mut out = BufWriter::new(io::stdout().lock());
-    let done = execute(&desk, command, &mut out).and_then(|outcome| {
+    let done = execute(&context, command, &mut out).and_then(|outcome| {
         out.flush()?;
         Ok(outcome)
     });
     match done {
         Ok(CommandOutcome::Done) | Err(CommandError::OutputClosed) => 0,
-        Ok(CommandOutcome::NothingDone) => exit::FAILURE,
+        Ok(CommandOutcome::NothingDone) => shutdown::FAILURE,
         Err(CommandError::Message(text)) => report_error(&text),
     }
 }
 
 fn execute(
-    desk: &SessionsContext,
+    context: &SessionsContext,
     command: SessionsCommand,
     out: &mut impl Write,
 ) -> Result<CommandOutcome, CommandError> {
     match command {
         SessionsCommand::Help => {
-            out.write_all(command::HELP_PAGE.as_bytes())?;
+            out.write_all(help_page().as_bytes())?;
             Ok(CommandOutcome::Done)
         }
-        SessionsCommand::List(wish) => list::print_list(desk, &wish, out),
-        SessionsCommand::Show { name, form } => show::show(desk, &name, form, out),
+        SessionsCommand::List(options) => list::print_list(context, &options, out),
+        SessionsCommand::Show { name, format } => show::show(context, &name, format, out),
         SessionsCommand::Export { name, format, file } => {
-            show::export(desk, &name, format, file.as_deref(), out)
+            show::export(context, &name, format, file.as_deref(), out)
         }
-        SessionsCommand::Search { words, wish } => search::search(desk, &words, &wish, out),
-        SessionsCommand::Rename { name, title } => edit::rename(desk, &name, &title, out),
-        SessionsCommand::Tag { name, tag } => edit::tag(desk, &name, tag.as_deref(), out),
+        SessionsCommand::Search { words, options } => search::search(context, &words, &options, out),
+        SessionsCommand::Rename { name, title } => edit::rename(context, &name, &title, out),
+        SessionsCommand::Tag { name, tag } => edit::tag(context, &name, tag.as_deref(), out),
         SessionsCommand::Fork { name, at, title } => {
-            edit::fork(desk, &name, at.as_deref(), title.as_deref(), out)
+            edit::fork(context, &name, at.as_deref(), title.as_deref(), out)
         }
-        SessionsCommand::Delete { names, unasked } => edit::delete(desk, &names, unasked, out),
+        SessionsCommand::Delete { names, confirmed } => edit::delete(context, &names, confirmed, out),
     }
 }
 
@@ -134,16 +139,11 @@ fn write_json_array<T: Serialize>(
 }
 
 fn read_error(error: impl std::fmt::Display) -> CommandError {
-    CommandError::Message(format!("The session cannot be read: {error}."))
+    CommandError::Message(format!("Cannot read the session: {error}."))
 }
 
 /// Returns the current directory, for `--here`.
 fn current_project_dir() -> Result<PathBuf, CommandError> {
     std::env::current_dir()
-        .map_err(|error| CommandError::Message(format!("The working directory is gone: {error}.")))
-}
-
-fn report_error(text: &str) -> i32 {
-    print_note(text);
-    exit::FAILURE
+        .map_err(|error| CommandError::Message(format!("Cannot determine the working directory: {error}.")))
 }

@@ -9,9 +9,10 @@ use whimbrel_session_store::session_files::SessionFile;
 use whimbrel_session_store::summary::SessionSummary;
 use whimbrel_session_store::transcript::{Message, Transcript};
 
-use super::command::{ExportFormat, ListFormat};
+use super::command::ExportFormat;
 use super::format::{format_date, format_size, shorten_home};
 use super::{CommandError, CommandOutcome, SessionsContext, markdown, read_error, write_json_array};
+use crate::arg_list::ListFormat;
 use crate::stdio::print_note;
 use crate::terminal_ui::{LineBreaks, call_label, sanitize};
 
@@ -20,17 +21,17 @@ const MAX_RESULT_LINES: usize = 3;
 
 /// Prints a session as text or as JSON.
 pub(super) fn show(
-    desk: &SessionsContext,
+    context: &SessionsContext,
     name: &str,
-    form: ListFormat,
+    format: ListFormat,
     out: &mut impl Write,
 ) -> Result<CommandOutcome, CommandError> {
-    let stored = desk.session_dir.find(name)?;
+    let stored = context.session_dir.find(name)?;
     let transcript = open_transcript(&stored)?;
-    match form {
+    match format {
         ListFormat::Json => write_json_array(transcript.messages(), out)?,
         ListFormat::Text => {
-            for line in render_heading(&stored, desk)? {
+            for line in render_heading(&stored, context)? {
                 writeln!(out, "{line}")?;
             }
             for message in transcript.messages() {
@@ -55,30 +56,30 @@ fn open_transcript(stored: &SessionFile) -> Result<Transcript, CommandError> {
 
 /// Exports a session as Markdown or as JSON. An existing file is never overwritten.
 pub(super) fn export(
-    desk: &SessionsContext,
+    context: &SessionsContext,
     name: &str,
     format: ExportFormat,
     file: Option<&Path>,
     out: &mut impl Write,
 ) -> Result<CommandOutcome, CommandError> {
-    let stored = desk.session_dir.find(name)?;
+    let stored = context.session_dir.find(name)?;
     let transcript = open_transcript(&stored)?;
     let Some(path) = file else {
-        write_document(&stored, &transcript, format, desk, out)?;
+        write_document(&stored, &transcript, format, context, out)?;
         return Ok(CommandOutcome::Done);
     };
-    let cannot = |error: io::Error| {
+    let write_error = |error: io::Error| {
         CommandError::Message(match error.kind() {
             io::ErrorKind::AlreadyExists => {
-                format!("{} is there already. Name another file.", path.display())
+                format!("{} exists already. Choose another file name.", path.display())
             }
-            _ => format!("{} cannot be written: {error}.", path.display()),
+            _ => format!("Cannot write {}: {error}.", path.display()),
         })
     };
-    let file = OpenOptions::new().write(true).create_new(true).open(path).map_err(cannot)?;
+    let file = OpenOptions::new().write(true).create_new(true).open(path).map_err(write_error)?;
     let mut file = BufWriter::new(file);
-    let written = write_document(&stored, &transcript, format, desk, &mut file)
-        .and_then(|()| file.flush().map_err(cannot));
+    let written = write_document(&stored, &transcript, format, context, &mut file)
+        .and_then(|()| file.flush().map_err(write_error));
     if written.is_err() {
         // Half a document is worse than none.
         let _ = std::fs::remove_file(path);
@@ -92,13 +93,13 @@ fn write_document(
     stored: &SessionFile,
     transcript: &Transcript,
     format: ExportFormat,
-    desk: &SessionsContext,
+    context: &SessionsContext,
     out: &mut impl Write,
 ) -> Result<(), CommandError> {
     match format {
         ExportFormat::Json => write_json_array(transcript.messages(), out),
         ExportFormat::Markdown => {
-            let lines = render_heading(stored, desk)?;
+            let lines = render_heading(stored, context)?;
             let (title, facts) =
                 lines.split_first().map_or(("", &[][..]), |(title, facts)| (title.as_str(), facts));
             writeln!(out, "# {title}\n\n{}\n", facts.join("  \n"))?;
@@ -111,7 +112,7 @@ fn write_document(
 }
 
 /// Returns the heading of a session line by line, its title first.
-fn render_heading(stored: &SessionFile, desk: &SessionsContext) -> Result<Vec<String>, CommandError> {
+fn render_heading(stored: &SessionFile, context: &SessionsContext) -> Result<Vec<String>, CommandError> {
     let SessionSummary { summary, cwd, git_branch, tag, .. } =
         stored.summary().map_err(read_error)?.unwrap_or_default();
     let title = if summary.is_empty() {
@@ -119,13 +120,13 @@ fn render_heading(stored: &SessionFile, desk: &SessionsContext) -> Result<Vec<St
     } else {
         sanitize(&summary, LineBreaks::Replace)
     };
-    let place = cwd.map(|cwd| {
+    let location = cwd.map(|cwd| {
         let branch = git_branch.map_or_else(String::new, |branch| format!(" ({branch})"));
-        sanitize(&format!("{}{branch}", shorten_home(&cwd, desk.home_dir.as_deref())), LineBreaks::Replace)
+        sanitize(&format!("{}{branch}", shorten_home(&cwd, context.home_dir.as_deref())), LineBreaks::Replace)
     });
     let tag = tag.map(|tag| sanitize(&format!("#{tag}"), LineBreaks::Replace));
     let facts = format!("{}, {}", format_date(stored.modified), format_size(stored.size));
-    Ok([Some(title), Some(stored.id.clone()), place, tag, Some(facts)].into_iter().flatten().collect())
+    Ok([Some(title), Some(stored.id.clone()), location, tag, Some(facts)].into_iter().flatten().collect())
 }
 
 /// Renders a message: prompts after `>`, one line per call, and the first lines of its output.

@@ -3,13 +3,13 @@
 use std::io::Read;
 
 use tokio::sync::mpsc;
+use whimbrel_transport::line_reader::{Line, LineReader};
 use whimbrel_transport::link;
 use whimbrel_wire::Frame;
 use whimbrel_wire::codec::{MAX_LINE_IN, WireError, decode_from_host};
 
-use super::line_reader::{InputLine, LineReader};
-use super::stderr::print_note;
-use crate::exit::{AbortReason, Shutdown};
+use super::print_note;
+use crate::shutdown::{AbortReason, Shutdown};
 
 /// Handling of a malformed line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,34 +25,34 @@ pub(super) fn read_frames(
     source: impl Read,
     engine: &mpsc::Sender<link::IncomingFrame>,
     on_malformed: MalformedLinePolicy,
-    cut: &Shutdown,
+    shutdown: &Shutdown,
 ) {
     let mut lines = LineReader::new(source, MAX_LINE_IN);
     loop {
-        let frame = match lines.next() {
-            Ok(InputLine::Complete(line)) if strip_bom(line).trim_ascii().is_empty() => continue,
-            Ok(InputLine::Complete(line)) => parse_frame(line),
-            Ok(InputLine::TooLong) => Err(WireError::TooLong),
+        let frame = match lines.next_line() {
+            Ok(Line::Complete(line)) if strip_bom(line).trim_ascii().is_empty() => continue,
+            Ok(Line::Complete(line)) => parse_frame(line),
+            Ok(Line::TooLong) => Err(WireError::TooLong),
             // A complete frame may lack its line end; half a frame is never valid.
-            Ok(InputLine::Partial(line)) => match parse_frame(line) {
+            Ok(Line::Partial(line)) => match parse_frame(line) {
                 Ok(frame) => Ok(frame),
                 Err(_) => {
                     let bytes = line.len();
-                    print_note(&format!("The input ended within a line; its {bytes} bytes were left out."));
+                    print_note(&format!("The input ended within a line; its {bytes} bytes were ignored."));
                     if on_malformed == MalformedLinePolicy::Exit {
-                        cut.trigger(AbortReason::MalformedInput);
+                        shutdown.trigger(AbortReason::MalformedInput);
                     }
                     return;
                 }
             },
-            Ok(InputLine::End) => return,
-            Err(error) => return print_note(&format!("The input cannot be read any further: {error}.")),
+            Ok(Line::End) => return,
+            Err(error) => return print_note(&format!("Cannot read stdin: {error}.")),
         };
         if let (Err(error), MalformedLinePolicy::Exit) = (&frame, on_malformed)
             && !matches!(error, WireError::NotForEngine { .. })
         {
             print_note(&error.to_string());
-            return cut.trigger(AbortReason::MalformedInput);
+            return shutdown.trigger(AbortReason::MalformedInput);
         }
         if engine.blocking_send(frame.map_err(Box::new)).is_err() {
             return;
@@ -83,14 +83,14 @@ mod tests {
     /// Returns the frames that the engine receives for an input, and the reason for an early end.
     fn read_all(input: &[u8], on_malformed: MalformedLinePolicy) -> (Vec<String>, Option<AbortReason>) {
         let (sender, mut receiver) = mpsc::channel(100);
-        let cut = Shutdown::default();
-        read_frames(input, &sender, on_malformed, &cut);
+        let shutdown = Shutdown::default();
+        read_frames(input, &sender, on_malformed, &shutdown);
         drop(sender);
-        let mut heard = Vec::new();
+        let mut received = Vec::new();
         while let Some(frame) = receiver.blocking_recv() {
-            heard.push(frame.map_or_else(|error| error.to_string(), |frame| frame.kind().to_owned()));
+            received.push(frame.map_or_else(|error| error.to_string(), |frame| frame.kind().to_owned()));
         }
-        (heard, cut.reason())
+        (received, shutdown.reason())
     }
 
     #[test]
@@ -113,10 +113,10 @@ mod tests {
 
     #[test]
     fn malformed_line_is_reported_and_reading_goes_on() {
-        let (heard, why) =
+        let (received, reason) =
             read_all(b"no json\n\xff\xfe\n{\"type\":\"keep_alive\"}\n", MalformedLinePolicy::Report);
-        assert_eq!((heard.len(), heard[2].as_str(), why), (3, "keep_alive", None));
-        assert!(heard[0].contains("no json") && heard[1].contains("utf-8"), "{heard:?}");
+        assert_eq!((received.len(), received[2].as_str(), reason), (3, "keep_alive", None));
+        assert!(received[0].contains("no json") && received[1].contains("utf-8"), "{received:?}");
     }
 
     #[test]

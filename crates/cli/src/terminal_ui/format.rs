@@ -20,20 +20,20 @@ pub(crate) enum LineBreaks {
 
 /// Replaces control and invisible characters: the text comes from a model or a file and must not control the terminal.
 pub(crate) fn sanitize(text: &str, rendering: LineBreaks) -> String {
-    let kept = |letter: char| match letter {
+    let replace = |character: char| match character {
         '\n' if rendering == LineBreaks::Replace => ' ',
-        '\n' | '\t' => letter,
-        letter if letter.is_control() || is_invisible(letter) => '\u{fffd}',
-        letter => letter,
+        '\n' | '\t' => character,
+        character if character.is_control() || is_invisible(character) => '\u{fffd}',
+        character => character,
     };
-    text.chars().map(kept).collect()
+    text.chars().map(replace).collect()
 }
 
 /// Returns the tool and the most telling field of its input.
 pub(crate) fn call_label(name: &str, input: &Value) -> String {
     let none = Map::new();
     let input = input.as_object().unwrap_or(&none);
-    let telling = match name {
+    let fields = match name {
         "Bash" | "Monitor" => &["command"][..],
         "Read" | "Write" | "Edit" | "NotebookEdit" => &["file_path", "notebook_path"],
         "Glob" | "Grep" => &["pattern"],
@@ -43,7 +43,7 @@ pub(crate) fn call_label(name: &str, input: &Value) -> String {
         "Skill" => &["skill"],
         _ => &[],
     };
-    let text = telling.iter().find_map(|field| input.get(*field)?.as_str());
+    let text = fields.iter().find_map(|field| input.get(*field)?.as_str());
     let text = text.or_else(|| input.values().find_map(Value::as_str));
     match text {
         Some(text) => format!("{name}  {}", shorten(text)),
@@ -103,15 +103,15 @@ fn shorten(text: &str) -> String {
 
 /// Truncates a line to a number of columns, the last of which stays free; non-ASCII characters count as two columns.
 pub(super) fn fit_to_columns(line: &str, columns: usize) -> String {
-    let wide = |letter: char| if letter.is_ascii() { 1 } else { 2 };
+    let wide = |character: char| if character.is_ascii() { 1 } else { 2 };
     let room = columns.saturating_sub(1);
     if line.chars().map(wide).sum::<usize>() <= room {
         return line.to_owned();
     }
     let mut left = room.saturating_sub(wide('…'));
-    let fits = |letter: &char| {
-        let fits = wide(*letter) <= left;
-        left = left.saturating_sub(wide(*letter));
+    let fits = |character: &char| {
+        let fits = wide(*character) <= left;
+        left = left.saturating_sub(wide(*character));
         fits
     };
     let beginning: String = line.chars().take_while(fits).collect();
@@ -122,12 +122,12 @@ pub(super) fn fit_to_columns(line: &str, columns: usize) -> String {
 pub(crate) fn failure_text(result: &TurnResult) -> String {
     let errors = result.errors.as_ref().filter(|errors| !errors.is_empty()).map(|errors| errors.join("\n"));
     let text = errors.or_else(|| result.result.clone()).filter(|text| !text.trim().is_empty());
-    text.unwrap_or_else(|| "The run failed, and nothing says why.".into())
+    text.unwrap_or_else(|| "The run failed without an error text.".into())
 }
 
 /// Last line of a run: model calls, time, cost.
 pub(super) fn summary_line(result: &TurnResult) -> String {
-    #[expect(clippy::cast_precision_loss, reason = "a person reads one digit")]
+    #[expect(clippy::cast_precision_loss, reason = "the user reads one digit")]
     let seconds = result.duration_ms as f64 / 1000.0;
     let turns = if result.num_turns == 1 { "turn" } else { "turns" };
     let cost = match result.total_cost_usd {
@@ -143,7 +143,7 @@ pub(super) fn summary_line(result: &TurnResult) -> String {
 
 /// Line that announces the retry of a model request.
 pub(super) fn retry_line(retry: &ApiRetry) -> String {
-    format!("  the model cannot be reached; attempt {} follows", retry.attempt)
+    format!("  the model is unavailable; attempt {} follows", retry.attempt)
 }
 
 #[cfg(test)]
@@ -239,7 +239,7 @@ mod tests {
         let rows = [
             (json!({"errors": ["one", "two"]}), "one\ntwo"),
             (json!({"errors": [], "result": "API error"}), "API error"),
-            (json!({"result": " "}), "The run failed, and nothing says why."),
+            (json!({"result": " "}), "The run failed without an error text."),
         ];
         for (more, expected) in rows {
             assert_eq!(failure_text(&turn_result(&more)), expected, "{more}");

@@ -68,11 +68,11 @@ impl<T: Write, M: Write> FrameRenderer<T, M> {
     pub(crate) fn new(
         (text, notes): (T, M),
         columns: fn() -> Option<usize>,
-        folder: &Path,
+        dir: &Path,
         style: Style,
         spinner: Option<Spinner>,
     ) -> Self {
-        let dir_prefix = format!("{}/", folder.display());
+        let dir_prefix = format!("{}/", dir.display());
         Self {
             text,
             notes,
@@ -172,10 +172,10 @@ impl<T: Write, M: Write> FrameRenderer<T, M> {
             let Block::ToolResult { tool_use_id, content, is_error } = block else { continue };
             let Some(at) = self.open_calls.iter().position(|(id, ..)| id == tool_use_id) else { continue };
             let (_, name, label) = self.open_calls.remove(at);
-            let mark = CallOutcome::from_is_error(*is_error);
-            let gist = summarize_result(&name, content.as_ref(), mark)
-                .map_or_else(String::new, |gist| format!("  → {gist}"));
-            let line = format!("  {} {label}{gist}", mark.symbol());
+            let outcome = CallOutcome::from_is_error(*is_error);
+            let summary = summarize_result(&name, content.as_ref(), outcome)
+                .map_or_else(String::new, |summary| format!("  → {summary}"));
+            let line = format!("  {} {label}{summary}", outcome.symbol());
             self.write_note(
                 &(self.columns)().map_or_else(|| line.clone(), |columns| fit_to_columns(&line, columns)),
             )?;

@@ -28,16 +28,16 @@ impl PermissionPrompter {
     }
 
     /// Answers a request; returns a note if the user did not see the request.
-    pub(crate) async fn answer(self, question: &CanUseTool) -> (PermissionResult, Option<String>) {
-        let call = call_label(&question.tool_name, &Value::Object(question.input.clone()));
+    pub(crate) async fn answer(self, request: &CanUseTool) -> (PermissionResult, Option<String>) {
+        let call = call_label(&request.tool_name, &Value::Object(request.input.clone()));
         match self {
-            Self::Unattended => (PermissionResult::deny("There is nobody to ask in this run."), None),
+            Self::Unattended => (PermissionResult::deny("This run has no user who could be asked."), None),
             Self::AutoAllow => (
                 PermissionResult::allow(),
-                Some(format!("  ? {call}  → allowed by the demo: there is no terminal to ask at")),
+                Some(format!("  ? {call}  → allowed by the demo, because there is no terminal to ask on")),
             ),
-            Self::Terminal if question.tool_name == question_tool::TOOL_NAME => {
-                let input = question.input.clone();
+            Self::Terminal if request.tool_name == question_tool::TOOL_NAME => {
+                let input = request.input.clone();
                 let answered =
                     tokio::task::spawn_blocking(move || question_tool::ask_questions(input, read_answer))
                         .await;
@@ -45,12 +45,12 @@ impl PermissionPrompter {
             }
             Self::Terminal => {
                 let line =
-                    render_prompt(&question.tool_name, &question.input, question.decision_reason.as_deref());
+                    render_prompt(&request.tool_name, &request.input, request.decision_reason.as_deref());
                 // A failed read counts as no answer, which denies the call.
-                let typed = tokio::task::spawn_blocking(move || read_answer(&line)).await.ok().flatten();
-                match typed.as_deref().map(is_yes) {
+                let answer = tokio::task::spawn_blocking(move || read_answer(&line)).await.ok().flatten();
+                match answer.as_deref().map(is_yes) {
                     Some(true) => (PermissionResult::allow(), None),
-                    Some(false) => (PermissionResult::deny("The person at the terminal said no."), None),
+                    Some(false) => (PermissionResult::deny("The user denied the call."), None),
                     None => (PermissionResult::deny(NO_ANSWER), None),
                 }
             }
@@ -59,7 +59,7 @@ impl PermissionPrompter {
 }
 
 /// Message for the model if the user did not answer.
-pub(super) const NO_ANSWER: &str = "There was no answer at the terminal.";
+pub(super) const NO_ANSWER: &str = "The user did not answer.";
 
 /// Number of lines shown per field. A command or a plan is always shown completely: its last line does as much as its
 /// first.
@@ -68,30 +68,30 @@ const MAX_SHOWN_LINES: usize = 200;
 /// Renders the whole call, every field of its input line by line, so that nothing is approved unseen.
 fn render_prompt(tool: &str, input: &Map<String, Value>, reason: Option<&str>) -> String {
     let reason = reason.map_or_else(String::new, |reason| format!(" ({reason})"));
-    let mut shown = sanitize(&format!("  ? {tool}{reason}"), LineBreaks::Replace) + "\n";
+    let mut text = sanitize(&format!("  ? {tool}{reason}"), LineBreaks::Replace) + "\n";
     for (name, value) in input {
         let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        shown += &format!("    {}:", sanitize(name, LineBreaks::Replace));
+        text += &format!("    {}:", sanitize(name, LineBreaks::Replace));
         if value.contains('\n') {
             let limit =
                 if matches!(name.as_str(), "command" | "plan") { usize::MAX } else { MAX_SHOWN_LINES };
             for line in value.lines().take(limit) {
-                shown += &format!("\n      | {}", sanitize(line, LineBreaks::Replace));
+                text += &format!("\n      | {}", sanitize(line, LineBreaks::Replace));
             }
             let more = value.lines().count().saturating_sub(limit);
             if more > 0 {
-                shown += &format!("\n      ({more} more lines are not shown here)");
+                text += &format!("\n      ({more} more lines are not shown)");
             }
-            shown.push('\n');
+            text.push('\n');
         } else {
-            shown += &format!(" {}\n", sanitize(&value, LineBreaks::Replace));
+            text += &format!(" {}\n", sanitize(&value, LineBreaks::Replace));
         }
     }
-    shown + "    allow? [y/N] "
+    text + "    allow? [y/N] "
 }
 
-fn is_yes(typed: &str) -> bool {
-    matches!(typed.trim().to_ascii_lowercase().as_str(), "y" | "yes")
+fn is_yes(answer: &str) -> bool {
+    matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
 }
 
 /// Shows a prompt at the terminal and waits for a line, without a timeout.
@@ -129,17 +129,17 @@ mod tests {
             ("n\n", false),
             ("yeah no", false),
         ];
-        for (typed, expected) in rows {
-            assert_eq!(is_yes(typed), expected, "{typed:?}");
+        for (answer, expected) in rows {
+            assert_eq!(is_yes(answer), expected, "{answer:?}");
         }
     }
 
     #[test]
     fn prompt_shows_the_whole_sanitized_call() {
         let input = json!({"command": "echo ok\n\n\u{1b}[2Arm -rf ~\u{202e}", "timeout": 5});
-        let shown = render_prompt("Bash", input.as_object().unwrap(), Some("b\nc"));
+        let text = render_prompt("Bash", input.as_object().unwrap(), Some("b\nc"));
         let expected = "  ? Bash (b c)\n    command:\n      | echo ok\n      | \n      | \u{fffd}[2Arm -rf ~\u{fffd}\n    timeout: 5\n    allow? [y/N] ";
-        assert_eq!(shown, expected);
+        assert_eq!(text, expected);
     }
 
     #[test]
@@ -147,9 +147,9 @@ mod tests {
         let long = "x\n".repeat(600) + "the end";
         for (field, whole) in [("command", true), ("plan", true), ("content", false)] {
             let input = json!({field: long});
-            let shown = render_prompt("Tool", input.as_object().unwrap(), None);
+            let text = render_prompt("Tool", input.as_object().unwrap(), None);
             assert_eq!(
-                (shown.contains("the end"), shown.contains("401 more lines")),
+                (text.contains("the end"), text.contains("401 more lines")),
                 (whole, !whole),
                 "{field}"
             );

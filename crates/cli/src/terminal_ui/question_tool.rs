@@ -16,12 +16,12 @@ pub(super) fn ask_questions(
     mut ask: impl FnMut(&str) -> Option<String>,
 ) -> PermissionResult {
     let mut answers = Map::new();
-    for asked in input.get("questions").and_then(Value::as_array).into_iter().flatten() {
-        let text = asked["question"].as_str().unwrap_or_default();
-        let Some(typed) = ask(&render_question(text, asked)) else {
+    for question in input.get("questions").and_then(Value::as_array).into_iter().flatten() {
+        let text = question["question"].as_str().unwrap_or_default();
+        let Some(answer_line) = ask(&render_question(text, question)) else {
             return PermissionResult::deny(NO_ANSWER);
         };
-        if let Some(answer) = parse_answer(&typed, asked) {
+        if let Some(answer) = parse_answer(&answer_line, question) {
             answers.insert(text.to_owned(), answer.into());
         }
     }
@@ -36,33 +36,33 @@ pub(super) fn ask_questions(
 }
 
 /// Renders a question with its numbered choices.
-fn render_question(text: &str, asked: &Value) -> String {
-    let mut shown = format!("  ? {}\n", sanitize(text, LineBreaks::Replace));
-    for (index, option) in question_options(asked).enumerate() {
+fn render_question(text: &str, question: &Value) -> String {
+    let mut rendered = format!("  ? {}\n", sanitize(text, LineBreaks::Replace));
+    for (index, option) in question_options(question).enumerate() {
         let part = |field: &str| sanitize(option[field].as_str().unwrap_or_default(), LineBreaks::Replace);
         let (label, description) = (part("label"), part("description"));
         let gap = if description.is_empty() { "" } else { ": " };
-        shown += &format!("    {}. {label}{gap}{description}\n", index + 1);
+        rendered += &format!("    {}. {label}{gap}{description}\n", index + 1);
     }
-    let what = if asked["multiSelect"] == true { "numbers" } else { "number" };
-    shown + &format!("    {what}, or your own words: ")
+    let what = if question["multiSelect"] == true { "numbers" } else { "number" };
+    rendered + &format!("    {what}, or your own text: ")
 }
 
 /// Interprets a typed line: the labels of the numbered choices, or the text itself; `None` if it is empty.
-fn parse_answer(typed: &str, asked: &Value) -> Option<String> {
-    let typed = typed.trim();
+fn parse_answer(answer_line: &str, question: &Value) -> Option<String> {
+    let answer_line = answer_line.trim();
     let label = |word: &str| {
         let number: usize = word.parse().ok()?;
-        question_options(asked).nth(number.checked_sub(1)?)?["label"].as_str().map(str::to_owned)
+        question_options(question).nth(number.checked_sub(1)?)?["label"].as_str().map(str::to_owned)
     };
-    let words = typed.split([',', ' ']).filter(|word| !word.is_empty());
+    let words = answer_line.split([',', ' ']).filter(|word| !word.is_empty());
     let labels: Option<Vec<String>> = words.map(label).collect();
-    let answer = labels.map_or_else(|| typed.to_owned(), |labels| labels.join(", "));
+    let answer = labels.map_or_else(|| answer_line.to_owned(), |labels| labels.join(", "));
     (!answer.is_empty()).then_some(answer)
 }
 
-fn question_options(asked: &Value) -> impl Iterator<Item = &Value> {
-    asked["options"].as_array().into_iter().flatten()
+fn question_options(question: &Value) -> impl Iterator<Item = &Value> {
+    question["options"].as_array().into_iter().flatten()
 }
 
 #[cfg(test)]
@@ -86,14 +86,14 @@ mod tests {
             ("1 of each", Some("1 of each")),
             ("\n", None),
         ];
-        for (typed, expected) in rows {
-            assert_eq!(parse_answer(typed, &colour_question()).as_deref(), expected, "{typed:?}");
+        for (answer_line, expected) in rows {
+            assert_eq!(parse_answer(answer_line, &colour_question()).as_deref(), expected, "{answer_line:?}");
         }
     }
 
     #[test]
     fn question_is_shown_with_sanitized_choices() {
-        let expected = "  ? Which colour?\n    1. Red: warm\u{fffd}[2A\n    2. Dark blue\n    numbers, or your own words: ";
+        let expected = "  ? Which colour?\n    1. Red: warm\u{fffd}[2A\n    2. Dark blue\n    numbers, or your own text: ";
         assert_eq!(render_question("Which\ncolour?", &colour_question()), expected);
     }
 

@@ -36,7 +36,7 @@ impl Spinner {
     }
 
     /// Shows the next glyph.
-    pub(super) fn advance(&mut self, what: &str) {
+    pub(super) fn advance(&mut self, label: &str) {
         let since = self.idle_since.get_or_insert_with(clock::monotonic);
         let waited = clock::monotonic() - *since;
         if waited < SHOW_DELAY {
@@ -45,8 +45,8 @@ impl Spinner {
         self.glyph_index = (self.glyph_index + 1) % GLYPHS.len();
         self.is_shown = true;
         let width = columns(io::stderr()).unwrap_or(DEFAULT_WIDTH);
-        let sign = self.style.dim(&render_label(GLYPHS[self.glyph_index], what, waited.as_secs(), width));
-        draw(&format!("\r\u{1b}[2K{sign}"));
+        let line = self.style.dim(&render_label(GLYPHS[self.glyph_index], label, waited.as_secs(), width));
+        draw(&format!("\r\u{1b}[2K{line}"));
     }
 
     /// Removes the spinner from the terminal.
@@ -60,18 +60,18 @@ impl Spinner {
 
 /// Renders the spinner. It must fit into one line, or it could not be cleared; non-ASCII characters count as two
 /// columns, and the last column stays free.
-fn render_label(step: char, what: &str, seconds: u64, width: usize) -> String {
+fn render_label(glyph: char, label: &str, seconds: u64, width: usize) -> String {
     let time = if seconds == 0 { String::new() } else { format!("  {seconds} s") };
     let mut room = width.saturating_sub(3 + time.len()).min(MAX_LABEL_WIDTH);
-    let fits = |letter: &char| {
-        let wide = if letter.is_ascii() { 1 } else { 2 };
+    let fits = |character: &char| {
+        let wide = if character.is_ascii() { 1 } else { 2 };
         let fits = wide <= room;
         room = room.saturating_sub(wide);
         fits
     };
-    let what: String = what.chars().filter(|letter| !letter.is_control()).take_while(fits).collect();
-    let sign = format!("{step} {what}{time}");
-    sign.chars().take(width.saturating_sub(1)).collect()
+    let label: String = label.chars().filter(|character| !character.is_control()).take_while(fits).collect();
+    let line = format!("{glyph} {label}{time}");
+    line.chars().take(width.saturating_sub(1)).collect()
 }
 
 /// Writes to stderr; errors are ignored.
@@ -94,8 +94,8 @@ mod tests {
             ("Bash", 100, 5, "-   "),
             ("Bash", 0, 0, ""),
         ];
-        for (what, seconds, width, expected) in rows {
-            assert_eq!(render_label('-', what, seconds, width), expected, "{what} in {width} columns");
+        for (label, seconds, width, expected) in rows {
+            assert_eq!(render_label('-', label, seconds, width), expected, "{label} in {width} columns");
         }
     }
 }

@@ -12,13 +12,13 @@ fn render_frames(frames: &[Value]) -> (String, String) {
 
 /// Same at a terminal of a given width.
 fn render_at_width(columns: fn() -> Option<usize>, frames: &[Value]) -> (String, String) {
-    let (mut text, mut margin) = (Vec::new(), Vec::new());
-    let mut story =
-        FrameRenderer::new((&mut text, &mut margin), columns, Path::new("/place"), Style::Plain, None);
+    let (mut text, mut notes) = (Vec::new(), Vec::new());
+    let mut renderer =
+        FrameRenderer::new((&mut text, &mut notes), columns, Path::new("/place"), Style::Plain, None);
     for frame in frames {
-        story.render(&decode(&frame.to_string()).unwrap()).unwrap();
+        renderer.render(&decode(&frame.to_string()).unwrap()).unwrap();
     }
-    (String::from_utf8(text).unwrap(), String::from_utf8(margin).unwrap())
+    (String::from_utf8(text).unwrap(), String::from_utf8(notes).unwrap())
 }
 
 fn assistant_frame(block: &Value) -> Value {
@@ -56,8 +56,8 @@ fn each_call_is_one_line_with_a_symbol() {
         tool_result_frame("a", "one\ntwo", false),
         assistant_frame(&json!({"type": "text", "text": "Done."})),
     ];
-    let margin = "  ✗ Read  x  → no such file\n  ✓ Bash  ls  → one\n";
-    assert_eq!(render_frames(&frames), ("I look.\n\nDone.\n".into(), margin.into()));
+    let notes = "  ✗ Read  x  → no such file\n  ✓ Bash  ls  → one\n";
+    assert_eq!(render_frames(&frames), ("I look.\n\nDone.\n".into(), notes.into()));
 }
 
 #[test]
@@ -76,9 +76,9 @@ fn call_is_one_line_at_any_width() {
 
 #[test]
 fn subagent_text_is_left_out() {
-    let mut below = assistant_frame(&json!({"type": "text", "text": "hidden"}));
-    below["parent_tool_use_id"] = "t".into();
-    assert_eq!(render_frames(&[below]), (String::new(), String::new()));
+    let mut subagent = assistant_frame(&json!({"type": "text", "text": "hidden"}));
+    subagent["parent_tool_use_id"] = "t".into();
+    assert_eq!(render_frames(&[subagent]), (String::new(), String::new()));
 }
 
 #[test]

@@ -43,7 +43,7 @@ fn empty_prompt_is_rejected() {
     for args in [&["-p"][..], &["-p", ""], &[]] {
         let out = TestDir::new().run(args, " \n");
         assert_eq!((out.code, out.stdout.as_str()), (Some(1), ""), "{args:?}");
-        assert!(out.stderr.contains("no prompt"), "{}", out.stderr);
+        assert!(out.stderr.contains("The prompt is missing"), "{}", out.stderr);
     }
 }
 
@@ -61,23 +61,23 @@ fn demo_needs_nothing_and_leaves_nothing() {
     for part in ["✓ Write", "✓ Read", "✓ Edit", "allowed by the demo", "2 curlews", "no cost"] {
         assert!(out.stdout.contains(part), "{part}: {}", out.stdout);
     }
-    let folder = out.stdout.lines().next().and_then(|line| line.rsplit(' ').next()).unwrap();
-    assert!(folder.contains("whimbrel-demo-") && !Path::new(folder).exists(), "{folder}");
+    let dir = out.stdout.lines().next().and_then(|line| line.rsplit(' ').next()).unwrap();
+    assert!(dir.contains("whimbrel-demo-") && !Path::new(dir).exists(), "{dir}");
 }
 
 #[test]
 fn pipe_gets_only_the_answer() {
-    let rig = TestDir::new();
-    let model = rig.write_script(&json!(["plain words"]));
-    let out = rig.run(&["-p", "--model", &model, "hi"], "");
+    let test_dir = TestDir::new();
+    let model = test_dir.write_script(&json!(["plain words"]));
+    let out = test_dir.run(&["-p", "--model", &model, "hi"], "");
     assert_eq!((out.code, out.stdout.as_str(), out.stderr.as_str()), (Some(0), "plain words\n", ""));
 }
 
 #[test]
 fn json_output_is_one_result_object() {
-    let rig = TestDir::new();
-    let model = rig.write_script(&json!(["in json"]));
-    let out = rig.run(&["-p", "--model", &model, "--output-format", "json", "hi"], "");
+    let test_dir = TestDir::new();
+    let model = test_dir.write_script(&json!(["in json"]));
+    let out = test_dir.run(&["-p", "--model", &model, "--output-format", "json", "hi"], "");
     let result: Value = serde_json::from_str(&out.stdout).unwrap();
     assert_eq!(
         (out.code, &result["type"], &result["result"]),
@@ -88,9 +88,10 @@ fn json_output_is_one_result_object() {
 
 #[test]
 fn frames_can_be_printed_for_a_prompt() {
-    let rig = TestDir::new();
-    let model = rig.write_script(&json!(["lines"]));
-    let out = rig.run(&["-p", "--verbose", "--model", &model, "--output-format", "stream-json", "hi"], "");
+    let test_dir = TestDir::new();
+    let model = test_dir.write_script(&json!(["lines"]));
+    let out =
+        test_dir.run(&["-p", "--verbose", "--model", &model, "--output-format", "stream-json", "hi"], "");
     let frames: Vec<Value> = out.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!((out.code, &frames[0]["subtype"]), (Some(0), &json!("init")));
     assert_eq!(frames.last().unwrap()["result"], "lines");
@@ -98,42 +99,42 @@ fn frames_can_be_printed_for_a_prompt() {
 
 #[test]
 fn piped_text_comes_before_the_argument() {
-    let rig = TestDir::new();
-    let model = rig.write_script(&json!([{"expect": "a log\\n\\nwhat is it?", "content": ["a log"]}]));
-    let out = rig.run(&["-p", "--model", &model, "what is it?"], "a log\n");
+    let test_dir = TestDir::new();
+    let model = test_dir.write_script(&json!([{"expect": "a log\\n\\nwhat is it?", "content": ["a log"]}]));
+    let out = test_dir.run(&["-p", "--model", &model, "what is it?"], "a log\n");
     assert_eq!((out.code, out.stdout.as_str()), (Some(0), "a log\n"), "{}", out.stderr);
-    let model = rig.write_script(&json!([{"expect": "only piped", "content": ["yes"]}]));
-    let out = rig.run(&["--model", &model], "only piped\n");
+    let model = test_dir.write_script(&json!([{"expect": "only piped", "content": ["yes"]}]));
+    let out = test_dir.run(&["--model", &model], "only piped\n");
     assert_eq!((out.code, out.stdout.as_str()), (Some(0), "yes\n"), "{}", out.stderr);
 }
 
 #[test]
 fn failed_run_reports_its_error_on_stderr() {
-    let rig = TestDir::new();
-    let model =
-        rig.write_script(&json!([{"fault": {"kind": "forbidden", "status": 403, "message": "not for you"}}]));
-    let out = rig.run(&["-p", "--model", &model, "hi"], "");
+    let test_dir = TestDir::new();
+    let model = test_dir
+        .write_script(&json!([{"fault": {"kind": "forbidden", "status": 403, "message": "not for you"}}]));
+    let out = test_dir.run(&["-p", "--model", &model, "hi"], "");
     assert_eq!((out.code, out.stdout.as_str()), (Some(1), ""));
     assert!(out.stderr.contains("not for you"), "{}", out.stderr);
 }
 
 #[test]
 fn failed_start_is_reported_once() {
-    let rig = TestDir::new();
-    let model = rig.write_script(&json!(["never"]));
-    let out = rig.run(&["-p", "--model", &model, "--session-id", "nonsense", "hi"], "");
+    let test_dir = TestDir::new();
+    let model = test_dir.write_script(&json!(["never"]));
+    let out = test_dir.run(&["-p", "--model", &model, "--session-id", "nonsense", "hi"], "");
     assert_eq!((out.code, out.stdout.as_str()), (Some(1), ""));
     assert_eq!(out.stderr.matches("nonsense").count(), 1, "{}", out.stderr);
 }
 
 #[test]
 fn invalid_values_are_rejected() {
-    let rig = TestDir::new();
-    let model = rig.write_script(&json!(["never"]));
+    let test_dir = TestDir::new();
+    let model = test_dir.write_script(&json!(["never"]));
     let rows = [
         (["--tools", "Nope"], "there is no tool Nope"),
-        (["--add-dir", "/no/such/folder"], "/no/such/folder is not a folder"),
-        (["--add-dir", "/dev/null"], "/dev/null is not a folder"),
+        (["--add-dir", "/no/such/folder"], "/no/such/folder is not a directory"),
+        (["--add-dir", "/dev/null"], "/dev/null is not a directory"),
         (["--max-turns", "0"], "1 or more"),
         (["--max-turns", "-1"], "1 or more"),
         (["--max-thinking-tokens", "x"], "0 or more"),
@@ -142,7 +143,7 @@ fn invalid_values_are_rejected() {
         (["--output-format", "xml"], "stream-json"),
     ];
     for (flag, part) in rows {
-        let out = rig.run(&["-p", "--model", &model, "hi", flag[0], flag[1]], "");
+        let out = test_dir.run(&["-p", "--model", &model, "hi", flag[0], flag[1]], "");
         assert_eq!((out.code, out.stdout.as_str()), (Some(1), ""), "{flag:?}");
         assert!(out.stderr.contains(flag[0]) && out.stderr.contains(part), "{flag:?}: {}", out.stderr);
     }
@@ -150,9 +151,9 @@ fn invalid_values_are_rejected() {
 
 #[test]
 fn overlong_prompt_is_rejected() {
-    let rig = TestDir::new();
-    let model = rig.write_script(&json!(["never"]));
-    let out = rig.run(&["-p", "--model", &model], &"x".repeat(65 << 20));
+    let test_dir = TestDir::new();
+    let model = test_dir.write_script(&json!(["never"]));
+    let out = test_dir.run(&["-p", "--model", &model], &"x".repeat(65 << 20));
     assert_eq!((out.code, out.stdout.as_str()), (Some(1), ""));
     assert!(out.stderr.contains("more than 64 MiB"), "{}", out.stderr);
 }
@@ -166,9 +167,9 @@ fn demo_ends_quietly_when_its_pipe_is_closed() {
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
     assert!(first.contains("whimbrel-demo-"), "{first}");
     assert_eq!(wait_for_exit(&mut child).code(), Some(1));
-    let mut said = String::new();
-    child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-    assert_eq!(said, "");
-    let folder = first.trim_end().rsplit(' ').next().unwrap();
-    assert!(!Path::new(folder).exists(), "{folder} is left");
+    let mut stderr = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+    assert_eq!(stderr, "");
+    let dir = first.trim_end().rsplit(' ').next().unwrap();
+    assert!(!Path::new(dir).exists(), "{dir} is left");
 }

@@ -6,11 +6,11 @@ use crate::harness::{TestDir, TestSession, run_command, tool_call};
 
 #[test]
 fn debug_file_lists_actions_without_contents() {
-    let rig = TestDir::new();
-    let log = rig.work_dir().join("debug.log");
+    let test_dir = TestDir::new();
+    let log = test_dir.work_dir().join("debug.log");
     let replies = json!([tool_call("Bash", &json!({"command": "pwd # hush"})), "hush"]);
     let mut session =
-        TestSession::start(rig.session_command(&replies, &["--debug-file", &log.display().to_string()]));
+        TestSession::start(test_dir.session_command(&replies, &["--debug-file", &log.display().to_string()]));
     session.write(
         b"{\"type\":\"control_request\",\"request_id\":\"r1\",\"request\":{\"subtype\":\"initialize\"}}\n",
     );
@@ -18,33 +18,33 @@ fn debug_file_lists_actions_without_contents() {
     session.next_frame("result");
     let (code, _, stderr) = session.finish();
     assert_eq!((code, stderr.as_str()), (Some(0), ""));
-    let told = std::fs::read_to_string(&log).unwrap();
+    let log_text = std::fs::read_to_string(&log).unwrap();
     for part in [
-        "[control] in: initialize asked as r1",
+        "[control] in: initialize requested as r1",
         "[control] out: r1 answered",
         "[frames] in: user: 4 bytes of text",
         "[api] ",
         "complete after",
         "[tools] Bash ",
-        ": permitted",
+        ": allowed",
         "[frames] out: result: Success, 2 turns",
     ] {
-        assert!(told.contains(part), "{part}: {told}");
+        assert!(log_text.contains(part), "{part}: {log_text}");
     }
-    assert!(told.lines().all(|line| line.starts_with("20") && line.contains("Z [")), "{told}");
-    assert!(!told.contains("hush"), "{told}");
+    assert!(log_text.lines().all(|line| line.starts_with("20") && line.contains("Z [")), "{log_text}");
+    assert!(!log_text.contains("hush"), "{log_text}");
 }
 
 #[test]
 fn debug_output_is_filtered_and_shows_no_key() {
-    let rig = TestDir::new();
+    let test_dir = TestDir::new();
     for (flag, frames) in [("--debug", true), ("--debug=api", false), ("--debug=!frames", false)] {
-        let mut command = rig.command(&["-p", flag, "--model", "claude-opus-4-5", "hi"]);
+        let mut command = test_dir.command(&["-p", flag, "--model", "claude-opus-4-5", "hi"]);
         command.env("ANTHROPIC_API_KEY", "sk-hush").env("ANTHROPIC_BASE_URL", "http://127.0.0.1:1");
         command.env("CLAUDE_CODE_MAX_RETRIES", "0");
         let out = run_command(command, "");
         assert_eq!((out.code, out.stdout.as_str()), (Some(1), ""), "{flag}");
-        assert!(out.stderr.contains("[api] claude-opus-4-5: asked with"), "{flag}: {}", out.stderr);
+        assert!(out.stderr.contains("[api] claude-opus-4-5: sending"), "{flag}: {}", out.stderr);
         assert!(out.stderr.contains("[api] claude-opus-4-5: failed after"), "{flag}: {}", out.stderr);
         assert_eq!(out.stderr.contains("[frames]"), frames, "{flag}: {}", out.stderr);
         assert!(!out.stderr.contains("hush"), "{flag}: {}", out.stderr);
@@ -53,9 +53,9 @@ fn debug_output_is_filtered_and_shows_no_key() {
 
 #[test]
 fn unwritable_debug_file_prevents_the_start() {
-    let rig = TestDir::new();
-    let out = rig.run(
-        &["-p", "--debug-file", "/nowhere/debug.log", "--model", &rig.write_script(&json!(["x"])), "hi"],
+    let test_dir = TestDir::new();
+    let out = test_dir.run(
+        &["-p", "--debug-file", "/nowhere/debug.log", "--model", &test_dir.write_script(&json!(["x"])), "hi"],
         "",
     );
     assert_eq!((out.code, out.stdout.as_str()), (Some(1), ""));

@@ -8,15 +8,15 @@ use crate::harness::{TestDir, TestSession, run_command, tool_call, wait_for_exit
 
 #[test]
 fn empty_input_gives_no_output_and_no_failure() {
-    let rig = TestDir::new();
-    let (code, frames, stderr) = rig.start_session(&json!([]), &[]).finish();
+    let test_dir = TestDir::new();
+    let (code, frames, stderr) = test_dir.start_session(&json!([]), &[]).finish();
     assert_eq!((code, frames, stderr.as_str()), (Some(0), vec![], ""));
 }
 
 #[test]
 fn malformed_line_is_reported_and_the_session_goes_on() {
-    let rig = TestDir::new();
-    let mut session = rig.start_session(&json!(["one", "two"]), &[]);
+    let test_dir = TestDir::new();
+    let mut session = test_dir.start_session(&json!(["one", "two"]), &[]);
     session.send_prompt("first");
     assert_eq!(session.next_frame("result")["result"], "one");
     session.write(b"this is not json\n");
@@ -28,8 +28,8 @@ fn malformed_line_is_reported_and_the_session_goes_on() {
 
 #[test]
 fn malformed_line_ends_a_strict_session() {
-    let rig = TestDir::new();
-    let mut session = rig.start_session(&json!(["one"]), &["--strict-input"]);
+    let test_dir = TestDir::new();
+    let mut session = test_dir.start_session(&json!(["one"]), &["--strict-input"]);
     session.send_prompt("first");
     assert_eq!(session.next_frame("result")["result"], "one");
     session.write(b"this is not json\n");
@@ -39,8 +39,8 @@ fn malformed_line_ends_a_strict_session() {
 
 #[test]
 fn partial_last_line_is_ignored() {
-    let rig = TestDir::new();
-    let mut session = rig.start_session(&json!(["one"]), &[]);
+    let test_dir = TestDir::new();
+    let mut session = test_dir.start_session(&json!(["one"]), &[]);
     session.send_prompt("first");
     session.write(br#"{"type":"user","message":{"#);
     let (code, frames, stderr) = session.finish();
@@ -50,8 +50,8 @@ fn partial_last_line_is_ignored() {
 
 #[test]
 fn long_line_is_read_and_overlong_line_skipped() {
-    let rig = TestDir::new();
-    let mut session = rig.start_session(&json!(["one", "two"]), &[]);
+    let test_dir = TestDir::new();
+    let mut session = test_dir.start_session(&json!(["one", "two"]), &[]);
     let line = json!({"type": "user", "padding": "x".repeat(5_000_000), "message": {"role": "user", "content": "hi"}});
     session.write(format!("{line}\n").as_bytes());
     assert_eq!(session.next_frame("result")["result"], "one");
@@ -65,8 +65,9 @@ fn long_line_is_read_and_overlong_line_skipped() {
 
 #[test]
 fn running_turn_is_finished_after_the_input_ended() {
-    let rig = TestDir::new();
-    let mut session = rig.start_session(&json!([{"delay_ms": 300, "content": ["finished anyway"]}]), &[]);
+    let test_dir = TestDir::new();
+    let mut session =
+        test_dir.start_session(&json!([{"delay_ms": 300, "content": ["finished anyway"]}]), &[]);
     session.send_prompt("go");
     session.next_frame("init");
     let (code, frames, _) = session.finish();
@@ -75,9 +76,9 @@ fn running_turn_is_finished_after_the_input_ended() {
 
 #[test]
 fn slow_reader_misses_nothing() {
-    let rig = TestDir::new();
+    let test_dir = TestDir::new();
     let long = "x".repeat(400_000);
-    let mut command = rig.session_command(&json!([long]), &["--include-partial-messages"]);
+    let mut command = test_dir.session_command(&json!([long]), &["--include-partial-messages"]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let prompt = json!({"type": "user", "message": {"role": "user", "content": "go"}});
     std::io::Write::write_all(&mut child.stdin.take().unwrap(), format!("{prompt}\n").as_bytes()).unwrap();
@@ -92,8 +93,8 @@ fn slow_reader_misses_nothing() {
 
 #[test]
 fn failed_start_is_reported_on_stdout_and_stderr() {
-    let rig = TestDir::new();
-    let session = rig.start_session(&json!([]), &["--session-id", "nonsense"]);
+    let test_dir = TestDir::new();
+    let session = test_dir.start_session(&json!([]), &["--session-id", "nonsense"]);
     let result = session.next_frame("result");
     assert_eq!((&result["is_error"], &result["num_turns"]), (&json!(true), &json!(0)));
     let (code, _, stderr) = session.finish();
@@ -103,8 +104,8 @@ fn failed_start_is_reported_on_stdout_and_stderr() {
 
 #[test]
 fn unknown_sdk_flag_is_a_warning_unless_it_restricts() {
-    let rig = TestDir::new();
-    let mut command = rig.session_command(&json!(["fine"]), &["--brand-new", "x"]);
+    let test_dir = TestDir::new();
+    let mut command = test_dir.session_command(&json!(["fine"]), &["--brand-new", "x"]);
     command.env("CLAUDE_CODE_ENTRYPOINT", "sdk-py");
     let mut session = TestSession::start(command);
     session.send_prompt("hi");
@@ -112,7 +113,7 @@ fn unknown_sdk_flag_is_a_warning_unless_it_restricts() {
     let (code, _, stderr) = session.finish();
     assert_eq!(code, Some(0));
     assert!(stderr.contains("--brand-new"), "{stderr}");
-    let mut command = rig.session_command(&json!([]), &["--sandbox-level", "x"]);
+    let mut command = test_dir.session_command(&json!([]), &["--sandbox-level", "x"]);
     command.env("CLAUDE_CODE_ENTRYPOINT", "sdk-py");
     let out = run_command(command, "");
     assert_eq!((out.code, out.stdout.as_str()), (Some(1), ""));
@@ -128,9 +129,9 @@ fn exit_code_after_max_turns_depends_on_the_host() {
         (Some("sdk-ts"), None, 0),
     ];
     for (entrypoint, version, expected) in rows {
-        let rig = TestDir::new();
+        let test_dir = TestDir::new();
         let reply = tool_call("Glob", &json!({"pattern": "*"}));
-        let mut command = rig.session_command(&json!([reply, reply]), &["--max-turns", "1"]);
+        let mut command = test_dir.session_command(&json!([reply, reply]), &["--max-turns", "1"]);
         command.envs(entrypoint.map(|name| ("CLAUDE_CODE_ENTRYPOINT", name)));
         command.envs(version.map(|version| ("CLAUDE_AGENT_SDK_VERSION", version)));
         let mut session = TestSession::start(command);
@@ -142,10 +143,10 @@ fn exit_code_after_max_turns_depends_on_the_host() {
 
 #[test]
 fn unread_stderr_does_not_block() {
-    let rig = TestDir::new();
+    let test_dir = TestDir::new();
     let strangers: Vec<String> = (0..3000).map(|n| format!("--unknown-flag-number-{n}")).collect();
     let strangers: Vec<&str> = strangers.iter().map(String::as_str).collect();
-    let mut command = rig.session_command(&json!([]), &strangers);
+    let mut command = test_dir.session_command(&json!([]), &strangers);
     command.env("CLAUDE_CODE_ENTRYPOINT", "sdk-ts");
     let mut child =
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
@@ -154,8 +155,8 @@ fn unread_stderr_does_not_block() {
 
 #[test]
 fn every_request_with_an_id_is_answered() {
-    let rig = TestDir::new();
-    let mut session = rig.start_session(&json!([]), &[]);
+    let test_dir = TestDir::new();
+    let mut session = test_dir.start_session(&json!([]), &[]);
     let rows = [
         (json!({}), "`request`"),
         (json!({"request": null}), "`request`"),
@@ -185,9 +186,9 @@ fn every_request_with_an_id_is_answered() {
 
 #[test]
 fn unknown_values_are_warnings_for_an_sdk() {
-    let rig = TestDir::new();
+    let test_dir = TestDir::new();
     let more = ["--tools", "Nope,Read", "--add-dir", "/no/such/folder"];
-    let mut command = rig.session_command(&json!(["fine"]), &more);
+    let mut command = test_dir.session_command(&json!(["fine"]), &more);
     command.env("CLAUDE_CODE_ENTRYPOINT", "sdk-ts");
     let mut session = TestSession::start(command);
     session.send_prompt("hi");
@@ -200,8 +201,8 @@ fn unknown_values_are_warnings_for_an_sdk() {
 
 #[test]
 fn unknown_lines_and_stray_responses_change_nothing() {
-    let rig = TestDir::new();
-    let mut session = rig.start_session(&json!(["one"]), &[]);
+    let test_dir = TestDir::new();
+    let mut session = test_dir.start_session(&json!(["one"]), &[]);
     let answer =
         |id: &str| json!({"type": "control_response", "response": {"subtype": "success", "request_id": id}});
     for line in [
@@ -220,14 +221,14 @@ fn unknown_lines_and_stray_responses_change_nothing() {
 
 #[test]
 fn few_file_descriptors_are_enough() {
-    let rig = TestDir::new();
+    let test_dir = TestDir::new();
     let mut replies: Vec<serde_json::Value> =
         (0..40).map(|number| tool_call("Bash", &json!({"command": format!("echo {number}")}))).collect();
     replies.push(json!("done"));
-    let whole = rig.session_command(&json!(replies), &["--permission-mode", "bypassPermissions"]);
+    let whole = test_dir.session_command(&json!(replies), &["--permission-mode", "bypassPermissions"]);
     let mut limited = Command::new("sh");
     limited.args(["-c", r#"ulimit -n 64; exec "$@""#, "sh"]).arg(whole.get_program()).args(whole.get_args());
-    limited.current_dir(rig.work_dir()).env("IS_SANDBOX", "1");
+    limited.current_dir(test_dir.work_dir()).env("IS_SANDBOX", "1");
     let mut session = TestSession::start(limited);
     session.send_prompt("go");
     assert_eq!(session.next_frame("result")["result"], "done");

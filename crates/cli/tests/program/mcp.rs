@@ -14,10 +14,10 @@ struct McpClient {
 }
 
 impl McpClient {
-    fn start(rig: &TestDir, flags: &[&str]) -> Self {
-        let mut command = rig.command(&[&["mcp", "serve"], flags].concat());
+    fn start(test_dir: &TestDir, flags: &[&str]) -> Self {
+        let mut command = test_dir.command(&[&["mcp", "serve"], flags].concat());
         // An engine that an SDK has started passes this variable on to its servers.
-        command.env("CLAUDE_CODE_ENTRYPOINT", "sdk-py").env("TMPDIR", rig.temp_dir());
+        command.env("CLAUDE_CODE_ENTRYPOINT", "sdk-py").env("TMPDIR", test_dir.temp_dir());
         let mut client = Self { session: TestSession::start(command), last_id: 0 };
         let about = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}});
         let answer = client.request("initialize", &about);
@@ -56,10 +56,11 @@ impl McpClient {
 
 #[test]
 fn served_tools_are_subject_to_permissions() {
-    let rig = TestDir::new();
-    let file = rig.work_dir().join("birds.txt");
+    let test_dir = TestDir::new();
+    let file = test_dir.work_dir().join("birds.txt");
     fs::write(&file, "two curlews\n").unwrap();
-    let mut client = McpClient::start(&rig, &["--allowedTools", "Edit", "--disallowedTools", "WebFetch"]);
+    let mut client =
+        McpClient::start(&test_dir, &["--allowedTools", "Edit", "--disallowedTools", "WebFetch"]);
     let listed = client.request("tools/list", &json!({}));
     let tools = listed["result"]["tools"].as_array().unwrap();
     let hint = |name: &str| {
@@ -76,13 +77,13 @@ fn served_tools_are_subject_to_permissions() {
     assert!(!failed, "{text}");
     assert_eq!(fs::read_to_string(&file).unwrap(), "three curlews\n");
 
-    let other = rig.work_dir().join("other.txt");
+    let other = test_dir.work_dir().join("other.txt");
     for (tool, input) in [
         ("Write", json!({"file_path": other, "content": "x"})),
         ("Bash", json!({"command": "touch other.txt"})),
     ] {
         let (failed, text) = client.call_tool(tool, &input);
-        assert!(failed && text.contains("needs a permission"), "{text}");
+        assert!(failed && text.contains("needs permission"), "{text}");
     }
     assert!(!other.exists());
     let (failed, text) = client.call_tool("Read", &json!({"path": 5}));
@@ -91,39 +92,41 @@ fn served_tools_are_subject_to_permissions() {
     assert!(unknown["error"]["message"].as_str().unwrap().contains("No such tool: Fly"), "{unknown}");
     let (code, _, stderr) = client.session.finish();
     assert_eq!((code, stderr.as_str()), (Some(0), ""));
-    assert_eq!(fs::read_dir(rig.temp_dir()).unwrap().count(), 0, "nothing stays behind");
+    assert_eq!(fs::read_dir(test_dir.temp_dir()).unwrap().count(), 0, "nothing stays behind");
 }
 
 #[test]
 fn permission_rules_of_the_settings_apply() {
-    let rig = TestDir::new();
-    let folder = rig.work_dir().join("../home/.claude");
-    fs::create_dir(&folder).unwrap();
+    let test_dir = TestDir::new();
+    let dir = test_dir.work_dir().join("../home/.claude");
+    fs::create_dir(&dir).unwrap();
     let rules = json!({"permissions": {"allow": ["Bash(sh bird.sh)"], "deny": ["Read(./secret.txt)"]}});
-    fs::write(folder.join("settings.json"), rules.to_string()).unwrap();
-    fs::write(rig.work_dir().join("secret.txt"), "hush").unwrap();
-    fs::write(rig.work_dir().join("bird.sh"), "echo curlew\n").unwrap();
-    let mut client = McpClient::start(&rig, &[]);
+    fs::write(dir.join("settings.json"), rules.to_string()).unwrap();
+    fs::write(test_dir.work_dir().join("secret.txt"), "hush").unwrap();
+    fs::write(test_dir.work_dir().join("bird.sh"), "echo curlew\n").unwrap();
+    let mut client = McpClient::start(&test_dir, &[]);
     assert_eq!(client.call_tool("Bash", &json!({"command": "sh bird.sh"})), (false, "curlew".into()));
     assert!(client.call_tool("Bash", &json!({"command": "sh other.sh"})).0);
-    let (failed, text) = client.call_tool("Read", &json!({"file_path": rig.work_dir().join("secret.txt")}));
+    let (failed, text) =
+        client.call_tool("Read", &json!({"file_path": test_dir.work_dir().join("secret.txt")}));
     assert!(failed && !text.contains("hush"), "{text}");
     assert_eq!(client.session.finish().0, Some(0));
 
-    let mut client = McpClient::start(&rig, &["--setting-sources", "", "--permission-mode", "acceptEdits"]);
-    assert!(client.call_tool("Bash", &json!({"command": "sh bird.sh"})).0, "nobody has read the settings");
-    let made = rig.work_dir().join("made.txt");
+    let mut client =
+        McpClient::start(&test_dir, &["--setting-sources", "", "--permission-mode", "acceptEdits"]);
+    assert!(client.call_tool("Bash", &json!({"command": "sh bird.sh"})).0, "the settings are not loaded");
+    let made = test_dir.work_dir().join("made.txt");
     assert!(!client.call_tool("Write", &json!({"file_path": made, "content": "x"})).0);
     assert_eq!(client.session.finish().0, Some(0));
 }
 
 #[test]
 fn cancelled_call_ends_with_its_children() {
-    let rig = TestDir::new();
-    let mut client = McpClient::start(&rig, &["--allowedTools", "Bash"]);
+    let test_dir = TestDir::new();
+    let mut client = McpClient::start(&test_dir, &["--allowedTools", "Bash"]);
     let sleep = |file: &str| json!({"name": "Bash", "arguments": {"command": format!("echo $$ > {file}; sleep 300")}});
     let id = client.send_request("tools/call", &sleep("first"));
-    let first = wait_for_number(&rig.work_dir().join("first"));
+    let first = wait_for_number(&test_dir.work_dir().join("first"));
     client.notify("notifications/cancelled", &json!({"requestId": id}));
     wait_until("the end of what was cancelled", || has_exited(first).then_some(()));
     assert_eq!(
@@ -134,30 +137,30 @@ fn cancelled_call_ends_with_its_children() {
     let background = json!({"command": "echo $$ > second; sleep 300", "run_in_background": true});
     assert!(!client.call_tool("Bash", &background).0);
     client.send_request("tools/call", &sleep("third"));
-    let left = ["second", "third"].map(|name| wait_for_number(&rig.work_dir().join(name)));
+    let left = ["second", "third"].map(|name| wait_for_number(&test_dir.work_dir().join(name)));
     assert_eq!(client.session.finish().0, Some(0));
     assert!(left.into_iter().all(has_exited), "nothing outlives the client");
 }
 
 #[test]
 fn invalid_arguments_of_serve_are_reported() {
-    let rig = TestDir::new();
+    let test_dir = TestDir::new();
     for (args, words) in [
         (["mcp", "serve", "a prompt"], "takes no prompt"),
         (["mcp", "serve", "--permission-mode=nap"], "nap"),
         (["mcp", "serve", "--settings={"], "settings"),
     ] {
-        let out = rig.run(&args, "");
+        let out = test_dir.run(&args, "");
         assert_eq!((out.code, out.stdout.as_str()), (Some(1), ""), "{args:?}");
         assert!(out.stderr.contains(words), "{args:?}: {}", out.stderr);
     }
-    let out = rig.run(&["mcp", "serve"], "");
+    let out = test_dir.run(&["mcp", "serve"], "");
     assert_eq!((out.code, out.stdout.as_str(), out.stderr.as_str()), (Some(0), "", ""));
 }
 
 /// Writes a server with one tool, as a shell script.
-fn write_server_script(rig: &TestDir) -> PathBuf {
-    let path = rig.work_dir().join("server.sh");
+fn write_server_script(test_dir: &TestDir) -> PathBuf {
+    let path = test_dir.work_dir().join("server.sh");
     let text = r#"echo $$ > server.pid
 while read -r line; do
   id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
@@ -172,89 +175,91 @@ done
 }
 
 #[track_caller]
-fn run_ok(rig: &TestDir, args: &[&str]) -> String {
-    let RunOutput { code, stdout, stderr } = rig.run(&[&["mcp"], args].concat(), "");
+fn run_ok(test_dir: &TestDir, args: &[&str]) -> String {
+    let RunOutput { code, stdout, stderr } = test_dir.run(&[&["mcp"], args].concat(), "");
     assert_eq!(code, Some(0), "{args:?}: {stderr}");
     stdout
 }
 
 #[track_caller]
-fn run_failing(rig: &TestDir, args: &[&str]) -> String {
-    let out = rig.run(&[&["mcp"], args].concat(), "");
+fn run_failing(test_dir: &TestDir, args: &[&str]) -> String {
+    let out = test_dir.run(&[&["mcp"], args].concat(), "");
     assert_eq!((out.code, out.stdout.as_str()), (Some(1), ""), "{args:?}");
     out.stderr
 }
 
 #[test]
 fn servers_are_added_shown_tested_and_removed() {
-    let rig = TestDir::new();
-    let server = write_server_script(&rig);
-    let (server, mine) = (server.to_str().unwrap(), rig.work_dir().join("../home/.claude.json"));
+    let test_dir = TestDir::new();
+    let server = write_server_script(&test_dir);
+    let (server, mine) = (server.to_str().unwrap(), test_dir.work_dir().join("../home/.claude.json"));
     fs::write(&mine, "{\n  \"numStartups\": 7,\n  \"odd\": [1,2]\n}\n").unwrap();
-    assert!(run_ok(&rig, &["list"]).contains("no MCP servers"));
-    let added = run_ok(&rig, &["add", "birds", "-e", "BIRD=curlews", "--", "sh", server]);
+    assert!(run_ok(&test_dir, &["list"]).contains("no MCP servers"));
+    let added = run_ok(&test_dir, &["add", "birds", "-e", "BIRD=curlews", "--", "sh", server]);
     assert!(added.contains("birds (local)"), "{added}");
     let text = fs::read_to_string(&mine).unwrap();
     assert!(
         text.starts_with("{\n  \"numStartups\": 7,\n  \"odd\": [1,2]"),
         "the rest stays as it was: {text}"
     );
-    let here = rig.work_dir().canonicalize().unwrap();
-    let kept: Value = serde_json::from_str(&text).unwrap();
+    let here = test_dir.work_dir().canonicalize().unwrap();
+    let config: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(
-        kept["projects"][here.to_str().unwrap()]["mcpServers"]["birds"],
+        config["projects"][here.to_str().unwrap()]["mcpServers"]["birds"],
         json!({"type": "stdio", "command": "sh", "args": [server], "env": {"BIRD": "curlews"}})
     );
-    assert!(run_failing(&rig, &["add", "birds", "other"]).contains("already"));
+    assert!(run_failing(&test_dir, &["add", "birds", "other"]).contains("already"));
 
-    let tested = run_ok(&rig, &["test", "birds"]);
+    let tested = run_ok(&test_dir, &["test", "birds"]);
     assert!(tested.contains("birds 7, 1 tool\n  count  Counts curlews\n"), "{tested}");
-    let pid = wait_for_number(&rig.work_dir().join("server.pid"));
+    let pid = wait_for_number(&test_dir.work_dir().join("server.pid"));
     assert!(has_exited(pid), "a server that was tried is ended");
-    run_ok(&rig, &["add", "none", "--scope", "user", "--", "/no/such/program"]);
-    assert!(run_failing(&rig, &["test", "none"]).contains("/no/such/program"));
+    run_ok(&test_dir, &["add", "none", "--scope", "user", "--", "/no/such/program"]);
+    assert!(run_failing(&test_dir, &["test", "none"]).contains("/no/such/program"));
 
-    let shown = run_ok(&rig, &["get", "birds"]);
+    let shown = run_ok(&test_dir, &["get", "birds"]);
     assert!(shown.contains("env: BIRD (values") && !shown.contains("curlews"), "{shown}");
-    let listed = run_ok(&rig, &["list"]);
+    let listed = run_ok(&test_dir, &["list"]);
     assert!(
         listed.contains("birds  local  connected, 1 tool") && listed.contains("none   user   failed"),
         "{listed}"
     );
-    let json: Value = serde_json::from_str(&run_ok(&rig, &["list", "--json"])).unwrap();
+    let json: Value = serde_json::from_str(&run_ok(&test_dir, &["list", "--json"])).unwrap();
     assert_eq!((&json[0]["name"], &json[0]["status"]), (&json!("birds"), &json!("connected")));
 
-    run_ok(&rig, &["add", "birds", "-s", "user", "https://birds.test/mcp", "-H", "X-Key: hush"]);
-    assert!(run_failing(&rig, &["remove", "birds"]).contains("local, user"));
-    assert!(run_ok(&rig, &["remove", "birds", "--scope", "local"]).contains("Removed birds (local)"));
-    let shown = run_ok(&rig, &["get", "birds"]);
+    run_ok(&test_dir, &["add", "birds", "-s", "user", "https://birds.test/mcp", "-H", "X-Key: hush"]);
+    assert!(run_failing(&test_dir, &["remove", "birds"]).contains("local, user"));
+    assert!(run_ok(&test_dir, &["remove", "birds", "--scope", "local"]).contains("Removed birds (local)"));
+    let shown = run_ok(&test_dir, &["get", "birds"]);
     assert!(shown.contains("https://birds.test/mcp") && !shown.contains("hush"), "{shown}");
-    run_ok(&rig, &["remove", "birds"]);
-    assert!(run_failing(&rig, &["get", "birds"]).contains("no MCP server \"birds\""));
+    run_ok(&test_dir, &["remove", "birds"]);
+    assert!(run_failing(&test_dir, &["get", "birds"]).contains("no MCP server \"birds\""));
 }
 
 #[test]
 fn project_servers_need_approval() {
-    let rig = TestDir::new();
-    let server = write_server_script(&rig);
+    let test_dir = TestDir::new();
+    let server = write_server_script(&test_dir);
     let entry = json!({"command": "sh", "args": [server]}).to_string();
-    assert!(run_ok(&rig, &["add-json", "birds", &entry, "-s", "project"]).contains("enabledMcpjsonServers"));
-    let kept: Value =
-        serde_json::from_str(&fs::read_to_string(rig.work_dir().join(".mcp.json")).unwrap()).unwrap();
-    assert_eq!(kept["mcpServers"]["birds"]["command"], "sh");
-    let listed = run_ok(&rig, &["list"]);
+    assert!(
+        run_ok(&test_dir, &["add-json", "birds", &entry, "-s", "project"]).contains("enabledMcpjsonServers")
+    );
+    let config: Value =
+        serde_json::from_str(&fs::read_to_string(test_dir.work_dir().join(".mcp.json")).unwrap()).unwrap();
+    assert_eq!(config["mcpServers"]["birds"]["command"], "sh");
+    let listed = run_ok(&test_dir, &["list"]);
     assert!(listed.contains("birds  project  not approved"), "{listed}");
-    assert!(!rig.work_dir().join("server.pid").exists(), "it was not started");
-    assert!(run_ok(&rig, &["test", "birds"]).contains("1 tool"), "who names it means it");
+    assert!(!test_dir.work_dir().join("server.pid").exists(), "it was not started");
+    assert!(run_ok(&test_dir, &["test", "birds"]).contains("1 tool"), "who names it means it");
     for (entry, words) in
-        [(r#"{"type":"sdk","name":"x"}"#, "part of its host"), (r#"{"url":"x"}"#, "makes no sense")]
+        [(r#"{"type":"sdk","name":"x"}"#, "runs in its host"), (r#"{"url":"x"}"#, "is not valid")]
     {
-        let error = run_failing(&rig, &["add-json", "bad", entry]);
+        let error = run_failing(&test_dir, &["add-json", "bad", entry]);
         assert!(error.contains(words), "{error}");
     }
-    assert!(run_failing(&rig, &["add", "a/b", "x"]).contains("no name for a server"));
-    run_ok(&rig, &["remove", "birds"]);
-    fs::write(rig.work_dir().join(".mcp.json"), "{").unwrap();
-    assert!(run_failing(&rig, &["add", "x", "-s", "project", "y"]).contains(".mcp.json"));
-    assert_eq!(fs::read_to_string(rig.work_dir().join(".mcp.json")).unwrap(), "{");
+    assert!(run_failing(&test_dir, &["add", "a/b", "x"]).contains("not a valid server name"));
+    run_ok(&test_dir, &["remove", "birds"]);
+    fs::write(test_dir.work_dir().join(".mcp.json"), "{").unwrap();
+    assert!(run_failing(&test_dir, &["add", "x", "-s", "project", "y"]).contains(".mcp.json"));
+    assert_eq!(fs::read_to_string(test_dir.work_dir().join(".mcp.json")).unwrap(), "{");
 }

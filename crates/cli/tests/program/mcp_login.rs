@@ -34,20 +34,20 @@ impl OAuthServer {
 }
 
 #[track_caller]
-fn run_mcp(rig: &TestDir, args: &[&str], code: i32) -> String {
-    let RunOutput { code: ended, stdout, stderr } = rig.run(&[&["mcp"], args].concat(), "");
+fn run_mcp(test_dir: &TestDir, args: &[&str], code: i32) -> String {
+    let RunOutput { code: ended, stdout, stderr } = test_dir.run(&[&["mcp"], args].concat(), "");
     assert_eq!(ended, Some(code), "{args:?}: {stdout}{stderr}");
     stdout + &stderr
 }
 
 #[test]
 fn user_logs_in_and_out() {
-    let (rig, server) = (TestDir::new(), OAuthServer::start());
-    run_mcp(&rig, &["add", "birds", "--scope", "user", &server.url], 0);
-    assert!(run_mcp(&rig, &["list"], 0).contains("wants a login: whimbrel mcp login birds"));
-    assert!(run_mcp(&rig, &["test", "birds"], 1).contains("whimbrel mcp login birds"));
+    let (test_dir, server) = (TestDir::new(), OAuthServer::start());
+    run_mcp(&test_dir, &["add", "birds", "--scope", "user", &server.url], 0);
+    assert!(run_mcp(&test_dir, &["list"], 0).contains("requires a login: whimbrel mcp login birds"));
+    assert!(run_mcp(&test_dir, &["test", "birds"], 1).contains("whimbrel mcp login birds"));
 
-    let mut child = rig
+    let mut child = test_dir
         .command(&["mcp", "login", "birds"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -57,7 +57,7 @@ fn user_logs_in_and_out() {
     let mut lines = BufReader::new(child.stdout.take().unwrap());
     let address = loop {
         let mut line = String::new();
-        assert_ne!(lines.read_line(&mut line).unwrap(), 0, "no address was told");
+        assert_ne!(lines.read_line(&mut line).unwrap(), 0, "no address was printed");
         if line.trim().starts_with("http://") {
             break line.trim().to_owned();
         }
@@ -68,27 +68,27 @@ fn user_logs_in_and_out() {
     lines.read_to_string(&mut rest).unwrap();
     assert_eq!(wait_for_exit(&mut child).code(), Some(0), "{rest}");
     assert!(rest.contains("Logged in to birds.") && rest.contains("1 tool\n  count  Counts birds"), "{rest}");
-    let kept = rig.work_dir().join("../home/.claude/mcp-logins.json");
-    assert_eq!(kept.metadata().unwrap().permissions().mode() & 0o777, 0o600);
-    assert!(run_mcp(&rig, &["list"], 0).contains("connected, 1 tool"));
+    let credentials = test_dir.work_dir().join("../home/.claude/mcp-logins.json");
+    assert_eq!(credentials.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    assert!(run_mcp(&test_dir, &["list"], 0).contains("connected, 1 tool"));
 
-    assert!(run_mcp(&rig, &["logout", "birds"], 0).contains("forgotten"));
-    assert!(run_mcp(&rig, &["logout", "birds"], 0).contains("There was no login"));
-    assert!(run_mcp(&rig, &["list"], 0).contains("wants a login"));
+    assert!(run_mcp(&test_dir, &["logout", "birds"], 0).contains("were deleted"));
+    assert!(run_mcp(&test_dir, &["logout", "birds"], 0).contains("There are no stored credentials"));
+    assert!(run_mcp(&test_dir, &["list"], 0).contains("requires a login"));
 }
 
 #[test]
 fn impossible_login_is_reported() {
-    let rig = TestDir::new();
-    run_mcp(&rig, &["add", "prog", "--", "true"], 0);
-    run_mcp(&rig, &["add", "nobody", "http://127.0.0.1:1/mcp"], 0);
+    let test_dir = TestDir::new();
+    run_mcp(&test_dir, &["add", "prog", "--", "true"], 0);
+    run_mcp(&test_dir, &["add", "offline", "http://127.0.0.1:1/mcp"], 0);
     for (args, words) in [
         (&["login", "prog"][..], "prog is a program"),
         (&["login", "porg"][..], "Did you mean prog?"),
-        (&["login", "nobody"][..], "MCP server nobody: "),
-        (&["login"][..], "Write: whimbrel mcp login NAME"),
+        (&["login", "offline"][..], "MCP server offline: "),
+        (&["login"][..], "Usage: whimbrel mcp login NAME"),
     ] {
-        let said = run_mcp(&rig, args, 1);
-        assert!(said.contains(words), "{said}");
+        let output = run_mcp(&test_dir, args, 1);
+        assert!(output.contains(words), "{output}");
     }
 }

@@ -8,40 +8,40 @@ const PROMPT: &str = "What is in note.txt?";
 
 #[test]
 fn recorded_session_is_replayed_without_a_model() {
-    let rig = TestDir::new();
-    std::fs::write(rig.work_dir().join("note.txt"), "first\n").unwrap();
+    let test_dir = TestDir::new();
+    std::fs::write(test_dir.work_dir().join("note.txt"), "first\n").unwrap();
     let read = json!([{"type": "tool_use", "name": "Read", "input": {"file_path": "note.txt"}}]);
-    let model = rig.write_script(&json!([read, "It says first."]));
-    let first = rig.run(&["-p", "--model", &model, "--record", "tape.jsonl", PROMPT], "");
+    let model = test_dir.write_script(&json!([read, "It says first."]));
+    let first = test_dir.run(&["-p", "--model", &model, "--record", "tape.jsonl", PROMPT], "");
     assert_eq!((first.code, first.stdout.as_str()), (Some(0), "It says first.\n"), "{}", first.stderr);
 
-    let again = rig.run(&["-p", "--replay", "tape.jsonl", PROMPT], "");
+    let again = test_dir.run(&["-p", "--replay", "tape.jsonl", PROMPT], "");
     assert_eq!((again.code, again.stdout.as_str()), (Some(0), "It says first.\n"), "{}", again.stderr);
 
-    std::fs::write(rig.work_dir().join("note.txt"), "second\n").unwrap();
-    let other = rig.run(&["-p", "--replay", "tape.jsonl", PROMPT], "");
-    let said = format!("{}{}", other.stdout, other.stderr);
-    assert_eq!(other.code, Some(1), "{said}");
-    for part in ["left the recording", "step 2", "first", "second"] {
-        assert!(said.contains(part), "{part}: {said}");
+    std::fs::write(test_dir.work_dir().join("note.txt"), "second\n").unwrap();
+    let other = test_dir.run(&["-p", "--replay", "tape.jsonl", PROMPT], "");
+    let output = format!("{}{}", other.stdout, other.stderr);
+    assert_eq!(other.code, Some(1), "{output}");
+    for part in ["differs from the recording", "step 2", "first", "second"] {
+        assert!(output.contains(part), "{part}: {output}");
     }
 
-    let taken = rig.run(&["-p", "--model", &model, "--record", "tape.jsonl", PROMPT], "");
-    assert_eq!(taken.code, Some(1), "an older recording is not overwritten: {}", taken.stdout);
+    let refused = test_dir.run(&["-p", "--model", &model, "--record", "tape.jsonl", PROMPT], "");
+    assert_eq!(refused.code, Some(1), "an older recording is not overwritten: {}", refused.stdout);
 }
 
 /// Starts a session that replays the recording.
-fn start_replay(rig: &TestDir) -> TestSession {
+fn start_replay(test_dir: &TestDir) -> TestSession {
     let args = ["--input-format", "stream-json", "--output-format", "stream-json", "--verbose"];
-    TestSession::start(rig.command(&[&args[..], &["--replay", "tape.jsonl"]].concat()))
+    TestSession::start(test_dir.command(&[&args[..], &["--replay", "tape.jsonl"]].concat()))
 }
 
 #[test]
 fn timestamps_may_differ_and_unused_steps_are_reported() {
-    let rig = TestDir::new();
+    let test_dir = TestDir::new();
     let when = tool_call("Bash", &json!({"command": "date -u +%Y-%m-%dT%H:%M:%S.%NZ"}));
     let more = ["--record", "tape.jsonl", "--allowedTools", "Bash"];
-    let mut first = rig.start_session(&json!([when, "It is late.", "Later still."]), &more);
+    let mut first = test_dir.start_session(&json!([when, "It is late.", "Later still."]), &more);
     for prompt in ["When?", "And now?"] {
         first.send_prompt(prompt);
         first.next_frame("result");
@@ -49,16 +49,16 @@ fn timestamps_may_differ_and_unused_steps_are_reported() {
     let (code, rest, _) = first.finish();
     assert_eq!((code, rest.len()), (Some(0), 0), "a recording that is made owes nothing: {rest:?}");
 
-    let mut again = start_replay(&rig);
+    let mut again = start_replay(&test_dir);
     again.send_prompt("When?");
     let result = again.next_frame("result");
     assert_eq!(result["result"], "It is late.", "{result}");
     let (code, rest, _) = again.finish();
-    let told = rest.iter().find_map(|frame| frame["content"].as_str()).unwrap_or_default();
-    assert!(told.starts_with("1 of the 3 recorded steps") && told.contains("step 3"), "{rest:?}");
+    let warning = rest.iter().find_map(|frame| frame["content"].as_str()).unwrap_or_default();
+    assert!(warning.starts_with("1 of the 3 recorded steps") && warning.contains("step 3"), "{rest:?}");
     assert_eq!(code, Some(0));
 
-    let mut whole = start_replay(&rig);
+    let mut whole = start_replay(&test_dir);
     for (prompt, answer) in [("When?", "It is late."), ("And now?", "Later still.")] {
         whole.send_prompt(prompt);
         assert_eq!(whole.next_frame("result")["result"], answer);
@@ -68,22 +68,23 @@ fn timestamps_may_differ_and_unused_steps_are_reported() {
 
 #[test]
 fn interrupted_compaction_is_replayed() {
-    let rig = TestDir::new();
-    let mut first = rig.start_session(&json!(["Hello.", "The person said hi."]), &["--record", "tape.jsonl"]);
+    let test_dir = TestDir::new();
+    let mut first =
+        test_dir.start_session(&json!(["Hello.", "The user said hi."]), &["--record", "tape.jsonl"]);
     for prompt in ["Hi.", "/compact"] {
         first.send_prompt(prompt);
         first.next_frame("result");
     }
     first.finish();
-    let tape = rig.work_dir().join("tape.jsonl");
-    let text = std::fs::read_to_string(&tape).unwrap();
+    let recording = test_dir.work_dir().join("tape.jsonl");
+    let text = std::fs::read_to_string(&recording).unwrap();
     let mut steps: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     steps[1]["events"] = json!([]);
     steps[1]["fault"] =
-        json!({"kind": "Cut", "message": "The reply was not heard to its end.", "left": true});
-    std::fs::write(&tape, steps.iter().map(|step| format!("{step}\n")).collect::<String>()).unwrap();
+        json!({"kind": "Cut", "message": "The reply was abandoned before its end.", "left": true});
+    std::fs::write(&recording, steps.iter().map(|step| format!("{step}\n")).collect::<String>()).unwrap();
 
-    let mut again = start_replay(&rig);
+    let mut again = start_replay(&test_dir);
     again.send_prompt("Hi.");
     assert_eq!(again.next_frame("result")["result"], "Hello.");
     again.send_prompt("/compact");

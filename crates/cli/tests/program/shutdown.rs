@@ -14,14 +14,14 @@ use crate::harness::{
 const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Starts a session whose script runs an endless command; returns the pid of the command, too.
-fn start_long_command(rig: &TestDir) -> (TestSession, i32) {
+fn start_long_command(test_dir: &TestDir) -> (TestSession, i32) {
     let reply = tool_call("Bash", &json!({"command": "echo $$ > pid.txt; exec sleep 600"}));
     let mut command =
-        rig.session_command(&json!([reply, "never"]), &["--permission-mode", "bypassPermissions"]);
+        test_dir.session_command(&json!([reply, "never"]), &["--permission-mode", "bypassPermissions"]);
     command.env("IS_SANDBOX", "1");
     let mut session = TestSession::start(command);
     session.send_prompt("go");
-    let pid = wait_for_number(&rig.work_dir().join("pid.txt"));
+    let pid = wait_for_number(&test_dir.work_dir().join("pid.txt"));
     (session, pid)
 }
 
@@ -32,12 +32,12 @@ fn send_signal(session: &TestSession, signal: Signal) {
 #[test]
 fn signal_ends_the_command_and_the_program() {
     for (sent, code) in [(Signal::TERM, 143), (Signal::INT, 130), (Signal::HUP, 129)] {
-        let rig = TestDir::new();
-        let (mut session, pid) = start_long_command(&rig);
-        let began = Instant::now();
+        let test_dir = TestDir::new();
+        let (mut session, pid) = start_long_command(&test_dir);
+        let start = Instant::now();
         send_signal(&session, sent);
         assert_eq!(wait_for_exit(&mut session.child).code(), Some(code));
-        assert!(began.elapsed() < EXIT_TIMEOUT, "{:?}", began.elapsed());
+        assert!(start.elapsed() < EXIT_TIMEOUT, "{:?}", start.elapsed());
         wait_until("the end of the command", || has_exited(pid).then_some(()));
         let frames = session.finish().1;
         let results: Vec<&Value> = frames.iter().filter(|frame| frame["type"] == "result").collect();
@@ -47,8 +47,8 @@ fn signal_ends_the_command_and_the_program() {
 
 #[test]
 fn signal_ends_an_idle_program() {
-    let rig = TestDir::new();
-    let mut session = rig.start_session(&json!(["one"]), &[]);
+    let test_dir = TestDir::new();
+    let mut session = test_dir.start_session(&json!(["one"]), &[]);
     session.send_prompt("go");
     session.next_frame("result");
     send_signal(&session, Signal::TERM);
@@ -57,16 +57,16 @@ fn signal_ends_an_idle_program() {
 
 #[test]
 fn signal_ends_a_program_with_unread_output() {
-    let rig = TestDir::new();
+    let test_dir = TestDir::new();
     let mut child =
-        spawn_piped(rig.session_command(&json!(["x".repeat(900_000)]), &["--include-partial-messages"]));
+        spawn_piped(test_dir.session_command(&json!(["x".repeat(900_000)]), &["--include-partial-messages"]));
     send_prompt(&mut child);
     let mut first = [0];
     std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut first).unwrap();
-    let began = Instant::now();
+    let start = Instant::now();
     kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
     assert_eq!(wait_for_exit(&mut child).code(), Some(143));
-    assert!(began.elapsed() < EXIT_TIMEOUT, "{:?}", began.elapsed());
+    assert!(start.elapsed() < EXIT_TIMEOUT, "{:?}", start.elapsed());
 }
 
 /// Starts a session whose stdout can be closed.
@@ -81,8 +81,8 @@ fn send_prompt(child: &mut std::process::Child) {
 
 #[test]
 fn closed_stdout_ends_the_program() {
-    let rig = TestDir::new();
-    let mut child = spawn_piped(rig.session_command(&json!(["words"]), &[]));
+    let test_dir = TestDir::new();
+    let mut child = spawn_piped(test_dir.session_command(&json!(["words"]), &[]));
     drop(child.stdout.take());
     send_prompt(&mut child);
     assert_eq!(wait_for_exit(&mut child).code(), Some(1));
@@ -90,69 +90,69 @@ fn closed_stdout_ends_the_program() {
 
 #[test]
 fn closed_stdout_ends_a_program_waiting_for_its_model() {
-    let rig = TestDir::new();
+    let test_dir = TestDir::new();
     let mut child =
-        spawn_piped(rig.session_command(&json!([{"delay_ms": 600_000, "content": ["never"]}]), &[]));
+        spawn_piped(test_dir.session_command(&json!([{"delay_ms": 600_000, "content": ["never"]}]), &[]));
     send_prompt(&mut child);
     let mut first = [0];
     std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut first).unwrap();
-    let began = Instant::now();
+    let start = Instant::now();
     drop((child.stdin.take(), child.stdout.take()));
     assert_eq!(wait_for_exit(&mut child).code(), Some(1));
-    assert!(began.elapsed() < EXIT_TIMEOUT, "{:?}", began.elapsed());
+    assert!(start.elapsed() < EXIT_TIMEOUT, "{:?}", start.elapsed());
 }
 
 #[test]
 fn closed_stdout_is_detected_while_the_input_is_open() {
-    let rig = TestDir::new();
+    let test_dir = TestDir::new();
     let reply = tool_call("Bash", &json!({"command": "echo $$ > pid.txt; exec sleep 600"}));
-    let mut command = rig.session_command(&json!([reply]), &["--permission-mode", "bypassPermissions"]);
+    let mut command = test_dir.session_command(&json!([reply]), &["--permission-mode", "bypassPermissions"]);
     command.env("IS_SANDBOX", "1");
     let mut child = spawn_piped(command);
     send_prompt(&mut child);
-    let pid = wait_for_number(&rig.work_dir().join("pid.txt"));
-    let began = Instant::now();
+    let pid = wait_for_number(&test_dir.work_dir().join("pid.txt"));
+    let start = Instant::now();
     drop(child.stdout.take());
     assert_eq!(wait_for_exit(&mut child).code(), Some(1));
-    assert!(began.elapsed() < EXIT_TIMEOUT, "{:?}", began.elapsed());
+    assert!(start.elapsed() < EXIT_TIMEOUT, "{:?}", start.elapsed());
     wait_until("the end of the command", || has_exited(pid).then_some(()));
 }
 
 #[test]
 fn closed_pipe_ends_a_pending_prompt() {
-    let rig = TestDir::new();
-    let model = rig.write_script(&json!([{"delay_ms": 600_000, "content": ["never"]}]));
-    let mut child = spawn_piped(rig.command(&["-p", "--model", &model, "go"]));
+    let test_dir = TestDir::new();
+    let model = test_dir.write_script(&json!([{"delay_ms": 600_000, "content": ["never"]}]));
+    let mut child = spawn_piped(test_dir.command(&["-p", "--model", &model, "go"]));
     drop((child.stdin.take(), child.stdout.take()));
     assert_eq!(wait_for_exit(&mut child).code(), Some(1));
 }
 
 /// Starts a session that may detach a background command, which prints again once a file exists; returns its pid, too.
-fn start_detachable_command(rig: &TestDir) -> (TestSession, i32) {
+fn start_detachable_command(test_dir: &TestDir) -> (TestSession, i32) {
     let command =
         "echo $$ > pid.txt; echo before; until [ -e gate ]; do sleep 0.05; done; echo after; rm gate";
     let replies =
         json!([tool_call("Bash", &json!({"command": command, "run_in_background": true})), "It runs."]);
     let more = ["--permission-mode", "bypassPermissions", "--background-at-end", "detach"];
-    let mut start = rig.session_command(&replies, &more);
+    let mut start = test_dir.session_command(&replies, &more);
     start.env("IS_SANDBOX", "1");
     let mut session = TestSession::start(start);
     session.send_prompt("go");
     assert_eq!(session.next_frame("result")["result"], "It runs.");
-    (session, wait_for_number(&rig.work_dir().join("pid.txt")))
+    (session, wait_for_number(&test_dir.work_dir().join("pid.txt")))
 }
 
 #[test]
 fn detached_command_outlives_the_run() {
-    let rig = TestDir::new();
-    let (session, pid) = start_detachable_command(&rig);
+    let test_dir = TestDir::new();
+    let (session, pid) = start_detachable_command(&test_dir);
     let (code, frames, _) = session.finish();
     assert_eq!(code, Some(0));
     let last = frames.iter().rev().find(|frame| frame["subtype"] == "task_notification").unwrap();
     assert_eq!((&last["status"], &last["reason"]), (&json!("stopped"), &json!("detached")));
     assert!(last["summary"].as_str().unwrap().contains(&format!("process {pid};")), "{last}");
     assert!(!has_exited(pid), "it goes on");
-    let gate = rig.work_dir().join("gate");
+    let gate = test_dir.work_dir().join("gate");
     std::fs::write(&gate, "").unwrap();
     wait_until("the end of the command", || has_exited(pid).then_some(()));
     assert!(!gate.exists(), "it has come to its own end");
@@ -163,8 +163,8 @@ fn detached_command_outlives_the_run() {
 #[test]
 fn detachable_command_ends_with_a_stopped_or_killed_run() {
     for sent in [Signal::TERM, Signal::KILL] {
-        let rig = TestDir::new();
-        let (mut session, pid) = start_detachable_command(&rig);
+        let test_dir = TestDir::new();
+        let (mut session, pid) = start_detachable_command(&test_dir);
         send_signal(&session, sent);
         wait_for_exit(&mut session.child);
         wait_until("the end of the command", || has_exited(pid).then_some(()));
@@ -177,14 +177,14 @@ const DAEMON: &str = "env -i setsid sh -c 'trap \"\" TERM HUP; echo $$ > pid.txt
 #[test]
 fn daemon_ends_with_the_program() {
     for sent in [None, Some(Signal::TERM), Some(Signal::KILL)] {
-        let rig = TestDir::new();
+        let test_dir = TestDir::new();
         let replies = json!([tool_call("Bash", &json!({"command": DAEMON})), "done"]);
-        let mut command = rig.session_command(&replies, &["--permission-mode", "bypassPermissions"]);
+        let mut command = test_dir.session_command(&replies, &["--permission-mode", "bypassPermissions"]);
         command.env("IS_SANDBOX", "1");
         let mut session = TestSession::start(command);
         session.send_prompt("go");
         assert_eq!(session.next_frame("result")["result"], "done");
-        let pid = wait_for_number(&rig.work_dir().join("pid.txt"));
+        let pid = wait_for_number(&test_dir.work_dir().join("pid.txt"));
         assert!(!has_exited(pid), "it goes on as long as the session");
         match sent {
             Some(sent) => send_signal(&session, sent),

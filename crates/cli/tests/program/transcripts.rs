@@ -5,19 +5,19 @@ use serde_json::{Value, json};
 use crate::harness::{TestDir, TestSession, has_exited, run_command, tool_call, wait_for_number};
 
 /// Reads the only transcript.
-fn read_transcript(rig: &TestDir) -> String {
-    let projects = rig.work_dir().join("../home/.claude/projects");
-    let folder = std::fs::read_dir(projects).unwrap().next().unwrap().unwrap().path();
-    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+fn read_transcript(test_dir: &TestDir) -> String {
+    let projects = test_dir.work_dir().join("../home/.claude/projects");
+    let dir = std::fs::read_dir(projects).unwrap().next().unwrap().unwrap().path();
+    let files = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
     let path = files.into_iter().find(|path| path.extension().is_some_and(|end| end == "jsonl")).unwrap();
     std::fs::read_to_string(path).unwrap()
 }
 
 #[test]
 fn transcript_on_a_full_disk_ends_with_a_whole_line() {
-    let rig = TestDir::new();
-    let plain = rig.session_command(&json!(["one", "two"]), &[]);
-    let mut command = rig.command(&[]);
+    let test_dir = TestDir::new();
+    let plain = test_dir.session_command(&json!(["one", "two"]), &[]);
+    let mut command = test_dir.command(&[]);
     let mut limited = std::process::Command::new("sh");
     limited
         .args(["-c", r#"trap "" XFSZ; ulimit -f 8; exec "$0" "$@""#])
@@ -26,7 +26,7 @@ fn transcript_on_a_full_disk_ends_with_a_whole_line() {
     limited
         .env_clear()
         .envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))))
-        .current_dir(rig.work_dir());
+        .current_dir(test_dir.work_dir());
     command = limited;
     let mut session = TestSession::start(command);
     session.send_prompt(&"x".repeat(9_000));
@@ -36,29 +36,29 @@ fn transcript_on_a_full_disk_ends_with_a_whole_line() {
     session.send_prompt("again");
     let (code, frames, _) = session.finish();
     assert_eq!((code, &frames.last().unwrap()["result"]), (Some(0), &json!("two")));
-    assert!(!frames.iter().any(|frame| frame["level"] == "warning"), "told twice: {frames:?}");
-    let text = read_transcript(&rig);
+    assert!(!frames.iter().any(|frame| frame["level"] == "warning"), "reported twice: {frames:?}");
+    let text = read_transcript(&test_dir);
     assert!(text.len() < 9_000 && (text.is_empty() || text.ends_with('\n')), "{text}");
     assert!(text.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()), "{text}");
 }
 
 #[test]
 fn call_running_at_a_kill_is_recorded_as_started() {
-    let rig = TestDir::new();
+    let test_dir = TestDir::new();
     let slow = tool_call("Bash", &json!({"command": "echo $$ > pid; exec sleep 60"}));
-    let mut session = rig.start_session(&json!([slow]), &["--allowedTools", "Bash"]);
+    let mut session = test_dir.start_session(&json!([slow]), &["--allowedTools", "Bash"]);
     session.send_prompt("go");
     let id = session.next_frame("init")["session_id"].as_str().unwrap().to_owned();
-    let pid = wait_for_number(&rig.work_dir().join("pid"));
+    let pid = wait_for_number(&test_dir.work_dir().join("pid"));
     session.child.kill().unwrap();
     assert_eq!(session.finish().0, None);
     crate::harness::wait_until("the end of the command", || has_exited(pid).then_some(()));
-    let text = read_transcript(&rig);
+    let text = read_transcript(&test_dir);
     let last: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
     assert_eq!((&last["type"], &last["tool"]), (&json!("tool-start"), &json!("Bash")));
-    let model = rig.write_script(&json!(["I see."]));
+    let model = test_dir.write_script(&json!(["I see."]));
     let args = ["-p", "--output-format", "json", "--model", &model, "--resume", &id, "What happened?"];
-    let out = run_command(rig.command(&args), "");
+    let out = run_command(test_dir.command(&args), "");
     assert_eq!(out.code, Some(0), "{out:?}");
     let answer: Value = serde_json::from_str(&out.stdout).unwrap();
     assert_eq!((&answer["result"], &answer["session_id"]), (&json!("I see."), &json!(id)));
@@ -66,10 +66,10 @@ fn call_running_at_a_kill_is_recorded_as_started() {
 
 #[test]
 fn unknown_session_is_an_error_on_stderr() {
-    let rig = TestDir::new();
-    let model = rig.write_script(&json!(["one"]));
+    let test_dir = TestDir::new();
+    let model = test_dir.write_script(&json!(["one"]));
     let id = "99999999-2222-4333-8444-555555555555";
-    let out = rig.run(&["-p", "--model", &model, "--resume", id, "hi"], "");
+    let out = test_dir.run(&["-p", "--model", &model, "--resume", id, "hi"], "");
     assert_eq!((out.code, out.stdout.as_str()), (Some(1), ""));
     assert!(out.stderr.contains(&format!("No conversation found with session ID: {id}")), "{}", out.stderr);
 }

@@ -50,18 +50,18 @@ impl<'a> FileSearch<'a> {
     }
 
     /// Finds the Markdown files in a directory and below.
-    pub fn find_markdown(&mut self, author: FileAuthor<'_>, folder: &Path) -> Vec<FoundFile> {
+    pub fn find_markdown(&mut self, author: FileAuthor<'_>, dir: &Path) -> Vec<FoundFile> {
         let mut found = Vec::new();
-        self.walk(author, folder, &[], &mut found);
+        self.walk(author, dir, &[], &mut found);
         found
     }
 
-    fn walk(&mut self, author: FileAuthor<'_>, folder: &Path, above: &[String], found: &mut Vec<FoundFile>) {
-        if above.len() > MAX_DEPTH || !self.enter(author, folder) {
+    fn walk(&mut self, author: FileAuthor<'_>, dir: &Path, above: &[String], found: &mut Vec<FoundFile>) {
+        if above.len() > MAX_DEPTH || !self.enter(author, dir) {
             return;
         }
-        for name in sorted_names(folder) {
-            let path = folder.join(&name);
+        for name in sorted_names(dir) {
+            let path = dir.join(&name);
             let parts = |last: &str| [above, &[last.to_owned()]].concat();
             match (markdown_stem(&path), files::file_kind(&path)) {
                 (None, Ok(FileKind::Directory)) if !name.ends_with(".md") => {
@@ -74,30 +74,29 @@ impl<'a> FileSearch<'a> {
     }
 
     /// Enters a directory: returns true if it may be read and was not visited before, and marks it as visited.
-    pub fn enter(&mut self, author: FileAuthor<'_>, folder: &Path) -> bool {
-        let Some(real) = self.resolve(author, folder) else { return false };
+    pub fn enter(&mut self, author: FileAuthor<'_>, dir: &Path) -> bool {
+        let Some(real) = self.resolve(author, dir) else { return false };
         matches!(files::file_kind(&real), Ok(FileKind::Directory)) && self.visited.insert(real)
     }
 
     /// Resolves a path; `None` if it is missing, or with a warning if the author may not read there.
     pub fn resolve(&mut self, author: FileAuthor<'_>, path: &Path) -> Option<PathBuf> {
         let real = files::real_path(path)?;
-        let ground = self.locations;
-        let reaches = match author {
+        let locations = self.locations;
+        let may_read = match author {
             FileAuthor::Source(source) => {
-                ground.may_read(ground.scope(source, path), ground.repo_root(), &real)
-                    || real.starts_with(&ground.project_dir)
+                locations.may_read(locations.scope(source, path), locations.repo_root(), &real)
+                    || real.starts_with(&locations.project_dir)
             }
-            FileAuthor::Within(folder) => {
-                files::real_path(folder).is_some_and(|folder| real.starts_with(folder))
-            }
+            FileAuthor::Within(dir) => files::real_path(dir).is_some_and(|dir| real.starts_with(dir)),
             FileAuthor::Host => true,
         };
-        if reaches {
+        if may_read {
             return Some(real);
         }
         self.warnings.push(format!(
-            "{} leads to {}, which is not its author's: no {} are taken from there. Trust the project, or put a file in its place.",
+            "{} links to {}, where its author may not read: no {} are loaded from there. Trust the project, or replace \
+             the link by a file.",
             path.display(),
             real.display(),
             self.what
@@ -107,8 +106,8 @@ impl<'a> FileSearch<'a> {
 }
 
 /// Names in a directory, sorted.
-pub fn sorted_names(folder: &Path) -> Vec<String> {
-    let mut names = files::entry_names(folder, MAX_NAMES);
+pub fn sorted_names(dir: &Path) -> Vec<String> {
+    let mut names = files::entry_names(dir, MAX_NAMES);
     names.sort();
     names
 }
@@ -129,7 +128,7 @@ mod tests {
     #[test]
     fn files_are_found_once_and_only_where_allowed() {
         let deep = format!("code/app/notes/{}x.md", "d/".repeat(MAX_DEPTH + 1));
-        let site = test_project(&[
+        let project = test_project(&[
             ("code/app/notes/b.md", ""),
             ("code/app/notes/a/z.md", ""),
             ("code/app/notes/a/c.txt", ""),
@@ -137,19 +136,19 @@ mod tests {
             (deep.as_str(), ""),
             ("elsewhere/secret.md", ""),
         ]);
-        let folder = site.root.join("code/app/notes");
-        symlink("..", folder.join("a/circle")).unwrap();
-        symlink(site.root.join("elsewhere"), folder.join("out")).unwrap();
+        let dir = project.root.join("code/app/notes");
+        symlink("..", dir.join("a/circle")).unwrap();
+        symlink(project.root.join("elsewhere"), dir.join("out")).unwrap();
         let names = |author| {
-            let mut search = FileSearch::new(&site.locations, "notes");
-            let found = search.find_markdown(author, &folder);
+            let mut search = FileSearch::new(&project.locations, "notes");
+            let found = search.find_markdown(author, &dir);
             let names: Vec<String> = found.iter().map(|found| found.parts.join("/")).collect();
             (names.join(" "), search.warnings.join(" "))
         };
-        let (of_project, told) = names(FileAuthor::Source(SettingSource::Project));
+        let (of_project, text) = names(FileAuthor::Source(SettingSource::Project));
         assert_eq!(of_project, "a/z b");
-        assert!(told.contains("/out leads to") && told.contains("no notes are taken"), "{told}");
-        assert_eq!(names(FileAuthor::Within(&folder)), (of_project, told));
+        assert!(text.contains("/out links to") && text.contains("no notes are loaded"), "{text}");
+        assert_eq!(names(FileAuthor::Within(&dir)), (of_project, text));
         assert_eq!(names(FileAuthor::Host), ("a/z b out/secret".into(), String::new()));
     }
 }

@@ -1,4 +1,5 @@
 //! Test directories: a home, and a repository with an app in which the session works.
+#![expect(clippy::unwrap_used, reason = "test support fails as a test does")]
 
 use std::path::PathBuf;
 
@@ -13,13 +14,13 @@ pub struct TestProject {
     pub root: PathBuf,
     /// Locations of a session in `code/app` with user and project sources.
     pub locations: ConfigLocations,
-    _folder: tempfile::TempDir,
+    _dir: tempfile::TempDir,
 }
 
 /// Creates the directories with these files.
 pub fn test_project<T: AsRef<str>>(files: &[(&str, T)]) -> TestProject {
-    let folder = tempfile::tempdir().unwrap();
-    let top = folder.path().canonicalize().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let top = dir.path().canonicalize().unwrap();
     let always = ["home/.claude/x", "code/.git/HEAD", "code/app/x"].map(|path| (path, ""));
     let given = files.iter().map(|(path, text)| (*path, text.as_ref()));
     for (path, text) in always.into_iter().chain(given) {
@@ -27,12 +28,12 @@ pub fn test_project<T: AsRef<str>>(files: &[(&str, T)]) -> TestProject {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
     }
-    let ground = ConfigLocations {
+    let locations = ConfigLocations {
         user_dir: Some(top.join("home/.claude")),
         working_dir: top.join("code/app"),
         project_dir: top.join("code/app"),
         sources: [SettingSource::User, SettingSource::Project].into(),
         trust: Trust::Untrusted,
     };
-    TestProject { root: top, locations: ground, _folder: folder }
+    TestProject { root: top, locations, _dir: dir }
 }

@@ -12,8 +12,6 @@ use crate::output_styles::{CodingInstructions, DEFAULT_STYLE, OutputStyle, user_
 use crate::plugins::Plugins;
 use crate::settings::LayerScope;
 
-const MAX_STYLE_BYTES: u64 = 256 * 1024;
-
 /// Maximum number of styles.
 const MAX_STYLES: usize = 200;
 
@@ -34,18 +32,18 @@ struct StyleLocation {
 }
 
 /// Styles in files, strongest last: of two with the same name the last wins. Also returns warnings.
-pub(super) fn find_styles(ground: &ConfigLocations, plugins: &Plugins) -> (Vec<OutputStyle>, Vec<String>) {
+pub(super) fn find_styles(locations: &ConfigLocations, plugins: &Plugins) -> (Vec<OutputStyle>, Vec<String>) {
     let (mut styles, mut warnings) = (Vec::new(), Vec::new());
-    for place in style_locations(ground, plugins) {
-        for path in style_files(&place.path) {
-            match read_style(ground, &place, &path) {
+    for location in style_locations(locations, plugins) {
+        for path in style_files(&location.path) {
+            match read_style(locations, &location, &path) {
                 Ok(style) if styles.len() < MAX_STYLES => styles.push(style),
                 Ok(_) => warnings.push(format!(
                     "There are more than {MAX_STYLES} output styles; {} is not used.",
                     path.display()
                 )),
-                Err(why) => {
-                    warnings.push(format!("The output style {} is not used: {why}.", path.display()));
+                Err(reason) => {
+                    warnings.push(format!("The output style {} is not used: {reason}.", path.display()));
                 }
             }
         }
@@ -53,22 +51,22 @@ pub(super) fn find_styles(ground: &ConfigLocations, plugins: &Plugins) -> (Vec<O
     (styles, warnings)
 }
 
-fn style_locations(ground: &ConfigLocations, plugins: &Plugins) -> Vec<StyleLocation> {
-    let mut places = Vec::new();
+fn style_locations(locations: &ConfigLocations, plugins: &Plugins) -> Vec<StyleLocation> {
+    let mut found = Vec::new();
     for plugin in plugins.all() {
-        let place = |path: &PathBuf| StyleLocation {
+        let location = |path: &PathBuf| StyleLocation {
             plugin: Some(plugin.name.clone()),
             scope: LayerScope::User,
             path: path.clone(),
         };
-        places.extend(plugin.output_styles.iter().map(place));
+        found.extend(plugin.output_styles.iter().map(location));
     }
-    if let Some(path) = user_styles_dir(ground).filter(|_| ground.includes(SettingSource::User)) {
-        places.push(StyleLocation { plugin: None, scope: LayerScope::User, path });
+    if let Some(path) = user_styles_dir(locations).filter(|_| locations.includes(SettingSource::User)) {
+        found.push(StyleLocation { plugin: None, scope: LayerScope::User, path });
     }
-    let project = ground.project_dirs(".claude/output-styles").into_iter().rev();
-    places.extend(project.map(|path| StyleLocation { plugin: None, scope: LayerScope::Project, path }));
-    places
+    let project = locations.project_dirs(".claude/output-styles").into_iter().rev();
+    found.extend(project.map(|path| StyleLocation { plugin: None, scope: LayerScope::Project, path }));
+    found
 }
 
 /// Style files in a directory, or the file itself.
@@ -86,36 +84,38 @@ fn style_files(path: &Path) -> Vec<PathBuf> {
     paths
 }
 
-fn read_style(ground: &ConfigLocations, place: &StyleLocation, path: &Path) -> Result<OutputStyle, String> {
+fn read_style(
+    locations: &ConfigLocations,
+    location: &StyleLocation,
+    path: &Path,
+) -> Result<OutputStyle, String> {
     let real = files::real_path(path).ok_or("it does not exist")?;
-    if !ground.may_read(place.scope, ground.repo_root(), &real) && !real.starts_with(&ground.project_dir) {
-        return Err(format!("it leads to {}, which is not in the project", real.display()));
+    if !locations.may_read(location.scope, locations.repo_root(), &real)
+        && !real.starts_with(&locations.project_dir)
+    {
+        return Err(format!("it links to {}, which is not in the project", real.display()));
     }
-    if !matches!(files::file_kind(&real), Ok(FileKind::File(_))) {
-        return Err("it is not a regular file".into());
-    }
-    let (bytes, _) = files::read(&real, MAX_STYLE_BYTES).map_err(|error| error.to_string())?;
-    let text = String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text")?;
-    let parted = front_matter::parse::<StyleFrontMatter>(&text, &["name", "description"]);
-    if let Some(flaw) = parted.error {
-        return Err(format!("line {}: {}", flaw.line, flaw.cause));
+    let text = front_matter::read_text(&real)?;
+    let file = front_matter::parse::<StyleFrontMatter>(&text, &["name", "description"]);
+    if let Some(error) = file.error {
+        return Err(format!("line {}: {}", error.line, error.cause));
     }
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-    let name = parted.head.name.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty());
-    let name = match (name.unwrap_or(stem), &place.plugin) {
-        (name, _) if name == DEFAULT_STYLE => return Err("\"default\" is a style of the engine".into()),
+    let name = file.head.name.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty());
+    let name = match (name.unwrap_or(stem), &location.plugin) {
+        (name, _) if name == DEFAULT_STYLE => return Err("\"default\" is a built-in style".into()),
         (name, Some(plugin)) => format!("{plugin}:{name}"),
         (name, None) => name,
     };
     Ok(OutputStyle {
         name,
-        description: parted.head.description.unwrap_or_default(),
-        coding_instructions: if parted.head.keep_coding_instructions {
+        description: file.head.description.unwrap_or_default(),
+        coding_instructions: if file.head.keep_coding_instructions {
             CodingInstructions::Keep
         } else {
             CodingInstructions::Drop
         },
-        text: parted.body.trim().to_owned(),
+        text: file.body.trim().to_owned(),
     })
 }
 
@@ -130,8 +130,8 @@ mod tests {
 
     #[test]
     fn styles_are_found_by_name_and_the_nearest_wins() {
-        let folder = tempfile::tempdir().unwrap();
-        let top = folder.path().canonicalize().unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let top = dir.path().canonicalize().unwrap();
         for (path, text) in [
             ("home/output-styles/pirate.md", "---\nname: Pirate\ndescription: Talks\n---\nmine\n"),
             (
@@ -151,7 +151,7 @@ mod tests {
         fs::write(top.join("secret.md"), "secret").unwrap();
         std::os::unix::fs::symlink(top.join("secret.md"), top.join("code/.claude/output-styles/steal.md"))
             .unwrap();
-        let mut ground = ConfigLocations {
+        let mut locations = ConfigLocations {
             user_dir: Some(top.join("home")),
             working_dir: top.join("code"),
             project_dir: top.join("code"),
@@ -159,10 +159,10 @@ mod tests {
             ..ConfigLocations::default()
         };
         let plugins = Plugins::load(&[PluginConfig::local("plug")], &top);
-        let (styles, warnings) = OutputStyles::discover(&ground, &plugins);
+        let (styles, warnings) = OutputStyles::discover(&locations, &plugins);
         assert_eq!(styles.names(), ["default", "Explanatory", "Learning", "plug:Terse", "Pirate"]);
-        let pirate = styles.select(Some("pirate")).unwrap().unwrap();
-        assert_eq!((pirate.text.as_str(), pirate.coding_instructions), ("its", CodingInstructions::Keep));
+        let style = styles.select(Some("pirate")).unwrap().unwrap();
+        assert_eq!((style.text.as_str(), style.coding_instructions), ("its", CodingInstructions::Keep));
         assert_eq!(
             styles.select(Some("Learning")).unwrap().unwrap().coding_instructions,
             CodingInstructions::Drop
@@ -173,8 +173,8 @@ mod tests {
             assert!(warnings.iter().any(|warning| warning.contains(part)), "{part}: {warnings:?}");
         }
         assert_eq!(warnings.len(), 3, "{warnings:?}");
-        ground.sources = [].into();
-        let (styles, _) = OutputStyles::discover(&ground, &Plugins::default());
+        locations.sources = [].into();
+        let (styles, _) = OutputStyles::discover(&locations, &Plugins::default());
         assert_eq!(styles.names(), ["default", "Explanatory", "Learning"]);
     }
 }

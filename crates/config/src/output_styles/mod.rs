@@ -1,13 +1,12 @@
 //! Output styles: instructions on tone and purpose that become part of the system prompt. The setting `outputStyle`
 //! selects one. Three are built in; others are Markdown files of the user, the project and plugins.
 //!
-//! Modules: `discover` (finds the files), `built_in`.
+//! `discover` finds the files.
 
-mod built_in;
 mod discover;
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use crate::locations::ConfigLocations;
 use crate::plugins::Plugins;
@@ -38,9 +37,9 @@ pub struct OutputStyles(Vec<Arc<OutputStyle>>);
 
 impl OutputStyles {
     /// Finds all styles. Also returns warnings about their files. Reads the disk.
-    pub fn discover(ground: &ConfigLocations, plugins: &Plugins) -> (Self, Vec<String>) {
-        let mut styles = built_in::all();
-        let (found, warnings) = discover::find_styles(ground, plugins);
+    pub fn discover(locations: &ConfigLocations, plugins: &Plugins) -> (Self, Vec<String>) {
+        let mut styles = built_in_styles();
+        let (found, warnings) = discover::find_styles(locations, plugins);
         for style in found {
             // A file can replace a built-in style, but not the default.
             match styles.iter_mut().skip(1).find(|known| known.name == style.name) {
@@ -64,14 +63,36 @@ impl OutputStyles {
             Some(style) if style.name == DEFAULT_STYLE => Ok(None),
             Some(style) => Ok(Some(Arc::clone(style))),
             None => Err(format!(
-                "There is no output style {name:?}, so the default is used. There are: {}.",
+                "There is no output style {name:?}, so the default is used. Available: {}.",
                 self.names().join(", ")
             )),
         }
     }
 }
 
+/// All built-in styles, the default first; shared by all sessions of the process.
+fn built_in_styles() -> Vec<Arc<OutputStyle>> {
+    static ALL: LazyLock<Vec<Arc<OutputStyle>>> = LazyLock::new(build_styles);
+    ALL.clone()
+}
+
+fn build_styles() -> Vec<Arc<OutputStyle>> {
+    let style = |name: &str, description: &str, text: &str| {
+        Arc::new(OutputStyle {
+            name: name.into(),
+            description: description.into(),
+            coding_instructions: CodingInstructions::Keep,
+            text: text.trim().into(),
+        })
+    };
+    vec![
+        style(DEFAULT_STYLE, "Short and to the point", ""),
+        style("Explanatory", "Also explains the choices it makes", include_str!("explanatory.md")),
+        style("Learning", "Leaves parts of the work to you, so that you learn", include_str!("learning.md")),
+    ]
+}
+
 /// Directory of the user's styles.
-pub fn user_styles_dir(ground: &ConfigLocations) -> Option<PathBuf> {
-    ground.user_dir.as_ref().map(|config| config.join("output-styles"))
+pub fn user_styles_dir(locations: &ConfigLocations) -> Option<PathBuf> {
+    locations.user_dir.as_ref().map(|config| config.join("output-styles"))
 }

@@ -21,30 +21,36 @@ pub struct PluginHook {
 /// Loads the hooks. An invalid hook does not affect the others.
 pub(super) fn load_hooks(
     plugin: &Plugin,
-    more: &ManifestParts,
-    flaws: &mut Vec<PluginLoadError>,
+    parts: &ManifestParts,
+    errors: &mut Vec<PluginLoadError>,
 ) -> Vec<PluginHook> {
     let mut hooks = Vec::new();
-    let usual = plugin.root.join(DEFAULT_PATH);
-    if !matches!(files::file_kind(&usual), Ok(FileKind::Missing)) {
-        add_hooks(plugin, load::read_object(&usual), &usual.display().to_string(), &mut hooks, flaws);
+    let default_path = plugin.root.join(DEFAULT_PATH);
+    if !matches!(files::file_kind(&default_path), Ok(FileKind::Missing)) {
+        add_hooks(
+            plugin,
+            load::read_object(&default_path),
+            &default_path.display().to_string(),
+            &mut hooks,
+            errors,
+        );
     }
-    for part in more.as_slice() {
+    for part in parts.as_slice() {
         match part {
             ManifestPart::Written(fields) => {
                 let origin = format!("the manifest of the plugin {}", plugin.name);
-                add_hooks(plugin, Ok(fields.clone()), &origin, &mut hooks, flaws);
+                add_hooks(plugin, Ok(fields.clone()), &origin, &mut hooks, errors);
             }
             ManifestPart::File(written) => match load::resolve_inside(&plugin.root, written) {
-                Ok(path) if path == usual => {}
+                Ok(path) if path == default_path => {}
                 Ok(path) => add_hooks(
                     plugin,
                     load::read_object(&path),
                     &path.display().to_string(),
                     &mut hooks,
-                    flaws,
+                    errors,
                 ),
-                Err(why) => flaws.push(hook_error(written, &why)),
+                Err(reason) => errors.push(hook_error(written, &reason)),
             },
         }
     }
@@ -56,16 +62,18 @@ fn add_hooks(
     fields: Result<Map<String, Value>, String>,
     origin: &str,
     hooks: &mut Vec<PluginHook>,
-    flaws: &mut Vec<PluginLoadError>,
+    errors: &mut Vec<PluginLoadError>,
 ) {
     let mut fields = match fields {
         Ok(fields) => fields,
-        Err(why) => return flaws.push(hook_error(origin, &why)),
+        Err(reason) => return errors.push(hook_error(origin, &reason)),
     };
     // A file may hold the events under `hooks`, beside a description, or directly.
     let events = fields.remove("hooks").unwrap_or_else(|| fields.into());
-    let (entries, wrong) = parse_hooks(&events);
-    flaws.extend(wrong.iter().map(|flaw| hook_error(origin, &format!("{} {}", flaw.pointer, flaw.cause))));
+    let (entries, hook_errors) = parse_hooks(&events);
+    errors.extend(
+        hook_errors.iter().map(|error| hook_error(origin, &format!("{} {}", error.pointer, error.cause))),
+    );
     hooks.extend(entries.into_iter().map(|mut entry| {
         if let HookActionConfig::Command(hook) = &mut entry.action {
             expand_root(plugin, hook);
@@ -81,6 +89,6 @@ fn expand_root(plugin: &Plugin, hook: &mut CommandHookConfig) {
     }
 }
 
-fn hook_error(origin: &str, why: &str) -> PluginLoadError {
-    PluginLoadError::new("hook-load-failed", format!("{origin}: a hook does not run: {why}."))
+fn hook_error(origin: &str, reason: &str) -> PluginLoadError {
+    PluginLoadError::new("hook-load-failed", format!("{origin}: a hook does not run: {reason}."))
 }

@@ -48,32 +48,37 @@ impl PluginLoadError {
 
 pub(super) fn load(config: &PluginConfig, root: &Path) -> Result<LoadedPlugin, PluginLoadError> {
     if !matches!(config.kind.as_str(), "" | "local") {
-        let text =
-            format!("The plugin {} has the type {:?}; only \"local\" is known.", config.path, config.kind);
+        let text = format!(
+            "The plugin {} has the type {:?}; only \"local\" is supported.",
+            config.path, config.kind
+        );
         return Err(PluginLoadError::new("generic-error", text));
     }
-    let broken = |why: String| {
-        PluginLoadError::new("generic-error", format!("The plugin in {} is left out: {why}.", root.display()))
+    let load_error = |reason: String| {
+        PluginLoadError::new(
+            "generic-error",
+            format!("The plugin in {} is not loaded: {reason}.", root.display()),
+        )
     };
     match files::file_kind(root) {
         Ok(FileKind::Directory) => {}
         Ok(FileKind::Missing) => {
-            let text = format!("The plugin {} is left out: there is no such folder.", root.display());
+            let text = format!("The plugin {} is not loaded: the directory does not exist.", root.display());
             return Err(PluginLoadError::new("path-not-found", text));
         }
-        Ok(_) => return Err(broken("it is not a folder".into())),
-        Err(error) => return Err(broken(error.to_string())),
+        Ok(_) => return Err(load_error("it is not a directory".into())),
+        Err(error) => return Err(load_error(error.to_string())),
     }
-    let manifest = read_manifest(root).map_err(|why| {
-        let text = format!("The plugin in {} is left out: {MANIFEST_PATH}: {why}.", root.display());
+    let manifest = read_manifest(root).map_err(|reason| {
+        let text = format!("The plugin in {} is not loaded: {MANIFEST_PATH}: {reason}.", root.display());
         PluginLoadError::new("manifest-validation-error", text)
     })?;
-    let mut flaws = Vec::new();
-    let plugin = assemble(config, root, &manifest, &mut flaws);
-    if plugin.is_empty() && flaws.is_empty() && !has_manifest(root) {
-        return Err(broken(format!("it has neither {MANIFEST_PATH} nor anything that a plugin can bring")));
+    let mut errors = Vec::new();
+    let plugin = assemble(config, root, &manifest, &mut errors);
+    if plugin.is_empty() && errors.is_empty() && !has_manifest(root) {
+        return Err(load_error(format!("it has neither {MANIFEST_PATH} nor any part of a plugin")));
     }
-    Ok(LoadedPlugin { plugin, errors: flaws })
+    Ok(LoadedPlugin { plugin, errors })
 }
 
 fn has_manifest(root: &Path) -> bool {
@@ -101,7 +106,7 @@ pub(super) fn read_object(path: &Path) -> Result<Map<String, Value>, String> {
     match serde_json::from_str(read_text(path)?.trim_start_matches('\u{feff}')) {
         Ok(Value::Object(fields)) => Ok(fields),
         Ok(_) => Err("it is not an object".into()),
-        Err(error) => Err(format!("it is no JSON: {error}")),
+        Err(error) => Err(format!("it is not valid JSON: {error}")),
     }
 }
 
@@ -109,22 +114,22 @@ fn assemble(
     config: &PluginConfig,
     root: &Path,
     manifest: &Manifest,
-    flaws: &mut Vec<PluginLoadError>,
+    errors: &mut Vec<PluginLoadError>,
 ) -> Plugin {
     let mut plugin = Plugin {
         name: manifest.name.clone(),
         root: root.into(),
         version: manifest.version.clone(),
-        commands: component_paths(root, "commands", &manifest.commands, flaws),
-        agents: component_paths(root, "agents", &manifest.agents, flaws),
-        skills: component_paths(root, "skills", &manifest.skills, flaws),
-        output_styles: component_paths(root, "output-styles", &manifest.output_styles, flaws),
+        commands: component_paths(root, "commands", &manifest.commands, errors),
+        agents: component_paths(root, "agents", &manifest.agents, errors),
+        skills: component_paths(root, "skills", &manifest.skills, errors),
+        output_styles: component_paths(root, "output-styles", &manifest.output_styles, errors),
         hooks: Vec::new(),
         servers: Default::default(),
     };
-    plugin.hooks = hooks::load_hooks(&plugin, &manifest.hooks, flaws);
+    plugin.hooks = hooks::load_hooks(&plugin, &manifest.hooks, errors);
     if !config.skip_mcp_discovery {
-        plugin.servers = servers::load_servers(&plugin, &manifest.mcp_servers, flaws);
+        plugin.servers = servers::load_servers(&plugin, &manifest.mcp_servers, errors);
     }
     plugin
 }
@@ -132,20 +137,22 @@ fn assemble(
 /// The default directory, and paths from the manifest.
 fn component_paths(
     root: &Path,
-    usual: &str,
-    more: &ManifestPaths,
-    flaws: &mut Vec<PluginLoadError>,
+    default_name: &str,
+    paths_in_manifest: &ManifestPaths,
+    errors: &mut Vec<PluginLoadError>,
 ) -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> = Vec::new();
-    if matches!(files::file_kind(&root.join(usual)), Ok(FileKind::Directory)) {
-        paths.push(root.join(usual));
+    if matches!(files::file_kind(&root.join(default_name)), Ok(FileKind::Directory)) {
+        paths.push(root.join(default_name));
     }
-    for written in more.as_slice() {
+    for written in paths_in_manifest.as_slice() {
         match resolve_inside(root, written) {
             Ok(path) if !paths.contains(&path) => paths.push(path),
             Ok(_) => {}
-            Err(why) => flaws
-                .push(PluginLoadError::new("path-not-found", format!("{MANIFEST_PATH}: {written}: {why}."))),
+            Err(reason) => errors.push(PluginLoadError::new(
+                "path-not-found",
+                format!("{MANIFEST_PATH}: {written}: {reason}."),
+            )),
         }
     }
     paths
@@ -155,7 +162,7 @@ fn component_paths(
 pub(super) fn resolve_inside(root: &Path, written: &str) -> Result<PathBuf, String> {
     let path = files::normalize_path(&root.join(written));
     if !path.starts_with(root) {
-        return Err("it leads out of the plugin".into());
+        return Err("it is outside the plugin".into());
     }
     match files::file_kind(&path) {
         Ok(FileKind::Missing) => Err("it does not exist".into()),

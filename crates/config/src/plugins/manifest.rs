@@ -5,7 +5,7 @@ use serde_json::Value;
 
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Manifest {
+pub(crate) struct Manifest {
     pub name: String,
     pub version: Option<String>,
     /// Additional commands: directories or files, relative to the plugin.
@@ -23,7 +23,7 @@ pub struct Manifest {
 /// One path or several.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(untagged, expecting = "must be a path or a list of paths")]
-pub enum ManifestPaths {
+pub(crate) enum ManifestPaths {
     One(String),
     Several(Vec<String>),
 }
@@ -35,7 +35,7 @@ impl Default for ManifestPaths {
 }
 
 impl ManifestPaths {
-    pub fn as_slice(&self) -> &[String] {
+    pub(crate) fn as_slice(&self) -> &[String] {
         match self {
             Self::One(path) => std::slice::from_ref(path),
             Self::Several(paths) => paths,
@@ -46,7 +46,7 @@ impl ManifestPaths {
 /// Parts of a plugin, inline in the manifest or in files.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(untagged, expecting = "must be a path, an object or a list of these")]
-pub enum ManifestParts {
+pub(crate) enum ManifestParts {
     One(ManifestPart),
     Several(Vec<ManifestPart>),
 }
@@ -58,7 +58,7 @@ impl Default for ManifestParts {
 }
 
 impl ManifestParts {
-    pub fn as_slice(&self) -> &[ManifestPart] {
+    pub(crate) fn as_slice(&self) -> &[ManifestPart] {
         match self {
             Self::One(part) => std::slice::from_ref(part),
             Self::Several(parts) => parts,
@@ -68,7 +68,7 @@ impl ManifestParts {
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(untagged)]
-pub enum ManifestPart {
+pub(crate) enum ManifestPart {
     /// File, relative to the plugin.
     File(String),
     /// Inline, in the form of the file.
@@ -77,9 +77,10 @@ pub enum ManifestPart {
 
 impl Manifest {
     /// Parses a manifest. The error names the field.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim_start_matches('\u{feff}');
-        let value: Value = serde_json::from_str(text).map_err(|error| format!("it is no JSON: {error}"))?;
+        let value: Value =
+            serde_json::from_str(text).map_err(|error| format!("it is not valid JSON: {error}"))?;
         if !value.is_object() {
             return Err("it is not an object".into());
         }
@@ -91,12 +92,12 @@ impl Manifest {
 }
 
 /// Validates a plugin name, which prefixes command names and becomes part of tool names.
-pub fn validate_name(name: &str) -> Result<(), String> {
+pub(crate) fn validate_name(name: &str) -> Result<(), String> {
     let fits = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
     match name {
         "" => Err("`name` is missing. Give the plugin a name such as \"my-plugin\"".into()),
         name if name.chars().all(fits) => Ok(()),
-        name => Err(format!("`name`: {name:?} may only have letters, digits, `-`, `_` and `.`")),
+        name => Err(format!("`name`: {name:?} may only contain letters, digits, `-`, `_` and `.`")),
     }
 }
 
@@ -119,7 +120,7 @@ mod tests {
     #[test]
     fn manifest_errors_name_the_field() {
         let rows = [
-            ("{nope", "no JSON"),
+            ("{nope", "not valid JSON"),
             ("[]", "not an object"),
             ("{}", "`name` is missing"),
             (r#"{"name": "a b"}"#, "letters"),

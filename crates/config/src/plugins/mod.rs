@@ -1,14 +1,14 @@
 //! Plugins: directories named by the host that contain commands, skills, agent definitions, output styles, hooks and
 //! MCP servers. Their items are prefixed with the plugin's name, so that plugins cannot collide.
 //!
-//! Modules: [`manifest`] (`plugin.json`), `load` (loads a [`Plugin`]), `hooks` and `servers` (its hooks and MCP
+//! Modules: `manifest` (`plugin.json`), `load` (loads a [`Plugin`]), `hooks` and `servers` (its hooks and MCP
 //! servers).
 //!
 //! A broken plugin is skipped and reported; the session starts without it.
 
 mod hooks;
 mod load;
-pub mod manifest;
+mod manifest;
 mod servers;
 #[cfg(test)]
 mod tests;
@@ -67,27 +67,27 @@ impl Plugins {
         for (index, config) in configs.iter().enumerate() {
             let path = whimbrel_os::files::normalize_path(&cwd.join(&config.path));
             match load::load(config, &path) {
-                Ok(found) => plugins.add(found, index, &path),
-                Err(fault) => plugins.errors.push(fault.into_report(format!("inline[{index}]"), Some(&path))),
+                Ok(loaded) => plugins.add(loaded, index, &path),
+                Err(error) => plugins.errors.push(error.into_report(format!("inline[{index}]"), Some(&path))),
             }
         }
         plugins
     }
 
-    fn add(&mut self, found: load::LoadedPlugin, index: usize, path: &Path) {
-        let load::LoadedPlugin { plugin, errors: flaws } = found;
-        if let Some(twin) = self.loaded.iter().find(|loaded| loaded.name == plugin.name) {
+    fn add(&mut self, loaded: load::LoadedPlugin, index: usize, path: &Path) {
+        let load::LoadedPlugin { plugin, errors } = loaded;
+        if let Some(other) = self.loaded.iter().find(|loaded| loaded.name == plugin.name) {
             let cause = format!(
-                "The plugin {} in {} is left out: {} has the same name. Give one of them another.",
+                "The plugin {} in {} is not loaded: {} has the same name. Rename one of them.",
                 plugin.name,
                 path.display(),
-                twin.root.display()
+                other.root.display()
             );
-            let fault = load::PluginLoadError::new("generic-error", cause);
-            return self.errors.push(fault.into_report(format!("inline[{index}]"), Some(path)));
+            let error = load::PluginLoadError::new("generic-error", cause);
+            return self.errors.push(error.into_report(format!("inline[{index}]"), Some(path)));
         }
         let name = plugin.name.clone();
-        self.errors.extend(flaws.into_iter().map(|fault| fault.into_report(name.clone(), None)));
+        self.errors.extend(errors.into_iter().map(|error| error.into_report(name.clone(), None)));
         self.loaded.push(Arc::new(plugin));
     }
 

@@ -15,22 +15,22 @@ const DEFAULT_PATH: &str = ".mcp.json";
 /// Loads the servers by their names in the session. An invalid entry does not affect the others.
 pub(super) fn load_servers(
     plugin: &Plugin,
-    more: &ManifestParts,
-    flaws: &mut Vec<PluginLoadError>,
+    parts: &ManifestParts,
+    errors: &mut Vec<PluginLoadError>,
 ) -> BTreeMap<String, McpServerConfig> {
     let mut servers = BTreeMap::new();
-    let usual = plugin.root.join(DEFAULT_PATH);
-    if !matches!(files::file_kind(&usual), Ok(FileKind::Missing)) {
-        add_servers(plugin, load::read_object(&usual), DEFAULT_PATH, &mut servers, flaws);
+    let default_path = plugin.root.join(DEFAULT_PATH);
+    if !matches!(files::file_kind(&default_path), Ok(FileKind::Missing)) {
+        add_servers(plugin, load::read_object(&default_path), DEFAULT_PATH, &mut servers, errors);
     }
-    for part in more.as_slice() {
+    for part in parts.as_slice() {
         match part {
             ManifestPart::Written(fields) => {
-                add_servers(plugin, Ok(fields.clone()), "the manifest", &mut servers, flaws)
+                add_servers(plugin, Ok(fields.clone()), "the manifest", &mut servers, errors);
             }
             ManifestPart::File(written) => match load::resolve_inside(&plugin.root, written) {
-                Ok(path) => add_servers(plugin, load::read_object(&path), written, &mut servers, flaws),
-                Err(why) => flaws.push(server_error(plugin, written, &why)),
+                Ok(path) => add_servers(plugin, load::read_object(&path), written, &mut servers, errors),
+                Err(reason) => errors.push(server_error(plugin, written, &reason)),
             },
         }
     }
@@ -42,24 +42,24 @@ fn add_servers(
     fields: Result<Map<String, Value>, String>,
     origin: &str,
     servers: &mut BTreeMap<String, McpServerConfig>,
-    flaws: &mut Vec<PluginLoadError>,
+    errors: &mut Vec<PluginLoadError>,
 ) {
     let mut fields = match fields {
         Ok(fields) => fields,
-        Err(why) => return flaws.push(server_error(plugin, origin, &why)),
+        Err(reason) => return errors.push(server_error(plugin, origin, &reason)),
     };
-    let named = match fields.remove("mcpServers") {
-        Some(Value::Object(named)) => named,
-        Some(_) => return flaws.push(server_error(plugin, origin, "`mcpServers` must be an object")),
+    let servers_by_name = match fields.remove("mcpServers") {
+        Some(Value::Object(servers_by_name)) => servers_by_name,
+        Some(_) => return errors.push(server_error(plugin, origin, "`mcpServers` must be an object")),
         None => fields,
     };
-    for (name, mut entry) in named {
+    for (name, mut entry) in servers_by_name {
         expand_root(plugin, &mut entry);
         match serde_json::from_value(entry) {
             Ok(config) => {
                 servers.insert(format!("plugin:{}:{name}", plugin.name), with_root_variable(plugin, config));
             }
-            Err(error) => flaws.push(server_error(plugin, origin, &format!("the server {name}: {error}"))),
+            Err(error) => errors.push(server_error(plugin, origin, &format!("the server {name}: {error}"))),
         }
     }
 }
@@ -82,7 +82,7 @@ fn expand_root(plugin: &Plugin, value: &mut Value) {
     }
 }
 
-fn server_error(plugin: &Plugin, origin: &str, why: &str) -> PluginLoadError {
-    let text = format!("{origin} of the plugin {}: an MCP server is left out: {why}.", plugin.name);
+fn server_error(plugin: &Plugin, origin: &str, reason: &str) -> PluginLoadError {
+    let text = format!("{origin} of the plugin {}: an MCP server is not loaded: {reason}.", plugin.name);
     PluginLoadError::new("mcp-config-invalid", text)
 }

@@ -9,23 +9,23 @@ use super::*;
 
 struct TestDir {
     root: PathBuf,
-    _folder: tempfile::TempDir,
+    _dir: tempfile::TempDir,
 }
 
 fn test_dir(files: &[(&str, &str)]) -> TestDir {
-    let folder = tempfile::tempdir().unwrap();
-    let top = folder.path().canonicalize().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let top = dir.path().canonicalize().unwrap();
     for (path, text) in files {
         let path = top.join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
-    TestDir { root: top, _folder: folder }
+    TestDir { root: top, _dir: dir }
 }
 
-fn load(site: &TestDir, paths: &[&str]) -> Plugins {
+fn load(dir: &TestDir, paths: &[&str]) -> Plugins {
     let configs: Vec<PluginConfig> = paths.iter().map(|path| PluginConfig::local(*path)).collect();
-    Plugins::load(&configs, &site.root)
+    Plugins::load(&configs, &dir.root)
 }
 
 const TEST_MANIFEST: &str = r#"{"name": "tools", "version": "1.2.3", "commands": ["./extra/one.md"]}"#;
@@ -37,7 +37,7 @@ fn a_plugin_has_default_and_manifest_parts() {
     let servers = json!({"mcpServers": {
         "files": {"command": "${CLAUDE_PLUGIN_ROOT}/serve", "args": ["${CLAUDE_PLUGIN_ROOT}"]},
         "bad": {"type": "strange"}}});
-    let site = test_dir(&[
+    let dir = test_dir(&[
         ("p/.claude-plugin/plugin.json", TEST_MANIFEST),
         ("p/commands/go.md", "Go"),
         ("p/extra/one.md", "One"),
@@ -45,8 +45,8 @@ fn a_plugin_has_default_and_manifest_parts() {
         ("p/hooks/hooks.json", &hooks.to_string()),
         ("p/.mcp.json", &servers.to_string()),
     ]);
-    let plugins = load(&site, &["p"]);
-    let root = site.root.join("p");
+    let plugins = load(&dir, &["p"]);
+    let root = dir.root.join("p");
     let [plugin] = plugins.all() else { panic!("{:?}", plugins.errors()) };
     assert_eq!(
         (plugin.name.as_str(), plugin.version.as_deref(), &plugin.root),
@@ -76,7 +76,7 @@ fn a_plugin_has_default_and_manifest_parts() {
 
 #[test]
 fn a_broken_plugin_is_reported_and_others_are_loaded() {
-    let site = test_dir(&[
+    let dir = test_dir(&[
         ("bad/.claude-plugin/plugin.json", "{nope"),
         ("bare/commands/x.md", "x"),
         ("twin/bare/commands/x.md", "x"),
@@ -88,16 +88,16 @@ fn a_broken_plugin_is_reported_and_others_are_loaded() {
         ),
         ("named/x.json", r#"{"Stop": [{}], "Strange": []}"#),
     ]);
-    let plugins = load(&site, &["bad", "bare", "gone", "empty", "file", "twin/bare", "named"]);
+    let plugins = load(&dir, &["bad", "bare", "gone", "empty", "file", "twin/bare", "named"]);
     let names: Vec<&str> = plugins.all().iter().map(|plugin| plugin.name.as_str()).collect();
     assert_eq!(names, ["bare", "named"]);
     let rows = [
-        ("inline[0]", "manifest-validation-error", "no JSON"),
-        ("inline[2]", "path-not-found", "no such folder"),
+        ("inline[0]", "manifest-validation-error", "not valid JSON"),
+        ("inline[2]", "path-not-found", "directory does not exist"),
         ("inline[3]", "generic-error", "neither"),
-        ("inline[4]", "generic-error", "not a folder"),
+        ("inline[4]", "generic-error", "not a directory"),
         ("inline[5]", "generic-error", "same name"),
-        ("named", "path-not-found", "leads out of the plugin"),
+        ("named", "path-not-found", "outside the plugin"),
         ("named", "path-not-found", "does not exist"),
         ("named", "hook-load-failed", "/hooks/Stop/0"),
         ("named", "hook-load-failed", "/hooks/Strange"),
@@ -113,11 +113,11 @@ fn a_broken_plugin_is_reported_and_others_are_loaded() {
 
 #[test]
 fn mcp_discovery_can_be_skipped() {
-    let site =
+    let dir =
         test_dir(&[("p/commands/x.md", "x"), ("p/.mcp.json", r#"{"mcpServers": {"a": {"command": "b"}}}"#)]);
     let config = PluginConfig { skip_mcp_discovery: true, ..PluginConfig::local("p") };
-    let plugins = Plugins::load(std::slice::from_ref(&config), &site.root);
+    let plugins = Plugins::load(std::slice::from_ref(&config), &dir.root);
     assert!(plugins.mcp_servers().is_empty() && plugins.errors().is_empty());
-    assert!(plugins.contains_all(&[config], &site.root));
-    assert!(!plugins.contains_all(&[PluginConfig::local("q")], &site.root));
+    assert!(plugins.contains_all(&[config], &dir.root));
+    assert!(!plugins.contains_all(&[PluginConfig::local("q")], &dir.root));
 }

@@ -20,7 +20,10 @@ pub enum SettingsError {
         remedy: String,
     },
     /// Keys that may restrict something have invalid values.
-    #[error("{} Correct this first: something that is meant to be forbidden could be allowed otherwise.", join_first(.0, "\n"))]
+    #[error(
+        "{} Correct this first: otherwise something that the settings forbid could be allowed.",
+        join_first(.0, "\n")
+    )]
     InvalidKeys(Vec<InvalidKeyError>),
     /// A change could not be written.
     #[error("The settings in {name} cannot be changed: {cause}. {remedy}")]

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use whimbrel_wire::control::OnFailure;
 use whimbrel_wire::hook::HookEvent;
 
-use crate::settings::read::pointer_token;
+use crate::settings::document::pointer_token;
 
 /// One hook of a settings file.
 #[derive(Debug, Clone, PartialEq)]
@@ -118,27 +118,27 @@ pub struct ValidationError {
 /// Parses the value of `hooks`. Returns the valid hooks and the errors.
 pub fn parse_hooks(value: &Value) -> (Vec<HookConfig>, Vec<ValidationError>) {
     let mut entries = Vec::new();
-    let mut flaws = Vec::new();
+    let mut errors = Vec::new();
     let Some(events) = value.as_object() else {
         return (entries, vec![critical_error("/hooks", "must be an object with a list for each event")]);
     };
     for (name, groups) in events {
         let pointer = format!("/hooks{}", pointer_token(name));
         let Ok(event) = name.parse::<HookEvent>() else {
-            let cause = "is an event that this version does not know; its hooks never run".into();
-            flaws.push(ValidationError { pointer, cause, is_critical: false });
+            let cause = "is not a known event; its hooks never run".into();
+            errors.push(ValidationError { pointer, cause, is_critical: false });
             continue;
         };
         match groups.as_array() {
             Some(groups) => {
                 for (index, group) in groups.iter().enumerate() {
-                    parse_group(event, group, &format!("{pointer}/{index}"), &mut entries, &mut flaws);
+                    parse_group(event, group, &format!("{pointer}/{index}"), &mut entries, &mut errors);
                 }
             }
-            None => flaws.push(critical_error(&pointer, "must be a list")),
+            None => errors.push(critical_error(&pointer, "must be a list")),
         }
     }
-    (entries, flaws)
+    (entries, errors)
 }
 
 fn parse_group(
@@ -146,24 +146,24 @@ fn parse_group(
     group: &Value,
     pointer: &str,
     entries: &mut Vec<HookConfig>,
-    flaws: &mut Vec<ValidationError>,
+    errors: &mut Vec<ValidationError>,
 ) {
     let matcher = match group.get("matcher") {
         None | Some(Value::Null) => None,
         Some(Value::String(matcher)) => Some(matcher.clone()),
-        Some(_) => return flaws.push(critical_error(&format!("{pointer}/matcher"), "must be a text")),
+        Some(_) => return errors.push(critical_error(&format!("{pointer}/matcher"), "must be a string")),
     };
     let Some(hooks) = group.get("hooks").and_then(Value::as_array) else {
-        return flaws.push(critical_error(pointer, "must be an object with a list \"hooks\""));
+        return errors.push(critical_error(pointer, "must be an object with a list \"hooks\""));
     };
     for (index, hook) in hooks.iter().enumerate() {
         let pointer = format!("{pointer}/hooks/{index}");
-        flaws.extend(unknown_fields(hook, &pointer));
+        errors.extend(unknown_fields(hook, &pointer));
         match parse_action(hook) {
-            Ok(handler) => {
-                entries.push(HookConfig { event, matcher: matcher.clone(), action: handler, pointer })
+            Ok(action) => {
+                entries.push(HookConfig { event, matcher: matcher.clone(), action, pointer });
             }
-            Err(cause) => flaws.push(critical_error(&pointer, &cause)),
+            Err(cause) => errors.push(critical_error(&pointer, &cause)),
         }
     }
 }
@@ -171,13 +171,13 @@ fn parse_group(
 fn parse_action(hook: &Value) -> Result<HookActionConfig, String> {
     let fields = hook.as_object().ok_or("must be an object")?;
     if let Some(word) = fields.get("onFailure").filter(|word| !word.is_null() && *word != "block") {
-        return Err(format!("has onFailure {word}; the only choice is \"block\""));
+        return Err(format!("has onFailure {word}; the only valid value is \"block\""));
     }
     let in_background =
         ["async", "asyncRewake"].iter().any(|key| fields.get(*key) == Some(&Value::Bool(true)));
     if in_background && fields.get("onFailure").is_some_and(|word| word == "block") {
         return Err(
-            "has \"async\" and onFailure \"block\"; nobody waits for it, so that it cannot block".into()
+            "has \"async\" and onFailure \"block\"; an async hook is not awaited, so it cannot block".into(),
         );
     }
     match fields.get("type").and_then(Value::as_str) {
@@ -186,9 +186,9 @@ fn parse_action(hook: &Value) -> Result<HookActionConfig, String> {
         Some(kind @ ("prompt" | "agent" | "mcp_tool")) => {
             Ok(HookActionConfig::Other { kind: kind.into(), fields: fields.clone() })
         }
-        Some(kind) => {
-            Err(format!("has the type \"{kind}\"; known are command, prompt, agent, http and mcp_tool"))
-        }
+        Some(kind) => Err(format!(
+            "has the unknown type \"{kind}\"; valid are command, prompt, agent, http and mcp_tool"
+        )),
         None => Err("must have a \"type\", for example \"command\"".into()),
     }
 }
@@ -212,7 +212,7 @@ fn unknown_fields(hook: &Value, pointer: &str) -> Vec<ValidationError> {
     let is_known = |name: &str| COMMON_FIELDS.contains(&name) || own.contains(&name);
     let names = hook.as_object().into_iter().flat_map(|fields| fields.keys());
     let unknown = names.filter(|name| !is_known(name));
-    let cause = || "is a field that this version does not know; it says nothing".into();
+    let cause = || "is not a known field; it is ignored".into();
     unknown
         .map(|name| ValidationError {
             pointer: format!("{pointer}{}", pointer_token(name)),

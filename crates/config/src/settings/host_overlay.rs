@@ -7,7 +7,7 @@
 use serde_json::{Map, Value};
 
 /// Adds changes to the overlay.
-pub fn apply_changes(overlay: &mut Map<String, Value>, changes: Map<String, Value>) {
+pub(crate) fn apply_changes(overlay: &mut Map<String, Value>, changes: Map<String, Value>) {
     overlay.extend(changes);
 }
 
@@ -15,7 +15,7 @@ pub fn apply_changes(overlay: &mut Map<String, Value>, changes: Map<String, Valu
 const RESTRICTIVE_KEYS: &[&str] = &["deny", "ask", "disableBypassPermissionsMode", "disableAutoMode"];
 
 /// The part of the start settings that remains in force under the overlay.
-pub fn remaining_start_settings(
+pub(crate) fn remaining_start_settings(
     mut start: Map<String, Value>,
     overlay: &Map<String, Value>,
 ) -> Map<String, Value> {
@@ -31,7 +31,7 @@ pub fn remaining_start_settings(
 }
 
 /// The settings in the overlay, without removed keys.
-pub fn overlay_settings(overlay: &Map<String, Value>) -> Map<String, Value> {
+pub(crate) fn overlay_settings(overlay: &Map<String, Value>) -> Map<String, Value> {
     overlay
         .iter()
         .filter(|(_, value)| !value.is_null())

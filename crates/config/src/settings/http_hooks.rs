@@ -28,7 +28,7 @@ pub enum Authority {
 }
 
 impl Authority {
-    pub fn from_origin(origin: &LayerOrigin) -> Self {
+    pub(crate) fn from_origin(origin: &LayerOrigin) -> Self {
         match (origin.source, origin.scope) {
             (LayerSource::Managed, _) if origin.file.is_some() => Self::Administrator,
             (LayerSource::Managed, _) => Self::HostManaged,
@@ -46,7 +46,7 @@ pub struct HttpHookLimits {
 }
 
 impl HttpHookLimits {
-    pub fn from_layers(layers: &[SettingsLayer]) -> Self {
+    pub(crate) fn from_layers(layers: &[SettingsLayer]) -> Self {
         Self {
             allowed_urls: collect_lists(layers, ALLOWED_URLS_KEY),
             allowed_variables: collect_lists(layers, ALLOWED_ENV_VARS_KEY),
@@ -111,8 +111,8 @@ fn matches_url(pattern: &str, address: &str) -> bool {
 }
 
 /// Converts a pattern to a regular expression; `star` replaces `*`.
-fn glob_to_regex(pattern: &str, star: &str) -> String {
-    pattern.split('*').map(fancy_regex::escape).collect::<Vec<_>>().join(star)
+fn glob_to_regex(pattern: &str, wildcard: &str) -> String {
+    pattern.split('*').map(fancy_regex::escape).collect::<Vec<_>>().join(wildcard)
 }
 
 #[cfg(test)]

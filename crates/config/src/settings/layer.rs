@@ -6,10 +6,10 @@ use serde_json::{Map, Value};
 use whimbrel_wire::hook::HookEvent;
 use whimbrel_wire::permission::PermissionBehavior;
 
+use crate::settings::document::SettingsDocument;
 use crate::settings::error::{InvalidKeyError, escape_text};
 use crate::settings::hooks::{HookActionConfig, ValidationError};
 use crate::settings::http_hooks::Authority;
-use crate::settings::read::SettingsDocument;
 use crate::settings::schema::{self, dotted_key};
 use crate::settings::sources::{LayerOrigin, LayerSource};
 use crate::settings::trust::{self, Trust};
@@ -66,15 +66,16 @@ pub struct CheckedLayer {
 
 /// Builds a layer from a document.
 pub fn check_layer(origin: LayerOrigin, document: SettingsDocument, trust: Trust) -> CheckedLayer {
-    let (values, held) = trust::filter_values(document.values.clone(), origin.scope, trust);
-    let held = trust::render_warning(&origin.display_name(), &held);
+    let (values, withheld) = trust::filter_values(document.values.clone(), origin.scope, trust);
+    let withheld = trust::render_warning(&origin.display_name(), &withheld);
     let checked = schema::check_values(values);
-    let flaws = checked.errors.into_iter().chain(typos::find_typos(&document.values));
-    let (grave, slight): (Vec<ValidationError>, Vec<ValidationError>) =
-        flaws.partition(|flaw| flaw.is_critical);
-    let problems =
-        |flaws: &[ValidationError]| flaws.iter().map(|flaw| to_key_error(flaw, &origin, &document)).collect();
-    let (grave, slight) = (problems(&grave), problems(&slight));
+    let errors = checked.errors.into_iter().chain(typos::find_typos(&document.values));
+    let (critical, minor): (Vec<ValidationError>, Vec<ValidationError>) =
+        errors.partition(|error| error.is_critical);
+    let to_errors = |errors: &[ValidationError]| {
+        errors.iter().map(|error| to_key_error(error, &origin, &document)).collect()
+    };
+    let (critical, minor) = (to_errors(&critical), to_errors(&minor));
     let rules = checked.rules.into_iter().map(|rule| ConfiguredRule {
         behavior: rule.behavior,
         text: rule.text,
@@ -94,19 +95,19 @@ pub fn check_layer(origin: LayerOrigin, document: SettingsDocument, trust: Trust
     });
     let (rules, hooks) = (rules.collect(), hooks.collect());
     let layer = SettingsLayer { origin, values: checked.values, rules, hooks, raw: document.values };
-    CheckedLayer { layer, critical: grave, minor: slight, withheld: held }
+    CheckedLayer { layer, critical, minor, withheld }
 }
 
 fn to_key_error(
-    flaw: &ValidationError,
+    error: &ValidationError,
     origin: &LayerOrigin,
     document: &SettingsDocument,
 ) -> InvalidKeyError {
-    let line = document.line(&flaw.pointer);
+    let line = document.line(&error.pointer);
     InvalidKeyError {
         name: origin.display_name(),
         line,
-        key: escape_text(&dotted_key(&flaw.pointer)),
-        cause: escape_text(&flaw.cause),
+        key: escape_text(&dotted_key(&error.pointer)),
+        cause: escape_text(&error.cause),
     }
 }

@@ -6,18 +6,18 @@ use serde_json::{Map, Value};
 use whimbrel_os::files;
 use whimbrel_wire::options::SettingSource;
 
+use crate::settings::document::{self, SettingsDocument};
 use crate::settings::error::{SettingsError, display_path, join_first};
-use crate::settings::git_index::is_tracked;
 use crate::settings::host_overlay;
 use crate::settings::layer::{SettingsLayer, check_layer};
 use crate::settings::provenance;
-use crate::settings::read::{self, SettingsDocument};
 use crate::settings::sources::{self, LayerOrigin, LayerScope, LayerSource, SettingsRequest, Tolerance};
 use crate::settings::trust::Trust;
+use crate::settings::trust::git_index::is_tracked;
 
 /// The parsed files, before validation.
 #[derive(Debug, Clone, Default)]
-pub struct SettingsDocuments {
+pub(crate) struct SettingsDocuments {
     /// Files of the user and the project, weakest first.
     files: Vec<(LayerOrigin, SettingsDocument)>,
     /// Settings of the host, as passed at the start.
@@ -30,39 +30,39 @@ pub struct SettingsDocuments {
 
 /// The layers, weakest first, and warnings about them.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct LoadedLayers {
+pub(crate) struct LoadedLayers {
     pub layers: Vec<SettingsLayer>,
     pub warnings: Vec<String>,
 }
 
 /// Reads all requested settings. Reads files.
-pub fn read_documents(request: &SettingsRequest) -> Result<SettingsDocuments, SettingsError> {
+pub(crate) fn read_documents(request: &SettingsRequest) -> Result<SettingsDocuments, SettingsError> {
     let mut found = SettingsDocuments {
         host: read_host_settings(request)?,
         managed: read_managed(request)?,
         ..SettingsDocuments::default()
     };
     for (source, file, base) in request.setting_files() {
-        let read = read::read_text(&file).and_then(|text| {
-            text.map(|text| Ok((read::parse_document(&text, &display_path(&file))?, text))).transpose()
+        let parsed = document::read_text(&file).and_then(|text| {
+            text.map(|text| Ok((document::parse_document(&text, &display_path(&file))?, text))).transpose()
         });
-        match read {
+        match parsed {
             Ok(Some((document, text))) => {
                 let scope = layer_scope(source, &file, &text, request);
                 found.files.push((LayerOrigin { source, scope, file: Some(file), base }, document));
             }
             Ok(None) => {}
             Err(error) if request.tolerance == Tolerance::Tolerant => {
-                found.warnings.push(format!("{error} Nothing in it is in force."));
+                found.warnings.push(format!("{error} None of its settings apply."));
             }
             Err(error) => return Err(error),
         }
     }
-    let passed_over = request.skipped_files();
-    if !passed_over.is_empty() {
-        let files: Vec<String> = passed_over.iter().map(|file| display_path(file)).collect();
+    let skipped = request.skipped_files();
+    if !skipped.is_empty() {
+        let files: Vec<String> = skipped.iter().map(|file| display_path(file)).collect();
         found.warnings.push(format!(
-            "Not read, because the session began in another folder: {}. Nothing in it is in force.",
+            "Not read, because the session started in another directory: {}. None of these settings apply.",
             files.join(", ")
         ));
     }
@@ -72,7 +72,7 @@ pub fn read_documents(request: &SettingsRequest) -> Result<SettingsDocuments, Se
 /// The scope of a file. A local file counts as the project's if git tracks it, if it is behind a symlink, or if it may
 /// have come with an archive because neither the host nor a record vouches for it.
 fn layer_scope(source: LayerSource, file: &Path, text: &str, request: &SettingsRequest) -> LayerScope {
-    let came_along = match source {
+    let is_from_project = match source {
         LayerSource::User | LayerSource::Flag | LayerSource::Managed => false,
         LayerSource::Project => true,
         LayerSource::Local => {
@@ -81,7 +81,7 @@ fn layer_scope(source: LayerSource, file: &Path, text: &str, request: &SettingsR
                 || !is_user_file(file, text, request)
         }
     };
-    if came_along { LayerScope::Project } else { LayerScope::User }
+    if is_from_project { LayerScope::Project } else { LayerScope::User }
 }
 
 /// Whether a local file belongs to the user: the project has at least limited trust, the host named the local source,
@@ -107,12 +107,12 @@ fn host_origin(file: Option<PathBuf>, base: &Path) -> LayerOrigin {
 fn read_host_settings(
     request: &SettingsRequest,
 ) -> Result<Option<(LayerOrigin, SettingsDocument)>, SettingsError> {
-    let Some(given) = &request.flag else { return Ok(None) };
-    let Some(file) = sources::host_settings_file(given, &request.cwd) else {
-        let document = read::parse_document(given, "--settings")?;
+    let Some(flag) = &request.flag else { return Ok(None) };
+    let Some(file) = sources::host_settings_file(flag, &request.cwd) else {
+        let document = document::parse_document(flag, "--settings")?;
         return Ok(Some((host_origin(None, &request.cwd), document)));
     };
-    let document = read::read_file(&file)?.ok_or_else(|| {
+    let document = document::read_file(&file)?.ok_or_else(|| {
         SettingsError::unreadable(&file, "there is no such file", "Give --settings another path, or JSON.")
     })?;
     let base = file.parent().unwrap_or(&request.cwd).to_path_buf();
@@ -131,7 +131,7 @@ fn read_managed(request: &SettingsRequest) -> Result<Vec<(LayerOrigin, SettingsD
         documents.push((origin(None, &request.cwd), SettingsDocument::from_values(values.clone())));
     }
     for file in request.managed_files.iter().rev() {
-        if let Some(document) = read::read_file(file)? {
+        if let Some(document) = document::read_file(file)? {
             let base = file.parent().unwrap_or(Path::new("/"));
             documents.push((origin(Some(file.clone()), base), document));
         }
@@ -141,7 +141,7 @@ fn read_managed(request: &SettingsRequest) -> Result<Vec<(LayerOrigin, SettingsD
 
 /// Validates the documents, with the host's overlay applied, and builds the layers. Pure. All critical errors are
 /// reported at once.
-pub fn build_layers(
+pub(crate) fn build_layers(
     request: &SettingsRequest,
     found: &SettingsDocuments,
     overlay: &Map<String, Value>,
@@ -150,38 +150,38 @@ pub fn build_layers(
         document.values = host_overlay::remaining_start_settings(document.values, overlay);
         (origin, document)
     });
-    let since = (!overlay.is_empty()).then(|| {
+    let host_changes = (!overlay.is_empty()).then(|| {
         (
             host_origin(None, &request.cwd),
             SettingsDocument::from_values(host_overlay::overlay_settings(overlay)),
         )
     });
     let documents =
-        found.files.iter().cloned().chain(start).chain(since).chain(found.managed.iter().cloned());
-    let mut gathered = LoadedLayers { warnings: found.warnings.clone(), ..LoadedLayers::default() };
-    let mut grave = Vec::new();
-    let mut held = Vec::new();
+        found.files.iter().cloned().chain(start).chain(host_changes).chain(found.managed.iter().cloned());
+    let mut loaded = LoadedLayers { warnings: found.warnings.clone(), ..LoadedLayers::default() };
+    let mut critical = Vec::new();
+    let mut withheld = Vec::new();
     for (origin, document) in documents {
         let trust = if origin.scope == LayerScope::Project { request.trust } else { Trust::Full };
-        let judged = check_layer(origin, document, trust);
-        let mut slight = judged.minor;
+        let checked = check_layer(origin, document, trust);
+        let mut minor = checked.minor;
         // Errors in settings of the host or an administrator are never tolerated.
-        if request.tolerance == Tolerance::Tolerant && judged.layer.origin.source < LayerSource::Flag {
-            slight.extend(judged.critical);
+        if request.tolerance == Tolerance::Tolerant && checked.layer.origin.source < LayerSource::Flag {
+            minor.extend(checked.critical);
         } else {
-            grave.extend(judged.critical);
+            critical.extend(checked.critical);
         }
-        if !slight.is_empty() {
-            gathered.warnings.push(format!("These settings do not count.\n{}", join_first(&slight, "\n")));
+        if !minor.is_empty() {
+            loaded.warnings.push(format!("These settings are ignored.\n{}", join_first(&minor, "\n")));
         }
-        held.extend(judged.withheld);
-        gathered.layers.push(judged.layer);
+        withheld.extend(checked.withheld);
+        loaded.layers.push(checked.layer);
     }
-    if !grave.is_empty() {
-        return Err(SettingsError::InvalidKeys(grave));
+    if !critical.is_empty() {
+        return Err(SettingsError::InvalidKeys(critical));
     }
-    if !held.is_empty() {
-        gathered.warnings.push(held.join("\n"));
+    if !withheld.is_empty() {
+        loaded.warnings.push(withheld.join("\n"));
     }
-    Ok(gathered)
+    Ok(loaded)
 }

@@ -13,14 +13,15 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use whimbrel_policy::mode::is_more_permissive;
+use whimbrel_wire::control::SettingsReport;
 use whimbrel_wire::permission::{PermissionBehavior, PermissionMode};
 
 use crate::settings::http_hooks::{self, HttpHookLimits};
 use crate::settings::layer::{ConfiguredHook, ConfiguredRule, SettingsLayer};
+use crate::settings::schema::TypedSettings;
 use crate::settings::sources::{LayerScope, LayerSource};
-use crate::settings::typed::TypedSettings;
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct EffectiveSettings {
@@ -83,14 +84,15 @@ fn effective_mode(layers: &[SettingsLayer]) -> Option<(PermissionMode, LayerSour
     let chosen = |layer: &SettingsLayer| -> Option<PermissionMode> {
         permission_value(layer, "defaultMode")?.as_str()?.parse().ok()
     };
-    let is_persons = |layer: &&SettingsLayer| {
+    let is_user_layer = |layer: &&SettingsLayer| {
         layer.origin.scope == LayerScope::User && layer.origin.source == LayerSource::User
     };
-    let persons = layers.iter().find(is_persons).and_then(chosen);
+    let user_mode = layers.iter().find(is_user_layer).and_then(chosen);
     layers.iter().rev().find_map(|layer| {
         let mode = chosen(layer)?;
-        let is_projects = layer.origin.scope == LayerScope::Project;
-        let raises = is_projects && persons.is_some_and(|persons| is_more_permissive(mode, persons));
+        let is_project_layer = layer.origin.scope == LayerScope::Project;
+        let raises =
+            is_project_layer && user_mode.is_some_and(|user_mode| is_more_permissive(mode, user_mode));
         (!raises).then_some((mode, layer.origin.source))
     })
 }
@@ -122,7 +124,7 @@ pub fn are_plugin_hooks_enabled(layers: &[SettingsLayer]) -> bool {
 /// Applies the administrator's restrictions on other layers, and `disableAllHooks`.
 fn apply_managed_policy(layers: &[SettingsLayer]) -> Vec<SettingsLayer> {
     let rules_only = is_enabled_by_administrator(layers, "allowManagedPermissionRulesOnly");
-    let said_in_a_file = layers.iter().any(|layer| {
+    let is_set_in_file = layers.iter().any(|layer| {
         is_managed(layer)
             && layer.origin.file.is_some()
             && is_enabled(layer, "allowManagedPermissionRulesOnly")
@@ -132,10 +134,10 @@ fn apply_managed_policy(layers: &[SettingsLayer]) -> Vec<SettingsLayer> {
         layers.iter().any(|layer| by(layer) && is_enabled(layer, "disableAllHooks"))
     };
     let off_by_project = off(|layer| layer.origin.scope == LayerScope::Project);
-    let off_by_person = off(|layer| layer.origin.scope == LayerScope::User && !is_managed(layer));
+    let off_by_user = off(|layer| layer.origin.scope == LayerScope::User && !is_managed(layer));
     let off_for_all = off(is_managed);
-    let mut governed = layers.to_vec();
-    for layer in &mut governed {
+    let mut is_managed_only = layers.to_vec();
+    for layer in &mut is_managed_only {
         if !is_managed(layer) {
             drop_managed_switches(layer);
         }
@@ -147,20 +149,20 @@ fn apply_managed_policy(layers: &[SettingsLayer]) -> Vec<SettingsLayer> {
             drop_rules(layer, &[PermissionBehavior::Allow]);
         } else if rules_only && !is_managed(layer) {
             drop_rules(layer, PermissionBehavior::ALL);
-        } else if said_in_a_file && layer.origin.file.is_none() {
+        } else if is_set_in_file && layer.origin.file.is_none() {
             drop_rules(layer, &[PermissionBehavior::Allow]);
         }
         let runs = match (is_managed(layer), layer.origin.scope) {
             (true, _) => !off_for_all,
-            (false, LayerScope::Project) => !(off_for_all || off_by_person || off_by_project || hooks_only),
-            (false, LayerScope::User) => !(off_for_all || off_by_person || hooks_only),
+            (false, LayerScope::Project) => !(off_for_all || off_by_user || off_by_project || hooks_only),
+            (false, LayerScope::User) => !(off_for_all || off_by_user || hooks_only),
         };
         if !runs {
             layer.hooks.clear();
             layer.values.remove("hooks");
         }
     }
-    governed
+    is_managed_only
 }
 
 fn drop_managed_switches(layer: &mut SettingsLayer) {
@@ -223,6 +225,27 @@ fn merge_missing(strong: &mut Map<String, Value>, weak: &Map<String, Value>) {
             }
         }
     }
+}
+
+/// The response to `get_settings`: effective settings and each layer, weakest first. `applied` is what the session derived from them.
+pub fn build_report(
+    effective: &EffectiveSettings,
+    layers: &[SettingsLayer],
+    applied: Map<String, Value>,
+) -> SettingsReport {
+    SettingsReport {
+        effective: effective.values.clone(),
+        sources: layers.iter().map(render_layer).collect(),
+        applied,
+    }
+}
+
+fn render_layer(layer: &SettingsLayer) -> Value {
+    let mut source = json!({"source": layer.origin.source.name(), "settings": layer.raw});
+    if let Some(file) = &layer.origin.file {
+        source["path"] = file.display().to_string().into();
+    }
+    source
 }
 
 #[cfg(test)]

@@ -4,37 +4,28 @@
 //! Nothing here decides about tool calls: permission rules are passed on with their source, file and line.
 //!
 //! Modules, in the order in which a file passes through them:
-//! - [`sources`] (which files), [`read`] (parses a file and records line numbers), [`load`] (reads all files)
-//! - [`trust`] and [`project_env`] (what a project may set), [`git_index`] (files tracked by git), `provenance` (local
-//!   files written by this user), [`trusted_dirs`] (directories that the user trusts)
-//! - [`schema`] and [`hooks`] (validation), [`http_hooks`] (URL limits), `typos` (misspelt keys), [`layer`] (one
+//! - [`sources`] (which files), [`document`] (parses a file and records line numbers), `load` (reads all files)
+//! - [`trust`] (what a project may set), `provenance` (local files written by this user)
+//! - `schema` and [`hooks`] (validation), [`http_hooks`] (URL limits), `typos` (misspelt keys), [`layer`] (one
 //!   source)
-//! - [`merge`](mod@merge), [`typed`] (typed values), [`report`] (for the host), `protected_paths` (configuration files
-//!   that need permission)
-//! - [`host_overlay`] (changes by the host), `update`, [`edit`] and [`write`](mod@write) (changes to files)
+//! - [`merge`](mod@merge), `protected_paths` (configuration files that need permission)
+//! - `host_overlay` (changes by the host), `change` (changes to files)
 
-pub mod edit;
+mod change;
+pub mod document;
 mod error;
-pub mod git_index;
 pub mod hooks;
-pub mod host_overlay;
+mod host_overlay;
 pub mod http_hooks;
 pub mod layer;
-pub mod load;
+mod load;
 pub mod merge;
-pub mod project_env;
 mod protected_paths;
 mod provenance;
-pub mod read;
-pub mod report;
-pub mod schema;
+mod schema;
 pub mod sources;
 pub mod trust;
-pub mod trusted_dirs;
-pub mod typed;
 mod typos;
-mod update;
-pub mod write;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -44,19 +35,21 @@ use serde_json::{Map, Value};
 use whimbrel_wire::control::SettingsReport;
 use whimbrel_wire::options::SettingSource;
 
-pub use edit::{ListAction, PermissionList, SettingsChange};
+pub use change::{
+    ChangeDraft, ChangeStatus, FileAccess, ListAction, PermissionList, SettingsChange, UpdateReport,
+    WrittenChange, change_file,
+};
 pub use error::{InvalidKeyError, SettingsError};
 pub use hooks::{CommandHookConfig, HookActionConfig};
 pub use layer::{ConfiguredHook, ConfiguredRule, SettingsLayer};
 use load::{LoadedLayers, SettingsDocuments};
 pub use merge::{AdditionalDirectory, EffectiveSettings};
+pub use schema::TypedSettings;
 pub use sources::{
     LayerOrigin, LayerScope, LayerSource, SettingsRequest, Tolerance, config_dir, home_dir, managed_files,
     repository_root,
 };
 pub use trust::Trust;
-pub use typed::TypedSettings;
-pub use update::{ChangeDraft, ChangeStatus, UpdateReport, WrittenChange};
 
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -71,9 +64,9 @@ impl Settings {
     /// Loads the settings. Reads files.
     pub fn load(request: SettingsRequest) -> Result<Self, SettingsError> {
         let found = load::read_documents(&request)?;
-        let gathered = load::build_layers(&request, &found, &Map::new())?;
-        let effective = merge_shared(&gathered.layers);
-        Ok(Self { request, overlay: Map::new(), documents: found, loaded: gathered, effective })
+        let loaded = load::build_layers(&request, &found, &Map::new())?;
+        let effective = merge_shared(&loaded.layers);
+        Ok(Self { request, overlay: Map::new(), documents: found, loaded, effective })
     }
 
     pub fn empty() -> Self {
@@ -122,9 +115,9 @@ impl Settings {
         &mut self,
         found: SettingsDocuments,
     ) -> Result<BTreeSet<LayerSource>, SettingsError> {
-        let gathered = load::build_layers(&self.request, &found, &self.overlay)?;
+        let loaded = load::build_layers(&self.request, &found, &self.overlay)?;
         self.documents = found;
-        Ok(self.replace_layers(gathered))
+        Ok(self.replace_layers(loaded))
     }
 
     /// The settings as they would be if the project were trusted. Reads no file.
@@ -135,8 +128,8 @@ impl Settings {
         Ok(trusted)
     }
 
-    fn replace_layers(&mut self, gathered: LoadedLayers) -> BTreeSet<LayerSource> {
-        let says =
+    fn replace_layers(&mut self, loaded: LoadedLayers) -> BTreeSet<LayerSource> {
+        let documents_from =
             |layers: &[SettingsLayer], source: LayerSource| -> Vec<(LayerOrigin, Map<String, Value>)> {
                 let of_source = layers.iter().filter(|layer| layer.origin.source == source);
                 of_source.map(|layer| (layer.origin.clone(), layer.raw.clone())).collect()
@@ -144,10 +137,12 @@ impl Settings {
         let changed = LayerSource::ALL
             .iter()
             .copied()
-            .filter(|source| says(&self.loaded.layers, *source) != says(&gathered.layers, *source))
+            .filter(|source| {
+                documents_from(&self.loaded.layers, *source) != documents_from(&loaded.layers, *source)
+            })
             .collect();
-        self.effective = merge_shared(&gathered.layers);
-        self.loaded = gathered;
+        self.effective = merge_shared(&loaded.layers);
+        self.loaded = loaded;
         changed
     }
 
@@ -159,14 +154,14 @@ impl Settings {
     ) -> Result<BTreeSet<LayerSource>, SettingsError> {
         let mut overlay = self.overlay.clone();
         host_overlay::apply_changes(&mut overlay, changes);
-        let gathered = load::build_layers(&self.request, &self.documents, &overlay)?;
+        let loaded = load::build_layers(&self.request, &self.documents, &overlay)?;
         self.overlay = overlay;
-        Ok(self.replace_layers(gathered))
+        Ok(self.replace_layers(loaded))
     }
 
     /// The response to `get_settings`. `applied` is what the session derived from the settings.
     pub fn report(&self, applied: Map<String, Value>) -> SettingsReport {
-        report::build_report(&self.effective, &self.loaded.layers, applied)
+        merge::build_report(&self.effective, &self.loaded.layers, applied)
     }
 }
 

@@ -32,20 +32,20 @@ impl Settings {
     /// engine's own files there. Accesses the disk.
     pub fn protected_paths(&self) -> Vec<PathBuf> {
         let request = &self.request;
-        let mut places: Vec<PathBuf> = request.managed_files.clone();
-        places.extend(request.flag.as_deref().and_then(|given| host_settings_file(given, &request.cwd)));
+        let mut paths: Vec<PathBuf> = request.managed_files.clone();
+        paths.extend(request.flag.as_deref().and_then(|given| host_settings_file(given, &request.cwd)));
         if let Some(config) = &request.config_dir {
             if real_path(&request.cwd).starts_with(real_path(config)) {
-                places.extend(ENGINE_FILES.iter().map(|name| config.join(name)));
+                paths.extend(ENGINE_FILES.iter().map(|name| config.join(name)));
             } else {
-                places.push(config.clone());
+                paths.push(config.clone());
             }
         }
-        let lie = places.iter().map(|place| real_path(place)).collect::<Vec<_>>();
-        places.extend(lie);
-        places.sort_unstable();
-        places.dedup();
-        places
+        let real_paths = paths.iter().map(|path| real_path(path)).collect::<Vec<_>>();
+        paths.extend(real_paths);
+        paths.sort_unstable();
+        paths.dedup();
+        paths
     }
 }
 
@@ -60,11 +60,11 @@ mod tests {
 
     #[test]
     fn configuration_paths_are_found_named_and_resolved() {
-        let folder = tempfile::tempdir().unwrap();
-        let root = folder.path().canonicalize().unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
         std::fs::create_dir_all(root.join("conf/desk")).unwrap();
         std::os::unix::fs::symlink("conf", root.join("link")).unwrap();
-        let places = |cwd: &str| {
+        let paths = |cwd: &str| {
             let request = SettingsRequest {
                 config_dir: Some(root.join("link")),
                 cwd: root.join(cwd),
@@ -74,12 +74,12 @@ mod tests {
             Settings::load(request).map(|settings| settings.protected_paths())
         };
         std::fs::write(root.join("given.json"), "{}").unwrap();
-        let apart = places("").unwrap();
+        let protected = paths("").unwrap();
         for expected in ["conf", "link", "given.json"] {
-            assert!(apart.contains(&root.join(expected)), "{expected}: {apart:?}");
+            assert!(protected.contains(&root.join(expected)), "{expected}: {protected:?}");
         }
         std::fs::write(root.join("conf/desk/given.json"), "{}").unwrap();
-        let inside = places("conf/desk").unwrap();
+        let inside = paths("conf/desk").unwrap();
         assert!(
             inside.contains(&root.join("conf/settings.json")) && inside.contains(&root.join("conf/projects"))
         );

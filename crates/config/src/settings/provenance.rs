@@ -8,10 +8,10 @@ use std::path::Path;
 
 use whimbrel_os::files;
 
-use crate::settings::edit::SettingsChange;
+use crate::settings::SettingsChange;
+use crate::settings::change::{FileAccess, change_file};
+use crate::settings::document;
 use crate::settings::error::SettingsError;
-use crate::settings::read;
-use crate::settings::write::{self, FileAccess};
 
 /// Name of the record in the configuration directory.
 pub(super) const RECORD_FILE: &str = "whimbrel-local-settings.json";
@@ -19,10 +19,10 @@ pub(super) const RECORD_FILE: &str = "whimbrel-local-settings.json";
 /// Whether this engine wrote a file with this content for the user. An unreadable record proves nothing. Reads files.
 pub(super) fn is_user_written(config: Option<&Path>, file: &Path, text: &str) -> bool {
     let (Some(config), Some(file)) = (config, files::real_path(file)) else { return false };
-    if file.parent().is_some_and(|folder| files::real_path(config).is_some_and(|config| config == folder)) {
+    if file.parent().is_some_and(|dir| files::real_path(config).is_some_and(|config| config == dir)) {
         return true;
     }
-    let record = read::read_file(&config.join(RECORD_FILE)).ok().flatten();
+    let record = document::read_file(&config.join(RECORD_FILE)).ok().flatten();
     let known = record.and_then(|record| record.values.get(&record_key(&file)).cloned());
     known.is_some_and(|known| known == content_hash(text))
 }
@@ -31,7 +31,7 @@ pub(super) fn is_user_written(config: Option<&Path>, file: &Path, text: &str) ->
 pub(super) fn record_user_file(config: &Path, file: &Path, text: &str) -> Result<(), SettingsError> {
     let key = record_key(&files::real_path(file).unwrap_or_else(|| file.to_path_buf()));
     let change = SettingsChange::Value { key, value: content_hash(text).into() };
-    write::change_file(&config.join(RECORD_FILE), FileAccess::User, &change).map(|_| ())
+    change_file(&config.join(RECORD_FILE), FileAccess::User, &change).map(|_| ())
 }
 
 fn record_key(file: &Path) -> String {
@@ -50,8 +50,8 @@ mod tests {
 
     #[test]
     fn file_is_users_until_changed_by_others() {
-        let folder = tempfile::tempdir().unwrap();
-        let root = folder.path().canonicalize().unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
         let (config, file) = (root.join("config"), root.join("settings.local.json"));
         fs::write(&file, "{}").unwrap();
         assert!(!is_user_written(Some(&config), &file, "{}"), "there is no record yet");
@@ -61,7 +61,7 @@ mod tests {
                 && is_user_written(Some(&config), &file, "\u{feff}{}")
         );
         assert!(!is_user_written(Some(&config), &file, "{ }"), "another text");
-        assert!(!is_user_written(None, &file, "{}"), "no configuration folder");
+        assert!(!is_user_written(None, &file, "{}"), "no configuration directory");
         fs::write(root.join("other.json"), "{}").unwrap();
         assert!(!is_user_written(Some(&config), &root.join("other.json"), "{}"), "the same text elsewhere");
         record_user_file(&config, &file, "{ }").unwrap();
@@ -72,9 +72,9 @@ mod tests {
 
     #[test]
     fn file_in_configuration_directory_needs_no_record() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("settings.local.json");
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("settings.local.json");
         fs::write(&file, "{}").unwrap();
-        assert!(is_user_written(Some(folder.path()), &file, "{}"));
+        assert!(is_user_written(Some(dir.path()), &file, "{}"));
     }
 }

@@ -3,11 +3,12 @@
 //! A value of the wrong type is dropped. If a restriction could be lost by that (deny rules, hooks, sandbox), the start
 //! fails; otherwise there is a warning.
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use whimbrel_wire::permission::{PermissionBehavior, PermissionMode};
 
+use crate::settings::document::pointer_token;
 use crate::settings::hooks::{self, HookConfig, ValidationError};
-use crate::settings::read::pointer_token;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ValueType {
@@ -97,7 +98,7 @@ const KEYS: &[(&[&str], ValueType, Severity)] = &[
 
 /// A permission rule as written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WrittenRule {
+pub(crate) struct WrittenRule {
     pub behavior: PermissionBehavior,
     pub text: String,
     /// JSON pointer to the rule.
@@ -106,7 +107,7 @@ pub struct WrittenRule {
 
 /// Validated settings.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct CheckedValues {
+pub(crate) struct CheckedValues {
     /// The valid values.
     pub values: Map<String, Value>,
     pub rules: Vec<WrittenRule>,
@@ -115,47 +116,47 @@ pub struct CheckedValues {
 }
 
 /// Whether a key of the object at this path is known.
-pub(super) fn is_known_key(place: &[&str], key: &str) -> bool {
+pub(super) fn is_known_key(parent: &[&str], key: &str) -> bool {
     KEYS.iter()
-        .any(|(path, ..)| path.split_last().is_some_and(|(last, above)| above == place && *last == key))
+        .any(|(path, ..)| path.split_last().is_some_and(|(last, parents)| parents == parent && *last == key))
 }
 
 /// Keys of the object at this path that may restrict something; under `permissions` and `sandbox` all known keys.
-pub(super) fn critical_keys(place: &[&str]) -> impl Iterator<Item = &'static str> {
+pub(super) fn critical_keys(parent: &[&str]) -> impl Iterator<Item = &'static str> {
     KEYS.iter().filter_map(move |(path, _, loss)| {
-        let (key, above) = path.split_last()?;
-        (above == place && (*loss == Critical || !place.is_empty())).then_some(*key)
+        let (key, parents) = path.split_last()?;
+        (parents == parent && (*loss == Critical || !parent.is_empty())).then_some(*key)
     })
 }
 
 /// Validates the values of one layer. Null counts as absent, except for restrictive keys, where it is an error.
-pub fn check_values(mut values: Map<String, Value>) -> CheckedValues {
+pub(crate) fn check_values(mut values: Map<String, Value>) -> CheckedValues {
     let rules = collect_rules(&values);
-    let mut flaws = Vec::new();
+    let mut errors = Vec::new();
     let mut entries = Vec::new();
-    for (path, shape, loss) in KEYS {
-        let Some((holder, key)) = parent_object(&mut values, path) else { continue };
-        let Some(value) = holder.get_mut(key) else { continue };
+    for (path, value_type, loss) in KEYS {
+        let Some((object, key)) = parent_object(&mut values, path) else { continue };
+        let Some(value) = object.get_mut(key) else { continue };
         let pointer: String = path.iter().map(|key| pointer_token(key)).collect();
         if value.is_null() && *loss == Critical {
-            let cause = format!("must be {}, but is null", describe_type(*shape));
-            flaws.push(ValidationError { pointer, cause, is_critical: true });
-        } else if *shape == ValueType::Hooks && !value.is_null() {
-            let (read, wrong) = hooks::parse_hooks(value);
-            entries.extend(read);
-            flaws.extend(wrong);
-        } else if let Err(wrong) = coerce(value, *shape) {
-            flaws.extend(wrong.into_iter().map(|(at, cause)| ValidationError {
+            let cause = format!("must be {}, but is null", describe_type(*value_type));
+            errors.push(ValidationError { pointer, cause, is_critical: true });
+        } else if *value_type == ValueType::Hooks && !value.is_null() {
+            let (parsed, hook_errors) = hooks::parse_hooks(value);
+            entries.extend(parsed);
+            errors.extend(hook_errors);
+        } else if let Err(value_errors) = coerce(value, *value_type) {
+            errors.extend(value_errors.into_iter().map(|(at, cause)| ValidationError {
                 pointer: format!("{pointer}{at}"),
                 cause,
                 is_critical: *loss == Critical,
             }));
         }
         if value.is_null() {
-            holder.remove(key);
+            object.remove(key);
         }
     }
-    CheckedValues { values, rules, hooks: entries, errors: flaws }
+    CheckedValues { values, rules, hooks: entries, errors }
 }
 
 fn collect_rules(values: &Map<String, Value>) -> Vec<WrittenRule> {
@@ -177,20 +178,20 @@ fn parent_object<'a, 'k>(
     values: &'a mut Map<String, Value>,
     path: &[&'k str],
 ) -> Option<(&'a mut Map<String, Value>, &'k str)> {
-    let (key, folders) = path.split_last()?;
-    let mut holder = values;
-    for folder in folders {
-        holder = holder.get_mut(*folder)?.as_object_mut()?;
+    let (key, dirs) = path.split_last()?;
+    let mut object = values;
+    for dir in dirs {
+        object = object.get_mut(*dir)?.as_object_mut()?;
     }
-    Some((holder, key))
+    Some((object, key))
 }
 
 /// Pointer below the key, and the cause.
 type ValueErrors = Vec<(String, String)>;
 
 /// Fits a value to its type: invalid parts are removed and reported. A wholly invalid value becomes null.
-fn coerce(value: &mut Value, shape: ValueType) -> Result<(), ValueErrors> {
-    let fits = match shape {
+fn coerce(value: &mut Value, value_type: ValueType) -> Result<(), ValueErrors> {
+    let fits = match value_type {
         _ if value.is_null() => true,
         ValueType::TextList => return coerce_texts(value),
         ValueType::Variables => return coerce_variables(value),
@@ -206,24 +207,24 @@ fn coerce(value: &mut Value, shape: ValueType) -> Result<(), ValueErrors> {
         ValueType::Disable => value == "disable",
         ValueType::Mode => value.as_str().is_some_and(|name| name.parse::<PermissionMode>().is_ok()),
     };
-    if fits { Ok(()) } else { Err(reject_value(value, shape)) }
+    if fits { Ok(()) } else { Err(reject_value(value, value_type)) }
 }
 
-fn reject_value(value: &mut Value, shape: ValueType) -> ValueErrors {
-    let given = match (shape, value.take()) {
+fn reject_value(value: &mut Value, value_type: ValueType) -> ValueErrors {
+    let type_name = match (value_type, value.take()) {
         (ValueType::Mode | ValueType::Disable, Value::String(word)) => format!("\"{word}\""),
         (_, value) => json_type_name(&value).to_owned(),
     };
-    vec![(String::new(), format!("must be {}, but is {given}", describe_type(shape)))]
+    vec![(String::new(), format!("must be {}, but is {type_name}", describe_type(value_type)))]
 }
 
-fn describe_type(shape: ValueType) -> String {
-    match shape {
-        ValueType::Text => "a text".into(),
+fn describe_type(value_type: ValueType) -> String {
+    match value_type {
+        ValueType::Text => "a string".into(),
         ValueType::Bool => "true or false".into(),
         ValueType::Number => "a number of at least 0".into(),
-        ValueType::TextList => "a list of texts".into(),
-        ValueType::Variables => "an object of texts".into(),
+        ValueType::TextList => "a list of strings".into(),
+        ValueType::Variables => "an object of strings".into(),
         ValueType::Object | ValueType::Hooks => "an object".into(),
         ValueType::ObjectOrSwitch => "an object, true or false".into(),
         ValueType::Disable => "\"disable\"".into(),
@@ -236,38 +237,38 @@ fn describe_type(shape: ValueType) -> String {
 
 fn coerce_texts(value: &mut Value) -> Result<(), ValueErrors> {
     let Some(items) = value.as_array_mut() else { return Err(reject_value(value, ValueType::TextList)) };
-    let wrong: ValueErrors = items
+    let errors: ValueErrors = items
         .iter()
         .enumerate()
         .filter(|(_, item)| !item.is_string())
         .map(|(index, item)| {
-            (format!("/{index}"), format!("must be a text, but is {}", json_type_name(item)))
+            (format!("/{index}"), format!("must be a string, but is {}", json_type_name(item)))
         })
         .collect();
     items.retain(Value::is_string);
-    if wrong.is_empty() { Ok(()) } else { Err(wrong) }
+    if errors.is_empty() { Ok(()) } else { Err(errors) }
 }
 
 fn coerce_variables(value: &mut Value) -> Result<(), ValueErrors> {
     let Some(variables) = value.as_object_mut() else {
         return Err(reject_value(value, ValueType::Variables));
     };
-    let mut wrong = Vec::new();
+    let mut errors = Vec::new();
     variables.retain(|name, value| {
         if matches!(value, Value::Number(_) | Value::Bool(_)) {
             *value = value.to_string().into();
         }
         let cause = if !is_variable_name(name) {
-            "is not a name that a variable can have".to_owned()
+            "is not a valid variable name".to_owned()
         } else if value.as_str().is_some_and(|text| !text.contains('\0')) {
             return true;
         } else {
-            format!("must be a text, but is {}", json_type_name(value))
+            format!("must be a string, but is {}", json_type_name(value))
         };
-        wrong.push((pointer_token(name), cause));
+        errors.push((pointer_token(name), cause));
         false
     });
-    if wrong.is_empty() { Ok(()) } else { Err(wrong) }
+    if errors.is_empty() { Ok(()) } else { Err(errors) }
 }
 
 fn is_variable_name(name: &str) -> bool {
@@ -281,16 +282,60 @@ fn json_type_name(value: &Value) -> &'static str {
         Value::Null => "null",
         Value::Bool(_) => "true or false",
         Value::Number(_) => "a number",
-        Value::String(_) => "a text",
+        Value::String(_) => "a string",
         Value::Array(_) => "a list",
         Value::Object(_) => "an object",
     }
 }
 
 /// Converts a JSON pointer to a dotted path.
-pub fn dotted_key(pointer: &str) -> String {
+pub(crate) fn dotted_key(pointer: &str) -> String {
     let parts = pointer.split('/').skip(1);
     parts.map(|part| part.replace("~1", "/").replace("~0", "~")).collect::<Vec<_>>().join(".")
+}
+
+/// Typed values of the keys that the engine uses, merged over all layers. Rules, mode, directories, variables and hooks
+/// are elsewhere, because their source matters.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct TypedSettings {
+    pub model: Option<String>,
+    /// Models to use when the first is not available, in order.
+    pub fallback_model: Vec<String>,
+    pub effort_level: Option<String>,
+    pub always_thinking_enabled: Option<bool>,
+    /// Name of the agent definition of the main session.
+    pub agent: Option<String>,
+    pub output_style: Option<String>,
+    /// Language of replies.
+    pub language: Option<String>,
+    /// Command that prints the API key.
+    pub api_key_helper: Option<String>,
+    /// Command of the status line.
+    pub status_line: Option<Map<String, Value>>,
+    /// Command that suggests files.
+    pub file_suggestion: Option<Map<String, Value>>,
+    pub sandbox: Map<String, Value>,
+    /// Approves all MCP servers of the project.
+    pub enable_all_project_mcp_servers: Option<bool>,
+    /// Approved MCP servers of the project.
+    pub enabled_mcpjson_servers: Vec<String>,
+    /// Rejected MCP servers of the project.
+    pub disabled_mcpjson_servers: Vec<String>,
+    /// Commits name the agent as co-author.
+    pub include_co_authored_by: Option<bool>,
+    /// The system prompt contains instructions for git.
+    pub include_git_instructions: Option<bool>,
+    /// File lists omit files ignored by git.
+    pub respect_gitignore: Option<bool>,
+    /// Days until transcripts are deleted.
+    pub cleanup_period_days: Option<f64>,
+    /// Automatic compaction.
+    pub auto_compact_enabled: Option<bool>,
+    /// File checkpoints.
+    pub file_checkpointing_enabled: Option<bool>,
+    /// Instruction files to skip.
+    pub claude_md_excludes: Vec<String>,
 }
 
 #[cfg(test)]

@@ -131,9 +131,9 @@ impl SettingsRequest {
         ];
         let mut seen = BTreeSet::new();
         let mut files = Vec::new();
-        for (wanted, source, base) in rows {
-            let (Some(file), Some(base)) = (self.file(wanted), base) else { continue };
-            if self.sources.contains(&wanted) && seen.insert(canonical_path(&file)) {
+        for (setting_source, source, base) in rows {
+            let (Some(file), Some(base)) = (self.file(setting_source), base) else { continue };
+            if self.sources.contains(&setting_source) && seen.insert(canonical_path(&file)) {
                 files.push((source, file, base.clone()));
             }
         }
@@ -152,20 +152,23 @@ impl SettingsRequest {
             (SettingSource::Project, ".claude/settings.json"),
             (SettingSource::Local, ".claude/settings.local.json"),
         ];
-        let asked = kinds.into_iter().filter(|(source, _)| self.sources.contains(source));
-        let names: Vec<&str> = asked.map(|(_, name)| name).collect();
-        let folders = self.cwd.ancestors().take_while(|folder| folder.starts_with(&root));
-        let files = folders.flat_map(|folder| names.iter().map(|name| folder.join(name)));
-        let is_there = |file: &PathBuf| matches!(files::file_kind(file), Ok(FileKind::File(_)));
-        files.filter(|file| is_there(file) && !read.contains(&canonical_path(file))).collect()
+        let requested = kinds.into_iter().filter(|(source, _)| self.sources.contains(source));
+        let names: Vec<&str> = requested.map(|(_, name)| name).collect();
+        let dirs = self.cwd.ancestors().take_while(|dir| dir.starts_with(root));
+        let files = dirs.flat_map(|dir| names.iter().map(|name| dir.join(name)));
+        let exists = |file: &PathBuf| matches!(files::file_kind(file), Ok(FileKind::File(_)));
+        files.filter(|file| exists(file) && !read.contains(&canonical_path(file))).collect()
     }
 }
 
 /// The root of the repository that contains a directory. Accesses the disk.
-pub fn repository_root(folder: &Path) -> Option<PathBuf> {
-    let is_repository =
-        |folder: &&Path| !matches!(files::file_kind(&folder.join(".git")), Ok(FileKind::Missing));
-    folder.ancestors().find(is_repository).map(Into::into)
+pub fn repository_root(dir: &Path) -> Option<&Path> {
+    dir.ancestors().find(|dir| is_repository_root(dir))
+}
+
+/// Returns whether a directory contains `.git`, also if that cannot be read. Accesses the disk.
+pub(crate) fn is_repository_root(dir: &Path) -> bool {
+    !matches!(files::file_kind(&dir.join(".git")), Ok(FileKind::Missing))
 }
 
 fn canonical_path(file: &Path) -> PathBuf {
@@ -176,7 +179,7 @@ fn canonical_path(file: &Path) -> PathBuf {
 /// variable, or if `HOME` is relative.
 pub fn config_dir(env: &BTreeMap<String, String>) -> Option<PathBuf> {
     match explicit_config_dir(env) {
-        Some(folder) => std::path::absolute(folder).ok(),
+        Some(dir) => std::path::absolute(dir).ok(),
         None => home_dir(env.get("HOME").map(String::as_str)).map(|home| home.join(".claude")),
     }
 }
@@ -209,26 +212,27 @@ pub fn managed_files() -> Result<Vec<PathBuf>, SettingsError> {
     Ok(files)
 }
 
-fn managed_files_in(folder: &Path) -> Result<Vec<PathBuf>, SettingsError> {
-    let parts = folder.join("managed-settings.d");
-    let listed =
-        |error: io::Error| SettingsError::unreadable(&parts, error.to_string(), "Make the folder readable.");
+fn managed_files_in(dir: &Path) -> Result<Vec<PathBuf>, SettingsError> {
+    let parts = dir.join("managed-settings.d");
+    let unreadable = |error: io::Error| {
+        SettingsError::unreadable(&parts, error.to_string(), "Make the directory readable.")
+    };
     let mut files = Vec::new();
     match fs::read_dir(&parts) {
         Ok(entries) => {
             for entry in entries {
-                let path = entry.map_err(listed)?.path();
-                let hidden = path.file_name().is_some_and(|name| name.as_bytes().starts_with(b"."));
-                if path.extension().is_some_and(|end| end == "json") && !hidden {
+                let path = entry.map_err(unreadable)?.path();
+                let is_hidden = path.file_name().is_some_and(|name| name.as_bytes().starts_with(b"."));
+                if path.extension().is_some_and(|extension| extension == "json") && !is_hidden {
                     files.push(path);
                 }
             }
         }
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {}
-        Err(error) => return Err(listed(error)),
+        Err(error) => return Err(unreadable(error)),
     }
     files.sort_unstable_by(|one, other| other.cmp(one));
-    files.push(folder.join("managed-settings.json"));
+    files.push(dir.join("managed-settings.json"));
     Ok(files)
 }
 

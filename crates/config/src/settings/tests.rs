@@ -14,7 +14,7 @@ use super::*;
 
 /// A home directory and a project.
 struct Fixture {
-    folder: TempDir,
+    dir: TempDir,
     trust: Trust,
     tolerance: Tolerance,
     flag: Option<String>,
@@ -29,23 +29,23 @@ const MANAGED: &str = "etc/managed-settings.json";
 
 impl Fixture {
     fn new(files: &[(&str, Value)]) -> Self {
-        let bench = Self {
-            folder: TempDir::new().unwrap(),
+        let fixture = Self {
+            dir: TempDir::new().unwrap(),
             trust: Trust::Untrusted,
             tolerance: Tolerance::Strict,
             flag: None,
             sources: SettingSource::ALL.iter().copied().collect(),
             named: [SettingSource::Local].into(),
         };
-        fs::create_dir(bench.path("project")).unwrap();
+        fs::create_dir(fixture.path("project")).unwrap();
         for (name, value) in files {
-            bench.write_file(name, &serde_json::to_string_pretty(value).unwrap());
+            fixture.write_file(name, &serde_json::to_string_pretty(value).unwrap());
         }
-        bench
+        fixture
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().canonicalize().unwrap().join(name)
+        self.dir.path().canonicalize().unwrap().join(name)
     }
 
     fn write_file(&self, name: &str, text: &str) {
@@ -107,14 +107,14 @@ fn add_rule(destination: &str, rule: &str) -> PermissionUpdate {
 
 #[test]
 fn layers_apply_in_order_with_file_and_line() {
-    let mut bench = Fixture::new(&[
+    let mut fixture = Fixture::new(&[
         (USER, allow_rule("User")),
         (PROJECT, json!({"permissions": {"deny": ["Project"], "allow": ["Held"]}})),
         (LOCAL, allow_rule("Local")),
         (MANAGED, allow_rule("Managed")),
     ]);
-    bench.flag = Some(allow_rule("Flag").to_string());
-    let settings = bench.load();
+    fixture.flag = Some(allow_rule("Flag").to_string());
+    let settings = fixture.load();
     assert_eq!(
         effective_rules(&settings),
         ["allow Managed", "allow Flag", "allow Local", "deny Project", "allow User"]
@@ -122,45 +122,45 @@ fn layers_apply_in_order_with_file_and_line() {
     let local = &settings.effective().rules[2];
     assert_eq!(
         (local.file.clone(), local.line, &local.base),
-        (Some(bench.path(LOCAL)), Some(4), &bench.path("project"))
+        (Some(fixture.path(LOCAL)), Some(4), &fixture.path("project"))
     );
     let user = &settings.effective().rules[4];
-    assert_eq!((user.source, &user.base), (LayerSource::User, &bench.path("home/.claude")));
+    assert_eq!((user.source, &user.base), (LayerSource::User, &fixture.path("home/.claude")));
     let [warning] = settings.warnings() else { panic!("{:?}", settings.warnings()) };
     assert!(warning.contains("permissions.allow (Held)") && warning.contains(PROJECT), "{warning}");
 }
 
 #[test]
 fn trusted_project_applies_in_full() {
-    let mut bench = Fixture::new(&[(PROJECT, allow_rule("P"))]);
-    bench.trust = Trust::Full;
+    let mut fixture = Fixture::new(&[(PROJECT, allow_rule("P"))]);
+    fixture.trust = Trust::Full;
     assert_eq!(
-        (effective_rules(&bench.load()), bench.load().warnings()),
+        (effective_rules(&fixture.load()), fixture.load().warnings()),
         (vec!["allow P".to_owned()], [].as_slice())
     );
 }
 
 #[test]
 fn only_requested_sources_are_read() {
-    let mut bench = Fixture::new(&[]);
-    assert_eq!(**bench.load().effective(), EffectiveSettings::default());
-    bench.write_file(USER, "not even json");
-    bench.write_file(PROJECT, r#"{"model": "p"}"#);
-    bench.sources = [SettingSource::Project].into();
-    assert_eq!(bench.load().effective().typed.model.as_deref(), Some("p"));
-    bench.sources = BTreeSet::new();
-    assert_eq!(**bench.load().effective(), EffectiveSettings::default());
+    let mut fixture = Fixture::new(&[]);
+    assert_eq!(**fixture.load().effective(), EffectiveSettings::default());
+    fixture.write_file(USER, "not even json");
+    fixture.write_file(PROJECT, r#"{"model": "p"}"#);
+    fixture.sources = [SettingSource::Project].into();
+    assert_eq!(fixture.load().effective().typed.model.as_deref(), Some("p"));
+    fixture.sources = BTreeSet::new();
+    assert_eq!(**fixture.load().effective(), EffectiveSettings::default());
 }
 
 #[test]
 fn unreadable_file_fails_unless_tolerated() {
     for name in [USER, PROJECT, LOCAL] {
-        let mut bench = Fixture::new(&[]);
-        bench.write_file(name, "{\n  \"permissions\": {\"deny\": [\"Bash\"],}\n}");
-        let error = bench.load_error();
+        let mut fixture = Fixture::new(&[]);
+        fixture.write_file(name, "{\n  \"permissions\": {\"deny\": [\"Bash\"],}\n}");
+        let error = fixture.load_error();
         assert!(error.contains(name) && error.contains("line 2"), "{error}");
-        bench.tolerance = Tolerance::Tolerant;
-        let warnings = bench.load().warnings().to_vec();
+        fixture.tolerance = Tolerance::Tolerant;
+        let warnings = fixture.load().warnings().to_vec();
         assert!(warnings.len() == 1 && warnings[0].contains(name), "{warnings:?}");
     }
     let mut managed = Fixture::new(&[]);
@@ -172,98 +172,100 @@ fn unreadable_file_fails_unless_tolerated() {
 #[test]
 fn skipped_files_of_the_repository_are_reported() {
     let (above, deep) = (".claude/settings.json", "project/.claude/settings.local.json");
-    let bench = Fixture::new(&[(above, allow_rule("A")), (deep, allow_rule("L"))]);
-    assert_eq!(bench.load().warnings(), [""; 0], "no repository");
-    fs::create_dir(bench.path(".git")).unwrap();
-    let at_root = SettingsRequest { local_root: bench.path(""), ..bench.request() };
+    let fixture = Fixture::new(&[(above, allow_rule("A")), (deep, allow_rule("L"))]);
+    assert_eq!(fixture.load().warnings(), [""; 0], "no repository");
+    fs::create_dir(fixture.path(".git")).unwrap();
+    let at_root = SettingsRequest { local_root: fixture.path(""), ..fixture.request() };
     let rows =
-        [("for a host", bench.request(), vec![above]), ("at the terminal", at_root, vec![deep, above])];
+        [("for a host", fixture.request(), vec![above]), ("at the terminal", at_root, vec![deep, above])];
     for (name, request, expected) in rows {
         let warnings = Settings::load(request).unwrap().warnings().to_vec();
-        let files: Vec<String> = expected.iter().map(|file| bench.path(file).display().to_string()).collect();
-        let told = format!("Not read, because the session began in another folder: {}.", files.join(", "));
-        assert!(warnings.iter().any(|warning| warning.starts_with(&told)), "{name}: {warnings:?}");
+        let files: Vec<String> =
+            expected.iter().map(|file| fixture.path(file).display().to_string()).collect();
+        let text =
+            format!("Not read, because the session started in another directory: {}.", files.join(", "));
+        assert!(warnings.iter().any(|warning| warning.starts_with(&text)), "{name}: {warnings:?}");
     }
     let mut own = Fixture::new(&[(above, allow_rule("A"))]);
     fs::create_dir(own.path(".git")).unwrap();
     own.sources = [SettingSource::User].into();
-    assert_eq!(own.load().warnings(), [""; 0], "nobody asked for it");
+    assert_eq!(own.load().warnings(), [""; 0], "the source is not requested");
 }
 
 #[test]
 fn invalid_value_is_reported_with_file_key_and_line() {
-    let mut bench = Fixture::new(&[]);
-    bench.write_file(USER, "{\n  \"model\": 5,\n  \"permissions\": {\n    \"deny\": \"Bash\"\n  }\n}");
-    bench.write_file(PROJECT, "{\"permissions\": {\"ask\": [1]}}");
-    let error = bench.load_error();
+    let mut fixture = Fixture::new(&[]);
+    fixture.write_file(USER, "{\n  \"model\": 5,\n  \"permissions\": {\n    \"deny\": \"Bash\"\n  }\n}");
+    fixture.write_file(PROJECT, "{\"permissions\": {\"ask\": [1]}}");
+    let error = fixture.load_error();
     for part in
-        [USER, "line 4: permissions.deny must be a list of texts", PROJECT, "line 1: permissions.ask.0"]
+        [USER, "line 4: permissions.deny must be a list of strings", PROJECT, "line 1: permissions.ask.0"]
     {
         assert!(error.contains(part), "{part}: {error}");
     }
-    bench.tolerance = Tolerance::Tolerant;
-    let settings = bench.load();
+    fixture.tolerance = Tolerance::Tolerant;
+    let settings = fixture.load();
     assert_eq!((settings.warnings().len(), effective_rules(&settings).len()), (2, 0));
-    assert!(settings.warnings()[0].contains("line 2: model must be a text"), "{:?}", settings.warnings());
+    assert!(settings.warnings()[0].contains("line 2: model must be a string"), "{:?}", settings.warnings());
 }
 
 #[test]
 fn invalid_hooks_of_untrusted_project_only_warn() {
-    let mut bench = Fixture::new(&[(PROJECT, json!({"hooks": {"Stop": 5}}))]);
-    assert_eq!(bench.load().warnings().len(), 1);
-    bench.trust = Trust::Full;
-    assert!(bench.load_error().contains("hooks.Stop must be a list"));
+    let mut fixture = Fixture::new(&[(PROJECT, json!({"hooks": {"Stop": 5}}))]);
+    assert_eq!(fixture.load().warnings().len(), 1);
+    fixture.trust = Trust::Full;
+    assert!(fixture.load_error().contains("hooks.Stop must be a list"));
 }
 
 #[test]
 fn local_file_from_the_repository_counts_as_projects() {
-    let mut bench = Fixture::new(&[(LOCAL, allow_rule("L"))]);
-    assert_eq!(effective_rules(&bench.load()), ["allow L"], "the host asked for it by name");
-    bench.named = BTreeSet::new();
+    let mut fixture = Fixture::new(&[(LOCAL, allow_rule("L"))]);
+    assert_eq!(effective_rules(&fixture.load()), ["allow L"], "the host asked for it by name");
+    fixture.named = BTreeSet::new();
     assert_eq!(
-        (effective_rules(&bench.load()).len(), bench.load().warnings().len()),
+        (effective_rules(&fixture.load()).len(), fixture.load().warnings().len()),
         (0, 1),
-        "nobody vouches for it"
+        "neither the host nor a record vouches for it"
     );
-    bench.trust = Trust::Limited;
-    assert_eq!(effective_rules(&bench.load()), ["allow L"], "the machine is disposable");
-    (bench.trust, bench.named) = (Trust::Untrusted, [SettingSource::Local].into());
+    fixture.trust = Trust::Limited;
+    assert_eq!(effective_rules(&fixture.load()), ["allow L"], "the machine is disposable");
+    (fixture.trust, fixture.named) = (Trust::Untrusted, [SettingSource::Local].into());
 
-    fs::create_dir(bench.path("project/.git")).unwrap();
-    fs::write(bench.path("project/.git/index"), "an index that nobody can read").unwrap();
-    assert_eq!((effective_rules(&bench.load()).len(), bench.load().warnings().len()), (0, 1));
-    fs::remove_dir_all(bench.path("project/.git")).unwrap();
+    fs::create_dir(fixture.path("project/.git")).unwrap();
+    fs::write(fixture.path("project/.git/index"), "not an index").unwrap();
+    assert_eq!((effective_rules(&fixture.load()).len(), fixture.load().warnings().len()), (0, 1));
+    fs::remove_dir_all(fixture.path("project/.git")).unwrap();
 
-    fs::rename(bench.path(LOCAL), bench.path("elsewhere.json")).unwrap();
-    symlink(bench.path("elsewhere.json"), bench.path(LOCAL)).unwrap();
-    assert_eq!((effective_rules(&bench.load()).len(), bench.load().warnings().len()), (0, 1));
-    fs::remove_file(bench.path(LOCAL)).unwrap();
+    fs::rename(fixture.path(LOCAL), fixture.path("elsewhere.json")).unwrap();
+    symlink(fixture.path("elsewhere.json"), fixture.path(LOCAL)).unwrap();
+    assert_eq!((effective_rules(&fixture.load()).len(), fixture.load().warnings().len()), (0, 1));
+    fs::remove_file(fixture.path(LOCAL)).unwrap();
 
-    fs::remove_dir(bench.path("project/.claude")).unwrap();
-    bench.write_file("shared/settings.local.json", &allow_rule("S").to_string());
-    symlink("../shared", bench.path("project/.claude")).unwrap();
-    assert_eq!((effective_rules(&bench.load()).len(), bench.load().warnings().len()), (0, 1));
+    fs::remove_dir(fixture.path("project/.claude")).unwrap();
+    fixture.write_file("shared/settings.local.json", &allow_rule("S").to_string());
+    symlink("../shared", fixture.path("project/.claude")).unwrap();
+    assert_eq!((effective_rules(&fixture.load()).len(), fixture.load().warnings().len()), (0, 1));
 }
 
 #[test]
 fn host_settings_can_be_a_file() {
-    let mut bench = Fixture::new(&[("other/flags.json", allow_rule("F"))]);
-    bench.flag = Some("../other/flags.json".into());
-    let settings = bench.load();
+    let mut fixture = Fixture::new(&[("other/flags.json", allow_rule("F"))]);
+    fixture.flag = Some("../other/flags.json".into());
+    let settings = fixture.load();
     let rule = &settings.effective().rules[0];
     assert_eq!((rule.source, rule.line), (LayerSource::Flag, Some(4)));
-    assert_eq!(rule.base.canonicalize().unwrap(), bench.path("other"));
-    bench.flag = Some("none.json".into());
-    assert!(bench.load_error().contains("no such file"), "{}", bench.load_error());
-    bench.flag = Some("{\"a\":".into());
-    assert!(bench.load_error().contains("--settings"), "{}", bench.load_error());
+    assert_eq!(rule.base.canonicalize().unwrap(), fixture.path("other"));
+    fixture.flag = Some("none.json".into());
+    assert!(fixture.load_error().contains("no such file"), "{}", fixture.load_error());
+    fixture.flag = Some("{\"a\":".into());
+    assert!(fixture.load_error().contains("--settings"), "{}", fixture.load_error());
 }
 
 #[test]
 fn host_changes_its_layer_during_the_session() {
-    let mut bench = Fixture::new(&[(USER, json!({"model": "u"}))]);
-    bench.flag = Some(json!({"model": "f", "permissions": {"allow": ["A"], "deny": ["D"]}}).to_string());
-    let mut settings = bench.load();
+    let mut fixture = Fixture::new(&[(USER, json!({"model": "u"}))]);
+    fixture.flag = Some(json!({"model": "f", "permissions": {"allow": ["A"], "deny": ["D"]}}).to_string());
+    let mut settings = fixture.load();
     let model = |settings: &Settings| settings.effective().typed.model.clone().unwrap();
     assert_eq!(model(&settings), "f");
     let changed = settings.apply_host_changes(map(json!({"model": "g"}))).unwrap();
@@ -282,33 +284,33 @@ fn host_changes_its_layer_during_the_session() {
     assert_eq!(settings.effective(), &before);
     settings.reload().unwrap();
     assert_eq!(settings.effective(), &before);
-    bench.write_file(USER, "broken meanwhile");
+    fixture.write_file(USER, "broken meanwhile");
     settings.apply_host_changes(map(json!({"model": "i"}))).unwrap();
     assert_eq!(model(&settings), "i");
 }
 
 #[test]
 fn reload_reports_changed_sources_and_ignores_broken_files() {
-    let bench = Fixture::new(&[(USER, allow_rule("U")), (LOCAL, allow_rule("L"))]);
-    let mut settings = bench.load();
+    let fixture = Fixture::new(&[(USER, allow_rule("U")), (LOCAL, allow_rule("L"))]);
+    let mut settings = fixture.load();
     assert_eq!(settings.reload().unwrap(), BTreeSet::new());
-    bench.write_file(LOCAL, &allow_rule("M").to_string());
+    fixture.write_file(LOCAL, &allow_rule("M").to_string());
     assert_eq!(settings.reload().unwrap(), [LayerSource::Local].into());
     assert_eq!(effective_rules(&settings), ["allow M", "allow U"]);
-    bench.write_file(USER, "{");
+    fixture.write_file(USER, "{");
     assert!(settings.reload().is_err());
     assert_eq!(effective_rules(&settings), ["allow M", "allow U"]);
-    fs::remove_file(bench.path(USER)).unwrap();
+    fs::remove_file(fixture.path(USER)).unwrap();
     assert_eq!(settings.reload().unwrap(), [LayerSource::User].into());
 }
 
 #[test]
 fn update_is_written_and_in_force() {
-    let bench = Fixture::new(&[]);
-    let mut settings = bench.load();
+    let fixture = Fixture::new(&[]);
+    let mut settings = fixture.load();
     for (destination, name) in [("localSettings", LOCAL), ("userSettings", USER)] {
         let updated = apply_update(&mut settings, &add_rule(destination, destination)).unwrap();
-        let expected = (&bench.path(name), true, ChangeStatus::InForce);
+        let expected = (&fixture.path(name), true, ChangeStatus::InForce);
         assert_eq!((&updated.file, updated.changed, updated.status), expected);
         let again = apply_update(&mut settings, &add_rule(destination, destination)).unwrap();
         assert_eq!((again.changed, again.status), (false, ChangeStatus::InForce));
@@ -322,25 +324,28 @@ fn update_is_written_and_in_force() {
     let plan = json!({"type": "setMode", "mode": "plan", "destination": "projectSettings"});
     let plan = apply_update(&mut settings, &serde_json::from_value(plan).unwrap()).unwrap();
     assert_eq!((plan.status, plan.sources), (ChangeStatus::InForce, [LayerSource::Project].into()));
-    let mut unread = Settings::load(SettingsRequest { sources: BTreeSet::new(), ..bench.request() }).unwrap();
+    let mut unread =
+        Settings::load(SettingsRequest { sources: BTreeSet::new(), ..fixture.request() }).unwrap();
     let updated = apply_update(&mut unread, &add_rule("localSettings", "X")).unwrap();
     assert_eq!((updated.changed, updated.status), (true, ChangeStatus::NotRead));
 }
 
 #[test]
 fn directories_are_stored_resolved() {
-    let bench = Fixture::new(&[]);
-    fs::create_dir(bench.path("real")).unwrap();
-    symlink("../real", bench.path("project/link")).unwrap();
-    let mut settings = bench.load();
+    let fixture = Fixture::new(&[]);
+    fs::create_dir(fixture.path("real")).unwrap();
+    symlink("../real", fixture.path("project/link")).unwrap();
+    let mut settings = fixture.load();
     let directories = |kind: &str| -> PermissionUpdate {
-        let named = [bench.path("project/link")];
+        let named = [fixture.path("project/link")];
         serde_json::from_value(json!({"type": kind, "directories": named, "destination": "localSettings"}))
             .unwrap()
     };
     apply_update(&mut settings, &directories("addDirectories")).unwrap();
-    let real =
-        AdditionalDirectory { path: bench.path("real").to_str().unwrap().into(), source: LayerSource::Local };
+    let real = AdditionalDirectory {
+        path: fixture.path("real").to_str().unwrap().into(),
+        source: LayerSource::Local,
+    };
     assert_eq!(settings.effective().directories, [real]);
     apply_update(&mut settings, &directories("removeDirectories")).unwrap();
     assert_eq!(settings.effective().directories, []);
@@ -348,8 +353,8 @@ fn directories_are_stored_resolved() {
 
 #[test]
 fn forbidden_updates_are_rejected() {
-    let bench = Fixture::new(&[]);
-    let mut settings = bench.load();
+    let fixture = Fixture::new(&[]);
+    let mut settings = fixture.load();
     let bypass = json!({"type": "setMode", "mode": "bypassPermissions", "destination": "userSettings"});
     let replace = json!({
         "type": "replaceRules", "behavior": "deny", "destination": "userSettings", "rules": [{"toolName": "no rule"}],
@@ -360,25 +365,27 @@ fn forbidden_updates_are_rejected() {
     }
     assert!(matches!(settings.draft_update(&add_rule("session", "A")), Err(SettingsError::NotAllowed(_))));
     let skipped = apply_update(&mut settings, &add_rule("userSettings", "no rule")).unwrap();
-    assert_eq!((skipped.changed, skipped.skipped.len(), bench.path("home").exists()), (false, 1, false));
+    assert_eq!((skipped.changed, skipped.skipped.len(), fixture.path("home").exists()), (false, 1, false));
 
-    bench.write_file(MANAGED, &json!({"allowManagedPermissionRulesOnly": true}).to_string());
+    fixture.write_file(MANAGED, &json!({"allowManagedPermissionRulesOnly": true}).to_string());
     settings.reload().unwrap();
     assert!(matches!(
         settings.draft_update(&add_rule("userSettings", "A")),
         Err(SettingsError::NotAllowed(_))
     ));
-    assert!(!bench.path(USER).exists());
-    let homeless =
-        Settings::load(SettingsRequest { config_dir: None, managed_files: vec![], ..bench.request() })
+    assert!(!fixture.path(USER).exists());
+    let without_home =
+        Settings::load(SettingsRequest { config_dir: None, managed_files: vec![], ..fixture.request() })
             .unwrap();
-    assert!(homeless.draft_update(&add_rule("userSettings", "A")).unwrap_err().to_string().contains("HOME"));
+    assert!(
+        without_home.draft_update(&add_rule("userSettings", "A")).unwrap_err().to_string().contains("HOME")
+    );
 }
 
 #[test]
 fn host_may_write_few_values() {
-    let bench = Fixture::new(&[(LOCAL, json!({"x": [1]}))]);
-    let mut settings = bench.load();
+    let fixture = Fixture::new(&[(LOCAL, json!({"x": [1]}))]);
+    let mut settings = fixture.load();
     let update =
         |source: &str, settings: Value| UpdateSettings { source: source.into(), settings: map(settings) };
     let wanted = update("localSettings", json!({"outputStyle": "brief"}));
@@ -395,15 +402,15 @@ fn host_may_write_few_values() {
     for update in rows {
         assert!(settings.draft_values(&update).is_err(), "{update:?}");
     }
-    let unread = Settings::load(SettingsRequest { sources: BTreeSet::new(), ..bench.request() }).unwrap();
+    let unread = Settings::load(SettingsRequest { sources: BTreeSet::new(), ..fixture.request() }).unwrap();
     assert!(unread.draft_values(&update("userSettings", json!({"effortLevel": "high"}))).is_err());
 }
 
 #[test]
 fn host_can_supply_managed_settings() {
-    let bench = Fixture::new(&[(USER, allow_rule("U"))]);
+    let fixture = Fixture::new(&[(USER, allow_rule("U"))]);
     let managed = map(json!({"allowManagedPermissionRulesOnly": true, "permissions": {"deny": ["X"]}}));
-    let settings = Settings::load(SettingsRequest { managed: Some(managed), ..bench.request() }).unwrap();
+    let settings = Settings::load(SettingsRequest { managed: Some(managed), ..fixture.request() }).unwrap();
     assert_eq!(effective_rules(&settings), ["deny X"]);
     let report = settings.report(Map::new());
     let sources: Vec<&str> = report.sources.iter().map(|source| source["source"].as_str().unwrap()).collect();

@@ -2,14 +2,21 @@
 //!
 //! Deny and ask rules always apply. Whatever grants or runs something applies if the project is trusted. Some settings
 //! never apply from a project: modes that do not ask, API keys and their helpers, variables that control the engine
-//! (see [`project_env`](super::project_env)), and everything that weakens the sandbox.
+//! (see `project_env`), and everything that weakens the sandbox.
+//!
+//! The facts that trust depends on: [`git_index`] (files tracked by git) and [`trusted_dirs`] (directories that the user
+//! trusts).
+
+pub mod git_index;
+mod project_env;
+pub mod trusted_dirs;
 
 use serde_json::{Map, Value};
 use whimbrel_wire::permission::PermissionMode;
 
 use crate::settings::error::{escape_text, join_first};
-use crate::settings::project_env::may_project_set;
 use crate::settings::sources::LayerScope;
+use crate::settings::trust::project_env::may_project_set;
 
 /// Trust in a project.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,14 +33,14 @@ pub enum Trust {
 
 /// A value that does not apply.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Withheld {
+pub(crate) struct Withheld {
     /// Name of the key, with some of its entries.
     pub what: String,
     pub reason: WithholdReason,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WithholdReason {
+pub(crate) enum WithholdReason {
     /// The project is not trusted.
     Untrusted,
     /// No project may set it.
@@ -91,88 +98,88 @@ const NEVER_ALLOWED_KEYS: &[&str] = &[
 ];
 
 /// Removes values that do not apply; returns the rest and what was withheld.
-pub fn filter_values(
+pub(crate) fn filter_values(
     values: Map<String, Value>,
     scope: LayerScope,
     trust: Trust,
 ) -> (Map<String, Value>, Vec<Withheld>) {
-    let mut held = Vec::new();
+    let mut withheld = Vec::new();
     if scope == LayerScope::User {
-        return (values, held);
+        return (values, withheld);
     }
-    let mut kept = Map::new();
+    let mut filtered = Map::new();
     for (key, mut value) in values {
-        let stays = match key.as_str() {
+        let is_kept = match key.as_str() {
             "permissions" => {
-                filter_permissions(&mut value, trust, &mut held);
+                filter_permissions(&mut value, trust, &mut withheld);
                 true
             }
             "sandbox" => {
-                filter_sandbox(&mut value, trust, &mut held);
+                filter_sandbox(&mut value, trust, &mut withheld);
                 true
             }
-            "env" => filter_environment(&mut value, trust, &mut held),
-            "hooks" if trust == Trust::Untrusted => withhold_names("hooks", &value, &mut held),
+            "env" => filter_environment(&mut value, trust, &mut withheld),
+            "hooks" if trust == Trust::Untrusted => withhold_names("hooks", &value, &mut withheld),
             "hooks" => {
-                filter_hooks(&mut value, trust, &mut held);
+                filter_hooks(&mut value, trust, &mut withheld);
                 true
             }
-            "model" => filter_model(&value, trust, &mut held),
-            key if NEVER_ALLOWED_KEYS.contains(&key) => withhold(key, WithholdReason::Never, &mut held),
+            "model" => filter_model(&value, trust, &mut withheld),
+            key if NEVER_ALLOWED_KEYS.contains(&key) => withhold(key, WithholdReason::Never, &mut withheld),
             key if ALWAYS_ALLOWED_KEYS.contains(&key) || trust == Trust::Full => true,
-            key => withhold(key, WithholdReason::Untrusted, &mut held),
+            key => withhold(key, WithholdReason::Untrusted, &mut withheld),
         };
-        if stays {
-            kept.insert(key, value);
+        if is_kept {
+            filtered.insert(key, value);
         }
     }
-    (kept, held)
+    (filtered, withheld)
 }
 
 /// With limited trust, hooks of a project run, except those that answer for the user.
-fn filter_hooks(value: &mut Value, trust: Trust, held: &mut Vec<Withheld>) {
+fn filter_hooks(value: &mut Value, trust: Trust, withheld: &mut Vec<Withheld>) {
     if trust != Trust::Full
         && let Some(events) = value.as_object_mut()
     {
         for event in ["PermissionRequest", "Elicitation", "ElicitationResult"] {
             if events.remove(event).is_some() {
-                withhold(&format!("hooks ({event})"), WithholdReason::Untrusted, held);
+                withhold(&format!("hooks ({event})"), WithholdReason::Untrusted, withheld);
             }
         }
     }
 }
 
 /// A project may choose a model, but not a provider, which is the prefix of the name.
-fn filter_model(value: &Value, trust: Trust, held: &mut Vec<Withheld>) -> bool {
+fn filter_model(value: &Value, trust: Trust, withheld: &mut Vec<Withheld>) -> bool {
     match value.as_str().and_then(|model| model.split_once(':')) {
-        Some(("scripted", _)) => withhold("model", WithholdReason::Never, held),
-        Some(_) if trust != Trust::Full => withhold("model", WithholdReason::Untrusted, held),
+        Some(("scripted", _)) => withhold("model", WithholdReason::Never, withheld),
+        Some(_) if trust != Trust::Full => withhold("model", WithholdReason::Untrusted, withheld),
         Some(_) | None => true,
     }
 }
 
 /// Records a withheld value. Returns false for use in `retain`.
-fn withhold(what: &str, reason: WithholdReason, held: &mut Vec<Withheld>) -> bool {
-    held.push(Withheld { what: escape_text(what), reason });
+fn withhold(what: &str, reason: WithholdReason, withheld: &mut Vec<Withheld>) -> bool {
+    withheld.push(Withheld { what: escape_text(what), reason });
     false
 }
 
-fn withhold_names(what: &str, value: &Value, held: &mut Vec<Withheld>) -> bool {
+fn withhold_names(what: &str, value: &Value, withheld: &mut Vec<Withheld>) -> bool {
     let names = value.as_object().map(|map| map.keys().map(String::as_str).collect::<Vec<_>>());
     match names {
         Some(names) if names.is_empty() => true,
         Some(names) => {
-            held.push(Withheld {
+            withheld.push(Withheld {
                 what: format!("{what} ({})", render_names(&names)),
                 reason: WithholdReason::Untrusted,
             });
             false
         }
-        None => withhold(what, WithholdReason::Untrusted, held),
+        None => withhold(what, WithholdReason::Untrusted, withheld),
     }
 }
 
-fn filter_permissions(value: &mut Value, trust: Trust, held: &mut Vec<Withheld>) {
+fn filter_permissions(value: &mut Value, trust: Trust, withheld: &mut Vec<Withheld>) {
     // Validation rejects other types later, with their position.
     let Some(permissions) = value.as_object_mut() else { return };
     permissions.retain(|key, value| match key.as_str() {
@@ -180,44 +187,44 @@ fn filter_permissions(value: &mut Value, trust: Trust, held: &mut Vec<Withheld>)
         "disableBypassPermissionsMode" | "disableAutoMode" | "denyInsteadOfPrompting" => true,
         "blockReadsOutsideWorkingDirectories" | "blockWritesOutsideWorkingDirectories" => true,
         "allowManagedPermissionRulesOnly" => {
-            withhold("permissions.allowManagedPermissionRulesOnly", WithholdReason::Never, held)
+            withhold("permissions.allowManagedPermissionRulesOnly", WithholdReason::Never, withheld)
         }
-        "defaultMode" => filter_mode(value, trust, held),
+        "defaultMode" => filter_mode(value, trust, withheld),
         _ if trust == Trust::Full => true,
-        key => withhold_entries(&format!("permissions.{key}"), value, held),
+        key => withhold_entries(&format!("permissions.{key}"), value, withheld),
     });
 }
 
-fn withhold_entries(what: &str, value: &Value, held: &mut Vec<Withheld>) -> bool {
+fn withhold_entries(what: &str, value: &Value, withheld: &mut Vec<Withheld>) -> bool {
     let entries: Option<Vec<&str>> =
         value.as_array().map(|list| list.iter().filter_map(Value::as_str).collect());
     match entries {
         Some(entries) if entries.is_empty() => true,
         Some(entries) => {
             let what = format!("{} ({})", escape_text(what), render_names(&entries));
-            held.push(Withheld { what, reason: WithholdReason::Untrusted });
+            withheld.push(Withheld { what, reason: WithholdReason::Untrusted });
             false
         }
-        None => withhold(what, WithholdReason::Untrusted, held),
+        None => withhold(what, WithholdReason::Untrusted, withheld),
     }
 }
 
-fn filter_mode(value: &Value, trust: Trust, held: &mut Vec<Withheld>) -> bool {
+fn filter_mode(value: &Value, trust: Trust, withheld: &mut Vec<Withheld>) -> bool {
     let Some(mode) = value.as_str().and_then(|name| name.parse::<PermissionMode>().ok()) else { return true };
     let what = format!("permissions.defaultMode {mode}");
     match mode {
         PermissionMode::Default | PermissionMode::Plan | PermissionMode::DontAsk => true,
         PermissionMode::AcceptEdits if trust >= Trust::Limited => true,
-        PermissionMode::AcceptEdits => withhold(&what, WithholdReason::Untrusted, held),
+        PermissionMode::AcceptEdits => withhold(&what, WithholdReason::Untrusted, withheld),
         PermissionMode::BypassPermissions | PermissionMode::Auto | PermissionMode::Delegate => {
-            withhold(&what, WithholdReason::Never, held)
+            withhold(&what, WithholdReason::Never, withheld)
         }
     }
 }
 
-fn filter_environment(value: &mut Value, trust: Trust, held: &mut Vec<Withheld>) -> bool {
+fn filter_environment(value: &mut Value, trust: Trust, withheld: &mut Vec<Withheld>) -> bool {
     if trust != Trust::Full {
-        return withhold_names("env", value, held);
+        return withhold_names("env", value, withheld);
     }
     let Some(variables) = value.as_object_mut() else { return true };
     let (allowed, never): (Map<_, _>, Map<_, _>) =
@@ -225,7 +232,7 @@ fn filter_environment(value: &mut Value, trust: Trust, held: &mut Vec<Withheld>)
     *variables = allowed;
     if !never.is_empty() {
         let names: Vec<&str> = never.keys().map(String::as_str).collect();
-        held.push(Withheld {
+        withheld.push(Withheld {
             what: format!("env ({})", render_names(&names)),
             reason: WithholdReason::Never,
         });
@@ -244,25 +251,25 @@ enum SandboxEffect {
     Weakens,
 }
 
-fn filter_sandbox(value: &mut Value, trust: Trust, held: &mut Vec<Withheld>) {
+fn filter_sandbox(value: &mut Value, trust: Trust, withheld: &mut Vec<Withheld>) {
     let Some(sandbox) = value.as_object_mut() else { return };
-    let mut judge =
+    let mut is_allowed =
         |prefix: &str, key: &str, value: &Value| match sandbox_effect(&format!("{prefix}{key}"), value) {
             SandboxEffect::Tightens => true,
             SandboxEffect::Opens if trust == Trust::Full => true,
             SandboxEffect::Opens => {
-                withhold(&format!("sandbox.{prefix}{key}"), WithholdReason::Untrusted, held)
+                withhold(&format!("sandbox.{prefix}{key}"), WithholdReason::Untrusted, withheld)
             }
             SandboxEffect::Weakens => {
-                withhold(&format!("sandbox.{prefix}{key}"), WithholdReason::Never, held)
+                withhold(&format!("sandbox.{prefix}{key}"), WithholdReason::Never, withheld)
             }
         };
     sandbox.retain(|key, value| match (key.as_str(), value) {
         ("network" | "filesystem", Value::Object(inner)) => {
-            inner.retain(|inner_key, value| judge(&format!("{key}."), inner_key, value));
+            inner.retain(|inner_key, value| is_allowed(&format!("{key}."), inner_key, value));
             true
         }
-        (_, value) => judge("", key, value),
+        (_, value) => is_allowed("", key, value),
     });
 }
 
@@ -297,17 +304,26 @@ fn render_names(names: &[&str]) -> String {
 }
 
 /// One warning about all values withheld from a layer.
-pub fn render_warning(name: &str, held: &[Withheld]) -> Option<String> {
-    let of = |reason| {
-        let what: Vec<&str> =
-            held.iter().filter(|held| held.reason == reason).map(|held| held.what.as_str()).collect();
+pub(crate) fn render_warning(name: &str, withheld: &[Withheld]) -> Option<String> {
+    let names_withheld_for = |reason| {
+        let what: Vec<&str> = withheld
+            .iter()
+            .filter(|withheld| withheld.reason == reason)
+            .map(|withheld| withheld.what.as_str())
+            .collect();
         (!what.is_empty()).then(|| join_first(&what, ", "))
     };
-    let untrusted = of(WithholdReason::Untrusted).map(|what| {
-        format!("The project is not trusted, so these of its settings do not count: {what}. Trust the folder, or ask for this setting source by name.")
+    let untrusted = names_withheld_for(WithholdReason::Untrusted).map(|what| {
+        format!(
+            "The project is not trusted, so these of its settings are ignored: {what}. Trust the directory, or name \
+             this setting source explicitly."
+        )
     });
-    let never = of(WithholdReason::Never).map(|what| {
-        format!("These do not count because a project may not decide them: {what}. Put them into your own settings if you want them.")
+    let never = names_withheld_for(WithholdReason::Never).map(|what| {
+        format!(
+            "These are ignored because a project may not set them: {what}. Put them into your user settings if you \
+             want them."
+        )
     });
     let parts: Vec<String> = untrusted.into_iter().chain(never).collect();
     (!parts.is_empty()).then(|| format!("{name}: {}", parts.join(" ")))

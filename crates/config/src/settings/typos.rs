@@ -6,8 +6,8 @@
 
 use serde_json::{Map, Value};
 
+use crate::settings::document::pointer_token;
 use crate::settings::hooks::ValidationError;
-use crate::settings::read::pointer_token;
 use crate::settings::schema;
 
 /// Objects whose keys are checked.
@@ -28,14 +28,14 @@ const SYNONYMS: &[(&str, &str)] = &[
 
 /// Reports unknown keys that resemble a known one.
 pub(super) fn find_typos(values: &Map<String, Value>) -> Vec<ValidationError> {
-    let mut flaws = Vec::new();
-    for place in CHECKED_OBJECTS {
-        let Some(object) = object_at(values, place) else { continue };
-        let pointer: String = place.iter().map(|key| pointer_token(key)).collect();
-        for key in object.keys().filter(|key| !schema::is_known_key(place, key)) {
-            if let Some(meant) = suggest_key(place, key) {
-                let cause = format!("is not a known key, so that it does nothing; perhaps {meant} is meant");
-                flaws.push(ValidationError {
+    let mut errors = Vec::new();
+    for path in CHECKED_OBJECTS {
+        let Some(object) = object_at(values, path) else { continue };
+        let pointer: String = path.iter().map(|key| pointer_token(key)).collect();
+        for key in object.keys().filter(|key| !schema::is_known_key(path, key)) {
+            if let Some(suggestion) = suggest_key(path, key) {
+                let cause = format!("is not a known key and has no effect; perhaps {suggestion} is meant");
+                errors.push(ValidationError {
                     pointer: format!("{pointer}{}", pointer_token(key)),
                     cause,
                     is_critical: false,
@@ -43,37 +43,37 @@ pub(super) fn find_typos(values: &Map<String, Value>) -> Vec<ValidationError> {
             }
         }
     }
-    flaws
+    errors
 }
 
-fn object_at<'a>(values: &'a Map<String, Value>, place: &[&str]) -> Option<&'a Map<String, Value>> {
-    place.iter().try_fold(values, |object, key| object.get(*key)?.as_object())
+fn object_at<'a>(values: &'a Map<String, Value>, path: &[&str]) -> Option<&'a Map<String, Value>> {
+    path.iter().try_fold(values, |object, key| object.get(*key)?.as_object())
 }
 
 /// The known key that is most similar, as a dotted path.
-fn suggest_key(place: &[&str], key: &str) -> Option<String> {
-    let plain = normalize_key(key);
-    if place.is_empty() && MISPLACED.contains(&plain.as_str()) {
+fn suggest_key(path: &[&str], key: &str) -> Option<String> {
+    let normalized = normalize_key(key);
+    if path.is_empty() && MISPLACED.contains(&normalized.as_str()) {
         let known =
-            schema::critical_keys(&["permissions"]).find(|known| self::normalize_key(known) == plain)?;
+            schema::critical_keys(&["permissions"]).find(|known| normalize_key(known) == normalized)?;
         return Some(format!("permissions.{known}"));
     }
-    if matches!(place, [] | ["permissions"])
-        && let Some((_, known)) = SYNONYMS.iter().find(|(word, _)| *word == plain)
+    if matches!(path, [] | ["permissions"])
+        && let Some((_, known)) = SYNONYMS.iter().find(|(word, _)| *word == normalized)
     {
         return Some((*known).to_owned());
     }
-    let distance = |known: &str| strsim::osa_distance(&plain, &self::normalize_key(known));
-    let alike = schema::critical_keys(place).filter(|known| is_similar(&plain, &self::normalize_key(known)));
-    let nearest = alike.min_by_key(|known| distance(known))?;
-    Some(place.iter().copied().chain([nearest]).collect::<Vec<_>>().join("."))
+    let distance = |known: &str| strsim::osa_distance(&normalized, &normalize_key(known));
+    let similar = schema::critical_keys(path).filter(|known| is_similar(&normalized, &normalize_key(known)));
+    let nearest = similar.min_by_key(|known| distance(known))?;
+    Some(path.iter().copied().chain([nearest]).collect::<Vec<_>>().join("."))
 }
 
 /// Whether a key differs by a typo or an inflection (`denied`, `denies`) from a known one.
 fn is_similar(key: &str, known: &str) -> bool {
-    let slips = if known.len() < 4 { 1 } else { 2 };
+    let max_distance = if known.len() < 4 { 1 } else { 2 };
     let stem = known.len() >= 4 && key.starts_with(&known[..known.len() - 1]);
-    strsim::osa_distance(key, known) <= slips || stem && key.len() <= known.len() + 3
+    strsim::osa_distance(key, known) <= max_distance || stem && key.len() <= known.len() + 3
 }
 
 /// Ignores case, spaces, dashes and underscores.
@@ -123,11 +123,15 @@ mod tests {
                 "sandbox.filesystem.denyRead",
             ),
         ];
-        for (name, value, pointer, meant) in rows {
-            let flaws = find_typos(value.as_object().unwrap());
-            let [flaw] = &flaws[..] else { panic!("{name}: {flaws:?}") };
-            assert_eq!((flaw.pointer.as_str(), flaw.is_critical), (pointer, false), "{name}");
-            assert!(flaw.cause.ends_with(&format!("perhaps {meant} is meant")), "{name}: {}", flaw.cause);
+        for (name, value, pointer, suggestion) in rows {
+            let errors = find_typos(value.as_object().unwrap());
+            let [error] = &errors[..] else { panic!("{name}: {errors:?}") };
+            assert_eq!((error.pointer.as_str(), error.is_critical), (pointer, false), "{name}");
+            assert!(
+                error.cause.ends_with(&format!("perhaps {suggestion} is meant")),
+                "{name}: {}",
+                error.cause
+            );
         }
     }
 

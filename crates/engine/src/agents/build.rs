@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use whimbrel_config::locations::ConfigLocations;
 use whimbrel_models::Thinking;
+use whimbrel_os::files;
 use whimbrel_session_store::{ResumedSession, TranscriptLog};
 
 use super::context::{AgentParts, TreePosition};
@@ -20,9 +21,10 @@ use crate::runtime_settings::{RuntimeSettings, RuntimeSettingsReader};
 use crate::structured_output::{self, StructuredOutput};
 use crate::task_list::TodoList;
 use crate::tasks::AgentTask;
+use crate::tool_api::ToolContext;
 use crate::tool_scheduler::ToolEnv;
 use crate::tool_set::AgentToolSet;
-use crate::tools::{AGENT, SEND_MESSAGE, TEAM_CREATE, TEAM_DELETE, ToolContext};
+use crate::tools::{AGENT, SEND_MESSAGE, TEAM_CREATE, TEAM_DELETE};
 
 /// Relation of an agent to the one that starts it.
 pub(super) enum AgentRole {
@@ -47,7 +49,7 @@ impl AgentRole {
     fn plan_lock(&self) -> Option<PlanLock> {
         match self {
             Self::Subagent => None,
-            Self::Teammate { plan_lock: pledge, .. } => pledge.clone(),
+            Self::Teammate { plan_lock, .. } => plan_lock.clone(),
         }
     }
 }
@@ -57,49 +59,53 @@ impl AgentSpawner {
     pub(super) fn build_subagent(
         &self,
         definition: &Definition,
-        errand: &SubagentTask,
+        task: &SubagentTask,
         call: &ToolContext,
         entry: &AgentTask,
         role: &AgentRole,
-        past: Option<ResumedSession>,
+        resumed: Option<ResumedSession>,
     ) -> Agent {
-        let (home, parent) = (&self.context, &self.position);
+        let (agent_context, parent) = (&self.context, &self.position);
         let agent_id = &entry.facts.task_id;
-        let transcripts = home.project_dir.as_ref().map(|place| place.subagents_dir(&home.identity.session));
-        let ledger = home.ledger.for_agent(format!("{} ({agent_id})", definition.name));
+        let transcripts = agent_context
+            .project_dir
+            .as_ref()
+            .map(|project_dir| project_dir.subagents_dir(&agent_context.identity.session));
+        let ledger = agent_context.ledger.for_agent(format!("{} ({agent_id})", definition.name));
         let log = TranscriptLog::sidechain(
-            home.identity.clone(),
+            agent_context.identity.clone(),
             agent_id,
             transcripts.as_deref(),
-            &home.persistence,
+            &agent_context.persistence,
         );
-        let journal = log.writer().clone();
-        let rights = parent
+        let writer = log.writer().clone();
+        let permission_state = parent
             .permission_checker
             .permissions
             .for_subagent(definition.permission_mode)
-            .for_subagent(errand.mode);
-        let rights = rights.with_plan_lock(role.plan_lock()).with_workspace(&call.workspace);
-        let lookout = parent.permission_checker.hooks.for_subagent(agent_id, &definition.name);
-        let lookout = match &home.hook_deps {
-            Some(desk) => lookout.with_hooks(hooks::agent_hooks(definition).0, desk),
-            None => lookout,
+            .for_subagent(task.mode);
+        let permission_state =
+            permission_state.with_plan_lock(role.plan_lock()).with_workspace(&call.workspace);
+        let dispatcher = parent.permission_checker.hooks.for_subagent(agent_id, &definition.name);
+        let dispatcher = match &agent_context.hook_deps {
+            Some(deps) => dispatcher.with_hooks(hooks::agent_hooks(definition).0, deps),
+            None => dispatcher,
         };
-        let gate = PermissionChecker {
-            hooks: lookout.with_workspace(&call.workspace, rights.clone()),
-            permissions: rights,
+        let checker = PermissionChecker {
+            hooks: dispatcher.with_workspace(&call.workspace, permission_state.clone()),
+            permissions: permission_state,
             ..parent.permission_checker.clone()
         };
-        let own_servers = home.server_starter.create_tool_cache(definition, &gate.permissions);
-        let toolbox = subagent_tools(&parent.tool_set, definition, role).with_own_mcp_tools(own_servers);
-        let toolbox = Arc::new(toolbox);
-        let knobs = self.subagent_settings(definition, errand);
+        let own_servers = agent_context.server_starter.create_tool_cache(definition, &checker.permissions);
+        let tool_set = subagent_tools(&parent.tool_set, definition, role).with_own_mcp_tools(own_servers);
+        let tool_set = Arc::new(tool_set);
+        let settings = self.subagent_settings(definition, task);
         let below = TreePosition {
             depth: parent.depth + 1,
             agent_id: Some(agent_id.clone()),
-            tool_set: Arc::clone(&toolbox),
-            permission_checker: gate.clone(),
-            runtime_settings: knobs.clone(),
+            tool_set: Arc::clone(&tool_set),
+            permission_checker: checker.clone(),
+            runtime_settings: settings.clone(),
             startable: match role {
                 AgentRole::Subagent => definition.startable_agents(),
                 AgentRole::Teammate { .. } => StartableAgents::NoAgents,
@@ -108,33 +114,33 @@ impl AgentSpawner {
         };
         let reaches_others = below.startable != StartableAgents::NoAgents || below.teammate_name.is_some();
         let agents = reaches_others.then(|| self.with_position(below));
-        home.build_agent(AgentParts {
+        agent_context.build_agent(AgentParts {
             log,
-            resumed: past,
-            attribution: Attribution::subagent(&call.id, agent_id, &definition.name, &errand.description)
-                .with_text_forwarded(home.forward_subagent_text),
+            resumed,
+            attribution: Attribution::subagent(&call.id, agent_id, &definition.name, &task.description)
+                .with_text_forwarded(agent_context.forward_subagent_text),
             system: vec![definition.prompt.clone()],
             tool_env: ToolEnv {
-                tool_set: toolbox,
-                checker: gate,
+                tool_set,
+                checker,
                 context: ToolContext {
                     id: String::new(),
                     agents,
                     cancel: entry.stop.clone(),
                     small_model: call.small_model.with_ledger(ledger.clone()),
-                    deferred_tools: home.deferred_tools.for_new_agent(),
+                    deferred_tools: agent_context.deferred_tools.for_new_agent(),
                     todos: TodoList::default(),
-                    transcript: journal,
+                    transcript: writer,
                     ..call.clone()
                 },
             },
-            runtime_settings: knobs,
-            limits: subagent_limits(&home.limits, definition, errand),
+            runtime_settings: settings,
+            limits: subagent_limits(&agent_context.limits, definition, task),
             ledger,
             structured_output: StructuredOutput::default(),
             instructions: match definition.omit_instructions {
                 true => Instructions::new(Arc::new(ConfigLocations::default()), None),
-                false => home.instructions.for_new_agent(),
+                false => agent_context.instructions.for_new_agent(),
             },
             progress: AgentProgress::for_task(entry.facts.clone()),
         })
@@ -144,13 +150,13 @@ impl AgentSpawner {
     pub(super) fn subagent_settings(
         &self,
         definition: &Definition,
-        errand: &SubagentTask,
+        task: &SubagentTask,
     ) -> RuntimeSettingsReader {
         let parents = &self.position.runtime_settings;
         let by_environment = self.context.workspace.variable("CLAUDE_CODE_SUBAGENT_MODEL");
-        let wanted = by_environment.as_ref().or(errand.model.as_ref()).or(definition.model.as_ref());
+        let wanted = by_environment.as_ref().or(task.model.as_ref()).or(definition.model.as_ref());
         let model = wanted.filter(|name| !matches!(name.as_str(), "" | "inherit"));
-        let effort = errand.effort.or(definition.effort);
+        let effort = task.effort.or(definition.effort);
         if model.is_none() && effort.is_none() {
             return parents.for_subagent();
         }
@@ -161,6 +167,28 @@ impl AgentSpawner {
             own.thinking = own.thinking.filter(|thinking| *thinking == Thinking::Disabled);
         }
         RuntimeSettingsReader::fixed(own)
+    }
+
+    /// Adds the skills of a definition to the conversation. Missing skills are reported to the host; the agent starts
+    /// without them.
+    pub(super) async fn load_skills(&self, agent: &mut Agent, definition: &Definition) {
+        for name in &definition.skills {
+            let (skills, wanted) = (self.context.skills.clone(), name.clone());
+            let body = files::run_blocking(move || {
+                skills.render_body(&wanted).map_err(|missing| missing.to_string())
+            })
+            .await;
+            match body.unwrap_or_else(|error| Err(error.to_string())) {
+                Ok(body) => {
+                    agent.conversation.push_hidden(&format!("The skill {name}, for your task:\n\n{body}"));
+                }
+                Err(why) => {
+                    let warning =
+                        format!("The agent {} starts without the skill {name}: {why}", definition.name);
+                    self.context.frame_sender.warn(warning).await;
+                }
+            }
+        }
     }
 }
 
@@ -210,19 +238,19 @@ pub(crate) fn session_tools(all: &AgentToolSet, definition: &Definition) -> Agen
 }
 
 /// Resolves aliases in a definition's tool entries to tool names.
-fn canonical_names(toolbox: &AgentToolSet, tools: &[String]) -> Vec<String> {
+fn canonical_names(tool_set: &AgentToolSet, tools: &[String]) -> Vec<String> {
     let names = tools.iter().map(|tool| split_tool_rule(tool).0);
-    let own = |name: &str| toolbox.find(name).map(|tool| tool.tool().name().to_owned());
+    let own = |name: &str| tool_set.find(name).map(|tool| tool.tool().name().to_owned());
     names.map(|name| own(name).unwrap_or_else(|| name.to_owned())).collect()
 }
 
-fn subagent_limits(home: &AgentLimits, definition: &Definition, errand: &SubagentTask) -> AgentLimits {
+fn subagent_limits(context: &AgentLimits, definition: &Definition, task: &SubagentTask) -> AgentLimits {
     AgentLimits {
-        max_turns: errand.max_turns.or(definition.max_turns),
+        max_turns: task.max_turns.or(definition.max_turns),
         compaction: CompactionConfig {
-            window: definition.auto_compact_window.or(home.compaction.window),
-            ..home.compaction
+            window: definition.auto_compact_window.or(context.compaction.window),
+            ..context.compaction
         },
-        ..home.clone()
+        ..context.clone()
     }
 }

@@ -35,9 +35,9 @@ use crate::small_model::SmallModel;
 use crate::structured_output::{OutputSchema, StructuredOutput};
 use crate::task_list::{TaskList, TodoList};
 use crate::tasks::TaskRegistry;
+use crate::tool_api::ToolContext;
 use crate::tool_scheduler::ToolEnv;
 use crate::tool_set::AgentToolSet;
-use crate::tools::ToolContext;
 use crate::workspace::Workspace;
 
 /// Builds and launches the agents of a session, seen from one agent. Cheap to clone.
@@ -124,17 +124,17 @@ pub(super) struct AgentParts {
 }
 
 impl AgentSpawner {
-    pub fn new(home: AgentContext) -> Self {
+    pub fn new(agent_context: AgentContext) -> Self {
         let position = TreePosition {
             depth: 0,
             agent_id: None,
-            tool_set: Arc::clone(&home.tool_set),
-            permission_checker: home.permission_checker.clone(),
-            runtime_settings: home.runtime_settings.clone(),
+            tool_set: Arc::clone(&agent_context.tool_set),
+            permission_checker: agent_context.permission_checker.clone(),
+            runtime_settings: agent_context.runtime_settings.clone(),
             startable: StartableAgents::All,
             teammate_name: None,
         };
-        Self { context: Arc::new(home), position: Arc::new(position) }
+        Self { context: Arc::new(agent_context), position: Arc::new(position) }
     }
 
     /// The same spawner for an agent at another position.
@@ -172,58 +172,59 @@ impl AgentSpawner {
     }
 
     /// Builds the main agent; it continues a resumed session if there is one.
-    pub fn build_main(&self, system: Vec<String>, mut past: Option<ResumedSession>) -> Agent {
-        let home = &self.context;
-        let SessionIdentity { session, .. } = &home.identity;
-        let consult = SmallModel::new(
-            home.engine.clone(),
-            home.ledger.clone(),
-            home.small_model.clone(),
-            home.limits.retry_policy(),
+    pub fn build_main(&self, system: Vec<String>, mut resumed: Option<ResumedSession>) -> Agent {
+        let agent_context = &self.context;
+        let SessionIdentity { session, .. } = &agent_context.identity;
+        let small_model = SmallModel::new(
+            agent_context.engine.clone(),
+            agent_context.ledger.clone(),
+            agent_context.small_model.clone(),
+            agent_context.limits.retry_policy(),
             session.as_str().into(),
         )
-        .with_timing(home.limits.timing);
-        let path = home.project_dir.as_ref().map(|place| place.transcript(session));
-        let lock = past.as_mut().and_then(|past| past.lock.take());
-        let log = TranscriptLog::new(home.identity.clone(), path, &home.persistence, lock);
-        let journal = log.writer().clone();
-        let adrift = past.as_ref().and_then(|past| lost_agents::lost_agents_notice(&past.loaded.history));
-        let mut agent = home.build_agent(AgentParts {
+        .with_timing(agent_context.limits.timing);
+        let path = agent_context.project_dir.as_ref().map(|project_dir| project_dir.transcript(session));
+        let lock = resumed.as_mut().and_then(|resumed| resumed.lock.take());
+        let log = TranscriptLog::new(agent_context.identity.clone(), path, &agent_context.persistence, lock);
+        let writer = log.writer().clone();
+        let lost_notice =
+            resumed.as_ref().and_then(|resumed| lost_agents::lost_agents_notice(&resumed.loaded.history));
+        let mut agent = agent_context.build_agent(AgentParts {
             log,
-            resumed: past,
+            resumed,
             attribution: Attribution::main(),
             system,
             tool_env: ToolEnv {
-                tool_set: Arc::clone(&home.tool_set),
-                checker: home.permission_checker.clone(),
+                tool_set: Arc::clone(&agent_context.tool_set),
+                checker: agent_context.permission_checker.clone(),
                 context: ToolContext {
                     id: String::new(),
                     checked_file: None,
                     original_input: None,
-                    workspace: Arc::clone(&home.workspace),
-                    tasks: home.tasks.clone(),
-                    tool_set: Arc::clone(&home.tool_set),
-                    deferred_tools: home.deferred_tools.clone(),
-                    task_list: home.task_list.clone(),
+                    workspace: Arc::clone(&agent_context.workspace),
+                    tasks: agent_context.tasks.clone(),
+                    tool_set: Arc::clone(&agent_context.tool_set),
+                    deferred_tools: agent_context.deferred_tools.clone(),
+                    task_list: agent_context.task_list.clone(),
                     todos: TodoList::default(),
                     read_filter: SearchFilter::default(),
-                    small_model: consult,
+                    small_model,
                     agents: Some(self.clone()),
-                    mode: home.permission_checker.mode_switch(),
-                    hooks: home.permission_checker.hooks.clone(),
-                    transcript: journal,
+                    mode: agent_context.permission_checker.mode_switch(),
+                    hooks: agent_context.permission_checker.hooks.clone(),
+                    transcript: writer,
                     cancel: CancellationToken::new(),
                 },
             },
-            runtime_settings: home.runtime_settings.clone(),
-            limits: home.limits.clone(),
-            ledger: home.ledger.clone(),
-            structured_output: StructuredOutput::new(home.output_schema.clone()),
-            instructions: home.instructions.for_new_agent(),
+            runtime_settings: agent_context.runtime_settings.clone(),
+            limits: agent_context.limits.clone(),
+            ledger: agent_context.ledger.clone(),
+            structured_output: StructuredOutput::new(agent_context.output_schema.clone()),
+            instructions: agent_context.instructions.for_new_agent(),
             progress: AgentProgress::default(),
         });
-        if let Some(told) = adrift {
-            agent.conversation.push_hidden(&told);
+        if let Some(notice) = lost_notice {
+            agent.conversation.push_hidden(&notice);
         }
         agent
     }
@@ -234,45 +235,45 @@ impl AgentContext {
     pub(super) fn build_agent(&self, own: AgentParts) -> Agent {
         let AgentParts {
             log,
-            resumed: past,
+            resumed,
             attribution: speaker,
             system,
-            tool_env: mut bench,
-            runtime_settings: knobs,
+            mut tool_env,
+            runtime_settings: settings,
             limits,
             ledger,
-            structured_output: owed,
+            structured_output: pending,
             instructions: memory,
             progress,
         } = own;
         let skills = skills::AgentSkills::new(&self.skills, self.hook_deps.clone());
-        bench.tool_set = skills.with_skill_tool(&bench.tool_set);
-        if let Some(past) = &past {
-            bench.context.deferred_tools.load(past.loaded.loaded_tools.iter().cloned());
+        tool_env.tool_set = skills.with_skill_tool(&tool_env.tool_set);
+        if let Some(resumed) = &resumed {
+            tool_env.context.deferred_tools.load(resumed.loaded.loaded_tools.iter().cloned());
         }
-        let understudies = FallbackModels::new(limits.fallback_models.clone());
+        let fallback_models = FallbackModels::new(limits.fallback_models.clone());
         let mut agent = Agent {
             engine: self.engine.clone(),
             conversation: Conversation::new(log, self.frame_sender.clone(), speaker),
             instructions: memory,
             preamble: self
                 .engine
-                .preamble(system, bench.context.deferred_tools.visible_specs(&bench.tool_set)),
-            tool_env: Arc::new(bench),
-            runtime_settings: knobs,
+                .preamble(system, tool_env.context.deferred_tools.visible_specs(&tool_env.tool_set)),
+            tool_env: Arc::new(tool_env),
+            runtime_settings: settings,
             frame_sender: self.frame_sender.clone(),
             limits,
             ledger,
             denials: self.denials.clone(),
-            structured_output: owed,
-            fallback_models: understudies,
+            structured_output: pending,
+            fallback_models,
             compaction_state: CompactionState::default(),
             plan_mode: PlanModeState::default(),
             invoked_skills: skills,
             progress,
         };
-        if let Some(past) = past {
-            agent.conversation.restore(past);
+        if let Some(resumed) = resumed {
+            agent.conversation.restore(resumed);
         }
         agent.inject_context();
         agent

@@ -8,7 +8,7 @@ use whimbrel_wire::permission::PermissionMode;
 use super::hooks;
 use super::mcp_servers::ServerSpecs;
 use super::memory::MemoryScope;
-use crate::setup::model::to_model_effort;
+use crate::effort::to_model_effort;
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Definition {
@@ -65,10 +65,10 @@ pub enum DefinitionSource {
 impl Definition {
     /// Converts a definition given by the host. The error says what is wrong.
     pub fn from_host(name: &str, given: AgentDefinition) -> Result<Self, String> {
-        let (effort, flaws) = match given.effort {
+        let (effort, errors) = match given.effort {
             Some(AgentEffort::Named(effort)) => (Some(to_model_effort(effort)), Vec::new()),
             Some(AgentEffort::Number(number)) => {
-                (None, vec![format!("its effort must be low, medium, high, xhigh or max, not {number}")])
+                (None, vec![format!("effort must be low, medium, high, xhigh or max, not {number}")])
             }
             None => (None, Vec::new()),
         };
@@ -92,7 +92,7 @@ impl Definition {
             skills: given.skills.unwrap_or_default(),
             mcp_servers: ServerSpecs::parse(given.mcp_servers.unwrap_or_default()),
             hooks: None,
-            parse_warnings: flaws,
+            parse_warnings: errors,
             source: DefinitionSource::Host,
         };
         definition.validate()
@@ -100,12 +100,12 @@ impl Definition {
 
     /// Returns the definition if it is valid.
     pub(super) fn validate(self) -> Result<Self, String> {
-        let flaw = if self.name.trim().is_empty() {
+        let error = if self.name.trim().is_empty() {
             "it has no name"
         } else if self.name.chars().any(|c| c.is_control() || matches!(c, '(' | ')' | ',')) {
             "a name cannot have parentheses, commas or control characters"
         } else if self.description.trim().is_empty() {
-            "it has no description, so nobody would know when to use it"
+            "it has no description, so the model cannot know when to use it"
         } else if self.prompt.trim().is_empty() {
             "it has no prompt"
         } else if self.max_turns == Some(0) {
@@ -113,17 +113,17 @@ impl Definition {
         } else {
             return Ok(self);
         };
-        Err(flaw.into())
+        Err(error.into())
     }
 
     /// Warnings about fields that are ignored.
     pub fn warnings(&self) -> Vec<String> {
-        let mut lacks = [self.parse_warnings.as_slice(), &self.mcp_servers.warnings].concat();
+        let mut warnings = [self.parse_warnings.as_slice(), &self.mcp_servers.warnings].concat();
         if self.memory.as_deref().is_some_and(|name| MemoryScope::from_name(name).is_none()) {
-            lacks.push("its memory must be \"user\", \"project\" or \"local\"; it runs without".into());
+            warnings.push("memory must be \"user\", \"project\" or \"local\"; it runs without memory".into());
         }
-        let lacks = lacks.into_iter().map(|what| format!("The agent {}: {what}.", self.name));
-        lacks.chain(hooks::agent_hooks(self).1).collect()
+        let warnings = warnings.into_iter().map(|what| format!("The agent {}: {what}.", self.name));
+        warnings.chain(hooks::agent_hooks(self).1).collect()
     }
 
     /// The agent types that such an agent may start, from the `Agent` entries of its tools.
@@ -133,8 +133,8 @@ impl Definition {
         for tool in tools {
             match split_tool_rule(tool) {
                 ("Agent" | "Task", None) => return StartableAgents::All,
-                ("Agent" | "Task", Some(kinds)) => {
-                    named.extend(kinds.split(',').map(|kind| kind.trim().to_owned()));
+                ("Agent" | "Task", Some(types)) => {
+                    named.extend(types.split(',').map(|kind| kind.trim().to_owned()));
                 }
                 _ => {}
             }
@@ -155,7 +155,7 @@ impl StartableAgents {
     pub fn allows(&self, kind: &str) -> bool {
         match self {
             Self::All => true,
-            Self::Listed(kinds) => kinds.iter().any(|allowed| allowed == kind),
+            Self::Listed(types) => types.iter().any(|allowed| allowed == kind),
             Self::NoAgents => false,
         }
     }
@@ -179,8 +179,8 @@ pub const GENERAL_PURPOSE: &str = "general-purpose";
 
 const READ_ONLY_TOOLS: [&str; 4] = ["Read", "Glob", "Grep", "WebFetch"];
 
-const REPORT_PROMPT: &str = "You are a subagent: another agent gave you an errand and waits for your report. Your last message is the report, and all that the other agent will see: \
-say what you found or did, with file paths as path:line and the facts it needs to go on; say plainly what you could not do. No preamble.";
+const REPORT_PROMPT: &str = "You are a subagent: another agent gave you a task and waits for your report. Your last message is the report and the only text that the other agent sees: \
+say what you found or did, with file paths as path:line and the facts it needs to continue; say plainly what you could not do. No preamble.";
 
 /// The built-in definitions of every session.
 pub fn built_in_definitions() -> Vec<Definition> {
@@ -190,27 +190,27 @@ pub fn built_in_definitions() -> Vec<Definition> {
         prompt: format!("{REPORT_PROMPT}\n\n{work}"),
         ..Definition::default()
     };
-    let looking = || Some(READ_ONLY_TOOLS.map(str::to_owned).to_vec());
+    let read_only = || Some(READ_ONLY_TOOLS.map(str::to_owned).to_vec());
     vec![
         kind(
             GENERAL_PURPOSE,
-            "Research and work of several steps that need no talk in between",
-            "Do exactly the errand, with the tools you have and without asking back.",
+            "Research and multi-step tasks that need no interaction",
+            "Do exactly the task, with the tools you have and without asking questions.",
         ),
         Definition {
-            tools: looking(),
+            tools: read_only(),
             ..kind(
                 "Explore",
-                "Finds its way through code and only looks: where something is, how it hangs together",
-                "You look and change nothing. Search broadly first, by names and by contents, then read what matters; make several searches at once. Report what is where and how it hangs together, and quote only what is needed.",
+                "Read-only code search: where something is and how it fits together",
+                "Read only; change nothing. Search broadly first, by name and by content, then read what matters; run several searches at once. Report where things are and how they fit together, and quote only what is needed.",
             )
         },
         Definition {
-            tools: looking(),
+            tools: read_only(),
             ..kind(
                 "Plan",
-                "Thinks a change through before anything is touched",
-                "You plan and change nothing. Read the code that the change would touch and the code like it, then lay out the plan: the steps in order, the files of each, what could go wrong, and how one would see that it works. Name the three to five files that matter most.",
+                "Plans a change before anything is edited",
+                "Plan only; change nothing. Read the code that the change affects and similar code, then write the plan: the steps in order, the files of each step, the risks, and how to verify the result. Name the three to five files that matter most.",
             )
         },
     ]
@@ -240,10 +240,10 @@ mod tests {
             ("x", host_definition(|given| given.description.clear()), Some("no description")),
             ("x", host_definition(|given| given.max_turns = Some(0)), Some("maxTurns")),
         ];
-        for (name, given, flaw) in rows {
+        for (name, given, problem) in rows {
             let error = Definition::from_host(name, given).err();
-            assert_eq!(error.is_some(), flaw.is_some(), "{name}: {error:?}");
-            assert!(error.unwrap_or_default().contains(flaw.unwrap_or_default()));
+            assert_eq!(error.is_some(), problem.is_some(), "{name}: {error:?}");
+            assert!(error.unwrap_or_default().contains(problem.unwrap_or_default()));
         }
     }
 

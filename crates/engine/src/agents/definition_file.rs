@@ -9,7 +9,7 @@ use whimbrel_config::front_matter::{self, MarkdownFile};
 use super::definition::{Definition, DefinitionSource, explicit_model};
 use super::mcp_servers::ServerSpecs;
 use crate::commands::parse::RuleList;
-use crate::setup::model::parse_effort;
+use crate::effort::parse_effort;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -43,10 +43,10 @@ pub(super) struct ParsedDefinition {
 pub(super) fn load(path: &Path, origin: DefinitionSource) -> Result<ParsedDefinition, String> {
     let wrong = |why: &str| format!("The agent in {} is not used: {why}.", path.display());
     let text = front_matter::read_text(path).map_err(|why| wrong(&why))?;
-    let MarkdownFile { head, body, error: flaw } =
+    let MarkdownFile { head, body, error: problem } =
         front_matter::parse::<AgentFrontMatter>(&text, &["description"]);
-    if let Some(flaw) = flaw {
-        return Err(wrong(&format!("line {}: {}", flaw.line, flaw.cause)));
+    if let Some(problem) = problem {
+        return Err(wrong(&format!("line {}: {}", problem.line, problem.cause)));
     }
     build_definition(head, body, origin).map_err(|why| wrong(&why)).map(|mut written| {
         for warning in &mut written.warnings {
@@ -66,14 +66,14 @@ fn build_definition(
     let effort = head.effort.as_deref().and_then(|name| {
         let known = parse_effort(name);
         if known.is_none() {
-            warnings.push(format!("the effort \"{name}\" is not known and does not count."));
+            warnings.push(format!("unknown effort \"{name}\"; it is ignored."));
         }
         known
     });
     let mode = head
         .permission_mode
         .as_deref()
-        .map(|name| name.parse().map_err(|_| format!("the permissionMode \"{name}\" is not known")));
+        .map(|name| name.parse().map_err(|_| format!("unknown permissionMode \"{name}\"")));
     let definition = Definition {
         name: head.name.unwrap_or_default().trim().to_owned(),
         description: head.description.unwrap_or_default().trim().to_owned(),
@@ -111,8 +111,8 @@ mod tests {
     use super::*;
 
     fn read_text(text: &str) -> Result<ParsedDefinition, String> {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("x.md");
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.md");
         std::fs::write(&path, text).unwrap();
         load(&path, DefinitionSource::User)
     }
@@ -152,8 +152,8 @@ mod tests {
             let error = read_text(text).unwrap_err();
             assert!(error.contains("x.md") && error.contains(part), "{error}");
         }
-        let folder = tempfile::tempdir().unwrap();
-        let error = load(folder.path(), DefinitionSource::User).unwrap_err();
+        let dir = tempfile::tempdir().unwrap();
+        let error = load(dir.path(), DefinitionSource::User).unwrap_err();
         assert!(error.contains("regular file"), "{error}");
     }
 

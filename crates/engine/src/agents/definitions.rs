@@ -33,14 +33,14 @@ impl AgentDefinitions {
     }
 
     /// The built-in definitions and those from files, with warnings. Reads the disk.
-    pub fn load(ground: &ConfigLocations, plugins: &[PluginAgents]) -> (Self, Vec<String>) {
-        let (found, mut warnings) = discover::discover(ground, plugins);
-        let mut kinds = Self::built_in();
+    pub fn load(locations: &ConfigLocations, plugins: &[PluginAgents]) -> (Self, Vec<String>) {
+        let (found, mut warnings) = discover::discover(locations, plugins);
+        let mut types = Self::built_in();
         for definition in found {
             warnings.extend(definition.warnings());
-            kinds.insert(definition);
+            types.insert(definition);
         }
-        (kinds, warnings)
+        (types, warnings)
     }
 
     /// Removes the MCP servers of definitions not given by the host (strict MCP configuration); returns warnings.
@@ -49,7 +49,7 @@ impl AgentDefinitions {
         for kind in self.list.iter_mut().filter(|kind| kind.source != DefinitionSource::Host) {
             if !kind.mcp_servers.own.is_empty() && Arc::make_mut(kind).mcp_servers.remove_own() {
                 warnings.push(format!(
-                    "The agent {}: its own MCP servers are not started, because only those of --mcp-config are to be used.",
+                    "The agent {}: its own MCP servers are not started, because --strict-mcp-config allows only those of --mcp-config.",
                     kind.name
                 ));
             }
@@ -82,11 +82,11 @@ impl AgentDefinitions {
 
     /// The definitions that no deny rule excludes.
     #[must_use]
-    pub fn allowed_by(&self, rights: &PermissionState) -> Self {
+    pub fn allowed_by(&self, permissions: &PermissionState) -> Self {
         let facts = ToolFacts::for_tool(AGENT, &["subagent_type"]);
         let denied = |definition: &Definition| {
             let input = json!({"subagent_type": definition.name});
-            matches!(rights.decide(AGENT, &facts, &input, None).decision, Decision::Deny(_))
+            matches!(permissions.decide(AGENT, &facts, &input, None).decision, Decision::Deny(_))
         };
         Self { list: self.list.iter().filter(|definition| !denied(definition)).cloned().collect() }
     }
@@ -94,8 +94,8 @@ impl AgentDefinitions {
     /// The definitions without these names.
     #[cfg(test)]
     pub(crate) fn excluding(&self, names: &[&str]) -> Self {
-        let kept = |definition: &&Arc<Definition>| !names.contains(&definition.name.as_str());
-        Self { list: self.list.iter().filter(kept).cloned().collect() }
+        let is_kept = |definition: &&Arc<Definition>| !names.contains(&definition.name.as_str());
+        Self { list: self.list.iter().filter(is_kept).cloned().collect() }
     }
 
     pub fn get(&self, name: &str) -> Option<&Definition> {
@@ -121,7 +121,7 @@ impl AgentDefinitions {
             })
             .collect();
         (!lines.is_empty()).then(|| {
-            format!("<system-reminder>\nMore kinds of agent:\n{}\n</system-reminder>", lines.join("\n"))
+            format!("<system-reminder>\nMore agent types:\n{}\n</system-reminder>", lines.join("\n"))
         })
     }
 }
@@ -137,17 +137,20 @@ mod tests {
 
     #[test]
     fn host_definitions_win_and_invalid_ones_are_reported() {
-        let mut kinds = AgentDefinitions::built_in();
+        let mut types = AgentDefinitions::built_in();
         let host = [
             ("Explore", host_definition("mine")),
             ("rev", host_definition("reviews\ncode")),
             ("bad", host_definition("")),
         ];
-        let warnings = kinds.add_host(host.map(|(name, given)| (name.to_owned(), given)).into());
-        assert_eq!(kinds.names(), ["general-purpose", "Explore", "Plan", "rev"]);
+        let warnings = types.add_host(host.map(|(name, given)| (name.to_owned(), given)).into());
+        assert_eq!(types.names(), ["general-purpose", "Explore", "Plan", "rev"]);
         assert!(warnings.len() == 1 && warnings[0].contains("\"bad\""), "{warnings:?}");
-        let told = kinds.render_notice().unwrap();
-        assert!(told.contains("- Explore: mine\n- rev: reviews code\n") && !told.contains("Plan"), "{told}");
+        let notice = types.render_notice().unwrap();
+        assert!(
+            notice.contains("- Explore: mine\n- rev: reviews code\n") && !notice.contains("Plan"),
+            "{notice}"
+        );
         assert_eq!(AgentDefinitions::built_in().render_notice(), None);
     }
 
@@ -157,16 +160,16 @@ mod tests {
             let mcp_servers = ServerSpecs::parse(vec![json!("docs"), json!({"db": {"command": "x"}})]);
             Arc::new(Definition { name: name.into(), mcp_servers, source: origin, ..Definition::default() })
         };
-        let mut kinds = AgentDefinitions {
+        let mut types = AgentDefinitions {
             list: vec![own("file", DefinitionSource::User), own("host", DefinitionSource::Host)],
         };
-        let warnings = kinds.remove_own_servers();
+        let warnings = types.remove_own_servers();
         assert!(warnings.len() == 1 && warnings[0].contains("The agent file"), "{warnings:?}");
-        let left: Vec<_> = kinds
+        let left: Vec<_> = types
             .iter()
             .map(|kind| (kind.mcp_servers.referenced.len(), kind.mcp_servers.own.len()))
             .collect();
         assert_eq!(left, [(1, 0), (1, 1)]);
-        assert!(kinds.remove_own_servers().is_empty());
+        assert!(types.remove_own_servers().is_empty());
     }
 }

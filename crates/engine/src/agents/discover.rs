@@ -18,10 +18,13 @@ const MAX_FILES: usize = 500;
 
 /// Loads all definition files, nearest first, with warnings for the host. The nearest definition of a name wins.
 /// Reads the disk.
-pub(super) fn discover(ground: &ConfigLocations, plugins: &[PluginAgents]) -> (Vec<Definition>, Vec<String>) {
-    let mut finds = AgentDiscovery { search: FileSearch::new(ground, "agents"), found: Vec::new() };
-    for (source, folder) in search_dirs(ground) {
-        finds.scan_dir(&DirOwner::Source(source), &folder);
+pub(super) fn discover(
+    locations: &ConfigLocations,
+    plugins: &[PluginAgents],
+) -> (Vec<Definition>, Vec<String>) {
+    let mut finds = AgentDiscovery { search: FileSearch::new(locations, "agents"), found: Vec::new() };
+    for (source, dir) in search_dirs(locations) {
+        finds.scan_dir(&DirOwner::Source(source), &dir);
     }
     for plugin in plugins {
         match files::file_kind(&plugin.path) {
@@ -33,13 +36,13 @@ pub(super) fn discover(ground: &ConfigLocations, plugins: &[PluginAgents]) -> (V
 }
 
 /// Directories to search, nearest first.
-fn search_dirs(ground: &ConfigLocations) -> Vec<(SettingSource, PathBuf)> {
-    let project = ground.project_dirs(".claude/agents").into_iter();
-    let mut folders: Vec<_> = project.map(|folder| (SettingSource::Project, folder)).collect();
-    if let (Some(config), true) = (&ground.user_dir, ground.includes(SettingSource::User)) {
-        folders.push((SettingSource::User, config.join("agents")));
+fn search_dirs(locations: &ConfigLocations) -> Vec<(SettingSource, PathBuf)> {
+    let project = locations.project_dirs(".claude/agents").into_iter();
+    let mut dirs: Vec<_> = project.map(|dir| (SettingSource::Project, dir)).collect();
+    if let (Some(config), true) = (&locations.user_dir, locations.includes(SettingSource::User)) {
+        dirs.push((SettingSource::User, config.join("agents")));
     }
-    folders
+    dirs
 }
 
 enum DirOwner<'a> {
@@ -62,8 +65,8 @@ struct AgentDiscovery<'a> {
 }
 
 impl AgentDiscovery<'_> {
-    fn scan_dir(&mut self, whose: &DirOwner<'_>, folder: &Path) {
-        for found in self.search.find_markdown(whose.author(), folder) {
+    fn scan_dir(&mut self, whose: &DirOwner<'_>, dir: &Path) {
+        for found in self.search.find_markdown(whose.author(), dir) {
             self.load_file(whose, &found.path);
         }
     }
@@ -71,8 +74,7 @@ impl AgentDiscovery<'_> {
     fn load_file(&mut self, whose: &DirOwner<'_>, path: &Path) {
         let Some(real) = self.search.resolve(whose.author(), path) else { return };
         if self.found.len() == MAX_FILES {
-            let text =
-                format!("There are more than {MAX_FILES} files of agents; {} is not used.", path.display());
+            let text = format!("There are more than {MAX_FILES} agent files; {} is ignored.", path.display());
             return self.search.warnings.push(text);
         }
         let origin = match whose {
@@ -106,15 +108,14 @@ impl AgentDiscovery<'_> {
         let foreign = definition.source == DefinitionSource::Plugin || untrusted;
         let own_servers = foreign && definition.mcp_servers.remove_own();
         let taken = [
-            own_servers.then(|| "mcpServers with a configuration do".to_owned()),
-            definition.permission_mode.take_if(|_| foreign).map(|mode| format!("permissionMode {mode} does")),
-            definition.hooks.take_if(|_| foreign).map(|_| "hooks do".to_owned()),
+            own_servers.then(|| "mcpServers configurations are".to_owned()),
+            definition.permission_mode.take_if(|_| foreign).map(|mode| format!("permissionMode {mode} is")),
+            definition.hooks.take_if(|_| foreign).map(|_| "hooks are".to_owned()),
         ];
         for what in taken.into_iter().flatten() {
-            self.search.warnings.push(format!(
-                "{}: its {what} not count, because its author is not trusted with that.",
-                path.display()
-            ));
+            self.search
+                .warnings
+                .push(format!("{}: its {what} ignored, because its source is not trusted.", path.display()));
         }
         self.found.push(definition);
     }
@@ -133,7 +134,7 @@ mod tests {
 
     #[test]
     fn nearest_definition_wins_and_only_enabled_sources_are_read() {
-        let mut site = test_project(&[
+        let mut project = test_project(&[
             ("home/.claude/agents/a.md", agent("both", "model: haiku\n")),
             ("home/.claude/agents/deep/b.md", agent("mine", "permissionMode: acceptEdits\n")),
             ("code/.claude/agents/c.md", agent("both", "model: opus\n")),
@@ -143,7 +144,7 @@ mod tests {
             ),
             ("code/app/.claude/agents/notes.txt", String::new()),
         ]);
-        let (found, warnings) = discover(&site.locations, &[]);
+        let (found, warnings) = discover(&project.locations, &[]);
         let names: Vec<_> =
             found.iter().map(|kind| (kind.name.as_str(), kind.source, kind.permission_mode)).collect();
         let mode = Some(whimbrel_wire::permission::PermissionMode::AcceptEdits);
@@ -154,36 +155,36 @@ mod tests {
         assert!(warnings.len() == 2 && warnings.iter().all(|text| text.contains("d.md")), "{warnings:?}");
         assert_eq!(found[0].mcp_servers.referenced, ["docs"]);
         assert!(found[0].mcp_servers.own.is_empty(), "a stranger starts no programs");
-        site.locations.sources = [SettingSource::User].into();
-        assert_eq!(discover(&site.locations, &[]).0[0].model.as_deref(), Some("haiku"));
-        site.locations.sources.clear();
-        assert_eq!(discover(&site.locations, &[]), (vec![], vec![]));
+        project.locations.sources = [SettingSource::User].into();
+        assert_eq!(discover(&project.locations, &[]).0[0].model.as_deref(), Some("haiku"));
+        project.locations.sources.clear();
+        assert_eq!(discover(&project.locations, &[]), (vec![], vec![]));
     }
 
     #[test]
     fn invalid_file_is_reported_and_others_are_used() {
-        let site = test_project(&[
+        let project = test_project(&[
             ("code/app/.claude/agents/good.md", agent("good", "")),
             ("code/app/.claude/agents/bad.md", "no head".into()),
             ("home/secret.md", agent("secret", "")),
         ]);
-        let folder = site.root.join("code/app/.claude/agents");
-        symlink(site.root.join("home/secret.md"), folder.join("steal.md")).unwrap();
-        symlink("..", folder.join("circle")).unwrap();
-        nix::unistd::mkfifo(&folder.join("pipe.md"), nix::sys::stat::Mode::S_IRWXU).unwrap();
-        let (found, warnings) = discover(&site.locations, &[]);
+        let dir = project.root.join("code/app/.claude/agents");
+        symlink(project.root.join("home/secret.md"), dir.join("steal.md")).unwrap();
+        symlink("..", dir.join("circle")).unwrap();
+        nix::unistd::mkfifo(&dir.join("pipe.md"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let (found, warnings) = discover(&project.locations, &[]);
         assert_eq!(found.iter().map(|kind| kind.name.as_str()).collect::<Vec<_>>(), ["good"]);
-        for part in ["bad.md", "steal.md leads", "pipe.md"] {
+        for part in ["bad.md", "steal.md links", "pipe.md"] {
             assert_eq!(warnings.iter().filter(|text| text.contains(part)).count(), 1, "{part}: {warnings:?}");
         }
     }
 
     #[test]
     fn plugin_agents_have_its_prefix_and_no_mode() {
-        let site =
+        let project =
             test_project(&[("plugin/agents/a.md", agent("helper", "permissionMode: bypassPermissions\n"))]);
-        let plugin = PluginAgents { prefix: "kit".into(), path: site.root.join("plugin/agents") };
-        let (found, warnings) = discover(&site.locations, &[plugin]);
+        let plugin = PluginAgents { prefix: "kit".into(), path: project.root.join("plugin/agents") };
+        let (found, warnings) = discover(&project.locations, &[plugin]);
         assert_eq!((found[0].name.as_str(), found[0].permission_mode), ("kit:helper", None));
         assert_eq!(warnings.len(), 1, "{warnings:?}");
     }

@@ -34,16 +34,18 @@ pub(crate) fn parse_front_matter_hooks(
     environment: &BTreeMap<String, String>,
 ) -> (HookSet, Vec<String>) {
     let mut set = HookSet::default();
-    let (entries, flaws) = parse_hooks(given);
-    let mut warnings: Vec<String> =
-        flaws.iter().map(|flaw| format!("Hooks of {origin}: {} {}.", flaw.pointer, flaw.cause)).collect();
+    let (entries, errors) = parse_hooks(given);
+    let mut warnings: Vec<String> = errors
+        .iter()
+        .map(|problem| format!("Hooks of {origin}: {} {}.", problem.pointer, problem.cause))
+        .collect();
     for entry in entries {
         let (event, matcher) = (entry.event.to_string(), entry.matcher.as_deref());
         let found = match &entry.action {
             HookActionConfig::Command(hook) => to_command_hook(hook, environment.clone()),
-            HookActionConfig::Http(_) => Err("only settings may name web addresses".into()),
+            HookActionConfig::Http(_) => Err("HTTP hooks are allowed only in settings".into()),
             HookActionConfig::Other { kind, .. } => {
-                Err(format!("hooks of the type \"{kind}\" are not there yet"))
+                Err(format!("hooks of type \"{kind}\" are not supported yet"))
             }
         };
         let added = found.and_then(|command| {
@@ -94,8 +96,8 @@ mod tests {
         let (set, warnings) = agent_hooks(&definition);
         assert!(set.has_hooks(HookEvent::SubagentStop) && set.has_hooks(HookEvent::PreToolUse));
         assert!(!set.has_hooks(HookEvent::Stop));
-        let told = warnings.join("\n");
-        assert!(warnings.len() == 2 && told.contains("Nonsense") && told.contains("PostToolUse"), "{told}");
+        let text = warnings.join("\n");
+        assert!(warnings.len() == 2 && text.contains("Nonsense") && text.contains("PostToolUse"), "{text}");
         let set = session_hooks(&definition);
         assert!(
             set.has_hooks(HookEvent::Stop) && !set.has_hooks(HookEvent::SubagentStop),

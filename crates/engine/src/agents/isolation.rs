@@ -5,7 +5,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::SubagentTask;
 use super::run::AgentOrigin;
-use crate::tools::{ToolContext, ToolError};
+use crate::tool_api::{ToolContext, ToolError};
 use crate::worktree::{RemovalOutcome, Worktree, Worktrees};
 
 /// The only supported isolation.
@@ -14,27 +14,27 @@ const WORKTREE: &str = "worktree";
 /// Creates the worktree of an isolated agent; an agent that had one before gets it again at the same path. If none
 /// can be created the launch fails: isolated work must not happen in the user's own checkout.
 pub(super) async fn create_worktree(
-    who: &AgentOrigin,
-    errand: &SubagentTask,
+    origin: &AgentOrigin,
+    task: &SubagentTask,
     agent_id: &str,
     call: &ToolContext,
 ) -> Result<Option<Worktree>, ToolError> {
-    let wanted = match who {
-        AgentOrigin::New(kind) => errand.isolation.as_deref().or(kind.isolation.as_deref()),
-        AgentOrigin::Continued(rested) => rested.worktree.as_ref().map(|_| WORKTREE),
-        AgentOrigin::Restored(back) => errand.isolation.as_deref().or(back.definition.isolation.as_deref()),
+    let wanted = match origin {
+        AgentOrigin::New(kind) => task.isolation.as_deref().or(kind.isolation.as_deref()),
+        AgentOrigin::Continued(finished) => finished.worktree.as_ref().map(|_| WORKTREE),
+        AgentOrigin::Restored(back) => task.isolation.as_deref().or(back.definition.isolation.as_deref()),
     };
     match wanted.map(str::trim) {
         None | Some("") => Ok(None),
         Some(WORKTREE) => match Worktrees::for_context(call).create(Some(&format!("agent-{agent_id}"))).await
         {
             Ok(tree) => Ok(Some(tree)),
-            Err(fault) => Err(ToolError::Failed(format!(
-                "The agent was not started: it was to work in a work tree of its own, and {fault}."
+            Err(error) => Err(ToolError::Failed(format!(
+                "The agent was not started, because its worktree could not be created: {error}."
             ))),
         },
         Some(other) => Err(ToolError::Rejected(format!(
-            "There is no isolation {other:?}, only \"{WORKTREE}\". Use that, or leave it out."
+            "Unknown isolation {other:?}. Use \"{WORKTREE}\", or leave it out."
         ))),
     }
 }

@@ -10,8 +10,7 @@ use whimbrel_wire::content::ResultContent;
 use crate::tools::{LAUNCHED_PREFIX, NOTIFIED_WHEN_DONE, SENT_TO_PREFIX, STOPPED_PREFIX};
 
 /// Beginning of the notice; used to recognise it in the history.
-const NOTICE_PREFIX: &str =
-    "<system-reminder>\nAgents that worked in the background ended with the earlier run";
+const NOTICE_PREFIX: &str = "<system-reminder>\nBackground agents stopped when the previous run ended";
 
 /// The notice for the main agent of a resumed session, if background agents are missing.
 pub(super) fn lost_agents_notice(history: &History) -> Option<String> {
@@ -24,7 +23,7 @@ pub(super) fn lost_agents_notice(history: &History) -> Option<String> {
     (!awaited.is_empty()).then(|| {
         let names = awaited.into_iter().collect::<Vec<_>>().join(", ");
         format!(
-            "{NOTICE_PREFIX}, and you have not heard what became of them: {names}. No news of them will come. Go on with one (Agent with `resume`), or do its work yourself.\n</system-reminder>"
+            "{NOTICE_PREFIX}, before they reported: {names}. They will not report any more. Continue one (Agent with `resume`), or do its work yourself.\n</system-reminder>"
         )
     })
 }
@@ -36,12 +35,12 @@ fn track_block(block: &Block, awaited: &mut BTreeSet<String>) {
             blocks.iter().filter_map(block_text).for_each(|text| track_tool_result(text, awaited));
         }
         Block::ToolResult { content: Some(ResultContent::Text(text)), .. } => {
-            track_tool_result(text, awaited)
+            track_tool_result(text, awaited);
         }
         Block::Text { text, .. } if text.starts_with(NOTICE_PREFIX) => awaited.clear(),
         Block::Text { text, .. } => {
-            for news in text.split("<task-notification>").skip(1) {
-                if let Some((_, rest)) = news.split_once("<task-id>") {
+            for notification in text.split("<task-notification>").skip(1) {
+                if let Some((_, rest)) = notification.split_once("<task-id>") {
                     awaited.retain(|id| !rest.starts_with(&format!("{id}<")));
                 }
             }
@@ -52,8 +51,8 @@ fn track_block(block: &Block, awaited: &mut BTreeSet<String>) {
 
 /// Updates the set of awaited agents from the text of a tool result.
 fn track_tool_result(text: &str, awaited: &mut BTreeSet<String>) {
-    let begun = [LAUNCHED_PREFIX, SENT_TO_PREFIX].into_iter().find_map(|words| id_after(text, words));
-    if let Some(id) = begun.filter(|_| text.contains(NOTIFIED_WHEN_DONE)) {
+    let started = [LAUNCHED_PREFIX, SENT_TO_PREFIX].into_iter().find_map(|prefix| id_after(text, prefix));
+    if let Some(id) = started.filter(|_| text.contains(NOTIFIED_WHEN_DONE)) {
         awaited.insert(id.to_owned());
     } else if let Some(id) = id_after(text, STOPPED_PREFIX) {
         awaited.remove(id);
@@ -68,8 +67,8 @@ fn block_text(block: &Block) -> Option<&str> {
 }
 
 /// The id that follows a prefix at the beginning of a text.
-fn id_after<'a>(text: &'a str, words: &str) -> Option<&'a str> {
-    let rest = text.strip_prefix(words)?;
+fn id_after<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
+    let rest = text.strip_prefix(prefix)?;
     rest.split(|c: char| !c.is_ascii_alphanumeric()).next().filter(|id| !id.is_empty())
 }
 
@@ -103,16 +102,16 @@ mod tests {
     #[test]
     fn awaited_agents_are_reported_once() {
         let rows: [(&str, Vec<Block>, &[&str]); 9] = [
-            ("nobody", vec![Block::text("hello")], &[]),
+            ("no agents", vec![Block::text("hello")], &[]),
             ("one", vec![launched_block("a1")], &["a1"]),
-            ("whose end was told", vec![launched_block("a1"), notification_block("a1")], &[]),
+            ("already reported", vec![launched_block("a1"), notification_block("a1")], &[]),
             (
                 "one of two",
                 vec![launched_block("a1"), launched_block("a11"), notification_block("a1")],
                 &["a11"],
             ),
             (
-                "one that went on",
+                "continued after its report",
                 vec![launched_block("a1"), notification_block("a1"), launched_block("a1")],
                 &["a1"],
             ),
@@ -137,13 +136,16 @@ mod tests {
             ),
             ("words about it", vec![Block::text(format!("{LAUNCHED_PREFIX}a1"))], &[]),
         ];
-        for (name, said, expected) in rows {
+        for (name, blocks, expected) in rows {
             let mut history = History::new();
-            said.iter().for_each(|block| history.push(Role::User, block));
-            let said = lost_agents_notice(&history);
-            assert_eq!(said.is_some(), !expected.is_empty(), "{name}: {said:?}");
-            let Some(text) = said else { continue };
-            assert!(text.contains(&format!("of them: {}. No news", expected.join(", "))), "{name}: {text}");
+            blocks.iter().for_each(|block| history.push(Role::User, block));
+            let notice = lost_agents_notice(&history);
+            assert_eq!(notice.is_some(), !expected.is_empty(), "{name}: {notice:?}");
+            let Some(text) = notice else { continue };
+            assert!(
+                text.contains(&format!("before they reported: {}. They", expected.join(", "))),
+                "{name}: {text}"
+            );
             history.push(Role::User, &Block::text(text));
             assert_eq!(lost_agents_notice(&history), None, "{name}: not again");
         }

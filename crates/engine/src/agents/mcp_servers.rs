@@ -35,14 +35,14 @@ impl ServerStarter {
     pub(super) fn create_tool_cache(
         &self,
         definition: &Definition,
-        rights: &PermissionState,
+        permissions: &PermissionState,
     ) -> Option<ToolCache> {
         if definition.mcp_servers.own.is_empty() {
             return None;
         }
-        let supply = ToolCache::new(rights.clone(), None);
-        supply.set_registry((self.0)(ServerConfigs::default()));
-        Some(supply)
+        let tool_cache = ToolCache::new(permissions.clone(), None);
+        tool_cache.set_registry((self.0)(ServerConfigs::default()));
+        Some(tool_cache)
     }
 }
 
@@ -55,18 +55,19 @@ impl AgentSpawner {
         definition: &Definition,
         stop: &CancellationToken,
     ) {
-        for told in definition.missing_server_warnings(self.context.tool_set.mcp_servers()) {
-            self.context.frame_sender.warn(told).await;
+        for warning in definition.missing_server_warnings(self.context.tool_set.mcp_servers()) {
+            self.context.frame_sender.warn(warning).await;
         }
         let wanted = &definition.mcp_servers.own;
-        let roster = agent.tool_env.tool_set.own_mcp_tools().and_then(ToolCache::registry).cloned();
-        let Some(roster) = roster.filter(|_| !wanted.is_empty()) else { return };
-        roster.add(resolve_configs(wanted, |name| self.context.workspace.variable(name)));
-        stop.run_until_cancelled(roster.wait_ready(STARTUP_TIMEOUT)).await;
-        let lost = roster.status().into_iter().filter(|server| wanted.contains_key(&server.name));
+        let registry = agent.tool_env.tool_set.own_mcp_tools().and_then(ToolCache::registry).cloned();
+        let Some(registry) = registry.filter(|_| !wanted.is_empty()) else { return };
+        registry.add(resolve_configs(wanted, |name| self.context.workspace.variable(name)));
+        stop.run_until_cancelled(registry.wait_ready(STARTUP_TIMEOUT)).await;
+        let lost = registry.status().into_iter().filter(|server| wanted.contains_key(&server.name));
         for (name, why) in lost.filter_map(|server| Some((server.name, server.error?))) {
-            let told = format!("The agent {} begins without its MCP server {name}: {why}", definition.name);
-            self.context.frame_sender.warn(told).await;
+            let warning =
+                format!("The agent {} starts without its MCP server {name}: {why}", definition.name);
+            self.context.frame_sender.warn(warning).await;
         }
         agent.refresh_tools();
     }
@@ -84,22 +85,22 @@ impl Definition {
             .referenced
             .iter()
             .filter(|name| known.iter().all(|server| server.name != **name));
-        let told = missing.map(|name| {
+        let warning = missing.map(|name| {
             format!(
-                "The agent {} begins without the MCP server {name}: the session has none of that name.",
+                "The agent {} starts without the MCP server {name}: the session has no server of that name.",
                 self.name
             )
         });
-        told.collect()
+        warning.collect()
     }
 }
 
 /// Stops the servers of an agent that has ended.
 pub(super) async fn stop_servers(agent: &Agent, stop: &CancellationToken) {
-    if let Some(roster) = agent.tool_env.tool_set.own_mcp_tools().and_then(ToolCache::registry) {
+    if let Some(registry) = agent.tool_env.tool_set.own_mcp_tools().and_then(ToolCache::registry) {
         let limit = if stop.is_cancelled() { FORCED_SHUTDOWN_TIMEOUT } else { SHUTDOWN_TIMEOUT };
         // A server that does not end in time is killed on drop.
-        let _ = tokio::time::timeout(limit, roster.close()).await;
+        let _ = tokio::time::timeout(limit, registry.close()).await;
     }
 }
 
@@ -136,14 +137,14 @@ impl ServerSpecs {
                         match serde_json::from_value(config) {
                             Ok(config) => drop(wanted.own.insert(name, config)),
                             Err(why) => {
-                                wanted.warnings.push(format!("its MCP server {name} cannot be read: {why}"));
+                                wanted.warnings.push(format!("its MCP server {name} is invalid: {why}"));
                             }
                         }
                     }
                 }
-                other => {
-                    wanted.warnings.push(format!("{other} in mcpServers is neither a name nor a server"))
-                }
+                other => wanted
+                    .warnings
+                    .push(format!("{other} in mcpServers is neither a name nor a server configuration")),
             }
         }
         wanted
@@ -173,8 +174,11 @@ mod tests {
             (wanted.referenced.as_slice(), wanted.own.keys().count()),
             (["docs".to_owned()].as_slice(), 1)
         );
-        let flaws = &wanted.warnings;
-        assert!(flaws.len() == 2 && flaws[0].contains("bad") && flaws[1].contains('5'), "{flaws:?}");
+        let warnings = &wanted.warnings;
+        assert!(
+            warnings.len() == 2 && warnings[0].contains("bad") && warnings[1].contains('5'),
+            "{warnings:?}"
+        );
         assert!(wanted.remove_own() && !wanted.remove_own());
         assert_eq!(wanted, ServerSpecs { referenced: vec!["docs".into()], ..ServerSpecs::default() });
     }

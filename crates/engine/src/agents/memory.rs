@@ -43,56 +43,61 @@ impl MemoryScope {
     }
 
     /// The memory directory of an agent type.
-    fn dir(self, ground: &ConfigLocations, kind: &str) -> Option<PathBuf> {
-        let shelf = match self {
-            Self::User => ground.user_dir.as_ref()?.join("agent-memory"),
-            Self::Project => ground.project_dir.join(".claude/agent-memory"),
-            Self::Local => ground.project_dir.join(".claude/agent-memory-local"),
+    fn dir(self, locations: &ConfigLocations, agent_type: &str) -> Option<PathBuf> {
+        let subdir = match self {
+            Self::User => locations.user_dir.as_ref()?.join("agent-memory"),
+            Self::Project => locations.project_dir.join(".claude/agent-memory"),
+            Self::Local => locations.project_dir.join(".claude/agent-memory-local"),
         };
         let plain = |c: char| if c.is_alphanumeric() || matches!(c, '-' | '_') { c } else { '-' };
-        Some(shelf.join(kind.chars().map(plain).collect::<String>()))
+        Some(subdir.join(agent_type.chars().map(plain).collect::<String>()))
     }
 }
 
 impl AgentSpawner {
     /// Adds the memory notice to the conversation of an agent, if its definition has a memory.
     pub(super) async fn inject_memory(&self, agent: &mut Agent, definition: &Definition) {
-        let Some(keeper) = definition.memory.as_deref().and_then(MemoryScope::from_name) else { return };
-        let Some(folder) = keeper.dir(&self.context.config_locations, &definition.name) else {
-            let told =
-                format!("The agent {} has no memory: there is no configuration folder.", definition.name);
-            return self.context.frame_sender.warn(told).await;
+        let Some(scope) = definition.memory.as_deref().and_then(MemoryScope::from_name) else { return };
+        let Some(dir) = scope.dir(&self.context.config_locations, &definition.name) else {
+            let text = format!(
+                "The agent {} starts without memory: there is no configuration directory.",
+                definition.name
+            );
+            return self.context.frame_sender.warn(text).await;
         };
-        match files::run_blocking(move || render_notice(&folder)).await {
-            Ok(told) => agent.conversation.push_hidden(&told),
+        match files::run_blocking(move || render_notice(&dir)).await {
+            Ok(text) => agent.conversation.push_hidden(&text),
             Err(error) => {
-                let told = format!("The agent {} begins without its memory: {error}.", definition.name);
-                self.context.frame_sender.warn(told).await;
+                let text = format!("The agent {} starts without memory: {error}.", definition.name);
+                self.context.frame_sender.warn(text).await;
             }
         }
     }
 }
 
 /// The memory notice if the definition is applied to the session. Reads the disk.
-pub(crate) fn session_notice(definition: &Definition, ground: &ConfigLocations) -> Option<String> {
-    let keeper = definition.memory.as_deref().and_then(MemoryScope::from_name)?;
-    Some(render_notice(&keeper.dir(ground, &definition.name)?))
+pub(crate) fn session_notice(definition: &Definition, locations: &ConfigLocations) -> Option<String> {
+    let scope = definition.memory.as_deref().and_then(MemoryScope::from_name)?;
+    Some(render_notice(&scope.dir(locations, &definition.name)?))
 }
 
 /// Renders the notice with the path and the beginning of the index. Reads the disk.
-fn render_notice(folder: &Path) -> String {
+fn render_notice(dir: &Path) -> String {
     let mut text = format!(
-        "<system-reminder>\nYou have a memory of your own in {}: notes that you find again in later sessions. Look there for what you \
-may have learned before. Before you end, write down what will help you next time, short and true: details in files of their own, and in {INDEX_FILE} \
-one line for each of them. Only the first {MAX_INDEX_LINES} lines of {INDEX_FILE} are shown to you.",
-        folder.display()
+        "<system-reminder>\nYour memory directory is {}; notes in it persist across sessions. Consult it for what you have learned before. \
+Before you finish, save what will help you next time, short and accurate: details in separate files, and one line for each of them in {INDEX_FILE}. \
+Only the first {MAX_INDEX_LINES} lines of {INDEX_FILE} are shown to you.",
+        dir.display()
     );
-    match files::read(&folder.join(INDEX_FILE), MAX_FILE_BYTES) {
+    match files::read(&dir.join(INDEX_FILE), MAX_FILE_BYTES) {
         Ok((bytes, _)) => {
-            let _ =
-                write!(text, "\n\n{INDEX_FILE} says:\n{}", truncate_index(&String::from_utf8_lossy(&bytes)));
+            let _ = write!(
+                text,
+                "\n\nContents of {INDEX_FILE}:\n{}",
+                truncate_index(&String::from_utf8_lossy(&bytes))
+            );
         }
-        Err(_) => text.push_str(" There is nothing yet."),
+        Err(_) => text.push_str(" There is no index yet."),
     }
     text.push_str("\n</system-reminder>");
     text
@@ -104,7 +109,7 @@ fn truncate_index(text: &str) -> String {
     let mut shown = lines.join("\n");
     shown.truncate(shown.floor_char_boundary(MAX_INDEX_BYTES));
     if shown.len() < text.trim_end().len() {
-        shown.push_str("\n(There is more; make it shorter.)");
+        shown.push_str("\n(Truncated; shorten it.)");
     }
     shown
 }
@@ -115,7 +120,7 @@ mod tests {
 
     #[test]
     fn memory_dir_follows_scope_and_stays_inside() {
-        let ground = ConfigLocations {
+        let locations = ConfigLocations {
             user_dir: Some("/home/ann/.claude".into()),
             project_dir: "/code/app".into(),
             ..ConfigLocations::default()
@@ -125,9 +130,9 @@ mod tests {
             ("project", "kit:rev", "/code/app/.claude/agent-memory/kit-rev"),
             ("local", "../../etc", "/code/app/.claude/agent-memory-local/------etc"),
         ];
-        for (keeper, kind, expected) in rows {
-            let folder = MemoryScope::from_name(keeper).unwrap().dir(&ground, kind).unwrap();
-            assert_eq!(folder, Path::new(expected));
+        for (scope, agent_type, expected) in rows {
+            let dir = MemoryScope::from_name(scope).unwrap().dir(&locations, agent_type).unwrap();
+            assert_eq!(dir, Path::new(expected));
         }
         assert_eq!(MemoryScope::from_name("mine"), None);
         assert_eq!(MemoryScope::User.dir(&ConfigLocations::default(), "rev"), None);
@@ -135,19 +140,16 @@ mod tests {
 
     #[test]
     fn long_index_is_truncated() {
-        let folder = tempfile::tempdir().unwrap();
-        assert!(render_notice(folder.path()).contains("nothing yet"));
-        let index = folder.path().join(INDEX_FILE);
+        let dir = tempfile::tempdir().unwrap();
+        assert!(render_notice(dir.path()).contains("no index yet"));
+        let index = dir.path().join(INDEX_FILE);
         std::fs::write(&index, "- one\n- two\n").unwrap();
-        let text = render_notice(folder.path());
-        assert!(text.contains("says:\n- one\n- two\n</system") && !text.contains("There is more"), "{text}");
+        let text = render_notice(dir.path());
+        assert!(text.contains("MEMORY.md:\n- one\n- two\n</system") && !text.contains("Truncated"), "{text}");
         std::fs::write(&index, "line\n".repeat(300)).unwrap();
-        let text = render_notice(folder.path());
-        assert!(
-            text.matches("line\n").count() == MAX_INDEX_LINES && text.contains("There is more"),
-            "{text}"
-        );
+        let text = render_notice(dir.path());
+        assert!(text.matches("line\n").count() == MAX_INDEX_LINES && text.contains("Truncated"), "{text}");
         std::fs::write(&index, "ü".repeat(20_000)).unwrap();
-        assert!(render_notice(folder.path()).len() < MAX_INDEX_BYTES + 1_000);
+        assert!(render_notice(dir.path()).len() < MAX_INDEX_BYTES + 1_000);
     }
 }

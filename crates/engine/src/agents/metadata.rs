@@ -11,8 +11,8 @@ use whimbrel_wire::permission::PermissionMode;
 
 use super::SubagentTask;
 use super::context::AgentContext;
+use crate::effort::parse_effort;
 use crate::permission::PermissionState;
-use crate::setup::model::parse_effort;
 use crate::skills::agent_skills::InvokedSkill;
 use crate::tasks::TaskFacts;
 
@@ -92,11 +92,11 @@ impl AgentMetadata {
     /// Metadata of an agent that starts a task.
     pub(super) fn for_task(
         facts: &TaskFacts,
-        errand: &SubagentTask,
+        task: &SubagentTask,
         depth: usize,
         parent: Option<&str>,
     ) -> Self {
-        let effort = errand.effort.and_then(|effort| serde_json::to_value(effort).ok());
+        let effort = task.effort.and_then(|effort| serde_json::to_value(effort).ok());
         Self {
             agent_type: facts.agent_type.clone().unwrap_or_default(),
             description: facts.description.clone(),
@@ -104,13 +104,13 @@ impl AgentMetadata {
             spawn_depth: depth,
             parent_agent_id: parent.map(Into::into),
             terms: LaunchOptions {
-                name: errand.name.clone(),
-                model: errand.model.clone(),
+                name: task.name.clone(),
+                model: task.model.clone(),
                 effort: effort.and_then(|effort| effort.as_str().map(Into::into)),
-                max_turns: errand.max_turns,
-                isolation: errand.isolation.clone(),
-                mode: errand.mode,
-                skill: errand.skill.as_deref().and_then(SkillDenials::for_skill),
+                max_turns: task.max_turns,
+                isolation: task.isolation.clone(),
+                mode: task.mode,
+                skill: task.skill.as_deref().and_then(SkillDenials::for_skill),
                 team_name: None,
             },
         }
@@ -126,35 +126,35 @@ impl AgentMetadata {
     }
 
     /// Applies the deny rules of the skill to a restored agent. The error says why it cannot be continued.
-    pub(super) fn restore_denials(&self, rights: &PermissionState) -> Result<(), String> {
+    pub(super) fn restore_denials(&self, permissions: &PermissionState) -> Result<(), String> {
         let Some(SkillDenials { file, disallowed_tools }) = &self.terms.skill else { return Ok(()) };
-        rights.add_turn_rules(file, Vec::new(), disallowed_tools.clone())?;
-        rights.retain_denials();
+        permissions.add_turn_rules(file, Vec::new(), disallowed_tools.clone())?;
+        permissions.retain_denials();
         Ok(())
     }
 
     /// Writes the metadata, if transcripts are stored. Errors are ignored: the agent works without it, but cannot be
     /// restored later.
-    pub(super) fn write(&self, home: &AgentContext, id: &str, journal: &TranscriptWriter) {
+    pub(super) fn write(&self, context: &AgentContext, id: &str, writer: &TranscriptWriter) {
         if let Ok(entry) = RawJson::from_value(&AgentMetadataEntry { kind: ENTRY_TYPE.into(), about: self }) {
-            journal.write_sidecar_line(entry);
+            writer.write_sidecar_line(entry);
         }
-        let Some(path) = transcripts_dir(home).map(|folder| metadata_path(&folder, id)) else { return };
+        let Some(path) = transcripts_dir(context).map(|dir| metadata_path(&dir, id)) else { return };
         let _ = serde_json::to_vec(self).map(|bytes| files::create_with_mode(&path, &bytes, 0o600));
     }
 
     /// Extracts the metadata from the entries of a store; the last one wins.
     pub(super) fn extract(lines: Vec<RawJson>) -> (Option<Self>, Vec<RawJson>) {
-        let mut about = None;
+        let mut metadata = None;
         let lines = lines.into_iter().filter(|line| match line.decode::<AgentMetadataEntry<Self>>() {
             Ok(entry) if entry.kind == ENTRY_TYPE => {
-                about = Some(entry.about);
+                metadata = Some(entry.about);
                 false
             }
             _ => true,
         });
         let lines = lines.collect();
-        (about.filter(|about: &Self| !about.agent_type.is_empty()), lines)
+        (metadata.filter(|metadata: &Self| !metadata.agent_type.is_empty()), lines)
     }
 
     pub(super) fn has_name(&self, name: &str) -> bool {
@@ -162,30 +162,29 @@ impl AgentMetadata {
     }
 
     /// Loads the metadata file of an agent. Blocking.
-    pub(super) fn load(folder: &Path, id: &str) -> Result<Self, String> {
-        let path = metadata_path(folder, id);
-        let wrong = |why: &str| {
-            format!("{}, which says what it was, {why}. Start a new agent instead.", path.display())
-        };
+    pub(super) fn load(dir: &Path, id: &str) -> Result<Self, String> {
+        let path = metadata_path(dir, id);
+        let wrong =
+            |why: &str| format!("its metadata file {} {why}. Start a new agent instead.", path.display());
         let (bytes, _) = match files::file_kind(&path) {
             Ok(FileKind::File(_)) => files::read(&path, MAX_FILE_BYTES)
                 .map_err(|error| wrong(&format!("cannot be read ({error})")))?,
-            Ok(FileKind::Missing) => return Err(wrong("is not there")),
+            Ok(FileKind::Missing) => return Err(wrong("does not exist")),
             Ok(_) => return Err(wrong("is not a regular file")),
             Err(error) => return Err(wrong(&format!("cannot be read ({error})"))),
         };
         let read: Self =
-            serde_json::from_slice(&bytes).map_err(|error| wrong(&format!("is spoilt ({error})")))?;
-        if read.agent_type.is_empty() { Err(wrong("does not name its kind")) } else { Ok(read) }
+            serde_json::from_slice(&bytes).map_err(|error| wrong(&format!("is not valid ({error})")))?;
+        if read.agent_type.is_empty() { Err(wrong("names no agent type")) } else { Ok(read) }
     }
 
     /// The latest agent with this name. Blocking.
-    pub(super) fn find_id_by_name(folder: &Path, name: &str) -> Option<String> {
-        let names = files::entry_names(folder, MAX_FILES);
+    pub(super) fn find_id_by_name(dir: &Path, name: &str) -> Option<String> {
+        let names = files::entry_names(dir, MAX_FILES);
         let ids = names.iter().filter_map(|file| file.strip_prefix("agent-")?.strip_suffix(".meta.json"));
         let called = ids.filter_map(|id| {
-            let is_called = Self::load(folder, id).ok()?.terms.name.as_deref() == Some(name);
-            let Ok(FileKind::File(stamp)) = files::file_kind(&metadata_path(folder, id)) else { return None };
+            let is_called = Self::load(dir, id).ok()?.terms.name.as_deref() == Some(name);
+            let Ok(FileKind::File(stamp)) = files::file_kind(&metadata_path(dir, id)) else { return None };
             is_called.then(|| (stamp.modified, id.to_owned()))
         });
         called.max().map(|(_, id)| id)
@@ -211,12 +210,12 @@ impl AgentMetadata {
 }
 
 /// Directory of the session's subagent transcripts; none if transcripts are not stored in files.
-pub(super) fn transcripts_dir(home: &AgentContext) -> Option<PathBuf> {
-    home.project_dir.as_ref().map(|place| place.subagents_dir(&home.identity.session))
+pub(super) fn transcripts_dir(context: &AgentContext) -> Option<PathBuf> {
+    context.project_dir.as_ref().map(|project_dir| project_dir.subagents_dir(&context.identity.session))
 }
 
-fn metadata_path(folder: &Path, id: &str) -> PathBuf {
-    folder.join(format!("agent-{id}.meta.json"))
+fn metadata_path(dir: &Path, id: &str) -> PathBuf {
+    dir.join(format!("agent-{id}.meta.json"))
 }
 
 #[cfg(test)]
@@ -225,7 +224,7 @@ mod tests {
 
     #[test]
     fn metadata_round_trips_and_bad_file_is_reported() {
-        let folder = tempfile::tempdir().unwrap();
+        let dir = tempfile::tempdir().unwrap();
         let facts = TaskFacts {
             task_id: "a1".into(),
             tool_use_id: "call".into(),
@@ -237,7 +236,7 @@ mod tests {
             name: None,
             output_file: PathBuf::new(),
         };
-        let errand = SubagentTask {
+        let task = SubagentTask {
             agent_type: "Explore".into(),
             description: "looks".into(),
             prompt: "Go on.".into(),
@@ -248,24 +247,24 @@ mod tests {
             mode: Some(PermissionMode::Plan),
             ..SubagentTask::default()
         };
-        let kept = AgentMetadata::for_task(&facts, &errand, 2, Some("a0"));
-        std::fs::write(metadata_path(folder.path(), "a1"), serde_json::to_vec(&kept).unwrap()).unwrap();
-        let read = AgentMetadata::load(folder.path(), "a1").unwrap();
-        assert_eq!(read, kept);
-        assert_eq!(format!("{:?}", read.to_task("Go on.")), format!("{errand:?}"));
-        assert_eq!(AgentMetadata::find_id_by_name(folder.path(), "scout").as_deref(), Some("a1"));
-        assert_eq!(AgentMetadata::find_id_by_name(folder.path(), "nobody"), None);
-        std::fs::create_dir(metadata_path(folder.path(), "folder")).unwrap();
+        let metadata = AgentMetadata::for_task(&facts, &task, 2, Some("a0"));
+        std::fs::write(metadata_path(dir.path(), "a1"), serde_json::to_vec(&metadata).unwrap()).unwrap();
+        let read = AgentMetadata::load(dir.path(), "a1").unwrap();
+        assert_eq!(read, metadata);
+        assert_eq!(format!("{:?}", read.to_task("Go on.")), format!("{task:?}"));
+        assert_eq!(AgentMetadata::find_id_by_name(dir.path(), "scout").as_deref(), Some("a1"));
+        assert_eq!(AgentMetadata::find_id_by_name(dir.path(), "missing"), None);
+        std::fs::create_dir(metadata_path(dir.path(), "folder")).unwrap();
         for (id, text, part) in [
-            ("none", None, "is not there"),
+            ("none", None, "does not exist"),
             ("folder", None, "regular"),
-            ("torn", Some("{\"agentType\": \"Exp"), "spoilt"),
-            ("bare", Some("{}"), "kind"),
+            ("torn", Some("{\"agentType\": \"Exp"), "not valid"),
+            ("bare", Some("{}"), "agent type"),
         ] {
             if let Some(text) = text {
-                std::fs::write(metadata_path(folder.path(), id), text).unwrap();
+                std::fs::write(metadata_path(dir.path(), id), text).unwrap();
             }
-            let error = AgentMetadata::load(folder.path(), id).unwrap_err();
+            let error = AgentMetadata::load(dir.path(), id).unwrap_err();
             assert!(error.contains(part) && error.contains(id), "{error}");
         }
     }

@@ -4,7 +4,7 @@
 //! Modules:
 //! - definitions: [`definition`] (one agent definition), [`definitions`] (all of a session), `definition_file` and
 //!   [`discover`] (those from files)
-//! - building: [`context`] (shared dependencies, main agent), `build` (subagents), `preload_skills`, `memory` (agent
+//! - building: [`context`] (shared dependencies, main agent), `build` (subagents), `memory` (agent
 //!   memory directory), `hooks` (hooks of a definition), `mcp_servers` (servers owned by one agent), `isolation`
 //!   (worktrees)
 //! - running: [`spawn`] (launch, message, resume), [`spawn_limits`] (concurrency and depth), `run` (the task of one
@@ -26,7 +26,6 @@ pub(crate) mod mcp_servers;
 pub(crate) mod memory;
 mod metadata;
 pub(crate) mod notices;
-mod preload_skills;
 pub mod progress;
 pub mod registry;
 pub mod report;

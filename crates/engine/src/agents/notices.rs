@@ -20,7 +20,7 @@ pub(super) struct AgentStart<'a> {
 
 /// Notifies the host that an agent has started.
 pub(super) async fn notify_started(
-    outbox: &FrameSender,
+    frame_sender: &FrameSender,
     tasks: &TaskRegistry,
     facts: &TaskFacts,
     standing: AgentStart<'_>,
@@ -37,15 +37,15 @@ pub(super) async fn notify_started(
         prompt: Some(standing.prompt.to_owned()),
         ..TaskStarted::default()
     };
-    outbox.notify(notice).await;
+    frame_sender.notify(notice).await;
     if standing.background {
-        outbox.notify(background_tasks(&tasks.running_in_background())).await;
+        frame_sender.notify(background_tasks(&tasks.running_in_background())).await;
     }
 }
 
 /// Notifies the host that agents were moved to the background. Commands send their own notice.
 pub(crate) async fn notify_backgrounded(
-    outbox: &FrameSender,
+    frame_sender: &FrameSender,
     tasks: &TaskRegistry,
     changed: &[TaskSnapshot],
 ) {
@@ -53,16 +53,16 @@ pub(crate) async fn notify_backgrounded(
     for task in &agents {
         let patch = TaskPatch { is_backgrounded: Some(true), ..TaskPatch::default() };
         let task_id = task.facts.task_id.clone();
-        outbox.notify(TaskUpdated { task_id, patch, ..TaskUpdated::default() }).await;
+        frame_sender.notify(TaskUpdated { task_id, patch, ..TaskUpdated::default() }).await;
     }
     if !agents.is_empty() {
-        outbox.notify(background_tasks(&tasks.running_in_background())).await;
+        frame_sender.notify(background_tasks(&tasks.running_in_background())).await;
     }
 }
 
 /// Notifies the host that an agent has ended.
 pub(super) async fn notify_ended(
-    outbox: &FrameSender,
+    frame_sender: &FrameSender,
     tasks: &TaskRegistry,
     facts: &TaskFacts,
     report: &AgentReport,
@@ -79,7 +79,7 @@ pub(super) async fn notify_ended(
         ..TaskPatch::default()
     };
     let task_id = facts.task_id.clone();
-    outbox.notify(TaskUpdated { task_id: task_id.clone(), patch, ..TaskUpdated::default() }).await;
+    frame_sender.notify(TaskUpdated { task_id: task_id.clone(), patch, ..TaskUpdated::default() }).await;
     let notice = TaskNotification {
         task_id,
         tool_use_id: Some(facts.tool_use_id.clone()),
@@ -90,14 +90,14 @@ pub(super) async fn notify_ended(
         usage: Some(report.task_usage.clone()),
         ..TaskNotification::default()
     };
-    outbox.notify(notice).await;
+    frame_sender.notify(notice).await;
     if report.background {
         let others: Vec<TaskSnapshot> = tasks
             .running_in_background()
             .into_iter()
             .filter(|task| task.facts.task_id != facts.task_id)
             .collect();
-        outbox.notify(background_tasks(&others)).await;
+        frame_sender.notify(background_tasks(&others)).await;
     }
 }
 

@@ -47,8 +47,8 @@ impl AgentProgress {
 impl Agent {
     /// Tokens, tool calls and duration of this agent so far.
     pub fn task_usage(&self) -> TaskUsage {
-        let began = self.progress.task.as_ref().map(|(_, began)| *began);
-        let took = began.map_or(0, |began| (clock::monotonic() - began).as_millis());
+        let started_at = self.progress.task.as_ref().map(|(_, started_at)| *started_at);
+        let took = started_at.map_or(0, |started_at| (clock::monotonic() - started_at).as_millis());
         TaskUsage {
             total_tokens: self.ledger.own_usage().total(),
             tool_uses: self.progress.tool_uses,

@@ -38,12 +38,12 @@ enum AgentSlot {
 impl AgentSlot {
     /// Returns whether an agent may message or continue it: only the main agent (none) or its parent, because it has
     /// the permissions of its parent.
-    fn is_reachable_by(&self, asker: Option<&str>) -> bool {
+    fn is_reachable_by(&self, requester: Option<&str>) -> bool {
         let parent = match self {
             Self::Running(_, parent) => parent,
-            Self::Finished(rested) => &rested.parent,
+            Self::Finished(finished) => &finished.parent,
         };
-        asker.is_none() || parent.as_deref() == asker
+        requester.is_none() || parent.as_deref() == requester
     }
 }
 
@@ -79,8 +79,8 @@ impl RegistryState {
     }
 
     /// Names and ids of the agents that an agent can message.
-    fn reachable_names(&self, asker: Option<&str>) -> Vec<String> {
-        let reached = |id: &String| self.slots.get(id).is_some_and(|seat| seat.is_reachable_by(asker));
+    fn reachable_names(&self, requester: Option<&str>) -> Vec<String> {
+        let reached = |id: &String| self.slots.get(id).is_some_and(|slot| slot.is_reachable_by(requester));
         let names = self.names.iter().filter(|(_, id)| reached(id)).map(|(name, _)| name);
         names.chain(self.slots.keys().filter(|id| reached(id))).cloned().collect()
     }
@@ -107,10 +107,10 @@ impl AgentRegistry {
         parent: Option<&str>,
     ) -> mpsc::UnboundedReceiver<String> {
         let (sender, mailbox) = mpsc::unbounded_channel();
-        let mut book = self.lock();
-        book.slots.insert(id.to_owned(), AgentSlot::Running(sender, parent.map(Into::into)));
+        let mut inner = self.lock();
+        inner.slots.insert(id.to_owned(), AgentSlot::Running(sender, parent.map(Into::into)));
         if let Some(name) = name {
-            book.names.insert(name.to_owned(), id.to_owned());
+            inner.names.insert(name.to_owned(), id.to_owned());
         }
         mailbox
     }
@@ -122,23 +122,23 @@ impl AgentRegistry {
         id: &str,
         mailbox: &mut mpsc::UnboundedReceiver<String>,
     ) -> Option<String> {
-        let mut book = self.lock();
+        let mut inner = self.lock();
         let next = mailbox.try_recv().ok();
         if next.is_none() {
-            book.slots.remove(id);
+            inner.slots.remove(id);
         }
         next
     }
 
     /// Stores a finished agent; the oldest are dropped beyond `MAX_FINISHED`.
-    pub fn store_finished(&self, id: &str, rested: FinishedAgent) {
-        let mut book = self.lock();
-        book.slots.insert(id.to_owned(), AgentSlot::Finished(Box::new(rested)));
-        book.finished_order.push_back(id.to_owned());
-        while book.finished_order.len() > MAX_FINISHED {
-            let Some(oldest) = book.finished_order.pop_front() else { break };
-            book.slots.remove(&oldest);
-            book.names.retain(|_, id| *id != oldest);
+    pub fn store_finished(&self, id: &str, finished: FinishedAgent) {
+        let mut inner = self.lock();
+        inner.slots.insert(id.to_owned(), AgentSlot::Finished(Box::new(finished)));
+        inner.finished_order.push_back(id.to_owned());
+        while inner.finished_order.len() > MAX_FINISHED {
+            let Some(oldest) = inner.finished_order.pop_front() else { break };
+            inner.slots.remove(&oldest);
+            inner.names.retain(|_, id| *id != oldest);
         }
     }
 
@@ -146,25 +146,26 @@ impl AgentRegistry {
     /// running ones.
     pub fn reachable(
         &self,
-        asker: Option<&str>,
+        requester: Option<&str>,
         facts: impl Fn(&str) -> Option<(String, String)>,
     ) -> Vec<ReachableAgent> {
-        let book = self.lock();
-        let rows = book.slots.iter().filter(|(_, seat)| seat.is_reachable_by(asker)).map(|(id, seat)| {
-            let (works, about) = match seat {
-                AgentSlot::Running(..) => (true, facts(id).unwrap_or_default()),
-                AgentSlot::Finished(rested) => {
-                    (false, (rested.definition.name.clone(), rested.description.clone()))
+        let inner = self.lock();
+        let rows =
+            inner.slots.iter().filter(|(_, slot)| slot.is_reachable_by(requester)).map(|(id, slot)| {
+                let (works, about) = match slot {
+                    AgentSlot::Running(..) => (true, facts(id).unwrap_or_default()),
+                    AgentSlot::Finished(finished) => {
+                        (false, (finished.definition.name.clone(), finished.description.clone()))
+                    }
+                };
+                ReachableAgent {
+                    id: id.clone(),
+                    name: inner.name_of(id),
+                    agent_type: about.0,
+                    description: about.1,
+                    is_running: works,
                 }
-            };
-            ReachableAgent {
-                id: id.clone(),
-                name: book.name_of(id),
-                agent_type: about.0,
-                description: about.1,
-                is_running: works,
-            }
-        });
+            });
         rows.collect()
     }
 
@@ -173,26 +174,26 @@ impl AgentRegistry {
     }
 
     /// Delivers a message between agents. None as asker is the main agent.
-    pub fn deliver(&self, asker: Option<&str>, to: &str, message: &str) -> Delivery {
-        let mut book = self.lock();
-        let id = if book.slots.contains_key(to) {
+    pub fn deliver(&self, requester: Option<&str>, to: &str, message: &str) -> Delivery {
+        let mut inner = self.lock();
+        let id = if inner.slots.contains_key(to) {
             to.to_owned()
         } else {
-            book.names.get(to).cloned().unwrap_or_default()
+            inner.names.get(to).cloned().unwrap_or_default()
         };
-        match book.slots.get(&id) {
-            Some(seat) if !seat.is_reachable_by(asker) => return Delivery::NotOwner(id),
+        match inner.slots.get(&id) {
+            Some(slot) if !slot.is_reachable_by(requester) => return Delivery::NotOwner(id),
             Some(AgentSlot::Running(mailbox, _)) if mailbox.send(message.to_owned()).is_ok() => {
                 return Delivery::Queued(id);
             }
             _ => {}
         }
-        match book.slots.remove(&id) {
-            Some(AgentSlot::Finished(rested)) => {
-                book.finished_order.retain(|ended| *ended != id);
-                Delivery::Finished(id, rested)
+        match inner.slots.remove(&id) {
+            Some(AgentSlot::Finished(finished)) => {
+                inner.finished_order.retain(|ended| *ended != id);
+                Delivery::Finished(id, finished)
             }
-            _ => Delivery::Unknown(book.reachable_names(asker)),
+            _ => Delivery::Unknown(inner.reachable_names(requester)),
         }
     }
 
@@ -208,53 +209,57 @@ mod tests {
 
     #[test]
     fn messages_reach_running_agents_by_id_or_name() {
-        let desk = AgentRegistry::default();
-        let mut mailbox = desk.register("a1", Some("scout"), None);
+        let registry = AgentRegistry::default();
+        let mut mailbox = registry.register("a1", Some("scout"), None);
         for to in ["a1", "scout"] {
-            assert!(matches!(desk.deliver(None, to, to), Delivery::Queued(id) if id == "a1"), "{to}");
+            assert!(matches!(registry.deliver(None, to, to), Delivery::Queued(id) if id == "a1"), "{to}");
         }
-        assert_eq!(desk.take_next_or_close("a1", &mut mailbox).as_deref(), Some("a1"));
-        assert_eq!(desk.take_next_or_close("a1", &mut mailbox).as_deref(), Some("scout"));
-        assert_eq!(desk.take_next_or_close("a1", &mut mailbox), None);
-        assert!(matches!(desk.deliver(None, "scout", "late"), Delivery::Unknown(_)), "it has ended");
+        assert_eq!(registry.take_next_or_close("a1", &mut mailbox).as_deref(), Some("a1"));
+        assert_eq!(registry.take_next_or_close("a1", &mut mailbox).as_deref(), Some("scout"));
+        assert_eq!(registry.take_next_or_close("a1", &mut mailbox), None);
+        assert!(matches!(registry.deliver(None, "scout", "late"), Delivery::Unknown(_)), "it has ended");
     }
 
     #[test]
     fn unknown_recipient_lists_known_agents() {
-        let desk = AgentRegistry::default();
-        let _mailbox = desk.register("a1", Some("scout"), None);
-        let Delivery::Unknown(known) = desk.deliver(None, "nobody", "x") else { panic!("nobody is known") };
+        let registry = AgentRegistry::default();
+        let _mailbox = registry.register("a1", Some("scout"), None);
+        let Delivery::Unknown(known) = registry.deliver(None, "missing", "x") else {
+            panic!("unexpected delivery")
+        };
         assert_eq!(known, ["scout", "a1"]);
     }
 
     #[test]
     fn agent_reaches_only_its_own_subagents() {
-        let desk = AgentRegistry::default();
+        let registry = AgentRegistry::default();
         let mut mailboxes = [("a1", None), ("a2", Some("a1")), ("a3", Some("a2"))]
-            .map(|(id, parent)| desk.register(id, None, parent));
+            .map(|(id, parent)| registry.register(id, None, parent));
         let rows = [
             (None, vec!["a1", "a2", "a3"]),
             (Some("a1"), vec!["a2"]),
             (Some("a2"), vec!["a3"]),
             (Some("a3"), vec![]),
         ];
-        for (asker, expected) in rows {
+        for (requester, expected) in rows {
             let known: Vec<String> =
-                desk.reachable(asker, |_| None).into_iter().map(|known| known.id).collect();
-            assert_eq!(known, expected, "{asker:?}");
-            let Delivery::Unknown(told) = desk.deliver(asker, "nobody", "x") else { panic!("{asker:?}") };
-            assert_eq!(told, expected, "{asker:?}");
+                registry.reachable(requester, |_| None).into_iter().map(|known| known.id).collect();
+            assert_eq!(known, expected, "{requester:?}");
+            let Delivery::Unknown(names) = registry.deliver(requester, "missing", "x") else {
+                panic!("{requester:?}")
+            };
+            assert_eq!(names, expected, "{requester:?}");
             for to in ["a1", "a2", "a3"] {
-                let delivered = match desk.deliver(asker, to, "x") {
+                let delivered = match registry.deliver(requester, to, "x") {
                     Delivery::Queued(_) => true,
                     Delivery::NotOwner(_) => false,
                     Delivery::Finished(..) | Delivery::Unknown(_) => panic!("{to} is at work"),
                 };
-                assert_eq!(delivered, expected.contains(&to), "{asker:?} to {to}");
+                assert_eq!(delivered, expected.contains(&to), "{requester:?} to {to}");
             }
         }
-        let heard =
+        let received =
             mailboxes.each_mut().map(|mailbox| std::iter::from_fn(|| mailbox.try_recv().ok()).count());
-        assert_eq!(heard, [1, 2, 2], "whom a message does not reach has not heard it");
+        assert_eq!(received, [1, 2, 2], "an undelivered message is not queued");
     }
 }

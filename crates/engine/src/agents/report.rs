@@ -35,8 +35,8 @@ pub struct AgentReport {
 
 /// Joins the final texts of all turns: a message during the task must not hide the earlier report.
 pub(super) fn join_texts(before: &[String], last: &str) -> String {
-    let said = before.iter().map(String::as_str).chain([last]).filter(|text| !text.is_empty());
-    said.collect::<Vec<_>>().join("\n\n")
+    let texts = before.iter().map(String::as_str).chain([last]).filter(|text| !text.is_empty());
+    texts.collect::<Vec<_>>().join("\n\n")
 }
 
 impl AgentReport {
@@ -63,14 +63,14 @@ impl AgentReport {
         let reason = match self.outcome.end {
             TurnEnd::Done => return None,
             TurnEnd::AbortedStreaming | TurnEnd::AbortedTools => "it was interrupted".into(),
-            TurnEnd::MaxTurns => "it has made as many model calls as it may".into(),
+            TurnEnd::MaxTurns => "it reached its limit of model calls".into(),
             TurnEnd::ApiError | TurnEnd::ContextTooLong | TurnEnd::OutputLimit | TurnEnd::Stalled => {
                 text.clone()
             }
             TurnEnd::Refused => "its model declined to answer".into(),
-            TurnEnd::NoStructuredOutput => "it gave no answer in the shape that was asked for".into(),
+            TurnEnd::NoStructuredOutput => "it gave no valid structured output".into(),
             TurnEnd::HookStopped => "a hook stopped it".into(),
-            TurnEnd::Deferred => "one of its calls was put off".into(),
+            TurnEnd::Deferred => "one of its tool calls was deferred".into(),
             TurnEnd::BudgetExceeded => "the budget is used up".into(),
         };
         Some(reason)
@@ -78,29 +78,29 @@ impl AgentReport {
 
     /// Renders the report for the parent, with the location of isolated changes.
     pub fn text(&self) -> String {
-        let mut said = self.body();
+        let mut text = self.body();
         if self.unread_messages > 0 {
-            said.push_str("\n\nMessages that it has not read: ");
-            said.push_str(&self.unread_messages.to_string());
+            text.push_str("\n\nMessages that it has not read: ");
+            text.push_str(&self.unread_messages.to_string());
         }
-        let Some(tree) = &self.kept_worktree else { return said };
+        let Some(tree) = &self.kept_worktree else { return text };
         let branch =
             tree.branch.as_ref().map(|branch| format!(" on the branch {branch}")).unwrap_or_default();
         format!(
-            "{said}\n\nIts changes are not in the session's folder but in {}{branch}.",
+            "{text}\n\nIts changes are not in the session's directory but in {}{branch}.",
             tree.path.display()
         )
     }
 
     fn body(&self) -> String {
         match self.failure_reason() {
-            None if self.outcome.text.is_empty() => "The agent said nothing.".into(),
+            None if self.outcome.text.is_empty() => "The agent gave no report.".into(),
             None => self.outcome.text.clone(),
             Some(reason) if self.partial_text.is_empty() => {
-                format!("The agent could not finish: {reason}. It has not said anything yet.")
+                format!("The agent could not finish: {reason}. It wrote no text.")
             }
             Some(reason) => {
-                format!("The agent could not finish: {reason}. What it said last:\n{}", self.partial_text)
+                format!("The agent could not finish: {reason}. Its last text:\n{}", self.partial_text)
             }
         }
     }
@@ -142,7 +142,7 @@ mod tests {
         };
         let rows: [(&str, AgentReport, &[&str]); 5] = [
             ("well", report(TurnEnd::Done, "Found it.", "Found it."), &["Found it."]),
-            ("silent", report(TurnEnd::Done, "", ""), &["said nothing"]),
+            ("silent", report(TurnEnd::Done, "", ""), &["no report"]),
             (
                 "failed",
                 report(TurnEnd::ApiError, "API Error: 400 no", "Half."),
@@ -153,7 +153,7 @@ mod tests {
                 AgentReport { unread_messages: 2, ..report(TurnEnd::MaxTurns, "", "Half.") },
                 &["Half.", "not read: 2"],
             ),
-            ("at once", report(TurnEnd::MaxTurns, "", ""), &["model calls", "not said anything"]),
+            ("at once", report(TurnEnd::MaxTurns, "", ""), &["model calls", "no text"]),
         ];
         for (name, report, parts) in rows {
             let text = report.text();

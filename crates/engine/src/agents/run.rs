@@ -24,7 +24,7 @@ use crate::internal_events::{InternalEvent, Notification};
 use crate::next_step::TurnEnd;
 use crate::skills::agent_skills;
 use crate::tasks::AgentTask;
-use crate::tools::ToolContext;
+use crate::tool_api::ToolContext;
 use crate::turn::{self, TurnOutcome};
 use crate::worktree::Worktree;
 
@@ -66,10 +66,10 @@ impl AgentRun {
         let Self {
             agents,
             origin: who,
-            task: errand,
+            task: subagent_task,
             tool_context: mut call,
             entry,
-            reservation: ticket,
+            reservation,
             mut mailbox,
             worktree: tree,
         } = self;
@@ -77,17 +77,17 @@ impl AgentRun {
             call.workspace = Arc::new(call.workspace.for_worktree(tree.clone()));
         }
         let goes_on = !matches!(who, AgentOrigin::New(_));
-        let place = entry.stop.run_until_cancelled(ticket.acquire()).await.flatten();
-        let RunResult { mut report, finished: mut rested } = match &place {
+        let permit = entry.stop.run_until_cancelled(reservation.acquire()).await.flatten();
+        let RunResult { mut report, mut finished } = match &permit {
             Some(_) => {
-                let (agent, definition) = start_agent(&agents, who, &errand, &call, &entry).await;
-                run_turns(&agents, agent, definition, &errand, &entry, &mut mailbox).await
+                let (agent, definition) = start_agent(&agents, who, &subagent_task, &call, &entry).await;
+                run_turns(&agents, agent, definition, &subagent_task, &entry, &mut mailbox).await
             }
             None => RunResult { report: not_started_report(&entry), finished: None },
         };
-        let home = &agents.context;
+        let context = &agents.context;
         if let Some(tree) = tree {
-            rested.iter_mut().for_each(|rested| rested.worktree = Some(tree.clone()));
+            finished.iter_mut().for_each(|finished| finished.worktree = Some(tree.clone()));
             report.kept_worktree = isolation::remove_if_clean(tree, &call).await;
         }
         report.background = entry.freeze_background();
@@ -95,22 +95,26 @@ impl AgentRun {
         if report.background || goes_on {
             write_output(&entry, &report.text());
         }
-        notices::notify_ended(&home.frame_sender, &call.tasks, &entry.facts, &report).await;
+        notices::notify_ended(&context.frame_sender, &call.tasks, &entry.facts, &report).await;
         // Released only now, so that the host never sees more running agents than allowed.
-        drop(place);
-        if let Some(rested) = rested {
-            home.registry.store_finished(entry.id(), rested);
+        drop(permit);
+        if let Some(finished) = finished {
+            context.registry.store_finished(entry.id(), finished);
         }
         // An agent that stopped it needs no notification; a stop by the host starts no turn.
         let post = match report.background && (!report.stopped || entry.was_stopped_by_host()) {
             true => {
-                let news = Notification::from_task(notices::render_notification(&entry.facts, &report));
-                InternalEvent::Notification(Box::new(Notification { starts_turn: !report.stopped, ..news }))
+                let notification =
+                    Notification::from_task(notices::render_notification(&entry.facts, &report));
+                InternalEvent::Notification(Box::new(Notification {
+                    starts_turn: !report.stopped,
+                    ..notification
+                }))
             }
             false => InternalEvent::RecheckIdle,
         };
         // The event loop may have ended.
-        let _ = home.event_sender.send(post);
+        let _ = context.event_sender.send(post);
         entry.finish(report.status());
         let _ = done.send(report);
     }
@@ -120,19 +124,18 @@ impl AgentRun {
 async fn start_agent(
     agents: &AgentSpawner,
     who: AgentOrigin,
-    errand: &SubagentTask,
+    task: &SubagentTask,
     call: &ToolContext,
     entry: &AgentTask,
 ) -> (Agent, Definition) {
     match who {
         AgentOrigin::New(definition) => {
-            let mut agent =
-                agents.build_subagent(&definition, errand, call, entry, &AgentRole::Subagent, None);
+            let mut agent = agents.build_subagent(&definition, task, call, entry, &AgentRole::Subagent, None);
             let notes = run_start_hooks(&agent, &definition, entry).await;
             agents.start_servers(&mut agent, &definition, &entry.stop).await;
             agents.load_skills(&mut agent, &definition).await;
             agents.inject_memory(&mut agent, &definition).await;
-            let words = match &errand.skill {
+            let words = match &task.skill {
                 Some(skill) => {
                     let tools = &agents.position.tool_set;
                     let words = agent_skills::render(&mut agent, skill, tools, &entry.stop).await;
@@ -140,45 +143,45 @@ async fn start_agent(
                     agent.tool_env.checker.permissions.retain_denials();
                     words
                 }
-                None => errand.prompt.clone(),
+                None => task.prompt.clone(),
             };
             agent.conversation.push_task(&Content::from(words.as_str())).await;
             let above = &agents.position;
-            let about =
-                AgentMetadata::for_task(&entry.facts, errand, above.depth + 1, above.agent_id.as_deref());
-            about.write(&agents.context, entry.id(), agent.conversation.transcript_writer());
+            let metadata =
+                AgentMetadata::for_task(&entry.facts, task, above.depth + 1, above.agent_id.as_deref());
+            metadata.write(&agents.context, entry.id(), agent.conversation.transcript_writer());
             if let Some(text) = &definition.reminder {
                 agent.conversation.push_hidden(&format!("<system-reminder>\n{text}\n</system-reminder>"));
             }
             turn::inject_hook_context(&mut agent, &notes);
             (agent, *definition)
         }
-        AgentOrigin::Continued(rested) => {
-            let FinishedAgent { mut agent, definition, position, worktree: tree, .. } = *rested;
+        AgentOrigin::Continued(finished) => {
+            let FinishedAgent { mut agent, definition, position, worktree: tree, .. } = *finished;
             if tree.is_some() {
                 agent.tool_env.context.workspace.set_worktree(call.workspace.worktree());
             }
-            let around = &mut Arc::make_mut(&mut agent.tool_env).context;
-            around.agents = position.map(|position| agents.with_position(position));
-            around.cancel = entry.stop.clone();
+            let deps = &mut Arc::make_mut(&mut agent.tool_env).context;
+            deps.agents = position.map(|position| agents.with_position(position));
+            deps.cancel = entry.stop.clone();
             agent.progress = AgentProgress::for_task(entry.facts.clone());
             agent.conversation.set_parent_call(&call.id);
             let notes = run_start_hooks(&agent, &definition, entry).await;
             agents.start_servers(&mut agent, &definition, &entry.stop).await;
-            agent.conversation.push_task(&Content::from(errand.prompt.as_str())).await;
+            agent.conversation.push_task(&Content::from(task.prompt.as_str())).await;
             turn::inject_hook_context(&mut agent, &notes);
             (agent, definition)
         }
         AgentOrigin::Restored(back) => {
-            let RestorableAgent { definition, resumed: past, metadata: about, .. } = *back;
-            let agents = agents.at_least_depth(about.spawn_depth);
+            let RestorableAgent { definition, resumed, metadata, .. } = *back;
+            let agents = agents.at_least_depth(metadata.spawn_depth);
             let mut agent =
-                agents.build_subagent(&definition, errand, call, entry, &AgentRole::Subagent, Some(past));
+                agents.build_subagent(&definition, task, call, entry, &AgentRole::Subagent, Some(resumed));
             let notes = run_start_hooks(&agent, &definition, entry).await;
             agents.start_servers(&mut agent, &definition, &entry.stop).await;
-            let words = match about.restore_denials(&agent.tool_env.checker.permissions) {
-                Ok(()) => errand.prompt.clone(),
-                Err(why) => format!("You cannot go on, and should say so: {why}"),
+            let words = match metadata.restore_denials(&agent.tool_env.checker.permissions) {
+                Ok(()) => task.prompt.clone(),
+                Err(why) => format!("You cannot continue. Report this and stop: {why}"),
             };
             agent.conversation.push_task(&Content::from(words.as_str())).await;
             turn::inject_hook_context(&mut agent, &notes);
@@ -193,9 +196,9 @@ pub(super) async fn run_start_hooks(
     definition: &Definition,
     entry: &AgentTask,
 ) -> Vec<String> {
-    let told = |scene: &HookInputBuilder| scene.subagent_start(entry.id(), &definition.name);
-    let lookout = &agent.tool_env.checker.hooks;
-    lookout.dispatch(HookEvent::SubagentStart, told, &entry.stop).await.contexts
+    let build_input = |input: &HookInputBuilder| input.subagent_start(entry.id(), &definition.name);
+    let hooks = &agent.tool_env.checker.hooks;
+    hooks.dispatch(HookEvent::SubagentStart, build_input, &entry.stop).await.contexts
 }
 
 /// Runs turns until no message is left.
@@ -203,21 +206,21 @@ async fn run_turns(
     agents: &AgentSpawner,
     mut agent: Agent,
     definition: Definition,
-    errand: &SubagentTask,
+    task: &SubagentTask,
     entry: &AgentTask,
     mailbox: &mut mpsc::UnboundedReceiver<String>,
 ) -> RunResult {
-    let began = clock::monotonic();
-    let mut said = Vec::new();
+    let started_at = clock::monotonic();
+    let mut texts = Vec::new();
     let ending = loop {
         let ending = run_one_turn(&mut agent, entry).await;
         if ending.end != TurnEnd::Done || entry.stop.is_cancelled() {
             break ending;
         }
         match agents.context.registry.take_next_or_close(entry.id(), mailbox) {
-            Some(letter) => {
-                said.push(ending.text);
-                agent.conversation.push_task(&Content::from(letter.as_str())).await;
+            Some(message) => {
+                texts.push(ending.text);
+                agent.conversation.push_task(&Content::from(message.as_str())).await;
             }
             None => break ending,
         }
@@ -231,20 +234,20 @@ async fn run_turns(
         agent.tool_env.context.tasks.stop_tasks_of(entry.id());
     }
     let ending = match ending.end {
-        TurnEnd::Done => TurnOutcome { text: join_texts(&said, &ending.text), ..ending },
+        TurnEnd::Done => TurnOutcome { text: join_texts(&texts, &ending.text), ..ending },
         _ => ending,
     };
     // Without text since the last message, the last text is already in the report.
     let since =
-        Some(agent.progress.last_text()).filter(|text| said.last().is_none_or(|before| before != text));
+        Some(agent.progress.last_text()).filter(|text| texts.last().is_none_or(|before| before != text));
     let report = AgentReport {
         agent_id: entry.id().to_owned(),
-        partial_text: join_texts(&said, since.unwrap_or_default()),
+        partial_text: join_texts(&texts, since.unwrap_or_default()),
         model: agent.model(),
         usage: agent.ledger.own_usage(),
         cost_usd: agent.ledger.own_cost_usd(),
         task_usage: agent.task_usage(),
-        duration: clock::monotonic() - began,
+        duration: clock::monotonic() - started_at,
         background: false,
         stopped,
         kept_worktree: None,
@@ -253,9 +256,9 @@ async fn run_turns(
     };
     let position = Arc::make_mut(&mut agent.tool_env).context.agents.take().map(|agents| agents.position);
     let parent = agents.position.agent_id.clone();
-    let description = errand.description.clone();
-    let rested = FinishedAgent { agent, position, definition, description, parent, worktree: None };
-    RunResult { report, finished: Some(rested) }
+    let description = task.description.clone();
+    let finished = FinishedAgent { agent, position, definition, description, parent, worktree: None };
+    RunResult { report, finished: Some(finished) }
 }
 
 /// Runs one turn; a stopped agent is aborted after `STOP_GRACE`. An exhausted budget stops it too, even while it does

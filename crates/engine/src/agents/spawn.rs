@@ -16,7 +16,7 @@ use super::team::MemberInfo;
 use super::{AgentReport, AgentSpawner, Definition, isolation};
 use crate::skills::agent_skills::InvokedSkill;
 use crate::tasks::{TaskFacts, TaskKind};
-use crate::tools::{ToolContext, ToolError};
+use crate::tool_api::{ToolContext, ToolError};
 
 /// A task for a subagent.
 #[derive(Debug, Clone, Default)]
@@ -104,7 +104,7 @@ impl AgentSpawner {
             .collect();
         known.iter().find(|kind| kind.name == name).copied().ok_or_else(|| {
             let names: Vec<&str> = known.iter().map(|kind| kind.name.as_str()).collect();
-            ToolError::Rejected(format!("There is no agent type '{name}'. There are: {}.", names.join(", ")))
+            ToolError::Rejected(format!("Unknown agent type '{name}'. Available: {}.", names.join(", ")))
         })
     }
 
@@ -128,18 +128,18 @@ impl AgentSpawner {
                 .team
                 .members()
                 .into_iter()
-                .filter(|mate| mate.facts.name != self.sender_name())
+                .filter(|teammate| teammate.facts.name != self.sender_name())
                 .collect(),
             false => Vec::new(),
         }
     }
 
     /// Starts a subagent for a tool call. A foreground agent stops if the call is dropped.
-    pub async fn spawn(&self, errand: SubagentTask, call: &ToolContext) -> Result<LaunchOutcome, ToolError> {
-        let definition = self.definition(&errand.agent_type)?.clone();
-        let background = errand.background.unwrap_or(definition.background);
+    pub async fn spawn(&self, task: SubagentTask, call: &ToolContext) -> Result<LaunchOutcome, ToolError> {
+        let definition = self.definition(&task.agent_type)?.clone();
+        let background = task.background.unwrap_or(definition.background);
         let who = AgentOrigin::New(Box::new(definition));
-        self.launch(ids::new_task_id('a'), who, errand, background, call).await?.wait().await
+        self.launch(ids::new_task_id('a'), who, task, background, call).await?.wait().await
     }
 
     /// Sends a message to an agent: a running one gets it after its turn, a finished one continues in the background.
@@ -151,8 +151,8 @@ impl AgentSpawner {
     ) -> Result<LaunchOutcome, ToolError> {
         match self.deliver(to, message) {
             Delivery::Queued(agent_id) => Ok(queued_outcome(agent_id, call)),
-            Delivery::Finished(id, rested) => {
-                self.continue_agent(id, *rested, message, true, call).await?.wait().await
+            Delivery::Finished(id, finished) => {
+                self.continue_agent(id, *finished, message, true, call).await?.wait().await
             }
             Delivery::NotOwner(id) => Err(not_owner_error(&id)),
             Delivery::Unknown(_) => match self.restore_agent(to, message, true, call).await? {
@@ -166,17 +166,17 @@ impl AgentSpawner {
     pub async fn resume(
         &self,
         id: &str,
-        errand: &SubagentTask,
+        task: &SubagentTask,
         call: &ToolContext,
     ) -> Result<LaunchOutcome, ToolError> {
-        let background = errand.background.unwrap_or(false);
-        match self.deliver(id, &errand.prompt) {
+        let background = task.background.unwrap_or(false);
+        match self.deliver(id, &task.prompt) {
             Delivery::Queued(agent_id) => Ok(queued_outcome(agent_id, call)),
             Delivery::NotOwner(id) => Err(not_owner_error(&id)),
-            Delivery::Finished(id, rested) => {
-                self.continue_agent(id, *rested, &errand.prompt, background, call).await?.wait().await
+            Delivery::Finished(id, finished) => {
+                self.continue_agent(id, *finished, &task.prompt, background, call).await?.wait().await
             }
-            Delivery::Unknown(_) => match self.restore_agent(id, &errand.prompt, background, call).await? {
+            Delivery::Unknown(_) => match self.restore_agent(id, &task.prompt, background, call).await? {
                 Restored::Started(underway) => underway.wait().await,
                 Restored::AlreadyRunning(agent_id) => Ok(queued_outcome(agent_id, call)),
             },
@@ -190,18 +190,18 @@ impl AgentSpawner {
     async fn continue_agent(
         &self,
         id: String,
-        rested: FinishedAgent,
+        finished: FinishedAgent,
         message: &str,
         background: bool,
         call: &ToolContext,
     ) -> Result<PendingAgent, ToolError> {
-        let errand = SubagentTask {
-            agent_type: rested.definition.name.clone(),
-            description: rested.description.clone(),
+        let task = SubagentTask {
+            agent_type: finished.definition.name.clone(),
+            description: finished.description.clone(),
             prompt: message.to_owned(),
             ..SubagentTask::default()
         };
-        self.launch(id, AgentOrigin::Continued(Box::new(rested)), errand, background, call).await
+        self.launch(id, AgentOrigin::Continued(Box::new(finished)), task, background, call).await
     }
 
     /// Restores an agent of an earlier run and gives it a message, unless a concurrent call has restored it.
@@ -216,24 +216,24 @@ impl AgentSpawner {
         let known = match self.deliver(to, message) {
             Delivery::Queued(id) => return Ok(Restored::AlreadyRunning(id)),
             Delivery::NotOwner(id) => return Err(not_owner_error(&id)),
-            Delivery::Finished(id, rested) => {
+            Delivery::Finished(id, finished) => {
                 return self
-                    .continue_agent(id, *rested, message, background, call)
+                    .continue_agent(id, *finished, message, background, call)
                     .await
                     .map(Restored::Started);
             }
             Delivery::Unknown(known) => known,
         };
         let back = self.load_stored(to).await?.ok_or_else(|| {
-            let mates = self.reachable_teammates().into_iter().map(|mate| mate.facts.name);
-            unknown_agent_error(to, &mates.chain(known).collect::<Vec<_>>())
+            let teammates = self.reachable_teammates().into_iter().map(|teammate| teammate.facts.name);
+            unknown_agent_error(to, &teammates.chain(known).collect::<Vec<_>>())
         })?;
         if self.position.agent_id.is_some() && back.metadata.parent_agent_id != self.position.agent_id {
             return Err(not_owner_error(&back.id));
         }
-        let errand = back.metadata.to_task(message);
+        let task = back.metadata.to_task(message);
         let id = back.id.clone();
-        self.launch(id, AgentOrigin::Restored(Box::new(back)), errand, background, call)
+        self.launch(id, AgentOrigin::Restored(Box::new(back)), task, background, call)
             .await
             .map(Restored::Started)
     }
@@ -244,15 +244,15 @@ impl AgentSpawner {
         &self,
         id: String,
         who: AgentOrigin,
-        errand: SubagentTask,
+        subagent_task: SubagentTask,
         background: bool,
         call: &ToolContext,
     ) -> Result<PendingAgent, ToolError> {
         let depth = self.position.depth + 1;
         let background = background && depth == 1;
-        let ticket =
+        let reservation =
             self.context.spawn_limits.reserve(depth).map_err(|none| ToolError::Rejected(none.to_string()))?;
-        let tree = isolation::create_worktree(&who, &errand, &id, call).await?;
+        let tree = isolation::create_worktree(&who, &subagent_task, &id, call).await?;
         let output_file = self.context.workspace.output_dir().join("tasks").join(format!("{id}.output"));
         let launched = LaunchedAgent { agent_id: id.clone(), output_file: output_file.clone() };
         let facts = TaskFacts {
@@ -260,46 +260,47 @@ impl AgentSpawner {
             tool_use_id: call.id.clone(),
             owner: self.position.agent_id.clone(),
             kind: TaskKind::Agent,
-            description: errand.description.clone(),
+            description: subagent_task.description.clone(),
             command: String::new(),
-            agent_type: Some(errand.agent_type.clone()),
-            name: errand.name.clone().or_else(|| self.context.registry.name_of(&launched.agent_id)),
+            agent_type: Some(subagent_task.agent_type.clone()),
+            name: subagent_task.name.clone().or_else(|| self.context.registry.name_of(&launched.agent_id)),
             output_file,
         };
         // Written before the launch, so that a resume after a crash knows the agent.
         call.transcript.record_call_agent(&call.id, &facts.task_id).await;
         let entry = call.tasks.register_agent(facts, background);
         let parent = self.position.agent_id.as_deref();
-        let standing = AgentStart { depth, parent, background, prompt: &errand.prompt };
+        let standing = AgentStart { depth, parent, background, prompt: &subagent_task.prompt };
         notices::notify_started(&self.context.frame_sender, &call.tasks, &entry.facts, standing).await;
-        let mailbox = self.context.registry.register(&entry.facts.task_id, errand.name.as_deref(), parent);
-        let leash = StopGuard(Some(entry.stop.clone()));
-        let beside = entry.watch_background();
+        let mailbox =
+            self.context.registry.register(&entry.facts.task_id, subagent_task.name.as_deref(), parent);
+        let stop_guard = StopGuard(Some(entry.stop.clone()));
+        let backgrounded = entry.watch_background();
         let (done, report) = oneshot::channel();
         let run = AgentRun {
             agents: self.clone(),
             origin: who,
-            task: errand,
+            task: subagent_task,
             tool_context: call.clone(),
             entry,
-            reservation: ticket,
+            reservation,
             mailbox,
             worktree: tree,
         };
         tokio::spawn(run.run(done));
-        Ok(PendingAgent { report, backgrounded: beside, stop_guard: leash, launched })
+        Ok(PendingAgent { report, backgrounded, stop_guard, launched })
     }
 }
 
 impl PendingAgent {
     /// Waits for the report, or until the agent moves to the background.
     async fn wait(self) -> Result<LaunchOutcome, ToolError> {
-        let Self { report, backgrounded: mut beside, stop_guard: leash, launched } = self;
+        let Self { report, mut backgrounded, stop_guard, launched } = self;
         let report = tokio::select! {
             biased;
             report = report => report,
-            _ = beside.wait_for(|beside| *beside) => {
-                leash.disarm();
+            _ = backgrounded.wait_for(|backgrounded| *backgrounded) => {
+                stop_guard.disarm();
                 return Ok(LaunchOutcome::Background(launched));
             }
         };
@@ -307,7 +308,9 @@ impl PendingAgent {
             // Moved to the background just as it ended: the report arrives as a notification.
             Ok(report) if report.background => Ok(LaunchOutcome::Background(launched)),
             Ok(report) => Ok(LaunchOutcome::Finished(Box::new(report))),
-            Err(_) => Err(ToolError::Failed("The agent broke down. Try another way.".into())),
+            Err(_) => Err(ToolError::Failed(
+                "The agent stopped because of an internal error. Try another approach.".into(),
+            )),
         }
     }
 }
@@ -321,11 +324,11 @@ fn queued_outcome(agent_id: String, call: &ToolContext) -> LaunchOutcome {
 /// An agent has the permissions of its parent, so no other agent may continue it.
 fn not_owner_error(id: &str) -> ToolError {
     ToolError::Rejected(format!(
-        "The agent {id} was sent by somebody else, and only they can go on with it. Start one of your own."
+        "The agent {id} was started by another agent, and only that agent can continue it. Start your own."
     ))
 }
 
 fn unknown_agent_error(name: &str, known: &[String]) -> ToolError {
-    let known = if known.is_empty() { "nobody".to_owned() } else { known.join(", ") };
-    ToolError::Rejected(format!("No agent {name} can be reached. There is: {known}."))
+    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+    ToolError::Rejected(format!("There is no agent {name}. Reachable agents: {known}."))
 }

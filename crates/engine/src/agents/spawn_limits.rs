@@ -38,11 +38,11 @@ pub type SpawnPermit = OwnedSemaphorePermit;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SpawnLimitError {
     #[error(
-        "An agent at this depth ({MAX_DEPTH}) cannot start another one. Do it yourself, or report back what is to be done."
+        "An agent at nesting depth {MAX_DEPTH} cannot start another agent. Do the task yourself, or report what is left to do."
     )]
     TooDeep,
     #[error(
-        "{MAX_WAITING} agents wait already for others to end. Wait for their reports before you start more."
+        "{MAX_WAITING} agents are already waiting for a free slot. Wait for reports before you start more."
     )]
     QueueFull,
 }
@@ -88,26 +88,26 @@ mod tests {
 
     #[test]
     fn agents_run_in_fifo_order() {
-        let places = SpawnLimits::new(Some(2));
+        let limits = SpawnLimits::new(Some(2));
         let mut taken: Vec<_> =
-            (0..2).map(|_| places.reserve(1).unwrap().acquire().now_or_never().unwrap().unwrap()).collect();
-        let mut waiting: Vec<_> = (0..3).map(|_| Box::pin(places.reserve(1).unwrap().acquire())).collect();
+            (0..2).map(|_| limits.reserve(1).unwrap().acquire().now_or_never().unwrap().unwrap()).collect();
+        let mut waiting: Vec<_> = (0..3).map(|_| Box::pin(limits.reserve(1).unwrap().acquire())).collect();
         for one in &mut waiting {
             assert!(one.now_or_never().is_none(), "two work already");
         }
         taken.pop();
         let served: Vec<bool> = waiting.iter_mut().rev().map(|one| one.now_or_never().is_some()).collect();
         assert_eq!(served, [false, false, true], "the first of those who wait");
-        assert!(places.reserve(2).unwrap().acquire().now_or_never().is_some(), "another depth has its own");
+        assert!(limits.reserve(2).unwrap().acquire().now_or_never().is_some(), "another depth has its own");
     }
 
     #[test]
     fn depth_and_queue_are_limited() {
-        let places = SpawnLimits::new(Some(1));
-        assert_eq!(places.reserve(MAX_DEPTH + 1).unwrap_err(), SpawnLimitError::TooDeep);
-        let tickets: Vec<_> = (0..MAX_WAITING).map(|_| places.reserve(1).unwrap()).collect();
-        assert_eq!(places.reserve(1).unwrap_err(), SpawnLimitError::QueueFull);
-        drop(tickets);
-        assert!(places.reserve(1).is_ok());
+        let limits = SpawnLimits::new(Some(1));
+        assert_eq!(limits.reserve(MAX_DEPTH + 1).unwrap_err(), SpawnLimitError::TooDeep);
+        let reservations: Vec<_> = (0..MAX_WAITING).map(|_| limits.reserve(1).unwrap()).collect();
+        assert_eq!(limits.reserve(1).unwrap_err(), SpawnLimitError::QueueFull);
+        drop(reservations);
+        assert!(limits.reserve(1).is_ok());
     }
 }

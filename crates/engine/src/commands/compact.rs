@@ -13,7 +13,7 @@ use crate::turn_start::TurnNotices;
 
 pub const COMMAND: BuiltinCommand = BuiltinCommand {
     name: "compact",
-    description: "Replace the conversation so far by a summary, to make room",
+    description: "Replace the conversation with a summary to free context",
     argument_hint: "[what the summary should keep]",
     action: BuiltinAction::Compact,
 };
@@ -27,51 +27,51 @@ pub struct CompactRequest {
 /// Runs the compaction in place of a turn.
 pub(crate) async fn run(
     agent: &mut Agent,
-    wish: CompactRequest,
+    request: CompactRequest,
     notices: TurnNotices,
     cancel: &CancellationToken,
 ) -> TurnOutcome {
     if agent.limits.compaction.fully_disabled {
         notices.send(&agent.frame_sender).await;
-        let text = "Summaries are switched off by DISABLE_COMPACT.";
-        agent.conversation.push_local_command(&wish.prompt, text).await;
+        let text = "Compaction is disabled by DISABLE_COMPACT.";
+        agent.conversation.push_local_command(&request.prompt, text).await;
         agent.conversation.end_turn().await;
         return TurnOutcome { text: text.into(), ..TurnOutcome::new(TurnEnd::Done) };
     }
     agent.fallback_models.begin_turn();
     let (trigger, source) = (CompactTrigger::Manual, SummaryInput::FullHistory);
-    let summary = compact::summarise(agent, trigger, &wish.instructions, source, cancel).await;
+    let summary = compact::summarise(agent, trigger, &request.instructions, source, cancel).await;
     notices.send(&agent.frame_sender).await;
     let done = TurnOutcome::new(TurnEnd::Done);
     let ending = match summary {
         Ok(summary) => {
             compact::replace_history(agent, CompactTrigger::Manual, summary).await;
-            agent.conversation.push_local_command(&wish.prompt, "Compacted.").await;
+            agent.conversation.push_local_command(&request.prompt, "Compacted.").await;
             done
         }
         Err(CompactionError::EmptyConversation) => {
-            let text = "There is nothing to summarise yet.";
-            agent.conversation.push_local_command(&wish.prompt, text).await;
+            let text = "There is nothing to summarize yet.";
+            agent.conversation.push_local_command(&request.prompt, text).await;
             TurnOutcome { text: text.into(), ..done }
         }
         Err(CompactionError::Blocked(reason)) => {
-            let text = format!("A hook does not want the conversation summarised: {reason}");
-            agent.conversation.push_local_command(&wish.prompt, &text).await;
+            let text = format!("A hook blocked the compaction: {reason}");
+            agent.conversation.push_local_command(&request.prompt, &text).await;
             TurnOutcome { text, ..done }
         }
         Err(CompactionError::Interrupted) => {
-            agent.conversation.push_local_command(&wish.prompt, "Interrupted.").await;
+            agent.conversation.push_local_command(&request.prompt, "Interrupted.").await;
             TurnOutcome::new(TurnEnd::AbortedStreaming)
         }
-        Err(CompactionError::Model(fault)) if agent.ledger.is_budget_exhausted() => {
-            agent.conversation.push_local_command(&wish.prompt, &fault.message).await;
+        Err(CompactionError::Model(cause)) if agent.ledger.is_budget_exhausted() => {
+            agent.conversation.push_local_command(&request.prompt, &cause.message).await;
             TurnOutcome::new(TurnEnd::BudgetExceeded)
         }
-        Err(CompactionError::Model(fault)) => {
-            let text = format!("The conversation could not be summarised: {}", fault.message);
-            agent.conversation.push_local_command(&wish.prompt, &text).await;
-            agent.conversation.push_error(&text, fault.failure_kind(), Some(&fault)).await;
-            TurnOutcome { text, error: Some(fault), ..TurnOutcome::new(TurnEnd::ApiError) }
+        Err(CompactionError::Model(cause)) => {
+            let text = format!("The conversation could not be summarized: {}", cause.message);
+            agent.conversation.push_local_command(&request.prompt, &text).await;
+            agent.conversation.push_error(&text, cause.failure_kind(), Some(&cause)).await;
+            TurnOutcome { text, error: Some(cause), ..TurnOutcome::new(TurnEnd::ApiError) }
         }
     };
     agent.conversation.end_turn().await;

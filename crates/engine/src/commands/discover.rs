@@ -22,14 +22,14 @@ const SKILL_FILE: &str = "SKILL.md";
 
 /// Finds the command files of a session, by name. Also returns warnings.
 pub(super) fn find_commands(
-    ground: &ConfigLocations,
+    locations: &ConfigLocations,
     plugins: &Plugins,
 ) -> (Vec<Arc<CommandFile>>, Vec<String>) {
-    let mut finds = Discovery { search: FileSearch::new(ground, "commands"), found: BTreeMap::new() };
-    for place in command_locations(ground, plugins) {
-        match place.contents {
-            LocationContents::Commands => finds.add_commands(&place),
-            LocationContents::Skills => finds.add_skills(&place),
+    let mut finds = Discovery { search: FileSearch::new(locations, "commands"), found: BTreeMap::new() };
+    for location in command_locations(locations, plugins) {
+        match location.contents {
+            LocationContents::Commands => finds.add_commands(&location),
+            LocationContents::Skills => finds.add_skills(&location),
         }
     }
     (finds.found.into_values().map(Arc::new).collect(), finds.search.warnings)
@@ -61,9 +61,9 @@ enum LocationContents {
 
 /// Locations to search, strongest first: of two commands with the same name the first wins. Skills come before
 /// commands, the user's skills before the project's; among commands the nearest wins.
-fn command_locations(ground: &ConfigLocations, plugins: &Plugins) -> Vec<CommandLocation> {
+fn command_locations(locations: &ConfigLocations, plugins: &Plugins) -> Vec<CommandLocation> {
     let user = |holds, name: &str| {
-        let config = ground.user_dir.as_ref().filter(|_| ground.includes(SettingSource::User));
+        let config = locations.user_dir.as_ref().filter(|_| locations.includes(SettingSource::User));
         config.map(|config| CommandLocation {
             owner: CommandOwner::User,
             contents: holds,
@@ -71,25 +71,26 @@ fn command_locations(ground: &ConfigLocations, plugins: &Plugins) -> Vec<Command
         })
     };
     let project = |holds, name: &str| {
-        let place = |path| CommandLocation { owner: CommandOwner::Project, contents: holds, path };
-        ground.project_dirs(name).into_iter().map(place).collect::<Vec<_>>()
+        let location = |path| CommandLocation { owner: CommandOwner::Project, contents: holds, path };
+        locations.project_dirs(name).into_iter().map(location).collect::<Vec<_>>()
     };
-    let mut places: Vec<CommandLocation> = user(LocationContents::Skills, "skills").into_iter().collect();
-    places.extend(project(LocationContents::Skills, ".claude/skills"));
-    places.extend(project(LocationContents::Commands, ".claude/commands"));
-    places.extend(user(LocationContents::Commands, "commands"));
+    let mut command_locations: Vec<CommandLocation> =
+        user(LocationContents::Skills, "skills").into_iter().collect();
+    command_locations.extend(project(LocationContents::Skills, ".claude/skills"));
+    command_locations.extend(project(LocationContents::Commands, ".claude/commands"));
+    command_locations.extend(user(LocationContents::Commands, "commands"));
     for plugin in plugins.all() {
-        let place = |holds| {
+        let location = |holds| {
             move |path: &PathBuf| CommandLocation {
                 owner: CommandOwner::Plugin(Arc::clone(plugin)),
                 contents: holds,
                 path: path.clone(),
             }
         };
-        places.extend(plugin.commands.iter().map(place(LocationContents::Commands)));
-        places.extend(plugin.skills.iter().map(place(LocationContents::Skills)));
+        command_locations.extend(plugin.commands.iter().map(location(LocationContents::Commands)));
+        command_locations.extend(plugin.skills.iter().map(location(LocationContents::Skills)));
     }
-    places
+    command_locations
 }
 
 struct Discovery<'a> {
@@ -99,49 +100,49 @@ struct Discovery<'a> {
 
 impl Discovery<'_> {
     /// Adds the commands of a directory, or of a single file.
-    fn add_commands(&mut self, place: &CommandLocation) {
-        let path = &place.path;
+    fn add_commands(&mut self, location: &CommandLocation) {
+        let path = &location.path;
         let found = match (files::file_kind(path), markdown_stem(path)) {
-            (Ok(FileKind::Directory), _) => self.search.find_markdown(place.author(), path),
+            (Ok(FileKind::Directory), _) => self.search.find_markdown(location.author(), path),
             (Ok(FileKind::File(_)), Some(stem)) => vec![FoundFile { path: path.clone(), parts: vec![stem] }],
             _ => Vec::new(),
         };
         for found in found {
-            self.add_file(place, &found, None);
+            self.add_file(location, &found, None);
         }
     }
 
     /// Adds the skills in a directory, or the one that the directory itself is.
-    fn add_skills(&mut self, place: &CommandLocation) {
-        if !self.search.enter(place.author(), &place.path) {
+    fn add_skills(&mut self, location: &CommandLocation) {
+        if !self.search.enter(location.author(), &location.path) {
             return;
         }
-        if is_skill(&place.path) {
-            return self.add_skill(place, &place.path);
+        if is_skill(&location.path) {
+            return self.add_skill(location, &location.path);
         }
-        for name in file_search::sorted_names(&place.path) {
-            let folder = place.path.join(&name);
-            if is_skill(&folder) && self.search.enter(place.author(), &folder) {
-                self.add_skill(place, &folder);
+        for name in file_search::sorted_names(&location.path) {
+            let dir = location.path.join(&name);
+            if is_skill(&dir) && self.search.enter(location.author(), &dir) {
+                self.add_skill(location, &dir);
             }
         }
     }
 
-    fn add_skill(&mut self, place: &CommandLocation, folder: &Path) {
-        let name = folder.file_name().map(|name| name.to_string_lossy().into_owned());
+    fn add_skill(&mut self, location: &CommandLocation, dir: &Path) {
+        let name = dir.file_name().map(|name| name.to_string_lossy().into_owned());
         if let Some(name) = name {
-            let found = FoundFile { path: folder.join(SKILL_FILE), parts: vec![name] };
-            self.add_file(place, &found, Some(folder));
+            let found = FoundFile { path: dir.join(SKILL_FILE), parts: vec![name] };
+            self.add_file(location, &found, Some(dir));
         }
     }
 
     fn add_file(
         &mut self,
-        place: &CommandLocation,
+        location: &CommandLocation,
         FoundFile { path, parts }: &FoundFile,
-        folder: Option<&Path>,
+        dir: Option<&Path>,
     ) {
-        let plugin = match &place.owner {
+        let plugin = match &location.owner {
             CommandOwner::Plugin(plugin) => Some(plugin.name.as_str()),
             CommandOwner::User | CommandOwner::Project => None,
         };
@@ -150,12 +151,12 @@ impl Discovery<'_> {
         if self.found.contains_key(&name) {
             return;
         }
-        let Some(real) = self.search.resolve(place.author(), path) else { return };
+        let Some(real) = self.search.resolve(location.author(), path) else { return };
         if let Some(why) = self.rejection(&name) {
             return self.search.warnings.push(format!("{} {why}", path.display()));
         }
         match parse::parse_file(&real) {
-            Ok(recipe) => self.insert(place, real, name, folder, recipe),
+            Ok(parsed) => self.insert(location, real, name, dir, parsed),
             Err(warning) => self.search.warnings.push(warning),
         }
     }
@@ -163,39 +164,39 @@ impl Discovery<'_> {
     /// Why the name cannot be used.
     fn rejection(&self, name: &str) -> Option<String> {
         if name.contains(char::is_whitespace) {
-            return Some("is no command: a name cannot have blanks. Rename it.".into());
+            return Some("is ignored: a command name cannot contain spaces. Rename it.".into());
         }
         if super::BUILTINS.iter().any(|command| command.name == name) {
-            return Some(format!("is not used: /{name} is a command of the engine. Rename it."));
+            return Some(format!("is ignored: /{name} is a built-in command. Rename it."));
         }
         (self.found.len() == MAX_COMMANDS).then(|| {
-            format!("and others are not used: there are more than {MAX_COMMANDS} commands and skills.")
+            format!("and others are ignored: there are more than {MAX_COMMANDS} commands and skills.")
         })
     }
 
     fn insert(
         &mut self,
-        place: &CommandLocation,
+        location: &CommandLocation,
         path: PathBuf,
         name: String,
-        folder: Option<&Path>,
-        recipe: ParsedCommand,
+        dir: Option<&Path>,
+        parsed: ParsedCommand,
     ) {
-        let description = recipe.description();
-        let callers = recipe.front_matter.callers();
-        if folder.is_some()
+        let description = parsed.description();
+        let callers = parsed.front_matter.callers();
+        if dir.is_some()
             && callers.includes_model()
             && matches!(description, CommandDescription::FirstLine(_))
         {
             self.search.warnings.push(format!(
-                "{}: the model is not told of this skill. Give it a description in its head.",
+                "{}: this skill is not listed to the model. Add a description to its front matter.",
                 path.display()
             ));
         }
-        self.search.warnings.extend(recipe.warning.clone());
-        let head = recipe.front_matter;
+        self.search.warnings.extend(parsed.warning.clone());
+        let head = parsed.front_matter;
         let grants = head.grants_permissions();
-        let alias = match (folder, name.rsplit_once(':')) {
+        let alias = match (dir, name.rsplit_once(':')) {
             (Some(_), Some((_, bare))) => Some(bare.to_owned()),
             (Some(_), None) => head.name.map(|name| name.trim().to_owned()),
             (None, _) => None,
@@ -203,26 +204,26 @@ impl Discovery<'_> {
         let command = CommandFile {
             alias: alias
                 .filter(|alias| *alias != name && !alias.is_empty() && !alias.contains(char::is_whitespace)),
-            scope: match place.author() {
+            scope: match location.author() {
                 FileAuthor::Source(source) => self.search.locations.scope(source, &path),
                 FileAuthor::Within(_) | FileAuthor::Host => LayerScope::User,
             },
             path,
-            skill_dir: folder.map(Into::into),
-            owner: place.owner.clone(),
+            skill_dir: dir.map(Into::into),
+            owner: location.owner.clone(),
             description,
             argument_hint: head.argument_hint.unwrap_or_default(),
             callers,
             grants_permissions: grants,
-            warning: recipe.warning,
+            warning: parsed.warning,
             name: name.clone(),
         };
         self.found.insert(name, command);
     }
 }
 
-fn is_skill(folder: &Path) -> bool {
-    !matches!(files::file_kind(&folder.join(SKILL_FILE)), Ok(FileKind::Missing) | Err(_))
+fn is_skill(dir: &Path) -> bool {
+    !matches!(files::file_kind(&dir.join(SKILL_FILE)), Ok(FileKind::Missing) | Err(_))
 }
 
 #[cfg(test)]

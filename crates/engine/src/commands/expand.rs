@@ -44,34 +44,36 @@ pub async fn run(agent: &mut Agent, expansion: CommandExpansion, cancel: &Cancel
     if let Some(agents) = agents {
         return Box::pin(fork::run(agent, &agents, expansion, cancel)).await;
     }
-    let CommandExpansion { file, parsed: recipe, arguments, prompt, mode } = expansion;
-    for warning in skill_hooks::add_skill_hooks(agent, &file, &recipe.front_matter) {
+    let CommandExpansion { file, parsed, arguments, prompt, mode } = expansion;
+    for warning in skill_hooks::add_skill_hooks(agent, &file, &parsed.front_matter) {
         agent.frame_sender.warn(warning).await;
     }
     let tools = Arc::clone(&agent.tool_env.tool_set);
-    let made = expand_file(agent, &tools, &file, &recipe.body, &arguments);
-    let made = match cancel.run_until_cancelled(made).await {
-        Some(made) => made,
+    let outcome = expand_file(agent, &tools, &file, &parsed.body, &arguments);
+    let outcome = match cancel.run_until_cancelled(outcome).await {
+        Some(outcome) => outcome,
         None => {
             agent.conversation.push_local_command(&prompt, "Interrupted.").await;
             return TurnOutcome::new(TurnEnd::AbortedStreaming);
         }
     };
-    let ExpandedPrompt { text, authored: said } = match made {
-        Ok(made) => made,
+    let ExpandedPrompt { text, authored } = match outcome {
+        Ok(outcome) => outcome,
         Err(why) => {
             return answer_without_model(agent, &prompt, format!("/{} was not run. {why}", file.name)).await;
         }
     };
     let uuid = prompt.uuid.clone();
-    let told = |scene: &HookInputBuilder| scene.user_prompt_expansion(&file.name, &arguments, text.as_str());
-    let expanded = agent.tool_env.checker.hooks.dispatch(HookEvent::UserPromptExpansion, told, cancel).await;
+    let build_input =
+        |input: &HookInputBuilder| input.user_prompt_expansion(&file.name, &arguments, text.as_str());
+    let expanded =
+        agent.tool_env.checker.hooks.dispatch(HookEvent::UserPromptExpansion, build_input, cancel).await;
     if !expanded.blocked.is_empty() {
         let why = join_reasons(&expanded.blocked);
         return answer_without_model(
             agent,
             &prompt,
-            format!("/{} was not run. A hook stops it: {why}", file.name),
+            format!("/{} was not run. A hook blocked it: {why}", file.name),
         )
         .await;
     }
@@ -85,7 +87,7 @@ pub async fn run(agent: &mut Agent, expansion: CommandExpansion, cancel: &Cancel
     if expanded.stop.is_some() || submitted.stop.is_some() {
         return TurnOutcome::new(TurnEnd::HookStopped);
     }
-    mentioned_files::attach_mentioned_files(agent, &said).await;
+    mentioned_files::attach_mentioned_files(agent, &authored).await;
     let content = build_content(&file.name, &arguments, text, prompt.message.content);
     agent.conversation.push_prompt(uuid.as_deref().unwrap_or_default(), &content, &mode);
     turn::inject_hook_context(agent, &[expanded.contexts, submitted.contexts].concat());
@@ -107,25 +109,25 @@ pub(crate) async fn expand_file(
     body: &str,
     arguments: &str,
 ) -> Result<ExpandedPrompt, String> {
-    let mut made = ExpandedPrompt { text: String::new(), authored: String::new() };
-    if let Some(folder) = &file.skill_dir {
-        made.text = format!("Base directory for this skill: {}\n\n", folder.display());
+    let mut expanded = ExpandedPrompt { text: String::new(), authored: String::new() };
+    if let Some(dir) = &file.skill_dir {
+        expanded.text = format!("Base directory for this skill: {}\n\n", dir.display());
     }
     // Paths are filled in after parsing, so that a path cannot contain a command.
     for piece in template::fill(body, arguments) {
         match piece {
             TemplatePiece::Text(text) => {
                 let text = expand_variables(agent, file, &text);
-                made.text.push_str(&text);
-                made.authored.push_str(&text);
+                expanded.text.push_str(&text);
+                expanded.authored.push_str(&text);
             }
             TemplatePiece::Command(command) => {
                 let command = expand_variables(agent, file, &command);
-                made.text.push_str(&run_shell(agent, tools, &command).await?);
+                expanded.text.push_str(&run_shell(agent, tools, &command).await?);
             }
         }
     }
-    Ok(made)
+    Ok(expanded)
 }
 
 /// Replaces the directory variables and the session id.
@@ -137,19 +139,19 @@ fn expand_variables(agent: &Agent, file: &CommandFile, text: &str) -> String {
 /// the error.
 async fn run_shell(agent: &mut Agent, tools: &Arc<AgentToolSet>, command: &str) -> Result<String, String> {
     if tools.find(BASH).is_none() {
-        return Err(format!("It needs `{command}`, and {BASH} is not among the tools of this session."));
+        return Err(format!("It needs `{command}`, but this session has no {BASH} tool."));
     }
-    let bench = ToolEnv { tool_set: Arc::clone(tools), ..ToolEnv::clone(&agent.tool_env) };
-    let mut workshop = ToolScheduler::new(Arc::new(bench));
+    let tool_env = ToolEnv { tool_set: Arc::clone(tools), ..ToolEnv::clone(&agent.tool_env) };
+    let mut scheduler = ToolScheduler::new(Arc::new(tool_env));
     let input = json!({"command": command});
-    workshop.submit(ToolCall { id: ids::new_task_id('c'), tool: BASH.into(), input, bad_input: None });
-    workshop.mark_reply_complete();
-    let Some(made) = workshop.next_result().await else { return Ok(String::new()) };
-    if let Some(refused) = made.denial {
+    scheduler.submit(ToolCall { id: ids::new_task_id('c'), tool: BASH.into(), input, bad_input: None });
+    scheduler.mark_reply_complete();
+    let Some(result) = scheduler.next_result().await else { return Ok(String::new()) };
+    if let Some(refused) = result.denial {
         agent.denials.record(refused.denial);
         return Err(format!("It needs `{command}`. {}", refused.message));
     }
-    Ok(match made.content {
+    Ok(match result.content {
         ResultContent::Text(text) => text,
         ResultContent::Blocks(blocks) => Content::Blocks(blocks).joined_text(),
     })

@@ -104,9 +104,7 @@ impl CommandFile {
             CommandOwner::User | CommandOwner::Project => text.to_owned(),
         };
         match &self.skill_dir {
-            Some(folder) => {
-                text.replace(&format!("${{{SKILL_DIR_VARIABLE}}}"), &folder.display().to_string())
-            }
+            Some(dir) => text.replace(&format!("${{{SKILL_DIR_VARIABLE}}}"), &dir.display().to_string()),
             None => text,
         }
     }

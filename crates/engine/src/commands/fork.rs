@@ -13,7 +13,7 @@ use crate::hooks::{HookInputBuilder, join_reasons};
 use crate::next_step::TurnEnd;
 use crate::skills::agent_skills::InvokedSkill;
 use crate::skills::fork;
-use crate::tools::ToolContext;
+use crate::tool_api::ToolContext;
 use crate::turn::{self, TurnOutcome};
 use crate::turn_start;
 
@@ -24,16 +24,17 @@ pub(super) async fn run(
     expansion: CommandExpansion,
     cancel: &CancellationToken,
 ) -> TurnOutcome {
-    let CommandExpansion { file, parsed: recipe, arguments, prompt, mode } = expansion;
-    let told =
-        |scene: &HookInputBuilder| scene.user_prompt_expansion(&file.name, &arguments, recipe.body.as_str());
-    let expanded = agent.tool_env.checker.hooks.dispatch(HookEvent::UserPromptExpansion, told, cancel).await;
+    let CommandExpansion { file, parsed, arguments, prompt, mode } = expansion;
+    let build_input =
+        |input: &HookInputBuilder| input.user_prompt_expansion(&file.name, &arguments, parsed.body.as_str());
+    let expanded =
+        agent.tool_env.checker.hooks.dispatch(HookEvent::UserPromptExpansion, build_input, cancel).await;
     if !expanded.blocked.is_empty() {
         let why = join_reasons(&expanded.blocked);
         return answer_without_model(
             agent,
             &prompt,
-            format!("/{} was not run. A hook stops it: {why}", file.name),
+            format!("/{} was not run. A hook blocked it: {why}", file.name),
         )
         .await;
     }
@@ -48,10 +49,10 @@ pub(super) async fn run(
     }
     turn::inject_hook_context(agent, &[expanded.contexts, submitted.contexts].concat());
     let (name, command) = (file.name.clone(), expand::command_header(&file.name, &arguments));
-    let errand = fork::subagent_task(InvokedSkill { file, parsed: recipe, arguments });
+    let task = fork::subagent_task(InvokedSkill { file, parsed, arguments });
     let call =
         ToolContext { id: ids::new_task_id('c'), cancel: cancel.clone(), ..agent.tool_env.context.clone() };
-    let sent = cancel.run_until_cancelled(agents.spawn(errand, &call)).await;
+    let sent = cancel.run_until_cancelled(agents.spawn(task, &call)).await;
     let outcome = match sent {
         None => {
             agent.conversation.push_local_command(&prompt, "Interrupted.").await;
@@ -59,15 +60,11 @@ pub(super) async fn run(
         }
         Some(Ok(LaunchOutcome::Finished(report))) => report.text(),
         Some(Ok(LaunchOutcome::Background(launched))) => {
-            format!("/{name} goes on beside the conversation, as {}.", launched.agent_id)
+            format!("/{name} continues in the background as {}.", launched.agent_id)
         }
-        Some(Err(trouble)) => {
-            return answer_without_model(
-                agent,
-                &prompt,
-                format!("/{name} was not run. {}", trouble.reason()),
-            )
-            .await;
+        Some(Err(error)) => {
+            return answer_without_model(agent, &prompt, format!("/{name} was not run. {}", error.reason()))
+                .await;
         }
     };
     let uuid = prompt.uuid.unwrap_or_default();

@@ -37,16 +37,16 @@ pub(super) fn to_slash_command(prompt: PromptCommand) -> SlashCommand {
 }
 
 /// Fetches the prompt and runs a turn with it. If no server has the prompt, the text is an ordinary prompt.
-pub async fn run(agent: &mut Agent, errand: McpPromptCall, cancel: &CancellationToken) -> TurnOutcome {
-    let McpPromptCall { name, arguments, prompt, tool_cache: supply } = errand;
-    let Some(command) = supply.prompts().into_iter().find(|prompt| prompt.name == name) else {
+pub async fn run(agent: &mut Agent, call: McpPromptCall, cancel: &CancellationToken) -> TurnOutcome {
+    let McpPromptCall { name, arguments, prompt, tool_cache } = call;
+    let Some(command) = tool_cache.prompts().into_iter().find(|prompt| prompt.name == name) else {
         return match turn_start::accept_prompt(agent, &prompt, cancel).await {
             Ok(()) => turn::run(agent, cancel).await,
             Err(ending) => ending,
         };
     };
     let spill = agent.tool_env.context.workspace.output_dir().to_path_buf();
-    let blocks = match cancel.run_until_cancelled(supply.get_prompt(&command, &arguments, &spill)).await {
+    let blocks = match cancel.run_until_cancelled(tool_cache.get_prompt(&command, &arguments, &spill)).await {
         Some(Ok(blocks)) => blocks,
         Some(Err(why)) => {
             return answer_without_model(agent, &prompt, format!("/{name} was not run. {why}")).await;
@@ -69,7 +69,8 @@ pub async fn run(agent: &mut Agent, errand: McpPromptCall, cancel: &Cancellation
             turn::run(agent, cancel).await
         }
         Err(PromptRejection::Blocked(why)) => {
-            answer_without_model(agent, &prompt, format!("/{name} was not run. A hook stops it: {why}")).await
+            answer_without_model(agent, &prompt, format!("/{name} was not run. A hook blocked it: {why}"))
+                .await
         }
         Err(PromptRejection::Ended(ending)) => *ending,
     }
@@ -91,8 +92,8 @@ async fn run_prompt_hooks(
     cancel: &CancellationToken,
 ) -> Result<Vec<String>, PromptRejection> {
     let text = Content::Blocks(blocks.to_vec()).joined_text();
-    let told = |scene: &HookInputBuilder| {
-        scene.build(UserPromptExpansion {
+    let build_input = |input: &HookInputBuilder| {
+        input.build(UserPromptExpansion {
             expansion_type: "mcp_prompt".into(),
             command_name: name.into(),
             command_args: arguments.into(),
@@ -100,7 +101,8 @@ async fn run_prompt_hooks(
             prompt: text.clone(),
         })
     };
-    let expanded = agent.tool_env.checker.hooks.dispatch(HookEvent::UserPromptExpansion, told, cancel).await;
+    let expanded =
+        agent.tool_env.checker.hooks.dispatch(HookEvent::UserPromptExpansion, build_input, cancel).await;
     if !expanded.blocked.is_empty() {
         return Err(PromptRejection::Blocked(join_reasons(&expanded.blocked)));
     }

@@ -1,22 +1,18 @@
 //! Slash commands: prompts that begin with `/` and a known name. Other prompts are passed on unchanged.
 //!
-//! Built-in commands have a file each and a row in [`BUILTINS`]. Other commands are files of the user, the project and
+//! [`builtin`] and [`compact`] are the built-in commands, listed in [`BUILTINS`]. Other commands are files of the user, the project and
 //! plugins, skills included: [`file`](mod@file) (one of them), [`parse`] (its contents), `discover` (finds them),
 //! [`template`] (fills in arguments), [`expand`] (makes a prompt), [`fork`] (runs it in a subagent), [`overrides`] (its
 //! rules and model for a turn). The model calls them through [`skills`](crate::skills). Prompts of MCP servers are
 //! commands too: [`mcp_prompt`].
 
-pub mod clear;
+pub mod builtin;
 pub mod compact;
-pub mod context;
-pub mod cost;
 mod discover;
 pub mod expand;
 pub mod file;
 pub mod fork;
-pub mod help;
 pub mod mcp_prompt;
-pub mod model;
 pub mod overrides;
 pub mod parse;
 pub mod template;
@@ -70,14 +66,14 @@ impl BuiltinAction {
             Self::Compact | Self::Model => String::new(),
             Self::Clear | Self::Context | Self::Cost | Self::Help if rest.is_empty() => String::new(),
             Self::Clear | Self::Context | Self::Cost | Self::Help => {
-                "\n\nWhat stands behind the command was not heard by the model. Send it as a message of its own.".into()
+                "\n\nThe text after the command was ignored. Send it as a separate message.".into()
             }
         }
     }
 }
 
 pub const BUILTINS: &[BuiltinCommand] =
-    &[clear::COMMAND, compact::COMMAND, context::COMMAND, cost::COMMAND, help::COMMAND, model::COMMAND];
+    &[builtin::CLEAR, compact::COMMAND, builtin::CONTEXT, builtin::COST, builtin::HELP, builtin::MODEL];
 
 #[derive(Debug, Clone, Default)]
 pub struct Commands {
@@ -105,8 +101,8 @@ pub enum CommandTarget {
 
 impl Commands {
     /// Finds built-in commands and command files. Also returns warnings about files. Reads the disk.
-    pub fn discover(ground: &ConfigLocations, plugins: &Plugins) -> (Self, Vec<String>) {
-        let (files, warnings) = discover::find_commands(ground, plugins);
+    pub fn discover(locations: &ConfigLocations, plugins: &Plugins) -> (Self, Vec<String>) {
+        let (files, warnings) = discover::find_commands(locations, plugins);
         (Self { builtins: BUILTINS, files, tool_cache: None }, warnings)
     }
 
@@ -117,9 +113,9 @@ impl Commands {
 
     /// Adds the prompts of MCP servers. Has no effect if commands are disabled.
     #[must_use]
-    pub fn with_mcp_prompts(self, supply: ToolCache) -> Self {
-        let supply = (!self.builtins.is_empty()).then_some(supply);
-        Self { tool_cache: supply, ..self }
+    pub fn with_mcp_prompts(self, tool_cache: ToolCache) -> Self {
+        let tool_cache = (!self.builtins.is_empty()).then_some(tool_cache);
+        Self { tool_cache, ..self }
     }
 
     /// Parses a prompt as a command call.
@@ -228,28 +224,28 @@ pub(crate) async fn run(
     cancel: &CancellationToken,
 ) -> TurnOutcome {
     match job {
-        CommandJob::Compact(wish) => compact::run(agent, wish, notices, cancel).await,
+        CommandJob::Compact(request) => compact::run(agent, request, notices, cancel).await,
         CommandJob::Answer { prompt, text } => {
             notices.send(&agent.frame_sender).await;
             answer_without_model(agent, &prompt, text).await
         }
-        CommandJob::Clear { prompt, ignored_arguments: unheard } => {
+        CommandJob::Clear { prompt, ignored_arguments: ignored } => {
             notices.send(&agent.frame_sender).await;
-            clear::run(agent, &prompt, &unheard, cancel).await
+            builtin::run_clear(agent, &prompt, &ignored, cancel).await
         }
         CommandJob::Model { prompt, switch } => {
             notices.send(&agent.frame_sender).await;
-            let told = model::model_notice(switch.model());
-            let text = switch.apply(cancel).await.map_or_else(|why| why, |()| told);
+            let notice = builtin::model_notice(switch.model());
+            let text = switch.apply(cancel).await.map_or_else(|why| why, |()| notice);
             answer_without_model(agent, &prompt, text).await
         }
         CommandJob::Expand(expansion) => {
             notices.send(&agent.frame_sender).await;
             expand::run(agent, *expansion, cancel).await
         }
-        CommandJob::McpPrompt(errand) => {
+        CommandJob::McpPrompt(call) => {
             notices.send(&agent.frame_sender).await;
-            mcp_prompt::run(agent, *errand, cancel).await
+            mcp_prompt::run(agent, *call, cancel).await
         }
     }
 }
@@ -325,7 +321,7 @@ mod tests {
         let called = commands().parse_invocation(&prompt).unwrap();
         let CommandTarget::Builtin(command) = called.target else { panic!() };
         assert!(
-            command.action.ignored_arguments(&called.arguments).contains("not heard"),
+            command.action.ignored_arguments(&called.arguments).contains("ignored"),
             "{}",
             called.arguments
         );

@@ -20,7 +20,7 @@ impl CommandRules {
     /// rules always apply, and an unreadable one is an error: the file must not be used then.
     pub fn apply(
         self,
-        rights: &PermissionState,
+        permissions: &PermissionState,
         file: &CommandFile,
         trust: Trust,
     ) -> Result<Vec<String>, String> {
@@ -28,14 +28,12 @@ impl CommandRules {
         let mut problems = Vec::new();
         if !allow.is_empty() && !file.may_grant_permissions(trust) {
             let rules = std::mem::take(&mut allow).join(", ");
-            problems.push(format!(
-                "its allowed-tools do not count, because the project is not trusted: {rules}."
-            ));
+            problems.push(format!("allowed-tools is ignored, because the project is not trusted: {rules}."));
         }
         if !(allow.is_empty() && deny.is_empty()) {
-            let lent = rights.add_turn_rules(&file.path, allow, deny);
-            problems.extend(lent.map_err(|why| {
-                format!("{}: {why}. Correct the rule in its disallowed-tools first.", file.path.display())
+            let added = permissions.add_turn_rules(&file.path, allow, deny);
+            problems.extend(added.map_err(|why| {
+                format!("{}: {why}. Fix the rule in disallowed-tools first.", file.path.display())
             })?);
         }
         Ok(problems.iter().map(|problem| format!("{}: {problem}", file.path.display())).collect())
@@ -45,8 +43,8 @@ impl CommandRules {
 /// Overrides model and effort for the turn. Returns a warning if the model is not available.
 pub(crate) fn override_model(agent: &Agent, file: &CommandFile, head: &CommandFrontMatter) -> Option<String> {
     let model = head.model().map(|name| agent.engine.catalog().resolve_alias(name));
-    let fault = model.as_deref().and_then(|model| agent.engine.providers().resolve(model).err());
-    let model = model.filter(|_| fault.is_none());
+    let error = model.as_deref().and_then(|model| agent.engine.providers().resolve(model).err());
+    let model = model.filter(|_| error.is_none());
     agent.runtime_settings.push_override(SettingsOverride { model, effort: head.effort() });
-    fault.map(|fault| format!("{}: its model is not used: {}", file.path.display(), fault.message))
+    error.map(|error| format!("{}: its model is ignored: {}", file.path.display(), error.message))
 }

@@ -9,7 +9,7 @@ use whimbrel_models::Effort;
 
 use super::file::{CommandCallers, CommandDescription};
 use super::overrides::CommandRules;
-use crate::setup::model::parse_effort;
+use crate::effort::parse_effort;
 
 /// Maximum length of a description taken from the body.
 const MAX_DESCRIPTION_CHARS: usize = 100;
@@ -156,32 +156,35 @@ const DENY_KEY: &str = "disallowed-tools";
 pub(super) fn parse_file(path: &Path) -> Result<ParsedCommand, String> {
     let wrong = |why: String| format!("The command file {} cannot be read: {why}.", path.display());
     let text = front_matter::read_text(path).map_err(wrong)?;
-    let MarkdownFile { head, body, error: flaw } =
+    let MarkdownFile { head, body, error: problem } =
         front_matter::parse::<CommandFrontMatter>(&text, PLAIN_KEYS);
-    if let Some(flaw) = &flaw
+    if let Some(problem) = &problem
         && text[..text.len() - body.len()].contains(DENY_KEY)
     {
         // Its deny rules are unknown.
-        return Err(wrong(format!("line {}: {}, so its {DENY_KEY} would not count", flaw.line, flaw.cause)));
+        return Err(wrong(format!(
+            "line {}: {}, so its {DENY_KEY} would be ignored",
+            problem.line, problem.cause
+        )));
     }
-    let flaw = flaw.map(|flaw| {
+    let problem = problem.map(|problem| {
         format!(
-            "{}, line {}: the head of the command does not count: {}.",
+            "{}, line {}: the front matter of the command is ignored: {}.",
             path.display(),
-            flaw.line,
-            flaw.cause
+            problem.line,
+            problem.cause
         )
     });
-    Ok(ParsedCommand { front_matter: head, body: body.trim().to_owned(), warning: flaw })
+    Ok(ParsedCommand { front_matter: head, body: body.trim().to_owned(), warning: problem })
 }
 
 impl ParsedCommand {
     /// Description from the front matter, else the first line of the body.
     pub(super) fn description(&self) -> CommandDescription {
         let CommandFrontMatter { description, when_to_use, .. } = &self.front_matter;
-        let said: Vec<&str> = description.iter().chain(when_to_use).map(|text| text.trim()).collect();
-        if said.iter().any(|text| !text.is_empty()) {
-            return CommandDescription::Given(said.join(" "));
+        let texts: Vec<&str> = description.iter().chain(when_to_use).map(|text| text.trim()).collect();
+        if texts.iter().any(|text| !text.is_empty()) {
+            return CommandDescription::Given(texts.join(" "));
         }
         let mut lines = self.body.lines().map(|line| line.trim_start_matches('#').trim());
         let first = lines.find(|line| !line.is_empty()).unwrap_or_default();
@@ -209,29 +212,29 @@ mod tests {
 
     #[test]
     fn a_file_is_parsed() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("x.md");
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.md");
         let head = "---\ndescription: Fix it: now\nargument-hint: [issue] [how]\nallowed-tools: Bash(git *), Read\nmodel: haiku\ndisable-model-invocation: true\n---\n\nDo $1.\n";
         std::fs::write(&path, head).unwrap();
-        let recipe = parse_file(&path).unwrap();
-        assert_eq!(recipe.front_matter.allowed_tools.to_list(), ["Bash(git *)", "Read"]);
+        let parsed = parse_file(&path).unwrap();
+        assert_eq!(parsed.front_matter.allowed_tools.to_list(), ["Bash(git *)", "Read"]);
         assert_eq!(
             (
-                recipe.description(),
-                recipe.front_matter.argument_hint.as_deref(),
-                recipe.front_matter.model.as_deref()
+                parsed.description(),
+                parsed.front_matter.argument_hint.as_deref(),
+                parsed.front_matter.model.as_deref()
             ),
             (CommandDescription::Given("Fix it: now".into()), Some("[issue] [how]"), Some("haiku"))
         );
         assert_eq!(
             (
-                recipe.front_matter.callers(),
-                recipe.front_matter.is_fork(),
-                recipe.front_matter.grants_permissions()
+                parsed.front_matter.callers(),
+                parsed.front_matter.is_fork(),
+                parsed.front_matter.grants_permissions()
             ),
             (CommandCallers::User, false, true)
         );
-        assert_eq!((recipe.body.as_str(), recipe.warning), ("Do $1.", None));
+        assert_eq!((parsed.body.as_str(), parsed.warning), ("Do $1.", None));
         std::fs::write(&path, "\n## Review the code\nand more").unwrap();
         assert_eq!(
             parse_file(&path).unwrap().description(),
@@ -254,8 +257,8 @@ mod tests {
             assert_eq!(head(text).callers(), expected, "{text}");
         }
         let both = head("description: Does it.\nwhen_to_use: When asked: always");
-        let recipe = ParsedCommand { front_matter: both, body: "Body".into(), warning: None };
-        assert_eq!(recipe.description(), CommandDescription::Given("Does it. When asked: always".into()));
+        let parsed = ParsedCommand { front_matter: both, body: "Body".into(), warning: None };
+        assert_eq!(parsed.description(), CommandDescription::Given("Does it. When asked: always".into()));
         let fork = head("context: fork\nagent: Explore\nmodel: inherit\neffort: high");
         assert!(fork.is_fork() && fork.agent.as_deref() == Some("Explore"));
         assert_eq!((fork.model(), fork.effort()), (None, Some(Effort::High)));
@@ -265,13 +268,13 @@ mod tests {
 
     #[test]
     fn unreadable_files_are_reported() {
-        let folder = tempfile::tempdir().unwrap();
-        let at = |name: &str| folder.path().join(name);
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
         std::fs::write(at("bad.md"), "---\nallowed-tools: {a: b}\n---\nbody").unwrap();
-        let recipe = parse_file(&at("bad.md")).unwrap();
-        let flaw = recipe.warning.unwrap();
-        assert!(flaw.contains("bad.md, line 2"), "{flaw}");
-        assert_eq!((recipe.front_matter, recipe.body.as_str()), (CommandFrontMatter::default(), "body"));
+        let parsed = parse_file(&at("bad.md")).unwrap();
+        let problem = parsed.warning.unwrap();
+        assert!(problem.contains("bad.md, line 2"), "{problem}");
+        assert_eq!((parsed.front_matter, parsed.body.as_str()), (CommandFrontMatter::default(), "body"));
         std::fs::write(at("denies.md"), "---\ndisallowed-tools: {a: b}\n---\nbody").unwrap();
         std::fs::write(at("latin.md"), b"caf\xe9").unwrap();
         nix::unistd::mkfifo(&at("pipe.md"), nix::sys::stat::Mode::S_IRWXU).unwrap();

@@ -85,15 +85,15 @@ fn parse_fence(rest: &str) -> Option<(&str, &str)> {
 /// unclosed quote is an apostrophe.
 fn split_words(arguments: &str) -> Vec<String> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
-    for letter in arguments.chars() {
+    for c in arguments.chars() {
         match quote {
-            None if letter.is_whitespace() => words.extend(word.take()),
-            None if matches!(letter, '"' | '\'') => {
-                quote = Some(letter);
+            None if c.is_whitespace() => words.extend(word.take()),
+            None if matches!(c, '"' | '\'') => {
+                quote = Some(c);
                 word.get_or_insert_default();
             }
-            Some(open) if letter == open => quote = None,
-            _ => word.get_or_insert_default().push(letter),
+            Some(open) if c == open => quote = None,
+            _ => word.get_or_insert_default().push(c),
         }
     }
     if quote.is_some() {

@@ -53,15 +53,15 @@ impl CompactionConfig {
         let set = |name: &str| {
             env.get(name).is_some_and(|value| !matches!(value.trim(), "" | "0" | "false" | "no"))
         };
-        let number = |name: &str, most: f64| match env
+        let number = |name: &str, limit: f64| match env
             .get(name)
             .map(|text| text.trim())
             .filter(|text| !text.is_empty())
         {
             None => Ok(None),
             Some(text) => match text.parse::<f64>() {
-                Ok(number) if number >= 1.0 && number <= most => Ok(Some(number)),
-                _ => Err(format!("{name} must be a number from 1 to {most}, but is {text:?}.")),
+                Ok(number) if number >= 1.0 && number <= limit => Ok(Some(number)),
+                _ => Err(format!("{name} must be a number from 1 to {limit}, but is {text:?}.")),
             },
         };
         Ok(Self {
@@ -251,26 +251,26 @@ mod tests {
             Ok(CompactionConfig { percent: Some(50.0), window: Some(9000), ..CompactionConfig::default() })
         );
         for text in ["much", "0", "101", "NaN"] {
-            let said = env(&[("CLAUDE_AUTOCOMPACT_PCT_OVERRIDE", text)]).unwrap_err();
-            assert!(said.contains("CLAUDE_AUTOCOMPACT_PCT_OVERRIDE") && said.contains(text), "{said}");
+            let error = env(&[("CLAUDE_AUTOCOMPACT_PCT_OVERRIDE", text)]).unwrap_err();
+            assert!(error.contains("CLAUDE_AUTOCOMPACT_PCT_OVERRIDE") && error.contains(text), "{error}");
         }
     }
 
     #[test]
     fn compaction_is_not_repeated_without_progress() {
-        let mut room = CompactionState::default();
-        room.record_attempt();
-        assert!(!room.should_try(), "nothing was said since");
-        room.record_reply();
-        assert!(room.should_try());
-        room.record_attempt();
-        room.record_reply();
-        room.record_attempt();
-        room.record_reply();
-        assert!(!room.should_try(), "it fills up as fast as it is made");
-        room.record_reply();
-        room.record_reply();
-        assert!(room.should_try(), "it gets somewhere");
+        let mut state = CompactionState::default();
+        state.record_attempt();
+        assert!(!state.should_try(), "nothing was said since");
+        state.record_reply();
+        assert!(state.should_try());
+        state.record_attempt();
+        state.record_reply();
+        state.record_attempt();
+        state.record_reply();
+        assert!(!state.should_try(), "the context refills too fast");
+        state.record_reply();
+        state.record_reply();
+        assert!(state.should_try(), "progress since the last compaction");
     }
 
     #[test]

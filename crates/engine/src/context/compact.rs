@@ -33,13 +33,14 @@ const UNKNOWN_WINDOW_TOKENS: u64 = 60_000;
 const EXCERPT_BYTES_PER_TOKEN: u64 = 3;
 
 /// The request for a summary. The reply is all that the model keeps of the conversation.
-const SUMMARY_PROMPT: &str = "The conversation is about to be replaced by a summary, which you now write. Whoever goes on with the work will have nothing else. Use no tools. \
-Cover, in this order and only as far as it applies: what the person asked for, in their own words where wording matters; what was decided and why; what was done, with the paths of \
-all files that were read, made or changed and what is in them that matters; what failed and how it was solved; what is still open; what was being done last and the very next step. \
+const SUMMARY_PROMPT: &str = "Write a summary that will replace this conversation. The work continues from the summary alone. Use no tools. \
+Cover, in this order and as far as it applies: what the user asked for, verbatim where wording matters; the decisions and their reasons; what was done, with the paths of \
+all files that were read, created or changed and what matters in them; what failed and how it was solved; what is still open; what was being done last and the very next step. \
 Keep names, numbers, commands and error texts exact. Leave out pleasantries and what no longer matters.";
 
 /// Added if the last prompt is still unanswered.
-const UNANSWERED_NOTE: &str = " The person's last message stays as it is after your summary: do not answer it here, and do not repeat it.";
+const UNANSWERED_NOTE: &str =
+    " The user's last message is kept verbatim after your summary: do not answer or repeat it here.";
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum CompactionError {
@@ -80,30 +81,30 @@ pub async fn summarise(
     if !agent.conversation.has_begun() {
         return Err(CompactionError::EmptyConversation);
     }
-    let wish = Some(keep.to_owned()).filter(|keep| !keep.is_empty());
-    let told = |scene: &HookInputBuilder| scene.pre_compact(trigger, wish);
-    let said = agent.tool_env.checker.hooks.dispatch(HookEvent::PreCompact, told, cancel).await;
-    if !said.blocked.is_empty() {
-        return Err(CompactionError::Blocked(join_reasons(&said.blocked)));
+    let instructions = Some(keep.to_owned()).filter(|keep| !keep.is_empty());
+    let build_input = |input: &HookInputBuilder| input.pre_compact(trigger, instructions);
+    let output = agent.tool_env.checker.hooks.dispatch(HookEvent::PreCompact, build_input, cancel).await;
+    if !output.blocked.is_empty() {
+        return Err(CompactionError::Blocked(join_reasons(&output.blocked)));
     }
-    if let Some(stop) = said.stop {
-        return Err(CompactionError::Blocked(stop.reason.unwrap_or_else(|| "a hook ends the turn".into())));
+    if let Some(stop) = output.stop {
+        return Err(CompactionError::Blocked(stop.reason.unwrap_or_else(|| "a hook ended the turn".into())));
     }
-    let began = clock::monotonic();
+    let started_at = clock::monotonic();
     notify_status(agent, Status { status: Some(StatusKind::Compacting), ..Status::default() }).await;
     let summary = match cancel.run_until_cancelled(request_summary(agent, keep, source)).await {
-        Some(Ok(text)) => Ok(CompactionSummary { text, duration: clock::monotonic() - began }),
+        Some(Ok(text)) => Ok(CompactionSummary { text, duration: clock::monotonic() - started_at }),
         // The replayed recording was interrupted here, so the turn is interrupted again.
-        Some(Err(fault)) if fault.kind == ModelErrorKind::Interrupted => {
+        Some(Err(error)) if error.kind == ModelErrorKind::Interrupted => {
             cancel.cancel();
             Err(CompactionError::Interrupted)
         }
-        Some(Err(fault)) => Err(CompactionError::Model(fault)),
+        Some(Err(error)) => Err(CompactionError::Model(error)),
         None => Err(CompactionError::Interrupted),
     };
     let compact_result = Some(if summary.is_ok() { CompactResult::Success } else { CompactResult::Failed });
     let compact_error = match &summary {
-        Err(CompactionError::Model(fault)) => Some(fault.message.clone()),
+        Err(CompactionError::Model(error)) => Some(error.message.clone()),
         _ => None,
     };
     notify_status(agent, Status { compact_result, compact_error, ..Status::default() }).await;
@@ -140,22 +141,25 @@ pub async fn replace_history(agent: &mut Agent, trigger: CompactTrigger, summary
         .push_summary(&render_summary(&summary.text, task.as_deref(), transcript.as_deref()))
         .await;
     agent.conversation.restore_unanswered(waiting);
-    let lookout = agent.tool_env.checker.hooks.clone();
+    let hooks = agent.tool_env.checker.hooks.clone();
     let cancel = &agent.tool_env.context.cancel;
-    lookout.dispatch(HookEvent::PostCompact, |scene| scene.post_compact(trigger, summary.text), cancel).await;
+    hooks.dispatch(HookEvent::PostCompact, |input| input.post_compact(trigger, summary.text), cancel).await;
     let model = agent.runtime_settings.current().model;
     let title = agent.conversation.transcript_writer().title();
-    let told = |scene: &HookInputBuilder| scene.session_start("compact", Some(&model), title);
-    let said = lookout.dispatch(HookEvent::SessionStart, told, cancel).await;
-    turn::inject_hook_context(agent, &said.contexts);
+    let build_input = |input: &HookInputBuilder| input.session_start("compact", Some(&model), title);
+    let output = hooks.dispatch(HookEvent::SessionStart, build_input, cancel).await;
+    turn::inject_hook_context(agent, &output.contexts);
 }
 
 /// Requests the summary. The exchange is not recorded.
 async fn request_summary(agent: &mut Agent, keep: &str, source: SummaryInput) -> Result<String, ModelError> {
-    let wish =
-        if keep.is_empty() { String::new() } else { format!("\n\nThe person asks in particular: {keep}") };
+    let instructions = if keep.is_empty() {
+        String::new()
+    } else {
+        format!("\n\nAdditional instructions from the user: {keep}")
+    };
     let open = if agent.conversation.has_unanswered() { UNANSWERED_NOTE } else { "" };
-    let question = format!("{SUMMARY_PROMPT}{open}{wish}");
+    let question = format!("{SUMMARY_PROMPT}{open}{instructions}");
     if source == SummaryInput::FullHistory {
         let mut history = agent.conversation.history.clone();
         let dialect = agent.engine.providers().dialect(&agent.model());
@@ -165,15 +169,15 @@ async fn request_summary(agent: &mut Agent, keep: &str, source: SummaryInput) ->
         }
         history.push(Role::User, &Block::text(question.clone()));
         match reply_with_fallback(agent, agent.preamble.clone(), history).await {
-            Err(fault) if matches!(fault.kind, ModelErrorKind::PromptTooLong | ModelErrorKind::TooLarge) => {}
+            Err(error) if matches!(error.kind, ModelErrorKind::PromptTooLong | ModelErrorKind::TooLarge) => {}
             answer => return answer,
         }
     }
-    let most = auto_compact::threshold(agent).unwrap_or(UNKNOWN_WINDOW_TOKENS) / 2 * EXCERPT_BYTES_PER_TOKEN;
-    let told =
-        render_history(&agent.conversation.history.messages(), usize::try_from(most).unwrap_or(usize::MAX));
+    let limit = auto_compact::threshold(agent).unwrap_or(UNKNOWN_WINDOW_TOKENS) / 2 * EXCERPT_BYTES_PER_TOKEN;
+    let text =
+        render_history(&agent.conversation.history.messages(), usize::try_from(limit).unwrap_or(usize::MAX));
     let mut history = History::new();
-    history.push(Role::User, &Block::text(format!("<conversation>\n{told}\n</conversation>\n\n{question}")));
+    history.push(Role::User, &Block::text(format!("<conversation>\n{text}\n</conversation>\n\n{question}")));
     reply_with_fallback(agent, Arc::new(Preamble::new(Vec::new(), Vec::new())), history).await
 }
 
@@ -187,10 +191,10 @@ async fn reply_with_fallback(
         let answer = request_reply(agent, Arc::clone(&preamble), &mut history).await;
         let wanted = agent.runtime_settings.current().model;
         match answer {
-            Err(fault)
-                if fallback::unavailability(&fault).is_some() && agent.fallback_models.has_next(&wanted) =>
+            Err(error)
+                if fallback::unavailability(&error).is_some() && agent.fallback_models.has_next(&wanted) =>
             {
-                fallback::switch_to_fallback(agent, Some(&fault)).await;
+                fallback::switch_to_fallback(agent, Some(&error)).await;
                 // Thinking is signed for the model that produced it.
                 history.drop_thinking();
             }
@@ -221,16 +225,16 @@ async fn request_reply(
 fn render_summary(summary: &str, task: Option<&str>, transcript: Option<&Path>) -> String {
     let whole = transcript.map_or_else(String::new, |path| {
         let path = path.display();
-        format!("\n\nWhat the summary leaves out is in {path}, one JSON object per line: search there if you need it.")
+        format!("\n\nThe full conversation is in {path}, one JSON object per line: search there if you need details.")
     });
-    let told = format!(
-        "The conversation before this point was replaced by this summary to make room:\n\n{}{whole}",
+    let text = format!(
+        "This summary replaces the conversation before this point, to free context:\n\n{}{whole}",
         summary.trim()
     );
     match task {
-        None => told,
+        None => text,
         Some(task) => format!(
-            "{told}\n\nThe person's last message was this:\n\n{task}\n\nYou are in the middle of working on it. Go on from where the summary ends."
+            "{text}\n\nThe user's last message was:\n\n{task}\n\nYou are in the middle of working on it. Continue where the summary ends."
         ),
     }
 }

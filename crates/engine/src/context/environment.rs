@@ -26,14 +26,14 @@ pub fn render_environment(cwd: &Path, model: &str, branch: Option<&str>) -> Stri
 pub fn git_branch(cwd: &Path) -> Option<String> {
     let git = cwd
         .ancestors()
-        .map(|folder| folder.join(".git"))
+        .map(|dir| dir.join(".git"))
         .find(|git| !matches!(files::file_kind(git), Ok(FileKind::Missing) | Err(_)))?;
     // In a worktree `.git` is a file that names the real directory.
-    let folder = match read_text(&git) {
+    let dir = match read_text(&git) {
         Some(text) => git.parent()?.join(text.strip_prefix("gitdir: ")?.trim()),
         None => git,
     };
-    let head = read_text(&folder.join("HEAD"))?;
+    let head = read_text(&dir.join("HEAD"))?;
     match head.trim().strip_prefix("ref: refs/heads/") {
         Some(branch) => Some(branch.to_owned()),
         None => Some(head.trim().chars().take(8).collect()),

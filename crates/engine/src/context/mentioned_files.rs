@@ -9,7 +9,7 @@ use whimbrel_wire::content::ResultContent;
 
 use crate::agent::Agent;
 use crate::context::mentions;
-use crate::tools::{ToolContext, ToolOutput};
+use crate::tool_api::{ToolContext, ToolOutput};
 
 /// Limit on files attached to one prompt.
 const MAX_FILES: usize = 20;
@@ -24,7 +24,7 @@ pub async fn attach_mentioned_files(agent: &mut Agent, text: &str) {
     if paths.len() > MAX_FILES {
         paths.truncate(MAX_FILES);
         let text = format!(
-            "The prompt names more than {MAX_FILES} files: the model is shown the first {MAX_FILES}, and has to read the others itself."
+            "The prompt mentions more than {MAX_FILES} files: only the first {MAX_FILES} are attached; the model must read the others itself."
         );
         agent.frame_sender.warn(text).await;
     }
@@ -38,26 +38,26 @@ pub async fn attach_mentioned_files(agent: &mut Agent, text: &str) {
 async fn attach_file(agent: &mut Agent, path: &str) {
     let Some(read) = agent.tool_env.tool_set.find("Read") else { return };
     let input = json!({"file_path": path});
-    let judged = agent.tool_env.checker.permissions.decide(read.tool().name(), read.facts(), &input, None);
-    if !matches!(judged.decision, Decision::Allow(_)) {
+    let decision = agent.tool_env.checker.permissions.decide(read.tool().name(), read.facts(), &input, None);
+    if !matches!(decision.decision, Decision::Allow(_)) {
         return;
     }
     agent.instructions.watch_call("Read", &input);
     let call =
-        ToolContext { id: "attached".into(), checked_file: judged.file, ..agent.tool_env.context.clone() };
-    let head = format!("The prompt names the file {path}.");
+        ToolContext { id: "attached".into(), checked_file: decision.file, ..agent.tool_env.context.clone() };
+    let head = format!("The prompt mentions the file {path}.");
     match read.tool().run(input, call).await {
         Ok(ToolOutput { content: ResultContent::Text(text), .. }) => {
-            agent.conversation.push_hidden(&wrap_reminder(&format!("{head} Read shows:\n{text}")));
+            agent.conversation.push_hidden(&wrap_reminder(&format!("{head} Output of Read:\n{text}")));
         }
         Ok(ToolOutput { content: ResultContent::Blocks(blocks), .. }) => {
-            agent.conversation.push_hidden(&wrap_reminder(&format!("{head} Read shows:")));
+            agent.conversation.push_hidden(&wrap_reminder(&format!("{head} Output of Read:")));
             agent.conversation.push_hidden_blocks(blocks);
         }
-        Err(trouble) => {
+        Err(error) => {
             agent
                 .conversation
-                .push_hidden(&wrap_reminder(&format!("{head} Read says: {}", trouble.reason())));
+                .push_hidden(&wrap_reminder(&format!("{head} Read failed: {}", error.reason())));
         }
     }
 }

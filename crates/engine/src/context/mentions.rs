@@ -119,8 +119,8 @@ mod tests {
     fn number_of_mentions_is_limited() {
         let text = |count: usize| (0..count).map(|n| format!("@{n} ")).collect::<String>();
         for (count, more) in [(MAX_MENTIONS, false), (1_000, true)] {
-            let (found, said) = find_mentions(&text(count));
-            assert_eq!((found.len(), said), (MAX_MENTIONS, more));
+            let (found, names) = find_mentions(&text(count));
+            assert_eq!((found.len(), names), (MAX_MENTIONS, more));
         }
     }
 }

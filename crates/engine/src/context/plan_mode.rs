@@ -54,56 +54,58 @@ impl PlanDelivery {
 
 impl CallPosition {
     /// The position after this number of model calls in the turn.
-    pub fn from_call_count(made: u32) -> Self {
-        if made == 0 { Self::FirstInTurn } else { Self::Later }
+    pub fn from_call_count(count: u32) -> Self {
+        if count == 0 { Self::FirstInTurn } else { Self::Later }
     }
 }
 
 impl PlanModeState {
     /// Restores the state from a history, because a resumed session need not be in the mode in which it ended.
     pub fn from_history(history: &History) -> Self {
-        let [session, mate] = [PlanDelivery::Reply, PlanDelivery::Lead].map(|way| way.parties().0);
-        let [begun, lasting] =
-            [STARTED_TEXT, ACTIVE_TEXT].map(|text| [session, mate].map(|who| format!("{who} {text}")));
-        let [[a, b], [c, d]] = [begun, lasting];
+        let [session, teammate] =
+            [PlanDelivery::Reply, PlanDelivery::Lead].map(|delivery| delivery.parties().0);
+        let [started, lasting] =
+            [STARTED_TEXT, ACTIVE_TEXT].map(|text| [session, teammate].map(|who| format!("{who} {text}")));
+        let [[a, b], [c, d]] = [started, lasting];
         let beginnings = [a, b, c, d, ENDED_TEXT.to_owned()].map(|text| format!("{REMINDER_PREFIX}{text}"));
         let last = history.find_last_text(&beginnings.each_ref().map(String::as_str));
         Self { announced: matches!(last, Some(0..=3)) }
     }
 
     /// The notice that is due, if any; updates the state. While plan mode lasts, one per turn.
-    fn next_notice(&mut self, mode: PermissionMode, moment: CallPosition) -> Option<PlanNotice> {
+    fn next_notice(&mut self, mode: PermissionMode, position: CallPosition) -> Option<PlanNotice> {
         let planning = mode == PermissionMode::Plan;
-        let news = match (self.announced, planning, moment) {
+        let notice = match (self.announced, planning, position) {
             (false, true, _) => Some(PlanNotice::Begins),
             (true, true, CallPosition::FirstInTurn) => Some(PlanNotice::Lasts),
             (true, false, _) => Some(PlanNotice::Ends),
             (true, true, CallPosition::Later) | (false, false, _) => None,
         };
         self.announced = planning;
-        news
+        notice
     }
 }
 
 /// Injects the notice that is due.
-pub fn inject_notice(agent: &mut Agent, moment: CallPosition) {
-    let Some(news) = agent.plan_mode.next_notice(agent.tool_env.checker.permissions.mode(), moment) else {
+pub fn inject_notice(agent: &mut Agent, position: CallPosition) {
+    let Some(notice) = agent.plan_mode.next_notice(agent.tool_env.checker.permissions.mode(), position)
+    else {
         return;
     };
-    let toolbox = &agent.tool_env.tool_set;
-    let way = match agent.tool_env.checker.hooks.agent_id() {
+    let tool_set = &agent.tool_env.tool_set;
+    let delivery = match agent.tool_env.checker.hooks.agent_id() {
         Some(_) if agent.tool_env.checker.permissions.needs_plan() => PlanDelivery::Lead,
         Some(_) => PlanDelivery::Report,
-        None if toolbox.find(EXIT_PLAN_MODE).is_some() => PlanDelivery::Approval,
+        None if tool_set.find(EXIT_PLAN_MODE).is_some() => PlanDelivery::Approval,
         None => PlanDelivery::Reply,
     };
-    let text = match news {
+    let text = match notice {
         PlanNotice::Begins => {
             let own = agent.runtime_settings.current().plan_mode_instructions;
-            render_start(way, own.as_deref(), toolbox)
+            render_start(delivery, own.as_deref(), tool_set)
         }
-        PlanNotice::Lasts => render_reminder(way),
-        PlanNotice::Ends => format!("{ENDED_TEXT}: you may change things again, as far as permissions go."),
+        PlanNotice::Lasts => render_reminder(delivery),
+        PlanNotice::Ends => format!("{ENDED_TEXT}: you may make changes again, within your permissions."),
     };
     agent.conversation.push_hidden(&format!("{REMINDER_PREFIX}{text}\n</system-reminder>"));
 }
@@ -116,56 +118,56 @@ const STARTED_TEXT: &str = "in plan mode";
 const ACTIVE_TEXT: &str = "still in plan mode";
 const ENDED_TEXT: &str = "Plan mode is over";
 
-const RULE_TEXT: &str = "wants to agree on a plan before anything is changed. Whatever else you were told, do not edit files, do not run commands that change \
-something, and do not act on the world in any other way. Reading and searching are free.";
+const RULE_TEXT: &str = "wants to agree on a plan before anything is changed. Regardless of other instructions, do not edit files, do not run commands that change \
+anything, and take no other action with side effects. Reading and searching are fine.";
 
 /// Renders the notice at the start: rule, procedure, and how to submit the plan.
-fn render_start(way: PlanDelivery, own: Option<&str>, toolbox: &AgentToolSet) -> String {
-    let how = match (way, own.map(str::trim)) {
+fn render_start(delivery: PlanDelivery, own: Option<&str>, tool_set: &AgentToolSet) -> String {
+    let how = match (delivery, own.map(str::trim)) {
         (PlanDelivery::Report | PlanDelivery::Lead, _) => None,
         (PlanDelivery::Approval | PlanDelivery::Reply, Some(own)) if !own.is_empty() => Some(own.to_owned()),
-        (PlanDelivery::Approval | PlanDelivery::Reply, _) => Some(planning_steps(toolbox)),
+        (PlanDelivery::Approval | PlanDelivery::Reply, _) => Some(planning_steps(tool_set)),
     };
-    let (who, wants) = way.parties();
+    let (who, wants) = delivery.parties();
     let parts = [
         Some(format!("{who} {STARTED_TEXT}: {wants} {RULE_TEXT}")),
         how,
-        Some(submission_text(way).to_owned()),
+        Some(submission_text(delivery).to_owned()),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join("\n\n")
 }
 
 /// Renders the short reminder.
-fn render_reminder(way: PlanDelivery) -> String {
-    format!("{} {ACTIVE_TEXT}: change nothing yet. {}", way.parties().0, submission_text(way))
+fn render_reminder(delivery: PlanDelivery) -> String {
+    format!("{} {ACTIVE_TEXT}: change nothing yet. {}", delivery.parties().0, submission_text(delivery))
 }
 
 /// The built-in planning procedure.
-fn planning_steps(toolbox: &AgentToolSet) -> String {
-    let ask = match toolbox.find(ASK_USER_QUESTION) {
-        Some(_) => "Ask with AskUserQuestion what only the user can decide.",
-        None => "Name what only the user can decide, and what you would choose.",
+fn planning_steps(tool_set: &AgentToolSet) -> String {
+    let ask = match tool_set.find(ASK_USER_QUESTION) {
+        Some(_) => "Use AskUserQuestion for decisions that only the user can make.",
+        None => "List the decisions that only the user can make, with your recommendation.",
     };
     format!(
-        "1. Look into whatever the task touches until you know what has to change, and what can be used as it is.\n\
+        "1. Explore what the task affects until you know what has to change and what can be reused.\n\
          2. {ask}\n\
-         3. Make the plan: the approach you recommend, the files to change and what in them, how the result will be checked. As short as it can be and still be followed."
+         3. Write the plan: the approach you recommend, the files to change and how, and how to verify the result. Keep it as short as possible, but complete enough to carry out."
     )
 }
 
-fn submission_text(way: PlanDelivery) -> &'static str {
-    match way {
+fn submission_text(delivery: PlanDelivery) -> &'static str {
+    match delivery {
         PlanDelivery::Approval => {
-            "When the plan is ready, call ExitPlanMode with all of it: that asks the user for approval. Do not ask for it in any other way, and do not begin before you have it."
+            "When the plan is ready, call ExitPlanMode with the whole plan: this asks the user for approval. Do not ask for approval in any other way, and do not start before you have it."
         }
         PlanDelivery::Reply => {
-            "When the plan is ready, give it as your reply and stop: nobody can approve it meanwhile."
+            "When the plan is ready, give it as your reply and stop: it cannot be approved during this turn."
         }
         PlanDelivery::Lead => {
-            "When the plan is ready, hand it in: SendMessage, type plan_approval_request, all of it as content; then end your turn. Do not begin before your lead has approved it."
+            "When the plan is ready, submit it: SendMessage, type plan_approval_request, the whole plan as content; then end your turn. Do not start before your lead has approved it."
         }
         PlanDelivery::Report => {
-            "Find out what you were asked for and report it; whoever sent you makes the plan."
+            "Find out what you were asked for and report it; the agent that started you makes the plan."
         }
     }
 }
@@ -191,8 +193,8 @@ mod tests {
             (Usual, FirstInTurn, Some(PlanNotice::Ends)),
         ];
         let mut planning = PlanModeState::default();
-        for (row, (mode, moment, expected)) in rows.into_iter().enumerate() {
-            assert_eq!(planning.next_notice(mode, moment), expected, "row {row}");
+        for (row, (mode, position, expected)) in rows.into_iter().enumerate() {
+            assert_eq!(planning.next_notice(mode, position), expected, "row {row}");
         }
     }
 
@@ -253,9 +255,9 @@ mod tests {
             ("and lasts", vec![render_reminder(PlanDelivery::Lead)], true),
             ("it is over", vec![render_reminder(PlanDelivery::Lead), format!("{ENDED_TEXT}: go.")], false),
         ];
-        for (name, said, announced) in rows {
+        for (name, texts, announced) in rows {
             let mut history = History::new();
-            for text in said {
+            for text in texts {
                 let block = whimbrel_wire::Block::text(format!("{REMINDER_PREFIX}{text}"));
                 history.push(whimbrel_wire::Role::User, &block);
             }

@@ -14,11 +14,15 @@ const MAX_RESULT_BYTES: usize = 1_500;
 const HEAD_DIVISOR: usize = 4;
 
 /// Renders the history in about `most` bytes: the beginning and, mainly, the end.
-pub fn render_history(messages: &[ApiMessage], most: usize) -> String {
-    let told = messages
+pub fn render_history(messages: &[ApiMessage], limit: usize) -> String {
+    let texts = messages
         .iter()
         .flat_map(|message| message.content.iter().filter_map(|block| render_block(message.role, block)));
-    truncate_middle(&told.collect::<Vec<_>>().join("\n"), most, "\n\n(Much is left out here.)\n\n")
+    truncate_middle(
+        &texts.collect::<Vec<_>>().join("\n"),
+        limit,
+        "\n\n(Part of the conversation is left out here.)\n\n",
+    )
 }
 
 /// Renders one block; thinking and reminders are skipped.
@@ -27,7 +31,7 @@ fn render_block(role: Role, block: &Block) -> Option<String> {
         Block::Text { text, .. } if text.starts_with("<system-reminder>") => return None,
         Block::Text { text, .. } => {
             let who = match role {
-                Role::User => "Person",
+                Role::User => "User",
                 Role::Assistant => "Agent",
             };
             format!("{who}: {}", truncate_middle(text, MAX_TEXT_BYTES, " [...] "))
@@ -42,7 +46,7 @@ fn render_block(role: Role, block: &Block) -> Option<String> {
             let text = content.as_ref().map(result_text).unwrap_or_default();
             format!("Result: {}", truncate_middle(&text, MAX_RESULT_BYTES, " [...] "))
         }
-        Block::Image { .. } => "(a picture)".to_owned(),
+        Block::Image { .. } => "(an image)".to_owned(),
         Block::Document { .. } => "(a document)".to_owned(),
         _ => return None,
     })
@@ -52,22 +56,22 @@ fn result_text(content: &ResultContent) -> String {
     match content {
         ResultContent::Text(text) => text.clone(),
         ResultContent::Blocks(blocks) => {
-            let told = blocks.iter().map(|block| match block {
+            let texts = blocks.iter().map(|block| match block {
                 Block::Text { text, .. } => text.as_str(),
-                _ => "(something that is no text)",
+                _ => "(content that is not text)",
             });
-            told.collect::<Vec<_>>().join("\n")
+            texts.collect::<Vec<_>>().join("\n")
         }
     }
 }
 
 /// Truncates a text to about `most` bytes by removing its middle.
-fn truncate_middle(text: &str, most: usize, gap: &str) -> String {
-    if text.len() <= most {
+fn truncate_middle(text: &str, limit: usize, gap: &str) -> String {
+    if text.len() <= limit {
         return text.to_owned();
     }
-    let head = text.floor_char_boundary(most / HEAD_DIVISOR);
-    let tail = text.ceil_char_boundary(text.len() - (most - most / HEAD_DIVISOR));
+    let head = text.floor_char_boundary(limit / HEAD_DIVISOR);
+    let tail = text.ceil_char_boundary(text.len() - (limit - limit / HEAD_DIVISOR));
     format!("{}{gap}{}", &text[..head], &text[tail..])
 }
 
@@ -101,19 +105,19 @@ mod tests {
             ),
             message("assistant", &json!([{"type": "text", "text": "It says hello."}])),
         ];
-        let told =
-            "Person: Look.\nAgent calls Read: {\"file_path\":\"a\"}\nResult: hello\nAgent: It says hello.";
-        assert_eq!(render_history(&messages, 10_000), told);
+        let texts =
+            "User: Look.\nAgent calls Read: {\"file_path\":\"a\"}\nResult: hello\nAgent: It says hello.";
+        assert_eq!(render_history(&messages, 10_000), texts);
     }
 
     #[test]
     fn long_history_keeps_beginning_and_end() {
         let say = |text: String| message("user", &json!([{"type": "text", "text": text}]));
         let messages: Vec<ApiMessage> = (0..2000).map(|n| say(format!("number {n} größer"))).collect();
-        let told = render_history(&messages, 4_000);
-        assert!(told.len() < 4_100, "{}", told.len());
-        assert!(told.starts_with("Person: number 0 ") && told.ends_with("number 1999 größer"));
-        assert!(told.contains("left out"));
+        let texts = render_history(&messages, 4_000);
+        assert!(texts.len() < 4_100, "{}", texts.len());
+        assert!(texts.starts_with("User: number 0 ") && texts.ends_with("number 1999 größer"));
+        assert!(texts.contains("left out"));
         let result = json!([{"type": "tool_result", "tool_use_id": "t", "content": "ß".repeat(100_000)}]);
         assert!(render_history(&[message("user", &result)], 1_000_000).len() < 2_000);
     }

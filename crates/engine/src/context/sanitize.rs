@@ -9,31 +9,31 @@ use whimbrel_wire::content::{Block, Content};
 /// Returns the content without invalid blocks, and warnings about what was dropped.
 pub fn sanitize(content: &Content) -> (Cow<'_, Content>, Vec<String>) {
     let Content::Blocks(blocks) = content else { return (Cow::Borrowed(content), Vec::new()) };
-    let troubles: Vec<Option<&'static str>> = blocks.iter().map(rejection_reason).collect();
+    let reasons: Vec<Option<&'static str>> = blocks.iter().map(rejection_reason).collect();
     let warnings: Vec<String> =
-        troubles.iter().flatten().map(|why| format!("{why} It is left out.")).collect();
+        reasons.iter().flatten().map(|why| format!("{why} It is left out.")).collect();
     if warnings.is_empty() {
         return (Cow::Borrowed(content), warnings);
     }
-    let fine = blocks.iter().zip(&troubles).filter(|(_, trouble)| trouble.is_none());
-    let mut kept: Vec<Block> = fine.map(|(block, _)| block.clone()).collect();
-    kept.extend(warnings.iter().map(|warning| Block::text(format!("({warning})"))));
-    (Cow::Owned(Content::Blocks(kept)), warnings)
+    let fine = blocks.iter().zip(&reasons).filter(|(_, error)| error.is_none());
+    let mut valid: Vec<Block> = fine.map(|(block, _)| block.clone()).collect();
+    valid.extend(warnings.iter().map(|warning| Block::text(format!("({warning})"))));
+    (Cow::Owned(Content::Blocks(valid)), warnings)
 }
 
 /// The reason why a block is invalid in a prompt, if it is.
 fn rejection_reason(block: &Block) -> Option<&'static str> {
     match block {
-        Block::ToolResult { .. } => Some("The prompt has a tool result, but no call waits for one."),
+        Block::ToolResult { .. } => Some("The prompt has a tool result, but no tool call is pending."),
         Block::ToolUse { .. } => Some("The prompt has a tool call, which only a model can make."),
         Block::Thinking { .. } | Block::RedactedThinking { .. } => {
-            Some("The prompt has thinking, which only a model can do.")
+            Some("The prompt has a thinking block, which only a model can make.")
         }
         Block::Image { source } if !is_valid_source(source) => {
-            Some("The prompt has a picture that is not base64.")
+            Some("The prompt has an image that is not valid base64.")
         }
         Block::Document { source, .. } if !is_valid_source(source) => {
-            Some("The prompt has a document that is not base64.")
+            Some("The prompt has a document that is not valid base64.")
         }
         Block::Text { .. } | Block::Image { .. } | Block::Document { .. } | Block::Other(_) => None,
     }
@@ -52,9 +52,9 @@ mod tests {
             (json!({"type": "text", "text": "x"}), None),
             (json!({"type": "brand_new", "x": 1}), None),
             (picture("aGk="), None),
-            (picture("!!!"), Some("picture that is not base64")),
-            (picture(""), Some("picture that is not base64")),
-            (json!({"type": "tool_result", "tool_use_id": "t"}), Some("no call waits")),
+            (picture("!!!"), Some("image that is not valid base64")),
+            (picture(""), Some("image that is not valid base64")),
+            (json!({"type": "tool_result", "tool_use_id": "t"}), Some("no tool call is pending")),
             (json!({"type": "tool_use", "id": "t", "name": "x", "input": {}}), Some("only a model")),
         ];
         for (block, expected) in rows {

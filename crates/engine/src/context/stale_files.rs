@@ -15,19 +15,19 @@ const MAX_DIFF_CHARS: usize = 4_000;
 
 /// Renders the changes for the model, each once; none if there are none.
 pub fn render_changes(workspace: &Workspace) -> Option<String> {
-    let mut news: Vec<String> = Vec::new();
+    let mut changes: Vec<String> = Vec::new();
     for (path, seen) in workspace.seen_files() {
         // The file that was read, not the current target of its path, which was not checked.
-        let Some((spot, now)) = open_file(&seen.real_path) else {
+        let Some((handle, now)) = open_file(&seen.real_path) else {
             workspace.forget_seen(&path);
-            news.push(format!("{} is gone.", path.display()));
+            changes.push(format!("{} was deleted.", path.display()));
             continue;
         };
         if (now.modified, now.size) == (seen.modified, seen.size) {
             continue;
         }
-        let text = spot.read(MAX_COMPARED_BYTES).ok().and_then(|(bytes, _)| String::from_utf8(bytes).ok());
-        news.extend(describe_change(&path, seen.text.as_deref(), text.as_deref()));
+        let text = handle.read(MAX_COMPARED_BYTES).ok().and_then(|(bytes, _)| String::from_utf8(bytes).ok());
+        changes.extend(describe_change(&path, seen.text.as_deref(), text.as_deref()));
         let seen = SeenFile {
             real_path: seen.real_path,
             modified: now.modified,
@@ -36,20 +36,20 @@ pub fn render_changes(workspace: &Workspace) -> Option<String> {
         };
         workspace.record_seen(&path, seen);
     }
-    news.sort();
-    (!news.is_empty()).then(|| {
+    changes.sort();
+    (!changes.is_empty()).then(|| {
         format!(
-            "<system-reminder>\nChanged by somebody else since you read it:\n{}\n</system-reminder>",
-            news.join("\n")
+            "<system-reminder>\nFiles changed outside this session since you read them:\n{}\n</system-reminder>",
+            changes.join("\n")
         )
     })
 }
 
 /// A handle to the file and its metadata; none if it is gone.
 fn open_file(real: &Path) -> Option<(FileHandle, FileStamp)> {
-    let spot = FileHandle::for_real_path(real).ok()?;
-    match spot.kind() {
-        Ok(FileKind::File(now)) => Some((spot, now)),
+    let handle = FileHandle::for_real_path(real).ok()?;
+    match handle.kind() {
+        Ok(FileKind::File(now)) => Some((handle, now)),
         _ => None,
     }
 }
@@ -64,7 +64,7 @@ fn describe_change(path: &Path, before: Option<&str>, after: Option<&str>) -> Op
     let mut diff: String = patch::compute_hunks(before, after).iter().map(ToString::to_string).collect();
     if let Some((cut, _)) = diff.char_indices().nth(MAX_DIFF_CHARS) {
         diff.truncate(cut);
-        diff.push_str("\n(and more)");
+        diff.push_str("\n(truncated)");
     }
     Some(format!("{}:\n{diff}", path.display()))
 }

@@ -4,7 +4,7 @@ use whimbrel_config::output_styles::{CodingInstructions, OutputStyle};
 use whimbrel_wire::options::SystemPrompt;
 
 /// First paragraph of every prompt that is not replaced.
-const IDENTITY: &str = "You are an agent run by Whimbrel. You work on a person's computer through tools.";
+const IDENTITY: &str = "You are an agent run by Whimbrel. You work on the user's computer through tools.";
 
 /// Used if the caller wants an empty prompt: servers and log readers expect one.
 const MINIMAL_PROMPT: &str = "You are an agent with tools.";
@@ -13,10 +13,10 @@ const MINIMAL_PROMPT: &str = "You are an agent with tools.";
 const DEFAULT_SECTIONS: &str = include_str!("prompt.md");
 
 /// The section that every output style replaces.
-const SPEECH_HEADING: &str = "# How you speak";
+const COMMUNICATION_HEADING: &str = "# Communication";
 
 /// The sections about coding, which an output style may drop.
-const CODING_HEADINGS: &[&str] = &["# How you work", "# Long work"];
+const CODING_HEADINGS: &[&str] = &["# Working method", "# Long tasks"];
 
 /// The system prompt blocks for a choice of the caller. None is the default prompt, with an output style if there is
 /// one; an empty text leaves a minimal prompt.
@@ -42,22 +42,23 @@ pub fn system_blocks(
 /// The default prompt, with an output style if there is one.
 fn default_prompt(style: Option<&OutputStyle>) -> String {
     let Some(style) = style else { return format!("{IDENTITY}\n\n{}", DEFAULT_SECTIONS.trim()) };
-    let stays = |chapter: &String| match style.coding_instructions {
-        CodingInstructions::Keep => !chapter.starts_with(SPEECH_HEADING),
-        CodingInstructions::Drop => {
-            ![&[SPEECH_HEADING], CODING_HEADINGS].concat().iter().any(|heading| chapter.starts_with(heading))
-        }
+    let stays = |section: &String| match style.coding_instructions {
+        CodingInstructions::Keep => !section.starts_with(COMMUNICATION_HEADING),
+        CodingInstructions::Drop => ![&[COMMUNICATION_HEADING], CODING_HEADINGS]
+            .concat()
+            .iter()
+            .any(|heading| section.starts_with(heading)),
     };
-    let chapters: Vec<String> = sections().filter(stays).collect();
+    let sections: Vec<String> = sections().filter(stays).collect();
     let (name, text) = (&style.name, &style.text);
-    format!("{IDENTITY}\n\n{}\n\n# Output style: {name}\n{text}", chapters.join("\n\n"))
+    format!("{IDENTITY}\n\n{}\n\n# Output style: {name}\n{text}", sections.join("\n\n"))
 }
 
 /// The sections of the prompt, each with its heading.
 fn sections() -> impl Iterator<Item = String> {
-    DEFAULT_SECTIONS.trim().split("\n\n# ").enumerate().map(|(index, chapter)| {
+    DEFAULT_SECTIONS.trim().split("\n\n# ").enumerate().map(|(index, section)| {
         // The split removes the heading marker from all but the first.
-        if index == 0 { chapter.to_owned() } else { format!("# {chapter}") }
+        if index == 0 { section.to_owned() } else { format!("# {section}") }
     })
 }
 
@@ -77,13 +78,13 @@ mod tests {
     #[test]
     fn sections_make_up_the_whole_prompt() {
         assert_eq!(sections().collect::<Vec<_>>().join("\n\n"), DEFAULT_SECTIONS.trim());
-        for heading in [&[SPEECH_HEADING], CODING_HEADINGS].concat() {
-            assert!(sections().any(|chapter| chapter.starts_with(heading)), "{heading}");
+        for heading in [&[COMMUNICATION_HEADING], CODING_HEADINGS].concat() {
+            assert!(sections().any(|section| section.starts_with(heading)), "{heading}");
         }
     }
 
     #[test]
-    fn style_replaces_speech_and_optionally_coding_sections() {
+    fn style_replaces_communication_and_optionally_coding_sections() {
         let rows = [
             (None, [true, true, true, false]),
             (Some(style(CodingInstructions::Keep)), [false, true, true, true]),
@@ -92,7 +93,12 @@ mod tests {
         for (style, expected) in rows {
             let blocks = system_blocks(None, style.as_ref(), Some("More."));
             let [prompt, more] = blocks.as_slice() else { panic!("{blocks:?}") };
-            let has = [SPEECH_HEADING, "# How you work", "# Care", "# Output style: Pirate\nTalk like one."];
+            let has = [
+                COMMUNICATION_HEADING,
+                "# Working method",
+                "# Safety",
+                "# Output style: Pirate\nTalk like one.",
+            ];
             assert_eq!(has.map(|part| prompt.contains(part)), expected, "{style:?}");
             assert_eq!(more, "More.");
         }

@@ -129,9 +129,9 @@ pub fn compute_usage(facts: &UsageInput<'_>) -> ContextUsage {
     let tools: Vec<(&str, usize)> =
         facts.tools.iter().map(|tool| (tool.name.as_str(), spec_size(tool))).collect();
     let own_tools: usize = tools.iter().map(|(_, bytes)| bytes).sum();
-    let loaded = facts.mcp_tools.iter().filter(|guest| guest.is_loaded);
-    let all_guests: usize = loaded.map(|guest| spec_size(&guest.spec)).sum();
-    let all_tools = own_tools + all_guests;
+    let loaded = facts.mcp_tools.iter().filter(|entry| entry.is_loaded);
+    let all_mcp_tools: usize = loaded.map(|entry| spec_size(&entry.spec)).sum();
+    let all_tools = own_tools + all_mcp_tools;
     let all_files: usize = memory.iter().map(|file| file.bytes).sum();
     let counted_tokens = usage.as_ref().map(Usage::total).filter(|total| *total > 0);
     let rate = match counted_tokens {
@@ -143,7 +143,7 @@ pub fn compute_usage(facts: &UsageInput<'_>) -> ContextUsage {
         None => rate.tokens(prompt + all_tools + size),
     };
     let [prompt_sum, tools_sum, guests_sum, files_sum] =
-        [prompt, own_tools, all_guests, all_files].map(|bytes| rate.tokens(bytes));
+        [prompt, own_tools, all_mcp_tools, all_files].map(|bytes| rate.tokens(bytes));
     let messages = total.saturating_sub(prompt_sum + tools_sum + guests_sum + files_sum);
     let categories = [
         ("system_prompt", "System prompt", prompt_sum, "gray", "used"),
@@ -166,7 +166,7 @@ pub fn compute_usage(facts: &UsageInput<'_>) -> ContextUsage {
             AutoCompact::Disabled => None,
         },
         memory_files: memory.iter().map(|file| file_json(file, rate.tokens(file.bytes))).collect(),
-        mcp_tools: facts.mcp_tools.iter().map(|guest| mcp_tool_json(guest, rate)).collect(),
+        mcp_tools: facts.mcp_tools.iter().map(|entry| mcp_tool_json(entry, rate)).collect(),
         api_usage: usage.as_ref().map(usage_json),
         system_tools: Some(
             tools.iter().map(|(name, bytes)| json!({"name": name, "tokens": rate.tokens(*bytes)})).collect(),
@@ -205,8 +205,8 @@ fn category((id, name, tokens, color, kind): (&str, &str, u64, &str, &str)) -> C
     }
 }
 
-fn mcp_tool_json(guest: &McpToolEntry, rate: TokenRate) -> Value {
-    let McpToolEntry { spec, server, is_loaded } = guest;
+fn mcp_tool_json(tool: &McpToolEntry, rate: TokenRate) -> Value {
+    let McpToolEntry { spec, server, is_loaded } = tool;
     json!({"name": spec.name, "serverName": server, "tokens": rate.tokens(spec_size(spec)), "isLoaded": is_loaded})
 }
 
@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn parts_add_up_to_provider_count() {
-        let gauge = ContextMeter::default();
+        let meter = ContextMeter::default();
         let file = InstructionFile {
             path: PathBuf::from("/w/CLAUDE.md"),
             kind: InstructionKind::Project,
@@ -249,8 +249,8 @@ mod tests {
             parent: None,
             bytes: 400,
         };
-        gauge.note_instructions(&[file]);
-        gauge.note_size(2_000);
+        meter.note_instructions(&[file]);
+        meter.note_size(2_000);
         let system = ["x".repeat(40)];
         let facts = |reading: MeterReading| {
             compute_usage(&UsageInput {
@@ -264,24 +264,24 @@ mod tests {
                 meter: &reading,
             })
         };
-        let guessed = facts(gauge.read());
+        let guessed = facts(meter.read());
         assert_eq!(
             parts(&guessed),
             [("system_prompt", 10), ("memory_files", 100), ("messages", 400), ("free_space", 9_490)]
         );
         assert_eq!((guessed.total_tokens, &guessed.api_usage), (510, &None));
         assert_eq!((guessed.is_auto_compact_enabled, guessed.auto_compact_threshold), (true, Some(7_000.0)));
-        gauge.note_usage(&Usage { input_tokens: 900, output_tokens: 100, ..Usage::default() });
-        gauge.note_size(2_400);
-        let counted = facts(gauge.read());
+        meter.note_usage(&Usage { input_tokens: 900, output_tokens: 100, ..Usage::default() });
+        meter.note_size(2_400);
+        let counted = facts(meter.read());
         assert_eq!(
             parts(&counted),
             [("system_prompt", 19), ("memory_files", 196), ("messages", 981), ("free_space", 8_804)]
         );
         assert_eq!((counted.total_tokens, counted.percentage), (1_196, 12.0));
         assert_eq!(counted.memory_files, [json!({"path": "/w/CLAUDE.md", "type": "Project", "tokens": 196})]);
-        gauge.reset();
-        assert_eq!(facts(gauge.read()).total_tokens, 10);
+        meter.reset();
+        assert_eq!(facts(meter.read()).total_tokens, 10);
     }
 
     #[test]
@@ -291,7 +291,7 @@ mod tests {
             let input_schema = whimbrel_wire::RawJson::from_value(&json!({})).unwrap();
             Arc::new(ToolSpec { name, description, input_schema })
         };
-        let guest =
+        let tool =
             |name, bytes, is_loaded| McpToolEntry { spec: spec(name, bytes), server: "s".into(), is_loaded };
         let found = compute_usage(&UsageInput {
             model: "m",
@@ -299,7 +299,7 @@ mod tests {
             auto_compact: AutoCompact::Disabled,
             system: &[],
             tools: &[spec("Read", 40)],
-            mcp_tools: &[guest("mcp__s__a", 80, true), guest("mcp__s__b", 400, false)],
+            mcp_tools: &[tool("mcp__s__a", 80, true), tool("mcp__s__b", 400, false)],
             commands: 0,
             meter: &MeterReading::default(),
         });

@@ -24,12 +24,12 @@ impl Attribution {
     }
 
     /// Attribution to a subagent that a tool call started.
-    pub fn subagent(call: &str, agent_id: &str, kind: &str, errand: &str) -> Self {
+    pub fn subagent(call: &str, agent_id: &str, kind: &str, prompt: &str) -> Self {
         let below = SubagentAttribution {
             parent_tool_use_id: call.into(),
             agent_id: agent_id.into(),
             agent_type: kind.into(),
-            description: errand.into(),
+            description: prompt.into(),
             forward_text: false,
         };
         Self { subagent_info: Some(below) }

@@ -3,7 +3,7 @@
 
 use whimbrel_models::History;
 use whimbrel_session_store::load::IdKey;
-use whimbrel_session_store::load::rejected::{self, block_placeholders};
+use whimbrel_session_store::load::repair::{block_placeholders, message_placeholder};
 use whimbrel_wire::content::{Block, Content, Role};
 
 use super::Conversation;
@@ -30,7 +30,7 @@ impl Uncommitted {
     pub(super) fn record_message(&mut self, uuid: &str, content: &Content, is_meta: bool) {
         let in_place = match content {
             _ if is_meta => Vec::new(),
-            Content::Text(_) => vec![rejected::message_placeholder()],
+            Content::Text(_) => vec![message_placeholder()],
             Content::Blocks(blocks) => block_placeholders(blocks),
         };
         self.messages.push((uuid.to_owned(), in_place));
@@ -41,11 +41,11 @@ impl Conversation {
     /// Starts recording, unless uncommitted messages exist already.
     pub fn begin_uncommitted(&mut self) {
         if self.uncommitted.is_none() {
-            let (history, added, begun) = (self.history.clone(), self.added_tokens, self.has_messages);
+            let (history, added, started) = (self.history.clone(), self.added_tokens, self.has_messages);
             self.uncommitted = Some(Box::new(Uncommitted {
                 history_before: history,
                 added_before: added,
-                had_messages: begun,
+                had_messages: started,
                 messages: Vec::new(),
                 injected_keys: Vec::new(),
             }));
@@ -60,13 +60,13 @@ impl Conversation {
         let Uncommitted {
             history_before: history,
             added_before: added,
-            had_messages: begun,
+            had_messages: started,
             messages,
-            injected_keys: told,
+            injected_keys: keys,
         } = *fresh;
-        (self.history, self.added_tokens, self.has_messages) = (history, added, begun);
+        (self.history, self.added_tokens, self.has_messages) = (history, added, started);
         self.unanswered.clear();
-        for key in &told {
+        for key in &keys {
             self.injected_keys.remove(key);
         }
         let (names, in_place): (Vec<String>, Vec<Vec<Block>>) = messages.into_iter().unzip();

@@ -12,8 +12,8 @@ impl Conversation {
     pub async fn push_side_result(&mut self, (uuid, command): (&str, &str), outcome: &str, mode: &str) {
         self.begin_uncommitted();
         self.has_messages = true;
-        let told = format!("<local-command-stdout>{outcome}</local-command-stdout>");
-        let blocks = vec![Block::text(command), Block::text(told)];
+        let output = format!("<local-command-stdout>{outcome}</local-command-stdout>");
+        let blocks = vec![Block::text(command), Block::text(output)];
         for block in &blocks {
             self.add_to_history(Role::User, block);
         }

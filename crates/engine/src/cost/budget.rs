@@ -206,55 +206,55 @@ mod tests {
 
     #[test]
     fn call_waits_for_released_reservation() {
-        let purse = Budget::new(1.0);
-        let first = purse.reserve(estimate_for(2.0)).now_or_never().unwrap().unwrap();
-        let mut second = Box::pin(purse.reserve(estimate_for(2.0)));
-        assert!(second.as_mut().now_or_never().is_none(), "there is no room beside the first");
-        purse.record_reply("m", 10, 0.25);
+        let budget = Budget::new(1.0);
+        let first = budget.reserve(estimate_for(2.0)).now_or_never().unwrap().unwrap();
+        let mut second = Box::pin(budget.reserve(estimate_for(2.0)));
+        assert!(second.as_mut().now_or_never().is_none(), "the first reservation leaves no budget");
+        budget.record_reply("m", 10, 0.25);
         drop(first);
         let second = second.now_or_never().unwrap().unwrap();
-        let mut third = Box::pin(purse.reserve(estimate_for(2.0)));
+        let mut third = Box::pin(budget.reserve(estimate_for(2.0)));
         assert!(third.as_mut().now_or_never().is_none());
-        purse.record_reply("m", 10, 1.25);
+        budget.record_reply("m", 10, 1.25);
         drop(second);
         assert_eq!(third.now_or_never().unwrap().unwrap_err(), BudgetExceeded { limit: 1.0 });
     }
 
     #[test]
     fn longer_reply_raises_running_reservations() {
-        let purse = Budget::new(1.0);
-        let begin = || purse.reserve(estimate_for(0.05)).now_or_never();
+        let budget = Budget::new(1.0);
+        let begin = || budget.reserve(estimate_for(0.05)).now_or_never();
         let under_way: Vec<BudgetReservation> = (0..3).map(|_| begin().unwrap().unwrap()).collect();
         assert!((under_way[0].estimated_usd() - 0.05).abs() < 1e-9);
-        purse.record_reply("m", 5_000, 0.25);
+        budget.record_reply("m", 5_000, 0.25);
         assert!((under_way[0].estimated_usd() - 0.25).abs() < 1e-9);
         assert!(begin().is_none(), "three more of that length may come");
         let other = CostEstimate { model: "another".into(), ..estimate_for(0.0) };
-        assert!(purse.reserve(other).now_or_never().unwrap().is_ok(), "another model is another matter");
+        assert!(budget.reserve(other).now_or_never().unwrap().is_ok(), "another model is another matter");
         drop(under_way);
         assert!(begin().unwrap().is_ok());
     }
 
     #[test]
     fn waiters_are_notified_on_exhaustion() {
-        let purse = Budget::new(1.0);
-        let mut told = Box::pin(purse.wait_until_exhausted());
-        assert!(told.as_mut().now_or_never().is_none());
-        purse.record_reply("m", 1, 0.9);
-        assert!(told.as_mut().now_or_never().is_none());
-        purse.record_reply("m", 1, 1.0);
-        assert_eq!(told.now_or_never(), Some(BudgetExceeded { limit: 1.0 }));
-        assert!(purse.wait_until_exhausted().now_or_never().is_some());
+        let budget = Budget::new(1.0);
+        let mut exhausted = Box::pin(budget.wait_until_exhausted());
+        assert!(exhausted.as_mut().now_or_never().is_none());
+        budget.record_reply("m", 1, 0.9);
+        assert!(exhausted.as_mut().now_or_never().is_none());
+        budget.record_reply("m", 1, 1.0);
+        assert_eq!(exhausted.now_or_never(), Some(BudgetExceeded { limit: 1.0 }));
+        assert!(budget.wait_until_exhausted().now_or_never().is_some());
     }
 
     #[test]
     fn unknown_cost_counts_by_estimate() {
-        let purse = Budget::new(1.0);
-        purse.record_reply("m", 1, 0.4);
-        purse.add_estimate(0.5);
-        purse.add_estimate(-3.0);
-        assert!(!purse.is_exhausted());
-        purse.record_reply("m", 1, 0.5);
-        assert!(purse.is_exhausted());
+        let budget = Budget::new(1.0);
+        budget.record_reply("m", 1, 0.4);
+        budget.add_estimate(0.5);
+        budget.add_estimate(-3.0);
+        assert!(!budget.is_exhausted());
+        budget.record_reply("m", 1, 0.5);
+        assert!(budget.is_exhausted());
     }
 }

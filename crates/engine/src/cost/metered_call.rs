@@ -38,11 +38,11 @@ impl MeteredCall {
         ledger: CostLedger,
         model: String,
     ) -> Result<Self, ModelError> {
-        let set_aside = match ledger.budget() {
+        let reservation = match ledger.budget() {
             None => None,
-            Some(purse) => {
+            Some(budget) => {
                 let expected = estimate_cost(engine.catalog(), &model, call.size() as u64)?;
-                Some(purse.reserve(expected).await.map_err(budget_error)?)
+                Some(budget.reserve(expected).await.map_err(budget_error)?)
             }
         };
         let call = call.with_log(engine.log().clone());
@@ -51,7 +51,7 @@ impl MeteredCall {
             engine,
             ledger,
             model,
-            reservation: set_aside,
+            reservation,
             is_abandoned: false,
             started_at: clock::monotonic(),
         })
@@ -59,13 +59,13 @@ impl MeteredCall {
 
     /// The next step of the call. Fails once other calls have exhausted the budget.
     pub async fn next(&mut self) -> Option<Result<CallStep, ModelError>> {
-        let Some(purse) = self.ledger.budget() else { return self.call.next().await };
+        let Some(budget) = self.ledger.budget() else { return self.call.next().await };
         if self.is_abandoned {
             return None;
         }
         tokio::select! {
             biased;
-            empty = purse.wait_until_exhausted() => {
+            empty = budget.wait_until_exhausted() => {
                 self.is_abandoned = true;
                 Some(Err(budget_error(empty)))
             }
@@ -77,20 +77,20 @@ impl MeteredCall {
 impl Drop for MeteredCall {
     fn drop(&mut self) {
         self.ledger.add_api_time(clock::monotonic() - self.started_at);
-        for bill in self.call.attempt_usages() {
-            let known = self.ledger.add_usage(self.engine.catalog(), &self.model, bill);
-            if let (Err(part), Some(set_aside), Some(purse)) =
+        for usage in self.call.attempt_usages() {
+            let known = self.ledger.add_usage(self.engine.catalog(), &self.model, usage);
+            if let (Err(part), Some(reservation), Some(budget)) =
                 (known, &self.reservation, self.ledger.budget())
             {
-                purse.add_estimate(set_aside.estimated_usd() - part);
+                budget.add_estimate(reservation.estimated_usd() - part);
             }
         }
         // A call that was sent and then abandoned is billed too, although its cost is unknown.
-        if let (true, Some(set_aside), Some(purse)) =
+        if let (true, Some(reservation), Some(budget)) =
             (self.call.is_usage_pending(), &self.reservation, self.ledger.budget())
         {
             let _ = self.ledger.add_usage(self.engine.catalog(), &self.model, &ReportedUsage::default());
-            purse.add_estimate(set_aside.estimated_usd());
+            budget.add_estimate(reservation.estimated_usd());
         }
     }
 }
@@ -108,7 +108,7 @@ fn estimate_cost(catalog: &Catalog, model: &str, bytes: u64) -> Result<CostEstim
 /// Error text for a budget with a model of unknown price.
 pub fn unknown_price_text(model: &str) -> String {
     format!(
-        "A budget in dollars cannot be kept with {model}: its price is not known. Choose a model that has one, or start without the budget."
+        "A budget in dollars cannot be enforced for {model}, because its price is unknown. Choose a model with a known price, or start without a budget."
     )
 }
 
@@ -175,11 +175,12 @@ mod tests {
         let engine = Engine::new(Providers::offline());
         let mut call = MeteredCall::start(call, engine.clone(), ledger.clone(), MODEL.into()).await.unwrap();
         assert!(call.next().now_or_never().is_none());
-        let bill = ReportedUsage::from_json(&serde_json::json!({"input_tokens": 1, "output_tokens": 40_000}));
-        ledger.for_agent("Explore (a1)").add_usage(engine.catalog(), MODEL, &bill).unwrap();
-        let fault = call.next().await.unwrap().unwrap_err();
+        let usage =
+            ReportedUsage::from_json(&serde_json::json!({"input_tokens": 1, "output_tokens": 40_000}));
+        ledger.for_agent("Explore (a1)").add_usage(engine.catalog(), MODEL, &usage).unwrap();
+        let error = call.next().await.unwrap().unwrap_err();
         assert_eq!(
-            (fault.kind, &*fault.message),
+            (error.kind, &*error.message),
             (ModelErrorKind::SpendLimit, "The budget of $1 is used up.")
         );
         assert!(call.next().await.is_none());

@@ -4,9 +4,8 @@ use serde_json::{Map, Value, json};
 use whimbrel_wire::RawJson;
 
 use super::*;
-use crate::tools::{
-    AnyTool, Effects, Example, ToolContext, ToolError, ToolOutput, ToolResult, builtin_tools,
-};
+use crate::tool_api::{AnyTool, Effects, Example, ToolContext, ToolError, ToolOutput, ToolResult};
+use crate::tools::builtin_tools;
 
 /// An MCP tool with a description of `bytes` bytes.
 struct ServerTool {
@@ -46,24 +45,27 @@ fn with_server_tools(bytes: &[usize]) -> AgentToolSet {
     AgentToolSet::from_tools(builtin_tools().into_iter().chain(guests).collect())
 }
 
-fn visible_names(on_demand: &DeferredTools, toolbox: &AgentToolSet) -> Vec<String> {
-    on_demand.visible_specs(toolbox).iter().map(|spec| spec.name.clone()).collect()
+fn visible_names(deferred_tools: &DeferredTools, tool_set: &AgentToolSet) -> Vec<String> {
+    deferred_tools.visible_specs(tool_set).iter().map(|spec| spec.name.clone()).collect()
 }
 
 #[test]
 fn deferred_tools_are_hidden_until_loaded() {
-    let (toolbox, on_demand) = (with_server_tools(&[]), DeferredTools::default());
-    let before = visible_names(&on_demand, &toolbox);
+    let (tool_set, deferred_tools) = (with_server_tools(&[]), DeferredTools::default());
+    let before = visible_names(&deferred_tools, &tool_set);
     assert!(
         before.contains(&"Read".to_owned()) && !before.contains(&"NotebookEdit".to_owned()),
         "{before:?}"
     );
-    assert!(on_demand.is_unloaded(&toolbox, "NotebookEdit") && !on_demand.is_unloaded(&toolbox, "Read"));
-    on_demand.load(["NotebookEdit".to_owned(), "Nobody".to_owned(), "NotebookEdit".to_owned()]);
-    let after = visible_names(&on_demand, &toolbox);
+    assert!(
+        deferred_tools.is_unloaded(&tool_set, "NotebookEdit")
+            && !deferred_tools.is_unloaded(&tool_set, "Read")
+    );
+    deferred_tools.load(["NotebookEdit".to_owned(), "Nobody".to_owned(), "NotebookEdit".to_owned()]);
+    let after = visible_names(&deferred_tools, &tool_set);
     assert_eq!(after[..before.len()], before, "the beginning of a request must stay the same");
     assert_eq!(after[before.len()..], ["NotebookEdit"]);
-    assert!(!on_demand.is_unloaded(&toolbox, "NotebookEdit"));
+    assert!(!deferred_tools.is_unloaded(&tool_set, "NotebookEdit"));
 }
 
 #[test]
@@ -73,10 +75,10 @@ fn server_tools_are_shown_while_all_fit_the_budget() {
         ("too many", [100, 2000], 1000, false),
         ("none is wanted at once", [1, 1], 0, false),
     ];
-    for (name, bytes, room, shown) in rows {
-        let toolbox = with_server_tools(&bytes);
-        let on_demand = DeferredTools::with_schema_budget(room);
-        let found = visible_names(&on_demand, &toolbox);
+    for (name, bytes, budget, shown) in rows {
+        let tool_set = with_server_tools(&bytes);
+        let deferred_tools = DeferredTools::with_schema_budget(budget);
+        let found = visible_names(&deferred_tools, &tool_set);
         let guests = found.iter().filter(|name| name.starts_with("mcp__")).count();
         assert_eq!(guests, if shown { 2 } else { 0 }, "{name}");
         assert!(found.contains(&"Read".to_owned()), "{name}");
@@ -85,8 +87,8 @@ fn server_tools_are_shown_while_all_fit_the_budget() {
 
 #[test]
 fn without_tool_search_everything_is_shown() {
-    let toolbox = with_server_tools(&[90_000]).without_tools(&[TOOL_SEARCH]);
-    assert_eq!(visible_names(&DeferredTools::default(), &toolbox), toolbox.names());
+    let tool_set = with_server_tools(&[90_000]).without_tools(&[TOOL_SEARCH]);
+    assert_eq!(visible_names(&DeferredTools::default(), &tool_set), tool_set.names());
 }
 
 #[test]
@@ -99,14 +101,14 @@ fn without_deferred_tools_there_is_no_tool_search() {
 
 #[test]
 fn names_are_announced_once_and_new_ones_later() {
-    let on_demand = DeferredTools::with_schema_budget(0);
-    let first = on_demand.take_announcement(&with_server_tools(&[])).unwrap();
+    let deferred_tools = DeferredTools::with_schema_budget(0);
+    let first = deferred_tools.take_announcement(&with_server_tools(&[])).unwrap();
     assert!(first.contains("NotebookEdit") && first.contains("ToolSearch"), "{first}");
-    assert_eq!(on_demand.take_announcement(&with_server_tools(&[])), None);
-    let second = on_demand.take_announcement(&with_server_tools(&[1])).unwrap();
+    assert_eq!(deferred_tools.take_announcement(&with_server_tools(&[])), None);
+    let second = deferred_tools.take_announcement(&with_server_tools(&[1])).unwrap();
     assert!(second.contains("mcp__guests__0") && !second.contains("NotebookEdit"), "{second}");
-    on_demand.reset_announced();
-    assert!(on_demand.take_announcement(&with_server_tools(&[1])).is_some());
+    deferred_tools.reset_announced();
+    assert!(deferred_tools.take_announcement(&with_server_tools(&[1])).is_some());
     let many = DeferredTools::with_schema_budget(0).take_announcement(&with_server_tools(&[1; 400])).unwrap();
     assert!(many.len() < 6_000 && many.contains(" more, which ToolSearch finds"), "{}", many.len());
 }
@@ -121,15 +123,15 @@ fn the_variable_sets_the_schema_budget() {
         (Some("auto:25"), Ok(Some(200_000))),
         (Some("auto:0"), Ok(Some(0))),
     ];
-    let said = |value: Option<&str>| -> BTreeMap<String, String> {
+    let env_with = |value: Option<&str>| -> BTreeMap<String, String> {
         value.map(|value| (TOOL_SEARCH_VARIABLE.to_owned(), value.to_owned())).into_iter().collect()
     };
     for (value, expected) in rows {
-        assert_eq!(schema_budget(&said(value), Some(200_000)), expected, "{value:?}");
+        assert_eq!(schema_budget(&env_with(value), Some(200_000)), expected, "{value:?}");
     }
     for wrong in ["auto:101", "auto:x", "perhaps"] {
         assert!(
-            schema_budget(&said(Some(wrong)), None).unwrap_err().contains(TOOL_SEARCH_VARIABLE),
+            schema_budget(&env_with(Some(wrong)), None).unwrap_err().contains(TOOL_SEARCH_VARIABLE),
             "{wrong}"
         );
     }

@@ -14,9 +14,9 @@ use crate::agents::spawn_limits::SpawnLimits;
 use crate::agents::{AgentContext, AgentSpawner};
 use crate::context::instructions::Instructions;
 use crate::context::{environment, system_prompt};
-use crate::control::CAPABILITIES;
 use crate::cost::CostLedger;
 use crate::denial_log::DenialLog;
+use crate::event_loop::control::CAPABILITIES;
 use crate::frame_sender::FrameSender;
 use crate::hooks::{self, HookDispatcher, HookExecutor, HookSet};
 use crate::host_requests::HostRequests;
@@ -30,21 +30,21 @@ pub(crate) fn build_hooks(
     setup: &Setup,
     ask: &HostRequests,
     tasks: &TaskRegistry,
-    outbox: &FrameSender,
+    frame_sender: &FrameSender,
 ) -> HookDispatcher {
-    let transcript = setup.project_dir.as_ref().map(|place| place.transcript(&setup.session));
-    let desk = hook_deps(setup, ask, tasks, outbox);
+    let transcript = setup.project_dir.as_ref().map(|project_dir| project_dir.transcript(&setup.session));
+    let deps = hook_deps(setup, ask, tasks, frame_sender);
     let base = HookBase {
         session_id: setup.session.clone(),
         transcript_path: transcript.map(|path| path.display().to_string()).unwrap_or_default(),
         ..HookBase::default()
     };
-    let hooks = HookExecutor::new(setup.hooks.clone(), desk);
+    let hooks = HookExecutor::new(setup.hooks.clone(), deps);
     HookDispatcher::new(
         hooks,
         setup.permission_state.clone(),
         Arc::clone(&setup.workspace),
-        outbox.clone(),
+        frame_sender.clone(),
         base,
     )
 }
@@ -54,11 +54,11 @@ fn hook_deps(
     setup: &Setup,
     ask: &HostRequests,
     tasks: &TaskRegistry,
-    outbox: &FrameSender,
+    frame_sender: &FrameSender,
 ) -> hooks::HookDeps {
     hooks::HookDeps {
         requests: ask.clone(),
-        frames: outbox.clone(),
+        frames: frame_sender.clone(),
         tasks: tasks.clone(),
         workspace: Arc::clone(&setup.workspace),
         progress: setup.hook_progress,
@@ -67,18 +67,18 @@ fn hook_deps(
 
 impl Session {
     pub(super) fn build_init(&self) -> Init {
-        let knobs = self.runtime_settings.borrow();
+        let runtime_settings = self.runtime_settings.borrow();
         self.with_extensions(Init {
             cwd: self.setup.workspace.base_dir().display().to_string(),
             tools: self.setup.tool_set.names_for_init(),
             agents: Some(self.setup.agent_definitions.names()),
-            model: knobs.model.clone(),
+            model: runtime_settings.model.clone(),
             permission_mode: self.setup.permission_state.mode(),
             api_key_source: self.engine.key_source().into(),
             claude_code_version: PROTOCOL_VERSION.into(),
             mcp_servers: self.mcp.init_statuses(),
             betas: (!self.setup.limits.betas.is_empty()).then(|| self.setup.limits.betas.clone()),
-            effort: knobs.effort.and_then(|effort| json!(effort).as_str().map(str::to_owned)),
+            effort: runtime_settings.effort.and_then(|effort| json!(effort).as_str().map(str::to_owned)),
             capabilities: Some(CAPABILITIES.map(str::to_owned).to_vec()),
             ..Init::default()
         })
@@ -97,12 +97,12 @@ impl Session {
     pub(super) fn build_agent_spawner(&self) -> AgentSpawner {
         let Setup {
             workspace,
-            project_dir: place,
+            project_dir,
             session,
-            tool_set: toolbox,
+            tool_set,
             limits,
             small_model,
-            agent_definitions: kinds,
+            agent_definitions: types,
             output_schema: shape,
             ..
         } = &*self.setup;
@@ -110,7 +110,7 @@ impl Session {
             engine: self.engine.clone(),
             frame_sender: self.frame_sender.clone(),
             runtime_settings: RuntimeSettingsReader::new(self.runtime_settings.subscribe()),
-            tool_set: Arc::clone(toolbox),
+            tool_set: Arc::clone(tool_set),
             deferred_tools: self.setup.deferred_tools.clone(),
             permission_checker: self.build_permission_checker(),
             limits: limits.clone(),
@@ -122,9 +122,9 @@ impl Session {
                 git_branch: environment::git_branch(workspace.root()).unwrap_or_default(),
                 entrypoint: self.setup.entrypoint.clone(),
             },
-            project_dir: place.clone(),
+            project_dir: project_dir.clone(),
             persistence: self.setup.persistence.clone(),
-            definitions: kinds.clone(),
+            definitions: types.clone(),
             spawn_limits: SpawnLimits::new(self.setup.max_concurrent_agents),
             registry: AgentRegistry::default(),
             team: self.team.clone(),

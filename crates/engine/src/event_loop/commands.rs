@@ -10,14 +10,13 @@ use super::Session;
 use super::turns::TurnWork;
 use crate::agent::Agent;
 use crate::commands::expand::CommandExpansion;
-use crate::commands::model::ModelChoice;
 use crate::commands::{
-    BuiltinAction, CommandFile, CommandJob, CommandTarget, Invocation, compact, context, cost, help,
-    mcp_prompt, model, overrides,
+    BuiltinAction, CommandFile, CommandJob, CommandTarget, Invocation, builtin, compact, mcp_prompt,
+    overrides,
 };
 use crate::context::instructions::Instructions;
 use crate::context::usage::{self, AutoCompact, ContextMeter, UsageInput};
-use crate::model_switch::{ModelSwitch, SwitchRequest, has_switch_hooks, set_model};
+use crate::model_switch::{ModelSwitch, SwitchRequest, SwitchRequester, has_switch_hooks, set_model};
 use crate::rewind;
 use crate::tool_set::ToolEntry;
 use crate::turn_start::{PromptReplay, TurnNotices};
@@ -34,21 +33,21 @@ impl Session {
             }
             CommandTarget::Builtin(command) => command.action,
         };
-        let unheard = action.ignored_arguments(&called.arguments);
+        let ignored = action.ignored_arguments(&called.arguments);
         let text = match action {
             BuiltinAction::Compact => return self.start_compact(agent, called.arguments, prompt).await,
             BuiltinAction::Clear => {
                 let (prompt, notices) = self.accept_prompt(prompt, Vec::new()).await;
                 return self.run_command(
                     agent,
-                    CommandJob::Clear { prompt, ignored_arguments: unheard },
+                    CommandJob::Clear { prompt, ignored_arguments: ignored },
                     notices,
                 );
             }
-            BuiltinAction::Context => context::render(&self.context_usage()),
-            BuiltinAction::Cost => cost::render(&agent.ledger.snapshot()),
-            BuiltinAction::Help => help::render(&self.setup.commands),
-            BuiltinAction::Model => match model::choose(self, &called.arguments) {
+            BuiltinAction::Context => builtin::render_context(&self.context_usage()),
+            BuiltinAction::Cost => builtin::render_cost(&agent.ledger.snapshot()),
+            BuiltinAction::Help => builtin::render_help(&self.setup.commands),
+            BuiltinAction::Model => match choose_model(self, &called.arguments) {
                 ModelChoice::Answer(text) => text,
                 ModelChoice::Switch(switch) => {
                     let (prompt, notices) = self.accept_prompt(prompt, Vec::new()).await;
@@ -56,14 +55,14 @@ impl Session {
                 }
             },
         };
-        self.start_local_answer(agent, prompt, text + &unheard).await;
+        self.start_local_answer(agent, prompt, text + &ignored).await;
     }
 
     /// Switches the model at once if no hook is registered and no switch is pending; otherwise returns the pending
     /// switch.
-    pub(crate) fn request_model_switch(&mut self, wish: SwitchRequest) -> Option<ModelSwitch> {
-        if self.model_switches.is_free() && !has_switch_hooks(&self.hooks, wish.requester) {
-            set_model(&self.runtime_settings, &wish.model);
+    pub(crate) fn request_model_switch(&mut self, request: SwitchRequest) -> Option<ModelSwitch> {
+        if self.model_switches.is_free() && !has_switch_hooks(&self.hooks, request.requester) {
+            set_model(&self.runtime_settings, &request.model);
             return None;
         }
         Some(ModelSwitch {
@@ -74,9 +73,9 @@ impl Session {
             cache_write_price: self
                 .engine
                 .catalog()
-                .lookup(&wish.model)
+                .lookup(&request.model)
                 .map(|model| model.prices.cache_write_5m),
-            request: wish,
+            request,
         })
     }
 
@@ -118,14 +117,14 @@ impl Session {
         arguments: String,
         prompt: User,
     ) {
-        let mut recipe = match file.parse() {
-            Ok(recipe) => recipe,
+        let mut parsed = match file.parse() {
+            Ok(parsed) => parsed,
             Err(why) => return self.start_local_answer(agent, prompt, why).await,
         };
         // Errors that existed at session start were reported then.
-        let flaw = recipe.warning.take().filter(|flaw| file.warning.as_ref() != Some(flaw));
-        let mut warnings: Vec<String> = flaw.into_iter().collect();
-        match recipe.front_matter.rules().apply(
+        let error = parsed.warning.take().filter(|error| file.warning.as_ref() != Some(error));
+        let mut warnings: Vec<String> = error.into_iter().collect();
+        match parsed.front_matter.rules().apply(
             &self.setup.permission_state,
             &file,
             self.setup.config_locations.trust,
@@ -137,13 +136,13 @@ impl Session {
             }
         }
         // A forked command passes its model to the subagent itself.
-        if !recipe.front_matter.is_fork() {
-            warnings.extend(overrides::override_model(&agent, &file, &recipe.front_matter));
+        if !parsed.front_matter.is_fork() {
+            warnings.extend(overrides::override_model(&agent, &file, &parsed.front_matter));
         }
         let (prompt, mut notices) = self.accept_prompt(prompt, warnings).await;
         notices.init.model = agent.runtime_settings.current().model;
         let mode = self.setup.permission_state.mode().to_string();
-        let expansion = CommandExpansion { file, parsed: recipe, arguments, prompt, mode };
+        let expansion = CommandExpansion { file, parsed, arguments, prompt, mode };
         self.run_command(agent, CommandJob::Expand(Box::new(expansion)), notices);
     }
 
@@ -155,9 +154,9 @@ impl Session {
         prompt: User,
     ) {
         let (prompt, notices) = self.accept_prompt(prompt, Vec::new()).await;
-        let supply = self.setup.mcp_tool_cache.clone();
-        let errand = mcp_prompt::McpPromptCall { name, arguments, prompt, tool_cache: supply };
-        self.run_command(agent, CommandJob::McpPrompt(Box::new(errand)), notices);
+        let tool_cache = self.setup.mcp_tool_cache.clone();
+        let call = mcp_prompt::McpPromptCall { name, arguments, prompt, tool_cache };
+        self.run_command(agent, CommandJob::McpPrompt(Box::new(call)), notices);
     }
 
     /// Computes what fills the context, as far as it is known now.
@@ -168,20 +167,25 @@ impl Session {
                 self.setup.config_locations.clone(),
                 self.setup.workspace.home_dir().as_deref(),
             );
-            let told = memory.load_initial().map_or(0, |text| text.len());
-            match self.setup.resumed.as_ref().map(|past| &past.loaded).filter(|loaded| loaded.has_messages())
+            let size = memory.load_initial().map_or(0, |text| text.len());
+            match self
+                .setup
+                .resumed
+                .as_ref()
+                .map(|resumed| &resumed.loaded)
+                .filter(|loaded| loaded.has_messages())
             {
                 Some(loaded) => {
-                    let gauge = ContextMeter::default();
-                    gauge.restore(loaded.history.size(), loaded.context_tokens);
-                    reading = gauge.read();
+                    let meter = ContextMeter::default();
+                    meter.restore(loaded.history.size(), loaded.context_tokens);
+                    reading = meter.read();
                 }
-                None => reading.size = told,
+                None => reading.size = size,
             }
             reading.instructions = memory.files().to_vec();
         }
         let model = self.runtime_settings.borrow().model.clone();
-        let (tools, guests) = self.tools_in_use();
+        let (tools, mcp_entries) = self.tools_in_use();
         let info = self.engine.catalog().lookup(&model);
         let (limits, window) = (&self.setup.limits, info.as_ref().map_or(0, |info| info.context_window));
         let output = |most: u64| limits.max_output_tokens.unwrap_or(most);
@@ -196,7 +200,7 @@ impl Session {
             model: &model,
             system: &self.system_prompt(),
             tools: &tools,
-            mcp_tools: &guests,
+            mcp_tools: &mcp_entries,
             commands: self.setup.commands.names().len(),
             meter: &reading,
         })
@@ -205,13 +209,54 @@ impl Session {
     /// The tools shown to the model, and separately those of MCP servers, which may be deferred.
     fn tools_in_use(&self) -> (Vec<Arc<ToolSpec>>, Vec<usage::McpToolEntry>) {
         let mut shown = self.setup.deferred_tools.visible_specs(&self.setup.tool_set);
-        let guest = |tool: &Arc<ToolEntry>| {
+        let to_entry = |tool: &Arc<ToolEntry>| {
             let (spec, server) = (tool.spec(), tool.tool().server()?.to_owned());
             let is_loaded = shown.iter().any(|shown| shown.name == spec.name);
             Some(usage::McpToolEntry { spec, server, is_loaded })
         };
-        let guests: Vec<_> = self.setup.tool_set.tools().iter().filter_map(guest).collect();
-        shown.retain(|tool| !guests.iter().any(|guest| guest.spec.name == tool.name));
-        (shown, guests)
+        let mcp_entries: Vec<_> = self.setup.tool_set.tools().iter().filter_map(to_entry).collect();
+        shown.retain(|tool| !mcp_entries.iter().any(|to_entry| to_entry.spec.name == tool.name));
+        (shown, mcp_entries)
+    }
+}
+
+/// Result of `/model`.
+enum ModelChoice {
+    Answer(String),
+    /// Must wait for hooks or for earlier requests.
+    Switch(Box<ModelSwitch>),
+}
+
+/// Shows or switches the model.
+fn choose_model(session: &mut Session, wanted: &str) -> ModelChoice {
+    let (engine, runtime_settings) = (&session.engine, &session.runtime_settings);
+    if wanted.is_empty() {
+        let names: Vec<&str> = engine
+            .catalog()
+            .models_with_aliases()
+            .map(|(alias, model)| alias.unwrap_or(&model.name))
+            .collect();
+        return ModelChoice::Answer(format!(
+            "The model is {}. Other models: {}.",
+            runtime_settings.borrow().model,
+            names.join(", ")
+        ));
+    }
+    let model = session.setup.model(engine, Some(wanted));
+    if let Err(error) = engine.providers().resolve(&model) {
+        return ModelChoice::Answer(format!(
+            "The model is still {}: {}",
+            runtime_settings.borrow().model,
+            error.message
+        ));
+    }
+    let notice = builtin::model_notice(&model);
+    match session.request_model_switch(SwitchRequest {
+        requester: SwitchRequester::User,
+        model,
+        requested_name: Some(wanted.into()),
+    }) {
+        None => ModelChoice::Answer(notice),
+        Some(switch) => ModelChoice::Switch(Box::new(switch)),
     }
 }

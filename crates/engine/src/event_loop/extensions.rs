@@ -29,9 +29,9 @@ impl Session {
     pub(super) fn refresh_skills(&self, agent: &mut Agent) {
         if self.setup.tool_set.find(SKILL).is_some() && agent.tool_env.tool_set.find(SKILL).is_none() {
             let offered = Skill::for_listing(self.setup.extensions.skills.clone());
-            let toolbox =
+            let tool_set =
                 agent.invoked_skills.with_skill_tool(&Arc::new(agent.tool_env.tool_set.with_tool(offered)));
-            Arc::make_mut(&mut agent.tool_env).tool_set = toolbox;
+            Arc::make_mut(&mut agent.tool_env).tool_set = tool_set;
             agent.refresh_tools();
         }
         agent_skills::inject_listing_changes(agent);
@@ -56,7 +56,7 @@ impl Session {
         let mut late: Vec<&String> = late.filter(|name| !known.contains(name)).collect();
         late.dedup();
         warnings.extend(late.into_iter().map(|name| {
-            format!("The hooks of the plugin {name} do not run in this session: it was loaded after the beginning.")
+            format!("The hooks of the plugin {name} do not run in this session, because it was loaded after the session started.")
         }));
         for content in warnings {
             let level = InformationLevel::Warning;

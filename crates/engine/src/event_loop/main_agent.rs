@@ -19,8 +19,8 @@ impl Session {
         if given.is_empty() {
             return;
         }
-        let flaws = self.setup.agent_definitions.add_host(given);
-        self.add_warnings(flaws);
+        let warnings = self.setup.agent_definitions.add_host(given);
+        self.add_warnings(warnings);
         self.setup.agent_definitions = self.setup.agent_definitions.allowed_by(&self.setup.permission_state);
     }
 
@@ -29,9 +29,8 @@ impl Session {
         let Some(name) = self.setup.main_agent.take() else { return };
         let Some(kind) = self.setup.agent_definitions.get(&name).cloned() else {
             let known = self.setup.agent_definitions.names().join(", ");
-            let text = format!(
-                "There is no agent \"{name}\" (--agent, or the setting \"agent\"). There are: {known}."
-            );
+            let text =
+                format!("Unknown agent \"{name}\" (--agent, or the setting \"agent\"). Available: {known}.");
             self.setup_error = Some(SetupError::Invalid(text));
             return;
         };
@@ -39,7 +38,7 @@ impl Session {
         self.apply_hooks_and_servers(&kind);
         if !kind.skills.is_empty() {
             self.add_warnings(vec![format!(
-                "The agent {name}: its skills are read at the start only when it is a subagent; a session calls them as it needs them."
+                "The agent {name}: its skills are preloaded only in a subagent; in a session, they are loaded when called."
             )]);
         }
         if let Some(text) = &kind.initial_prompt {
@@ -82,10 +81,10 @@ impl Session {
         let model = kind.model.as_ref().filter(|_| !setup.has_explicit_model);
         let model = model.map(|name| self.engine.catalog().resolve_alias(name));
         let effort = kind.effort;
-        self.runtime_settings.send_modify(|knobs| {
-            knobs.effort = knobs.effort.or(effort);
+        self.runtime_settings.send_modify(|runtime_settings| {
+            runtime_settings.effort = runtime_settings.effort.or(effort);
             if let Some(model) = model {
-                knobs.model = model;
+                runtime_settings.model = model;
             }
         });
     }

@@ -86,21 +86,21 @@ impl SessionMcp {
     /// Starts the configured servers without waiting for them.
     pub(crate) fn start(
         setup: &mut Setup,
-        (ask, outbox): (&HostRequests, &FrameSender),
+        (ask, frame_sender): (&HostRequests, &FrameSender),
         state: &StateNotifier,
-        lookout: &HookDispatcher,
+        dispatcher: &HookDispatcher,
     ) -> Self {
-        let lent = Arc::new(SessionDeps {
+        let deps = Arc::new(SessionDeps {
             workspace: Arc::clone(&setup.workspace),
             host_requests: ask.clone(),
-            frame_sender: outbox.clone(),
+            frame_sender: frame_sender.clone(),
             state_notifier: state.clone(),
-            hooks: watch::Sender::new(lookout.clone()),
+            hooks: watch::Sender::new(dispatcher.clone()),
             local_servers: Arc::clone(&setup.local_servers),
         });
-        let mut crew = Self {
+        let mut mcp = Self {
             tool_cache: setup.mcp_tool_cache.clone(),
-            deps: lent,
+            deps,
             server_policy: Arc::new(setup.servers.policy.clone()),
             unstarted: std::mem::take(&mut setup.servers),
             wait_before_turn: false,
@@ -109,36 +109,36 @@ impl SessionMcp {
             deferred_responses: JoinSet::new(),
             change_lock: Arc::default(),
         };
-        if !crew.unstarted.entries.is_empty() {
-            crew.ensure_registry();
+        if !mcp.unstarted.entries.is_empty() {
+            mcp.ensure_registry();
         }
-        crew
+        mcp
     }
 
     /// The server registry, created on first use because few sessions have servers.
     pub(crate) fn ensure_registry(&mut self) -> ServerRegistry {
-        if let Some(roster) = self.tool_cache.registry() {
-            return roster.clone();
+        if let Some(registry) = self.tool_cache.registry() {
+            return registry.clone();
         }
         let servers = std::mem::take(&mut self.unstarted);
         self.wait_before_turn = true;
-        let roster = ServerRegistry::start(servers, self.deps.server_deps());
+        let registry = ServerRegistry::start(servers, self.deps.server_deps());
         let watching = status_watch::watch_status(
-            roster.clone(),
+            registry.clone(),
             self.deps.frame_sender.clone(),
             self.session_announced.clone(),
         );
         self.status_watcher = Some(AbortOnDropHandle::new(tokio::spawn(watching)));
-        self.tool_cache.set_registry(roster.clone());
-        roster
+        self.tool_cache.set_registry(registry.clone());
+        registry
     }
 
     /// Starts servers that belong to a single agent, under the same server policy.
     pub(crate) fn server_starter(&self) -> ServerStarter {
-        let (lent, admission) = (Arc::clone(&self.deps), Arc::clone(&self.server_policy));
+        let (deps, admission) = (Arc::clone(&self.deps), Arc::clone(&self.server_policy));
         ServerStarter::new(move |servers| {
             let admission = ServerPolicy::clone(&admission);
-            ServerRegistry::start(ServerConfigs { policy: admission, ..servers }, lent.server_deps())
+            ServerRegistry::start(ServerConfigs { policy: admission, ..servers }, deps.server_deps())
         })
     }
 
@@ -166,8 +166,8 @@ impl SessionMcp {
     }
 
     /// Replaces the hooks used for elicitations.
-    pub(crate) fn set_hooks(&self, lookout: &HookDispatcher) {
-        self.deps.hooks.send_replace(lookout.clone());
+    pub(crate) fn set_hooks(&self, hooks: &HookDispatcher) {
+        self.deps.hooks.send_replace(hooks.clone());
     }
 
     /// Makes the next turn wait for servers.
@@ -183,14 +183,14 @@ impl SessionMcp {
     /// Answers a control request asynchronously.
     pub(crate) fn respond_later(&mut self, answer: impl Future<Output = ControlResponse> + Send + 'static) {
         while self.deferred_responses.try_join_next().is_some() {}
-        let outbox = self.deps.frame_sender.clone();
-        self.deferred_responses.spawn(async move { outbox.send(answer.await).await });
+        let frame_sender = self.deps.frame_sender.clone();
+        self.deferred_responses.spawn(async move { frame_sender.send(answer.await).await });
     }
 
     /// The wait for servers that may contribute prompts, if there are servers.
     pub(crate) fn startup_wait(&self) -> Option<impl Future<Output = ()> + Send + 'static> {
-        let roster = self.registry()?.clone();
-        Some(async move { roster.wait_ready_external(INITIALIZE_TIMEOUT).await })
+        let registry = self.registry()?.clone();
+        Some(async move { registry.wait_ready_external(INITIALIZE_TIMEOUT).await })
     }
 
     /// Server statuses for the `init` frame.
@@ -200,7 +200,7 @@ impl SessionMcp {
 
     /// The startup barrier of a turn, if there are servers.
     pub(super) fn startup_barrier(&mut self, commands: &Commands, work: &TurnWork) -> Option<StartupBarrier> {
-        let roster = self.registry()?.clone();
+        let registry = self.registry()?.clone();
         // Work that the engine does without the model needs no servers.
         let needs = !matches!(
             work,
@@ -212,10 +212,10 @@ impl SessionMcp {
                 ..
             }
         );
-        let patience = (needs && std::mem::take(&mut self.wait_before_turn)).then_some(STARTUP_TIMEOUT);
+        let time_limit = (needs && std::mem::take(&mut self.wait_before_turn)).then_some(STARTUP_TIMEOUT);
         Some(StartupBarrier {
-            registry: roster,
-            timeout: patience,
+            registry,
+            timeout: time_limit,
             commands: commands.clone(),
             session_announced: self.session_announced.clone(),
         })
@@ -227,16 +227,16 @@ impl SessionMcp {
         let answered = async { while self.deferred_responses.join_next().await.is_some() {} };
         let _ = stop.run_until_cancelled(tokio::time::timeout(RESPONSE_DRAIN_TIMEOUT, answered)).await;
         self.deferred_responses.shutdown().await;
-        if let Some(roster) = self.tool_cache.registry() {
-            let hurry = async {
+        if let Some(registry) = self.tool_cache.registry() {
+            let deadline = async {
                 stop.cancelled().await;
                 tokio::time::sleep(FORCED_SHUTDOWN_TIMEOUT).await;
             };
             // A server that does not end in time is killed on drop.
             tokio::select! {
                 biased;
-                _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, roster.close()) => {}
-                () = hurry => {}
+                _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, registry.close()) => {}
+                () = deadline => {}
             }
         }
     }
@@ -253,8 +253,8 @@ pub(crate) struct StartupBarrier {
 impl StartupBarrier {
     /// Waits for starting servers up to the timeout and gives the agent their tools.
     async fn wait(&self, agent: &mut Agent, cancel: &CancellationToken) {
-        if let Some(patience) = self.timeout {
-            cancel.run_until_cancelled(self.registry.wait_ready(patience)).await;
+        if let Some(timeout) = self.timeout {
+            cancel.run_until_cancelled(self.registry.wait_ready(timeout)).await;
         }
         agent.refresh_tools();
     }
@@ -274,16 +274,16 @@ impl StartupBarrier {
 
 /// Waits for servers before a turn, if there are any, and updates the turn's `init` frame.
 pub(super) async fn wait_for_servers(
-    arrival: Option<&StartupBarrier>,
+    barrier: Option<&StartupBarrier>,
     agent: &mut Agent,
     mut work: TurnWork,
     cancel: &CancellationToken,
 ) -> TurnWork {
-    let Some(arrival) = arrival else { return work };
-    arrival.wait(agent, cancel).await;
+    let Some(barrier) = barrier else { return work };
+    barrier.wait(agent, cancel).await;
     match &mut work {
-        TurnWork::Turn(opening) => arrival.update_init(&mut opening.init, agent),
-        TurnWork::Command { notices, .. } => arrival.update_init(&mut notices.init, agent),
+        TurnWork::Turn(opening) => barrier.update_init(&mut opening.init, agent),
+        TurnWork::Command { notices, .. } => barrier.update_init(&mut notices.init, agent),
     }
     work
 }
@@ -293,27 +293,31 @@ impl SessionDeps {
         let Self {
             workspace,
             host_requests: ask,
-            frame_sender: outbox,
+            frame_sender,
             state_notifier: state,
-            hooks: lookout,
+            hooks: dispatcher,
             local_servers: local,
         } = self;
-        let around = ServerDeps::new(workspace.root().to_path_buf(), workspace.environment());
+        let deps = ServerDeps::new(workspace.root().to_path_buf(), workspace.environment());
         ServerDeps {
             roots: workspace.directories(),
             host: Some(ask.clone()),
             local_servers: Arc::clone(local),
-            elicit: Some(elicitation::elicitation_handler(ask.clone(), state.clone(), lookout.subscribe())),
-            notify: Some(notification_sink(outbox.clone())),
-            ..around
+            elicit: Some(elicitation::elicitation_handler(
+                ask.clone(),
+                state.clone(),
+                dispatcher.subscribe(),
+            )),
+            notify: Some(notification_sink(frame_sender.clone())),
+            ..deps
         }
     }
 }
 
 /// Forwards server notifications to the host; progress at most once per `PROGRESS_INTERVAL` and call.
-fn notification_sink(outbox: FrameSender) -> NotifyFn {
+fn notification_sink(frame_sender: FrameSender) -> NotifyFn {
     let last: Mutex<Option<(String, Instant)>> = Mutex::default();
-    Arc::new(move |news| match news {
+    Arc::new(move |notification| match notification {
         ServerNotification::Progress(progress) => {
             let now = clock::monotonic();
             let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
@@ -324,20 +328,20 @@ fn notification_sink(outbox: FrameSender) -> NotifyFn {
                 return;
             }
             *last = Some((progress.tool_use_id.clone(), now));
-            outbox.try_send(progress_frame(progress, &outbox));
+            frame_sender.try_send(progress_frame(progress, &frame_sender));
         }
         ServerNotification::ElicitationComplete { server, id } => {
             let event = ElicitationComplete { mcp_server_name: server, elicitation_id: id }.into();
-            outbox.send_detached(System {
+            frame_sender.send_detached(System {
                 event,
                 uuid: ids::new_uuid(),
-                session_id: outbox.session_id().to_owned(),
+                session_id: frame_sender.session_id().to_owned(),
             });
         }
     })
 }
 
-fn progress_frame(progress: McpCallProgress, outbox: &FrameSender) -> ToolProgress {
+fn progress_frame(progress: McpCallProgress, frame_sender: &FrameSender) -> ToolProgress {
     ToolProgress {
         tool_use_id: progress.tool_use_id,
         tool_name: progress.tool,
@@ -348,6 +352,6 @@ fn progress_frame(progress: McpCallProgress, outbox: &FrameSender) -> ToolProgre
         subagent_type: None,
         subagent_retry: None,
         uuid: ids::new_uuid(),
-        session_id: outbox.session_id().to_owned(),
+        session_id: frame_sender.session_id().to_owned(),
     }
 }

@@ -13,7 +13,7 @@ use super::{STOP_GRACE, Session, TurnSummary};
 use crate::agent::Agent;
 use crate::commands::{self, CommandJob};
 use crate::context::stale_files;
-use crate::control::AgentHandles;
+use crate::event_loop::control::AgentHandles;
 use crate::input_queue::{QueuedInput, TurnBatch};
 use crate::next_step::TurnEnd;
 use crate::rewind;
@@ -52,13 +52,15 @@ pub(super) async fn wait_for_turn(running: &mut Option<RunningTurn>) -> (Box<Age
 }
 
 /// The origin of a turn that was started by a notification rather than a prompt.
-fn notification_origin(dues: &[QueuedInput]) -> Option<Origin> {
-    let news = |due: &QueuedInput| match due {
-        QueuedInput::Notification(news) => Some((news.starts_turn, news.origin.clone())),
+fn notification_origin(inputs: &[QueuedInput]) -> Option<Origin> {
+    let notification = |input: &QueuedInput| match input {
+        QueuedInput::Notification(notification) => {
+            Some((notification.starts_turn, notification.origin.clone()))
+        }
         QueuedInput::Prompt(_) => None,
     };
-    let news: Option<Vec<(bool, Origin)>> = dues.iter().map(news).collect();
-    news?.into_iter().find(|(wakes, _)| *wakes).map(|(_, origin)| origin)
+    let notification: Option<Vec<(bool, Origin)>> = inputs.iter().map(notification).collect();
+    notification?.into_iter().find(|(wakes, _)| *wakes).map(|(_, origin)| origin)
 }
 
 impl Session {
@@ -77,12 +79,13 @@ impl Session {
         let mut agent = match self.agent.take() {
             Some(agent) => agent,
             None => {
-                let past = self.setup.resumed.take().map(|past| *past);
-                let mut agent = Box::new(self.build_agent_spawner().build_main(self.system_prompt(), past));
+                let resumed = self.setup.resumed.take().map(|resumed| *resumed);
+                let mut agent =
+                    Box::new(self.build_agent_spawner().build_main(self.system_prompt(), resumed));
                 if self.setup.origin != resume::SessionOrigin::New
-                    && let Some(told) = self.team.previous_team_notice().await
+                    && let Some(notice) = self.team.previous_team_notice().await
                 {
-                    agent.conversation.push_hidden(&told);
+                    agent.conversation.push_hidden(&notice);
                 }
                 agent
             }
@@ -98,9 +101,9 @@ impl Session {
             agent.conversation.push_hidden(&changed);
         }
         match batch {
-            TurnBatch::Inputs(dues) => self.start_turn(agent, dues).await,
+            TurnBatch::Inputs(inputs) => self.start_turn(agent, inputs).await,
             TurnBatch::Command { invocation: called, prompt } => {
-                self.start_command(agent, called, *prompt).await
+                self.start_command(agent, called, *prompt).await;
             }
         }
     }
@@ -118,20 +121,20 @@ impl Session {
             }
             user.uuid = Some(ids::new_uuid());
             if has_id && !std::mem::replace(&mut self.warned_about_uuid, true) {
-                let text = "A message came with an id that is empty or that another message has. It has got a new one, and so will others like it.";
-                let told = self.setup.warning.take().into_iter().chain([text.to_owned()]);
-                self.setup.warning = Some(told.collect::<Vec<_>>().join("\n"));
+                let text = "A message has an empty or duplicate uuid. It was assigned a new one, as will be later ones.";
+                let notice = self.setup.warning.take().into_iter().chain([text.to_owned()]);
+                self.setup.warning = Some(notice.collect::<Vec<_>>().join("\n"));
             }
         }
     }
 
-    pub(super) async fn start_turn(&mut self, mut agent: Box<Agent>, dues: Vec<QueuedInput>) {
+    pub(super) async fn start_turn(&mut self, mut agent: Box<Agent>, inputs: Vec<QueuedInput>) {
         let echo = self.prompt_replay();
-        if !dues.iter().any(QueuedInput::needs_reply) {
-            let (remarks, news): (Vec<QueuedInput>, Vec<QueuedInput>) =
-                dues.into_iter().partition(|due| matches!(due, QueuedInput::Prompt(_)));
-            for due in remarks {
-                if let QueuedInput::Prompt(user) = due {
+        if !inputs.iter().any(QueuedInput::needs_reply) {
+            let (remarks, notification): (Vec<QueuedInput>, Vec<QueuedInput>) =
+                inputs.into_iter().partition(|input| matches!(input, QueuedInput::Prompt(_)));
+            for input in remarks {
+                if let QueuedInput::Prompt(user) = input {
                     let user = *user;
                     rewind::begin_checkpoint(&self.setup.workspace, user.uuid.as_deref()).await;
                     turn_start::record_prompt(&mut agent, &user);
@@ -141,15 +144,15 @@ impl Session {
                 }
             }
             // Notifications that were not delivered to the model stay queued.
-            news.into_iter().rev().for_each(|due| self.input_queue.push_front(due));
+            notification.into_iter().rev().for_each(|input| self.input_queue.push_front(input));
             self.agent = Some(agent);
             return;
         }
         self.publish_turn_start().await;
-        let origin = notification_origin(&dues);
+        let origin = notification_origin(&inputs);
         let first = self.session_start();
         let (init, warning) = (self.build_init(), self.setup.warning.take());
-        let opening = TurnInput { session_start: first, init, warning, inputs: dues, prompt_replay: echo };
+        let opening = TurnInput { session_start: first, init, warning, inputs, prompt_replay: echo };
         self.start_work(agent, TurnWork::Turn(Box::new(opening)), origin);
     }
 
@@ -160,15 +163,15 @@ impl Session {
         let cancel = CancellationToken::new();
         Arc::make_mut(&mut agent.tool_env).context.cancel = cancel.clone();
         let token = cancel.clone();
-        let arrival = self.mcp.startup_barrier(&self.setup.commands, &work);
+        let barrier = self.mcp.startup_barrier(&self.setup.commands, &work);
         // The outcome is boxed so that the future does not reserve space for it.
         let turn = Box::pin(async move {
-            let work = mcp::wait_for_servers(arrival.as_ref(), &mut agent, work, &token).await;
+            let work = mcp::wait_for_servers(barrier.as_ref(), &mut agent, work, &token).await;
             let ending = match work {
                 TurnWork::Turn(opening) => {
                     let ended =
                         Box::pin(turn_start::start_turn(&mut agent, *opening, &token)).await.map(Box::new);
-                    arrival.iter().for_each(StartupBarrier::mark_announced);
+                    barrier.iter().for_each(StartupBarrier::mark_announced);
                     match ended {
                         Some(ending) => {
                             agent.conversation.end_turn().await;
@@ -192,7 +195,7 @@ impl Session {
                     }
                 }
             };
-            arrival.iter().for_each(StartupBarrier::mark_announced);
+            barrier.iter().for_each(StartupBarrier::mark_announced);
             (agent, ending)
         });
         self.running_turn =

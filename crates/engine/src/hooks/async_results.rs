@@ -66,11 +66,11 @@ impl AsyncResults {
         hook: &Arc<str>,
         event: HookEvent,
         agent_id: Option<String>,
-        said: ParsedOutput,
+        parsed: ParsedOutput,
     ) {
-        let error = said.error();
+        let error = parsed.error();
         let (mut context, mut system_message) = (None, None);
-        if let ParsedOutput::Output(mut output) = said {
+        if let ParsedOutput::Output(mut output) = parsed {
             context = output.specific.as_mut().and_then(additional_context).map(std::mem::take);
             system_message = output.system_message;
         }

@@ -18,14 +18,14 @@ use crate::host_requests::{HostRequestError, HostRequests};
 pub(super) async fn run(
     ask: &HostRequests,
     (event, id): (HookEvent, &str),
-    occasion: &HookCall,
+    hook_call: &HookCall,
     limit: Duration,
     cancel: &CancellationToken,
 ) -> ParsedOutput {
     let question = HookCallback {
         callback_id: id.to_owned(),
-        input: occasion.input.clone(),
-        tool_use_id: Some(occasion.tool_use_id.clone().unwrap_or_else(ids::new_uuid)),
+        input: hook_call.input.clone(),
+        tool_use_id: Some(hook_call.tool_use_id.clone().unwrap_or_else(ids::new_uuid)),
     };
     let answer = tokio::time::timeout(limit, ask.request(question));
     match cancel.run_until_cancelled(answer).await {
@@ -37,7 +37,7 @@ pub(super) async fn run(
         }
         Some(Ok(Err(error))) => ParsedOutput::Failed(error.to_string()),
         Some(Ok(Ok(mut output))) => {
-            restore_truncated_input(&mut output, &occasion.input.event);
+            restore_truncated_input(&mut output, &hook_call.input.event);
             ParsedOutput::from_host(event, output)
         }
     }

@@ -49,57 +49,65 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_secs(600);
 pub fn row(event: HookEvent) -> EventRow {
     use BlockEffect::{InformsModel, InformsUser, Prevents};
     use HookEvent as On;
-    let (raised, block, changes) = match event {
+    let (trigger, block, changes) = match event {
         On::PreToolUse => {
-            ("before a call, once its input is valid", Prevents, "the permission, the input, context")
+            ("before a tool call, once its input is valid", Prevents, "the permission, the input, context")
         }
-        On::PostToolUse => ("after a call that worked", InformsModel, "the result, context"),
-        On::PostToolUseFailure => ("after a call that failed", InformsModel, "context"),
-        On::PostToolBatch => ("after all calls of a reply, before the next model call", Prevents, "context"),
-        On::PermissionRequest => {
-            ("when the host would be asked, at the same time", Prevents, "the permission, the input, rules")
+        On::PostToolUse => ("after a tool call that succeeded", InformsModel, "the result, context"),
+        On::PostToolUseFailure => ("after a tool call that failed", InformsModel, "context"),
+        On::PostToolBatch => {
+            ("after all tool calls of a reply, before the next model call", Prevents, "context")
         }
+        On::PermissionRequest => (
+            "when permission is requested from the host, in parallel",
+            Prevents,
+            "the permission, the input, rules",
+        ),
         On::PermissionDenied => {
-            ("after a call was refused without a person's say", InformsUser, "whether it may be tried again")
+            ("after a call was denied without asking the user", InformsUser, "whether it may be retried")
         }
-        On::Notification => ("when the person should look", InformsUser, "context"),
+        On::Notification => ("when the user should be notified", InformsUser, "context"),
         On::UserPromptSubmit => {
-            ("when a prompt comes in", Prevents, "context, the title, the prompt's place")
+            ("when a prompt arrives", Prevents, "context, the title, the prompt's position")
         }
         On::UserPromptExpansion => {
-            ("when a command has become a prompt", Prevents, "context, the prompt's place")
+            ("when a slash command was expanded to a prompt", Prevents, "context, the prompt's position")
         }
         On::SessionStart => (
             "before the first turn, and after a compaction",
             InformsUser,
             "context, a first prompt, the title",
         ),
-        On::SessionEnd => ("when nothing more will happen", InformsUser, "nothing"),
-        On::Stop => ("when the model wants to end its turn", Prevents, "context, which makes it go on too"),
-        On::StopFailure => ("when a turn ends by a fault of the API", InformsUser, "nothing"),
-        On::SubagentStart => ("when a subagent begins", InformsUser, "context for the subagent"),
-        On::SubagentStop => ("when a subagent wants to end", Prevents, "context, which makes it go on too"),
-        On::PreCompact => ("before the conversation is made shorter", Prevents, "nothing"),
-        On::PostCompact => ("after the conversation was made shorter", InformsUser, "nothing"),
-        On::PreModelSwitch => ("before another model is used on request", Prevents, "the permission"),
-        On::PostModelSwitch => ("after another model is in use", InformsUser, "context"),
+        On::SessionEnd => ("at the end of the session", InformsUser, "nothing"),
+        On::Stop => {
+            ("when the model wants to end its turn", Prevents, "context, which also makes it continue")
+        }
+        On::StopFailure => ("when a turn ends with an API error", InformsUser, "nothing"),
+        On::SubagentStart => ("when a subagent starts", InformsUser, "context for the subagent"),
+        On::SubagentStop => {
+            ("when a subagent wants to end", Prevents, "context, which also makes it continue")
+        }
+        On::PreCompact => ("before the conversation is compacted", Prevents, "nothing"),
+        On::PostCompact => ("after the conversation was compacted", InformsUser, "nothing"),
+        On::PreModelSwitch => ("before a requested model switch", Prevents, "the permission"),
+        On::PostModelSwitch => ("after a model switch", InformsUser, "context"),
         On::Setup => ("when the engine is started to set up a project", InformsUser, "context"),
         On::TeammateIdle => ("when a teammate runs out of work", Prevents, "nothing"),
-        On::TaskCreated => ("before a task is put on the list", Prevents, "nothing"),
-        On::TaskCompleted => ("before a task on the list is marked as done", Prevents, "nothing"),
-        On::Elicitation => ("when an MCP server asks the person", Prevents, "the answer"),
-        On::ElicitationResult => ("before the person's answer goes to an MCP server", Prevents, "the answer"),
-        On::ConfigChange => ("when settings have changed, before they count", Prevents, "nothing"),
+        On::TaskCreated => ("before a task is added to the list", Prevents, "nothing"),
+        On::TaskCompleted => ("before a task is marked as completed", Prevents, "nothing"),
+        On::Elicitation => ("when an MCP server asks the user", Prevents, "the answer"),
+        On::ElicitationResult => ("before the user's answer goes to an MCP server", Prevents, "the answer"),
+        On::ConfigChange => ("when settings have changed, before they apply", Prevents, "nothing"),
         On::InstructionsLoaded => ("after an instruction file was read", InformsUser, "nothing"),
-        On::WorktreeCreate => ("when a work tree is wanted", Prevents, "the path of the work tree"),
-        On::WorktreeRemove => ("when a work tree is no longer wanted", Prevents, "nothing"),
+        On::WorktreeCreate => ("when a worktree is requested", Prevents, "the path of the worktree"),
+        On::WorktreeRemove => ("when a worktree is to be removed", Prevents, "nothing"),
         On::CwdChanged => ("after the working directory changed", InformsUser, "which files are watched"),
         On::FileChanged => ("after a watched file changed", InformsUser, "which files are watched"),
         On::DirectoryAdded => ("after a directory was added", InformsUser, "nothing"),
-        On::MessageDisplay => ("before text of the model is shown", InformsUser, "the text that is shown"),
+        On::MessageDisplay => ("before the model's text is shown", InformsUser, "the shown text"),
     };
     EventRow {
-        trigger: raised,
+        trigger,
         block,
         changes,
         plain_text_use: plain_text_use(event),

@@ -14,9 +14,8 @@ use whimbrel_wire::hook::HookEvent;
 use super::async_results::AsyncResults;
 use super::executor::HookDeps;
 use super::inputs::HookCall;
-use super::output::{ParsedOutput, parse_async_request, parse_late_output};
+use super::output::{ParsedOutput, parse_async_request, parse_late_output, truncate_texts};
 use super::progress::ProgressReporter;
-use super::truncate;
 
 /// Minimum interval between progress frames.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
@@ -71,15 +70,15 @@ impl CommandHookRun<'_> {
     pub(super) async fn run(self, cancel: &CancellationToken) -> ParsedOutput {
         let mut run = match self.start().await {
             Ok(run) => run,
-            Err(fault) => return start_error(&fault),
+            Err(error) => return start_error(&error),
         };
         match run.listen(self.timeout, cancel).await {
             // It went async and ended before we noticed.
             ListenEnd::Finished(over @ RunEnd::Ended(_)) if run.take_async_timeout().is_some() => {
-                let mut said = run.finish(over, self.event, parse_late_output).await;
-                truncate::truncate_texts(&mut said, self.deps.workspace.output_dir());
+                let mut output = run.finish(over, self.event, parse_late_output).await;
+                truncate_texts(&mut output, self.deps.workspace.output_dir());
                 let agent_id = self.call.input.base.agent_id.clone();
-                self.async_results.add(&self.hook, self.event, agent_id, said);
+                self.async_results.add(&self.hook, self.event, agent_id, output);
                 ParsedOutput::Async
             }
             ListenEnd::Finished(over) => run.finish(over, self.event, ParsedOutput::from_command).await,
@@ -97,7 +96,7 @@ impl CommandHookRun<'_> {
                 self.detach(run, self.timeout);
                 ParsedOutput::Async
             }
-            Err(fault) => start_error(&fault),
+            Err(error) => start_error(&error),
         }
     }
 
@@ -112,8 +111,8 @@ impl CommandHookRun<'_> {
         environment.extend(self.environment.clone());
         // The project root, not the shell's directory, so that relative paths in hooks are stable.
         let cwd = existing_dir(workspace.root());
-        let order = CommandSpec { command: self.command.to_owned(), cwd, environment };
-        let exchange = PipedCommand::spawn(self.deps.tasks.process_groups(), &order, self.input.clone())?;
+        let spec = CommandSpec { command: self.command.to_owned(), cwd, environment };
+        let exchange = PipedCommand::spawn(self.deps.tasks.process_groups(), &spec, self.input.clone())?;
         let mut herald = ProgressReporter::new(&self.deps.frames, self.deps.progress, self.event, self.call);
         herald.report_started().await;
         Ok(RunningHook { exchange: Some(exchange), progress: herald, may_defer: true })
@@ -133,9 +132,9 @@ impl CommandHookRun<'_> {
                     ListenEnd::Detached(more) => limit = more,
                 }
             };
-            let mut said = run.finish(over, event, parse_late_output).await;
-            truncate::truncate_texts(&mut said, &spill);
-            late.add(&hook, event, agent_id, said);
+            let mut output = run.finish(over, event, parse_late_output).await;
+            truncate_texts(&mut output, &spill);
+            late.add(&hook, event, agent_id, output);
         });
     }
 }
@@ -189,11 +188,11 @@ impl RunningHook {
     ) -> ParsedOutput {
         match over {
             RunEnd::Ended(ending) => {
-                let Some(heard) = self.exchange.take().map(PipedCommand::into_output) else {
+                let Some(output) = self.exchange.take().map(PipedCommand::into_output) else {
                     return ParsedOutput::Cancelled;
                 };
-                self.progress.report_finished(Some(ending), &heard).await;
-                read(event, ending, &heard)
+                self.progress.report_finished(Some(ending), &output).await;
+                read(event, ending, &output)
             }
             RunEnd::TimedOut(limit) => {
                 let Some(exchange) = self.exchange.take() else { return ParsedOutput::Cancelled };
@@ -215,15 +214,15 @@ impl Drop for RunningHook {
 }
 
 /// Nearest existing ancestor directory: removing the project directory must not disable guards.
-fn existing_dir(folder: &Path) -> PathBuf {
-    folder.ancestors().find(|above| above.is_dir()).unwrap_or(folder).to_path_buf()
+fn existing_dir(dir: &Path) -> PathBuf {
+    dir.ancestors().find(|ancestor| ancestor.is_dir()).unwrap_or(dir).to_path_buf()
 }
 
-fn start_error(fault: &SpawnError) -> ParsedOutput {
-    match fault {
+fn start_error(error: &SpawnError) -> ParsedOutput {
+    match error {
         SpawnError::SessionEnded => ParsedOutput::Cancelled,
         SpawnError::MissingDir(_) | SpawnError::EnvironmentTooLarge | SpawnError::Io(_) => {
-            ParsedOutput::Failed(fault.to_string())
+            ParsedOutput::Failed(error.to_string())
         }
     }
 }

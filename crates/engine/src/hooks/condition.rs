@@ -84,8 +84,8 @@ mod tests {
 
     #[test]
     fn a_condition_is_a_rule_that_the_call_matches() {
-        let folder = tempfile::tempdir().unwrap();
-        let root = std::fs::canonicalize(folder.path()).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let root = std::fs::canonicalize(dir.path()).unwrap();
         let workspace = Workspace::new(root.clone(), root.join("spill"), BTreeMap::new());
         let bash = |command: &str| ("Bash", json!({ "command": command }));
         let edit = |path: PathBuf| ("Edit", json!({"file_path": path, "old_string": "a", "new_string": "b"}));
@@ -110,9 +110,10 @@ mod tests {
             ("mcp__db", ("mcp__db__get", json!({})), true),
             ("mcp__db", ("mcp__web__get", json!({})), false),
         ] {
-            let occasion =
+            let hook_call =
                 PreToolUse { tool_name: tool.into(), tool_input: input.clone(), ..PreToolUse::default() };
-            let fits = HookCondition::parse(rule).unwrap().matches_event(&occasion.into(), &root, &workspace);
+            let fits =
+                HookCondition::parse(rule).unwrap().matches_event(&hook_call.into(), &root, &workspace);
             assert_eq!(fits, expected, "{rule}: {tool} {input}");
         }
         let condition = HookCondition::parse("Bash").unwrap();

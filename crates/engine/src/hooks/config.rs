@@ -11,7 +11,6 @@ use whimbrel_wire::hook::{HookEvent, HookInput};
 
 use super::catalog;
 use super::condition::HookCondition;
-use super::error::HookError;
 use super::handler::{FailurePolicy, HookAction, HookHandler};
 use super::http;
 use super::matcher::{Matcher, match_target};
@@ -209,7 +208,7 @@ impl HookSet {
         let failure = parse_on_failure(event, group.on_failure.as_ref(), HOST_ORIGIN)?;
         for field in group.unknown.keys() {
             self.warnings.push(format!(
-                "The field `{field}` of a {event} hook from {HOST_ORIGIN} is not known here and says nothing. Check the spelling."
+                "Ignored the unknown field `{field}` of a {event} hook from {HOST_ORIGIN}. Check the spelling."
             ));
         }
         for id in &group.hook_callback_ids {
@@ -234,7 +233,7 @@ impl HookSet {
     ) -> Result<Option<(HookEvent, Matcher)>, HookError> {
         let Ok(event) = event.parse::<HookEvent>() else {
             self.warnings.push(format!(
-                "There is no hook event `{event}`; its hooks from {origin} will never run. Check the spelling."
+                "Unknown hook event `{event}`: its hooks from {origin} never run. Check the spelling."
             ));
             return Ok(None);
         };
@@ -257,7 +256,7 @@ impl HookSet {
         let Some(text) = text else { return Ok(None) };
         if !HookCondition::is_supported(event) {
             self.warnings.push(format!(
-                "A {event} hook from {origin} has an \"if\", which is about tool calls; {event} is not, so the hook never runs."
+                "A {event} hook from {origin} has an \"if\", which applies to tool calls only, so the hook never runs."
             ));
         }
         let bad = |reason| HookError::BadCondition { event, origin: origin.into(), reason };
@@ -316,4 +315,26 @@ fn with_renamed_tools(event: HookEvent, matcher: Matcher) -> Matcher {
         }
     }
     Matcher::Names(names)
+}
+
+/// Invalid hook.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum HookError {
+    /// The matcher is not a valid regular expression.
+    #[error(
+        "the matcher `{matcher}` of a {event} hook from {origin} is not a valid regular expression: {reason}. \
+         Use names such as `Edit|Write`, a valid expression, or `*` for everything"
+    )]
+    BadMatcher { event: HookEvent, origin: String, matcher: String, reason: String },
+    /// The `if` condition is not a valid rule.
+    #[error("\"if\" of a {event} hook from {origin}: {reason}")]
+    BadCondition { event: HookEvent, origin: String, reason: String },
+    /// The URL or a header name is not valid.
+    #[error("a {event} hook from {origin}: {reason}")]
+    BadAddress { event: HookEvent, origin: String, reason: String },
+    /// `onFailure` has an unknown value.
+    #[error(
+        "onFailure of a {event} hook from {origin} is {word:?}. The only valid value is \"block\"; omit it otherwise"
+    )]
+    BadOnFailure { event: HookEvent, origin: String, word: String },
 }

@@ -37,20 +37,20 @@ impl HookDispatcher {
     /// Dispatcher of the main agent. `base` identifies the session.
     pub fn new(
         hooks: HookExecutor,
-        rights: PermissionState,
+        permissions: PermissionState,
         workspace: Arc<Workspace>,
-        outbox: FrameSender,
+        frames: FrameSender,
         base: HookBase,
     ) -> Self {
-        let (prompt, brake) = (Arc::default(), StopFlag::default());
+        let (prompt, stop_flag) = (Arc::default(), StopFlag::default());
         Self::from_inner(Inner {
             executor: hooks,
-            permissions: rights,
+            permissions,
             workspace,
-            frames: outbox,
+            frames,
             base,
             prompt_id: prompt,
-            stop_flag: brake,
+            stop_flag,
         })
     }
 
@@ -77,12 +77,8 @@ impl HookDispatcher {
 
     /// Dispatcher for an agent with another working directory and other permissions.
     #[must_use]
-    pub fn with_workspace(&self, workspace: &Arc<Workspace>, rights: PermissionState) -> Self {
-        Self::from_inner(Inner {
-            workspace: Arc::clone(workspace),
-            permissions: rights,
-            ..Inner::clone(&self.0)
-        })
+    pub fn with_workspace(&self, workspace: &Arc<Workspace>, permissions: PermissionState) -> Self {
+        Self::from_inner(Inner { workspace: Arc::clone(workspace), permissions, ..Inner::clone(&self.0) })
     }
 
     /// Clears the stop flag for a new turn.
@@ -98,8 +94,14 @@ impl HookDispatcher {
     /// Dispatcher without hooks, for tests of tools.
     #[cfg(test)]
     pub(crate) fn disabled(workspace: &Arc<Workspace>) -> Self {
-        let (rights, base) = (PermissionState::for_tests(workspace), HookBase::default());
-        Self::new(HookExecutor::default(), rights, Arc::clone(workspace), FrameSender::disconnected(), base)
+        let (permissions, base) = (PermissionState::for_tests(workspace), HookBase::default());
+        Self::new(
+            HookExecutor::default(),
+            permissions,
+            Arc::clone(workspace),
+            FrameSender::disconnected(),
+            base,
+        )
     }
 
     /// Id of the subagent; `None` for the main agent.
@@ -124,14 +126,14 @@ impl HookDispatcher {
     pub async fn dispatch(
         &self,
         event: HookEvent,
-        occasion: impl FnOnce(&HookInputBuilder) -> HookCall,
+        hook_call: impl FnOnce(&HookInputBuilder) -> HookCall,
         cancel: &CancellationToken,
     ) -> MergedOutput {
         if !self.0.executor.has_hooks(event) {
             return MergedOutput::default();
         }
         // Boxed, so that sessions without hooks do not pay for the size of this future.
-        let folded = Box::pin(self.0.executor.run(occasion(&self.input_builder()), cancel)).await;
+        let folded = Box::pin(self.0.executor.run(hook_call(&self.input_builder()), cancel)).await;
         if folded.stop.is_some() {
             self.0.stop_flag.set();
         }
@@ -152,8 +154,8 @@ impl HookDispatcher {
     pub async fn take_async_contexts(&self) -> Vec<String> {
         let mut contexts = Vec::new();
         for answer in self.0.executor.take_async_results(self.agent_id()) {
-            if let Some(fault) = answer.error {
-                self.0.frames.warn(format!("{} hook ({}): {fault}", answer.event, answer.hook)).await;
+            if let Some(error) = answer.error {
+                self.0.frames.warn(format!("{} hook ({}): {error}", answer.event, answer.hook)).await;
             }
             if let Some(message) = answer.system_message {
                 self.0.frames.info(message).await;
@@ -176,8 +178,8 @@ impl HookDispatcher {
         for message in &folded.system_messages {
             self.0.frames.info(message.clone()).await;
         }
-        for fault in &folded.errors {
-            self.0.frames.warn(format!("{event} hook ({}): {}", fault.hook, fault.text)).await;
+        for error in &folded.errors {
+            self.0.frames.warn(format!("{event} hook ({}): {}", error.hook, error.text)).await;
         }
         if let Some(StopRequest { reason: Some(reason) }) = &folded.stop {
             let content = reason.clone();

@@ -16,9 +16,9 @@ use super::handler::{FailurePolicy, HookAction, HookHandler};
 use super::http;
 use super::inputs::HookCall;
 use super::merge::{MergedOutput, merge};
-use super::output::{HookResult, ParsedOutput};
+use super::output::{HookResult, ParsedOutput, truncate_texts};
 use super::progress::ProgressPolicy;
-use super::{callback, command, truncate};
+use super::{callback, command};
 use crate::frame_sender::FrameSender;
 use crate::host_requests::HostRequests;
 use crate::tasks::TaskRegistry;
@@ -56,47 +56,47 @@ impl HookExecutor {
         if more.is_empty() {
             return self.clone();
         }
-        let Some(staff) = &self.0 else { return Self::new(more, desk.clone()) };
-        let mut set = staff.set.clone();
+        let Some(inner) = &self.0 else { return Self::new(more, desk.clone()) };
+        let mut set = inner.set.clone();
         set.append(more);
         Self(Some(Arc::new(Inner {
             set,
-            deps: staff.deps.clone(),
-            async_results: Arc::clone(&staff.async_results),
+            deps: inner.deps.clone(),
+            async_results: Arc::clone(&inner.async_results),
         })))
     }
 
     /// Returns true if the event has hooks. Check it before building an input.
     pub fn has_hooks(&self, event: HookEvent) -> bool {
-        self.0.as_ref().is_some_and(|staff| staff.set.has_hooks(event))
+        self.0.as_ref().is_some_and(|inner| inner.set.has_hooks(event))
     }
 
     /// Runs the hooks and waits for their outputs. If `cancel` fires they are cancelled, and the output is marked as
     /// interrupted.
-    pub async fn run(&self, occasion: HookCall, cancel: &CancellationToken) -> MergedOutput {
-        let (Some(staff), Some(event)) = (&self.0, occasion.input.event.event()) else {
+    pub async fn run(&self, hook_call: HookCall, cancel: &CancellationToken) -> MergedOutput {
+        let (Some(inner), Some(event)) = (&self.0, hook_call.input.event.event()) else {
             return MergedOutput::default();
         };
-        if !staff.set.has_hooks(event) {
+        if !inner.set.has_hooks(event) {
             return MergedOutput::default();
         }
         if cancel.is_cancelled() {
             return MergedOutput { interrupted: true, ..MergedOutput::default() };
         }
-        let handlers = staff.set.handlers(&occasion.input, &staff.deps.workspace);
-        let input = command_input(&handlers, &occasion.input);
+        let handlers = inner.set.handlers(&hook_call.input, &inner.deps.workspace);
+        let input = command_input(&handlers, &hook_call.input);
         let runs =
-            handlers.iter().map(|handler| staff.run_handler(handler, event, &occasion, &input, cancel));
+            handlers.iter().map(|handler| inner.run_handler(handler, event, &hook_call, &input, cancel));
         let began = clock::monotonic();
         let outcomes = join_all(runs).await;
-        for HookResult { hook, output: said } in &outcomes {
-            staff.deps.frames.log().write_line(LogTopic::Hooks, || {
+        for HookResult { hook, output } in &outcomes {
+            inner.deps.frames.log().write_line(LogTopic::Hooks, || {
                 let hook: String = hook.chars().take(100).collect();
                 let time = (clock::monotonic() - began).as_millis();
-                format!("{event}: {hook}: {}, all heard after {time} ms", said.summary())
+                format!("{event}: {hook}: {}, all finished after {time} ms", output.summary())
             });
         }
-        let seen = match &occasion.input.event {
+        let seen = match &hook_call.input.event {
             HookEventInput::PreToolUse(call) => Some(&call.tool_input),
             _ => None,
         };
@@ -105,12 +105,12 @@ impl HookExecutor {
 
     /// Takes finished async results: a subagent its own, the main agent all.
     pub fn take_async_results(&self, agent_id: Option<&str>) -> Vec<AsyncResult> {
-        self.0.as_ref().map(|staff| staff.async_results.take(agent_id)).unwrap_or_default()
+        self.0.as_ref().map(|inner| inner.async_results.take(agent_id)).unwrap_or_default()
     }
 
     /// Queue of async results; `None` without hooks.
     pub fn async_results(&self) -> Option<&AsyncResults> {
-        self.0.as_ref().map(|staff| &*staff.async_results)
+        self.0.as_ref().map(|inner| &*inner.async_results)
     }
 }
 
@@ -119,7 +119,7 @@ impl Inner {
         &self,
         handler: &HookHandler,
         event: HookEvent,
-        occasion: &HookCall,
+        hook_call: &HookCall,
         input: &Bytes,
         cancel: &CancellationToken,
     ) -> HookResult {
@@ -129,15 +129,15 @@ impl Inner {
             async_results: &self.async_results,
             hook: Arc::clone(&hook),
             event,
-            call: occasion,
+            call: hook_call,
             input: input.clone(),
             command,
             timeout: handler.timeout,
             environment: &handler.environment,
         };
-        let mut said = match &handler.action {
+        let mut output = match &handler.action {
             HookAction::Callback(id) => {
-                callback::run(&self.deps.requests, (event, id), occasion, handler.timeout, cancel).await
+                callback::run(&self.deps.requests, (event, id), hook_call, handler.timeout, cancel).await
             }
             // At the end of a session async hooks are awaited.
             HookAction::BackgroundCommand(command) if event != HookEvent::SessionEnd => {
@@ -151,9 +151,9 @@ impl Inner {
             }
             HookAction::Unavailable(why) => ParsedOutput::Failed(why.to_string()),
         };
-        said = apply_failure_policy(event, handler.failure, said);
-        truncate::truncate_texts(&mut said, self.deps.workspace.output_dir());
-        HookResult { hook, output: said }
+        output = apply_failure_policy(event, handler.failure, output);
+        truncate_texts(&mut output, self.deps.workspace.output_dir());
+        HookResult { hook, output }
     }
 }
 
@@ -170,24 +170,24 @@ fn command_input(handlers: &[HookHandler], input: &HookInput) -> Bytes {
 
 /// Turns a failure into a block where `onFailure` says so, and for a timed-out PreModelSwitch. A hook that must agree
 /// also fails if it prints text that has no use for this event.
-fn apply_failure_policy(event: HookEvent, failure: FailurePolicy, said: ParsedOutput) -> ParsedOutput {
-    let said = match said {
+fn apply_failure_policy(event: HookEvent, failure: FailurePolicy, output: ParsedOutput) -> ParsedOutput {
+    let output = match output {
         ParsedOutput::Text(_)
             if failure == FailurePolicy::Block
                 && catalog::row(event).plain_text_use == PlainTextUse::Dropped =>
         {
-            ParsedOutput::Failed("it printed text that is no answer".into())
+            ParsedOutput::Failed("it printed text instead of JSON output".into())
         }
         other => other,
     };
-    let closes = match &said {
+    let closes = match &output {
         ParsedOutput::TimedOut(_) => failure == FailurePolicy::Block || event == HookEvent::PreModelSwitch,
         _ => failure == FailurePolicy::Block,
     };
-    let Some(fault) = said.error().filter(|_| closes) else { return said };
-    let besides = match said {
-        ParsedOutput::Partial { blocking: legible, .. } => Some(legible),
+    let Some(error) = output.error().filter(|_| closes) else { return output };
+    let blocking = match output {
+        ParsedOutput::Partial { blocking, .. } => Some(blocking),
         _ => None,
     };
-    ParsedOutput::Block { reason: format!("A hook that must agree has failed: {fault}"), output: besides }
+    ParsedOutput::Block { reason: format!("A required hook failed: {error}"), output: blocking }
 }

@@ -69,7 +69,7 @@ impl HookHandler {
             HookAction::Command(command) | HookAction::BackgroundCommand(command) => first_line(command),
             // Query and fragment may hold secrets.
             HookAction::Http(hook) => first_line(hook.url.split(['?', '#']).next().unwrap_or_default()),
-            HookAction::Unavailable(_) => "a hook that cannot run".into(),
+            HookAction::Unavailable(_) => "unavailable hook".into(),
         }
     }
 }

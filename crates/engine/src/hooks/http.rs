@@ -5,7 +5,6 @@
 //!
 //! `$NAME` and `${NAME}` in headers are expanded for the variables that the hook lists; others expand to nothing.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -26,22 +25,22 @@ const MAX_RESPONSE_BYTES: usize = 1024 * 1024;
 pub(super) fn validation_error(hook: &HttpHookConfig) -> Option<String> {
     match Url::parse(&hook.url) {
         Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => {}
-        _ => return Some(format!("{:?} is no address that begins with http:// or https://", hook.url)),
+        _ => return Some(format!("{:?} is not a URL that begins with http:// or https://", hook.url)),
     }
     let bad = hook.headers.keys().find(|name| HeaderName::from_bytes(name.as_bytes()).is_err())?;
-    Some(format!("{bad:?} is no name of a header"))
+    Some(format!("{bad:?} is not a valid header name"))
 }
 
 /// Sends the hook input and parses the response.
 pub(super) async fn run(
     hook: &HttpHookConfig,
     event: HookEvent,
-    told: Bytes,
+    body: Bytes,
     workspace: &Workspace,
     limit: Duration,
     cancel: &CancellationToken,
 ) -> ParsedOutput {
-    let answer = tokio::time::timeout(limit, post(hook, told, workspace));
+    let answer = tokio::time::timeout(limit, post(hook, body, workspace));
     match cancel.run_until_cancelled(answer).await {
         None => ParsedOutput::Cancelled,
         Some(Err(_)) => ParsedOutput::TimedOut(limit),
@@ -50,17 +49,17 @@ pub(super) async fn run(
     }
 }
 
-async fn post(hook: &HttpHookConfig, told: Bytes, workspace: &Workspace) -> Result<String, String> {
-    let door = HttpClient::from_env(|name| workspace.variable(name));
+async fn post(hook: &HttpHookConfig, input: Bytes, workspace: &Workspace) -> Result<String, String> {
+    let client = HttpClient::from_env(|name| workspace.variable(name));
     let headers = expand_headers(hook, |name| workspace.variable(name))?;
-    let answer = door.post(&hook.url, headers, told).await.map_err(|fault| fault.message)?;
+    let answer = client.post(&hook.url, headers, input).await.map_err(|error| error.message)?;
     match answer.status {
         200..=299 => {
-            let body = answer.read_all(MAX_RESPONSE_BYTES).await.map_err(|fault| fault.message)?;
+            let body = answer.read_all(MAX_RESPONSE_BYTES).await.map_err(|error| error.message)?;
             Ok(String::from_utf8_lossy(&body).into_owned())
         }
-        status @ 300..=399 => Err(format!("it answered {status}: a hook is not followed to another address")),
-        status => Err(format!("it answered {status} {}", answer.status_text())),
+        status @ 300..=399 => Err(format!("it responded with {status}: redirects of hooks are not followed")),
+        status => Err(format!("it responded with {status} {}", answer.status_text())),
     }
 }
 
@@ -74,7 +73,7 @@ fn expand_headers(
             variable(name).filter(|_| hook.allowed_env_vars.iter().any(|allowed| allowed == name))
         });
         // The value may hold a secret and is not shown.
-        let bad = || format!("the value of its header {name} cannot be sent");
+        let bad = || format!("the value of its header {name} is not valid");
         let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad())?;
         headers.insert(name, HeaderValue::from_str(&value).map_err(|_| bad())?);
     }
@@ -106,7 +105,7 @@ mod tests {
         assert_eq!(headers["x-key"], "a <KEY> b <KEY>c $");
         assert_eq!(headers[CONTENT_TYPE], "application/json");
         let error = expand_headers(&hook, |_| Some("line\nbreak".into())).unwrap_err();
-        assert_eq!(error, "the value of its header X-Key cannot be sent");
+        assert_eq!(error, "the value of its header X-Key is not valid");
     }
 
     #[test]

@@ -111,13 +111,13 @@ impl HookInputBuilder {
 
     pub fn permission_request(&self, call: ToolCallRef<'_>, suggestions: Vec<PermissionUpdate>) -> HookCall {
         let ToolCallRef { name, input, id, server } = call;
-        let occasion = self.build(PermissionRequest {
+        let hook_call = self.build(PermissionRequest {
             tool_name: name.into(),
             tool_input: input.clone(),
             permission_suggestions: (!suggestions.is_empty()).then_some(suggestions),
             mcp_server: server.cloned(),
         });
-        HookCall { tool_use_id: Some(id.into()), ..occasion }
+        HookCall { tool_use_id: Some(id.into()), ..hook_call }
     }
 
     pub fn permission_denied(&self, call: ToolCallRef<'_>, reason: impl Into<String>) -> HookCall {

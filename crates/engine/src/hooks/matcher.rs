@@ -49,8 +49,8 @@ impl Matcher {
 
     /// Returns true if the matcher selects this target specifically, not because it matches everything.
     pub fn is_specific_to(&self, subject: &str) -> bool {
-        let nobody = "\u{1}";
-        self.matches(Some(subject)) && !self.matches(Some(nobody))
+        let no_name = "\u{1}";
+        self.matches(Some(subject)) && !self.matches(Some(no_name))
     }
 }
 

@@ -6,7 +6,8 @@
 //! 3. Lists are concatenated: contexts, messages, files to watch.
 //! 4. Single values come from the hook registered last: input, output, title.
 //! 5. One hook is enough to stop or to suppress output.
-//! 6. An allow covers the input that its hook saw or wrote, never one that another hook wrote (`allow_scope`).
+//! 6. An allow covers the input that its hook saw or wrote, never one that another hook wrote.
+//!    Hooks run concurrently: if the input of another hook is used, the allow is dropped.
 
 use std::sync::Arc;
 
@@ -18,7 +19,6 @@ use whimbrel_wire::hook::{
 };
 use whimbrel_wire::permission::PermissionResult;
 
-use super::allow_scope::drop_uncovered_allows;
 use super::catalog::{self, BlockEffect, PlainTextUse};
 use super::output::{HookResult, ParsedOutput, additional_context};
 
@@ -106,11 +106,11 @@ pub fn merge(event: HookEvent, seen: Option<&Value>, mut outcomes: Vec<HookResul
     if let Some(seen) = seen {
         drop_uncovered_allows(&mut outcomes, seen);
     }
-    let mut folded = MergedOutput::default();
-    for HookResult { hook, output: said } in outcomes {
-        folded.add(event, &hook, said);
+    let mut merged = MergedOutput::default();
+    for HookResult { hook, output: parsed } in outcomes {
+        merged.add(event, &hook, parsed);
     }
-    folded
+    merged
 }
 
 pub fn join_reasons(reasons: &[HookReason]) -> String {
@@ -118,11 +118,11 @@ pub fn join_reasons(reasons: &[HookReason]) -> String {
 }
 
 impl MergedOutput {
-    fn add(&mut self, event: HookEvent, hook: &Arc<str>, said: ParsedOutput) {
-        if let Some(fault) = said.error() {
-            self.errors.push(HookReason { hook: Arc::clone(hook), text: fault });
+    fn add(&mut self, event: HookEvent, hook: &Arc<str>, parsed: ParsedOutput) {
+        if let Some(error) = parsed.error() {
+            self.errors.push(HookReason { hook: Arc::clone(hook), text: error });
         }
-        match said {
+        match parsed {
             ParsedOutput::Empty
             | ParsedOutput::Async
             | ParsedOutput::Failed(_)
@@ -134,7 +134,7 @@ impl MergedOutput {
                 PlainTextUse::Dropped => {}
             },
             ParsedOutput::Output(output) | ParsedOutput::Partial { blocking: output, .. } => {
-                self.add_output(event, hook, *output)
+                self.add_output(event, hook, *output);
             }
             ParsedOutput::Block { reason, output: besides } => {
                 if let Some(output) = besides {
@@ -224,13 +224,13 @@ impl MergedOutput {
             }
             On::SessionStart(answer) => self.event_specific.add_session_start(answer),
             On::Elicitation(answer) | On::ElicitationResult(answer) => {
-                self.event_specific.add_elicitation(answer)
+                self.event_specific.add_elicitation(answer);
             }
             On::CwdChanged(answer) | On::FileChanged(answer) => {
                 self.event_specific.watch_paths.extend(answer.watch_paths.into_iter().flatten());
             }
             On::MessageDisplay(answer) => {
-                replace_if_some(&mut self.event_specific.display_content, answer.display_content)
+                replace_if_some(&mut self.event_specific.display_content, answer.display_content);
             }
             On::WorktreeCreate(answer) => self.event_specific.worktree_path = Some(answer.worktree_path),
             On::PostToolUseFailure(_)
@@ -293,8 +293,44 @@ fn strictness(decision: HookPermissionDecision) -> u8 {
     }
 }
 
-fn replace_if_some<T>(place: &mut Option<T>, value: Option<T>) {
+fn replace_if_some<T>(slot: &mut Option<T>, value: Option<T>) {
     if value.is_some() {
-        *place = value;
+        *slot = value;
+    }
+}
+
+/// Drops every allow for an input other than the one used, which is that of the last registered hook that changes it.
+/// `seen` is the input that the hooks were shown.
+fn drop_uncovered_allows(outcomes: &mut [HookResult], seen: &Value) {
+    let Some(used) = outcomes.iter().rev().find_map(|outcome| updated_input(&outcome.output)).cloned() else {
+        return;
+    };
+    for outcome in outcomes {
+        let allowed = updated_input(&outcome.output).or(seen.as_object());
+        if allowed != Some(&used)
+            && let ParsedOutput::Output(output) = &mut outcome.output
+        {
+            clear_allow(output);
+        }
+    }
+}
+
+/// Changed input of a hook.
+fn updated_input(parsed: &ParsedOutput) -> Option<&Map<String, Value>> {
+    let output = match parsed {
+        ParsedOutput::Output(output) | ParsedOutput::Block { output: Some(output), .. } => output,
+        _ => return None,
+    };
+    match &output.specific {
+        Some(HookSpecific::PreToolUse(answer)) => answer.updated_input.as_ref(),
+        _ => None,
+    }
+}
+
+fn clear_allow(output: &mut SyncOutput) {
+    output.decision = output.decision.filter(|decision| *decision != HookDecision::Approve);
+    if let Some(HookSpecific::PreToolUse(answer)) = &mut output.specific {
+        answer.permission_decision =
+            answer.permission_decision.filter(|decision| *decision != HookPermissionDecision::Allow);
     }
 }

@@ -5,15 +5,13 @@
 //! - `inputs`: builds hook inputs;
 //! - `executor`: runs the hooks of an event; `callback` asks the host, `command` runs a command, `http` sends a
 //!   request, `progress` reports runs to the host;
-//! - `output`: parses the output of one hook; `salvage`: the blocking part of an invalid output; `duplicate_keys`:
-//!   ambiguous JSON; `merge`: combines the outputs of all hooks; `allow_scope`: which input an allow covers;
-//!   `truncate`: long texts;
+//! - `output`: parses and truncates the output of one hook; `salvage`: the blocking part of an invalid output; `merge`:
+//!   combines the outputs of all hooks;
 //! - `async_results`: results of hooks that run in the background;
 //! - `dispatcher`: an agent's entry point to all of that; `stop_flag`: ends its turn on request of a hook.
 //!
 //! A session without hooks has an empty [`HookExecutor`], in which running an event is one check.
 
-mod allow_scope;
 mod async_results;
 mod callback;
 pub mod catalog;
@@ -21,8 +19,6 @@ mod command;
 mod condition;
 mod config;
 pub mod dispatcher;
-mod duplicate_keys;
-mod error;
 mod executor;
 mod handler;
 mod http;
@@ -35,12 +31,10 @@ mod salvage;
 mod stop_flag;
 #[cfg(test)]
 mod tests;
-mod truncate;
 
 pub use async_results::{AsyncResult, AsyncResults};
-pub use config::{CommandHook, HookSet};
+pub use config::{CommandHook, HookError, HookSet};
 pub use dispatcher::HookDispatcher;
-pub use error::HookError;
 pub use executor::{HookDeps, HookExecutor};
 pub use inputs::{HookCall, HookInputBuilder, ToolCallRef};
 pub use merge::{HookReason, MergedDecision, MergedOutput, join_reasons};

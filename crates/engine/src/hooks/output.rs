@@ -1,4 +1,5 @@
-//! Parses the output of one hook: exit code and streams of a command, or the host's or endpoint's response. Pure.
+//! Parses the output of one hook: exit code and streams of a command, or the host's or endpoint's response. Pure,
+//! except for [`truncate_texts`], which saves long texts to files.
 //!
 //! A command's output that begins with `{` is parsed as JSON. Exit codes:
 //! - 0: the output counts; output that is not JSON is text;
@@ -8,14 +9,15 @@
 //!
 //! Of partly invalid JSON only the blocking part counts ([`salvage`](super::salvage)), and the error is reported.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use whimbrel_os::{files, ids};
 use whimbrel_process::{CommandOutput, ProcessExit};
 use whimbrel_wire::hook::{AsyncOutput, HookEvent, HookOutput, HookSpecific, SyncOutput};
 
-use super::duplicate_keys::keep_first_duplicates;
-use super::salvage::{blocking_part, check_event_name};
+use super::salvage::{blocking_part, check_event_name, keep_first_duplicates};
 
 /// Hook with its output.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,39 +58,43 @@ impl ParsedOutput {
     /// Summary for the log.
     pub fn summary(&self) -> String {
         match self {
-            Self::Empty => "said nothing".into(),
-            Self::Async => "goes on in the background".into(),
+            Self::Empty => "no output".into(),
+            Self::Async => "continues in the background".into(),
             Self::Output(_) | Self::Text(_) => "answered".into(),
-            Self::Partial { error: flaw, .. } => format!("answered badly: {flaw}"),
+            Self::Partial { error, .. } => format!("invalid output: {error}"),
             Self::Block { .. } => "blocked".into(),
-            Self::Failed(fault) => format!("failed: {fault}"),
-            Self::TimedOut(limit) => format!("took longer than {} s", limit.as_secs()),
-            Self::Cancelled => "was stopped".into(),
+            Self::Failed(error) => format!("failed: {error}"),
+            Self::TimedOut(limit) => format!("timed out after {} s", limit.as_secs()),
+            Self::Cancelled => "cancelled".into(),
         }
     }
 
     /// Parses the output of a command that has ended.
-    pub(super) fn from_command(event: HookEvent, ending: ProcessExit, heard: &CommandOutput) -> Self {
-        let answer = ParsedJson::parse(event, heard);
+    pub(super) fn from_command(
+        event: HookEvent,
+        ending: ProcessExit,
+        command_output: &CommandOutput,
+    ) -> Self {
+        let answer = ParsedJson::parse(event, command_output);
         match (ending, answer) {
-            (ProcessExit::Exited(2), answer) => to_block(answer, &heard.stderr.text()),
+            (ProcessExit::Exited(2), answer) => to_block(answer, &command_output.stderr.text()),
             (ProcessExit::Exited(code), _) if code != 0 && is_worktree_event(event) => {
-                Self::Block { reason: exit_error(ending, &heard.stderr.text()), output: None }
+                Self::Block { reason: exit_error(ending, &command_output.stderr.text()), output: None }
             }
             (ProcessExit::Exited(0), ParsedJson::Valid(output)) => Self::Output(output),
             (_, ParsedJson::Valid(output)) => {
-                let flaw = exit_error(ending, &heard.stderr.text());
+                let error = exit_error(ending, &command_output.stderr.text());
                 match blocking_part(*output) {
-                    Some(legible) => Self::Partial { blocking: Box::new(legible), error: flaw },
-                    None => Self::Failed(flaw),
+                    Some(blocking) => Self::Partial { blocking: Box::new(blocking), error },
+                    None => Self::Failed(error),
                 }
             }
-            (_, ParsedJson::Partial { legible, flaw }) => Self::Partial { blocking: legible, error: flaw },
+            (_, ParsedJson::Partial { blocking, error }) => Self::Partial { blocking, error },
             (_, ParsedJson::Async) => Self::Empty,
             (_, ParsedJson::Invalid(reason)) => Self::Failed(reason),
             (ProcessExit::Exited(0), ParsedJson::Text(text)) if text.is_empty() => Self::Empty,
             (ProcessExit::Exited(0), ParsedJson::Text(text)) => Self::Text(text),
-            (_, ParsedJson::Text(_)) => Self::Failed(exit_error(ending, &heard.stderr.text())),
+            (_, ParsedJson::Text(_)) => Self::Failed(exit_error(ending, &command_output.stderr.text())),
         }
     }
 
@@ -101,7 +107,7 @@ impl ParsedOutput {
         };
         match answer {
             ParsedJson::Valid(output) => Self::Output(output),
-            ParsedJson::Partial { legible, flaw } => Self::Partial { blocking: legible, error: flaw },
+            ParsedJson::Partial { blocking, error } => Self::Partial { blocking, error },
             ParsedJson::Async => Self::Async,
             ParsedJson::Invalid(reason) => Self::Failed(reason),
             ParsedJson::Text(text) if text.is_empty() => Self::Empty,
@@ -114,7 +120,7 @@ impl ParsedOutput {
         match validate(event, output) {
             ParsedJson::Valid(output) if *output == SyncOutput::default() => Self::Empty,
             ParsedJson::Valid(output) => Self::Output(output),
-            ParsedJson::Partial { legible, flaw } => Self::Partial { blocking: legible, error: flaw },
+            ParsedJson::Partial { blocking, error } => Self::Partial { blocking, error },
             ParsedJson::Async => Self::Async,
             ParsedJson::Invalid(reason) => Self::Failed(reason),
             ParsedJson::Text(_) => Self::Empty,
@@ -125,7 +131,7 @@ impl ParsedOutput {
     pub(super) fn error(&self) -> Option<String> {
         match self {
             Self::Failed(reason) | Self::Partial { error: reason, .. } => Some(reason.clone()),
-            Self::TimedOut(limit) => Some(format!("it did not end within {} s", limit.as_secs_f64())),
+            Self::TimedOut(limit) => Some(format!("it did not finish within {} s", limit.as_secs_f64())),
             Self::Empty
             | Self::Async
             | Self::Output(_)
@@ -140,9 +146,9 @@ impl ParsedOutput {
         match self {
             Self::Text(text) => vec![text],
             Self::Output(output) | Self::Partial { blocking: output, .. } => output_texts(output),
-            Self::Block { reason, output: besides } => {
-                let besides = besides.iter_mut().flat_map(|output| output_texts(output));
-                std::iter::once(reason).chain(besides).collect()
+            Self::Block { reason, output: rest } => {
+                let rest = rest.iter_mut().flat_map(|output| output_texts(output));
+                std::iter::once(reason).chain(rest).collect()
             }
             Self::Empty | Self::Async | Self::Failed(_) | Self::TimedOut(_) | Self::Cancelled => Vec::new(),
         }
@@ -162,9 +168,9 @@ pub(super) fn parse_async_request(first_line: &str) -> Option<AsyncOutput> {
 pub(super) fn parse_late_output(
     event: HookEvent,
     ending: ProcessExit,
-    heard: &CommandOutput,
+    command_output: &CommandOutput,
 ) -> ParsedOutput {
-    let raw = heard.stdout.raw();
+    let raw = command_output.stdout.raw();
     let rest = match raw.split_once('\n') {
         Some((first, rest)) if parse_async_request(first).is_some() => rest,
         Some(_) | None => &raw,
@@ -180,7 +186,7 @@ pub(super) fn parse_late_output(
         // Text that is not JSON has no use here.
         ProcessExit::Exited(0) => ParsedOutput::Empty,
         ProcessExit::Exited(_) | ProcessExit::Killed(_) | ProcessExit::TimedOut | ProcessExit::Unknown => {
-            ParsedOutput::Failed(exit_error(ending, &heard.stderr.text()))
+            ParsedOutput::Failed(exit_error(ending, &command_output.stderr.text()))
         }
     }
 }
@@ -190,8 +196,8 @@ enum ParsedJson {
     Valid(Box<SyncOutput>),
     /// Partly invalid JSON, with its blocking part.
     Partial {
-        legible: Box<SyncOutput>,
-        flaw: String,
+        blocking: Box<SyncOutput>,
+        error: String,
     },
     /// Async request.
     Async,
@@ -202,26 +208,23 @@ enum ParsedJson {
 }
 
 impl ParsedJson {
-    fn parse(event: HookEvent, heard: &CommandOutput) -> Self {
-        let raw = heard.stdout.raw();
+    fn parse(event: HookEvent, output: &CommandOutput) -> Self {
+        let raw = output.stdout.raw();
         let trimmed = raw.trim().trim_start_matches('\u{feff}');
-        if trimmed.starts_with('{') && heard.stdout.is_truncated() {
-            return Self::Invalid(format!(
-                "it printed {}, which is too much for an answer",
-                heard.stdout.size()
-            ));
+        if trimmed.starts_with('{') && output.stdout.is_truncated() {
+            return Self::Invalid(format!("its output of {} is too large", output.stdout.size()));
         }
         if trimmed.starts_with('{') {
             return parse_json(event, trimmed);
         }
-        Self::Text(heard.stdout.text().trim().to_owned())
+        Self::Text(output.stdout.text().trim().to_owned())
     }
 
     /// Blocking part of the output.
     fn into_blocking(self) -> Option<Box<SyncOutput>> {
         match self {
             Self::Valid(output) => blocking_part(*output).map(Box::new),
-            Self::Partial { legible, .. } => Some(legible),
+            Self::Partial { blocking, .. } => Some(blocking),
             Self::Async | Self::Invalid(_) | Self::Text(_) => None,
         }
     }
@@ -230,23 +233,23 @@ impl ParsedJson {
 fn parse_json(event: HookEvent, json: &str) -> ParsedJson {
     let last = match serde_json::from_str(json) {
         Ok(output) => validate(event, output),
-        Err(error) => return parse_prefix(event, json, format!("its answer cannot be read: {error}")),
+        Err(error) => return parse_prefix(event, json, format!("its output is not valid: {error}")),
     };
     let Some(first) = keep_first_duplicates(json) else { return last };
     let first = serde_json::from_value(first).map(|output| validate(event, output));
-    let flaw = "its answer has a key twice, so nobody knows what it means".to_owned();
+    let error = "its output has duplicate keys and is ambiguous".to_owned();
     match first.ok().and_then(ParsedJson::into_blocking).or_else(|| last.into_blocking()) {
-        Some(legible) => ParsedJson::Partial { legible, flaw },
-        None => ParsedJson::Invalid(flaw),
+        Some(blocking) => ParsedJson::Partial { blocking, error },
+        None => ParsedJson::Invalid(error),
     }
 }
 
 /// Blocking part of output that starts as JSON and continues as something else.
-fn parse_prefix(event: HookEvent, json: &str, flaw: String) -> ParsedJson {
+fn parse_prefix(event: HookEvent, json: &str, error: String) -> ParsedJson {
     let whole = serde_json::Deserializer::from_str(json).into_iter::<HookOutput>().map_while(Result::ok);
     match whole.filter_map(|output| validate(event, output).into_blocking()).next() {
-        Some(legible) => ParsedJson::Partial { legible, flaw },
-        None => ParsedJson::Invalid(flaw),
+        Some(blocking) => ParsedJson::Partial { blocking, error },
+        None => ParsedJson::Invalid(error),
     }
 }
 
@@ -256,38 +259,35 @@ fn validate(event: HookEvent, output: HookOutput) -> ParsedJson {
         HookOutput::Async(_) => return ParsedJson::Async,
         HookOutput::Sync(output) => output,
     };
-    let mut flaws = Vec::new();
+    let mut errors = Vec::new();
     if !output.invalid_fields.is_empty() {
-        flaws.push(format!(
-            "its answer cannot be read: {}",
+        errors.push(format!(
+            "its output is not valid: {}",
             std::mem::take(&mut output.invalid_fields).join("; ")
         ));
     }
-    flaws.extend(check_event_name(event, &mut output));
-    if flaws.is_empty() {
+    errors.extend(check_event_name(event, &mut output));
+    if errors.is_empty() {
         return ParsedJson::Valid(Box::new(output));
     }
-    let flaw = flaws.join("; ");
+    let error = errors.join("; ");
     match blocking_part(output) {
-        Some(legible) => ParsedJson::Partial { legible: Box::new(legible), flaw },
-        None => ParsedJson::Invalid(flaw),
+        Some(blocking) => ParsedJson::Partial { blocking: Box::new(blocking), error },
+        None => ParsedJson::Invalid(error),
     }
 }
 
 /// Output of a hook that exited with code 2.
-fn to_block(answer: ParsedJson, complaints: &str) -> ParsedOutput {
-    let (given, besides) = match answer {
-        ParsedJson::Valid(mut output) | ParsedJson::Partial { legible: mut output, .. } => {
+fn to_block(answer: ParsedJson, stderr: &str) -> ParsedOutput {
+    let (given, rest) = match answer {
+        ParsedJson::Valid(mut output) | ParsedJson::Partial { blocking: mut output, .. } => {
             (take_reason(&mut output), Some(output))
         }
         ParsedJson::Async | ParsedJson::Invalid(_) | ParsedJson::Text(_) => (None, None),
     };
-    let complaints = Some(complaints.trim()).filter(|text| !text.is_empty());
-    let reason = given.or_else(|| complaints.map(Into::into));
-    ParsedOutput::Block {
-        reason: reason.unwrap_or_else(|| "The hook gave no reason.".into()),
-        output: besides,
-    }
+    let stderr = Some(stderr.trim()).filter(|text| !text.is_empty());
+    let reason = given.or_else(|| stderr.map(Into::into));
+    ParsedOutput::Block { reason: reason.unwrap_or_else(|| "The hook gave no reason.".into()), output: rest }
 }
 
 /// Takes the reason and clears the output's own decision, which the exit code overrides.
@@ -313,14 +313,14 @@ fn take_reason(output: &mut SyncOutput) -> Option<String> {
 }
 
 /// Error text: how the command ended, and the first line of stderr.
-fn exit_error(ending: ProcessExit, complaints: &str) -> String {
+fn exit_error(ending: ProcessExit, stderr: &str) -> String {
     let how = match ending {
-        ProcessExit::Exited(code) => format!("it ended with code {code}"),
-        ProcessExit::Killed(signal) => format!("it was ended by signal {signal}"),
-        ProcessExit::TimedOut => "it took too long".into(),
-        ProcessExit::Unknown => "it ended in an unknown way".into(),
+        ProcessExit::Exited(code) => format!("it exited with code {code}"),
+        ProcessExit::Killed(signal) => format!("it was killed by signal {signal}"),
+        ProcessExit::TimedOut => "it timed out".into(),
+        ProcessExit::Unknown => "it ended with an unknown status".into(),
     };
-    match complaints.trim().lines().next() {
+    match stderr.trim().lines().next() {
         Some(line) => format!("{how}: {line}"),
         None => how,
     }
@@ -372,5 +372,59 @@ pub(super) fn additional_context(specific: &mut HookSpecific) -> Option<&mut Str
         | On::MessageDisplay(_)
         | On::WorktreeCreate(_)
         | On::Other(_) => None,
+    }
+}
+
+/// Longer texts are truncated.
+const MAX_TEXT_CHARS: usize = 10_000;
+/// Length of the part shown.
+const SHOWN_CHARS: usize = 2_000;
+
+/// Truncates long texts. The whole text is saved under `spill`.
+pub(super) fn truncate_texts(output: &mut ParsedOutput, spill: &Path) {
+    for text in output.model_texts() {
+        if text.char_indices().nth(MAX_TEXT_CHARS).is_some() {
+            *text = spill_text(text, spill);
+        }
+    }
+}
+
+fn spill_text(text: &str, spill: &Path) -> String {
+    let end = text.char_indices().nth(SHOWN_CHARS).map_or(text.len(), |(end, _)| end);
+    let left_out = text.len() - end;
+    let path = spill.join("hooks").join(format!("{}.txt", ids::new_task_id('h')));
+    let rest = match files::create(&path, text.as_bytes()) {
+        Ok(_) => format!("Full text: {}", path.display()),
+        Err(error) => format!("The rest is lost: {} cannot be written: {error}", path.display()),
+    };
+    format!("{}\n[... {left_out} more bytes. {rest}]", &text[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_text_is_saved_and_a_short_one_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let whole = "ü".repeat(MAX_TEXT_CHARS + 1);
+        let mut output = ParsedOutput::Text(whole.clone());
+        truncate_texts(&mut output, dir.path());
+        let ParsedOutput::Text(text) = &output else { panic!() };
+        assert!(text.len() < 2 * SHOWN_CHARS + 500 && text.starts_with("üüü"), "{text}");
+        let path = text.split("Full text: ").nth(1).unwrap().trim_end_matches(']');
+        assert_eq!(std::fs::read_to_string(path).unwrap(), whole);
+
+        let mut output = ParsedOutput::Text("ü".repeat(MAX_TEXT_CHARS));
+        truncate_texts(&mut output, dir.path());
+        assert_eq!(output, ParsedOutput::Text("ü".repeat(MAX_TEXT_CHARS)));
+    }
+
+    #[test]
+    fn a_failure_to_save_is_reported() {
+        let mut parsed = ParsedOutput::Block { reason: "x".repeat(MAX_TEXT_CHARS + 1), output: None };
+        truncate_texts(&mut parsed, Path::new("/dev/null"));
+        let ParsedOutput::Block { reason, .. } = parsed else { panic!() };
+        assert!(reason.contains("The rest is lost"), "{reason}");
     }
 }

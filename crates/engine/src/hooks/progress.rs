@@ -30,10 +30,10 @@ pub(super) struct ProgressReporter {
 
 impl ProgressReporter {
     pub(super) fn new(
-        outbox: &FrameSender,
+        frames: &FrameSender,
         announce: ProgressPolicy,
         event: HookEvent,
-        occasion: &HookCall,
+        hook_call: &HookCall,
     ) -> Self {
         let wanted =
             announce == ProgressPolicy::All || matches!(event, HookEvent::SessionStart | HookEvent::Setup);
@@ -41,11 +41,11 @@ impl ProgressReporter {
             let (hook_id, hook_name, hook_event) = Default::default();
             return Self { sender: None, started: false, hook_id, hook_name, hook_event };
         }
-        let hook_name = match match_target(&occasion.input.event) {
+        let hook_name = match match_target(&hook_call.input.event) {
             Some(subject) => format!("{event}:{subject}"),
             None => event.to_string(),
         };
-        let (to, hook_id) = (Some(outbox.clone()), ids::new_uuid());
+        let (to, hook_id) = (Some(frames.clone()), ids::new_uuid());
         Self { sender: to, started: false, hook_id, hook_name, hook_event: event.to_string() }
     }
 
@@ -54,8 +54,8 @@ impl ProgressReporter {
     }
 
     pub(super) async fn report_started(&mut self) {
-        let Some(outbox) = &self.sender else { return };
-        outbox
+        let Some(frames) = &self.sender else { return };
+        frames
             .notify(HookStarted {
                 hook_id: self.hook_id.clone(),
                 hook_name: self.hook_name.clone(),
@@ -66,21 +66,21 @@ impl ProgressReporter {
     }
 
     /// Reports output. A full channel drops the frame; the final one has everything.
-    pub(super) fn report_output(&self, heard: &CommandOutput) {
-        let Some(outbox) = &self.sender else { return };
+    pub(super) fn report_output(&self, command_output: &CommandOutput) {
+        let Some(frames) = &self.sender else { return };
         let event = SystemEvent::from(HookProgress {
             hook_id: self.hook_id.clone(),
             hook_name: self.hook_name.clone(),
             hook_event: self.hook_event.clone(),
-            stdout: heard.stdout.shown_text(),
-            stderr: heard.stderr.shown_text(),
-            output: heard.combined.shown_text(),
+            stdout: command_output.stdout.shown_text(),
+            stderr: command_output.stderr.shown_text(),
+            output: command_output.combined.shown_text(),
         });
-        outbox.try_send(System { event, uuid: ids::new_uuid(), session_id: outbox.session_id().to_owned() });
+        frames.try_send(System { event, uuid: ids::new_uuid(), session_id: frames.session_id().to_owned() });
     }
 
     /// Reports the end; `ending` is `None` if we ended the process.
-    pub(super) async fn report_finished(&mut self, ending: Option<ProcessExit>, heard: &CommandOutput) {
+    pub(super) async fn report_finished(&mut self, ending: Option<ProcessExit>, output: &CommandOutput) {
         let (exit_code, outcome) = match ending {
             Some(ProcessExit::Exited(0)) => (Some(0), HookOutcome::Success),
             Some(ProcessExit::Exited(code)) => (Some(code), HookOutcome::Error),
@@ -89,33 +89,39 @@ impl ProgressReporter {
             }
             None => (None, HookOutcome::Cancelled),
         };
-        let Some(outbox) = &self.sender else { return };
-        outbox.notify(HookResponse { exit_code, outcome, ..self.response_frame(Some(heard)) }).await;
+        let Some(frames) = &self.sender else { return };
+        frames.notify(HookResponse { exit_code, outcome, ..self.response_frame(Some(output)) }).await;
         self.started = false;
     }
 
     /// Reports the cancellation without waiting, since this runs in `drop`.
-    pub(super) fn report_cancelled(&mut self, heard: Option<&CommandOutput>) {
-        if let Some(outbox) = self.sender.as_ref().filter(|_| self.started) {
-            let event = SystemEvent::from(self.response_frame(heard));
-            outbox.send_detached(System {
+    pub(super) fn report_cancelled(&mut self, output: Option<&CommandOutput>) {
+        if let Some(frames) = self.sender.as_ref().filter(|_| self.started) {
+            let event = SystemEvent::from(self.response_frame(output));
+            frames.send_detached(System {
                 event,
                 uuid: ids::new_uuid(),
-                session_id: outbox.session_id().to_owned(),
+                session_id: frames.session_id().to_owned(),
             });
             self.started = false;
         }
     }
 
     /// Response frame of a cancelled run.
-    fn response_frame(&self, heard: Option<&CommandOutput>) -> HookResponse {
+    fn response_frame(&self, command_output: Option<&CommandOutput>) -> HookResponse {
         HookResponse {
             hook_id: self.hook_id.clone(),
             hook_name: self.hook_name.clone(),
             hook_event: self.hook_event.clone(),
-            output: heard.map(|heard| heard.combined.shown_text()).unwrap_or_default(),
-            stdout: heard.map(|heard| heard.stdout.shown_text()).unwrap_or_default(),
-            stderr: heard.map(|heard| heard.stderr.shown_text()).unwrap_or_default(),
+            output: command_output
+                .map(|command_output| command_output.combined.shown_text())
+                .unwrap_or_default(),
+            stdout: command_output
+                .map(|command_output| command_output.stdout.shown_text())
+                .unwrap_or_default(),
+            stderr: command_output
+                .map(|command_output| command_output.stderr.shown_text())
+                .unwrap_or_default(),
             exit_code: None,
             outcome: HookOutcome::Cancelled,
         }

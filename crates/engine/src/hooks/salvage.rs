@@ -1,6 +1,16 @@
-//! Salvages partly invalid hook outputs: only fields that block are honoured. Fields that allow or change something are
-//! not, because the invalid part may have restricted them. Pure.
+//! Salvages invalid hook outputs. Pure.
+//!
+//! - Partly invalid outputs: only fields that block are honoured. Fields that allow or change something are not,
+//!   because the invalid part may have restricted them.
+//! - Duplicate keys: parsers take the last one, and a hook that builds its JSON from the model's text may have been
+//!   tricked into printing the second. [`keep_first_duplicates`] reads the first one.
 
+use std::cell::Cell;
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::map::Entry;
+use serde_json::{Map, Value};
 use whimbrel_wire::control::ElicitationAction;
 use whimbrel_wire::hook::{
     HookDecision, HookEvent, HookPermissionDecision, HookSpecific, PermissionRequestOutput, PreToolUseOutput,
@@ -13,8 +23,8 @@ pub(super) fn blocking_part(output: SyncOutput) -> Option<SyncOutput> {
     let go_on = output.should_continue.filter(|goes_on| !goes_on);
     let decision = output.decision.filter(|decision| *decision == HookDecision::Block);
     let specific = output.specific.and_then(blocking_specific);
-    let holds = go_on.is_some() || decision.is_some() || specific.is_some();
-    holds.then_some(SyncOutput {
+    let blocks = go_on.is_some() || decision.is_some() || specific.is_some();
+    blocks.then_some(SyncOutput {
         should_continue: go_on,
         decision,
         specific,
@@ -26,7 +36,7 @@ pub(super) fn blocking_part(output: SyncOutput) -> Option<SyncOutput> {
 }
 
 fn blocking_specific(specific: HookSpecific) -> Option<HookSpecific> {
-    let holds = match &specific {
+    let blocks = match &specific {
         HookSpecific::PreToolUse(answer) => answer.permission_decision.is_some_and(is_blocking),
         HookSpecific::PreModelSwitch(answer) => answer.permission_decision.is_some_and(is_blocking),
         HookSpecific::PermissionRequest(answer) => matches!(answer.decision, PermissionResult::Deny { .. }),
@@ -35,7 +45,7 @@ fn blocking_specific(specific: HookSpecific) -> Option<HookSpecific> {
         }
         _ => false,
     };
-    holds.then(|| match specific {
+    blocks.then(|| match specific {
         HookSpecific::PreToolUse(answer) => {
             HookSpecific::PreToolUse(PreToolUseOutput { updated_input: None, ..answer })
         }
@@ -63,7 +73,7 @@ pub(super) fn check_event_name(event: HookEvent, output: &mut SyncOutput) -> Opt
     let mut named = true;
     match specific {
         HookSpecific::Other(fields) if meant.is_none() => {
-            named = fields.get("hookEventName").is_some_and(serde_json::Value::is_string);
+            named = fields.get("hookEventName").is_some_and(Value::is_string);
             output.specific = HookSpecific::parse_partial(Some(event), fields).0;
         }
         HookSpecific::PreToolUse(answer)
@@ -81,10 +91,101 @@ pub(super) fn check_event_name(event: HookEvent, output: &mut SyncOutput) -> Opt
     }
     let meant = meant.map_or("an unknown event", HookEvent::as_str);
     // A missing name has been reported already.
-    named.then(|| format!("its answer is for {meant}, and the event is {event}"))
+    named.then(|| format!("its output is for {meant}, but the event is {event}"))
 }
 
 fn set_block(output: &mut SyncOutput, reason: Option<String>) {
     output.decision = Some(HookDecision::Block);
     output.reason = reason.or(output.reason.take());
+}
+
+/// Parses JSON so that the first of duplicate keys wins; `None` if there are no duplicates.
+pub(super) fn keep_first_duplicates(json: &str) -> Option<Value> {
+    let twice = Cell::new(false);
+    let value = FirstKeyWins(&twice).deserialize(&mut serde_json::Deserializer::from_str(json)).ok()?;
+    twice.get().then_some(value)
+}
+
+/// Deserializes a value, keeps the first of duplicate keys and records whether there were any.
+#[derive(Clone, Copy)]
+struct FirstKeyWins<'a>(&'a Cell<bool>);
+
+impl<'de> DeserializeSeed<'de> for FirstKeyWins<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for FirstKeyWins<'_> {
+    type Value = Value;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
+        let mut values = Vec::new();
+        while let Some(value) = list.next_element_seed(self)? {
+            values.push(value);
+        }
+        Ok(Value::Array(values))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Value, A::Error> {
+        let mut values = Map::new();
+        while let Some(key) = object.next_key::<String>()? {
+            let value = object.next_value_seed(self)?;
+            match values.entry(key) {
+                Entry::Vacant(slot) => drop(slot.insert(value)),
+                Entry::Occupied(_) => self.0.set(true),
+            }
+        }
+        Ok(Value::Object(values))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_first_of_duplicate_keys_wins() {
+        let rows = [
+            (r#"{"a":1,"b":[true,null,-1,0.5,"x"]}"#, None),
+            (r#"{"a":1,"a":2}"#, Some(json!({"a": 1}))),
+            (r#"{"a":{"b":[{"c":1,"\u0063":2}]},"d":0}"#, Some(json!({"a": {"b": [{"c": 1}]}, "d": 0}))),
+            (r#"{"a":1,"a""#, None),
+        ];
+        for (text, expected) in rows {
+            assert_eq!(keep_first_duplicates(text), expected, "{text}");
+        }
+    }
 }

@@ -22,8 +22,8 @@ impl StopFlag {
 
     pub(super) fn set(&self) {
         self.0.value.store(true, Ordering::Relaxed);
-        if let Some(above) = &self.0.parent {
-            above.set();
+        if let Some(parent) = &self.0.parent {
+            parent.set();
         }
     }
 

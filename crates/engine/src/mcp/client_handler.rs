@@ -1,5 +1,5 @@
 //! Client side of a connection: handles requests and notifications from the server and tracks calls in flight.
-#![expect(deprecated, reason = "servers of today still ask for roots and samples")]
+#![expect(deprecated, reason = "current servers still request roots and sampling")]
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -121,9 +121,10 @@ impl ClientHandler for McpClientHandler {
             form.with_url(UrlElicitationCapability::default())
         };
         capabilities.elicitation = self.elicit.as_ref().map(|_| both());
-        let us = Implementation::new("whimbrel", env!("CARGO_PKG_VERSION"));
+        let client_info = Implementation::new("whimbrel", env!("CARGO_PKG_VERSION"));
         // Newer protocol versions start without `initialize`, which current servers do not support.
-        ClientConfig::new(capabilities, us).with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+        ClientConfig::new(capabilities, client_info)
+            .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
     }
 
     async fn create_message(
@@ -131,11 +132,11 @@ impl ClientHandler for McpClientHandler {
         _: CreateMessageRequestParams,
         _: RequestContext<RoleClient>,
     ) -> Result<CreateMessageResult, ErrorData> {
-        Err(unsupported("This client does not offer sampling: it asks no model on behalf of a server."))
+        Err(unsupported("This client does not support sampling."))
     }
 
     async fn list_roots(&self, _: RequestContext<RoleClient>) -> Result<ListRootsResult, ErrorData> {
-        let root = |folder: &PathBuf| Url::from_file_path(folder).ok().map(|url| Root::new(url.as_str()));
+        let root = |dir: &PathBuf| Url::from_file_path(dir).ok().map(|url| Root::new(url.as_str()));
         Ok(ListRootsResult::new(self.roots.iter().filter_map(root).collect()))
     }
 
@@ -145,7 +146,7 @@ impl ClientHandler for McpClientHandler {
         context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
         let Some(elicit) = &self.elicit else {
-            return Err(unsupported("This client does not offer elicitation: there is nobody to ask."));
+            return Err(unsupported("This client does not support elicitation in this session."));
         };
         let question = to_elicitation(&self.server, request)?;
         // Registered first: the completion may arrive before the user's answer.
@@ -166,29 +167,33 @@ impl ClientHandler for McpClientHandler {
         Ok(to_elicit_result(answer))
     }
 
-    async fn on_progress(&self, news: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
-        let told = {
+    async fn on_progress(&self, notification: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
+        let params = {
             let calls = self.tracker.calls();
             // The call may have ended already.
-            let Some(call) = calls.get(&news.progress_token) else { return };
+            let Some(call) = calls.get(&notification.progress_token) else { return };
             call.progress.send_replace(());
             McpCallProgress {
                 server: self.server.to_string(),
                 tool: call.tool.clone(),
                 tool_use_id: call.tool_use_id.clone(),
                 elapsed: call.started.elapsed(),
-                progress: news.progress,
-                total: news.total,
-                message: news.message,
+                progress: notification.progress,
+                total: notification.total,
+                message: notification.message,
             }
         };
         if let Some(tell) = &self.notify {
-            tell(ServerNotification::Progress(told));
+            tell(ServerNotification::Progress(params));
         }
     }
 
-    async fn on_custom_notification(&self, news: CustomNotification, _: NotificationContext<RoleClient>) {
-        let id = match (news.method.as_str(), &news.params) {
+    async fn on_custom_notification(
+        &self,
+        notification: CustomNotification,
+        _: NotificationContext<RoleClient>,
+    ) {
+        let id = match (notification.method.as_str(), &notification.params) {
             (ELICITATION_COMPLETE, Some(params)) => params.get("elicitationId").and_then(Value::as_str),
             _ => None,
         };
@@ -234,7 +239,7 @@ fn to_elicitation(server: &str, request: ElicitRequestParams) -> Result<Elicitat
             elicitation_id: Some(elicitation_id),
             ..Elicitation::default()
         }),
-        _ => Err(ErrorData::invalid_params("This client does not know this mode of elicitation.", None)),
+        _ => Err(ErrorData::invalid_params("This client does not support this elicitation mode.", None)),
     }
 }
 

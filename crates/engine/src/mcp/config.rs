@@ -170,7 +170,7 @@ impl ServerConfigs {
         variables: VariableLookup<'_>,
     ) {
         if name.trim().is_empty() {
-            return self.warnings.push("An MCP server has no name. Give it one.".into());
+            return self.warnings.push("An MCP server has no name. Add one.".into());
         }
         let mut expansion = VariableExpander::new(variables);
         let config = config.and_then(|config| validate(config, &mut expansion));
@@ -192,7 +192,7 @@ pub fn parse_servers(text: &str) -> Result<Map<String, Value>, String> {
             Some(Value::Object(servers)) => Ok(servers),
             _ => Err("`mcpServers` is missing. Write {\"mcpServers\": {\"name\": {...}}}.".into()),
         },
-        _ => Err("this is not an object. Write {\"mcpServers\": {\"name\": {...}}}.".into()),
+        _ => Err("not a JSON object. Write {\"mcpServers\": {\"name\": {...}}}.".into()),
     }
 }
 
@@ -217,10 +217,10 @@ fn validate_stdio(server: &mut StdioServer, expansion: &mut VariableExpander<'_>
     }
     let texts = server.args.iter().chain(server.env.keys()).chain(server.env.values());
     if texts.chain([&server.command]).any(|text| text.contains('\0')) {
-        return Err("a NUL byte stands in the command, its arguments or its environment.".into());
+        return Err("the command, its arguments or its environment contain a NUL byte.".into());
     }
     if let Some(name) = server.env.keys().find(|name| name.is_empty() || name.contains('=')) {
-        return Err(format!("`env`: {name:?} is no name of a variable."));
+        return Err(format!("`env`: {name:?} is not a valid variable name."));
     }
     Ok(())
 }
@@ -230,12 +230,12 @@ fn validate_remote(server: &mut RemoteServer, expansion: &mut VariableExpander<'
     server.headers.values_mut().for_each(|value| expansion.expand(value));
     let url = Url::parse(&server.url).map_err(|error| format!("`url`: {error}."))?;
     if !matches!(url.scheme(), "http" | "https") {
-        return Err(format!("`url`: {}: is neither http: nor https:.", url.scheme()));
+        return Err(format!("`url`: the scheme {}: is not supported. Use http: or https:.", url.scheme()));
     }
     for (name, value) in &server.headers {
         let named = name.parse::<HeaderName>().is_ok();
         if !named || HeaderValue::from_str(value).is_err() {
-            return Err(format!("`headers`: {name:?} cannot be sent: its name or value has a wrong sign."));
+            return Err(format!("`headers`: {name:?} has an invalid character in its name or value."));
         }
     }
     Ok(())

@@ -64,41 +64,41 @@ impl Connection {
     pub(super) async fn open(
         name: &Arc<str>,
         config: &McpServerConfig,
-        surroundings: &ServerDeps,
+        deps: &ServerDeps,
         letterbox: &HostedInbox,
     ) -> Result<Self, McpError> {
-        let limit = surroundings.limits.connect_timeout;
+        let limit = deps.limits.connect_timeout;
         let deadline = Instant::now() + limit;
-        let fate = ConnectionState::default();
+        let state = ConnectionState::default();
         let opened =
-            timeout_at(deadline, McpTransport::open(name, config, surroundings, letterbox, fate.clone()))
-                .await;
-        let (wire, leash) = opened.map_err(|_| McpError::Timeout(limit))??;
-        let board = Arc::<CallTracker>::default();
-        let desk = McpClientHandler {
+            timeout_at(deadline, McpTransport::open(name, config, deps, letterbox, state.clone())).await;
+        let (wire, kill_handle) = opened.map_err(|_| McpError::Timeout(limit))??;
+        let tracker = Arc::<CallTracker>::default();
+        let handler = McpClientHandler {
             server: Arc::clone(name),
-            roots: surroundings.roots.clone(),
-            elicit: surroundings.elicit.clone(),
-            notify: surroundings.notify.clone(),
-            tracker: Arc::clone(&board),
-            state: fate.clone(),
+            roots: deps.roots.clone(),
+            elicit: deps.elicit.clone(),
+            notify: deps.notify.clone(),
+            tracker: Arc::clone(&tracker),
+            state: state.clone(),
         };
-        let served = serve_client_with_lifecycle(desk, wire, ClientLifecycleMode::Initialize);
-        let fault = match timeout_at(deadline, served).await {
+        let served = serve_client_with_lifecycle(handler, wire, ClientLifecycleMode::Initialize);
+        let cause = match timeout_at(deadline, served).await {
             Ok(Ok(running)) => {
                 let (peer, info) = (running.peer().clone(), running.peer().peer_info());
-                let info =
-                    info.ok_or_else(|| McpError::InvalidResponse("it says nothing about itself.".into()))?;
+                let info = info.ok_or_else(|| {
+                    McpError::InvalidResponse("the `initialize` response has no server info.".into())
+                })?;
                 let running = Mutex::new(Some(running));
-                return Ok(Self { peer, running, kill_handle: leash, tracker: board, state: fate, info });
+                return Ok(Self { peer, running, kill_handle, tracker, state, info });
             }
-            Ok(Err(error)) => handshake_error(&error, &fate),
+            Ok(Err(error)) => handshake_error(&error, &state),
             Err(_) => McpError::Timeout(limit),
         };
-        if let Some(leash) = leash {
-            leash.kill().await;
+        if let Some(kill_handle) = kill_handle {
+            kill_handle.kill().await;
         }
-        Err(fault)
+        Err(cause)
     }
 
     /// Sends a request and waits for the response within the timeouts. Dropping the future cancels the request at the
@@ -106,13 +106,13 @@ impl Connection {
     pub(super) async fn request(
         &self,
         request: ClientRequest,
-        patience: RequestTimeouts,
+        timeouts: RequestTimeouts,
         caller: CallContext<'_>,
     ) -> Result<ServerResult, McpError> {
-        let total = Instant::now() + patience.total;
+        let total = Instant::now() + timeouts.total;
         let options = PeerRequestOptions::no_options().with_meta(request_meta(caller.tool_use_id));
         let sent = self.peer.send_request_with_option(request, options);
-        let sent = timeout_at(total, sent).await.map_err(|_| McpError::Timeout(patience.total))?;
+        let sent = timeout_at(total, sent).await.map_err(|_| McpError::Timeout(timeouts.total))?;
         let mut flight = CancelOnDrop(Some(sent.map_err(|error| self.map_error(&error))?));
         let Some(handle) = &mut flight.0 else { return Err(McpError::Cancelled) };
         let (pulse, mut beats) = watch::channel(());
@@ -124,7 +124,7 @@ impl Connection {
         loop {
             // The idle timeout pauses while the server waits for the user's answer.
             let asks = *questions.borrow_and_update() > 0;
-            let silence = patience.idle.filter(|_| !asks);
+            let silence = timeouts.idle.filter(|_| !asks);
             tokio::select! {
                 biased;
                 answer = &mut handle.rx => {
@@ -139,7 +139,7 @@ impl Connection {
                     return Err(self.state.loss_error());
                 }
                 () = caller.cancel.cancelled() => return Err(McpError::Cancelled),
-                () = sleep_until(total) => return Err(McpError::Timeout(patience.total)),
+                () = sleep_until(total) => return Err(McpError::Timeout(timeouts.total)),
                 () = wait_idle(sign_of_life, silence) => return Err(McpError::Timeout(silence.unwrap_or_default())),
                 _ = beats.changed() => sign_of_life = Instant::now(),
                 _ = questions.changed() => sign_of_life = Instant::now(),
@@ -153,8 +153,8 @@ impl Connection {
         if let Some(running) = running {
             let _ = timeout(CLOSE_TIMEOUT, running.cancel()).await;
         }
-        if let Some(leash) = &self.kill_handle {
-            leash.kill().await;
+        if let Some(kill_handle) = &self.kill_handle {
+            kill_handle.kill().await;
         }
     }
 
@@ -191,7 +191,7 @@ struct CancelOnDrop(Option<RequestHandle<RoleClient>>);
 impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         if let (Some(handle), Ok(runtime)) = (self.0.take(), tokio::runtime::Handle::try_current()) {
-            let cancel = handle.cancel(Some("nobody waits for the answer any more".into()));
+            let cancel = handle.cancel(Some("the response is no longer needed".into()));
             runtime.spawn(async move { timeout(CLOSE_TIMEOUT, cancel).await.map(drop) });
         }
     }
@@ -203,21 +203,21 @@ fn as_mcp_error(error: &(dyn std::error::Error + 'static)) -> Option<McpError> {
 }
 
 /// Error of a failed handshake; prefers the transport's own error to rmcp's.
-fn handshake_error(error: &ClientInitializeError, fate: &ConnectionState) -> McpError {
+fn handshake_error(error: &ClientInitializeError, state: &ConnectionState) -> McpError {
     match error {
         ClientInitializeError::JsonRpcError(error) => {
-            McpError::ErrorResponse(format!("it refused to begin: {}", error.message))
+            McpError::ErrorResponse(format!("it rejected `initialize`: {}", error.message))
         }
         ClientInitializeError::TransportError { error, .. } => as_mcp_error(error.error.as_ref())
-            .or_else(|| fate.last_error())
+            .or_else(|| state.last_error())
             .unwrap_or_else(|| McpError::Disconnected(format!("{}.", error.error))),
-        ClientInitializeError::ConnectionClosed(_) => fate.loss_error(),
+        ClientInitializeError::ConnectionClosed(_) => state.loss_error(),
         ClientInitializeError::ConflictInitResponseId(..)
         | ClientInitializeError::UncorrelatedErrorResponse { .. } => {
-            McpError::InvalidResponse("it answered a question that was not asked.".into())
+            McpError::InvalidResponse("the response id matches no request.".into())
         }
-        _ => fate
+        _ => state
             .last_error()
-            .unwrap_or_else(|| McpError::InvalidResponse("this is no answer to `initialize`.".into())),
+            .unwrap_or_else(|| McpError::InvalidResponse("not a response to `initialize`.".into())),
     }
 }

@@ -94,7 +94,7 @@ impl ServerDeps {
 
 impl fmt::Debug for ServerDeps {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Surroundings")
+        f.debug_struct("ServerDeps")
             .field("cwd", &self.cwd)
             .field("limits", &self.limits)
             .finish_non_exhaustive()

@@ -10,7 +10,7 @@ pub enum McpError {
     Permanent(String),
     /// Requires a login. Not retried.
     #[error(
-        "it wants a login: {0} Log in with `whimbrel mcp login` and its name, or put a token into its `headers`; then reconnect."
+        "it requires a login: {0} Run `whimbrel mcp login` with its name, or set a token in its `headers`; then reconnect."
     )]
     NeedsAuth(String),
     /// Unreachable, or the connection broke.
@@ -22,7 +22,7 @@ pub enum McpError {
     #[error("{0}")]
     ErrorResponse(String),
     /// The response is not valid.
-    #[error("its answer cannot be read: {0}")]
+    #[error("its response is not valid: {0}")]
     InvalidResponse(String),
     /// The caller no longer needs the response.
     #[error("the call was cancelled.")]
@@ -82,7 +82,7 @@ mod tests {
     fn only_transient_errors_are_retried_and_not_forever() {
         let backoff = ReconnectBackoff { initial_delay: Duration::from_secs(1), max_attempts: 3 };
         let gone = || McpError::Disconnected(String::new());
-        for (name, fault, failed, seconds) in [
+        for (name, error, failed, seconds) in [
             ("at first soon", gone(), 1, Some(1)),
             ("then later", gone(), 2, Some(2)),
             ("then later still", gone(), 3, Some(4)),
@@ -93,7 +93,7 @@ mod tests {
             ("no such program", McpError::Permanent(String::new()), 1, None),
             ("no login", McpError::NeedsAuth(String::new()), 1, None),
         ] {
-            assert_eq!(fault.retry_delay(failed, backoff), seconds.map(Duration::from_secs), "{name}");
+            assert_eq!(error.retry_delay(failed, backoff), seconds.map(Duration::from_secs), "{name}");
         }
     }
 

@@ -16,7 +16,7 @@ use super::server::{ServerHandle, ServerPhase};
 use super::slot::{ServerSlot, SlotState};
 use super::tool::{McpTool, ToolBackend, ToolOwner, request_timeouts};
 use super::tool_policy::{ToolPolicy, tool_policy};
-use crate::tools::AnyTool;
+use crate::tool_api::AnyTool;
 
 impl ServerRegistry {
     /// Tools of all servers, in a stable order. Tools of a reconnecting server stay, those of a failed one are removed.
@@ -41,11 +41,11 @@ impl ServerRegistry {
         }
         for (server, prefix, config, local) in self.local_servers() {
             let owner = ToolOwner { name: server.into(), prefix: prefix.clone(), source: "sdk" };
-            let patience = request_timeouts(&config, limits).total;
+            let timeout = request_timeouts(&config, limits).total;
             for tool in local.tools() {
                 let name = names::tool_name(&prefix, &tool.name, &mut taken);
                 let Some(listed) = apply_tool_policy(tool.to_listed_tool(), &config) else { continue };
-                let reach = ToolBackend::InProcess { work: Arc::clone(&tool.function), patience };
+                let reach = ToolBackend::InProcess { work: Arc::clone(&tool.function), timeout };
                 tools.push(Arc::new(McpTool::new(name, owner.clone(), listed, None, reach, limits)));
             }
         }
@@ -58,13 +58,13 @@ impl ServerRegistry {
 
     /// Instructions for the model, by server name.
     pub fn instructions(&self) -> Vec<(String, String)> {
-        let said = |(server, _, offer): (Arc<ServerHandle>, String, Arc<ServerFeatures>)| {
+        let to_entry = |(server, _, offer): (Arc<ServerHandle>, String, Arc<ServerFeatures>)| {
             let text = offer.instructions.clone().filter(|text| !text.trim().is_empty())?;
             Some((server.name.to_string(), text))
         };
         let here = self.local_servers().into_iter();
         let here = here.filter_map(|(name, _, _, local)| Some((name, local.instructions()?.to_owned())));
-        self.connected_features().into_iter().filter_map(said).chain(here).collect()
+        self.connected_features().into_iter().filter_map(to_entry).chain(here).collect()
     }
 
     /// Servers in this process: name, tool prefix, config.
@@ -150,7 +150,7 @@ impl ServerRegistry {
         exact
             .or_else(|| servers.iter().find(|server| names::normalize(&server.name) == name))
             .cloned()
-            .ok_or_else(|| format!("Server not found: {name}. There are: {}.", known()))
+            .ok_or_else(|| format!("Server not found: {name}. Available: {}.", known()))
     }
 }
 

@@ -30,7 +30,7 @@ pub(super) struct ServerFeatures {
     pub(super) tools: Vec<ListedTool>,
     pub(super) prompts: Vec<Prompt>,
     pub(super) has_resources: bool,
-    /// What was left out, and why.
+    /// Notes on omitted items, with reasons.
     pub(super) notes: Vec<String>,
 }
 
@@ -64,10 +64,13 @@ pub(super) async fn fetch_features(
     limit: Duration,
 ) -> Result<ServerFeatures, McpError> {
     let (info, can) = (&connection.info, &connection.info.capabilities);
-    let us = info.server_info.as_ref();
+    let server_info = info.server_info.as_ref();
     let mut offer = ServerFeatures {
-        info: us
-            .map(|us| McpServerInfo { name: us.name.clone(), version: us.version.clone() })
+        info: server_info
+            .map(|server_info| McpServerInfo {
+                name: server_info.name.clone(),
+                version: server_info.version.clone(),
+            })
             .unwrap_or_default(),
         instructions: info.instructions.as_deref().map(|text| truncate(text, limits::MAX_INSTRUCTIONS_BYTES)),
         has_resources: can.resources.is_some(),
@@ -92,7 +95,7 @@ pub(super) async fn fetch_features(
                 offer.notes.extend(listed.notes("prompts"));
                 offer.prompts = listed.items;
             }
-            Err(fault) => offer.notes.push(format!("its prompts could not be listed: {fault}")),
+            Err(error) => offer.notes.push(format!("its prompts could not be listed: {error}")),
         }
     }
     Ok(offer)
@@ -150,21 +153,21 @@ fn to_listed_tool(tool: Tool) -> Result<(ListedTool, Option<String>), String> {
     let (schema, note) = match sanitize(&tool.input_schema) {
         SanitizedSchema::Accepted(schema) => (schema, None),
         SanitizedSchema::Replaced(schema) => {
-            description += "\n(Its input schema cannot be shown.)";
+            description += "\n(Its input schema is not available.)";
             (
                 schema,
                 Some(format!(
-                    "the input schema of {name} is too large, too deep or not sound, and is not shown."
+                    "the input schema of {name} is too large, too deep or not valid, and is not sent to the model."
                 )),
             )
         }
         SanitizedSchema::Unusable(field) => {
-            return Err(format!("{name} is left out: no model can fill in its field {field:?}."));
+            return Err(format!("{name} is left out: models cannot set its field {field:?}."));
         }
     };
-    let said = |key: &str| tool.meta.as_ref().and_then(|meta| meta.get(key)).and_then(Value::as_bool);
-    let interactive = said("anthropic/requiresUserInteraction").unwrap_or(false);
-    let always_load = said("anthropic/alwaysLoad");
+    let flag = |key: &str| tool.meta.as_ref().and_then(|meta| meta.get(key)).and_then(Value::as_bool);
+    let interactive = flag("anthropic/requiresUserInteraction").unwrap_or(false);
+    let always_load = flag("anthropic/alwaysLoad");
     let annotations = tool.annotations.as_ref().map(to_annotations);
     let read_only = annotations.as_ref().and_then(|hints| hints.read_only).unwrap_or(false);
     Ok((ListedTool { name, description, schema, read_only, interactive, always_load, annotations }, note))
@@ -203,7 +206,7 @@ impl<T> WholeList<T> {
             .truncated
             .then(|| format!("it has more than {} {what}; the rest is left out.", limits::MAX_LISTED_ITEMS));
         let bad = (self.unreadable > 0)
-            .then(|| format!("{} of its {what} cannot be read and are left out.", self.unreadable));
+            .then(|| format!("{} of its {what} are not valid and are left out.", self.unreadable));
         cut.into_iter().chain(bad)
     }
 }
@@ -223,7 +226,7 @@ async fn list_all<T>(
         let mut page = PaginatedRequestParams::default();
         page.cursor.clone_from(&cursor);
         let result = connection.request(request(page), RequestTimeouts::from_total(limit), caller).await?;
-        let page = read(result).ok_or_else(|| McpError::InvalidResponse("this is no list.".into()))?;
+        let page = read(result).ok_or_else(|| McpError::InvalidResponse("not a list response.".into()))?;
         list.unreadable += page.unreadable;
         list.items.extend(page.items);
         list.truncated = list.items.len() > limits::MAX_LISTED_ITEMS;
@@ -254,5 +257,5 @@ fn truncate(text: &str, limit: usize) -> String {
         return text.to_owned();
     }
     let end = (0..=limit).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    format!("{}… (cut)", &text[..end])
+    format!("{}… (truncated)", &text[..end])
 }

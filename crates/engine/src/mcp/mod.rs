@@ -19,7 +19,6 @@
 
 mod client_handler;
 pub mod config;
-mod config_files;
 mod connection;
 mod deps;
 mod error;
@@ -46,11 +45,9 @@ mod tool;
 mod tool_cache;
 mod tool_policy;
 mod tool_result;
-mod tool_server;
 mod transport;
 
 pub use config::{ProjectApproval, ServerConfigs, ServerEntry, ServerOrigin};
-pub use config_files::{ConfigFileEntry, ConfigScope, McpConfigFiles};
 pub use deps::{ElicitFn, McpCallProgress, NotifyFn, ServerDeps, ServerNotification, elicit_via_host};
 pub use error::{McpError, ReconnectBackoff};
 pub use expand::VariableLookup;
@@ -62,4 +59,3 @@ pub use server_policy::ServerPolicy;
 pub use server_pool::ServerPool;
 pub use tool::McpTool;
 pub use tool_cache::ToolCache;
-pub use tool_server::serve_tools;

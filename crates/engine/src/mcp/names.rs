@@ -8,8 +8,8 @@ const MAX_TOOL_NAME_BYTES: usize = 128;
 
 /// Replaces characters that tool names may not have by `_`.
 pub fn normalize(name: &str) -> String {
-    let sign = |letter: char| if letter.is_ascii_alphanumeric() || letter == '-' { letter } else { '_' };
-    name.chars().map(sign).collect()
+    let to_name_char = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
+    name.chars().map(to_name_char).collect()
 }
 
 /// Prefix of each server in its tool names. Servers whose normalized names collide are numbered; a name that needs no
@@ -41,8 +41,8 @@ fn truncate_name(name: &str, ending: &str) -> String {
     if name.len() + ending.len() <= MAX_TOOL_NAME_BYTES {
         return format!("{name}{ending}");
     }
-    let kept = &name[..MAX_TOOL_NAME_BYTES - ending.len() - 9];
-    format!("{kept}_{:08x}{ending}", digest(name))
+    let stem = &name[..MAX_TOOL_NAME_BYTES - ending.len() - 9];
+    format!("{stem}_{:08x}{ending}", digest(name))
 }
 
 /// 32-bit FNV-1a: short, and stable across versions.

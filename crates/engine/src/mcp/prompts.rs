@@ -55,25 +55,25 @@ pub(super) async fn get_prompt(
     connection: &Connection,
     prompt: &str,
     arguments: JsonObject,
-    patience: RequestTimeouts,
-    shelf: OutputLimits,
+    timeouts: RequestTimeouts,
+    limits: OutputLimits,
 ) -> Result<Vec<Block>, McpError> {
     let mut params = GetPromptRequestParams::new(prompt);
     params.arguments = Some(arguments).filter(|arguments| !arguments.is_empty());
     let request = ClientRequest::GetPromptRequest(GetPromptRequest::new(params));
     let never = CancellationToken::new();
     let result = connection
-        .request(request, patience, CallContext { tool: prompt, tool_use_id: "", cancel: &never })
+        .request(request, timeouts, CallContext { tool: prompt, tool_use_id: "", cancel: &never })
         .await?;
     match result {
         ServerResult::GetPromptResult(result) => {
             let content = result.messages.into_iter().map(|message| message.content).collect();
-            Ok(to_blocks(content, shelf).await)
+            Ok(to_blocks(content, limits).await)
         }
         ServerResult::CustomResult(CustomResult(value)) => {
-            Err(McpError::InvalidResponse(format!("this is no prompt: {:.200}", value.to_string())))
+            Err(McpError::InvalidResponse(format!("not a prompt response: {:.200}", value.to_string())))
         }
-        _ => Err(McpError::InvalidResponse("this is no prompt.".into())),
+        _ => Err(McpError::InvalidResponse("not a prompt response.".into())),
     }
 }
 

@@ -71,9 +71,9 @@ impl ServerRegistry {
         let admission = servers.policy.clone();
         let (slots, version) = (Mutex::default(), watch::Sender::default());
         let inner = RegistryInner { deps, pool, policy: admission, slots, version };
-        let roster = Self(Arc::new(inner));
-        roster.add(servers);
-        roster
+        let registry = Self(Arc::new(inner));
+        registry.add(servers);
+        registry
     }
 
     /// Starts further servers without waiting for them. An existing name keeps its server, so that a host may declare
@@ -101,8 +101,8 @@ impl ServerRegistry {
 
     /// Waits until these servers have finished their first connection attempt, at most for `limit`.
     async fn wait_settled(&self, servers: Vec<Arc<ServerHandle>>, limit: Duration) {
-        let settled = join_all(servers.iter().map(|server| server.wait_settled()));
-        let _ = timeout(limit, settled).await;
+        let round = join_all(servers.iter().map(|server| server.wait_settled()));
+        let _ = timeout(limit, round).await;
         // The tasks that forward version changes may run later; the caller must see the new tools now.
         self.bump_version();
     }
@@ -134,7 +134,7 @@ impl ServerRegistry {
         };
         let connected = server.reconnect().await;
         self.bump_version();
-        connected.map_err(|fault| format!("MCP server {name}: {fault}"))
+        connected.map_err(|error| format!("MCP server {name}: {error}"))
     }
 
     /// Waits for a server's first connection attempt and returns its result.
@@ -143,7 +143,7 @@ impl ServerRegistry {
         let phase = server.wait_settled().await.phase;
         self.bump_version();
         match phase {
-            ServerPhase::Failed(fault) => Err(format!("MCP server {name}: {fault}")),
+            ServerPhase::Failed(error) => Err(format!("MCP server {name}: {error}")),
             ServerPhase::Starting | ServerPhase::Connected(_) | ServerPhase::Reconnecting(_) => Ok(()),
         }
     }
@@ -160,14 +160,14 @@ impl ServerRegistry {
                 self.insert(name.to_owned(), slot.entry);
             }
             (
-                life @ (SlotState::Enabled(..) | SlotState::InProcess(_) | SlotState::Invalid(_)),
+                state @ (SlotState::Enabled(..) | SlotState::InProcess(_) | SlotState::Invalid(_)),
                 Toggle::Off,
             ) => {
                 if let Some(slot) = self.slots().get_mut(name) {
                     slot.state = SlotState::Disabled;
                 }
                 self.bump_version();
-                life.shut_down().await;
+                state.shut_down().await;
             }
         }
         Ok(())
@@ -179,7 +179,7 @@ impl ServerRegistry {
         let SlotState::Enabled(server, _) = self.slot(name)?.state else { return Err(not_found(name)) };
         if !server.deliver(message) {
             return Err(format!(
-                "MCP server {name}: this message cannot be read, or the server is not connected."
+                "MCP server {name}: the message is not valid, or the server is not connected."
             ));
         }
         let done = serde_json::json!({"jsonrpc": "2.0", "id": 0, "result": {}});
@@ -214,7 +214,7 @@ impl ServerRegistry {
     fn insert(&self, name: String, entry: ServerEntry) {
         let entry = ServerEntry { config: self.check_policy(&name, entry.config), ..entry };
         let managed = matches!(entry.config, Ok(McpServerConfig::Sdk(_)));
-        let life = match &entry.config {
+        let state = match &entry.config {
             Err(problem) => SlotState::Invalid(problem.clone()),
             Ok(McpServerConfig::Sdk(_)) if let Some(server) = self.0.deps.local_servers.get(&name) => {
                 SlotState::InProcess(server.clone())
@@ -225,7 +225,7 @@ impl ServerRegistry {
                 SlotState::Enabled(server, Arc::new(AbortOnDropHandle::new(watcher)))
             }
         };
-        self.slots().insert(name, ServerSlot { entry, host_managed: managed, state: life });
+        self.slots().insert(name, ServerSlot { entry, host_managed: managed, state });
         self.bump_version();
     }
 

@@ -33,20 +33,21 @@ impl ServerRegistry {
     ) -> Result<Vec<Block>, String> {
         let server = self.find_server(&command.server)?;
         let limits = self.inner().deps.limits;
-        let shelf = OutputLimits { spill_dir: spill.to_path_buf(), max_text_bytes: limits.max_output_bytes };
+        let output_limits =
+            OutputLimits { spill_dir: spill.to_path_buf(), max_text_bytes: limits.max_output_bytes };
         let asked = async {
             let connection = server.connection().await?;
-            let patience = request_timeouts(&server.config, limits);
+            let timeouts = request_timeouts(&server.config, limits);
             prompts::get_prompt(
                 &connection,
                 &command.prompt,
                 command.parse_arguments(written),
-                patience,
-                shelf,
+                timeouts,
+                output_limits,
             )
             .await
         };
-        asked.await.map_err(|fault| describe_error(&server, &fault))
+        asked.await.map_err(|error| describe_error(&server, &error))
     }
 
     /// Lists the resources of one server or of all. Returns the resources and the errors of servers that failed.
@@ -70,13 +71,13 @@ impl ServerRegistry {
             match answer {
                 Ok(list) => resources.extend(list.into_iter().filter_map(|resource| {
                     let known = serde_json::to_value(&resource).ok()?;
-                    let kept = ["uri", "name", "mimeType", "description"];
-                    let kept =
-                        kept.iter().filter_map(|key| Some(((*key).to_owned(), known.get(*key)?.clone())));
+                    let fields = ["uri", "name", "mimeType", "description"];
+                    let fields =
+                        fields.iter().filter_map(|key| Some(((*key).to_owned(), known.get(*key)?.clone())));
                     let server = ("server".to_owned(), Value::from(&*server.name));
-                    Some(Value::Object(kept.chain([server]).collect()))
+                    Some(Value::Object(fields.chain([server]).collect()))
                 })),
-                Err(fault) => problems.push(describe_error(server, &fault)),
+                Err(error) => problems.push(describe_error(server, &error)),
             }
         }
         Ok((resources, problems))
@@ -95,7 +96,7 @@ impl ServerRegistry {
                 connection.request(request, request_timeouts(&server.config, limits), caller).await?,
             )
         };
-        asked.await.map_err(|fault| describe_error(&server, &fault))
+        asked.await.map_err(|error| describe_error(&server, &error))
     }
 
     /// Calls a tool by its full name, for a host and outside the conversation. Returns the server's own result.
@@ -124,17 +125,17 @@ impl ServerRegistry {
         let (_, name, server) = found.ok_or_else(|| format!("Tool not found: {tool}"))?;
         let asked = async {
             let connection = server.connection().await?;
-            let patience = request_timeouts(&server.config, self.inner().deps.limits);
+            let timeouts = request_timeouts(&server.config, self.inner().deps.limits);
             let caller = CallContext { tool, tool_use_id: "", cancel };
-            super::tool::call_tool(&connection, &name, arguments, patience, caller).await
+            super::tool::call_tool(&connection, &name, arguments, timeouts, caller).await
         };
-        let result = asked.await.map_err(|fault| describe_error(&server, &fault))?;
+        let result = asked.await.map_err(|cause| describe_error(&server, &cause))?;
         serde_json::to_value(result).map_err(|error| error.to_string())
     }
 }
 
-fn describe_error(server: &ServerHandle, fault: &McpError) -> String {
-    format!("MCP server {}: {fault}", server.name)
+fn describe_error(server: &ServerHandle, error: &McpError) -> String {
+    format!("MCP server {}: {error}", server.name)
 }
 
 fn parse_contents(result: ServerResult) -> Result<McpReadResourceReply, McpError> {
@@ -144,7 +145,7 @@ fn parse_contents(result: ServerResult) -> Result<McpReadResourceReply, McpError
         _ => None,
     };
     let Some(Value::Array(parts)) = value else {
-        return Err(McpError::InvalidResponse("this is no resource.".into()));
+        return Err(McpError::InvalidResponse("not a resource response.".into()));
     };
     let parts = parts.into_iter().filter_map(|part| serde_json::from_value::<McpResourceContents>(part).ok());
     Ok(McpReadResourceReply { contents: parts.collect() })

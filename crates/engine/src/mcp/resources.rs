@@ -13,7 +13,7 @@ use whimbrel_wire::control::McpResourceContents;
 
 use super::registry::{RegistryInner, ServerRegistry};
 use super::tool_result::{OutputLimits, fit_text, save_bytes};
-use crate::tools::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult};
+use crate::tool_api::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult};
 
 pub(super) struct ListMcpResources(pub(super) Weak<RegistryInner>);
 
@@ -41,23 +41,23 @@ impl Tool for ListMcpResources {
 
     const NAME: &'static str = "ListMcpResourcesTool";
     const ALIASES: &'static [&'static str] = &["ListMcpResources"];
-    const DESCRIPTION: &'static str = "Lists what MCP servers have to read, each with its server and uri.";
+    const DESCRIPTION: &'static str = "Lists the resources of MCP servers, each with its server and URI.";
 
     fn effects(_: &ListInput) -> Effects {
         Effects::Network
     }
 
     async fn run(&self, input: ListInput, call: ToolContext) -> ToolResult {
-        let roster = upgrade_registry(&self.0)?;
-        let listing = roster.list_resources(input.server.as_deref());
+        let registry = upgrade_registry(&self.0)?;
+        let listing = registry.list_resources(input.server.as_deref());
         let listed = call.cancel.run_until_cancelled(listing).await.ok_or_else(interrupted)?;
         let (resources, problems) = listed.map_err(ToolError::Rejected)?;
         let mut text = match resources.as_slice() {
-            [] => "There are no resources. Servers may still have tools.".to_owned(),
+            [] => "No resources found. Servers may still have tools.".to_owned(),
             resources => Value::from(resources.to_vec()).to_string(),
         };
         problems.iter().for_each(|problem| text += &format!("\n{problem}"));
-        let text = fit_text(text, &output_limits(&call, &roster)).await;
+        let text = fit_text(text, &output_limits(&call, &registry)).await;
         Ok(ToolOutput::text(text, resources.into()))
     }
 
@@ -71,19 +71,19 @@ impl Tool for ReadMcpResource {
 
     const NAME: &'static str = "ReadMcpResourceTool";
     const ALIASES: &'static [&'static str] = &["ReadMcpResource"];
-    const DESCRIPTION: &'static str = "Reads a resource of an MCP server. Bytes are saved to a file.";
+    const DESCRIPTION: &'static str = "Reads a resource of an MCP server. Binary content is saved to a file.";
 
     fn effects(_: &ReadInput) -> Effects {
         Effects::Network
     }
 
     async fn run(&self, input: ReadInput, call: ToolContext) -> ToolResult {
-        let roster = upgrade_registry(&self.0)?;
-        let reading = roster.read_resource(&input.server, &input.uri);
+        let registry = upgrade_registry(&self.0)?;
+        let reading = registry.read_resource(&input.server, &input.uri);
         let read = call.cancel.run_until_cancelled(reading).await.ok_or_else(interrupted)?;
         let contents = read.map_err(ToolError::Failed)?.contents;
-        let shelf = output_limits(&call, &roster);
-        let spill = shelf.spill_dir.clone();
+        let limits = output_limits(&call, &registry);
+        let spill = limits.spill_dir.clone();
         let meta = files::run_blocking(move || {
             contents.into_iter().map(|part| render_part(part, &spill)).collect::<Vec<_>>()
         });
@@ -91,7 +91,7 @@ impl Tool for ReadMcpResource {
             .await
             .map_err(|error| ToolError::Failed(format!("The resource cannot be read: {error}.")))?;
         let meta = json!({"contents": meta});
-        Ok(ToolOutput::text(fit_text(meta.to_string(), &shelf).await, meta))
+        Ok(ToolOutput::text(fit_text(meta.to_string(), &limits).await, meta))
     }
 
     fn examples() -> Vec<Example> {
@@ -100,7 +100,7 @@ impl Tool for ReadMcpResource {
 }
 
 fn upgrade_registry(weak: &Weak<RegistryInner>) -> Result<ServerRegistry, ToolError> {
-    let gone = || ToolError::Failed("The MCP servers of this session have been ended.".into());
+    let gone = || ToolError::Failed("The MCP servers of this session have been stopped.".into());
     weak.upgrade().map(ServerRegistry::from).ok_or_else(gone)
 }
 
@@ -108,30 +108,30 @@ fn interrupted() -> ToolError {
     ToolError::Failed("The call was interrupted.".into())
 }
 
-fn output_limits(call: &ToolContext, roster: &ServerRegistry) -> OutputLimits {
+fn output_limits(call: &ToolContext, registry: &ServerRegistry) -> OutputLimits {
     OutputLimits {
         spill_dir: call.workspace.output_dir().to_path_buf(),
-        max_text_bytes: roster.max_output_bytes(),
+        max_text_bytes: registry.max_output_bytes(),
     }
 }
 
 /// Renders a part of a resource for the model. Binary contents are saved to a file.
 fn render_part(part: McpResourceContents, spill: &Path) -> Value {
     let McpResourceContents { uri, mime_type, text, blob, .. } = part;
-    let mut told = json!({"uri": uri});
+    let mut entry = json!({"uri": uri});
     if let Some(kind) = &mime_type {
-        told["mimeType"] = kind.as_str().into();
+        entry["mimeType"] = kind.as_str().into();
     }
     if let Some(text) = text {
-        told["text"] = text.into();
+        entry["text"] = text.into();
     }
     if let Some(blob) = blob {
-        let bytes = BASE64_STANDARD.decode(blob.trim()).map_err(|error| format!("it is no base64: {error}"));
+        let bytes = BASE64_STANDARD.decode(blob.trim()).map_err(|error| format!("not valid base64: {error}"));
         let kind = mime_type.as_deref().unwrap_or_default();
         match bytes.and_then(|bytes| save_bytes(spill, &bytes, kind)) {
-            Ok((path, _)) => told["blobSavedTo"] = path.display().to_string().into(),
-            Err(problem) => told["text"] = format!("[bytes that cannot be read: {problem}]").into(),
+            Ok((path, _)) => entry["blobSavedTo"] = path.display().to_string().into(),
+            Err(problem) => entry["text"] = format!("[unreadable binary content: {problem}]").into(),
         }
     }
-    told
+    entry
 }

@@ -53,8 +53,8 @@ fn is_valid(schema: &JsonObject) -> bool {
 
 /// Checks a property name against the pattern of the API.
 fn is_field_name(name: &str) -> bool {
-    let sign = |sign: u8| sign.is_ascii_alphanumeric() || matches!(sign, b'_' | b'.' | b'-');
-    (1..=64).contains(&name.len()) && name.bytes().all(sign)
+    let c = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'.' | b'-');
+    (1..=64).contains(&name.len()) && name.bytes().all(c)
 }
 
 fn is_plain_object(schema: &JsonObject) -> bool {

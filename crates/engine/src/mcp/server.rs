@@ -57,23 +57,23 @@ type ReconnectRequest = oneshot::Sender<Result<(), McpError>>;
 
 impl ServerHandle {
     /// Starts a server without waiting for it.
-    pub(super) fn start(name: &str, config: McpServerConfig, surroundings: ServerDeps) -> Self {
+    pub(super) fn start(name: &str, config: McpServerConfig, deps: ServerDeps) -> Self {
         let starting = ServerState { phase: ServerPhase::Starting, features: Arc::default() };
         let (tell, state) = watch::channel(starting);
         let (reconnects, incoming) = mpsc::channel(4);
         let (shutdown, name) = (CancellationToken::new(), Arc::<str>::from(name));
         let inbox = HostedInbox::default();
-        let connect_timeout = surroundings.limits.connect_timeout;
-        let keeper = ServerTask {
+        let connect_timeout = deps.limits.connect_timeout;
+        let task = ServerTask {
             name: Arc::clone(&name),
             config: config.clone(),
-            deps: surroundings,
+            deps,
             inbox: inbox.clone(),
             state: tell,
             reconnects: incoming,
             shutdown: shutdown.clone(),
         };
-        tokio::spawn(keeper.run());
+        tokio::spawn(task.run());
         let _shutdown_guard = shutdown.clone().drop_guard();
         Self { name, config, state, reconnects, inbox, connect_timeout, shutdown, _shutdown_guard }
     }
@@ -90,30 +90,30 @@ impl ServerHandle {
     /// Waits for the end of the first connection attempt.
     pub(super) async fn wait_settled(&self) -> ServerState {
         let mut state = self.state.clone();
-        let settled = state.wait_for(|state| !matches!(state.phase, ServerPhase::Starting)).await;
-        settled.map_or_else(|_| self.state(), |state| state.clone())
+        let round = state.wait_for(|state| !matches!(state.phase, ServerPhase::Starting)).await;
+        round.map_or_else(|_| self.state(), |state| state.clone())
     }
 
     /// Returns the connection. Waits while it is being made or restored, up to the connect timeout.
     pub(super) async fn connection(&self) -> Result<Arc<Connection>, McpError> {
         let mut state = self.state.clone();
-        let settled = state.wait_for(|state| match &state.phase {
+        let round = state.wait_for(|state| match &state.phase {
             // The connection may be lost before the server task notices.
             ServerPhase::Connected(connection) => !connection.state.is_lost(),
             ServerPhase::Failed(_) => true,
             ServerPhase::Starting | ServerPhase::Reconnecting(_) => false,
         });
-        let _ = timeout(self.connect_timeout, settled).await;
+        let _ = timeout(self.connect_timeout, round).await;
         match self.state().phase {
             ServerPhase::Connected(connection) => Ok(connection),
-            ServerPhase::Reconnecting(fault) | ServerPhase::Failed(fault) => Err(fault),
+            ServerPhase::Reconnecting(error) | ServerPhase::Failed(error) => Err(error),
             ServerPhase::Starting => Err(McpError::Timeout(self.connect_timeout)),
         }
     }
 
     pub(super) async fn reconnect(&self) -> Result<(), McpError> {
         let (order, done) = oneshot::channel();
-        let ended = || McpError::Disconnected("it has been ended.".into());
+        let ended = || McpError::Disconnected("it has been stopped.".into());
         self.reconnects.send(order).await.map_err(|_| ended())?;
         done.await.unwrap_or_else(|_| Err(ended()))
     }
@@ -168,15 +168,15 @@ impl ServerTask {
                     failed = if since.elapsed() > STABLE_UPTIME { 0 } else { failed };
                     turn
                 }
-                Err(fault) => {
-                    reply(order.take(), Err(fault.clone()));
-                    LoopEvent::ConnectFailed(fault)
+                Err(error) => {
+                    reply(order.take(), Err(error.clone()));
+                    LoopEvent::ConnectFailed(error)
                 }
             };
             let turn = match turn {
-                LoopEvent::Lost(fault) | LoopEvent::ConnectFailed(fault) => {
+                LoopEvent::Lost(error) | LoopEvent::ConnectFailed(error) => {
                     failed += 1;
-                    self.wait_before_retry(fault, failed).await
+                    self.wait_before_retry(error, failed).await
                 }
                 other => other,
             };
@@ -202,9 +202,9 @@ impl ServerTask {
                 self.state.send_replace(ServerState { phase, features: Arc::new(offer) });
                 Ok(connection)
             }
-            Err(fault) => {
+            Err(error) => {
                 connection.close().await;
-                Err(fault)
+                Err(error)
             }
         }
     }
@@ -222,9 +222,9 @@ impl ServerTask {
                 biased;
                 () = self.shutdown.cancelled() => return LoopEvent::Shutdown,
                 () = connection.state.wait_lost() => {
-                    let fault = connection.state.loss_error();
-                    self.set_phase(self.phase_after(&fault));
-                    return LoopEvent::Lost(fault);
+                    let error = connection.state.loss_error();
+                    self.set_phase(self.phase_after(&error));
+                    return LoopEvent::Lost(error);
                 }
                 Some(order) = self.reconnects.recv() => {
                     self.set_phase(ServerPhase::Starting);
@@ -238,11 +238,11 @@ impl ServerTask {
     }
 
     /// Publishes the error and waits for the next retry.
-    async fn wait_before_retry(&mut self, fault: McpError, failed: u32) -> LoopEvent {
-        let pause = fault.retry_delay(failed, self.deps.limits.backoff);
+    async fn wait_before_retry(&mut self, error: McpError, failed: u32) -> LoopEvent {
+        let pause = error.retry_delay(failed, self.deps.limits.backoff);
         self.set_phase(match pause {
-            Some(_) => self.phase_after(&fault),
-            None => ServerPhase::Failed(fault),
+            Some(_) => self.phase_after(&error),
+            None => ServerPhase::Failed(error),
         });
         tokio::select! {
             biased;
@@ -254,15 +254,15 @@ impl ServerTask {
 
     /// Phase after an error: `Reconnecting` for a server that was connected and may come back, otherwise `Failed`, even
     /// while retries go on.
-    fn phase_after(&self, fault: &McpError) -> ServerPhase {
+    fn phase_after(&self, error: &McpError) -> ServerPhase {
         match &self.state.borrow().phase {
-            ServerPhase::Connected(_) | ServerPhase::Reconnecting(_) if fault.is_transient() => {
-                ServerPhase::Reconnecting(fault.clone())
+            ServerPhase::Connected(_) | ServerPhase::Reconnecting(_) if error.is_transient() => {
+                ServerPhase::Reconnecting(error.clone())
             }
             ServerPhase::Starting
             | ServerPhase::Connected(_)
             | ServerPhase::Reconnecting(_)
-            | ServerPhase::Failed(_) => ServerPhase::Failed(fault.clone()),
+            | ServerPhase::Failed(_) => ServerPhase::Failed(error.clone()),
         }
     }
 

@@ -25,10 +25,13 @@ enum ServerPattern {
 
 impl ServerPolicy {
     pub fn from_settings(values: &Map<String, Value>) -> Self {
-        let guests = |key: &str| {
+        let patterns = |key: &str| {
             values.get(key)?.as_array().map(|list| list.iter().map(ServerPattern::parse).collect())
         };
-        Self { denied: guests("deniedMcpServers").unwrap_or_default(), allowed: guests("allowedMcpServers") }
+        Self {
+            denied: patterns("deniedMcpServers").unwrap_or_default(),
+            allowed: patterns("allowedMcpServers"),
+        }
     }
 
     /// Why a server may not start; `None` if it may.
@@ -37,13 +40,14 @@ impl ServerPolicy {
             return None;
         }
         // A deny entry that is not understood denies every server.
-        let denied = |guest: &ServerPattern| *guest == ServerPattern::Unknown || guest.matches(name, config);
+        let denied =
+            |pattern: &ServerPattern| *pattern == ServerPattern::Unknown || pattern.matches(name, config);
         if self.denied.iter().any(denied) {
-            return Some("the settings do not let it in (deniedMcpServers).".into());
+            return Some("it is denied by the settings (deniedMcpServers).".into());
         }
         let allowed =
-            self.allowed.as_ref().is_none_or(|list| list.iter().any(|guest| guest.matches(name, config)));
-        (!allowed).then(|| "the settings let in others only (allowedMcpServers).".into())
+            self.allowed.as_ref().is_none_or(|list| list.iter().any(|pattern| pattern.matches(name, config)));
+        (!allowed).then(|| "it is not among the allowed servers (allowedMcpServers).".into())
     }
 }
 
@@ -114,7 +118,7 @@ mod tests {
                 false,
             ),
             ("others are allowed", json!({"allowedMcpServers": named("y")}), &program, false),
-            ("nobody is allowed", json!({"allowedMcpServers": []}), &program, false),
+            ("empty allow list", json!({"allowedMcpServers": []}), &program, false),
             (
                 "allowed by its program",
                 json!({"allowedMcpServers": [{"serverCommand": ["npx", "-y", "x"]}]}),

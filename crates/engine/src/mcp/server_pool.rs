@@ -27,9 +27,9 @@ impl ServerPool {
         &self,
         name: &str,
         config: &McpServerConfig,
-        surroundings: &ServerDeps,
+        deps: &ServerDeps,
     ) -> Arc<ServerHandle> {
-        let alone = ServerDeps { elicit: None, notify: None, ..surroundings.clone() };
+        let alone = ServerDeps { elicit: None, notify: None, ..deps.clone() };
         let ServerDeps { cwd, environment, roots, limits, .. } = &alone;
         let key = json!([name, config, cwd, environment, roots, format!("{limits:?}")]).to_string();
         let mut servers = self.0.lock().unwrap_or_else(PoisonError::into_inner);

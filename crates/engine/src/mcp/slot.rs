@@ -23,7 +23,7 @@ pub(super) enum SlotState {
     /// Running, or being connected to.
     Enabled(
         Arc<ServerHandle>,
-        #[expect(dead_code, reason = "held so that changes are told")] Arc<AbortOnDropHandle<()>>,
+        #[expect(dead_code, reason = "keeps the change notification alive")] Arc<AbortOnDropHandle<()>>,
     ),
     /// Implemented in this process.
     InProcess(LocalServer),

@@ -61,8 +61,8 @@ fn status(name: String, slot: &ServerSlot) -> McpServerStatus {
     }
 }
 
-fn connection_status(life: &SlotState) -> McpConnection {
-    match life {
+fn connection_status(state: &SlotState) -> McpConnection {
+    match state {
         SlotState::InProcess(_) => McpConnection::Connected,
         SlotState::Disabled => McpConnection::Disabled,
         SlotState::Invalid(_) => McpConnection::Failed,
@@ -75,14 +75,14 @@ fn connection_status(life: &SlotState) -> McpConnection {
     }
 }
 
-fn error_text(life: &SlotState) -> Option<String> {
-    match life {
+fn error_text(state: &SlotState) -> Option<String> {
+    match state {
         SlotState::InProcess(_) | SlotState::Disabled => None,
         SlotState::Invalid(problem) => Some(problem.clone()),
         SlotState::Enabled(server, _) => match server.state().phase {
             ServerPhase::Starting | ServerPhase::Connected(_) => None,
-            ServerPhase::Reconnecting(fault) => Some(format!("{fault} It is being looked for.")),
-            ServerPhase::Failed(fault) => Some(fault.to_string()),
+            ServerPhase::Reconnecting(error) => Some(format!("{error} Reconnecting.")),
+            ServerPhase::Failed(error) => Some(error.to_string()),
         },
     }
 }

@@ -20,7 +20,7 @@ use super::local::LocalToolFn;
 use super::server::ServerHandle;
 use super::tool_result::{OutputLimits, fit_blocks, to_tool_output};
 use crate::deferred_tools::ToolLoading;
-use crate::tools::{AnyTool, Effects, Example, ToolContext, ToolError, ToolOutput, ToolResult};
+use crate::tool_api::{AnyTool, Effects, Example, ToolContext, ToolError, ToolOutput, ToolResult};
 
 /// Tool of a server. It does not keep the server alive.
 pub struct McpTool {
@@ -49,7 +49,7 @@ pub(super) enum ToolBackend {
     /// At a server, by request.
     Remote(Weak<ServerHandle>),
     /// In this process, with a timeout.
-    InProcess { work: LocalToolFn, patience: Duration },
+    InProcess { work: LocalToolFn, timeout: Duration },
 }
 
 impl McpTool {
@@ -73,33 +73,32 @@ impl McpTool {
         call: &ToolContext,
     ) -> Result<ServerResult, McpError> {
         let Some(server) = server.upgrade() else {
-            return Err(McpError::Disconnected("it is not there any more.".into()));
+            return Err(McpError::Disconnected("it no longer exists.".into()));
         };
-        let patience = request_timeouts(&server.config, self.limits);
+        let timeouts = request_timeouts(&server.config, self.limits);
         let connected = call.cancel.run_until_cancelled(server.connection()).await;
         // A call in flight must not keep the server alive either.
         drop(server);
         let connection = connected.ok_or(McpError::Cancelled)??;
         let caller = CallContext { tool: &self.name, tool_use_id: &call.id, cancel: &call.cancel };
-        call_tool(&connection, &self.listed.name, arguments, patience, caller).await
+        call_tool(&connection, &self.listed.name, arguments, timeouts, caller).await
     }
 
     async fn call_local(
         &self,
         work: &LocalToolFn,
-        patience: Duration,
+        limit: Duration,
         input: Value,
         call: &ToolContext,
     ) -> ToolResult {
-        let work = timeout(patience, work(input));
+        let work = timeout(limit, work(input));
         let worked = call
             .cancel
             .run_until_cancelled(work)
             .await
             .ok_or_else(|| self.to_tool_error(&McpError::Cancelled))?;
-        let blocks = worked
-            .map_err(|_| self.to_tool_error(&McpError::Timeout(patience)))?
-            .map_err(ToolError::Failed)?;
+        let blocks =
+            worked.map_err(|_| self.to_tool_error(&McpError::Timeout(limit)))?.map_err(ToolError::Failed)?;
         let blocks = fit_blocks(blocks, self.output_limits(call)).await;
         let meta = serde_json::to_value(&blocks).unwrap_or_default();
         Ok(ToolOutput { content: ResultContent::Blocks(blocks), meta })
@@ -112,11 +111,11 @@ impl McpTool {
         }
     }
 
-    fn to_tool_error(&self, fault: &McpError) -> ToolError {
-        ToolError::Failed(match fault {
+    fn to_tool_error(&self, error: &McpError) -> ToolError {
+        ToolError::Failed(match error {
             // The server's own text, unprefixed.
             McpError::ErrorResponse(text) => text.clone(),
-            fault => format!("MCP server {}: {fault}", self.owner.name),
+            error => format!("MCP server {}: {error}", self.owner.name),
         })
     }
 }
@@ -135,12 +134,12 @@ pub(super) async fn call_tool(
     connection: &Connection,
     tool: &str,
     arguments: JsonObject,
-    patience: RequestTimeouts,
+    timeouts: RequestTimeouts,
     caller: CallContext<'_>,
 ) -> Result<ServerResult, McpError> {
     let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
     let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-    connection.request(request, patience, caller).await
+    connection.request(request, timeouts, caller).await
 }
 
 /// Timeouts of a call. The idle timeout applies only to remote servers, whose connection may be dead without notice.
@@ -162,7 +161,9 @@ fn parse_arguments(name: &str, input: &Value) -> Result<JsonObject, ToolError> {
     match input {
         Value::Object(fields) => Ok(fields.clone()),
         Value::Null => Ok(JsonObject::new()),
-        _ => Err(ToolError::Rejected(format!("InputValidationError: {name} takes an object with fields."))),
+        _ => {
+            Err(ToolError::Rejected(format!("InputValidationError: the input of {name} must be an object.")))
+        }
     }
 }
 
@@ -203,13 +204,13 @@ impl AnyTool for McpTool {
                 ToolBackend::Remote(server) => {
                     let asked = self.call_server(server, arguments, &call).await;
                     to_tool_output(
-                        asked.map_err(|fault| self.to_tool_error(&fault))?,
+                        asked.map_err(|error| self.to_tool_error(&error))?,
                         self.output_limits(&call),
                     )
                     .await
                 }
-                ToolBackend::InProcess { work, patience } => {
-                    self.call_local(work, *patience, Value::Object(arguments), &call).await
+                ToolBackend::InProcess { work, timeout } => {
+                    self.call_local(work, *timeout, Value::Object(arguments), &call).await
                 }
             }
         })

@@ -36,12 +36,12 @@ fn entry_policy(entry: &Value) -> ToolPolicy {
         Some("always_deny") => ToolPolicy::Deny,
         Some(_) => ToolPolicy::Ask,
     };
-    let most = match word("org_max_permission") {
+    let limit = match word("org_max_permission") {
         None | Some("allow") => ToolPolicy::Default,
         Some("blocked") => ToolPolicy::Deny,
         Some(_) => ToolPolicy::Ask,
     };
-    policy.max(most)
+    policy.max(limit)
 }
 
 #[cfg(test)]

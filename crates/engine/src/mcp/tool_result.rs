@@ -14,7 +14,8 @@ use whimbrel_os::{files, ids};
 use whimbrel_process::{OutputCapture, format_size};
 use whimbrel_wire::content::{Block, ResultContent};
 
-use crate::tools::{ToolError, ToolOutput, ToolResult, image_block};
+use crate::tool_api::{ToolError, ToolOutput, ToolResult};
+use crate::tools::image_block;
 
 /// Maximum number of images of a result that the model sees.
 const MAX_IMAGES: usize = 20;
@@ -27,39 +28,39 @@ pub(super) struct OutputLimits {
 }
 
 /// Converts the result of a call. Images are decoded and files written on a blocking thread.
-pub(super) async fn to_tool_output(result: ServerResult, shelf: OutputLimits) -> ToolResult {
+pub(super) async fn to_tool_output(result: ServerResult, limits: OutputLimits) -> ToolResult {
     let answer = CallResult::parse(result).map_err(ToolError::Failed)?;
     let plain = |block: &ContentBlock| matches!(block, ContentBlock::Text(_));
-    if answer.content.iter().all(plain) && answer.text_length() <= shelf.max_text_bytes {
-        return answer.into_tool_output(&shelf);
+    if answer.content.iter().all(plain) && answer.text_length() <= limits.max_text_bytes {
+        return answer.into_tool_output(&limits);
     }
-    let work = files::run_blocking(move || answer.into_tool_output(&shelf));
+    let work = files::run_blocking(move || answer.into_tool_output(&limits));
     work.await
         .unwrap_or_else(|error| Err(ToolError::Failed(format!("The result could not be read: {error}."))))
 }
 
 /// Converts the content blocks of a prompt.
-pub(super) async fn to_blocks(content: Vec<ContentBlock>, shelf: OutputLimits) -> Vec<Block> {
-    let work = files::run_blocking(move || BlockConverter::new(&shelf).convert_all(content));
+pub(super) async fn to_blocks(content: Vec<ContentBlock>, limits: OutputLimits) -> Vec<Block> {
+    let work = files::run_blocking(move || BlockConverter::new(&limits).convert_all(content));
     work.await.unwrap_or_default()
 }
 
 /// Truncates the text of blocks to the limit; the whole text goes to a file.
-pub(super) async fn fit_blocks(blocks: Vec<Block>, shelf: OutputLimits) -> Vec<Block> {
+pub(super) async fn fit_blocks(blocks: Vec<Block>, limits: OutputLimits) -> Vec<Block> {
     let length: usize = blocks.iter().filter_map(block_text).map(str::len).sum();
-    if length <= shelf.max_text_bytes {
+    if length <= limits.max_text_bytes {
         return blocks;
     }
-    let work = files::run_blocking(move || BlockConverter::new(&shelf).spill_text(blocks));
+    let work = files::run_blocking(move || BlockConverter::new(&limits).spill_text(blocks));
     work.await.unwrap_or_else(|error| vec![Block::text(format!("The result could not be read: {error}."))])
 }
 
 /// Truncates a text to the limit: the whole goes to a file, the model sees both ends.
-pub(super) async fn fit_text(text: String, shelf: &OutputLimits) -> String {
-    if text.len() <= shelf.max_text_bytes {
+pub(super) async fn fit_text(text: String, limits: &OutputLimits) -> String {
+    if text.len() <= limits.max_text_bytes {
         return text;
     }
-    let path = shelf.spill_dir.join(format!("{}.txt", ids::new_task_id('m')));
+    let path = limits.spill_dir.join(format!("{}.txt", ids::new_task_id('m')));
     let work = files::run_blocking(move || spill_texts(path, &[&text]));
     work.await.unwrap_or_else(|error| format!("The text could not be read: {error}."))
 }
@@ -91,7 +92,7 @@ impl CallResult {
                 Ok(Self { content: Vec::new(), structured: None, is_error: false })
             }
             ServerResult::CustomResult(CustomResult(value)) => Self::parse_leniently(value),
-            _ => Err("The server's answer is no result of a tool.".into()),
+            _ => Err("The server's response is not a tool result.".into()),
         }
     }
 
@@ -103,7 +104,7 @@ impl CallResult {
             Some(Value::String(text)) => vec![ContentBlock::text(text)],
             _ => {
                 return Err(format!(
-                    "The server's answer is no result of a tool: {}",
+                    "The server's response is not a tool result: {}",
                     excerpt(&value.to_string())
                 ));
             }
@@ -117,16 +118,19 @@ impl CallResult {
         self.content.iter().map(length).sum()
     }
 
-    fn into_tool_output(mut self, shelf: &OutputLimits) -> ToolResult {
+    fn into_tool_output(mut self, limits: &OutputLimits) -> ToolResult {
         if let (true, Some(structured)) = (self.content.is_empty(), &self.structured) {
             self.content.push(ContentBlock::text(structured.to_string()));
         }
-        let blocks = BlockConverter::new(shelf).convert_all(self.content);
+        let blocks = BlockConverter::new(limits).convert_all(self.content);
         if self.is_error {
             let texts: Vec<&str> = blocks.iter().filter_map(block_text).collect();
             let text = texts.join("\n");
-            let text =
-                if text.trim().is_empty() { "The tool failed and did not say why.".into() } else { text };
+            let text = if text.trim().is_empty() {
+                "The tool failed without an error message.".into()
+            } else {
+                text
+            };
             return Err(ToolError::Failed(text));
         }
         let blocks = if blocks.is_empty() { vec![Block::text("(no output)")] } else { blocks };
@@ -137,7 +141,7 @@ impl CallResult {
 
 fn parse_block(value: &Value) -> ContentBlock {
     ContentBlock::deserialize(value).unwrap_or_else(|_| {
-        ContentBlock::text(format!("[content of an unknown kind] {}", excerpt(&value.to_string())))
+        ContentBlock::text(format!("[content of unknown type] {}", excerpt(&value.to_string())))
     })
 }
 
@@ -176,7 +180,7 @@ impl<'a> BlockConverter<'a> {
             ContentBlock::Audio(audio) => self.file_block("audio", &audio.data, Some(&audio.mime_type)),
             ContentBlock::Resource(resource) => self.resource_block(resource.resource),
             ContentBlock::ResourceLink(link) => Block::text(render_link(&link)),
-            _ => Block::text("[content of an unknown kind]"),
+            _ => Block::text("[content of unknown type]"),
         }
     }
 
@@ -193,7 +197,7 @@ impl<'a> BlockConverter<'a> {
             ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => {
                 self.file_block(&format!("resource {uri}"), &blob, mime_type.as_deref())
             }
-            _ => Block::text("[a resource of an unknown kind]"),
+            _ => Block::text("[resource of unknown type]"),
         }
     }
 
@@ -201,10 +205,10 @@ impl<'a> BlockConverter<'a> {
     fn image_block(&mut self, data: &str, kind: &str) -> Block {
         self.images += 1;
         if self.images > MAX_IMAGES {
-            return self.file_block("a further picture", data, Some(kind));
+            return self.file_block("too many images", data, Some(kind));
         }
         let shown = decode_base64(data).and_then(|bytes| image_block(&bytes));
-        shown.unwrap_or_else(|why| Block::text(format!("[an image ({kind}) that cannot be shown: {why}]")))
+        shown.unwrap_or_else(|why| Block::text(format!("[image ({kind}) not shown: {why}]")))
     }
 
     /// Saves content that models cannot read to a file.
@@ -215,7 +219,7 @@ impl<'a> BlockConverter<'a> {
             Ok((path, length)) => {
                 format!("[{what}: {kind}, {}, saved to {}]", format_size(length), path.display())
             }
-            Err(why) => format!("[{what}: {kind}, which cannot be read: {why}]"),
+            Err(why) => format!("[{what}: {kind}, not readable: {why}]"),
         })
     }
 
@@ -235,13 +239,13 @@ fn render_link(link: &Resource) -> String {
 }
 
 fn decode_base64(data: &str) -> Result<Vec<u8>, String> {
-    BASE64_STANDARD.decode(data.trim()).map_err(|error| format!("it is no base64: {error}"))
+    BASE64_STANDARD.decode(data.trim()).map_err(|error| format!("not valid base64: {error}"))
 }
 
 /// Saves bytes to a new file; returns path and size.
 pub(super) fn save_bytes(spill: &Path, bytes: &[u8], kind: &str) -> Result<(PathBuf, u64), String> {
     let path = spill.join(format!("{}.{}", ids::new_task_id('m'), extension(kind)));
-    files::create(&path, bytes).map_err(|error| format!("it cannot be saved: {error}"))?;
+    files::create(&path, bytes).map_err(|error| format!("cannot be saved: {error}"))?;
     Ok((path, bytes.len() as u64))
 }
 
@@ -252,9 +256,7 @@ fn extension(kind: &str) -> &str {
         "plain" => "txt",
         "jpeg" => "jpg",
         "mpeg" => "mp3",
-        known if (1..=8).contains(&known.len()) && known.bytes().all(|sign| sign.is_ascii_alphanumeric()) => {
-            known
-        }
+        known if (1..=8).contains(&known.len()) && known.bytes().all(|c| c.is_ascii_alphanumeric()) => known,
         _ => "bin",
     }
 }

@@ -26,7 +26,7 @@ pub fn replace_sources(
     let mut warnings = Vec::new();
     for rule in effective.rules.iter().filter(|rule| sources.contains(&rule.source)) {
         match add_rule(standing, rule) {
-            Ok(told) => warnings.extend(told),
+            Ok(found) => warnings.extend(found),
             // Rules of the host and of administrators are never dropped.
             Err(error) if tolerance == Tolerance::Tolerant && rule.source < settings::LayerSource::Flag => {
                 warnings.push(error);
@@ -55,12 +55,12 @@ fn add_rule(standing: &mut PermissionSet, rule: &ConfiguredRule) -> Result<Vec<S
         },
         &RealFs,
     );
-    let place = rule_location(rule);
+    let location = rule_location(rule);
     match loaded.errors.first() {
         Some(error) => Err(format!(
-            "{place}: {error}. Correct the rule first: something that is meant to be forbidden could be allowed otherwise."
+            "{location}: {error}. Correct the rule: without it, something that should be denied could be allowed."
         )),
-        None => Ok(loaded.warnings.iter().map(|warning| format!("{place}: {warning}.")).collect()),
+        None => Ok(loaded.warnings.iter().map(|warning| format!("{location}: {warning}.")).collect()),
     }
 }
 

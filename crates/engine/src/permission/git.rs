@@ -10,7 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use whimbrel_config::settings::git_index::{MAX_INDEX_SIZE, git_dir_from_file, submodule_paths};
+use whimbrel_config::settings::trust::git_index::{MAX_INDEX_SIZE, git_dir_from_file, submodule_paths};
 use whimbrel_os::files::{self, FileKind, FileStamp};
 use whimbrel_policy::paths::protected::is_protected;
 use whimbrel_policy::{GitInspector, GitProgram};
@@ -49,7 +49,7 @@ impl GitInspector for UntrustedRepos {
                 Err(program) => return Some(program),
             }
         }
-        Some(git_program("too many repositories inside one another", work_tree))
+        Some(git_program("too many nested repositories", work_tree))
     }
 }
 
@@ -64,7 +64,7 @@ fn git_program(key: &str, file: &Path) -> GitProgram {
 impl UntrustedRepos {
     /// Inspects one repository; returns its nested ones, or the program that it makes git run.
     fn inspect(&self, tree: &Path) -> Result<Arc<[PathBuf]>, GitProgram> {
-        let unclear = || git_program("what is not understood", &tree.join(".git"));
+        let unclear = || git_program("unrecognized content", &tree.join(".git"));
         let (own, shared) = git_dirs(tree).map_err(|_| unclear())?;
         let mut hooks = shared.join("hooks");
         for file in [shared.join("config"), own.join("config.worktree")] {
@@ -94,7 +94,7 @@ impl UntrustedRepos {
 
     /// Nested repositories listed in an index.
     fn nested_repos(&self, index: &Path) -> Result<Arc<[PathBuf]>, GitProgram> {
-        let unclear = || git_program("what is not understood", index);
+        let unclear = || git_program("unrecognized content", index);
         let stamp = match files::file_kind(index) {
             Ok(FileKind::File(stamp)) => stamp,
             Ok(FileKind::Missing) => return Ok(Arc::default()),
@@ -132,7 +132,7 @@ fn git_dirs(tree: &Path) -> io::Result<(PathBuf, PathBuf)> {
 }
 
 fn read_config(file: &Path) -> Result<Vec<GitSetting>, GitProgram> {
-    let unclear = || git_program("what is not understood", file);
+    let unclear = || git_program("unrecognized content", file);
     match files::read(file, MAX_CONFIG_BYTES) {
         Ok((bytes, _)) => parse_config(&String::from_utf8_lossy(&bytes)).ok_or_else(unclear),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
@@ -142,9 +142,9 @@ fn read_config(file: &Path) -> Result<Vec<GitSetting>, GitProgram> {
 
 /// Hooks directory that a setting names, unless an agent could write hooks there without a prompt.
 fn safe_hooks_dir(tree: &Path, value: &str) -> Option<PathBuf> {
-    let folder = files::normalize_path(&tree.join(value));
+    let dir = files::normalize_path(&tree.join(value));
     let plain = !value.starts_with(['~', '%']);
-    (plain && (is_protected(&folder) || !folder.starts_with(tree))).then_some(folder)
+    (plain && (is_protected(&dir) || !dir.starts_with(tree))).then_some(dir)
 }
 
 fn is_executable(file: &Path) -> bool {

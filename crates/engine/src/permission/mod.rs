@@ -5,7 +5,6 @@
 //! mode and informs the host), [`search_filter`] (hides files from searches), [`plan_lock`] (plan mode until approval),
 //! `git` (programs that a repository makes git run).
 
-pub mod explain;
 pub mod from_settings;
 mod git;
 pub mod mode_switch;
@@ -20,4 +19,5 @@ pub use search_filter::SearchFilter;
 pub use state::PermissionState;
 
 /// Warning for sessions that ask for mode `auto`.
-pub const AUTO_MODE_UNSUPPORTED: &str = "There is no mode auto yet: the session asks as in the mode default.";
+pub const AUTO_MODE_UNSUPPORTED: &str =
+    "Mode auto is not supported yet: the session asks as in mode default.";

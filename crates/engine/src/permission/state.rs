@@ -119,7 +119,7 @@ impl PermissionState {
             untrusted_repos: UntrustedRepos::default(),
             bypass,
         };
-        let rights = Self {
+        let permissions = Self {
             current: watch::Sender::new(Arc::new(standing)),
             settings: Arc::new(Mutex::new(settings)),
             shared: Arc::new(common),
@@ -128,9 +128,9 @@ impl PermissionState {
             overlay: Arc::default(),
             plan_lock: None,
         };
-        let effective = rights.settings().effective().clone();
-        warnings.extend(rights.apply_settings(&effective, settings::LayerSource::ALL)?);
-        Ok(NewPermissions { state: rights, warnings })
+        let effective = permissions.settings().effective().clone();
+        warnings.extend(permissions.apply_settings(&effective, settings::LayerSource::ALL)?);
+        Ok(NewPermissions { state: permissions, warnings })
     }
 
     /// State without settings and rules, for tests.
@@ -336,10 +336,10 @@ impl PermissionState {
             ..CallContext::new(&cwd, &self.shared.home, &RealFs, facts.clone())
         };
         let call = Call { tool, input };
-        let judged = decide_and_resolve(&call, &standing.rules, mode, &standing.dirs, &facts);
+        let resolved = decide_and_resolve(&call, &standing.rules, mode, &standing.dirs, &facts);
         // A planning agent must not ask in a session that never asks.
         let mode = if mode == PermissionMode::Plan { standing.mode } else { mode };
-        ResolvedDecision { decision: judged.decision.in_mode(mode), ..judged }
+        ResolvedDecision { decision: resolved.decision.in_mode(mode), ..resolved }
     }
 
     /// Path for display: relative to the working directory, to home, or absolute.
@@ -415,7 +415,7 @@ fn add_option_rules(
     let layer = RuleLayer { allow, deny, ..RuleLayer::new(RuleSource::CliArg, root) };
     let loaded = rules.add_layer(&layer, &RealFs);
     match loaded.errors.first() {
-        Some(error) => Err(format!("The session does not start without a rule that should deny: {error}.")),
+        Some(error) => Err(format!("The session cannot start, because a deny rule is not valid: {error}.")),
         None => Ok(loaded.warnings.iter().map(ToString::to_string).collect()),
     }
 }
@@ -451,12 +451,12 @@ mod tests {
             ("from the widest mode", BypassPermissions, &[Plan], BypassPermissions),
         ];
         for (name, start, switches, expected) in rows {
-            let rights = test_state(start, Bypass::Available);
+            let permissions = test_state(start, Bypass::Available);
             for mode in switches {
-                assert!(rights.set_mode(*mode), "{name}");
+                assert!(permissions.set_mode(*mode), "{name}");
             }
-            rights.leave_plan();
-            assert_eq!(rights.mode(), expected, "{name}");
+            permissions.leave_plan();
+            assert_eq!(permissions.mode(), expected, "{name}");
         }
     }
 
@@ -485,10 +485,10 @@ mod tests {
 
     #[test]
     fn repository_and_config_paths_are_considered() {
-        let folder = tempfile::tempdir().unwrap();
-        let root = folder.path().canonicalize().unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
         std::fs::create_dir_all(root.join("work/.git")).unwrap();
-        let judged = |trust: Trust, tool: &str, input: Value| {
+        let resolved = |trust: Trust, tool: &str, input: Value| {
             let (cwd, config) = (root.join("work"), Some(root.join("work/conf")));
             let settings = Settings::load(settings::SettingsRequest {
                 config_dir: config,
@@ -507,13 +507,13 @@ mod tests {
         };
         let status = || serde_json::json!({"command": "git status"});
         std::fs::write(root.join("work/.git/config"), "[core]\nbare = false\n").unwrap();
-        assert!(judged(Trust::Untrusted, "Bash", status()), "an ordinary repository");
+        assert!(resolved(Trust::Untrusted, "Bash", status()), "an ordinary repository");
         std::fs::write(root.join("work/.git/config"), "[core]\nfsmonitor = touch pwned\n").unwrap();
-        assert!(!judged(Trust::Untrusted, "Bash", status()), "one that names a program");
-        assert!(judged(Trust::Full, "Bash", status()), "one that is trusted");
+        assert!(!resolved(Trust::Untrusted, "Bash", status()), "one that names a program");
+        assert!(resolved(Trust::Full, "Bash", status()), "one that is trusted");
         let write =
             |path: &str| serde_json::json!({"file_path": root.join("work").join(path), "content": ""});
-        assert!(!judged(Trust::Full, "Write", write("conf/settings.json")));
-        assert!(judged(Trust::Full, "Write", write("configuration")));
+        assert!(!resolved(Trust::Full, "Write", write("conf/settings.json")));
+        assert!(resolved(Trust::Full, "Write", write("configuration")));
     }
 }

@@ -37,12 +37,12 @@ impl CheckDecision {
     /// Summary for the log.
     pub fn summary(&self) -> String {
         match self {
-            Self::Allow { .. } => "permitted".into(),
-            Self::Deny { by: DeniedBy::Rules, .. } => "refused by the rules".into(),
-            Self::Deny { by: DeniedBy::Hook, .. } => "refused by a hook".into(),
-            Self::Deny { by: DeniedBy::Host, .. } => "refused by the host".into(),
-            Self::Deny { by: DeniedBy::NoAnswer, .. } => "refused for want of an answer".into(),
-            Self::Defer(_) => "put off".into(),
+            Self::Allow { .. } => "allowed".into(),
+            Self::Deny { by: DeniedBy::Rules, .. } => "denied by the rules".into(),
+            Self::Deny { by: DeniedBy::Hook, .. } => "denied by a hook".into(),
+            Self::Deny { by: DeniedBy::Host, .. } => "denied by the host".into(),
+            Self::Deny { by: DeniedBy::NoAnswer, .. } => "denied without an answer".into(),
+            Self::Defer(_) => "deferred".into(),
         }
     }
 }
@@ -68,8 +68,8 @@ pub enum DeniedBy {
 }
 
 impl CheckOutcome {
-    pub(super) fn allow(input: Value, place: Option<ResolvedFile>) -> Self {
-        Self { decision: CheckDecision::Allow { input, file: place }, notes: Vec::new(), end_turn: None }
+    pub(super) fn allow(input: Value, file: Option<ResolvedFile>) -> Self {
+        Self { decision: CheckDecision::Allow { input, file }, notes: Vec::new(), end_turn: None }
     }
 
     pub(super) fn deny(message: String, by: DeniedBy) -> Self {

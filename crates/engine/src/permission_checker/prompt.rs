@@ -61,24 +61,24 @@ impl PermissionChecker {
     /// Sends the permission request and waits for an answer.
     pub(super) async fn request_answer(
         &self,
-        asked: &PromptRequest<'_>,
+        request: &PromptRequest<'_>,
         cancel: &CancellationToken,
     ) -> PromptOutcome {
-        let tool = asked.listed.tool().name();
+        let tool = request.entry.tool().name();
         let first = match &self.prompter {
-            Prompter::Unavailable => match self.run_request_hooks(asked, cancel).await {
+            Prompter::Unavailable => match self.run_request_hooks(request, cancel).await {
                 Some(answer) => Winner::Hook(answer),
-                None => return PromptOutcome::Denied(self.deny_no_prompter(asked, cancel).await),
+                None => return PromptOutcome::Denied(self.deny_no_prompter(request, cancel).await),
             },
             Prompter::Host(_) | Prompter::Tool(..) => {
                 let question = CanUseTool {
                     agent_id: self.hooks.agent_id().map(Into::into),
-                    mcp_server: asked.listed.provenance().cloned(),
+                    mcp_server: request.entry.provenance().cloned(),
                     ..build_request(
-                        (tool, asked.listed.facts()),
-                        asked.id,
-                        asked.input,
-                        asked.question,
+                        (tool, request.entry.facts()),
+                        request.id,
+                        request.input,
+                        request.question,
                         |path| self.permissions.display_path(path),
                     )
                 };
@@ -86,11 +86,11 @@ impl PermissionChecker {
                     Prompter::Host(_) => Some(self.state_notifier.requires_action().await),
                     Prompter::Tool(..) | Prompter::Unavailable => None,
                 };
-                self.notify_user(tool, asked.request_hooks, cancel);
+                self.notify_user(tool, request.request_hooks, cancel);
                 let first = tokio::select! {
                     biased;
-                    first = self.race_answers(asked, question, cancel) => first,
-                    decision = self.wait_superseded(asked) => Winner::Superseded(decision),
+                    first = self.race_answers(request, question, cancel) => first,
+                    decision = self.wait_superseded(request) => Winner::Superseded(decision),
                     () = self.wait_timeout() => Winner::TimedOut,
                 };
                 if let Some(waiting) = waiting {
@@ -101,15 +101,15 @@ impl PermissionChecker {
         };
         let (answer, by) = match first {
             Winner::Superseded(decision) => return PromptOutcome::Superseded(decision),
-            Winner::TimedOut => return failed_outcome("nobody has answered in time"),
+            Winner::TimedOut => return failed_outcome("no answer in time"),
             Winner::Hook(answer) => (Ok(answer), AnsweredBy::Hook),
             Winner::Host(Err(HostRequestError::Closed)) => {
-                return PromptOutcome::Denied(self.deny_host_closed(asked, cancel).await);
+                return PromptOutcome::Denied(self.deny_host_closed(request, cancel).await);
             }
             Winner::Host(Ok(PermissionResult::Allow { tool_use_id: Some(other), .. }))
-                if other != asked.id =>
+                if other != request.id =>
             {
-                return failed_outcome("the answer is about another call");
+                return failed_outcome("the answer is for another call");
             }
             Winner::Host(answer) => (answer, AnsweredBy::Host),
         };
@@ -117,21 +117,22 @@ impl PermissionChecker {
             self.apply_updates(updated_permissions.clone().unwrap_or_default(), unread).await;
         }
         if let Err(HostRequestError::Failed(ControlError::InvalidReply(error))) = &answer {
-            let text =
-                format!("The answer to the question about {tool} cannot be read and counts as no: {error}");
+            let text = format!(
+                "The answer to the permission request for {tool} is not valid and counts as a denial: {error}"
+            );
             self.frames.warn(text).await;
         }
-        to_outcome(tool, asked.input, answer, by)
+        to_outcome(tool, request.input, answer, by)
     }
 
     /// First answer of hooks or host. If the host cannot answer, the hooks have unlimited time.
     async fn race_answers(
         &self,
-        asked: &PromptRequest<'_>,
+        request: &PromptRequest<'_>,
         question: CanUseTool,
         cancel: &CancellationToken,
     ) -> Winner {
-        let mut hooks = pin!(self.run_request_hooks(asked, cancel));
+        let mut hooks = pin!(self.run_request_hooks(request, cancel));
         let mut host = pin!(self.prompter.send(question, cancel));
         tokio::select! {
             biased;
@@ -153,50 +154,50 @@ impl PermissionChecker {
         if hooks == RequestHooks::AlreadyRun || !self.hooks.has_hooks(HookEvent::Notification) {
             return;
         }
-        let (lookout, cancel) = (self.hooks.clone(), cancel.clone());
-        let message = format!("A permission is needed to use {tool}");
+        let (hooks, cancel) = (self.hooks.clone(), cancel.clone());
+        let message = format!("Permission is needed to use {tool}");
         tokio::spawn(async move {
-            let told = |scene: &HookInputBuilder| scene.notification("permission_prompt", message, None);
-            lookout.dispatch(HookEvent::Notification, told, &cancel).await;
+            let input = |builder: &HookInputBuilder| builder.notification("permission_prompt", message, None);
+            hooks.dispatch(HookEvent::Notification, input, &cancel).await;
         });
     }
 
     /// Answer of PermissionRequest hooks, if they give one.
     async fn run_request_hooks(
         &self,
-        asked: &PromptRequest<'_>,
+        request: &PromptRequest<'_>,
         cancel: &CancellationToken,
     ) -> Option<PermissionResult> {
-        if asked.request_hooks == RequestHooks::AlreadyRun {
+        if request.request_hooks == RequestHooks::AlreadyRun {
             return None;
         }
-        let call = tool_call_ref(asked.listed, asked.id, asked.input);
-        let suggestions = &asked.question.suggestions;
-        let request = self.hooks.dispatch(
+        let call = tool_call_ref(request.entry, request.id, request.input);
+        let suggestions = &request.question.suggestions;
+        let hooks = self.hooks.dispatch(
             HookEvent::PermissionRequest,
-            |scene| scene.permission_request(call, suggestions.clone()),
+            |builder| builder.permission_request(call, suggestions.clone()),
             cancel,
         );
-        request.await.permission_result
+        hooks.await.permission_result
     }
 
     /// Returns once a change of rules or mode decides the call.
-    async fn wait_superseded(&self, asked: &PromptRequest<'_>) -> ResolvedDecision {
+    async fn wait_superseded(&self, request: &PromptRequest<'_>) -> ResolvedDecision {
         // Only the user can answer an interactive tool.
-        if asked.listed.facts().requires_interaction {
+        if request.entry.facts().requires_interaction {
             return pending().await;
         }
-        let name = asked.listed.tool().name();
+        let name = request.entry.tool().name();
         let mut changes = self.permissions.changes();
         loop {
-            let judged = self.permissions.decide(
+            let resolved = self.permissions.decide(
                 name,
-                &asked.listed.facts_for_input(asked.input),
-                asked.input,
-                asked.hook.clone(),
+                &request.entry.facts_for_input(request.input),
+                request.input,
+                request.hook.clone(),
             );
-            if !matches!(judged.decision, Decision::Ask(_)) {
-                return judged;
+            if !matches!(resolved.decision, Decision::Ask(_)) {
+                return resolved;
             }
             changes.next().await;
         }
@@ -205,22 +206,31 @@ impl PermissionChecker {
     /// Returns when the prompt times out.
     async fn wait_timeout(&self) {
         match self.prompt_timeout {
-            Some(patience) => tokio::time::sleep(patience).await,
+            Some(timeout) => tokio::time::sleep(timeout).await,
             None => pending().await,
         }
     }
 
     /// Denies because the host has closed its input and no hook answered.
-    async fn deny_host_closed(&self, asked: &PromptRequest<'_>, cancel: &CancellationToken) -> CheckOutcome {
+    async fn deny_host_closed(
+        &self,
+        request: &PromptRequest<'_>,
+        cancel: &CancellationToken,
+    ) -> CheckOutcome {
         let message = format!("Tool permission request failed: {}", HostRequestError::Closed);
-        let call = tool_call_ref(asked.listed, asked.id, asked.input);
+        let call = tool_call_ref(request.entry, request.id, request.input);
         CheckOutcome::deny(self.run_denied_hooks(call, message, cancel).await, DeniedBy::NoAnswer)
     }
 
-    async fn deny_no_prompter(&self, asked: &PromptRequest<'_>, cancel: &CancellationToken) -> CheckOutcome {
-        let call = tool_call_ref(asked.listed, asked.id, asked.input);
+    async fn deny_no_prompter(
+        &self,
+        request: &PromptRequest<'_>,
+        cancel: &CancellationToken,
+    ) -> CheckOutcome {
+        let call = tool_call_ref(request.entry, request.id, request.input);
         let message = format!(
-            "{} needs a permission, and this session has nobody to ask. Allow the tool, or start with a permission callback.",
+            "{} needs permission, and this session cannot ask for it. Allow the tool, or start with a permission \
+             callback.",
             call.name
         );
         CheckOutcome::deny(self.run_denied_hooks(call, message, cancel).await, DeniedBy::NoAnswer)
@@ -236,7 +246,7 @@ impl Prompter {
     ) -> Result<PermissionResult, HostRequestError> {
         match self {
             Self::Host(ask) => ask.request(question).await,
-            Self::Tool(supply, name) => prompt_tool::ask(supply, name, question, cancel).await,
+            Self::Tool(tools, name) => prompt_tool::ask(tools, name, question, cancel).await,
             Self::Unavailable => Err(HostRequestError::Closed),
         }
     }
@@ -256,10 +266,9 @@ fn to_outcome(
         }
         Ok(PermissionResult::Allow { .. }) => PromptOutcome::Allowed { input: input.clone(), by },
         Ok(PermissionResult::Deny { message, interrupt, .. }) => {
-            let message =
-                if message.is_empty() { format!("The user does not want {tool} to run.") } else { message };
-            let halt = interrupt.then_some(EndTurn::Denied);
-            PromptOutcome::Denied(CheckOutcome { end_turn: halt, ..CheckOutcome::deny(message, by.into()) })
+            let message = if message.is_empty() { format!("The user denied {tool}.") } else { message };
+            let end_turn = interrupt.then_some(EndTurn::Denied);
+            PromptOutcome::Denied(CheckOutcome { end_turn, ..CheckOutcome::deny(message, by.into()) })
         }
         Err(error) => failed_outcome(&error.to_string()),
     }

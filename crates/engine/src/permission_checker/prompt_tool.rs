@@ -10,7 +10,7 @@ use crate::host_requests::HostRequestError;
 use crate::mcp::ToolCache;
 
 pub(super) async fn ask(
-    supply: &ToolCache,
+    tool_cache: &ToolCache,
     tool: &str,
     question: CanUseTool,
     cancel: &CancellationToken,
@@ -20,7 +20,7 @@ pub(super) async fn ask(
         ("input".to_owned(), Value::Object(question.input)),
         ("tool_use_id".to_owned(), question.tool_use_id.into()),
     ];
-    let answer = supply.call_tool(tool, Map::from_iter(fields), cancel).await.map_err(request_error)?;
+    let answer = tool_cache.call_tool(tool, Map::from_iter(fields), cancel).await.map_err(request_error)?;
     parse_result(tool, &answer).map_err(request_error)
 }
 
@@ -33,7 +33,8 @@ fn parse_result(tool: &str, answer: &Value) -> Result<PermissionResult, String> 
     }
     let wrong = |error: serde_json::Error| {
         format!(
-            "{tool} must answer with {{\"behavior\": \"allow\"}} or {{\"behavior\": \"deny\", \"message\": ..}}: {error}"
+            "{tool} must answer with {{\"behavior\": \"allow\"}} or {{\"behavior\": \"deny\", \"message\": ..}}: \
+             {error}"
         )
     };
     match answer.get("structuredContent") {

@@ -13,11 +13,11 @@ pub(super) fn create_checkpoints(
     spill: &Path,
     session: &str,
 ) -> Option<Checkpoints> {
-    let folder = || match config {
+    let dir = || match config {
         Some(config) => checkpoint::checkpoint_dir(config, session),
         None => spill.join("file-history"),
     };
-    options.enable_file_checkpointing.then(|| Checkpoints::new(folder()))
+    options.enable_file_checkpointing.then(|| Checkpoints::new(dir()))
 }
 
 /// Copies the checkpoints of the session that this one was forked from. Returns a warning on failure.
@@ -31,6 +31,6 @@ pub(super) fn inherit_checkpoints(
     };
     let copied = checkpoints.inherit(&checkpoint::checkpoint_dir(config, from));
     copied.err().map(|error| {
-        format!("Files cannot be put back to prompts before the fork: their copies could not be taken over ({error}).")
+        format!("Files cannot be rewound to prompts before the fork: the checkpoints could not be copied ({error}).")
     })
 }

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 use whimbrel_config::locations::ConfigLocations;
-use whimbrel_config::settings::{self, Settings, SettingsRequest, Tolerance, Trust, trusted_dirs};
+use whimbrel_config::settings::trust::trusted_dirs;
+use whimbrel_config::settings::{self, Settings, SettingsRequest, Tolerance, Trust};
 use whimbrel_wire::options::{Options, SettingSource};
 
 use super::resolve::is_env_set;
@@ -39,7 +40,7 @@ pub(super) fn load_settings(options: &Options, env: &Env, root: &Path) -> Result
 
 /// The directory that contains the project's `.claude`.
 pub(super) fn project_root(options: &Options, root: &Path) -> PathBuf {
-    options.project_config_root.as_ref().map_or_else(|| root.into(), |folder| root.join(folder))
+    options.project_config_root.as_ref().map_or_else(|| root.into(), |dir| root.join(dir))
 }
 
 /// The directory that contains the `.claude` of the local settings: the working directory for an SDK host, the
@@ -47,7 +48,7 @@ pub(super) fn project_root(options: &Options, root: &Path) -> PathBuf {
 fn local_settings_root(env: &Env, root: &Path) -> PathBuf {
     let by_host = env.get("CLAUDE_CODE_ENTRYPOINT").is_some_and(|name| name.starts_with("sdk"));
     let repository = if by_host { None } else { settings::repository_root(root) };
-    repository.unwrap_or_else(|| root.into())
+    repository.unwrap_or(root).into()
 }
 
 fn tolerance(options: &Options) -> Tolerance {
@@ -111,17 +112,16 @@ mod tests {
 
     #[test]
     fn local_settings_are_at_the_repository_root_without_an_sdk() {
-        let place = tempfile::tempdir().unwrap();
-        let root = place.path().join("repository");
-        let folder = root.join("part");
-        std::fs::create_dir_all(&folder).unwrap();
+        let temp_dir = tempfile::tempdir().unwrap();
+        let root = temp_dir.path().join("repository");
+        let dir = root.join("part");
+        std::fs::create_dir_all(&dir).unwrap();
         let by = |name: &str| Env::from([("CLAUDE_CODE_ENTRYPOINT".to_owned(), name.to_owned())]);
-        assert_eq!(local_settings_root(&Env::new(), &folder), folder, "no repository");
+        assert_eq!(local_settings_root(&Env::new(), &dir), dir, "no repository");
         std::fs::create_dir(root.join(".git")).unwrap();
-        let rows =
-            [(Env::new(), &root), (by("cli"), &root), (by("sdk-py"), &folder), (by("sdk-ts"), &folder)];
+        let rows = [(Env::new(), &root), (by("cli"), &root), (by("sdk-py"), &dir), (by("sdk-ts"), &dir)];
         for (env, expected) in rows {
-            assert_eq!(local_settings_root(&env, &folder), *expected, "{env:?}");
+            assert_eq!(local_settings_root(&env, &dir), *expected, "{env:?}");
         }
     }
 

@@ -26,28 +26,28 @@ pub(super) fn discover(
     options: &Options,
     env: &BTreeMap<String, String>,
     settings: &Settings,
-    ground: &ConfigLocations,
+    locations: &ConfigLocations,
     warnings: &mut Vec<String>,
 ) -> Result<Discovered, SetupError> {
     let (mut hooks, about_hooks) = hooks::from_settings(settings.effective())?;
     warnings.extend(about_hooks);
-    let found = extensions::find_extensions(options, settings, ground, &ground.working_dir);
+    let found = extensions::find_extensions(options, settings, locations, &locations.working_dir);
     warnings.extend(found.warnings);
     hooks.append(found.hooks);
     let plugins = &found.extensions.plugins;
-    let servers = mcp_servers::resolve_servers(options, env, settings, ground, plugins);
+    let servers = mcp_servers::resolve_servers(options, env, settings, locations, plugins);
     warnings.extend(servers.warnings.iter().cloned());
-    let (mut kinds, about_kinds) = AgentDefinitions::load(ground, &plugins.agent_dirs());
+    let (mut types, about_kinds) = AgentDefinitions::load(locations, &plugins.agent_dirs());
     warnings.extend(about_kinds);
     if options.strict_mcp_config {
-        warnings.extend(kinds.remove_own_servers());
+        warnings.extend(types.remove_own_servers());
     }
-    warnings.extend(kinds.add_host(options.agents.clone()));
+    warnings.extend(types.add_host(options.agents.clone()));
     Ok(Discovered {
         hooks,
         servers,
         commands: found.commands,
         extensions: found.extensions,
-        agent_definitions: kinds,
+        agent_definitions: types,
     })
 }

@@ -51,17 +51,17 @@ pub(super) struct FoundExtensions {
 pub(super) fn find_extensions(
     options: &Options,
     settings: &Settings,
-    ground: &ConfigLocations,
+    locations: &ConfigLocations,
     cwd: &Path,
 ) -> FoundExtensions {
     let plugins = Plugins::load(&options.plugins, cwd);
     let switched_off = options.extra_args.contains_key("disable-slash-commands");
-    let (commands, mut warnings) = find_commands(ground, &plugins, switched_off);
-    let (styles, about_styles) = OutputStyles::discover(ground, &plugins);
+    let (commands, mut warnings) = find_commands(locations, &plugins, switched_off);
+    let (styles, about_styles) = OutputStyles::discover(locations, &plugins);
     warnings.extend(about_styles);
     warnings.extend(plugins.errors().iter().map(|error| error.message.clone()));
     let mut extensions = Extensions {
-        skills: Skills::new(&commands, options.skills.clone(), ground.trust),
+        skills: Skills::new(&commands, options.skills.clone(), locations.trust),
         skill_tool_enabled: is_skill_tool_enabled(options.tools.as_ref()),
         commands_disabled: switched_off,
         hooks_enabled: are_plugin_hooks_enabled(settings.layers()),
@@ -78,10 +78,14 @@ pub(super) fn find_extensions(
     FoundExtensions { extensions, commands, hooks, warnings }
 }
 
-fn find_commands(ground: &ConfigLocations, plugins: &Plugins, switched_off: bool) -> (Commands, Vec<String>) {
+fn find_commands(
+    locations: &ConfigLocations,
+    plugins: &Plugins,
+    switched_off: bool,
+) -> (Commands, Vec<String>) {
     match switched_off {
         true => (Commands::none(), Vec::new()),
-        false => Commands::discover(ground, plugins),
+        false => Commands::discover(locations, plugins),
     }
 }
 
@@ -157,14 +161,14 @@ impl Setup {
         extensions.skills.set_commands(&commands);
         extensions.styles = styles;
         self.commands = commands;
-        let news = warnings
+        let fresh = warnings
             .iter()
             .filter(|warning| !extensions.reported_warnings.contains(warning))
             .cloned()
             .collect();
         extensions.reported_warnings = warnings;
         self.update_skill_tool();
-        news
+        fresh
     }
 
     /// Adds the Skill tool if it is enabled and there are skills; removes it otherwise.

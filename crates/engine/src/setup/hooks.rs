@@ -57,7 +57,7 @@ pub(super) fn add_hook(
         HookActionConfig::Http(hook) => restrict_http_hook(hook, rank, limits)
             .map(|hook| set.add_http(event.as_str(), matcher, &hook, origin)),
         HookActionConfig::Other { kind, .. } => {
-            Err(format!("hooks of the type \"{kind}\" are not there yet"))
+            Err(format!("hooks of type \"{kind}\" are not supported yet"))
         }
     };
     let why = match found {
@@ -66,7 +66,7 @@ pub(super) fn add_hook(
     };
     let means = if handler.blocks_on_failure() {
         set.add_unavailable(event.as_str(), matcher, &why, origin)?;
-        ". As it must agree, what it is asked about is blocked"
+        ". Because it blocks on failure, the actions it would check are blocked"
     } else {
         ""
     };
@@ -88,7 +88,7 @@ fn restrict_http_hook(
     limits: &HttpHookLimits,
 ) -> Result<HttpHookConfig, String> {
     if !limits.allows_url(rank, &hook.url) {
-        return Err(format!("its address is not among those that {ALLOWED_URLS_KEY} allows; add it there"));
+        return Err(format!("its URL is not allowed by {ALLOWED_URLS_KEY}; add it there"));
     }
     let allowed_env_vars = limits.allowed_variables(rank, &hook.allowed_env_vars);
     Ok(HttpHookConfig { allowed_env_vars, ..hook.clone() })
@@ -100,10 +100,10 @@ pub(crate) fn to_command_hook(
     environment: BTreeMap<String, String>,
 ) -> Result<hooks::CommandHook, String> {
     if hook.shell.as_deref().is_some_and(|shell| shell != "bash") {
-        return Err("only bash runs hooks".into());
+        return Err("only the shell \"bash\" is supported".into());
     }
     if hook.is_async_rewake {
-        return Err("\"asyncRewake\" is not there yet".into());
+        return Err("\"asyncRewake\" is not supported yet".into());
     }
     Ok(hooks::CommandHook {
         command: shell_command(hook),
@@ -128,9 +128,9 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use whimbrel_config::settings::document::SettingsDocument;
     use whimbrel_config::settings::layer::check_layer;
     use whimbrel_config::settings::merge::merge;
-    use whimbrel_config::settings::read::SettingsDocument;
     use whimbrel_config::settings::sources::{LayerOrigin, LayerScope, LayerSource};
     use whimbrel_config::settings::trust::Trust;
 

@@ -57,7 +57,7 @@ pub(super) fn resolve_limits(
         return Err(SetupError::Invalid("The output limit must be more than 0 tokens.".into()));
     }
     if options.task_budget == Some(0) {
-        let text = "--task-budget must be more than 0 tokens: with none, nothing can be done.";
+        let text = "--task-budget must be more than 0 tokens.";
         return Err(SetupError::Invalid(text.into()));
     }
     Ok(AgentLimits {
@@ -127,6 +127,6 @@ mod tests {
             assert_eq!(limits_with(name, "1500").unwrap().timing, expected, "{name}");
         }
         let most = limits_with("API_TIMEOUT_MS", &u64::MAX.to_string()).unwrap().timing.response_start;
-        assert_eq!(most, Duration::from_millis(MAX_TIMEOUT_MILLIS), "a clock must be able to hold it");
+        assert_eq!(most, Duration::from_millis(MAX_TIMEOUT_MILLIS), "too large for a clock");
     }
 }

@@ -36,48 +36,53 @@ pub(super) fn resolve_location(
 ) -> Result<SessionLocation, SetupError> {
     let root = working_directory(options)?;
     let mut keeping = resume::resolve_persistence(options, env)?;
-    let storage::TranscriptStorage { project_dir: kept, error: lost } = storage::find_storage(env, &root);
+    let storage::TranscriptStorage { project_dir: stored_in, error: lost } =
+        storage::find_storage(env, &root);
     let leaves_nothing = options.persist_session == Some(false) || stored.is_some();
     let writes =
         if leaves_nothing || lost.is_some() { TranscriptWrites::Disabled } else { TranscriptWrites::Enabled };
     // Without `HOME` and configuration directory the session is not stored; that is an error only if durability is
     // strict.
-    let is_owed = kept.is_none() && keeping.durability == Durability::Strict;
+    let is_owed = stored_in.is_none() && keeping.durability == Durability::Strict;
     let nowhere = || is_owed.then(|| "neither HOME nor CLAUDE_CONFIG_DIR is set".into());
     let lost = lost.or_else(nowhere).filter(|_| !leaves_nothing);
     keeping.unavailable.clone_from(&lost);
-    let resume::ResolvedSession { session, project_dir: place, resumed: past, origin, forked_from, warning } =
-        match stored {
-            Some(stored) => stored.into_resolved(&mut keeping),
-            None => resume::resolve_session(options, kept.as_ref(), writes, &keeping)?,
-        };
-    let spill = tool_output_dir(place.as_ref(), env, &session);
+    let resume::ResolvedSession { session, project_dir, resumed, origin, forked_from, warning } = match stored
+    {
+        Some(stored) => stored.into_resolved(&mut keeping),
+        None => resume::resolve_session(options, stored_in.as_ref(), writes, &keeping)?,
+    };
+    let spill = tool_output_dir(project_dir.as_ref(), env, &session);
     let config = settings::config_dir(env);
-    let kept_in = config.as_deref().filter(|_| place.is_some());
+    let kept_in = config.as_deref().filter(|_| project_dir.is_some());
     let checkpoints = checkpoints::create_checkpoints(options, kept_in, &spill, &session);
     let not_copied =
         checkpoints::inherit_checkpoints(forked_from.as_deref(), checkpoints.as_ref(), config.as_deref());
-    let agenda = tools::open_task_list(kept_in, env, &session);
+    let task_list = tools::open_task_list(kept_in, env, &session);
     let workspace = Arc::new(Workspace::new(root, spill, env.clone()).with_checkpoints(checkpoints));
     let warnings =
         lost.as_deref().map(storage::render_warning).into_iter().chain(warning).chain(not_copied).collect();
     Ok(SessionLocation {
         session,
         workspace,
-        project_dir: place,
+        project_dir,
         persistence: keeping,
-        resumed: past,
+        resumed,
         origin,
         is_ephemeral: leaves_nothing,
-        task_list: agenda,
+        task_list,
         warnings,
     })
 }
 
 /// Directory of long tool output: next to the transcript, or temporary if the session is not stored.
-fn tool_output_dir(place: Option<&ProjectDir>, env: &BTreeMap<String, String>, session: &str) -> PathBuf {
-    match place {
-        Some(place) => place.tool_results_dir(session),
+fn tool_output_dir(
+    project_dir: Option<&ProjectDir>,
+    env: &BTreeMap<String, String>,
+    session: &str,
+) -> PathBuf {
+    match project_dir {
+        Some(project_dir) => project_dir.tool_results_dir(session),
         None => storage::temp_dir(env).join(format!("whimbrel-{session}")),
     }
 }

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 
 use whimbrel_config::locations::ConfigLocations;
 use whimbrel_config::plugins::Plugins;
-use whimbrel_config::settings::{Settings, Trust, trusted_dirs};
+use whimbrel_config::settings::trust::trusted_dirs;
+use whimbrel_config::settings::{Settings, Trust};
 use whimbrel_os::files;
 use whimbrel_wire::options::{Options, SettingSource};
 
@@ -23,7 +24,7 @@ pub(super) fn resolve_servers(
     options: &Options,
     env: &BTreeMap<String, String>,
     settings: &Settings,
-    ground: &ConfigLocations,
+    locations: &ConfigLocations,
     plugins: &Plugins,
 ) -> ServerConfigs {
     let variable = |name: &str| env.get(name).cloned();
@@ -32,18 +33,19 @@ pub(super) fn resolve_servers(
         ..ServerConfigs::default()
     };
     if !options.strict_mcp_config {
-        let kept = match ground.includes(SettingSource::User) || ground.includes(SettingSource::Local) {
-            true => trusted_dirs::user_servers(env, &ground.working_dir),
-            false => trusted_dirs::UserMcpServers::default(),
-        };
-        if ground.includes(SettingSource::User) {
-            servers.add_entries(ServerOrigin::User, kept.user, &variable);
+        let user_servers =
+            match locations.includes(SettingSource::User) || locations.includes(SettingSource::Local) {
+                true => trusted_dirs::user_servers(env, &locations.working_dir),
+                false => trusted_dirs::UserMcpServers::default(),
+            };
+        if locations.includes(SettingSource::User) {
+            servers.add_entries(ServerOrigin::User, user_servers.user, &variable);
         }
-        if ground.includes(SettingSource::Project) {
-            add_project_servers(&mut servers, settings, ground, &variable);
+        if locations.includes(SettingSource::Project) {
+            add_project_servers(&mut servers, settings, locations, &variable);
         }
-        if ground.includes(SettingSource::Local) {
-            servers.add_entries(ServerOrigin::Local, kept.local, &variable);
+        if locations.includes(SettingSource::Local) {
+            servers.add_entries(ServerOrigin::Local, user_servers.local, &variable);
         }
         servers.add_configs(ServerOrigin::Dynamic, &plugins.mcp_servers(), &variable);
     }
@@ -58,12 +60,12 @@ pub(super) fn resolve_servers(
 fn add_project_servers(
     servers: &mut ServerConfigs,
     settings: &Settings,
-    ground: &ConfigLocations,
+    locations: &ConfigLocations,
     variable: &dyn Fn(&str) -> Option<String>,
 ) {
     let approval = project_approval(settings);
     let mut unknown = Vec::new();
-    for file in project_files(ground) {
+    for file in project_files(locations) {
         let text = match files::read(&file, MAX_FILE_SIZE) {
             Ok((bytes, _)) => String::from_utf8_lossy(&bytes).into_owned(),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
@@ -79,21 +81,21 @@ fn add_project_servers(
     }
     if !unknown.is_empty() {
         servers.warnings.push(format!(
-            "MCP servers of the project are not started, because nobody has approved of them: {}. Put them into enabledMcpjsonServers of your settings.",
+            "MCP servers of the project are not started, because they are not approved: {}. Add them to enabledMcpjsonServers in your settings.",
             unknown.join(", ")
         ));
     }
 }
 
 /// Files that may define project servers, the nearest last.
-pub(crate) fn project_files(ground: &ConfigLocations) -> Vec<PathBuf> {
-    let top = ground.repo_root().to_path_buf();
-    let mut folders: Vec<_> =
-        ground.working_dir.ancestors().take_while(|folder| folder.starts_with(&top)).collect();
-    if !folders.contains(&ground.project_dir.as_path()) {
-        folders.insert(0, &ground.project_dir);
+pub(crate) fn project_files(locations: &ConfigLocations) -> Vec<PathBuf> {
+    let top = locations.repo_root().to_path_buf();
+    let mut dirs: Vec<_> =
+        locations.working_dir.ancestors().take_while(|dir| dir.starts_with(&top)).collect();
+    if !dirs.contains(&locations.project_dir.as_path()) {
+        dirs.insert(0, &locations.project_dir);
     }
-    folders.into_iter().rev().map(|folder| folder.join(PROJECT_FILE)).collect()
+    dirs.into_iter().rev().map(|dir| dir.join(PROJECT_FILE)).collect()
 }
 
 /// Approval of project servers: full trust in the project, or the servers named in settings.
@@ -121,8 +123,8 @@ mod tests {
     fn resolved(root: &Path, home: &Path, options: &Options) -> (Vec<(String, &'static str)>, String) {
         let env = BTreeMap::from([("HOME".to_owned(), home.display().to_string())]);
         let settings = configure::load_settings(options, &env, root).unwrap();
-        let ground = configure::config_locations(options, &settings, None, root);
-        let servers = resolve_servers(options, &env, &settings, &ground, &Plugins::default());
+        let locations = configure::config_locations(options, &settings, None, root);
+        let servers = resolve_servers(options, &env, &settings, &locations, &Plugins::default());
         let scope = |(name, entry): (String, crate::mcp::ServerEntry)| match entry.config {
             Ok(_) => (name, entry.origin.as_str()),
             Err(_) => (name, "bad"),
@@ -142,8 +144,8 @@ mod tests {
 
     #[test]
     fn servers_come_from_user_project_and_host() {
-        let folder = tempfile::tempdir().unwrap();
-        let home = folder.path().canonicalize().unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let home = dir.path().canonicalize().unwrap();
         let (top, root) = (home.join("repository"), home.join("repository/deep"));
         fs::create_dir_all(root.join(".git").parent().unwrap()).unwrap();
         fs::create_dir(top.join(".git")).unwrap();
@@ -151,9 +153,9 @@ mod tests {
         let named = |names: &[&str]| json!({"mcpServers": names.iter().map(|name| ((*name).to_owned(), entry.clone())).collect::<serde_json::Map<_, _>>()});
         fs::write(top.join(".mcp.json"), named(&["above", "both"]).to_string()).unwrap();
         fs::write(root.join(".mcp.json"), named(&["here", "both"]).to_string()).unwrap();
-        let mut kept = named(&["mine"]);
-        kept["projects"] = json!({root.to_str().unwrap(): named(&["local"])});
-        fs::write(home.join(".claude.json"), kept.to_string()).unwrap();
+        let mut user_servers = named(&["mine"]);
+        user_servers["projects"] = json!({root.to_str().unwrap(): named(&["local"])});
+        fs::write(home.join(".claude.json"), user_servers.to_string()).unwrap();
         let own = [("flag", "dynamic"), ("local", "local"), ("mine", "user"), ("wrong", "bad")];
         let with = |more: &[(&str, &'static str)]| {
             let all: BTreeMap<_, _> = own.iter().chain(more).copied().collect();
@@ -161,7 +163,7 @@ mod tests {
         };
         let project = [("above", "project"), ("both", "project"), ("here", "project")];
         let rows = [
-            ("nobody answers for the project", json!({}), with(&[])),
+            ("project not approved", json!({}), with(&[])),
             ("the host does", json!({"enableAllProjectMcpServers": true}), with(&project)),
             ("for one", json!({"enabledMcpjsonServers": ["here"]}), with(&project[2..])),
             (
@@ -174,7 +176,7 @@ mod tests {
             let (servers, problems) = resolved(&root, &home, &options_with_settings(&settings));
             assert_eq!(servers, expected, "{name}");
             assert_eq!(
-                problems.contains("nobody has approved"),
+                problems.contains("not approved"),
                 !servers.contains(&("above".to_owned(), "project")) && name != "but not for another",
                 "{name}: {problems}"
             );
@@ -200,8 +202,8 @@ mod tests {
 
     #[test]
     fn plugin_servers_have_prefixed_names() {
-        let folder = tempfile::tempdir().unwrap();
-        let root = folder.path().canonicalize().unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
         fs::create_dir(root.join("birds")).unwrap();
         let entries = json!({"mcpServers": {"count": {"command": "${CLAUDE_PLUGIN_ROOT}/count"}, "bad": {"type": "pigeon"}}});
         fs::write(root.join("birds/.mcp.json"), entries.to_string()).unwrap();
@@ -209,8 +211,8 @@ mod tests {
         let named = |strict_mcp_config| {
             let options = Options { strict_mcp_config, ..options_with_settings(&json!({})) };
             let settings = configure::load_settings(&options, &BTreeMap::new(), &root).unwrap();
-            let ground = configure::config_locations(&options, &settings, None, &root);
-            resolve_servers(&options, &BTreeMap::new(), &settings, &ground, &plugins).entries
+            let locations = configure::config_locations(&options, &settings, None, &root);
+            resolve_servers(&options, &BTreeMap::new(), &settings, &locations, &plugins).entries
         };
         let all = named(false);
         assert_eq!(all.keys().collect::<Vec<_>>(), ["flag", "plugin:birds:count", "wrong"]);
@@ -224,18 +226,18 @@ mod tests {
 
     #[test]
     fn unreadable_file_is_reported() {
-        let folder = tempfile::tempdir().unwrap();
-        let root = folder.path().canonicalize().unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
         fs::write(root.join(".mcp.json"), "{").unwrap();
         let (_, problems) = resolved(
             &root,
-            &root.join("nobody"),
+            &root.join("missing"),
             &options_with_settings(&json!({"enableAllProjectMcpServers": true})),
         );
         assert!(problems.contains(".mcp.json: "), "{problems}");
         fs::remove_file(root.join(".mcp.json")).unwrap();
         nix::unistd::mkfifo(&root.join(".mcp.json"), nix::sys::stat::Mode::S_IRWXU).unwrap();
-        let (_, problems) = resolved(&root, &root.join("nobody"), &options_with_settings(&json!({})));
+        let (_, problems) = resolved(&root, &root.join("missing"), &options_with_settings(&json!({})));
         assert!(problems.contains(".mcp.json cannot be read"), "{problems}");
     }
 }

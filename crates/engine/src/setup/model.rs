@@ -8,6 +8,7 @@ use whimbrel_wire::options::{self, Options};
 
 use super::SetupError;
 use crate::cost::unknown_price_text;
+use crate::effort::{parse_effort, to_model_effort};
 use crate::engine::Engine;
 
 pub(super) fn default_model(
@@ -86,22 +87,6 @@ pub(super) fn thinking_display(options: &Options) -> Option<ThinkingDisplay> {
 pub(super) fn effort(options: &Options, known: &TypedSettings) -> Option<whimbrel_models::Effort> {
     let by_settings = || known.effort_level.as_deref().and_then(parse_effort);
     options.effort.map(to_model_effort).or_else(by_settings)
-}
-
-/// The effort that a setting names.
-pub(crate) fn parse_effort(name: &str) -> Option<whimbrel_models::Effort> {
-    name.parse().ok().map(to_model_effort)
-}
-
-pub(crate) fn to_model_effort(effort: options::Effort) -> whimbrel_models::Effort {
-    use whimbrel_models::Effort;
-    match effort {
-        options::Effort::Low => Effort::Low,
-        options::Effort::Medium => Effort::Medium,
-        options::Effort::High => Effort::High,
-        options::Effort::XHigh => Effort::Xhigh,
-        options::Effort::Max => Effort::Max,
-    }
 }
 
 #[cfg(test)]

@@ -29,12 +29,12 @@ pub(super) fn initial_permissions(
     let wanted = options.permission_mode == Some(PermissionMode::BypassPermissions);
     if wanted && is_unconfined_root(env) {
         return Err(SetupError::Invalid(
-            "Permissions cannot be bypassed as root: a mistake would have the whole machine. Run as another user, or set IS_SANDBOX=1 where the machine is disposable.".into(),
+            "Permissions cannot be bypassed as root: a mistake could damage the whole machine. Run as another user, or set IS_SANDBOX=1 on a disposable machine.".into(),
         ));
     }
     if wanted && switched_off {
         return Err(SetupError::Invalid(
-            "Permissions cannot be bypassed here: the settings say disableBypassPermissionsMode.".into(),
+            "Permissions cannot be bypassed: the settings contain disableBypassPermissionsMode.".into(),
         ));
     }
     let available =
@@ -45,7 +45,7 @@ pub(super) fn initial_permissions(
     let mode = match (options.permission_mode.or(then), effective.mode) {
         (Some(mode), _) => mode,
         (None, Some((PermissionMode::BypassPermissions, _))) if !available => {
-            warnings.push("The settings choose the mode bypassPermissions, but the session was not started with --allow-dangerously-skip-permissions: it begins in the mode default.".into());
+            warnings.push("The settings choose the mode bypassPermissions, but the session was not started with --allow-dangerously-skip-permissions. It starts in the mode default.".into());
             PermissionMode::Default
         }
         (None, Some((mode, _))) => mode,
@@ -54,7 +54,7 @@ pub(super) fn initial_permissions(
     if mode == PermissionMode::Auto {
         warnings.push(AUTO_MODE_UNSUPPORTED.into());
     }
-    let real = |folder: &String| paths::resolve_links(&workspace.resolve(folder));
+    let real = |dir: &String| paths::resolve_links(&workspace.resolve(dir));
     let grants = InitialPermissions {
         mode,
         allow: options.allowed_rules(),

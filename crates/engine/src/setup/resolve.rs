@@ -137,55 +137,59 @@ impl Setup {
             workspace,
             project_dir: place,
             persistence: keeping,
-            resumed: past,
+            resumed,
             origin,
             is_ephemeral: leaves_nothing,
-            task_list: agenda,
+            task_list,
             mut warnings,
         } = resolve_location(options, env, stored)?;
         warnings.extend(settings.warnings().iter().cloned().chain(unsupported::ignored_settings(&settings)));
         let config = settings::config_dir(env);
         let known = settings.effective().typed.clone();
-        let ground = Arc::new(configure::config_locations(options, &settings, config, workspace.root()));
-        let Discovered { hooks, servers, commands, extensions, agent_definitions: kinds } =
-            discover(options, env, &settings, &ground, &mut warnings)?;
-        let before = resume::resumed_mode(past.as_ref());
-        let NewPermissions { state: rights, warnings: about_rights, .. } =
+        let locations = Arc::new(configure::config_locations(options, &settings, config, workspace.root()));
+        let Discovered { hooks, servers, commands, extensions, agent_definitions: types } =
+            discover(options, env, &settings, &locations, &mut warnings)?;
+        let before = resume::resumed_mode(resumed.as_ref());
+        let NewPermissions { state: permission_state, warnings: about_rights, .. } =
             permissions::initial_permissions(options, env, settings, &workspace, before, &mut warnings)?;
         warnings.extend(about_rights);
         let default_model = model::default_model(engine, options, env, &known);
         let (host_answers, prompt_tool) =
             (permissions::can_host_answer(options), permissions::prompt_tool(options));
-        let supply = ToolCache::new(rights.clone(), prompt_tool.clone());
+        let tool_cache = ToolCache::new(permission_state.clone(), prompt_tool.clone());
         model::check_budget(engine, options, &known, &default_model)?;
         let small_model = model::small_model(engine, &default_model, env);
         let window = engine.catalog().lookup(&default_model).map(|model| model.context_window);
-        let (toolbox, on_demand) =
-            tools::finalize_tools(&select_tools(engine, options, env, &rights), options, env, window)?;
-        let kinds = kinds.allowed_by(&rights);
-        let toolbox = tools::describe_agent_tool(toolbox, &kinds);
+        let (tool_set, on_demand) = tools::finalize_tools(
+            &select_tools(engine, options, env, &permission_state),
+            options,
+            env,
+            window,
+        )?;
+        let types = types.allowed_by(&permission_state);
+        let tool_set = tools::describe_agent_tool(tool_set, &types);
         let mut setup = Self {
             runtime_settings: initial_runtime_settings(options, &known, &default_model),
-            tool_set: Arc::new(toolbox.with_hook_responders(&hooks).with_mcp_tools(supply.clone())),
+            tool_set: Arc::new(tool_set.with_hook_responders(&hooks).with_mcp_tools(tool_cache.clone())),
             deferred_tools: on_demand,
-            task_list: agenda,
+            task_list,
             main_agent: options.agent.clone().or_else(|| known.agent.clone()),
-            agent_definitions: kinds,
+            agent_definitions: types,
             host_answers,
             prompt_tool,
             servers,
             local_servers: Arc::new(local_servers),
             permission_timeout: options.permission_timeout_ms.map(Duration::from_millis),
-            permission_state: rights,
+            permission_state,
             hooks,
             hook_progress: if options.include_hook_events {
                 ProgressPolicy::All
             } else {
                 ProgressPolicy::StartupOnly
             },
-            config_locations: ground,
-            commands: commands.with_mcp_prompts(supply.clone()),
-            mcp_tool_cache: supply,
+            config_locations: locations,
+            commands: commands.with_mcp_prompts(tool_cache.clone()),
+            mcp_tool_cache: tool_cache,
             extensions,
             system_prompt: system_prompt::read_system_prompt(options)?,
             append_system_prompt: system_prompt::appended_prompt(options),
@@ -203,7 +207,7 @@ impl Setup {
             workspace,
             project_dir: place,
             persistence: keeping,
-            resumed: past.map(Box::new),
+            resumed: resumed.map(Box::new),
             origin,
             title: options.title.clone(),
             is_ephemeral: leaves_nothing,
@@ -262,12 +266,12 @@ fn select_tools(
     engine: &Engine,
     options: &Options,
     env: &BTreeMap<String, String>,
-    rights: &PermissionState,
+    permission_state: &PermissionState,
 ) -> AgentToolSet {
     AgentToolSet::select(
         &available_tools(engine, env),
         options.tools.as_ref(),
-        rights,
+        permission_state,
         permissions::user_presence(options),
     )
 }

@@ -100,8 +100,8 @@ pub(super) fn resolve_persistence(
 }
 
 /// Permission mode of the resumed session, if it survives a resume.
-pub(super) fn resumed_mode(past: Option<&ResumedSession>) -> Option<PermissionMode> {
-    let name = past?.loaded.facts.mode.clone()?;
+pub(super) fn resumed_mode(resumed: Option<&ResumedSession>) -> Option<PermissionMode> {
+    let name = resumed?.loaded.facts.mode.clone()?;
     let mode = serde_json::from_value(serde_json::Value::String(name)).ok();
     mode.filter(|mode| is_kept_on_resume(*mode))
 }
@@ -109,29 +109,33 @@ pub(super) fn resumed_mode(past: Option<&ResumedSession>) -> Option<PermissionMo
 /// Selects the session and loads it if it is resumed. `kept` is the directory of the project's sessions.
 pub(super) fn resolve_session(
     options: &Options,
-    kept: Option<&ProjectDir>,
+    project_dir: Option<&ProjectDir>,
     writes: TranscriptWrites,
     keeping: &Persistence,
 ) -> Result<ResolvedSession, SetupError> {
     check_options(options)?;
-    let place = kept.filter(|_| writes == TranscriptWrites::Enabled).cloned();
-    match requested_session(options, kept)? {
-        None => new_session(options, place),
-        Some(found) if options.fork_session => fork_session(options, &found, place, keeping),
+    let dir = project_dir.filter(|_| writes == TranscriptWrites::Enabled).cloned();
+    match requested_session(options, project_dir)? {
+        None => new_session(options, dir),
+        Some(found) if options.fork_session => fork_session(options, &found, dir, keeping),
         Some(found) => {
-            let FoundSession { session, project_dir: kept } = &found;
-            let past = match writes {
-                TranscriptWrites::Enabled => ResumedSession::resume(kept, session, &load_range(options)),
-                TranscriptWrites::Disabled => ResumedSession::read(kept, session, &load_range(options)),
+            let FoundSession { session, project_dir } = &found;
+            let resumed = match writes {
+                TranscriptWrites::Enabled => {
+                    ResumedSession::resume(project_dir, session, &load_range(options))
+                }
+                TranscriptWrites::Disabled => {
+                    ResumedSession::read(project_dir, session, &load_range(options))
+                }
             };
-            let past = past.map_err(|error| to_setup_error(session, error))?;
-            let FoundSession { session, project_dir: kept } = found;
-            let place = (writes == TranscriptWrites::Enabled).then_some(kept);
+            let resumed = resumed.map_err(|error| to_setup_error(session, error))?;
+            let FoundSession { session, project_dir } = found;
+            let dir = (writes == TranscriptWrites::Enabled).then_some(project_dir);
             Ok(ResolvedSession {
-                warning: repair_warning(&past),
+                warning: repair_warning(&resumed),
                 session,
-                project_dir: place,
-                resumed: Some(past),
+                project_dir: dir,
+                resumed: Some(resumed),
                 origin: SessionOrigin::Resumed,
                 forked_from: None,
             })
@@ -151,10 +155,10 @@ pub(super) fn check_options(options: &Options) -> Result<(), SetupError> {
     let cuts = options.resume_session_at.is_some() || options.resume_drops_turn.is_some();
     let text = match options {
         Options { session_id: Some(_), fork_session: false, .. } if resumes => {
-            "--session-id goes with --resume or --continue only if --fork-session is given too: a session keeps its id."
+            "--session-id with --resume or --continue requires --fork-session, because a session keeps its id."
         }
         Options { resume: None, .. } if cuts => {
-            "--resume-session-at and --resume-drops-turn go with --resume: they say how much of that session counts."
+            "--resume-session-at and --resume-drops-turn require --resume: they select how much of that session is used."
         }
         _ => return Ok(()),
     };
@@ -164,15 +168,17 @@ pub(super) fn check_options(options: &Options) -> Result<(), SetupError> {
 /// The session to resume, if one was requested.
 fn requested_session(
     options: &Options,
-    kept: Option<&ProjectDir>,
+    project_dir: Option<&ProjectDir>,
 ) -> Result<Option<FoundSession>, SetupError> {
     let Some(session) = &options.resume else {
-        let Some(kept) = kept.filter(|_| options.continue_conversation) else { return Ok(None) };
-        return Ok(newest_session(kept, &working_directory(options)?));
+        let Some(project_dir) = project_dir.filter(|_| options.continue_conversation) else {
+            return Ok(None);
+        };
+        return Ok(newest_session(project_dir, &working_directory(options)?));
     };
     check_id(session)?;
-    match kept.and_then(|place| place.find_session(session)) {
-        Some((place, session)) => Ok(Some(FoundSession { session, project_dir: place })),
+    match project_dir.and_then(|dir| dir.find_session(session)) {
+        Some((dir, session)) => Ok(Some(FoundSession { session, project_dir: dir })),
         None => Err(unknown_session_error(session)),
     }
 }
@@ -189,17 +195,17 @@ pub(super) fn unknown_session_error(session: &str) -> SetupError {
 
 pub(super) fn id_taken_error(session: &str) -> SetupError {
     SetupError::Invalid(format!(
-        "The session {session} exists already. Choose another --session-id, or go on with it by --resume."
+        "The session {session} already exists. Choose another --session-id, or continue it with --resume."
     ))
 }
 
 /// The newest session of this directory that has messages.
-fn newest_session(place: &ProjectDir, folder: &Path) -> Option<FoundSession> {
+fn newest_session(project_dir: &ProjectDir, dir: &Path) -> Option<FoundSession> {
     let is_meant = |session: &String| {
-        ResumedSession::has_messages(place, session) && !place.belongs_to_other_dir(session, folder)
+        ResumedSession::has_messages(project_dir, session) && !project_dir.belongs_to_other_dir(session, dir)
     };
-    let session = place.sessions().into_iter().find(is_meant)?;
-    Some(FoundSession { session, project_dir: place.clone() })
+    let session = project_dir.sessions().into_iter().find(is_meant)?;
+    Some(FoundSession { session, project_dir: project_dir.clone() })
 }
 
 pub(super) fn load_range(options: &Options) -> LoadRange {
@@ -209,12 +215,12 @@ pub(super) fn load_range(options: &Options) -> LoadRange {
     }
 }
 
-fn new_session(options: &Options, place: Option<ProjectDir>) -> Result<ResolvedSession, SetupError> {
+fn new_session(options: &Options, project_dir: Option<ProjectDir>) -> Result<ResolvedSession, SetupError> {
     let session = new_id(options)?;
-    let past = match (&options.session_id, &place) {
-        (Some(_), Some(place)) => {
-            let lock = claim_id(place, &session)?;
-            check_id_unused_elsewhere(options, place, &session)?;
+    let resumed = match (&options.session_id, &project_dir) {
+        (Some(_), Some(project_dir)) => {
+            let lock = claim_id(project_dir, &session)?;
+            check_id_unused_elsewhere(options, project_dir, &session)?;
             Some(ResumedSession { lock, ..ResumedSession::default() })
         }
         // A generated id is not in use.
@@ -222,8 +228,8 @@ fn new_session(options: &Options, place: Option<ProjectDir>) -> Result<ResolvedS
     };
     Ok(ResolvedSession {
         session,
-        project_dir: place,
-        resumed: past,
+        project_dir,
+        resumed,
         origin: SessionOrigin::New,
         forked_from: None,
         warning: None,
@@ -233,27 +239,28 @@ fn new_session(options: &Options, place: Option<ProjectDir>) -> Result<ResolvedS
 fn fork_session(
     options: &Options,
     found: &FoundSession,
-    place: Option<ProjectDir>,
+    project_dir: Option<ProjectDir>,
     keeping: &Persistence,
 ) -> Result<ResolvedSession, SetupError> {
     let session = new_id(options)?;
     let FoundSession { session: old, project_dir: from } = found;
-    let mut past =
+    let mut resumed =
         ResumedSession::read(from, old, &load_range(options)).map_err(|error| to_setup_error(old, error))?;
-    if let Some(place) = &place {
-        check_id_unused_elsewhere(options, place, &session)?;
-        past = past.fork(from, old, place, &session, keeping.mirror).map_err(|error| match error {
-            ResumeError::Copy(_, error) if error.kind() == ErrorKind::AlreadyExists => {
-                id_taken_error(&session)
-            }
-            error => to_setup_error(old, error),
-        })?;
+    if let Some(project_dir) = &project_dir {
+        check_id_unused_elsewhere(options, project_dir, &session)?;
+        resumed =
+            resumed.fork(from, old, project_dir, &session, keeping.mirror).map_err(|error| match error {
+                ResumeError::Copy(_, error) if error.kind() == ErrorKind::AlreadyExists => {
+                    id_taken_error(&session)
+                }
+                error => to_setup_error(old, error),
+            })?;
     }
     Ok(ResolvedSession {
-        warning: repair_warning(&past),
+        warning: repair_warning(&resumed),
         session,
-        project_dir: place,
-        resumed: Some(past),
+        project_dir,
+        resumed: Some(resumed),
         origin: SessionOrigin::Forked,
         forked_from: Some(old.clone()),
     })
@@ -268,18 +275,22 @@ pub(super) fn new_id(options: &Options) -> Result<String, SetupError> {
 }
 
 /// Checks that a given id is not in use in another project.
-fn check_id_unused_elsewhere(options: &Options, place: &ProjectDir, session: &str) -> Result<(), SetupError> {
-    match options.session_id.is_some() && place.is_id_used_elsewhere(session) {
+fn check_id_unused_elsewhere(
+    options: &Options,
+    project_dir: &ProjectDir,
+    session: &str,
+) -> Result<(), SetupError> {
+    match options.session_id.is_some() && project_dir.find_id_conflict(session).is_some() {
         true => Err(SetupError::Invalid(format!(
-            "The session {session} exists already, in another folder or in other letters. Choose another --session-id."
+            "The session {session} already exists, in another directory or with different capitalization. Choose another --session-id."
         ))),
         false => Ok(()),
     }
 }
 
 /// Reserves a given id with a lock; it must not be in use.
-fn claim_id(place: &ProjectDir, session: &str) -> Result<Option<TranscriptLock>, SetupError> {
-    let path = place.transcript(session);
+fn claim_id(project_dir: &ProjectDir, session: &str) -> Result<Option<TranscriptLock>, SetupError> {
+    let path = project_dir.transcript(session);
     match TranscriptLock::claim(&path) {
         Ok(Some(lock)) => Ok(Some(lock)),
         Ok(None) => Err(id_taken_error(session)),
@@ -303,8 +314,8 @@ pub(super) fn to_setup_error(session: &str, error: ResumeError) -> SetupError {
     }
 }
 
-pub(super) fn repair_warning(past: &ResumedSession) -> Option<String> {
-    past.loaded.repairs.warning()
+pub(super) fn repair_warning(resumed: &ResumedSession) -> Option<String> {
+    resumed.loaded.repairs.warning()
 }
 
 #[cfg(test)]

@@ -62,24 +62,22 @@ pub enum SetupError {
     Invalid(String),
     /// Another engine holds the session.
     #[error(
-        "The session {session} is {busy}. Wait until it has ended, or use --fork-session to go on with a copy."
+        "The session {session} is {busy}. Wait until it ends, or use --fork-session to continue with a copy."
     )]
     Busy { session: String, busy: BusyError },
 }
 
 /// The working directory, resolved; it must exist.
 pub(super) fn working_directory(options: &Options) -> Result<PathBuf, SetupError> {
-    let folder = match &options.cwd {
-        Some(folder) => PathBuf::from(folder),
-        None => std::env::current_dir()
-            .map_err(|error| SetupError::Invalid(format!("The working directory is gone: {error}.")))?,
+    let dir = match &options.cwd {
+        Some(dir) => PathBuf::from(dir),
+        None => std::env::current_dir().map_err(|error| {
+            SetupError::Invalid(format!("The working directory is not accessible: {error}."))
+        })?,
     };
-    let folder = paths::resolve_links(&folder);
-    if !matches!(files::file_kind(&folder), Ok(FileKind::Directory)) {
-        return Err(SetupError::Invalid(format!(
-            "The working directory {} does not exist.",
-            folder.display()
-        )));
+    let dir = paths::resolve_links(&dir);
+    if !matches!(files::file_kind(&dir), Ok(FileKind::Directory)) {
+        return Err(SetupError::Invalid(format!("The working directory {} does not exist.", dir.display())));
     }
-    Ok(folder)
+    Ok(dir)
 }

@@ -34,7 +34,7 @@ pub(super) fn find_storage(env: &Env, root: &Path) -> TranscriptStorage {
 }
 
 pub(super) fn temp_dir(env: &Env) -> PathBuf {
-    env_path(env, "TMPDIR").filter(|folder| folder.is_absolute()).unwrap_or_else(|| "/tmp".into())
+    env_path(env, "TMPDIR").filter(|dir| dir.is_absolute()).unwrap_or_else(|| "/tmp".into())
 }
 
 /// A path from an environment variable; empty counts as unset.
@@ -42,7 +42,7 @@ fn env_path(env: &Env, variable: &str) -> Option<PathBuf> {
     env.get(variable).filter(|path| !path.is_empty()).map(PathBuf::from)
 }
 
-/// What is wrong with `HOME`. The home directory is never created, unlike directories below it.
+/// The problem with `HOME`, if any. The home directory is never created, unlike directories below it.
 fn home_dir_error(home: &str) -> Option<String> {
     if home.is_empty() {
         return Some("HOME is empty".into());
@@ -52,15 +52,15 @@ fn home_dir_error(home: &str) -> Option<String> {
     }
     match files::file_kind(Path::new(home)) {
         Ok(FileKind::Directory) => None,
-        Ok(FileKind::Missing) => Some(format!("the home folder {home} does not exist")),
-        Ok(_) => Some(format!("the home folder {home} is not a folder")),
-        Err(error) => Some(format!("the home folder {home} cannot be looked at: {error}")),
+        Ok(FileKind::Missing) => Some(format!("the home directory {home} does not exist")),
+        Ok(_) => Some(format!("the home directory {home} is not a directory")),
+        Err(error) => Some(format!("the home directory {home} cannot be accessed: {error}")),
     }
 }
 
 /// Why a directory cannot be written. It and some of its parents may not exist yet.
-fn write_error(folder: &Path) -> Option<String> {
-    for there in folder.ancestors() {
+fn write_error(dir: &Path) -> Option<String> {
+    for there in dir.ancestors() {
         match files::file_kind(there) {
             Ok(FileKind::Missing) => {}
             Ok(FileKind::Directory) => {
@@ -68,17 +68,17 @@ fn write_error(folder: &Path) -> Option<String> {
                 return refused
                     .map(|error| format!("{} cannot be written: {}", there.display(), error.desc()));
             }
-            Ok(_) => return Some(format!("{} is not a folder", there.display())),
-            Err(error) => return Some(format!("{} cannot be looked at: {error}", there.display())),
+            Ok(_) => return Some(format!("{} is not a directory", there.display())),
+            Err(error) => return Some(format!("{} cannot be accessed: {error}", there.display())),
         }
     }
-    Some(format!("{} does not exist", folder.display()))
+    Some(format!("{} does not exist", dir.display()))
 }
 
 /// Warning for the host that the session is not stored.
 pub(super) fn render_warning(why: &str) -> String {
     format!(
-        "Nothing of this session is kept on disk, so it cannot be resumed: {why}. Set HOME or CLAUDE_CONFIG_DIR to a folder that can be written."
+        "This session is not saved and cannot be resumed: {why}. Set HOME or CLAUDE_CONFIG_DIR to a writable directory."
     )
 }
 
@@ -92,23 +92,23 @@ mod tests {
 
     #[test]
     fn storage_is_found_or_the_reason_reported() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = |name: &str| folder.path().join(name).display().to_string();
-        std::fs::create_dir_all(folder.path().join("spoilt")).unwrap();
-        std::fs::write(folder.path().join("file"), "").unwrap();
-        std::fs::write(folder.path().join("spoilt/.claude"), "").unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name).display().to_string();
+        std::fs::create_dir_all(dir.path().join("spoilt")).unwrap();
+        std::fs::write(dir.path().join("file"), "").unwrap();
+        std::fs::write(dir.path().join("spoilt/.claude"), "").unwrap();
         let (home, file, spoilt, gone) = (path(""), path("file"), path("spoilt"), path("gone"));
         type Row<'a> = (&'a str, &'a [(&'a str, &'a str)], Result<bool, &'a str>);
         let rows: [Row<'_>; 11] = [
-            ("nobody says where", &[], Ok(false)),
+            ("no variables", &[], Ok(false)),
             ("a home", &[("HOME", &home)], Ok(true)),
             ("an empty home", &[("HOME", "")], Err("HOME is empty")),
             ("a relative home", &[("HOME", "some/where")], Err("not an absolute path (some/where)")),
             ("a home that is gone", &[("HOME", &gone)], Err("does not exist")),
-            ("a home that is a file", &[("HOME", &file)], Err("is not a folder")),
-            ("a file where the settings should be", &[("HOME", &spoilt)], Err("is not a folder")),
+            ("a home that is a file", &[("HOME", &file)], Err("is not a directory")),
+            ("a file where the settings should be", &[("HOME", &spoilt)], Err("is not a directory")),
             ("a folder that will be made", &[("CLAUDE_CONFIG_DIR", &gone), ("HOME", "")], Ok(true)),
-            ("a folder that cannot be made", &[("CLAUDE_CONFIG_DIR", &file)], Err("is not a folder")),
+            ("a folder that cannot be made", &[("CLAUDE_CONFIG_DIR", &file)], Err("is not a directory")),
             ("an empty name is no name", &[("CLAUDE_CONFIG_DIR", ""), ("HOME", &home)], Ok(true)),
             ("and leaves a bad home bad", &[("CLAUDE_CONFIG_DIR", ""), ("HOME", "x")], Err("absolute")),
         ];

@@ -29,20 +29,16 @@ impl StoreResolvedSession {
     }
 }
 
-/// Resolves a session that is kept in a store.
+/// Resolves a session stored in a session store.
 pub(super) async fn resolve(engine: &Engine, start: Start) -> Result<Setup, SetupError> {
     let Some(store) = start.store.clone() else { return Setup::resolve(engine, start) };
     let options = &start.options;
     let project = project_key(&working_directory(options)?.to_string_lossy());
     let persists = options.persist_session != Some(false);
-    let beginning =
+    let resolved =
         StoreResolver { store: &store, project: &project, options, persists }.resolve_session().await?;
-    let courier = persists.then(|| StoreWriter::new(store.clone(), project));
-    Setup::resolve_from(
-        engine,
-        start,
-        Some(StoreResolvedSession { resolved: beginning, store_writer: courier }),
-    )
+    let store_writer = persists.then(|| StoreWriter::new(store.clone(), project));
+    Setup::resolve_from(engine, start, Some(StoreResolvedSession { resolved, store_writer }))
 }
 
 /// Inputs for selecting a session.
@@ -90,11 +86,11 @@ impl StoreResolver<'_> {
 
     async fn new_session(&self) -> Result<ResolvedSession, SetupError> {
         let session = self.new_id().await?;
-        let (past, place, warning, forked_from) = (None, None, None, None);
+        let (resumed, place, warning, forked_from) = (None, None, None, None);
         Ok(ResolvedSession {
             session,
             project_dir: place,
-            resumed: past,
+            resumed,
             origin: SessionOrigin::New,
             forked_from,
             warning,
@@ -139,9 +135,9 @@ impl StoreResolver<'_> {
     }
 }
 
-fn resumed_session(session: String, past: ResumedSession, origin: SessionOrigin) -> ResolvedSession {
-    let warning = resume::repair_warning(&past);
-    ResolvedSession { warning, session, project_dir: None, resumed: Some(past), origin, forked_from: None }
+fn resumed_session(session: String, resumed: ResumedSession, origin: SessionOrigin) -> ResolvedSession {
+    let warning = resume::repair_warning(&resumed);
+    ResolvedSession { warning, session, project_dir: None, resumed: Some(resumed), origin, forked_from: None }
 }
 
 fn fork_error(old: &str, error: impl std::fmt::Display) -> SetupError {

@@ -23,7 +23,7 @@ const LIST_VARIABLE: &str = "CLAUDE_CODE_TASK_LIST_ID";
 /// Removes tools that are not used: ToolSearch if nothing is deferred, and either the task list or the todo list,
 /// unless the host named its tools.
 pub(super) fn finalize_tools(
-    toolbox: &AgentToolSet,
+    tool_set: &AgentToolSet,
     options: &Options,
     env: &BTreeMap<String, String>,
     window: Option<u64>,
@@ -35,17 +35,17 @@ pub(super) fn finalize_tools(
         (_, Some(value)) if off(value) => vec![TASK_CREATE, TASK_GET, TASK_LIST, TASK_UPDATE],
         _ => vec![TODO_WRITE],
     };
-    let room = deferred_tools::schema_budget(env, window).map_err(SetupError::Invalid)?;
-    without.extend(room.is_none().then_some(TOOL_SEARCH));
-    let on_demand = room.map_or_else(DeferredTools::default, DeferredTools::with_schema_budget);
-    Ok((toolbox.without_tools(&without), on_demand))
+    let budget = deferred_tools::schema_budget(env, window).map_err(SetupError::Invalid)?;
+    without.extend(budget.is_none().then_some(TOOL_SEARCH));
+    let on_demand = budget.map_or_else(DeferredTools::default, DeferredTools::with_schema_budget);
+    Ok((tool_set.without_tools(&without), on_demand))
 }
 
 /// Describes the Agent tool with the available agent definitions.
-pub(super) fn describe_agent_tool(toolbox: AgentToolSet, kinds: &AgentDefinitions) -> AgentToolSet {
-    match agent_description(kinds) {
-        Some(text) => toolbox.with_description(AGENT, &text),
-        None => toolbox,
+pub(super) fn describe_agent_tool(tool_set: AgentToolSet, types: &AgentDefinitions) -> AgentToolSet {
+    match agent_description(types) {
+        Some(text) => tool_set.with_description(AGENT, &text),
+        None => tool_set,
     }
 }
 

@@ -8,7 +8,7 @@ use whimbrel_wire::options::Options;
 pub fn unsupported_option(options: &Options) -> Option<String> {
     let rows = [
         (options.sandbox.as_ref().is_some_and(is_sandbox_enabled), SANDBOX),
-        (!options.tool_aliases.is_empty(), "aliases for tools"),
+        (!options.tool_aliases.is_empty(), "tool aliases"),
     ];
     rows.iter().find(|(asked, _)| *asked).map(|(_, what)| render_error(what))
 }
@@ -20,17 +20,17 @@ pub fn unsupported_setting(settings: &Settings) -> Option<String> {
     let sandbox = |layer: &SettingsLayer| {
         layer.values.get("sandbox").and_then(Value::as_object).is_some_and(is_sandbox_enabled)
     };
-    let said =
+    let requested =
         settings.layers().iter().any(|layer| layer.origin.source >= LayerSource::Flag && sandbox(layer));
     let needed = settings.effective().typed.sandbox.get("failIfUnavailable") == Some(&Value::Bool(true));
-    (said || needed).then(|| render_error(SANDBOX))
+    (requested || needed).then(|| render_error(SANDBOX))
 }
 
 /// Warnings about settings that the session ignores.
 pub fn ignored_settings(settings: &Settings) -> Vec<String> {
     let effective = settings.effective();
     let sandbox = is_sandbox_enabled(&effective.typed.sandbox).then_some("sandbox: commands run without one");
-    let guards = UNENFORCED_KEYS.iter().filter(|(path, _)| {
+    let unenforced = UNENFORCED_KEYS.iter().filter(|(path, _)| {
         let value = path.iter().try_fold(None, |found: Option<&Value>, key| {
             Some(Some(match found {
                 Some(value) => value.get(*key)?,
@@ -43,20 +43,20 @@ pub fn ignored_settings(settings: &Settings) -> Vec<String> {
     let plugins = plugins.filter(|plugins| plugins.values().any(|wanted| *wanted == Value::Bool(true)));
     sandbox
         .into_iter()
-        .chain(guards.map(|(_, what)| *what))
+        .chain(unenforced.map(|(_, what)| *what))
         .chain(plugins.map(|_| PLUGINS_TEXT))
-        .map(|what| format!("This version of Whimbrel does not have what a setting asks for: {what}."))
+        .map(|what| format!("This version of Whimbrel does not support a setting: {what}."))
         .collect()
 }
 
 /// Warning about plugins installed from a marketplace.
-const PLUGINS_TEXT: &str = "enabledPlugins: plugins of marketplaces are not loaded; name their folders with --plugin-dir, or as `plugins` in the options of an SDK";
+const PLUGINS_TEXT: &str = "enabledPlugins: marketplace plugins are not loaded; pass their directories with --plugin-dir, or as `plugins` in the options of an SDK";
 
 /// Restrictive keys that are not enforced yet.
 const UNENFORCED_KEYS: &[(&[&str], &str)] = &[
     (
         &["permissions", "denyInsteadOfPrompting"],
-        "permissions.denyInsteadOfPrompting: questions are asked; the mode dontAsk has the same effect",
+        "permissions.denyInsteadOfPrompting: the engine still asks; use the mode dontAsk instead",
     ),
     (
         &["permissions", "blockReadsOutsideWorkingDirectories"],
@@ -66,7 +66,7 @@ const UNENFORCED_KEYS: &[(&[&str], &str)] = &[
         &["permissions", "blockWritesOutsideWorkingDirectories"],
         "permissions.blockWritesOutsideWorkingDirectories: such writes are asked about, not blocked",
     ),
-    (&["deniedModels"], "deniedModels: no model is refused"),
+    (&["deniedModels"], "deniedModels: no model is denied"),
 ];
 
 fn is_sandbox_enabled(sandbox: &Map<String, Value>) -> bool {
@@ -74,7 +74,7 @@ fn is_sandbox_enabled(sandbox: &Map<String, Value>) -> bool {
 }
 
 fn render_error(what: &str) -> String {
-    format!("This version of Whimbrel does not have {what} yet. Leave it out, or use a newer version.")
+    format!("This version of Whimbrel does not support {what} yet. Leave it out, or use a newer version.")
 }
 
 #[cfg(test)]
@@ -94,9 +94,9 @@ mod tests {
             ("{}", None),
         ] {
             let request = SettingsRequest { flag: Some(flag.into()), ..SettingsRequest::default() };
-            let told = ignored_settings(&Settings::load(request).unwrap());
-            assert_eq!(told.len(), named.iter().count(), "{flag}: {told:?}");
-            assert!(told.iter().all(|told| told.contains(named.unwrap())), "{told:?}");
+            let warnings = ignored_settings(&Settings::load(request).unwrap());
+            assert_eq!(warnings.len(), named.iter().count(), "{flag}: {warnings:?}");
+            assert!(warnings.iter().all(|warnings| warnings.contains(named.unwrap())), "{warnings:?}");
         }
     }
 }

@@ -62,10 +62,10 @@ impl AgentSkills {
     }
 
     /// Tool set with this agent's Skill tool, if skills are offered.
-    pub fn with_skill_tool(&self, toolbox: &Arc<AgentToolSet>) -> Arc<AgentToolSet> {
-        match toolbox.find(SKILL) {
-            Some(_) => Arc::new(toolbox.with_tool(self.tool.clone())),
-            None => Arc::clone(toolbox),
+    pub fn with_skill_tool(&self, tool_set: &Arc<AgentToolSet>) -> Arc<AgentToolSet> {
+        match tool_set.find(SKILL) {
+            Some(_) => Arc::new(tool_set.with_tool(self.tool.clone())),
+            None => Arc::clone(tool_set),
         }
     }
 
@@ -102,8 +102,8 @@ pub fn inject_listing_changes(agent: &mut Agent) {
 /// Injects the called skills. Their rules and model apply until the turn ends, their hooks from now on.
 pub async fn inject_invoked(agent: &mut Agent, cancel: &CancellationToken) {
     for loaded in agent.invoked_skills.queue.drain() {
-        if let Some(unfit) = overrides::override_model(agent, &loaded.file, &loaded.parsed.front_matter) {
-            agent.frame_sender.warn(unfit).await;
+        if let Some(invalid) = overrides::override_model(agent, &loaded.file, &loaded.parsed.front_matter) {
+            agent.frame_sender.warn(invalid).await;
         }
         let tools = Arc::clone(&agent.tool_env.tool_set);
         let text = render(agent, &loaded, &tools, cancel).await;
@@ -119,8 +119,8 @@ pub(crate) async fn render(
     tools: &Arc<AgentToolSet>,
     cancel: &CancellationToken,
 ) -> String {
-    let InvokedSkill { file, parsed: recipe, arguments } = loaded;
-    let rules = match recipe.front_matter.rules().apply(
+    let InvokedSkill { file, parsed, arguments } = loaded;
+    let rules = match parsed.front_matter.rules().apply(
         &agent.tool_env.checker.permissions,
         file,
         agent.invoked_skills.trust(),
@@ -128,17 +128,17 @@ pub(crate) async fn render(
         Ok(warnings) => warnings,
         Err(why) => return format!("The skill {} could not be loaded. {why}", file.name),
     };
-    let hooks = skill_hooks::add_skill_hooks(agent, file, &recipe.front_matter);
+    let hooks = skill_hooks::add_skill_hooks(agent, file, &parsed.front_matter);
     // A warning that existed at discovery has been reported then.
-    let flaw = recipe.warning.clone().filter(|flaw| file.warning.as_ref() != Some(flaw));
-    for warning in flaw.into_iter().chain(rules).chain(hooks) {
+    let error = parsed.warning.clone().filter(|error| file.warning.as_ref() != Some(error));
+    for warning in error.into_iter().chain(rules).chain(hooks) {
         agent.frame_sender.warn(warning).await;
     }
-    let made = expand::expand_file(agent, tools, file, &recipe.body, arguments);
+    let expanded = expand::expand_file(agent, tools, file, &parsed.body, arguments);
     // The output of a cancelled command must not be injected.
-    let made = cancel.run_until_cancelled(made).await.filter(|_| !cancel.is_cancelled());
-    match made {
-        Some(Ok(made)) => made.text,
+    let expanded = cancel.run_until_cancelled(expanded).await.filter(|_| !cancel.is_cancelled());
+    match expanded {
+        Some(Ok(expanded)) => expanded.text,
         Some(Err(why)) => format!("The skill {} could not be loaded. {why}", file.name),
         None => format!("The skill {} was not loaded: the turn was interrupted.", file.name),
     }

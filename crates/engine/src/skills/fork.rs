@@ -7,7 +7,8 @@ use serde_json::json;
 use super::agent_skills::InvokedSkill;
 use crate::agents::definition::GENERAL_PURPOSE;
 use crate::agents::{AgentSpawner, LaunchOutcome, SubagentTask};
-use crate::tools::{ToolContext, ToolOutput, ToolResult, background_result, report_error};
+use crate::tool_api::{ToolContext, ToolOutput, ToolResult};
+use crate::tools::{background_result, report_error};
 
 /// Subagent task of a skill.
 pub(crate) fn subagent_task(loaded: InvokedSkill) -> SubagentTask {
@@ -28,21 +29,21 @@ pub(crate) fn subagent_task(loaded: InvokedSkill) -> SubagentTask {
 /// Runs a skill in a subagent for a call of the model.
 pub(super) async fn run(agents: &AgentSpawner, loaded: InvokedSkill, call: &ToolContext) -> ToolResult {
     let name = loaded.file.name.clone();
-    let errand = subagent_task(loaded);
-    let report = match agents.spawn(errand.clone(), call).await? {
+    let task = subagent_task(loaded);
+    let report = match agents.spawn(task.clone(), call).await? {
         LaunchOutcome::Finished(report) => report,
-        LaunchOutcome::Background(launched) => return Ok(background_result(&launched, &errand)),
+        LaunchOutcome::Background(launched) => return Ok(background_result(&launched, &task)),
     };
-    if let Some(trouble) = report_error(&report) {
-        return Err(trouble);
+    if let Some(error) = report_error(&report) {
+        return Err(error);
     }
-    let said = report.text();
+    let text = report.text();
     let meta = json!({
         "success": true,
         "commandName": name,
         "status": "forked",
         "agentId": report.agent_id,
-        "result": said,
+        "result": text,
     });
-    Ok(ToolOutput::text(format!("A subagent has done the skill {name}. Its report:\n\n{said}"), meta))
+    Ok(ToolOutput::text(format!("A subagent has run the skill {name}. Its report:\n\n{text}"), meta))
 }

@@ -26,7 +26,7 @@ pub fn render(entries: &[(&str, &str)]) -> Option<String> {
         lines.push(format!("- and {} more that are not listed", entries.len() - shown));
     }
     Some(format!(
-        "<system-reminder>\nSkills that you can load with the tool Skill, each for what it says:\n\n{}\n</system-reminder>",
+        "<system-reminder>\nSkills that you can load with the Skill tool, each for the task in its description:\n\n{}\n</system-reminder>",
         lines.join("\n")
     ))
 }
@@ -44,16 +44,16 @@ fn count_fitting(names: &[usize]) -> usize {
 }
 
 /// Maximum length of each description so that all fit; short ones leave their rest to the others.
-fn description_limit(sizes: impl Iterator<Item = usize>, room: usize) -> usize {
+fn description_limit(sizes: impl Iterator<Item = usize>, budget: usize) -> usize {
     let mut sizes: Vec<usize> = sizes.map(|size| size.min(MAX_DESCRIPTION_CHARS)).collect();
     sizes.sort_unstable();
-    let mut room = room;
+    let mut budget = budget;
     for (done, size) in sizes.iter().enumerate() {
-        let share = room / (sizes.len() - done);
+        let share = budget / (sizes.len() - done);
         if *size > share {
             return share;
         }
-        room -= size;
+        budget -= size;
     }
     MAX_DESCRIPTION_CHARS
 }

@@ -46,7 +46,7 @@ pub enum SkillError {
     },
     /// `disable-model-invocation` is set.
     #[error(
-        "The skill {0} is for people only (disable-model-invocation): ask the person to call /{0} if it is needed, and do not do its work in another way."
+        "Only the user can call the skill {0} (disable-model-invocation): ask the user to run /{0} if it is needed, and do not do its work another way."
     )]
     UserOnly(String),
     #[error("{0}")]
@@ -56,18 +56,18 @@ pub enum SkillError {
 impl Skills {
     /// Skills among the session's commands. `only` limits what the model may call; `*` means all.
     pub fn new(commands: &Commands, only: Option<Vec<String>>, trust: Trust) -> Self {
-        let book = SkillSet { files: commands.files().to_vec(), allowed: parse_allowed(only), trust };
-        Self(watch::Sender::new(Arc::new(book)))
+        let set = SkillSet { files: commands.files().to_vec(), allowed: parse_allowed(only), trust };
+        Self(watch::Sender::new(Arc::new(set)))
     }
 
     /// Replaces the commands.
     pub fn set_commands(&self, commands: &Commands) {
-        self.0.send_modify(|book| Arc::make_mut(book).files = commands.files().to_vec());
+        self.0.send_modify(|set| Arc::make_mut(set).files = commands.files().to_vec());
     }
 
     /// Limits what the model may call.
     pub fn set_allowed(&self, only: Option<Vec<String>>) {
-        self.0.send_modify(|book| Arc::make_mut(book).allowed = parse_allowed(only));
+        self.0.send_modify(|set| Arc::make_mut(set).allowed = parse_allowed(only));
     }
 
     /// Returns true if the model can call nothing.
@@ -82,8 +82,8 @@ impl Skills {
 
     /// Names of all skills, whether or not the model may call them. Commands are not included.
     pub fn names(&self) -> Vec<String> {
-        let book = self.0.borrow();
-        book.files.iter().filter(|file| file.is_skill()).map(|file| file.name.clone()).collect()
+        let set = self.0.borrow();
+        set.files.iter().filter(|file| file.is_skill()).map(|file| file.name.clone()).collect()
     }
 
     /// Skills that the model may call, for the host.
@@ -93,47 +93,47 @@ impl Skills {
 
     /// List of skills for the model; `None` if it is empty.
     pub fn listing(&self) -> Option<String> {
-        let book = self.0.borrow();
-        let told = book.callable().filter(|file| is_listed(file));
+        let set = self.0.borrow();
+        let listed = set.callable().filter(|file| is_listed(file));
         let entries: Vec<(&str, &str)> =
-            told.map(|file| (file.name.as_str(), file.description.text())).collect();
+            listed.map(|file| (file.name.as_str(), file.description.text())).collect();
         listing::render(&entries)
     }
 
     /// Finds a skill that the model calls by its exact name.
     pub fn find_callable(&self, name: &str) -> Result<Arc<CommandFile>, SkillError> {
-        let book = self.0.borrow();
-        if let Some(file) = book.callable().find(|file| file.name == name) {
+        let set = self.0.borrow();
+        if let Some(file) = set.callable().find(|file| file.name == name) {
             return Ok(Arc::clone(file));
         }
-        if book.files.iter().any(|file| file.name == name && !file.callers.includes_model()) {
+        if set.files.iter().any(|file| file.name == name && !file.callers.includes_model()) {
             return Err(SkillError::UserOnly(name.to_owned()));
         }
-        let known = match book.callable().find(|file| file.matches_name(name)) {
-            Some(file) => format!("It is called {}.", file.name),
-            None => book.list_known(),
+        let known = match set.callable().find(|file| file.matches_name(name)) {
+            Some(file) => format!("Its name is {}.", file.name),
+            None => set.list_known(),
         };
         Err(SkillError::Unknown { name: name.to_owned(), known })
     }
 
     /// Text of a skill that an agent definition preloads, found by name or alias, regardless of who may call it.
     pub fn render_body(&self, name: &str) -> Result<String, SkillError> {
-        let book = self.0.borrow().clone();
-        let mut files = book.files.iter().filter(|file| file.is_skill());
+        let set = self.0.borrow().clone();
+        let mut files = set.files.iter().filter(|file| file.is_skill());
         let exact = files.clone().find(|file| file.name == name);
         let Some(file) = exact.or_else(|| files.find(|file| file.matches_name(name))) else {
-            return Err(SkillError::Unknown { name: name.to_owned(), known: book.list_known() });
+            return Err(SkillError::Unknown { name: name.to_owned(), known: set.list_known() });
         };
-        let recipe = file.parse().map_err(SkillError::Unreadable)?;
-        let folder = file.skill_dir.as_ref().map(|folder| folder.display().to_string()).unwrap_or_default();
-        Ok(format!("Base directory for this skill: {folder}\n\n{}", file.expand_paths(&recipe.body)))
+        let parsed = file.parse().map_err(SkillError::Unreadable)?;
+        let dir = file.skill_dir.as_ref().map(|dir| dir.display().to_string()).unwrap_or_default();
+        Ok(format!("Base directory for this skill: {dir}\n\n{}", file.expand_paths(&parsed.body)))
     }
 
     /// Returns true if calling the skill adds allow rules or hooks.
     fn grants_permissions(&self, name: &str) -> bool {
-        let book = self.0.borrow();
-        let file = book.files.iter().find(|file| file.name == name);
-        file.is_some_and(|file| file.grants_permissions && file.may_grant_permissions(book.trust))
+        let set = self.0.borrow();
+        let file = set.files.iter().find(|file| file.name == name);
+        file.is_some_and(|file| file.grants_permissions && file.may_grant_permissions(set.trust))
     }
 }
 
@@ -153,7 +153,7 @@ impl SkillSet {
         let names: Vec<&str> = self.callable().map(|file| file.name.as_str()).take(MAX_NAMED).collect();
         match names.as_slice() {
             [] => "There are no skills.".into(),
-            names => format!("There are: {}.", names.join(", ")),
+            names => format!("Available: {}.", names.join(", ")),
         }
     }
 }

@@ -36,36 +36,36 @@ pub(crate) fn add_skill_hooks(
     head: &CommandFrontMatter,
 ) -> Vec<String> {
     let Some(given) = &head.hooks else { return Vec::new() };
-    let about = |what: String| format!("{}: {what}", file.path.display());
+    let with_path = |what: String| format!("{}: {what}", file.path.display());
     if !file.may_grant_permissions(agent.invoked_skills.trust()) {
-        return vec![about("its hooks do not run, because the project is not trusted.".into())];
+        return vec![with_path("its hooks do not run, because the project is not trusted.".into())];
     }
     let brought = &mut agent.invoked_skills.hooks;
-    let Some(desk) = &brought.deps else { return Vec::new() };
-    let bench = Arc::make_mut(&mut agent.tool_env);
-    let gate = &mut bench.checker;
-    let plain = brought.base_dispatcher.get_or_insert_with(|| gate.hooks.clone());
+    let Some(registry) = &brought.deps else { return Vec::new() };
+    let tool_env = Arc::make_mut(&mut agent.tool_env);
+    let checker = &mut tool_env.checker;
+    let plain = brought.base_dispatcher.get_or_insert_with(|| checker.hooks.clone());
     let given = match plain.agent_id() {
         Some(_) => hooks::map_stop_to_subagent_stop(given),
         None => given.clone(),
     };
-    let (set, flaws) =
+    let (set, errors) =
         hooks::parse_front_matter_hooks(&given, &format!("the skill {}", file.name), &hook_environment(file));
     brought.by_skill.insert(file.name.clone(), set);
     let mut all = HookSet::default();
     brought.by_skill.values().for_each(|set| all.append(set.clone()));
-    gate.hooks = plain.with_hooks(all, desk);
-    bench.context.hooks = gate.hooks.clone();
-    flaws.into_iter().map(about).collect()
+    checker.hooks = plain.with_hooks(all, registry);
+    tool_env.context.hooks = checker.hooks.clone();
+    errors.into_iter().map(with_path).collect()
 }
 
 /// Environment variables of a skill's hooks.
 fn hook_environment(file: &CommandFile) -> BTreeMap<String, String> {
-    let folder = file.skill_dir.as_ref().map(|folder| folder.display().to_string());
+    let dir = file.skill_dir.as_ref().map(|dir| dir.display().to_string());
     let root = match &file.owner {
         CommandOwner::Plugin(plugin) => Some(plugin.root.display().to_string()),
-        CommandOwner::User | CommandOwner::Project => folder.clone(),
+        CommandOwner::User | CommandOwner::Project => dir.clone(),
     };
-    let named = [(SKILL_DIR_VARIABLE, folder), (ROOT_VARIABLE, root)];
+    let named = [(SKILL_DIR_VARIABLE, dir), (ROOT_VARIABLE, root)];
     named.into_iter().filter_map(|(name, path)| Some((name.to_owned(), path?))).collect()
 }

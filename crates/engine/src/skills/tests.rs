@@ -9,11 +9,11 @@ use whimbrel_config::plugins::Plugins;
 
 use super::agent_skills::AgentSkills;
 use super::*;
-use crate::tools::{AnyTool, Effects};
+use crate::tool_api::{AnyTool, Effects};
 
 /// Skills of a project with this trust.
-fn test_skills(folder: &Path, only: Option<&[&str]>, trust: Trust) -> Skills {
-    let root = folder.canonicalize().unwrap();
+fn test_skills(dir: &Path, only: Option<&[&str]>, trust: Trust) -> Skills {
+    let root = dir.canonicalize().unwrap();
     let files = [
         (
             "skills/pdf/SKILL.md",
@@ -29,14 +29,14 @@ fn test_skills(folder: &Path, only: Option<&[&str]>, trust: Trust) -> Skills {
         fs::write(path, text).unwrap();
     }
     let sources = [whimbrel_wire::options::SettingSource::Project].into();
-    let ground = ConfigLocations {
+    let locations = ConfigLocations {
         working_dir: root.clone(),
         project_dir: root,
         sources,
         trust,
         ..ConfigLocations::default()
     };
-    let (commands, _) = Commands::discover(&ground, &Plugins::default());
+    let (commands, _) = Commands::discover(&locations, &Plugins::default());
     let only = only.map(|names| names.iter().map(|name| (*name).to_owned()).collect());
     Skills::new(&commands, only, trust)
 }
@@ -48,17 +48,17 @@ fn listed_lines(skills: &Skills) -> Vec<String> {
 
 #[test]
 fn listed_and_callable_skills_differ() {
-    let folder = tempfile::tempdir().unwrap();
-    let skills = test_skills(folder.path(), None, Trust::Full);
+    let dir = tempfile::tempdir().unwrap();
+    let skills = test_skills(dir.path(), None, Trust::Full);
     assert_eq!(listed_lines(&skills), ["fix: Fix it", "pdf: Reads PDF files"]);
     assert_eq!(skills.names(), ["bare", "pdf", "secret"]);
     let rows = [
         ("pdf", Ok(())),
         ("bare", Ok(())),
         ("fix", Ok(())),
-        ("reader", Err("It is called pdf.")),
+        ("reader", Err("Its name is pdf.")),
         ("secret", Err("/secret")),
-        ("nosuch", Err("There are: bare, fix, pdf.")),
+        ("nosuch", Err("Available: bare, fix, pdf.")),
     ];
     for (name, expected) in rows {
         match (skills.find_callable(name), expected) {
@@ -71,7 +71,7 @@ fn listed_and_callable_skills_differ() {
 
 #[test]
 fn a_host_can_limit_the_skills() {
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let rows: [(Option<&[&str]>, &[&str]); 5] = [
         (Some(&["pdf"]), &["pdf: Reads PDF files"]),
         (Some(&["*"]), &["fix: Fix it", "pdf: Reads PDF files"]),
@@ -80,7 +80,7 @@ fn a_host_can_limit_the_skills() {
         (Some(&["reader"]), &[]),
     ];
     for (only, expected) in rows {
-        let skills = test_skills(folder.path(), only, Trust::Full);
+        let skills = test_skills(dir.path(), only, Trust::Full);
         assert_eq!(listed_lines(&skills), expected, "{only:?}");
         assert_eq!(skills.is_empty(), expected.is_empty(), "{only:?}");
         assert_eq!(skills.names().len(), 3, "{only:?}");
@@ -89,9 +89,9 @@ fn a_host_can_limit_the_skills() {
 
 #[test]
 fn a_subagent_gets_the_body_of_a_skill() {
-    let folder = tempfile::tempdir().unwrap();
-    let skills = test_skills(folder.path(), Some(&[]), Trust::Full);
-    let at = folder.path().canonicalize().unwrap().join(".claude/skills/pdf");
+    let dir = tempfile::tempdir().unwrap();
+    let skills = test_skills(dir.path(), Some(&[]), Trust::Full);
+    let at = dir.path().canonicalize().unwrap().join(".claude/skills/pdf");
     let expected = format!("Base directory for this skill: {0}\n\nUse {0}/x.", at.display());
     assert_eq!(skills.render_body("pdf"), Ok(expected.clone()));
     assert_eq!(skills.render_body("reader"), Ok(expected));
@@ -103,9 +103,9 @@ fn a_subagent_gets_the_body_of_a_skill() {
 
 #[test]
 fn only_skills_with_allow_rules_need_permission() {
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     for (trust, expected) in [(Trust::Full, true), (Trust::Untrusted, false)] {
-        let tool = Skill::for_listing(test_skills(folder.path(), None, trust));
+        let tool = Skill::for_listing(test_skills(dir.path(), None, trust));
         let grants = |input: serde_json::Value| AnyTool::adds_allow_rules(tool.as_ref(), &input);
         assert_eq!(grants(json!({"skill": "pdf"})), expected);
         assert_eq!(grants(json!({"command": "/pdf now"})), expected);
@@ -116,20 +116,20 @@ fn only_skills_with_allow_rules_need_permission() {
 
 #[test]
 fn the_tool_spec_is_small() {
-    let folder = tempfile::tempdir().unwrap();
-    let tool = Skill::for_listing(test_skills(folder.path(), None, Trust::Full));
+    let dir = tempfile::tempdir().unwrap();
+    let tool = Skill::for_listing(test_skills(dir.path(), None, Trust::Full));
     let size = serde_json::to_string(&tool.spec()).unwrap().len();
     assert!(size < 600, "{size}");
 }
 
 #[test]
 fn the_skill_tool_is_added_only_where_offered() {
-    let folder = tempfile::tempdir().unwrap();
-    let skills = test_skills(folder.path(), None, Trust::Full);
-    let desk = AgentSkills::new(&skills, None);
+    let dir = tempfile::tempdir().unwrap();
+    let skills = test_skills(dir.path(), None, Trust::Full);
+    let registry = AgentSkills::new(&skills, None);
     let none = Arc::new(crate::tool_set::AgentToolSet::empty());
-    assert!(desk.with_skill_tool(&none).names().is_empty());
+    assert!(registry.with_skill_tool(&none).names().is_empty());
     let offered = Arc::new(none.with_tool(Skill::for_listing(skills)));
-    assert_eq!(desk.with_skill_tool(&offered).names(), ["Skill"]);
+    assert_eq!(registry.with_skill_tool(&offered).names(), ["Skill"]);
     assert!(offered.find("SlashCommand").is_some());
 }

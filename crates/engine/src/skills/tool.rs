@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 
 use super::agent_skills::{InvocationQueue, InvokedSkill};
 use super::{SkillError, Skills, fork};
-use crate::tools::{Effects, Example, SKILL, Tool, ToolContext, ToolError, ToolOutput, ToolResult};
+use crate::tool_api::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult};
+use crate::tools::SKILL;
 
 #[derive(Clone)]
 pub struct Skill {
@@ -18,8 +19,8 @@ pub struct Skill {
 }
 
 impl Skill {
-    pub(super) fn new(skills: Skills, desk: InvocationQueue) -> Self {
-        Self { skills, queue: Some(desk) }
+    pub(super) fn new(skills: Skills, registry: InvocationQueue) -> Self {
+        Self { skills, queue: Some(registry) }
     }
 
     /// Tool for listing and permission checks, without an agent.
@@ -44,8 +45,8 @@ impl Input {
     fn split_call(&self) -> (&str, String) {
         let text = self.skill.trim().trim_start_matches('/');
         let (name, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
-        let said = [rest.trim(), self.args.as_deref().unwrap_or_default().trim()];
-        (name, said.iter().filter(|part| !part.is_empty()).copied().collect::<Vec<_>>().join(" "))
+        let arguments = [rest.trim(), self.args.as_deref().unwrap_or_default().trim()];
+        (name, arguments.iter().filter(|part| !part.is_empty()).copied().collect::<Vec<_>>().join(" "))
     }
 }
 
@@ -56,7 +57,7 @@ impl Tool for Skill {
 
     const ALIASES: &'static [&'static str] = &["SlashCommand"];
 
-    const DESCRIPTION: &'static str = "Loads a skill: instructions for one kind of task, which you then follow. Load it before you begin a task that its description is about, or when the user names it (/name). One that stands in the conversation after a <command-name> is loaded already.";
+    const DESCRIPTION: &'static str = "Loads a skill: instructions for one kind of task, which you then follow. Load it before you start a task that matches its description, or when the user names it (/name). A skill that follows a <command-name> in the conversation is already loaded.";
 
     fn effects(_: &Input) -> Effects {
         Effects::OtherAgents
@@ -72,19 +73,19 @@ impl Tool for Skill {
             SkillError::Unreadable(text) => ToolError::Failed(text),
             other => ToolError::Rejected(other.to_string()),
         })?;
-        let recipe = file.parse().map_err(ToolError::Failed)?;
-        if let Some(agents) = call.agents.as_ref().filter(|_| recipe.front_matter.is_fork()) {
-            return fork::run(agents, InvokedSkill { file, parsed: recipe, arguments }, &call).await;
+        let parsed = file.parse().map_err(ToolError::Failed)?;
+        if let Some(agents) = call.agents.as_ref().filter(|_| parsed.front_matter.is_fork()) {
+            return fork::run(agents, InvokedSkill { file, parsed, arguments }, &call).await;
         }
         let mut meta = json!({"success": true, "commandName": file.name});
-        let rules = recipe.front_matter.allowed_tools.to_list();
+        let rules = parsed.front_matter.allowed_tools.to_list();
         if !rules.is_empty() && file.may_grant_permissions(self.skills.trust()) {
             meta["allowedTools"] = Value::from(rules);
         }
         let text = format!("Launching skill: {}", file.name);
-        let desk =
+        let registry =
             self.queue.as_ref().ok_or_else(|| ToolError::Failed("Skills cannot be loaded here.".into()))?;
-        desk.push(InvokedSkill { file, parsed: recipe, arguments });
+        registry.push(InvokedSkill { file, parsed, arguments });
         Ok(ToolOutput::text(text, meta))
     }
 

@@ -31,23 +31,23 @@ fn output_is_validated_and_errors_name_their_path() {
     for (name, answer, parts) in table {
         match shape.validate(&answer) {
             Ok(()) => assert!(parts.is_empty(), "{name}"),
-            Err(said) => {
-                assert!(!parts.is_empty(), "{name}: {said}");
-                assert!(parts.iter().all(|part| said.contains(part)), "{name}: {said}");
+            Err(text) => {
+                assert!(!parts.is_empty(), "{name}: {text}");
+                assert!(parts.iter().all(|part| text.contains(part)), "{name}: {text}");
             }
         }
     }
     let many = Value::Object((0..100).map(|n| (format!("f{n}"), json!(n))).collect());
     let strict = json!({"type": "object", "additionalProperties": {"type": "string"}});
-    let said = OutputSchema::new(&strict, DEFAULT_ATTEMPTS).unwrap().validate(&many).unwrap_err();
-    assert!(said.contains("and 92 more"), "{said}");
+    let text = OutputSchema::new(&strict, DEFAULT_ATTEMPTS).unwrap().validate(&many).unwrap_err();
+    assert!(text.contains("and 92 more"), "{text}");
 }
 
 #[test]
 fn unusable_schema_is_rejected_with_reason() {
     let table = [
         ("no object", json!([]), "it is not an object"),
-        ("a list", json!({"type": "array", "items": {}}), "an answer is an object"),
+        ("a list", json!({"type": "array", "items": {}}), "must be an object"),
         ("an unknown kind", json!({"type": "object", "properties": {"n": {"type": "intger"}}}), "intger"),
         ("a wrong keyword", json!({"type": "object", "required": "n"}), "required"),
         (
@@ -63,9 +63,9 @@ fn unusable_schema_is_rejected_with_reason() {
         ("nowhere", json!({"type": "object", "properties": {"n": {"$ref": "#/$defs/n"}}}), "n"),
     ];
     for (name, schema, why) in table {
-        let said = OutputSchema::new(&schema, DEFAULT_ATTEMPTS).err().unwrap_or_default();
-        assert!(said.starts_with("The JSON Schema of the answer cannot be used"), "{name}: {said}");
-        assert!(said.contains(why), "{name}: {said}");
+        let text = OutputSchema::new(&schema, DEFAULT_ATTEMPTS).err().unwrap_or_default();
+        assert!(text.starts_with("The JSON Schema of the output is not usable"), "{name}: {text}");
+        assert!(text.contains(why), "{name}: {text}");
     }
 }
 
@@ -81,7 +81,7 @@ fn model_sees_schema_unchanged() {
 
 #[test]
 fn output_is_pending_until_a_call_succeeds() {
-    let made = |id: &str, is_error| ToolCallResult {
+    let result = |id: &str, is_error| ToolCallResult {
         id: id.into(),
         content: "x".to_owned().into(),
         meta: json!({"structured_output": {"n": 1}}),
@@ -93,21 +93,21 @@ fn output_is_pending_until_a_call_succeeds() {
     };
     let due =
         |attempts, demands| next_step::OutputRequirement::Pending { attempts, reminders: demands, limit: 3 };
-    let mut owed = StructuredOutput::new(OutputSchema::new(&json!({"type": "object"}), 3).ok());
-    assert_eq!(owed.requirement(), due(0, 0));
-    owed.record_call("Bash", "a");
-    owed.record_result(&made("a", false));
-    assert_eq!(owed.requirement(), due(0, 0), "another tool's result is no answer");
-    owed.record_call(TOOL_NAME, "b");
-    owed.record_result(&made("b", true));
-    owed.record_reminder();
-    assert_eq!(owed.requirement(), due(1, 1));
-    owed.record_call(TOOL_NAME, "c");
-    owed.record_result(&made("c", false));
-    assert_eq!(owed.requirement(), next_step::OutputRequirement::Satisfied);
-    assert_eq!(owed.take_output(), Some(json!({"n": 1})));
-    owed.begin_turn();
-    assert_eq!(owed.requirement(), due(0, 0));
+    let mut pending = StructuredOutput::new(OutputSchema::new(&json!({"type": "object"}), 3).ok());
+    assert_eq!(pending.requirement(), due(0, 0));
+    pending.record_call("Bash", "a");
+    pending.record_result(&result("a", false));
+    assert_eq!(pending.requirement(), due(0, 0), "another tool's result is no answer");
+    pending.record_call(TOOL_NAME, "b");
+    pending.record_result(&result("b", true));
+    pending.record_reminder();
+    assert_eq!(pending.requirement(), due(1, 1));
+    pending.record_call(TOOL_NAME, "c");
+    pending.record_result(&result("c", false));
+    assert_eq!(pending.requirement(), next_step::OutputRequirement::Satisfied);
+    assert_eq!(pending.take_output(), Some(json!({"n": 1})));
+    pending.begin_turn();
+    assert_eq!(pending.requirement(), due(0, 0));
     let mut free = StructuredOutput::default();
     free.record_call(TOOL_NAME, "d");
     assert_eq!(free.requirement(), next_step::OutputRequirement::NotRequired);

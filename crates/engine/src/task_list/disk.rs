@@ -23,47 +23,43 @@ const MAX_ITEMS: usize = 10_000;
 const MAX_ITEM_BYTES: u64 = 1024 * 1024;
 
 /// Reads the list. A missing list is empty and is not created.
-pub(super) fn read_list<T>(folder: &Path, look: impl FnOnce(&TaskListState) -> T) -> io::Result<T> {
-    if files::file_kind(folder)? == FileKind::Missing {
+pub(super) fn read_list<T>(dir: &Path, look: impl FnOnce(&TaskListState) -> T) -> io::Result<T> {
+    if files::file_kind(dir)? == FileKind::Missing {
         return Ok(look(&TaskListState::default()));
     }
-    let _lock = lock_dir(folder)?;
-    load(folder).map(|plan| look(&plan))
+    let _lock = lock_dir(dir)?;
+    load(dir).map(|plan| look(&plan))
 }
 
 /// Applies one change to the list under the lock.
 pub(super) fn modify_list<T>(
-    folder: &Path,
+    dir: &Path,
     step: impl FnOnce(&mut TaskListState) -> Result<T, TaskRuleError>,
 ) -> io::Result<Result<T, TaskRuleError>> {
-    files::create_private_dir(folder)?;
-    let _lock = lock_dir(folder)?;
-    let before = load(folder)?;
+    files::create_private_dir(dir)?;
+    let _lock = lock_dir(dir)?;
+    let before = load(dir)?;
     let mut plan = before.clone();
     let done = step(&mut plan);
-    save_changes(folder, &before, &plan)?;
+    save_changes(dir, &before, &plan)?;
     Ok(done)
 }
 
-fn lock_dir(folder: &Path) -> io::Result<File> {
-    let file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .open(folder.join(LOCK_FILE))?;
+fn lock_dir(dir: &Path) -> io::Result<File> {
+    let file =
+        OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(dir.join(LOCK_FILE))?;
     file.lock()?;
     Ok(file)
 }
 
 /// Loads all tasks. An invalid file is left alone, and its id is not assigned again.
-fn load(folder: &Path) -> io::Result<TaskListState> {
-    let text = |name: &str| files::read(&folder.join(name), MAX_ITEM_BYTES).map(|(bytes, _)| bytes);
+fn load(dir: &Path) -> io::Result<TaskListState> {
+    let text = |name: &str| files::read(&dir.join(name), MAX_ITEM_BYTES).map(|(bytes, _)| bytes);
     let highest =
         text(HIGHEST_ID_FILE).ok().and_then(|bytes| String::from_utf8(bytes).ok()?.trim().parse().ok());
     let mut highest: u64 = highest.unwrap_or(0);
     let mut items: Vec<TaskItem> = Vec::new();
-    for name in files::entry_names(folder, MAX_ITEMS) {
+    for name in files::entry_names(dir, MAX_ITEMS) {
         let Some(number) = name.strip_suffix(".json").and_then(|stem| stem.parse::<u64>().ok()) else {
             continue;
         };
@@ -76,23 +72,23 @@ fn load(folder: &Path) -> io::Result<TaskListState> {
     Ok(TaskListState::from_items(items, highest))
 }
 
-fn save_changes(folder: &Path, before: &TaskListState, after: &TaskListState) -> io::Result<()> {
+fn save_changes(dir: &Path, before: &TaskListState, after: &TaskListState) -> io::Result<()> {
     if after.highest_id() != before.highest_id() {
-        write_atomically(folder, HIGHEST_ID_FILE, after.highest_id().to_string().as_bytes())?;
+        write_atomically(dir, HIGHEST_ID_FILE, after.highest_id().to_string().as_bytes())?;
     }
     for item in after.items().filter(|item| before.get(&item.id) != Some(item)) {
         let json = serde_json::to_vec_pretty(item).map_err(io::Error::other)?;
-        write_atomically(folder, &format!("{}.json", item.id), &json)?;
+        write_atomically(dir, &format!("{}.json", item.id), &json)?;
     }
     for gone in before.items().filter(|item| after.get(&item.id).is_none()) {
-        files::remove_file(&folder.join(format!("{}.json", gone.id)))?;
+        files::remove_file(&dir.join(format!("{}.json", gone.id)))?;
     }
     Ok(())
 }
 
 /// Replaces a file atomically.
-fn write_atomically(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
-    let mut file = NamedTempFile::new_in(folder)?;
+fn write_atomically(dir: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
+    let mut file = NamedTempFile::new_in(dir)?;
     file.write_all(bytes)?;
-    file.persist(folder.join(name)).map(drop).map_err(|error| error.error)
+    file.persist(dir.join(name)).map(drop).map_err(|error| error.error)
 }

@@ -61,7 +61,7 @@ pub enum TaskListError {
     #[error("the task list cannot be read or written: {0}")]
     Io(#[from] io::Error),
     /// Another process holds the lock.
-    #[error("another process holds the task list and does not let go of it")]
+    #[error("another process holds the lock of the task list")]
     LockTimeout,
 }
 
@@ -89,9 +89,9 @@ impl TaskList {
 
     /// Switches to a team's list. Returns false if teams use the session's list.
     pub fn switch_to_team(&self, team: &str) -> bool {
-        let folder = self.0.teams_dir.as_ref().map(|lists| lists.join(team));
-        let moved = folder.is_some();
-        *self.lock_team() = folder;
+        let dir = self.0.teams_dir.as_ref().map(|lists| lists.join(team));
+        let moved = dir.is_some();
+        *self.lock_team() = dir;
         moved
     }
 
@@ -109,8 +109,8 @@ impl TaskList {
         self.read(move |plan| plan.get(&id).cloned()).await
     }
 
-    pub async fn add(&self, draft: NewTaskItem) -> Result<TaskItem, TaskListError> {
-        self.modify(|plan| Ok(plan.add(draft))).await
+    pub async fn add(&self, item: NewTaskItem) -> Result<TaskItem, TaskListError> {
+        self.modify(|plan| Ok(plan.add(item))).await
     }
 
     pub async fn update(&self, id: &str, change: TaskItemUpdate) -> Result<UpdatedTaskItem, TaskListError> {
@@ -131,8 +131,8 @@ impl TaskList {
 
     fn current_store(&self) -> StoreRef<'_> {
         match (self.lock_team().clone(), &self.0.session_store) {
-            (Some(folder), _) => StoreRef::Directory(folder),
-            (None, Store::Directory(folder)) => StoreRef::Directory(folder.clone()),
+            (Some(dir), _) => StoreRef::Directory(dir),
+            (None, Store::Directory(dir)) => StoreRef::Directory(dir.clone()),
             (None, Store::Memory(plan)) => StoreRef::Memory(plan),
         }
     }
@@ -148,7 +148,7 @@ impl TaskList {
     ) -> Result<T, TaskListError> {
         match self.current_store() {
             StoreRef::Memory(plan) => Ok(look(&lock(plan))),
-            StoreRef::Directory(folder) => run_with_timeout(move || disk::read_list(&folder, look)).await,
+            StoreRef::Directory(dir) => run_with_timeout(move || disk::read_list(&dir, look)).await,
         }
     }
 
@@ -159,9 +159,7 @@ impl TaskList {
     ) -> Result<T, TaskListError> {
         match self.current_store() {
             StoreRef::Memory(plan) => Ok(step(&mut lock(plan))?),
-            StoreRef::Directory(folder) => {
-                Ok(run_with_timeout(move || disk::modify_list(&folder, step)).await??)
-            }
+            StoreRef::Directory(dir) => Ok(run_with_timeout(move || disk::modify_list(&dir, step)).await??),
         }
     }
 }

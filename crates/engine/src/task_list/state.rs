@@ -59,19 +59,19 @@ pub enum TaskRuleError {
     #[error("there is no task #{0}")]
     UnknownTask(String),
     /// Another agent works on it.
-    #[error("task #{id} is {owner}'s, who is at it")]
+    #[error("task #{id} is owned by {owner}, who is working on it")]
     OwnedByOther { id: String, owner: String },
     /// It depends on unfinished tasks.
-    #[error("task #{id} waits for #{}", .blockers.join(", #"))]
+    #[error("task #{id} is blocked by #{}", .blockers.join(", #"))]
     Blocked {
         id: String,
         /// The unfinished tasks.
         blockers: Vec<String>,
     },
-    #[error("task #{0} is done already")]
+    #[error("task #{0} is already completed")]
     AlreadyCompleted(String),
     /// A task would depend on itself, directly or through others.
-    #[error("task #{0} would wait for itself")]
+    #[error("task #{0} would block itself")]
     Cycle(String),
 }
 
@@ -102,9 +102,9 @@ impl TaskListState {
     }
 
     /// Appends a task.
-    pub fn add(&mut self, draft: NewTaskItem) -> TaskItem {
+    pub fn add(&mut self, new_item: NewTaskItem) -> TaskItem {
         self.highest_id += 1;
-        let NewTaskItem { subject, description, active_form, metadata } = draft;
+        let NewTaskItem { subject, description, active_form, metadata } = new_item;
         let id = self.highest_id.to_string();
         let item = TaskItem { id, subject, description, active_form, metadata, ..TaskItem::default() };
         self.items.insert(self.highest_id, item.clone());
@@ -238,13 +238,13 @@ fn parse_id(id: &str) -> Option<u64> {
 }
 
 fn set_field<T: PartialEq>(
-    place: &mut T,
+    field: &mut T,
     value: Option<T>,
     name: &'static str,
     fields: &mut Vec<&'static str>,
 ) {
-    if let Some(value) = value.filter(|value| value != place) {
-        *place = value;
+    if let Some(value) = value.filter(|value| value != field) {
+        *field = value;
         fields.push(name);
     }
 }

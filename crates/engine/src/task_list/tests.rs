@@ -72,16 +72,16 @@ fn a_task_is_claimed_once_and_only_if_unblocked() {
 
 #[tokio::test]
 async fn one_of_many_agents_claims_a_task() {
-    let folder = TempDir::new().unwrap();
-    for agenda in [TaskList::default(), TaskList::shared(folder.path(), "crew")] {
-        agenda.add(new_item("a")).await.unwrap();
+    let dir = TempDir::new().unwrap();
+    for list in [TaskList::default(), TaskList::shared(dir.path(), "crew")] {
+        list.add(new_item("a")).await.unwrap();
         let claims = (0..8).map(|nth| {
             // On disk, each claim could come from another process.
-            let agenda = match &agenda.0.session_store {
-                Store::Memory(_) => agenda.clone(),
-                Store::Directory(_) => TaskList::shared(folder.path(), "crew"),
+            let list = match &list.0.session_store {
+                Store::Memory(_) => list.clone(),
+                Store::Directory(_) => TaskList::shared(dir.path(), "crew"),
             };
-            async move { agenda.claim("1", &format!("mate {nth}")).await }
+            async move { list.claim("1", &format!("mate {nth}")).await }
         });
         let won = futures::future::join_all(claims).await.into_iter().filter(Result::is_ok).count();
         assert_eq!(won, 1);
@@ -90,33 +90,32 @@ async fn one_of_many_agents_claims_a_task() {
 
 #[tokio::test]
 async fn a_disk_list_is_created_with_the_first_task() {
-    let folder = TempDir::new().unwrap();
-    let (ours, theirs) =
-        (TaskList::shared(folder.path(), "a/../b"), TaskList::shared(folder.path(), "a/../b"));
+    let dir = TempDir::new().unwrap();
+    let (ours, theirs) = (TaskList::shared(dir.path(), "a/../b"), TaskList::shared(dir.path(), "a/../b"));
     assert_eq!(ours.items().await.unwrap(), []);
-    assert!(!folder.path().join("tasks").exists());
+    assert!(!dir.path().join("tasks").exists());
     let item = ours.add(new_item("one")).await.unwrap();
     assert_eq!(theirs.get("1").await.unwrap(), Some(item));
-    assert!(folder.path().join("tasks/a----b/1.json").exists());
+    assert!(dir.path().join("tasks/a----b/1.json").exists());
     theirs.remove("1").await.unwrap();
     assert_eq!(ours.add(new_item("two")).await.unwrap().id, "2");
-    std::fs::write(folder.path().join("tasks/a----b/3.json"), "{broken").unwrap();
+    std::fs::write(dir.path().join("tasks/a----b/3.json"), "{broken").unwrap();
     assert_eq!(ours.add(new_item("four")).await.unwrap().id, "4", "what cannot be read is not written over");
     assert_eq!(ours.items().await.unwrap().len(), 2);
 }
 
 #[tokio::test]
 async fn a_team_has_its_own_list_while_led() {
-    let folder = TempDir::new().unwrap();
-    let lead = TaskList::for_session(folder.path(), "s1");
+    let dir = TempDir::new().unwrap();
+    let lead = TaskList::for_session(dir.path(), "s1");
     let mate = lead.clone();
     lead.add(new_item("before")).await.unwrap();
     assert!(lead.switch_to_team("crew"));
     assert_eq!(mate.items().await.unwrap(), []);
     assert_eq!(mate.add(new_item("ours")).await.unwrap().id, "1");
-    assert!(folder.path().join("tasks/crew/1.json").exists());
+    assert!(dir.path().join("tasks/crew/1.json").exists());
     lead.switch_to_session();
     assert_eq!(mate.get("1").await.unwrap().unwrap().subject, "before");
-    let shared = TaskList::shared(folder.path(), "all");
+    let shared = TaskList::shared(dir.path(), "all");
     assert!(!shared.switch_to_team("crew"), "who names a list means it for everybody");
 }

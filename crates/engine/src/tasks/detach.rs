@@ -12,14 +12,14 @@ use super::{TaskRegistry, TaskState};
 
 /// Starts a detachable command. It writes to the capture's file directly, so that the file limit does not apply.
 pub(super) fn spawn_detachable(
-    order: &CommandSpec,
-    roster: &Arc<ProcessGroups>,
+    spec: &CommandSpec,
+    groups: &Arc<ProcessGroups>,
     capture: &OutputCapture,
 ) -> Result<(Process, CancellationToken), SpawnError> {
     let Some(file) = capture.file() else {
-        return Err(SpawnError::Io(std::io::Error::other("its output has no file")));
+        return Err(SpawnError::Io(std::io::Error::other("the output is not captured in a file")));
     };
-    Ok((Process::spawn_detachable(order, roster, file)?, CancellationToken::new()))
+    Ok((Process::spawn_detachable(spec, groups, file)?, CancellationToken::new()))
 }
 
 impl TaskRegistry {

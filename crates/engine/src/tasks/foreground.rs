@@ -6,8 +6,8 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use whimbrel_os::ids;
+use whimbrel_process::Leftover;
 use whimbrel_process::capture::OutputCapture;
-use whimbrel_process::process::Leftover;
 use whimbrel_process::{CommandSpec, Process, ProcessExit, SpawnError};
 
 use super::{FinishedCommand, NewTask, TaskFacts, TaskKind, TaskRegistry, TaskRow, TaskState, TaskTable};
@@ -30,11 +30,11 @@ impl TaskRegistry {
     /// future kills the command and its children.
     pub async fn run_command(
         &self,
-        order: &CommandSpec,
+        spec: &CommandSpec,
         spill: &Path,
         limit: Duration,
     ) -> Result<FinishedCommand, SpawnError> {
-        match self.run_until_backgrounded(order, spill, limit, std::future::pending()).await? {
+        match self.run_until_backgrounded(spec, spill, limit, std::future::pending()).await? {
             RunState::Finished(finished) => Ok(finished),
             // Impossible: the future that moves it to the background never completes.
             RunState::Running(_) => Err(SpawnError::SessionEnded),
@@ -46,7 +46,7 @@ impl TaskRegistry {
     /// all output so far. `command` is the model's original text.
     pub async fn run_or_background(
         &self,
-        order: &CommandSpec,
+        spec: &CommandSpec,
         command: &str,
         spill: &Path,
         limit: Duration,
@@ -69,7 +69,7 @@ impl TaskRegistry {
             // The sender lives in the table row, which exists as long as `seat`.
             let _ = beside.wait_for(|beside| *beside).await;
         };
-        match self.run_until_backgrounded(order, spill, limit, let_go).await? {
+        match self.run_until_backgrounded(spec, spill, limit, let_go).await? {
             RunState::Finished(finished) => Ok(CommandRun::Finished(finished)),
             RunState::Running(underway) => {
                 let (process, mut capture) = *underway;
@@ -84,14 +84,14 @@ impl TaskRegistry {
     /// Runs a command until it exits, times out, or `let_go` completes.
     async fn run_until_backgrounded(
         &self,
-        order: &CommandSpec,
+        spec: &CommandSpec,
         spill: &Path,
         limit: Duration,
         let_go: impl Future<Output = ()>,
     ) -> Result<RunState, SpawnError> {
         let closed = &self.table.groups.closed;
         let mut capture = OutputCapture::in_memory(spill.join(format!("{}.txt", ids::new_task_id('o'))));
-        let mut process = Process::spawn(order, &self.table.groups)?;
+        let mut process = Process::spawn(spec, &self.table.groups)?;
         let finish = tokio::time::timeout(limit, process.run_to_end(&mut capture));
         let finish = tokio::select! {
             biased;

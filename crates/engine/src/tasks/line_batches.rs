@@ -19,11 +19,11 @@ pub(super) async fn report_lines(
     let mut batches = 0;
     while let Some(LineBatch { mut lines, dropped }) = receiver.next_batch().await {
         if dropped > 0 {
-            lines.push(format!("({dropped} more lines; all of them are in the output file)"));
+            lines.push(format!("({dropped} more lines are in the output file)"));
         }
         batches += 1;
         if batches == MAX_BATCHES {
-            lines.push("(It prints too much and is ended. Watch for less.)".into());
+            lines.push("(Stopped: too much output. Make the command print less.)".into());
             stop.cancel();
         }
         // The session may be gone.
@@ -59,12 +59,12 @@ mod tests {
     /// Reported batches for this output.
     async fn reported(pieces: &[&[u8]]) -> Vec<String> {
         let (mut lines, teller) = line_channel();
-        let (news, mut heard) = mpsc::unbounded_channel();
+        let (sender, mut receiver) = mpsc::unbounded_channel();
         pieces.iter().for_each(|piece| lines.push(piece));
         drop(lines);
-        report_lines(teller, facts(), news, CancellationToken::new()).await;
+        report_lines(teller, facts(), sender, CancellationToken::new()).await;
         let mut texts = Vec::new();
-        while let Ok(post) = heard.try_recv() {
+        while let Ok(post) = receiver.try_recv() {
             let InternalEvent::Task(event) = post else { panic!("{post:?}") };
             let TaskEvent::Output { text, .. } = *event else { panic!("{event:?}") };
             texts.push(text);
@@ -81,22 +81,22 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn excess_lines_are_dropped_and_counted() {
         let flood = b"x\n".repeat(100_000);
-        let told = reported(&[&flood, &[b'y'; 100_000], b"\n"]).await;
-        assert_eq!(told.len(), 1);
-        assert_eq!(told[0].lines().count(), MAX_BATCH_LINES + 1);
-        assert!(told[0].ends_with("more lines; all of them are in the output file)"), "{}", told[0]);
+        let reports = reported(&[&flood, &[b'y'; 100_000], b"\n"]).await;
+        assert_eq!(reports.len(), 1);
+        assert_eq!(reports[0].lines().count(), MAX_BATCH_LINES + 1);
+        assert!(reports[0].ends_with("more lines are in the output file)"), "{}", reports[0]);
     }
 
     #[tokio::test(start_paused = true)]
     async fn an_endless_monitor_is_stopped() {
         let (mut lines, teller) = line_channel();
-        let (news, mut heard) = mpsc::unbounded_channel();
+        let (sender, mut receiver) = mpsc::unbounded_channel();
         let stop = CancellationToken::new();
-        let telling = tokio::spawn(report_lines(teller, facts(), news, stop.clone()));
+        let telling = tokio::spawn(report_lines(teller, facts(), sender, stop.clone()));
         let mut batches = 0;
         while !stop.is_cancelled() {
             lines.push(b"x\n");
-            if heard.recv().await.is_some() {
+            if receiver.recv().await.is_some() {
                 batches += 1;
             }
         }

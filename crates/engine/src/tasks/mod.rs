@@ -127,18 +127,18 @@ impl TaskRegistry {
     /// Starts a command in the background. Its output goes to a file below `spill`.
     pub fn start_command(
         &self,
-        order: &CommandSpec,
+        spec: &CommandSpec,
         spill: &Path,
         start: NewTask,
     ) -> Result<TaskFacts, SpawnError> {
-        let (facts, capture) = TaskTable::prepare_command(order, spill, start)?;
+        let (facts, capture) = TaskTable::prepare_command(spec, spill, start)?;
         match self.table.at_end {
             BackgroundPolicy::Detach => {
-                let (process, release) = detach::spawn_detachable(order, &self.table.groups, &capture)?;
+                let (process, release) = detach::spawn_detachable(spec, &self.table.groups, &capture)?;
                 self.table.watch_detachable(facts.clone(), process, capture, None, Some(release));
             }
             BackgroundPolicy::WaitForAgents | BackgroundPolicy::WaitForAll | BackgroundPolicy::Stop => {
-                let process = Process::spawn(order, &self.table.groups)?;
+                let process = Process::spawn(spec, &self.table.groups)?;
                 self.table.watch(facts.clone(), process, capture, None);
             }
         }
@@ -148,13 +148,13 @@ impl TaskRegistry {
     /// Starts a background command whose output lines are reported as notifications, for at most `limit`.
     pub fn start_monitor(
         &self,
-        order: &CommandSpec,
+        spec: &CommandSpec,
         spill: &Path,
         start: NewTask,
         limit: Duration,
     ) -> Result<TaskFacts, SpawnError> {
-        let (facts, capture) = TaskTable::prepare_command(order, spill, start)?;
-        let process = Process::spawn(order, &self.table.groups)?;
+        let (facts, capture) = TaskTable::prepare_command(spec, spill, start)?;
+        let process = Process::spawn(spec, &self.table.groups)?;
         let (lines, receiver) = line_channel::line_channel();
         let stop = self.table.watch(facts.clone(), process, capture.with_line_sender(lines), Some(limit));
         tokio::spawn(line_batches::report_lines(receiver, facts.clone(), self.table.events.clone(), stop));
@@ -249,8 +249,8 @@ impl TaskRegistry {
         self.table.groups.close().await;
         let states: Vec<_> = self.table.rows().iter().map(|task| task.state.clone()).collect();
         for mut state in states {
-            let told = state.wait_for(|state| *state != TaskState::Running);
-            let _ = tokio::time::timeout(KILL_GRACE, told).await;
+            let ended = state.wait_for(|state| *state != TaskState::Running);
+            let _ = tokio::time::timeout(KILL_GRACE, ended).await;
         }
     }
 }
@@ -281,7 +281,7 @@ impl TaskTable {
 
     /// Creates the facts of a background command and its output file below `spill`.
     fn prepare_command(
-        order: &CommandSpec,
+        spec: &CommandSpec,
         spill: &Path,
         start: NewTask,
     ) -> Result<(TaskFacts, OutputCapture), SpawnError> {
@@ -294,7 +294,7 @@ impl TaskTable {
             owner: start.owner,
             kind: TaskKind::Command,
             description: start.description,
-            command: order.command.clone(),
+            command: spec.command.clone(),
             agent_type: None,
             name: None,
             output_file,
@@ -385,8 +385,8 @@ impl CommandWatcher {
             end = self.stop.run_until_cancelled(finish) => end,
             () = self.detach.cancelled() => return self.detach(process),
         };
-        let out_of_time = matches!(end, Some(None));
-        let told = match &end {
+        let timed_out = matches!(end, Some(None));
+        let notify = match &end {
             Some(_) => NotifyModel::Now,
             None if self.stopped_by_host.is_cancelled() => NotifyModel::WithNextInput,
             None => NotifyModel::Never,
@@ -404,9 +404,9 @@ impl CommandWatcher {
             }
         };
         capture.finish();
-        let ended = match out_of_time {
+        let ended = match timed_out {
             true => self.facts.timed_out_event(),
-            false => self.facts.ended_event(status, exit_code, told),
+            false => self.facts.ended_event(status, exit_code, notify),
         };
         // The session may be gone.
         let _ = self.events.send(InternalEvent::Task(Box::new(ended)));

@@ -137,7 +137,7 @@ pub enum TaskError {
         known: Vec<String>,
     },
     /// Started by another agent.
-    #[error("the background task {id} was started by somebody else")]
+    #[error("the background task {id} belongs to another agent")]
     OtherAgent { id: String },
     /// Already ended.
     #[error("the background task {id} is not running: {}", .state.as_str())]
@@ -254,7 +254,7 @@ impl TaskFacts {
     pub(super) fn detached_event(&self, process: Option<i32>) -> TaskEvent {
         let process = process.map(|id| format!(" as process {id}")).unwrap_or_default();
         let summary = format!(
-            "Background command \"{}\" goes on without the session{process}; its output goes to {}",
+            "Background command \"{}\" keeps running without the session{process}; its output goes to {}",
             self.description,
             self.output_file.display()
         );
@@ -272,7 +272,7 @@ impl TaskFacts {
             tool_use_id: self.tool_use_id.clone(),
             status: TaskStatus::Stopped,
             output_file: self.output_file.clone(),
-            summary: format!("\"{}\" was ended, because its time was up", self.description),
+            summary: format!("\"{}\" was stopped: its time limit was reached", self.description),
             exit_code: None,
             notify: NotifyModel::Now,
         }
@@ -282,7 +282,7 @@ impl TaskFacts {
         &self,
         status: TaskStatus,
         exit_code: Option<i32>,
-        told: NotifyModel,
+        notify: NotifyModel,
     ) -> TaskEvent {
         let exit = exit_code.map(|code| format!(" with exit code {code}")).unwrap_or_default();
         TaskEvent::Ended {
@@ -292,7 +292,7 @@ impl TaskFacts {
             output_file: self.output_file.clone(),
             summary: format!("Background command \"{}\" {}{exit}", self.description, status.as_str()),
             exit_code,
-            notify: told,
+            notify,
         }
     }
 }

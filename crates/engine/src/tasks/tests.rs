@@ -129,7 +129,7 @@ fn peak_memory_kb() -> usize {
 #[tokio::test]
 async fn exit_status_and_output_are_reported() {
     let session = test_session();
-    for (command, ending, said) in [
+    for (command, ending, text) in [
         ("echo hello", ProcessExit::Exited(0), "hello"),
         ("true", ProcessExit::Exited(0), ""),
         ("echo before; exit 3", ProcessExit::Exited(3), "before"),
@@ -152,20 +152,20 @@ async fn exit_status_and_output_are_reported() {
         ),
         ("-x", ProcessExit::Exited(127), "/bin/bash: line 1: -x: command not found"),
     ] {
-        assert_eq!(session.run_to_text(command).await, (ending, said.to_owned()), "{command}");
+        assert_eq!(session.run_to_text(command).await, (ending, text.to_owned()), "{command}");
     }
 }
 
 #[tokio::test]
 async fn a_command_gets_its_directory_and_environment() {
     let session = test_session();
-    let mut order = session.spec("pwd; env | grep -v -e ^_= -e ^SHLVL= -e ^PWD= | sed 's/=.*//' | sort");
-    order.environment.insert("SECRET_OF_MINE".into(), "x".into());
-    let finished = session.tasks.run_command(&order, &session.output_dir(), LONG).await.unwrap();
-    let folder = session.dir.path().canonicalize().unwrap();
+    let mut spec = session.spec("pwd; env | grep -v -e ^_= -e ^SHLVL= -e ^PWD= | sed 's/=.*//' | sort");
+    spec.environment.insert("SECRET_OF_MINE".into(), "x".into());
+    let finished = session.tasks.run_command(&spec, &session.output_dir(), LONG).await.unwrap();
+    let dir = session.dir.path().canonicalize().unwrap();
     assert_eq!(
         finished.output.render_for_model(),
-        format!("{}\nPATH\nSECRET_OF_MINE\nWHIMBREL_SESSION", folder.display())
+        format!("{}\nPATH\nSECRET_OF_MINE\nWHIMBREL_SESSION", dir.display())
     );
 }
 
@@ -200,9 +200,9 @@ async fn a_command_may_clean_up_after_a_timeout() {
 async fn dropping_the_call_kills_the_process_tree() {
     let session = test_session();
     let command = "sh -c 'echo $$ > child; exec sleep 300' & echo $$ > parent; wait";
-    let order = session.spec(command);
+    let spec = session.spec(command);
     let spill = session.output_dir();
-    let call = session.tasks.run_command(&order, &spill, LONG);
+    let call = session.tasks.run_command(&spec, &spill, LONG);
     let (parent, child) = tokio::select! {
         _ = call => panic!("the command ended by itself"),
         ids = async { (session.pid("parent").await, session.pid("child").await) } => ids,
@@ -215,9 +215,9 @@ async fn dropping_the_call_kills_the_process_tree() {
 fn dropping_the_runtime_kills_commands() {
     let session = test_session();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let (tasks, order, spill) =
+    let (tasks, spec, spill) =
         (session.tasks.clone(), session.spec("echo $$ > pid; exec sleep 300"), session.output_dir());
-    runtime.spawn(async move { tasks.run_command(&order, &spill, LONG).await });
+    runtime.spawn(async move { tasks.run_command(&spec, &spill, LONG).await });
     let id = runtime.block_on(session.pid("pid"));
     drop(runtime);
     let after = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -227,7 +227,8 @@ fn dropping_the_runtime_kills_commands() {
 #[tokio::test]
 async fn a_daemon_ends_with_the_session() {
     let session = test_session();
-    let command = "setsid sh -c 'trap \"\" TERM; echo $$ > pid; exec sleep 300' >/dev/null 2>&1 & while [ ! -s pid ]; do :; done";
+    let command = "setsid sh -c 'trap \"\" TERM; echo $$ > pid; exec sleep 300' >/dev/null 2>&1 & while [ ! -s pid ]; \
+        do :; done";
     assert_eq!(session.run(command).await.leftover, Leftover::Nothing);
     let id = session.pid("pid").await;
     assert_eq!(session.run("true").await.exit, ProcessExit::Exited(0));
@@ -327,10 +328,10 @@ async fn the_output_file_holds_the_exact_bytes() {
 #[tokio::test]
 async fn a_missing_directory_is_named() {
     let session = test_session();
-    let mut order = session.spec("true");
-    order.cwd = session.dir.path().join("gone");
-    let fault = session.tasks.run_command(&order, &session.output_dir(), LONG).await.unwrap_err();
-    assert!(matches!(&fault, SpawnError::MissingDir(folder) if *folder == order.cwd), "{fault}");
+    let mut spec = session.spec("true");
+    spec.cwd = session.dir.path().join("gone");
+    let error = session.tasks.run_command(&spec, &session.output_dir(), LONG).await.unwrap_err();
+    assert!(matches!(&error, SpawnError::MissingDir(dir) if *dir == spec.cwd), "{error}");
 }
 
 #[tokio::test]
@@ -404,7 +405,7 @@ async fn a_background_task_can_be_read_and_awaited() {
 
 #[tokio::test]
 async fn a_background_task_can_be_stopped_once() {
-    for (reach, told) in
+    for (reach, expected) in
         [(TaskScope::Main, NotifyModel::Never), (TaskScope::Host, NotifyModel::WithNextInput)]
     {
         let mut session = test_session();
@@ -414,7 +415,7 @@ async fn a_background_task_can_be_stopped_once() {
         assert_eq!(stopped.state, TaskState::Ended { status: TaskStatus::Stopped, exit_code: None });
         assert!(exits(id).await);
         assert_eq!(session.event().await, facts.started_event());
-        assert_eq!(session.event().await, facts.ended_event(TaskStatus::Stopped, None, told));
+        assert_eq!(session.event().await, facts.ended_event(TaskStatus::Stopped, None, expected));
         let again = session.tasks.stop(&facts.task_id, reach).await.unwrap_err();
         assert_eq!(
             again.to_string(),
@@ -431,8 +432,8 @@ async fn an_agent_accesses_only_its_own_tasks() {
     let start = |owner: Option<&str>| {
         let start =
             NewTask { tool_use_id: "call".into(), owner: owner.map(Into::into), description: "work".into() };
-        let order = session.spec("sleep 300");
-        session.tasks.start_command(&order, &session.output_dir(), start).unwrap().task_id
+        let spec = session.spec("sleep 300");
+        session.tasks.start_command(&spec, &session.output_dir(), start).unwrap().task_id
     };
     let (main, one, two) = (start(None), start(Some("a1")), start(Some("a2")));
     let rows = [
@@ -500,10 +501,10 @@ async fn an_agent_can_clean_up_when_the_session_ends() {
         output_file: session.dir.path().join("a1"),
     };
     let entry = session.tasks.register_agent(facts, true);
-    let (tasks, order, spill) = (session.tasks.clone(), session.spec("touch tidy"), session.output_dir());
+    let (tasks, spec, spill) = (session.tasks.clone(), session.spec("touch tidy"), session.output_dir());
     tokio::spawn(async move {
         entry.stop.cancelled().await;
-        let _ = tasks.run_command(&order, &spill, LONG).await;
+        let _ = tasks.run_command(&spec, &spill, LONG).await;
         entry.finish(TaskStatus::Stopped);
     });
     session.tasks.shutdown().await;
@@ -525,9 +526,9 @@ async fn closing_the_session_stops_and_reports_tasks() {
 #[tokio::test]
 async fn closing_the_session_releases_a_waiting_call() {
     let session = test_session();
-    let order = session.spec("echo $$ > pid; exec sleep 300");
+    let spec = session.spec("echo $$ > pid; exec sleep 300");
     let spill = session.output_dir();
-    let (end, ()) = tokio::join!(session.tasks.run_command(&order, &spill, LONG), async {
+    let (end, ()) = tokio::join!(session.tasks.run_command(&spec, &spill, LONG), async {
         session.pid("pid").await;
         session.tasks.shutdown().await;
     });
@@ -559,14 +560,14 @@ async fn hundreds_of_children_are_killed() {
 async fn a_failed_exec_falls_back_to_the_shell() {
     use std::os::unix::fs::PermissionsExt;
     let session = test_session();
-    let folder = session.dir.path();
+    let dir = session.dir.path();
     for (name, text) in [("untitled", "echo by the shell $1"), ("orphan", "#!/no/such/interpreter\n")] {
-        let file = folder.join(name);
+        let file = dir.join(name);
         std::fs::write(&file, text).unwrap();
         std::fs::set_permissions(&file, PermissionsExt::from_mode(0o755)).unwrap();
     }
-    let mut order = session.spec("");
-    order.environment.insert("PATH".into(), format!("{}:/usr/bin:/bin", folder.display()));
+    let mut spec = session.spec("");
+    spec.environment.insert("PATH".into(), format!("{}:/usr/bin:/bin", dir.display()));
     for (command, endings, text) in [
         ("untitled twice", &[ProcessExit::Exited(0)][..], "by the shell twice"),
         // Depends on the version of bash.
@@ -574,11 +575,11 @@ async fn a_failed_exec_falls_back_to_the_shell() {
         ("no-such-program", &[ProcessExit::Exited(127)], "no-such-program: command not found"),
         ("sh -c 'kill -9 $$'", &[ProcessExit::Killed(9)], ""),
     ] {
-        let order = CommandSpec { command: command.into(), ..order.clone() };
-        let finished = session.tasks.run_command(&order, &session.output_dir(), LONG).await.unwrap();
-        let said = finished.output.render_for_model();
-        assert!(endings.contains(&finished.exit), "{command}: {said}");
-        assert!(said.contains(text), "{command}: {said}");
+        let spec = CommandSpec { command: command.into(), ..spec.clone() };
+        let finished = session.tasks.run_command(&spec, &session.output_dir(), LONG).await.unwrap();
+        let shown = finished.output.render_for_model();
+        assert!(endings.contains(&finished.exit), "{command}: {shown}");
+        assert!(shown.contains(text), "{command}: {shown}");
     }
 }
 
@@ -595,28 +596,28 @@ const COMMANDS: &[(&str, &str)] = &[
 /// Not a test: the engine process that the next test kills.
 #[tokio::test]
 async fn an_engine_to_be_killed() {
-    let Some(folder) = std::env::var_os(TEST_DIR_VARIABLE).map(PathBuf::from) else { return };
+    let Some(dir) = std::env::var_os(TEST_DIR_VARIABLE).map(PathBuf::from) else { return };
     track_daemons();
     let tasks = TaskRegistry::new(crate::internal_events::event_channel().0);
     let runs = COMMANDS.iter().map(|(_, command)| {
         let environment = BTreeMap::from([("PATH".to_owned(), std::env::var("PATH").unwrap())]);
-        let order = CommandSpec { command: (*command).into(), cwd: folder.clone(), environment };
-        let (tasks, folder) = (tasks.clone(), folder.clone());
-        async move { tasks.run_command(&order, &folder, Duration::from_secs(300)).await }
+        let spec = CommandSpec { command: (*command).into(), cwd: dir.clone(), environment };
+        let (tasks, dir) = (tasks.clone(), dir.clone());
+        async move { tasks.run_command(&spec, &dir, Duration::from_secs(300)).await }
     });
     futures::future::join_all(runs).await;
 }
 
-async fn kill_an_engine(folder: &Path) -> Vec<(&'static str, i32)> {
+async fn kill_an_engine(dir: &Path) -> Vec<(&'static str, i32)> {
     let mut engine = std::process::Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "tasks::tests::an_engine_to_be_killed"])
-        .env(TEST_DIR_VARIABLE, folder)
+        .env(TEST_DIR_VARIABLE, dir)
         .stdout(std::process::Stdio::null())
         .spawn()
         .unwrap();
     let mut ids = Vec::new();
     for (name, _) in COMMANDS {
-        ids.push((*name, read_pid(&folder.join(name)).await));
+        ids.push((*name, read_pid(&dir.join(name)).await));
     }
     engine.kill().unwrap();
     engine.wait().unwrap();
@@ -625,8 +626,8 @@ async fn kill_an_engine(folder: &Path) -> Vec<(&'static str, i32)> {
 
 #[tokio::test]
 async fn a_killed_engine_leaves_no_command() {
-    let folder = tempfile::tempdir().unwrap();
-    for (name, id) in kill_an_engine(folder.path()).await {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, id) in kill_an_engine(dir.path()).await {
         assert!(exits(id).await, "{name} survived");
     }
 }

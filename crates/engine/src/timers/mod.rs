@@ -49,7 +49,7 @@ pub struct TimerJob {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TimerError {
     /// The schedule has no due time.
-    #[error("its time never comes")]
+    #[error("the schedule never fires")]
     NeverDue,
     #[error("there are {MAX_JOBS} jobs already; delete one with CronDelete first")]
     TooMany,
@@ -85,9 +85,9 @@ impl Timers {
     /// Cancels matching jobs and returns them.
     pub fn cancel(&self, fits: impl Fn(&TimerJob) -> bool) -> Vec<TimerJob> {
         let mut rows = self.0.lock();
-        let (gone, kept): (Vec<Row>, Vec<Row>) = rows.drain(..).partition(|row| fits(&row.job));
-        *rows = kept;
-        gone.into_iter().map(|row| row.job).collect()
+        let (cancelled, remaining): (Vec<Row>, Vec<Row>) = rows.drain(..).partition(|row| fits(&row.job));
+        *rows = remaining;
+        cancelled.into_iter().map(|row| row.job).collect()
     }
 }
 
@@ -128,10 +128,5 @@ fn delay_until(now: &Zoned, due: &Zoned) -> Duration {
 
 /// The notification that the model reads when a job is due.
 fn render_prompt(job: &TimerJob) -> String {
-    format!(
-        "The time has come for what you planned ({}, {}):\n\n{}",
-        job.id,
-        job.schedule.describe(),
-        job.prompt
-    )
+    format!("Scheduled prompt ({}, {}):\n\n{}", job.id, job.schedule.describe(), job.prompt)
 }

@@ -35,8 +35,8 @@ impl Schedule {
                 "{text:?} must have five fields: minute, hour, day of month, month, day of week"
             ));
         }
-        let pattern =
-            Cron::from_str(&text).map_err(|error| format!("{text:?} is no cron expression: {error}"))?;
+        let pattern = Cron::from_str(&text)
+            .map_err(|error| format!("{text:?} is not a valid cron expression: {error}"))?;
         Ok(Self::Cron { text, pattern: Box::new(pattern), recurrence: often })
     }
 

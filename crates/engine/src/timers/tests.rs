@@ -14,34 +14,34 @@ use crate::internal_events::{EventReceiver, event_channel};
 use crate::{Engine, SessionExit, Start, event_loop};
 
 fn test_timers() -> (Timers, EventReceiver, CancellationToken) {
-    let (news, heard) = event_channel();
+    let (sender, events) = event_channel();
     let closed = CancellationToken::new();
-    (Timers::new(news, closed.clone()), heard, closed)
+    (Timers::new(sender, closed.clone()), events, closed)
 }
 
 fn cron(text: &str, often: Recurrence) -> Schedule {
     Schedule::parse_cron(text, often).unwrap()
 }
 
-async fn next_prompt(heard: &mut EventReceiver) -> String {
-    match heard.recv().await.unwrap() {
-        InternalEvent::Notification(news) => news.text,
+async fn next_prompt(events: &mut EventReceiver) -> String {
+    match events.recv().await.unwrap() {
+        InternalEvent::Notification(sender) => sender.text,
         other => panic!("{other:?}"),
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_job_fires_as_often_as_scheduled() {
-    let (timers, mut heard, _closed) = test_timers();
+    let (timers, mut events, _closed) = test_timers();
     let job = timers.schedule_prompt(cron("* * * * *", Recurrence::EveryTime), "Look.".into()).unwrap();
     for _ in 0..3 {
-        assert!(next_prompt(&mut heard).await.ends_with("\n\nLook."));
+        assert!(next_prompt(&mut events).await.ends_with("\n\nLook."));
     }
     let again = &timers.jobs()[0];
     assert!(again.next > job.next, "{again:?}");
     assert_eq!(timers.cancel(|other| other.id == job.id).len(), 1);
     timers.schedule_prompt(cron("*/5 * * * *", Recurrence::Once), "Once.".into()).unwrap();
-    assert!(next_prompt(&mut heard).await.ends_with("\n\nOnce."), "what was called off rings no more");
+    assert!(next_prompt(&mut events).await.ends_with("\n\nOnce."), "what was called off rings no more");
     while !timers.jobs().is_empty() {
         tokio::task::yield_now().await;
     }
@@ -49,12 +49,12 @@ async fn a_job_fires_as_often_as_scheduled() {
 
 #[tokio::test(start_paused = true)]
 async fn nothing_fires_after_close() {
-    let (timers, mut heard, closed) = test_timers();
+    let (timers, mut events, closed) = test_timers();
     timers.schedule_prompt(Schedule::Wakeup(Duration::from_secs(60)), "Too late.".into()).unwrap();
     closed.cancel();
     tokio::time::advance(Duration::from_secs(600)).await;
     tokio::task::yield_now().await;
-    assert!(heard.try_recv().is_err());
+    assert!(events.try_recv().is_err());
 }
 
 #[tokio::test(start_paused = true)]
@@ -93,17 +93,17 @@ fn due_times_follow_the_expression() {
 }
 
 /// A session with a scripted model, in this runtime with paused time.
-fn start_session(folder: &TempDir, replies: Value) -> (HostEnd, JoinHandle<SessionExit>, Arc<Scripted>) {
+fn start_session(dir: &TempDir, replies: Value) -> (HostEnd, JoinHandle<SessionExit>, Arc<Scripted>) {
     let script = Arc::new(Scripted::replies(replies).unwrap());
     let providers = Providers::offline();
     providers.add_script("s", Arc::clone(&script));
     let options = Options {
-        cwd: Some(folder.path().display().to_string()),
+        cwd: Some(dir.path().display().to_string()),
         model: Some("scripted:s".into()),
         persist_session: Some(false),
         ..Options::default()
     };
-    let env = [("HOME".to_owned(), folder.path().display().to_string())].into();
+    let env = [("HOME".to_owned(), dir.path().display().to_string())].into();
     let (link, end) = link::pair();
     let served = tokio::spawn(event_loop::serve(Engine::new(providers), link, Start::new(options, env)));
     (end, served, script)
@@ -125,8 +125,8 @@ fn wakeup_script() -> Value {
 
 #[tokio::test(start_paused = true)]
 async fn a_timer_starts_a_turn_in_an_open_session() {
-    let folder = TempDir::new().unwrap();
-    let (mut end, served, script) = start_session(&folder, wakeup_script());
+    let dir = TempDir::new().unwrap();
+    let (mut end, served, script) = start_session(&dir, wakeup_script());
     end.sender.send(Ok(User::prompt("Watch.").into())).await.unwrap();
     assert_eq!(next_result(&mut end).await.as_deref(), Some("I wait."));
     assert_eq!(next_result(&mut end).await.as_deref(), Some("I look."));
@@ -137,8 +137,8 @@ async fn a_timer_starts_a_turn_in_an_open_session() {
 
 #[tokio::test(start_paused = true)]
 async fn a_run_without_input_does_not_wait_for_timers() {
-    let folder = TempDir::new().unwrap();
-    let (mut end, served, _script) = start_session(&folder, wakeup_script());
+    let dir = TempDir::new().unwrap();
+    let (mut end, served, _script) = start_session(&dir, wakeup_script());
     let began = tokio::time::Instant::now();
     end.sender.send(Ok(User::prompt("Watch.").into())).await.unwrap();
     end.finished.cancel();

@@ -13,102 +13,112 @@ use whimbrel_wire::hook::HookEvent;
 use super::ToolCallResult;
 use crate::hooks::inputs::FailureCause;
 use crate::hooks::{HookDispatcher, MergedOutput, ToolCallRef};
+use crate::tool_api::ToolContext;
 use crate::tool_set::ToolEntry;
-use crate::tools::ToolContext;
 
 /// Runs an allowed call, then dispatches its hook events, including CwdChanged.
 pub(super) async fn run_with_hooks(
-    lookout: &HookDispatcher,
-    listed: &ToolEntry,
+    hooks: &HookDispatcher,
+    entry: &ToolEntry,
     call: ToolContext,
     input: Value,
 ) -> ToolCallResult {
-    if !lookout.has_hooks(HookEvent::CwdChanged) {
-        return run_and_notify(lookout, listed, call, input).await;
+    if !hooks.has_hooks(HookEvent::CwdChanged) {
+        return run_and_notify(hooks, entry, call, input).await;
     }
     let (workspace, cancel) = (Arc::clone(&call.workspace), call.cancel.clone());
     let old = workspace.cwd();
-    let made = run_and_notify(lookout, listed, call, input).await;
+    let result = run_and_notify(hooks, entry, call, input).await;
     let new = workspace.cwd();
     if new != old {
-        let told = |scene: &crate::hooks::HookInputBuilder| scene.cwd_changed(&old, &new);
-        lookout.dispatch(HookEvent::CwdChanged, told, &cancel).await;
+        let build_input = |builder: &crate::hooks::HookInputBuilder| builder.cwd_changed(&old, &new);
+        hooks.dispatch(HookEvent::CwdChanged, build_input, &cancel).await;
     }
-    made
+    result
 }
 
 async fn run_and_notify(
-    lookout: &HookDispatcher,
-    listed: &ToolEntry,
+    hooks: &HookDispatcher,
+    entry: &ToolEntry,
     call: ToolContext,
     input: Value,
 ) -> ToolCallResult {
-    if !lookout.has_hooks(HookEvent::PostToolUse) && !lookout.has_hooks(HookEvent::PostToolUseFailure) {
-        return super::run_tool(listed.tool(), call, input).await;
+    if !hooks.has_hooks(HookEvent::PostToolUse) && !hooks.has_hooks(HookEvent::PostToolUseFailure) {
+        return super::run_tool(entry.tool(), call, input).await;
     }
     let began = clock::monotonic();
     let (id, cancel) = (call.id.clone(), call.cancel.clone());
-    let mut made = super::run_tool(listed.tool(), call, input.clone()).await;
+    let mut result = super::run_tool(entry.tool(), call, input.clone()).await;
     let took = clock::monotonic() - began;
     let called =
-        ToolCallRef { name: listed.tool().name(), input: &input, id: &id, server: listed.provenance() };
-    let said = dispatch_result_hooks(lookout, called, &made, took, &cancel).await;
-    if !apply_output_override(&mut made, called.name, &said) {
-        lookout.warn(HookEvent::PostToolUse, &format!("what it says in place of the result of {} has not the shape of one, so it does not count", called.name)).await;
+        ToolCallRef { name: entry.tool().name(), input: &input, id: &id, server: entry.provenance() };
+    let output = dispatch_result_hooks(hooks, called, &result, took, &cancel).await;
+    if !apply_output_override(&mut result, called.name, &output) {
+        hooks
+            .warn(
+                HookEvent::PostToolUse,
+                &format!(
+                    "its replacement for the result of {} does not have the shape of a \
+            result and is ignored",
+                    called.name
+                ),
+            )
+            .await;
     }
-    let complaints = said.feedback.into_iter().map(|reason| reason.text);
-    made.notes.extend(complaints.chain(said.contexts));
-    made
+    let stderr = output.feedback.into_iter().map(|reason| reason.text);
+    result.notes.extend(stderr.chain(output.contexts));
+    result
 }
 
 async fn dispatch_result_hooks(
-    lookout: &HookDispatcher,
+    hooks: &HookDispatcher,
     call: ToolCallRef<'_>,
-    made: &ToolCallResult,
+    result: &ToolCallResult,
     took: Duration,
     cancel: &CancellationToken,
 ) -> MergedOutput {
-    if made.is_error {
-        let error = match &made.content {
+    if result.is_error {
+        let error = match &result.content {
             ResultContent::Text(text) => text.clone(),
-            ResultContent::Blocks(_) => made.meta.to_string(),
+            ResultContent::Blocks(_) => result.meta.to_string(),
         };
         let failure = HookEvent::PostToolUseFailure;
-        let told = |scene: &crate::hooks::HookInputBuilder| {
-            scene.post_tool_use_failure(call, error, FailureCause::Error, took)
+        let build_input = |builder: &crate::hooks::HookInputBuilder| {
+            builder.post_tool_use_failure(call, error, FailureCause::Error, took)
         };
-        return lookout.dispatch(failure, told, cancel).await;
+        return hooks.dispatch(failure, build_input, cancel).await;
     }
-    let told = |scene: &crate::hooks::HookInputBuilder| scene.post_tool_use(call, made.meta.clone(), took);
-    lookout.dispatch(HookEvent::PostToolUse, told, cancel).await
+    let build_input =
+        |builder: &crate::hooks::HookInputBuilder| builder.post_tool_use(call, result.meta.clone(), took);
+    hooks.dispatch(HookEvent::PostToolUse, build_input, cancel).await
 }
 
 /// Replaces the result by the output of a hook. Returns false if the output cannot be used. The output must be a text,
 /// content blocks, or an object with the fields of the tool's own structured result. For an MCP tool, `content` of an
 /// MCP result counts.
-fn apply_output_override(made: &mut ToolCallResult, tool: &str, said: &MergedOutput) -> bool {
-    let by_server = said.mcp_tool_output.as_ref().filter(|_| tool.starts_with("mcp__"));
-    let Some(output) = by_server.or(said.tool_output.as_ref()) else { return true };
+fn apply_output_override(result: &mut ToolCallResult, tool: &str, hook_output: &MergedOutput) -> bool {
+    let by_server = hook_output.mcp_tool_output.as_ref().filter(|_| tool.starts_with("mcp__"));
+    let Some(output) = by_server.or(hook_output.tool_output.as_ref()) else { return true };
     let output = output.get("content").filter(|_| tool.starts_with("mcp__")).unwrap_or(output);
     match output {
-        Value::String(text) => made.content = ResultContent::Text(text.clone()),
+        Value::String(text) => result.content = ResultContent::Text(text.clone()),
         Value::Array(_) => {
             let Ok(blocks) = serde_json::from_value::<Vec<Block>>(output.clone()) else { return false };
-            made.content = ResultContent::Blocks(blocks);
+            result.content = ResultContent::Blocks(blocks);
         }
         Value::Object(fields) => {
-            let Some(whole) = merge_if_same_shape(&made.meta, fields) else { return false };
+            let Some(whole) = merge_if_same_shape(&result.meta, fields) else { return false };
             let text = |key: &str| whole.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
             let printed: Vec<&str> = ["stdout", "stderr"].into_iter().filter_map(text).collect();
             let output = Value::Object(whole.clone());
             let shown = if printed.is_empty() { output.to_string() } else { printed.join("\n") };
-            made.content = ResultContent::Text(shown);
-            made.meta = output;
+            result.content = ResultContent::Text(shown);
+            result.meta = output;
             return true;
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => return false,
     }
-    made.meta = output.clone();
+    result.meta = output.clone();
     true
 }
 
@@ -149,24 +159,28 @@ mod tests {
             ("no blocks", json!(["new"]), None),
         ];
         for (name, output, expected) in rows {
-            let mut made = super::super::failure_result("call", Text("old".into()), ran.clone());
-            let said = MergedOutput { tool_output: Some(output), ..MergedOutput::default() };
-            assert_eq!(apply_output_override(&mut made, "Bash", &said), expected.is_some(), "{name}");
+            let mut result = super::super::failure_result("call", Text("old".into()), ran.clone());
+            let hook_output = MergedOutput { tool_output: Some(output), ..MergedOutput::default() };
+            assert_eq!(
+                apply_output_override(&mut result, "Bash", &hook_output),
+                expected.is_some(),
+                "{name}"
+            );
             let (content, meta) = expected.unwrap_or(("old", ran.clone()));
-            assert_eq!((made.content, made.meta), (Text(content.into()), meta), "{name}");
+            assert_eq!((result.content, result.meta), (Text(content.into()), meta), "{name}");
         }
     }
 
     #[test]
     fn mcp_output_overrides_only_mcp_tools() {
         for (tool, expected) in [("mcp__a__b", "new"), ("Bash", "old")] {
-            let mut made = super::super::failure_result("call", Text("old".into()), json!({}));
+            let mut result = super::super::failure_result("call", Text("old".into()), json!({}));
             apply_output_override(
-                &mut made,
+                &mut result,
                 tool,
                 &MergedOutput { mcp_tool_output: Some(json!("new")), ..MergedOutput::default() },
             );
-            assert_eq!(made.content, Text(expected.into()), "{tool}");
+            assert_eq!(result.content, Text(expected.into()), "{tool}");
         }
     }
 
@@ -174,10 +188,10 @@ mod tests {
     fn mcp_output_may_be_a_whole_mcp_result() {
         let blocks = json!([{"type": "text", "text": "new"}]);
         for output in [blocks.clone(), json!({"content": blocks, "isError": false})] {
-            let mut made = super::super::failure_result("call", Text("old".into()), json!({}));
-            let said = MergedOutput { mcp_tool_output: Some(output), ..MergedOutput::default() };
-            apply_output_override(&mut made, "mcp__a__b", &said);
-            assert_eq!(serde_json::to_value(&made.content).unwrap(), blocks);
+            let mut result = super::super::failure_result("call", Text("old".into()), json!({}));
+            let hook_output = MergedOutput { mcp_tool_output: Some(output), ..MergedOutput::default() };
+            apply_output_override(&mut result, "mcp__a__b", &hook_output);
+            assert_eq!(serde_json::to_value(&result.content).unwrap(), blocks);
         }
     }
 }

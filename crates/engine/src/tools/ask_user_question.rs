@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{Availability, Effects, Example, Tool, ToolContext, ToolOutput, ToolResult};
-use crate::tools::lenient;
+use crate::tool_api::lenient;
+use crate::tool_api::{Availability, Effects, Example, Tool, ToolContext, ToolOutput, ToolResult};
 
 pub(super) struct AskUserQuestionTool;
 
@@ -31,11 +31,11 @@ pub(super) struct Input {
 #[serde(rename_all = "camelCase")]
 struct Question {
     question: String,
-    /// Label, at most 12 characters
+    /// Label of at most 12 characters
     header: String,
     #[schemars(length(min = 2, max = 4))]
     options: Vec<Choice>,
-    /// Whether several may be chosen
+    /// Allow several answers
     #[serde(default, deserialize_with = "lenient::flag")]
     multi_select: bool,
 }
@@ -44,7 +44,7 @@ struct Question {
 struct Choice {
     /// 1-5 words
     label: String,
-    /// What it means
+    /// What the choice means
     description: String,
     #[schemars(skip)]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -63,14 +63,20 @@ struct Annotation {
 fn askable<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<Question>, D::Error> {
     let questions = Vec::<Question>::deserialize(deserializer)?;
     let mut texts = HashSet::new();
-    let problem = match questions.iter().find(|asked| !texts.insert(&asked.question)) {
-        Some(twice) => Some(format!("{:?} is asked twice", twice.question)),
+    let problem = match questions.iter().find(|question| !texts.insert(&question.question)) {
+        Some(twice) => Some(format!("the question {:?} occurs twice", twice.question)),
         None if !(1..=4).contains(&questions.len()) => {
-            Some(format!("1 to 4 questions can be asked at once, not {}", questions.len()))
+            Some(format!("expected 1 to 4 questions, got {}", questions.len()))
         }
-        None => questions.iter().find(|asked| !(2..=4).contains(&asked.options.len())).map(|asked| {
-            format!("{:?} must have 2 to 4 options, not {}", asked.question, asked.options.len())
-        }),
+        None => {
+            questions.iter().find(|question| !(2..=4).contains(&question.options.len())).map(|question| {
+                format!(
+                    "the question {:?} needs 2 to 4 options, got {}",
+                    question.question,
+                    question.options.len()
+                )
+            })
+        }
     };
     match problem {
         Some(problem) => Err(serde::de::Error::custom(problem)),
@@ -82,7 +88,9 @@ impl Tool for AskUserQuestionTool {
     type Input = Input;
 
     const NAME: &'static str = super::ASK_USER_QUESTION;
-    const DESCRIPTION: &'static str = "Asks the user and waits for the answers. Only for what you cannot find out and should not decide alone. Put the option you recommend first. The user can always answer in other words, so offer no \"other\".";
+    const DESCRIPTION: &'static str = "Asks the user questions and waits for the answers. Use it only for what you \
+        cannot find out and should not decide yourself. Put the recommended option first. The user can always answer \
+        in their own words; do not add an \"other\" option.";
     const AVAILABILITY: Availability = Availability::Interactive;
 
     fn effects(_: &Input) -> Effects {
@@ -92,9 +100,9 @@ impl Tool for AskUserQuestionTool {
     async fn run(&self, input: Input, call: ToolContext) -> ToolResult {
         let Input { questions, answers, annotations, response } = input;
         let answers = user_answers(answers.unwrap_or_default(), call.original_input.as_deref());
-        let from_person = call.original_input.is_some();
-        let annotations = annotations.filter(|_| from_person);
-        let response = response.filter(|text| from_person && !text.trim().is_empty());
+        let from_user = call.original_input.is_some();
+        let annotations = annotations.filter(|_| from_user);
+        let response = response.filter(|text| from_user && !text.trim().is_empty());
         let text = render_answers(&questions, &answers, annotations.as_ref(), response.as_deref());
         let mut meta = json!({"questions": questions, "answers": answers});
         if let Some(annotations) = annotations {
@@ -110,19 +118,19 @@ impl Tool for AskUserQuestionTool {
         let options = json!([{"label": "Red", "description": "r"}, {"label": "Blue", "description": "b"}]);
         let colour = json!({"question": "Which colour?", "header": "Colour", "options": options});
         vec![
-            Example::new("a question that nobody answered is no yes", json!({"questions": [colour]}))
-                .expect_output(&["no answer"]),
+            Example::new("an unanswered question is not a yes", json!({"questions": [colour]}))
+                .expect_output(&["did not answer"]),
             Example::new(
                 "the model cannot answer itself",
                 json!({"questions": [colour], "answers": {"Which colour?": "Red"}}),
             )
-            .expect_output(&["no answer"]),
-            Example::new("there must be a question", json!({"questions": []}))
+            .expect_output(&["did not answer"]),
+            Example::new("at least one question is required", json!({"questions": []}))
                 .expect_error(&["1 to 4 questions"]),
-            Example::new("the same question twice is refused", json!({"questions": [colour, colour]}))
-                .expect_error(&["asked twice"]),
+            Example::new("duplicate questions are rejected", json!({"questions": [colour, colour]}))
+                .expect_error(&["occurs twice"]),
             Example::new(
-                "a question without a choice is refused",
+                "a question without options is rejected",
                 json!({"questions": [{"question": "Yes?", "header": "Yes", "options": []}]}),
             )
             .expect_error(&["2 to 4 options"]),
@@ -134,9 +142,9 @@ impl Tool for AskUserQuestionTool {
 fn user_answers(answers: Map<String, Value>, written: Option<&Value>) -> BTreeMap<String, String> {
     let Some(written) = written else { return BTreeMap::new() };
     let own = written.get("answers").and_then(Value::as_object);
-    let from_person =
+    let from_user =
         |(question, answer): &(String, Value)| own.and_then(|own| own.get(question)) != Some(answer);
-    let answers = answers.into_iter().filter(from_person);
+    let answers = answers.into_iter().filter(from_user);
     let answers = answers.map(|(question, answer)| (question, answer_text(&answer)));
     answers.filter(|(_, answer)| !answer.trim().is_empty()).collect()
 }
@@ -160,21 +168,22 @@ fn render_answers(
     let in_their_words = response.map(|text| format!("The user replied in their own words: {text}"));
     if answers.is_empty() {
         return in_their_words.unwrap_or_else(|| {
-            "The user gave no answer. That is neither a yes nor a no: go on only with what does not depend on it, or ask in your reply.".into()
+            "The user did not answer. Treat that as neither yes nor no: continue only with work that does not depend \
+             on it, or ask in your reply.".into()
         });
     }
     let note = |question: &str| {
         let note = annotations.and_then(|all| all.get(question)).and_then(|one| one.notes.as_deref());
         note.filter(|note| !note.trim().is_empty())
-            .map_or_else(String::new, |note| format!(" (their note: {note})"))
+            .map_or_else(String::new, |note| format!(" (note: {note})"))
     };
     let line = |question: &str| match answers.get(question) {
         Some(answer) => format!("- {question} → {answer}{}", note(question)),
         None => format!("- {question} → no answer{}", note(question)),
     };
     // Some hosts use another key than the question's text.
-    let other = answers.keys().filter(|key| !questions.iter().any(|asked| asked.question == **key));
-    let lines = questions.iter().map(|asked| &asked.question).chain(other).map(|question| line(question));
+    let other = answers.keys().filter(|key| !questions.iter().any(|one| one.question == **key));
+    let lines = questions.iter().map(|one| &one.question).chain(other).map(|question| line(question));
     let answered = format!("The user answered:\n{}", lines.collect::<Vec<_>>().join("\n"));
     [Some(answered), in_their_words].into_iter().flatten().collect::<Vec<_>>().join("\n")
 }

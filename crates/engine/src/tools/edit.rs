@@ -12,9 +12,10 @@ use whimbrel_session_store::text_diff;
 use whimbrel_wire::content::ResultContent;
 
 use super::encoding::{DecodedText, encode};
+use super::file_errors;
 use super::file_target::{self, FileTarget, ReadState, TargetState};
 use super::patch::{self, truncate_chars};
-use super::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult, file_errors, lenient};
+use crate::tool_api::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult, lenient};
 use crate::workspace::Workspace;
 
 pub(super) struct EditTool;
@@ -38,8 +39,8 @@ impl Tool for EditTool {
     const NAME: &'static str = "Edit";
 
     const DESCRIPTION: &'static str = "Replaces text in a file that you have read. old_string must match exactly, \
-        whitespace included but without Read's line numbers, and only once: include enough lines around it. An empty \
-        old_string creates the file.";
+        including whitespace but without Read's line numbers, and must be unique: include enough surrounding lines. An \
+        empty old_string creates the file.";
 
     fn effects(input: &Input) -> Effects {
         Effects::Writes(vec![input.file_path.clone()])
@@ -55,32 +56,32 @@ impl Tool for EditTool {
         let read = || ("Read", json!({"file_path": "a.txt"}));
         let edit = |old: &str, new: &str| json!({"file_path": "a.txt", "old_string": old, "new_string": new});
         vec![
-            Example::new("replaces a text that is there once", edit("two", "2"))
+            Example::new("replaces a unique match", edit("two", "2"))
                 .with_files(three)
                 .after_call(read().0, read().1)
                 .expect_output(&["updated", "2\t2"])
                 .expect_files(&[("a.txt", "one\n2\nthree\n")]),
-            Example::new("needs a file that was read", edit("two", "2"))
+            Example::new("rejects an unread file", edit("two", "2"))
                 .with_files(three)
                 .expect_error(&["not been read"])
                 .expect_files(three),
-            Example::new("says where a text is that is there more than once", edit("same", "other"))
+            Example::new("lists the lines of several matches", edit("same", "other"))
                 .with_files(&[("a.txt", "same\nelse\nsame\n")])
                 .after_call(read().0, read().1)
                 .expect_error(&["2 places", "lines 1, 3", "replace_all"]),
             Example::new(
-                "replaces every match if asked to",
+                "replaces every match with replace_all",
                 json!({"file_path": "a.txt", "old_string": "same", "new_string": "other", "replace_all": true}),
             )
             .with_files(&[("a.txt", "same\nelse\nsame\n")])
             .after_call(read().0, read().1)
             .expect_output(&["2 places"])
             .expect_files(&[("a.txt", "other\nelse\nother\n")]),
-            Example::new("points at what differs only in whitespace", edit("  if x:\n    go()", "pass"))
+            Example::new("reports a difference in whitespace", edit("  if x:\n    go()", "pass"))
                 .with_files(&[("a.txt", "def f():\n\tif x:\n\t\tgo()\n")])
                 .after_call(read().0, read().1)
                 .expect_error(&["not found", "lines 2-3", "whitespace"]),
-            Example::new("makes a file if there is nothing to replace", edit("", "hello\n"))
+            Example::new("creates a file if old_string is empty", edit("", "hello\n"))
                 .expect_output(&["created"])
                 .expect_files(&[("a.txt", "hello\n")]),
         ]
@@ -90,15 +91,15 @@ impl Tool for EditTool {
 fn edit_file(input: &Input, call: &ToolContext) -> ToolResult {
     if input.old_string == input.new_string {
         return Err(ToolError::Rejected(
-            "old_string and new_string are the same: there is nothing to change.".into(),
+            "old_string and new_string are identical: nothing to change.".into(),
         ));
     }
-    let (workspace, site) = (&*call.workspace, FileTarget::resolve(call, &input.file_path)?);
-    let path = site.path.as_path();
+    let (workspace, target) = (&*call.workspace, FileTarget::resolve(call, &input.file_path)?);
+    let path = target.path.as_path();
     if input.old_string.is_empty() {
-        return create_file(input, workspace, &site);
+        return create_file(input, workspace, &target);
     }
-    let TargetState::File(existing) = site.load(workspace)? else {
+    let TargetState::File(existing) = target.load(workspace)? else {
         return Err(ToolError::Rejected(file_errors::missing_file_message(path, &workspace.cwd())));
     };
     if existing.read_state == ReadState::Unread {
@@ -108,31 +109,31 @@ fn edit_file(input: &Input, call: &ToolContext) -> ToolResult {
         return Err(ToolError::Rejected(format!("{} is a notebook: use NotebookEdit.", path.display())));
     }
     let decoded = existing.require_editable(path)?;
-    let places = find_matches(&decoded.text, &input.old_string);
-    if existing.read_state == ReadState::Changed && places.len() != 1 {
+    let ranges = find_matches(&decoded.text, &input.old_string);
+    if existing.read_state == ReadState::Changed && ranges.len() != 1 {
         return Err(file_target::changed_error(path));
     }
-    if places.is_empty() || (places.len() > 1 && !input.replace_all) {
+    if ranges.is_empty() || (ranges.len() > 1 && !input.replace_all) {
         return Err(ToolError::Rejected(match_error_message(
             &decoded.text,
             &input.old_string,
-            &places,
+            &ranges,
             path,
         )));
     }
-    let grown = places.len().saturating_mul(input.new_string.len()).saturating_add(decoded.text.len());
+    let grown = ranges.len().saturating_mul(input.new_string.len()).saturating_add(decoded.text.len());
     if grown > MAX_RESULT_BYTES {
         let text = format!(
-            "{} would grow to more than {} MB. Write it with a command instead.",
+            "{} would grow to more than {} MB. Use a command instead.",
             path.display(),
             MAX_RESULT_BYTES / 1_000_000
         );
         return Err(ToolError::Rejected(text));
     }
-    let new = replace_matches(&decoded.text, &places, &input.new_string);
-    let mut done = write_edit(input, workspace, &site, decoded, &new, places.len())?;
+    let new = replace_matches(&decoded.text, &ranges, &input.new_string);
+    let mut done = write_edit(input, workspace, &target, decoded, &new, ranges.len())?;
     if let (ReadState::Changed, ResultContent::Text(text)) = (existing.read_state, &mut done.content) {
-        text.push_str("\nSomebody else had changed the file since you read it.");
+        text.push_str("\nNote: the file had changed since you read it.");
     }
     Ok(done)
 }
@@ -141,20 +142,23 @@ fn edit_file(input: &Input, call: &ToolContext) -> ToolResult {
 fn write_edit(
     input: &Input,
     workspace: &Workspace,
-    site: &FileTarget,
+    target: &FileTarget,
     old: &DecodedText,
     new: &str,
-    places: usize,
+    ranges: usize,
 ) -> ToolResult {
-    let path = site.path.as_path();
+    let path = target.path.as_path();
     let Some(bytes) = encode(new, old.encoding) else {
-        let text =
-            format!("{} is in Windows-1252, which has no bytes for some of the new text.", path.display());
+        let text = format!(
+            "{} is encoded in Windows-1252, which cannot represent some characters of \
+                new_string.",
+            path.display()
+        );
         return Err(ToolError::Rejected(text));
     };
-    let stamp = site.replace(&bytes)?;
-    site.record_seen(workspace, stamp, Some(new));
-    let times = if places > 1 { format!(" in {places} places") } else { String::new() };
+    let stamp = target.replace(&bytes)?;
+    target.record_seen(workspace, stamp, Some(new));
+    let times = if ranges > 1 { format!(" in {ranges} places") } else { String::new() };
     Ok(edit_result(
         input,
         workspace,
@@ -166,22 +170,22 @@ fn write_edit(
 }
 
 /// Creates a file with `new_string`; an existing empty file is allowed.
-fn create_file(input: &Input, workspace: &Workspace, site: &FileTarget) -> ToolResult {
-    let (path, bytes) = (site.path.as_path(), input.new_string.as_bytes());
-    let stamp = match site.load(workspace)? {
-        TargetState::Missing => site.create(bytes)?,
+fn create_file(input: &Input, workspace: &Workspace, target: &FileTarget) -> ToolResult {
+    let (path, bytes) = (target.path.as_path(), input.new_string.as_bytes());
+    let stamp = match target.load(workspace)? {
+        TargetState::Missing => target.create(bytes)?,
         TargetState::File(existing) if existing.require_editable(path)?.text.is_empty() => {
-            site.replace(bytes)?
+            target.replace(bytes)?
         }
         TargetState::File(_) => {
             let text = format!(
-                "{} is there already and not empty. Say what to replace in old_string.",
+                "{} already exists and is not empty. Put the text to replace in old_string.",
                 path.display()
             );
             return Err(ToolError::Rejected(text));
         }
     };
-    site.record_seen(workspace, stamp, Some(&input.new_string));
+    target.record_seen(workspace, stamp, Some(&input.new_string));
     Ok(edit_result(
         input,
         workspace,
@@ -198,12 +202,15 @@ fn edit_result(
     path: &Path,
     old: &str,
     new: &str,
-    says: &str,
+    headline: &str,
 ) -> ToolOutput {
     let hunks = patch::compute_hunks(old, new);
     workspace.add_changed_lines(patch::count_changed_lines(&hunks));
-    let text =
-        if old.is_empty() { says.to_owned() } else { format!("{says}\n{}", patch::render_snippet(&hunks)) };
+    let text = if old.is_empty() {
+        headline.to_owned()
+    } else {
+        format!("{headline}\n{}", patch::render_snippet(&hunks))
+    };
     let mut meta = json!({
         "filePath": path.to_string_lossy(),
         "oldString": input.old_string,
@@ -217,16 +224,13 @@ fn edit_result(
     ToolOutput::text(text, meta)
 }
 
-/// Byte ranges where `old` occurs. A `
-/// ` in `old` also matches `\r
-/// `.
+/// Byte ranges where `old` occurs. A newline in `old` also matches CRLF.
 fn find_matches(text: &str, old: &str) -> Vec<Range<usize>> {
     if !text.contains('\r') {
         return text.match_indices(old).map(|(at, found)| at..at + found.len()).collect();
     }
     let mut plain = String::with_capacity(text.len());
-    // Positions in `plain` where a `\r` was removed before the `
-    // `.
+    // Positions in `plain` where a `\r` was removed before the newline.
     let mut missing = Vec::new();
     for line in text.split_inclusive('\n') {
         match line.strip_suffix("\r\n") {
@@ -245,41 +249,41 @@ fn find_matches(text: &str, old: &str) -> Vec<Range<usize>> {
         .collect()
 }
 
-/// Replaces all ranges by `new`, using the line ending of each place.
-fn replace_matches(text: &str, places: &[Range<usize>], new: &str) -> String {
+/// Replaces all ranges by `new`, using the line ending of each range.
+fn replace_matches(text: &str, ranges: &[Range<usize>], new: &str) -> String {
     let with_returns = text.contains("\r\n").then(|| new.replace("\r\n", "\n").replace('\n', "\r\n"));
-    let mut result = String::with_capacity(text.len() + new.len() * places.len());
+    let mut result = String::with_capacity(text.len() + new.len() * ranges.len());
     let mut end = 0;
-    for place in places {
-        result.push_str(&text[end..place.start]);
+    for range in ranges {
+        result.push_str(&text[end..range.start]);
         match &with_returns {
-            Some(new) if uses_crlf_at(text, place.start) => result.push_str(new),
+            Some(new) if uses_crlf_at(text, range.start) => result.push_str(new),
             _ => result.push_str(new),
         }
-        end = place.end;
+        end = range.end;
     }
     result.push_str(&text[end..]);
     result
 }
 
-/// Returns whether the line at this position (or the one before, for the last line) ends with `\r
-/// `.
+/// Returns whether the line at this position (or the one before, for the last line) ends with CRLF.
 fn uses_crlf_at(text: &str, at: usize) -> bool {
     let end = text[at..].find('\n').map(|end| at + end).or_else(|| text[..at].rfind('\n'));
     end.is_some_and(|end| text[..end].ends_with('\r'))
 }
 
 /// Explains why there is no unique match, with a remedy.
-fn match_error_message(text: &str, old: &str, places: &[Range<usize>], path: &Path) -> String {
-    if places.is_empty() {
+fn match_error_message(text: &str, old: &str, ranges: &[Range<usize>], path: &Path) -> String {
+    if ranges.is_empty() {
         return format!("old_string was not found in {}.{}", path.display(), mismatch_hint(text, old));
     }
     let lines: Vec<_> =
-        places.iter().take(10).map(|place| line_number(text, place.start).to_string()).collect();
-    let more = if places.len() > lines.len() { ", ..." } else { "" };
+        ranges.iter().take(10).map(|range| line_number(text, range.start).to_string()).collect();
+    let more = if ranges.len() > lines.len() { ", ..." } else { "" };
     format!(
-        "old_string matches {} places in {} (lines {}{more}). Add text around the one you mean, or set replace_all.",
-        places.len(),
+        "old_string matches {} places in {} (lines {}{more}). Add surrounding text to make it unique, or set \
+         replace_all.",
+        ranges.len(),
         path.display(),
         lines.join(", ")
     )
@@ -307,7 +311,7 @@ fn mismatch_hint(text: &str, old: &str) -> String {
         .iter()
         .all(|line| line.split_once('\t').is_some_and(|(number, _)| number.parse::<usize>().is_ok()))
     {
-        return " Leave out the line numbers and tabs that Read puts before each line.".into();
+        return " Omit the line number and tab that Read puts before each line.".into();
     }
     closest_line_hint(&lines, wanted[0])
 }
@@ -319,7 +323,7 @@ fn closest_line_hint(lines: &[&str], wanted: &str) -> String {
     let found = if short(wanted) { text_diff::closest_match(wanted, candidates) } else { None };
     let Some(found) = found else { return String::new() };
     let number = lines.iter().position(|line| line.trim() == found).unwrap_or_default() + 1;
-    format!(" The nearest line is {number}: {}", truncate_chars(found, 200))
+    format!(" The most similar line is {number}: {}", truncate_chars(found, 200))
 }
 
 #[cfg(test)]

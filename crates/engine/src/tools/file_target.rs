@@ -11,7 +11,7 @@ use whimbrel_policy::paths::physical_path;
 
 use super::encoding::{DecodedText, TextEncoding, decode};
 use super::file_errors::{not_a_file_message, read_error, write_error};
-use super::{ToolContext, ToolError};
+use crate::tool_api::{ToolContext, ToolError};
 use crate::workspace::{SeenFile, Workspace};
 
 /// A resolved path with an open directory handle.
@@ -134,14 +134,14 @@ fn compare_with_seen(seen: Option<&SeenFile>, stamp: FileStamp, text: Option<&st
 impl ExistingFile {
     /// Returns the text if it can be edited and written back in its encoding.
     pub(super) fn require_editable(&self, path: &Path) -> Result<&DecodedText, ToolError> {
-        let refused = |why| Err(ToolError::Rejected(format!("{} {why}", path.display())));
+        let reject = |why| Err(ToolError::Rejected(format!("{} {why}", path.display())));
         match &self.content {
             FileContent::Text(DecodedText { encoding: TextEncoding::Invalid, .. }) => {
-                refused("has bytes that are no characters in any known encoding. Change it with a program.")
+                reject("has bytes that are not valid in any known encoding. Change it with a command.")
             }
             FileContent::Text(decoded) => Ok(decoded),
-            FileContent::Binary => refused("is not a text file."),
-            FileContent::TooLarge => refused("is too large to be edited here. Change it with a program."),
+            FileContent::Binary => reject("is not a text file."),
+            FileContent::TooLarge => reject("is too large to edit. Change it with a command."),
         }
     }
 
@@ -156,12 +156,12 @@ impl ExistingFile {
 }
 
 pub(super) fn unread_error(path: &Path) -> ToolError {
-    ToolError::Rejected(format!("{} has not been read yet. Read it before you change it.", path.display()))
+    ToolError::Rejected(format!("{} has not been read yet. Read it before changing it.", path.display()))
 }
 
 pub(super) fn changed_error(path: &Path) -> ToolError {
     ToolError::Rejected(format!(
-        "{} was changed since it was read. Read it again before you change it.",
+        "{} has changed since it was read. Read it again before changing it.",
         path.display()
     ))
 }
@@ -183,7 +183,7 @@ fn is_special_path_name(path: &Path) -> bool {
 }
 
 pub(super) fn special_path_error(path: &Path) -> ToolError {
-    ToolError::Rejected(format!("{} belongs to the system and is not read here.", path.display()))
+    ToolError::Rejected(format!("{} is a device or system file and cannot be read.", path.display()))
 }
 
 #[cfg(test)]

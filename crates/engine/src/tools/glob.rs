@@ -12,8 +12,8 @@ use whimbrel_os::clock;
 use whimbrel_os::files::{self, FileKind};
 
 use super::walk::{self, CancelFlag, DirWalk, FileVisitor, NameFilter, SearchGaps, SearchOutcome};
-use super::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult};
 use crate::permission::SearchFilter;
+use crate::tool_api::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult};
 use crate::workspace::Workspace;
 
 /// Maximum number of files in a result.
@@ -23,9 +23,9 @@ pub(super) struct GlobTool;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct Input {
-    /// e.g. `src/**/*.{ts,tsx}`; `*.py` stays in one folder
+    /// e.g. `src/**/*.{ts,tsx}`; `*.py` matches in one directory only
     pattern: String,
-    /// Folder; default: current folder
+    /// Directory; default: current directory
     path: Option<String>,
 }
 
@@ -34,17 +34,17 @@ impl Tool for GlobTool {
 
     const NAME: &'static str = "Glob";
 
-    const DESCRIPTION: &'static str = "Finds files by name, newest first, at most 100. Leaves out gitignored files, \
+    const DESCRIPTION: &'static str = "Finds files by name pattern, newest first, at most 100. Skips gitignored files, \
         and hidden ones unless named.";
 
     fn effects(input: &Input) -> Effects {
-        let (folder, _) = split_literal_prefix(&input.pattern);
+        let (dir, _) = split_literal_prefix(&input.pattern);
         let path = input.path.as_deref().filter(|path| !path.is_empty());
-        let root = match (path, folder.trim_end_matches('/')) {
-            (path, "") if !folder.starts_with('/') => path.unwrap_or(".").to_owned(),
+        let root = match (path, dir.trim_end_matches('/')) {
+            (path, "") if !dir.starts_with('/') => path.unwrap_or(".").to_owned(),
             (_, "") => "/".to_owned(),
-            (None, folder) => folder.to_owned(),
-            (Some(path), folder) => Path::new(path).join(folder).to_string_lossy().into_owned(),
+            (None, dir) => dir.to_owned(),
+            (Some(path), dir) => Path::new(path).join(dir).to_string_lossy().into_owned(),
         };
         Effects::Reads(vec![root])
     }
@@ -71,25 +71,25 @@ impl Tool for GlobTool {
             ("x.log", ""),
         ];
         vec![
-            Example::new("two stars look into every folder", json!({"pattern": "**/*.py"}))
+            Example::new("two stars match every directory", json!({"pattern": "**/*.py"}))
                 .with_files(FILES)
                 .expect_output(&["a.py", "d/b.py"]),
             Example::new(
-                "a pattern without a slash looks into one folder",
+                "a pattern without a slash matches one directory",
                 json!({"pattern": "*.py", "path": "d"}),
             )
             .with_files(FILES)
             .expect_output(&["d/b.py"]),
-            Example::new("braces choose", json!({"pattern": "d/**/*.{ts,tsx}"}))
+            Example::new("braces list alternatives", json!({"pattern": "d/**/*.{ts,tsx}"}))
                 .with_files(FILES)
                 .expect_output(&["d/e/c.ts"]),
-            Example::new("a hidden folder counts when it is named", json!({"pattern": ".github/*.yml"}))
+            Example::new("a hidden directory matches when named", json!({"pattern": ".github/*.yml"}))
                 .with_files(FILES)
                 .expect_output(&[".github/ci.yml"]),
-            Example::new("ignored files do not count", json!({"pattern": "*.lo?"}))
+            Example::new("ignored files are skipped", json!({"pattern": "*.lo?"}))
                 .with_files(FILES)
                 .expect_output(&["No files found"]),
-            Example::new("the folder must exist", json!({"pattern": "*", "path": "nowhere"}))
+            Example::new("the directory must exist", json!({"pattern": "*", "path": "nowhere"}))
                 .expect_error(&["does not exist"]),
         ]
     }
@@ -117,14 +117,14 @@ impl GlobSearch {
         let base = walk::resolve_root(input.path.as_deref(), workspace);
         if walk::check_start(&base, &workspace.cwd())? != FileKind::Directory {
             return Err(ToolError::Rejected(format!(
-                "{} is a file; Glob looks into folders.",
+                "{} is a file; Glob searches directories.",
                 base.display()
             )));
         }
-        let (folder, pattern) = split_literal_prefix(&input.pattern);
-        let home = folder.starts_with("~/");
+        let (dir, pattern) = split_literal_prefix(&input.pattern);
+        let home = dir.starts_with("~/");
         let (root, pattern) = enter_literal_dirs(
-            files::normalize_path(&if home { workspace.resolve(folder) } else { base.join(folder) }),
+            files::normalize_path(&if home { workspace.resolve(dir) } else { base.join(dir) }),
             pattern,
         );
         Ok(Self {
@@ -178,11 +178,11 @@ fn split_literal_prefix(pattern: &str) -> (&str, &str) {
 
 /// Enters existing directories whose names contain brackets, such as `[id]`: there the brackets are literal.
 fn enter_literal_dirs(mut root: PathBuf, mut pattern: &str) -> (PathBuf, &str) {
-    while let Some((folder, rest)) = pattern.split_once('/')
-        && !folder.is_empty()
-        && root.join(folder).is_dir()
+    while let Some((dir, rest)) = pattern.split_once('/')
+        && !dir.is_empty()
+        && root.join(dir).is_dir()
     {
-        root.push(folder);
+        root.push(dir);
         pattern = rest;
     }
     (root, pattern)
@@ -211,7 +211,7 @@ fn search_result(searched: SearchOutcome<GlobMatches>, cwd: &Path, millis: u64) 
     let mut text = if names.is_empty() { "No files found".to_owned() } else { names.join("\n") };
     if total > MAX_RESULTS {
         text.push_str(&format!(
-            "\n(The newest {MAX_RESULTS} of {total} files. Use a narrower pattern or path for the others.)"
+            "\n(Showing the newest {MAX_RESULTS} of {total} files. Narrow the pattern or path to see the others.)"
         ));
     }
     text.push_str(&walk::render_gaps(&gaps, out_of_time, cwd));
@@ -238,8 +238,8 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::tools::AnyTool;
-    use crate::tools::example::TestWorkspace;
+    use crate::tool_api::AnyTool;
+    use crate::tool_api::example::TestWorkspace;
 
     const TREE: &[(&str, &str)] =
         &[("a.py", ""), ("d/b.py", ""), ("d/e/c.py", ""), ("d/e/c.rs", ""), (".x/h.py", "")];
@@ -258,12 +258,12 @@ mod tests {
 
     #[tokio::test]
     async fn patterns_find_matching_files() {
-        let bench = TestWorkspace::new(TREE);
-        let absolute = format!("{}/d/**/*.py", bench.root().display());
+        let fixture = TestWorkspace::new(TREE);
+        let absolute = format!("{}/d/**/*.py", fixture.root().display());
         let rows: [(&str, Value, &[&str]); 9] = [
-            ("every folder", json!({"pattern": "**/*.py"}), &["a.py", "d/b.py", "d/e/c.py"]),
-            ("the current folder", json!({"pattern": "*.py"}), &["a.py"]),
-            ("another folder", json!({"pattern": "*.py", "path": "d"}), &["d/b.py"]),
+            ("every directory", json!({"pattern": "**/*.py"}), &["a.py", "d/b.py", "d/e/c.py"]),
+            ("the current directory", json!({"pattern": "*.py"}), &["a.py"]),
+            ("another directory", json!({"pattern": "*.py", "path": "d"}), &["d/b.py"]),
             ("a fixed depth", json!({"pattern": "*/*.py"}), &["d/b.py"]),
             ("braces", json!({"pattern": "d/e/c.{py,rs}"}), &["d/e/c.py", "d/e/c.rs"]),
             ("absolute", json!({ "pattern": absolute }), &["d/b.py", "d/e/c.py"]),
@@ -272,80 +272,80 @@ mod tests {
             ("hidden, by name", json!({"pattern": "**/.x/*"}), &[".x/h.py"]),
         ];
         for (name, input, expected) in rows {
-            assert_eq!(file_names(&bench.run_tool("Glob", input).await.unwrap()), expected, "{name}");
+            assert_eq!(file_names(&fixture.run_tool("Glob", input).await.unwrap()), expected, "{name}");
         }
     }
 
     #[tokio::test]
     async fn newest_files_come_first() {
-        let bench = TestWorkspace::new(&[("a", ""), ("b", ""), ("c", "")]);
+        let fixture = TestWorkspace::new(&[("a", ""), ("b", ""), ("c", "")]);
         for (name, age) in [("a", 2), ("b", 1), ("c", 2)] {
-            let file = File::options().write(true).open(bench.root().join(name)).unwrap();
+            let file = File::options().write(true).open(fixture.root().join(name)).unwrap();
             file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(1000 - age)).unwrap();
         }
-        assert_eq!(bench.run_to_text("Glob", json!({"pattern": "*"})).await, "b\na\nc");
+        assert_eq!(fixture.run_to_text("Glob", json!({"pattern": "*"})).await, "b\na\nc");
     }
 
     #[tokio::test]
     async fn a_long_list_is_truncated() {
-        let bench = TestWorkspace::new(&[]);
+        let fixture = TestWorkspace::new(&[]);
         for number in 0..120 {
-            File::create(bench.root().join(format!("{number}.txt"))).unwrap();
+            File::create(fixture.root().join(format!("{number}.txt"))).unwrap();
         }
-        let done = bench.run_tool("Glob", json!({"pattern": "*.txt"})).await.unwrap();
+        let done = fixture.run_tool("Glob", json!({"pattern": "*.txt"})).await.unwrap();
         assert_eq!((&done.meta["numFiles"], &done.meta["truncated"]), (&json!(100), &json!(true)));
-        let text = bench.run_to_text("Glob", json!({"pattern": "*.txt"})).await;
-        assert!(
-            text.ends_with("\n(The newest 100 of 120 files. Use a narrower pattern or path for the others.)")
-        );
+        let text = fixture.run_to_text("Glob", json!({"pattern": "*.txt"})).await;
+        assert!(text.ends_with(
+            "\n(Showing the newest 100 of 120 files. Narrow the pattern or path to see the others.)"
+        ));
     }
 
     #[tokio::test]
     async fn ignored_files_are_skipped_unless_named() {
-        let bench = TestWorkspace::new(&[
+        let fixture = TestWorkspace::new(&[
             (".gitignore", "out/\n*.log\n"),
             ("out/a.js", ""),
             ("x.log", ""),
             ("b.js", ""),
         ]);
-        assert_eq!(bench.run_to_text("Glob", json!({"pattern": "**/*"})).await, "b.js");
-        assert_eq!(bench.run_to_text("Glob", json!({"pattern": "x.log"})).await, "x.log");
-        assert_eq!(bench.run_to_text("Glob", json!({"pattern": "out/*.js"})).await, "out/a.js");
+        assert_eq!(fixture.run_to_text("Glob", json!({"pattern": "**/*"})).await, "b.js");
+        assert_eq!(fixture.run_to_text("Glob", json!({"pattern": "x.log"})).await, "x.log");
+        assert_eq!(fixture.run_to_text("Glob", json!({"pattern": "out/*.js"})).await, "out/a.js");
     }
 
     #[tokio::test]
     async fn symlinks_to_files_and_directories_work() {
-        let bench = TestWorkspace::new(&[("d/a.md", "")]);
-        std::os::unix::fs::symlink("d/a.md", bench.root().join("b.md")).unwrap();
-        std::os::unix::fs::symlink("d", bench.root().join("l")).unwrap();
+        let fixture = TestWorkspace::new(&[("d/a.md", "")]);
+        std::os::unix::fs::symlink("d/a.md", fixture.root().join("b.md")).unwrap();
+        std::os::unix::fs::symlink("d", fixture.root().join("l")).unwrap();
         assert_eq!(
-            file_names(&bench.run_tool("Glob", json!({"pattern": "**/*.md"})).await.unwrap()),
+            file_names(&fixture.run_tool("Glob", json!({"pattern": "**/*.md"})).await.unwrap()),
             ["b.md", "d/a.md"]
         );
-        assert_eq!(bench.run_to_text("Glob", json!({"pattern": "*.md", "path": "l"})).await, "l/a.md");
+        assert_eq!(fixture.run_to_text("Glob", json!({"pattern": "*.md", "path": "l"})).await, "l/a.md");
     }
 
     #[tokio::test]
     async fn brackets_may_be_literal() {
-        let bench = TestWorkspace::new(&[("app/[id]/page.tsx", ""), ("app/i/page.tsx", "")]);
+        let fixture = TestWorkspace::new(&[("app/[id]/page.tsx", ""), ("app/i/page.tsx", "")]);
         assert_eq!(
-            bench.run_to_text("Glob", json!({"pattern": "app/[id]/page.tsx"})).await,
+            fixture.run_to_text("Glob", json!({"pattern": "app/[id]/page.tsx"})).await,
             "app/[id]/page.tsx"
         );
         assert_eq!(
-            bench.run_to_text("Glob", json!({"pattern": "app/[id]/**/*.tsx"})).await,
+            fixture.run_to_text("Glob", json!({"pattern": "app/[id]/**/*.tsx"})).await,
             "app/[id]/page.tsx"
         );
-        assert_eq!(bench.run_to_text("Glob", json!({"pattern": "app/[ij]/*.tsx"})).await, "app/i/page.tsx");
+        assert_eq!(fixture.run_to_text("Glob", json!({"pattern": "app/[ij]/*.tsx"})).await, "app/i/page.tsx");
     }
 
     #[tokio::test]
     async fn a_file_is_not_a_directory() {
-        let trouble = TestWorkspace::new(TREE)
+        let error = TestWorkspace::new(TREE)
             .run_tool("Glob", json!({"pattern": "*", "path": "a.py"}))
             .await
             .unwrap_err();
-        assert!(trouble.reason().contains("is a file"));
+        assert!(error.reason().contains("is a file"));
     }
 
     #[test]

@@ -4,11 +4,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult};
 use crate::agents::registry::ReachableAgent;
 use crate::agents::team::message::count_text;
 use crate::agents::team::{LEAD, MemberInfo};
 use crate::deferred_tools::ToolLoading;
+use crate::tool_api::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult};
 
 pub(super) struct ListAgentsTool;
 
@@ -25,7 +25,8 @@ impl Tool for ListAgentsTool {
 
     const LOADING: ToolLoading = ToolLoading::Deferred;
 
-    const DESCRIPTION: &'static str = "Lists the other agents that can be reached: teammates, subagents at work, and those that have ended and can go on.";
+    const DESCRIPTION: &'static str = "Lists the agents you can message: teammates, running subagents, and finished \
+        ones that can be continued.";
 
     fn effects(_: &Input) -> Effects {
         Effects::None
@@ -33,10 +34,10 @@ impl Tool for ListAgentsTool {
 
     async fn run(&self, _: Input, call: ToolContext) -> ToolResult {
         let agents =
-            call.agents.ok_or_else(|| ToolError::Rejected("This agent knows of no others.".into()))?;
+            call.agents.ok_or_else(|| ToolError::Rejected("This agent cannot reach other agents.".into()))?;
         let lead = agents.is_teammate().then(Row::for_lead);
-        let (mates, errands) = (agents.reachable_teammates(), agents.reachable_agents());
-        let others = mates.iter().map(Row::for_teammate).chain(errands.iter().map(Row::for_agent));
+        let (teammates, subagents) = (agents.reachable_teammates(), agents.reachable_agents());
+        let others = teammates.iter().map(Row::for_teammate).chain(subagents.iter().map(Row::for_agent));
         let rows: Vec<Row> = lead.into_iter().chain(others).collect();
         let lines: Vec<String> = rows.iter().map(Row::render_line).collect();
         let text = if lines.is_empty() { "There are no other agents.".to_owned() } else { lines.join("\n") };
@@ -45,7 +46,10 @@ impl Tool for ListAgentsTool {
     }
 
     fn examples() -> Vec<Example> {
-        vec![Example::new("who works alone has nobody to list", json!({})).expect_error(&["no others"])]
+        vec![
+            Example::new("an agent without others is rejected", json!({}))
+                .expect_error(&["cannot reach other agents"]),
+        ]
     }
 }
 
@@ -64,7 +68,7 @@ impl Row {
             id: LEAD.into(),
             name: None,
             kind: "main".into(),
-            description: "the lead of the team".into(),
+            description: "team lead".into(),
             state: "there",
         }
     }
@@ -76,7 +80,7 @@ impl Row {
             kind: member.facts.agent_type.clone(),
             description: match member.unread {
                 0 => "teammate".into(),
-                unread => format!("teammate, {} to read", count_text(unread)),
+                unread => format!("teammate, {} unread", count_text(unread)),
             },
             state: if member.is_active { "working" } else { "idle" },
         }

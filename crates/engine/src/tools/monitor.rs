@@ -6,23 +6,24 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult, bash, lenient};
+use super::bash;
 use crate::deferred_tools::ToolLoading;
+use crate::tool_api::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult, lenient};
 
 pub(super) struct MonitorTool;
 
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
 pub(super) struct Input {
-    /// What is watched, in a few words.
+    /// What is monitored, in a few words.
     description: String,
-    /// Milliseconds after which it is ended; at most 3600000.
+    /// Milliseconds until it is stopped; maximum 3600000.
     #[serde(default, deserialize_with = "lenient::count")]
     timeout_ms: Option<usize>,
-    /// Prints a line for each event, and nothing else: `tail -f log | grep --line-buffered ERROR`
+    /// Prints one line per event and nothing else, e.g. `tail -f log | grep --line-buffered ERROR`
     #[serde(default)]
     command: Option<String>,
-    /// Sockets cannot be watched here.
+    /// Not supported.
     #[serde(default)]
     ws: Option<Value>,
 }
@@ -38,7 +39,8 @@ impl Tool for MonitorTool {
 
     const LOADING: ToolLoading = ToolLoading::Deferred;
 
-    const DESCRIPTION: &'static str = "Runs a command in the background and tells you each line that it prints, while you do something else or wait. Let it print what needs your attention only. TaskStop ends it.";
+    const DESCRIPTION: &'static str = "Runs a command in the background and notifies you of each line it prints. Make \
+        it print only what needs your attention. TaskStop ends it.";
 
     fn effects(_: &Input) -> Effects {
         Effects::RunsProgram
@@ -47,25 +49,24 @@ impl Tool for MonitorTool {
     async fn run(&self, input: Input, call: ToolContext) -> ToolResult {
         if input.ws.is_some() {
             return Err(ToolError::Rejected(
-                "Sockets cannot be watched by this version. Watch the output of a command.".into(),
+                "Sockets cannot be monitored. Monitor the output of a command instead.".into(),
             ));
         }
         let command = input.command.unwrap_or_default();
         bash::check_command(&command)?;
-        let asked =
-            input.timeout_ms.filter(|asked| *asked > 0).map_or(DEFAULT_TIMEOUT_MS, |asked| asked as u64);
-        let limit = asked.min(MAX_TIMEOUT_MS);
-        let order = bash::command_spec(&command, &call.workspace);
+        let requested = input
+            .timeout_ms
+            .filter(|requested| *requested > 0)
+            .map_or(DEFAULT_TIMEOUT_MS, |requested| requested as u64);
+        let limit = requested.min(MAX_TIMEOUT_MS);
+        let spec = bash::command_spec(&command, &call.workspace);
         let start = call.new_task(input.description);
-        let started = call.tasks.start_monitor(
-            &order,
-            call.workspace.output_dir(),
-            start,
-            Duration::from_millis(limit),
-        );
-        let task = started.map_err(|fault| bash::spawn_failure(&fault, &call.workspace))?;
+        let started =
+            call.tasks.start_monitor(&spec, call.workspace.output_dir(), start, Duration::from_millis(limit));
+        let task = started.map_err(|error| bash::spawn_failure(&error, &call.workspace))?;
         let text = format!(
-            "Watching as {}, for {} seconds at most. You are told what it prints; all of it goes to {}.",
+            "Monitoring as task {} for at most {} seconds. You are notified of each line; the complete output goes to \
+             {}.",
             task.task_id,
             limit / 1000,
             task.output_file.display()
@@ -76,13 +77,14 @@ impl Tool for MonitorTool {
     fn examples() -> Vec<Example> {
         vec![
             Example::new(
-                "a command is watched",
+                "a command is monitored",
                 json!({"description": "errors", "command": "sleep 60", "timeout_ms": 5000}),
             )
-            .expect_output(&["Watching as b", "for 5 seconds"]),
-            Example::new("there must be one", json!({"description": "errors"})).expect_error(&["no command"]),
-            Example::new("sockets are not watched", json!({"description": "x", "ws": {"url": "ws://x"}}))
-                .expect_error(&["Sockets cannot be watched"]),
+            .expect_output(&["Monitoring as task b", "for at most 5 seconds"]),
+            Example::new("an empty command is rejected", json!({"description": "errors"}))
+                .expect_error(&["command is empty"]),
+            Example::new("sockets are rejected", json!({"description": "x", "ws": {"url": "ws://x"}}))
+                .expect_error(&["Sockets cannot be monitored"]),
         ]
     }
 }

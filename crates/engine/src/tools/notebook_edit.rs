@@ -17,15 +17,16 @@ use self::samples::{DELETED, NOTEBOOK, REPLACED};
 use super::encoding::encode;
 use super::file_target::{FileTarget, TargetState};
 use super::read::notebook::language;
-use super::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult, file_errors, patch};
+use super::{file_errors, patch};
 use crate::deferred_tools::ToolLoading;
+use crate::tool_api::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult};
 
 pub(super) struct NotebookEditTool;
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Input {
     notebook_path: String,
-    /// As shown by Read. insert puts the new cell after it, or first without it
+    /// As shown by Read. insert adds the new cell after it, or first without it
     #[serde(default)]
     cell_id: Option<String>,
     #[serde(default)]
@@ -86,23 +87,23 @@ impl Tool for NotebookEditTool {
             .expect_output(&["c1"])
             .expect_files(&[("n.ipynb", REPLACED)]),
             Example::new(
-                "deletes a cell by its place",
+                "deletes a cell by index",
                 json!({"notebook_path": "n.ipynb", "cell_id": "cell-1", "edit_mode": "delete"}),
             )
             .with_files(files)
             .after_call(read().0, read().1)
             .expect_files(&[("n.ipynb", DELETED)]),
+            Example::new("rejects an unread notebook", json!({"notebook_path": "n.ipynb", "cell_id": "c1"}))
+                .with_files(files)
+                .expect_error(&["not been read"])
+                .expect_files(files),
             Example::new(
-                "needs a notebook that was read",
-                json!({"notebook_path": "n.ipynb", "cell_id": "c1"}),
+                "lists the cells for an unknown id",
+                json!({"notebook_path": "n.ipynb", "cell_id": "c9"}),
             )
             .with_files(files)
-            .expect_error(&["not been read"])
-            .expect_files(files),
-            Example::new("names the cells there are", json!({"notebook_path": "n.ipynb", "cell_id": "c9"}))
-                .with_files(files)
-                .after_call(read().0, read().1)
-                .expect_error(&["c9", "c1, c2"]),
+            .after_call(read().0, read().1)
+            .expect_error(&["c9", "c1, c2"]),
         ]
     }
 }
@@ -114,11 +115,11 @@ impl Input {
 }
 
 fn edit_notebook(input: &Input, call: &ToolContext) -> ToolResult {
-    let site = FileTarget::resolve(call, &input.notebook_path)?;
-    let path = site.path.as_path();
-    let TargetState::File(existing) = site.load(&call.workspace)? else {
+    let target = FileTarget::resolve(call, &input.notebook_path)?;
+    let path = target.path.as_path();
+    let TargetState::File(existing) = target.load(&call.workspace)? else {
         let why = file_errors::missing_file_message(path, &call.workspace.cwd());
-        return Err(ToolError::Rejected(format!("{why} A new notebook is made with Write.")));
+        return Err(ToolError::Rejected(format!("{why} Create a new notebook with Write.")));
     };
     existing.require_fresh_read(path)?;
     let old = existing.require_editable(path)?;
@@ -126,13 +127,13 @@ fn edit_notebook(input: &Input, call: &ToolContext) -> ToolResult {
         .map_err(|error| ToolError::Rejected(format!("{} is not a notebook: {error}", path.display())))?;
     let change = apply_change(&old.text, &notebook, input).map_err(ToolError::Rejected)?;
     let bytes = encode(&change.text, old.encoding).unwrap_or_else(|| change.text.clone().into_bytes());
-    let stamp = site.replace(&bytes)?;
-    site.record_seen(&call.workspace, stamp, Some(&change.text));
+    let stamp = target.replace(&bytes)?;
+    target.record_seen(&call.workspace, stamp, Some(&change.text));
     Ok(edit_result(input, path, &old.text, language(&notebook.metadata), &change))
 }
 
 fn edit_result(input: &Input, path: &Path, old: &str, language: &str, change: &NotebookChange) -> ToolOutput {
-    let says = match input.mode() {
+    let action = match input.mode() {
         EditMode::Replace => "replaced",
         EditMode::Insert => "inserted",
         EditMode::Delete => "deleted",
@@ -148,7 +149,7 @@ fn edit_result(input: &Input, path: &Path, old: &str, language: &str, change: &N
         "original_file": patch::text_for_host(old).as_str().unwrap_or_default(),
         "updated_file": patch::text_for_host(&change.text).as_str().unwrap_or_default(),
     });
-    ToolOutput::text(format!("Cell {} {says} in {}", change.cell_id, path.display()), meta)
+    ToolOutput::text(format!("Cell {} {action} in {}", change.cell_id, path.display()), meta)
 }
 
 #[cfg(test)]

@@ -71,15 +71,15 @@ pub(crate) fn compute_hunks(old: &str, new: &str) -> Vec<Hunk> {
     let new: Vec<&str> = new[head..new.len() - tail].split_inclusive('\n').collect();
     let deadline = clock::monotonic() + DIFF_TIMEOUT;
     let changes = text_diff::diff_ops(&old, &new, deadline);
-    let mut room = MAX_HUNK_BYTES;
+    let mut remaining = MAX_HUNK_BYTES;
     group_diff_ops(changes, CONTEXT_LINES)
         .iter()
         .filter(|group| group.iter().any(|change| change.tag() != DiffTag::Equal))
         .map(|group| build_hunk(group, &old, &new, first))
         .take_while(|hunk| {
             let size = hunk.lines.iter().map(|line| json_size(line) + 3).sum();
-            let fits = size <= room;
-            room = room.saturating_sub(size);
+            let fits = size <= remaining;
+            remaining = remaining.saturating_sub(size);
             fits
         })
         .collect()
@@ -209,9 +209,9 @@ mod tests {
         let old: String = (1..=100).map(|n| format!("{n}\n")).collect();
         let new = old.replace("20\n", "twenty\nand\n").replace("90\n", "ninety\n");
         let found = compute_hunks(&old, &new);
-        let places: Vec<_> =
+        let positions: Vec<_> =
             found.iter().map(|h| (h.old_start, h.old_lines, h.new_start, h.new_lines)).collect();
-        assert_eq!(places, [(17, 7, 17, 8), (87, 7, 88, 7)]);
+        assert_eq!(positions, [(17, 7, 17, 8), (87, 7, 88, 7)]);
         assert_eq!(
             render_snippet(&found),
             "17\t17\n18\t18\n19\t19\n20\ttwenty\n21\tand\n22\t21\n23\t22\n24\t23"

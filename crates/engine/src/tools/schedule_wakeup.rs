@@ -7,11 +7,13 @@ use serde::Deserialize;
 use serde_json::json;
 use whimbrel_os::clock;
 
-use super::cron_create::{check_prompt, require_main_agent};
-use super::{Availability, Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult, lenient};
+use super::cron::{check_prompt, require_main_agent};
 use crate::deferred_tools::ToolLoading;
 use crate::timers::TimerJob;
 use crate::timers::schedule::Schedule;
+use crate::tool_api::{
+    Availability, Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult, lenient,
+};
 
 pub(super) struct ScheduleWakeupTool;
 
@@ -22,13 +24,13 @@ pub(super) struct Input {
     /// 60 to 3600.
     #[serde(default, deserialize_with = "lenient::count")]
     delay_seconds: Option<usize>,
-    /// Why, in a sentence for the user.
+    /// Why, in one sentence for the user.
     #[serde(default)]
     reason: Option<String>,
-    /// What you will be told then.
+    /// The prompt you will receive.
     #[serde(default)]
     prompt: Option<String>,
-    /// Call the wake-up off instead.
+    /// Cancel the wake-up instead.
     #[serde(default, deserialize_with = "lenient::flag")]
     stop: bool,
     /// Change nothing.
@@ -49,7 +51,9 @@ impl Tool for ScheduleWakeupTool {
 
     const AVAILABILITY: Availability = Availability::MainAgent;
 
-    const DESCRIPTION: &'static str = "Wakes you with a prompt after a while, in place of a wake-up before. Only while this session is open: it does not keep a run alive whose input has ended. You are told of the end of background work without it.";
+    const DESCRIPTION: &'static str = "Wakes you with a prompt after a delay; replaces an earlier wake-up. Works only \
+        while this session is open: it does not keep a session alive whose input has ended. You are notified of \
+        finished background work without it.";
 
     fn effects(_: &Input) -> Effects {
         Effects::None
@@ -66,26 +70,24 @@ impl Tool for ScheduleWakeupTool {
         if input.stop {
             let cancelled = timers.cancel(is_wakeup).len();
             let meta = json!({"scheduledFor": now, "clampedDelaySeconds": 0, "wasClamped": false, "stopped": true, "cancelledWakeups": cancelled});
-            let text = if cancelled == 0 { "There was no wake-up." } else { "The wake-up is called off." };
+            let text = if cancelled == 0 { "There was no wake-up." } else { "The wake-up is cancelled." };
             return Ok(ToolOutput::text(text, meta));
         }
-        let Some(asked) = input.delay_seconds else {
-            return Err(ToolError::Rejected(
-                "Say after how many seconds (delaySeconds), or set stop.".into(),
-            ));
+        let Some(requested) = input.delay_seconds else {
+            return Err(ToolError::Rejected("Set delaySeconds or stop.".into()));
         };
-        let prompt = input.prompt.or(input.reason).unwrap_or_else(|| "Go on where you left off.".into());
+        let prompt = input.prompt.or(input.reason).unwrap_or_else(|| "Continue where you left off.".into());
         check_prompt(&prompt)?;
-        let asked = u64::try_from(asked).unwrap_or(u64::MAX);
-        let delay = asked.clamp(MIN_DELAY_SECONDS, MAX_DELAY_SECONDS);
+        let requested = u64::try_from(requested).unwrap_or(u64::MAX);
+        let delay = requested.clamp(MIN_DELAY_SECONDS, MAX_DELAY_SECONDS);
         let cancelled = timers.cancel(is_wakeup).len();
         let job = timers
             .schedule_prompt(Schedule::Wakeup(Duration::from_secs(delay)), prompt)
-            .map_err(|fault| ToolError::Rejected(format!("Nothing was planned: {fault}.")))?;
+            .map_err(|error| ToolError::Rejected(format!("Not scheduled: {error}.")))?;
         let mut meta = json!({
             "scheduledFor": job.next.as_millisecond(),
             "clampedDelaySeconds": delay,
-            "wasClamped": delay != asked,
+            "wasClamped": delay != requested,
         });
         if cancelled > 0 {
             meta["cancelledWakeups"] = cancelled.into();
@@ -95,14 +97,14 @@ impl Tool for ScheduleWakeupTool {
 
     fn examples() -> Vec<Example> {
         vec![
-            Example::new("a wake-up is planned", json!({"delaySeconds": 120, "prompt": "Look again."}))
+            Example::new("a wake-up is scheduled", json!({"delaySeconds": 120, "prompt": "Look again."}))
                 .expect_output(&["in 120 seconds"]),
-            Example::new("it is not too soon", json!({"delaySeconds": 1, "prompt": "Look again."}))
+            Example::new("short delays are raised", json!({"delaySeconds": 1, "prompt": "Look again."}))
                 .expect_output(&["in 60 seconds"]),
-            Example::new("it can be called off", json!({"stop": true}))
+            Example::new("a wake-up can be cancelled", json!({"stop": true}))
                 .after_call("ScheduleWakeup", json!({"delaySeconds": 120}))
-                .expect_output(&["called off"]),
-            Example::new("it says when", json!({"prompt": "x"})).expect_error(&["delaySeconds"]),
+                .expect_output(&["cancelled"]),
+            Example::new("a delay is required", json!({"prompt": "x"})).expect_error(&["delaySeconds"]),
         ]
     }
 }
@@ -113,19 +115,19 @@ fn is_wakeup(job: &TimerJob) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::example::TestWorkspace;
     use super::*;
+    use crate::tool_api::example::TestWorkspace;
 
     #[tokio::test]
     async fn a_new_wakeup_replaces_the_previous_one() {
-        let bench = TestWorkspace::new(&[]);
-        bench.run_tool("ScheduleWakeup", json!({"delaySeconds": 100})).await.unwrap();
-        let done = bench.run_tool("ScheduleWakeup", json!({"delaySeconds": 9999})).await.unwrap();
+        let fixture = TestWorkspace::new(&[]);
+        fixture.run_tool("ScheduleWakeup", json!({"delaySeconds": 100})).await.unwrap();
+        let done = fixture.run_tool("ScheduleWakeup", json!({"delaySeconds": 9999})).await.unwrap();
         assert_eq!(done.meta["cancelledWakeups"], 1);
         assert_eq!(
             (&done.meta["clampedDelaySeconds"], &done.meta["wasClamped"]),
             (&json!(3600), &json!(true))
         );
-        assert_eq!(bench.context().tasks.timers().jobs().len(), 1);
+        assert_eq!(fixture.context().tasks.timers().jobs().len(), 1);
     }
 }

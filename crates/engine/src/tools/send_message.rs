@@ -5,12 +5,13 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Effects, Example, NOTIFIED_WHEN_DONE, Tool, ToolContext, ToolError, ToolOutput, ToolResult};
+use super::NOTIFIED_WHEN_DONE;
 use crate::agents::team::message::TeamMessage;
 use crate::agents::team::requests::{RequestAnswer, SentRequest};
 use crate::agents::team::{LEAD, Receipt};
 use crate::agents::{AgentSpawner, LaunchOutcome, LaunchedAgent};
 use crate::deferred_tools::ToolLoading;
+use crate::tool_api::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult};
 
 pub(super) struct SendMessageTool;
 
@@ -20,7 +21,7 @@ pub(super) struct Input {
     /// message (default), broadcast, shutdown_request, shutdown_response, plan_approval_request, plan_approval_response
     #[serde(rename = "type")]
     kind: Option<String>,
-    /// A name, `team-lead`, or an agentId
+    /// Name, `team-lead` or agentId
     #[serde(alias = "to", alias = "target_agent_id")]
     recipient: Option<String>,
     #[serde(alias = "message", alias = "reason", default)]
@@ -38,7 +39,8 @@ impl Tool for SendMessageTool {
 
     const LOADING: ToolLoading = ToolLoading::Deferred;
 
-    const DESCRIPTION: &'static str = "Writes to another agent. It reads the message when it is next free; an agent that has ended goes on with it. You are told when it answers; do not wait.";
+    const DESCRIPTION: &'static str = "Sends a message to another agent. It reads the message when it is next free; a \
+        finished agent continues with it. You are notified of its answer; do not wait.";
 
     fn effects(_: &Input) -> Effects {
         Effects::OtherAgents
@@ -47,18 +49,18 @@ impl Tool for SendMessageTool {
     async fn run(&self, input: Input, call: ToolContext) -> ToolResult {
         let Some(agents) = call.agents.clone() else {
             return Err(ToolError::Rejected(
-                "This agent cannot write to others. Put it into your report.".into(),
+                "This agent cannot message others. Put it in your report.".into(),
             ));
         };
         match input.kind.as_deref().unwrap_or("message") {
             "message" => send_message(&agents, require_content(input)?, &call).await,
             "broadcast" => {
                 let input = require_content(input)?;
-                let letter = TeamMessage::new(agents.sender_name(), input.content, input.summary);
-                let receipts = agents.team().broadcast(&letter).map_err(ToolError::Rejected)?;
+                let message = TeamMessage::new(agents.sender_name(), input.content, input.summary);
+                let receipts = agents.team().broadcast(&message).map_err(ToolError::Rejected)?;
                 let names: Vec<&str> = receipts.iter().map(|receipt| receipt.to.as_str()).collect();
                 if names.is_empty() {
-                    return Err(ToolError::Rejected("There is nobody else in the team.".into()));
+                    return Err(ToolError::Rejected("The team has no other members.".into()));
                 }
                 let text = format!("Sent to {}.", names.join(", "));
                 Ok(ToolOutput::text(
@@ -93,14 +95,15 @@ impl Tool for SendMessageTool {
                 request_result(agents.team().answer_plan(&to, request.as_deref(), answer))
             }
             other => Err(ToolError::Rejected(format!(
-                "There is no message of the type {other:?}. There are: message, broadcast, shutdown_request, shutdown_response, plan_approval_request, plan_approval_response."
+                "Unknown message type {other:?}. Known types: message, broadcast, shutdown_request, shutdown_response, \
+                 plan_approval_request, plan_approval_response."
             ))),
         }
     }
 
     fn examples() -> Vec<Example> {
         vec![
-            Example::new("who works alone has nobody to write to", json!({"to": "x", "message": "y"}))
+            Example::new("an agent without others is rejected", json!({"to": "x", "message": "y"}))
                 .expect_error(&["report"]),
         ]
     }
@@ -148,8 +151,8 @@ pub(crate) const SENT_TO_PREFIX: &str = "Sent to ";
 async fn send_message(agents: &AgentSpawner, input: Input, call: &ToolContext) -> ToolResult {
     let to = require_recipient(&input)?;
     if agents.is_teammate() || agents.team().has_member(&to) {
-        let letter = TeamMessage::new(agents.sender_name(), input.content, input.summary.clone());
-        let receipt = agents.team().send_in_order(&to, letter).await.map_err(ToolError::Rejected)?;
+        let message = TeamMessage::new(agents.sender_name(), input.content, input.summary.clone());
+        let receipt = agents.team().send_in_order(&to, message).await.map_err(ToolError::Rejected)?;
         return Ok(delivery_result(&receipt, input.summary.as_deref()));
     }
     match agents.send_message(&to, &input.content, call).await? {
@@ -170,7 +173,7 @@ async fn send_message(agents: &AgentSpawner, input: Input, call: &ToolContext) -
 fn require_lead(agents: &AgentSpawner) -> Result<(), ToolError> {
     match agents.is_teammate() {
         false => Ok(()),
-        true => Err(ToolError::Rejected(format!("Only {LEAD} can do that. Write it a message instead."))),
+        true => Err(ToolError::Rejected(format!("Only {LEAD} can do that. Send it a message instead."))),
     }
 }
 
@@ -191,8 +194,8 @@ fn into_answer(input: Input) -> (Option<String>, RequestAnswer) {
 }
 
 /// Result of a team request or response.
-fn request_result(asked: Result<SentRequest, String>) -> ToolResult {
-    let SentRequest { request_id: request, receipt } = asked.map_err(ToolError::Rejected)?;
+fn request_result(sent: Result<SentRequest, String>) -> ToolResult {
+    let SentRequest { request_id: request, receipt } = sent.map_err(ToolError::Rejected)?;
     let mut done = delivery_result(&receipt, None);
     if let Value::Object(meta) = &mut done.meta {
         meta.insert("request_id".into(), request.into());
@@ -203,7 +206,7 @@ fn request_result(asked: Result<SentRequest, String>) -> ToolResult {
 
 fn delivery_result(receipt: &Receipt, summary: Option<&str>) -> ToolOutput {
     let when =
-        if receipt.recipient_is_running { "is at work and reads it afterwards" } else { "reads it now" };
+        if receipt.recipient_is_running { "is working and reads it afterwards" } else { "reads it now" };
     let text = format!("Delivered: {} {when}.", receipt.to);
     let meta = json!({
         "success": true,

@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult, lenient};
 use crate::tasks::{TaskOutputReport, TaskState};
+use crate::tool_api::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult, lenient};
 
 pub(super) struct TaskOutputTool;
 
@@ -20,11 +20,11 @@ pub(super) struct Input {
     #[schemars(skip)]
     #[serde(alias = "shell_id")]
     bash_id: Option<String>,
-    /// Wait for the end; default true.
+    /// Wait until it ends; default true.
     #[schemars(with = "Option<bool>")]
     #[serde(default, deserialize_with = "lenient::maybe_flag")]
     block: Option<bool>,
-    /// Longest wait in ms; default 30000.
+    /// Maximum wait in ms; default 30000.
     #[serde(default, deserialize_with = "lenient::count")]
     timeout: Option<usize>,
 }
@@ -39,7 +39,7 @@ impl Tool for TaskOutputTool {
 
     const ALIASES: &'static [&'static str] = &["BashOutput"];
 
-    const DESCRIPTION: &'static str = "Waits for a background task and returns the last part of its output.";
+    const DESCRIPTION: &'static str = "Waits for a background task and returns the end of its output.";
 
     fn effects(_: &Input) -> Effects {
         Effects::None
@@ -54,25 +54,22 @@ impl Tool for TaskOutputTool {
         let wait = Duration::from_millis(if block { longest as u64 } else { 0 });
         let output = call.tasks.read_output(&task, call.task_scope(), wait);
         let look = call.cancel.run_until_cancelled(output).await;
-        let report =
-            look.ok_or_else(|| ToolError::Failed("Waiting was interrupted; the task goes on.".into()))?;
-        let report = report.map_err(|none| ToolError::Rejected(format!("Wrong task_id: {none}.")))?;
+        let report = look
+            .ok_or_else(|| ToolError::Failed("The wait was interrupted; the task keeps running.".into()))?;
+        let report = report.map_err(|none| ToolError::Rejected(format!("Invalid task_id: {none}.")))?;
         Ok(ToolOutput::text(render_report(&report), report_meta(&report, block)))
     }
 
     fn examples() -> Vec<Example> {
         vec![
-            Example::new("an unknown id is refused", json!({"task_id": "b0"}))
+            Example::new("an unknown id is rejected", json!({"task_id": "b0"}))
                 .expect_error(&["b0", "known: none"]),
-            Example::new("the ids that there are, are told", json!({"task_id": "b0"}))
+            Example::new("the error lists the known ids", json!({"task_id": "b0"}))
                 .after_call("Bash", json!({"command": "true", "run_in_background": true}))
                 .expect_error(&["known: b"]),
-            Example::new(
-                "the older name of the field is understood",
-                json!({"bash_id": "b0", "block": "false"}),
-            )
-            .expect_error(&["b0"]),
-            Example::new("a task must be named", json!({})).expect_error(&["`task_id` is missing"]),
+            Example::new("the older field name is accepted", json!({"bash_id": "b0", "block": "false"}))
+                .expect_error(&["b0"]),
+            Example::new("the id is required", json!({})).expect_error(&["`task_id` is missing"]),
         ]
     }
 }
@@ -82,7 +79,7 @@ fn render_report(report: &TaskOutputReport) -> String {
     let code = task.state.exit_code().map(|code| format!(", exit code {code}")).unwrap_or_default();
     let before = match left_out {
         0 => String::new(),
-        bytes => format!(" {bytes} bytes before this are in {}.", task.facts.output_file.display()),
+        bytes => format!(" {bytes} earlier bytes are in {}.", task.facts.output_file.display()),
     };
     let output = output.trim_end();
     let output = if output.is_empty() { "(no output)" } else { output };
@@ -111,21 +108,21 @@ fn report_meta(report: &TaskOutputReport, block: bool) -> serde_json::Value {
 
 #[cfg(test)]
 mod tests {
-    use super::super::example::TestWorkspace;
     use super::*;
+    use crate::tool_api::example::TestWorkspace;
 
-    async fn start_background(bench: &TestWorkspace, command: &str) -> String {
+    async fn start_background(fixture: &TestWorkspace, command: &str) -> String {
         let input = json!({"command": command, "run_in_background": true, "description": "work"});
-        let meta = bench.run_tool("Bash", input).await.unwrap().meta;
+        let meta = fixture.run_tool("Bash", input).await.unwrap().meta;
         assert_eq!(meta["stdout"], "");
         meta["backgroundTaskId"].as_str().unwrap().to_owned()
     }
 
     #[tokio::test]
     async fn it_waits_for_the_end() {
-        let bench = TestWorkspace::new(&[]);
-        let id = start_background(&bench, "echo one; sleep 0.1; echo two; exit 4").await;
-        let done = bench
+        let fixture = TestWorkspace::new(&[]);
+        let id = start_background(&fixture, "echo one; sleep 0.1; echo two; exit 4").await;
+        let done = fixture
             .run_tool("TaskOutput", json!({"task_id": id, "block": true, "timeout": 20_000}))
             .await
             .unwrap();
@@ -138,15 +135,15 @@ mod tests {
 
     #[tokio::test]
     async fn waiting_can_be_limited() {
-        let bench = TestWorkspace::new(&[]);
-        let id = start_background(&bench, "sleep 60").await;
+        let fixture = TestWorkspace::new(&[]);
+        let id = start_background(&fixture, "sleep 60").await;
         for (input, status) in [
             (json!({"task_id": id, "block": false}), "not_ready"),
             (json!({"task_id": id, "timeout": 10}), "timeout"),
             (json!({"bash_id": id}), "not_ready"),
             (json!({"bash_id": id, "block": true, "timeout": 10}), "timeout"),
         ] {
-            let done = bench.run_tool("TaskOutput", input).await.unwrap();
+            let done = fixture.run_tool("TaskOutput", input).await.unwrap();
             assert_eq!(done.meta["retrieval_status"], status);
             assert_eq!(done.meta["task"]["exitCode"], serde_json::Value::Null);
             assert_eq!(done, ToolOutput::text(format!("{id}: running.\n(no output)"), done.meta.clone()));
@@ -155,15 +152,17 @@ mod tests {
 
     #[tokio::test]
     async fn only_the_tail_of_long_output_is_returned() {
-        let bench = TestWorkspace::new(&[]);
-        let id = start_background(&bench, "seq 1 20000").await;
-        let said = bench.run_to_text("TaskOutput", json!({"task_id": id})).await;
-        assert!(said.len() < 31_000 && said.ends_with("\n20000"), "{}", said.len());
-        assert!(said.contains("bytes before this are in"));
+        let fixture = TestWorkspace::new(&[]);
+        let id = start_background(&fixture, "seq 1 20000").await;
+        let text = fixture.run_to_text("TaskOutput", json!({"task_id": id})).await;
+        assert!(text.len() < 31_000 && text.ends_with("\n20000"), "{}", text.len());
+        assert!(text.contains("earlier bytes are in"));
     }
 
     #[test]
     fn the_specification_is_small() {
-        assert!(serde_json::to_string(&super::super::AnyTool::spec(&TaskOutputTool)).unwrap().len() <= 400);
+        assert!(
+            serde_json::to_string(&crate::tool_api::AnyTool::spec(&TaskOutputTool)).unwrap().len() <= 400
+        );
     }
 }

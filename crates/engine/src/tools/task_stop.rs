@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult};
+use crate::tool_api::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult};
 
 /// Start of the result, followed by the task id. Parsed on resume to find lost agents.
 pub(crate) const STOPPED_PREFIX: &str = "Stopped ";
@@ -25,7 +25,7 @@ impl Tool for TaskStopTool {
 
     const ALIASES: &'static [&'static str] = &["KillShell", "KillBash"];
 
-    const DESCRIPTION: &'static str = "Ends a background task with all its processes.";
+    const DESCRIPTION: &'static str = "Stops a background task and all its processes.";
 
     fn effects(_: &Input) -> Effects {
         Effects::None
@@ -46,34 +46,33 @@ impl Tool for TaskStopTool {
 
     fn examples() -> Vec<Example> {
         vec![
-            Example::new("an unknown id is refused", json!({"task_id": "b0"}))
+            Example::new("an unknown id is rejected", json!({"task_id": "b0"}))
                 .expect_error(&["b0", "known: none"]),
-            Example::new("the ids that there are, are told", json!({"task_id": "b0"}))
+            Example::new("the error lists the known ids", json!({"task_id": "b0"}))
                 .after_call("Bash", json!({"command": "sleep 60", "run_in_background": true}))
                 .expect_error(&["known: b"]),
-            Example::new("the older name of the field is understood", json!({"shell_id": "b0"}))
-                .expect_error(&["b0"]),
+            Example::new("the older field name is accepted", json!({"shell_id": "b0"})).expect_error(&["b0"]),
         ]
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::example::TestWorkspace;
     use super::*;
+    use crate::tool_api::example::TestWorkspace;
 
     #[tokio::test]
     async fn a_task_is_stopped_once() {
-        let bench = TestWorkspace::new(&[]);
+        let fixture = TestWorkspace::new(&[]);
         let input = json!({"command": "sleep 60", "run_in_background": true, "description": "nap"});
-        let started = bench.run_tool("Bash", input).await.unwrap();
+        let started = fixture.run_tool("Bash", input).await.unwrap();
         let id = started.meta["backgroundTaskId"].as_str().unwrap();
-        let done = bench.run_tool("TaskStop", json!({"shell_id": id})).await.unwrap();
+        let done = fixture.run_tool("TaskStop", json!({"shell_id": id})).await.unwrap();
         let message = format!("Stopped {id} (nap).");
         let meta =
             json!({"message": message, "task_id": id, "task_type": "local_bash", "command": "sleep 60"});
         assert_eq!(done, ToolOutput::text(message, meta));
-        let again = bench.run_to_text("TaskStop", json!({"task_id": id})).await;
+        let again = fixture.run_to_text("TaskStop", json!({"task_id": id})).await;
         assert_eq!(
             again,
             format!(
@@ -84,6 +83,6 @@ mod tests {
 
     #[test]
     fn the_specification_is_small() {
-        assert!(serde_json::to_string(&super::super::AnyTool::spec(&TaskStopTool)).unwrap().len() <= 300);
+        assert!(serde_json::to_string(&crate::tool_api::AnyTool::spec(&TaskStopTool)).unwrap().len() <= 300);
     }
 }

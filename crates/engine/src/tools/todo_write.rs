@@ -4,16 +4,17 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{Effects, Example, TODO_WRITE, Tool, ToolContext, ToolError, ToolOutput, ToolResult};
+use super::TODO_WRITE;
 use crate::task_list::item::TaskItemStatus;
 use crate::task_list::todos::Todo;
+use crate::tool_api::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult};
 
 pub(super) struct TodoWriteTool;
 
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
 pub(super) struct Input {
-    /// The whole list, as it is now.
+    /// The complete updated list.
     todos: Vec<Todo>,
 }
 
@@ -22,7 +23,8 @@ impl Tool for TodoWriteTool {
 
     const NAME: &'static str = TODO_WRITE;
 
-    const DESCRIPTION: &'static str = "Keeps your list of steps, which the user sees. For work of three steps or more. Mark each as completed once done.";
+    const DESCRIPTION: &'static str = "Maintains your list of steps, which the user sees. Use it for work of three or \
+        more steps. Mark each step completed once it is done.";
 
     fn effects(_: &Input) -> Effects {
         Effects::None
@@ -30,12 +32,12 @@ impl Tool for TodoWriteTool {
 
     async fn run(&self, input: Input, call: ToolContext) -> ToolResult {
         if input.todos.iter().any(|todo| todo.content.trim().is_empty()) {
-            return Err(ToolError::Rejected("An item of the list is empty: say what is to be done.".into()));
+            return Err(ToolError::Rejected("A todo is empty: say what to do.".into()));
         }
         let open = input.todos.iter().filter(|todo| todo.status != TaskItemStatus::Completed).count();
         let text = match open {
-            0 => "The list is kept; everything on it is done.".to_owned(),
-            open => format!("The list is kept; {open} of {} are not done yet.", input.todos.len()),
+            0 => "Todos saved; all are completed.".to_owned(),
+            open => format!("Todos saved; {open} of {} are open.", input.todos.len()),
         };
         let new = json!(input.todos);
         let old = call.todos.replace(input.todos);
@@ -45,15 +47,15 @@ impl Tool for TodoWriteTool {
     fn examples() -> Vec<Example> {
         let one = json!([{"content": "Test", "status": "in_progress", "activeForm": "Testing"}]);
         vec![
-            Example::new("a list is kept", json!({"todos": one})).expect_output(&["1 of 1 are not done"]),
-            Example::new("an empty list is one too", json!({"todos": []})).expect_output(&["everything"]),
+            Example::new("a list is saved", json!({"todos": one})).expect_output(&["1 of 1 are open"]),
+            Example::new("the list can be empty", json!({"todos": []})).expect_output(&["all are completed"]),
             Example::new(
-                "a status that there is not is refused",
+                "an unknown status is rejected",
                 json!({"todos": [{"content": "a", "status": "soon", "activeForm": "a"}]}),
             )
             .expect_error(&["InputValidationError", "todos[0].status"]),
             Example::new(
-                "an item says something",
+                "an empty todo is rejected",
                 json!({"todos": [{"content": " ", "status": "pending", "activeForm": ""}]}),
             )
             .expect_error(&["is empty"]),
@@ -63,17 +65,17 @@ impl Tool for TodoWriteTool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::example::TestWorkspace;
     use super::*;
+    use crate::tool_api::example::TestWorkspace;
 
     #[tokio::test]
     async fn the_host_gets_the_old_and_new_list() {
-        let bench = TestWorkspace::new(&[]);
+        let fixture = TestWorkspace::new(&[]);
         let first = json!([{"content": "a", "status": "pending", "activeForm": "doing a"}]);
         let second = json!([{"content": "a", "status": "completed", "activeForm": "doing a"}]);
-        let done = bench.run_tool("TodoWrite", json!({"todos": first})).await.unwrap();
+        let done = fixture.run_tool("TodoWrite", json!({"todos": first})).await.unwrap();
         assert_eq!(done.meta, json!({"oldTodos": [], "newTodos": first}));
-        let done = bench.run_tool("TodoWrite", json!({"todos": second})).await.unwrap();
+        let done = fixture.run_tool("TodoWrite", json!({"todos": second})).await.unwrap();
         assert_eq!(done.meta, json!({"oldTodos": first, "newTodos": second}));
     }
 }

@@ -12,70 +12,70 @@ use crate::skills::agent_skills;
 use crate::tool_scheduler::ToolScheduler;
 
 /// Finishes the turn: gives every tool call a result and records an interruption or error.
-pub(super) async fn finish_turn(agent: &mut Agent, workshop: ToolScheduler, ending: &mut TurnOutcome) {
-    let why = match ending.end {
+pub(super) async fn finish_turn(agent: &mut Agent, scheduler: ToolScheduler, outcome: &mut TurnOutcome) {
+    let why = match outcome.end {
         TurnEnd::BudgetExceeded => "the budget was used up",
         TurnEnd::HookStopped => "a hook ended the turn",
-        TurnEnd::Deferred => "a call was put off",
+        TurnEnd::Deferred => "a tool call was deferred",
         TurnEnd::ApiError | TurnEnd::ContextTooLong => "the model failed",
         _ => "the turn was interrupted by the user",
     };
-    let mut settled = ToolRound::default();
-    for made in workshop.cancel_all(why) {
-        if ending.end == TurnEnd::BudgetExceeded {
-            agent.conversation.close_unrun_call(made);
+    let mut round = ToolRound::default();
+    for result in scheduler.cancel_all(why) {
+        if outcome.end == TurnEnd::BudgetExceeded {
+            agent.conversation.close_unrun_call(result);
             continue;
         }
-        record_result(agent, made, ending, &mut settled).await;
+        record_result(agent, result, outcome, &mut round).await;
     }
-    inject_hook_context(agent, &settled.notes);
+    inject_hook_context(agent, &round.notes);
     let cancel = agent.tool_env.context.cancel.clone();
     agent_skills::inject_invoked(agent, &cancel).await;
-    match ending.end {
+    match outcome.end {
         TurnEnd::AbortedStreaming => agent.conversation.push_synthetic(INTERRUPTED_TEXT).await,
         TurnEnd::AbortedTools => {
-            agent.conversation.push_synthetic("[Request interrupted by user for tool use]").await
+            agent.conversation.push_synthetic("[Request interrupted by user for tool use]").await;
         }
         TurnEnd::ApiError => {
-            let fault = ending
+            let error = outcome
                 .error
                 .clone()
-                .unwrap_or_else(|| ModelError::new(ModelErrorKind::Cut, "The reply broke off."));
-            ending.text = error_text(&fault);
-            if fault.kind == ModelErrorKind::InvalidRequest {
+                .unwrap_or_else(|| ModelError::new(ModelErrorKind::Cut, "The reply was incomplete."));
+            outcome.text = error_text(&error);
+            if error.kind == ModelErrorKind::InvalidRequest {
                 drop_rejected_input(agent).await;
             }
-            agent.conversation.push_error(&ending.text, fault.failure_kind(), Some(&fault)).await;
-            hooks::run_stop_failure_hooks(agent, &fault).await;
-            ending.error = Some(fault);
+            agent.conversation.push_error(&outcome.text, error.failure_kind(), Some(&error)).await;
+            hooks::run_stop_failure_hooks(agent, &error).await;
+            outcome.error = Some(error);
         }
         TurnEnd::ContextTooLong => {
-            let fault = ending.error.clone();
-            if fault.is_some() {
+            let error = outcome.error.clone();
+            if error.is_some() {
                 drop_rejected_input(agent).await;
             }
-            ending.text = match &fault {
-                Some(fault) => error_text(fault),
-                None => "The conversation is too long for the model's window, and the reply was cut at its end. Shorten it with /compact, or begin a new one.".into(),
+            outcome.text = match &error {
+                Some(error) => error_text(error),
+                None => "The conversation exceeds the model's context window, and the reply was cut off. Shorten it with /compact, or start a new one.".into(),
             };
-            agent.conversation.push_error(&ending.text, FailureKind::InvalidRequest, fault.as_ref()).await;
+            agent.conversation.push_error(&outcome.text, FailureKind::InvalidRequest, error.as_ref()).await;
         }
         TurnEnd::OutputLimit => {
-            ending.text = "The reply hit the output limit again and again. Ask for less at a time, or raise CLAUDE_CODE_MAX_OUTPUT_TOKENS.".into();
-            agent.conversation.push_error(&ending.text, FailureKind::MaxOutputTokens, None).await;
+            outcome.text = "The reply hit the output limit repeatedly. Ask for less at a time, or raise CLAUDE_CODE_MAX_OUTPUT_TOKENS.".into();
+            agent.conversation.push_error(&outcome.text, FailureKind::MaxOutputTokens, None).await;
         }
         TurnEnd::Stalled => {
-            ending.text = "The provider paused the reply again and again and never finished it. Ask once more, or for less at a time.".into();
-            agent.conversation.push_error(&ending.text, FailureKind::ServerError, None).await;
+            outcome.text = "The provider paused the reply repeatedly and did not finish it. Try again, or ask for less at a time.".into();
+            agent.conversation.push_error(&outcome.text, FailureKind::ServerError, None).await;
         }
         TurnEnd::Done => {
-            ending.structured_output = agent.structured_output.take_output();
-            if let Some(answer) = &ending.structured_output {
-                ending.text = answer.to_string();
+            outcome.structured_output = agent.structured_output.take_output();
+            if let Some(answer) = &outcome.structured_output {
+                outcome.text = answer.to_string();
             }
         }
-        TurnEnd::Refused if ending.text.is_empty() => ending.text = "The model declined to answer.".into(),
-        TurnEnd::HookStopped => ending.text.clear(),
+        TurnEnd::Refused if outcome.text.is_empty() => outcome.text = "The model declined to answer.".into(),
+        TurnEnd::HookStopped => outcome.text.clear(),
         TurnEnd::Deferred
         | TurnEnd::MaxTurns
         | TurnEnd::Refused
@@ -92,14 +92,14 @@ async fn drop_rejected_input(agent: &mut Agent) {
     }
     agent.inject_context();
     if agent.conversation.is_main() {
-        let text = "The provider refuses what came last. It stays in the transcript, but the model is not sent it again, so that the session can go on.";
+        let text = "The provider rejected the last input. It stays in the transcript, but is not sent to the model again, so that the session can continue.";
         agent.frame_sender.info(text).await;
     }
 }
 
-fn error_text(fault: &ModelError) -> String {
-    match fault.status {
-        Some(status) => format!("API Error: {status} {}", fault.message),
-        None => format!("API Error: {}", fault.message),
+fn error_text(error: &ModelError) -> String {
+    match error.status {
+        Some(status) => format!("API Error: {status} {}", error.message),
+        None => format!("API Error: {}", error.message),
     }
 }

@@ -42,65 +42,65 @@ pub(super) async fn run_post_batch_hooks(
     calls: Vec<BatchedCall>,
     cancel: &CancellationToken,
 ) -> Option<EndTurn> {
-    let lookout = &agent.tool_env.checker.hooks;
-    let said = lookout.dispatch(HookEvent::PostToolBatch, |scene| scene.post_tool_batch(calls), cancel).await;
-    let stop = said.stop.is_some() || !said.blocked.is_empty();
-    let complaints = said.blocked.into_iter().map(|reason| reason.text);
-    inject_hook_context(agent, &complaints.chain(said.contexts).collect::<Vec<_>>());
+    let hooks = &agent.tool_env.checker.hooks;
+    let output = hooks.dispatch(HookEvent::PostToolBatch, |input| input.post_tool_batch(calls), cancel).await;
+    let stop = output.stop.is_some() || !output.blocked.is_empty();
+    let stderr = output.blocked.into_iter().map(|reason| reason.text);
+    inject_hook_context(agent, &stderr.chain(output.contexts).collect::<Vec<_>>());
     stop.then_some(EndTurn::Hook)
 }
 
 /// Runs the Stop hooks; returns the text that keeps the model working, if they block the end.
 pub(super) async fn run_stop_hooks(
     agent: &mut Agent,
-    ending: &TurnOutcome,
+    outcome: &TurnOutcome,
     earlier: u32,
     cancel: &CancellationToken,
 ) -> Option<String> {
-    let lookout = &agent.tool_env.checker.hooks;
-    let event = if lookout.agent_id().is_some() { HookEvent::SubagentStop } else { HookEvent::Stop };
-    if !lookout.has_hooks(event) {
+    let hooks = &agent.tool_env.checker.hooks;
+    let event = if hooks.agent_id().is_some() { HookEvent::SubagentStop } else { HookEvent::Stop };
+    if !hooks.has_hooks(event) {
         return None;
     }
     let end = inputs::StopDetails {
         stop_hook_active: earlier > 0,
-        last_message: Some(ending.text.clone()).filter(|text| !text.is_empty()),
+        last_message: Some(outcome.text.clone()).filter(|text| !text.is_empty()),
         background_tasks: running_tasks(agent),
         session_crons: scheduled_jobs(agent),
     };
     let transcript =
         agent.conversation.transcript_path().map(|path| path.display().to_string()).unwrap_or_default();
-    let told = |scene: &crate::hooks::HookInputBuilder| match event {
-        HookEvent::SubagentStop => scene.subagent_stop(&transcript, end),
-        _ => scene.stop(end),
+    let build_input = |input: &crate::hooks::HookInputBuilder| match event {
+        HookEvent::SubagentStop => input.subagent_stop(&transcript, end),
+        _ => input.stop(end),
     };
-    let said = lookout.dispatch(event, told, cancel).await;
-    if said.stop.is_some() || said.interrupted || earlier >= MAX_STOP_HOOK_BLOCKS {
+    let output = hooks.dispatch(event, build_input, cancel).await;
+    if output.stop.is_some() || output.interrupted || earlier >= MAX_STOP_HOOK_BLOCKS {
         return None;
     }
-    let reasons = join_reasons(&said.blocked);
+    let reasons = join_reasons(&output.blocked);
     let parts: Vec<String> =
-        Some(reasons).filter(|text| !text.is_empty()).into_iter().chain(said.contexts).collect();
-    (!parts.is_empty()).then(|| format!("A hook wants you to go on:\n{}", parts.join("\n")))
+        Some(reasons).filter(|text| !text.is_empty()).into_iter().chain(output.contexts).collect();
+    (!parts.is_empty()).then(|| format!("A hook requires you to continue:\n{}", parts.join("\n")))
 }
 
 /// Runs the `InstructionsLoaded` hooks for files loaded since the last call.
 pub(super) async fn notify_instructions_loaded(agent: &mut Agent, cancel: &CancellationToken) {
-    let lookout = agent.tool_env.checker.hooks.clone();
+    let hooks = agent.tool_env.checker.hooks.clone();
     for file in agent.take_loaded_instructions().await {
-        lookout
-            .dispatch(HookEvent::InstructionsLoaded, |scene| scene.build(file.to_hook_input()), cancel)
+        hooks
+            .dispatch(HookEvent::InstructionsLoaded, |input| input.build(file.to_hook_input()), cancel)
             .await;
     }
 }
 
 /// Runs the `StopFailure` hooks after an API error.
-pub(super) async fn run_stop_failure_hooks(agent: &Agent, fault: &ModelError) {
-    let told = |scene: &crate::hooks::HookInputBuilder| {
-        scene.stop_failure(fault.failure_kind(), Some(fault.message.clone()))
+pub(super) async fn run_stop_failure_hooks(agent: &Agent, error: &ModelError) {
+    let build_input = |input: &crate::hooks::HookInputBuilder| {
+        input.stop_failure(error.failure_kind(), Some(error.message.clone()))
     };
-    let lookout = &agent.tool_env.checker.hooks;
-    lookout.dispatch(HookEvent::StopFailure, told, &agent.tool_env.context.cancel).await;
+    let hooks = &agent.tool_env.checker.hooks;
+    hooks.dispatch(HookEvent::StopFailure, build_input, &agent.tool_env.context.cancel).await;
 }
 
 fn running_tasks(agent: &Agent) -> Vec<BackgroundTaskSummary> {

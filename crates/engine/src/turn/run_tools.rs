@@ -13,31 +13,31 @@ use crate::tool_scheduler::{ToolCallResult, ToolScheduler};
 /// Runs the remaining calls of a reply; returns the reason if one of them ends the turn.
 pub(super) async fn run_tools(
     agent: &mut Agent,
-    workshop: &mut ToolScheduler,
-    ending: &mut TurnOutcome,
+    scheduler: &mut ToolScheduler,
+    outcome: &mut TurnOutcome,
     cancel: &CancellationToken,
 ) -> Option<EndTurn> {
-    let mut settled = ToolRound::default();
-    workshop.mark_reply_complete();
-    while settled.halt != Some(EndTurn::Denied) {
-        let made = tokio::select! {
+    let mut round = ToolRound::default();
+    scheduler.mark_reply_complete();
+    while round.halt != Some(EndTurn::Denied) {
+        let result = tokio::select! {
             biased;
             () = cancel.cancelled() => break,
-            made = workshop.next_result() => made,
+            result = scheduler.next_result() => result,
         };
-        let Some(made) = made else { break };
-        record_result(agent, made, ending, &mut settled).await;
-        if settled.halt.is_some() {
+        let Some(result) = result else { break };
+        record_result(agent, result, outcome, &mut round).await;
+        if round.halt.is_some() {
             // Running calls finish; no further ones start.
-            workshop.close();
+            scheduler.close();
         }
     }
-    inject_hook_context(agent, &settled.notes);
+    inject_hook_context(agent, &round.notes);
     agent_skills::inject_invoked(agent, cancel).await;
-    if settled.halt.is_none() && !cancel.is_cancelled() {
-        settled.halt = hooks::run_post_batch_hooks(agent, workshop.take_batch(), cancel).await;
+    if round.halt.is_none() && !cancel.is_cancelled() {
+        round.halt = hooks::run_post_batch_hooks(agent, scheduler.take_batch(), cancel).await;
     }
-    settled.halt
+    round.halt
 }
 
 /// Side effects of a round of tool calls: context from hooks, and whether the turn ends.
@@ -49,16 +49,16 @@ pub(super) struct ToolRound {
 
 pub(super) async fn record_result(
     agent: &mut Agent,
-    mut made: ToolCallResult,
-    ending: &mut TurnOutcome,
-    settled: &mut ToolRound,
+    mut result: ToolCallResult,
+    outcome: &mut TurnOutcome,
+    round: &mut ToolRound,
 ) {
-    ending.num_turns += 1;
-    ending.deferred_call = made.deferred_call.take().or(ending.deferred_call.take());
-    settled.notes.append(&mut made.notes);
-    settled.halt = settled.halt.or(made.halt);
-    agent.structured_output.record_result(&made);
-    if let Some(refused) = &made.denial {
+    outcome.num_turns += 1;
+    outcome.deferred_call = result.deferred_call.take().or(outcome.deferred_call.take());
+    round.notes.append(&mut result.notes);
+    round.halt = round.halt.or(result.halt);
+    agent.structured_output.record_result(&result);
+    if let Some(refused) = &result.denial {
         agent.denials.record(refused.denial.clone());
         if refused.denied_by != DeniedBy::Host {
             let notice = PermissionDenied {
@@ -71,5 +71,5 @@ pub(super) async fn record_result(
             agent.frame_sender.notify(notice).await;
         }
     }
-    agent.conversation.push_tool_result(made).await;
+    agent.conversation.push_tool_result(result).await;
 }

@@ -29,9 +29,9 @@ pub(super) struct ReplyOutcome {
 impl ReplyOutcome {
     pub(super) fn to_turn_event(&self, calls: usize) -> TurnEvent {
         match &self.error {
-            Some(fault) if !self.is_cut => match fault.kind {
+            Some(error) if !self.is_cut => match error.kind {
                 ModelErrorKind::PromptTooLong | ModelErrorKind::TooLarge => TurnEvent::ContextTooLong,
-                _ if fallback::unavailability(fault).is_some() => TurnEvent::Unavailable,
+                _ if fallback::unavailability(error).is_some() => TurnEvent::Unavailable,
                 _ => TurnEvent::Failed,
             },
             _ => TurnEvent::Replied {
@@ -45,15 +45,15 @@ impl ReplyOutcome {
 /// Calls the model once and records the reply as it streams. Parallel-safe tool calls start meanwhile.
 pub(super) async fn stream_reply(
     agent: &mut Agent,
-    workshop: &mut ToolScheduler,
+    scheduler: &mut ToolScheduler,
     cancel: &CancellationToken,
 ) -> ReplyOutcome {
-    let mut heard =
+    let mut reply =
         ReplyOutcome { stop_reason: None, error: None, is_cut: false, text: None, first_event_at: None };
     let asked = agent.model();
     let (model, name) = match agent.engine.resolve(&asked) {
         Ok(found) => found,
-        Err(fault) => return ReplyOutcome { error: Some(fault), ..heard },
+        Err(cause) => return ReplyOutcome { error: Some(cause), ..reply },
     };
     agent.conversation.prepare_for_model(&asked, agent.engine.providers().dialect(&asked));
     agent.conversation.flush().await;
@@ -62,7 +62,7 @@ pub(super) async fn stream_reply(
         && let Some(TaskBudget { total, remaining: Some(0) }) = request.task_budget
     {
         let text = format!("The task budget of {total} tokens is used up.");
-        return ReplyOutcome { error: Some(ModelError::new(ModelErrorKind::SpendLimit, text)), ..heard };
+        return ReplyOutcome { error: Some(ModelError::new(ModelErrorKind::SpendLimit, text)), ..reply };
     }
     if agent.limits.partial_messages && agent.conversation.attribution().parent_tool_use_id().is_none() {
         agent.frame_sender.notify(Status { status: Some(StatusKind::Requesting), ..Status::default() }).await;
@@ -72,56 +72,56 @@ pub(super) async fn stream_reply(
     // Boxed so that the future reserves no space for it while it waits for events.
     let mut call = match Box::pin(cancel.run_until_cancelled(admitted)).await {
         Some(Ok(call)) => call,
-        Some(Err(fault)) => return ReplyOutcome { error: Some(fault), ..heard },
-        None => return heard,
+        Some(Err(cause)) => return ReplyOutcome { error: Some(cause), ..reply },
+        None => return reply,
     };
     let mut assembly = ReplyAssembler::default();
-    let mut unheard = HiddenBlocks::default();
+    let mut ignored = HiddenBlocks::default();
     loop {
         let step = tokio::select! {
             biased;
             () = cancel.cancelled() => break,
-            () = workshop.drive(), if workshop.is_running() => continue,
+            () = scheduler.drive(), if scheduler.is_running() => continue,
             step = call.next() => step,
         };
         match step {
             None => break,
             Some(Ok(CallStep::Item(mut delta))) => {
                 if !delta.event.is_keepalive() {
-                    heard.first_event_at.get_or_insert_with(clock::monotonic);
+                    reply.first_event_at.get_or_insert_with(clock::monotonic);
                 }
-                match handle_delta(agent, &mut assembly, workshop, &mut unheard, &mut delta).await {
-                    Ok(Some(text)) => heard.text = Some(text),
+                match handle_delta(agent, &mut assembly, scheduler, &mut ignored, &mut delta).await {
+                    Ok(Some(text)) => reply.text = Some(text),
                     Ok(None) => {}
-                    Err(fault) => {
-                        heard.error = Some(fault);
+                    Err(cause) => {
+                        reply.error = Some(cause);
                         break;
                     }
                 }
             }
             Some(Ok(CallStep::Retry(retry))) => {
                 assembly = ReplyAssembler::default();
-                unheard = HiddenBlocks::default();
+                ignored = HiddenBlocks::default();
                 agent.conversation.drop_pending_thinking();
                 notify_retry(agent, &retry).await;
             }
-            Some(Ok(CallStep::Truncated(fault)) | Err(fault))
-                if fault.kind == ModelErrorKind::Interrupted =>
+            Some(Ok(CallStep::Truncated(cause)) | Err(cause))
+                if cause.kind == ModelErrorKind::Interrupted =>
             {
                 cancel.cancel();
                 break;
             }
-            Some(Ok(CallStep::Truncated(fault))) => {
+            Some(Ok(CallStep::Truncated(cause))) => {
                 if let Some(finished) = assembly.take_pending_call() {
-                    Box::pin(record_block(agent, &assembly, workshop, finished)).await;
+                    Box::pin(record_block(agent, &assembly, scheduler, finished)).await;
                 }
-                heard.is_cut = true;
-                heard.error = Some(fault);
+                reply.is_cut = true;
+                reply.error = Some(cause);
             }
-            Some(Err(fault)) => heard.error = Some(fault),
+            Some(Err(cause)) => reply.error = Some(cause),
         }
     }
-    heard.stop_reason = assembly.stop_reason.clone();
+    reply.stop_reason = assembly.stop_reason.clone();
     if cancel.is_cancelled()
         && let Some(text) = assembly.open_text()
     {
@@ -131,7 +131,7 @@ pub(super) async fn stream_reply(
     if !assembly.id.is_empty() {
         agent.conversation.note_usage(&assembly.usage);
     }
-    heard
+    reply
 }
 
 /// Blocks of a reply that are hidden from the host. For a subagent, text is sent with its result only.
@@ -140,15 +140,15 @@ struct HiddenBlocks(Vec<usize>);
 
 impl HiddenBlocks {
     /// Returns whether the host gets this event; remembers the index of a block that is hidden.
-    fn should_forward(&mut self, event: &ReplyEvent, speaker: &Attribution) -> bool {
+    fn should_forward(&mut self, event: &ReplyEvent, attribution: &Attribution) -> bool {
         match event {
             ReplyEvent::Ping => false,
             ReplyEvent::BlockStart { index, block } => {
-                let heard = speaker.is_visible(block);
-                if !heard {
+                let reply = attribution.is_visible(block);
+                if !reply {
                     self.0.push(*index);
                 }
-                heard
+                reply
             }
             ReplyEvent::BlockDelta { index, .. } | ReplyEvent::BlockStop { index } => !self.0.contains(index),
             _ => true,
@@ -160,17 +160,17 @@ impl HiddenBlocks {
 async fn handle_delta(
     agent: &mut Agent,
     assembly: &mut ReplyAssembler,
-    workshop: &mut ToolScheduler,
-    unheard: &mut HiddenBlocks,
+    scheduler: &mut ToolScheduler,
+    ignored: &mut HiddenBlocks,
     delta: &mut ReplyItem,
 ) -> Result<Option<String>, ModelError> {
     let finished = assembly.push_event(&delta.event)?;
-    let text = match finished.map(|finished| Box::pin(record_block(agent, assembly, workshop, finished))) {
+    let text = match finished.map(|finished| Box::pin(record_block(agent, assembly, scheduler, finished))) {
         Some(recording) => recording.await,
         None => None,
     };
     if let Some(event) = delta.raw.take()
-        && unheard.should_forward(&delta.event, agent.conversation.attribution())
+        && ignored.should_forward(&delta.event, agent.conversation.attribution())
     {
         forward_event(agent, event).await;
     }
@@ -181,16 +181,16 @@ async fn handle_delta(
 async fn record_block(
     agent: &mut Agent,
     assembly: &ReplyAssembler,
-    workshop: &mut ToolScheduler,
+    scheduler: &mut ToolScheduler,
     finished: FinishedBlock,
 ) -> Option<String> {
     let FinishedBlock { mut block, bad_input } = finished;
     let mut text = None;
     let mut wanted = None;
     match &mut block {
-        Block::Text { text: said, .. } => {
-            agent.progress.record_text(said);
-            text = Some(said.clone());
+        Block::Text { text: block_text, .. } => {
+            agent.progress.record_text(block_text);
+            text = Some(block_text.clone());
         }
         Block::ToolUse { id, name, input } => {
             agent.conversation.make_call_id_unique(id);
@@ -205,25 +205,25 @@ async fn record_block(
         agent.conversation.push_reply_block(&reply_head(assembly), block, false).await;
     }
     if let Some(wanted) = wanted {
-        workshop.submit(wanted);
+        scheduler.submit(wanted);
     }
     text
 }
 
 /// Builds the request; `asked` is the model's full name, `model` the name its provider uses.
 fn build_request(agent: &mut Agent, asked: &str, model: String) -> Request {
-    let knobs = agent.runtime_settings.current();
+    let runtime_settings = agent.runtime_settings.current();
     let dialect = agent.engine.providers().dialect(asked);
     let catalog = agent.engine.catalog();
     let max_tokens = agent.limits.max_output_tokens.unwrap_or_else(|| catalog.max_output_tokens(&model));
-    let thinking = match knobs.thinking {
+    let thinking = match runtime_settings.thinking {
         Some(wanted) => catalog.supported_thinking(&model, wanted, max_tokens),
         None => catalog.default_thinking(&model, max_tokens),
     };
     Request {
         thinking: agent.conversation.effective_thinking(thinking, dialect),
-        thinking_display: knobs.thinking_display,
-        effort: knobs.effort.filter(|_| catalog.supports_effort(&model)),
+        thinking_display: runtime_settings.thinking_display,
+        effort: runtime_settings.effort.filter(|_| catalog.supports_effort(&model)),
         task_budget: agent.limits.task_budget_tokens.map(|total| agent.ledger.task_budget(total)),
         max_tokens,
         model,

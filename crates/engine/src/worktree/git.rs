@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio_util::sync::CancellationToken;
 use whimbrel_config::settings::Trust;
-use whimbrel_config::settings::git_index::{MAX_INDEX_SIZE, submodule_paths};
+use whimbrel_config::settings::trust::git_index::{MAX_INDEX_SIZE, submodule_paths};
 use whimbrel_os::files::{self, FileKind};
 use whimbrel_process::{CommandEvent, CommandOutput, CommandSpec, PipedCommand, ProcessExit, SpawnError};
 
@@ -63,37 +63,37 @@ impl Git {
     }
 
     /// Runs git in a directory and returns its stdout. For commands that only read branches and commits.
-    pub(super) async fn run(&self, folder: &Path, arguments: &[&str]) -> Result<String, WorktreeError> {
-        self.run_with(&GitOverrides::default(), folder, arguments).await
+    pub(super) async fn run(&self, dir: &Path, arguments: &[&str]) -> Result<String, WorktreeError> {
+        self.run_with(&GitOverrides::default(), dir, arguments).await
     }
 
     async fn run_with(
         &self,
-        silence: &GitOverrides,
-        folder: &Path,
+        overrides: &GitOverrides,
+        dir: &Path,
         arguments: &[&str],
     ) -> Result<String, WorktreeError> {
-        let heard = self.run_captured(silence, folder, arguments).await?;
-        Ok(heard.stdout.raw().into_owned())
+        let output = self.run_captured(overrides, dir, arguments).await?;
+        Ok(output.stdout.raw().into_owned())
     }
 
     async fn run_captured(
         &self,
-        silence: &GitOverrides,
-        folder: &Path,
+        overrides: &GitOverrides,
+        dir: &Path,
         arguments: &[&str],
     ) -> Result<CommandOutput, WorktreeError> {
         let what = arguments.first().copied().unwrap_or_default().to_owned();
         let words = ["git", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"];
-        let (options, values) = silence.to_arguments();
+        let (options, values) = overrides.to_arguments();
         let words = words.into_iter().chain(options.iter().map(String::as_str));
         let command = shlex::try_join(words.chain(arguments.iter().copied())).map_err(|_| {
-            WorktreeError::Git { subcommand: what.clone(), message: "a name has a NUL byte in it".into() }
+            WorktreeError::Git { subcommand: what.clone(), message: "a name contains a NUL byte".into() }
         })?;
         let mut environment = self.environment.clone();
         environment.extend(values);
-        let order = CommandSpec { command, cwd: folder.to_path_buf(), environment };
-        let mut exchange = PipedCommand::spawn(self.tasks.process_groups(), &order, Bytes::new())?;
+        let spec = CommandSpec { command, cwd: dir.to_path_buf(), environment };
+        let mut exchange = PipedCommand::spawn(self.tasks.process_groups(), &spec, Bytes::new())?;
         let ended =
             tokio::time::timeout(GIT_TIMEOUT, self.cancel.run_until_cancelled(wait_for_exit(&mut exchange)));
         match ended.await {
@@ -112,12 +112,12 @@ impl Git {
 
     /// Config overrides for commands that read files or move branches in a directory. Queried in that directory,
     /// because settings may depend on worktree or branch.
-    async fn config_overrides(&self, folder: &Path) -> Result<GitOverrides, WorktreeError> {
+    async fn config_overrides(&self, dir: &Path) -> Result<GitOverrides, WorktreeError> {
         if self.trust != Trust::Untrusted {
             return Ok(GitOverrides::default());
         }
         let listed = self
-            .run_captured(&GitOverrides::default(), folder, &["config", "--list", "--show-scope", "-z"])
+            .run_captured(&GitOverrides::default(), dir, &["config", "--list", "--show-scope", "-z"])
             .await?;
         let whole = (!listed.stdout.is_truncated()).then(|| listed.stdout.raw());
         whole.and_then(|listed| GitOverrides::from_listing(&listed)).ok_or(WorktreeError::UnsafeSettings)
@@ -126,14 +126,14 @@ impl Git {
     /// The commit that is checked out.
     pub(super) async fn head_commit(&self, root: &Path) -> Result<String, WorktreeError> {
         match self.run(root, &["rev-parse", "--is-inside-work-tree"]).await {
-            Ok(said) if said.trim() == "true" => {}
+            Ok(text) if text.trim() == "true" => {}
             Ok(_) | Err(WorktreeError::Git { .. }) => {
                 return Err(WorktreeError::NoRepository(root.to_path_buf()));
             }
-            Err(fault) => return Err(fault),
+            Err(error) => return Err(error),
         }
         let head = self.run(root, &["rev-parse", "--verify", "--quiet", "HEAD"]).await;
-        head.map(|commit| commit.trim().to_owned()).map_err(|fault| match fault {
+        head.map(|commit| commit.trim().to_owned()).map_err(|error| match error {
             WorktreeError::Git { .. } => WorktreeError::NoCommit,
             other => other,
         })
@@ -161,20 +161,20 @@ impl Git {
         branch: &str,
         base: &str,
     ) -> Result<(), WorktreeError> {
-        let silence = self.config_overrides(root).await?;
-        if silence.depends_on_location() {
+        let overrides = self.config_overrides(root).await?;
+        if overrides.depends_on_location() {
             // Git would act in the new worktree before its settings can be queried.
             return Err(WorktreeError::UnsafeSettings);
         }
         let is_new = !self.has_branch(root, branch).await;
-        self.add_with_retry(&silence, root, path, branch, base).await?;
+        self.add_with_retry(&overrides, root, path, branch, base).await?;
         let filled = if self.trust == Trust::Untrusted { self.checkout_files(path).await } else { Ok(()) };
         if filled.is_err() {
             // Clean up even after a cancellation; errors leave only harmless remains.
             let unhurried = self.without_cancellation();
-            let _ = unhurried.remove_or_prune(&silence, root, path).await;
+            let _ = unhurried.remove_or_prune(&overrides, root, path).await;
             if is_new {
-                let _ = unhurried.run_with_retry(&silence, root, &["branch", "-D", branch]).await;
+                let _ = unhurried.run_with_retry(&overrides, root, &["branch", "-D", branch]).await;
             }
         }
         filled
@@ -182,23 +182,23 @@ impl Git {
 
     async fn add_with_retry(
         &self,
-        silence: &GitOverrides,
+        overrides: &GitOverrides,
         root: &Path,
         path: &Path,
         branch: &str,
         base: &str,
     ) -> Result<(), WorktreeError> {
-        let place = path.to_string_lossy();
+        let shown_path = path.to_string_lossy();
         let files = if self.trust == Trust::Untrusted { "--no-checkout" } else { "--checkout" };
         let mut patience = LockBackoff::default();
         loop {
             let mut arguments = vec!["worktree", "add", "--quiet", files];
             // A failed attempt may have created the branch.
             match self.has_branch(root, branch).await {
-                true => arguments.extend([&*place, branch]),
-                false => arguments.extend(["-b", branch, &*place, base]),
+                true => arguments.extend([&*shown_path, branch]),
+                false => arguments.extend(["-b", branch, &*shown_path, base]),
             }
-            let added = self.run_with(silence, root, &arguments).await;
+            let added = self.run_with(overrides, root, &arguments).await;
             if !patience.wait_before_retry(&added, &self.cancel).await {
                 return added.map(drop);
             }
@@ -212,9 +212,9 @@ impl Git {
 
     /// Checks out the files of a new worktree.
     async fn checkout_files(&self, tree: &Path) -> Result<(), WorktreeError> {
-        let silence = self.config_overrides(tree).await?;
+        let overrides = self.config_overrides(tree).await?;
         let arguments = ["-c", "submodule.recurse=false", "reset", "--hard", "--quiet"];
-        self.run_with(&silence, tree, &arguments).await.map(drop)
+        self.run_with(&overrides, tree, &arguments).await.map(drop)
     }
 
     /// The same runner, for cleanup that must not be cancelled.
@@ -230,34 +230,36 @@ impl Git {
 
     async fn remove_or_prune(
         &self,
-        silence: &GitOverrides,
+        overrides: &GitOverrides,
         root: &Path,
         path: &Path,
     ) -> Result<(), WorktreeError> {
-        let place = path.to_string_lossy();
+        let shown_path = path.to_string_lossy();
         let removed = match path.exists() {
-            true => self.run_with_retry(silence, root, &["worktree", "remove", "--force", &place]).await,
-            false => self.run_with_retry(silence, root, &["worktree", "prune"]).await,
+            true => {
+                self.run_with_retry(overrides, root, &["worktree", "remove", "--force", &shown_path]).await
+            }
+            false => self.run_with_retry(overrides, root, &["worktree", "prune"]).await,
         };
         removed.map(drop)
     }
 
     /// Removes a branch, merged or not.
     pub(super) async fn remove_branch(&self, root: &Path, branch: &str) -> Result<(), WorktreeError> {
-        let silence = self.config_overrides(root).await?;
-        self.run_with_retry(&silence, root, &["branch", "-D", branch]).await.map(drop)
+        let overrides = self.config_overrides(root).await?;
+        self.run_with_retry(&overrides, root, &["branch", "-D", branch]).await.map(drop)
     }
 
     /// Runs a command, retrying while another git process holds a lock.
     async fn run_with_retry(
         &self,
-        silence: &GitOverrides,
+        overrides: &GitOverrides,
         root: &Path,
         arguments: &[&str],
     ) -> Result<String, WorktreeError> {
         let mut patience = LockBackoff::default();
         loop {
-            let done = self.run_with(silence, root, arguments).await;
+            let done = self.run_with(overrides, root, arguments).await;
             if !patience.wait_before_retry(&done, &self.cancel).await {
                 return done;
             }
@@ -270,7 +272,7 @@ impl Git {
         tree: &Path,
         base: Option<&str>,
     ) -> Result<WorktreeChanges, WorktreeError> {
-        let silence = self.config_overrides(tree).await?;
+        let overrides = self.config_overrides(tree).await?;
         let mut arguments = vec!["status", "--porcelain", "--untracked-files=all"];
         let mut inside = 0;
         if self.trust == Trust::Untrusted {
@@ -279,7 +281,7 @@ impl Git {
             arguments.push("--ignore-submodules=dirty");
             inside = self.count_nested_repositories(tree).await?;
         }
-        let status = self.run_with(&silence, tree, &arguments).await?;
+        let status = self.run_with(&overrides, tree, &arguments).await?;
         let commits = match base {
             Some(base) => self.count_commits(tree, base, "HEAD").await?,
             None => 0,
@@ -290,11 +292,11 @@ impl Git {
     /// Number of commits in `from..to`.
     pub(super) async fn count_commits(
         &self,
-        folder: &Path,
+        dir: &Path,
         from: &str,
         to: &str,
     ) -> Result<usize, WorktreeError> {
-        let counted = self.run(folder, &["rev-list", "--count", &format!("{from}..{to}"), "--"]).await?;
+        let counted = self.run(dir, &["rev-list", "--count", &format!("{from}..{to}"), "--"]).await?;
         Ok(counted.trim().parse().unwrap_or(0))
     }
 
@@ -333,7 +335,7 @@ impl LockBackoff {
         done: &Result<String, WorktreeError>,
         cancel: &CancellationToken,
     ) -> bool {
-        let locked = matches!(done, Err(fault) if fault.is_lock_conflict());
+        let locked = matches!(done, Err(error) if error.is_lock_conflict());
         if !locked || self.delay > LAST_RETRY_DELAY {
             return false;
         }
@@ -357,20 +359,20 @@ async fn wait_for_exit(exchange: &mut PipedCommand) -> Option<ProcessExit> {
 fn check_exit(
     what: String,
     ending: ProcessExit,
-    heard: CommandOutput,
+    output: CommandOutput,
 ) -> Result<CommandOutput, WorktreeError> {
     if ending == ProcessExit::Exited(0) {
-        return Ok(heard);
+        return Ok(output);
     }
     if ending == ProcessExit::Exited(127) {
         return Err(WorktreeError::GitNotFound);
     }
-    let complaint = heard.stderr.text();
-    let said = match complaint.trim() {
-        "" => "it gave no reason",
+    let stderr = output.stderr.text();
+    let message = match stderr.trim() {
+        "" => "no message on stderr",
         text => &text[..text.floor_char_boundary(MAX_STDERR_BYTES)],
     };
-    Err(WorktreeError::Git { subcommand: what, message: said.to_owned() })
+    Err(WorktreeError::Git { subcommand: what, message: message.to_owned() })
 }
 
 /// Parses the output of `worktree list --porcelain -z`.

@@ -36,9 +36,9 @@ enum Replacement {
 impl GitOverrides {
     /// Computes the overrides for a listing. `None` if a key cannot be expressed.
     pub(super) fn from_listing(listing: &str) -> Option<Self> {
-        let told = parse_listing(listing);
+        let settings = parse_listing(listing);
         let mut over = Vec::new();
-        for setting in told.iter().filter(|setting| !setting.is_trusted()) {
+        for setting in settings.iter().filter(|setting| !setting.is_trusted()) {
             let Some(instead) = replacement_for(setting.key) else { continue };
             // Invalid UTF-8 was replaced when the listing was decoded.
             if setting.key.contains(char::REPLACEMENT_CHARACTER) {
@@ -47,7 +47,7 @@ impl GitOverrides {
             match instead {
                 Replacement::Value(value) => {
                     let same = |other: &&ConfigEntry<'_>| other.is_trusted() && other.key == setting.key;
-                    let own = told.iter().rfind(same).map_or(value, |own| own.value);
+                    let own = settings.iter().rfind(same).map_or(value, |own| own.value);
                     over.push((setting.key.to_owned(), own.to_owned()));
                 }
                 Replacement::Disable(name) => {
@@ -57,13 +57,13 @@ impl GitOverrides {
                 Replacement::ResetList => {
                     over.push(("credential.helper".to_owned(), String::new()));
                     let own =
-                        told.iter().filter(|other| other.is_trusted() && is_credential_helper(other.key));
+                        settings.iter().filter(|other| other.is_trusted() && is_credential_helper(other.key));
                     over.extend(own.map(|own| (own.key.to_owned(), own.value.to_owned())));
                 }
             }
         }
         let varies =
-            told.iter().any(|setting| !setting.is_trusted() && setting.key.starts_with("includeif."));
+            settings.iter().any(|setting| !setting.is_trusted() && setting.key.starts_with("includeif."));
         Some(Self { entries: over, depends_on_location: varies })
     }
 
@@ -92,12 +92,12 @@ impl ConfigEntry<'_> {
 
 fn parse_listing(listing: &str) -> Vec<ConfigEntry<'_>> {
     let mut parts = listing.split('\0');
-    let mut told = Vec::new();
+    let mut settings = Vec::new();
     while let (Some(scope), Some(text)) = (parts.next(), parts.next()) {
         let (key, value) = text.split_once('\n').unwrap_or((text, "true"));
-        told.push(ConfigEntry { scope, key, value });
+        settings.push(ConfigEntry { scope, key, value });
     }
-    told
+    settings
 }
 
 /// The override for a setting that makes git, or a checkout filter, run a program; `None` for all others.
@@ -126,9 +126,9 @@ fn is_credential_helper(key: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn overrides_for(told: &[(&str, &str)]) -> Option<Vec<(String, String)>> {
-        let listing: String = told.iter().map(|(scope, text)| format!("{scope}\0{text}\0")).collect();
-        GitOverrides::from_listing(&listing).map(|silence| silence.entries)
+    fn overrides_for(settings: &[(&str, &str)]) -> Option<Vec<(String, String)>> {
+        let listing: String = settings.iter().map(|(scope, text)| format!("{scope}\0{text}\0")).collect();
+        GitOverrides::from_listing(&listing).map(|overrides| overrides.entries)
     }
 
     fn owned_pairs(rows: &[(&str, &str)]) -> Option<Vec<(String, String)>> {
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn only_settings_of_the_repository_are_overridden() {
-        let told = [
+        let settings = [
             ("global", "filter.lfs.process\ngit-lfs filter-process"),
             ("global", "core.sshcommand\nssh -4"),
             ("local", "core.bare\nfalse"),
@@ -154,13 +154,13 @@ mod tests {
             ("filter.lfs.process", "git-lfs filter-process"),
             ("hook.a.b.enabled", "false"),
         ];
-        assert_eq!(overrides_for(&told), owned_pairs(&expected));
-        assert_eq!(overrides_for(&told[..3]), owned_pairs(&[]));
+        assert_eq!(overrides_for(&settings), owned_pairs(&expected));
+        assert_eq!(overrides_for(&settings[..3]), owned_pairs(&[]));
     }
 
     #[test]
     fn a_list_is_reset_to_the_users_entries() {
-        let told = [
+        let settings = [
             ("global", "credential.helper\nstore"),
             ("global", "credential.https://a.b.helper\ncache"),
             ("local", "credential.https://x.helper\n!x"),
@@ -170,7 +170,7 @@ mod tests {
             ("credential.helper", "store"),
             ("credential.https://a.b.helper", "cache"),
         ];
-        assert_eq!(overrides_for(&told), owned_pairs(&expected));
+        assert_eq!(overrides_for(&settings), owned_pairs(&expected));
     }
 
     #[test]

@@ -21,7 +21,7 @@ use whimbrel_wire::hook::{HookEvent, WorktreeCreate, WorktreeRemove};
 pub use self::error::WorktreeError;
 use self::git::Git;
 use crate::hooks::{HookDispatcher, HookInputBuilder, join_reasons};
-use crate::tools::ToolContext;
+use crate::tool_api::ToolContext;
 use crate::workspace::Workspace;
 
 /// Directory of the worktrees, relative to the session's directory.
@@ -158,12 +158,12 @@ impl Worktrees {
 
     /// Removes a worktree with its content, and the branch that was created for it.
     pub async fn remove(&self, tree: &Worktree) -> Result<(), WorktreeError> {
-        let told = |scene: &HookInputBuilder| {
-            scene.build(WorktreeRemove { worktree_path: tree.path.display().to_string() })
+        let build_input = |builder: &HookInputBuilder| {
+            builder.build(WorktreeRemove { worktree_path: tree.path.display().to_string() })
         };
-        let said = self.hooks.dispatch(HookEvent::WorktreeRemove, told, self.git.cancel()).await;
-        if !said.blocked.is_empty() {
-            return Err(WorktreeError::BlockedByHook(join_reasons(&said.blocked)));
+        let output = self.hooks.dispatch(HookEvent::WorktreeRemove, build_input, self.git.cancel()).await;
+        if !output.blocked.is_empty() {
+            return Err(WorktreeError::BlockedByHook(join_reasons(&output.blocked)));
         }
         match &tree.creator {
             WorktreeCreator::Hook => Ok(()),
@@ -191,12 +191,12 @@ impl Worktrees {
     }
 
     async fn create_by_hook(&self, name: &str) -> Result<Option<Worktree>, WorktreeError> {
-        let told = |scene: &HookInputBuilder| scene.build(WorktreeCreate { name: name.into() });
-        let said = self.hooks.dispatch(HookEvent::WorktreeCreate, told, self.git.cancel()).await;
-        if !said.blocked.is_empty() {
-            return Err(WorktreeError::BlockedByHook(join_reasons(&said.blocked)));
+        let build_input = |builder: &HookInputBuilder| builder.build(WorktreeCreate { name: name.into() });
+        let output = self.hooks.dispatch(HookEvent::WorktreeCreate, build_input, self.git.cancel()).await;
+        if !output.blocked.is_empty() {
+            return Err(WorktreeError::BlockedByHook(join_reasons(&output.blocked)));
         }
-        let Some(path) = said.event_specific.worktree_path else { return Ok(None) };
+        let Some(path) = output.event_specific.worktree_path else { return Ok(None) };
         let path = self.workspace.root().join(path.trim());
         let real = match files::file_kind(&path) {
             Ok(FileKind::Directory) => files::real_path(&path),
@@ -230,18 +230,18 @@ impl Worktrees {
 
 /// Creates the directory of the worktrees, ignored by git.
 fn worktrees_dir(root: &Path) -> Result<PathBuf, WorktreeError> {
-    let folder = files::real_path(root).unwrap_or_else(|| root.to_owned()).join(WORKTREES_DIR);
-    match ensure_gitignore(&folder) {
-        Ok(()) => Ok(folder),
+    let dir = files::real_path(root).unwrap_or_else(|| root.to_owned()).join(WORKTREES_DIR);
+    match ensure_gitignore(&dir) {
+        Ok(()) => Ok(dir),
         // A symlink would lead the checkout outside of the session's directories.
-        Err(error) if PathChangedError::is_source_of(&error) => Err(WorktreeError::OutsideSession(folder)),
-        Err(error) => Err(WorktreeError::Io { folder, error }),
+        Err(error) if PathChangedError::is_source_of(&error) => Err(WorktreeError::OutsideSession(dir)),
+        Err(error) => Err(WorktreeError::Io { dir, error }),
     }
 }
 
 /// Creates a directory with a `.gitignore` that ignores everything. Follows no symlinks.
-fn ensure_gitignore(folder: &Path) -> io::Result<()> {
-    let ignore = FileHandle::for_real_path(&folder.join(".gitignore"))?;
+fn ensure_gitignore(dir: &Path) -> io::Result<()> {
+    let ignore = FileHandle::for_real_path(&dir.join(".gitignore"))?;
     if ignore.kind()? != FileKind::Missing {
         return Ok(());
     }

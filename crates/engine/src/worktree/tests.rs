@@ -18,8 +18,8 @@ impl TestRepository {
     }
 
     async fn with_trust(trust: Trust) -> Self {
-        let folder = TempDir::new().unwrap();
-        let root = folder.path().canonicalize().unwrap();
+        let dir = TempDir::new().unwrap();
+        let root = dir.path().canonicalize().unwrap();
         let mut env: BTreeMap<String, String> = std::env::vars().collect();
         for (name, value) in [
             ("GIT_AUTHOR_NAME", "a"),
@@ -32,7 +32,7 @@ impl TestRepository {
         env.insert("GIT_CONFIG_GLOBAL".into(), root.join(".git/person").display().to_string());
         let workspace = Arc::new(Workspace::new(root.clone(), root.join("spill"), env));
         let call = ToolContext::for_test(workspace);
-        let here = Self { worktrees: worktrees_with_trust(&call, trust), call, dir: folder };
+        let here = Self { worktrees: worktrees_with_trust(&call, trust), call, dir };
         here.git(&root, &["init", "-q", "-b", "main"]).await;
         fs::write(root.join("a.txt"), "one").unwrap();
         here.git(&root, &["add", "a.txt"]).await;
@@ -40,8 +40,8 @@ impl TestRepository {
         here
     }
 
-    async fn git(&self, folder: &Path, arguments: &[&str]) -> String {
-        self.worktrees.git.run(folder, arguments).await.unwrap()
+    async fn git(&self, dir: &Path, arguments: &[&str]) -> String {
+        self.worktrees.git.run(dir, arguments).await.unwrap()
     }
 
     /// Installs a filter for all files with these settings (config file, content); returns the file that the filter's
@@ -64,21 +64,18 @@ impl TestRepository {
     /// Puts a git wrapper first on the PATH that logs its arguments; returns the log file.
     fn record_git_calls(&mut self) -> PathBuf {
         use std::os::unix::fs::PermissionsExt;
-        let (programs, heard) = (self.root().join(".git/programs"), self.root().join(".git/heard"));
+        let (programs, log) = (self.root().join(".git/programs"), self.root().join(".git/heard"));
         let paths = std::env::var_os("PATH").unwrap();
-        let real = std::env::split_paths(&paths).map(|folder| folder.join("git")).find(|git| git.exists());
-        let script = format!(
-            "#!/bin/sh\necho \"$*\" >> {}\nexec {} \"$@\"\n",
-            heard.display(),
-            real.unwrap().display()
-        );
+        let real = std::env::split_paths(&paths).map(|dir| dir.join("git")).find(|git| git.exists());
+        let script =
+            format!("#!/bin/sh\necho \"$*\" >> {}\nexec {} \"$@\"\n", log.display(), real.unwrap().display());
         fs::create_dir(&programs).unwrap();
         fs::write(programs.join("git"), script).unwrap();
         fs::set_permissions(programs.join("git"), fs::Permissions::from_mode(0o755)).unwrap();
         let paths = format!("{}:{}", programs.display(), paths.display());
         self.call.workspace.set_variables([("PATH".to_owned(), paths)].into());
         self.worktrees = worktrees_with_trust(&self.call, Trust::Untrusted);
-        heard
+        log
     }
 
     async fn assert_only_main_worktree(&self) {
@@ -122,12 +119,12 @@ async fn files_and_commits_prevent_removal() {
     let here = TestRepository::new().await;
     let tree = here.worktrees.create(None).await.unwrap();
     fs::write(tree.path.join("new.txt"), "x").unwrap();
-    let kept = here.worktrees.remove_if_clean(&tree).await.unwrap();
-    assert_eq!(kept, RemovalOutcome::Kept(WorktreeChanges { files: 1, commits: 0 }));
+    let remaining = here.worktrees.remove_if_clean(&tree).await.unwrap();
+    assert_eq!(remaining, RemovalOutcome::Kept(WorktreeChanges { files: 1, commits: 0 }));
     here.git(&tree.path, &["add", "new.txt"]).await;
     here.git(&tree.path, &["commit", "-q", "-m", "two"]).await;
-    let kept = here.worktrees.remove_if_clean(&tree).await.unwrap();
-    assert_eq!(kept, RemovalOutcome::Kept(WorktreeChanges { files: 0, commits: 1 }));
+    let remaining = here.worktrees.remove_if_clean(&tree).await.unwrap();
+    assert_eq!(remaining, RemovalOutcome::Kept(WorktreeChanges { files: 0, commits: 1 }));
     here.worktrees.remove(&tree).await.unwrap();
     assert!(!tree.path.exists());
 }
@@ -151,9 +148,9 @@ async fn a_deleted_worktree_is_created_again_with_its_commits() {
     here.git(&tree.path, &["commit", "-q", "-m", "two"]).await;
     fs::remove_dir_all(&tree.path).unwrap();
     assert!(!tree.exists());
-    let kept = here.worktrees.remove_if_clean(&tree).await.unwrap();
+    let remaining = here.worktrees.remove_if_clean(&tree).await.unwrap();
     assert_eq!(
-        kept,
+        remaining,
         RemovalOutcome::Kept(WorktreeChanges { files: 0, commits: 1 }),
         "its branch is all there is"
     );
@@ -169,8 +166,8 @@ async fn nothing_is_checked_out_through_a_symlink() {
     let elsewhere = TempDir::new().unwrap();
     fs::create_dir(here.root().join(".claude")).unwrap();
     std::os::unix::fs::symlink(elsewhere.path(), here.root().join(".claude/worktrees")).unwrap();
-    let fault = here.worktrees.create(Some("try")).await.unwrap_err();
-    assert!(matches!(fault, WorktreeError::OutsideSession(_)), "{fault}");
+    let error = here.worktrees.create(Some("try")).await.unwrap_err();
+    assert!(matches!(error, WorktreeError::OutsideSession(_)), "{error}");
     assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0);
 }
 
@@ -181,8 +178,8 @@ async fn the_gitignore_is_not_written_through_a_symlink() {
     let shelf = here.root().join(".claude/worktrees");
     fs::create_dir_all(&shelf).unwrap();
     std::os::unix::fs::symlink(elsewhere.path().join("new"), shelf.join(".gitignore")).unwrap();
-    let fault = here.worktrees.create(Some("try")).await.unwrap_err();
-    assert!(matches!(fault, WorktreeError::OutsideSession(_)), "{fault}");
+    let error = here.worktrees.create(Some("try")).await.unwrap_err();
+    assert!(matches!(error, WorktreeError::OutsideSession(_)), "{error}");
     assert!(!elsewhere.path().join("new").exists() && !shelf.join("try").exists());
 }
 
@@ -225,8 +222,8 @@ async fn a_nested_repository_is_kept_but_not_inspected() {
     here.git(&tree.path, &["add", "inside"]).await;
     here.git(&tree.path, &["commit", "-q", "-m", "a repository"]).await;
     here.git(&inside, &["config", "core.fsmonitor", &format!("touch {}", ran.display())]).await;
-    let kept = here.worktrees.remove_if_clean(&tree).await.unwrap();
-    assert_eq!(kept, RemovalOutcome::Kept(WorktreeChanges { files: 1, commits: 1 }));
+    let remaining = here.worktrees.remove_if_clean(&tree).await.unwrap();
+    assert_eq!(remaining, RemovalOutcome::Kept(WorktreeChanges { files: 1, commits: 1 }));
     assert!(!ran.exists());
 }
 
@@ -238,8 +235,8 @@ async fn unexpressible_settings_prevent_creation() {
         let root = here.root();
         let before = fs::read(root.join(".git/config")).unwrap();
         fs::write(root.join(".git/config"), [&before, settings].concat()).unwrap();
-        let fault = here.worktrees.create(Some("try")).await.unwrap_err();
-        assert!(matches!(fault, WorktreeError::UnsafeSettings), "{fault}");
+        let error = here.worktrees.create(Some("try")).await.unwrap_err();
+        assert!(matches!(error, WorktreeError::UnsafeSettings), "{error}");
         here.assert_only_main_worktree().await;
     }
 }
@@ -249,10 +246,10 @@ async fn a_failed_checkout_is_cleaned_up() {
     let here = TestRepository::new().await;
     let root = here.root();
     let blob = here.git(&root, &["rev-parse", "HEAD:a.txt"]).await;
-    let (folder, name) = blob.trim().split_at(2);
-    fs::remove_file(root.join(".git/objects").join(folder).join(name)).unwrap();
-    let fault = here.worktrees.create(Some("try")).await.unwrap_err();
-    assert!(matches!(fault, WorktreeError::Git { .. }), "{fault}");
+    let (dir, name) = blob.trim().split_at(2);
+    fs::remove_file(root.join(".git/objects").join(dir).join(name)).unwrap();
+    let error = here.worktrees.create(Some("try")).await.unwrap_err();
+    assert!(matches!(error, WorktreeError::Git { .. }), "{error}");
     here.assert_only_main_worktree().await;
     // An existing branch is kept.
     here.git(&root, &["branch", "worktree-old"]).await;
@@ -264,18 +261,18 @@ async fn a_failed_checkout_is_cleaned_up() {
 async fn branch_commands_disable_hooks_from_settings() {
     let mut here = TestRepository::new().await;
     let root = here.root();
-    let heard = here.record_git_calls();
+    let log = here.record_git_calls();
     here.git(&root, &["config", "hook.mine.command", "true"]).await;
     let tree = here.worktrees.create(Some("try")).await.unwrap();
     here.worktrees.remove(&tree).await.unwrap();
     let tree = here.worktrees.create(Some("gone")).await.unwrap();
     fs::remove_dir_all(&tree.path).unwrap();
     here.worktrees.remove(&tree).await.unwrap();
-    let heard = fs::read_to_string(heard).unwrap();
+    let log = fs::read_to_string(log).unwrap();
     for words in ["worktree add", "worktree remove", "worktree prune", "branch -D", "reset --hard"] {
-        let mut lines = heard.lines().filter(|line| line.contains(words)).peekable();
+        let mut lines = log.lines().filter(|line| line.contains(words)).peekable();
         assert!(lines.peek().is_some(), "{words}");
-        assert!(lines.all(|line| line.contains("--config-env=hook.mine.enabled=")), "{words}: {heard}");
+        assert!(lines.all(|line| line.contains("--config-env=hook.mine.enabled=")), "{words}: {log}");
     }
 }
 
@@ -296,8 +293,8 @@ async fn a_worktree_from_before_the_session_is_not_removed() {
     let here = TestRepository::new().await;
     here.git(&here.root(), &["worktree", "add", "-q", "old"]).await;
     let tree = here.worktrees.find("old").await.unwrap();
-    let fault = here.worktrees.remove(&tree).await.unwrap_err();
-    assert!(matches!(fault, WorktreeError::NotCreatedHere(_)), "{fault}");
+    let error = here.worktrees.remove(&tree).await.unwrap_err();
+    assert!(matches!(error, WorktreeError::NotCreatedHere(_)), "{error}");
     assert!(here.call.workspace.worktree().is_none() && tree.path.exists());
 }
 
@@ -315,8 +312,8 @@ fn a_name_cannot_escape_the_directory() {
 async fn worktrees_are_created_and_removed_concurrently() {
     let here = TestRepository::new().await;
     let names: Vec<String> = (0..8).map(|number| format!("t{number}")).collect();
-    let made = futures::future::join_all(names.iter().map(|name| here.worktrees.create(Some(name)))).await;
-    let trees: Vec<Worktree> = made.into_iter().map(Result::unwrap).collect();
+    let created = futures::future::join_all(names.iter().map(|name| here.worktrees.create(Some(name)))).await;
+    let trees: Vec<Worktree> = created.into_iter().map(Result::unwrap).collect();
     for gone in futures::future::join_all(trees.iter().map(|tree| here.worktrees.remove_if_clean(tree))).await
     {
         assert_eq!(gone.unwrap(), RemovalOutcome::Removed);

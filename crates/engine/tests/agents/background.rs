@@ -8,7 +8,7 @@ use whimbrel_wire::options::{AgentDefinition, Options};
 use whimbrel_wire::permission::PermissionResult;
 use whimbrel_wire::{Frame, Usage};
 
-use super::{agent_input, call_agent, nth_tool_use_result, system_frames};
+use super::{agent_input, call_agent, find_agent_id, nth_tool_use_result};
 
 fn in_background() -> Value {
     json!({"run_in_background": true})
@@ -16,8 +16,8 @@ fn in_background() -> Value {
 
 /// One background agent whose reply is held until released.
 fn script() -> Script {
-    Script::from_fn(|asked| {
-        let text = asked.last_text();
+    Script::from_fn(|request| {
+        let text = request.last_text();
         if text.contains("Look.") {
             Reply::text("Late news.").hold_until("agent")
         } else if text.contains("<task-notification>") {
@@ -44,18 +44,19 @@ async fn background_agent_returns_at_once_and_reports_later() {
     let last = host.next_result().await.unwrap();
     assert_eq!(last.result.as_deref(), Some("Noticed."));
     assert_eq!(last.origin.unwrap().kind, "task-notification");
-    let told = host.model_requests().last().unwrap().last_text();
+    let text = host.model_requests().last().unwrap().last_text();
     for part in [id, "<status>completed</status>", "<result>Late news.</result>", "call_1"] {
-        assert!(told.contains(part), "{part}: {told}");
+        assert!(text.contains(part), "{part}: {text}");
     }
-    let end = &system_frames(&host, "task_notification")[0];
+    let end = &host.system_frames("task_notification")[0];
     assert_eq!(
         (&end["task_id"], &end["status"], &end["tool_use_id"]),
         (&json!(id), &json!("completed"), &json!("call_1"))
     );
     let file = end["output_file"].as_str().unwrap();
     assert_eq!(std::fs::read_to_string(file).unwrap(), "Late news.");
-    let lists: Vec<usize> = system_frames(&host, "background_tasks_changed")
+    let lists: Vec<usize> = host
+        .system_frames("background_tasks_changed")
         .iter()
         .map(|notice| notice["tasks"].as_array().unwrap().len())
         .collect();
@@ -76,8 +77,8 @@ async fn closed_input_still_delivers_background_results() {
 
 #[tokio::test]
 async fn interrupt_keeps_background_agents_running() {
-    let script = Script::from_fn(|asked| {
-        let text = asked.last_text();
+    let script = Script::from_fn(|request| {
+        let text = request.last_text();
         if text.contains("Look.") {
             Reply::text("Late news.").hold_until("agent")
         } else if text.contains("<task-notification>") {
@@ -113,20 +114,20 @@ async fn agent_stopped_by_host_is_reported_with_the_next_prompt() {
     assert_eq!((&end["task_id"], &end["status"]), (&json!(id), &json!("stopped")));
     let next = host.run("How are you?").await.unwrap();
     assert_eq!((next.result.as_deref(), next.origin), (Some("Noticed."), None));
-    let asked = host.model_requests();
+    let requests = host.model_requests();
     assert!(
-        asked.last().unwrap().contains_text("<status>stopped</status>")
-            && asked.last().unwrap().contains_text(&id)
+        requests.last().unwrap().contains_text("<status>stopped</status>")
+            && requests.last().unwrap().contains_text(&id)
     );
     assert_eq!(host.finish().await.unwrap().code, 0);
-    assert_eq!(system_frames(&host, "init").len(), 2, "nobody was woken");
+    assert_eq!(host.system_frames("init").len(), 2, "the notification starts no turn");
 }
 
 #[tokio::test]
 async fn model_polls_and_stops_a_background_agent() {
-    let script = Script::from_fn(|asked| {
-        let text = asked.last_text();
-        let id = text.split("agentId: ").nth(1).map(|rest| rest.chars().take(9).collect::<String>());
+    let script = Script::from_fn(|request| {
+        let text = request.last_text();
+        let id = find_agent_id(&text);
         if text.contains("Look.") {
             Reply::text("never").hold_until("agent")
         } else if let Some(id) = id {
@@ -155,15 +156,15 @@ async fn model_polls_and_stops_a_background_agent() {
 
 #[tokio::test]
 async fn agent_cannot_stop_or_read_tasks_of_others() {
-    let script = Script::from_fn(|asked| {
-        let text = asked.last_text();
+    let script = Script::from_fn(|request| {
+        let text = request.last_text();
         let id =
             |before: &str| text.split(before).nth(1).map(|rest| rest.chars().take(9).collect::<String>());
         if text.contains("Look.") {
             Reply::text("never").hold_until("agent")
         } else if let Some(id) = id("Meddle with ") {
             Reply::tool("TaskStop", json!({"task_id": id})).and_tool("TaskOutput", json!({"task_id": id}))
-        } else if text.contains("somebody else") {
+        } else if text.contains("belongs to another agent") {
             Reply::text("I may not.")
         } else if let Some(id) = id("agentId: ").filter(|_| !text.contains("I may not.")) {
             call_agent(&format!("Meddle with {id}"), json!({}))
@@ -178,14 +179,18 @@ async fn agent_cannot_stop_or_read_tasks_of_others() {
     let id = nth_tool_use_result(&host, 0)["agentId"].as_str().unwrap().to_owned();
     let answers: Vec<String> =
         super::subagent_messages(&host).iter().map(|user| user.message.content.joined_text()).collect();
-    assert_eq!(system_frames(&host, "task_notification").len(), 1, "only the meddler has ended: {answers:?}");
+    assert_eq!(
+        host.system_frames("task_notification").len(),
+        1,
+        "only the meddling agent has ended: {answers:?}"
+    );
     host.send_request(StopTask { task_id: id }).await.unwrap();
 }
 
 #[tokio::test]
 async fn host_moves_a_foreground_agent_to_the_background() {
-    let script = Script::from_fn(|asked| {
-        let text = asked.last_text();
+    let script = Script::from_fn(|request| {
+        let text = request.last_text();
         if text.contains("Look.") {
             Reply::text("Late news.").hold_until("agent")
         } else if text.contains("<task-notification>") {
@@ -200,7 +205,7 @@ async fn host_moves_a_foreground_agent_to_the_background() {
     host.send_prompt("Go.").await.unwrap();
     host.next_matching(&json!({"subtype": "task_started", "is_backgrounded": false})).await.unwrap();
     host.send_request(BackgroundTasks { tool_use_id: Some("another".into()) }).await.unwrap();
-    assert!(system_frames(&host, "task_updated").is_empty(), "it is not meant");
+    assert!(host.system_frames("task_updated").is_empty(), "the command is not affected");
     host.send_request(BackgroundTasks { tool_use_id: Some("call_1".into()) }).await.unwrap();
     let changed = host.next_matching(&json!({"subtype": "task_updated"})).await.unwrap();
     assert_eq!(changed["patch"]["is_backgrounded"], true);
@@ -212,8 +217,8 @@ async fn host_moves_a_foreground_agent_to_the_background() {
 
 #[tokio::test]
 async fn tasks_of_a_subagent_cannot_be_backgrounded_alone() {
-    let script = Script::from_fn(|asked| {
-        let text = asked.last_text();
+    let script = Script::from_fn(|request| {
+        let text = request.last_text();
         if text.contains("Look.") {
             Reply::text("Late news.").hold_until("agent")
         } else if text.contains("Relay.") {
@@ -242,23 +247,23 @@ async fn tasks_of_a_subagent_cannot_be_backgrounded_alone() {
     assert_eq!(host.send_request(inner).await.unwrap().backgrounded, Some(false));
     assert_eq!(host.send_request(BackgroundTasks::default()).await.unwrap().backgrounded, Some(true));
     assert_eq!(host.next_result().await.unwrap().result.as_deref(), Some("Launched."));
-    let patched = system_frames(&host, "task_updated");
+    let patched = host.system_frames("task_updated");
     assert_eq!(patched.len(), 1, "{patched:?}");
     host.api().unwrap().release("agent");
     assert_eq!(host.next_result().await.unwrap().result.as_deref(), Some("Noticed."));
-    let told = host.model_requests().last().unwrap().last_text();
-    assert!(told.contains("<result>Relayed.</result>"), "whoever waits has the report: {told}");
+    let output = host.model_requests().last().unwrap().last_text();
+    assert!(output.contains("<result>Relayed.</result>"), "TaskOutput returns the report: {output}");
     assert_eq!(host.finish().await.unwrap().code, 0);
 }
 
 #[tokio::test]
 async fn host_moves_a_foreground_command_to_the_background() {
     let command = "echo before; until [ -e gate ]; do sleep 0.02; done; echo after";
-    let script = Script::from_fn(move |asked| {
-        let text = asked.last_text();
+    let script = Script::from_fn(move |request| {
+        let text = request.last_text();
         if text.contains("<task-notification>") {
             Reply::text("Noticed.")
-        } else if text.contains("in the background") {
+        } else if text.contains("to the background") {
             Reply::text("Going on.")
         } else {
             Reply::tool("Bash", json!({"command": command, "description": "wait"})).tool_use_id("call_1")
@@ -268,28 +273,28 @@ async fn host_moves_a_foreground_command_to_the_background() {
     let mut host = Host::with_script(script).options(options).start().await.unwrap();
     host.send_prompt("Go.").await.unwrap();
     // Requests before the command runs have no effect, so they are repeated until it has started.
-    let begun = loop {
+    let started = loop {
         host.send_request(BackgroundTasks { tool_use_id: Some("call_1".into()) }).await.unwrap();
-        if let Some(begun) = system_frames(&host, "task_started").pop() {
-            break begun;
+        if let Some(started) = host.system_frames("task_started").pop() {
+            break started.clone();
         }
     };
-    assert_eq!((&begun["is_backgrounded"], &begun["description"]), (&json!(true), &json!("wait")));
+    assert_eq!((&started["is_backgrounded"], &started["description"]), (&json!(true), &json!("wait")));
     assert_eq!(host.next_result().await.unwrap().result.as_deref(), Some("Going on."));
     let meta = nth_tool_use_result(&host, 0);
-    assert_eq!((&meta["backgroundTaskId"], &meta["backgroundedByUser"]), (&begun["task_id"], &json!(true)));
+    assert_eq!((&meta["backgroundTaskId"], &meta["backgroundedByUser"]), (&started["task_id"], &json!(true)));
     std::fs::write(host.dirs().workspace().join("gate"), "").unwrap();
     assert_eq!(host.next_result().await.unwrap().result.as_deref(), Some("Noticed."));
-    let end = system_frames(&host, "task_notification").pop().unwrap();
+    let end = host.system_frames("task_notification").pop().unwrap();
     assert_eq!(end["status"], "completed");
     let printed = std::fs::read_to_string(end["output_file"].as_str().unwrap()).unwrap();
-    assert_eq!(printed, "before\nafter\n", "nothing is lost on the way");
+    assert_eq!(printed, "before\nafter\n", "no output is lost");
 }
 
 #[tokio::test]
 async fn permission_request_names_the_background_agent() {
-    let script = Script::from_fn(|asked| {
-        let text = asked.last_text();
+    let script = Script::from_fn(|request| {
+        let text = request.last_text();
         if text.contains("Look.") {
             Reply::tool("Bash", json!({"command": "touch made"})).hold_until("agent")
         } else if text.contains("<task-notification>") {
@@ -303,8 +308,8 @@ async fn permission_request_names_the_background_agent() {
         }
     });
     let mut host = Host::with_script(script)
-        .can_use_tool(|asked| {
-            assert!(asked.agent_id.as_deref().is_some_and(|id| id.starts_with('a')));
+        .can_use_tool(|request| {
+            assert!(request.agent_id.as_deref().is_some_and(|id| id.starts_with('a')));
             PermissionResult::allow()
         })
         .start()
@@ -318,15 +323,15 @@ async fn permission_request_names_the_background_agent() {
 
 #[tokio::test]
 async fn exhausted_budget_stops_all_background_agents() {
-    let script = Script::from_fn(|asked| {
-        let text = asked.last_text();
-        let dear = Usage { output_tokens: 80_000, ..Usage::default() };
+    let script = Script::from_fn(|request| {
+        let text = request.last_text();
+        let expensive = Usage { output_tokens: 80_000, ..Usage::default() };
         if text.contains("Spend.") {
-            Reply::tool("Read", json!({"file_path": "x"})).usage(dear).hold_until("spender")
+            Reply::tool("Read", json!({"file_path": "x"})).usage(expensive).hold_until("spender")
         } else if text.contains("Wait.") {
             Reply::tool("Bash", json!({"command": "sleep 60"}))
         } else if text.contains("in the background") {
-            Reply::text("Launched.")
+            Reply::text("Launched.").hold_until("lead")
         } else {
             call_agent("Spend.", in_background()).and_tool("Agent", agent_input("Wait.", in_background()))
         }
@@ -338,27 +343,28 @@ async fn exhausted_budget_stops_all_background_agents() {
     host.next_matching(&json!({"message": {"content": [{"type": "tool_use", "name": "Bash"}]}}))
         .await
         .unwrap();
+    host.api().unwrap().release("lead");
     host.next_result().await.unwrap();
     host.api().unwrap().release("spender");
     assert_eq!(host.next_result().await.unwrap().subtype, Outcome::ErrorMaxBudgetUsd);
     assert_eq!(host.finish().await.unwrap().code, 1);
-    assert_eq!(system_frames(&host, "task_notification").len(), 2);
-    for end in system_frames(&host, "task_notification") {
-        let told = (&end["status"], end["summary"].as_str().unwrap().contains("budget"));
-        assert_eq!(told, (&json!("failed"), true), "{end}");
+    assert_eq!(host.system_frames("task_notification").len(), 2);
+    for end in host.system_frames("task_notification") {
+        let outcome = (&end["status"], end["summary"].as_str().unwrap().contains("budget"));
+        assert_eq!(outcome, (&json!("failed"), true), "{end}");
     }
     let results = host.frames().filter(|frame| matches!(frame, Frame::Result(_))).count();
-    assert_eq!(results, 2, "nobody is told again and again");
+    assert_eq!(results, 2, "the exhausted budget is reported once");
 }
 
 #[tokio::test]
 async fn message_to_a_running_agent_extends_its_report() {
-    for again in [
+    for send_more in [
         |id: &str| Reply::tool("SendMessage", json!({"to": id, "message": "More."})),
         |id: &str| call_agent("More.", json!({"resume": id})),
     ] {
-        let script = Script::from_fn(move |asked| {
-            let text = asked.last_text();
+        let script = Script::from_fn(move |request| {
+            let text = request.last_text();
             if text.contains("Look.") {
                 Reply::text("FIRST.").hold_until("agent")
             } else if text.starts_with("More.") {
@@ -366,9 +372,9 @@ async fn message_to_a_running_agent_extends_its_report() {
             } else if text.contains("<task-notification>") {
                 Reply::text(text)
             } else if let Some(id) = text.split("in the background. agentId: ").nth(1)
-                && asked.messages().len() == 3
+                && request.messages().len() == 3
             {
-                again(id.split('.').next().unwrap())
+                send_more(id.split('.').next().unwrap())
             } else if text.contains("Go.") {
                 call_agent("Look.", in_background())
             } else {
@@ -377,23 +383,23 @@ async fn message_to_a_running_agent_extends_its_report() {
         });
         let mut host = Host::with_script(script).start().await.unwrap();
         host.run("Go.").await.unwrap();
-        let answer = host.model_requests().last().unwrap().messages().last().cloned().unwrap();
-        assert_ne!(answer["content"][0]["is_error"], true, "{answer}");
+        let last_message = host.model_requests().last().unwrap().messages().last().cloned().unwrap();
+        assert_ne!(last_message["content"][0]["is_error"], true, "{last_message}");
         host.api().unwrap().release("agent");
-        let told = host.next_result().await.unwrap().result.unwrap();
-        assert!(told.contains("<result>FIRST.\n\nSECOND.</result>"), "{told}");
-        let file = system_frames(&host, "task_notification")[0]["output_file"].as_str().unwrap().to_owned();
+        let report = host.next_result().await.unwrap().result.unwrap();
+        assert!(report.contains("<result>FIRST.\n\nSECOND.</result>"), "{report}");
+        let file = host.system_frames("task_notification")[0]["output_file"].as_str().unwrap().to_owned();
         assert_eq!(std::fs::read_to_string(file).unwrap(), "FIRST.\n\nSECOND.");
     }
 }
 
 #[tokio::test]
 async fn budget_exhausted_in_background_ends_the_session_with_a_result() {
-    let script = Script::from_fn(|asked| {
-        let text = asked.last_text();
-        let dear = Usage { output_tokens: 80_000, ..Usage::default() };
+    let script = Script::from_fn(|request| {
+        let text = request.last_text();
+        let expensive = Usage { output_tokens: 80_000, ..Usage::default() };
         if text.contains("Look.") {
-            Reply::tool("Read", json!({"file_path": "x"})).usage(dear).hold_until("agent")
+            Reply::tool("Read", json!({"file_path": "x"})).usage(expensive).hold_until("agent")
         } else if text.contains("in the background") {
             Reply::text("Launched.")
         } else {
@@ -408,8 +414,8 @@ async fn budget_exhausted_in_background_ends_the_session_with_a_result() {
     host.api().unwrap().release("agent");
     let last = host.next_result().await.unwrap();
     assert_eq!((last.subtype, last.total_cost_usd > 1.0), (Outcome::ErrorMaxBudgetUsd, true));
-    assert_eq!(system_frames(&host, "task_notification")[0]["status"], "failed");
+    assert_eq!(host.system_frames("task_notification")[0]["status"], "failed");
     assert_eq!(host.finish().await.unwrap().code, 1);
     let results = host.frames().filter(|frame| matches!(frame, Frame::Result(_))).count();
-    assert_eq!((results, host.model_requests().len()), (2, 3), "nothing more is asked");
+    assert_eq!((results, host.model_requests().len()), (2, 3), "no further request is sent");
 }

@@ -6,16 +6,16 @@ use std::time::Duration;
 use serde_json::json;
 use whimbrel_testkit::{Host, ModelRequest, Reply, Script};
 
-use super::{agent_input, system_frames};
+use super::agent_input;
 
 const AGENT_COUNT: usize = 200;
 
 /// The first reply starts all agents; each agent replies with its number.
-fn next_reply(asked: &ModelRequest) -> Reply {
-    let text = asked.last_text();
+fn next_reply(request: &ModelRequest) -> Reply {
+    let text = request.last_text();
     match text.lines().rev().find_map(|line| line.strip_prefix("You are number ")) {
         Some(number) => Reply::text(format!("Number {number} was here.")).delay(Duration::from_millis(2)),
-        None if asked.messages().len() > 1 => Reply::text("All are back."),
+        None if request.messages().len() > 1 => Reply::text("All are back."),
         None => (0..AGENT_COUNT).fold(Reply::empty(), |reply, number| {
             reply.and_tool("Agent", agent_input(&format!("You are number {number}"), json!({})))
         }),
@@ -42,31 +42,31 @@ async fn two_hundred_agents_queue_fifo_within_the_limit() {
         (0..AGENT_COUNT).map(|number| format!("Number {number} was here.")).collect();
     assert_eq!(texts, expected);
     // Count of agents between their first frame and their end.
-    let (mut working, mut most) = (0_usize, 0);
-    for heard in host.received() {
-        if heard.json["type"] == "user" && !heard.json["parent_tool_use_id"].is_null() {
-            working += 1;
-            most = most.max(working);
+    let (mut running, mut max_running) = (0_usize, 0);
+    for received in host.received() {
+        if received.json["type"] == "user" && !received.json["parent_tool_use_id"].is_null() {
+            running += 1;
+            max_running = max_running.max(running);
         }
-        if heard.json["subtype"] == "task_notification" {
-            working -= 1;
+        if received.json["subtype"] == "task_notification" {
+            running -= 1;
         }
     }
-    assert!(most <= 7, "{most} at once");
+    assert!(max_running <= 7, "{max_running} at once");
     // First come, first served, up to the reordering that seven parallel agents allow.
     let served: Vec<usize> = host
         .model_requests()
         .iter()
-        .filter_map(|asked| {
-            asked
+        .filter_map(|request| {
+            request
                 .last_text()
                 .lines()
                 .rev()
                 .find_map(|line| line.strip_prefix("You are number ")?.parse().ok())
         })
         .collect();
-    for (place, number) in served.iter().enumerate() {
-        assert!(place.abs_diff(*number) <= 14, "number {number} was served as {place}");
+    for (position, number) in served.iter().enumerate() {
+        assert!(position.abs_diff(*number) <= 14, "agent {number} ran at position {position}");
     }
-    assert_eq!(system_frames(&host, "task_notification").len(), AGENT_COUNT);
+    assert_eq!(host.system_frames("task_notification").len(), AGENT_COUNT);
 }

@@ -20,7 +20,8 @@ fn reviewer() -> AgentDefinition {
 }
 
 fn options_with_agents(agents: impl IntoIterator<Item = (&'static str, AgentDefinition)>) -> Options {
-    let agents: BTreeMap<_, _> = agents.into_iter().map(|(name, kind)| (name.to_owned(), kind)).collect();
+    let agents: BTreeMap<_, _> =
+        agents.into_iter().map(|(name, definition)| (name.to_owned(), definition)).collect();
     Options { agents, ..Options::default() }
 }
 
@@ -39,17 +40,26 @@ async fn host_definition_sets_prompt_tools_and_model() {
         .await
         .unwrap();
     assert_eq!(host.run("Go.").await.unwrap().result.as_deref(), Some("Done."));
-    let asked = host.model_requests();
-    assert!(asked[0].contains_text("- rev: Reviews code"), "the main agent knows of it");
-    let below = &asked[1];
-    assert_eq!((below.system_prompt().as_str(), below.tool_names()), ("YOU REVIEW", vec!["Read", "Grep"]));
-    assert!(below.model().contains("haiku") && !below.contains_text("Go."), "{}", below.model());
-    assert!(host.dirs().files().unwrap().is_empty(), "it has no tool that writes");
-    let init = host.received().iter().find(|heard| heard.json["subtype"] == "init").unwrap();
-    assert_eq!(init.json["agents"], json!(["general-purpose", "Explore", "Plan", "rev"]));
-    let said =
-        host.received().iter().any(|heard| heard.json.to_string().contains("\\\"broken\\\" is not used"));
-    assert!(said, "what is wrong with the other is told by name");
+    let requests = host.model_requests();
+    assert!(requests[0].contains_text("- rev: Reviews code"), "the main agent sees the definition");
+    let subagent_request = &requests[1];
+    assert_eq!(
+        (subagent_request.system_prompt().as_str(), subagent_request.tool_names()),
+        ("YOU REVIEW", vec!["Read", "Grep"])
+    );
+    assert!(
+        subagent_request.model().contains("haiku") && !subagent_request.contains_text("Go."),
+        "{}",
+        subagent_request.model()
+    );
+    assert!(host.dirs().files().unwrap().is_empty(), "it has only the listed tools");
+    let init = host.init_frame().unwrap();
+    assert_eq!(init["agents"], json!(["general-purpose", "Explore", "Plan", "rev"]));
+    let has_warning = host
+        .received()
+        .iter()
+        .any(|received| received.json.to_string().contains("\\\"broken\\\" is not used"));
+    assert!(has_warning, "a warning names the invalid definition");
 }
 
 #[tokio::test]
@@ -69,15 +79,15 @@ async fn definition_files_load_only_from_enabled_sources() {
             .await
             .unwrap();
         host.run("Go.").await.unwrap();
-        let asked = host.model_requests();
+        let requests = host.model_requests();
         match known {
             true => assert_eq!(
-                (asked[1].system_prompt().as_str(), asked[1].tool_names()),
+                (requests[1].system_prompt().as_str(), requests[1].tool_names()),
                 ("YOU WRITE", vec!["Write"])
             ),
             false => {
-                let told = asked[1].last_text();
-                assert!(told.contains("'scribe'") && told.contains("Explore"), "{told}");
+                let text = requests[1].last_text();
+                assert!(text.contains("'scribe'") && text.contains("Explore"), "{text}");
             }
         }
     }
@@ -90,17 +100,17 @@ async fn deny_rule_removes_an_agent_definition() {
     let mut host = Host::with_script(script).options(options).start().await.unwrap();
     let result = host.run("Go.").await.unwrap();
     assert_eq!(result.permission_denials.len(), 1);
-    let init = host.received().iter().find(|heard| heard.json["subtype"] == "init").unwrap();
-    assert_eq!(init.json["agents"], json!(["general-purpose", "Plan"]));
+    let init = host.init_frame().unwrap();
+    assert_eq!(init["agents"], json!(["general-purpose", "Plan"]));
 }
 
 #[tokio::test]
 async fn definition_mode_can_only_restrict() {
-    let kind = |mode| AgentDefinition { permission_mode: Some(mode), tools: None, ..reviewer() };
+    let definition = |mode| AgentDefinition { permission_mode: Some(mode), tools: None, ..reviewer() };
     let rows = [
         ("narrower", PermissionMode::AcceptEdits, PermissionMode::DontAsk, 1),
         ("wider", PermissionMode::DontAsk, PermissionMode::BypassPermissions, 1),
-        ("as wide", PermissionMode::AcceptEdits, PermissionMode::AcceptEdits, 0),
+        ("same", PermissionMode::AcceptEdits, PermissionMode::AcceptEdits, 0),
     ];
     for (name, session, own, denied) in rows {
         let script = [
@@ -109,7 +119,8 @@ async fn definition_mode_can_only_restrict() {
             Reply::text("Below."),
             Reply::text("Done."),
         ];
-        let options = Options { permission_mode: Some(session), ..options_with_agents([("rev", kind(own))]) };
+        let options =
+            Options { permission_mode: Some(session), ..options_with_agents([("rev", definition(own))]) };
         let mut host = Host::with_script(script).options(options).start().await.unwrap();
         assert_eq!(host.run("Go.").await.unwrap().permission_denials.len(), denied, "{name}");
     }
@@ -117,39 +128,40 @@ async fn definition_mode_can_only_restrict() {
 
 #[tokio::test]
 async fn definition_sets_max_turns_and_background() {
-    let kind = AgentDefinition { max_turns: Some(1), tools: None, ..reviewer() };
+    let definition = AgentDefinition { max_turns: Some(1), tools: None, ..reviewer() };
     let script = [
         call_agent("Look.", json!({"subagent_type": "rev"})),
         Reply::text("So far.").and_tool("Read", json!({"file_path": "note"})),
         Reply::text("Done."),
     ];
     let mut host = Host::with_script(script)
-        .options(options_with_agents([("rev", kind)]))
+        .options(options_with_agents([("rev", definition)]))
         .file("note", "x")
         .start()
         .await
         .unwrap();
     host.run("Go.").await.unwrap();
-    let told = host.model_requests()[2].last_text();
-    assert!(told.contains("as many model calls as it may") && told.contains("So far."), "{told}");
+    let result_text = host.model_requests()[2].last_text();
+    assert!(result_text.contains("limit of model calls") && result_text.contains("So far."), "{result_text}");
 
-    let kind = AgentDefinition { background: Some(true), ..reviewer() };
-    let script = Script::from_fn(|asked| match asked.last_text() {
+    let definition = AgentDefinition { background: Some(true), ..reviewer() };
+    let script = Script::from_fn(|request| match request.last_text() {
         text if text.contains("Look.") => Reply::text("Seen."),
         text if text.contains("task-notification") => Reply::text("Noted."),
         text if text.contains("in the background") => Reply::text("Away."),
         _ => call_agent("Look.", json!({"subagent_type": "rev"})),
     });
     let mut host =
-        Host::with_script(script).options(options_with_agents([("rev", kind)])).start().await.unwrap();
+        Host::with_script(script).options(options_with_agents([("rev", definition)])).start().await.unwrap();
     assert_eq!(host.run("Go.").await.unwrap().result.as_deref(), Some("Away."));
     assert_eq!(host.next_result().await.unwrap().result.as_deref(), Some("Noted."));
 }
 
 #[tokio::test]
 async fn main_agent_can_use_a_definition() {
-    let kind = AgentDefinition { initial_prompt: Some("Begin.".into()), ..reviewer() };
-    let options = Options { agent: Some("rev".into()), model: None, ..options_with_agents([("rev", kind)]) };
+    let definition = AgentDefinition { initial_prompt: Some("Begin.".into()), ..reviewer() };
+    let options =
+        Options { agent: Some("rev".into()), model: None, ..options_with_agents([("rev", definition)]) };
     let mut host = Host::with_script([Reply::text("Reviewed.")]).options(options).start().await.unwrap();
     assert_eq!(host.run("Go.").await.unwrap().result.as_deref(), Some("Reviewed."));
     let first = &host.model_requests()[0];
@@ -160,19 +172,19 @@ async fn main_agent_can_use_a_definition() {
         first.messages()
     );
 
-    let options = Options { agent: Some("nobody".into()), ..Options::default() };
+    let options = Options { agent: Some("missing".into()), ..Options::default() };
     let mut host = Host::with_script([Reply::text("never")]).options(options).start().await.unwrap();
-    let said = host.run("Go.").await.unwrap().errors.unwrap().join(" ");
-    assert!(said.contains("\"nobody\"") && said.contains("Explore"), "{said}");
+    let text = host.run("Go.").await.unwrap().errors.unwrap().join(" ");
+    assert!(text.contains("\"missing\"") && text.contains("Explore"), "{text}");
 }
 
 #[tokio::test]
 async fn skills_of_a_definition_precede_the_task() {
     let skills = Some(vec!["knots".into(), "nothing".into()]);
-    let kind = AgentDefinition { skills, ..reviewer() };
+    let definition = AgentDefinition { skills, ..reviewer() };
     let options = Options {
         setting_sources: Some(vec![SettingSource::Project]),
-        ..options_with_agents([("rev", kind)])
+        ..options_with_agents([("rev", definition)])
     };
     let script =
         [call_agent("Tie it.", json!({"subagent_type": "rev"})), Reply::text("Tied."), Reply::text("Done.")];
@@ -180,13 +192,13 @@ async fn skills_of_a_definition_precede_the_task() {
     let host = Host::with_script(script).options(options).file(".claude/skills/knots/SKILL.md", skill);
     let mut host = host.start().await.unwrap();
     host.run("Go.").await.unwrap();
-    let asked = host.model_requests();
-    assert!(!asked[0].contains_text("OVER AND UNDER"), "the main agent has not called it");
-    let heard = asked[1].last_text();
-    let (skill, errand) = (heard.find("OVER AND UNDER").unwrap(), heard.find("Tie it.").unwrap());
-    assert!(skill < errand, "{heard}");
-    let mut heard = host.received().iter().map(|heard| heard.json.to_string());
-    assert!(heard.any(|json| json.contains("without the skill nothing")), "what is not there is told");
+    let requests = host.model_requests();
+    assert!(!requests[0].contains_text("OVER AND UNDER"), "the main agent did not run the hook");
+    let text = requests[1].last_text();
+    let (skill, task) = (text.find("OVER AND UNDER").unwrap(), text.find("Tie it.").unwrap());
+    assert!(skill < task, "{text}");
+    let mut text = host.received().iter().map(|received| received.json.to_string());
+    assert!(text.any(|json| json.contains("without the skill nothing")), "the missing skill is reported");
 }
 
 #[tokio::test]
@@ -208,32 +220,32 @@ async fn trusted_definition_file_brings_its_hooks() {
     let host = Host::with_script(script).options(options).file(".claude/agents/x.md", file);
     let mut host = host.start().await.unwrap();
     host.run("Go.").await.unwrap();
-    let asked = host.model_requests();
-    assert!(asked[2].last_text().contains("not with me"), "{}", asked[2].last_text());
+    let requests = host.model_requests();
+    assert!(requests[2].last_text().contains("not with me"), "{}", requests[2].last_text());
     assert!(
-        asked[4].last_text().contains("ran"),
+        requests[4].last_text().contains("ran"),
         "the main agent has no such hook: {}",
-        asked[4].last_text()
+        requests[4].last_text()
     );
-    assert!(host.dirs().workspace().join("stopped").exists(), "its own end has been told");
+    assert!(host.dirs().workspace().join("stopped").exists(), "the stop hook of the agent ran");
 }
 
 #[tokio::test]
 async fn definition_with_memory_gets_its_content_and_file_tools() {
-    let kind =
+    let definition =
         AgentDefinition { memory: Some("project".into()), tools: Some(vec!["Grep".into()]), ..reviewer() };
     let script =
         [call_agent("Look.", json!({"subagent_type": "rev"})), Reply::text("Seen."), Reply::text("Done.")];
-    let host = Host::with_script(script).options(options_with_agents([("rev", kind)]));
+    let host = Host::with_script(script).options(options_with_agents([("rev", definition)]));
     let host = host.file(".claude/agent-memory/rev/MEMORY.md", "- the knot is in knots.md\n");
     let mut host = host.start().await.unwrap();
     host.run("Go.").await.unwrap();
-    let asked = &host.model_requests()[1];
-    let heard = asked.last_text();
-    let (notes, errand) = (heard.find("- the knot is in knots.md").unwrap(), heard.find("Look.").unwrap());
-    assert!(notes < errand && heard.contains(".claude/agent-memory/rev"), "{heard}");
+    let request = &host.model_requests()[1];
+    let text = request.last_text();
+    let (notes, task) = (text.find("- the knot is in knots.md").unwrap(), text.find("Look.").unwrap());
+    assert!(notes < task && text.contains(".claude/agent-memory/rev"), "{text}");
     for tool in ["Grep", "Read", "Write", "Edit"] {
-        assert!(asked.tool_names().contains(&tool), "{tool}: {:?}", asked.tool_names());
+        assert!(request.tool_names().contains(&tool), "{tool}: {:?}", request.tool_names());
     }
 }
 
@@ -251,10 +263,10 @@ async fn main_agent_gets_hooks_and_memory_of_its_definition() {
     let mut host =
         host.file(".claude/agent-memory/scribe/MEMORY.md", "- ink is in the shed\n").start().await.unwrap();
     host.run("Go.").await.unwrap();
-    let asked = host.model_requests();
-    assert!(asked[0].system_prompt().contains("- ink is in the shed"), "{}", asked[0].system_prompt());
-    assert_eq!(asked[0].tool_names(), ["Bash", "Read", "Write", "Edit"], "it can keep notes");
-    assert!(asked[1].last_text().contains("not with me"), "{}", asked[1].last_text());
+    let requests = host.model_requests();
+    assert!(requests[0].system_prompt().contains("- ink is in the shed"), "{}", requests[0].system_prompt());
+    assert_eq!(requests[0].tool_names(), ["Bash", "Read", "Write", "Edit"], "it can keep notes");
+    assert!(requests[1].last_text().contains("not with me"), "{}", requests[1].last_text());
     let files = host.dirs().files().unwrap();
     assert!(files.contains_key("stopped") && !files.contains_key("ran"), "{:?}", files.keys());
 }

@@ -8,7 +8,7 @@ use whimbrel_wire::Frame;
 use whimbrel_wire::control::Interrupt;
 use whimbrel_wire::options::{AgentDefinition, Options};
 
-use super::{call_agent, nth_tool_use_result, subagent_messages, system_frames};
+use super::{call_agent, find_agent_id, nth_tool_use_result, subagent_messages};
 
 #[tokio::test]
 async fn host_receives_task_frames_of_an_agent() {
@@ -27,48 +27,53 @@ async fn host_receives_task_frames_of_an_agent() {
         (&json!("completed"), &json!(1), &json!("It says hello."))
     );
     assert!((meta["costUsd"].as_f64().unwrap() - 2.0 * (100.0 * 5.0 + 10.0 * 25.0) / 1e6).abs() < 1e-9);
-    let about = |subtype: &str| -> Vec<Value> {
-        let found = system_frames(&host, subtype);
-        assert!(found.iter().all(|notice| notice["task_id"] == id), "{subtype}: {found:?}");
-        found
+    let task_frames = |subtype: &str| {
+        let frames = host.system_frames(subtype);
+        assert!(frames.iter().all(|frame| frame["task_id"] == id), "{subtype}: {frames:?}");
+        frames
     };
-    let begun = &about("task_started")[0];
+    let started = task_frames("task_started")[0];
     assert_eq!(
-        (&begun["task_type"], &begun["tool_use_id"], &begun["is_backgrounded"], &begun["spawn_depth"]),
+        (
+            &started["task_type"],
+            &started["tool_use_id"],
+            &started["is_backgrounded"],
+            &started["spawn_depth"]
+        ),
         (&json!("local_agent"), &json!("call_1"), &json!(false), &json!(1))
     );
-    assert_eq!(about("task_progress")[0]["last_tool_name"], "Read");
-    assert_eq!(about("task_updated")[0]["patch"]["status"], "completed");
-    assert_eq!(about("task_notification").len(), 1);
-    assert!(system_frames(&host, "background_tasks_changed").is_empty(), "the turn waited for it");
+    assert_eq!(task_frames("task_progress")[0]["last_tool_name"], "Read");
+    assert_eq!(task_frames("task_updated")[0]["patch"]["status"], "completed");
+    assert_eq!(task_frames("task_notification").len(), 1);
+    assert!(host.system_frames("background_tasks_changed").is_empty(), "the turn waits for the agent");
     assert!(subagent_messages(&host).iter().all(|user| user.agent_id.as_deref() == Some(id)));
-    assert_eq!(host.model_requests().len(), 4, "and the main agent is not told a second time");
+    assert_eq!(host.model_requests().len(), 4, "the main agent is notified once");
 }
 
 #[tokio::test]
 async fn subagent_transcript_is_written_and_text_forwarded_on_request() {
-    for aloud in [false, true] {
+    for forward_text in [false, true] {
         let script = [call_agent("Look.", json!({})), Reply::text("Seen."), Reply::text("Done.")];
-        let options = Options { forward_subagent_text: Some(aloud), ..Options::default() };
+        let options = Options { forward_subagent_text: Some(forward_text), ..Options::default() };
         let mut host = Host::with_script(script).options(options).start().await.unwrap();
         host.run("Go.").await.unwrap();
         let words = |frame: &Frame| match frame {
-            Frame::Assistant(said) => said.parent_tool_use_id.is_some(),
+            Frame::Assistant(assistant) => assistant.parent_tool_use_id.is_some(),
             _ => false,
         };
-        assert_eq!(host.frames().any(words), aloud);
+        assert_eq!(host.frames().any(words), forward_text);
         let id = nth_tool_use_result(&host, 0)["agentId"].as_str().unwrap().to_owned();
         host.finish().await.unwrap();
         let projects = host.dirs().home().join(".claude/projects");
         let project = std::fs::read_dir(projects).unwrap().next().unwrap().unwrap().path();
         let session =
             std::fs::read_dir(project).unwrap().map(|entry| entry.unwrap().path()).find(|path| path.is_dir());
-        let folder = session.unwrap().join("subagents");
-        let about: Value =
-            serde_json::from_slice(&std::fs::read(folder.join(format!("agent-{id}.meta.json"))).unwrap())
+        let dir = session.unwrap().join("subagents");
+        let metadata: Value =
+            serde_json::from_slice(&std::fs::read(dir.join(format!("agent-{id}.meta.json"))).unwrap())
                 .unwrap();
-        assert_eq!((&about["agentType"], &about["spawnDepth"]), (&json!("general-purpose"), &json!(1)));
-        let lines = std::fs::read_to_string(folder.join(format!("agent-{id}.jsonl"))).unwrap();
+        assert_eq!((&metadata["agentType"], &metadata["spawnDepth"]), (&json!("general-purpose"), &json!(1)));
+        let lines = std::fs::read_to_string(dir.join(format!("agent-{id}.jsonl"))).unwrap();
         assert!(lines.contains("\"isSidechain\":true") && lines.contains("Seen."), "{lines}");
     }
 }
@@ -84,15 +89,15 @@ async fn failed_agent_reports_partial_result_and_reason() {
     ];
     let mut host = Host::with_script(script).file("note", "x").start().await.unwrap();
     assert_eq!(host.run("Go.").await.unwrap().result.as_deref(), Some("Done."));
-    let told = host.model_requests()[3].last_text();
-    assert!(told.contains("no more") && told.contains("Half of it."), "{told}");
-    let end = &system_frames(&host, "task_notification")[0];
+    let text = host.model_requests()[3].last_text();
+    assert!(text.contains("no more") && text.contains("Half of it."), "{text}");
+    let end = &host.system_frames("task_notification")[0];
     assert_eq!(end["status"], "failed");
 }
 
 #[tokio::test]
 async fn interrupt_stops_all_foreground_agents() {
-    let script = Script::from_fn(|asked| match asked.contains_text("Look.") {
+    let script = Script::from_fn(|request| match request.contains_text("Look.") {
         true => Reply::tool("Bash", json!({"command": "sleep 600"})),
         false => call_agent("Look.", json!({})).and_tool("Agent", super::agent_input("Look.", json!({}))),
     });
@@ -100,28 +105,34 @@ async fn interrupt_stops_all_foreground_agents() {
     let mut host = Host::with_script(script).options(options).start().await.unwrap();
     host.send_prompt("Go.").await.unwrap();
     for _ in 0..2 {
-        let working =
-            |frame: &Frame| matches!(frame, Frame::Assistant(said) if said.parent_tool_use_id.is_some());
+        let working = |frame: &Frame| matches!(frame, Frame::Assistant(assistant) if assistant.parent_tool_use_id.is_some());
         host.next_frame(working).await.unwrap();
     }
-    let asked = tokio::time::Instant::now();
+    let interrupted_at = tokio::time::Instant::now();
     host.send_request(Interrupt::default()).await.unwrap();
     let result = host.next_result().await.unwrap();
-    assert!(result.is_error && asked.elapsed() < Duration::from_secs(2), "{:?}", asked.elapsed());
-    let ends = system_frames(&host, "task_notification");
-    assert_eq!(ends.iter().map(|end| end["status"].as_str().unwrap()).collect::<Vec<_>>(), ["stopped"; 2]);
+    assert!(
+        result.is_error && interrupted_at.elapsed() < Duration::from_secs(2),
+        "{:?}",
+        interrupted_at.elapsed()
+    );
+    let notifications = host.system_frames("task_notification");
+    assert_eq!(
+        notifications.iter().map(|end| end["status"].as_str().unwrap()).collect::<Vec<_>>(),
+        ["stopped"; 2]
+    );
 }
 
 #[tokio::test]
 async fn nested_agents_are_limited_in_depth() {
-    let kind = AgentDefinition {
+    let definition = AgentDefinition {
         description: "Passes it on".into(),
         prompt: "PASS ON".into(),
         tools: Some(vec!["Agent(relay)".into(), "Read".into()]),
         ..AgentDefinition::default()
     };
-    let script = Script::from_fn(|asked| {
-        let text = asked.last_text();
+    let script = Script::from_fn(|request| {
+        let text = request.last_text();
         let last = text.lines().last().unwrap_or_default();
         match last.strip_prefix("Pass on ").and_then(|depth| depth.parse::<u32>().ok()) {
             Some(depth) => call_agent(&format!("Pass on {}", depth + 1), json!({"subagent_type": "relay"})),
@@ -129,14 +140,14 @@ async fn nested_agents_are_limited_in_depth() {
             None => Reply::text(text),
         }
     });
-    let options = Options { agents: [("relay".to_owned(), kind)].into(), ..Options::default() };
+    let options = Options { agents: [("relay".to_owned(), definition)].into(), ..Options::default() };
     let mut host = Host::with_script(script).options(options).start().await.unwrap();
     let result = host.run("Go.").await.unwrap().result.unwrap();
-    assert!(result.contains("An agent at this depth (4) cannot start another one"), "{result}");
-    let begun = system_frames(&host, "task_started");
-    let depths: Vec<u64> = begun.iter().map(|begun| begun["spawn_depth"].as_u64().unwrap()).collect();
+    assert!(result.contains("An agent at nesting depth 4 cannot start another agent"), "{result}");
+    let started = host.system_frames("task_started");
+    let depths: Vec<u64> = started.iter().map(|started| started["spawn_depth"].as_u64().unwrap()).collect();
     assert_eq!(depths, [1, 2, 3, 4]);
-    assert_eq!(begun[1]["parent_task_id"], begun[0]["task_id"]);
+    assert_eq!(started[1]["parent_task_id"], started[0]["task_id"]);
     assert_eq!(host.model_requests()[1].tool_names(), ["Agent", "Read"]);
 }
 
@@ -160,13 +171,13 @@ async fn general_purpose_agent_has_no_agent_tool() {
 
 #[tokio::test]
 async fn finished_agent_resumes_with_its_history() {
-    let script = Script::from_fn(|asked| {
-        let text = asked.last_text();
-        let id = text.split("agentId: ").nth(1).map(|rest| rest.chars().take(9).collect::<String>());
+    let script = Script::from_fn(|request| {
+        let text = request.last_text();
+        let id = find_agent_id(&text);
         if text.contains("Remember TULIP.") {
             Reply::text("I will.")
         } else if text.contains("Which flower?") {
-            Reply::text(if asked.contains_text("Remember TULIP.") {
+            Reply::text(if request.contains_text("Remember TULIP.") {
                 "It was TULIP."
             } else {
                 "I do not know."
@@ -188,11 +199,11 @@ async fn finished_agent_resumes_with_its_history() {
 
 #[tokio::test]
 async fn unknown_agent_cannot_be_resumed() {
-    let script = [call_agent("Which flower?", json!({"resume": "a0"})), Reply::text("Nobody.")];
+    let script = [call_agent("Which flower?", json!({"resume": "a0"})), Reply::text("Not found.")];
     let mut host = Host::with_script(script).start().await.unwrap();
     host.run("Go.").await.unwrap();
     assert!(
-        host.model_requests()[1].last_text().contains("No agent a0"),
+        host.model_requests()[1].last_text().contains("There is no agent a0"),
         "{}",
         host.model_requests()[1].last_text()
     );
@@ -210,12 +221,8 @@ fn relay_agent() -> AgentDefinition {
 
 #[tokio::test]
 async fn agent_cannot_resume_agents_of_another_parent() {
-    let script = Script::from_fn(|asked| {
-        let text = asked.last_text();
-        let id = |text: &str| {
-            let rest = text.split("agentId: ").nth(1)?;
-            Some(rest.chars().take_while(char::is_ascii_alphanumeric).collect::<String>())
-        };
+    let script = Script::from_fn(|request| {
+        let text = request.last_text();
         match () {
             () if text.contains("Stay.") => Reply::text("Stayed.").hold_until("others"),
             () if text.contains("Look.") => Reply::text("Seen."),
@@ -229,41 +236,41 @@ async fn agent_cannot_resume_agents_of_another_parent() {
                     )
                 })
             }
-            () if asked.system_prompt() == "PASS ON" => Reply::text(text),
+            () if request.system_prompt() == "PASS ON" => Reply::text(text),
             () if text.contains("task-notification") => Reply::text("Noticed."),
             () if text.contains("Go.") => call_agent("Look.", json!({})),
             () if text.contains("Seen.") => {
-                let ended = id(&text).unwrap();
+                let ended = find_agent_id(&text).unwrap();
                 call_agent("Stay.", json!({"run_in_background": true, "description": ended}))
             }
             () if text.contains("in the background") => {
-                let calls = json!(asked.messages()).to_string();
-                let ended =
-                    calls.split("agentId: ").nth(1).map(|rest| rest.chars().take(9).collect::<String>());
-                let both = format!("Take over {} {}", ended.unwrap(), id(&text).unwrap());
-                call_agent(&both, json!({"subagent_type": "relay"}))
+                let calls = json!(request.messages()).to_string();
+                let ids = [find_agent_id(&calls), find_agent_id(&text)].map(Option::unwrap);
+                call_agent(&format!("Take over {} {}", ids[0], ids[1]), json!({"subagent_type": "relay"}))
             }
             () => Reply::text(text),
         }
     });
     let options = Options { agents: [("relay".to_owned(), relay_agent())].into(), ..Options::default() };
     let mut host = Host::with_script(script).options(options).start().await.unwrap();
-    let told = host.run("Go.").await.unwrap().result.unwrap();
-    assert_eq!(told.matches("was sent by somebody else").count(), 2, "{told}");
+    let result = host.run("Go.").await.unwrap().result.unwrap();
+    assert_eq!(result.matches("was started by another agent").count(), 2, "{result}");
     host.api().unwrap().release("others");
     assert_eq!(host.finish().await.unwrap().code, 0);
-    let heard = host.model_requests().iter().any(|asked| asked.last_text().starts_with("MINE NOW"));
-    assert!(!heard, "nobody has heard what was not for them");
+    let was_delivered =
+        host.model_requests().iter().any(|request| request.last_text().starts_with("MINE NOW"));
+    assert!(!was_delivered, "no other agent receives the prompt");
 }
 
 #[tokio::test]
 async fn budget_exhausted_by_subagent_ends_the_turn() {
-    let dear = whimbrel_wire::Usage { output_tokens: 80_000, ..whimbrel_wire::Usage::default() };
-    let script =
-        Script::from_fn(move |asked| match asked.contains_text("Look.") && !asked.contains_text("Go.") {
-            true => Reply::tool("Read", json!({"file_path": "x"})).usage(dear.clone()),
+    let expensive = whimbrel_wire::Usage { output_tokens: 80_000, ..whimbrel_wire::Usage::default() };
+    let script = Script::from_fn(move |request| {
+        match request.contains_text("Look.") && !request.contains_text("Go.") {
+            true => Reply::tool("Read", json!({"file_path": "x"})).usage(expensive.clone()),
             false => call_agent("Look.", json!({})),
-        });
+        }
+    });
     let options = Options { max_budget_usd: Some(1.0), ..Options::default() };
     let mut host = Host::with_script(script).options(options).start().await.unwrap();
     let result = host.run("Go.").await.unwrap();
@@ -273,7 +280,7 @@ async fn budget_exhausted_by_subagent_ends_the_turn() {
         "{} calls",
         host.model_requests().len()
     );
-    assert_eq!(system_frames(&host, "task_notification").len(), 1, "the host hears of its end");
+    assert_eq!(host.system_frames("task_notification").len(), 1, "the host is notified");
 }
 
 #[tokio::test]
@@ -295,7 +302,7 @@ async fn partial_messages_of_agents_follow_text_forwarding() {
         let events: Vec<(String, bool)> = host
             .received()
             .iter()
-            .map(|heard| &heard.json)
+            .map(|received| &received.json)
             .filter(|json| json["type"] == "stream_event" && json["event"]["type"] == "content_block_start")
             .map(|json| {
                 let block = json["event"]["content_block"]["type"].as_str().unwrap().to_owned();

@@ -15,15 +15,15 @@ use whimbrel_wire::control::{Initialize, StopTask};
 use whimbrel_wire::options::{AgentDefinition, Options, SettingSource};
 use whimbrel_wire::permission::PermissionMode;
 
-use super::{agent_input, call_agent, nth_tool_use_result, system_frames};
+use super::{agent_input, call_agent, find_agent_id, nth_tool_use_result};
 
 /// Directories whose workspace is a git repository with one commit of `a.txt`.
 fn repository_dirs() -> TestDirs {
-    let stage = TestDirs::new().unwrap();
+    let dirs = TestDirs::new().unwrap();
     let make = "git init -q -b main . && echo one > a.txt && git add a.txt && git -c user.name=a -c user.email=a@b.c commit -q -m one";
-    let made = Command::new("sh").args(["-c", make]).current_dir(stage.workspace()).status().unwrap();
-    assert!(made.success());
-    stage
+    let status = Command::new("sh").args(["-c", make]).current_dir(dirs.workspace()).status().unwrap();
+    assert!(status.success());
+    dirs
 }
 
 fn accept_edits() -> Options {
@@ -61,22 +61,22 @@ async fn changes_stay_in_the_worktree_and_are_reported() {
     assert!(tree.starts_with(workspace.canonicalize().unwrap().join(".claude/worktrees")), "{tree:?}");
     assert_eq!(std::fs::read_to_string(tree.join("b.txt")).unwrap(), "two\n");
     assert!(!workspace.join("b.txt").exists() && !tree.join("c.txt").exists());
-    assert!(workspace.join("c.txt").exists(), "the session itself has not moved");
-    let asked = host.model_requests();
+    assert!(workspace.join("c.txt").exists(), "the session stays in its directory");
+    let requests = host.model_requests();
     assert!(
-        asked[1].contains_text(&format!("Working directory: {}", tree.display())),
+        requests[1].contains_text(&format!("Working directory: {}", tree.display())),
         "{:?}",
-        asked[1].messages()
+        requests[1].messages()
     );
-    let told = asked[3].last_text() + &asked[3].messages().last().unwrap().to_string();
-    assert!(told.contains(&tree.display().to_string()) && told.contains(branch), "{told}");
+    let text = requests[3].last_text() + &requests[3].messages().last().unwrap().to_string();
+    assert!(text.contains(&tree.display().to_string()) && text.contains(branch), "{text}");
 }
 
 #[tokio::test]
 async fn unchanged_worktree_is_removed_with_its_branch() {
-    let script = Script::from_fn(|asked| match asked.last_text() {
+    let script = Script::from_fn(|request| match request.last_text() {
         text if text.contains("Look.") => Reply::tool("Read", json!({"file_path": "a.txt"})),
-        text if text.contains("one") && asked.messages().len() == 3 && asked.contains_text("Look.") => {
+        text if text.contains("one") && request.messages().len() == 3 && request.contains_text("Look.") => {
             Reply::text("It is there.")
         }
         text if text.contains("Go.") => {
@@ -86,7 +86,7 @@ async fn unchanged_worktree_is_removed_with_its_branch() {
     });
     let mut host = Host::with_script(script).dirs(repository_dirs()).start().await.unwrap();
     host.run("Go.").await.unwrap();
-    assert_eq!(system_frames(&host, "task_notification").len(), 2);
+    assert_eq!(host.system_frames("task_notification").len(), 2);
     let workspace = host.dirs().workspace();
     let left = std::fs::read_dir(workspace.join(".claude/worktrees")).unwrap();
     let left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
@@ -97,9 +97,9 @@ async fn unchanged_worktree_is_removed_with_its_branch() {
 
 #[tokio::test]
 async fn resumed_agent_gets_a_worktree_again() {
-    let script = Script::from_fn(|asked| {
-        let text = asked.last_text();
-        let id = text.split("agentId: ").nth(1).map(|rest| rest.chars().take(9).collect::<String>());
+    let script = Script::from_fn(|request| {
+        let text = request.last_text();
+        let id = find_agent_id(&text);
         if text.contains("Look.") {
             Reply::text("Looked.")
         } else if text.contains("Write.") {
@@ -118,7 +118,7 @@ async fn resumed_agent_gets_a_worktree_again() {
         Host::with_script(script).dirs(repository_dirs()).options(accept_edits()).start().await.unwrap();
     host.run("Go.").await.unwrap();
     let (first, second) = (nth_tool_use_result(&host, 0), nth_tool_use_result(&host, 1));
-    assert!(first["worktreePath"].is_null(), "nothing was in it: {first}");
+    assert!(first["worktreePath"].is_null(), "the worktree had no changes: {first}");
     let tree = Path::new(second["worktreePath"].as_str().unwrap());
     assert!(tree.join("b.txt").exists() && !host.dirs().workspace().join("b.txt").exists());
 }
@@ -176,9 +176,9 @@ async fn agent_without_its_worktree_cannot_write_elsewhere() {
     let options = Options { allowed_tools: vec!["Bash".into(), "Write".into()], ..Options::default() };
     let mut host = Host::with_script(script).dirs(repository_dirs()).options(options).start().await.unwrap();
     assert_eq!(host.run("Go.").await.unwrap().result.as_deref(), Some("Done."));
-    let asked = host.model_requests();
-    for refused in &asked[3..6] {
-        assert!(refused.last_text().contains("is gone"), "{}", refused.last_text());
+    let requests = host.model_requests();
+    for denied in &requests[3..6] {
+        assert!(denied.last_text().contains("no longer exists"), "{}", denied.last_text());
     }
     let files: Vec<String> = host.dirs().files().unwrap().into_keys().collect();
     assert!(!files.iter().any(|file| file.ends_with("b.txt") || file.ends_with("c.txt")), "{files:?}");
@@ -186,7 +186,7 @@ async fn agent_without_its_worktree_cannot_write_elsewhere() {
 
 /// A host with an isolated background agent and a `WorktreeRemove` hook.
 async fn host_with_remove_hook(answer: HostResponse, env: (&str, &str)) -> Host {
-    let script = Script::from_fn(|asked| match asked.last_text() {
+    let script = Script::from_fn(|request| match request.last_text() {
         text if text.contains("Look.") => Reply::text("never").hold_until("agent"),
         text if text.contains("in the background") => Reply::text("Launched."),
         _ => call_agent("Look.", json!({"isolation": "worktree", "run_in_background": true})),
@@ -204,8 +204,9 @@ async fn remove_hook_runs_while_the_host_stops_the_agent() {
     let mut host = host_with_remove_hook(HostResponse::Success(json!({})), ("UNUSED", "")).await;
     let task_id = nth_tool_use_result(&host, 0)["agentId"].as_str().unwrap().to_owned();
     host.send_request(StopTask { task_id }).await.unwrap();
-    let asked = host.received().iter().filter(|heard| heard.json["request"]["callback_id"] == "h").count();
-    assert_eq!((asked, list_branches(&host.dirs().workspace()).as_str()), (1, "* main\n"));
+    let request =
+        host.received().iter().filter(|received| received.json["request"]["callback_id"] == "h").count();
+    assert_eq!((request, list_branches(&host.dirs().workspace()).as_str()), (1, "* main\n"));
     assert_eq!(host.finish().await.unwrap().code, 0);
 }
 
@@ -219,13 +220,13 @@ async fn worktree_is_removed_at_exit_despite_an_unanswered_hook() {
 
 #[tokio::test]
 async fn agent_fails_if_no_worktree_can_be_created() {
-    let rows = [("worktree", "not in a git repository"), ("moon", "There is no isolation \"moon\"")];
+    let rows = [("worktree", "not in a git repository"), ("moon", "Unknown isolation \"moon\"")];
     for (isolation, reason) in rows {
         let script = [call_agent("Write.", json!({"isolation": isolation})), Reply::text("Not done.")];
         let mut host = Host::with_script(script).start().await.unwrap();
         host.run("Go.").await.unwrap();
-        let told = host.model_requests()[1].last_text();
-        assert!(told.contains(reason), "{told}");
-        assert!(system_frames(&host, "task_started").is_empty());
+        let text = host.model_requests()[1].last_text();
+        assert!(text.contains(reason), "{text}");
+        assert!(host.system_frames("task_started").is_empty());
     }
 }

@@ -14,7 +14,7 @@ mod teammates;
 mod teams;
 
 use serde_json::{Value, json};
-use whimbrel_testkit::{Host, Reply};
+use whimbrel_testkit::{Host, Reply, Script};
 use whimbrel_wire::Frame;
 use whimbrel_wire::message::User;
 
@@ -32,6 +32,16 @@ fn agent_input(prompt: &str, more: Value) -> Value {
     input
 }
 
+/// A background agent whose reply is held until released.
+fn background_script() -> Script {
+    Script::from_fn(|request| match request.last_text() {
+        text if text.contains("Look.") => Reply::text("Late news.").hold_until("agent"),
+        text if text.contains("<task-notification>") => Reply::text("Noticed."),
+        text if text.contains("in the background") => Reply::text("Launched."),
+        _ => call_agent("Look.", json!({"run_in_background": true})),
+    })
+}
+
 /// The `tool_use_result` of the `nth` call of the main agent.
 fn nth_tool_use_result(host: &Host, nth: usize) -> Value {
     let results = host.frames().filter_map(|frame| match frame {
@@ -41,10 +51,9 @@ fn nth_tool_use_result(host: &Host, nth: usize) -> Value {
     results.into_iter().nth(nth).unwrap_or_default()
 }
 
-/// All system frames of this subtype so far.
-fn system_frames(host: &Host, subtype: &str) -> Vec<Value> {
-    let heard = host.received().iter().map(|heard| &heard.json);
-    heard.filter(|json| json["type"] == "system" && json["subtype"] == subtype).cloned().collect()
+/// The first agent id in the text of a tool result.
+fn find_agent_id(text: &str) -> Option<String> {
+    text.split("agentId: ").nth(1).map(|rest| rest.chars().take(9).collect())
 }
 
 /// The user frames of subagents.

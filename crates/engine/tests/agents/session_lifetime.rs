@@ -3,28 +3,13 @@
 use serde_json::json;
 use whimbrel_testkit::{Host, Reply, Script};
 
-use super::{call_agent, system_frames};
+use super::{background_script, call_agent};
 
 fn session_states(host: &Host) -> Vec<String> {
-    system_frames(host, "session_state_changed")
+    host.system_frames("session_state_changed")
         .iter()
         .map(|notice| notice["state"].as_str().unwrap_or_default().to_owned())
         .collect()
-}
-
-fn background_script() -> Script {
-    Script::from_fn(|asked| {
-        let text = asked.last_text();
-        if text.contains("Look.") {
-            Reply::text("Late news.").hold_until("agent")
-        } else if text.contains("<task-notification>") {
-            Reply::text("Noticed.")
-        } else if text.contains("in the background") {
-            Reply::text("Launched.")
-        } else {
-            call_agent("Look.", json!({"run_in_background": true}))
-        }
-    })
 }
 
 #[tokio::test]
@@ -35,16 +20,18 @@ async fn session_is_idle_only_without_background_work() {
         .await
         .unwrap();
     host.run("Go.").await.unwrap();
-    assert_eq!(session_states(&host), ["running"], "an agent works beside the turn");
+    assert_eq!(session_states(&host), ["running"], "an agent runs in the background");
     host.api().unwrap().release("agent");
     assert_eq!(host.next_result().await.unwrap().result.as_deref(), Some("Noticed."));
     host.next_matching(&json!({"subtype": "session_state_changed", "state": "idle"})).await.unwrap();
-    assert_eq!(session_states(&host), ["running", "running", "idle"], "each turn is told");
+    assert_eq!(session_states(&host), ["running", "running", "idle"], "each turn is reported");
     let kinds: Vec<String> = host
         .received()
         .iter()
-        .filter(|heard| heard.json["type"] == "result" || heard.json["subtype"] == "session_state_changed")
-        .map(|heard| heard.json["state"].as_str().unwrap_or("result").to_owned())
+        .filter(|received| {
+            received.json["type"] == "result" || received.json["subtype"] == "session_state_changed"
+        })
+        .map(|received| received.json["state"].as_str().unwrap_or("result").to_owned())
         .collect();
     assert_eq!(kinds, ["running", "result", "running", "result", "idle"]);
 }
@@ -73,7 +60,7 @@ async fn background_work_can_be_stopped_at_exit_or_after_timeout() {
         host.finish_input();
         assert_eq!(host.next_result().await.unwrap().result.as_deref(), Some("Launched."), "{name}");
         assert_eq!(host.finish().await.unwrap().code, 0, "{name}");
-        assert_eq!(system_frames(&host, "task_notification")[0]["status"], "stopped", "{name}");
+        assert_eq!(host.system_frames("task_notification")[0]["status"], "stopped", "{name}");
     }
 }
 
@@ -98,8 +85,8 @@ async fn background_command_is_awaited_at_exit_if_configured() {
 
 #[tokio::test]
 async fn prompts_run_while_background_agents_work() {
-    let script = Script::from_fn(|asked| {
-        let text = asked.last_text();
+    let script = Script::from_fn(|request| {
+        let text = request.last_text();
         if text.contains("Look.") {
             Reply::text("Late news.").hold_until("agent")
         } else if text.contains("Hurry!") {
@@ -119,7 +106,7 @@ async fn prompts_run_while_background_agents_work() {
     host.api().unwrap().release("agent");
     assert_eq!(host.next_result().await.unwrap().result.as_deref(), Some("Noticed."));
     assert_eq!(host.finish().await.unwrap().code, 0);
-    let heard: Vec<bool> =
-        host.model_requests().iter().map(|asked| asked.last_text().contains("Hurry!")).collect();
-    assert_eq!(heard.iter().filter(|heard| **heard).count(), 1, "a message is heard once");
+    let delivered: Vec<bool> =
+        host.model_requests().iter().map(|request| request.last_text().contains("Hurry!")).collect();
+    assert_eq!(delivered.iter().filter(|delivered| **delivered).count(), 1, "a message is delivered once");
 }

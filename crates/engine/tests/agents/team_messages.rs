@@ -21,8 +21,8 @@ const BROADCASTS: usize = 4;
 type ReadMessages = Arc<Mutex<BTreeMap<Option<usize>, Vec<(usize, usize)>>>>;
 
 /// The teammate that makes the request; `None` for the lead.
-fn teammate_number(asked: &ModelRequest) -> Option<usize> {
-    asked.system_prompt().split("You are m").nth(1)?.split(',').next()?.parse().ok()
+fn teammate_number(request: &ModelRequest) -> Option<usize> {
+    request.system_prompt().split("You are m").nth(1)?.split(',').next()?.parse().ok()
 }
 
 fn parse_messages(text: &str) -> impl Iterator<Item = (usize, usize)> {
@@ -36,9 +36,9 @@ fn message_text(nth: usize, me: usize) -> String {
 
 /// The lead starts all teammates with one reply and announces when all are there.
 fn lead_reply(text: &str) -> Reply {
-    if text.contains("is founded") {
-        (0..TEAMMATE_COUNT).fold(Reply::empty(), |reply, mate| {
-            reply.and_tool("Agent", agent_input("Talk.", json!({"name": format!("m{mate}")})))
+    if text.contains("Created the team") {
+        (0..TEAMMATE_COUNT).fold(Reply::empty(), |reply, number| {
+            reply.and_tool("Agent", agent_input("Talk.", json!({"name": format!("m{number}")})))
         })
     } else if text.contains("has joined") {
         Reply::tool("SendMessage", json!({"type": "broadcast", "content": "All are here."}))
@@ -51,15 +51,17 @@ fn lead_reply(text: &str) -> Reply {
 
 /// A teammate sends direct messages to its successors, and broadcasts later.
 fn teammate_reply(text: &str, me: usize) -> Reply {
-    let (begins, all_are_here) = (text.contains("Talk."), text.contains("All are here."));
-    let first = (0..DIRECT_MESSAGES).filter(|_| begins).map(|nth| {
+    let (starts, all_are_here) = (text.contains("Talk."), text.contains("All are here."));
+    let direct = (0..DIRECT_MESSAGES).filter(|_| starts).map(|nth| {
         let to = format!("m{}", (me + 1 + nth % 2) % TEAMMATE_COUNT);
         json!({"recipient": to, "content": message_text(nth, me)})
     });
-    let to_all = (DIRECT_MESSAGES..DIRECT_MESSAGES + BROADCASTS).filter(|_| all_are_here);
-    let to_all = to_all.map(|nth| json!({"type": "broadcast", "content": message_text(nth, me)}));
-    match begins || all_are_here {
-        true => first.chain(to_all).fold(Reply::empty(), |reply, input| reply.and_tool("SendMessage", input)),
+    let broadcasts = (DIRECT_MESSAGES..DIRECT_MESSAGES + BROADCASTS).filter(|_| all_are_here);
+    let broadcasts = broadcasts.map(|nth| json!({"type": "broadcast", "content": message_text(nth, me)}));
+    match starts || all_are_here {
+        true => {
+            direct.chain(broadcasts).fold(Reply::empty(), |reply, input| reply.and_tool("SendMessage", input))
+        }
         // A slow reply lets messages accumulate, so that several are read at once.
         false => Reply::text("Read.").delay(Duration::from_millis(400)),
     }
@@ -68,11 +70,11 @@ fn teammate_reply(text: &str, me: usize) -> Reply {
 #[tokio::test]
 async fn ten_thousand_messages_are_read_once_in_sender_order() {
     let read = ReadMessages::default();
-    let by = Arc::clone(&read);
-    let script = Script::from_fn(move |asked| {
-        let (me, text) = (teammate_number(asked), asked.last_text());
-        by.lock().unwrap().entry(me).or_default().extend(parse_messages(&text));
-        me.map_or_else(|| lead_reply(&text), |me| teammate_reply(&text, me))
+    let recorder = Arc::clone(&read);
+    let script = Script::from_fn(move |request| {
+        let (reader, text) = (teammate_number(request), request.last_text());
+        recorder.lock().unwrap().entry(reader).or_default().extend(parse_messages(&text));
+        reader.map_or_else(|| lead_reply(&text), |reader| teammate_reply(&text, reader))
     });
     let mut host = Host::with_script(script)
         .env("CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS", "1")
@@ -84,16 +86,16 @@ async fn ten_thousand_messages_are_read_once_in_sender_order() {
     host.send_prompt("Go.").await.unwrap();
     assert_eq!(host.finish().await.unwrap().code, 0);
     let read = read.lock().unwrap();
-    for (me, got) in &*read {
-        let expected = match me {
+    for (reader, messages) in &*read {
+        let expected = match reader {
             Some(_) => DIRECT_MESSAGES + BROADCASTS * (TEAMMATE_COUNT - 1),
             None => BROADCASTS * TEAMMATE_COUNT,
         };
-        assert_eq!(got.len(), expected, "{me:?} has read as much as was written to it");
+        assert_eq!(messages.len(), expected, "{reader:?} has read all its messages");
         for writer in 0..TEAMMATE_COUNT {
-            let of_writer = got.iter().filter(|(from, _)| *from == writer);
-            let numbers: Vec<usize> = of_writer.map(|(_, nth)| *nth).collect();
-            assert!(numbers.is_sorted_by(|one, next| one < next), "m{writer} to {me:?}: {numbers:?}");
+            let from_writer = messages.iter().filter(|(from, _)| *from == writer);
+            let numbers: Vec<usize> = from_writer.map(|(_, nth)| *nth).collect();
+            assert!(numbers.is_sorted_by(|one, next| one < next), "m{writer} to {reader:?}: {numbers:?}");
         }
     }
     let all: usize = read.values().map(Vec::len).sum();

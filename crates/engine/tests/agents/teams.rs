@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use whimbrel_testkit::{Host, HostBuilder, ModelRequest, Reply, Script};
 use whimbrel_wire::control::StopTask;
 
-use super::{agent_input, nth_tool_use_result, system_frames};
+use super::{agent_input, find_agent_id, nth_tool_use_result};
 
 fn host(script: impl Into<Script>) -> HostBuilder {
     Host::with_script(script).env("CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS", "1")
@@ -23,8 +23,8 @@ fn message_input(to: &str, content: &str) -> Value {
 }
 
 /// The teammate that makes the request; `None` for the lead.
-fn teammate_name(asked: &ModelRequest) -> Option<&'static str> {
-    ["m1", "m2"].into_iter().find(|name| asked.system_prompt().contains(&format!("You are {name},")))
+fn teammate_name(request: &ModelRequest) -> Option<&'static str> {
+    ["m1", "m2"].into_iter().find(|name| request.system_prompt().contains(&format!("You are {name},")))
 }
 
 /// The stored inbox of a team member.
@@ -35,13 +35,13 @@ fn read_inbox(host: &Host, name: &str) -> Vec<Value> {
 }
 
 /// The lead creates a team of two; each teammate sends a message once its reply is released.
-fn two_teammates(asked: &ModelRequest) -> Reply {
-    let text = asked.last_text();
-    match teammate_name(asked) {
+fn two_teammates(request: &ModelRequest) -> Reply {
+    let text = request.last_text();
+    match teammate_name(request) {
         Some(name) if text.contains("Delivered") => Reply::text(format!("{name} is done.")),
         Some(name) => Reply::tool("SendMessage", message_input("team-lead", &format!("Found by {name}.")))
             .hold_until(name),
-        None if text.contains("is founded") => Reply::tool("Agent", teammate_input("m1", "Search."))
+        None if text.contains("Created the team") => Reply::tool("Agent", teammate_input("m1", "Search."))
             .and_tool("Agent", teammate_input("m2", "Search.")),
         None if text.contains("has joined") => Reply::text("Dispatched."),
         None if text.contains("teammate-message") => Reply::text("Noted."),
@@ -57,7 +57,7 @@ async fn message_wakes_the_lead_after_its_input_closed() {
     assert_eq!(host.next_result().await.unwrap().result.as_deref(), Some("Dispatched."));
     let joined = nth_tool_use_result(&host, 1);
     assert_eq!((&joined["status"], &joined["agent_id"]), (&json!("teammate_spawned"), &json!("m1@crew")));
-    assert_eq!(system_frames(&host, "task_started")[0]["task_type"], "in_process_teammate");
+    assert_eq!(host.system_frames("task_started")[0]["task_type"], "in_process_teammate");
     for name in ["m1", "m2"] {
         host.api().unwrap().release(name);
         let result = host.next_result().await.unwrap();
@@ -65,18 +65,19 @@ async fn message_wakes_the_lead_after_its_input_closed() {
             (result.result.as_deref(), result.origin.unwrap().kind.as_str()),
             (Some("Noted."), "peer")
         );
-        let told = host.model_requests().iter().any(|asked| {
-            let text = asked.last_text();
+        let was_delivered = host.model_requests().iter().any(|request| {
+            let text = request.last_text();
             text.contains(&format!("<teammate-message teammate_id=\"{name}\""))
                 && text.contains(&format!("Found by {name}."))
         });
-        assert!(told, "{name}");
+        assert!(was_delivered, "{name}");
     }
-    assert_eq!(host.finish().await.unwrap().code, 0, "who rests is not waited for");
-    let kept = read_inbox(&host, "team-lead");
-    let idle = kept.iter().filter(|letter| letter["text"].as_str().unwrap().contains("idle_notification"));
-    assert_eq!((kept.len(), idle.count()), (4, 2), "{kept:?}");
-    let first = host.model_requests().into_iter().find(|asked| teammate_name(asked).is_some()).unwrap();
+    assert_eq!(host.finish().await.unwrap().code, 0, "the session does not wait for idle teammates");
+    let messages = read_inbox(&host, "team-lead");
+    let idle =
+        messages.iter().filter(|message| message["text"].as_str().unwrap().contains("idle_notification"));
+    assert_eq!((messages.len(), idle.count()), (4, 2), "{messages:?}");
+    let first = host.model_requests().into_iter().find(|request| teammate_name(request).is_some()).unwrap();
     assert!(first.contains_text("<teammate-message teammate_id=\"team-lead\""), "{:?}", first.messages());
     let tools = first.tool_names();
     assert!(tools.contains(&"SendMessage"), "{tools:?}");
@@ -87,9 +88,9 @@ async fn message_wakes_the_lead_after_its_input_closed() {
 
 #[tokio::test]
 async fn teammate_keeps_history_and_exits_on_approved_shutdown() {
-    let script = Script::from_fn(|asked| {
-        let text = asked.last_text();
-        if teammate_name(asked).is_some() {
+    let script = Script::from_fn(|model_request| {
+        let text = model_request.last_text();
+        if teammate_name(model_request).is_some() {
             if text.contains("shutdown_request") {
                 let request = text.split("\"requestId\":\"").nth(1).unwrap().split('"').next().unwrap();
                 let input = json!({"type": "shutdown_response", "request_id": request, "approve": true});
@@ -98,10 +99,10 @@ async fn teammate_keeps_history_and_exits_on_approved_shutdown() {
             if text.contains("Delivered") {
                 return Reply::text("Good.");
             }
-            let known = if asked.contains_text("Remember TULIP.") { "TULIP" } else { "nothing" };
+            let known = if model_request.contains_text("Remember TULIP.") { "TULIP" } else { "nothing" };
             return Reply::tool("SendMessage", message_input("team-lead", &format!("I know {known}.")));
         }
-        if text.contains("is founded") {
+        if text.contains("Created the team") {
             return Reply::tool("Agent", teammate_input("m1", "Remember TULIP."));
         }
         if text.contains("shutdown_approved") {
@@ -124,30 +125,30 @@ async fn teammate_keeps_history_and_exits_on_approved_shutdown() {
     let mut host = host(script).start().await.unwrap();
     for prompt in ["Go.", "Which flower?"] {
         host.run(prompt).await.unwrap();
-        let woken = host.next_result().await.unwrap();
-        assert_eq!(woken.origin.unwrap().kind, "peer", "{prompt}");
+        let result = host.next_result().await.unwrap();
+        assert_eq!(result.origin.unwrap().kind, "peer", "{prompt}");
     }
     assert!(
         host.model_requests()
             .iter()
-            .any(|asked| teammate_name(asked).is_none() && asked.contains_text("I know TULIP."))
+            .any(|request| teammate_name(request).is_none() && request.contains_text("I know TULIP."))
     );
     host.run("Send it home.").await.unwrap();
     host.finish().await.unwrap();
-    let ends = system_frames(&host, "task_notification");
-    assert_eq!((ends.len(), &ends[0]["status"]), (1, &json!("completed")));
-    assert!(!host.dirs().home().join(".claude/teams/crew").exists(), "its files are gone");
+    let notifications = host.system_frames("task_notification");
+    assert_eq!((notifications.len(), &notifications[0]["status"]), (1, &json!("completed")));
+    assert!(!host.dirs().home().join(".claude/teams/crew").exists(), "the files of the team are deleted");
 }
 
 #[tokio::test]
 async fn message_limit_ends_endless_exchange() {
-    let script = Script::from_fn(|asked| {
-        let text = asked.last_text();
-        match teammate_name(asked) {
-            Some(_) if text.contains("that is the limit") => Reply::text("Enough."),
+    let script = Script::from_fn(|request| {
+        let text = request.last_text();
+        match teammate_name(request) {
+            Some(_) if text.contains("reached its limit") => Reply::text("Enough."),
             Some("m1") => Reply::tool("SendMessage", message_input("m2", "ping")),
             Some(_) => Reply::tool("SendMessage", message_input("m1", "pong")),
-            None if text.contains("is founded") => Reply::tool("Agent", teammate_input("m1", "Talk."))
+            None if text.contains("Created the team") => Reply::tool("Agent", teammate_input("m1", "Talk."))
                 .and_tool("Agent", teammate_input("m2", "Talk.")),
             None if text.contains("Go.") => create_team(),
             None => Reply::text("Fine."),
@@ -161,12 +162,12 @@ async fn message_limit_ends_endless_exchange() {
 
 #[tokio::test]
 async fn failed_and_stopped_teammates_are_reported_to_the_lead() {
-    let script = Script::from_fn(|asked| {
-        let text = asked.last_text();
-        match teammate_name(asked) {
+    let script = Script::from_fn(|request| {
+        let text = request.last_text();
+        match teammate_name(request) {
             Some("m1") => Reply::empty().status(400).error("invalid_request_error", "no more"),
             Some(_) => Reply::text("never").hold_until("m2"),
-            None if text.contains("is founded") => Reply::tool("Agent", teammate_input("m1", "Fail."))
+            None if text.contains("Created the team") => Reply::tool("Agent", teammate_input("m1", "Fail."))
                 .and_tool("Agent", teammate_input("m2", "Hang.")),
             None if text.contains("Go.") => create_team(),
             None => Reply::text(text),
@@ -174,15 +175,18 @@ async fn failed_and_stopped_teammates_are_reported_to_the_lead() {
     });
     let mut host = host(script).start().await.unwrap();
     host.run("Go.").await.unwrap();
-    let woken = host.next_result().await.unwrap().result.unwrap();
-    assert!(woken.contains("teammate_id=\"m1\"") && woken.contains("no more"), "{woken}");
+    let result = host.next_result().await.unwrap().result.unwrap();
+    assert!(result.contains("teammate_id=\"m1\"") && result.contains("no more"), "{result}");
     let hanging = nth_tool_use_result(&host, 2)["task_id"].as_str().unwrap().to_owned();
     host.send_request(StopTask { task_id: hanging.clone() }).await.unwrap();
     let end = host.next_matching(&json!({"subtype": "task_notification", "task_id": hanging})).await.unwrap();
     assert_eq!(end["status"], "stopped");
     host.run("And now?").await.unwrap();
-    let heard = host.model_requests().last().unwrap().last_text();
-    assert!(heard.contains("m2 was stopped and is gone.") && heard.contains("And now?"), "{heard}");
+    let output = host.model_requests().last().unwrap().last_text();
+    assert!(
+        output.contains("m2 was stopped and has left the team.") && output.contains("And now?"),
+        "{output}"
+    );
     assert_eq!(host.finish().await.unwrap().code, 0);
 }
 
@@ -192,12 +196,12 @@ async fn without_teams_named_agents_can_still_get_messages() {
     plain.run("Hello?").await.unwrap();
     assert!(!plain.model_requests()[0].tool_names().contains(&"TeamCreate"));
 
-    let script = Script::from_fn(|asked| {
-        let text = asked.last_text();
+    let script = Script::from_fn(|request| {
+        let text = request.last_text();
         if text.contains("Remember TULIP.") {
             Reply::text("I will.")
         } else if text.contains("Which flower?") && text.starts_with("Which") {
-            Reply::text(if asked.contains_text("Remember TULIP.") { "TULIP" } else { "none" })
+            Reply::text(if request.contains_text("Remember TULIP.") { "TULIP" } else { "none" })
         } else if text.contains("<result>I will.</result>") {
             Reply::tool("SendMessage", json!({"to": "scout", "message": "Which flower?"}))
         } else if text.contains("<result>TULIP</result>") {
@@ -219,26 +223,26 @@ async fn without_teams_named_agents_can_still_get_messages() {
     let first = &host.model_requests()[0];
     assert!(
         !first.tool_names().contains(&"SendMessage") && first.contains_text("SendMessage"),
-        "it is there on demand"
+        "the tool is deferred"
     );
 }
 
 #[tokio::test]
 async fn plan_mode_teammate_cannot_write_before_approval() {
     let write = || Reply::tool("Write", json!({"file_path": "made", "content": "x"}));
-    let script = Script::from_fn(move |asked| {
-        let text = asked.last_text();
-        if teammate_name(asked).is_some() {
-            let begins = text.contains("Build it.") && asked.messages().len() == 1;
-            return if begins || text.contains("plan_approval_response") {
+    let script = Script::from_fn(move |model_request| {
+        let text = model_request.last_text();
+        if teammate_name(model_request).is_some() {
+            let starts = text.contains("Build it.") && model_request.messages().len() == 1;
+            return if starts || text.contains("plan_approval_response") {
                 write()
-            } else if text.contains("Delivered") || asked.contains_text("plan_approval_response") {
+            } else if text.contains("Delivered") || model_request.contains_text("plan_approval_response") {
                 Reply::text("So be it.")
             } else {
                 Reply::tool("SendMessage", json!({"type": "plan_approval_request", "content": "THE PLAN"}))
             };
         }
-        if text.contains("is founded") {
+        if text.contains("Created the team") {
             let first = json!({"name": "m1", "mode": "plan"});
             return Reply::tool("Agent", agent_input("Build it.", first));
         }
@@ -259,34 +263,47 @@ async fn plan_mode_teammate_cannot_write_before_approval() {
     host.send_prompt("Go.").await.unwrap();
     assert_eq!(host.finish().await.unwrap().code, 0);
     assert_eq!(nth_tool_use_result(&host, 1)["plan_mode_required"], true);
-    assert!(host.dirs().files().unwrap().contains_key("made"), "once it was approved");
-    let asked = host.model_requests();
-    let of_mate: Vec<String> =
-        asked.iter().filter(|asked| teammate_name(asked).is_some()).map(ModelRequest::last_text).collect();
-    assert!(!of_mate[1].contains("plan_approval_response"), "the first attempt was refused: {}", of_mate[1]);
-    let told = asked
+    assert!(host.dirs().files().unwrap().contains_key("made"), "the file is written after approval");
+    let requests = host.model_requests();
+    let teammate_texts: Vec<String> = requests
         .iter()
-        .filter(|asked| teammate_name(asked).is_none())
+        .filter(|request| teammate_name(request).is_some())
+        .map(ModelRequest::last_text)
+        .collect();
+    assert!(
+        !teammate_texts[1].contains("plan_approval_response"),
+        "the first attempt is denied: {}",
+        teammate_texts[1]
+    );
+    let lead_texts = requests
+        .iter()
+        .filter(|request| teammate_name(request).is_none())
         .map(ModelRequest::last_text)
         .collect::<String>();
-    assert!(told.contains("plan-1@m1 does not count any more"), "{told}");
-    let heard =
-        json!(asked.iter().rfind(|asked| teammate_name(asked).is_some()).unwrap().messages()).to_string();
-    assert!(heard.contains("You are in plan mode: your lead wants"), "{heard}");
-    assert!(heard.contains("Plan mode is over"), "{heard}");
-    assert!(!heard.contains("whoever sent you makes the plan"), "it owes the plan itself: {heard}");
+    assert!(lead_texts.contains("plan-1@m1 is outdated"), "{lead_texts}");
+    let teammate_messages =
+        json!(requests.iter().rfind(|request| teammate_name(request).is_some()).unwrap().messages())
+            .to_string();
+    assert!(teammate_messages.contains("You are in plan mode: your lead wants"), "{teammate_messages}");
+    assert!(teammate_messages.contains("Plan mode is over"), "{teammate_messages}");
+    assert!(
+        !teammate_messages.contains("the agent that started you makes the plan"),
+        "the teammate writes its own plan: {teammate_messages}"
+    );
 }
 
 #[tokio::test]
 async fn teammate_of_a_planning_session_needs_no_plan() {
-    let script = Script::from_fn(|asked| {
-        let text = asked.last_text();
-        match teammate_name(asked) {
+    let script = Script::from_fn(|request| {
+        let text = request.last_text();
+        match teammate_name(request) {
             Some(_) if text.contains("Build it.") => {
                 Reply::tool("SendMessage", json!({"type": "plan_approval_request", "content": "THE PLAN"}))
             }
             Some(_) => Reply::text("I see."),
-            None if text.contains("is founded") => Reply::tool("Agent", teammate_input("m1", "Build it.")),
+            None if text.contains("Created the team") => {
+                Reply::tool("Agent", teammate_input("m1", "Build it."))
+            }
             None if text.contains("Go.") => create_team(),
             None => Reply::text("Fine."),
         }
@@ -296,19 +313,24 @@ async fn teammate_of_a_planning_session_needs_no_plan() {
         host(script).configure(|options| options.permission_mode = Some(mode)).start().await.unwrap();
     host.send_prompt("Go.").await.unwrap();
     assert_eq!(host.finish().await.unwrap().code, 0);
-    let asked = host.model_requests();
-    let of_mate: Vec<&ModelRequest> = asked.iter().filter(|asked| teammate_name(asked).is_some()).collect();
+    let requests = host.model_requests();
+    let teammate_requests: Vec<&ModelRequest> =
+        requests.iter().filter(|request| teammate_name(request).is_some()).collect();
     assert!(
-        of_mate[0].contains_text("The session is in plan mode")
-            && of_mate[0].contains_text("whoever sent you makes the plan")
+        teammate_requests[0].contains_text("The session is in plan mode")
+            && teammate_requests[0].contains_text("the agent that started you makes the plan")
     );
-    assert!(of_mate[1].last_text().contains("You owe your lead no plan"), "{}", of_mate[1].last_text());
+    assert!(
+        teammate_requests[1].last_text().contains("Your lead requires no plan"),
+        "{}",
+        teammate_requests[1].last_text()
+    );
 }
 
 #[tokio::test]
 async fn team_fields_of_agent_tool_appear_only_with_teams() {
-    let fields = |asked: &ModelRequest| -> Vec<String> {
-        let tools = asked.body["tools"].as_array().unwrap();
+    let fields = |request: &ModelRequest| -> Vec<String> {
+        let tools = request.body["tools"].as_array().unwrap();
         let agent = tools.iter().find(|tool| tool["name"] == "Agent").unwrap();
         agent["input_schema"]["properties"].as_object().unwrap().keys().cloned().collect()
     };
@@ -326,8 +348,8 @@ async fn team_fields_of_agent_tool_appear_only_with_teams() {
 
 #[tokio::test]
 async fn lead_without_teammates_cannot_send_messages() {
-    let script = Script::from_fn(|asked| match asked.last_text() {
-        text if text.contains("is founded") => {
+    let script = Script::from_fn(|request| match request.last_text() {
+        text if text.contains("Created the team") => {
             Reply::tool("SendMessage", json!({"type": "broadcast", "content": "Hello?"}))
                 .and_tool("SendMessage", json!({"type": "broadcast", "content": " "}))
                 .and_tool("SendMessage", json!({"recipient": "m1"}))
@@ -336,30 +358,30 @@ async fn lead_without_teammates_cannot_send_messages() {
         text => Reply::text(text),
     });
     let mut host = host(script).start().await.unwrap();
-    let said = host.run("Go.").await.unwrap().result.unwrap();
-    assert!(said.contains("nobody else in the team"), "{said}");
-    assert_eq!(said.matches("`content` is missing").count(), 2, "{said}");
+    let result = host.run("Go.").await.unwrap().result.unwrap();
+    assert!(result.contains("no other members"), "{result}");
+    assert_eq!(result.matches("`content` is missing").count(), 2, "{result}");
 }
 
 #[tokio::test]
 async fn resumed_agent_does_not_join_the_team() {
-    let script = Script::from_fn(|asked| {
-        let text = asked.last_text();
-        let id = text.split("agentId: ").nth(1).map(|rest| rest.chars().take(9).collect::<String>());
+    let script = Script::from_fn(|request| {
+        let text = request.last_text();
+        let id = find_agent_id(&text);
         match id {
             _ if text.contains("Which flower?") => Reply::text("TULIP"),
             _ if text.contains("Look.") => Reply::text("Seen."),
             Some(id) if text.contains("Seen.") => {
                 Reply::tool("Agent", agent_input("Which flower?", json!({"name": "m1", "resume": id})))
             }
-            _ if text.contains("is founded") => Reply::tool("Agent", agent_input("Look.", json!({}))),
+            _ if text.contains("Created the team") => Reply::tool("Agent", agent_input("Look.", json!({}))),
             _ if text.contains("Go.") => create_team(),
             _ => Reply::text(text),
         }
     });
     let mut host = host(script).start().await.unwrap();
-    let said = host.run("Go.").await.unwrap().result.unwrap();
-    assert!(said.contains("TULIP"), "{said}");
+    let result = host.run("Go.").await.unwrap().result.unwrap();
+    assert!(result.contains("TULIP"), "{result}");
     assert_eq!(
         (&nth_tool_use_result(&host, 2)["status"], &nth_tool_use_result(&host, 1)["agentId"]),
         (&json!("completed"), &nth_tool_use_result(&host, 2)["agentId"])
@@ -368,13 +390,13 @@ async fn resumed_agent_does_not_join_the_team() {
 
 #[tokio::test]
 async fn identical_messages_are_both_delivered() {
-    let script = Script::from_fn(|asked| {
-        let text = asked.last_text();
-        match teammate_name(asked) {
+    let script = Script::from_fn(|request| {
+        let text = request.last_text();
+        match teammate_name(request) {
             Some(_) if text.contains("Delivered") => Reply::text("Told.").hold_until("never mind"),
             Some(_) => Reply::tool("SendMessage", message_input("team-lead", "ECHO"))
                 .and_tool("SendMessage", message_input("team-lead", "ECHO")),
-            None if text.contains("is founded") => Reply::tool("Agent", teammate_input("m1", "Call.")),
+            None if text.contains("Created the team") => Reply::tool("Agent", teammate_input("m1", "Call.")),
             None if text.contains("has joined") => Reply::text("Busy.").hold_until("lead"),
             None if text.contains("Go.") => create_team(),
             None => Reply::text(text.matches("ECHO").count().to_string()),
@@ -392,13 +414,13 @@ async fn identical_messages_are_both_delivered() {
 
 #[tokio::test]
 async fn list_agents_shows_reachable_agents() {
-    let script = Script::from_fn(|asked| {
-        let text = asked.last_text();
-        match teammate_name(asked) {
-            Some(_) if text.contains("the lead of the team") => Reply::text("Not alone."),
+    let script = Script::from_fn(|request| {
+        let text = request.last_text();
+        match teammate_name(request) {
+            Some(_) if text.contains("team lead") => Reply::text("Not alone."),
             Some(_) => Reply::tool("ListAgents", json!({})).hold_until("mate"),
             None if text.contains("Look.") => Reply::text("Seen."),
-            None if text.contains("is founded") => Reply::tool("Agent", teammate_input("m1", "Rest.")),
+            None if text.contains("Created the team") => Reply::tool("Agent", teammate_input("m1", "Rest.")),
             None if text.contains("has joined") => Reply::tool("Agent", agent_input("Look.", json!({}))),
             None if text.contains("Seen.") => Reply::tool("ListAgents", json!({})),
             None if text.contains("Go.") => create_team(),
@@ -407,29 +429,32 @@ async fn list_agents_shows_reachable_agents() {
     });
     let mut host = host(script).start().await.unwrap();
     host.send_prompt("Go.").await.unwrap();
-    let told = host.next_result().await.unwrap().result.unwrap();
-    assert!(told.contains("- m1, t") && told.contains("teammate"), "{told}");
-    assert!(told.contains("(general-purpose): ended, look"), "{told}");
+    let listed = host.next_result().await.unwrap().result.unwrap();
+    assert!(listed.contains("- m1, t") && listed.contains("teammate"), "{listed}");
+    assert!(listed.contains("(general-purpose): ended, look"), "{listed}");
     host.api().unwrap().release("mate");
     assert_eq!(host.finish().await.unwrap().code, 0);
-    let asked = host.model_requests();
-    let told = asked
+    let requests = host.model_requests();
+    let listed = requests
         .iter()
-        .filter(|asked| teammate_name(asked).is_some())
+        .filter(|request| teammate_name(request).is_some())
         .map(ModelRequest::last_text)
         .next_back()
         .unwrap();
-    assert!(told.contains("- team-lead (main): there, the lead of the team"), "{told}");
-    assert!(!told.contains("ended, look") && !told.contains("m1"), "whom it cannot reach: {told}");
+    assert!(listed.contains("- team-lead (main): there, team lead"), "{listed}");
+    assert!(
+        !listed.contains("ended, look") && !listed.contains("m1"),
+        "unreachable agents are not listed: {listed}"
+    );
 }
 
 #[tokio::test]
 async fn teammate_idle_hook_can_keep_it_working() {
-    let script = Script::from_fn(|asked| {
-        let text = asked.last_text();
-        match teammate_name(asked) {
+    let script = Script::from_fn(|request| {
+        let text = request.last_text();
+        match teammate_name(request) {
             Some(_) => Reply::text("Rested."),
-            None if text.contains("is founded") => Reply::tool("Agent", teammate_input("m1", "Look.")),
+            None if text.contains("Created the team") => Reply::tool("Agent", teammate_input("m1", "Look.")),
             None if text.contains("Go.") => create_team(),
             None => Reply::text("Fine."),
         }
@@ -440,14 +465,17 @@ async fn teammate_idle_hook_can_keep_it_working() {
     let mut host = host.start().await.unwrap();
     host.send_prompt("Go.").await.unwrap();
     assert_eq!(host.finish().await.unwrap().code, 0);
-    let asked = host.model_requests();
-    let heard: Vec<String> =
-        asked.iter().filter(|asked| teammate_name(asked).is_some()).map(ModelRequest::last_text).collect();
-    assert!(heard.len() == 2 && heard[1].contains("Look again."), "{heard:?}");
-    let told = std::fs::read(host.dirs().workspace().join("idle.json")).unwrap();
-    let told: Value = serde_json::from_slice(&told).unwrap();
+    let requests = host.model_requests();
+    let texts: Vec<String> = requests
+        .iter()
+        .filter(|request| teammate_name(request).is_some())
+        .map(ModelRequest::last_text)
+        .collect();
+    assert!(texts.len() == 2 && texts[1].contains("Look again."), "{texts:?}");
+    let input = std::fs::read(host.dirs().workspace().join("idle.json")).unwrap();
+    let input: Value = serde_json::from_slice(&input).unwrap();
     assert_eq!(
-        (&told["hook_event_name"], &told["teammate_name"], &told["team_name"]),
+        (&input["hook_event_name"], &input["teammate_name"], &input["team_name"]),
         (&json!("TeammateIdle"), &json!("m1"), &json!("crew"))
     );
 }

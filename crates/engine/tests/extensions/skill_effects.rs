@@ -1,14 +1,12 @@
 //! Effects of skills: fork into a subagent, model override, hooks.
 
 use serde_json::{Value, json};
-use whimbrel_testkit::{Host, ModelRequest, Reply};
+use whimbrel_testkit::{Host, ModelRequest, Reply, SessionDirs};
 use whimbrel_wire::control::{Interrupt, SetModel};
-use whimbrel_wire::options::{Options, SettingSource};
+use whimbrel_wire::options::Options;
 use whimbrel_wire::permission::PermissionMode;
 
-fn project_options() -> Options {
-    Options { setting_sources: Some(vec![SettingSource::Project]), ..Options::default() }
-}
+use crate::project_options;
 
 fn bypass_options() -> Options {
     let permission_mode = Some(PermissionMode::BypassPermissions);
@@ -24,15 +22,6 @@ fn call_skill() -> Reply {
     Reply::tool("Skill", json!({"skill": "it", "args": "Ann Bob"}))
 }
 
-fn bash_call(command: &str) -> Reply {
-    Reply::tool("Bash", json!({"command": command}))
-}
-
-fn warnings(host: &Host) -> String {
-    let told = host.received().iter().filter(|heard| heard.json["subtype"] == "informational");
-    told.map(|heard| heard.json["content"].as_str().unwrap_or_default()).collect::<Vec<_>>().join("\n")
-}
-
 const FORKED_SKILL: &str = "---\ndescription: d\ncontext: fork\nagent: Explore\nmodel: haiku\n---\nGreet $1, then $0. In ${CLAUDE_SESSION_ID}: !`echo now`";
 
 #[tokio::test]
@@ -45,22 +34,23 @@ async fn forked_skill_runs_in_a_subagent() {
     .await;
     let result = host.run("Greet them.").await.unwrap();
     assert_eq!(result.result.as_deref(), Some("Done."));
-    let asked = host.model_requests();
+    let requests = host.model_requests();
     let session = &result.session_id;
-    assert!(asked[1].model().contains("haiku") && !asked[2].model().contains("haiku"));
+    assert!(requests[1].model().contains("haiku") && !requests[2].model().contains("haiku"));
     assert!(
-        asked[1].contains_text(&format!("Greet Bob, then Ann. In {session}: now")),
+        requests[1].contains_text(&format!("Greet Bob, then Ann. In {session}: now")),
         "{:?}",
-        asked[1].messages()
+        requests[1].messages()
     );
-    assert!(!asked[1].contains_text("Greet them.") && !asked[1].tool_names().contains(&"Write"));
+    assert!(!requests[1].contains_text("Greet them.") && !requests[1].tool_names().contains(&"Write"));
     assert!(
-        !asked[2].contains_text("Greet Bob") && asked[2].contains_text("Greeted."),
+        !requests[2].contains_text("Greet Bob") && requests[2].contains_text("Greeted."),
         "{:?}",
-        asked[2].messages()
+        requests[2].messages()
     );
-    let told = host.received().iter().find(|heard| heard.json["tool_use_result"].is_object()).unwrap();
-    let meta = &told.json["tool_use_result"];
+    let result_frame =
+        host.received().iter().find(|received| received.json["tool_use_result"].is_object()).unwrap();
+    let meta = &result_frame.json["tool_use_result"];
     assert_eq!(
         (&meta["status"], &meta["commandName"], &meta["result"]),
         (&json!("forked"), &json!("it"), &json!("Greeted."))
@@ -74,57 +64,51 @@ async fn user_invokes_a_forked_skill() {
     let result = host.run("/it Ann Bob").await.unwrap();
     assert_eq!(result.result.as_deref(), Some("Greeted."));
     host.run("And now?").await.unwrap();
-    let asked = host.model_requests();
-    assert_eq!(asked.len(), 2);
-    assert!(asked[0].contains_text("Greet Bob, then Ann.") && asked[0].model().contains("haiku"));
-    assert!(!asked[1].model().contains("haiku") && !asked[1].contains_text("Greet Bob"));
+    let requests = host.model_requests();
+    assert_eq!(requests.len(), 2);
+    assert!(requests[0].contains_text("Greet Bob, then Ann.") && requests[0].model().contains("haiku"));
+    assert!(!requests[1].model().contains("haiku") && !requests[1].contains_text("Greet Bob"));
 }
 
 #[tokio::test]
 async fn forked_skill_result_is_kept_across_resume() {
-    let home = tempfile::tempdir().unwrap();
-    let config = home.path().join("config").display().to_string();
-    let work = home.path().join("work");
-    let options = |resume| {
-        let cwd = Some(work.display().to_string());
-        Options { cwd, resume, ..project_options() }
-    };
-    std::fs::create_dir_all(work.join(".claude/skills/it")).unwrap();
-    std::fs::write(work.join(".claude/skills/it/SKILL.md"), FORKED_SKILL).unwrap();
-    let known = "<command-name>/it</command-name>\n<command-args>Ann Bob</command-args>|<local-command-stdout>Greeted.</local-command-stdout>|And now?";
-    let told = |asked: &ModelRequest| {
-        let said = asked.messages()[0]["content"].as_array().unwrap().iter();
-        let texts: Vec<&str> = said.map(|block| block["text"].as_str().unwrap()).collect();
+    let dirs = SessionDirs::new().unwrap();
+    let skill_dir = dirs.work_dir().join(".claude/skills/it");
+    std::fs::create_dir_all(&skill_dir).unwrap();
+    std::fs::write(skill_dir.join("SKILL.md"), FORKED_SKILL).unwrap();
+    let expected = "<command-name>/it</command-name>\n<command-args>Ann Bob</command-args>|<local-command-stdout>Greeted.</local-command-stdout>|And now?";
+    let relevant_texts = |request: &ModelRequest| {
+        let blocks = request.messages()[0]["content"].as_array().unwrap().iter();
+        let texts: Vec<&str> = blocks.map(|block| block["text"].as_str().unwrap()).collect();
         let from = texts.iter().position(|text| text.starts_with("<command-name>")).unwrap();
         texts[from..].join("|")
     };
 
     let script = vec![Reply::text("Greeted."), Reply::text("Fine.")];
-    let start = |script, resume| {
-        Host::with_script(script).options(options(resume)).env("CLAUDE_CONFIG_DIR", config.as_str()).start()
-    };
+    let start =
+        |script: Vec<Reply>, resume| dirs.host(script, Options { resume, ..project_options() }).start();
     let mut first = start(script, None).await.unwrap();
     first.run("/it Ann Bob").await.unwrap();
     let session = first.run("And now?").await.unwrap().session_id;
-    assert_eq!(told(&first.model_requests()[1]), known);
+    assert_eq!(relevant_texts(&first.model_requests()[1]), expected);
     first.finish().await.unwrap();
     let mut second = start(vec![Reply::text("Still.")], Some(session)).await.unwrap();
     second.run("And then?").await.unwrap();
-    assert_eq!(told(&second.model_requests()[0]), known);
+    assert_eq!(relevant_texts(&second.model_requests()[0]), expected);
 }
 
 #[tokio::test]
 async fn fork_to_an_unknown_agent_fails() {
-    let skill = "---\ndescription: d\ncontext: fork\nagent: nobody\n---\nGo.";
+    let skill = "---\ndescription: d\ncontext: fork\nagent: missing\n---\nGo.";
     let mut host = host(skill, project_options(), vec![call_skill(), Reply::text("Done.")]).await;
     host.run("Go.").await.unwrap();
     assert!(
-        host.model_requests()[1].contains_text("There is no agent type 'nobody'"),
+        host.model_requests()[1].contains_text("Unknown agent type 'missing'"),
         "{:?}",
         host.model_requests()[1].messages()
     );
     let result = host.run("/it").await.unwrap();
-    assert!(result.result.unwrap().contains("There is no agent type 'nobody'"));
+    assert!(result.result.unwrap().contains("Unknown agent type 'missing'"));
 }
 
 #[tokio::test]
@@ -135,7 +119,7 @@ async fn skill_overrides_the_model_until_the_turn_ends() {
     host.run("Go.").await.unwrap();
     host.run("And now?").await.unwrap();
     let models: Vec<bool> =
-        host.model_requests().iter().map(|asked| asked.model().contains("haiku")).collect();
+        host.model_requests().iter().map(|request| request.model().contains("haiku")).collect();
     assert_eq!(models, [false, true, false]);
 }
 
@@ -148,13 +132,14 @@ async fn model_override_ends_with_an_interrupted_turn() {
         let options = Options { include_partial_messages: true, ..project_options() };
         let mut host = host(skill, options, script).await;
         host.send_prompt(prompt).await.unwrap();
-        let begins = json!({"event": {"type": "content_block_start", "content_block": {"type": "text"}}});
-        host.next_matching(&begins).await.unwrap();
+        let block_start =
+            json!({"event": {"type": "content_block_start", "content_block": {"type": "text"}}});
+        host.next_matching(&block_start).await.unwrap();
         host.send_request(Interrupt::default()).await.unwrap();
         host.next_result().await.unwrap();
         host.run("And now?").await.unwrap();
         let models: Vec<bool> =
-            host.model_requests().iter().map(|asked| asked.model().contains("haiku")).collect();
+            host.model_requests().iter().map(|request| request.model().contains("haiku")).collect();
         assert_eq!(models[lent..], [true, false], "{name}");
     }
 }
@@ -162,11 +147,12 @@ async fn model_override_ends_with_an_interrupted_turn() {
 #[tokio::test]
 async fn set_model_replaces_a_model_override() {
     let skill = "---\ndescription: d\nmodel: haiku\neffort: low\n---\nBe quick.";
-    for (name, prompt, first) in [("a skill", "Go.", call_skill()), ("a command", "/it", bash_call("true"))] {
+    for (name, prompt, first) in [("a skill", "Go.", call_skill()), ("a command", "/it", Reply::bash("true"))]
+    {
         let script = vec![
-            bash_call("mkfifo gate"),
+            Reply::bash("mkfifo gate"),
             first,
-            bash_call("cat gate"),
+            Reply::bash("cat gate"),
             Reply::text("One."),
             Reply::text("Two."),
         ];
@@ -181,11 +167,11 @@ async fn set_model_replaces_a_model_override() {
         tokio::task::spawn_blocking(move || std::fs::write(gate, "go")).await.unwrap().unwrap();
         host.next_result().await.unwrap();
         host.run("And now?").await.unwrap();
-        let asked = host.model_requests();
-        let models: Vec<&str> = asked.iter().map(ModelRequest::model).collect();
+        let requests = host.model_requests();
+        let models: Vec<&str> = requests.iter().map(ModelRequest::model).collect();
         assert!(models[2].contains("haiku"), "{name}: {models:?}");
         assert!(models[3].contains("opus") && models[4].contains("opus"), "{name}: {models:?}");
-        let effort = |at: usize| asked[at].body["output_config"]["effort"].clone();
+        let effort = |index: usize| requests[index].body["output_config"]["effort"].clone();
         assert_eq!((effort(3), effort(4)), (json!("low"), Value::Null), "{name}");
     }
 }
@@ -221,39 +207,46 @@ fn trace_since(host: &Host, before: usize) -> Vec<String> {
 #[tokio::test]
 async fn skill_hooks_run_after_its_call() {
     let script = vec![
-        bash_call("true"),
+        Reply::bash("true"),
         Reply::text("Before."),
         call_skill(),
-        bash_call("true"),
+        Reply::bash("true"),
         Reply::text("With it."),
-        bash_call("true"),
+        Reply::bash("true"),
         Reply::text("After."),
         call_skill(),
         call_skill(),
-        bash_call("true"),
+        Reply::bash("true"),
         Reply::text("Again."),
     ];
     let mut host = host(SKILL_WITH_HOOKS, bypass_options(), script).await;
     let mut seen = 0;
-    let with: &[&str] = &["once", "pre in it", "stop"];
-    for (prompt, expected) in [("One.", &[][..]), ("Two.", with), ("Three.", &with[1..]), ("Four.", with)] {
+    let with_hooks: &[&str] = &["once", "pre in it", "stop"];
+    for (prompt, expected) in
+        [("One.", &[][..]), ("Two.", with_hooks), ("Three.", &with_hooks[1..]), ("Four.", with_hooks)]
+    {
         host.run(prompt).await.unwrap();
         let new = trace_since(&host, seen);
         seen += new.len();
         assert_eq!(new, expected, "{prompt}");
     }
-    assert_eq!(warnings(&host), "");
+    assert!(host.info_texts().is_empty(), "{:?}", host.info_texts());
 }
 
 #[tokio::test]
 async fn skill_hooks_run_in_their_agent() {
     let script = vec![Reply::text("One.")];
-    let mut by_person = host(SKILL_WITH_HOOKS, bypass_options(), script).await;
-    by_person.run("/it").await.unwrap();
-    assert_eq!(trace_since(&by_person, 0), ["stop"]);
+    let mut by_user = host(SKILL_WITH_HOOKS, bypass_options(), script).await;
+    by_user.run("/it").await.unwrap();
+    assert_eq!(trace_since(&by_user, 0), ["stop"]);
     let forked = SKILL_WITH_HOOKS.replace("description: d", "description: d\ncontext: fork");
-    let script =
-        vec![call_skill(), bash_call("true"), Reply::text("There."), bash_call("true"), Reply::text("Here.")];
+    let script = vec![
+        call_skill(),
+        Reply::bash("true"),
+        Reply::text("There."),
+        Reply::bash("true"),
+        Reply::text("Here."),
+    ];
     let mut forked = host(&forked, bypass_options(), script).await;
     forked.run("Go.").await.unwrap();
     assert_eq!(trace_since(&forked, 0), ["once", "pre in it", "stop"]);
@@ -261,7 +254,7 @@ async fn skill_hooks_run_in_their_agent() {
 
 #[tokio::test]
 async fn skill_hooks_need_trust_and_permission() {
-    let script = || vec![call_skill(), bash_call("true"), Reply::text("Done.")];
+    let script = || vec![call_skill(), Reply::bash("true"), Reply::text("Done.")];
     let unknown = Options {
         setting_sources: None,
         permission_mode: Some(PermissionMode::BypassPermissions),
@@ -271,7 +264,8 @@ async fn skill_hooks_need_trust_and_permission() {
     let mut unknown = host(SKILL_WITH_HOOKS, unknown, script()).await;
     unknown.run("Go.").await.unwrap();
     assert!(trace_since(&unknown, 0).is_empty());
-    assert!(warnings(&unknown).contains("its hooks do not run"), "{}", warnings(&unknown));
+    let warnings = unknown.info_texts().join("\n");
+    assert!(warnings.contains("its hooks do not run"), "{warnings}");
     let mut trusted = host(SKILL_WITH_HOOKS, project_options(), script()).await;
     let result = trusted.run("Go.").await.unwrap();
     let denied: Vec<&Value> = result.permission_denials.iter().map(|denial| &denial.tool_input).collect();

@@ -5,23 +5,18 @@ use whimbrel_testkit::{Host, Reply, TestDirs};
 use whimbrel_wire::Frame;
 use whimbrel_wire::control::{GetContextUsage, Interrupt};
 use whimbrel_wire::message::Outcome;
-use whimbrel_wire::options::{Options, SettingSource};
+use whimbrel_wire::options::Options;
 
-fn project_options() -> Options {
-    Options { setting_sources: Some(vec![SettingSource::Project]), ..Options::default() }
-}
+use crate::project_options;
 
 /// A command file with an embedded shell command and an allow rule.
 const COMMAND_WITH_ALLOW: &str =
     "---\nallowed-tools: Bash(touch *)\n---\nIt says !`touch made; echo hello` to $0.";
 
-fn touch_call() -> Reply {
-    Reply::tool("Bash", json!({"command": "touch again"}))
-}
-
 #[tokio::test]
 async fn trusted_command_file_allows_tools_for_its_turn() {
-    let script = [touch_call(), Reply::text("One."), touch_call(), Reply::text("Two.")];
+    let script =
+        [Reply::bash("touch again"), Reply::text("One."), Reply::bash("touch again"), Reply::text("Two.")];
     let mut host = Host::with_script(script)
         .options(project_options())
         .file(".claude/commands/mighty.md", COMMAND_WITH_ALLOW)
@@ -30,9 +25,9 @@ async fn trusted_command_file_allows_tools_for_its_turn() {
         .unwrap();
     let result = host.run("/mighty Ann").await.unwrap();
     assert!(result.permission_denials.is_empty(), "{:?}", result.permission_denials);
-    let asked = host.model_requests();
-    assert!(asked[0].contains_text("It says hello to Ann."), "{:?}", asked[0].messages());
-    assert!(asked[0].contains_text("<command-name>/mighty</command-name>"));
+    let requests = host.model_requests();
+    assert!(requests[0].contains_text("It says hello to Ann."), "{:?}", requests[0].messages());
+    assert!(requests[0].contains_text("<command-name>/mighty</command-name>"));
     assert_eq!(host.run("Once more.").await.unwrap().permission_denials.len(), 1);
 }
 
@@ -49,7 +44,7 @@ async fn untrusted_command_file_cannot_allow_tools() {
     assert!(
         host.received()
             .iter()
-            .any(|heard| heard.json.to_string().contains("the project is not trusted: Bash(touch *)"))
+            .any(|received| received.json.to_string().contains("the project is not trusted: Bash(touch *)"))
     );
     assert!(!host.dirs().files().unwrap().contains_key("made"));
 }
@@ -75,24 +70,24 @@ async fn command_file_sets_the_model_of_its_turn() {
         .unwrap();
     host.run("/quick").await.unwrap();
     host.run("And now?").await.unwrap();
-    let asked = host.model_requests();
-    assert!(asked[0].model().contains("haiku") && !asked[1].model().contains("haiku"));
+    let requests = host.model_requests();
+    assert!(requests[0].model().contains("haiku") && !requests[1].model().contains("haiku"));
     let models: Vec<String> = host
         .received()
         .iter()
-        .filter(|heard| heard.json["subtype"] == "init")
-        .map(|heard| heard.json["model"].as_str().unwrap().to_owned())
+        .filter(|received| received.json["subtype"] == "init")
+        .map(|received| received.json["model"].as_str().unwrap().to_owned())
         .collect();
     assert!(models[0].contains("haiku") && !models[1].contains("haiku"), "{models:?}");
 }
 
 #[tokio::test]
 async fn mentioned_files_are_attached_if_readable() {
-    let stage = TestDirs::new().unwrap();
-    std::fs::write(stage.home().join("secret.txt"), "SECRET").unwrap();
-    let secret = stage.home().join("secret.txt");
+    let dirs = TestDirs::new().unwrap();
+    std::fs::write(dirs.home().join("secret.txt"), "SECRET").unwrap();
+    let secret = dirs.home().join("secret.txt");
     let mut host = Host::with_script([Reply::text("One."), Reply::text("Two."), Reply::text("Three.")])
-        .dirs(stage)
+        .dirs(dirs)
         .file("notes.txt", "NOTED")
         .file(".claude/commands/look.md", "Look at @notes.txt and !`echo @other.txt`.")
         .file("other.txt", "OTHER")
@@ -100,13 +95,16 @@ async fn mentioned_files_are_attached_if_readable() {
         .await
         .unwrap();
     host.run(format!("Look at `@other.txt`, @notes.txt, @nothing and @{}.", secret.display())).await.unwrap();
-    let asked = host.model_requests();
-    assert_eq!(["NOTED", "SECRET", "OTHER"].map(|text| asked[0].contains_text(text)), [true, false, false]);
+    let requests = host.model_requests();
+    assert_eq!(
+        ["NOTED", "SECRET", "OTHER"].map(|text| requests[0].contains_text(text)),
+        [true, false, false]
+    );
     host.run("/clear").await.unwrap();
     host.run("/look").await.unwrap();
-    let asked = host.model_requests();
-    assert_eq!(["NOTED", "OTHER"].map(|text| asked[1].contains_text(text)), [true, false]);
-    assert!(asked[1].contains_text("Look at @notes.txt and @other.txt."));
+    let requests = host.model_requests();
+    assert_eq!(["NOTED", "OTHER"].map(|text| requests[1].contains_text(text)), [true, false]);
+    assert!(requests[1].contains_text("Look at @notes.txt and @other.txt."));
 }
 
 #[tokio::test]
@@ -118,7 +116,7 @@ async fn command_emits_frames_in_the_order_of_a_turn() {
             (kind, _, subtype) if kind == "system" => subtype.as_str().unwrap_or_default().to_owned(),
             (kind, ..) => kind.as_str().unwrap_or_default().to_owned(),
         };
-        let kinds = host.received().iter().map(|heard| kind(&heard.json)).collect::<Vec<_>>();
+        let kinds = host.received().iter().map(|received| kind(&received.json)).collect::<Vec<_>>();
         kinds.into_iter().filter(|kind| !kind.starts_with("control")).collect()
     };
     for prompt in ["Hi.", "/cost", "/greet"] {
@@ -151,15 +149,15 @@ async fn builtin_commands_need_no_model() {
         ("/context", "| Messages |"),
         ("/help", "/compact"),
         ("/model", "The model is claude-opus-4-5"),
-        ("/model scripted:/no/such/file", "The model stays claude-opus-4-5"),
-        ("/model sonnet", "The model is claude-sonnet"),
+        ("/model scripted:/no/such/file", "The model is still claude-opus-4-5"),
+        ("/model sonnet", "The model is now claude-sonnet"),
     ];
     for (prompt, expected) in rows {
         let result = host.run(prompt).await.unwrap();
         let text = result.result.unwrap();
         assert!(text.contains(expected), "{prompt}: {text}");
-        let said = host.frames().filter(|frame| matches!(frame, Frame::Assistant(_))).last();
-        assert!(serde_json::to_string(said.unwrap()).unwrap().contains("<synthetic>"), "{prompt}");
+        let reply = host.frames().filter(|frame| matches!(frame, Frame::Assistant(_))).last();
+        assert!(serde_json::to_string(reply.unwrap()).unwrap().contains("<synthetic>"), "{prompt}");
     }
     assert_eq!(host.model_requests().len(), 1);
     let usage = host.send_request(GetContextUsage::default()).await.unwrap();
@@ -172,8 +170,8 @@ async fn builtin_commands_need_no_model() {
     assert_eq!(usage.total_tokens, parts);
     assert!(usage.max_tokens > usage.total_tokens && usage.api_usage.is_some());
     host.run("Hi again.").await.unwrap();
-    let asked = host.model_requests();
-    assert!(asked[1].model().contains("sonnet") && !asked[1].contains_text("Total cost"));
+    let requests = host.model_requests();
+    assert!(requests[1].model().contains("sonnet") && !requests[1].contains_text("Total cost"));
 }
 
 #[tokio::test]
@@ -185,10 +183,10 @@ async fn clear_removes_the_history() {
     host.run("FIRST").await.unwrap();
     host.run("/clear").await.unwrap();
     host.run("SECOND").await.unwrap();
-    let asked = &host.model_requests()[2];
-    assert_eq!(asked.messages().len(), 1);
+    let request = &host.model_requests()[2];
+    assert_eq!(request.messages().len(), 1);
     assert_eq!(
-        ["FIRST", "SECOND", "PROJECT-RULE"].map(|text| asked.contains_text(text)),
+        ["FIRST", "SECOND", "PROJECT-RULE"].map(|text| request.contains_text(text)),
         [false, true, true]
     );
 }
@@ -204,14 +202,14 @@ async fn slash_commands_can_be_disabled() {
 
 #[tokio::test]
 async fn compaction_can_be_disabled() {
-    for (switch, asked) in [("DISABLE_COMPACT", 1), ("DISABLE_AUTO_COMPACT", 2)] {
+    for (switch, request) in [("DISABLE_COMPACT", 1), ("DISABLE_AUTO_COMPACT", 2)] {
         let script = [Reply::text("Hello."), Reply::text("We said hello.")];
         let mut host = Host::with_script(script).env(switch, "1").start().await.unwrap();
         host.run("Hello!").await.unwrap();
         let result = host.run("/compact").await.unwrap().result.unwrap_or_default();
         assert_eq!(
             (result.contains(switch), host.model_requests().len()),
-            (asked == 1, asked),
+            (request == 1, request),
             "{switch}: {result}"
         );
     }

@@ -84,11 +84,6 @@ pub(crate) fn word_call(tool: &str, word: &str) -> Reply {
     Reply::tool(tool, json!({"word": word}))
 }
 
-/// The `init` frame of the last turn.
-pub(crate) fn last_init_frame(host: &Host) -> Value {
-    host.received().iter().rev().find(|heard| heard.json["subtype"] == "init").unwrap().json.clone()
-}
-
 /// Names and states of the servers in an `init` frame.
 pub(crate) fn server_states(init: &Value) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
@@ -96,15 +91,9 @@ pub(crate) fn server_states(init: &Value) -> Vec<(String, String)> {
     servers.map(|server| (text(&server["name"]), text(&server["status"]))).collect()
 }
 
-/// The texts of all informational frames.
-pub(crate) fn info_texts(host: &Host) -> Vec<String> {
-    let notices = host.received().iter().filter(|heard| heard.json["subtype"] == "informational");
-    notices.map(|heard| heard.json["content"].as_str().unwrap().to_owned()).collect()
-}
-
 /// Waits until all processes of the script have exited.
-pub(crate) async fn wait_until_processes_gone(folder: &Path) {
-    let pids = std::fs::read_to_string(folder.join("pids")).unwrap();
+pub(crate) async fn wait_until_processes_gone(dir: &Path) {
+    let pids = std::fs::read_to_string(dir.join("pids")).unwrap();
     let gone = async {
         while pids.lines().any(|pid| Path::new("/proc").join(pid).join("cwd").exists()) {
             tokio::time::sleep(Duration::from_millis(10)).await;

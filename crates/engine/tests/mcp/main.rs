@@ -1,11 +1,12 @@
 //! MCP servers of a session: configuration, startup, calls, permissions, changes, failure and reconnection.
 
-#![expect(clippy::unwrap_used, reason = "what helps a test fails as a test does")]
+#![expect(clippy::unwrap_used, reason = "test support may panic")]
 
 mod agent_servers;
 mod elicitation;
 mod fixture;
 mod oauth;
+mod permissions;
 mod reconnect;
 mod sdk_servers;
 mod session_servers;

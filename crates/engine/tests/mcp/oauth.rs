@@ -10,7 +10,7 @@ use whimbrel_wire::control::{McpReconnect, McpStatus};
 use whimbrel_wire::options::{McpServerConfig, Options, RemoteServer};
 use whimbrel_wire::permission::PermissionMode;
 
-use crate::fixture::{last_init_frame, server_states, shell_server};
+use crate::fixture::{server_states, shell_server};
 
 fn options(birds: &McpServerConfig) -> Options {
     Options {
@@ -31,10 +31,10 @@ fn as_remote(config: &McpServerConfig) -> &RemoteServer {
     server
 }
 
-fn server_environment(stage: &TestDirs, secret: Option<&str>) -> ServerDeps {
-    let mut env = stage.env();
+fn server_environment(dirs: &TestDirs, secret: Option<&str>) -> ServerDeps {
+    let mut env = dirs.env();
     env.extend(secret.map(|secret| ("MCP_CLIENT_SECRET".to_owned(), secret.to_owned())));
-    ServerDeps::new(stage.workspace(), env)
+    ServerDeps::new(dirs.workspace(), env)
 }
 
 async fn birds_status(host: &mut Host) -> (String, String) {
@@ -46,8 +46,8 @@ async fn birds_status(host: &mut Host) -> (String, String) {
 
 #[tokio::test]
 async fn login_is_requested_used_refreshed_and_lost() {
-    let guarded = OauthMock::start(ClientRegistration::Dynamic).await.unwrap();
-    let birds = http_server(&guarded.url(), &json!({}));
+    let mock = OauthMock::start(ClientRegistration::Dynamic).await.unwrap();
+    let birds = http_server(&mock.url(), &json!({}));
     let count = || Reply::tool("mcp__birds__count", json!({}));
     let script = [
         Reply::text("Not yet."),
@@ -63,10 +63,10 @@ async fn login_is_requested_used_refreshed_and_lost() {
     host.run("Go.").await.unwrap();
     let expected =
         [("birds", "needs-auth"), ("sh", "connected")].map(|(name, state)| (name.into(), state.into()));
-    assert_eq!(server_states(&last_init_frame(&host)), expected);
+    assert_eq!(server_states(&host.init_frame().unwrap()), expected);
     let (word, error) = birds_status(&mut host).await;
     assert!(word == "needs-auth" && error.contains("whimbrel mcp login"), "{word}: {error}");
-    assert_eq!(guarded.requests(), ["POST /mcp"], "it is not tried again and again");
+    assert_eq!(mock.requests(), ["POST /mcp"], "the refresh is not repeated");
 
     let login = LoginFlow::start(as_remote(&birds), &server_environment(host.dirs(), None)).await.unwrap();
     let (_keep, lines) = unbounded_channel();
@@ -78,14 +78,14 @@ async fn login_is_requested_used_refreshed_and_lost() {
     host.run("Count.").await.unwrap();
     assert!(host.model_requests()[2].contains_text("seven curlews"));
 
-    guarded.revoke_access_tokens();
+    mock.revoke_access_tokens();
     host.run("Count again.").await.unwrap();
-    assert!(host.model_requests()[4].contains_text("seven curlews"), "another token was had");
-    assert_eq!(guarded.requests().iter().filter(|path| *path == "POST /token").count(), 2);
+    assert!(host.model_requests()[4].contains_text("seven curlews"), "the token was refreshed");
+    assert_eq!(mock.requests().iter().filter(|path| *path == "POST /token").count(), 2);
 
-    guarded.revoke_all_tokens();
+    mock.revoke_all_tokens();
     host.run("And again.").await.unwrap();
-    assert!(host.model_requests()[6].contains_text("the login that is kept for it no longer holds"));
+    assert!(host.model_requests()[6].contains_text("the saved login is no longer valid"));
     let (word, _) = birds_status(&mut host).await;
     assert_eq!(word, "needs-auth");
     host.finish().await.unwrap();
@@ -93,24 +93,23 @@ async fn login_is_requested_used_refreshed_and_lost() {
 
 #[tokio::test]
 async fn preregistered_client_logs_in_with_pasted_redirect() {
-    let guarded =
+    let mock =
         OauthMock::start(ClientRegistration::Preregistered("our-id".into(), "s3cret".into())).await.unwrap();
-    let stage = TestDirs::new().unwrap();
-    let unknown = http_server(&guarded.url(), &json!({}));
-    let refused =
-        LoginFlow::start(as_remote(&unknown), &server_environment(&stage, None)).await.err().unwrap();
-    assert!(refused.contains("`oauth.clientId`"), "{refused}");
+    let dirs = TestDirs::new().unwrap();
+    let unknown = http_server(&mock.url(), &json!({}));
+    let rejected =
+        LoginFlow::start(as_remote(&unknown), &server_environment(&dirs, None)).await.err().unwrap();
+    assert!(rejected.contains("`oauth.clientId`"), "{rejected}");
 
-    let birds = http_server(&guarded.url(), &json!({"oauth": {"clientId": "our-id"}}));
-    let login =
-        LoginFlow::start(as_remote(&birds), &server_environment(&stage, Some("wrong"))).await.unwrap();
+    let birds = http_server(&mock.url(), &json!({"oauth": {"clientId": "our-id"}}));
+    let login = LoginFlow::start(as_remote(&birds), &server_environment(&dirs, Some("wrong"))).await.unwrap();
     let (_keep, lines) = unbounded_channel();
     let address = login.authorization_url().to_owned();
     let (finished, _) = tokio::join!(login.finish(lines), complete_login(&address));
     assert!(finished.unwrap_err().contains("invalid_client"));
 
     let login =
-        LoginFlow::start(as_remote(&birds), &server_environment(&stage, Some("s3cret"))).await.unwrap();
+        LoginFlow::start(as_remote(&birds), &server_environment(&dirs, Some("s3cret"))).await.unwrap();
     assert!(
         login.authorization_url().contains("redirect_uri=http%3A%2F%2Flocalhost%3A"),
         "{}",
@@ -125,32 +124,32 @@ async fn preregistered_client_logs_in_with_pasted_redirect() {
     let mut host = Host::with_script([Reply::text("Done.")])
         .options(options(&birds))
         .env("IS_SANDBOX", "1")
-        .dirs(stage)
+        .dirs(dirs)
         .start()
         .await
         .unwrap();
     host.run("Go.").await.unwrap();
-    assert_eq!(server_states(&last_init_frame(&host))[0], ("birds".into(), "connected".into()));
+    assert_eq!(server_states(&host.init_frame().unwrap())[0], ("birds".into(), "connected".into()));
     host.finish().await.unwrap();
 }
 
 #[tokio::test]
 async fn failed_login_names_the_reason() {
-    let guarded = OauthMock::start(ClientRegistration::Dynamic).await.unwrap();
-    let stage = TestDirs::new().unwrap();
+    let mock = OauthMock::start(ClientRegistration::Dynamic).await.unwrap();
+    let dirs = TestDirs::new().unwrap();
     let rows = [
         (
-            http_server(&guarded.url(), &json!({"headers": {"authorization": "Bearer x"}})),
+            http_server(&mock.url(), &json!({"headers": {"authorization": "Bearer x"}})),
             "Authorization header",
         ),
-        (http_server(&guarded.url().replace("/mcp", "/nothing"), &json!({})), "HTTP 404"),
+        (http_server(&mock.url().replace("/mcp", "/nothing"), &json!({})), "HTTP 404"),
         (http_server("http://127.0.0.1:1/mcp", &json!({})), "127.0.0.1"),
-        (http_server("http://birds.test/mcp", &json!({})), "not reached by https:"),
+        (http_server("http://birds.test/mcp", &json!({})), "does not use https:"),
     ];
     for (config, words) in rows {
         let error =
-            LoginFlow::start(as_remote(&config), &server_environment(&stage, None)).await.err().unwrap();
+            LoginFlow::start(as_remote(&config), &server_environment(&dirs, None)).await.err().unwrap();
         assert!(error.contains(words), "{error}");
     }
-    assert_eq!(std::fs::read_dir(stage.home()).unwrap().count(), 0, "nothing was kept");
+    assert_eq!(std::fs::read_dir(dirs.home()).unwrap().count(), 0, "no credentials are stored");
 }

@@ -3,7 +3,7 @@
 use whimbrel_testkit::Reply;
 use whimbrel_wire::control::{McpConnection, McpStatus};
 
-use crate::fixture::{host, info_texts, wait_until_processes_gone, word_call};
+use crate::fixture::{host, wait_until_processes_gone, word_call};
 
 #[tokio::test]
 async fn crashed_server_fails_its_call_and_restarts() {
@@ -15,20 +15,24 @@ async fn crashed_server_fails_its_call_and_restarts() {
     ];
     let mut host = host(script).start().await.unwrap();
     host.run("Go.").await.unwrap();
-    let asked = host.model_requests();
-    let text = asked[1].last_text();
-    assert!(text.contains("MCP server sh: its program ended with exit code 3. It said: I give up"), "{text}");
-    assert!(asked[2].contains_text("said: back"), "the next call waits for it: {}", asked[2].last_text());
-    assert_eq!(asked[0].body["tools"], asked[2].body["tools"], "its tools stay while it is looked for");
+    let requests = host.model_requests();
+    let text = requests[1].last_text();
+    assert!(text.contains("MCP server sh: its program exited with code 3. Its stderr: I give up"), "{text}");
+    assert!(
+        requests[2].contains_text("said: back"),
+        "the next call waits for the restart: {}",
+        requests[2].last_text()
+    );
+    assert_eq!(requests[0].body["tools"], requests[2].body["tools"], "its tools stay during the restart");
     let status = host.send_request(McpStatus::default()).await.unwrap();
     assert_eq!(status.mcp_servers[0].status, McpConnection::Connected);
     host.run("Again.").await.unwrap();
-    let told = info_texts(&host);
-    assert!(told.iter().any(|text| text.contains("MCP server sh: its program ended")), "{told:?}");
-    assert!(told.iter().any(|text| text == "MCP server sh is back."), "{told:?}");
-    let folder = host.dirs().workspace().to_path_buf();
+    let texts = host.info_texts();
+    assert!(texts.iter().any(|text| text.contains("MCP server sh: its program exited")), "{texts:?}");
+    assert!(texts.contains(&"MCP server sh is connected again."), "{texts:?}");
+    let dir = host.dirs().workspace().to_path_buf();
     host.finish().await.unwrap();
-    wait_until_processes_gone(&folder).await;
+    wait_until_processes_gone(&dir).await;
 }
 
 #[tokio::test]
@@ -36,9 +40,9 @@ async fn dropped_session_leaves_no_server_process() {
     let mut host = host([Reply::text("Never complete.").stall_after(1)]).start().await.unwrap();
     host.send_prompt("Go.").await.unwrap();
     host.next_matching(&serde_json::json!({"subtype": "init"})).await.unwrap();
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let pids = std::fs::read(host.dirs().workspace().join("pids")).unwrap();
-    std::fs::write(folder.path().join("pids"), pids).unwrap();
+    std::fs::write(dir.path().join("pids"), pids).unwrap();
     drop(host);
-    wait_until_processes_gone(folder.path()).await;
+    wait_until_processes_gone(dir.path()).await;
 }

@@ -7,7 +7,7 @@ use whimbrel_testkit::{Host, HostBuilder, HostResponse, Reply, Script};
 use whimbrel_wire::control::Request;
 use whimbrel_wire::options::{AgentDefinition, McpServerConfig, Options, PermissionPromptTool, SdkServer};
 
-use crate::fixture::{last_init_frame, server_states};
+use crate::fixture::server_states;
 
 type Log = Arc<Mutex<Vec<String>>>;
 
@@ -23,13 +23,13 @@ fn host_with_calculator(script: impl Into<Script>, declared: &[&str]) -> (HostBu
         ..Options::default()
     };
     let log = Log::default();
-    let heard = Arc::clone(&log);
+    let methods = Arc::clone(&log);
     let answer = move |request: &Request| match request {
-        Request::McpMessage(asked) => {
-            let message: Value = asked.message.decode().unwrap();
+        Request::McpMessage(mcp_message) => {
+            let message: Value = mcp_message.message.decode().unwrap();
             let method = message["method"].as_str().unwrap_or("answer").to_owned();
-            let taught = heard.lock().unwrap().iter().any(|method| method == "tools/call");
-            heard.lock().unwrap().push(method.clone());
+            let has_called = methods.lock().unwrap().iter().any(|method| method == "tools/call");
+            methods.lock().unwrap().push(method.clone());
             let result = match method.as_str() {
                 "initialize" => {
                     json!({"protocolVersion": message["params"]["protocolVersion"], "capabilities": {"tools": {}},
@@ -37,7 +37,7 @@ fn host_with_calculator(script: impl Into<Script>, declared: &[&str]) -> (HostBu
                 }
                 "tools/list" => {
                     let tool = |name: &str| json!({"name": name, "inputSchema": {"type": "object"}});
-                    let names: &[&str] = if taught { &["add", "multiply"] } else { &["add"] };
+                    let names: &[&str] = if has_called { &["add", "multiply"] } else { &["add"] };
                     json!({"tools": names.iter().map(|name| tool(name)).collect::<Vec<_>>()})
                 }
                 "tools/call" => json!({"content": [{"type": "text", "text": "sum=5"}]}),
@@ -61,7 +61,7 @@ async fn server_declared_twice_connects_once() {
     let mut host = host.start().await.unwrap();
     host.run("Go.").await.unwrap();
     assert!(host.model_requests()[1].contains_text("sum=5"));
-    assert_eq!(server_states(&last_init_frame(&host)), [("calc".into(), "connected".into())]);
+    assert_eq!(server_states(&host.init_frame().unwrap()), [("calc".into(), "connected".into())]);
     let log = log.lock().unwrap().clone();
     assert_eq!(log, ["initialize", "notifications/initialized", "tools/list", "tools/call"]);
 }
@@ -69,7 +69,7 @@ async fn server_declared_twice_connects_once() {
 #[tokio::test]
 async fn server_config_can_restrict_single_tools() {
     let add = || Reply::tool("mcp__calc__add", json!({"a": 2}));
-    for (policy, offered, questions) in
+    for (policy, offered, request_count) in
         [("always_allow", true, 0), ("always_ask", true, 1), ("always_deny", false, 0)]
     {
         let (host, log) = host_with_calculator([add(), Reply::text("Five.")], &["calc"]);
@@ -81,10 +81,10 @@ async fn server_config_can_restrict_single_tools() {
         });
         let mut host = host.start().await.unwrap();
         host.run("Go.").await.unwrap();
-        let asked = host.model_requests();
-        assert_eq!(asked[0].tool_names().contains(&"mcp__calc__add"), offered, "{policy}");
-        assert_eq!(asked[1].contains_text("sum=5"), offered, "{policy}: {}", asked[1].last_text());
-        assert_eq!(host.permission_requests().len(), questions, "{policy}");
+        let requests = host.model_requests();
+        assert_eq!(requests[0].tool_names().contains(&"mcp__calc__add"), offered, "{policy}");
+        assert_eq!(requests[1].contains_text("sum=5"), offered, "{policy}: {}", requests[1].last_text());
+        assert_eq!(host.permission_requests().len(), request_count, "{policy}");
         let called = log.lock().unwrap().iter().filter(|method| *method == "tools/call").count();
         assert_eq!(called, usize::from(offered), "{policy}");
     }
@@ -110,14 +110,14 @@ async fn list_changed_notification_updates_the_tools() {
     host.run("Again.").await.unwrap();
     assert!(host.model_requests()[2].tool_names().contains(&"mcp__calc__multiply"));
     assert_eq!(log.lock().unwrap().iter().filter(|method| *method == "initialize").count(), 1);
-    let stranger = json!({"subtype": "mcp_message", "server_name": "nobody", "message": message});
-    let refused = host.send_raw_request(stranger).await.unwrap();
-    assert!(serde_json::to_string(&refused).unwrap().contains("Server not found: nobody"));
+    let unknown_server = json!({"subtype": "mcp_message", "server_name": "unknown", "message": message});
+    let rejected = host.send_raw_request(unknown_server).await.unwrap();
+    assert!(serde_json::to_string(&rejected).unwrap().contains("Server not found: unknown"));
 }
 
 #[tokio::test]
 async fn subagent_gets_the_servers_of_its_definition() {
-    let kind = |servers: Value| AgentDefinition {
+    let definition = |servers: Value| AgentDefinition {
         description: "Reckons".into(),
         prompt: "YOU RECKON".into(),
         mcp_servers: servers.as_array().cloned(),
@@ -130,16 +130,16 @@ async fn subagent_gets_the_servers_of_its_definition() {
         ("its own", json!([{"mine": {"command": "x"}}]), both.to_vec()),
     ];
     for (name, named, expected) in rows {
-        let errand = json!({"description": "add", "prompt": "Add.", "subagent_type": "abacus"});
-        let script = [Reply::tool("Agent", errand), Reply::text("Added."), Reply::text("Done.")];
+        let agent_input = json!({"description": "add", "prompt": "Add.", "subagent_type": "abacus"});
+        let script = [Reply::tool("Agent", agent_input), Reply::text("Added."), Reply::text("Done.")];
         let (host, _) = host_with_calculator(script, &["calc", "other"]);
-        let kind = kind(named);
-        let host = host.configure(|options| drop(options.agents.insert("abacus".into(), kind)));
+        let definition = definition(named);
+        let host = host.configure(|options| drop(options.agents.insert("abacus".into(), definition)));
         let mut host = host.start().await.unwrap();
         host.run("Go.").await.unwrap();
-        let of_servers = |at: usize| -> Vec<String> {
-            let asked = &host.model_requests()[at];
-            asked
+        let mcp_tools = |index: usize| -> Vec<String> {
+            let request = &host.model_requests()[index];
+            request
                 .tool_names()
                 .iter()
                 .filter(|tool| tool.starts_with("mcp__"))
@@ -147,14 +147,14 @@ async fn subagent_gets_the_servers_of_its_definition() {
                 .collect()
         };
         assert_eq!(
-            (of_servers(0), of_servers(1)),
+            (mcp_tools(0), mcp_tools(1)),
             (both.map(String::from).to_vec(), expected.iter().map(|tool| (*tool).to_owned()).collect()),
             "{name}"
         );
         let warned = host
             .received()
             .iter()
-            .any(|heard| heard.json.to_string().contains("begins without its MCP server mine"));
+            .any(|received| received.json.to_string().contains("starts without its MCP server mine"));
         assert_eq!(warned, name == "its own", "{name}");
     }
 }

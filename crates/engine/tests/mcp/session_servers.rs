@@ -8,8 +8,7 @@ use whimbrel_wire::control::{
 use whimbrel_wire::options::{McpServerConfig, Options, PluginConfig};
 
 use crate::fixture::{
-    host, info_texts, last_init_frame, options, server_states, shell_server, stdio_server,
-    wait_until_processes_gone, word_call,
+    host, options, server_states, shell_server, stdio_server, wait_until_processes_gone, word_call,
 };
 
 #[tokio::test]
@@ -17,24 +16,27 @@ async fn first_turn_has_server_tools_and_instructions() {
     let script = [word_call("mcp__sh__echo", "hey"), Reply::text("Done."), Reply::text("Again.")];
     let mut host = host(script).start().await.unwrap();
     host.run("Go.").await.unwrap();
-    let notice = last_init_frame(&host);
+    let notice = host.init_frame().unwrap();
     assert_eq!(server_states(&notice), [("sh".into(), "connected".into())]);
     let tools: Vec<_> = notice["tools"].as_array().unwrap().iter().filter_map(|tool| tool.as_str()).collect();
     assert!(tools.contains(&"mcp__sh__echo") && tools.contains(&"ListMcpResourcesTool"), "{tools:?}");
     assert!(notice["slash_commands"].as_array().unwrap().contains(&json!("mcp__sh__hello")));
     host.run("Again.").await.unwrap();
-    let asked = host.model_requests();
-    assert!(asked[0].tool_names().contains(&"mcp__sh__echo") && asked[0].contains_text("SHELL-INSTRUCTIONS"));
-    assert!(asked[1].contains_text("said: hey"));
-    for (one, other) in asked.iter().zip(&asked[1..]) {
-        assert_eq!(one.body["tools"], other.body["tools"], "the cached prefix stays");
+    let requests = host.model_requests();
+    assert!(
+        requests[0].tool_names().contains(&"mcp__sh__echo")
+            && requests[0].contains_text("SHELL-INSTRUCTIONS")
+    );
+    assert!(requests[1].contains_text("said: hey"));
+    for (one, other) in requests.iter().zip(&requests[1..]) {
+        assert_eq!(one.body["tools"], other.body["tools"], "the cached prefix is unchanged");
         assert_eq!(one.body["system"], other.body["system"]);
     }
-    let texts = json!(asked[2].messages()).to_string();
-    assert_eq!(texts.matches("SHELL-INSTRUCTIONS").count(), 1, "once is enough");
-    let folder = host.dirs().workspace().to_path_buf();
+    let texts = json!(requests[2].messages()).to_string();
+    assert_eq!(texts.matches("SHELL-INSTRUCTIONS").count(), 1, "the server is started once");
+    let dir = host.dirs().workspace().to_path_buf();
     host.finish().await.unwrap();
-    wait_until_processes_gone(&folder).await;
+    wait_until_processes_gone(&dir).await;
 }
 
 #[tokio::test]
@@ -58,7 +60,7 @@ async fn read_only_calls_run_in_parallel_after_permission_checks() {
     let order: Vec<&str> = host
         .received()
         .iter()
-        .filter_map(|heard| match heard.json["type"].as_str()? {
+        .filter_map(|received| match received.json["type"].as_str()? {
             "control_request" => Some("asked"),
             "user" => Some("answered"),
             _ => None,
@@ -72,13 +74,13 @@ async fn read_only_calls_run_in_parallel_after_permission_checks() {
         .await
         .unwrap();
     host.run("Go.").await.unwrap();
-    let asked = host.model_requests();
+    let requests = host.model_requests();
     assert!(
-        !asked[0].tool_names().iter().any(|tool| tool.starts_with("mcp__")),
+        !requests[0].tool_names().iter().any(|tool| tool.starts_with("mcp__")),
         "{:?}",
-        asked[0].tool_names()
+        requests[0].tool_names()
     );
-    assert!(asked[1].contains_text("No such tool"));
+    assert!(requests[1].contains_text("No such tool"));
 }
 
 #[tokio::test]
@@ -89,12 +91,12 @@ async fn invalid_server_is_reported_and_others_start() {
     let mut host =
         Host::with_script([Reply::text("Done."), Reply::text("Done.")]).options(wrong).start().await.unwrap();
     host.run("Go.").await.unwrap();
-    let states = server_states(&last_init_frame(&host));
+    let states = server_states(&host.init_frame().unwrap());
     let expected = [("lost", "failed"), ("pigeon", "failed"), ("sh", "connected")];
     assert_eq!(states, expected.map(|(name, state)| (name.to_owned(), state.to_owned())));
     host.run("Again.").await.unwrap();
-    let told = info_texts(&host).join("\n");
-    assert!(told.contains("MCP server pigeon: no such kind") && told.contains("MCP server lost: "), "{told}");
+    let text = host.info_texts().join("\n");
+    assert!(text.contains("MCP server pigeon: no such kind") && text.contains("MCP server lost: "), "{text}");
 }
 
 #[tokio::test]
@@ -104,21 +106,25 @@ async fn unresponsive_server_times_out() {
     let script = [word_call("mcp__sh__echo", "hey"), Reply::text("Done.")];
     let mut host = Host::with_script(script).options(hung).env("MCP_TIMEOUT", "1500").start().await.unwrap();
     host.run("Go.").await.unwrap();
-    let states = server_states(&last_init_frame(&host));
+    let states = server_states(&host.init_frame().unwrap());
     assert_eq!(states, [("hung".into(), "failed".into()), ("sh".into(), "connected".into())]);
 }
 
 #[tokio::test]
 async fn subagent_shares_the_session_servers() {
-    let errand = Reply::tool("Agent", json!({"description": "look", "prompt": "Look."}));
-    let script = [errand, word_call("mcp__sh__echo", "below"), Reply::text("Looked."), Reply::text("Done.")];
+    let agent_call = Reply::tool("Agent", json!({"description": "look", "prompt": "Look."}));
+    let script =
+        [agent_call, word_call("mcp__sh__echo", "below"), Reply::text("Looked."), Reply::text("Done.")];
     let mut host = host(script).start().await.unwrap();
     host.run("Go.").await.unwrap();
-    let asked = host.model_requests();
-    assert!(asked[1].tool_names().contains(&"mcp__sh__echo") && asked[1].contains_text("SHELL-INSTRUCTIONS"));
-    assert!(asked[2].contains_text("said: below"));
+    let requests = host.model_requests();
+    assert!(
+        requests[1].tool_names().contains(&"mcp__sh__echo")
+            && requests[1].contains_text("SHELL-INSTRUCTIONS")
+    );
+    assert!(requests[2].contains_text("said: below"));
     let pids = std::fs::read_to_string(host.dirs().workspace().join("pids")).unwrap();
-    assert_eq!(pids.lines().count(), 1, "one server for all agents");
+    assert_eq!(pids.lines().count(), 1, "all agents share one server");
 }
 
 #[tokio::test]
@@ -137,7 +143,7 @@ async fn server_prompt_is_a_slash_command() {
     host.run("/mcp__sh__nosuch Zed").await.unwrap();
     assert!(
         host.model_requests()[1].contains_text("/mcp__sh__nosuch Zed"),
-        "what is nobody's is an ordinary prompt"
+        "an unknown command is an ordinary prompt"
     );
 }
 
@@ -172,7 +178,7 @@ async fn host_manages_servers_by_control_requests() {
     }
     host.send_request(McpToggle { server_name: "sh".into(), enabled: false }).await.unwrap();
     host.run("Two.").await.unwrap();
-    assert_eq!(server_states(&last_init_frame(&host)), [("sh".into(), "disabled".into())]);
+    assert_eq!(server_states(&host.init_frame().unwrap()), [("sh".into(), "disabled".into())]);
     assert!(!host.model_requests()[1].tool_names().iter().any(|tool| tool.starts_with("mcp__")));
     host.send_request(McpReconnect { server_name: "sh".into() }).await.unwrap();
     let wanted =
@@ -195,7 +201,7 @@ async fn host_manages_servers_by_control_requests() {
 async fn session_without_servers_reports_none() {
     let mut host = Host::with_script(Script::from([Reply::text("Hi.")])).start().await.unwrap();
     host.run("Hi.").await.unwrap();
-    assert_eq!(server_states(&last_init_frame(&host)), []);
+    assert_eq!(server_states(&host.init_frame().unwrap()), []);
     assert!(host.send_request(McpStatus::default()).await.unwrap().mcp_servers.is_empty());
     assert!(host.send_request(McpToggle { server_name: "x".into(), enabled: true }).await.is_err());
     host.send_request(GetContextUsage::default()).await.unwrap();
@@ -203,8 +209,7 @@ async fn session_without_servers_reports_none() {
 
 #[tokio::test]
 async fn always_load_controls_deferred_tools() {
-    let rows =
-        [("nobody says anything", None, false), ("always", Some(true), true), ("never", Some(false), false)];
+    let rows = [("default", None, false), ("always", Some(true), true), ("never", Some(false), false)];
     for (name, always_load, there) in rows {
         let mut options = options();
         if let Some(McpServerConfig::Stdio(server)) = options.mcp_servers.get_mut("sh") {
@@ -236,8 +241,8 @@ async fn plugin_servers_start_unless_config_is_strict() {
     let file = json!({"mcpServers": {"sh": shell_server()}}).to_string();
     let tool = "mcp__plugin_birds_sh__echo";
     let rows = [
-        ("as always", false, vec![("plugin:birds:sh".to_owned(), "connected".to_owned())]),
-        ("only the host's servers count", true, vec![]),
+        ("default", false, vec![("plugin:birds:sh".to_owned(), "connected".to_owned())]),
+        ("strict config", true, vec![]),
     ];
     for (name, strict_mcp_config, expected) in rows {
         let plugins = vec![PluginConfig::local("birds")];
@@ -246,88 +251,9 @@ async fn plugin_servers_start_unless_config_is_strict() {
         let host = Host::with_script([word_call(tool, "curlew"), Reply::text("Done.")]).options(options);
         let mut host = host.file("birds/.mcp.json", file.clone()).start().await.unwrap();
         host.run("Go.").await.unwrap();
-        assert_eq!(server_states(&last_init_frame(&host)), expected, "{name}");
+        assert_eq!(server_states(&host.init_frame().unwrap()), expected, "{name}");
         let answer = if strict_mcp_config { "No such tool" } else { "said: curlew" };
         assert!(host.model_requests()[1].contains_text(answer), "{name}");
         host.finish().await.unwrap();
     }
-}
-
-#[tokio::test]
-async fn own_servers_of_an_agent_stop_with_it() {
-    let own = serde_json::json!({"mine": shell_server(), "lost": stdio_server(&["/nowhere/at/all"])});
-    let kind = whimbrel_wire::options::AgentDefinition {
-        description: "d".into(),
-        prompt: "p".into(),
-        tools: Some(vec!["Read".into()]),
-        mcp_servers: Some(vec![own]),
-        ..Default::default()
-    };
-    let send = |more: serde_json::Value| {
-        let mut input = json!({"description": "look", "prompt": "Look.", "subagent_type": "own"});
-        input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        Reply::tool("Agent", input)
-    };
-    let script = Script::from_fn(move |asked| {
-        let text = asked.last_text();
-        if text.contains("said: ") || text.contains("No such tool") {
-            Reply::text("Heard.")
-        } else if text.contains("Look.") || text.contains("Call it.") {
-            word_call("mcp__mine__echo", "own")
-        } else if let Some(id) = text.split("agentId: ").nth(1).filter(|_| text.contains("Heard.")) {
-            let id: String = id.chars().take_while(char::is_ascii_alphanumeric).collect();
-            match asked.messages().len() {
-                3 => send(json!({"resume": id})),
-                _ => Reply::text("Done."),
-            }
-        } else {
-            send(json!({}))
-        }
-    });
-    let mode = Some(whimbrel_wire::permission::PermissionMode::BypassPermissions);
-    let agents = [("own".to_owned(), kind)].into();
-    let options = Options { agents, permission_mode: mode, ..Options::default() };
-    let mut host = Host::with_script(script).options(options).env("IS_SANDBOX", "1").start().await.unwrap();
-    assert_eq!(host.run("Go.").await.unwrap().result.as_deref(), Some("Done."));
-    let folder = host.dirs().workspace().to_path_buf();
-    wait_until_processes_gone(&folder).await;
-    let pids = std::fs::read_to_string(folder.join("pids")).unwrap();
-    assert_eq!(pids.lines().count(), 2, "it has them again when it goes on");
-    let asked = host.model_requests();
-    let below: Vec<_> = asked.iter().filter(|asked| asked.system_prompt() == "p").collect();
-    assert!(
-        below[0].tool_names().contains(&"mcp__mine__echo") && below[0].contains_text("SHELL-INSTRUCTIONS")
-    );
-    assert_eq!(below.iter().filter(|asked| asked.last_text().contains("said: own")).count(), 2);
-    assert!(
-        !asked[0].tool_names().iter().any(|tool| tool.starts_with("mcp__")),
-        "{:?}",
-        asked[0].tool_names()
-    );
-    let told = info_texts(&host).join("\n");
-    assert!(told.contains("The agent own begins without its MCP server lost: "), "{told}");
-    assert_eq!(host.run("Call it.").await.unwrap().result.as_deref(), Some("Heard."));
-    assert!(
-        host.model_requests().last().unwrap().contains_text("No such tool"),
-        "the session has no such server"
-    );
-}
-
-#[tokio::test]
-async fn main_agent_gets_the_servers_of_its_definition() {
-    let kind = whimbrel_wire::options::AgentDefinition {
-        description: "d".into(),
-        prompt: "p".into(),
-        tools: Some(vec!["Read".into()]),
-        mcp_servers: Some(vec![json!({"mine": shell_server()})]),
-        ..Default::default()
-    };
-    let agents = [("own".to_owned(), kind)].into();
-    let options = Options { agents, agent: Some("own".into()), ..Options::default() };
-    let mut host = Host::with_script([Reply::text("Done.")]).options(options).start().await.unwrap();
-    host.run("Go.").await.unwrap();
-    assert_eq!(server_states(&last_init_frame(&host)), [("mine".into(), "connected".into())]);
-    let asked = host.model_requests();
-    assert!(asked[0].tool_names().contains(&"mcp__mine__echo"), "{:?}", asked[0].tool_names());
-    assert!(asked[0].tool_names().contains(&"Read") && !asked[0].tool_names().contains(&"Bash"));
 }

@@ -1,7 +1,8 @@
-//! Permissions as a host sees them: every field of the permission requests, and the permission modes.
+//! Permissions as a host sees them: permission requests, permission modes, and rules that cannot be read.
 
-#![expect(clippy::unwrap_used, reason = "what helps a test fails as a test does")]
+#![expect(clippy::unwrap_used, reason = "test support may panic")]
 
 mod modes;
 mod plan_mode;
 mod requests;
+mod unreadable_rules;

@@ -5,7 +5,7 @@ use whimbrel_testkit::{Host, HostBuilder, Reply};
 use whimbrel_wire::permission::{PermissionMode, PermissionResult};
 
 const BYPASS_DISABLED_TEXT: &str =
-    "Permissions cannot be bypassed here: the settings say disableBypassPermissionsMode.";
+    "Permissions cannot be bypassed: the settings contain disableBypassPermissionsMode.";
 
 /// A host that denies everything, in a session whose model writes a file.
 fn host() -> HostBuilder {
@@ -22,9 +22,10 @@ async fn set_mode(host: &mut Host, mode: &str) -> Value {
 
 /// The only frame with this field value.
 fn only_frame<'a>(host: &'a Host, field: &str, value: &str) -> &'a Value {
-    let mut notices = host.received().iter().map(|heard| &heard.json).filter(|line| line[field] == value);
+    let mut notices =
+        host.received().iter().map(|received| &received.json).filter(|line| line[field] == value);
     let only = notices.next().unwrap();
-    assert_eq!(notices.next(), None, "{value} is told once");
+    assert_eq!(notices.next(), None, "{value} is reported once");
     only
 }
 
@@ -36,15 +37,15 @@ async fn auto_mode_warns_and_acts_as_default() {
         ("by settings", host().configure(|options| options.settings = Some(settings)), None),
         ("by a request", host(), Some("auto")),
     ];
-    for (name, host, wish) in rows {
+    for (name, host, requested) in rows {
         let mut host = host.start().await.unwrap();
-        if let Some(mode) = wish {
+        if let Some(mode) = requested {
             let answer = set_mode(&mut host, mode).await;
             assert_eq!(answer["subtype"], "success", "{name}");
             assert_eq!(answer["response"]["mode"], "default", "{name}");
         }
         host.run("Go.").await.unwrap();
-        let warning = "There is no mode auto yet: the session asks as in the mode default.";
+        let warning = "Mode auto is not supported yet: the session asks as in mode default.";
         assert_eq!(only_frame(&host, "level", "warning")["content"], warning, "{name}");
         assert_eq!(only_frame(&host, "subtype", "init")["permissionMode"], "default", "{name}");
         assert_eq!(host.permission_requests().len(), 1, "{name}: it asks");
@@ -60,12 +61,12 @@ async fn bypass_mode_needs_the_start_flag_and_permitting_settings() {
     );
     let disabled = ("bypass_disabled", BYPASS_DISABLED_TEXT);
     let rows = [
-        ("the start did not allow it", false, None, Some(not_launched)),
-        ("settings forbid it", true, off(), Some(disabled)),
+        ("not allowed at start", false, None, Some(not_launched)),
+        ("disabled by settings", true, off(), Some(disabled)),
         ("both", false, off(), Some(disabled)),
         ("neither", true, None, None),
     ];
-    for (name, allowed, managed, refusal) in rows {
+    for (name, allowed, managed, error) in rows {
         let mut host = host()
             .configure(|options| {
                 options.allow_dangerously_skip_permissions = allowed;
@@ -76,7 +77,7 @@ async fn bypass_mode_needs_the_start_flag_and_permitting_settings() {
             .unwrap();
         let answer = set_mode(&mut host, "bypassPermissions").await;
         let id = &answer["request_id"];
-        let (expected, mode) = match refusal {
+        let (expected, mode) = match error {
             Some((code, text)) => {
                 (json!({"subtype": "error", "request_id": id, "error": text, "error_code": code}), "default")
             }
@@ -88,9 +89,10 @@ async fn bypass_mode_needs_the_start_flag_and_permitting_settings() {
         assert_eq!(answer, expected, "{name}");
         host.run("Go.").await.unwrap();
         assert_eq!(only_frame(&host, "subtype", "init")["permissionMode"], mode, "{name}");
-        assert_eq!(host.permission_requests().len(), usize::from(refusal.is_some()), "{name}");
-        let told = host.received().iter().filter(|heard| heard.json["subtype"] == "status").count();
-        assert_eq!(told, usize::from(refusal.is_none()), "{name}: only what has changed is told");
+        assert_eq!(host.permission_requests().len(), usize::from(error.is_some()), "{name}");
+        let status_frames =
+            host.received().iter().filter(|received| received.json["subtype"] == "status").count();
+        assert_eq!(status_frames, usize::from(error.is_none()), "{name}: only changes are reported");
     }
 }
 

@@ -1,8 +1,8 @@
-//! Plan mode and interactive tools: what the model is told and offered, and requests that are open while something else
+//! Plan mode and interactive tools: notices and tools for the model, and requests that are open while something else
 //! happens.
 
 use serde_json::{Value, json};
-use whimbrel_testkit::{Host, HostBuilder, HostResponse, Reply, Script};
+use whimbrel_testkit::{Host, HostBuilder, HostResponse, Reply, Script, SessionDirs};
 use whimbrel_wire::control::{ControlResponse, Initialize, Interrupt, SetPermissionMode};
 use whimbrel_wire::message::Outcome;
 use whimbrel_wire::options::{Options, PermissionPromptTool, SystemPrompt};
@@ -30,8 +30,9 @@ fn host(mode: PermissionMode, script: impl Into<Script>) -> HostBuilder {
 
 /// Waits for the permission request of this tool; returns its id.
 async fn wait_for_permission_request(host: &mut Host, tool: &str) -> String {
-    let asked = json!({"type": "control_request", "request": {"subtype": "can_use_tool", "tool_name": tool}});
-    host.next_matching(&asked).await.unwrap()["request_id"].as_str().unwrap().to_owned()
+    let request =
+        json!({"type": "control_request", "request": {"subtype": "can_use_tool", "tool_name": tool}});
+    host.next_matching(&request).await.unwrap()["request_id"].as_str().unwrap().to_owned()
 }
 
 async fn send_response(host: &mut Host, id: &str, reply: Value) {
@@ -50,9 +51,9 @@ async fn mode_of_next_turn(host: &mut Host) -> Value {
 
 /// Every mode reported by a `status` frame.
 fn reported_modes(host: &Host) -> Vec<Value> {
-    let lines = host.received().iter().map(|heard| &heard.json);
-    let told = lines.filter(|line| line["subtype"] == "status" && !line["permissionMode"].is_null());
-    told.map(|line| line["permissionMode"].clone()).collect()
+    let lines = host.received().iter().map(|received| &received.json);
+    let changes = lines.filter(|line| line["subtype"] == "status" && !line["permissionMode"].is_null());
+    changes.map(|line| line["permissionMode"].clone()).collect()
 }
 
 /// Occurrences of a text in the messages of the last request.
@@ -62,23 +63,23 @@ fn count_in_last_request(host: &Host, text: &str) -> usize {
 
 #[tokio::test]
 async fn interactive_tools_need_a_responder_and_the_main_agent() {
-    let nobody = Options { permission_prompt_tool: None, ..Options::default() };
-    let errand = Reply::tool("Agent", json!({"description": "look", "prompt": "Look."}));
-    let script = [errand, Reply::text("Looked."), Reply::text("Done.")];
+    let no_responder = Options { permission_prompt_tool: None, ..Options::default() };
+    let agent_call = Reply::tool("Agent", json!({"description": "look", "prompt": "Look."}));
+    let script = [agent_call, Reply::text("Looked."), Reply::text("Done.")];
     let rows = [
-        ("somebody answers", host(Usual, script.clone()), true),
-        ("nobody answers", Host::with_script(script.clone()).options(nobody), false),
-        ("nobody wants to be asked", host(DontAsk, script), false),
+        ("with a responder", host(Usual, script.clone()), true),
+        ("without a responder", Host::with_script(script.clone()).options(no_responder), false),
+        ("in dontAsk mode", host(DontAsk, script), false),
     ];
     for (name, builder, expected) in rows {
         let mut host = builder.start().await.unwrap();
         host.run("Go.").await.unwrap();
-        let asked = host.model_requests();
+        let requests = host.model_requests();
         for tool in INTERACTIVE_TOOLS {
-            assert_eq!(asked[0].tool_names().contains(&tool), expected, "{name}: {tool}");
-            assert!(!asked[1].tool_names().contains(&tool), "{name}: the subagent has {tool}");
+            assert_eq!(requests[0].tool_names().contains(&tool), expected, "{name}: {tool}");
+            assert!(!requests[1].tool_names().contains(&tool), "{name}: the subagent has {tool}");
         }
-        assert!(asked[1].contains_text("Look.") && asked[1].tool_names().contains(&"Read"), "{name}");
+        assert!(requests[1].contains_text("Look.") && requests[1].tool_names().contains(&"Read"), "{name}");
     }
 }
 
@@ -91,9 +92,9 @@ async fn interactive_tools_follow_the_mode() {
         host.send_prompt("Go.").await.unwrap();
         let init = host.next_matching(&json!({"type": "system", "subtype": "init"})).await.unwrap().clone();
         host.next_result().await.unwrap();
-        let asked = host.model_requests();
+        let requests = host.model_requests();
         for tool in INTERACTIVE_TOOLS {
-            assert_eq!(asked.last().unwrap().tool_names().contains(&tool), expected, "{mode}: {tool}");
+            assert_eq!(requests.last().unwrap().tool_names().contains(&tool), expected, "{mode}: {tool}");
             assert_eq!(init["tools"].as_array().unwrap().contains(&json!(tool)), expected, "{mode}: {tool}");
         }
     }
@@ -101,22 +102,23 @@ async fn interactive_tools_follow_the_mode() {
 
 #[tokio::test]
 async fn matching_hook_makes_interactive_tools_available() {
-    let nobody = || Options { permission_prompt_tool: None, ..Options::default() };
-    let question = json!({"question": "Which colour?", "header": "Colour", "multiSelect": false,
+    let no_responder = || Options { permission_prompt_tool: None, ..Options::default() };
+    let question_input = json!({"question": "Which colour?", "header": "Colour", "multiSelect": false,
         "options": [{"label": "Blue", "description": "b"}, {"label": "Red", "description": "r"}]});
-    let answered = json!({"questions": [question], "answers": {"Which colour?": "Blue"}});
-    let script = || [Reply::tool("AskUserQuestion", json!({"questions": [question]})), Reply::text("I see.")];
+    let answered = json!({"questions": [question_input], "answers": {"Which colour?": "Blue"}});
+    let script =
+        || [Reply::tool("AskUserQuestion", json!({"questions": [question_input]})), Reply::text("I see.")];
     let rows = [
         ("named before calls", "PreToolUse", Some("AskUserQuestion"), &["AskUserQuestion"][..]),
         ("for every call", "PreToolUse", None, &[]),
-        ("in the person's place", "PermissionRequest", None, &INTERACTIVE_TOOLS),
+        ("instead of the user", "PermissionRequest", None, &INTERACTIVE_TOOLS),
         ("plans", "PreToolUse", Some("ExitPlanMode"), &["EnterPlanMode", "ExitPlanMode"]),
     ];
     for (name, event, matcher, expected) in rows {
         let allow = json!({"hookEventName": event, "permissionDecision": "allow", "updatedInput": answered,
             "decision": {"behavior": "allow", "updatedInput": answered}});
         let mut host = Host::with_script(script())
-            .options(nobody())
+            .options(no_responder())
             .on_request(move |_| HostResponse::Success(json!({"hookSpecificOutput": allow})))
             .start()
             .await
@@ -124,16 +126,16 @@ async fn matching_hook_makes_interactive_tools_available() {
         let hooks = json!({"hooks": {event: [{"matcher": matcher, "hookCallbackIds": ["h"]}]}});
         host.send_request(serde_json::from_value::<Initialize>(hooks).unwrap()).await.unwrap();
         host.run("Ask.").await.unwrap();
-        let asked = host.model_requests();
+        let requests = host.model_requests();
         let offered: Vec<&str> =
-            INTERACTIVE_TOOLS.into_iter().filter(|tool| asked[0].tool_names().contains(tool)).collect();
+            INTERACTIVE_TOOLS.into_iter().filter(|tool| requests[0].tool_names().contains(tool)).collect();
         assert_eq!(offered, expected, "{name}");
         let answered = expected.contains(&"AskUserQuestion");
         assert_eq!(
-            asked[1].contains_text("Which colour? → Blue"),
+            requests[1].contains_text("Which colour? → Blue"),
             answered,
             "{name}: {:?}",
-            asked[1].messages()
+            requests[1].messages()
         );
     }
 }
@@ -179,8 +181,8 @@ async fn mode_switch_is_announced_with_the_next_model_request() {
     host.send_request(SetPermissionMode { mode: Plan }).await.unwrap();
     send_response(&mut host, &id, json!({"behavior": "deny", "message": "Plan first."})).await;
     host.next_result().await.unwrap();
-    let asked = host.model_requests();
-    assert!(!asked[0].contains_text("plan mode") && asked[1].contains_text("is in plan mode"));
+    let requests = host.model_requests();
+    assert!(!requests[0].contains_text("plan mode") && requests[1].contains_text("is in plan mode"));
 }
 
 #[tokio::test]
@@ -196,35 +198,25 @@ async fn plan_mode_notice_survives_compaction() {
 #[tokio::test]
 async fn resumed_session_announces_its_plan_mode_state() {
     const OVER: &str = "Plan mode is over";
-    const BEGUN: &str = "The session is in plan mode";
+    const STARTED: &str = "The session is in plan mode";
     const PLAN_MODE_REMINDER: &str = "The session is still in plan mode";
     let rows = [
-        ("it was left in plan mode, which is never taken up again", Plan, None, [1, 0, 1]),
-        ("it goes on in plan mode", Plan, Some(Plan), [1, 1, 0]),
-        ("it was never in plan mode", Usual, None, [0, 0, 0]),
-        ("it begins to plan", Usual, Some(Plan), [1, 0, 0]),
+        ("plan mode is not restored", Plan, None, [1, 0, 1]),
+        ("plan mode is requested again", Plan, Some(Plan), [1, 1, 0]),
+        ("never in plan mode", Usual, None, [0, 0, 0]),
+        ("plan mode starts", Usual, Some(Plan), [1, 0, 0]),
     ];
     for (name, before, after, expected) in rows {
-        let folders = tempfile::tempdir().unwrap();
-        let config = folders.path().join("config").to_string_lossy().into_owned();
-        let work = folders.path().join("work");
-        std::fs::create_dir(&work).unwrap();
-        let options = Options {
-            cwd: Some(work.canonicalize().unwrap().to_string_lossy().into_owned()),
-            permission_mode: Some(before),
-            ..Options::default()
-        };
-        let begin = |options: Options| {
-            Host::with_script([Reply::text("Hm.")]).options(options).env("CLAUDE_CONFIG_DIR", &config).start()
-        };
-        let mut host = begin(options.clone()).await.unwrap();
+        let dirs = SessionDirs::new().unwrap();
+        let options = Options { permission_mode: Some(before), ..Options::default() };
+        let mut host = dirs.host([Reply::text("Hm.")], options.clone()).start().await.unwrap();
         let session = host.run("Plan it.").await.unwrap().session_id;
         host.finish().await.unwrap();
         let options = Options { permission_mode: after, resume: Some(session), ..options };
-        let mut host = begin(options).await.unwrap();
+        let mut host = dirs.host([Reply::text("Hm.")], options).start().await.unwrap();
         host.run("Go on.").await.unwrap();
         assert_eq!(
-            [BEGUN, PLAN_MODE_REMINDER, OVER].map(|text| count_in_last_request(&host, text)),
+            [STARTED, PLAN_MODE_REMINDER, OVER].map(|text| count_in_last_request(&host, text)),
             expected,
             "{name}"
         );
@@ -248,7 +240,7 @@ async fn custom_plan_mode_instructions_replace_the_default() {
         ("is in plan mode", true),
         ("Ask the cook first.", true),
         ("call ExitPlanMode", true),
-        ("1. Look", false),
+        ("1. Explore", false),
     ] {
         assert_eq!(first.contains_text(text), expected, "{text}");
     }
@@ -256,14 +248,15 @@ async fn custom_plan_mode_instructions_replace_the_default() {
 
 #[tokio::test]
 async fn subagent_in_plan_mode_may_only_read() {
-    let errand = Reply::tool("Agent", json!({"description": "look", "prompt": "Look."}));
-    let mut host = host(Plan, [errand, Reply::text("Looked."), Reply::text("Done.")]).start().await.unwrap();
+    let agent_call = Reply::tool("Agent", json!({"description": "look", "prompt": "Look."}));
+    let mut host =
+        host(Plan, [agent_call, Reply::text("Looked."), Reply::text("Done.")]).start().await.unwrap();
     host.run("Go.").await.unwrap();
-    let below = &host.model_requests()[1];
+    let subagent_request = &host.model_requests()[1];
     assert!(
-        below.contains_text("Look.")
-            && below.contains_text("is in plan mode")
-            && !below.contains_text("ExitPlanMode")
+        subagent_request.contains_text("Look.")
+            && subagent_request.contains_text("is in plan mode")
+            && !subagent_request.contains_text("ExitPlanMode")
     );
 }
 
@@ -275,7 +268,7 @@ async fn interrupt_cancels_the_request_and_keeps_plan_mode() {
     host.send_request(Interrupt::default()).await.unwrap();
     assert_eq!(host.next_result().await.unwrap().subtype, Outcome::ErrorDuringExecution);
     let cancelled = json!({"type": "control_cancel_request", "request_id": id});
-    assert!(host.received().iter().any(|heard| heard.json == cancelled));
+    assert!(host.received().iter().any(|received| received.json == cancelled));
     // A late response changes nothing.
     send_response(&mut host, &id, json!({"behavior": "allow"})).await;
     assert_eq!(mode_of_next_turn(&mut host).await, "plan");
@@ -314,7 +307,7 @@ async fn denied_plan_can_end_the_turn() {
 #[tokio::test]
 async fn closed_input_does_not_approve_the_plan() {
     let mut host =
-        host(Plan, [exit_plan_call("1. Build."), write_call("a.txt"), Reply::text("Nobody is there.")])
+        host(Plan, [exit_plan_call("1. Build."), write_call("a.txt"), Reply::text("No approval.")])
             .start()
             .await
             .unwrap();
@@ -322,7 +315,7 @@ async fn closed_input_does_not_approve_the_plan() {
     wait_for_permission_request(&mut host, "ExitPlanMode").await;
     assert_eq!(host.finish().await.unwrap().code, 0);
     assert!(
-        host.model_requests()[2].contains_text("can no longer be asked")
+        host.model_requests()[2].contains_text("can no longer answer")
             && !host.model_requests()[2].contains_text("Plan mode is over")
     );
     assert!(host.dirs().files().unwrap().is_empty());
@@ -341,11 +334,11 @@ async fn approval_can_change_plan_and_mode() {
     send_response(&mut host, &id, reply).await;
     // The edit needs no permission request.
     assert_eq!(host.next_result().await.unwrap().subtype, Outcome::Success);
-    let asked = &host.model_requests()[1];
+    let request = &host.model_requests()[1];
     assert!(
-        asked.contains_text("1. Build less.") && asked.contains_text("Plan mode is over"),
+        request.contains_text("1. Build less.") && request.contains_text("Plan mode is over"),
         "{}",
-        asked.last_text()
+        request.last_text()
     );
     assert_eq!(reported_modes(&host), ["acceptEdits"]);
     assert!(host.dirs().files().unwrap().contains_key("a.txt"));
@@ -358,11 +351,11 @@ async fn mode_set_during_the_plan_request_is_kept() {
         (
             "and approves another plan",
             json!({"behavior": "allow", "updatedInput": {"plan": "2."}}),
-            "by this version",
+            "following this version",
         ),
-        ("and refuses", json!({"behavior": "deny", "message": "Just do it."}), "Just do it."),
+        ("and denies", json!({"behavior": "deny", "message": "Just do it."}), "Just do it."),
     ];
-    for (name, reply, heard) in rows {
+    for (name, reply, expected_text) in rows {
         let script = [exit_plan_call("1. Build."), Reply::text("Go."), Reply::text("Next.")];
         let mut host = host(Usual, script).start().await.unwrap();
         host.send_request(SetPermissionMode { mode: Plan }).await.unwrap();
@@ -371,11 +364,11 @@ async fn mode_set_during_the_plan_request_is_kept() {
         host.send_request(SetPermissionMode { mode: AcceptEdits }).await.unwrap();
         send_response(&mut host, &id, reply).await;
         host.next_result().await.unwrap();
-        let asked = &host.model_requests()[1];
+        let request = &host.model_requests()[1];
         assert!(
-            asked.contains_text(heard) && asked.contains_text("Plan mode is over"),
+            request.contains_text(expected_text) && request.contains_text("Plan mode is over"),
             "{name}: {}",
-            asked.last_text()
+            request.last_text()
         );
         assert_eq!(mode_of_next_turn(&mut host).await, "acceptEdits", "{name}");
         assert_eq!(reported_modes(&host), ["plan", "acceptEdits"], "{name}");
@@ -387,7 +380,7 @@ async fn exit_plan_mode_fails_outside_plan_mode() {
     let mut host = host(Usual, [exit_plan_call("1. Build."), Reply::text("Oh.")]).start().await.unwrap();
     host.run("Go.").await.unwrap();
     assert!(host.model_requests()[1].contains_text("not in plan mode"));
-    assert!(!host.received().iter().any(|heard| heard.json["type"] == "control_request"));
+    assert!(!host.received().iter().any(|received| received.json["type"] == "control_request"));
 }
 
 #[tokio::test]
@@ -410,6 +403,6 @@ async fn ask_user_question_always_reaches_the_user() {
         let id = wait_for_permission_request(&mut host, "AskUserQuestion").await;
         send_response(&mut host, &id, json!({"behavior": "allow"})).await;
         host.next_result().await.unwrap();
-        assert!(host.model_requests()[1].contains_text("The user gave no answer"), "{mode}");
+        assert!(host.model_requests()[1].contains_text("The user did not answer"), "{mode}");
     }
 }

@@ -3,8 +3,8 @@
 use std::os::unix::fs::symlink;
 
 use serde_json::{Value, json};
-use whimbrel_testkit::{Host, HostBuilder, Reply, TestDirs};
-use whimbrel_wire::options::{Options, SettingSource};
+use whimbrel_testkit::{Host, HostBuilder, HostResponse, Reply, TestDirs};
+use whimbrel_wire::options::{Options, PermissionPromptTool, SettingSource};
 use whimbrel_wire::permission::{PermissionMode, PermissionResult};
 
 /// Tool, input, and the further fields of the permission request.
@@ -17,19 +17,19 @@ async fn check_requests(rows: &[Row], prepare: impl FnOnce(HostBuilder) -> HostB
     let host = prepare(Host::with_script(script)).can_use_tool(|_| PermissionResult::deny("no"));
     let mut host = host.start().await.unwrap();
     host.run("Go.").await.unwrap();
-    let asked = host.permission_requests();
-    assert_eq!(asked.len(), rows.len(), "{asked:#?}");
-    for (at, (asked, (tool, input, rest))) in asked.into_iter().zip(rows).enumerate() {
+    let requests = host.permission_requests();
+    assert_eq!(requests.len(), rows.len(), "{requests:#?}");
+    for (index, (request, (tool, input, rest))) in requests.into_iter().zip(rows).enumerate() {
         let mut expected = json!({
             "subtype": "can_use_tool",
             "tool_name": tool,
             "display_name": tool,
             "input": input,
-            "tool_use_id": format!("toolu_{}_1", at + 1),
+            "tool_use_id": format!("toolu_{}_1", index + 1),
         });
         expected.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
         // No `title`: the host chooses how to present the request.
-        assert_eq!(*asked, expected, "{input}");
+        assert_eq!(*request, expected, "{input}");
     }
 }
 
@@ -106,7 +106,7 @@ async fn request_suggests_rules_that_would_allow_the_call() {
             "Bash",
             bash_input("$IT now"),
             without_suggestions(json!({"decision_reason_type": "other",
-                "decision_reason": "The command has a variable whose value is not known and cannot be judged in advance."})),
+                "decision_reason": "The command has a variable with an unknown value, so it cannot be fully analyzed."})),
         ),
     ];
     check_requests(&rows, |host| {
@@ -119,19 +119,19 @@ async fn request_suggests_rules_that_would_allow_the_call() {
 
 #[tokio::test]
 async fn path_outside_the_workspace_is_resolved() {
-    let stage = TestDirs::new().unwrap();
-    let folder = stage.home().join("box");
-    std::fs::create_dir(&folder).unwrap();
-    std::fs::write(folder.join("a.txt"), "x").unwrap();
-    symlink(&folder, stage.workspace().join("link")).unwrap();
-    let (folder, file) = (folder.display().to_string(), folder.join("a.txt").display().to_string());
+    let dirs = TestDirs::new().unwrap();
+    let dir = dirs.home().join("box");
+    std::fs::create_dir(&dir).unwrap();
+    std::fs::write(dir.join("a.txt"), "x").unwrap();
+    symlink(&dir, dirs.workspace().join("link")).unwrap();
+    let (dir, file) = (dir.display().to_string(), dir.join("a.txt").display().to_string());
     let outside = |description: &str, suggestions: Value| {
         json!({"description": description, "permission_suggestions": suggestions, "blocked_path": file,
             "decision_reason_type": "workingDir",
-            "decision_reason": format!("{file} lies outside the directories of this session.")})
+            "decision_reason": format!("{file} is outside the working directories of this session.")})
     };
-    let read = suggest_allow_for_session("Read", &format!("/{folder}/**"));
-    let open = json!({"type": "addDirectories", "directories": [folder], "destination": "session"});
+    let read = suggest_allow_for_session("Read", &format!("/{dir}/**"));
+    let open = json!({"type": "addDirectories", "directories": [dir], "destination": "session"});
     let command = format!("cat {file}");
     let rows = [
         ("Read", json!({"file_path": file}), outside("~/box/a.txt", json!([read]))),
@@ -143,13 +143,13 @@ async fn path_outside_the_workspace_is_resolved() {
             json!({"permission_suggestions": [suggest_allow("Bash", &command), read], "blocked_path": file}),
         ),
     ];
-    check_requests(&rows, |host| host.dirs(stage)).await;
+    check_requests(&rows, |host| host.dirs(dirs)).await;
 }
 
 #[tokio::test]
 async fn dangerous_calls_carry_safety_fields() {
-    let stage = TestDirs::new().unwrap();
-    let within = |path: &str| stage.workspace().join(path).display().to_string();
+    let dirs = TestDirs::new().unwrap();
+    let within = |path: &str| dirs.workspace().join(path).display().to_string();
     let protected = "The call changes a file that decides what other programs run.";
     let safety = |reason: &str, approvable: bool| {
         let mut rest = json!({"decision_reason_type": "safetyCheck", "decision_reason": reason, "classifier_approvable": approvable});
@@ -158,17 +158,17 @@ async fn dangerous_calls_carry_safety_fields() {
         }
         rest
     };
-    let with = |mut rest: Value, fields: Value| {
+    let with_fields = |mut rest: Value, fields: Value| {
         rest.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
         rest
     };
     let skill = ".claude/skills/it/more.md";
-    let removes = "The command removes a directory that cannot be given up, or everything in it.";
+    let removes = "The command removes a critical directory or everything in it.";
     let rows = [
         (
             "Write",
             write_input(".git/config"),
-            without_suggestions(with(
+            without_suggestions(with_fields(
                 safety(protected, true),
                 json!({"blocked_path": within(".git/config"), "description": ".git/config"}),
             )),
@@ -176,7 +176,7 @@ async fn dangerous_calls_carry_safety_fields() {
         (
             "Write",
             write_input(skill),
-            with(
+            with_fields(
                 safety(protected, true),
                 json!({"blocked_path": within(skill), "description": skill,
                     "permission_suggestions": [suggest_allow_for_session("Edit", "/.claude/skills/it/**")]}),
@@ -185,7 +185,7 @@ async fn dangerous_calls_carry_safety_fields() {
         (
             "Bash",
             bash_input("make it && echo x > .git/config"),
-            without_suggestions(with(
+            without_suggestions(with_fields(
                 safety(protected, true),
                 json!({"blocked_path": within(".git/config")}),
             )),
@@ -193,13 +193,13 @@ async fn dangerous_calls_carry_safety_fields() {
         (
             "Bash",
             bash_input("rm -rf ~"),
-            without_suggestions(with(safety(removes, false), json!({"blocked_path": stage.home()}))),
+            without_suggestions(with_fields(safety(removes, false), json!({"blocked_path": dirs.home()}))),
         ),
         (
             "Write",
             write_input("con."),
-            without_suggestions(with(
-                safety("The call writes a name that systems read differently.", false),
+            without_suggestions(with_fields(
+                safety("The call writes a file name that file systems interpret differently.", false),
                 json!({"blocked_path": within("con."), "description": "con."}),
             )),
         ),
@@ -207,17 +207,17 @@ async fn dangerous_calls_carry_safety_fields() {
             "Bash",
             bash_input("make it &"),
             without_suggestions(safety(
-                "The command leaves something in the background with `&`; use run_in_background instead.",
+                "The command starts a background process with `&`; use run_in_background instead.",
                 false,
             )),
         ),
     ];
-    check_requests(&rows, |host| host.dirs(stage)).await;
+    check_requests(&rows, |host| host.dirs(dirs)).await;
 }
 
 #[tokio::test]
 async fn request_names_the_ask_rule_or_hook() {
-    let stage = TestDirs::new().unwrap();
+    let dirs = TestDirs::new().unwrap();
     let rule = |tool: &str, content: &str| json!({"source": "flagSettings", "tool_name": tool, "rule_content": content});
     let rows = [
         (
@@ -225,7 +225,7 @@ async fn request_names_the_ask_rule_or_hook() {
             bash_input("git push"),
             without_suggestions(
                 json!({"decision_reason_type": "rule", "matched_ask_rule": rule("Bash", "git push:*"),
-                "decision_reason": "The ask rule `Bash(git push:*)` of flagSettings says so."}),
+                "decision_reason": "The ask rule `Bash(git push:*)` of flagSettings applies."}),
             ),
         ),
         (
@@ -233,7 +233,7 @@ async fn request_names_the_ask_rule_or_hook() {
             json!({"query": "curlew"}),
             without_suggestions(json!({"decision_reason_type": "rule", "description": "curlew",
                 "matched_ask_rule": {"source": "flagSettings", "tool_name": "WebSearch"},
-                "decision_reason": "The ask rule `WebSearch` of flagSettings says so."})),
+                "decision_reason": "The ask rule `WebSearch` of flagSettings applies."})),
         ),
         // The safety check outranks the rule.
         (
@@ -242,7 +242,7 @@ async fn request_names_the_ask_rule_or_hook() {
             without_suggestions(json!({"decision_reason_type": "safetyCheck", "classifier_approvable": true,
                 "decision_reason": "The call changes a file that decides what other programs run.",
                 "matched_ask_rule": rule("Edit", ".git/config"), "description": ".git/config",
-                "blocked_path": stage.workspace().join(".git/config")})),
+                "blocked_path": dirs.workspace().join(".git/config")})),
         ),
         (
             "Bash",
@@ -252,33 +252,33 @@ async fn request_names_the_ask_rule_or_hook() {
             ),
         ),
     ];
-    let said = json!({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "ask",
+    let output = json!({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "ask",
         "permissionDecisionReason": "look\u{1b} twice"}});
-    let hook = format!("if grep -q 'make it'; then echo '{said}'; fi");
+    let hook = format!("if grep -q 'make it'; then echo '{output}'; fi");
     let settings = json!({
         "permissions": {"ask": ["Bash(git push:*)", "WebSearch", "Edit(.git/config)"]},
         "hooks": {"PreToolUse": [{"hooks": [{"type": "command", "command": hook}]}]},
     });
     check_requests(&rows, |host| {
-        host.dirs(stage).configure(|options| options.settings = Some(settings.to_string()))
+        host.dirs(dirs).configure(|options| options.settings = Some(settings.to_string()))
     })
     .await;
 }
 
 #[tokio::test]
 async fn plan_mode_requests_name_the_mode() {
-    let by_mode = json!({"decision_reason_type": "mode", "decision_reason": "The mode plan says so."});
+    let by_mode = json!({"decision_reason_type": "mode", "decision_reason": "The permission mode is plan."});
     let mut edit = by_mode.clone();
     edit["description"] = json!("a.txt");
-    let question = json!({"question": "Which?", "header": "Colour", "multiSelect": false,
+    let question_input = json!({"question": "Which?", "header": "Colour", "multiSelect": false,
         "options": [{"label": "Red", "description": "Warm"}, {"label": "Blue", "description": "Cool"}]});
     // No suggestions field at all, not even an empty list.
-    let by_person = json!({"requires_user_interaction": true, "suppress_always_allow_rule": true});
+    let interactive = json!({"requires_user_interaction": true, "suppress_always_allow_rule": true});
     let rows = [
         ("Write", write_input("a.txt"), without_suggestions(edit)),
         ("Bash", bash_input("make it"), without_suggestions(by_mode)),
-        ("AskUserQuestion", json!({"questions": [question]}), by_person.clone()),
-        ("ExitPlanMode", json!({"plan": "1. Write."}), by_person),
+        ("AskUserQuestion", json!({"questions": [question_input]}), interactive.clone()),
+        ("ExitPlanMode", json!({"plan": "1. Write."}), interactive),
     ];
     check_requests(&rows, |host| {
         host.configure(|options| options.permission_mode = Some(PermissionMode::Plan))
@@ -288,22 +288,22 @@ async fn plan_mode_requests_name_the_mode() {
 
 #[tokio::test]
 async fn request_of_a_subagent_names_it() {
-    let errand = json!({"description": "look", "prompt": "Look.", "subagent_type": "general-purpose"});
+    let agent_input = json!({"description": "look", "prompt": "Look.", "subagent_type": "general-purpose"});
     let make = || Reply::tool("Bash", bash_input("make it"));
     let script =
-        [make(), Reply::tool("Agent", errand), make(), Reply::text("I may not."), Reply::text("Done.")];
+        [make(), Reply::tool("Agent", agent_input), make(), Reply::text("I may not."), Reply::text("Done.")];
     let mut host =
         Host::with_script(script).can_use_tool(|_| PermissionResult::deny("no")).start().await.unwrap();
     host.run("Go.").await.unwrap();
-    let started = host.received().iter().find(|heard| heard.json["subtype"] == "task_started").unwrap();
+    let started = host.received().iter().find(|received| received.json["subtype"] == "task_started").unwrap();
     let agent = &started.json["task_id"];
     assert!(agent.is_string(), "{agent}");
-    let asked = host.permission_requests();
-    let mut expected = asked[0].clone();
-    assert_eq!(expected.get("agent_id"), None, "the session itself is no subagent");
+    let requests = host.permission_requests();
+    let mut expected = requests[0].clone();
+    assert_eq!(expected.get("agent_id"), None, "the main agent has no agent id");
     expected["agent_id"] = agent.clone();
     expected["tool_use_id"] = json!("toolu_3_1");
-    assert_eq!((asked.len(), asked[1]), (2, &expected), "all else is the same");
+    assert_eq!((requests.len(), requests[1]), (2, &expected), "all other fields are equal");
 }
 
 #[tokio::test]
@@ -314,8 +314,38 @@ async fn description_is_sanitized_and_input_is_verbatim() {
     let mut host =
         Host::with_script(script).can_use_tool(|_| PermissionResult::deny("no")).start().await.unwrap();
     host.run("Go.").await.unwrap();
-    let asked = host.permission_requests();
-    assert_eq!(asked[0]["input"], input);
+    let requests = host.permission_requests();
+    assert_eq!(requests[0]["input"], input);
     let shown = format!("[31mAll {long}");
-    assert_eq!(asked[0]["description"], shown[..500]);
+    assert_eq!(requests[0]["description"], shown[..500]);
+}
+
+#[tokio::test]
+async fn unreadable_permission_response_denies_with_one_warning() {
+    let rows = [
+        ("no behavior", json!({"message": "sure"})),
+        ("unknown behavior", json!({"behavior": "maybe"})),
+        ("a list", json!(["allow"])),
+        ("invalid input", json!({"behavior": "allow", "updatedInput": 5})),
+    ];
+    for (name, reply) in rows {
+        let script = [Reply::tool("Bash", json!({"command": "touch made"})), Reply::text("Done.")];
+        let mut host = Host::with_script(script)
+            .configure(|options| options.permission_prompt_tool = Some(PermissionPromptTool::Stdio))
+            .on_request(move |_| HostResponse::Success(reply.clone()))
+            .start()
+            .await
+            .unwrap();
+        let result = host.run("Go.").await.unwrap();
+        assert_eq!(result.permission_denials.len(), 1, "{name}");
+        assert!(!host.dirs().workspace().join("made").exists(), "{name}");
+        assert!(host.model_requests()[1].contains_text("Tool permission request failed"), "{name}");
+        let lines = host.received().iter().map(|received| &received.json);
+        let warnings = lines.filter(|line| line["subtype"] == "informational" && line["level"] == "warning");
+        let texts: Vec<String> = warnings.map(|line| line["content"].to_string()).collect();
+        assert!(
+            texts.len() == 1 && texts[0].contains("the permission request for Bash is not valid"),
+            "{name}: {texts:?}"
+        );
+    }
 }

@@ -1,6 +1,6 @@
 //! Sessions that go on: resume, continue, fork, rewind, mirror, and their errors.
 
-#![expect(clippy::unwrap_used, reason = "test support fails as a test does")]
+#![expect(clippy::unwrap_used, reason = "test support may panic")]
 
 mod fixture;
 mod restored_state;

@@ -1,16 +1,16 @@
 //! Resuming sessions: resume, continue, fork, rewind, mirror, and the errors.
 
 use serde_json::{Value, json};
-use whimbrel_testkit::{Host, Reply, Script};
+use whimbrel_testkit::{Host, Reply, Script, SessionDirs};
 use whimbrel_wire::control::{CancelAsyncMessage, GetSessionCost, RenameSession, Response, SeedReadState};
 use whimbrel_wire::options::Options;
 use whimbrel_wire::permission::PermissionMode;
 
-use super::fixture::{SessionDirs, resume_options};
+use super::fixture::{host_with_replies, resume_options, run_prompts, start_error};
 
 /// Role and text of each message, without injected context and cache marks.
-fn message_texts(asked: &Value) -> Vec<(String, String)> {
-    let messages = asked["messages"].as_array().unwrap().iter();
+fn message_texts(request: &Value) -> Vec<(String, String)> {
+    let messages = request["messages"].as_array().unwrap().iter();
     let texts = |message: &Value| {
         let blocks = message["content"].as_array().unwrap().iter().filter_map(|block| block["text"].as_str());
         blocks.filter(|text| !text.starts_with('<')).collect::<Vec<_>>().join("+")
@@ -18,123 +18,126 @@ fn message_texts(asked: &Value) -> Vec<(String, String)> {
     messages.map(|message| (message["role"].as_str().unwrap().to_owned(), texts(message))).collect()
 }
 
-fn joined_texts(asked: &Value) -> String {
-    message_texts(asked).into_iter().map(|(_, text)| text).collect::<Vec<_>>().join(" ")
+fn joined_texts(request: &Value) -> String {
+    message_texts(request).into_iter().map(|(_, text)| text).collect::<Vec<_>>().join(" ")
 }
 
 /// The messages without cache marks, whose position changes.
-fn without_cache_marks(asked: &Value) -> String {
-    asked["messages"].to_string().replace(r#","cache_control":{"type":"ephemeral"}"#, "")
+fn without_cache_marks(request: &Value) -> String {
+    request["messages"].to_string().replace(r#","cache_control":{"type":"ephemeral"}"#, "")
 }
 
 #[tokio::test]
 async fn replies_carry_their_request_id() {
-    let home = SessionDirs::new();
-    let mut host = home.host_with_replies(["1", "2"], Options::default()).start().await.unwrap();
+    let dirs = SessionDirs::new().unwrap();
+    let mut host = host_with_replies(&dirs, ["1", "2"], Options::default()).start().await.unwrap();
     host.run("a").await.unwrap();
     let session = host.run("b").await.unwrap().session_id;
-    let replies = host.received().iter().filter(|heard| heard.json["type"] == "assistant");
-    let told: Vec<&Value> = replies.map(|heard| &heard.json["request_id"]).collect();
-    assert_eq!(told, ["req_1", "req_2"]);
+    let replies = host.received().iter().filter(|received| received.json["type"] == "assistant");
+    let ids: Vec<&Value> = replies.map(|received| &received.json["request_id"]).collect();
+    assert_eq!(ids, ["req_1", "req_2"]);
     host.finish().await.unwrap();
-    let lines = home.transcript_lines(&session);
-    let kept: Vec<&Value> =
+    let lines = dirs.read_transcript(&session).unwrap();
+    let stored: Vec<&Value> =
         lines.iter().filter(|line| line["type"] == "assistant").map(|line| &line["requestId"]).collect();
-    assert_eq!(kept, ["req_1", "req_2"]);
+    assert_eq!(stored, ["req_1", "req_2"]);
 }
 
 #[tokio::test]
 async fn errors_carry_their_request_id() {
     let table = [
-        ("refused", Reply::empty().status(403)),
-        ("broken off in the middle", Reply::text("Once upon a time").cut_after(3).always()),
+        ("rejected", Reply::empty().status(403)),
+        ("cut in the middle", Reply::text("Once upon a time").cut_after(3).always()),
     ];
     for (name, reply) in table {
         let mut host = Host::with_script([reply]).env("CLAUDE_CODE_MAX_RETRIES", "0").start().await.unwrap();
         assert!(host.run("a").await.unwrap().is_error, "{name}");
-        let failure = host.received().iter().find(|heard| heard.json["type"] == "assistant").unwrap();
-        assert_eq!(failure.json["request_id"], "req_1", "{name}: {}", failure.json);
+        let reply_frame =
+            host.received().iter().find(|received| received.json["type"] == "assistant").unwrap();
+        assert_eq!(reply_frame.json["request_id"], "req_1", "{name}: {}", reply_frame.json);
     }
 }
 
 #[tokio::test]
 async fn resumed_session_keeps_history_and_cache_prefix() {
-    let home = SessionDirs::new();
-    let (session, before) = home.run_prompts(Options::default(), &["a", "b"]).await;
-    let (same, after) = home.run_prompts(resume_options(&session), &["c"]).await;
+    let dirs = SessionDirs::new().unwrap();
+    let (session, before) = run_prompts(&dirs, Options::default(), &["a", "b"]).await;
+    let (same, after) = run_prompts(&dirs, resume_options(&session), &["c"]).await;
     assert_eq!((same.as_str(), joined_texts(&after).as_str()), (session.as_str(), "a 1 b 2 c"));
     let before = without_cache_marks(&before);
     let before = before.strip_suffix("]}]").unwrap();
     assert!(
         without_cache_marks(&after).starts_with(before),
-        "the cache of the provider is of no use:\n{before}\n{after}"
+        "the prompt cache is invalidated:\n{before}\n{after}"
     );
     let (same, last) =
-        home.run_prompts(Options { continue_conversation: true, ..Options::default() }, &["d"]).await;
+        run_prompts(&dirs, Options { continue_conversation: true, ..Options::default() }, &["d"]).await;
     assert_eq!((same.as_str(), joined_texts(&last).as_str()), (session.as_str(), "a 1 b 2 c 1 d"));
-    assert_eq!(home.transcript_paths().len(), 1);
-    let lines = home.transcript_lines(&session);
+    assert_eq!(dirs.transcript_paths().unwrap().len(), 1);
+    let lines = dirs.read_transcript(&session).unwrap();
     let chain: Vec<&Value> = lines.iter().filter(|line| line.get("parentUuid").is_some()).collect();
     assert_eq!(chain[0]["parentUuid"], Value::Null);
     assert!(chain.windows(2).all(|pair| pair[1]["parentUuid"] == pair[0]["uuid"]));
-    assert!(!home.transcript_paths()[0].with_extension("lock").exists());
+    assert!(!dirs.transcript_paths().unwrap()[0].with_extension("lock").exists());
 }
 
 #[tokio::test]
 async fn fork_leaves_the_original_unchanged() {
-    let home = SessionDirs::new();
-    let (session, _) = home.run_prompts(Options::default(), &["a", "b"]).await;
-    let before = home.transcript_lines(&session);
+    let dirs = SessionDirs::new().unwrap();
+    let (session, _) = run_prompts(&dirs, Options::default(), &["a", "b"]).await;
+    let before = dirs.read_transcript(&session).unwrap();
     let fork = Options { fork_session: true, ..resume_options(&session) };
-    let (copy, asked) = home.run_prompts(fork.clone(), &["c"]).await;
-    assert_ne!(copy, session);
-    assert_eq!(joined_texts(&asked), "a 1 b 2 c");
-    assert_eq!(home.transcript_lines(&session), before);
-    let copied = home.transcript_lines(&copy);
-    assert!(copied.iter().all(|line| line["sessionId"] == copy.as_str()));
-    let said = copied.iter().filter(|line| line.get("parentUuid").is_some());
-    assert_eq!(said.filter(|line| line["forkedFrom"]["sessionId"] == session.as_str()).count(), 4);
-    let (_, again) = home.run_prompts(resume_options(&copy), &["d"]).await;
-    assert_eq!(joined_texts(&again), "a 1 b 2 c 1 d");
+    let (forked, request) = run_prompts(&dirs, fork.clone(), &["c"]).await;
+    assert_ne!(forked, session);
+    assert_eq!(joined_texts(&request), "a 1 b 2 c");
+    assert_eq!(dirs.read_transcript(&session).unwrap(), before);
+    let copied = dirs.read_transcript(&forked).unwrap();
+    assert!(copied.iter().all(|line| line["sessionId"] == forked.as_str()));
+    let messages = copied.iter().filter(|line| line.get("parentUuid").is_some());
+    assert_eq!(messages.filter(|line| line["forkedFrom"]["sessionId"] == session.as_str()).count(), 4);
+    let (_, resumed) = run_prompts(&dirs, resume_options(&forked), &["d"]).await;
+    assert_eq!(joined_texts(&resumed), "a 1 b 2 c 1 d");
     let reply = before.iter().find(|line| line["type"] == "assistant").unwrap()["uuid"].as_str().unwrap();
     let named = "12345678-2222-4333-8444-555555555555";
-    let at = Options { resume_session_at: Some(reply.into()), session_id: Some(named.into()), ..fork };
-    let (copy, asked) = home.run_prompts(at, &["e"]).await;
-    assert_eq!((copy.as_str(), joined_texts(&asked).as_str()), (named, "a 1 e"));
+    let fork_at_reply =
+        Options { resume_session_at: Some(reply.into()), session_id: Some(named.into()), ..fork };
+    let (forked, request) = run_prompts(&dirs, fork_at_reply, &["e"]).await;
+    assert_eq!((forked.as_str(), joined_texts(&request).as_str()), (named, "a 1 e"));
 }
 
 #[tokio::test]
 async fn resume_at_an_earlier_message_drops_the_named_turn() {
-    let home = SessionDirs::new();
-    let (session, _) = home.run_prompts(Options::default(), &["a", "b", "c"]).await;
-    let lines = home.transcript_lines(&session);
+    let dirs = SessionDirs::new().unwrap();
+    let (session, _) = run_prompts(&dirs, Options::default(), &["a", "b", "c"]).await;
+    let lines = dirs.read_transcript(&session).unwrap();
     let uuid = |kind: &str, number: usize| {
         let found = lines.iter().filter(|line| line["type"] == kind).nth(number).unwrap();
         found["uuid"].as_str().unwrap().to_owned()
     };
-    let back = |at: String, drops: String| Options {
-        resume_session_at: Some(at),
-        resume_drops_turn: Some(drops),
+    let rewind_options = |message: String, dropped_turn: String| Options {
+        resume_session_at: Some(message),
+        resume_drops_turn: Some(dropped_turn),
         ..resume_options(&session)
     };
-    let error = home.start_error(back(uuid("assistant", 0), uuid("user", 2))).await;
+    let error = start_error(&dirs, rewind_options(uuid("assistant", 0), uuid("user", 2))).await;
     assert!(error.starts_with("Resume rejected by --resume-drops-turn:"), "{error}");
-    let (_, asked) = home.run_prompts(back(uuid("assistant", 1), uuid("user", 2)), &["d"]).await;
-    assert_eq!(joined_texts(&asked), "a 1 b 2 d");
-    let (_, asked) = home.run_prompts(resume_options(&session), &["e"]).await;
-    assert_eq!(joined_texts(&asked), "a 1 b 2 d 1 e");
+    let (_, request) =
+        run_prompts(&dirs, rewind_options(uuid("assistant", 1), uuid("user", 2)), &["d"]).await;
+    assert_eq!(joined_texts(&request), "a 1 b 2 d");
+    let (_, request) = run_prompts(&dirs, resume_options(&session), &["e"]).await;
+    assert_eq!(joined_texts(&request), "a 1 b 2 d 1 e");
 }
 
 #[tokio::test]
 async fn failed_resume_names_the_reason() {
-    let home = SessionDirs::new();
+    let dirs = SessionDirs::new().unwrap();
     let unknown = "99999999-2222-4333-8444-555555555555";
-    let (session, _) = home.run_prompts(Options::default(), &["a"]).await;
+    let (session, _) = run_prompts(&dirs, Options::default(), &["a"]).await;
     let id = Some(session.clone());
     let rows = [
         (resume_options(unknown), format!("No conversation found with session ID: {unknown}")),
         (resume_options("../x"), "must be the id of a session".to_owned()),
-        (Options { session_id: id.clone(), ..Options::default() }, "exists already".to_owned()),
+        (Options { session_id: id.clone(), ..Options::default() }, "already exists".to_owned()),
         (Options { session_id: id, ..resume_options(&session) }, "--fork-session".to_owned()),
         (Options { resume_session_at: Some("x".into()), ..Options::default() }, "--resume".to_owned()),
         (
@@ -143,46 +146,49 @@ async fn failed_resume_names_the_reason() {
         ),
     ];
     for (options, expected) in rows {
-        let error = home.start_error(options).await;
+        let error = start_error(&dirs, options).await;
         assert!(error.contains(&expected), "{expected}: {error}");
     }
     let fresh = Options { continue_conversation: true, ..Options::default() };
-    assert_eq!(joined_texts(&SessionDirs::new().run_prompts(fresh, &["a"]).await.1), "a");
+    assert_eq!(joined_texts(&run_prompts(&SessionDirs::new().unwrap(), fresh, &["a"]).await.1), "a");
 }
 
 #[tokio::test]
 async fn session_is_locked_by_one_process() {
-    let home = SessionDirs::new();
-    let mut first = home.host_with_replies(["1", "2"], Options::default()).start().await.unwrap();
+    let dirs = SessionDirs::new().unwrap();
+    let mut first = host_with_replies(&dirs, ["1", "2"], Options::default()).start().await.unwrap();
     let session = first.run("a").await.unwrap().session_id;
-    let error = home.start_error(resume_options(&session)).await;
+    let error = start_error(&dirs, resume_options(&session)).await;
     let owner = format!("in use by process {}, started 2", std::process::id());
     assert!(error.contains(&owner) && error.contains("--fork-session"), "{error}");
-    let (_, asked) =
-        home.run_prompts(Options { fork_session: true, ..resume_options(&session) }, &["b"]).await;
-    assert_eq!(joined_texts(&asked), "a 1 b");
+    let (_, request) =
+        run_prompts(&dirs, Options { fork_session: true, ..resume_options(&session) }, &["b"]).await;
+    assert_eq!(joined_texts(&request), "a 1 b");
     assert_eq!(first.run("c").await.unwrap().result.as_deref(), Some("2"));
     first.finish().await.unwrap();
-    assert_eq!(joined_texts(&home.run_prompts(resume_options(&session), &["d"]).await.1), "a 1 c 2 d");
+    assert_eq!(joined_texts(&run_prompts(&dirs, resume_options(&session), &["d"]).await.1), "a 1 c 2 d");
 }
 
 #[tokio::test]
 async fn host_sets_the_session_title() {
-    let home = SessionDirs::new();
+    let dirs = SessionDirs::new().unwrap();
     let titles = |session: &str| -> Vec<String> {
-        let lines = home.transcript_lines(session);
+        let lines = dirs.read_transcript(session).unwrap();
         lines.iter().filter_map(|line| line["customTitle"].as_str().map(str::to_owned)).collect()
     };
     let named = |title: &str| Options { title: Some(title.into()), ..Options::default() };
-    let (session, _) = home.run_prompts(named(" My\n title "), &["a", "b"]).await;
+    let (session, _) = run_prompts(&dirs, named(" My\n title "), &["a", "b"]).await;
     assert_eq!(titles(&session), ["My title"]);
-    assert_eq!(home.transcript_lines(&session).iter().position(|line| line["type"] == "custom-title"), {
-        let lines = home.transcript_lines(&session);
-        lines.iter().position(|line| line["type"] == "user").map(|at| at + 1)
-    });
-    home.run_prompts(Options { title: Some("Second".into()), ..resume_options(&session) }, &["c"]).await;
+    assert_eq!(
+        dirs.read_transcript(&session).unwrap().iter().position(|line| line["type"] == "custom-title"),
+        {
+            let lines = dirs.read_transcript(&session).unwrap();
+            lines.iter().position(|line| line["type"] == "user").map(|index| index + 1)
+        }
+    );
+    run_prompts(&dirs, Options { title: Some("Second".into()), ..resume_options(&session) }, &["c"]).await;
     assert_eq!(titles(&session), ["My title", "Second"]);
-    let mut host = home.host_with_replies(["1"], resume_options(&session)).start().await.unwrap();
+    let mut host = host_with_replies(&dirs, ["1"], resume_options(&session)).start().await.unwrap();
     host.run("d").await.unwrap();
     host.send_request(RenameSession { title: "Third".into(), ..RenameSession::default() }).await.unwrap();
     assert_eq!(titles(&session), ["My title", "Second", "Third"]);
@@ -190,78 +196,78 @@ async fn host_sets_the_session_title() {
     for bad in [json!({"subtype": "rename_session", "title": " "}), other] {
         assert!(matches!(host.send_raw_request(bad).await.unwrap(), Response::Error { .. }));
     }
-    let (blank, _) = home.run_prompts(named(" "), &["a"]).await;
+    let (blank, _) = run_prompts(&dirs, named(" "), &["a"]).await;
     assert_eq!(titles(&blank), [""; 0]);
-    let (long, _) = home.run_prompts(named(&"x".repeat(100_000)), &["a"]).await;
+    let (long, _) = run_prompts(&dirs, named(&"x".repeat(100_000)), &["a"]).await;
     assert_eq!(titles(&long), ["x".repeat(1_000)]);
 }
 
 #[tokio::test]
 async fn resumed_session_can_be_renamed_before_the_first_prompt() {
-    let home = SessionDirs::new();
+    let dirs = SessionDirs::new().unwrap();
     let (session, _) =
-        home.run_prompts(Options { title: Some("Old".into()), ..Options::default() }, &["a"]).await;
+        run_prompts(&dirs, Options { title: Some("Old".into()), ..Options::default() }, &["a"]).await;
     let rename = |title: &str| RenameSession { title: title.into(), ..RenameSession::default() };
     let mirrored = Options { session_mirror: true, ..resume_options(&session) };
-    let mut host = home.host_with_replies(["1"], mirrored).start().await.unwrap();
+    let mut host = host_with_replies(&dirs, ["1"], mirrored).start().await.unwrap();
     for bad in [" ", "\u{200b}\u{200b}", &"x".repeat(100_000)] {
-        let asked = json!({"subtype": "rename_session", "title": bad});
-        assert!(matches!(host.send_raw_request(asked).await.unwrap(), Response::Error { .. }), "{bad:.20}");
+        let request = json!({"subtype": "rename_session", "title": bad});
+        assert!(matches!(host.send_raw_request(request).await.unwrap(), Response::Error { .. }), "{bad:.20}");
     }
     host.send_request(rename("New")).await.unwrap();
-    let last = |session: &str| home.transcript_lines(session).last().unwrap()["customTitle"].clone();
+    let last = |session: &str| dirs.read_transcript(session).unwrap().last().unwrap()["customTitle"].clone();
     assert_eq!(last(&session), "New", "at once");
     host.run("b").await.unwrap();
     host.finish().await.unwrap();
-    let mirror = host.received().iter().filter(|heard| heard.json["type"] == "transcript_mirror");
-    let copied: String = mirror.map(|heard| heard.json.to_string()).collect();
-    assert_eq!(copied.matches("customTitle").count(), 1, "the host gets a copy of the line");
-    let lines = home.transcript_lines(&session);
+    let mirror = host.received().iter().filter(|received| received.json["type"] == "transcript_mirror");
+    let copied: String = mirror.map(|received| received.json.to_string()).collect();
+    assert_eq!(copied.matches("customTitle").count(), 1, "the line is mirrored to the host");
+    let lines = dirs.read_transcript(&session).unwrap();
     let titles: Vec<&Value> = lines.iter().filter_map(|line| line.get("customTitle")).collect();
     assert_eq!(titles, ["Old", "New"]);
     assert_eq!(
-        joined_texts(&home.run_prompts(resume_options(&session), &["c"]).await.1),
+        joined_texts(&run_prompts(&dirs, resume_options(&session), &["c"]).await.1),
         "a 1 b 1 c",
-        "nothing is spoilt by it"
+        "the history is intact"
     );
 
-    let mut silent = home.host_with_replies([], resume_options(&session)).start().await.unwrap();
+    let mut silent = host_with_replies(&dirs, [], resume_options(&session)).start().await.unwrap();
     silent.send_request(rename("Newer")).await.unwrap();
     silent.finish().await.unwrap();
-    assert_eq!(last(&session), "Newer", "also if nothing is ever said");
+    assert_eq!(last(&session), "Newer", "also without a prompt");
 }
 
 #[tokio::test]
 async fn session_start_hook_of_a_fork_gets_its_title() {
-    let home = SessionDirs::new();
+    let dirs = SessionDirs::new().unwrap();
     let (session, _) =
-        home.run_prompts(Options { title: Some("Mine".into()), ..Options::default() }, &["a"]).await;
-    let heard = home.root.path().join("heard");
-    let command = format!("cat > {}", heard.display());
+        run_prompts(&dirs, Options { title: Some("Mine".into()), ..Options::default() }, &["a"]).await;
+    let hook_input = dirs.root().join("hook-input");
+    let command = format!("cat > {}", hook_input.display());
     let hook = json!({"hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": command}]}]}});
     let fork = Options { fork_session: true, settings: Some(hook.to_string()), ..resume_options(&session) };
-    let (copy, _) = home.run_prompts(fork, &["b"]).await;
-    let told: Value = serde_json::from_str(&std::fs::read_to_string(heard).unwrap()).unwrap();
-    assert_eq!(told["session_title"], "Mine (fork)", "{told}");
-    let lines = home.transcript_lines(&copy);
+    let (forked, _) = run_prompts(&dirs, fork, &["b"]).await;
+    let input: Value = serde_json::from_str(&std::fs::read_to_string(hook_input).unwrap()).unwrap();
+    assert_eq!(input["session_title"], "Mine (fork)", "{input}");
+    let lines = dirs.read_transcript(&forked).unwrap();
     assert_eq!(lines.iter().find_map(|line| line["customTitle"].as_str()), Some("Mine (fork)"));
 }
 
 #[tokio::test]
 async fn host_reads_cost_and_cancels_queued_messages() {
-    let home = SessionDirs::new();
-    let mut host = home.host_with_replies(["1"], Options::default()).start().await.unwrap();
+    let dirs = SessionDirs::new().unwrap();
+    let mut host = host_with_replies(&dirs, ["1"], Options::default()).start().await.unwrap();
     assert_eq!(host.send_request(GetSessionCost {}).await.unwrap().text, "Total cost: $0.0000");
     host.run("a").await.unwrap();
     assert!(host.send_request(GetSessionCost {}).await.unwrap().text.contains(" input, "));
-    let nobody = CancelAsyncMessage { message_uuid: "none".into() };
-    assert!(!host.send_request(nobody).await.unwrap().cancelled);
+    let unknown = CancelAsyncMessage { message_uuid: "none".into() };
+    assert!(!host.send_request(unknown).await.unwrap().cancelled);
 }
 
 #[tokio::test]
 async fn seeded_read_state_permits_edits_of_unchanged_files() {
-    let home = SessionDirs::new();
-    let work = home.root.path().join("work").canonicalize().unwrap();
+    let dirs = SessionDirs::new().unwrap();
+    let work = dirs.work_dir();
     let edit = |name: &str| {
         let path = work.join(name).to_string_lossy().into_owned();
         Reply::tool("Edit", json!({"file_path": path, "old_string": "old", "new_string": "new"}))
@@ -272,7 +278,7 @@ async fn seeded_read_state_permits_edits_of_unchanged_files() {
         [("known", 0.0, true), ("rounded", 0.9, true), ("later", 5_000.0, true), ("stale", -5_000.0, false)];
     let edits = files.map(|(name, ..)| edit(name)).into_iter();
     let script: Vec<Reply> = edits.chain([Reply::text("Done.")]).collect();
-    let mut host = home.host_with_script(script, options).start().await.unwrap();
+    let mut host = dirs.host(script, options).start().await.unwrap();
     for (name, more, counts) in files {
         let path = work.join(name);
         std::fs::write(&path, "old").unwrap();
@@ -286,14 +292,14 @@ async fn seeded_read_state_permits_edits_of_unchanged_files() {
         let text = std::fs::read_to_string(work.join(name)).unwrap();
         assert_eq!(text == "new", counts, "{name}");
     }
-    let gone = json!({"subtype": "seed_read_state", "path": "gone", "mtime": 1});
-    assert!(matches!(host.send_raw_request(gone).await.unwrap(), Response::Error { .. }));
+    let missing = json!({"subtype": "seed_read_state", "path": "gone", "mtime": 1});
+    assert!(matches!(host.send_raw_request(missing).await.unwrap(), Response::Error { .. }));
 }
 
 #[tokio::test]
 async fn nested_instructions_are_sent_once_across_resume() {
-    let home = SessionDirs::new();
-    let work = home.root.path().join("work").canonicalize().unwrap();
+    let dirs = SessionDirs::new().unwrap();
+    let work = dirs.work_dir();
     std::fs::create_dir_all(work.join("s/t")).unwrap();
     std::fs::write(work.join("s/CLAUDE.md"), "OUTER words").unwrap();
     std::fs::write(work.join("s/t/CLAUDE.md"), "INNER words").unwrap();
@@ -303,32 +309,36 @@ async fn nested_instructions_are_sent_once_across_resume() {
         let path = work.join(name).to_string_lossy().into_owned();
         [Reply::tool("Read", json!({"file_path": path})), Reply::text("Read.")]
     };
-    let mut host = home.host_with_script(read("s/t/f"), Options::default()).start().await.unwrap();
+    let mut host = dirs.host(read("s/t/f"), Options::default()).start().await.unwrap();
     let session = host.run("a").await.unwrap().session_id;
     host.finish().await.unwrap();
-    let mut host = home.host_with_script(read("s/f"), resume_options(&session)).start().await.unwrap();
+    let mut host = dirs.host(read("s/f"), resume_options(&session)).start().await.unwrap();
     host.run("b").await.unwrap();
-    let asked = host.model_requests().last().unwrap().body.to_string();
-    assert_eq!((asked.matches("OUTER words").count(), asked.matches("INNER words").count()), (1, 1));
+    let request = host.model_requests().last().unwrap().body.to_string();
+    assert_eq!((request.matches("OUTER words").count(), request.matches("INNER words").count()), (1, 1));
 }
 
 #[tokio::test]
 async fn fork_keeps_unknown_fields() {
-    let home = SessionDirs::new();
-    let (session, _) = home.run_prompts(Options::default(), &["a"]).await;
+    let dirs = SessionDirs::new().unwrap();
+    let (session, _) = run_prompts(&dirs, Options::default(), &["a"]).await;
     let newer = |mut line: Value| {
         line["brandNew"] = json!({"x": [1, null]});
         line["message"]["alsoNew"] = json!("y");
         line.to_string() + "\n"
     };
-    let text: String = home.transcript_lines(&session).into_iter().map(newer).collect();
-    std::fs::write(&home.transcript_paths()[0], text).unwrap();
-    let (copy, _) =
-        home.run_prompts(Options { fork_session: true, ..resume_options(&session) }, &["b"]).await;
-    let told = home.transcript_lines(&copy).into_iter().filter(|line| line["forkedFrom"].is_object());
-    let told: Vec<Value> = told.filter(|line| line.get("parentUuid").is_some()).collect();
-    assert_eq!(told.len(), 2);
-    for line in told {
+    let text: String = dirs.read_transcript(&session).unwrap().into_iter().map(newer).collect();
+    std::fs::write(&dirs.transcript_paths().unwrap()[0], text).unwrap();
+    let (forked_session, _) =
+        run_prompts(&dirs, Options { fork_session: true, ..resume_options(&session) }, &["b"]).await;
+    let forked = dirs
+        .read_transcript(&forked_session)
+        .unwrap()
+        .into_iter()
+        .filter(|line| line["forkedFrom"].is_object());
+    let forked: Vec<Value> = forked.filter(|line| line.get("parentUuid").is_some()).collect();
+    assert_eq!(forked.len(), 2);
+    for line in forked {
         assert_eq!((&line["brandNew"], &line["message"]["alsoNew"]), (&json!({"x": [1, null]}), &json!("y")));
     }
 }
@@ -342,11 +352,11 @@ async fn resume_restores_permitted_modes_only() {
         (PermissionMode::BypassPermissions, None, "default"),
     ];
     for (before, given, expected) in rows {
-        let home = SessionDirs::new();
+        let dirs = SessionDirs::new().unwrap();
         let (session, _) =
-            home.run_prompts(Options { permission_mode: Some(before), ..Options::default() }, &["a"]).await;
+            run_prompts(&dirs, Options { permission_mode: Some(before), ..Options::default() }, &["a"]).await;
         let options = Options { permission_mode: given, ..resume_options(&session) };
-        let mut host = home.host_with_replies(["1"], options).start().await.unwrap();
+        let mut host = host_with_replies(&dirs, ["1"], options).start().await.unwrap();
         host.send_prompt("b").await.unwrap();
         let init = host.next_matching(&json!({"subtype": "init"})).await.unwrap();
         assert_eq!(init["permissionMode"], expected, "{before:?} {given:?}");
@@ -355,47 +365,48 @@ async fn resume_restores_permitted_modes_only() {
 
 #[tokio::test]
 async fn unsaved_session_can_resume_a_saved_one() {
-    let home = SessionDirs::new();
-    let (session, _) = home.run_prompts(Options::default(), &["a"]).await;
-    let before = home.transcript_lines(&session);
-    let (_, asked) =
-        home.run_prompts(Options { persist_session: Some(false), ..resume_options(&session) }, &["b"]).await;
-    assert_eq!(joined_texts(&asked), "a 1 b");
-    assert_eq!(home.transcript_lines(&session), before);
+    let dirs = SessionDirs::new().unwrap();
+    let (session, _) = run_prompts(&dirs, Options::default(), &["a"]).await;
+    let before = dirs.read_transcript(&session).unwrap();
+    let (_, request) =
+        run_prompts(&dirs, Options { persist_session: Some(false), ..resume_options(&session) }, &["b"])
+            .await;
+    assert_eq!(joined_texts(&request), "a 1 b");
+    assert_eq!(dirs.read_transcript(&session).unwrap(), before);
 }
 
 #[tokio::test]
 async fn mirror_frames_carry_every_line_before_the_result() {
-    let home = SessionDirs::new();
-    let (session, _) = home.run_prompts(Options::default(), &["a"]).await;
+    let dirs = SessionDirs::new().unwrap();
+    let (session, _) = run_prompts(&dirs, Options::default(), &["a"]).await;
     for fork in [false, true] {
         let options = Options { session_mirror: true, fork_session: fork, ..resume_options(&session) };
-        let kept = if fork { 0 } else { home.transcript_lines(&session).len() };
-        let mut host = home.host_with_replies(["1"], options).start().await.unwrap();
+        let stored_lines = if fork { 0 } else { dirs.read_transcript(&session).unwrap().len() };
+        let mut host = host_with_replies(&dirs, ["1"], options).start().await.unwrap();
         let session = host.run("b").await.unwrap().session_id;
-        let copies: Vec<Value> = host
+        let mirrors: Vec<Value> = host
             .received()
             .iter()
-            .filter(|heard| heard.json["type"] == "transcript_mirror")
-            .map(|heard| heard.json.clone())
+            .filter(|received| received.json["type"] == "transcript_mirror")
+            .map(|received| received.json.clone())
             .collect();
         host.finish().await.unwrap();
         let lines: Vec<Value> =
-            copies.iter().flat_map(|copy| copy["entries"].as_array().unwrap().clone()).collect();
-        assert_eq!(lines, home.transcript_lines(&session)[kept..], "fork: {fork}");
+            mirrors.iter().flat_map(|mirror| mirror["entries"].as_array().unwrap().clone()).collect();
+        assert_eq!(lines, dirs.read_transcript(&session).unwrap()[stored_lines..], "fork: {fork}");
         assert!(
-            copies
+            mirrors
                 .iter()
-                .all(|copy| copy["filePath"].as_str().unwrap().ends_with(&format!("{session}.jsonl")))
+                .all(|mirror| mirror["filePath"].as_str().unwrap().ends_with(&format!("{session}.jsonl")))
         );
     }
 }
 
 #[tokio::test]
 async fn corrupt_lines_are_skipped_with_a_warning() {
-    let home = SessionDirs::new();
-    let (session, _) = home.run_prompts(Options::default(), &["a", "b"]).await;
-    let path = &home.transcript_paths()[0];
+    let dirs = SessionDirs::new().unwrap();
+    let (session, _) = run_prompts(&dirs, Options::default(), &["a", "b"]).await;
+    let path = &dirs.transcript_paths().unwrap()[0];
     let text = std::fs::read_to_string(path).unwrap();
     // As if the engine had died while writing the second reply.
     let mut lines: Vec<&str> =
@@ -403,12 +414,12 @@ async fn corrupt_lines_are_skipped_with_a_warning() {
     lines.insert(2, "\0\0\0");
     let last = lines.pop().unwrap();
     std::fs::write(path, format!("{}\n{}", lines.join("\n"), &last[..40])).unwrap();
-    let mut host = home.host_with_replies(["1"], resume_options(&session)).start().await.unwrap();
+    let mut host = host_with_replies(&dirs, ["1"], resume_options(&session)).start().await.unwrap();
     host.run("c").await.unwrap();
     assert_eq!(joined_texts(&host.model_requests()[0].body), "a 1 b+c");
     let warned =
         |json: &Value| json["content"].as_str().is_some_and(|text| text.starts_with("2 unreadable lines"));
-    assert!(host.received().iter().any(|heard| warned(&heard.json)));
+    assert!(host.received().iter().any(|received| warned(&received.json)));
     host.finish().await.unwrap();
     let text = std::fs::read_to_string(path).unwrap();
     let readable = |line: &str| serde_json::from_str::<Value>(line).is_ok();
@@ -416,25 +427,23 @@ async fn corrupt_lines_are_skipped_with_a_warning() {
 }
 
 /// A script that rejects every request containing the word with a 400 error.
-fn script_rejecting(word: &'static str, said: &'static str) -> Script {
-    Script::from_fn(move |asked| match asked.contains_text(word) {
-        true => Reply::empty().status(400).error("invalid_request_error", said),
+fn script_rejecting(word: &'static str, message: &'static str) -> Script {
+    Script::from_fn(move |request| match request.contains_text(word) {
+        true => Reply::empty().status(400).error("invalid_request_error", message),
         false => Reply::text("Fine."),
     })
 }
 
 #[tokio::test]
 async fn rejected_prompt_does_not_break_the_session() {
-    for said in ["prompt is too long: 212345 tokens > 200000 maximum", "messages.0: Could not process image"]
+    for message in
+        ["prompt is too long: 212345 tokens > 200000 maximum", "messages.0: Could not process image"]
     {
-        let home = SessionDirs::new();
-        let mut host = home
-            .host_with_script(script_rejecting("POISON", said), Options::default())
-            .start()
-            .await
-            .unwrap();
+        let dirs = SessionDirs::new().unwrap();
+        let mut host =
+            dirs.host(script_rejecting("POISON", message), Options::default()).start().await.unwrap();
         let mut session = String::new();
-        for (prompt, refused) in [
+        for (prompt, rejected) in [
             ("POISON first.", true),
             ("One.", false),
             ("POISON again.", true),
@@ -444,24 +453,29 @@ async fn rejected_prompt_does_not_break_the_session() {
             ("POISON last.", true),
         ] {
             let result = host.run(prompt).await.unwrap();
-            assert_eq!(result.is_error, refused, "{said}: {prompt}: {:?}", result.result);
+            assert_eq!(result.is_error, rejected, "{message}: {prompt}: {:?}", result.result);
             session = result.session_id;
         }
         assert!(
             host.model_requests()
                 .iter()
-                .any(|asked| asked.contains_text("provider refused") && asked.contains_text("One."))
+                .any(|request| request.contains_text("provider rejected") && request.contains_text("One."))
         );
         host.finish().await.unwrap();
-        let text = std::fs::read_to_string(&home.transcript_paths()[0]).unwrap();
-        assert!(text.contains("POISON first.") && text.contains("POISON last."), "the transcript keeps it");
+        let text = std::fs::read_to_string(&dirs.transcript_paths().unwrap()[0]).unwrap();
+        assert!(
+            text.contains("POISON first.") && text.contains("POISON last."),
+            "the transcript has the line"
+        );
         for fork_session in [false, true] {
             let options = Options { resume: Some(session.clone()), fork_session, ..Options::default() };
-            let mut host =
-                home.host_with_script(script_rejecting("POISON", said), options).start().await.unwrap();
-            assert!(!host.run("Four.").await.unwrap().is_error, "{said}");
-            let asked = host.model_requests();
-            assert!(asked[0].contains_text("Three.") && asked[0].contains_text("provider refused"), "{said}");
+            let mut host = dirs.host(script_rejecting("POISON", message), options).start().await.unwrap();
+            assert!(!host.run("Four.").await.unwrap().is_error, "{message}");
+            let requests = host.model_requests();
+            assert!(
+                requests[0].contains_text("Three.") && requests[0].contains_text("provider rejected"),
+                "{message}"
+            );
             host.finish().await.unwrap();
         }
     }
@@ -469,26 +483,26 @@ async fn rejected_prompt_does_not_break_the_session() {
 
 #[tokio::test]
 async fn rejected_tool_result_does_not_break_the_session() {
-    let home = SessionDirs::new();
-    std::fs::write(home.root.path().join("work/a.txt"), "POISON").unwrap();
-    let script = Script::from_fn(|asked| match (asked.contains_text("POISON"), asked.number) {
+    let dirs = SessionDirs::new().unwrap();
+    std::fs::write(dirs.work_dir().join("a.txt"), "POISON").unwrap();
+    let script = Script::from_fn(|request| match (request.contains_text("POISON"), request.number) {
         (true, _) => Reply::empty().status(400).error("invalid_request_error", "no"),
         (false, 0) => Reply::tool("Read", json!({"file_path": "a.txt"})),
         (false, _) => Reply::text("Fine."),
     });
-    let mut host = home.host_with_script(script, Options::default()).start().await.unwrap();
+    let mut host = dirs.host(script, Options::default()).start().await.unwrap();
     assert!(host.run("Look.").await.unwrap().is_error);
     let result = host.run("And now?").await.unwrap();
     assert!(!result.is_error, "{:?}", result.result);
-    let asked = host.model_requests().last().unwrap().clone();
-    assert!(asked.contains_text("Look.") && asked.contains_text("refused its result"));
+    let request = host.model_requests().last().unwrap().clone();
+    assert!(request.contains_text("Look.") && request.contains_text("because the provider rejected it"));
     host.finish().await.unwrap();
 }
 
 #[tokio::test]
 async fn invalid_blocks_are_dropped_from_a_prompt() {
-    let home = SessionDirs::new();
-    let mut host = home.host_with_replies(["1"], Options::default()).start().await.unwrap();
+    let dirs = SessionDirs::new().unwrap();
+    let mut host = host_with_replies(&dirs, ["1"], Options::default()).start().await.unwrap();
     let blocks = json!([
         {"type": "text", "text": "Look."},
         {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "!!!"}},
@@ -496,35 +510,38 @@ async fn invalid_blocks_are_dropped_from_a_prompt() {
     ]);
     let content: whimbrel_wire::content::Content = serde_json::from_value(blocks).unwrap();
     assert!(!host.run(content).await.unwrap().is_error);
-    let asked = host.model_requests()[0].clone();
-    assert!(asked.contains_text("Look.") && !asked.contains_text("!!!") && !asked.contains_text("stray"));
-    let warned =
-        |words: &str| host.received().iter().any(|heard| heard.json["content"].to_string().contains(words));
-    assert!(warned("picture that is not base64") && warned("no call waits"));
+    let request = host.model_requests()[0].clone();
+    assert!(
+        request.contains_text("Look.") && !request.contains_text("!!!") && !request.contains_text("stray")
+    );
+    let warned = |words: &str| {
+        host.received().iter().any(|received| received.json["content"].to_string().contains(words))
+    };
+    assert!(warned("image that is not valid base64") && warned("no tool call is pending"));
     host.finish().await.unwrap();
 }
 
 #[tokio::test]
 async fn deleted_transcript_is_reported_and_rewritten() {
-    let home = SessionDirs::new();
-    let mut host = home.host_with_replies(["1", "2", "3"], Options::default()).start().await.unwrap();
+    let dirs = SessionDirs::new().unwrap();
+    let mut host = host_with_replies(&dirs, ["1", "2", "3"], Options::default()).start().await.unwrap();
     let session = host.run("First thing.").await.unwrap().session_id;
-    std::fs::remove_dir_all(home.root.path().join("config/projects")).unwrap();
+    std::fs::remove_dir_all(dirs.config_dir().join("projects")).unwrap();
     host.run("Second thing.").await.unwrap();
-    let told = |host: &Host| {
-        let frames = host.received().iter().map(|heard| heard.json["content"].to_string());
+    let count_warnings = |host: &Host| {
+        let frames = host.received().iter().map(|received| received.json["content"].to_string());
         frames.filter(|text| text.contains("removed or replaced")).count()
     };
-    assert_eq!(told(&host), 1);
+    assert_eq!(count_warnings(&host), 1);
     host.run("Third thing.").await.unwrap();
-    assert_eq!(told(&host), 1, "once");
-    let other = home.start_error(Options { resume: Some(session.clone()), ..Options::default() }).await;
-    assert!(other.contains("in use"), "the lock is there again: {other}");
+    assert_eq!(count_warnings(&host), 1, "once");
+    let other = start_error(&dirs, Options { resume: Some(session.clone()), ..Options::default() }).await;
+    assert!(other.contains("in use"), "the lock is restored: {other}");
     host.finish().await.unwrap();
     let options = Options { resume: Some(session), ..Options::default() };
-    let (_, asked) = home.run_prompts(options, &["Fourth thing."]).await;
+    let (_, request) = run_prompts(&dirs, options, &["Fourth thing."]).await;
     for words in ["First thing.", "Second thing.", "Third thing.", "Fourth thing."] {
-        assert!(asked.to_string().contains(words), "{words}");
+        assert!(request.to_string().contains(words), "{words}");
     }
 }
 
@@ -587,19 +604,23 @@ fn official_transcript(session: &str, cwd: &str) -> Vec<Value> {
 
 #[tokio::test]
 async fn session_of_the_official_engine_can_be_resumed() {
-    let home = SessionDirs::new();
+    let dirs = SessionDirs::new().unwrap();
     // A session of our own shows the directory in which transcripts are stored.
-    let (own, _) = home.run_prompts(Options::default(), &["x"]).await;
-    let folder = home.transcript_paths()[0].parent().unwrap().to_owned();
-    let cwd =
-        home.transcript_lines(&own).iter().find_map(|line| line["cwd"].as_str().map(str::to_owned)).unwrap();
+    let (our_session, _) = run_prompts(&dirs, Options::default(), &["x"]).await;
+    let dir = dirs.transcript_paths().unwrap()[0].parent().unwrap().to_owned();
+    let cwd = dirs
+        .read_transcript(&our_session)
+        .unwrap()
+        .iter()
+        .find_map(|line| line["cwd"].as_str().map(str::to_owned))
+        .unwrap();
     let session = "0f0e0d0c-2222-4333-8444-555555555555";
     let before: String = official_transcript(session, &cwd).iter().map(|line| format!("{line}\n")).collect();
-    let path = folder.join(format!("{session}.jsonl"));
+    let path = dir.join(format!("{session}.jsonl"));
     std::fs::write(&path, &before).unwrap();
-    let (same, asked) = home.run_prompts(resume_options(session), &["Go on."]).await;
+    let (same, requests) = run_prompts(&dirs, resume_options(session), &["Go on."]).await;
     assert_eq!(same, session);
-    let text = asked["messages"].to_string();
+    let text = requests["messages"].to_string();
     for part in
         ["List.", "Look.", "toolu_1", "one\\ntwo", "Two files.", "Again.", "toolu_2", "unknown", "Go on."]
     {
@@ -609,13 +630,13 @@ async fn session_of_the_official_engine_can_be_resumed() {
         assert!(!text.contains(part), "{part}: {text}");
     }
     let after = std::fs::read_to_string(&path).unwrap();
-    assert!(after.starts_with(&before), "nothing of it is changed");
+    assert!(after.starts_with(&before), "existing lines are unchanged");
     let ours: Vec<Value> =
         after[before.len()..].lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let first = ours.iter().find(|line| line.get("parentUuid").is_some()).unwrap();
     assert_eq!(first["parentUuid"], "c2", "the branch of a subagent is never gone on from");
     let last = Options { continue_conversation: true, ..Options::default() };
-    assert_eq!(home.run_prompts(last, &["And on."]).await.0, session);
+    assert_eq!(run_prompts(&dirs, last, &["And on."]).await.0, session);
     let cut = Options { resume_session_at: Some("e1".into()), fork_session: true, ..resume_options(session) };
-    assert_eq!(joined_texts(&home.run_prompts(cut, &["Else."]).await.1), "List.   Two files. Else.");
+    assert_eq!(joined_texts(&run_prompts(&dirs, cut, &["Else."]).await.1), "List.   Two files. Else.");
 }

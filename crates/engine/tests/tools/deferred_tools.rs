@@ -1,62 +1,46 @@
 //! Deferred tools: listed by name, loaded by ToolSearch, kept across compaction and resume.
 
 use serde_json::{Value, json};
-use tempfile::TempDir;
-use whimbrel_testkit::{Host, HostBuilder, ModelRequest, Reply};
+use whimbrel_testkit::{Host, ModelRequest, Reply, SessionDirs};
 use whimbrel_wire::options::{Options, ToolSet};
-
-/// Directories that outlive a host.
-struct SessionDirs(TempDir);
-
-impl SessionDirs {
-    fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
-    }
-
-    fn host(&self, script: Vec<Reply>, options: Options) -> HostBuilder {
-        let cwd = self.0.path().join("work");
-        std::fs::create_dir_all(&cwd).unwrap();
-        let options = Options { cwd: Some(cwd.display().to_string()), ..options };
-        Host::with_script(script)
-            .options(options)
-            .env("CLAUDE_CONFIG_DIR", self.0.path().join("config").display().to_string())
-    }
-}
 
 fn search_call(query: &str) -> Reply {
     Reply::tool("ToolSearch", json!({"query": query}))
 }
 
-fn offers_tool(asked: &ModelRequest, tool: &str) -> bool {
-    asked.tool_names().contains(&tool)
+fn offers_tool(request: &ModelRequest, tool: &str) -> bool {
+    request.tool_names().contains(&tool)
 }
 
 #[tokio::test]
 async fn loaded_tool_survives_compaction_and_resume() {
-    let home = SessionDirs::new();
+    let dirs = SessionDirs::new().unwrap();
     let script =
         vec![search_call("select:NotebookEdit"), Reply::text("1"), Reply::text("Summary."), Reply::text("2")];
-    let mut host = home.host(script, Options::default()).start().await.unwrap();
+    let mut host = dirs.host(script, Options::default()).start().await.unwrap();
     host.run("Load it.").await.unwrap();
     host.run("/compact").await.unwrap();
     let session = host.run("Go on.").await.unwrap().session_id;
-    let asked = host.model_requests();
+    let requests = host.model_requests();
     assert_eq!(
-        asked.iter().map(|asked| offers_tool(asked, "NotebookEdit")).collect::<Vec<_>>(),
+        requests.iter().map(|request| offers_tool(request, "NotebookEdit")).collect::<Vec<_>>(),
         [false, true, true, true]
     );
     assert_eq!(
-        asked[1].tool_names()[..asked[0].tool_names().len()],
-        asked[0].tool_names(),
-        "what was there stays in its place"
+        requests[1].tool_names()[..requests[0].tool_names().len()],
+        requests[0].tool_names(),
+        "earlier tools keep their position"
     );
-    assert_eq!(asked[1].tool_names().last(), Some(&"NotebookEdit"));
-    for at in [0, 3] {
-        assert_eq!(asked[at].messages()[0].to_string().matches("More tools are there on demand").count(), 1);
+    assert_eq!(requests[1].tool_names().last(), Some(&"NotebookEdit"));
+    for index in [0, 3] {
+        assert_eq!(
+            requests[index].messages()[0].to_string().matches("More tools are available on demand").count(),
+            1
+        );
     }
     host.finish().await.unwrap();
     let resumed = Options { resume: Some(session), ..Options::default() };
-    let mut host = home.host(vec![Reply::text("3")], resumed).start().await.unwrap();
+    let mut host = dirs.host(vec![Reply::text("3")], resumed).start().await.unwrap();
     host.run("And now?").await.unwrap();
     assert!(
         offers_tool(&host.model_requests()[0], "NotebookEdit"),
@@ -67,17 +51,17 @@ async fn loaded_tool_survives_compaction_and_resume() {
 
 #[tokio::test]
 async fn loaded_tool_survives_resume() {
-    let home = SessionDirs::new();
+    let dirs = SessionDirs::new().unwrap();
     let script = vec![search_call("jupyter"), Reply::text("1")];
-    let mut host = home.host(script, Options::default()).start().await.unwrap();
+    let mut host = dirs.host(script, Options::default()).start().await.unwrap();
     let session = host.run("Load it.").await.unwrap().session_id;
     host.finish().await.unwrap();
     let resumed = Options { resume: Some(session), ..Options::default() };
-    let mut host = home.host(vec![Reply::text("2")], resumed).start().await.unwrap();
+    let mut host = dirs.host(vec![Reply::text("2")], resumed).start().await.unwrap();
     host.run("And now?").await.unwrap();
-    let asked = &host.model_requests()[0];
-    assert!(offers_tool(asked, "NotebookEdit"), "{:?}", asked.tool_names());
-    assert_eq!(asked.body["messages"].to_string().matches("More tools are there on demand").count(), 1);
+    let request = &host.model_requests()[0];
+    assert!(offers_tool(request, "NotebookEdit"), "{:?}", request.tool_names());
+    assert_eq!(request.body["messages"].to_string().matches("More tools are available on demand").count(), 1);
 }
 
 #[tokio::test]
@@ -102,12 +86,12 @@ async fn unloaded_tool_runs_and_is_loaded_on_invalid_input() {
         .await
         .unwrap();
     host.run("Edit it.").await.unwrap();
-    let asked = host.model_requests();
+    let requests = host.model_requests();
     let files = host.dirs().files().unwrap();
     assert!(String::from_utf8_lossy(&files["n.ipynb"]).contains("print(1)"));
-    assert!(!offers_tool(&asked[2], "NotebookEdit"), "a call that works needs no schema");
-    assert!(asked[3].contains_text("NotebookEdit was called before it was loaded"));
-    assert!(offers_tool(&asked[3], "NotebookEdit"));
+    assert!(!offers_tool(&requests[2], "NotebookEdit"), "a valid call does not load the tool");
+    assert!(requests[3].contains_text("NotebookEdit was called before it was loaded"));
+    assert!(offers_tool(&requests[3], "NotebookEdit"));
 }
 
 #[tokio::test]
@@ -120,8 +104,8 @@ async fn tools_are_sent_at_once_without_tool_search() {
     let mut host =
         Host::with_script([Reply::text("1")]).env("ENABLE_TOOL_SEARCH", "false").start().await.unwrap();
     host.run("Hi.").await.unwrap();
-    let asked = host.model_requests();
-    assert!(offers_tool(&asked[0], "NotebookEdit") && !offers_tool(&asked[0], "ToolSearch"));
+    let requests = host.model_requests();
+    assert!(offers_tool(&requests[0], "NotebookEdit") && !offers_tool(&requests[0], "ToolSearch"));
     let mut host =
         Host::with_script([Reply::text("1")]).env("ENABLE_TOOL_SEARCH", "perhaps").start().await.unwrap();
     let result = host.next_result().await.unwrap();
@@ -136,13 +120,10 @@ async fn first_request_stays_below_14_kib() {
         .await
         .unwrap();
     host.run("Hi.").await.unwrap();
-    let init = host.received().iter().find(|heard| heard.json["subtype"] == "init").unwrap();
-    assert!(
-        init.json["tools"].as_array().unwrap().contains(&"NotebookEdit".into()),
-        "the host hears of all tools"
-    );
-    let asked = &host.model_requests()[0];
-    let size = asked.body.to_string().len();
-    println!("{size} bytes, of which {} are tools", asked.body["tools"].to_string().len());
+    let tools = host.init_frame().unwrap()["tools"].as_array().unwrap();
+    assert!(tools.contains(&"NotebookEdit".into()), "the host sees deferred tools");
+    let request = &host.model_requests()[0];
+    let size = request.body.to_string().len();
+    println!("{size} bytes, of which {} are tools", request.body["tools"].to_string().len());
     assert!(size <= 14 * 1024, "{size}");
 }

@@ -1,6 +1,6 @@
 //! Tools as a model and a host see them.
 
-#![expect(clippy::unwrap_used, reason = "test support fails as a test does")]
+#![expect(clippy::unwrap_used, reason = "test support may panic")]
 
 mod deferred_tools;
 mod monitor;

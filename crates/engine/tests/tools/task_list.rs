@@ -1,19 +1,19 @@
 //! Task lists: TodoWrite or task tools, persistence and hooks.
 
 use serde_json::{Value, json};
-use whimbrel_testkit::{Host, HostResponse, Reply};
+use whimbrel_testkit::{Host, HostResponse, Reply, SessionDirs};
 use whimbrel_wire::control::Initialize;
 use whimbrel_wire::options::Options;
 
 fn session_tools(host: &Host) -> Vec<String> {
-    let init = host.received().iter().find(|heard| heard.json["subtype"] == "init").unwrap();
-    serde_json::from_value(init.json["tools"].clone()).unwrap()
+    let init = host.init_frame().unwrap();
+    serde_json::from_value(init["tools"].clone()).unwrap()
 }
 
 /// The `tool_use_result` of every call so far.
 fn tool_use_results(host: &Host) -> Vec<Value> {
-    let results = host.received().iter().filter(|heard| !heard.json["tool_use_result"].is_null());
-    results.map(|heard| heard.json["tool_use_result"].clone()).collect()
+    let results = host.received().iter().filter(|received| !received.json["tool_use_result"].is_null());
+    results.map(|received| received.json["tool_use_result"].clone()).collect()
 }
 
 fn create_task(subject: &str) -> Reply {
@@ -42,24 +42,19 @@ async fn session_offers_either_todo_or_task_tools() {
 
 #[tokio::test]
 async fn task_list_survives_resume() {
-    let home = tempfile::tempdir().unwrap();
-    let config = home.path().join("config").display().to_string();
-    let cwd = Some(home.path().display().to_string());
-    let options = Options { cwd: cwd.clone(), ..Options::default() };
+    let dirs = SessionDirs::new().unwrap();
     let script = [create_task("Build"), create_task("Test"), Reply::text("1")];
-    let mut host =
-        Host::with_script(script).options(options).env("CLAUDE_CONFIG_DIR", &config).start().await.unwrap();
+    let mut host = dirs.host(script, Options::default()).start().await.unwrap();
     let session = host.run("Plan it.").await.unwrap().session_id;
     host.finish().await.unwrap();
-    assert!(home.path().join("config/tasks").join(&session).join("2.json").exists());
+    assert!(dirs.config_dir().join("tasks").join(&session).join("2.json").exists());
     let script = [
         Reply::tool("TaskUpdate", json!({"taskId": "1", "status": "completed"})),
         Reply::tool("TaskList", json!({})),
         Reply::text("2"),
     ];
-    let options = Options { cwd, resume: Some(session), ..Options::default() };
-    let mut host =
-        Host::with_script(script).options(options).env("CLAUDE_CONFIG_DIR", &config).start().await.unwrap();
+    let options = Options { resume: Some(session), ..Options::default() };
+    let mut host = dirs.host(script, options).start().await.unwrap();
     host.run("Go on.").await.unwrap();
     let results = tool_use_results(&host);
     let change = json!({"from": "pending", "to": "completed"});
@@ -91,10 +86,11 @@ async fn hooks_can_block_task_creation_and_completion() {
     ];
     let mut host = Host::with_script(script)
         .on_request(|request| {
-            let asked = serde_json::to_value(request).unwrap();
-            let input = &asked["input"];
-            let refused = input["task_subject"] == "Nonsense" || input["hook_event_name"] == "TaskCompleted";
-            HostResponse::Success(if refused {
+            let requests = serde_json::to_value(request).unwrap();
+            let input = &requests["input"];
+            let is_blocked =
+                input["task_subject"] == "Nonsense" || input["hook_event_name"] == "TaskCompleted";
+            HostResponse::Success(if is_blocked {
                 json!({"decision": "block", "reason": "not like this"})
             } else {
                 json!({})

@@ -17,15 +17,16 @@ async fn small_model_searches_and_returns_the_results() {
         Host::with_script(script).can_use_tool(|_| PermissionResult::allow()).start().await.unwrap();
     let result = host.run("Search.").await.unwrap();
     assert_eq!(result.result.as_deref(), Some("Done."));
-    let asked = host.model_requests();
+    let requests = host.model_requests();
     let tool = json!({"type": "web_search_20250305", "name": "web_search", "max_uses": 5, "blocked_domains": ["example.com"]});
-    assert_eq!(asked[1].body["tools"], json!([tool]));
-    assert!(asked[1].last_text().contains("curlew"));
+    assert_eq!(requests[1].body["tools"], json!([tool]));
+    assert!(requests[1].last_text().contains("curlew"));
     assert!(
-        asked[2].contains_text("Curlews have long bills.")
-            && asked[2].contains_text("https://birds.example.org/")
+        requests[2].contains_text("Curlews have long bills.")
+            && requests[2].contains_text("https://birds.example.org/")
     );
-    let results = host.received().iter().find(|heard| !heard.json["tool_use_result"].is_null()).unwrap();
+    let results =
+        host.received().iter().find(|received| !received.json["tool_use_result"].is_null()).unwrap();
     assert_eq!(
         results.json["tool_use_result"]["results"],
         json!([{"tool_use_id": "s1", "content": [{"title": "Curlews", "url": "https://birds.example.org/"}]}, "Curlews have long bills."])

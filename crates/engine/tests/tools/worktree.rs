@@ -8,36 +8,32 @@ use whimbrel_wire::permission::PermissionMode;
 
 const CREATE_REPOSITORY: &str = "git init -q -b main . && echo one > a.txt && git add a.txt && git -c user.name=a -c user.email=a@b.c commit -q -m one";
 
-fn bash_call(command: &str) -> Reply {
-    Reply::tool("Bash", json!({"command": command}))
-}
-
 #[tokio::test]
 async fn working_directory_follows_the_worktree() {
     let script = [
-        bash_call(CREATE_REPOSITORY),
+        Reply::bash(CREATE_REPOSITORY),
         Reply::tool("EnterWorktree", json!({"name": "try"})),
         Reply::tool("Write", json!({"file_path": "new.txt", "content": "two\n"})),
-        bash_call("cd /; true"),
-        bash_call("cat new.txt; git branch --show-current"),
+        Reply::bash("cd /; true"),
+        Reply::bash("cat new.txt; git branch --show-current"),
         Reply::text("There."),
         Reply::tool("ExitWorktree", json!({"action": "remove"})),
         Reply::tool("ExitWorktree", json!({"action": "remove", "discard_changes": true})),
-        bash_call("ls; git worktree list | wc -l"),
+        Reply::bash("ls; git worktree list | wc -l"),
         Reply::text("Back."),
     ];
     let options = Options { permission_mode: Some(PermissionMode::BypassPermissions), ..Options::default() };
     let mut host = Host::with_script(script).options(options).env("IS_SANDBOX", "1").start().await.unwrap();
     host.run("Go.").await.unwrap();
     host.run("Return.").await.unwrap();
-    let said = |at: usize| host.model_requests()[at].last_text();
-    assert!(said(5).contains("two\nworktree-try"), "the shell goes back to the work tree: {}", said(5));
-    assert!(said(7).contains("1 file would be lost"), "{}", said(7));
-    assert!(said(8).contains("was removed with 1 file"), "{}", said(8));
-    assert!(said(9).contains("a.txt\n1"), "{}", said(9));
-    let inits = host.received().iter().filter(|heard| heard.json["subtype"] == "init");
-    let folders: Vec<String> = inits.map(|heard| heard.json["cwd"].as_str().unwrap().to_owned()).collect();
-    assert!(folders[1].ends_with("/.claude/worktrees/try"), "{folders:?}");
+    let text = |index: usize| host.model_requests()[index].last_text();
+    assert!(text(5).contains("two\nworktree-try"), "the shell returns to the worktree: {}", text(5));
+    assert!(text(7).contains("would lose 1 file"), "{}", text(7));
+    assert!(text(8).contains("was removed with 1 file"), "{}", text(8));
+    assert!(text(9).contains("a.txt\n1"), "{}", text(9));
+    let inits = host.received().iter().filter(|received| received.json["subtype"] == "init");
+    let dirs: Vec<String> = inits.map(|received| received.json["cwd"].as_str().unwrap().to_owned()).collect();
+    assert!(dirs[1].ends_with("/.claude/worktrees/try"), "{dirs:?}");
     assert!(!host.dirs().workspace().join(".claude/worktrees/try").exists());
 }
 
@@ -45,11 +41,11 @@ async fn working_directory_follows_the_worktree() {
 async fn hooks_can_create_and_remove_worktrees() {
     let script = [
         Reply::tool("EnterWorktree", json!({"name": "try"})),
-        bash_call("pwd"),
+        Reply::bash("pwd"),
         Reply::tool("ExitWorktree", json!({"action": "remove"})),
         Reply::text("Done."),
     ];
-    let (sender, told) = std::sync::mpsc::channel();
+    let (sender, inputs) = std::sync::mpsc::channel();
     let mut host = Host::with_script(script)
         .file("made/by/hook.txt", "x")
         .on_request(move |request| {
@@ -70,14 +66,10 @@ async fn hooks_can_create_and_remove_worktrees() {
     let hooks = json!({"hooks": {"WorktreeCreate": hook, "WorktreeRemove": hook, "CwdChanged": hook}});
     host.send_request(serde_json::from_value::<Initialize>(hooks).unwrap()).await.unwrap();
     host.run("Go.").await.unwrap();
-    let folder = host.dirs().workspace().canonicalize().unwrap().join("made/by").display().to_string();
-    assert!(
-        host.model_requests()[2].last_text().contains(&folder),
-        "{}",
-        host.model_requests()[2].last_text()
-    );
-    let told: Vec<_> = told.try_iter().collect();
-    let events: Vec<&str> = told.iter().map(|(event, _)| event.as_str()).collect();
+    let dir = host.dirs().workspace().canonicalize().unwrap().join("made/by").display().to_string();
+    assert!(host.model_requests()[2].last_text().contains(&dir), "{}", host.model_requests()[2].last_text());
+    let inputs: Vec<_> = inputs.try_iter().collect();
+    let events: Vec<&str> = inputs.iter().map(|(event, _)| event.as_str()).collect();
     assert_eq!(events, ["WorktreeCreate", "CwdChanged", "WorktreeRemove", "CwdChanged"]);
-    assert_eq!((&told[0].1["name"], &told[2].1["worktree_path"]), (&json!("try"), &json!(folder)));
+    assert_eq!((&inputs[0].1["name"], &inputs[2].1["worktree_path"]), (&json!("try"), &json!(dir)));
 }

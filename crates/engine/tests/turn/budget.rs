@@ -52,33 +52,40 @@ async fn exceeding_the_budget_ends_the_turn_before_its_tool_calls() {
     let files: Vec<String> = host.dirs().files().unwrap().into_keys().collect();
     assert_eq!(files, ["a"]);
     let next = host.run("Go on.").await.unwrap();
-    assert!(is_budget_error(&next), "a further prompt ends in the same way");
-    assert_eq!(host.model_requests().len(), 2, "and nothing more is asked");
+    assert!(is_budget_error(&next), "the next prompt ends with the same error");
+    assert_eq!(host.model_requests().len(), 2, "no further request is sent");
     assert_eq!(host.finish().await.unwrap().code, 1);
 }
 
 #[tokio::test]
 async fn task_budget_is_shared_with_subagents() {
-    let words = |tokens: u64| Usage { output_tokens: tokens, ..Usage::default() };
+    let output_usage = |tokens: u64| Usage { output_tokens: tokens, ..Usage::default() };
     let script = [
-        Reply::tool("Agent", agent_input()).usage(words(5_000)),
-        Reply::text("Seen.").usage(words(4_000)),
-        Reply::tool("Agent", agent_input()).usage(words(10)),
-        Reply::text("Done.").usage(words(10)),
-        Reply::text("Again.").usage(words(10)),
+        Reply::tool("Agent", agent_input()).usage(output_usage(5_000)),
+        Reply::text("Seen.").usage(output_usage(4_000)),
+        Reply::tool("Agent", agent_input()).usage(output_usage(10)),
+        Reply::text("Done.").usage(output_usage(10)),
+        Reply::text("Again.").usage(output_usage(10)),
     ];
     let options = Options { task_budget: Some(8_000), ..Options::default() };
     let mut host = Host::with_script(script).options(options).start().await.unwrap();
     assert_eq!(host.run("Look.").await.unwrap().result.as_deref(), Some("Done."));
     host.run("Once more.").await.unwrap();
-    let told: Vec<Value> = host
+    let budgets: Vec<Value> = host
         .model_requests()
         .iter()
-        .map(|asked| asked.body["output_config"]["task_budget"]["remaining"].clone())
+        .map(|request| request.body["output_config"]["task_budget"]["remaining"].clone())
         .collect();
-    assert!(told[1].as_u64().is_some_and(|left| left <= 8_000), "a subagent is told what is left: {told:?}");
-    let rest = [&told[0], &told[2], &told[3], &told[4]];
-    assert_eq!(rest, [&json!(null), &json!(0), &json!(0), &json!(null)], "the second one was not asked");
+    assert!(
+        budgets[1].as_u64().is_some_and(|left| left <= 8_000),
+        "a subagent gets the remaining budget: {budgets:?}"
+    );
+    let others = [&budgets[0], &budgets[2], &budgets[3], &budgets[4]];
+    assert_eq!(
+        others,
+        [&json!(null), &json!(0), &json!(0), &json!(null)],
+        "the second subagent is not started"
+    );
     let none = Options { task_budget: Some(0), ..Options::default() };
     let mut host = Host::with_script([Reply::text("never")]).options(none).start().await.unwrap();
     assert!(host.next_result().await.unwrap().errors.unwrap()[0].contains("--task-budget"));
@@ -99,20 +106,20 @@ async fn subagent_exceeding_the_budget_ends_the_turn() {
         Reply::text("never"),
     ];
     let mut host = host(1.0, script).start().await.unwrap();
-    let result = host.run("Send somebody.").await.unwrap();
+    let result = host.run("Start an agent.").await.unwrap();
     assert!(is_budget_error(&result), "{result:?}");
     assert_eq!(host.model_requests().len(), 2);
 }
 
 #[tokio::test]
 async fn parallel_subagents_respect_the_budget() {
-    let crowd = |asked: &ModelRequest| match asked.contains_text("Look around.") {
+    let reply_for = |request: &ModelRequest| match request.contains_text("Look around.") {
         true => Reply::text("I saw.").usage(usage_costing(0.04)),
         false => (0..7)
             .fold(Reply::tool("Agent", agent_input()), |reply, _| reply.and_tool("Agent", agent_input())),
     };
-    let mut host = host(0.05, Script::from_fn(crowd)).start().await.unwrap();
-    let result = host.run("Send everybody.").await.unwrap();
+    let mut host = host(0.05, Script::from_fn(reply_for)).start().await.unwrap();
+    let result = host.run("Start the agents.").await.unwrap();
     assert!(is_budget_error(&result), "{result:?}");
     assert!(host.model_requests().len() <= 4, "{} requests", host.model_requests().len());
     assert!(result.total_cost_usd < 0.15, "{}", result.total_cost_usd);
@@ -121,16 +128,16 @@ async fn parallel_subagents_respect_the_budget() {
 #[tokio::test]
 async fn model_without_price_is_rejected_under_a_budget() {
     let options =
-        Options { model: Some("nobody-knows-it".into()), max_budget_usd: Some(1.0), ..Options::default() };
-    let mut refused = Host::with_script([Reply::text("never")]).options(options).start().await.unwrap();
-    let said = refused.next_result().await.unwrap().errors.unwrap().join(" ");
-    assert!(said.contains("nobody-knows-it") && said.contains("price is not known"), "{said}");
+        Options { model: Some("unknown-model".into()), max_budget_usd: Some(1.0), ..Options::default() };
+    let mut rejected = Host::with_script([Reply::text("never")]).options(options).start().await.unwrap();
+    let text = rejected.next_result().await.unwrap().errors.unwrap().join(" ");
+    assert!(text.contains("unknown-model") && text.contains("price is unknown"), "{text}");
 
     let mut host = host(1.0, [Reply::text("Hello."), Reply::text("never")]).start().await.unwrap();
     host.run("Hello?").await.unwrap();
-    host.send_request(SetModel { model: Some("nobody-knows-it".into()) }).await.unwrap();
+    host.send_request(SetModel { model: Some("unknown-model".into()) }).await.unwrap();
     let result = host.run("And you?").await.unwrap();
-    assert!(result.is_error && result.result.unwrap().contains("price is not known"));
+    assert!(result.is_error && result.result.unwrap().contains("price is unknown"));
     assert_eq!(host.model_requests().len(), 1);
 }
 
@@ -162,39 +169,36 @@ async fn task_budget_is_sent_to_the_model() {
 
 #[tokio::test]
 async fn background_agents_respect_the_budget_and_report_it_once() {
-    let errand = |prompt: &str| json!({"description": "look", "prompt": prompt, "run_in_background": true});
+    let background_input =
+        |prompt: &str| json!({"description": "look", "prompt": prompt, "run_in_background": true});
     // Ten at once. Each reply costs 0.3 dollars, more than the estimate; four are released and cross the limit.
-    let crowd = move |asked: &ModelRequest| match asked.contains_text("Send everybody.") {
-        true if asked.contains_text("in the background") => Reply::text("Launched."),
-        true => (1..10).fold(Reply::tool("Agent", errand("Look at 0!")), |reply, at| {
-            reply.and_tool("Agent", errand(&format!("Look at {at}!")))
+    let crowd = move |request: &ModelRequest| match request.contains_text("Start the agents.") {
+        true if request.contains_text("in the background") => Reply::text("Launched."),
+        true => (1..10).fold(Reply::tool("Agent", background_input("Look at 0!")), |reply, index| {
+            reply.and_tool("Agent", background_input(&format!("Look at {index}!")))
         }),
         false => {
-            let at = (0..10).find(|at| asked.contains_text(&format!("Look at {at}!"))).unwrap();
+            let index = (0..10).find(|index| request.contains_text(&format!("Look at {index}!"))).unwrap();
             let look = Reply::tool("Read", json!({"file_path": "a"})).usage(usage_costing(0.3));
-            look.hold_until(format!("look {at}"))
+            look.hold_until(format!("look {index}"))
         }
     };
     let mut host = host(1.0, Script::from_fn(crowd)).file("a", "x").start().await.unwrap();
-    assert_eq!(host.run("Send everybody.").await.unwrap().result.as_deref(), Some("Launched."));
+    assert_eq!(host.run("Start the agents.").await.unwrap().result.as_deref(), Some("Launched."));
     host.api().unwrap().wait_for_model_requests(12).await.unwrap();
-    for at in 0..4 {
-        host.api().unwrap().release(format!("look {at}"));
+    for index in 0..4 {
+        host.api().unwrap().release(format!("look {index}"));
     }
     let last = host.next_result().await.unwrap();
     assert!(is_budget_error(&last), "{last:?}");
     assert_eq!(host.finish().await.unwrap().code, 1);
-    let frames = || host.received().iter().map(|heard| &heard.json);
+    let frames = || host.received().iter().map(|received| &received.json);
     assert_eq!(frames().filter(|frame| frame["subtype"] == "task_notification").count(), 10);
     let results: Vec<&Value> = frames().filter(|frame| frame["type"] == "result").collect();
-    assert_eq!(results.len(), 2, "the end of the budget is told once");
+    assert_eq!(results.len(), 2, "the exhausted budget is reported once");
     let spent = results[1]["total_cost_usd"].as_f64().unwrap();
     assert!((1.2..1.21).contains(&spent), "{spent}");
-    assert_eq!(
-        host.model_requests().len(),
-        12,
-        "nobody asked again, and who still waited for a reply was stopped"
-    );
+    assert_eq!(host.model_requests().len(), 12, "pending requests are cancelled and none follow");
 }
 
 #[tokio::test]
@@ -205,8 +209,8 @@ async fn session_cost_lists_every_agent() {
         Reply::text("Done.").usage(usage_costing(0.25)),
     ];
     let mut host = host(5.0, script).start().await.unwrap();
-    let result = host.run("Send somebody.").await.unwrap();
-    assert!((result.total_cost_usd - 1.0).abs() < 1e-9, "all of it: {}", result.total_cost_usd);
+    let result = host.run("Start an agent.").await.unwrap();
+    assert!((result.total_cost_usd - 1.0).abs() < 1e-9, "total: {}", result.total_cost_usd);
     let text = host.send_request(GetSessionCost {}).await.unwrap().text;
     assert!(text.starts_with("Total cost: $1.0000"), "{text}");
     let agent = text.lines().find(|line| line.starts_with("general-purpose (")).unwrap();

@@ -8,7 +8,7 @@ use whimbrel_wire::options::Options;
 use whimbrel_wire::{StopReason, Usage};
 
 /// Text found in every request for a summary.
-const SUMMARY_REQUEST_TEXT: &str = "about to be replaced by a summary";
+const SUMMARY_REQUEST_TEXT: &str = "summary that will replace this conversation";
 
 fn host(script: impl Into<Script>) -> HostBuilder {
     Host::with_script(script).file("a.txt", "hello")
@@ -23,18 +23,13 @@ fn read_call() -> Reply {
 }
 
 fn too_long_error() -> Reply {
-    let said = "prompt is too long: 212345 tokens > 200000 maximum";
-    Reply::empty().status(400).error("invalid_request_error", said)
-}
-
-fn frames_with_subtype<'a>(host: &'a Host, subtype: &'a str) -> Vec<&'a Value> {
-    let frames = host.received().iter().map(|heard| &heard.json);
-    frames.filter(|frame| frame["subtype"] == subtype).collect()
+    let message = "prompt is too long: 212345 tokens > 200000 maximum";
+    Reply::empty().status(400).error("invalid_request_error", message)
 }
 
 /// Number of tool calls and results in a request.
-fn count_tool_use(asked: &ModelRequest) -> usize {
-    asked.body["messages"].to_string().matches("tool_use").count()
+fn count_tool_use(request: &ModelRequest) -> usize {
+    request.body["messages"].to_string().matches("tool_use").count()
 }
 
 #[tokio::test]
@@ -44,22 +39,22 @@ async fn full_context_is_compacted_before_the_next_prompt() {
     let mut host = host(script).start().await.unwrap();
     host.run("The first thing.").await.unwrap();
     assert_eq!(host.run("The second thing.").await.unwrap().result.as_deref(), Some("Here."));
-    let asked = host.model_requests();
+    let requests = host.model_requests();
     assert!(
-        asked[1].contains_text("The first thing.") && asked[1].last_text().contains(SUMMARY_REQUEST_TEXT)
+        requests[1].contains_text("The first thing.")
+            && requests[1].last_text().contains(SUMMARY_REQUEST_TEXT)
     );
     assert!(
-        asked[2].contains_text("A SUMMARY.")
-            && !asked[2].contains_text("The first thing.")
-            && !asked[2].contains_text("Big.")
+        requests[2].contains_text("A SUMMARY.")
+            && !requests[2].contains_text("The first thing.")
+            && !requests[2].contains_text("Big.")
     );
-    assert!(asked[2].last_text().ends_with("The second thing."), "{}", asked[2].last_text());
-    let boundaries = frames_with_subtype(&host, "compact_boundary");
+    assert!(requests[2].last_text().ends_with("The second thing."), "{}", requests[2].last_text());
+    let boundaries = host.system_frames("compact_boundary");
     assert_eq!(boundaries.len(), 1);
     assert_eq!(boundaries[0]["compact_metadata"]["trigger"], "auto");
     assert!(boundaries[0]["compact_metadata"]["pre_tokens"].as_u64().unwrap() >= 180_010);
-    let states: Vec<&Value> =
-        frames_with_subtype(&host, "status").iter().map(|notice| &notice["status"]).collect();
+    let states: Vec<&Value> = host.system_frames("status").iter().map(|notice| &notice["status"]).collect();
     assert_eq!(states, [&json!("compacting"), &Value::Null]);
 }
 
@@ -68,10 +63,10 @@ async fn compaction_within_a_turn_keeps_the_prompt() {
     let script = [read_call().usage(nearly_full_usage()), Reply::text("A SUMMARY."), Reply::text("Done.")];
     let mut host = host(script).start().await.unwrap();
     assert_eq!(host.run("Read it and tell.").await.unwrap().result.as_deref(), Some("Done."));
-    let asked = host.model_requests();
-    assert!(count_tool_use(&asked[1]) >= 2, "the summary is made of everything");
-    assert_eq!(count_tool_use(&asked[2]), 0);
-    assert!(asked[2].contains_text("A SUMMARY.") && asked[2].contains_text("Read it and tell."));
+    let requests = host.model_requests();
+    assert!(count_tool_use(&requests[1]) >= 2, "the summary covers the whole history");
+    assert_eq!(count_tool_use(&requests[2]), 0);
+    assert!(requests[2].contains_text("A SUMMARY.") && requests[2].contains_text("Read it and tell."));
 }
 
 #[tokio::test]
@@ -82,7 +77,7 @@ async fn tool_results_count_toward_the_context_estimate() {
     let script = [Reply::tool("Bash", command).usage(usage), Reply::text("A SUMMARY."), Reply::text("Done.")];
     let mut host = Host::with_script(script).file("a.txt", large).start().await.unwrap();
     host.run("Look.").await.unwrap();
-    assert_eq!(frames_with_subtype(&host, "compact_boundary").len(), 1);
+    assert_eq!(host.system_frames("compact_boundary").len(), 1);
 }
 
 #[tokio::test]
@@ -101,14 +96,14 @@ async fn settings_control_auto_compaction() {
         let mut host = host.start().await.unwrap();
         host.run("One.").await.unwrap();
         host.run("Two.").await.unwrap();
-        assert_eq!(frames_with_subtype(&host, "compact_boundary").len(), expected, "{name}");
+        assert_eq!(host.system_frames("compact_boundary").len(), expected, "{name}");
     }
-    let options = Options { model: Some("nobody-knows-it".into()), ..Options::default() };
+    let options = Options { model: Some("unknown-model".into()), ..Options::default() };
     let script = Script::from_fn(|_| Reply::text("Fine.").usage(nearly_full_usage()));
     let mut unknown = Host::with_script(script).options(options).start().await.unwrap();
     unknown.run("One.").await.unwrap();
     unknown.run("Two.").await.unwrap();
-    assert_eq!(unknown.model_requests().len(), 2, "a window that is not known is not full");
+    assert_eq!(unknown.model_requests().len(), 2, "an unknown window is never full");
 }
 
 #[tokio::test]
@@ -123,11 +118,13 @@ async fn too_long_request_is_compacted_once_and_retried() {
     host.run("The first thing.").await.unwrap();
     let result = host.run("The second thing.").await.unwrap();
     assert_eq!((result.is_error, result.result.as_deref()), (false, Some("After.")));
-    let asked = host.model_requests();
-    assert_eq!(asked[2].messages().len(), 1, "what is too long is told in fewer words");
-    assert!(asked[2].contains_text("Agent: Something.") && asked[2].contains_text(SUMMARY_REQUEST_TEXT));
-    assert!(asked[3].contains_text("A SUMMARY.") && asked[3].contains_text("The second thing."));
-    assert_eq!(frames_with_subtype(&host, "compact_boundary").len(), 1);
+    let requests = host.model_requests();
+    assert_eq!(requests[2].messages().len(), 1, "a too long history is truncated for the summary");
+    assert!(
+        requests[2].contains_text("Agent: Something.") && requests[2].contains_text(SUMMARY_REQUEST_TEXT)
+    );
+    assert!(requests[3].contains_text("A SUMMARY.") && requests[3].contains_text("The second thing."));
+    assert_eq!(host.system_frames("compact_boundary").len(), 1);
 }
 
 #[tokio::test]
@@ -139,24 +136,24 @@ async fn context_window_stop_continues_after_compaction() {
 
 #[tokio::test]
 async fn ineffective_compaction_ends_in_an_error() {
-    let always = Script::from_fn(|asked| match asked.number {
+    let always = Script::from_fn(|request| match request.number {
         0 => Reply::text("Begun."),
-        _ if asked.contains_text(SUMMARY_REQUEST_TEXT) => Reply::text("A SUMMARY."),
+        _ if request.contains_text(SUMMARY_REQUEST_TEXT) => Reply::text("A SUMMARY."),
         _ => too_long_error(),
     });
-    let begun =
-        |asked: &ModelRequest| if asked.number == 0 { Reply::text("Begun.") } else { too_long_error() };
-    let refill = Script::from_fn(|asked| match asked.number {
+    let started =
+        |request: &ModelRequest| if request.number == 0 { Reply::text("Begun.") } else { too_long_error() };
+    let refill = Script::from_fn(|request| match request.number {
         0 => Reply::text("Begun."),
-        _ if asked.contains_text(SUMMARY_REQUEST_TEXT) => Reply::text("A SUMMARY."),
-        _ if count_tool_use(asked) > 0 => too_long_error(),
+        _ if request.contains_text(SUMMARY_REQUEST_TEXT) => Reply::text("A SUMMARY."),
+        _ if count_tool_use(request) > 0 => too_long_error(),
         _ => read_call(),
     });
     let rows = [
         ("it is still too long", always, vec![], 4),
-        ("no summary is to be had", Script::from_fn(begun), vec![], 3),
-        ("it fills up as fast as room is made", refill, vec![], 12),
-        ("switched off", Script::from_fn(begun), vec![("DISABLE_AUTO_COMPACT", "1")], 2),
+        ("no summary", Script::from_fn(started), vec![], 3),
+        ("the context fills up again", refill, vec![], 12),
+        ("disabled", Script::from_fn(started), vec![("DISABLE_AUTO_COMPACT", "1")], 2),
         ("the very first prompt", Script::from_fn(|_| too_long_error()), vec![], 1),
     ];
     for (name, script, env, requests) in rows {
@@ -175,14 +172,14 @@ async fn ineffective_compaction_ends_in_an_error() {
 
 #[tokio::test]
 async fn failed_compaction_does_not_stop_a_fitting_turn() {
-    let refused = Reply::empty().status(400).error("invalid_request_error", "no").skip_after_faults();
-    let script = [Reply::text("Big.").usage(nearly_full_usage()), refused, Reply::text("Here.")];
+    let rejected = Reply::empty().status(400).error("invalid_request_error", "no").skip_after_faults();
+    let script = [Reply::text("Big.").usage(nearly_full_usage()), rejected, Reply::text("Here.")];
     let mut host = host(script).start().await.unwrap();
     host.run("One.").await.unwrap();
     assert_eq!(host.run("Two.").await.unwrap().result.as_deref(), Some("Here."));
-    let told = frames_with_subtype(&host, "status");
-    assert_eq!(told[1]["compact_result"], "failed");
-    assert!(told[1]["compact_error"].as_str().unwrap().contains("no"));
+    let statuses = host.system_frames("status");
+    assert_eq!(statuses[1]["compact_result"], "failed");
+    assert!(statuses[1]["compact_error"].as_str().unwrap().contains("no"));
 }
 
 #[tokio::test]
@@ -199,9 +196,9 @@ async fn interrupt_during_compaction_keeps_the_history() {
     host.next_matching(&json!({"subtype": "status", "status": "compacting"})).await.unwrap();
     host.send_request(Interrupt::default()).await.unwrap();
     assert_eq!(host.next_result().await.unwrap().terminal_reason, Some(TerminalReason::AbortedStreaming));
-    assert!(frames_with_subtype(&host, "compact_boundary").is_empty());
+    assert!(host.system_frames("compact_boundary").is_empty());
     assert_eq!(host.run("The third thing.").await.unwrap().result.as_deref(), Some("Here."));
-    assert!(host.model_requests()[2].contains_text("The first thing."), "nothing was forgotten");
+    assert!(host.model_requests()[2].contains_text("The first thing."), "the history is unchanged");
     assert!(
         host.model_requests()[3].contains_text("ANOTHER.")
             && host.model_requests()[3].contains_text("The third thing.")
@@ -210,47 +207,45 @@ async fn interrupt_during_compaction_keeps_the_history() {
 
 #[tokio::test]
 async fn subagent_compaction_sends_no_session_frames() {
-    let errand = json!({"description": "look", "prompt": "Look around.", "subagent_type": "general-purpose"});
+    let agent_input =
+        json!({"description": "look", "prompt": "Look around.", "subagent_type": "general-purpose"});
     let script = [
-        Reply::tool("Agent", errand),
+        Reply::tool("Agent", agent_input),
         read_call().usage(nearly_full_usage()),
         Reply::text("A SUMMARY."),
         Reply::text("I saw."),
         Reply::text("Thanks."),
     ];
     let mut host = host(script).start().await.unwrap();
-    assert_eq!(host.run("Send somebody.").await.unwrap().result.as_deref(), Some("Thanks."));
-    let asked = host.model_requests();
-    assert!(asked[3].contains_text("A SUMMARY.") && asked[3].contains_text("Look around."));
-    assert!(asked[4].contains_text("I saw."));
-    assert!(
-        frames_with_subtype(&host, "compact_boundary").is_empty()
-            && frames_with_subtype(&host, "status").is_empty()
-    );
+    assert_eq!(host.run("Start an agent.").await.unwrap().result.as_deref(), Some("Thanks."));
+    let requests = host.model_requests();
+    assert!(requests[3].contains_text("A SUMMARY.") && requests[3].contains_text("Look around."));
+    assert!(requests[4].contains_text("I saw."));
+    assert!(host.system_frames("compact_boundary").is_empty() && host.system_frames("status").is_empty());
 }
 
 #[tokio::test]
 async fn pre_compact_hook_can_block_compaction() {
-    let stage = whimbrel_testkit::TestDirs::new().unwrap();
-    let heard = stage.home().join("heard");
-    let command = format!("cat >> {}; test ! -e no || exit 2", heard.display());
+    let dirs = whimbrel_testkit::TestDirs::new().unwrap();
+    let hook_inputs = dirs.home().join("hook-inputs");
+    let command = format!("cat >> {}; test ! -e no || exit 2", hook_inputs.display());
     let hook = json!({"hooks": {"PreCompact": [{"hooks": [{"type": "command", "command": command}]}]}});
     let options = Options { settings: Some(hook.to_string()), ..Options::default() };
     let script = ["Hello.", "Summary.", "Hello again."].map(Reply::text);
-    let mut host = Host::with_script(script).dirs(stage).options(options).start().await.unwrap();
+    let mut host = Host::with_script(script).dirs(dirs).options(options).start().await.unwrap();
     host.run("Hi.").await.unwrap();
     host.run("/compact keep the names").await.unwrap();
-    assert_eq!(frames_with_subtype(&host, "compact_boundary").len(), 1);
+    assert_eq!(host.system_frames("compact_boundary").len(), 1);
     host.dirs().write_file("no", "").unwrap();
     host.run("Hi again.").await.unwrap();
     host.run("/compact").await.unwrap();
-    assert_eq!(frames_with_subtype(&host, "compact_boundary").len(), 1, "it was forbidden");
-    assert_eq!(host.model_requests().len(), 3, "and nobody was asked for it");
-    let text = std::fs::read_to_string(heard).unwrap();
-    let told: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(host.system_frames("compact_boundary").len(), 1, "the hook blocked it");
+    assert_eq!(host.model_requests().len(), 3, "no summary is requested");
+    let text = std::fs::read_to_string(hook_inputs).unwrap();
+    let inputs: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(
-        (&told[0]["trigger"], &told[0]["custom_instructions"]),
+        (&inputs[0]["trigger"], &inputs[0]["custom_instructions"]),
         (&json!("manual"), &json!("keep the names"))
     );
-    assert_eq!(told.len(), 2);
+    assert_eq!(inputs.len(), 2);
 }

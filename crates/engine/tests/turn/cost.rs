@@ -30,10 +30,10 @@ async fn run_once(script: impl Into<Script>) -> TurnResult {
 async fn failed_attempts_are_billed() {
     let reply = || Reply::text("At last.").chunk_size(2);
     let table = [
-        ("a reply that ends well", reply(), (100, 10, None)),
-        ("a void attempt before it", reply().cut_after(3), (200, 11, UNKNOWN_COST)),
+        ("complete reply", reply(), (100, 10, None)),
+        ("after a cut attempt", reply().cut_after(3), (200, 11, UNKNOWN_COST)),
         ("two of them", reply().cut_after(1).cut_after(4), (300, 12, UNKNOWN_COST)),
-        ("one that was refused costs nothing", reply().status(529).retry_after("0"), (100, 10, None)),
+        ("a rejected attempt is free", reply().status(529).retry_after("0"), (100, 10, None)),
         (
             "an error in the stream",
             reply().error_event(1, "overloaded_error", "full"),
@@ -61,8 +61,8 @@ async fn interrupted_reply_is_billed() {
     let script = [Reply::text("A long story.").stall_after(3)];
     let mut host = Host::with_script(script).options(options).start().await.unwrap();
     host.send_prompt("Tell me.").await.unwrap();
-    let begun = json!({"type": "stream_event", "event": {"type": "content_block_delta"}});
-    host.next_matching(&begun).await.unwrap();
+    let started = json!({"type": "stream_event", "event": {"type": "content_block_delta"}});
+    host.next_matching(&started).await.unwrap();
     host.send_request(Interrupt::default()).await.unwrap();
     let result = host.next_result().await.unwrap();
     assert_eq!(usage_and_cost_basis(&result), (100, 1, UNKNOWN_COST));
@@ -70,16 +70,18 @@ async fn interrupted_reply_is_billed() {
 
 #[tokio::test]
 async fn interrupted_subagent_is_billed() {
-    let errand = json!({"description": "look", "prompt": "Look around.", "subagent_type": "general-purpose"});
-    let looking = Reply::tool("Read", json!({"file_path": "note.txt"})).and_text("I see.").chunk_size(1000);
-    let script = [Reply::tool("Agent", errand), looking.stall_after(4)];
+    let agent_input =
+        json!({"description": "look", "prompt": "Look around.", "subagent_type": "general-purpose"});
+    let subagent_reply =
+        Reply::tool("Read", json!({"file_path": "note.txt"})).and_text("I see.").chunk_size(1000);
+    let script = [Reply::tool("Agent", agent_input), subagent_reply.stall_after(4)];
     let mut host = Host::with_script(script).file("note.txt", "hello").start().await.unwrap();
-    host.send_prompt("Send somebody.").await.unwrap();
-    let below = |frame: &Frame| match frame {
-        Frame::Assistant(said) => said.parent_tool_use_id.is_some(),
+    host.send_prompt("Start an agent.").await.unwrap();
+    let is_subagent_reply = |frame: &Frame| match frame {
+        Frame::Assistant(assistant) => assistant.parent_tool_use_id.is_some(),
         _ => false,
     };
-    host.next_frame(below).await.unwrap();
+    host.next_frame(is_subagent_reply).await.unwrap();
     host.send_request(Interrupt::default()).await.unwrap();
     assert_eq!(usage_and_cost_basis(&host.next_result().await.unwrap()), (200, 11, UNKNOWN_COST));
 }
@@ -97,19 +99,19 @@ async fn invalid_usage_makes_the_cost_unknown() {
         ];
         events.iter().map(|event| format!("data: {event}\n\n")).collect::<String>()
     };
-    let good = || json!({"input_tokens": 7, "output_tokens": 1});
+    let valid = || json!({"input_tokens": 7, "output_tokens": 1});
     let unknown = Some("unknown");
     let table = [
-        ("all there", good(), json!({"output_tokens": 3}), (7, 3, None)),
+        ("all there", valid(), json!({"output_tokens": 3}), (7, 3, None)),
         ("A36 missing at the start", json!(null), json!({"output_tokens": 3}), (0, 3, unknown)),
-        ("A36 missing at the end", good(), json!(null), (7, 1, unknown)),
+        ("A36 missing at the end", valid(), json!(null), (7, 1, unknown)),
         (
             "A36 negative",
             json!({"input_tokens": -7, "output_tokens": 1}),
             json!({"output_tokens": 3}),
             (0, 3, unknown),
         ),
-        ("A36 absurd", good(), json!({"output_tokens": 1e25}), (7, 1, unknown)),
+        ("A36 absurd", valid(), json!({"output_tokens": 1e25}), (7, 1, unknown)),
     ];
     for (name, start, end, expected) in table {
         let result = run_once([Reply::empty().raw_body(stream(start, end))]).await;
@@ -124,7 +126,7 @@ async fn api_errors_name_a_remedy_and_hide_the_key() {
     let table: [(u16, &str, &[&str]); 5] = [
         (401, "invalid x-api-key", &["API Error: 401 invalid x-api-key", "ANTHROPIC_API_KEY"]),
         (403, "no access", &["API Error: 403 no access", "ANTHROPIC_API_KEY", MODEL]),
-        (404, "model: nobody", &["API Error: 404 model: nobody", MODEL, "another model"]),
+        (404, "model: unknown", &["API Error: 404 model: unknown", MODEL, "another model"]),
         (413, "too large", &["API Error: 413 too large", " KB", "shorten the conversation"]),
         (
             400,
@@ -132,9 +134,9 @@ async fn api_errors_name_a_remedy_and_hide_the_key() {
             &["API Error: 400 prompt is too long", "shorten it"],
         ),
     ];
-    for (status, said, parts) in table {
+    for (status, message, parts) in table {
         let kind = if status == 400 { "invalid_request_error" } else { "some_error" };
-        let text = run_once([Reply::empty().status(status).error(kind, said)]).await.result.unwrap();
+        let text = run_once([Reply::empty().status(status).error(kind, message)]).await.result.unwrap();
         for part in parts {
             assert!(text.contains(part), "{status}: {text}");
         }
@@ -144,16 +146,16 @@ async fn api_errors_name_a_remedy_and_hide_the_key() {
 
 #[tokio::test]
 async fn truncated_tool_input_is_reported_to_the_model() {
-    let half = r#"{"file_path": "/tmp/x", "content": "once upon a ti"#;
-    let call = || Reply::tool("Write", json!({})).raw_tool_input(half);
-    for (name, stop, said) in [
-        ("A25 cut", StopReason::MaxTokens, "cut by the output limit"),
+    let truncated = r#"{"file_path": "/tmp/x", "content": "once upon a ti"#;
+    let call = || Reply::tool("Write", json!({})).raw_tool_input(truncated);
+    for (name, stop, expected) in [
+        ("A25 cut", StopReason::MaxTokens, "the output limit truncated the input"),
         ("A24 badly written", StopReason::ToolUse, "not valid JSON"),
     ] {
         let mut host =
             Host::with_script([call().stop_reason(stop), Reply::text("Sorry.")]).start().await.unwrap();
         assert_eq!(host.run("Write.").await.unwrap().result.as_deref(), Some("Sorry."), "{name}");
-        let told = host.model_requests()[1].last_text();
-        assert!(told.contains(said), "{name}: {told}");
+        let text = host.model_requests()[1].last_text();
+        assert!(text.contains(expected), "{name}: {text}");
     }
 }

@@ -19,18 +19,18 @@ fn overloaded_error() -> Reply {
 
 /// A script in which all models but these are overloaded.
 fn only_available(available: &'static [&'static str]) -> Script {
-    Script::from_fn(move |asked| match available.contains(&asked.model()) {
-        true => Reply::text(format!("I am {}.", asked.model())),
+    Script::from_fn(move |request| match available.contains(&request.model()) {
+        true => Reply::text(format!("I am {}.", request.model())),
         false => overloaded_error(),
     })
 }
 
 fn requested_models(host: &Host) -> Vec<String> {
-    host.model_requests().iter().map(|asked| asked.model().to_owned()).collect()
+    host.model_requests().iter().map(|request| request.model().to_owned()).collect()
 }
 
 fn fallback_frames(host: &Host) -> Vec<&Value> {
-    let frames = host.received().iter().map(|heard| &heard.json);
+    let frames = host.received().iter().map(|received| &received.json);
     frames.filter(|frame| frame["subtype"] == "model_fallback").collect()
 }
 
@@ -54,14 +54,16 @@ async fn fallback_model_is_used_after_three_overloads() {
     assert_eq!(
         requested_models(&host)[4..],
         [MODEL, MODEL, MODEL, FALLBACK_MODEL],
-        "every turn begins with the model itself"
+        "every turn starts with the primary model"
     );
 }
 
 #[tokio::test]
 async fn fallback_model_writes_the_summary() {
-    let script = Script::from_fn(|asked: &ModelRequest| match asked.model() {
-        MODEL if asked.last_text().contains("is about to be replaced by a summary") => overloaded_error(),
+    let script = Script::from_fn(|request: &ModelRequest| match request.model() {
+        MODEL if request.last_text().contains("summary that will replace this conversation") => {
+            overloaded_error()
+        }
         model => Reply::text(format!("I am {model}.")),
     });
     let mut host = host(FALLBACK_MODEL, script).start().await.unwrap();
@@ -69,8 +71,8 @@ async fn fallback_model_writes_the_summary() {
     assert!(!host.run("/compact").await.unwrap().is_error);
     assert_eq!(requested_models(&host), [MODEL, MODEL, MODEL, MODEL, FALLBACK_MODEL]);
     assert_eq!(fallback_frames(&host).len(), 1);
-    let told = host.received().iter().filter(|heard| heard.json["subtype"] == "api_retry");
-    assert_eq!(told.count(), 2, "the host hears of every repetition");
+    let retries = host.received().iter().filter(|received| received.json["subtype"] == "api_retry");
+    assert_eq!(retries.count(), 2, "every retry is reported");
 }
 
 #[tokio::test]
@@ -87,19 +89,20 @@ async fn fallback_models_are_tried_in_order_across_providers() {
 
 #[tokio::test]
 async fn primary_model_is_used_again_when_available() {
-    let script =
-        Script::from_fn(|asked: &ModelRequest| match (asked.model(), asked.contains_text("And now?")) {
+    let script = Script::from_fn(|request: &ModelRequest| {
+        match (request.model(), request.contains_text("And now?")) {
             (MODEL, false) => overloaded_error(),
             (model, _) => Reply::text(format!("I am {model}.")),
-        });
+        }
+    });
     let mut host = host("openai:kimi-k3", script).start().await.unwrap();
     assert_eq!(host.run("Who are you?").await.unwrap().result.as_deref(), Some("I am kimi-k3."));
     let result = host.run("And now?").await.unwrap();
     assert_eq!(result.result.as_deref(), Some(&*format!("I am {MODEL}.")));
     assert_eq!(requested_models(&host), [MODEL, MODEL, MODEL, "kimi-k3", MODEL]);
-    assert_eq!(fallback_frames(&host).len(), 1, "nothing stood in for it this time");
-    assert!(host.model_requests()[4].contains_text("I am kimi-k3."), "it knows what was said in its place");
-    assert_eq!(result.model_usage.len(), 2, "each is paid for under its own name");
+    assert_eq!(fallback_frames(&host).len(), 1, "no fallback is used this time");
+    assert!(host.model_requests()[4].contains_text("I am kimi-k3."), "it sees the replies of the fallback");
+    assert_eq!(result.model_usage.len(), 2, "each model has its own usage");
 }
 
 #[tokio::test]
@@ -124,7 +127,7 @@ async fn fallback_is_used_only_for_certain_errors() {
         ("a bad key", failed(401, "authentication_error"), false),
     ];
     for (name, failure, steps_in) in rows {
-        let script = Script::from_fn(move |asked: &ModelRequest| match asked.model() {
+        let script = Script::from_fn(move |request: &ModelRequest| match request.model() {
             MODEL => failure.clone(),
             _ => Reply::text("Here."),
         });
@@ -142,7 +145,7 @@ async fn fallback_is_used_only_for_certain_errors() {
 #[tokio::test]
 async fn incomplete_call_is_dropped_before_fallback() {
     let write = json!({"file_path": "half.txt", "content": "x".repeat(200)});
-    let script = Script::from_fn(move |asked: &ModelRequest| match asked.model() {
+    let script = Script::from_fn(move |request: &ModelRequest| match request.model() {
         MODEL => {
             Reply::tool("Write", write.clone()).chunk_size(10).error_event(6, "overloaded_error", "full")
         }
@@ -155,27 +158,28 @@ async fn incomplete_call_is_dropped_before_fallback() {
     };
     let mut host = Host::with_script(script).options(options).start().await.unwrap();
     assert_eq!(host.run("Write.").await.unwrap().result.as_deref(), Some("Here."));
-    assert!(host.dirs().files().unwrap().is_empty(), "nothing was written");
+    assert!(host.dirs().files().unwrap().is_empty(), "the call did not run");
     let last = host.model_requests().pop().unwrap();
-    assert_eq!(last.messages().len(), 1, "nothing of the void replies is left: {:?}", last.messages());
+    assert_eq!(last.messages().len(), 1, "the dropped replies are not sent: {:?}", last.messages());
 }
 
 #[tokio::test]
 async fn thinking_blocks_are_not_sent_to_another_model() {
-    let script = Script::from_fn(|asked: &ModelRequest| match (asked.model(), asked.number) {
+    let script = Script::from_fn(|request: &ModelRequest| match (request.model(), request.number) {
         (MODEL, 0) => Reply::tool("Read", json!({"file_path": "a.txt"})).with_thinking("Let me see."),
         (MODEL, _) => overloaded_error(),
         _ => Reply::text("Here."),
     });
     let mut host = host(FALLBACK_MODEL, script).file("a.txt", "x").start().await.unwrap();
     assert_eq!(host.run("Read.").await.unwrap().result.as_deref(), Some("Here."));
-    let thinks = |asked: &ModelRequest| asked.body["messages"].to_string().contains("Let me see.");
+    let thinks = |request: &ModelRequest| request.body["messages"].to_string().contains("Let me see.");
     assert_eq!(
         host.model_requests().iter().map(thinks).collect::<Vec<_>>(),
         [false, true, true, true, false]
     );
     // The provider rejects thinking for calls that no longer have their thinking block.
-    let mode = |asked: &ModelRequest| asked.body["thinking"]["type"].as_str().unwrap_or("none").to_owned();
+    let mode =
+        |request: &ModelRequest| request.body["thinking"]["type"].as_str().unwrap_or("none").to_owned();
     assert_eq!(
         host.model_requests().iter().map(mode).collect::<Vec<_>>(),
         ["enabled", "enabled", "enabled", "enabled", "none"]
@@ -184,18 +188,18 @@ async fn thinking_blocks_are_not_sent_to_another_model() {
     assert_eq!(
         host.model_requests().last().map(mode).as_deref(),
         Some("enabled"),
-        "with the next prompt it thinks again"
+        "thinking is enabled again with the next prompt"
     );
 }
 
 #[tokio::test]
 async fn budget_requires_prices_of_all_fallback_models() {
     let options = Options {
-        fallback_model: Some("openai:nobody-knows-it".into()),
+        fallback_model: Some("openai:unknown-model".into()),
         max_budget_usd: Some(1.0),
         ..Options::default()
     };
     let mut host = Host::with_script([Reply::text("never")]).options(options).start().await.unwrap();
-    let said = host.next_result().await.unwrap().errors.unwrap().join(" ");
-    assert!(said.contains("openai:nobody-knows-it"), "{said}");
+    let text = host.next_result().await.unwrap().errors.unwrap().join(" ");
+    assert!(text.contains("openai:unknown-model"), "{text}");
 }

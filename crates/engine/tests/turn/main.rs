@@ -1,11 +1,12 @@
 //! Limits and settings of a turn: structured output, budget, fallback models, thinking, compaction, faults of the model.
 
-#![expect(clippy::unwrap_used, reason = "test support fails as a test does")]
+#![expect(clippy::unwrap_used, reason = "test support may panic")]
 
 mod budget;
 mod compaction;
 mod cost;
 mod fallback_model;
+mod interrupt;
 mod model_faults;
 mod structured_output;
 mod thinking;

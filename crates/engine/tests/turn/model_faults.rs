@@ -33,11 +33,11 @@ async fn transient_faults_are_retried() {
         ("an empty body", reply().empty_body()),
         ("a page of HTML", reply().html()),
         ("garbage between events", reply().garbage_event()),
-        ("a body that is no stream", reply().raw_body("data: {\n\n")),
+        ("invalid stream", reply().raw_body("data: {\n\n")),
     ];
     for (name, reply) in table {
-        let (asked, retries, text) = run_script([reply]).await;
-        assert_eq!((asked, text.as_str()), (2, "At last."), "{name}");
+        let (request, retries, text) = run_script([reply]).await;
+        assert_eq!((request, text.as_str()), (2, "At last."), "{name}");
         assert_eq!(retries, 1, "{name}");
     }
 }
@@ -50,8 +50,8 @@ async fn unknown_event_is_ignored() {
 
 #[tokio::test]
 async fn permanent_fault_ends_in_an_error() {
-    let (asked, retries, text) = run_script([Reply::empty().status(529).retry_after("0").always()]).await;
-    assert_eq!((asked, retries), (3, 2));
+    let (request, retries, text) = run_script([Reply::empty().status(529).retry_after("0").always()]).await;
+    assert_eq!((request, retries), (3, 2));
     assert!(text.starts_with("API Error: 529"), "{text}");
 }
 
@@ -83,7 +83,7 @@ async fn chat_server_gets_no_parameters_it_rejected() {
         ("openai:gpt-5", "reasoning_effort", 400, "Unsupported parameter: 'reasoning_effort'"),
     ];
     for (model, field, status, text) in table {
-        let script = Script::from_fn(move |asked| match asked.body.get(field) {
+        let script = Script::from_fn(move |request| match request.body.get(field) {
             Some(_) => Reply::empty().status(status).error("invalid_request_error", text),
             None => Reply::text("Fine."),
         });
@@ -95,27 +95,27 @@ async fn chat_server_gets_no_parameters_it_rejected() {
         for _ in 0..2 {
             assert_eq!(host.run("Hello?").await.unwrap().result.as_deref(), Some("Fine."), "{field}");
         }
-        let asked = host.model_requests();
-        let had: Vec<bool> = asked.iter().map(|asked| asked.body.get(field).is_some()).collect();
-        assert_eq!(had, [true, false, false], "{field}");
-        let limits = |asked: &ModelRequest| {
+        let requests = host.model_requests();
+        let was_sent: Vec<bool> = requests.iter().map(|request| request.body.get(field).is_some()).collect();
+        assert_eq!(was_sent, [true, false, false], "{field}");
+        let limits = |request: &ModelRequest| {
             ["max_tokens", "max_completion_tokens"]
                 .iter()
-                .filter(|name| asked.body.get(name).is_some())
+                .filter(|name| request.body.get(name).is_some())
                 .count()
         };
-        assert!(asked.iter().all(|asked| limits(asked) == 1), "there is always one limit, {field}");
+        assert!(requests.iter().all(|request| limits(request) == 1), "{field}: one limit is always sent");
     }
 }
 
 #[tokio::test]
 async fn chat_server_gets_no_reasoning_it_rejected() {
-    let refusal = "messages.2.reasoning_content: Extra inputs are not permitted";
-    let script = Script::from_fn(move |asked| {
-        let told = asked.messages().iter().any(|message| !message["reasoning_content"].is_null());
-        let results = asked.messages().iter().any(|message| message["role"] == "tool");
-        match (told, results) {
-            (true, _) => Reply::empty().status(422).error("invalid_request_error", refusal),
+    let error_text = "messages.2.reasoning_content: Extra inputs are not permitted";
+    let script = Script::from_fn(move |request| {
+        let has_reasoning = request.messages().iter().any(|message| !message["reasoning_content"].is_null());
+        let results = request.messages().iter().any(|message| message["role"] == "tool");
+        match (has_reasoning, results) {
+            (true, _) => Reply::empty().status(422).error("invalid_request_error", error_text),
             (false, true) => Reply::text("Seen."),
             (false, false) => Reply::tool("Read", json!({"file_path": "a.txt"})).with_thinking("Let me see."),
         }
@@ -131,8 +131,12 @@ async fn provider_timeouts_can_be_configured() {
     let every = Duration::from_millis(20);
     let table = [
         ("API_TIMEOUT_MS", Reply::text("late").hold_until("never"), "did not answer"),
-        ("WHIMBREL_NO_BYTES_TIMEOUT_MS", Reply::text("late").stall_after(1), "Nothing came"),
-        ("WHIMBREL_NO_EVENTS_TIMEOUT_MS", Reply::text("late").pings_after(1, every), "Only signs of life"),
+        ("WHIMBREL_NO_BYTES_TIMEOUT_MS", Reply::text("late").stall_after(1), "sent no data"),
+        (
+            "WHIMBREL_NO_EVENTS_TIMEOUT_MS",
+            Reply::text("late").pings_after(1, every),
+            "The model sent only keep-alives",
+        ),
         ("WHIMBREL_REPLY_TIMEOUT_MS", Reply::text("late").pings_after(1, every), "not complete after"),
     ];
     for (name, reply, expected) in table {
@@ -145,8 +149,8 @@ async fn provider_timeouts_can_be_configured() {
 
 #[tokio::test]
 async fn exhausted_script_is_reported() {
-    let (asked, _, text) = run_script(Script::from([])).await;
-    assert_eq!(asked, 1);
+    let (request, _, text) = run_script(Script::from([])).await;
+    assert_eq!(request, 1);
     assert!(text.contains("The script has only 0 replies"), "{text}");
 }
 
@@ -186,8 +190,8 @@ async fn run_traced(script: impl Into<Script>) -> (usize, String) {
         Host::with_script(script).options(options).env("CLAUDE_CODE_MAX_RETRIES", "2").start().await.unwrap();
     assert!(!host.run("Go.").await.unwrap().is_error);
     let files = host.dirs().files().unwrap();
-    let made = files.get("trace").map_or(0, |trace| trace.iter().filter(|byte| **byte == b'\n').count());
-    (made, host.model_requests().last().unwrap().last_text())
+    let calls = files.get("trace").map_or(0, |trace| trace.iter().filter(|byte| **byte == b'\n').count());
+    (calls, host.model_requests().last().unwrap().last_text())
 }
 
 #[tokio::test]
@@ -195,8 +199,8 @@ async fn tool_call_runs_once_wherever_the_connection_breaks() {
     let done = || Reply::text("Done.");
     // The partial reply is void and is requested again.
     for (name, events) in [("before the call", 1), ("A21 in the call", 2), ("A21 after its input", 3)] {
-        let (made, _) = run_traced([traced_call().cut_after(events), done()]).await;
-        assert_eq!(made, 1, "{name}");
+        let (calls, _) = run_traced([traced_call().cut_after(events), done()]).await;
+        assert_eq!(calls, 1, "{name}");
     }
     // The call is complete; the model gets its result next.
     let rows = [
@@ -205,17 +209,17 @@ async fn tool_call_runs_once_wherever_the_connection_breaks() {
         ("A19 an error after the call", traced_call().error_event(4, "overloaded_error", "full")),
     ];
     for (name, reply) in rows {
-        let (made, _) = run_traced([reply.skip_after_faults(), done()]).await;
-        assert_eq!(made, 1, "{name}");
+        let (calls, _) = run_traced([reply.skip_after_faults(), done()]).await;
+        assert_eq!(calls, 1, "{name}");
     }
 }
 
 #[tokio::test]
 async fn tool_input_must_be_a_json_object() {
     for input in ["[1]", "7", "\"echo\"", "null"] {
-        let (made, told) = run_traced([traced_call().raw_tool_input(input), Reply::text("Sorry.")]).await;
-        assert_eq!(made, 0, "A26 {input}");
-        assert!(told.contains("JSON object") && told.contains(input), "A26 {input}: {told}");
+        let (calls, text) = run_traced([traced_call().raw_tool_input(input), Reply::text("Sorry.")]).await;
+        assert_eq!(calls, 0, "A26 {input}");
+        assert!(text.contains("JSON object") && text.contains(input), "A26 {input}: {text}");
     }
 }
 
@@ -224,15 +228,15 @@ async fn stop_reason_is_passed_to_the_result() {
     let stopped = |reason: StopReason| Reply::text("So far.").stop_reason(reason);
     let rows = [
         ("refusal", vec![stopped(StopReason::Refusal)], "refusal"),
-        ("a pause goes on", vec![stopped(StopReason::PauseTurn), Reply::text("Done.")], "end_turn"),
-        ("a reason that nobody knows", vec![stopped(StopReason::Other("tide_turned".into()))], "tide_turned"),
+        ("pause_turn continues", vec![stopped(StopReason::PauseTurn), Reply::text("Done.")], "end_turn"),
+        ("unknown reason", vec![stopped(StopReason::Other("tide_turned".into()))], "tide_turned"),
     ];
     for (name, script, expected) in rows {
-        let asked = script.len();
+        let request = script.len();
         let mut host = Host::with_script(script).start().await.unwrap();
         let result = serde_json::to_value(host.run("Go.").await.unwrap()).unwrap();
         assert_eq!(result["stop_reason"], expected, "A38 {name}: {result}");
-        assert_eq!(host.model_requests().len(), asked, "A38 {name}");
+        assert_eq!(host.model_requests().len(), request, "A38 {name}");
     }
 }
 
@@ -248,7 +252,7 @@ async fn endless_pauses_end_in_an_error() {
 
 /// The `api_retry` frames.
 fn retry_frames(host: &Host) -> Vec<&Value> {
-    let frames = host.received().iter().map(|heard| &heard.json);
+    let frames = host.received().iter().map(|received| &received.json);
     frames.filter(|frame| frame["subtype"] == "api_retry").collect()
 }
 
@@ -263,9 +267,9 @@ async fn overload_is_retried_without_limit_if_configured() {
         let mut host = builder.start().await.unwrap();
         let result = host.run("Hello?").await.unwrap().result.unwrap();
         assert!(result.starts_with(text), "{patience}: {result}");
-        let told = retry_frames(&host);
-        assert_eq!(told.len(), expected, "{patience}");
-        for (number, notice) in told.into_iter().enumerate() {
+        let retries = retry_frames(&host);
+        assert_eq!(retries.len(), expected, "{patience}");
+        for (number, notice) in retries.into_iter().enumerate() {
             assert_eq!(notice["attempt"], json!(number + 1));
             assert_eq!((&notice["error_status"], &notice["error"]), (&json!(529), &json!("overloaded")));
         }

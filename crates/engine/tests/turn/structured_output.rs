@@ -38,8 +38,12 @@ async fn structured_output_ends_the_turn_and_is_the_result() {
             vec![Reply::tool(TOOL, json!({})).raw_tool_input("{\"n\": "), output_call(5)],
             2,
         ),
-        ("after words and a wrong one", vec![Reply::text("Five."), output_call("five"), output_call(5)], 3),
-        ("with words beside it", vec![output_call(5).and_text("Five.")], 1),
+        (
+            "after text and an invalid call",
+            vec![Reply::text("Five."), output_call("five"), output_call(5)],
+            3,
+        ),
+        ("with text in the same reply", vec![output_call(5).and_text("Five.")], 1),
     ];
     for (name, script, requests) in rows {
         let mut host = host(script).start().await.unwrap();
@@ -55,20 +59,21 @@ async fn model_gets_validation_errors_and_reminders() {
     let script = [Reply::text("Five."), output_call("five"), output_call(5)];
     let mut host = host(script).start().await.unwrap();
     host.run("Count.").await.unwrap();
-    let asked = host.model_requests();
-    let tool = asked[0].body["tools"].as_array().unwrap().iter().find(|tool| tool["name"] == TOOL).unwrap();
+    let requests = host.model_requests();
+    let tool =
+        requests[0].body["tools"].as_array().unwrap().iter().find(|tool| tool["name"] == TOOL).unwrap();
     assert_eq!(tool["input_schema"], number_schema());
-    assert!(asked[1].last_text().contains("words alone do not count"), "{}", asked[1].last_text());
-    assert!(asked[2].last_text().contains("/n: value is not of type"), "{}", asked[2].last_text());
-    let init = host.received().iter().find(|heard| heard.json["subtype"] == "init").unwrap();
-    assert!(init.json["tools"].as_array().unwrap().contains(&json!(TOOL)));
+    assert!(requests[1].last_text().contains("a text answer is not accepted"), "{}", requests[1].last_text());
+    assert!(requests[2].last_text().contains("/n: value is not of type"), "{}", requests[2].last_text());
+    let init = host.init_frame().unwrap();
+    assert!(init["tools"].as_array().unwrap().contains(&json!(TOOL)));
 }
 
 #[tokio::test]
 async fn missing_structured_output_fails_only_the_turn() {
     let rows = [
-        ("wrong ones only", vec![output_call("a"), output_call("b")], 2),
-        ("words only", vec![Reply::text("a"), Reply::text("b"), Reply::text("c")], 3),
+        ("invalid calls only", vec![output_call("a"), output_call("b")], 2),
+        ("text only", vec![Reply::text("a"), Reply::text("b"), Reply::text("c")], 3),
     ];
     for (name, mut script, requests) in rows {
         script.push(output_call(1));
@@ -93,9 +98,10 @@ async fn structured_output_is_required_in_every_turn() {
 
 #[tokio::test]
 async fn other_tool_calls_still_run_and_subagents_are_exempt() {
-    let errand = json!({"description": "look", "prompt": "Look around.", "subagent_type": "general-purpose"});
+    let agent_input =
+        json!({"description": "look", "prompt": "Look around.", "subagent_type": "general-purpose"});
     let both = Reply::tool("Read", json!({"file_path": "note.txt"})).and_tool(TOOL, json!({"n": 7}));
-    let script = [Reply::tool("Agent", errand), Reply::text("Nothing there."), both];
+    let script = [Reply::tool("Agent", agent_input), Reply::text("Nothing there."), both];
     let limited = Options {
         tools: Some(ToolSet::List(vec!["Read".into(), "Agent".into()])),
         ..options(number_schema())
@@ -104,10 +110,10 @@ async fn other_tool_calls_still_run_and_subagents_are_exempt() {
         Host::with_script(script).options(limited).file("note.txt", "hello").start().await.unwrap();
     assert_eq!(host.run("Count.").await.unwrap().structured_output, Some(json!({"n": 7})));
     let offered: Vec<bool> =
-        host.model_requests().iter().map(|asked| asked.tool_names().contains(&TOOL)).collect();
+        host.model_requests().iter().map(|request| request.tool_names().contains(&TOOL)).collect();
     assert_eq!(offered, [true, false, true]);
-    let read = host.received().iter().any(|heard| heard.json.to_string().contains("hello"));
-    assert!(read, "the file was read although the turn ended");
+    let read = host.received().iter().any(|received| received.json.to_string().contains("hello"));
+    assert!(read, "the other call still runs");
 }
 
 #[tokio::test]
@@ -115,13 +121,13 @@ async fn unusable_schema_fails_initialize() {
     let rows = [
         (json!({"type": "object", "properties": {"n": {"type": "intger"}}}), "intger"),
         (json!({"type": "object", "properties": {"n": {"$ref": "http://127.0.0.1:9/n"}}}), "not fetched"),
-        (json!({"type": "array"}), "an answer is an object"),
+        (json!({"type": "array"}), "must be an object"),
     ];
     for (schema, why) in rows {
-        let said = match Host::with_script([Reply::text("Hm.")]).options(options(schema)).start().await {
-            Ok(_) => panic!("{why}: the session began"),
+        let text = match Host::with_script([Reply::text("Hm.")]).options(options(schema)).start().await {
+            Ok(_) => panic!("{why}: the session started"),
             Err(error) => format!("{error:#}"),
         };
-        assert!(said.contains("JSON Schema of the answer") && said.contains(why), "{said}");
+        assert!(text.contains("JSON Schema of the output") && text.contains(why), "{text}");
     }
 }

@@ -14,9 +14,10 @@ async fn thinking_blocks_are_sent_back_with_signatures() {
     ];
     let mut host = Host::with_script(script).file("a.txt", "x").start().await.unwrap();
     assert_eq!(host.run("Read.").await.unwrap().result.as_deref(), Some("Seen."));
-    let asked = host.model_requests();
-    let thoughts = |at: usize| -> Vec<(String, bool)> {
-        let blocks = asked[at].messages().iter().flat_map(|message| message["content"].as_array().unwrap());
+    let requests = host.model_requests();
+    let thoughts = |index: usize| -> Vec<(String, bool)> {
+        let blocks =
+            requests[index].messages().iter().flat_map(|message| message["content"].as_array().unwrap());
         let thoughts = blocks.filter(|block| block["type"] == "thinking");
         thoughts
             .map(|block| {
@@ -28,7 +29,7 @@ async fn thinking_blocks_are_sent_back_with_signatures() {
     assert_eq!(thoughts(0), []);
     assert_eq!(thoughts(1), [("Let me see.".to_owned(), true)]);
     assert_eq!(thoughts(2), [("Let me see.".to_owned(), true), ("Once more.".to_owned(), true)]);
-    let first = asked[1].messages()[1]["content"][0]["type"].clone();
+    let first = requests[1].messages()[1]["content"][0]["type"].clone();
     assert_eq!(first, "thinking", "a thought stands before the call that it led to");
     let betas = host.api().unwrap().requests()[0].headers["anthropic-beta"].clone();
     assert!(betas.contains("interleaved-thinking"), "{betas}");
@@ -40,16 +41,16 @@ async fn max_thinking_tokens_applies_from_the_next_request() {
     let mut host = Host::with_script(script).start().await.unwrap();
     host.run("As usual.").await.unwrap();
     for limit in [Some(2_048), Some(0), None] {
-        let asked =
+        let request =
             SetMaxThinkingTokens { max_thinking_tokens: Some(limit), ..SetMaxThinkingTokens::default() };
-        host.send_request(asked).await.unwrap();
+        host.send_request(request).await.unwrap();
         host.run("And now?").await.unwrap();
     }
     let thinking: Vec<Value> =
-        host.model_requests().iter().map(|asked| asked.body["thinking"].clone()).collect();
+        host.model_requests().iter().map(|request| request.body["thinking"].clone()).collect();
     assert_eq!(thinking[1], json!({"type": "enabled", "budget_tokens": 2_048}));
     assert!(thinking[2].is_null() || thinking[2] == json!({"type": "disabled"}), "{}", thinking[2]);
-    assert_eq!(thinking[3], thinking[0], "the default again");
+    assert_eq!(thinking[3], thinking[0], "the default is restored");
 }
 
 #[tokio::test]
@@ -60,11 +61,12 @@ async fn interleaved_thinking_keeps_its_position() {
     let script = [reply.and_tool("Read", first), Reply::text("Seen.")];
     let mut host = Host::with_script(script).file("a.txt", "x").start().await.unwrap();
     assert_eq!(host.run("Read.").await.unwrap().result.as_deref(), Some("Seen."));
-    let asked = host.model_requests();
-    let said = asked[1].messages().iter().find(|message| message["role"] == "assistant").unwrap();
-    let kinds: Vec<&Value> = said["content"].as_array().unwrap().iter().map(|block| &block["type"]).collect();
+    let requests = host.model_requests();
+    let assistant = requests[1].messages().iter().find(|message| message["role"] == "assistant").unwrap();
+    let kinds: Vec<&Value> =
+        assistant["content"].as_array().unwrap().iter().map(|block| &block["type"]).collect();
     assert_eq!(kinds, ["thinking", "tool_use", "thinking", "tool_use"]);
-    assert_eq!(said["content"][2]["signature"], "s2");
+    assert_eq!(assistant["content"][2]["signature"], "s2");
 }
 
 #[tokio::test]
@@ -78,8 +80,8 @@ async fn chat_reasoning_is_sent_back_with_its_tool_call() {
     let mut host = host.file("a.txt", "x").start().await.unwrap();
     assert_eq!(host.run("Read.").await.unwrap().result.as_deref(), Some("Seen."));
     host.run("Again.").await.unwrap();
-    for asked in &host.model_requests()[1..] {
-        let call = asked.messages().iter().find(|message| message["tool_calls"].is_array()).unwrap();
+    for request in &host.model_requests()[1..] {
+        let call = request.messages().iter().find(|message| message["tool_calls"].is_array()).unwrap();
         assert_eq!(call["reasoning_content"], "Let me see.");
     }
 }
@@ -95,7 +97,7 @@ async fn thinking_parameters_match_the_model() {
             Value::Null,
         ),
         ("claude-3-5-haiku", Value::Null, Value::Null),
-        ("unheard-of", json!({"type": "adaptive", "display": "omitted"}), json!({"effort": "low"})),
+        ("unknown-model", json!({"type": "adaptive", "display": "omitted"}), json!({"effort": "low"})),
     ];
     for (model, thinking, effort) in rows {
         let host = Host::with_script([Reply::text("Yes.")]).configure(|options| {
@@ -120,15 +122,15 @@ async fn thinking_display_applies_from_the_next_request() {
         Response::Success { .. }
     ));
     host.run("And now?").await.unwrap();
-    let refused = host.send_raw_request(set(json!("highlights"))).await.unwrap();
-    assert!(matches!(refused, Response::Error { .. }), "{refused:?}");
+    let rejected = host.send_raw_request(set(json!("highlights"))).await.unwrap();
+    assert!(matches!(rejected, Response::Error { .. }), "{rejected:?}");
     host.run("And now?").await.unwrap();
     host.send_raw_request(set(Value::Null)).await.unwrap();
     host.run("And now?").await.unwrap();
     let thinking: Vec<Value> =
-        host.model_requests().iter().map(|asked| asked.body["thinking"].clone()).collect();
+        host.model_requests().iter().map(|request| request.body["thinking"].clone()).collect();
     let shown: Vec<&Value> = thinking.iter().map(|thinking| &thinking["display"]).collect();
     assert_eq!(shown, [&Value::Null, &json!("summarized"), &json!("summarized"), &Value::Null]);
-    assert_eq!(thinking[0], thinking[3], "what was not named stays");
+    assert_eq!(thinking[0], thinking[3], "other settings stay");
     assert_eq!(thinking[1]["budget_tokens"], thinking[0]["budget_tokens"]);
 }

@@ -4,8 +4,8 @@
 use bytes::Bytes;
 use serde_json::Value;
 
-use crate::downgrade::OptionalPart;
-use crate::request::{Effort, Request, TaskBudget, Thinking, ThinkingDisplay};
+use crate::catalog::LONG_CONTEXT_SUFFIX;
+use crate::request::{Effort, OptionalPart, Request, TaskBudget, Thinking, ThinkingDisplay};
 
 /// Smallest thinking limit that the API accepts.
 const MIN_THINKING_TOKENS: u64 = 1024;
@@ -15,15 +15,12 @@ const EFFORT_BETA: &str = "effort-2025-11-24";
 const TASK_BUDGET_BETA: &str = "task-budgets-2026-03-13";
 const LONG_CONTEXT_BETA: &str = "context-1m-2025-08-07";
 
-/// Suffix that requests the long context window. Not part of the model name sent to the API.
-const LONG_CONTEXT_SUFFIX: &str = "[1m]";
-
 /// Renders the body as parts to be sent in order, without the optional parts in `refused`.
 /// The preamble and the frozen history are shared, not copied.
-pub fn render(request: &Request, refused: &[OptionalPart]) -> Vec<Bytes> {
+pub fn render(request: &Request, unsupported: &[OptionalPart]) -> Vec<Bytes> {
     let parts = request.history.parts();
     let mut pieces = Vec::with_capacity(parts.len() + 4);
-    pieces.push(Bytes::from(render_head(request, refused)));
+    pieces.push(Bytes::from(render_head(request, unsupported)));
     pieces.push(request.preamble.json().clone());
     pieces.push(Bytes::from_static(br#""messages":["#));
     pieces.extend(parts.iter().cloned());
@@ -37,7 +34,7 @@ pub fn to_value(request: &Request) -> Value {
 }
 
 /// Beta features of a request without duplicates and without those in `refused`.
-pub fn betas<'a>(request: &'a Request, refused: &[OptionalPart]) -> Vec<&'a str> {
+pub fn betas<'a>(request: &'a Request, unsupported: &[OptionalPart]) -> Vec<&'a str> {
     let mut betas = vec![INTERLEAVED_THINKING_BETA];
     betas.extend(request.effort.map(|_| EFFORT_BETA));
     betas.extend(request.task_budget.map(|_| TASK_BUDGET_BETA));
@@ -47,34 +44,35 @@ pub fn betas<'a>(request: &'a Request, refused: &[OptionalPart]) -> Vec<&'a str>
             betas.push(beta);
         }
     }
-    betas.retain(|beta| !refused.iter().any(|part| part.covers_beta(beta)));
+    betas.retain(|beta| !unsupported.iter().any(|part| part.covers_beta(beta)));
     betas
 }
 
-fn render_head(request: &Request, refused: &[OptionalPart]) -> String {
+fn render_head(request: &Request, unsupported: &[OptionalPart]) -> String {
     let model = request.model.trim_end_matches(LONG_CONTEXT_SUFFIX);
     let mut head = format!(r#"{{"model":{},"max_tokens":{},"#, Value::from(model), request.max_tokens);
-    if !request.session_id.is_empty() && !refused.contains(&OptionalPart::Metadata) {
+    if !request.session_id.is_empty() && !unsupported.contains(&OptionalPart::Metadata) {
         let user = format!("whimbrel_session_{}", request.session_id);
         head += &format!(r#""metadata":{{"user_id":{}}},"#, Value::from(user));
     }
-    if !refused.contains(&OptionalPart::Thinking) {
-        let display = request.thinking_display.filter(|_| !refused.contains(&OptionalPart::ThinkingDisplay));
+    if !unsupported.contains(&OptionalPart::Thinking) {
+        let display =
+            request.thinking_display.filter(|_| !unsupported.contains(&OptionalPart::ThinkingDisplay));
         head += &render_thinking(request.thinking, display, request.max_tokens);
     }
-    head += &render_output_config(request, refused);
+    head += &render_output_config(request, unsupported);
     head += r#""stream":true,"#;
     head
 }
 
 /// Renders effort and task budget, if present.
-fn render_output_config(request: &Request, refused: &[OptionalPart]) -> String {
-    let effort = request.effort.filter(|_| !refused.contains(&OptionalPart::Effort));
-    let budget = request.task_budget.filter(|_| !refused.contains(&OptionalPart::TaskBudget));
+fn render_output_config(request: &Request, unsupported: &[OptionalPart]) -> String {
+    let effort = request.effort.filter(|_| !unsupported.contains(&OptionalPart::Effort));
+    let budget = request.task_budget.filter(|_| !unsupported.contains(&OptionalPart::TaskBudget));
     let effort = effort.map(|effort| format!(r#""effort":"{}""#, effort_name(effort)));
     let budget = budget.map(|TaskBudget { total, remaining }| {
-        let left = remaining.map(|left| format!(r#","remaining":{left}"#)).unwrap_or_default();
-        format!(r#""task_budget":{{"type":"tokens","total":{total}{left}}}"#)
+        let remaining = remaining.map(|remaining| format!(r#","remaining":{remaining}"#)).unwrap_or_default();
+        format!(r#""task_budget":{{"type":"tokens","total":{total}{remaining}}}"#)
     });
     let fields: Vec<String> = effort.into_iter().chain(budget).collect();
     if fields.is_empty() { String::new() } else { format!(r#""output_config":{{{}}},"#, fields.join(",")) }
@@ -250,8 +248,8 @@ mod tests {
         request.thinking = Thinking::Adaptive;
         assert_eq!(betas(&request, &[OptionalPart::Beta(INTERLEAVED_THINKING_BETA.into())]), [EFFORT_BETA]);
         assert_eq!(betas(&request, &[OptionalPart::AllBetas]), [""; 0]);
-        let refused = [OptionalPart::Metadata, OptionalPart::Thinking, OptionalPart::Effort];
-        let body: Value = serde_json::from_slice(&render(&request, &refused).concat()).unwrap();
+        let unsupported = [OptionalPart::Metadata, OptionalPart::Thinking, OptionalPart::Effort];
+        let body: Value = serde_json::from_slice(&render(&request, &unsupported).concat()).unwrap();
         let keys: Vec<_> = body.as_object().unwrap().keys().map(String::as_str).collect();
         assert_eq!(keys, ["model", "max_tokens", "stream", "system", "tools", "messages"]);
     }
@@ -260,7 +258,7 @@ mod tests {
     fn consecutive_requests_share_a_byte_prefix() {
         let bare = |request: &Request| {
             let text = String::from_utf8(render(request, &[]).concat()).unwrap();
-            text.replace(crate::request::CACHE_CONTROL, "").trim_end_matches("]}]}").to_owned()
+            text.replace(crate::history::CACHE_CONTROL, "").trim_end_matches("]}]}").to_owned()
         };
         let mut history = history_with("one");
         let first = bare(&request(&mut history));

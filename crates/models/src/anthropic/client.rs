@@ -1,6 +1,6 @@
 //! HTTP client of the Messages API: URL, headers, and decoding of the response.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use ::http::Method;
@@ -8,17 +8,15 @@ use ::http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderV
 use bytes::Bytes;
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 
-use super::decode::{self, RawEvents};
-use super::{body, error};
+use super::{body, decode, error};
 use crate::api_key::API_KEY_HELPER;
-use crate::downgrade::OptionalPart;
 use crate::error::{ModelError, ModelErrorKind};
 use crate::event::ReplyEvent;
 use crate::hint::{RequestSummary, with_hint};
 use crate::http::{Address, HttpClient, Response};
-use crate::model::{Model, ReplyItem};
+use crate::model::{Model, RawEvents, ReplyItem, UnsupportedParts};
 use crate::reply_stream::{EventDecoder, ReplyStream};
-use crate::request::Request;
+use crate::request::{OptionalPart, Request};
 
 const DEFAULT_BASE_URL: &str = "https://api.anthropic.com";
 const API_VERSION: &str = "2023-06-01";
@@ -38,8 +36,7 @@ pub struct Anthropic {
     credential: Credential,
     /// Variable that the key came from, for error messages.
     key_variable: Option<String>,
-    /// Optional parts that the server rejected, with the model.
-    unsupported: Mutex<Vec<(String, OptionalPart)>>,
+    unsupported: UnsupportedParts,
 }
 
 /// Credential sent with each request.
@@ -67,7 +64,7 @@ impl Credential {
 impl Anthropic {
     /// Reads `ANTHROPIC_API_KEY` or `ANTHROPIC_AUTH_TOKEN` (which takes precedence), `ANTHROPIC_BASE_URL` and
     /// `ANTHROPIC_CUSTOM_HEADERS` (`Name: value`, one per line).
-    pub fn from_env(get: impl Fn(&str) -> Option<String>, door: HttpClient) -> Self {
+    pub fn from_env(get: impl Fn(&str) -> Option<String>, http: HttpClient) -> Self {
         let get = |name| get(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
         let base = get("ANTHROPIC_BASE_URL").unwrap_or_else(|| DEFAULT_BASE_URL.to_owned());
         let key = match (get("ANTHROPIC_AUTH_TOKEN"), get("ANTHROPIC_API_KEY")) {
@@ -75,7 +72,7 @@ impl Anthropic {
             (None, Some(key)) => Credential::ApiKey(key),
             (None, None) => Credential::Missing,
         };
-        let mut model = Self::with_credential(&base, key, door);
+        let mut model = Self::with_credential(&base, key, http);
         model.key_variable = Some(model.key_source().to_owned());
         model
             .headers
@@ -84,11 +81,11 @@ impl Anthropic {
     }
 
     /// Creates a client for a base URL, with an optional key.
-    pub fn new(base: &str, key: Option<String>, door: HttpClient) -> Self {
+    pub fn new(base: &str, key: Option<String>, http: HttpClient) -> Self {
         Self::with_credential(
             base,
             key.map_or(Credential::NotNeeded, |key| Credential::ApiKey(key.trim().to_owned())),
-            door,
+            http,
         )
     }
 
@@ -106,7 +103,14 @@ impl Anthropic {
         headers.insert(USER_AGENT, HeaderValue::from_static(concat!("whimbrel/", env!("CARGO_PKG_VERSION"))));
         headers.extend(credential.header());
         let address = Address::parse(&messages_url(base));
-        Self { http, address, headers, credential, key_variable: None, unsupported: Mutex::default() }
+        Self {
+            http,
+            address,
+            headers,
+            credential,
+            key_variable: None,
+            unsupported: UnsupportedParts::default(),
+        }
     }
 
     /// Variable that supplied the key: `ANTHROPIC_API_KEY`, `ANTHROPIC_AUTH_TOKEN` or `none`.
@@ -129,36 +133,31 @@ impl Anthropic {
         request: Arc<Request>,
         fetched: Option<&str>,
     ) -> impl Future<Output = OpenedReply> + Send + use<> {
-        let refused = self.unsupported_parts(&request.model);
-        let (door, address, mut headers) =
-            (self.http.clone(), self.address.clone(), self.headers(&request, &refused));
+        let unsupported = self.unsupported.for_model(&request.model);
+        let (http, address, mut headers) =
+            (self.http.clone(), self.address.clone(), self.headers(&request, &unsupported));
         let key = match fetched {
             Some(_) => Some(API_KEY_HELPER.to_owned()),
             None => self.key_variable.clone(),
         };
-        let put = fetched.map_or(Ok(()), |key| insert_key(&mut headers, key));
+        let inserted = fetched.map_or(Ok(()), |key| insert_key(&mut headers, key));
         async move {
-            put?;
+            inserted?;
             let address = address?;
-            let body = body::render(&request, &refused);
+            let body = body::render(&request, &unsupported);
             let size = body.iter().map(Bytes::len).sum();
-            let answer = door.send(Method::POST, &address, headers, body).await?;
-            let raw = if request.raw_events { RawEvents::Keep } else { RawEvents::Drop };
-            let asked = RequestSummary { model: &request.model, key_variable: key.as_deref(), size };
-            decode_response(answer, raw).await.map_err(|fault| with_hint(fault, &asked))
+            let response = http.send(Method::POST, &address, headers, body).await?;
+            let raw = RawEvents::for_request(&request);
+            let summary = RequestSummary { model: &request.model, key_variable: key.as_deref(), size };
+            decode_response(response, raw).await.map_err(|error| with_hint(error, &summary))
         }
     }
 
-    fn unsupported_parts(&self, model: &str) -> Vec<OptionalPart> {
-        let refused = self.unsupported.lock().unwrap_or_else(PoisonError::into_inner);
-        refused.iter().filter(|(at, _)| at == model).map(|(_, part)| part.clone()).collect()
-    }
-
-    fn headers(&self, request: &Request, refused: &[OptionalPart]) -> HeaderMap {
+    fn headers(&self, request: &Request, unsupported: &[OptionalPart]) -> HeaderMap {
         let mut headers = self.headers.clone();
-        let own = headers.remove(BETA_HEADER);
-        let own = own.as_ref().and_then(|value| value.to_str().ok());
-        let betas = body::betas(request, refused).into_iter().chain(own).collect::<Vec<_>>().join(",");
+        let custom = headers.remove(BETA_HEADER);
+        let custom = custom.as_ref().and_then(|value| value.to_str().ok());
+        let betas = body::betas(request, unsupported).into_iter().chain(custom).collect::<Vec<_>>().join(",");
         if let Ok(value) = HeaderValue::from_str(&betas)
             && !betas.is_empty()
         {
@@ -177,8 +176,7 @@ impl Model for Anthropic {
     }
 
     fn mark_unsupported(&self, model: &str, part: &OptionalPart) {
-        let mut refused = self.unsupported.lock().unwrap_or_else(PoisonError::into_inner);
-        refused.push((model.to_owned(), part.clone()));
+        self.unsupported.add(model, part);
     }
 }
 
@@ -189,8 +187,9 @@ type OpenedReply = Result<BoxStream<'static, Result<ReplyItem, ModelError>>, Mod
 fn insert_key(headers: &mut HeaderMap, key: &str) -> Result<(), ModelError> {
     for key in [Credential::ApiKey(key.to_owned()), Credential::Bearer(key.to_owned())] {
         let (name, value) = key.header().ok_or_else(|| {
-            let message =
-                format!("What the command of {API_KEY_HELPER} prints holds characters that no key can have.");
+            let message = format!(
+                "The command of {API_KEY_HELPER} prints a key with invalid characters: run it by hand."
+            );
             ModelError::new(ModelErrorKind::NoCredentials, message)
         })?;
         headers.insert(name, value);
@@ -199,49 +198,51 @@ fn insert_key(headers: &mut HeaderMap, key: &str) -> Result<(), ModelError> {
 }
 
 /// Decodes a response, streamed or whole, into reply items.
-async fn decode_response(answer: Response, raw: RawEvents) -> OpenedReply {
-    if answer.status != 200 {
-        return Err(response_error(answer).await);
+async fn decode_response(response: Response, raw: RawEvents) -> OpenedReply {
+    if response.status != 200 {
+        return Err(response_error(response).await);
     }
-    match answer.media_type().as_deref() {
+    match response.media_type().as_deref() {
         None | Some("text/event-stream") => {
-            let request_id = answer.request_id();
-            Ok(ReplyStream::new(answer.into_body(), raw, request_id).boxed())
+            let request_id = response.request_id();
+            Ok(ReplyStream::new(response.into_body(), MessagesDecoder(raw), request_id).boxed())
         }
         Some("application/json") => {
-            let accepted = ReplyEvent::Accepted { request_id: answer.request_id() };
-            let whole = decode::decode_whole(&answer.read_all(MAX_WHOLE_REPLY_BYTES).await?)?;
+            let accepted = ReplyEvent::Accepted { request_id: response.request_id() };
+            let whole = decode::decode_whole(&response.read_all(MAX_WHOLE_REPLY_BYTES).await?)?;
             let events = std::iter::once(accepted).chain(whole.events(usize::MAX));
             Ok(stream::iter(events.map(move |event| Ok(raw.wrap(event)))).boxed())
         }
         Some(media) => {
-            let why = format!("it is {media}");
-            let beginning = answer.read_prefix(MAX_ERROR_BYTES).await;
+            let why = format!("its content type is {media}");
+            let beginning = response.read_prefix(MAX_ERROR_BYTES).await;
             Err(decode::not_a_reply(&String::from_utf8_lossy(&beginning), &why))
         }
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "a date in a header is told from now")]
-async fn response_error(answer: Response) -> ModelError {
-    let status = answer.status;
-    let headers = answer.headers.clone();
+#[expect(clippy::disallowed_methods, reason = "a date in `retry-after` is relative to now")]
+async fn response_error(response: Response) -> ModelError {
+    let status = response.status;
+    let headers = response.headers.clone();
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    if let Some(place) = header("location").filter(|_| (300..400).contains(&status)) {
-        let message =
-            format!("The server sends us on to {place}; set ANTHROPIC_BASE_URL to the right address.");
+    if let Some(location) = header("location").filter(|_| (300..400).contains(&status)) {
+        let message = format!("The server redirects to {location}: set ANTHROPIC_BASE_URL to the right URL.");
         return ModelError {
             status: Some(status),
             ..ModelError::new(ModelErrorKind::InvalidRequest, message)
         };
     }
-    let body = answer.read_prefix(MAX_ERROR_BYTES).await;
+    let body = response.read_prefix(MAX_ERROR_BYTES).await;
     error::from_status(status, &body).with_headers(header, SystemTime::now())
 }
 
-impl EventDecoder for RawEvents {
+/// Decodes the events of one reply.
+struct MessagesDecoder(RawEvents);
+
+impl EventDecoder for MessagesDecoder {
     fn decode(&mut self, name: &str, data: &str, out: &mut impl FnMut(ReplyItem)) -> Result<(), ModelError> {
-        out(decode::decode_event(name, data, *self)?);
+        out(decode::decode_event(name, data, self.0)?);
         Ok(())
     }
 }
@@ -263,7 +264,7 @@ fn messages_url(base: &str) -> String {
 fn missing_key_error() -> ModelError {
     ModelError::new(
         ModelErrorKind::NoCredentials,
-        "There is no key to ask a model with. Set ANTHROPIC_API_KEY, or ANTHROPIC_AUTH_TOKEN (with ANTHROPIC_BASE_URL \
+        "No API key is configured. Set ANTHROPIC_API_KEY, or ANTHROPIC_AUTH_TOKEN (with ANTHROPIC_BASE_URL \
          for another server), or `apiKeyHelper` in your settings, or use OPENAI_BASE_URL with `--model openai:NAME`.",
     )
 }

@@ -10,24 +10,9 @@ use whimbrel_wire::{Block, RawJson, StopReason};
 use super::{error, fast_path};
 use crate::error::{ModelError, ModelErrorKind};
 use crate::event::{BlockDelta, ReplyEvent};
-use crate::model::ReplyItem;
+use crate::model::{RawEvents, ReplyItem};
 use crate::usage::ReportedUsage;
 use crate::whole_reply::WholeReply;
-
-/// Whether the JSON of an event is kept beside the decoded event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RawEvents {
-    Keep,
-    Drop,
-}
-
-impl RawEvents {
-    /// Wraps an event that has no JSON text of its own.
-    pub(super) fn wrap(self, event: ReplyEvent) -> ReplyItem {
-        let raw = if self == Self::Keep { event.to_raw_json() } else { None };
-        ReplyItem { event, raw }
-    }
-}
 
 /// Union of the fields of all events.
 #[derive(Deserialize)]
@@ -124,30 +109,30 @@ fn to_event(name: &str, data: &str, fields: EventFields<'_>) -> Result<ReplyEven
     })
 }
 
-fn block_delta(piece: Option<DeltaFields<'_>>) -> BlockDelta {
-    let Some(piece) = piece else { return BlockDelta::Unknown };
-    match &*piece.kind {
-        "text_delta" => BlockDelta::Text { text: piece.text.unwrap_or_default() },
-        "thinking_delta" => BlockDelta::Thinking { thinking: piece.thinking.unwrap_or_default() },
-        "signature_delta" => BlockDelta::Signature { signature: piece.signature.unwrap_or_default() },
-        "input_json_delta" => BlockDelta::InputJson { partial_json: piece.partial_json.unwrap_or_default() },
-        "citations_delta" => BlockDelta::Citation { citation: piece.citation.unwrap_or_default() },
+fn block_delta(delta: Option<DeltaFields<'_>>) -> BlockDelta {
+    let Some(delta) = delta else { return BlockDelta::Unknown };
+    match &*delta.kind {
+        "text_delta" => BlockDelta::Text { text: delta.text.unwrap_or_default() },
+        "thinking_delta" => BlockDelta::Thinking { thinking: delta.thinking.unwrap_or_default() },
+        "signature_delta" => BlockDelta::Signature { signature: delta.signature.unwrap_or_default() },
+        "input_json_delta" => BlockDelta::InputJson { partial_json: delta.partial_json.unwrap_or_default() },
+        "citations_delta" => BlockDelta::Citation { citation: delta.citation.unwrap_or_default() },
         _ => BlockDelta::Unknown,
     }
 }
 
 fn message_start(message: Option<&RawValue>) -> ReplyEvent {
-    let read = message.and_then(|message| serde_json::from_str::<MessageStartFields>(message.get()).ok());
-    match read {
+    let fields = message.and_then(|message| serde_json::from_str::<MessageStartFields>(message.get()).ok());
+    match fields {
         None => ReplyEvent::MessageStart {
             id: String::new(),
             model: String::new(),
             usage: ReportedUsage::default(),
         },
-        Some(opening) => ReplyEvent::MessageStart {
-            id: opening.id.unwrap_or_default(),
-            model: opening.model.unwrap_or_default(),
-            usage: opening.usage.unwrap_or_default(),
+        Some(start) => ReplyEvent::MessageStart {
+            id: start.id.unwrap_or_default(),
+            model: start.model.unwrap_or_default(),
+            usage: start.usage.unwrap_or_default(),
         },
     }
 }
@@ -179,16 +164,16 @@ fn parse_incomplete_block(raw: &str) -> Option<Block> {
         name: Option<String>,
         input: Option<Value>,
     }
-    let begun: IncompleteBlock = serde_json::from_str(raw).ok()?;
-    match begun.kind.as_str() {
-        "text" => Some(Block::text(begun.text.unwrap_or_default())),
+    let block: IncompleteBlock = serde_json::from_str(raw).ok()?;
+    match block.kind.as_str() {
+        "text" => Some(Block::text(block.text.unwrap_or_default())),
         "thinking" => Some(Block::Thinking {
-            thinking: begun.thinking.unwrap_or_default(),
-            signature: begun.signature.unwrap_or_default(),
+            thinking: block.thinking.unwrap_or_default(),
+            signature: block.signature.unwrap_or_default(),
         }),
         "tool_use" => {
-            let input = begun.input.unwrap_or_else(|| Value::Object(serde_json::Map::new()));
-            Some(Block::ToolUse { id: begun.id?, name: begun.name?, input })
+            let input = block.input.unwrap_or_else(|| Value::Object(serde_json::Map::new()));
+            Some(Block::ToolUse { id: block.id?, name: block.name?, input })
         }
         _ => None,
     }
@@ -206,7 +191,7 @@ pub(super) fn decode_whole(body: &[u8]) -> Result<WholeReply, ModelError> {
 
 /// Error for a response that is not a reply.
 pub(super) fn not_a_reply(body: &str, why: &str) -> ModelError {
-    let message = format!("The server's answer is not a reply of a model ({why}): {}", excerpt(body));
+    let message = format!("The server's response is not a model reply ({why}): {}", excerpt(body));
     ModelError::new(ModelErrorKind::NotAStream, message)
 }
 
@@ -216,23 +201,23 @@ fn event_type(data: &str) -> Option<String> {
         #[serde(rename = "type")]
         kind: String,
     }
-    serde_json::from_str::<TypeField>(data).ok().map(|read| read.kind)
+    serde_json::from_str::<TypeField>(data).ok().map(|fields| fields.kind)
 }
 
 fn decode_error(data: &str, error: &serde_json::Error) -> ModelError {
     ModelError::new(
         ModelErrorKind::Protocol,
-        format!("An event of the reply cannot be read ({error}): {}", excerpt(data)),
+        format!("An event of the reply is invalid ({error}): {}", excerpt(data)),
     )
 }
 
 /// The first 200 characters of a text, on one line.
 fn excerpt(text: &str) -> String {
-    let mut words: String = text.chars().take(200).map(|c| if c.is_control() { ' ' } else { c }).collect();
-    if words.len() < text.len() {
-        words.push('…');
+    let mut excerpt: String = text.chars().take(200).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if excerpt.len() < text.len() {
+        excerpt.push('…');
     }
-    words
+    excerpt
 }
 
 /// Removes line breaks between tokens, because raw events are forwarded as lines.

@@ -2,26 +2,30 @@
 
 use serde_json::Value;
 
-use crate::error::{ModelError, ModelErrorKind};
+use crate::error::{ModelError, ModelErrorKind, describe_status};
 
 /// Decodes a response with an error status.
 pub(super) fn from_status(status: u16, body: &[u8]) -> ModelError {
     let text = String::from_utf8_lossy(body);
-    let said = ErrorBody::parse(&text);
-    let message = if said.message.is_empty() { describe_status(status, &text) } else { said.message.clone() };
-    ModelError { status: Some(status), ..ModelError::new(said.kind(Some(status)), message) }
+    let body_fields = ErrorBody::parse(&text);
+    let message = if body_fields.message.is_empty() {
+        describe_status(status, &text)
+    } else {
+        body_fields.message.clone()
+    };
+    ModelError { status: Some(status), ..ModelError::new(body_fields.kind(Some(status)), message) }
 }
 
 /// Decodes an `error` event.
 pub(super) fn from_stream_event(data: &str) -> ModelError {
-    let said = ErrorBody::parse(data);
-    let kind = said.kind(None);
-    let message = if said.message.is_empty() {
+    let body_fields = ErrorBody::parse(data);
+    let kind = body_fields.kind(None);
+    let message = if body_fields.message.is_empty() {
         "The model's stream ended in an error.".to_owned()
     } else {
-        said.message
+        body_fields.message
     };
-    ModelError { request_id: said.request_id, ..ModelError::new(kind, message) }
+    ModelError { request_id: body_fields.request_id, ..ModelError::new(kind, message) }
 }
 
 /// An error object, as far as it could be parsed.
@@ -80,8 +84,8 @@ fn kind_from_status(status: u16) -> ModelErrorKind {
     }
 }
 
-fn kind_from_type(word: &str) -> ModelErrorKind {
-    match word {
+fn kind_from_type(error_type: &str) -> ModelErrorKind {
+    match error_type {
         "invalid_request_error" => ModelErrorKind::InvalidRequest,
         "authentication_error" => ModelErrorKind::Authentication,
         "billing_error" => ModelErrorKind::Billing,
@@ -94,25 +98,13 @@ fn kind_from_type(word: &str) -> ModelErrorKind {
     }
 }
 
-/// Describes an error without a message: the first line of a text body, or only the status for HTML and JSON.
-fn describe_status(status: u16, body: &str) -> String {
-    let line = body.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    if line.is_empty() || line.starts_with(['<', '{', '[']) {
-        return format!("The model's endpoint answered with status {status}.");
-    }
-    format!(
-        "The model's endpoint answered with status {status}: {}",
-        line.chars().take(300).collect::<String>()
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn error(word: &str, message: &str) -> String {
+    fn error(error_type: &str, message: &str) -> String {
         format!(
-            r#"{{"type":"error","error":{{"type":"{word}","message":"{message}"}},"request_id":"req_1"}}"#
+            r#"{{"type":"error","error":{{"type":"{error_type}","message":"{message}"}},"request_id":"req_1"}}"#
         )
     }
 
@@ -150,11 +142,11 @@ mod tests {
             (529, "overloaded_error", "Overloaded", Overloaded),
             (599, "", "", Server),
         ];
-        for (status, word, message, expected) in table {
-            let fault = from_status(status, error(word, message).as_bytes());
-            assert_eq!((fault.kind, fault.status), (expected, Some(status)), "{status} {message}");
+        for (status, error_type, message, expected) in table {
+            let error = from_status(status, error(error_type, message).as_bytes());
+            assert_eq!((error.kind, error.status), (expected, Some(status)), "{status} {message}");
             if !message.is_empty() {
-                assert_eq!(fault.message, message);
+                assert_eq!(error.message, message);
             }
         }
     }
@@ -162,7 +154,7 @@ mod tests {
     #[test]
     fn stream_error_is_classified_by_its_type() {
         use ModelErrorKind::*;
-        for (word, expected) in [
+        for (error_type, expected) in [
             ("overloaded_error", Overloaded),
             ("rate_limit_error", RateLimit),
             ("api_error", Server),
@@ -170,9 +162,13 @@ mod tests {
             ("invalid_request_error", InvalidRequest),
             ("never_seen", Server),
         ] {
-            let fault = from_stream_event(&error(word, "said"));
-            assert_eq!((fault.kind, fault.status, &*fault.message), (expected, None, "said"), "{word}");
-            assert_eq!(fault.request_id.as_deref(), Some("req_1"));
+            let error = from_stream_event(&error(error_type, "message"));
+            assert_eq!(
+                (error.kind, error.status, &*error.message),
+                (expected, None, "message"),
+                "{error_type}"
+            );
+            assert_eq!(error.request_id.as_deref(), Some("req_1"));
         }
     }
 

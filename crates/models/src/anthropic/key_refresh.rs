@@ -6,10 +6,9 @@ use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 
 use super::Anthropic;
 use crate::api_key::KeySource;
-use crate::downgrade::OptionalPart;
 use crate::error::{ModelError, ModelErrorKind};
 use crate::model::{Model, ReplyItem};
-use crate::request::Request;
+use crate::request::{OptionalPart, Request};
 
 /// A Messages API client with a key source.
 pub(crate) struct KeyRefreshingModel {
@@ -29,10 +28,10 @@ impl Model for KeyRefreshingModel {
         stream::once(async move {
             let key = source.fetch_key(None).await?;
             match server.open_reply(Arc::clone(&request), Some(&key)).await {
-                Err(fault) if fault.kind == ModelErrorKind::Authentication => {
-                    let fresh = source.fetch_key(Some(key.clone())).await?;
+                Err(error) if error.kind == ModelErrorKind::Authentication => {
+                    let new_key = source.fetch_key(Some(key.clone())).await?;
                     // The same key would be rejected again.
-                    if fresh == key { Err(fault) } else { server.open_reply(request, Some(&fresh)).await }
+                    if new_key == key { Err(error) } else { server.open_reply(request, Some(&new_key)).await }
                 }
                 opened => opened,
             }
@@ -66,12 +65,12 @@ mod tests {
     }
 
     impl KeySource for FakeKeySource {
-        fn fetch_key(&self, refused: Option<String>) -> BoxFuture<'_, Result<String, ModelError>> {
+        fn fetch_key(&self, rejected: Option<String>) -> BoxFuture<'_, Result<String, ModelError>> {
             let mut keys = self.keys.lock().unwrap();
-            if refused.is_some() && keys.len() > 1 {
+            if rejected.is_some() && keys.len() > 1 {
                 keys.remove(0);
             }
-            self.rejected.lock().unwrap().push(refused);
+            self.rejected.lock().unwrap().push(rejected);
             let key = keys[0].to_owned();
             Box::pin(std::future::ready(Ok(key)))
         }
@@ -106,8 +105,8 @@ mod tests {
                 Some("apiKeyHelper"),
             ),
         ];
-        for (name, answers, keys, expected, fault) in rows {
-            let server = TestServer::start(answers).await;
+        for (name, responses, keys, expected, error) in rows {
+            let server = TestServer::start(responses).await;
             let source = Arc::new(FakeKeySource { keys: Mutex::new(keys), rejected: Mutex::default() });
             let api = Anthropic::from_env(
                 |name| (name == "ANTHROPIC_BASE_URL").then(|| server.url.clone()),
@@ -118,19 +117,21 @@ mod tests {
             history.push(Role::User, &Block::text("hi"));
             let request = Request::new("m", Arc::new(Preamble::new(vec![], vec![])), history.snapshot());
             let last = model.stream_reply(Arc::new(request)).collect::<Vec<_>>().await.pop().unwrap();
-            let seen = server.requests();
-            let sent: Vec<_> = seen.iter().map(|seen| seen.header("x-api-key").unwrap()).collect();
+            let requests = server.requests();
+            let sent: Vec<_> =
+                requests.iter().map(|requests| requests.header("x-api-key").unwrap()).collect();
             assert_eq!(sent, expected, "{name}");
-            let bearers: Vec<_> = seen.iter().map(|seen| seen.header("authorization").unwrap()).collect();
+            let bearers: Vec<_> =
+                requests.iter().map(|requests| requests.header("authorization").unwrap()).collect();
             assert_eq!(
                 bearers,
                 expected.iter().map(|key| format!("Bearer {key}")).collect::<Vec<_>>(),
                 "{name}"
             );
-            match fault {
+            match error {
                 None => assert!(last.is_ok(), "{name}: {last:?}"),
                 Some(part) => assert!(
-                    last.as_ref().is_err_and(|fault| fault.message.contains(part)),
+                    last.as_ref().is_err_and(|error| error.message.contains(part)),
                     "{name}: {last:?}"
                 ),
             }

@@ -10,7 +10,7 @@ use whimbrel_wire::Block;
 use super::CallTimeouts;
 use crate::error::{ModelError, ModelErrorKind};
 use crate::event::ReplyEvent;
-use crate::model::ReplyItem;
+use crate::model::{RawEvents, ReplyItem};
 
 /// An attempt in progress.
 pub(super) struct Attempt {
@@ -18,7 +18,7 @@ pub(super) struct Attempt {
     progress: StreamProgress,
     watchdog: Watchdog,
     timer: Pin<Box<Sleep>>,
-    raw_events: bool,
+    raw_events: RawEvents,
     /// The provider's id of the request, once received.
     request_id: Option<String>,
 }
@@ -36,10 +36,10 @@ pub(super) enum AttemptStep {
 impl Attempt {
     pub(super) fn new(
         stream: BoxStream<'static, Result<ReplyItem, ModelError>>,
-        timing: CallTimeouts,
-        raw_events: bool,
+        timeouts: CallTimeouts,
+        raw_events: RawEvents,
     ) -> Self {
-        let watchdog = Watchdog::new(timing, Instant::now());
+        let watchdog = Watchdog::new(timeouts, Instant::now());
         let timer = Box::pin(sleep_until(watchdog.deadline()));
         Self { stream, progress: StreamProgress::default(), watchdog, timer, raw_events, request_id: None }
     }
@@ -52,37 +52,37 @@ impl Attempt {
     /// Returns the next item, without plain keep-alives.
     pub(super) async fn next(&mut self) -> AttemptStep {
         loop {
-            let heard = match self.receive().await {
-                Some(Ok(delta)) => self.accept_item(delta),
-                Some(Err(fault)) => Err(fault),
+            let accepted = match self.receive().await {
+                Some(Ok(item)) => self.accept_item(item),
+                Some(Err(error)) => Err(error),
                 None => Err(self.progress.end_error()),
             };
-            match heard {
-                Ok(Some(delta)) if delta.event == ReplyEvent::MessageStop => {
-                    return AttemptStep::Final(delta);
+            match accepted {
+                Ok(Some(item)) if item.event == ReplyEvent::MessageStop => {
+                    return AttemptStep::Final(item);
                 }
-                Ok(Some(delta)) => return AttemptStep::Item(delta),
+                Ok(Some(item)) => return AttemptStep::Item(item),
                 Ok(None) => {}
                 // The reply has its stop reason; only `message_stop` is missing.
                 Err(_) if self.progress.has_stop_reason => return AttemptStep::Final(self.synthetic_stop()),
-                Err(fault) => return AttemptStep::Failed(self.with_request_id(fault)),
+                Err(error) => return AttemptStep::Failed(self.with_request_id(error)),
             }
         }
     }
 
     /// Adds the request id to an error that has none.
-    fn with_request_id(&self, mut fault: ModelError) -> ModelError {
-        fault.request_id = fault.request_id.or_else(|| self.request_id.clone());
-        fault
+    fn with_request_id(&self, mut error: ModelError) -> ModelError {
+        error.request_id = error.request_id.or_else(|| self.request_id.clone());
+        error
     }
 
-    fn accept_item(&mut self, delta: ReplyItem) -> Result<Option<ReplyItem>, ModelError> {
-        if let ReplyEvent::Accepted { request_id } = &delta.event {
+    fn accept_item(&mut self, item: ReplyItem) -> Result<Option<ReplyItem>, ModelError> {
+        if let ReplyEvent::Accepted { request_id } = &item.event {
             self.request_id.clone_from(request_id);
         }
-        self.progress.check_order(&delta.event)?;
+        self.progress.check_order(&item.event)?;
         // A keep-alive that is not an event of the provider only resets the watchdog.
-        Ok(if delta.event == ReplyEvent::Ping && delta.raw.is_none() { None } else { Some(delta) })
+        Ok(if item.event == ReplyEvent::Ping && item.raw.is_none() { None } else { Some(item) })
     }
 
     /// Waits for the next item, or for the watchdog timer.
@@ -91,14 +91,14 @@ impl Attempt {
             tokio::select! {
                 biased;
                 item = self.stream.next() => {
-                    if let Some(Ok(delta)) = &item {
-                        self.watchdog.record_event(&delta.event, Instant::now());
+                    if let Some(Ok(item)) = &item {
+                        self.watchdog.record_event(&item.event, Instant::now());
                         self.pull_timer_forward();
                     }
                     return item;
                 }
                 () = &mut self.timer => match self.watchdog.stall_error(Instant::now()) {
-                    Some(fault) => return Some(Err(fault)),
+                    Some(error) => return Some(Err(error)),
                     // Something arrived since the timer was set.
                     None => self.timer.as_mut().reset(self.watchdog.deadline()),
                 },
@@ -115,8 +115,7 @@ impl Attempt {
     }
 
     fn synthetic_stop(&self) -> ReplyItem {
-        let event = ReplyEvent::MessageStop;
-        ReplyItem { raw: if self.raw_events { event.to_raw_json() } else { None }, event }
+        self.raw_events.wrap(ReplyEvent::MessageStop)
     }
 }
 
@@ -169,9 +168,9 @@ impl StreamProgress {
 
     fn end_error(&self) -> ModelError {
         if self.has_started {
-            ModelError::new(ModelErrorKind::Cut, "The stream ended before the reply did.")
+            ModelError::new(ModelErrorKind::Cut, "The stream ended before the reply was complete.")
         } else {
-            ModelError::new(ModelErrorKind::NotAStream, "The server's answer is empty.")
+            ModelError::new(ModelErrorKind::NotAStream, "The server's response is empty.")
         }
     }
 }
@@ -200,32 +199,34 @@ impl Watchdog {
     }
 
     fn deadline(&self) -> Instant {
-        let CallTimeouts { response_start: no_answer, bytes: no_bytes, events: no_events, total: whole } =
-            self.timeouts;
+        let CallTimeouts { response_start, bytes, events, total } = self.timeouts;
         let silence = match self.last_bytes {
-            None => self.started_at + no_answer,
-            Some(bytes) => (bytes + no_bytes).min(self.last_event + no_events),
+            None => self.started_at + response_start,
+            Some(last_bytes) => (last_bytes + bytes).min(self.last_event + events),
         };
-        silence.min(self.started_at + whole)
+        silence.min(self.started_at + total)
     }
 
     fn stall_error(&self, now: Instant) -> Option<ModelError> {
         if now < self.deadline() {
             return None;
         }
-        let CallTimeouts { response_start: no_answer, bytes: no_bytes, total: whole, .. } = self.timeouts;
+        let CallTimeouts { response_start, bytes, total, .. } = self.timeouts;
         let seconds = |since: Instant| now.duration_since(since).as_secs_f32().round();
         let message = match self.last_bytes {
-            _ if now >= self.started_at + whole => {
+            _ if now >= self.started_at + total => {
                 format!("The reply was not complete after {} s.", seconds(self.started_at))
             }
             None => {
-                format!("The model's endpoint did not answer within {} s.", no_answer.as_secs_f32().round())
+                format!(
+                    "The model's endpoint did not answer within {} s.",
+                    response_start.as_secs_f32().round()
+                )
             }
-            Some(bytes) if now >= bytes + no_bytes => {
-                format!("Nothing came from the model for {} s.", seconds(bytes))
+            Some(last_bytes) if now >= last_bytes + bytes => {
+                format!("The model sent no data for {} s.", seconds(last_bytes))
             }
-            Some(_) => format!("Only signs of life came from the model for {} s.", seconds(self.last_event)),
+            Some(_) => format!("The model sent only keep-alives for {} s.", seconds(self.last_event)),
         };
         Some(ModelError::new(ModelErrorKind::Stalled, message))
     }

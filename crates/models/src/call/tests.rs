@@ -7,10 +7,9 @@ use futures::stream::{self, BoxStream, StreamExt};
 use whimbrel_wire::{Block, StopReason, Usage};
 
 use super::*;
-use crate::downgrade::OptionalPart;
 use crate::event::{BlockDelta, ReplyEvent};
 use crate::history::History;
-use crate::request::{Effort, Preamble};
+use crate::request::{Effort, OptionalPart, Preamble};
 use crate::usage::ReportedUsage;
 
 /// An action of the fake model.
@@ -30,11 +29,11 @@ struct FakeModel {
 impl Model for FakeModel {
     fn stream_reply(&self, request: Arc<Request>) -> BoxStream<'static, Result<ReplyItem, ModelError>> {
         self.requests.lock().unwrap().push((*request).clone());
-        let play = self.attempts.lock().unwrap().pop_front().unwrap_or_default();
-        stream::iter(play)
-            .filter_map(|act| async {
-                match act {
-                    ModelAction::Emit(said) => Some(said.map(|event| ReplyItem { event, raw: None })),
+        let actions = self.attempts.lock().unwrap().pop_front().unwrap_or_default();
+        stream::iter(actions)
+            .filter_map(|action| async {
+                match action {
+                    ModelAction::Emit(item) => Some(item.map(|event| ReplyItem { event, raw: None })),
                     ModelAction::Wait(seconds) => {
                         tokio::time::sleep(Duration::from_secs(seconds)).await;
                         None
@@ -50,9 +49,9 @@ impl Model for FakeModel {
     }
 }
 
-fn fake_model(plays: impl IntoIterator<Item = Vec<ModelAction>>) -> Arc<FakeModel> {
-    let plays = Mutex::new(plays.into_iter().collect());
-    Arc::new(FakeModel { attempts: plays, requests: Mutex::default(), unsupported: Mutex::default() })
+fn fake_model(attempts: impl IntoIterator<Item = Vec<ModelAction>>) -> Arc<FakeModel> {
+    let attempts = Mutex::new(attempts.into_iter().collect());
+    Arc::new(FakeModel { attempts, requests: Mutex::default(), unsupported: Mutex::default() })
 }
 
 fn request() -> Request {
@@ -62,8 +61,8 @@ fn request() -> Request {
     }
 }
 
-fn call(stage: &Arc<FakeModel>) -> ModelCall {
-    ModelCall::new(stage.clone(), request(), RetryPolicy::default(), CallTimeouts::default())
+fn call(model: &Arc<FakeModel>) -> ModelCall {
+    ModelCall::new(model.clone(), request(), RetryPolicy::default(), CallTimeouts::default())
 }
 
 fn tokens(input_tokens: u64, output_tokens: u64) -> ReportedUsage {
@@ -99,7 +98,7 @@ fn message_delta() -> ModelAction {
 }
 
 fn fail(kind: ModelErrorKind) -> ModelAction {
-    ModelAction::Emit(Err(ModelError::new(kind, "said")))
+    ModelAction::Emit(Err(ModelError::new(kind, "message")))
 }
 
 fn complete_reply() -> Vec<ModelAction> {
@@ -115,10 +114,10 @@ fn complete_reply() -> Vec<ModelAction> {
 
 /// Renders the steps of a call: one letter per event, words for the rest.
 async fn render_steps(call: &mut ModelCall) -> String {
-    let mut told = String::new();
+    let mut rendered = String::new();
     while let Some(step) = call.next().await {
-        told += &match step {
-            Ok(CallStep::Item(delta)) => match delta.event {
+        rendered += &match step {
+            Ok(CallStep::Item(item)) => match item.event {
                 ReplyEvent::Accepted { .. } => "a".to_owned(),
                 ReplyEvent::MessageStart { .. } => "M".to_owned(),
                 ReplyEvent::BlockStart { .. } => "[".to_owned(),
@@ -130,11 +129,11 @@ async fn render_steps(call: &mut ModelCall) -> String {
                 ReplyEvent::Unknown => "?".to_owned(),
             },
             Ok(CallStep::Retry(retry)) => format!(" retry{} ", retry.attempt),
-            Ok(CallStep::Truncated(fault)) => format!(" cut {:?}", fault.kind),
-            Err(fault) => format!(" fault {:?}", fault.kind),
+            Ok(CallStep::Truncated(error)) => format!(" cut {:?}", error.kind),
+            Err(error) => format!(" error {:?}", error.kind),
         };
     }
-    told
+    rendered
 }
 
 #[tokio::test(start_paused = true)]
@@ -169,12 +168,12 @@ async fn failures_are_retried_truncated_or_returned() {
             "M[. retry1 M[.]eE",
         ),
         (
-            "A23 no farewell",
+            "A23 no message_stop",
             vec![vec![message_start(), block_start(0), block_stop(0), message_delta()]],
             "M[]eE",
         ),
         (
-            "A23 a drop instead of a farewell",
+            "A23 a drop instead of message_stop",
             vec![vec![message_start(), block_start(0), block_stop(0), message_delta(), fail(Cut)]],
             "M[]eE",
         ),
@@ -183,7 +182,7 @@ async fn failures_are_retried_truncated_or_returned() {
             vec![vec![message_start(), unknown, message_delta(), emit(ReplyEvent::MessageStop)]],
             "M?eE",
         ),
-        ("A30 always empty", vec![], " retry1  retry2  fault NotAStream"),
+        ("A30 always empty", vec![], " retry1  retry2  error NotAStream"),
         (
             "A37 a delta without a start",
             vec![vec![message_start(), text_delta(0)], complete_reply()],
@@ -199,11 +198,11 @@ async fn failures_are_retried_truncated_or_returned() {
             vec![vec![block_start(0), block_start(1)], complete_reply()],
             "[ retry1 M[.]eE",
         ),
-        ("A9 a bad key", vec![vec![fail(Authentication)]], " fault Authentication"),
-        ("A12 too long", vec![vec![fail(PromptTooLong)]], " fault PromptTooLong"),
+        ("A9 a bad key", vec![vec![fail(Authentication)]], " error Authentication"),
+        ("A12 too long", vec![vec![fail(PromptTooLong)]], " error PromptTooLong"),
     ];
-    for (name, plays, expected) in table {
-        assert_eq!(render_steps(&mut call(&fake_model(plays))).await, expected, "{name}");
+    for (name, attempts, expected) in table {
+        assert_eq!(render_steps(&mut call(&fake_model(attempts))).await, expected, "{name}");
     }
 }
 
@@ -213,9 +212,9 @@ async fn silence_exceeds_the_timeouts() {
     let table = [
         ("A31 no answer", vec![ModelAction::Hang], 300),
         ("A31 no bytes after the beginning", vec![message_start(), ModelAction::Hang], 180),
-        ("A32 only signs of life", std::iter::once(message_start()).chain(pings(9)).collect(), 300),
+        ("A32 only keep-alives", std::iter::once(message_start()).chain(pings(9)).collect(), 300),
         (
-            "a slow beginning is no slow event",
+            "a slow start is not a slow event",
             std::iter::once(ModelAction::Wait(290))
                 .chain([
                     emit(ReplyEvent::Ping),
@@ -235,32 +234,32 @@ async fn silence_exceeds_the_timeouts() {
             3600,
         ),
     ];
-    for (name, play, seconds) in table {
+    for (name, actions, seconds) in table {
         let policy = RetryPolicy { max_retries: 0, ..RetryPolicy::default() };
-        let mut call = ModelCall::new(fake_model([play]), request(), policy, CallTimeouts::default());
-        let began = Instant::now();
-        let told = render_steps(&mut call).await;
-        assert!(told.ends_with("fault Stalled"), "{name}: {told}");
-        assert_eq!(began.elapsed().as_secs(), seconds, "{name}");
+        let mut call = ModelCall::new(fake_model([actions]), request(), policy, CallTimeouts::default());
+        let started_at = Instant::now();
+        let rendered = render_steps(&mut call).await;
+        assert!(rendered.ends_with("error Stalled"), "{name}: {rendered}");
+        assert_eq!(started_at.elapsed().as_secs(), seconds, "{name}");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn retry_is_announced_before_the_delay() {
-    let fault = ModelError {
+    let error = ModelError {
         status: Some(529),
         retry_after: Some(Duration::from_secs(3)),
         ..ModelError::new(ModelErrorKind::Overloaded, "Overloaded")
     };
-    let stage = fake_model([vec![ModelAction::Emit(Err(fault))], complete_reply()]);
-    let mut call = call(&stage);
-    let began = Instant::now();
+    let model = fake_model([vec![ModelAction::Emit(Err(error))], complete_reply()]);
+    let mut call = call(&model);
+    let started_at = Instant::now();
     let Some(Ok(CallStep::Retry(retry))) = call.next().await else { panic!() };
     assert_eq!((retry.attempt, retry.max_retries, retry.status), (1, 10, Some(529)));
     assert_eq!(retry.failure, FailureKind::Overloaded);
-    assert_eq!((began.elapsed(), stage.requests.lock().unwrap().len()), (Duration::ZERO, 1));
+    assert_eq!((started_at.elapsed(), model.requests.lock().unwrap().len()), (Duration::ZERO, 1));
     call.next().await;
-    assert!(began.elapsed() >= Duration::from_secs(3));
+    assert!(started_at.elapsed() >= Duration::from_secs(3));
 }
 
 #[tokio::test(start_paused = true)]
@@ -271,8 +270,8 @@ async fn dropping_a_wait_loses_no_step() {
         complete_reply(),
     ]));
     for _ in 0..1000 {
-        if let Ok(told) = tokio::time::timeout(Duration::from_millis(90), render_steps(&mut call)).await {
-            assert!(told.ends_with("[.]eE"), "{told}");
+        if let Ok(rendered) = tokio::time::timeout(Duration::from_millis(90), render_steps(&mut call)).await {
+            assert!(rendered.ends_with("[.]eE"), "{rendered}");
             return;
         }
     }
@@ -281,70 +280,70 @@ async fn dropping_a_wait_loses_no_step() {
 
 #[tokio::test(start_paused = true)]
 async fn wait_beyond_the_budget_fails_at_once_with_a_time() {
-    let fault = ModelError {
+    let error = ModelError {
         retry_after: Some(Duration::from_secs(3600)),
         ..ModelError::new(ModelErrorKind::RateLimit, "Slow down.")
     };
-    let began = Instant::now();
-    let fault = call(&fake_model([vec![ModelAction::Emit(Err(fault))]])).next().await.unwrap().unwrap_err();
+    let started_at = Instant::now();
+    let error = call(&fake_model([vec![ModelAction::Emit(Err(error))]])).next().await.unwrap().unwrap_err();
     assert!(
-        fault.message.starts_with("Slow down. (The provider asks to wait 60 min 0 s, until "),
+        error.message.starts_with("Slow down. (The provider asks to wait 60 min 0 s, until "),
         "{}",
-        fault.message
+        error.message
     );
-    assert_eq!(began.elapsed(), Duration::ZERO);
+    assert_eq!(started_at.elapsed(), Duration::ZERO);
 }
 
 #[tokio::test(start_paused = true)]
 async fn rejected_parts_are_dropped_once_each() {
-    let refusal =
+    let rejection =
         |text: &str| vec![ModelAction::Emit(Err(ModelError::new(ModelErrorKind::InvalidRequest, text)))];
     let effort = "output_config: Extra inputs are not permitted";
     let limit = "max_tokens: 32000 > 8192, which is the maximum";
-    let stage = fake_model([refusal(effort), refusal(limit), complete_reply()]);
-    assert_eq!(render_steps(&mut call(&stage)).await, "M[.]eE");
-    let asked: Vec<_> = stage.requests.lock().unwrap().iter().map(|r| (r.effort, r.max_tokens)).collect();
-    assert_eq!(asked, [(Some(Effort::High), 32_000), (None, 32_000), (None, 8192)]);
-    assert_eq!(*stage.unsupported.lock().unwrap(), [OptionalPart::Effort]);
+    let model = fake_model([rejection(effort), rejection(limit), complete_reply()]);
+    assert_eq!(render_steps(&mut call(&model)).await, "M[.]eE");
+    let requested: Vec<_> = model.requests.lock().unwrap().iter().map(|r| (r.effort, r.max_tokens)).collect();
+    assert_eq!(requested, [(Some(Effort::High), 32_000), (None, 32_000), (None, 8192)]);
+    assert_eq!(*model.unsupported.lock().unwrap(), [OptionalPart::Effort]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn rejected_request_is_never_sent_unchanged() {
-    let refusal =
+    let rejection =
         |text: &str| vec![ModelAction::Emit(Err(ModelError::new(ModelErrorKind::InvalidRequest, text)))];
     for (text, requests) in
         [("no such field", 1), ("Unexpected value(s) `interleaved-thinking-2025-05-14`", 2)]
     {
-        let stage = fake_model([refusal(text), refusal(text), refusal(text)]);
-        assert_eq!(render_steps(&mut call(&stage)).await, " fault InvalidRequest", "{text}");
-        assert_eq!(stage.requests.lock().unwrap().len(), requests, "{text}");
+        let model = fake_model([rejection(text), rejection(text), rejection(text)]);
+        assert_eq!(render_steps(&mut call(&model)).await, " error InvalidRequest", "{text}");
+        assert_eq!(model.requests.lock().unwrap().len(), requests, "{text}");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn usage_is_reported_for_every_attempt() {
-    let (void, cut) = (
+    let (failed, cut) = (
         vec![message_start(), block_start(0), fail(ModelErrorKind::Cut)],
         vec![message_start(), block_start(0), block_stop(0)],
     );
-    let refused = || vec![fail(ModelErrorKind::Overloaded)];
+    let overloaded = || vec![fail(ModelErrorKind::Overloaded)];
     let table = [
         ("one that ends well", vec![complete_reply()], vec![(100, 10, true)]),
         (
             "a void one before it",
-            vec![void, refused(), complete_reply()],
+            vec![failed, overloaded(), complete_reply()],
             vec![(100, 1, false), (100, 10, true)],
         ),
         ("one that is cut for good", vec![cut], vec![(100, 1, false)]),
         ("one that never began", vec![vec![fail(ModelErrorKind::Authentication)]], vec![]),
     ];
-    for (name, plays, expected) in table {
-        let mut call = call(&fake_model(plays));
+    for (name, attempts, expected) in table {
+        let mut call = call(&fake_model(attempts));
         render_steps(&mut call).await;
-        let told = call
+        let rendered = call
             .attempt_usages()
-            .map(|bill| (bill.usage.input_tokens, bill.usage.output_tokens, bill.is_complete()));
-        assert_eq!(told.collect::<Vec<_>>(), expected, "{name}");
+            .map(|usage| (usage.usage.input_tokens, usage.usage.output_tokens, usage.is_complete()));
+        assert_eq!(rendered.collect::<Vec<_>>(), expected, "{name}");
     }
     let mut dropped = call(&fake_model([vec![message_start(), ModelAction::Hang]]));
     dropped.next().await;

@@ -22,7 +22,7 @@ impl Address {
     /// Parses an `http://` or `https://` URL.
     pub fn parse(text: &str) -> Result<Self, ModelError> {
         let url = Url::parse(text)
-            .map_err(|error| invalid_address(format!("{:?} is no address: {error}.", redact(text))))?;
+            .map_err(|error| invalid_address(format!("{:?} is not a valid URL: {error}.", redact(text))))?;
         Self::try_from(url)
     }
 
@@ -38,17 +38,16 @@ impl TryFrom<Url> for Address {
     fn try_from(mut url: Url) -> Result<Self, ModelError> {
         if !matches!(url.scheme(), "http" | "https") {
             let message = format!(
-                "An address that begins with {}: cannot be asked at; it has to begin with http:// or https://.",
+                "A URL that begins with {}: is not supported; it must begin with http:// or https://.",
                 url.scheme()
             );
             return Err(invalid_address(message));
         }
-        let login = take_basic_auth(&mut url);
+        let basic_auth = take_basic_auth(&mut url);
         let host = url.host_str().unwrap_or_default().to_owned();
-        let uri = Uri::try_from(String::from(url)).map_err(|error| {
-            invalid_address(format!("The address at {host} cannot be asked at: {error}."))
-        })?;
-        Ok(Self { uri, basic_auth: login })
+        let uri = Uri::try_from(String::from(url))
+            .map_err(|error| invalid_address(format!("The URL of {host} cannot be requested: {error}.")))?;
+        Ok(Self { uri, basic_auth })
     }
 }
 
@@ -77,13 +76,13 @@ fn take_basic_auth(url: &mut Url) -> Option<HeaderValue> {
     if url.username().is_empty() && url.password().is_none() {
         return None;
     }
-    let mut login: Vec<u8> = percent_decode_str(url.username()).collect();
-    login.push(b':');
-    login.extend(percent_decode_str(url.password().unwrap_or_default()));
+    let mut basic_auth: Vec<u8> = percent_decode_str(url.username()).collect();
+    basic_auth.push(b':');
+    basic_auth.extend(percent_decode_str(url.password().unwrap_or_default()));
     // Neither can fail for a URL with a host.
     let _ = url.set_username("");
     let _ = url.set_password(None);
-    let mut value = HeaderValue::try_from(format!("Basic {}", BASE64_STANDARD.encode(login))).ok()?;
+    let mut value = HeaderValue::try_from(format!("Basic {}", BASE64_STANDARD.encode(basic_auth))).ok()?;
     value.set_sensitive(true);
     Some(value)
 }
@@ -103,13 +102,13 @@ mod tests {
             ("https://ann:s3/c?r#s3cret@host:99999", "\"https://host:99999\""),
             ("https://host:99999/x?mail=a@b&key=s3cret", "\"https://b\""),
             ("https://host:99999/s3cret", "\"https://host:99999\""),
-            ("ann:s3cret@host", "An address that begins with ann:"),
+            ("ann:s3cret@host", "A URL that begins with ann:"),
             ("//ann:s3cret@host/x", "\"host\""),
             ("s3cret s3cret://ann@host of mine/x", "\"host of mine\""),
         ] {
-            let fault = Address::parse(text).map(drop).unwrap_err();
-            assert!(!fault.message.contains("s3"), "{text}: {fault}");
-            assert!(fault.message.starts_with(shown), "{text}: {fault}");
+            let error = Address::parse(text).map(drop).unwrap_err();
+            assert!(!error.message.contains("s3"), "{text}: {error}");
+            assert!(error.message.starts_with(shown), "{text}: {error}");
         }
     }
 
@@ -121,14 +120,14 @@ mod tests {
         let plain = Address::parse("http://[::1]:80/").unwrap();
         assert_eq!((plain.host(), &plain.basic_auth), ("[::1]", &None));
         for (text, part) in [
-            ("nonsense", "\"nonsense\" is no address"),
+            ("nonsense", "\"nonsense\" is not a valid URL"),
             ("ftp://host/x", "http:// or https://"),
             ("file:///etc/passwd", "http:// or https://"),
-            ("http://", "is no address"),
+            ("http://", "is not a valid URL"),
         ] {
-            let fault = Address::parse(text).unwrap_err();
-            assert_eq!(fault.kind, ModelErrorKind::InvalidRequest, "{text}");
-            assert!(fault.message.contains(part), "{text}: {fault}");
+            let error = Address::parse(text).unwrap_err();
+            assert_eq!(error.kind, ModelErrorKind::InvalidRequest, "{text}");
+            assert!(error.message.contains(part), "{text}: {error}");
         }
     }
 }

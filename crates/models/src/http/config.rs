@@ -39,23 +39,22 @@ impl NetworkConfig {
         if self.http_proxy.is_none() && self.https_proxy.is_none() {
             return Ok(None);
         }
-        let read = |address: &Option<String>| address.as_deref().map(parse_proxy).transpose();
-        Ok(Some(ProxyRules::new(read(&self.http_proxy)?, read(&self.https_proxy)?, &self.no_proxy)))
+        let parse = |url: &Option<String>| url.as_deref().map(parse_proxy).transpose();
+        Ok(Some(ProxyRules::new(parse(&self.http_proxy)?, parse(&self.https_proxy)?, &self.no_proxy)))
     }
 }
 
 /// Validates the URL of a proxy, which may lack its `http://`.
 fn parse_proxy(text: &str) -> Result<String, ModelError> {
-    let whole = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
-    let address = Url::parse(&whole).ok().filter(Url::has_host).map(String::from);
+    let url = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
+    let url = Url::parse(&url).ok().filter(Url::has_host).map(String::from);
     // The matcher would ignore a URL it cannot parse, and requests would bypass the proxy.
-    let far = Uri::from_static("http://far.invalid/");
-    let understood =
-        |address: &String| Matcher::builder().http(address.as_str()).build().intercept(&far).is_some();
+    let probe = Uri::from_static("http://far.invalid/");
+    let is_usable = |url: &String| Matcher::builder().http(url.as_str()).build().intercept(&probe).is_some();
     // The URL may contain a password, so the message does not repeat it.
-    address.filter(understood).ok_or_else(|| {
-        let message = "The proxy named in the environment is no valid address: it has to look like \
-                       http://host:port or https://host:port.";
+    url.filter(is_usable).ok_or_else(|| {
+        let message = "The proxy named in the environment is not a valid URL: it must have the form http://host:port \
+                       or https://host:port.";
         ModelError::new(ModelErrorKind::InvalidRequest, message)
     })
 }

@@ -29,13 +29,13 @@ type BoxError = Box<dyn Error + Send + Sync>;
 /// Connection errors raised here, as opposed to errors of the libraries.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ConnectError {
-    #[error("it took too long")]
+    #[error("the connection timed out")]
     Timeout,
-    #[error("the host has no name that a certificate could be for")]
+    #[error("the host is not a valid name for a certificate")]
     InvalidServerName,
     #[error(
-        "The proxy named in the environment speaks {0}, which is not supported: it has to look like \
-         http://host:port or https://host:port."
+        "The proxy named in the environment uses {0}, which is not supported: it must have the form http://host:port \
+         or https://host:port."
     )]
     UnsupportedProxy(String),
     #[error("the proxy {at} cannot be used")]
@@ -60,16 +60,16 @@ pub(super) struct ConnectorConfig {
 }
 
 impl Connector {
-    pub(super) fn new(ways: ConnectorConfig) -> Self {
-        Self(Arc::new(ways))
+    pub(super) fn new(config: ConnectorConfig) -> Self {
+        Self(Arc::new(config))
     }
 
     /// Adds the proxy's credentials to a request that the proxy forwards; requests in a tunnel do not pass through it.
     pub(super) fn add_proxy_auth(&self, to: &Uri, headers: &mut HeaderMap) {
         if let Some(proxy) = self.forwarding_proxy(to)
-            && let Some(password) = proxy.basic_auth()
+            && let Some(credentials) = proxy.basic_auth()
         {
-            headers.entry(PROXY_AUTHORIZATION).or_insert_with(|| password.clone());
+            headers.entry(PROXY_AUTHORIZATION).or_insert_with(|| credentials.clone());
         }
     }
 
@@ -93,8 +93,8 @@ impl Service<Uri> for Connector {
     }
 
     fn call(&mut self, to: Uri) -> Self::Future {
-        let ways = Arc::clone(&self.0);
-        async move { ways.connect(to).await.map(TokioIo::new) }.boxed()
+        let config = Arc::clone(&self.0);
+        async move { config.connect(to).await.map(TokioIo::new) }.boxed()
     }
 }
 
@@ -111,18 +111,20 @@ impl ConnectorConfig {
         }
         // First, because unreadable root certificates affect every server.
         let tls = if is_secure(&to) { Some(self.tls.client_config()?) } else { None };
-        let end = Instant::now() + self.timeout;
-        let line = match proxy {
-            None => with_deadline(end, self.connect_tcp(to.clone())).await?,
+        let deadline = Instant::now() + self.timeout;
+        let stream = match proxy {
+            None => with_deadline(deadline, self.connect_tcp(to.clone())).await?,
             Some(proxy) => {
                 let at = host_and_port(proxy.uri());
-                let past = Arc::clone(&self).connect_via_proxy(proxy, to.clone(), tls.is_some());
-                with_deadline(end, past).await.map_err(|source| ConnectError::Proxy { at, source })?
+                let via_proxy = Arc::clone(&self).connect_via_proxy(proxy, to.clone(), tls.is_some());
+                with_deadline(deadline, via_proxy)
+                    .await
+                    .map_err(|source| ConnectError::Proxy { at, source })?
             }
         };
         match tls {
-            None => Ok(line),
-            Some(tls) => with_deadline(end, start_tls(line, &to, tls)).await,
+            None => Ok(stream),
+            Some(tls) => with_deadline(deadline, start_tls(stream, &to, tls)).await,
         }
     }
 
@@ -143,8 +145,8 @@ impl ConnectorConfig {
     /// Opens a tunnel to a server through a proxy.
     async fn open_tunnel(self: Arc<Self>, proxy: &Intercept, to: Uri) -> Result<ClientStream, BoxError> {
         let mut tunnel = Tunnel::new(proxy.uri().clone(), ProxyConnector(self));
-        if let Some(password) = proxy.basic_auth() {
-            tunnel = tunnel.with_auth(password.clone());
+        if let Some(credentials) = proxy.basic_auth() {
+            tunnel = tunnel.with_auth(credentials.clone());
         }
         Ok(tunnel.call(to).await?.into_inner())
     }
@@ -168,10 +170,10 @@ impl ConnectorConfig {
 
 /// Runs one step of connecting until the deadline.
 async fn with_deadline(
-    end: Instant,
+    deadline: Instant,
     step: impl Future<Output = Result<ClientStream, BoxError>>,
 ) -> Result<ClientStream, BoxError> {
-    tokio::time::timeout_at(end, step).await.unwrap_or_else(|_| Err(ConnectError::Timeout.into()))
+    tokio::time::timeout_at(deadline, step).await.unwrap_or_else(|_| Err(ConnectError::Timeout.into()))
 }
 
 /// Host and port of a proxy, without its credentials.
@@ -184,10 +186,10 @@ fn is_secure(to: &Uri) -> bool {
     to.scheme() == Some(&Scheme::HTTPS)
 }
 
-async fn start_tls(line: ClientStream, to: &Uri, tls: Arc<ClientConfig>) -> Result<ClientStream, BoxError> {
+async fn start_tls(stream: ClientStream, to: &Uri, tls: Arc<ClientConfig>) -> Result<ClientStream, BoxError> {
     let host = to.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
     let name = ServerName::try_from(host.to_owned()).map_err(|_| ConnectError::InvalidServerName)?;
-    Ok(ClientStream::from_tls(TlsConnector::from(tls).connect(name, line).await?))
+    Ok(ClientStream::from_tls(TlsConnector::from(tls).connect(name, stream).await?))
 }
 
 /// Connector for the proxy connection below a tunnel.
@@ -204,7 +206,7 @@ impl Service<Uri> for ProxyConnector {
     }
 
     fn call(&mut self, proxy: Uri) -> Self::Future {
-        let ways = Arc::clone(&self.0);
-        async move { ways.connect_to_proxy(proxy).await.map(TokioIo::new) }.boxed()
+        let config = Arc::clone(&self.0);
+        async move { config.connect_to_proxy(proxy).await.map(TokioIo::new) }.boxed()
     }
 }

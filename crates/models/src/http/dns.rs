@@ -26,15 +26,15 @@ struct GuardedHost {
 
 impl Resolver {
     /// Creates a resolver that checks the addresses of one host.
-    pub(super) fn with_guard(host: &str, permit: AddressFilter) -> Self {
-        Self { guarded_host: Some(Arc::new(GuardedHost { host: host.to_owned(), filter: permit })) }
+    pub(super) fn with_guard(host: &str, filter: AddressFilter) -> Self {
+        Self { guarded_host: Some(Arc::new(GuardedHost { host: host.to_owned(), filter })) }
     }
 
     fn check_addresses(&self, name: &str, found: &[SocketAddr]) -> Result<(), FetchError> {
-        let permit =
-            self.guarded_host.as_ref().filter(|judged| judged.host == name).map(|judged| judged.filter);
-        let barred = permit.and_then(|permit| found.iter().find(|address| !permit(address.ip())));
-        barred.map_or(Ok(()), |address| Err(FetchError::AddressDenied(address.ip())))
+        let filter =
+            self.guarded_host.as_ref().filter(|guarded| guarded.host == name).map(|guarded| guarded.filter);
+        let denied = filter.and_then(|filter| found.iter().find(|address| !filter(address.ip())));
+        denied.map_or(Ok(()), |address| Err(FetchError::AddressDenied(address.ip())))
     }
 }
 
@@ -48,19 +48,19 @@ impl Service<Name> for Resolver {
     }
 
     fn call(&mut self, name: Name) -> Self::Future {
-        let names = self.clone();
-        let judged = move |name: &str, found: Vec<SocketAddr>| match names.check_addresses(name, &found) {
+        let resolver = self.clone();
+        let check = move |name: &str, found: Vec<SocketAddr>| match resolver.check_addresses(name, &found) {
             Ok(()) => Ok(found.into_iter()),
-            Err(barred) => Err(io::Error::other(barred)),
+            Err(denied) => Err(io::Error::other(denied)),
         };
         // Known without a lookup, which would need a thread.
         if name.as_str() == "localhost" {
             let known = vec![([127, 0, 0, 1], 0).into(), ([0, 0, 0, 0, 0, 0, 0, 1], 0).into()];
-            return ready(judged(name.as_str(), known)).boxed();
+            return ready(check(name.as_str(), known)).boxed();
         }
         async move {
             let found = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
-            judged(name.as_str(), found)
+            check(name.as_str(), found)
         }
         .boxed()
     }

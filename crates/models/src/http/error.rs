@@ -13,10 +13,10 @@ use crate::error::{ModelError, ModelErrorKind};
 
 /// Error for a request that did not reach the server or got no response. `passing_on` is the proxy that forwarded it,
 /// which is then the peer of the connection.
-pub(super) fn send_error(host: &str, passing_on: Option<String>, error: &legacy::Error) -> ModelError {
+pub(super) fn send_error(host: &str, forwarding_proxy: Option<String>, error: &legacy::Error) -> ModelError {
     // A configuration error found while connecting is returned as it is.
-    if let Some(fault) = error_chain(error).find_map(|error| error.downcast_ref::<ModelError>()) {
-        return fault.clone();
+    if let Some(model_error) = error_chain(error).find_map(|error| error.downcast_ref::<ModelError>()) {
+        return model_error.clone();
     }
     match connect_error(error) {
         Some(why @ ConnectError::UnsupportedProxy(_)) => {
@@ -37,39 +37,39 @@ pub(super) fn send_error(host: &str, passing_on: Option<String>, error: &legacy:
     } else if error.is_connect() {
         format!("Could not connect to {host}: {why}.")
     } else {
-        let peer = passing_on.map_or_else(|| host.to_owned(), |at| describe_proxy(&at, host));
-        format!("The connection to {peer} broke before an answer came: {why}.")
+        let peer = forwarding_proxy.map_or_else(|| host.to_owned(), |at| describe_proxy(&at, host));
+        format!("The connection to {peer} broke before a response arrived: {why}.")
     };
     ModelError::new(ModelErrorKind::Connection, message)
 }
 
 /// Error of a proxy that could not be reached or did not open the tunnel.
 fn proxy_error(host: &str, at: &str, error: &legacy::Error) -> ModelError {
-    let named = describe_proxy(at, host);
-    if let Some(why) = untrusted_reason(error, "Check the address of the proxy.") {
-        let message = format!("The certificate of {named} is not trusted: {why}");
+    let proxy = describe_proxy(at, host);
+    if let Some(why) = untrusted_reason(error, "Check the URL of the proxy.") {
+        let message = format!("The certificate of {proxy} is not trusted: {why}");
         return ModelError::new(ModelErrorKind::Certificate, message);
     }
     // The library distinguishes these by their texts only.
     let why = match root_cause(error).as_str() {
         "tunnel error: proxy authorization required" => return proxy_auth_error(host, at),
-        "tunnel error: unsuccessful" => "it opens no tunnel there".to_owned(),
-        "tunnel error: unexpected end of file" => "it broke off without an answer".to_owned(),
+        "tunnel error: unsuccessful" => "it does not open the tunnel".to_owned(),
+        "tunnel error: unexpected end of file" => "it closed the connection without a response".to_owned(),
         why => why.to_owned(),
     };
-    ModelError::new(ModelErrorKind::Connection, format!("Could not connect through {named}: {why}."))
+    ModelError::new(ModelErrorKind::Connection, format!("Could not connect through {proxy}: {why}."))
 }
 
 /// Error of a proxy that requires credentials. Not retried, because they would be required again.
 pub(super) fn proxy_auth_error(host: &str, at: &str) -> ModelError {
     let message = format!(
-        "Could not connect through {}: it wants a user and password, or other ones. They belong in its address, as in \
+        "Could not connect through {}: it requires a valid user and password. Add them to its URL, as in \
          http://user:password@host:port.",
         describe_proxy(at, host)
     );
-    let mut fault = ModelError::new(ModelErrorKind::Connection, message);
-    fault.should_retry = Some(false);
-    fault
+    let mut model_error = ModelError::new(ModelErrorKind::Connection, message);
+    model_error.should_retry = Some(false);
+    model_error
 }
 
 /// Name of a proxy in error messages.
@@ -90,7 +90,7 @@ pub(super) fn receive_error(host: &str, error: &(dyn Error + 'static)) -> ModelE
     let why = root_cause(error);
     ModelError::new(
         ModelErrorKind::Cut,
-        format!("The connection to {host} broke in the middle of the answer: {why}."),
+        format!("The connection to {host} broke within the response: {why}."),
     )
 }
 
@@ -98,7 +98,7 @@ pub(super) fn receive_error(host: &str, error: &(dyn Error + 'static)) -> ModelE
 /// those of the system.
 pub(super) fn tls_setup_error(error: &rustls::Error, replaced_by: Option<&str>) -> ModelError {
     let cause = replaced_by.map_or_else(String::new, |variable| {
-        format!(" {variable} is set, and names none that can be used: correct or unset it.")
+        format!(" {variable} is set but names no usable certificates: correct or unset it.")
     });
     let message = format!(
         "Secure connections cannot be set up: {error}.{cause} Install the certificates of the system (often a package \
@@ -109,9 +109,10 @@ pub(super) fn tls_setup_error(error: &rustls::Error, replaced_by: Option<&str>) 
 
 /// Error of a response beyond the size limit. Not retried, because the same response would come again.
 pub(super) fn response_too_large(host: &str) -> ModelError {
-    let mut fault = ModelError::new(ModelErrorKind::Protocol, format!("The answer of {host} is too large."));
-    fault.should_retry = Some(false);
-    fault
+    let mut model_error =
+        ModelError::new(ModelErrorKind::Protocol, format!("The response of {host} is too large."));
+    model_error.should_retry = Some(false);
+    model_error
 }
 
 fn error_chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
@@ -144,7 +145,7 @@ fn root_cause(error: &(dyn Error + 'static)) -> String {
 fn untrusted_reason(error: &legacy::Error, wrong_host: &'static str) -> Option<String> {
     error_chain(error).find_map(|error| match error.downcast_ref::<rustls::Error>()? {
         rustls::Error::InvalidCertificate(why) => Some(explain_certificate_error(why, wrong_host)),
-        rustls::Error::NoCertificatesPresented => Some("it shows none.".to_owned()),
+        rustls::Error::NoCertificatesPresented => Some("it presents none.".to_owned()),
         _ => None,
     })
 }
@@ -153,18 +154,19 @@ fn explain_certificate_error(why: &CertificateError, wrong_host: &'static str) -
     use CertificateError::*;
     let (cause, remedy) = match why {
         UnknownIssuer => (
-            "nobody known has signed it".to_owned(),
-            "If the server is yours, or a proxy of your company stands between, name its root certificate (a PEM file) in \
-             NODE_EXTRA_CA_CERTS.",
+            "its issuer is unknown".to_owned(),
+            "If it is your own server, or a proxy of your company intercepts the connection, name the root certificate \
+             (a PEM file) in NODE_EXTRA_CA_CERTS.",
         ),
-        Expired | ExpiredContext { .. } => {
-            ("it has expired".to_owned(), "Check the clock of this machine; its owner may have to renew it.")
-        }
+        Expired | ExpiredContext { .. } => (
+            "it has expired".to_owned(),
+            "Check the clock of this machine; the owner of the server may have to renew it.",
+        ),
         NotValidYet | NotValidYetContext { .. } => {
             ("it is not valid yet".to_owned(), "Check the clock of this machine.")
         }
         NotValidForName | NotValidForNameContext { .. } => ("it is for another host".to_owned(), wrong_host),
-        other => (other.to_string(), "The server, or a proxy before it, has to show a better one."),
+        other => (other.to_string(), "The server, or a proxy in front of it, must present a valid one."),
     };
     format!("{cause}. {remedy}")
 }

@@ -31,27 +31,28 @@ impl HttpClient {
     ///
     /// The host is resolved once, and only the checked addresses are connected to (no DNS rebinding). A proxy resolves
     /// the host itself; then only an IP address in the URL can be checked.
-    pub async fn get(&self, url: &Url, accept: &str, permit: AddressFilter) -> Result<Response, FetchError> {
+    pub async fn get(&self, url: &Url, accept: &str, filter: AddressFilter) -> Result<Response, FetchError> {
         let address = Address::try_from(url.clone())?;
-        if let Some(place) = literal_ip(address.host()).filter(|place| !permit(*place)) {
-            return Err(FetchError::AddressDenied(place));
+        if let Some(ip) = literal_ip(address.host()).filter(|ip| !filter(*ip)) {
+            return Err(FetchError::AddressDenied(ip));
         }
-        let Inner { network_config: route, limits, tls: trust, .. } = &*self.inner;
+        let Inner { network_config, limits, tls, .. } = &*self.inner;
         // A separate pool, because pooled connections were checked with other filters.
-        let way = ConnectionPool::new(route, limits, trust, Resolver::with_guard(address.host(), permit))?;
+        let pool =
+            ConnectionPool::new(network_config, limits, tls, Resolver::with_guard(address.host(), filter))?;
         let (body, _) = RequestBody::default().into_sending();
-        let answer = way.send(Method::GET, &address, request_headers(accept)?, body).await;
-        if let Some(place) = answer.as_ref().err().and_then(error::denied_address) {
-            return Err(FetchError::AddressDenied(place));
+        let response = pool.send(Method::GET, &address, request_headers(accept)?, body).await;
+        if let Some(ip) = response.as_ref().err().and_then(error::denied_address) {
+            return Err(FetchError::AddressDenied(ip));
         }
-        let answer = way.check_response(&address, answer)?;
-        Ok(Response::new(answer, &address, limits.max_decoded_bytes))
+        let response = pool.check_response(&address, response)?;
+        Ok(Response::new(response, &address, limits.max_decoded_bytes))
     }
 }
 
 fn request_headers(accept: &str) -> Result<HeaderMap, ModelError> {
     let accept = HeaderValue::from_str(accept).map_err(|_| {
-        ModelError::new(ModelErrorKind::InvalidRequest, format!("{accept:?} fits in no header."))
+        ModelError::new(ModelErrorKind::InvalidRequest, format!("{accept:?} is not a valid header value."))
     })?;
     let agent = HeaderValue::from_static(concat!("whimbrel/", env!("CARGO_PKG_VERSION")));
     let mut headers = HeaderMap::new();

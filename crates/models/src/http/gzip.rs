@@ -24,10 +24,10 @@ pub(super) enum ResponseBody {
 impl ResponseBody {
     /// Detects gzip by the headers, and removes the headers that describe the compressed body.
     pub(super) fn new(body: Incoming, headers: &mut HeaderMap) -> Self {
-        let packed = headers.get(CONTENT_ENCODING).is_some_and(|kind| {
+        let is_gzip = headers.get(CONTENT_ENCODING).is_some_and(|kind| {
             [b"gzip".as_slice(), b"x-gzip"].iter().any(|known| kind.as_bytes().eq_ignore_ascii_case(known))
         });
-        if !packed {
+        if !is_gzip {
             return Self::Plain(body);
         }
         headers.remove(CONTENT_ENCODING);
@@ -39,13 +39,13 @@ impl ResponseBody {
     pub(super) fn poll_chunk(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, BoxError>>> {
         match self {
             Self::Plain(body) => poll_data(body, context).map_err(Into::into),
-            Self::Gzip(body, unpacking) => loop {
-                if let Some(piece) = unpacking.next_chunk()? {
-                    return Poll::Ready(Some(Ok(piece)));
+            Self::Gzip(body, decoder) => loop {
+                if let Some(chunk) = decoder.next_chunk()? {
+                    return Poll::Ready(Some(Ok(chunk)));
                 }
                 match ready!(poll_data(body, context)?) {
-                    Some(piece) => unpacking.input = piece,
-                    None => return Poll::Ready(unpacking.finish().map_err(Into::into).transpose()),
+                    Some(chunk) => decoder.input = chunk,
+                    None => return Poll::Ready(decoder.finish().map_err(Into::into).transpose()),
                 }
             },
         }
@@ -60,10 +60,10 @@ fn poll_data(body: &mut Incoming, context: &mut Context<'_>) -> Poll<Option<Resu
             Some(Err(error)) => return Poll::Ready(Some(Err(error))),
             Some(Ok(frame)) => frame,
         };
-        if let Ok(piece) = frame.into_data()
-            && !piece.is_empty()
+        if let Ok(chunk) = frame.into_data()
+            && !chunk.is_empty()
         {
-            return Poll::Ready(Some(Ok(piece)));
+            return Poll::Ready(Some(Ok(chunk)));
         }
     }
 }
@@ -99,9 +99,9 @@ impl GzipDecoder {
     fn next_chunk(&mut self) -> io::Result<Option<Bytes>> {
         while !self.input.is_empty() && self.decoder.get_ref().len() < OUTPUT_CHUNK_BYTES {
             self.has_input = true;
-            let bite = self.input.len().min(INPUT_STEP_BYTES);
-            self.decoder.write_all(&self.input[..bite])?;
-            self.input.advance(bite);
+            let step = self.input.len().min(INPUT_STEP_BYTES);
+            self.decoder.write_all(&self.input[..step])?;
+            self.input.advance(step);
             if self.input.is_empty() {
                 self.decoder.flush()?;
             }
@@ -118,7 +118,7 @@ impl GzipDecoder {
     }
 
     fn take_output(&mut self) -> Option<Bytes> {
-        let piece = mem::take(self.decoder.get_mut());
-        (!piece.is_empty()).then(|| piece.into())
+        let chunk = mem::take(self.decoder.get_mut());
+        (!chunk.is_empty()).then(|| chunk.into())
     }
 }

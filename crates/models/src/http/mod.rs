@@ -84,9 +84,9 @@ impl HttpClient {
 
     /// As [`HttpClient::from_env`], with other limits.
     pub fn with_limits(get: impl Fn(&str) -> Option<String>, limits: HttpClientLimits) -> Self {
-        let route = NetworkConfig::from_env(get);
-        let trust = Arc::new(TlsSettings::new(&route));
-        Self { inner: Arc::new(Inner { network_config: route, limits, tls: trust, pool: OnceLock::new() }) }
+        let network_config = NetworkConfig::from_env(get);
+        let tls = Arc::new(TlsSettings::new(&network_config));
+        Self { inner: Arc::new(Inner { network_config, limits, tls, pool: OnceLock::new() }) }
     }
 
     /// Sends a POST request and waits for the response head, whatever its status.
@@ -123,26 +123,26 @@ impl HttpClient {
         headers.entry(ACCEPT_ENCODING).or_insert(HeaderValue::from_static("identity"));
         let HttpClientLimits { write_timeout: write, max_decoded_bytes: decoded, .. } = self.inner.limits;
         let (body, progress) = body.into().into_sending();
-        let way = self.pool()?;
-        let answer = tokio::select! {
-            answer = way.send(method, address, headers, body) => answer,
+        let pool = self.pool()?;
+        let response = tokio::select! {
+            response = pool.send(method, address, headers, body) => response,
             () = progress.wait_until_stalled(write) => {
                 let host = address.host();
                 let message = format!("{host} accepted the connection but does not read the request.");
                 return Err(ModelError::new(ModelErrorKind::Stalled, message));
             }
         };
-        Ok(Response::new(way.check_response(address, answer)?, address, decoded))
+        Ok(Response::new(pool.check_response(address, response)?, address, decoded))
     }
 
     /// Returns the connection pool, created on first use.
     fn pool(&self) -> Result<&ConnectionPool, ModelError> {
-        let Inner { network_config: route, limits, tls: trust, pool: way } = &*self.inner;
-        if let Some(way) = way.get() {
-            return Ok(way);
+        let Inner { network_config, limits, tls, pool } = &*self.inner;
+        if let Some(pool) = pool.get() {
+            return Ok(pool);
         }
-        let new = ConnectionPool::new(route, limits, trust, Resolver::default())?;
-        Ok(way.get_or_init(|| Box::new(new)))
+        let new = ConnectionPool::new(network_config, limits, tls, Resolver::default())?;
+        Ok(pool.get_or_init(|| Box::new(new)))
     }
 }
 

@@ -39,12 +39,12 @@ pub(super) struct ConnectionPool {
 
 impl ConnectionPool {
     pub(super) fn new(
-        route: &NetworkConfig,
+        network_config: &NetworkConfig,
         limits: &HttpClientLimits,
-        trust: &Arc<TlsSettings>,
-        names: Resolver,
+        tls: &Arc<TlsSettings>,
+        resolver: Resolver,
     ) -> Result<Self, ModelError> {
-        let mut tcp = HttpConnector::new_with_resolver(names);
+        let mut tcp = HttpConnector::new_with_resolver(resolver);
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
         // Divided among the addresses of a host, so that a dead one leaves time for the next.
@@ -54,13 +54,13 @@ impl ConnectionPool {
         tcp.set_keepalive_retries(Some(TCP_KEEPALIVE_RETRIES));
         #[cfg(any(target_os = "android", target_os = "linux"))]
         tcp.set_tcp_user_timeout(Some(TCP_USER_TIMEOUT));
-        let ways = ConnectorConfig {
+        let config = ConnectorConfig {
             tcp,
-            tls: Arc::clone(trust),
-            proxies: route.proxy_rules()?,
+            tls: Arc::clone(tls),
+            proxies: network_config.proxy_rules()?,
             timeout: limits.connect_timeout,
         };
-        let connector = Connector::new(ways);
+        let connector = Connector::new(config);
         let client = Client::builder(TokioExecutor::new())
             .timer(TokioTimer::new())
             .pool_timer(TokioTimer::new())
@@ -81,8 +81,8 @@ impl ConnectionPool {
         body: Box<SendingBody>,
     ) -> impl Future<Output = Result<Response<Incoming>, Error>> + Send + use<> {
         headers.entry(ACCEPT).or_insert(HeaderValue::from_static("*/*"));
-        if let Some(login) = &address.basic_auth {
-            headers.entry(AUTHORIZATION).or_insert_with(|| login.clone());
+        if let Some(basic_auth) = &address.basic_auth {
+            headers.entry(AUTHORIZATION).or_insert_with(|| basic_auth.clone());
         }
         self.connector.add_proxy_auth(&address.uri, &mut headers);
         let mut request = Request::new(body);
@@ -96,16 +96,16 @@ impl ConnectionPool {
     pub(super) fn check_response(
         &self,
         address: &Address,
-        answer: Result<Response<Incoming>, Error>,
+        response: Result<Response<Incoming>, Error>,
     ) -> Result<Response<Incoming>, ModelError> {
         let proxy = || self.connector.forwarding_proxy_address(&address.uri);
-        match answer {
+        match response {
             Err(error) => Err(error::send_error(address.host(), proxy(), &error)),
-            Ok(answer) if answer.status() == StatusCode::PROXY_AUTHENTICATION_REQUIRED => match proxy() {
+            Ok(response) if response.status() == StatusCode::PROXY_AUTHENTICATION_REQUIRED => match proxy() {
                 Some(proxy) => Err(error::proxy_auth_error(address.host(), &proxy)),
-                None => Ok(answer),
+                None => Ok(response),
             },
-            Ok(answer) => Ok(answer),
+            Ok(response) => Ok(response),
         }
     }
 }

@@ -20,7 +20,7 @@ impl ProxyRules {
     /// names (`corp`, `.corp` and `*.corp` are equivalent), IP addresses and networks, each with an optional port, and
     /// `*` for all, separated by commas or white space.
     pub(super) fn new(http: Option<String>, https: Option<String>, direct: &str) -> Self {
-        let entries = direct.split(|sign: char| sign == ',' || sign.is_whitespace());
+        let entries = direct.split(|c: char| c == ',' || c.is_whitespace());
         let (mut always, mut direct_ports) = (Vec::new(), Vec::new());
         for (host, port) in entries.filter_map(parse_entry) {
             match port {
@@ -31,8 +31,8 @@ impl ProxyRules {
                 }
             }
         }
-        let named = Matcher::builder().http(http.unwrap_or_default()).https(https.unwrap_or_default());
-        Self { matcher: named.no(always.join(",")).build(), direct_ports }
+        let builder = Matcher::builder().http(http.unwrap_or_default()).https(https.unwrap_or_default());
+        Self { matcher: builder.no(always.join(",")).build(), direct_ports }
     }
 
     /// Returns the proxy for a request. Requests to this machine never use one.
@@ -51,10 +51,12 @@ impl ProxyRules {
         let scheme = to.scheme()?.clone();
         let port = to.port_u16().unwrap_or(if scheme == Scheme::HTTPS { 443 } else { 80 });
         // Normalizes the URL, so that every spelling of a host matches alike.
-        let plainly = Uri::builder().scheme(scheme).authority(host).path_and_query("/").build();
-        let to = plainly.as_ref().unwrap_or(to);
-        let is_direct =
-            self.direct_ports.iter().any(|(at, known)| *at == port && known.intercept(to).is_none());
+        let normalized = Uri::builder().scheme(scheme).authority(host).path_and_query("/").build();
+        let to = normalized.as_ref().unwrap_or(to);
+        let is_direct = self
+            .direct_ports
+            .iter()
+            .any(|(direct_port, matcher)| *direct_port == port && matcher.intercept(to).is_none());
         if is_direct { None } else { self.matcher.intercept(to) }
     }
 }

@@ -24,11 +24,11 @@ pub struct Response {
 }
 
 impl Response {
-    pub(super) fn new(answer: ::http::Response<Incoming>, from: &Address, limit: u64) -> Self {
-        let (mut head, body) = answer.into_parts();
-        let body = ResponseBody::new(body, &mut head.headers);
+    pub(super) fn new(response: ::http::Response<Incoming>, from: &Address, limit: u64) -> Self {
+        let (mut parts, body) = response.into_parts();
+        let body = ResponseBody::new(body, &mut parts.headers);
         let body = BodyStream { body, authority: from.uri.authority().cloned(), remaining: limit };
-        Self { status: head.status.as_u16(), headers: head.headers, body }
+        Self { status: parts.status.as_u16(), headers: parts.headers, body }
     }
 
     /// The canonical reason phrase of the status.
@@ -60,27 +60,27 @@ impl Response {
 
     /// Reads at most `limit` bytes of the body; a connection error ends it early.
     pub async fn read_prefix(self, limit: usize) -> Bytes {
-        let mut chunks = self.into_body();
-        let mut text = BytesMut::new();
-        while let Some(Ok(chunk)) = chunks.next().await {
-            text.extend_from_slice(&chunk);
-            if text.len() >= limit {
-                text.truncate(limit);
+        let mut body = self.into_body();
+        let mut bytes = BytesMut::new();
+        while let Some(Ok(chunk)) = body.next().await {
+            bytes.extend_from_slice(&chunk);
+            if bytes.len() >= limit {
+                bytes.truncate(limit);
                 break;
             }
         }
-        text.freeze()
+        bytes.freeze()
     }
 
     /// Reads the whole body; a body larger than `limit` is an error.
     pub async fn read_all(self, limit: usize) -> Result<Bytes, ModelError> {
-        let mut chunks = self.into_body();
-        chunks.remaining = chunks.remaining.min(limit as u64);
-        let mut text = BytesMut::new();
-        while let Some(chunk) = chunks.next().await {
-            text.extend_from_slice(&chunk?);
+        let mut body = self.into_body();
+        body.remaining = body.remaining.min(limit as u64);
+        let mut bytes = BytesMut::new();
+        while let Some(chunk) = body.next().await {
+            bytes.extend_from_slice(&chunk?);
         }
-        Ok(text.freeze())
+        Ok(bytes.freeze())
     }
 }
 
@@ -117,8 +117,8 @@ impl Stream for BodyStream {
             Some(Ok(chunk)) => chunk,
         };
         Poll::Ready(Some(match this.remaining.checked_sub(chunk.len() as u64) {
-            Some(left) => {
-                this.remaining = left;
+            Some(remaining) => {
+                this.remaining = remaining;
                 Ok(chunk)
             }
             None => Err(error::response_too_large(this.host())),

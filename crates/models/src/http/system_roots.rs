@@ -47,19 +47,19 @@ pub(super) fn load() -> Vec<CertificateDer<'static>> {
     load_from(ROOT_LOCATIONS)
 }
 
-fn load_from<P: AsRef<Path>>(places: &[P]) -> Vec<CertificateDer<'static>> {
-    let files = places.iter().flat_map(|place| candidate_files(place.as_ref()));
+fn load_from<P: AsRef<Path>>(locations: &[P]) -> Vec<CertificateDer<'static>> {
+    let files = locations.iter().flat_map(|location| candidate_files(location.as_ref()));
     let mut found: Vec<_> = files.flat_map(|file| load_usable(&file)).collect();
     // Most certificates occur several times under different file names.
-    found.sort_unstable_by(|one, other| one.as_ref().cmp(other.as_ref()));
+    found.sort_unstable_by(|first, other| first.as_ref().cmp(other.as_ref()));
     found.dedup();
     found
 }
 
-fn candidate_files(place: &Path) -> Vec<PathBuf> {
-    match std::fs::read_dir(place) {
+fn candidate_files(location: &Path) -> Vec<PathBuf> {
+    match std::fs::read_dir(location) {
         Ok(entries) => entries.filter_map(Result::ok).map(|entry| entry.path()).collect(),
-        Err(_) => vec![place.to_owned()],
+        Err(_) => vec![location.to_owned()],
     }
 }
 
@@ -86,16 +86,16 @@ mod tests {
 
     #[test]
     fn roots_are_loaded_once_and_invalid_ones_skipped() {
-        let folder = tempfile::tempdir().unwrap();
-        let (one, two) = (certificate(), certificate());
+        let dir = tempfile::tempdir().unwrap();
+        let (first, two) = (certificate(), certificate());
         let broken = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
         let worse = "-----BEGIN CERTIFICATE-----\n!!!\n-----END CERTIFICATE-----\n";
-        let certs = folder.path().join("certs");
+        let certs = dir.path().join("certs");
         std::fs::create_dir_all(certs.join("deeper")).unwrap();
-        std::fs::write(certs.join("a.pem"), format!("{broken}{one}{worse}{two}")).unwrap();
-        std::fs::write(certs.join("1234.0"), &one).unwrap();
+        std::fs::write(certs.join("a.pem"), format!("{broken}{first}{worse}{two}")).unwrap();
+        std::fs::write(certs.join("1234.0"), &first).unwrap();
         std::fs::write(certs.join("README"), "no certificate").unwrap();
-        let (bundle, nowhere) = (folder.path().join("bundle.pem"), folder.path().join("nowhere"));
+        let (bundle, nowhere) = (dir.path().join("bundle.pem"), dir.path().join("nowhere"));
         std::fs::write(&bundle, certificate()).unwrap();
         assert_eq!(load_from(&[&certs]).len(), 2);
         assert_eq!(load_from(&[nowhere.clone(), certs, bundle]).len(), 3);

@@ -17,10 +17,10 @@ fn client(variables: &[(&str, &str)]) -> HttpClient {
     HttpClient::from_env(get)
 }
 
-async fn post_error(door: &HttpClient, url: &str) -> ModelError {
-    match door.post(url, HeaderMap::new(), String::from("{}")).await {
+async fn post_error(http: &HttpClient, url: &str) -> ModelError {
+    match http.post(url, HeaderMap::new(), String::from("{}")).await {
         Ok(response) => panic!("status {}", response.status),
-        Err(fault) => fault,
+        Err(error) => error,
     }
 }
 
@@ -53,10 +53,10 @@ fn environment_configures_the_network() {
 #[tokio::test]
 async fn plain_url_needs_no_tls() {
     let server = TestServer::start([response(204, "", "")]).await;
-    let door = client(&[]);
-    let response = door.post(&server.url, HeaderMap::new(), String::from("{}")).await.unwrap();
+    let http = client(&[]);
+    let response = http.post(&server.url, HeaderMap::new(), String::from("{}")).await.unwrap();
     assert_eq!(response.status, 204);
-    assert!(door.inner.pool.get().is_some() && !door.inner.tls.is_initialized());
+    assert!(http.inner.pool.get().is_some() && !http.inner.tls.is_initialized());
 }
 
 #[tokio::test]
@@ -65,9 +65,12 @@ async fn body_in_parts_has_a_content_length() {
     let pieces =
         vec![Bytes::from_static(b"[1,"), Bytes::from(vec![b' '; 200_000]), Bytes::from_static(b"2]")];
     client(&[]).post(&server.url, HeaderMap::new(), pieces).await.unwrap();
-    let seen = &server.requests()[0];
-    assert_eq!((seen.header("content-length"), seen.header("transfer-encoding")), (Some("200005"), None));
-    assert!(seen.body.starts_with(b"[1, ") && seen.body.ends_with(b" 2]"));
+    let request = &server.requests()[0];
+    assert_eq!(
+        (request.header("content-length"), request.header("transfer-encoding")),
+        (Some("200005"), None)
+    );
+    assert!(request.body.starts_with(b"[1, ") && request.body.ends_with(b" 2]"));
 }
 
 #[tokio::test]
@@ -76,7 +79,7 @@ async fn unreachable_server_is_a_connection_error() {
     let refused = post_error(&client(&[]), &format!("http://{free}")).await;
     assert_eq!(refused.kind, ModelErrorKind::Connection);
     assert!(refused.message.starts_with("Could not connect to 127.0.0.1: "), "{}", refused.message);
-    let unknown = post_error(&client(&[]), "http://nobody.invalid").await;
+    let unknown = post_error(&client(&[]), "http://host.invalid").await;
     assert_eq!(unknown.kind, ModelErrorKind::Connection);
     let nonsense = post_error(&client(&[]), "nonsense").await;
     assert_eq!(nonsense.kind, ModelErrorKind::InvalidRequest);
@@ -91,10 +94,10 @@ async fn unresolvable_name_and_stalled_handshake_are_connection_errors() {
     let mute = TcpListener::bind("127.0.0.1:0").unwrap();
     let limits =
         HttpClientLimits { connect_timeout: Duration::from_millis(100), ..HttpClientLimits::default() };
-    let door = HttpClient::with_limits(|_| None, limits);
-    let silent = post_error(&door, &format!("https://{}", mute.local_addr().unwrap())).await;
-    assert_eq!(silent.kind, ModelErrorKind::Connection, "{}", silent.message);
-    assert!(silent.message.contains("in time"), "{}", silent.message);
+    let http = HttpClient::with_limits(|_| None, limits);
+    let timed_out = post_error(&http, &format!("https://{}", mute.local_addr().unwrap())).await;
+    assert_eq!(timed_out.kind, ModelErrorKind::Connection, "{}", timed_out.message);
+    assert!(timed_out.message.contains("in time"), "{}", timed_out.message);
 }
 
 #[tokio::test]
@@ -109,17 +112,17 @@ async fn server_that_does_not_read_times_out() {
     let limits =
         HttpClientLimits { write_timeout: Duration::from_millis(100), ..HttpClientLimits::default() };
     let megabyte = Bytes::from(vec![b' '; 1 << 20]);
-    let door = HttpClient::with_limits(|_| None, limits);
-    let outcome = door.post(&server.url, HeaderMap::new(), vec![megabyte; 64]).await;
-    assert_eq!(outcome.err().map(|fault| fault.kind), Some(ModelErrorKind::Stalled));
+    let http = HttpClient::with_limits(|_| None, limits);
+    let outcome = http.post(&server.url, HeaderMap::new(), vec![megabyte; 64]).await;
+    assert_eq!(outcome.err().map(|error| error.kind), Some(ModelErrorKind::Stalled));
 }
 
 #[tokio::test]
 async fn clones_reuse_the_connection() {
     let server = TestServer::start((0..4).map(|_| response(200, "", "body"))).await;
     let first = client(&[]);
-    for door in [first.clone(), first.clone(), first.clone(), first] {
-        let response = door.post(&server.url, HeaderMap::new(), String::from("{}")).await.unwrap();
+    for http in [first.clone(), first.clone(), first.clone(), first] {
+        let response = http.post(&server.url, HeaderMap::new(), String::from("{}")).await.unwrap();
         assert_eq!(response.read_all(10).await.unwrap(), "body");
         yield_to_tasks().await;
     }
@@ -130,9 +133,9 @@ async fn clones_reuse_the_connection() {
 async fn connection_closed_by_the_server_is_replaced() {
     let closing = [response(200, "", "body"), vec![ResponseAction::Close]].concat();
     let server = TestServer::start([closing.clone(), closing.clone(), closing]).await;
-    let door = client(&[]);
+    let http = client(&[]);
     for _ in 0..3 {
-        let response = door.post(&server.url, HeaderMap::new(), String::from("{}")).await.unwrap();
+        let response = http.post(&server.url, HeaderMap::new(), String::from("{}")).await.unwrap();
         assert_eq!(response.read_all(10).await.unwrap(), "body");
         yield_to_tasks().await;
     }
@@ -149,21 +152,24 @@ async fn yield_to_tasks() {
 #[tokio::test]
 async fn request_has_default_headers_and_credentials_of_its_url() {
     let server = TestServer::start([response(200, "", ""), response(200, "", "")]).await;
-    let door = client(&[]);
-    door.post(&server.url, HeaderMap::new(), String::from("{}")).await.unwrap();
+    let http = client(&[]);
+    http.post(&server.url, HeaderMap::new(), String::from("{}")).await.unwrap();
     let address = Url::parse(&server.url.replace("http://", "http://ann:secret@")).unwrap();
     let own = HeaderMap::from_iter([(::http::header::ACCEPT, HeaderValue::from_static("text/x"))]);
-    door.request(Method::GET, address, own, RequestBody::default()).await.unwrap();
+    http.request(Method::GET, address, own, RequestBody::default()).await.unwrap();
     let host = server.url.trim_start_matches("http://");
     let table = [
         ("POST / HTTP/1.1", "*/*", None, Some("2")),
         ("GET / HTTP/1.1", "text/x", Some("Basic YW5uOnNlY3JldA=="), None),
     ];
-    for (seen, (line, accept, login, length)) in server.requests().iter().zip(table) {
-        assert_eq!(seen.request_line.trim_end(), line);
-        assert_eq!((seen.header("accept"), seen.header("authorization")), (Some(accept), login));
-        assert_eq!((seen.header("accept-encoding"), seen.header("host")), (Some("identity"), Some(host)));
-        assert_eq!(seen.header("content-length"), length);
+    for (request, (line, accept, login, length)) in server.requests().iter().zip(table) {
+        assert_eq!(request.request_line.trim_end(), line);
+        assert_eq!((request.header("accept"), request.header("authorization")), (Some(accept), login));
+        assert_eq!(
+            (request.header("accept-encoding"), request.header("host")),
+            (Some("identity"), Some(host))
+        );
+        assert_eq!(request.header("content-length"), length);
     }
 }
 
@@ -178,10 +184,10 @@ async fn redirect_is_not_followed() {
 async fn proxy_is_used_except_for_loopback() {
     let proxy = TestServer::start([response(200, "", "")]).await;
     let here = TestServer::start([response(204, "", "")]).await;
-    let door = client(&[("HTTP_PROXY", &proxy.url)]);
-    let away = door.post("http://far.invalid/x", HeaderMap::new(), String::from("{}")).await.unwrap();
-    let near = door.post(&here.url, HeaderMap::new(), String::from("{}")).await.unwrap();
-    assert_eq!((away.status, near.status), (200, 204));
+    let http = client(&[("HTTP_PROXY", &proxy.url)]);
+    let remote = http.post("http://far.invalid/x", HeaderMap::new(), String::from("{}")).await.unwrap();
+    let local = http.post(&here.url, HeaderMap::new(), String::from("{}")).await.unwrap();
+    assert_eq!((remote.status, local.status), (200, 204));
     assert!(
         proxy.requests()[0].request_line.starts_with("POST http://far.invalid/x "),
         "{}",
@@ -199,13 +205,13 @@ async fn invalid_extra_roots_fail_but_invalid_shared_roots_do_not() {
     for (path, why) in [
         ("/nowhere.pem", "No such file"),
         ("/dev/zero", "a device"),
-        ("/", "a folder"),
-        (empty, "holds no certificate"),
+        ("/", "a directory"),
+        (empty, "contains no certificate"),
         (broken, "certificate 1 of 1"),
     ] {
-        let fault = post_error(&client(&[("NODE_EXTRA_CA_CERTS", path)]), "https://127.0.0.1:9").await;
-        assert_eq!(fault.kind, ModelErrorKind::Certificate);
-        assert!(fault.message.contains(path) && fault.message.contains(why), "{}", fault.message);
+        let error = post_error(&client(&[("NODE_EXTRA_CA_CERTS", path)]), "https://127.0.0.1:9").await;
+        assert_eq!(error.kind, ModelErrorKind::Certificate);
+        assert!(error.message.contains(path) && error.message.contains(why), "{}", error.message);
     }
     for path in ["/no-cert-file.crt", "/dev/zero", "/", empty, broken] {
         let shared = client(&[("SSL_CERT_FILE", path)]);
@@ -235,16 +241,16 @@ async fn decompression_is_limited() {
         TestServer::start([vec![ResponseAction::Write(head.into_bytes()), ResponseAction::Write(bomb)]])
             .await;
     let limits = HttpClientLimits { max_decoded_bytes: 1 << 20, ..HttpClientLimits::default() };
-    let door = HttpClient::with_limits(|_| None, limits);
-    let mut chunks = door.post(&server.url, HeaderMap::new(), String::new()).await.unwrap().into_body();
+    let http = HttpClient::with_limits(|_| None, limits);
+    let mut chunks = http.post(&server.url, HeaderMap::new(), String::new()).await.unwrap().into_body();
     let mut size = 0;
-    let fault = loop {
+    let error = loop {
         match chunks.next().await.unwrap() {
             Ok(chunk) => size += chunk.len(),
-            Err(fault) => break fault,
+            Err(error) => break error,
         }
     };
-    assert_eq!((fault.kind, fault.should_retry), (ModelErrorKind::Protocol, Some(false)));
+    assert_eq!((error.kind, error.should_retry), (ModelErrorKind::Protocol, Some(false)));
     assert!((1..=1 << 20).contains(&size), "{size}");
 }
 
@@ -254,8 +260,8 @@ async fn guarded_fetch_connects_to_allowed_addresses_only() {
     let named = server.url.replace("127.0.0.1", "localhost");
     for url in [&server.url, &named] {
         let url = Url::parse(url).unwrap();
-        let barred = client(&[]).get(&url, "*/*", |address| !address.is_loopback()).await.err();
-        assert!(matches!(barred, Some(FetchError::AddressDenied(_))), "{url}: {barred:?}");
+        let denied = client(&[]).get(&url, "*/*", |address| !address.is_loopback()).await.err();
+        assert!(matches!(denied, Some(FetchError::AddressDenied(_))), "{url}: {denied:?}");
     }
     assert_eq!(server.connections(), 0);
     let found = client(&[]).get(&Url::parse(&named).unwrap(), "text/html", |_| true).await.unwrap();
@@ -270,10 +276,10 @@ async fn guarded_fetch_connects_to_allowed_addresses_only() {
 async fn address_filter_does_not_apply_to_the_proxy() {
     let proxy = TestServer::start([response(200, "", "")]).await;
     let proxy_url = proxy.url.replace("127.0.0.1", "localhost");
-    let door = client(&[("HTTP_PROXY", &proxy_url)]);
-    let get = async |url: &str| door.get(&Url::parse(url).unwrap(), "*/*", |ip| !ip.is_loopback()).await;
+    let http = client(&[("HTTP_PROXY", &proxy_url)]);
+    let get = async |url: &str| http.get(&Url::parse(url).unwrap(), "*/*", |ip| !ip.is_loopback()).await;
     assert_eq!(get("http://far.invalid/x").await.unwrap().status, 200);
-    for near in ["http://localhost:9/", "http://127.0.0.1:9/", "http://[::1]:9/"] {
-        assert!(matches!(get(near).await, Err(FetchError::AddressDenied(_))), "{near}");
+    for local in ["http://localhost:9/", "http://127.0.0.1:9/", "http://[::1]:9/"] {
+        assert!(matches!(get(local).await, Err(FetchError::AddressDenied(_))), "{local}");
     }
 }

@@ -23,8 +23,8 @@ pub(super) struct TlsSettings {
 }
 
 impl TlsSettings {
-    pub(super) fn new(route: &NetworkConfig) -> Self {
-        let NetworkConfig { extra_roots, shared_roots, .. } = route.clone();
+    pub(super) fn new(config: &NetworkConfig) -> Self {
+        let NetworkConfig { extra_roots, shared_roots, .. } = config.clone();
         Self { extra_roots, shared_roots, client_config: OnceLock::new() }
     }
 
@@ -45,8 +45,8 @@ impl TlsSettings {
     fn load_extra_roots(&self) -> Result<Vec<CertificateDer<'static>>, ModelError> {
         let mut roots = Vec::new();
         if let Some(path) = &self.extra_roots {
-            roots = read_certificates(path).map_err(|why| {
-                let message = format!("NODE_EXTRA_CA_CERTS ({path}) cannot be used: {why}");
+            roots = read_certificates(path).map_err(|cause| {
+                let message = format!("NODE_EXTRA_CA_CERTS ({path}) cannot be used: {cause}");
                 ModelError::new(ModelErrorKind::Certificate, message)
             })?;
         }
@@ -83,14 +83,13 @@ fn build_client_config(roots: Vec<CertificateDer<'static>>) -> Result<ClientConf
 fn read_certificates(path: &str) -> Result<Vec<CertificateDer<'static>>, String> {
     let pem = regular_file::read(Path::new(path), MAX_CERTIFICATE_FILE_BYTES)?;
     let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
-    let found = found.map_err(|error| format!("what stands in it is no PEM: {error}."))?;
+    let found = found.map_err(|error| format!("it is not valid PEM: {error}."))?;
     if found.is_empty() {
-        return Err("it holds no certificate in PEM form.".to_owned());
+        return Err("it contains no certificate in PEM form.".to_owned());
     }
     for (number, certificate) in (1..).zip(&found) {
-        system_roots::check_root(certificate).map_err(|error| {
-            format!("certificate {number} of {} in it cannot be understood: {error}.", found.len())
-        })?;
+        system_roots::check_root(certificate)
+            .map_err(|error| format!("certificate {number} of {} is invalid: {error}.", found.len()))?;
     }
     Ok(found)
 }

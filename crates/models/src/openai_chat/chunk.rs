@@ -50,7 +50,7 @@ pub(super) fn parse(data: &str) -> Result<ChatChunk, ModelError> {
         let start: String = data.chars().take(200).collect();
         ModelError::new(
             ModelErrorKind::Protocol,
-            format!("The model's stream holds something that is not JSON ({error}): {start}"),
+            format!("The model's stream contains invalid JSON ({error}): {start}"),
         )
     })?;
     if error::is_error(&value) {
@@ -77,14 +77,14 @@ fn string_value(value: &Value) -> String {
 }
 
 /// Collects the pieces of a delta or a whole message: thinking, text, refusal, calls.
-fn parse_pieces(said: &Value) -> Vec<ChunkPiece> {
+fn parse_pieces(message: &Value) -> Vec<ChunkPiece> {
     let mut pieces = Vec::new();
     // Some servers send the same reasoning under the old and the new name.
-    let reasoning = [&said["reasoning_content"], &said["reasoning"]].map(string_value);
+    let reasoning = [&message["reasoning_content"], &message["reasoning"]].map(string_value);
     pieces.extend(reasoning.into_iter().find(|text| !text.is_empty()).map(ChunkPiece::Thinking));
-    parse_content(&said["content"], &mut pieces);
-    pieces.push(ChunkPiece::Refusal(string_value(&said["refusal"])));
-    parse_calls(said, &mut pieces);
+    parse_content(&message["content"], &mut pieces);
+    pieces.push(ChunkPiece::Refusal(string_value(&message["refusal"])));
+    parse_calls(message, &mut pieces);
     pieces.retain(|piece| !piece.is_empty());
     pieces
 }
@@ -97,21 +97,21 @@ fn parse_content(content: &Value, pieces: &mut Vec<ChunkPiece>) {
             Value::Array(thoughts) => {
                 pieces.extend(thoughts.iter().map(|part| ChunkPiece::Thinking(string_value(&part["text"]))));
             }
-            Value::String(thought) => pieces.push(ChunkPiece::Thinking(thought.clone())),
+            Value::String(text) => pieces.push(ChunkPiece::Thinking(text.clone())),
             _ => pieces.push(ChunkPiece::Text(string_value(&part["text"]))),
         }
     }
 }
 
-fn parse_calls(said: &Value, pieces: &mut Vec<ChunkPiece>) {
+fn parse_calls(message: &Value, pieces: &mut Vec<ChunkPiece>) {
     // Legacy form: a single call without an id.
-    if said["function_call"].is_object() {
+    if message["function_call"].is_object() {
         pieces.push(ChunkPiece::Call(CallFragment {
             index: Some(0),
-            ..parse_fragment(&said["function_call"])
+            ..parse_fragment(&message["function_call"])
         }));
     }
-    for (position, call) in said["tool_calls"].as_array().into_iter().flatten().enumerate() {
+    for (position, call) in message["tool_calls"].as_array().into_iter().flatten().enumerate() {
         pieces.push(ChunkPiece::Call(CallFragment {
             index: call["index"].as_u64(),
             id: string_value(&call["id"]),
@@ -124,8 +124,8 @@ fn parse_calls(said: &Value, pieces: &mut Vec<ChunkPiece>) {
 fn parse_fragment(function: &Value) -> CallFragment {
     let arguments = match &function["arguments"] {
         Value::Null => String::new(),
-        Value::String(piece) => piece.clone(),
-        whole => whole.to_string(),
+        Value::String(text) => text.clone(),
+        object => object.to_string(),
     };
     CallFragment { name: string_value(&function["name"]), arguments, ..CallFragment::default() }
 }
@@ -141,19 +141,19 @@ impl ChunkPiece {
 
 /// Parses the usage. Tokens read from or written to the cache are subtracted from the input.
 fn parse_usage(value: &Value) -> Option<ReportedUsage> {
-    let figures = value.as_object()?;
-    let (mut read, mut written) = (CountReader::new(), CountReader::new());
-    let prompt = read.required(figures, "prompt_tokens");
-    let output_tokens = written.required(figures, "completion_tokens");
-    let details = figures.get("prompt_tokens_details").and_then(Value::as_object);
+    let fields = value.as_object()?;
+    let (mut input, mut output) = (CountReader::new(), CountReader::new());
+    let prompt = input.required(fields, "prompt_tokens");
+    let output_tokens = output.required(fields, "completion_tokens");
+    let details = fields.get("prompt_tokens_details").and_then(Value::as_object);
     // In this order: OpenAI and most others; Kimi; DeepSeek.
     let cached = [
-        read.optional(details, "cached_tokens"),
-        read.optional(Some(figures), "cached_tokens"),
-        read.optional(Some(figures), "prompt_cache_hit_tokens"),
+        input.optional(details, "cached_tokens"),
+        input.optional(Some(fields), "cached_tokens"),
+        input.optional(Some(fields), "prompt_cache_hit_tokens"),
     ];
     let cache_read_input_tokens = cached.into_iter().find(|tokens| *tokens > 0).unwrap_or(0);
-    let cache_creation_input_tokens = read.optional(details, "cache_write_tokens");
+    let cache_creation_input_tokens = input.optional(details, "cache_write_tokens");
     let usage = Usage {
         input_tokens: prompt
             .saturating_sub(cache_read_input_tokens)
@@ -163,5 +163,5 @@ fn parse_usage(value: &Value) -> Option<ReportedUsage> {
         output_tokens,
         ..Usage::default()
     };
-    Some(ReportedUsage { usage, input_status: read.status, output_status: written.status })
+    Some(ReportedUsage { usage, input_status: input.status, output_status: output.status })
 }

@@ -1,6 +1,6 @@
 //! HTTP client of Chat Completions: URL, headers, and decoding of the response.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use ::http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, USER_AGENT};
@@ -12,14 +12,13 @@ use uuid::Uuid;
 use super::request::ChatRequest;
 use super::stream::ReplyTranslator;
 use super::{error, request};
-use crate::downgrade::OptionalPart;
 use crate::error::{ModelError, ModelErrorKind};
 use crate::event::ReplyEvent;
 use crate::hint::{RequestSummary, with_hint};
 use crate::http::{HttpClient, Response};
-use crate::model::{Model, ReplyItem};
+use crate::model::{Model, RawEvents, ReplyItem, UnsupportedParts};
 use crate::reply_stream::{EventDecoder, ReplyStream};
-use crate::request::Request;
+use crate::request::{OptionalPart, Request};
 
 /// Base URL of OpenAI.
 const OPENAI_BASE_URL: &str = "https://api.openai.com/v1";
@@ -40,15 +39,14 @@ pub struct OpenAiChat {
     key: Option<String>,
     /// Variable that the key came from, for error messages.
     key_variable: Option<String>,
-    /// Optional parts that the server rejected, with the model.
-    unsupported: Arc<Mutex<Vec<(String, OptionalPart)>>>,
+    unsupported: Arc<UnsupportedParts>,
 }
 
 impl OpenAiChat {
     /// Reads `OPENAI_BASE_URL` (OpenAI by default) and `OPENAI_API_KEY`, which local servers do not need.
-    pub fn from_env(get: impl Fn(&str) -> Option<String>, door: HttpClient) -> Self {
+    pub fn from_env(get: impl Fn(&str) -> Option<String>, http: HttpClient) -> Self {
         let base = get("OPENAI_BASE_URL").filter(|base| !base.trim().is_empty());
-        Self::new(base.as_deref().unwrap_or(OPENAI_BASE_URL), get(KEY_VARIABLE), door)
+        Self::new(base.as_deref().unwrap_or(OPENAI_BASE_URL), get(KEY_VARIABLE), http)
             .with_key_variable(Some(KEY_VARIABLE.to_owned()))
     }
 
@@ -71,27 +69,22 @@ impl OpenAiChat {
         headers.insert(USER_AGENT, HeaderValue::from_static(concat!("whimbrel/", env!("CARGO_PKG_VERSION"))));
         match &self.key {
             Some(key) => {
-                let mut secret = HeaderValue::try_from(format!("Bearer {key}")).map_err(|_| {
+                let mut value = HeaderValue::try_from(format!("Bearer {key}")).map_err(|_| {
                     ModelError::new(
                         ModelErrorKind::NoCredentials,
-                        "The API key holds characters that no key can have.",
+                        "The API key contains invalid characters: set a valid one.",
                     )
                 })?;
-                secret.set_sensitive(true);
-                headers.insert(AUTHORIZATION, secret);
+                value.set_sensitive(true);
+                headers.insert(AUTHORIZATION, value);
             }
             None if self.url.starts_with(OPENAI_BASE_URL) => {
-                let message = "There is no key to ask OpenAI with. Set OPENAI_API_KEY, or OPENAI_BASE_URL for another server.";
+                let message = "No OpenAI API key is configured. Set OPENAI_API_KEY, or OPENAI_BASE_URL for another server.";
                 return Err(ModelError::new(ModelErrorKind::NoCredentials, message));
             }
             None => {}
         }
         Ok(headers)
-    }
-
-    fn unsupported_parts(&self, model: &str) -> Vec<OptionalPart> {
-        let refused = self.unsupported.lock().unwrap_or_else(PoisonError::into_inner);
-        refused.iter().filter(|(at, _)| at == model).map(|(_, part)| part.clone()).collect()
     }
 
     /// Sends a request and waits for the response head.
@@ -101,16 +94,16 @@ impl OpenAiChat {
     ) -> Result<BoxStream<'static, Result<ReplyItem, ModelError>>, ModelError> {
         let headers = self.headers()?;
         let ChatRequest { body, calls } =
-            request::translate(&request, &self.unsupported_parts(&request.model));
-        let reader = ChatDecoder {
+            request::translate(&request, &self.unsupported.for_model(&request.model));
+        let decoder = ChatDecoder {
             translator: ReplyTranslator::new(new_id_seed(), request.model.as_str(), calls),
-            raw: if request.raw_events { RawEvents::Keep } else { RawEvents::Drop },
+            raw: RawEvents::for_request(&request),
         };
         let size = body.iter().map(Bytes::len).sum();
-        let asked =
+        let summary =
             RequestSummary { model: &request.model, key_variable: self.key_variable.as_deref(), size };
-        let answer = self.http.post(&self.url, headers, body).await?;
-        decode_response(answer, reader).await.map_err(|fault| with_hint(fault, &asked))
+        let response = self.http.post(&self.url, headers, body).await?;
+        decode_response(response, decoder).await.map_err(|error| with_hint(error, &summary))
     }
 }
 
@@ -120,53 +113,49 @@ impl Model for OpenAiChat {
     }
 
     fn mark_unsupported(&self, model: &str, part: &OptionalPart) {
-        let mut refused = self.unsupported.lock().unwrap_or_else(PoisonError::into_inner);
-        refused.push((model.to_owned(), part.clone()));
+        self.unsupported.add(model, part);
     }
 }
 
 /// Decodes a response, streamed or whole. Servers label streams with various media types.
 async fn decode_response(
-    answer: Response,
-    mut reader: ChatDecoder,
+    response: Response,
+    mut decoder: ChatDecoder,
 ) -> Result<BoxStream<'static, Result<ReplyItem, ModelError>>, ModelError> {
-    if !(200..300).contains(&answer.status) {
-        return Err(response_error(answer).await);
+    if !(200..300).contains(&response.status) {
+        return Err(response_error(response).await);
     }
-    match answer.media_type().as_deref() {
+    match response.media_type().as_deref() {
         None | Some("text/event-stream" | "text/plain" | "application/octet-stream") => {
-            let request_id = answer.request_id();
-            Ok(ReplyStream::new(answer.into_body(), reader, request_id).boxed())
+            let request_id = response.request_id();
+            Ok(ReplyStream::new(response.into_body(), decoder, request_id).boxed())
         }
         Some("application/json") => {
-            let accepted = ReplyEvent::Accepted { request_id: answer.request_id() };
-            let body = answer.read_all(MAX_WHOLE_REPLY_BYTES).await?;
-            let events = reader.translator.translate_whole(&String::from_utf8_lossy(&body))?;
+            let accepted = ReplyEvent::Accepted { request_id: response.request_id() };
+            let body = response.read_all(MAX_WHOLE_REPLY_BYTES).await?;
+            let events = decoder.translator.translate_whole(&String::from_utf8_lossy(&body))?;
             let events = std::iter::once(accepted).chain(events);
-            Ok(stream::iter(events.map(move |event| Ok(reader.raw.wrap(event)))).boxed())
+            Ok(stream::iter(events.map(move |event| Ok(decoder.raw.wrap(event)))).boxed())
         }
         Some(media) => {
-            let message = format!("The server's answer is not a reply of a model: it is {media}.");
+            let message = format!("The server's response is not a model reply: its content type is {media}.");
             Err(ModelError::new(ModelErrorKind::NotAStream, message))
         }
     }
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a date in `retry-after` counts from the moment the answer came"
-)]
-async fn response_error(answer: Response) -> ModelError {
-    let (status, headers) = (answer.status, answer.headers.clone());
+#[expect(clippy::disallowed_methods, reason = "a date in `retry-after` is relative to now")]
+async fn response_error(response: Response) -> ModelError {
+    let (status, headers) = (response.status, response.headers.clone());
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    if let Some(place) = header("location").filter(|_| (300..400).contains(&status)) {
-        let message = format!("The server sends us on to {place}; set the base URL to the right address.");
+    if let Some(location) = header("location").filter(|_| (300..400).contains(&status)) {
+        let message = format!("The server redirects to {location}: set the base URL to the right one.");
         return ModelError {
             status: Some(status),
             ..ModelError::new(ModelErrorKind::InvalidRequest, message)
         };
     }
-    let body = answer.read_prefix(MAX_ERROR_BYTES).await;
+    let body = response.read_prefix(MAX_ERROR_BYTES).await;
     error::from_status(status, &String::from_utf8_lossy(&body)).with_headers(header, SystemTime::now())
 }
 
@@ -174,19 +163,6 @@ async fn response_error(answer: Response) -> ModelError {
 struct ChatDecoder {
     translator: ReplyTranslator,
     raw: RawEvents,
-}
-
-/// Whether each event is also serialized as JSON.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum RawEvents {
-    Keep,
-    Drop,
-}
-
-impl RawEvents {
-    fn wrap(self, event: ReplyEvent) -> ReplyItem {
-        ReplyItem { raw: if self == Self::Keep { event.to_raw_json() } else { None }, event }
-    }
 }
 
 impl EventDecoder for ChatDecoder {
@@ -206,7 +182,7 @@ impl EventDecoder for ChatDecoder {
 }
 
 /// Returns a unique seed for call ids. It is short because some providers accept ids of at most 40 characters.
-#[expect(clippy::disallowed_methods, reason = "ids that the provider owes us are made here")]
+#[expect(clippy::disallowed_methods, reason = "generates the ids that a provider omits")]
 fn new_id_seed() -> String {
     let mut seed = Uuid::new_v4().simple().to_string();
     seed.truncate(24);

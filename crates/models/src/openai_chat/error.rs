@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::error::{ModelError, ModelErrorKind};
+use crate::error::{ModelError, ModelErrorKind, describe_status};
 
 /// An error response, or an error object in a stream, as far as it could be parsed.
 struct ErrorBody {
@@ -27,38 +27,26 @@ pub(super) fn is_error(value: &Value) -> bool {
 
 /// Decodes an error object in place of a chunk or reply.
 pub(super) fn from_stream_value(value: &Value) -> ModelError {
-    let refusal = ErrorBody::parse(None, value);
-    let kind = refusal.kind(ModelErrorKind::Server);
-    let silent = refusal.message.is_empty();
+    let error_body = ErrorBody::parse(None, value);
+    let kind = error_body.kind(ModelErrorKind::Server);
+    let no_message = error_body.message.is_empty();
     ModelError::new(
         kind,
-        if silent { "The model's stream ended in an error.".to_owned() } else { refusal.message },
+        if no_message { "The model's stream ended in an error.".to_owned() } else { error_body.message },
     )
 }
 
 /// Decodes a response with an error status.
 pub(super) fn from_status(status: u16, body: &str) -> ModelError {
     let value = serde_json::from_str(body).unwrap_or(Value::Null);
-    let mut refusal = ErrorBody::parse(Some(status), &value);
-    if refusal.message.is_empty() {
-        refusal.message = describe_status(status, body);
+    let mut error_body = ErrorBody::parse(Some(status), &value);
+    if error_body.message.is_empty() {
+        error_body.message = describe_status(status, body);
     }
     ModelError {
         status: Some(status),
-        ..ModelError::new(refusal.kind(ModelErrorKind::InvalidRequest), refusal.message)
+        ..ModelError::new(error_body.kind(ModelErrorKind::InvalidRequest), error_body.message)
     }
-}
-
-/// Describes an error without a message: the first line of a text body, or only the status for HTML and JSON.
-fn describe_status(status: u16, body: &str) -> String {
-    let line = body.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    if line.is_empty() || line.starts_with(['<', '{', '[']) {
-        return format!("The model's endpoint answered with status {status}.");
-    }
-    format!(
-        "The model's endpoint answered with status {status}: {}",
-        line.chars().take(300).collect::<String>()
-    )
 }
 
 impl ErrorBody {
@@ -80,25 +68,25 @@ impl ErrorBody {
     /// Classifies the error, with `otherwise` as default, by:
     /// 1. type or code; 2. phrases in the message; 3. the status.
     fn kind(&self, otherwise: ModelErrorKind) -> ModelErrorKind {
-        let said = self.message.to_ascii_lowercase();
+        let message = self.message.to_ascii_lowercase();
         let by_word = || self.codes.iter().find_map(|word| kind_from_code(word));
         by_word()
-            .or_else(|| self.kind_from_message(&said))
+            .or_else(|| self.kind_from_message(&message))
             .or_else(|| self.status.and_then(kind_from_status))
             .unwrap_or(otherwise)
     }
 
-    fn kind_from_message(&self, said: &str) -> Option<ModelErrorKind> {
-        let says = |phrases: &[&str]| phrases.iter().any(|phrase| said.contains(phrase));
+    fn kind_from_message(&self, message: &str) -> Option<ModelErrorKind> {
+        let says = |phrases: &[&str]| phrases.iter().any(|phrase| message.contains(phrase));
         // With status 429 the same phrases refer to a rate limit.
-        let may_wait = self.status == Some(429);
+        let is_rate_limit = self.status == Some(429);
         if says(BILLING_PHRASES) {
             Some(ModelErrorKind::Billing)
         } else if says(SPEND_LIMIT_PHRASES) {
             Some(ModelErrorKind::SpendLimit)
-        } else if !may_wait && says(PROMPT_TOO_LONG_PHRASES) {
+        } else if !is_rate_limit && says(PROMPT_TOO_LONG_PHRASES) {
             Some(ModelErrorKind::PromptTooLong)
-        } else if !may_wait && said.contains("model") && says(MODEL_NOT_FOUND_PHRASES) {
+        } else if !is_rate_limit && message.contains("model") && says(MODEL_NOT_FOUND_PHRASES) {
             Some(ModelErrorKind::ModelNotFound)
         } else {
             None
@@ -170,28 +158,28 @@ fn kind_from_status(status: u16) -> Option<ModelErrorKind> {
 
 /// Extracts the message from its possible fields, with the upstream provider's message (OpenRouter) appended.
 fn extract_message(value: &Value, error: &Value) -> String {
-    let said = [&error["message"], &value["error"], &value["message"], &value["detail"], value];
-    let Some(said) = said.into_iter().find_map(Value::as_str) else {
+    let message = [&error["message"], &value["error"], &value["message"], &value["detail"], value];
+    let Some(message) = message.into_iter().find_map(Value::as_str) else {
         return extract_field_errors(value)
             .or_else(|| extract_field_errors(&value["message"]))
             .unwrap_or_default();
     };
     match error["metadata"]["raw"].as_str() {
-        Some(upstream) if !upstream.is_empty() => format!("{said}: {upstream}"),
-        _ => said.to_owned(),
+        Some(upstream) if !upstream.is_empty() => format!("{message}: {upstream}"),
+        _ => message.to_owned(),
     }
 }
 
 /// Extracts errors about single fields (FastAPI), as in `stream_options: Extra inputs are not permitted`.
 fn extract_field_errors(value: &Value) -> Option<String> {
-    let told = value["detail"].as_array()?.iter().filter_map(|detail| {
+    let errors = value["detail"].as_array()?.iter().filter_map(|detail| {
         let message = detail["msg"].as_str()?;
-        let place = detail["loc"].as_array().into_iter().flatten().filter(|step| *step != "body");
-        let place = place.map(|step| step.as_str().map_or_else(|| step.to_string(), str::to_owned));
-        let place = place.collect::<Vec<_>>().join(".");
-        Some(if place.is_empty() { message.to_owned() } else { format!("{place}: {message}") })
+        let path = detail["loc"].as_array().into_iter().flatten().filter(|step| *step != "body");
+        let path = path.map(|step| step.as_str().map_or_else(|| step.to_string(), str::to_owned));
+        let path = path.collect::<Vec<_>>().join(".");
+        Some(if path.is_empty() { message.to_owned() } else { format!("{path}: {message}") })
     });
-    Some(told.collect::<Vec<_>>().join("; "))
+    Some(errors.collect::<Vec<_>>().join("; "))
 }
 
 #[cfg(test)]

@@ -5,15 +5,10 @@
 //! - `error`: decodes errors, pure
 //! - `client`: HTTP client
 
-#![cfg_attr(not(feature = "http"), allow(dead_code, reason = "without a network nobody is asked"))]
-
-#[cfg(feature = "http")]
-mod client;
-
 mod chunk;
+mod client;
 mod error;
 mod request;
 mod stream;
 
-#[cfg(feature = "http")]
 pub use client::OpenAiChat;

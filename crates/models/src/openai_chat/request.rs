@@ -10,9 +10,8 @@ use serde_json::{Map, Value, json};
 use whimbrel_wire::content::{ResultContent, Source};
 use whimbrel_wire::{Block, Role};
 
-use crate::downgrade::OptionalPart as Unwanted;
 use crate::history::{ApiMessage, ChatFormat, TranslatedMessages};
-use crate::request::{Effort, Preamble, Request, ToolSpec};
+use crate::request::{Effort, OptionalPart, Preamble, Request, ToolSpec};
 
 /// A translated request, and the call ids needed to decode its reply.
 pub(super) struct ChatRequest {
@@ -28,7 +27,7 @@ pub(super) struct CallIds(Vec<Arc<TranslatedMessages>>);
 
 impl CallIds {
     pub(super) fn contains(&self, id: &str) -> bool {
-        self.0.iter().any(|piece| piece.calls.contains(id))
+        self.0.iter().any(|part| part.calls.contains(id))
     }
 }
 
@@ -42,35 +41,36 @@ impl<const N: usize> From<[String; N]> for CallIds {
 
 /// Translates a request without the optional parts in `refused`. Translations of frozen history parts are shared, not
 /// computed again.
-pub(super) fn translate(request: &Request, refused: &[Unwanted]) -> ChatRequest {
-    let reasoning = match refused.contains(&Unwanted::Reasoning) {
+pub(super) fn translate(request: &Request, unsupported: &[OptionalPart]) -> ChatRequest {
+    let reasoning = match unsupported.contains(&OptionalPart::Reasoning) {
         true => ReasoningPolicy::Omit,
         false => ReasoningPolicy::for_model(&request.model),
     };
-    let pieces = request
+    let parts = request
         .history
         .translated(reasoning.chat_format(), |messages| translate_messages(messages, reasoning));
-    let mut body = vec![render_head(request, refused), request.preamble.chat_json_or_init(render_preamble)];
+    let mut body =
+        vec![render_head(request, unsupported), request.preamble.chat_json_or_init(render_preamble)];
     let mut first = request.preamble.system.is_empty();
-    for piece in pieces.iter().filter(|piece| !piece.json.is_empty()) {
+    for part in parts.iter().filter(|part| !part.json.is_empty()) {
         // Each message is preceded by a comma, which must be skipped for the first one.
         let comma = usize::from(std::mem::take(&mut first));
-        body.push(piece.json.slice(comma..));
+        body.push(part.json.slice(comma..));
     }
     body.push(Bytes::from_static(b"]}"));
-    ChatRequest { body, calls: CallIds(pieces) }
+    ChatRequest { body, calls: CallIds(parts) }
 }
 
 /// Renders everything before tools and messages.
-fn render_head(request: &Request, refused: &[Unwanted]) -> Bytes {
+fn render_head(request: &Request, unsupported: &[OptionalPart]) -> Bytes {
     let limit = Some(request.max_tokens);
     // Uses the other field name if the default one was rejected.
-    let new_limit = is_openai_reasoner(&request.model) != refused.contains(&Unwanted::LimitName);
-    let effort = request.effort.filter(|_| !refused.contains(&Unwanted::Effort));
+    let new_limit = is_openai_reasoner(&request.model) != unsupported.contains(&OptionalPart::LimitName);
+    let effort = request.effort.filter(|_| !unsupported.contains(&OptionalPart::Effort));
     let head = RequestHead {
         model: &request.model,
         stream: true,
-        stream_options: (!refused.contains(&Unwanted::StreamOptions))
+        stream_options: (!unsupported.contains(&OptionalPart::StreamOptions))
             .then(|| json!({ "include_usage": true })),
         max_tokens: limit.filter(|_| !new_limit),
         max_completion_tokens: limit.filter(|_| new_limit),
@@ -100,9 +100,9 @@ fn render_preamble(preamble: &Preamble) -> Bytes {
 /// Translates messages and collects their call ids.
 fn translate_messages(messages: &[ApiMessage], reasoning: ReasoningPolicy) -> TranslatedMessages {
     let mut json = Vec::new();
-    for said in messages.iter().flat_map(|message| translate_message(message, reasoning)) {
+    for message in messages.iter().flat_map(|message| translate_message(message, reasoning)) {
         json.push(b',');
-        json.append(&mut to_json(&said));
+        json.append(&mut to_json(&message));
     }
     let calls = messages.iter().flat_map(|message| &message.content).filter_map(|block| match block {
         Block::ToolUse { id, .. } => Some(id.clone()),
@@ -214,11 +214,11 @@ fn is_openai_reasoner(model: &str) -> bool {
 /// Maps the effort to the model's values; `None` for models that reject the field.
 fn reasoning_effort(model: &str, effort: Effort) -> Option<&'static str> {
     let name = strip_vendor(model);
-    let deaf =
+    let rejects_field =
         ["o1-mini", "o1-preview"].iter().any(|start| name.starts_with(start)) || name.contains("-chat");
-    let listens = is_openai_reasoner(model) && !deaf || name.starts_with("gpt-oss");
+    let supports_effort = is_openai_reasoner(model) && !rejects_field || name.starts_with("gpt-oss");
     let beyond_high = gpt_version(name).is_some_and(|version| version >= (5, 2));
-    listens.then_some(match effort {
+    supports_effort.then_some(match effort {
         Effort::Low => "low",
         Effort::Medium => "medium",
         Effort::Xhigh | Effort::Max if beyond_high => "xhigh",
@@ -259,22 +259,22 @@ fn translate_message(message: &ApiMessage, reasoning: ReasoningPolicy) -> Vec<Ch
 /// Translates a user message. Tool results become separate messages in front; their images and documents follow in a
 /// user message.
 fn translate_user_message(blocks: &[Block]) -> Vec<ChatMessage<'_>> {
-    let mut said = Vec::new();
+    let mut messages = Vec::new();
     let mut parts = Vec::new();
     for block in blocks {
         if let Block::ToolResult { tool_use_id, content, is_error } = block {
             let attached = attachments(tool_use_id, content.as_ref());
             let content = result_text(content.as_ref(), *is_error == Some(true), !attached.is_empty());
-            said.push(ChatMessage::Tool { tool_call_id: tool_use_id, content });
+            messages.push(ChatMessage::Tool { tool_call_id: tool_use_id, content });
             parts.extend(attached);
         } else {
             parts.extend(content_part(block));
         }
     }
     if !parts.is_empty() {
-        said.push(ChatMessage::User { content: ChatContent::from_parts(parts) });
+        messages.push(ChatMessage::User { content: ChatContent::from_parts(parts) });
     }
-    said
+    messages
 }
 
 /// Translates an assistant message; `None` if it would be empty, because providers reject that.
@@ -290,8 +290,8 @@ fn translate_assistant_message(blocks: &[Block], reasoning: ReasoningPolicy) -> 
         });
     }
     let thoughts = join_texts(blocks.iter().filter_map(unsigned_thinking));
-    let sent_back = reasoning == ReasoningPolicy::Resend && !thoughts.is_empty();
-    Some(ChatMessage::Assistant { content, reasoning_content: sent_back.then_some(thoughts), tool_calls })
+    let resend = reasoning == ReasoningPolicy::Resend && !thoughts.is_empty();
+    Some(ChatMessage::Assistant { content, reasoning_content: resend.then_some(thoughts), tool_calls })
 }
 
 /// Returns reasoning that came from this dialect: it has no signature.
@@ -336,8 +336,8 @@ fn result_text(content: Option<&ResultContent>, failed: bool, attached: bool) ->
         (true, false) => "(no output)".to_owned(),
         (false, _) => text,
     };
-    let says_so = text.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("error"));
-    if failed && !says_so { format!("Error: {text}") } else { text }
+    let already_marked = text.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("error"));
+    if failed && !already_marked { format!("Error: {text}") } else { text }
 }
 
 /// Images and documents of a tool result, preceded by a line that names the call.
@@ -389,7 +389,7 @@ fn image_part(source: &Source) -> ContentPart<'_> {
         }
         Source::Url { url } => ContentPart::ImageUrl { image_url: ImageUrlValue { url: url.into() } },
         Source::Text { data, .. } => ContentPart::Text { text: data.into() },
-        Source::File { file_id } => unavailable_part("picture", file_id),
+        Source::File { file_id } => unavailable_part("image", file_id),
     }
 }
 
@@ -402,7 +402,7 @@ fn document_part<'a>(source: &'a Source, title: Option<&'a str>) -> ContentPart<
             },
         },
         Source::Text { data, .. } => ContentPart::Text { text: data.into() },
-        Source::Url { url } => ContentPart::Text { text: format!("(a document at {url})").into() },
+        Source::Url { url } => ContentPart::Text { text: format!("(document at {url})").into() },
         Source::File { file_id } => unavailable_part("document", file_id),
     }
 }
@@ -411,8 +411,8 @@ fn data_url(media_type: &str, data: &str) -> String {
     format!("data:{media_type};base64,{data}")
 }
 
-fn unavailable_part(what: &str, file_id: &str) -> ContentPart<'static> {
-    ContentPart::Text { text: format!("(a {what} that is out of reach here: {file_id})").into() }
+fn unavailable_part(kind: &str, file_id: &str) -> ContentPart<'static> {
+    ContentPart::Text { text: format!("({kind} not available here: {file_id})").into() }
 }
 
 #[cfg(test)]

@@ -120,7 +120,10 @@ impl ReplyTranslator {
     pub(super) fn translate_whole(&mut self, body: &str) -> Result<Vec<ReplyEvent>, ModelError> {
         let mut events = self.push_chunk(chunk::parse(body)?)?;
         if self.phase == Phase::NotStarted {
-            return Err(ModelError::new(ModelErrorKind::NotAStream, "The model's answer holds no reply."));
+            return Err(ModelError::new(
+                ModelErrorKind::NotAStream,
+                "The model's response contains no reply.",
+            ));
         }
         events.extend(self.complete());
         Ok(events)
@@ -140,8 +143,8 @@ impl ReplyTranslator {
             self.push_piece(piece);
         }
         if let Some(reason) = chunk.finish_reason {
-            if let Some(fault) = finish_error(&reason) {
-                return Err(fault);
+            if let Some(error) = finish_error(&reason) {
+                return Err(error);
             }
             self.finish_reason = Some(reason);
         }
@@ -163,7 +166,7 @@ impl ReplyTranslator {
     fn emit_end(&mut self, events: &mut Vec<ReplyEvent>) {
         self.emit_ready(BlockInput::Ended, events);
         let called =
-            self.blocks.iter().any(|part| part.index.is_some() && matches!(part.kind, BlockKind::Call(_)));
+            self.blocks.iter().any(|block| block.index.is_some() && matches!(block.kind, BlockKind::Call(_)));
         let end = (stop_reason(self.finish_reason.as_deref(), called, self.has_refusal), self.usage.clone());
         if self.last_sent_end.as_ref() != Some(&end) {
             let (stop_reason, usage) = end.clone();
@@ -187,9 +190,11 @@ impl ReplyTranslator {
     fn push_piece(&mut self, piece: ChunkPiece) {
         match piece {
             ChunkPiece::Thinking(text) => match self.blocks[self.first_open..].last_mut() {
-                Some(part @ PendingBlock { kind: BlockKind::Thinking, .. }) => part.buffered.push_str(&text),
+                Some(block @ PendingBlock { kind: BlockKind::Thinking, .. }) => {
+                    block.buffered.push_str(&text);
+                }
                 _ => {
-                    self.blocks.push(PendingBlock { kind: BlockKind::Thinking, buffered: text, index: None })
+                    self.blocks.push(PendingBlock { kind: BlockKind::Thinking, buffered: text, index: None });
                 }
             },
             ChunkPiece::Refusal(text) => {
@@ -197,7 +202,7 @@ impl ReplyTranslator {
                 self.push_piece(ChunkPiece::Text(text));
             }
             ChunkPiece::Text(text) => match self.blocks[self.first_open..].last_mut() {
-                Some(part @ PendingBlock { kind: BlockKind::Text, .. }) => part.buffered.push_str(&text),
+                Some(block @ PendingBlock { kind: BlockKind::Text, .. }) => block.buffered.push_str(&text),
                 _ => self.blocks.push(PendingBlock { kind: BlockKind::Text, buffered: text, index: None }),
             },
             ChunkPiece::Call(fragment) => self.push_fragment(fragment),
@@ -205,10 +210,10 @@ impl ReplyTranslator {
     }
 
     fn push_fragment(&mut self, fragment: CallFragment) {
-        let place = self.find_call(&fragment);
-        match place.and_then(|place| self.blocks.get_mut(place)) {
+        let position = self.find_call(&fragment);
+        match position.and_then(|position| self.blocks.get_mut(position)) {
             Some(PendingBlock { kind: BlockKind::Call(call), .. }) if call.is_repeated_by(&fragment) => {}
-            Some(PendingBlock { kind: BlockKind::Call(call), buffered: waiting, index }) => {
+            Some(PendingBlock { kind: BlockKind::Call(call), buffered, index }) => {
                 // Servers that repeat the name with each fragment repeat it in full.
                 if index.is_none() && call.name != fragment.name {
                     call.name.push_str(&fragment.name);
@@ -217,7 +222,7 @@ impl ReplyTranslator {
                     call.id = fragment.id;
                 }
                 call.arguments.push_str(&fragment.arguments);
-                waiting.push_str(&fragment.arguments);
+                buffered.push_str(&fragment.arguments);
             }
             _ => self.blocks.push(PendingBlock {
                 buffered: fragment.arguments.clone(),
@@ -240,8 +245,8 @@ impl ReplyTranslator {
     /// 4. Otherwise: the last call.
     fn find_call(&self, fragment: &CallFragment) -> Option<usize> {
         let calls = || {
-            self.blocks.iter().enumerate().rev().filter_map(|(place, part)| match &part.kind {
-                BlockKind::Call(call) => Some((place, call)),
+            self.blocks.iter().enumerate().rev().filter_map(|(position, block)| match &block.kind {
+                BlockKind::Call(call) => Some((position, call)),
                 BlockKind::Thinking | BlockKind::Text => None,
             })
         };
@@ -257,18 +262,18 @@ impl ReplyTranslator {
                 .next()
                 .filter(|(_, last)| !(named && (fragment.follows_another || !last.arguments.is_empty())))
         };
-        found.map(|(place, _)| place)
+        found.map(|(position, _)| position)
     }
 
     /// Emits what is ready: the first open block as far as received, and later ones once those before are closed.
     fn emit_ready(&mut self, rest: BlockInput, events: &mut Vec<ReplyEvent>) {
         while self.first_open < self.blocks.len() {
             let is_last = self.first_open + 1 == self.blocks.len();
-            let overtaken = if is_last { rest } else { BlockInput::Ended };
-            self.emit_first_open(overtaken, events);
-            let part = &self.blocks[self.first_open];
-            let closed = match &part.kind {
-                BlockKind::Thinking | BlockKind::Text => overtaken == BlockInput::Ended,
+            let input = if is_last { rest } else { BlockInput::Ended };
+            self.emit_first_open(input, events);
+            let block = &self.blocks[self.first_open];
+            let closed = match &block.kind {
+                BlockKind::Thinking | BlockKind::Text => input == BlockInput::Ended,
                 BlockKind::Call(call) => {
                     rest == BlockInput::Ended || !is_last && is_complete_json(&call.arguments)
                 }
@@ -276,18 +281,18 @@ impl ReplyTranslator {
             if !closed {
                 return;
             }
-            events.extend(part.index.map(|index| ReplyEvent::BlockStop { index }));
+            events.extend(block.index.map(|index| ReplyEvent::BlockStop { index }));
             self.first_open += 1;
         }
     }
 
     /// Starts the first open block if it is ready, and emits its buffered data.
     fn emit_first_open(&mut self, rest: BlockInput, events: &mut Vec<ReplyEvent>) {
-        let part = &mut self.blocks[self.first_open];
-        let ready = part.index.is_some()
-            || match &part.kind {
+        let block = &mut self.blocks[self.first_open];
+        let ready = block.index.is_some()
+            || match &block.kind {
                 // White space alone is not a block; other providers would reject it later.
-                BlockKind::Thinking | BlockKind::Text => !part.buffered.trim().is_empty(),
+                BlockKind::Thinking | BlockKind::Text => !block.buffered.trim().is_empty(),
                 // A name may come in fragments; the arguments follow it.
                 BlockKind::Call(call) => {
                     !call.arguments.is_empty() || rest == BlockInput::Ended && !call.name.is_empty()
@@ -296,10 +301,10 @@ impl ReplyTranslator {
         if !ready {
             return;
         }
-        let index = *part.index.get_or_insert_with(|| {
+        let index = *block.index.get_or_insert_with(|| {
             let index = self.started_blocks;
             self.started_blocks += 1;
-            let block = part.kind.empty_block(|id| {
+            let block = block.kind.empty_block(|id| {
                 // The provider's id if it is new, else a generated one; some providers accept at most 40 characters.
                 let known = id.is_empty() || self.earlier_calls.contains(id) || self.used_ids.contains(id);
                 let id = if known { format!("call_{}_{index}", self.seed) } else { id.to_owned() };
@@ -309,9 +314,9 @@ impl ReplyTranslator {
             events.push(ReplyEvent::BlockStart { index, block });
             index
         });
-        let piece = std::mem::take(&mut part.buffered);
-        if !piece.is_empty() {
-            events.push(ReplyEvent::BlockDelta { index, delta: part.kind.delta(piece) });
+        let text = std::mem::take(&mut block.buffered);
+        if !text.is_empty() {
+            events.push(ReplyEvent::BlockDelta { index, delta: block.kind.delta(text) });
         }
     }
 }
@@ -337,11 +342,11 @@ impl BlockKind {
         }
     }
 
-    fn delta(&self, piece: String) -> BlockDelta {
+    fn delta(&self, text: String) -> BlockDelta {
         match self {
-            Self::Thinking => BlockDelta::Thinking { thinking: piece },
-            Self::Text => BlockDelta::Text { text: piece },
-            Self::Call(_) => BlockDelta::InputJson { partial_json: piece },
+            Self::Thinking => BlockDelta::Thinking { thinking: text },
+            Self::Text => BlockDelta::Text { text },
+            Self::Call(_) => BlockDelta::InputJson { partial_json: text },
         }
     }
 }
@@ -392,11 +397,11 @@ fn finish_error(finish: &str) -> Option<ModelError> {
     match finish {
         "insufficient_system_resource" => Some(ModelError::new(
             ModelErrorKind::Overloaded,
-            "The provider broke off the reply: it is overloaded.",
+            "The provider aborted the reply because it is overloaded.",
         )),
         "error" => Some(ModelError::new(
             ModelErrorKind::Server,
-            "The provider broke off the reply because of an error.",
+            "The provider aborted the reply because of an error.",
         )),
         _ => None,
     }

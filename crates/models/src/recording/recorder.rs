@@ -12,10 +12,9 @@ use whimbrel_wire::RawJson;
 
 use super::recording_error;
 use super::step::{RecordedError, RecordedStep, outline_request};
-use crate::downgrade::OptionalPart;
 use crate::error::ModelError;
 use crate::model::{Model, ReplyItem};
-use crate::request::Request;
+use crate::request::{OptionalPart, Request};
 
 /// Appends steps to the file of a recording.
 pub(super) struct RecordingWriter {
@@ -68,7 +67,7 @@ impl RecordingWriter {
         let mut state = self.state();
         state.step_count += 1;
         step.step = state.step_count;
-        for outline in &mut step.asked {
+        for outline in &mut step.messages {
             if !state.written_digests.insert(outline.digest.clone()) {
                 outline.text = None;
             }
@@ -83,7 +82,7 @@ impl RecordingWriter {
 
     /// Returns the write error, if any: a recording with a gap is useless, so no further request is made.
     fn write_error(&self) -> Option<ModelError> {
-        self.state().error.as_ref().map(|why| recording_error("cannot be written", &self.path, why))
+        self.state().error.as_ref().map(|error| recording_error("cannot be written", &self.path, error))
     }
 
     fn state(&self) -> MutexGuard<'_, WriterState> {
@@ -99,23 +98,23 @@ impl RecordingModel {
 
 impl Model for RecordingModel {
     fn stream_reply(&self, request: Arc<Request>) -> BoxStream<'static, Result<ReplyItem, ModelError>> {
-        if let Some(fault) = self.recording.write_error() {
-            return stream::once(std::future::ready(Err(fault))).boxed();
+        if let Some(error) = self.recording.write_error() {
+            return stream::once(std::future::ready(Err(error))).boxed();
         }
         let step = RecordedStep {
             step: 0,
             model: request.model.clone(),
-            asked: outline_request(&request),
+            messages: outline_request(&request),
             events: Vec::new(),
-            fault: None,
+            error: None,
         };
-        let mut writing =
+        let mut guard =
             StepGuard { recording: Arc::clone(&self.recording), step: Some(step), is_complete: false };
-        let heard = self.model.stream_reply(request).map(move |item| {
-            writing.record_item(&item);
+        let items = self.model.stream_reply(request).map(move |item| {
+            guard.record_item(&item);
             item
         });
-        heard.boxed()
+        items.boxed()
     }
 
     fn mark_unsupported(&self, model: &str, part: &OptionalPart) {
@@ -127,13 +126,13 @@ impl StepGuard {
     fn record_item(&mut self, item: &Result<ReplyItem, ModelError>) {
         let Some(step) = &mut self.step else { return };
         match item {
-            Ok(delta) => {
-                let event: Option<RawJson> = delta.raw.clone().or_else(|| delta.event.to_raw_json());
+            Ok(item) => {
+                let event: Option<RawJson> = item.raw.clone().or_else(|| item.event.to_raw_json());
                 step.events.extend(event);
-                self.is_complete |= delta.event == crate::event::ReplyEvent::MessageStop;
+                self.is_complete |= item.event == crate::event::ReplyEvent::MessageStop;
             }
-            Err(fault) => {
-                step.fault = Some(RecordedError::from_error(fault));
+            Err(error) => {
+                step.error = Some(RecordedError::from_error(error));
                 self.is_complete = true;
             }
         }
@@ -144,7 +143,7 @@ impl Drop for StepGuard {
     fn drop(&mut self) {
         let Some(mut step) = self.step.take() else { return };
         if !self.is_complete {
-            step.fault = Some(RecordedError::abandoned());
+            step.error = Some(RecordedError::abandoned());
         }
         self.recording.write_step(step);
     }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use whimbrel_wire::{Block, RawJson, Role};
 
-use super::ids;
+use super::normalize::normalize;
 use crate::error::{ModelError, ModelErrorKind};
 use crate::history::ApiMessage;
 use crate::request::Request;
@@ -22,12 +22,13 @@ pub(super) struct RecordedStep {
     /// The requested model.
     pub(super) model: String,
     /// Outline of the request, one entry per message.
-    pub(super) asked: Vec<MessageOutline>,
+    #[serde(rename = "asked")]
+    pub(super) messages: Vec<MessageOutline>,
     /// The events, in the form of the Messages API.
     pub(super) events: Vec<RawJson>,
     /// The error that ended the reply.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) fault: Option<RecordedError>,
+    #[serde(rename = "fault", default, skip_serializing_if = "Option::is_none")]
+    pub(super) error: Option<RecordedError>,
 }
 
 /// Outline of a message, sufficient to compare it with another one.
@@ -66,15 +67,16 @@ pub(super) struct RecordedError {
 }
 
 /// Excerpts of two texts, starting shortly before they differ.
-pub(super) fn excerpt_difference(then: &str, now: &str) -> (String, String) {
-    let same = then.bytes().zip(now.bytes()).take_while(|(then, now)| then == now).count();
+pub(super) fn excerpt_difference(recorded: &str, current: &str) -> (String, String) {
+    let same =
+        recorded.bytes().zip(current.bytes()).take_while(|(recorded, current)| recorded == current).count();
     let excerpt = |text: &str| {
         let from = text.floor_char_boundary(same.saturating_sub(EXCERPT_CHARS / 4));
         let shown: String = text[from..].chars().take(EXCERPT_CHARS).collect();
         let (before, after) = (from > 0, from + shown.len() < text.len());
         format!("{}{shown}{}", if before { "... " } else { "" }, if after { " ..." } else { "" })
     };
-    (excerpt(then), excerpt(now))
+    (excerpt(recorded), excerpt(current))
 }
 
 /// Outlines a request. System reminders are left out because they contain the date. Thinking is left out because it is
@@ -84,12 +86,12 @@ pub(super) fn outline_request(request: &Request) -> Vec<MessageOutline> {
 }
 
 fn outline_message(message: &ApiMessage) -> MessageOutline {
-    let told = |block: &&Block| match block {
+    let is_compared = |block: &&Block| match block {
         Block::Text { text, .. } => !text.starts_with("<system-reminder>"),
         Block::Thinking { .. } | Block::RedactedThinking { .. } => false,
         _ => true,
     };
-    let mut blocks: Vec<&Block> = message.content.iter().filter(told).collect();
+    let mut blocks: Vec<&Block> = message.content.iter().filter(is_compared).collect();
     // Parallel tool calls may finish in any order.
     blocks.sort_by_key(|block| match block {
         Block::ToolResult { tool_use_id, .. } => (0, tool_use_id.as_str()),
@@ -97,7 +99,7 @@ fn outline_message(message: &ApiMessage) -> MessageOutline {
     });
     let json = serde_json::to_value(&blocks).unwrap_or_default();
     let begins = json.to_string().chars().take(EXCERPT_CHARS).collect();
-    let (json, ids) = ids::normalize(json);
+    let (json, ids) = normalize(json);
     let mut text = json.to_string();
     let digest = digest(&text);
     text.truncate(text.floor_char_boundary(MAX_TEXT_BYTES));
@@ -111,15 +113,15 @@ fn digest(text: &str) -> String {
 }
 
 impl RecordedError {
-    pub(super) fn from_error(fault: &ModelError) -> Self {
-        let kind = format!("{:?}", fault.kind);
-        Self { kind, status: fault.status, message: fault.message.clone(), left: false }
+    pub(super) fn from_error(error: &ModelError) -> Self {
+        let kind = format!("{:?}", error.kind);
+        Self { kind, status: error.status, message: error.message.clone(), left: false }
     }
 
     /// A reply that was dropped before its end.
     pub(super) fn abandoned() -> Self {
-        let fault = ModelError::new(ModelErrorKind::Cut, "The reply was not heard to its end.");
-        Self { left: true, ..Self::from_error(&fault) }
+        let error = ModelError::new(ModelErrorKind::Cut, "The reply was abandoned before its end.");
+        Self { left: true, ..Self::from_error(&error) }
     }
 
     /// The error for the replay, with a retry delay of zero.

@@ -11,9 +11,9 @@ use crate::scripted::Scripted;
 
 const NAME: &str = "scripted:test";
 
-fn request(said: &[&str]) -> Arc<Request> {
+fn request(items: &[&str]) -> Arc<Request> {
     let mut history = History::new();
-    for (at, text) in said.iter().enumerate() {
+    for (at, text) in items.iter().enumerate() {
         let role = if at % 2 == 0 { Role::User } else { Role::Assistant };
         history.push(role, &Block::text(*text));
     }
@@ -21,12 +21,12 @@ fn request(said: &[&str]) -> Arc<Request> {
 }
 
 /// Sends a request and returns the reply's text, or the error.
-async fn request_text(providers: &Providers, said: &[&str]) -> Result<String, ModelError> {
+async fn request_text(providers: &Providers, items: &[&str]) -> Result<String, ModelError> {
     let (model, _) = providers.resolve(NAME)?;
-    let mut stream = model.stream_reply(request(said));
-    let (mut assembly, mut text) = (ReplyAssembler::default(), String::new());
-    while let Some(delta) = stream.next().await {
-        if let Some(finished) = assembly.push_event(&delta?.event)?
+    let mut stream = model.stream_reply(request(items));
+    let (mut assembler, mut text) = (ReplyAssembler::default(), String::new());
+    while let Some(item) = stream.next().await {
+        if let Some(finished) = assembler.push_event(&item?.event)?
             && let Block::Text { text: more, .. } = finished.block
         {
             text += &more;
@@ -47,8 +47,8 @@ fn replaying_providers(path: &Path) -> Providers {
 
 #[tokio::test]
 async fn same_requests_get_the_same_replies_in_any_order() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("tape.jsonl");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("recording.jsonl");
     let failure = json!({"fault": {"kind": "overloaded", "status": 529, "message": "full"}});
     let first = recording_providers(&path, json!(["One.", "Two.", failure, "Three."]));
     assert_eq!(request_text(&first, &["a"]).await.unwrap(), "One.");
@@ -57,34 +57,37 @@ async fn same_requests_get_the_same_replies_in_any_order() {
     assert_eq!(request_text(&first, &["c"]).await.unwrap(), "Three.");
 
     let again = replaying_providers(&path);
-    let fault = request_text(&again, &["c"]).await.unwrap_err();
-    assert_eq!((fault.kind, fault.status, &*fault.message), (ModelErrorKind::Overloaded, Some(529), "full"));
+    let error = request_text(&again, &["c"]).await.unwrap_err();
+    assert_eq!((error.kind, error.status, &*error.message), (ModelErrorKind::Overloaded, Some(529), "full"));
     assert_eq!(request_text(&again, &["c"]).await.unwrap(), "Three.");
     assert_eq!(request_text(&again, &["<system-reminder>Tuesday", "x", "b"]).await.unwrap(), "Two.");
     assert_eq!(request_text(&again, &["a"]).await.unwrap(), "One.");
-    let over = request_text(&again, &["a"]).await.unwrap_err();
-    assert!(over.message.contains("it has 4 steps, and one more is asked for"), "{over}");
+    let exhausted = request_text(&again, &["a"]).await.unwrap_err();
+    assert!(exhausted.message.contains("it has 4 steps, and another one was requested"), "{exhausted}");
 }
 
 #[tokio::test]
 async fn divergence_names_the_step_and_the_difference() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("tape.jsonl");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("recording.jsonl");
     let first = recording_providers(&path, json!(["One.", "Two."]));
     request_text(&first, &["a"]).await.unwrap();
     request_text(&first, &["a", "One.", "b"]).await.unwrap();
 
     let again = replaying_providers(&path);
     request_text(&again, &["a"]).await.unwrap();
-    let left = request_text(&again, &["a", "One.", "B"]).await.unwrap_err();
-    assert_eq!(left.kind, ModelErrorKind::Script);
+    let error = request_text(&again, &["a", "One.", "B"]).await.unwrap_err();
+    assert_eq!(error.kind, ModelErrorKind::Script);
     for part in ["step 2 (m)", "message 3 was", "\"b\"", "\"B\""] {
-        assert!(left.message.contains(part), "{part}: {left}");
+        assert!(error.message.contains(part), "{part}: {error}");
     }
-    let told = again.describe_unplayed().unwrap();
-    assert!(told.starts_with("1 of the 2 recorded steps") && told.contains("step 2 (m)"), "{told}");
+    let unplayed = again.describe_unplayed().unwrap();
+    assert!(
+        unplayed.starts_with("1 of the 2 recorded steps") && unplayed.contains("step 2 (m)"),
+        "{unplayed}"
+    );
     let longer = request_text(&again, &["a", "One.", "b", "c", "d"]).await.unwrap_err();
-    assert!(longer.message.contains("message 4 was not there"), "{longer}");
+    assert!(longer.message.contains("message 4 is new"), "{longer}");
     assert_eq!(
         request_text(&again, &["a", "One.", "b"]).await.unwrap(),
         "Two.",
@@ -95,8 +98,8 @@ async fn divergence_names_the_step_and_the_difference() {
 
 #[tokio::test]
 async fn difference_excerpt_ignores_ids_and_timestamps() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("tape.jsonl");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("recording.jsonl");
     let first = recording_providers(&path, json!(["One.", "Two."]));
     let long = |id: &str, at: &str, end: &str| {
         format!("{id} at {at}: {} {end} {}", "x".repeat(500), "y".repeat(500))
@@ -109,34 +112,37 @@ async fn difference_excerpt_ignores_ids_and_timestamps() {
 
     let again = replaying_providers(&path);
     let now = long("a22222222", "2027-01-01T00:00:00Z", "blue");
-    let left = request_text(&again, &["a", "One.", &now]).await.unwrap_err();
+    let error = request_text(&again, &["a", "One.", &now]).await.unwrap_err();
     for part in ["step 1", "message 3 was ... xxx", "x green yyy", "x blue yyy"] {
-        assert!(left.message.contains(part), "{part}: {left}");
+        assert!(error.message.contains(part), "{part}: {error}");
     }
-    assert!(!left.message.contains("a22222222") && left.message.len() < 600, "{left}");
+    assert!(!error.message.contains("a22222222") && error.message.len() < 600, "{error}");
     let same = long("a22222222", "2027-01-01T00:00:00Z", "green");
     assert_eq!(request_text(&again, &["a", "One.", &same]).await.unwrap(), "One.");
-    let left = request_text(&again, &["a", "One.", &same, "Two.", "c"]).await.unwrap_err();
-    assert!(left.message.contains("step 2") && left.message.contains("message 5 was"), "{left}");
+    let error = request_text(&again, &["a", "One.", &same, "Two.", "c"]).await.unwrap_err();
+    assert!(error.message.contains("step 2") && error.message.contains("message 5 was"), "{error}");
 }
 
 #[tokio::test]
 async fn unusable_recording_names_the_cause() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("tape.jsonl");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("recording.jsonl");
     let missing = request_text(&replaying_providers(&path), &["a"]).await.unwrap_err();
-    assert!(missing.message.contains("tape.jsonl cannot be played"), "{missing}");
+    assert!(missing.message.contains("recording.jsonl cannot be replayed"), "{missing}");
     std::fs::write(&path, "nonsense\n").unwrap();
-    let spoilt = request_text(&replaying_providers(&path), &["a"]).await.unwrap_err();
-    assert!(spoilt.message.contains("line 1 is no step"), "{spoilt}");
-    let taken = request_text(&recording_providers(&path, json!(["One."])), &["a"]).await.unwrap_err();
-    assert!(taken.message.contains("tape.jsonl cannot be made"), "an older one is not overwritten: {taken}");
+    let invalid = request_text(&replaying_providers(&path), &["a"]).await.unwrap_err();
+    assert!(invalid.message.contains("line 1 is not a valid step"), "{invalid}");
+    let existing = request_text(&recording_providers(&path, json!(["One."])), &["a"]).await.unwrap_err();
+    assert!(
+        existing.message.contains("recording.jsonl cannot be created"),
+        "an older one is not overwritten: {existing}"
+    );
 }
 
 #[tokio::test]
 async fn incomplete_recording_is_valid_up_to_its_end() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("tape.jsonl");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("recording.jsonl");
     let first = recording_providers(&path, json!(["One.", "Two."]));
     request_text(&first, &["a"]).await.unwrap();
     let (model, _) = first.resolve(NAME).unwrap();
@@ -153,8 +159,8 @@ async fn incomplete_recording_is_valid_up_to_its_end() {
 
 #[tokio::test]
 async fn abandoned_reply_is_cut_if_requested_again_else_interrupted() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("tape.jsonl");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("recording.jsonl");
     let first = recording_providers(&path, json!(["One.", "Two.", "Three."]));
     let (model, _) = first.resolve(NAME).unwrap();
     for _ in 0..2 {
@@ -168,8 +174,8 @@ async fn abandoned_reply_is_cut_if_requested_again_else_interrupted() {
 
 #[tokio::test]
 async fn new_ids_are_substituted_in_replies() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("tape.jsonl");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("recording.jsonl");
     let first = recording_providers(&path, json!(["Ask a11111111, not a22222222.", "Done."]));
     let then = ["a", "Started a11111111 and a22222222."];
     assert!(request_text(&first, &then).await.unwrap().contains("a11111111"));
@@ -181,15 +187,15 @@ async fn new_ids_are_substituted_in_replies() {
     assert_eq!(request_text(&again, &["a", "x", "a33333333 says b."]).await.unwrap(), "Done.");
 
     let other = replaying_providers(&path);
-    let left = request_text(&other, &["a", "Started a33333333 and a33333333."]).await.unwrap_err();
-    assert!(left.message.contains("message 2 was"), "{left}");
+    let error = request_text(&other, &["a", "Started a33333333 and a33333333."]).await.unwrap_err();
+    assert!(error.message.contains("message 2 was"), "{error}");
 }
 
 #[tokio::test]
 async fn tool_results_may_come_in_another_order() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("tape.jsonl");
-    let ask = async |providers: &Providers, ids: [&str; 2]| {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("recording.jsonl");
+    let is_answered = async |providers: &Providers, ids: [&str; 2]| {
         let mut history = History::new();
         for id in ids {
             let content = Some(format!("{id} is done").into());
@@ -199,20 +205,20 @@ async fn tool_results_may_come_in_another_order() {
         history.push(Role::User, &Block::text("More?"));
         let preamble = Arc::new(Preamble::new(vec![], vec![]));
         let (model, _) = providers.resolve(NAME).unwrap();
-        let said: Vec<_> =
+        let items: Vec<_> =
             model.stream_reply(Arc::new(Request::new("m", preamble, history.snapshot()))).collect().await;
-        said.into_iter().all(|delta| delta.is_ok())
+        items.into_iter().all(|item| item.is_ok())
     };
-    assert!(ask(&recording_providers(&path, json!(["One."])), ["t1", "t2"]).await);
-    assert!(ask(&replaying_providers(&path), ["t2", "t1"]).await);
-    assert!(!ask(&replaying_providers(&path), ["t2", "t3"]).await);
+    assert!(is_answered(&recording_providers(&path, json!(["One."])), ["t1", "t2"]).await);
+    assert!(is_answered(&replaying_providers(&path), ["t2", "t1"]).await);
+    assert!(!is_answered(&replaying_providers(&path), ["t2", "t3"]).await);
 }
 
 #[tokio::test]
 async fn ids_in_thinking_are_ignored() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("tape.jsonl");
-    let ask = async |providers: &Providers, thought: &str, agent: &str| {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("recording.jsonl");
+    let is_answered = async |providers: &Providers, thought: &str, agent: &str| {
         let mut history = History::new();
         history.push(Role::User, &Block::text("Go."));
         let thinking = Block::Thinking { thinking: format!("I wait for {thought}."), signature: "s".into() };
@@ -221,10 +227,10 @@ async fn ids_in_thinking_are_ignored() {
         history.push(Role::User, &Block::text("And now?"));
         let preamble = Arc::new(Preamble::new(vec![], vec![]));
         let (model, _) = providers.resolve(NAME).unwrap();
-        let said: Vec<_> =
+        let items: Vec<_> =
             model.stream_reply(Arc::new(Request::new("m", preamble, history.snapshot()))).collect().await;
-        said.into_iter().all(|delta| delta.is_ok())
+        items.into_iter().all(|item| item.is_ok())
     };
-    assert!(ask(&recording_providers(&path, json!(["One."])), "ac7e76fd0", "ac7e76fd0").await);
-    assert!(ask(&replaying_providers(&path), "ac7e76fd0", "a1490b8c6").await);
+    assert!(is_answered(&recording_providers(&path, json!(["One."])), "ac7e76fd0", "ac7e76fd0").await);
+    assert!(is_answered(&replaying_providers(&path), "ac7e76fd0", "a1490b8c6").await);
 }

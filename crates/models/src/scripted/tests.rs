@@ -15,13 +15,13 @@ fn request(text: &str) -> Arc<Request> {
 
 /// Returns the blocks of the next reply, or the error that ended it.
 async fn next_reply(model: &Scripted) -> Result<(Vec<Block>, Option<StopReason>), ModelError> {
-    let mut assembly = ReplyAssembler::default();
+    let mut assembler = ReplyAssembler::default();
     let mut blocks = Vec::new();
     let mut stream = model.stream_reply(request("hello"));
     while let Some(delta) = stream.next().await {
-        blocks.extend(assembly.push_event(&delta?.event)?.map(|finished| finished.block));
+        blocks.extend(assembler.push_event(&delta?.event)?.map(|finished| finished.block));
     }
-    Ok((blocks, assembly.stop_reason))
+    Ok((blocks, assembler.stop_reason))
 }
 
 #[tokio::test]
@@ -32,21 +32,21 @@ async fn replies_are_played_in_order_and_in_every_form() {
         {"content": ["cut"], "stop_reason": "max_tokens"},
     ]))
     .unwrap();
-    let said = |text: &str| vec![Block::text(text)];
+    let blocks = |text: &str| vec![Block::text(text)];
     let call = |id: &str, name: &str, input| Block::ToolUse { id: id.into(), name: name.into(), input };
-    let text = (said("a text that is longer than one piece"), Some(StopReason::EndTurn));
+    let text = (blocks("a text that is longer than one piece"), Some(StopReason::EndTurn));
     assert_eq!(next_reply(&model).await, Ok(text));
     let calls = vec![
         call("toolu_0002_01", "Bash", json!({"command": "true"})),
         call("toolu_0002_02", "Read", json!({})),
     ];
     assert_eq!(next_reply(&model).await, Ok((calls, Some(StopReason::ToolUse))));
-    assert_eq!(next_reply(&model).await, Ok((said("cut"), Some(StopReason::MaxTokens))));
+    assert_eq!(next_reply(&model).await, Ok((blocks("cut"), Some(StopReason::MaxTokens))));
     assert_eq!(model.requests().len(), 3);
     assert_eq!(model.requests()[0]["messages"][0]["content"][0]["text"], "hello");
-    let fault = next_reply(&model).await.unwrap_err();
+    let error = next_reply(&model).await.unwrap_err();
     assert_eq!(
-        (fault.kind, &*fault.message),
+        (error.kind, &*error.message),
         (ModelErrorKind::Script, "The script has 3 replies, but request 4 was made.")
     );
 }
@@ -68,12 +68,12 @@ async fn string_input_is_streamed_literally() {
     let model =
         Scripted::replies(json!([[{"type": "tool_use", "name": "Bash", "input": "{\"command\": tru"}]]))
             .unwrap();
-    let mut assembly = ReplyAssembler::default();
+    let mut assembler = ReplyAssembler::default();
     let mut stream = model.stream_reply(request("hi"));
     let mut bad = None;
     while let Some(delta) = stream.next().await {
         bad = bad
-            .or(assembly.push_event(&delta.unwrap().event).unwrap().and_then(|finished| finished.bad_input));
+            .or(assembler.push_event(&delta.unwrap().event).unwrap().and_then(|finished| finished.bad_input));
     }
     assert!(bad.unwrap().contains("{\"command\": tru"));
 }
@@ -85,17 +85,17 @@ async fn errors_and_delays_are_played() {
         {"content": ["never complete"], "fault": {"kind": "cut", "after": 3}, "delay_ms": 5000},
     ]))
     .unwrap();
-    let fault = next_reply(&model).await.unwrap_err();
+    let error = next_reply(&model).await.unwrap_err();
     let expected = ModelError {
         status: Some(529),
         retry_after: Some(Duration::from_millis(100)),
         ..ModelError::new(ModelErrorKind::Overloaded, "full")
     };
-    assert_eq!(fault, expected);
-    let began = tokio::time::Instant::now();
+    assert_eq!(error, expected);
+    let started_at = tokio::time::Instant::now();
     let items = model.stream_reply(request("hi")).collect::<Vec<_>>().await;
     assert_eq!((items.len(), items.last().unwrap().is_err()), (4, true));
-    assert_eq!(began.elapsed(), Duration::from_secs(5));
+    assert_eq!(started_at.elapsed(), Duration::from_secs(5));
 }
 
 #[tokio::test]
@@ -103,8 +103,8 @@ async fn reply_can_require_text_in_its_request() {
     let model =
         Scripted::replies(json!([{"expect": "hello", "content": ["yes"]}, {"expect": "goodbye"}])).unwrap();
     assert!(next_reply(&model).await.is_ok());
-    let fault = next_reply(&model).await.unwrap_err();
-    assert_eq!(fault.message, "Reply 2 of the script expects \"goodbye\" in the request.");
+    let error = next_reply(&model).await.unwrap_err();
+    assert_eq!(error.message, "Reply 2 of the script expects \"goodbye\" in the request.");
 }
 
 #[test]
@@ -112,9 +112,9 @@ fn invalid_script_names_the_cause() {
     for (text, why) in
         [("{", "EOF"), ("[{\"contents\": []}]", "contents"), ("[{\"fault\": {\"kind\": \"odd\"}}]", "odd")]
     {
-        let fault = Scripted::parse(text).unwrap_err();
-        assert_eq!(fault.kind, ModelErrorKind::Script);
-        assert!(fault.message.contains(why), "{}", fault.message);
+        let error = Scripted::parse(text).unwrap_err();
+        assert_eq!(error.kind, ModelErrorKind::Script);
+        assert!(error.message.contains(why), "{}", error.message);
     }
     let missing = Scripted::from_file(Path::new("/nowhere/script.json")).unwrap_err();
     assert!(missing.message.starts_with("Script /nowhere/script.json: "), "{}", missing.message);
@@ -122,18 +122,18 @@ fn invalid_script_names_the_cause() {
 
 #[test]
 fn script_must_be_a_regular_file_of_limited_size() {
-    let folder = tempfile::tempdir().unwrap();
-    let huge = folder.path().join("huge.json");
+    let dir = tempfile::tempdir().unwrap();
+    let huge = dir.path().join("huge.json");
     std::fs::File::create(&huge).unwrap().set_len(MAX_SCRIPT_BYTES + 1).unwrap();
-    let binary = folder.path().join("binary.json");
+    let binary = dir.path().join("binary.json");
     std::fs::write(&binary, [0xff, 0xfe]).unwrap();
-    let socket = std::os::unix::net::UnixListener::bind(folder.path().join("socket"));
+    let socket = std::os::unix::net::UnixListener::bind(dir.path().join("socket"));
     assert!(socket.is_ok());
     for (path, why) in [
         (Path::new("/dev/zero"), "a device"),
-        (folder.path(), "a folder"),
-        (&folder.path().join("socket"), "pipe or socket"),
-        (&huge, "more than 64 MB"),
+        (dir.path(), "a directory"),
+        (&dir.path().join("socket"), "pipe or socket"),
+        (&huge, "larger than 64 MB"),
         (&binary, "UTF-8"),
         (Path::new("/nowhere/script.json"), "No such file"),
     ] {

@@ -1,6 +1,6 @@
 //! Models behind TLS: a server on loopback with its own certificates, over HTTP/2 and HTTP/1.1.
 
-#![expect(clippy::unwrap_used, reason = "what helps a test fails as a test does")]
+#![expect(clippy::unwrap_used, reason = "test support may panic")]
 
 mod proxy;
 mod server;
@@ -23,8 +23,8 @@ impl TlsServer {
     /// A client of the server with an environment in which `variable` names its root certificate.
     fn model(&self, variable: Option<&str>) -> Anthropic {
         let root = self.root.path().to_str().unwrap().to_owned();
-        let door = HttpClient::from_env(move |name| (Some(name) == variable).then(|| root.clone()));
-        Anthropic::new(&self.url, Some("key".into()), door)
+        let http = HttpClient::from_env(move |name| (Some(name) == variable).then(|| root.clone()));
+        Anthropic::new(&self.url, Some("key".into()), http)
     }
 }
 
@@ -38,15 +38,15 @@ async fn reply_text(model: &Anthropic, size: usize) -> Result<String, ModelError
     history.push(Role::User, &Block::text("x".repeat(size)));
     let request = Request::new("m", Arc::new(Preamble::new(Vec::new(), Vec::new())), history.snapshot());
     let mut events = model.stream_reply(Arc::new(request));
-    let (mut assembly, mut said) = (ReplyAssembler::default(), String::new());
-    while let Some(delta) = events.next().await {
-        if let Some(finished) = assembly.push_event(&delta?.event)?
+    let (mut assembler, mut reply) = (ReplyAssembler::default(), String::new());
+    while let Some(item) = events.next().await {
+        if let Some(finished) = assembler.push_event(&item?.event)?
             && let Block::Text { text, .. } = finished.block
         {
-            said += &text;
+            reply += &text;
         }
     }
-    Ok(said)
+    Ok(reply)
 }
 
 #[tokio::test]
@@ -58,8 +58,8 @@ async fn many_turns_share_one_http2_connection() {
     }
     // Larger than the window of an HTTP/2 stream, so that sending waits for the server.
     assert_eq!(reply_text(&model, 1 << 20).await.as_deref(), Ok("safe"));
-    let at_once = join_all((0..8).map(|_| reply_text(&model, 10))).await;
-    assert!(at_once.iter().all(|said| said.as_deref() == Ok("safe")), "{at_once:?}");
+    let concurrent = join_all((0..8).map(|_| reply_text(&model, 10))).await;
+    assert!(concurrent.iter().all(|text| text.as_deref() == Ok("safe")), "{concurrent:?}");
     let counts = (
         server.count(|counts| &counts.connections),
         server.count(|counts| &counts.http2_connections),
@@ -89,23 +89,23 @@ async fn untrusted_certificate_is_explained_with_a_remedy() {
     let trusting = Some("NODE_EXTRA_CA_CERTS");
     let table = [
         (
-            "A17 nobody known",
+            "A17 unknown issuer",
             certificate_for("127.0.0.1"),
             None,
-            ["nobody known has signed it", "NODE_EXTRA_CA_CERTS"],
+            ["its issuer is unknown", "NODE_EXTRA_CA_CERTS"],
         ),
         ("another host", certificate_for("elsewhere.test"), trusting, ["it is for another host", "base URL"]),
         ("too old", old, trusting, ["it has expired", "clock"]),
     ];
     for (name, certificate, variable, parts) in table {
         let server = TlsServer::start(certificate, &["h2"]).await;
-        let fault = reply_text(&server.model(variable), 10).await.unwrap_err();
-        assert_eq!(fault.kind, ModelErrorKind::Certificate, "{name}: {fault}");
+        let error = reply_text(&server.model(variable), 10).await.unwrap_err();
+        assert_eq!(error.kind, ModelErrorKind::Certificate, "{name}: {error}");
         assert!(
-            fault.message.starts_with("The certificate of 127.0.0.1 is not trusted: "),
-            "{name}: {fault}"
+            error.message.starts_with("The certificate of 127.0.0.1 is not trusted: "),
+            "{name}: {error}"
         );
-        assert!(parts.iter().all(|part| fault.message.contains(part)), "{name}: {fault}");
+        assert!(parts.iter().all(|part| error.message.contains(part)), "{name}: {error}");
         assert_eq!(server.count(|counts| &counts.requests), 0, "{name}");
     }
 }

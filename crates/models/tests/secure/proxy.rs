@@ -15,18 +15,20 @@ pub(crate) struct TunnelProxy {
 
 impl TunnelProxy {
     /// Starts a proxy for a server, optionally behind TLS, that answers tunnel requests with `answer`.
-    pub(crate) async fn start(server: SocketAddr, tls: Option<TlsAcceptor>, answer: &'static str) -> Self {
+    pub(crate) async fn start(server: SocketAddr, tls: Option<TlsAcceptor>, response: &'static str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let heads = Arc::new(Mutex::new(Vec::new()));
-        let noted = Arc::clone(&heads);
+        let recorded = Arc::clone(&heads);
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                let (tls, noted) = (tls.clone(), Arc::clone(&noted));
+                let (tls, recorded) = (tls.clone(), Arc::clone(&recorded));
                 tokio::spawn(async move {
                     match tls {
-                        Some(tls) => tunnel(tls.accept(stream).await.ok()?, server, answer, &noted).await,
-                        None => tunnel(stream, server, answer, &noted).await,
+                        Some(tls) => {
+                            tunnel(tls.accept(stream).await.ok()?, server, response, &recorded).await
+                        }
+                        None => tunnel(stream, server, response, &recorded).await,
                     }
                 });
             }
@@ -43,7 +45,7 @@ impl TunnelProxy {
 async fn tunnel(
     stream: impl AsyncRead + AsyncWrite + Unpin,
     server: SocketAddr,
-    answer: &str,
+    response: &str,
     heads: &Mutex<Vec<String>>,
 ) -> Option<()> {
     let mut stream = BufReader::new(stream);
@@ -52,7 +54,7 @@ async fn tunnel(
         stream.read_line(&mut head).await.ok().filter(|size| *size > 0)?;
     }
     heads.lock().unwrap().push(head);
-    stream.write_all(answer.as_bytes()).await.ok()?;
+    stream.write_all(response.as_bytes()).await.ok()?;
     stream.flush().await.ok()?;
     let mut server = TcpStream::connect(server).await.ok()?;
     copy_bidirectional(&mut stream, &mut server).await.ok()?;

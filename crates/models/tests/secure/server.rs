@@ -77,8 +77,8 @@ impl TlsServer {
         Self { url: format!("https://{address}"), address, root, counts }
     }
 
-    pub(crate) fn count(&self, of: impl Fn(&ServerCounts) -> &AtomicUsize) -> usize {
-        of(&self.counts).load(Ordering::SeqCst)
+    pub(crate) fn count(&self, field: impl Fn(&ServerCounts) -> &AtomicUsize) -> usize {
+        field(&self.counts).load(Ordering::SeqCst)
     }
 }
 
@@ -100,7 +100,7 @@ async fn accept(listener: TcpListener, tls: TlsAcceptor, counts: Arc<ServerCount
 
 async fn serve_http2(stream: TlsStream<TcpStream>, counts: Arc<ServerCounts>) {
     let Ok(mut connection) = h2::server::handshake(stream).await else { return };
-    while let Some(Ok((request, mut answer))) = connection.accept().await {
+    while let Some(Ok((request, mut response))) = connection.accept().await {
         let counts = Arc::clone(&counts);
         tokio::spawn(async move {
             let mut body = request.into_body();
@@ -110,8 +110,8 @@ async fn serve_http2(stream: TlsStream<TcpStream>, counts: Arc<ServerCounts>) {
             }
             counts.requests.fetch_add(1, Ordering::SeqCst);
             let head = http::Response::builder().header("content-type", "text/event-stream");
-            let mut sending = answer.send_response(head.body(()).unwrap(), false).unwrap();
-            sending.send_data(Bytes::from_static(REPLY.as_bytes()), true).unwrap();
+            let mut body_sender = response.send_response(head.body(()).unwrap(), false).unwrap();
+            body_sender.send_data(Bytes::from_static(REPLY.as_bytes()), true).unwrap();
         });
     }
 }

@@ -22,20 +22,20 @@ fn client(variables: &[(&str, String)], roots: &NamedTempFile) -> HttpClient {
     })
 }
 
-async fn post(door: &HttpClient, url: &str) -> Result<Vec<u8>, ModelError> {
-    let response = door.post(url, HeaderMap::new(), String::from("{}")).await?;
+async fn post(http: &HttpClient, url: &str) -> Result<Vec<u8>, ModelError> {
+    let response = http.post(url, HeaderMap::new(), String::from("{}")).await?;
     response.read_all(1 << 20).await.map(Into::into)
 }
 
 #[tokio::test]
 async fn tunnel_uses_the_proxy_credentials_and_is_reused() {
-    for (protocols, modern) in [(["h2", "http/1.1"].as_slice(), 1), (&["http/1.1"], 0)] {
+    for (protocols, http2_connections) in [(["h2", "http/1.1"].as_slice(), 1), (&["http/1.1"], 0)] {
         let server = TlsServer::start(certificate_for("far.test"), protocols).await;
         let proxy = TunnelProxy::start(server.address, None, TUNNEL_OPENED).await;
         let address = format!("http://ann:p%40ss@{}", proxy.address);
-        let door = client(&[("https_proxy", address)], &server.root);
+        let http = client(&[("https_proxy", address)], &server.root);
         for _ in 0..2 {
-            assert_eq!(post(&door, "https://far.test:8443/x").await.unwrap(), REPLY.as_bytes());
+            assert_eq!(post(&http, "https://far.test:8443/x").await.unwrap(), REPLY.as_bytes());
             for _ in 0..20 {
                 tokio::task::yield_now().await;
             }
@@ -43,7 +43,7 @@ async fn tunnel_uses_the_proxy_credentials_and_is_reused() {
         let head = "CONNECT far.test:8443 HTTP/1.1\r\nHost: far.test:8443\r\n\
                     Proxy-Authorization: Basic YW5uOnBAc3M=\r\n\r\n";
         assert_eq!(proxy.heads(), [head]);
-        assert_eq!(server.count(|counts| &counts.http2_connections), modern);
+        assert_eq!(server.count(|counts| &counts.http2_connections), http2_connections);
         for head in server.counts.heads.lock().unwrap().iter() {
             assert!(head.starts_with("POST /x HTTP/1.1"), "{head}");
             assert!(!head.to_lowercase().contains("proxy-authorization"), "{head}");
@@ -67,19 +67,19 @@ async fn proxy_may_be_behind_tls() {
     assert!(proxy.heads()[0].starts_with("CONNECT far.test:443 HTTP/1.1\r\n"), "{:?}", proxy.heads());
     assert_eq!(server.count(|counts| &counts.http2_connections), 1);
     let distrusting = client(&[("HTTPS_PROXY", address)], &server.root);
-    let fault = post(&distrusting, "https://far.test/x").await.unwrap_err();
-    assert_eq!(fault.kind, ModelErrorKind::Certificate, "{fault}");
+    let error = post(&distrusting, "https://far.test/x").await.unwrap_err();
+    assert_eq!(error.kind, ModelErrorKind::Certificate, "{error}");
     let named =
         format!("The certificate of the proxy {} (named in the environment, for far.test)", proxy.address);
-    assert!(fault.message.starts_with(&named), "{fault}");
+    assert!(error.message.starts_with(&named), "{error}");
 }
 
 #[tokio::test]
 async fn secure_proxy_forwards_plain_requests() {
     let proxy = TlsServer::start(certificate_for("127.0.0.1"), &["h2", "http/1.1"]).await;
     let address = proxy.url.replace("https://", "https://ann:secret@");
-    let door = client(&[("HTTP_PROXY", address)], &proxy.root);
-    assert_eq!(post(&door, "http://far.test/x").await.unwrap(), REPLY.as_bytes());
+    let http = client(&[("HTTP_PROXY", address)], &proxy.root);
+    assert_eq!(post(&http, "http://far.test/x").await.unwrap(), REPLY.as_bytes());
     let heads = proxy.counts.heads.lock().unwrap();
     assert!(heads[0].starts_with("POST http://far.test/x HTTP/1.1\r\n"), "{heads:?}");
     assert!(heads[0].contains("Basic YW5uOnNlY3JldA=="), "{heads:?}");
@@ -88,23 +88,23 @@ async fn secure_proxy_forwards_plain_requests() {
 #[tokio::test]
 async fn proxy_that_denies_the_tunnel_is_reported() {
     let server = TlsServer::start(certificate_for("far.test"), &["h2"]).await;
-    let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    for (answer, before, part) in [
+    let unreachable = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    for (response, target, part) in [
         (
             "HTTP/1.1 407 Proxy Authentication Required\r\n\r\n",
             server.address,
-            "it wants a user and password",
+            "it requires a valid user and password",
         ),
-        ("HTTP/1.1 403 Forbidden\r\n\r\n", server.address, "it opens no tunnel there"),
-        ("HTTP", gone, "it broke off without an answer"),
+        ("HTTP/1.1 403 Forbidden\r\n\r\n", server.address, "it does not open the tunnel"),
+        ("HTTP", unreachable, "it closed the connection without a response"),
     ] {
-        let proxy = TunnelProxy::start(before, None, answer).await;
-        let door = client(&[("ALL_PROXY", format!("http://ann:secret@{}", proxy.address))], &server.root);
-        let fault = post(&door, "https://far.test/x").await.unwrap_err();
-        assert_eq!(fault.kind, ModelErrorKind::Connection, "{fault}");
-        assert!(fault.message.contains(part), "{fault}");
+        let proxy = TunnelProxy::start(target, None, response).await;
+        let http = client(&[("ALL_PROXY", format!("http://ann:secret@{}", proxy.address))], &server.root);
+        let error = post(&http, "https://far.test/x").await.unwrap_err();
+        assert_eq!(error.kind, ModelErrorKind::Connection, "{error}");
+        assert!(error.message.contains(part), "{error}");
         let named = format!("the proxy {} (named in the environment, for far.test)", proxy.address);
-        assert!(fault.message.contains(&named) && !fault.message.contains("secret"), "{fault}");
+        assert!(error.message.contains(&named) && !error.message.contains("secret"), "{error}");
         assert_eq!(server.count(|counts| &counts.requests), 0);
     }
 }

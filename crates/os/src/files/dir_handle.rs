@@ -19,9 +19,10 @@ use crate::files::kind::is_symlink;
 
 /// `O_PATH`: the directory need not be readable.
 #[cfg(target_os = "linux")]
-const HELD: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+const DIR_FLAGS: OFlags =
+    OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 #[cfg(not(target_os = "linux"))]
-const HELD: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+const DIR_FLAGS: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 /// An open directory.
 #[derive(Debug)]
@@ -29,8 +30,8 @@ pub struct DirHandle(OwnedFd);
 
 impl From<File> for DirHandle {
     /// Takes over a directory opened elsewhere.
-    fn from(folder: File) -> Self {
-        Self(folder.into())
+    fn from(dir: File) -> Self {
+        Self(dir.into())
     }
 }
 
@@ -43,7 +44,7 @@ impl AsFd for DirHandle {
 impl DirHandle {
     /// Opens a directory by its resolved path. A symlink on the way is `ELOOP`.
     pub(super) fn open(real: &Path) -> io::Result<Self> {
-        match at_once(real) {
+        match open_in_kernel(real) {
             Err(error) if is_unsupported(&error) => open_componentwise(real),
             opened => opened,
         }
@@ -53,24 +54,24 @@ impl DirHandle {
     pub(super) fn open_or_create(real: &Path) -> io::Result<Self> {
         let mut missing = Vec::new();
         let mut above = real;
-        let mut folder = loop {
+        let mut dir = loop {
             match Self::open(above) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 opened => break opened?,
             }
-            let (Some(folder), Some(name)) = (above.parent(), above.file_name()) else {
+            let (Some(dir), Some(name)) = (above.parent(), above.file_name()) else {
                 return Err(io::ErrorKind::NotFound.into());
             };
             missing.push(name);
-            above = folder;
+            above = dir;
         };
         for name in missing.into_iter().rev() {
-            match mkdirat(&folder, name, Mode::from_raw_mode(0o777)) {
-                Ok(()) | Err(rustix::io::Errno::EXIST) => folder = folder.open_subdir(name)?,
+            match mkdirat(&dir, name, Mode::from_raw_mode(0o777)) {
+                Ok(()) | Err(rustix::io::Errno::EXIST) => dir = dir.open_subdir(name)?,
                 Err(error) => return Err(error.into()),
             }
         }
-        Ok(folder)
+        Ok(dir)
     }
 
     /// Opens a file in the directory without blocking. A symlink is `ELOOP`.
@@ -91,8 +92,8 @@ impl DirHandle {
     }
 
     fn open_subdir(&self, name: &OsStr) -> io::Result<Self> {
-        match openat(self, name, HELD, Mode::empty()) {
-            Ok(folder) => Ok(Self(folder)),
+        match openat(self, name, DIR_FLAGS, Mode::empty()) {
+            Ok(dir) => Ok(Self(dir)),
             // Systems differ in the error for a symlink in place of a directory.
             Err(rustix::io::Errno::NOTDIR) if self.stat_entry(name).is_ok_and(|found| is_symlink(&found)) => {
                 Err(Errno::ELOOP.into())
@@ -104,15 +105,15 @@ impl DirHandle {
 
 /// Opens the whole path in one system call (`openat2`).
 #[cfg(target_os = "linux")]
-fn at_once(real: &Path) -> io::Result<DirHandle> {
+fn open_in_kernel(real: &Path) -> io::Result<DirHandle> {
     use rustix::fs::{ResolveFlags, openat2};
     let no_links = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     // With `O_NOFOLLOW | O_PATH` a symlink at the end would be opened itself.
-    Ok(DirHandle(openat2(CWD, real, HELD.difference(OFlags::NOFOLLOW), Mode::empty(), no_links)?))
+    Ok(DirHandle(openat2(CWD, real, DIR_FLAGS.difference(OFlags::NOFOLLOW), Mode::empty(), no_links)?))
 }
 
 #[cfg(not(target_os = "linux"))]
-fn at_once(_: &Path) -> io::Result<DirHandle> {
+fn open_in_kernel(_: &Path) -> io::Result<DirHandle> {
     Err(Errno::ENOSYS.into())
 }
 
@@ -123,14 +124,14 @@ fn is_unsupported(error: &io::Error) -> bool {
 
 /// Opens the path one component at a time.
 pub(super) fn open_componentwise(real: &Path) -> io::Result<DirHandle> {
-    let mut folder = DirHandle(openat(CWD, "/", HELD, Mode::empty())?);
+    let mut dir = DirHandle(openat(CWD, "/", DIR_FLAGS, Mode::empty())?);
     for part in real.components() {
         match part {
             Component::RootDir | Component::CurDir => {}
-            Component::Normal(name) => folder = folder.open_subdir(name)?,
+            Component::Normal(name) => dir = dir.open_subdir(name)?,
             // Resolved paths are absolute and contain no `..`.
             Component::ParentDir | Component::Prefix(_) => return Err(Errno::EINVAL.into()),
         }
     }
-    Ok(folder)
+    Ok(dir)
 }

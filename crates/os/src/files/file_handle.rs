@@ -3,19 +3,20 @@
 //! All operations apply to that directory. A symlink in a resolved path was created after the permission check: it is
 //! never followed, and reported as [`PathChangedError`].
 
+use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use nix::errno::Errno;
 use rustix::fs::{Mode, OFlags};
-use whimbrel_policy::fs::RealFs;
-use whimbrel_policy::paths::physical_path;
 
 use crate::files::dir_handle::DirHandle;
 use crate::files::kind::is_symlink;
-use crate::files::{FileKind, FileStamp, is_missing, parent_dir, read_limited};
+use crate::files::{
+    FileKind, FileStamp, MAX_LINKS, is_missing, link_target, not_a_regular_file, parent_dir, read_limited,
+};
 
 /// A file name in an open directory.
 #[derive(Debug)]
@@ -28,7 +29,7 @@ pub struct FileHandle {
 
 /// The file or a directory above it was replaced after the permission check.
 #[derive(Debug, thiserror::Error)]
-#[error("it is not what it was a moment ago")]
+#[error("it was replaced after the permission check")]
 pub struct PathChangedError;
 
 impl PathChangedError {
@@ -39,33 +40,33 @@ impl PathChangedError {
 }
 
 impl From<PathChangedError> for io::Error {
-    fn from(moved: PathChangedError) -> Self {
-        Self::other(moved)
+    fn from(error: PathChangedError) -> Self {
+        Self::other(error)
     }
 }
 
 impl FileHandle {
     /// Opens the directory of a resolved path. A missing directory is not an error here.
     pub fn for_real_path(real: &Path) -> io::Result<Self> {
-        let folder = match DirHandle::open(parent_dir(real)) {
-            Ok(folder) => Some(folder),
+        let dir = match DirHandle::open(parent_dir(real)) {
+            Ok(dir) => Some(dir),
             Err(error) if is_missing(&error) => None,
             Err(error) => return Err(map_link_error(real, error)),
         };
         // `/` has no file name; `.` stands for it.
         let name = real.file_name().unwrap_or(OsStr::new("."));
-        Ok(Self { dir: folder, name: name.to_owned(), real: real.to_path_buf() })
+        Ok(Self { dir, name: name.to_owned(), real: real.to_path_buf() })
     }
 
     /// Resolves a path and opens its directory; for paths that need no permission check.
     pub fn for_path(path: &Path) -> io::Result<Self> {
-        Self::for_real_path(&physical_path(path, &RealFs))
+        Self::for_real_path(&resolve_physical(path))
     }
 
     /// The kind of the file, without opening it.
     pub fn kind(&self) -> io::Result<FileKind> {
-        let Some(folder) = &self.dir else { return Ok(FileKind::Missing) };
-        match folder.stat_entry(&self.name) {
+        let Some(dir) = &self.dir else { return Ok(FileKind::Missing) };
+        match dir.stat_entry(&self.name) {
             Ok(found) if is_symlink(&found) => Err(map_link_error(&self.real, Errno::ELOOP.into())),
             Ok(found) => Ok(FileKind::from_stat(&found)),
             Err(error) if is_missing(&error) => Ok(FileKind::Missing),
@@ -96,12 +97,12 @@ impl FileHandle {
 
     /// Opens a regular file with these flags.
     pub(super) fn open_file(&self, flags: OFlags) -> io::Result<File> {
-        let Some(folder) = &self.dir else { return Err(Errno::ENOENT.into()) };
-        let file = folder
+        let Some(dir) = &self.dir else { return Err(Errno::ENOENT.into()) };
+        let file = dir
             .open_file(&self.name, flags, Mode::empty())
             .map_err(|error| map_link_error(&self.real, error))?;
         if !file.metadata()?.is_file() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+            return Err(not_a_regular_file());
         }
         Ok(file)
     }
@@ -109,11 +110,45 @@ impl FileHandle {
 
 /// Turns the error about a symlink in a resolved path into [`PathChangedError`], unless the path is a symlink cycle.
 pub(super) fn map_link_error(real: &Path, error: io::Error) -> io::Error {
-    let is_circle = |error: &io::Error| error.raw_os_error() == Some(Errno::ELOOP as i32);
-    if is_circle(&error) && !fs::metadata(real).is_err_and(|error| is_circle(&error)) {
+    let is_cycle = |error: &io::Error| error.raw_os_error() == Some(Errno::ELOOP as i32);
+    if is_cycle(&error) && !fs::metadata(real).is_err_and(|error| is_cycle(&error)) {
         return PathChangedError.into();
     }
     error
+}
+
+/// Resolves every link in an absolute path like the kernel: `..` is the parent of the resolved directory. Dangling links
+/// are followed too.
+fn resolve_physical(path: &Path) -> PathBuf {
+    let mut resolved = PathBuf::from("/");
+    let mut remaining = name_components(path);
+    let mut followed = 0;
+    while let Some(name) = remaining.pop_front() {
+        if name == ".." {
+            resolved.pop();
+            continue;
+        }
+        let next = resolved.join(name);
+        match link_target(&next).filter(|_| followed < MAX_LINKS) {
+            None => resolved = next,
+            Some(target) => {
+                followed += 1;
+                if target.is_absolute() {
+                    resolved = PathBuf::from("/");
+                }
+                let mut rest = name_components(&target);
+                rest.append(&mut remaining);
+                remaining = rest;
+            }
+        }
+    }
+    resolved
+}
+
+/// The names and `..` of a path.
+fn name_components(path: &Path) -> VecDeque<OsString> {
+    let is_name = |part: &Component<'_>| matches!(part, Component::Normal(_) | Component::ParentDir);
+    path.components().filter(is_name).map(|part| part.as_os_str().to_owned()).collect()
 }
 
 #[cfg(test)]

@@ -5,12 +5,10 @@
 //!
 //! The file tools use a [`FileHandle`]: a file name in a directory that is held open. `dir_handle` opens directories
 //! without following symlinks, so that a checked path cannot be redirected afterwards (TOCTOU). `atomic_write` creates
-//! and replaces files by way of `temp_file`, `copy_metadata` carries owner, mode and attributes over to the
-//! replacement, `restore` is used by checkpoints, `head_tail` reads both ends of long files. The functions of this
-//! module take paths and follow symlinks; they are for paths that need no permission check.
+//! and replaces files by way of `temp_file`, `restore` is used by checkpoints, `head_tail` reads both ends of long files.
+//! The functions of this module take paths and follow symlinks; they are for paths that need no permission check.
 
 mod atomic_write;
-mod copy_metadata;
 mod dir_handle;
 mod file_handle;
 mod head_tail;
@@ -20,7 +18,7 @@ mod temp_file;
 #[cfg(test)]
 mod tests;
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
@@ -32,12 +30,15 @@ use tokio_util::task::AbortOnDropHandle;
 pub use atomic_write::create;
 pub use dir_handle::DirHandle;
 pub use file_handle::{FileHandle, PathChangedError};
-pub use head_tail::{HeadTail, open_regular, read_head_tail, read_range};
+pub use head_tail::{HeadTail, read_head_tail, read_range};
 pub use kind::{FileKind, FileStamp};
 pub use restore::{
     create_private_dir, create_with_mode, file_mode, link_or_copy, remove_empty_dirs, remove_file,
 };
 pub use temp_file::{ReadAccess, TempFile, new_temp_file_in};
+
+/// Maximum number of links to follow in a path, as in the kernel.
+pub(crate) const MAX_LINKS: usize = 40;
 
 /// Runs blocking disk work on a separate thread. Dropping the future cancels work that has not started; started work is
 /// short and runs to its end.
@@ -47,17 +48,17 @@ pub async fn run_blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + '
 
 /// Resolves `.` and `..` lexically.
 pub fn normalize_path(path: &Path) -> PathBuf {
-    let mut tidy = PathBuf::new();
+    let mut normal = PathBuf::new();
     for part in path.components() {
         match part {
             Component::ParentDir => {
-                tidy.pop();
+                normal.pop();
             }
             Component::CurDir => {}
-            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => tidy.push(part),
+            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => normal.push(part),
         }
     }
-    tidy
+    normal
 }
 
 /// The kind of file at a path, without opening it. Follows symlinks.
@@ -67,6 +68,10 @@ pub fn file_kind(path: &Path) -> io::Result<FileKind> {
         Err(error) if is_missing(&error) => Ok(FileKind::Missing),
         Err(error) => Err(error),
     }
+}
+
+fn not_a_regular_file() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")
 }
 
 fn is_missing(error: &io::Error) -> bool {
@@ -89,18 +94,18 @@ pub fn owner_uid(path: &Path) -> Option<u32> {
 }
 
 /// Names in a directory, at most `limit`, unordered. Empty if it cannot be read.
-pub fn entry_names(folder: &Path, limit: usize) -> Vec<String> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+pub fn entry_names(dir: &Path, limit: usize) -> Vec<String> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     entries.take(limit).map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
 }
 
 /// Opens a regular file for reading. Does not block if the file has become a pipe meanwhile; that is an error.
-pub fn open(path: &Path) -> io::Result<(impl Read + use<>, FileStamp)> {
+pub fn open(path: &Path) -> io::Result<(File, FileStamp)> {
     let flags = OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
     let file = OpenOptions::new().read(true).custom_flags(flags.bits()).open(path)?;
     let metadata = file.metadata()?;
     if !metadata.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+        return Err(not_a_regular_file());
     }
     Ok((file, FileStamp::from_metadata(&metadata)))
 }
@@ -126,8 +131,8 @@ fn read_limited(file: impl Read, stamp: FileStamp, limit: u64) -> io::Result<Vec
 }
 
 /// Removes a directory recursively. A missing one is not an error.
-pub fn remove_dir(folder: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(folder) {
+pub fn remove_dir(dir: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(dir) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }
@@ -135,8 +140,8 @@ pub fn remove_dir(folder: &Path) -> io::Result<()> {
 
 /// The nearest existing ancestor of a path, if it is not a directory: nothing can be created below it.
 pub fn non_directory_ancestor(path: &Path) -> Option<&Path> {
-    let above = path.ancestors().skip(1).find(|above| fs::metadata(above).is_ok())?;
-    (!above.is_dir()).then_some(above)
+    let ancestor = path.ancestors().skip(1).find(|ancestor| fs::metadata(ancestor).is_ok())?;
+    (!ancestor.is_dir()).then_some(ancestor)
 }
 
 fn parent_dir(path: &Path) -> &Path {

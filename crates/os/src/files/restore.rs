@@ -7,21 +7,21 @@ use std::path::Path;
 
 use crate::files::dir_handle::DirHandle;
 use crate::files::temp_file::{ReadAccess, TempFile};
-use crate::files::{FileStamp, is_missing, parent_dir};
+use crate::files::{FileStamp, is_missing, not_a_regular_file, parent_dir};
 
 /// Creates a file with a mode, and its parent directories. Readers see neither a partial file nor another mode. A
 /// symlink at the path is an error.
 pub fn create_with_mode(path: &Path, bytes: &[u8], mode: u32) -> io::Result<FileStamp> {
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
-    let folder = DirHandle::open_or_create(parent_dir(path))?;
-    let staged = TempFile::write(&folder, parent_dir(path), bytes, ReadAccess::OwnerOnly)?;
-    staged.file().set_permissions(Permissions::from_mode(mode & 0o777))?;
-    staged.persist_new(name)
+    let dir = DirHandle::open_or_create(parent_dir(path))?;
+    let temp = TempFile::write(&dir, parent_dir(path), bytes, ReadAccess::OwnerOnly)?;
+    temp.file().set_permissions(Permissions::from_mode(mode & 0o777))?;
+    temp.persist_new(name)
 }
 
 /// Creates a directory with mode 0700, and its parents.
-pub fn create_private_dir(folder: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(folder)
+pub fn create_private_dir(dir: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(dir)
 }
 
 /// Hard-links a file, or copies it if the filesystem has no hard links. An existing target is kept: it may be the same
@@ -43,7 +43,7 @@ pub fn file_mode(path: &Path) -> io::Result<u32> {
 pub fn remove_file(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         Ok(found) if found.is_file() => fs::remove_file(path),
-        Ok(_) => Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")),
+        Ok(_) => Err(not_a_regular_file()),
         Err(error) if is_missing(&error) => Ok(()),
         Err(error) => Err(error),
     }
@@ -51,9 +51,9 @@ pub fn remove_file(path: &Path) -> io::Result<()> {
 
 /// Removes the empty ancestors of a path below `above`. Stops at the first that is not empty.
 pub fn remove_empty_dirs(path: &Path, above: &Path) {
-    let around = path.ancestors().skip(1).take_while(|folder| *folder != above && folder.starts_with(above));
-    for folder in around {
-        match fs::remove_dir(folder) {
+    let ancestors = path.ancestors().skip(1).take_while(|dir| *dir != above && dir.starts_with(above));
+    for dir in ancestors {
+        match fs::remove_dir(dir) {
             Err(error) if !is_missing(&error) => return,
             _ => {}
         }
@@ -69,8 +69,8 @@ mod tests {
 
     #[test]
     fn file_is_created_with_mode_and_not_through_symlink() {
-        let folder = tempfile::tempdir().unwrap();
-        let at = |name: &str| folder.path().join(name);
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
         create_with_mode(&at("deep/run.sh"), b"x", 0o750).unwrap();
         assert_eq!(file_mode(&at("deep/run.sh")).unwrap(), 0o750);
         symlink("elsewhere", at("link")).unwrap();
@@ -82,8 +82,8 @@ mod tests {
 
     #[test]
     fn linking_twice_keeps_the_content() {
-        let folder = tempfile::tempdir().unwrap();
-        let at = |name: &str| folder.path().join(name);
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
         fs::write(at("one"), "long").unwrap();
         for _ in 0..2 {
             link_or_copy(&at("one"), &at("two")).unwrap();
@@ -94,8 +94,8 @@ mod tests {
 
     #[test]
     fn only_regular_files_are_removed() {
-        let folder = tempfile::tempdir().unwrap();
-        let at = |name: &str| folder.path().join(name);
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
         fs::write(at("file"), "x").unwrap();
         symlink("file", at("link")).unwrap();
         for kept in ["link", "."] {
@@ -103,6 +103,6 @@ mod tests {
         }
         remove_file(&at("file")).unwrap();
         remove_file(&at("file")).unwrap();
-        assert_eq!(entry_names(folder.path(), 9), ["link"]);
+        assert_eq!(entry_names(dir.path(), 9), ["link"]);
     }
 }

@@ -51,20 +51,20 @@ pub struct TempFile<'a> {
 
 impl<'a> TempFile<'a> {
     /// Creates an empty file.
-    pub fn create(folder: &'a DirHandle, name: OsString, reader: ReadAccess) -> io::Result<Self> {
+    pub fn create(dir: &'a DirHandle, name: OsString, reader: ReadAccess) -> io::Result<Self> {
         let mode = match reader {
             ReadAccess::Everyone => 0o666,
             ReadAccess::OwnerOnly => 0o600,
         };
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
-        let file = folder.open_file(&name, flags, Mode::from_raw_mode(mode))?;
-        Ok(Self { dir: folder, name, file })
+        let file = dir.open_file(&name, flags, Mode::from_raw_mode(mode))?;
+        Ok(Self { dir, name, file })
     }
 
     /// Writes a temporary file. The first one in a directory also removes stale files there; `real` is the path of the
     /// directory.
     pub(super) fn write(
-        folder: &'a DirHandle,
+        dir: &'a DirHandle,
         real: &Path,
         bytes: &[u8],
         reader: ReadAccess,
@@ -73,15 +73,15 @@ impl<'a> TempFile<'a> {
             "{TEMP_PREFIX}{}{TEMP_SUFFIX}",
             &ids::new_uuid().replace('-', "")[..RANDOM_LEN]
         ));
-        let mut staged = Self::create(folder, name, reader)?;
+        let mut temp = Self::create(dir, name, reader)?;
         if mark_swept(real) {
-            remove_stale(folder, &staged.file);
+            remove_stale(dir, &temp.file);
         }
-        staged.file.write_all(bytes)?;
-        if may_lose_bytes(&staged.file) {
-            staged.file.sync_data()?;
+        temp.file.write_all(bytes)?;
+        if needs_sync(&temp.file) {
+            temp.file.sync_data()?;
         }
-        Ok(staged)
+        Ok(temp)
     }
 
     pub fn file(&self) -> &File {
@@ -98,7 +98,7 @@ impl<'a> TempFile<'a> {
     /// Renames the file; an existing target is an error.
     pub(super) fn persist_new(&self, name: &OsStr) -> io::Result<FileStamp> {
         let stamp = FileStamp::from_metadata(&self.file.metadata()?);
-        match self.move_to_free_place(name) {
+        match self.rename_no_replace(name) {
             // Filesystem without `RENAME_NOREPLACE`: a hard link fails on an existing target as well.
             Err(rustix::io::Errno::NOSYS | rustix::io::Errno::INVAL) => {
                 linkat(self.dir, &self.name, self.dir, name, AtFlags::empty())?;
@@ -109,47 +109,47 @@ impl<'a> TempFile<'a> {
     }
 
     #[cfg(target_os = "linux")]
-    fn move_to_free_place(&self, name: &OsStr) -> rustix::io::Result<()> {
+    fn rename_no_replace(&self, name: &OsStr) -> rustix::io::Result<()> {
         use rustix::fs::{RenameFlags, renameat_with};
         renameat_with(self.dir, &self.name, self.dir, name, RenameFlags::NOREPLACE)
     }
 
     #[cfg(not(target_os = "linux"))]
-    fn move_to_free_place(&self, _: &OsStr) -> rustix::io::Result<()> {
+    fn rename_no_replace(&self, _: &OsStr) -> rustix::io::Result<()> {
         Err(rustix::io::Errno::NOSYS)
     }
 }
 
 /// Creates a temporary file for writing in pieces, to be persisted by the caller. Removes stale files like
 /// [`TempFile::write`].
-pub fn new_temp_file_in(folder: &Path) -> io::Result<NamedTempFile> {
-    let mut unnamed = tempfile::Builder::new();
-    let fresh = unnamed
+pub fn new_temp_file_in(dir: &Path) -> io::Result<NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    let temp = builder
         .prefix(TEMP_PREFIX)
         .suffix(TEMP_SUFFIX)
         .rand_bytes(RANDOM_LEN)
         .append(true)
-        .tempfile_in(folder)?;
-    if mark_swept(folder)
-        && let Ok(folder) = DirHandle::open(folder)
+        .tempfile_in(dir)?;
+    if mark_swept(dir)
+        && let Ok(dir) = DirHandle::open(dir)
     {
-        remove_stale(&folder, fresh.as_file());
+        remove_stale(&dir, temp.as_file());
     }
-    Ok(fresh)
+    Ok(temp)
 }
 
 /// Removes stale temporary files of the same user.
-fn remove_stale(folder: &DirHandle, ours: &File) {
+fn remove_stale(dir: &DirHandle, ours: &File) {
     let Ok(ours) = ours.metadata() else { return };
     let Some(limit) = ours.modified().ok().and_then(|now| now.checked_sub(STALE_AGE)) else { return };
-    let forgotten = |found: &FileStat| {
+    let is_stale = |found: &FileStat| {
         (found.st_uid, found.st_nlink) == (ours.uid(), 1)
             && matches!(FileKind::from_stat(found), FileKind::File(stamp) if stamp.modified < limit)
     };
-    for entry in folder.entries().into_iter().flatten().take(MAX_SWEPT_ENTRIES).flatten() {
+    for entry in dir.entries().into_iter().flatten().take(MAX_SWEPT_ENTRIES).flatten() {
         let name = OsStr::from_bytes(entry.file_name().to_bytes());
-        if is_temp_name(name) && folder.stat_entry(name).is_ok_and(|found| forgotten(&found)) {
-            let _ = unlinkat(folder, name, AtFlags::empty());
+        if is_temp_name(name) && dir.stat_entry(name).is_ok_and(|found| is_stale(&found)) {
+            let _ = unlinkat(dir, name, AtFlags::empty());
         }
     }
 }
@@ -162,15 +162,15 @@ impl Drop for TempFile<'_> {
 }
 
 /// True on the first call for a directory, because listing a large one takes longer than writing a file.
-fn mark_swept(folder: &Path) -> bool {
-    let mut cleared = SWEPT_DIRS.lock().unwrap_or_else(PoisonError::into_inner);
-    if cleared.contains(folder) {
+fn mark_swept(dir: &Path) -> bool {
+    let mut swept = SWEPT_DIRS.lock().unwrap_or_else(PoisonError::into_inner);
+    if swept.contains(dir) {
         return false;
     }
-    if cleared.len() >= MAX_SWEPT_DIRS {
-        cleared.clear();
+    if swept.len() >= MAX_SWEPT_DIRS {
+        swept.clear();
     }
-    cleared.insert(folder.to_path_buf())
+    swept.insert(dir.to_path_buf())
 }
 
 fn is_temp_name(name: &OsStr) -> bool {
@@ -182,15 +182,15 @@ fn is_temp_name(name: &OsStr) -> bool {
 /// True if a crash after a rename could lose both old and new content. The listed filesystems flush the data of a file
 /// that is renamed over another one. They do not for new names, but there is no old content to lose then.
 #[cfg(target_os = "linux")]
-fn may_lose_bytes(file: &File) -> bool {
+fn needs_sync(file: &File) -> bool {
     use nix::sys::statfs::{
         BTRFS_SUPER_MAGIC, EXT4_SUPER_MAGIC, OVERLAYFS_SUPER_MAGIC, TMPFS_MAGIC, fstatfs,
     };
-    let safe = [BTRFS_SUPER_MAGIC, EXT4_SUPER_MAGIC, OVERLAYFS_SUPER_MAGIC, TMPFS_MAGIC];
-    !fstatfs(file).is_ok_and(|system| safe.contains(&system.filesystem_type()))
+    let flushing = [BTRFS_SUPER_MAGIC, EXT4_SUPER_MAGIC, OVERLAYFS_SUPER_MAGIC, TMPFS_MAGIC];
+    !fstatfs(file).is_ok_and(|system| flushing.contains(&system.filesystem_type()))
 }
 
 #[cfg(not(target_os = "linux"))]
-fn may_lose_bytes(_: &File) -> bool {
+fn needs_sync(_: &File) -> bool {
     true
 }

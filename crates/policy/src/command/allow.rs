@@ -34,20 +34,20 @@ const MAX_REPORTED: usize = 100;
 
 impl ShellCommand<'_> {
     /// Returns true if the command is read-only without help from a command rule.
-    pub(crate) fn is_read_only(&self, case: &DecisionInput<'_>) -> bool {
+    pub(crate) fn is_read_only(&self, input: &DecisionInput<'_>) -> bool {
         self.script.unanalyzable.is_empty()
-            && self.directory_obstacle(case).is_none()
-            && self.script.checked_commands().all(|part| self.is_read_only_with_redirects(part, case))
+            && self.directory_obstacle(input).is_none()
+            && self.script.checked_commands().all(|part| self.is_read_only_with_redirects(part, input))
     }
 
     /// The first of the rules that allow the command, if rules allow every simple command.
-    pub(crate) fn allow_rule(&self, case: &DecisionInput<'_>) -> Option<SourcedRule> {
-        if self.whole_command_obstacle(case).is_some() {
+    pub(crate) fn allow_rule(&self, input: &DecisionInput<'_>) -> Option<SourcedRule> {
+        if self.whole_command_obstacle(input).is_some() {
             return None;
         }
         let mut first = None;
         for part in self.script.checked_commands() {
-            match self.approval(part, case) {
+            match self.approval(part, input) {
                 Approval::Rule(rule) => first = first.or(Some(rule)),
                 Approval::ReadOnly | Approval::AcceptedEdit | Approval::NotApproved => return None,
             }
@@ -56,42 +56,42 @@ impl ShellCommand<'_> {
     }
 
     /// Returns true if every simple command is read-only, allowed by a rule, or an accepted edit.
-    pub(crate) fn is_covered(&self, case: &DecisionInput<'_>) -> bool {
-        self.whole_command_obstacle(case).is_none()
-            && self.script.checked_commands().all(|part| self.approval(part, case) != Approval::NotApproved)
+    pub(crate) fn is_covered(&self, input: &DecisionInput<'_>) -> bool {
+        self.whole_command_obstacle(input).is_none()
+            && self.script.checked_commands().all(|part| self.approval(part, input) != Approval::NotApproved)
     }
 
     /// Reason why the command needs approval, and the first blocked path.
-    pub(crate) fn approval_reason(&self, case: &DecisionInput<'_>) -> (Reason, Option<String>) {
-        let blocked = self.blocked_path(case);
-        let shown = blocked.as_ref().map(|path| path.display().to_string());
-        if let Some(kind) = self.unanalyzable_cause(case) {
-            return (Reason::Unanalyzable(kind), shown);
+    pub(crate) fn approval_reason(&self, input: &DecisionInput<'_>) -> (Reason, Option<String>) {
+        let blocked = self.blocked_path(input);
+        let blocked_text = blocked.as_ref().map(|path| path.display().to_string());
+        if let Some(cause) = self.unanalyzable_cause(input) {
+            return (Reason::Unanalyzable(cause), blocked_text);
         }
         let parts: Vec<&SimpleCommand> = self.script.checked_commands().collect();
         if let [part] = parts.as_slice()
-            && let Some(program) = self.git_program(part, case)
+            && let Some(program) = self.git_program(part, input)
         {
-            return (Reason::GitProgram(program), shown);
+            return (Reason::GitProgram(program), blocked_text);
         }
         let reason = match (parts.as_slice(), blocked) {
             ([_, _, ..], _) => Reason::Subcommands(
-                parts.iter().take(MAX_REPORTED).map(|part| self.subcommand_decision(part, case)).collect(),
+                parts.iter().take(MAX_REPORTED).map(|part| self.subcommand_decision(part, input)).collect(),
             ),
-            (_, Some(path)) if !is_in_work_dirs(&path, case) => Reason::WorkingDir { path },
+            (_, Some(path)) if !is_in_work_dirs(&path, input) => Reason::WorkingDir { path },
             (_, Some(_) | None) => Reason::NeedsApproval,
         };
-        (reason, shown)
+        (reason, blocked_text)
     }
 
-    fn subcommand_decision(&self, part: &SimpleCommand, case: &DecisionInput<'_>) -> (String, Decision) {
-        let decision = match self.approval(part, case) {
+    fn subcommand_decision(&self, part: &SimpleCommand, input: &DecisionInput<'_>) -> (String, Decision) {
+        let decision = match self.approval(part, input) {
             Approval::Rule(rule) => Decision::Allow(Reason::Rule(rule.clone())),
             Approval::ReadOnly => Decision::Allow(Reason::ReadOnly),
-            Approval::AcceptedEdit => Decision::Allow(Reason::Mode(case.mode)),
-            Approval::NotApproved => match (self.git_program(part, case), self.path_obstacle(part, case)) {
+            Approval::AcceptedEdit => Decision::Allow(Reason::Mode(input.mode)),
+            Approval::NotApproved => match (self.git_program(part, input), self.path_obstacle(part, input)) {
                 (Some(program), _) => Decision::ask(Reason::GitProgram(program)),
-                (None, Some(PathObstacle::Path(path))) if !is_in_work_dirs(&path, case) => {
+                (None, Some(PathObstacle::Path(path))) if !is_in_work_dirs(&path, input) => {
                     Decision::ask(Reason::WorkingDir { path })
                 }
                 (None, Some(PathObstacle::Path(_) | PathObstacle::Unknown) | None) => {
@@ -103,100 +103,102 @@ impl ShellCommand<'_> {
     }
 
     /// The first path that a simple command must not touch.
-    pub(crate) fn blocked_path(&self, case: &DecisionInput<'_>) -> Option<PathBuf> {
-        let of_parts = self
+    pub(crate) fn blocked_path(&self, input: &DecisionInput<'_>) -> Option<PathBuf> {
+        let operand_obstacles = self
             .script
             .checked_commands()
             .take(MAX_REPORTED)
-            .filter_map(|part| self.path_obstacle(part, case));
-        self.directory_obstacle(case).into_iter().chain(of_parts).find_map(|obstacle| match obstacle {
-            PathObstacle::Path(path) => Some(path),
-            PathObstacle::Unknown => None,
-        })
+            .filter_map(|part| self.path_obstacle(part, input));
+        self.directory_obstacle(input).into_iter().chain(operand_obstacles).find_map(
+            |obstacle| match obstacle {
+                PathObstacle::Path(path) => Some(path),
+                PathObstacle::Unknown => None,
+            },
+        )
     }
 
     /// The first construct that cannot be analyzed, unless an exact rule names the whole command.
-    pub(crate) fn unanalyzable_cause(&self, case: &DecisionInput<'_>) -> Option<UnanalyzableCause> {
+    pub(crate) fn unanalyzable_cause(&self, input: &DecisionInput<'_>) -> Option<UnanalyzableCause> {
         let first = self.script.unanalyzable.first().copied()?;
-        match self.whole_command_rule(case) {
+        match self.whole_command_rule(input) {
             Some(_) => self.script.first_unliftable_cause(),
             None => Some(first),
         }
     }
 
-    fn whole_command_obstacle(&self, case: &DecisionInput<'_>) -> Option<PathObstacle> {
-        let not_understood = self.unanalyzable_cause(case).map(|_| PathObstacle::Unknown);
-        not_understood.or_else(|| self.directory_obstacle(case))
+    fn whole_command_obstacle(&self, input: &DecisionInput<'_>) -> Option<PathObstacle> {
+        let unanalyzable = self.unanalyzable_cause(input).map(|_| PathObstacle::Unknown);
+        unanalyzable.or_else(|| self.directory_obstacle(input))
     }
 
     /// The exact rule that names the whole command.
-    fn whole_command_rule<'a>(&self, case: &DecisionInput<'a>) -> Option<&'a SourcedRule> {
-        let mut rules = case.rules.command_rules(PermissionBehavior::Allow, case.call.tool);
+    fn whole_command_rule<'a>(&self, input: &DecisionInput<'a>) -> Option<&'a SourcedRule> {
+        let mut rules = input.rules.command_rules(PermissionBehavior::Allow, input.call.tool);
         rules
             .find(|(_, pattern)| pattern.is_exact() && pattern.matches(&self.normalized_text))
             .map(|(reference, _)| reference)
     }
 
     /// Approval of one simple command.
-    pub(crate) fn approval<'a>(&self, part: &SimpleCommand, case: &DecisionInput<'a>) -> Approval<'a> {
-        if !part.redirects.iter().all(|redirect| self.redirect_obstacle(redirect, part, case).is_none()) {
+    pub(crate) fn approval<'a>(&self, part: &SimpleCommand, input: &DecisionInput<'a>) -> Approval<'a> {
+        if !part.redirects.iter().all(|redirect| self.redirect_obstacle(redirect, part, input).is_none()) {
             return Approval::NotApproved;
         }
-        let scope_kept = !part.restricts_paths || self.operand_obstacle(part, case).is_none();
-        if let Some(rule) = self.allow_rule_for(part, case).filter(|_| scope_kept) {
+        let paths_allowed = !part.restricts_paths || self.operand_obstacle(part, input).is_none();
+        if let Some(rule) = self.allow_rule_for(part, input).filter(|_| paths_allowed) {
             return Approval::Rule(rule);
         }
-        if self.is_read_only_ignoring_redirects(part, case) {
+        if self.is_read_only_ignoring_redirects(part, input) {
             return Approval::ReadOnly;
         }
         match part.class {
-            CommandClass::AcceptEdits if self.is_accepted_edit(part, case) => Approval::AcceptedEdit,
+            CommandClass::AcceptEdits if self.is_accepted_edit(part, input) => Approval::AcceptedEdit,
             _ => Approval::NotApproved,
         }
     }
 
-    fn allow_rule_for<'a>(&self, part: &SimpleCommand, case: &DecisionInput<'a>) -> Option<&'a SourcedRule> {
-        if let Some(rule) = self.whole_command_rule(case) {
+    fn allow_rule_for<'a>(&self, part: &SimpleCommand, input: &DecisionInput<'a>) -> Option<&'a SourcedRule> {
+        if let Some(rule) = self.whole_command_rule(input) {
             return Some(rule);
         }
         if part.allow_spellings.is_empty() {
             return None;
         }
         let exact_only = part.has_risky_glob || part.class == CommandClass::ExactRuleOnly;
-        let mut rules = case.rules.command_rules(PermissionBehavior::Allow, case.call.tool);
-        let means = |pattern: &CommandPattern| {
+        let mut rules = input.rules.command_rules(PermissionBehavior::Allow, input.call.tool);
+        let matches = |pattern: &CommandPattern| {
             let named = part.allow_spellings.iter().any(|spelling| spelling_matches(pattern, spelling));
-            let literally =
+            let matches_raw =
                 pattern.is_exact() && (pattern.matches(&part.raw) || pattern.matches(&part.suggestion.exact));
-            (named && (pattern.is_exact() || !exact_only)) || literally
+            (named && (pattern.is_exact() || !exact_only)) || matches_raw
         };
-        rules.find(|(_, pattern)| means(pattern)).map(|(reference, _)| reference)
+        rules.find(|(_, pattern)| matches(pattern)).map(|(reference, _)| reference)
     }
 
-    fn is_read_only_with_redirects(&self, part: &SimpleCommand, case: &DecisionInput<'_>) -> bool {
+    fn is_read_only_with_redirects(&self, part: &SimpleCommand, input: &DecisionInput<'_>) -> bool {
         let harmless = |redirect: &Redirect| {
             redirect.target_kind == RedirectTargetKind::Null
                 || redirect.direction == RedirectDirection::Read
-                    && self.redirect_obstacle(redirect, part, case).is_none()
+                    && self.redirect_obstacle(redirect, part, input).is_none()
         };
-        part.redirects.iter().all(harmless) && self.is_read_only_ignoring_redirects(part, case)
+        part.redirects.iter().all(harmless) && self.is_read_only_ignoring_redirects(part, input)
     }
 
     /// Returns true if a simple command is read-only, apart from its redirects.
-    fn is_read_only_ignoring_redirects(&self, part: &SimpleCommand, case: &DecisionInput<'_>) -> bool {
+    fn is_read_only_ignoring_redirects(&self, part: &SimpleCommand, input: &DecisionInput<'_>) -> bool {
         let harmless = match part.class {
             CommandClass::NoCommand => part.assignments.is_empty(),
             CommandClass::ReadOnly => {
                 !part.has_risky_glob
                     && !self.glob_may_yield_option(part)
                     && (part.program.as_deref() != Some("git")
-                        || self.repository_trust(case) == RepositoryTrust::Trusted)
+                        || self.repository_trust(input) == RepositoryTrust::Trusted)
             }
             CommandClass::AcceptEdits | CommandClass::ExactRuleOnly | CommandClass::Other => false,
         };
         harmless
             && part.assignments.iter().all(|assignment| assignment.safe)
-            && self.operand_obstacle(part, case).is_none()
+            && self.operand_obstacle(part, input).is_none()
     }
 
     /// Returns true if a glob may match a file name that the command would take for an option.
@@ -206,25 +208,29 @@ impl ShellCommand<'_> {
             WordValue::Glob(_) | WordValue::Literal(_) | WordValue::Unknown { .. } => None,
         });
         globs.into_iter().any(|glob| {
-            self.directories.shell_dirs.iter().any(|at| {
-                let found = self.expand_glob(glob, at);
+            self.directories.shell_dirs.iter().any(|directory| {
+                let found = self.expand_glob(glob, directory);
                 let option = |path: &PathBuf| {
-                    path.strip_prefix(at).unwrap_or(path).as_os_str().as_encoded_bytes().starts_with(b"-")
+                    path.strip_prefix(directory)
+                        .unwrap_or(path)
+                        .as_os_str()
+                        .as_encoded_bytes()
+                        .starts_with(b"-")
                 };
-                found.paths.iter().any(option) || self.path_context.fs.is_budget_exhausted()
+                found.paths.iter().any(option) || self.disk.context.fs.is_budget_exhausted()
             })
         })
     }
 
-    fn is_accepted_edit(&self, part: &SimpleCommand, case: &DecisionInput<'_>) -> bool {
+    fn is_accepted_edit(&self, part: &SimpleCommand, input: &DecisionInput<'_>) -> bool {
         let inside = |value: &WordValue| match value {
             WordValue::Literal(text) => {
-                let spelled = self.resolve_from_shell_dirs(text);
-                spelled.iter().all(|path| case.dirs.contains(path) && !self.may_be_moved(path, part))
+                let resolved = self.resolve_from_shell_dirs(text);
+                resolved.iter().all(|path| input.dirs.contains(path) && !self.may_be_moved(path, part))
             }
             WordValue::Glob(_) | WordValue::Unknown { .. } => false,
         };
-        case.mode == PermissionMode::AcceptEdits
+        input.mode == PermissionMode::AcceptEdits
             && self.script.cd_targets.is_empty()
             && part.assignments.iter().all(|assignment| assignment.safe)
             && part.reads.iter().chain(&part.writes).all(inside)
@@ -232,12 +238,12 @@ impl ShellCommand<'_> {
 }
 
 fn spelling_matches(pattern: &CommandPattern, spelling: &AllowSpelling) -> bool {
-    let fits = match spelling.required_rule {
+    let strong_enough = match spelling.required_rule {
         RequiredRule::AnyRule => true,
         RequiredRule::NamingRule => {
             pattern.starts_with_word(spelling.text.split(' ').next().unwrap_or_default())
         }
         RequiredRule::ExactRule => pattern.is_exact(),
     };
-    fits && pattern.matches(&spelling.text)
+    strong_enough && pattern.matches(&spelling.text)
 }

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use super::ShellCommand;
-use super::glob_expansion::{has_wildcard, literal_prefix, unescape};
+use super::globs::{has_wildcard, literal_prefix, unescape};
 use crate::decision_input::DecisionInput;
 use crate::paths::folded_path::fold_path;
 use crate::shell::WordValue;
@@ -14,50 +14,52 @@ const MAX_REMOVALS: usize = 256;
 
 impl ShellCommand<'_> {
     /// The first critical path that the command removes.
-    pub(crate) fn critical_removal(&self, case: &DecisionInput<'_>) -> Option<String> {
+    pub(crate) fn critical_removal(&self, input: &DecisionInput<'_>) -> Option<String> {
         let removed = self.script.commands.iter().flat_map(|part| &part.removals);
-        let mut different: Vec<&WordValue> = Vec::new();
+        let mut values: Vec<&WordValue> = Vec::new();
         for value in removed {
-            if !different.contains(&value) {
-                different.push(value);
+            if !values.contains(&value) {
+                values.push(value);
             }
-            if different.len() > MAX_REMOVALS {
-                return Some(self.path_context.cwd.display().to_string());
+            if values.len() > MAX_REMOVALS {
+                return Some(self.disk.context.cwd.display().to_string());
             }
         }
-        if different.is_empty() {
+        if values.is_empty() {
             return None;
         }
-        let places = CriticalPaths::new(case, &self.directories.all().collect::<Vec<_>>());
-        different.into_iter().find_map(|value| self.critical_value(value, &places))
+        let critical_paths = CriticalPaths::new(input, &self.directories.all().collect::<Vec<_>>());
+        values.into_iter().find_map(|value| self.critical_value(value, &critical_paths))
     }
 
-    fn critical_value(&self, value: &WordValue, places: &CriticalPaths) -> Option<String> {
+    fn critical_value(&self, value: &WordValue, critical_paths: &CriticalPaths) -> Option<String> {
         match value {
-            WordValue::Literal(text) => self.is_critical_path(text, places).then(|| text.clone()),
-            WordValue::Glob(glob) => self.is_critical_glob(glob, places).then(|| glob.clone()),
+            WordValue::Literal(text) => self.is_critical_path(text, critical_paths).then(|| text.clone()),
+            WordValue::Glob(glob) => self.is_critical_glob(glob, critical_paths).then(|| glob.clone()),
             WordValue::Unknown { nonempty: true, .. } => None,
-            WordValue::Unknown { before, after, .. } => self.critical_unknown_value(before, after, places),
+            WordValue::Unknown { before, after, .. } => {
+                self.critical_unknown_value(before, after, critical_paths)
+            }
         }
     }
 
-    fn is_critical_path(&self, text: &str, places: &CriticalPaths) -> bool {
+    fn is_critical_path(&self, text: &str, critical_paths: &CriticalPaths) -> bool {
         if text.is_empty() {
             return false;
         }
         if self.directories.may_be_elsewhere(text) {
             return true;
         }
-        let lost = self.directories.may_be_anywhere
+        let unknown_directory = self.directories.may_be_anywhere
             && matches!(text.trim_end_matches('/'), "." | ".." | "./." | "./..");
-        lost || self
-            .resolve(text)
-            .iter()
-            .any(|path| [&path.lexical, &path.physical].into_iter().any(|path| places.contains(path)))
+        unknown_directory
+            || self.resolve(text).iter().any(|path| {
+                [&path.lexical, &path.physical].into_iter().any(|path| critical_paths.contains(path))
+            })
     }
 
     /// A glob is critical if it matches directly below a critical path, or matches one.
-    fn is_critical_glob(&self, glob: &str, places: &CriticalPaths) -> bool {
+    fn is_critical_glob(&self, glob: &str, critical_paths: &CriticalPaths) -> bool {
         if self.directories.may_be_elsewhere(glob) {
             return true;
         }
@@ -67,48 +69,51 @@ impl ShellCommand<'_> {
             Some((directory, name)) => (directory, name),
             None => ("", glob),
         };
-        let below_place = |path: &Path| places.contains(path) || places.contains_for_globs(path);
-        let spelled = |text: &str| {
-            self.resolve(text).iter().any(|path| below_place(&path.lexical) || below_place(&path.physical))
+        let is_or_contains =
+            |path: &Path| critical_paths.contains(path) || critical_paths.contains_for_globs(path);
+        let is_critical = |text: &str| {
+            self.resolve(text)
+                .iter()
+                .any(|path| is_or_contains(&path.lexical) || is_or_contains(&path.physical))
         };
         if has_wildcard(directory) {
             // Wildcards in the directory part must be resolved on disk.
-            let unresolved = self.directories.all().any(|at| {
-                let expansion = self.expand_glob(directory, at);
+            let unresolved = self.directories.all().any(|from| {
+                let expansion = self.expand_glob(directory, from);
                 !expansion.complete
                     || expansion.paths.is_empty()
                     || has_wildcard(name)
-                        && expansion.paths.iter().any(|path| spelled(&path.to_string_lossy()))
+                        && expansion.paths.iter().any(|path| is_critical(&path.to_string_lossy()))
             });
-            if unresolved && spelled(&literal_prefix(directory).to_string_lossy()) {
+            if unresolved && is_critical(&literal_prefix(directory).to_string_lossy()) {
                 return true;
             }
-        } else if has_wildcard(name) && spelled(&unescape(directory)) {
+        } else if has_wildcard(name) && is_critical(&unescape(directory)) {
             return true;
         }
-        self.directories.all().any(|at| {
-            let expansion = self.expand_glob(glob, at);
-            expansion.paths.iter().any(|path| self.is_critical_path(&path.to_string_lossy(), places))
-        }) || self.path_context.fs.is_budget_exhausted()
+        self.directories.all().any(|from| {
+            let expansion = self.expand_glob(glob, from);
+            expansion.paths.iter().any(|path| self.is_critical_path(&path.to_string_lossy(), critical_paths))
+        }) || self.disk.context.fs.is_budget_exhausted()
     }
 
     /// A word with an unknown part is critical if it is critical with that part empty.
     fn critical_unknown_value(&self, before: &str, after: &str, places: &CriticalPaths) -> Option<String> {
-        let shown = format!("{before}${after}");
+        let text = format!("{before}${after}");
         if before.is_empty() {
             let below = after.strip_prefix('/').map(|rest| rest.trim_matches('/'));
             let all = below.is_some_and(|rest| {
                 rest.is_empty() || has_wildcard(rest) && !rest.contains('/') || matches!(rest, "." | "..")
             });
-            return (all || has_wildcard(after) && !after.contains('/')).then_some(shown);
+            return (all || has_wildcard(after) && !after.contains('/')).then_some(text);
         }
         let emptied = format!("{before}{}", unescape(after));
-        let critical = if has_wildcard(after) {
+        let critical_paths = if has_wildcard(after) {
             self.is_critical_glob(&format!("{before}{after}"), places)
         } else {
             self.is_critical_path(&emptied, places)
         };
-        critical.then_some(shown)
+        critical_paths.then_some(text)
     }
 }
 
@@ -121,17 +126,17 @@ struct CriticalPaths {
 }
 
 impl CriticalPaths {
-    fn new(case: &DecisionInput<'_>, directories: &[&Path]) -> Self {
-        let primary = &case.dirs.primary;
-        let around = case.context.path_context();
-        let shell = crate::paths::resolve_absolute(around.cwd, &around);
-        let home = crate::paths::resolve_absolute(around.home, &around);
+    fn new(input: &DecisionInput<'_>, directories: &[&Path]) -> Self {
+        let primary = &input.dirs.primary;
+        let context = input.context.path_context();
+        let shell = crate::paths::resolve_absolute(context.cwd, &context);
+        let home = crate::paths::resolve_absolute(context.home, &context);
         let working = [&primary.lexical, &primary.physical, &shell.lexical, &shell.physical];
         let working = working.into_iter().map(PathBuf::as_path).chain(directories.iter().copied());
         let ancestors = working.flat_map(Path::ancestors);
         let exact =
             ancestors.chain([home.lexical.as_path(), home.physical.as_path()]).map(fold_path).collect();
-        let extra = case.dirs.extra.iter().flat_map(|(dir, _)| [&dir.lexical, &dir.physical]);
+        let extra = input.dirs.extra.iter().flat_map(|(dir, _)| [&dir.lexical, &dir.physical]);
         let globs = extra.flat_map(|path| path.ancestors()).map(fold_path).collect();
         Self { exact, globs }
     }

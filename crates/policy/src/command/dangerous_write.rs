@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::glob_expansion::literal_prefix;
+use super::globs::literal_prefix;
 use super::{ShellCommand, literal_directory};
 use crate::decision::Danger;
 use crate::decision_input::DecisionInput;
@@ -14,7 +14,7 @@ use crate::shell::{RedirectDirection, RedirectTargetKind, SimpleCommand, WordVal
 
 impl ShellCommand<'_> {
     /// The first protected or suspicious path that the command writes.
-    pub(crate) fn dangerous_write(&self, case: &DecisionInput<'_>) -> Option<(Danger, String)> {
+    pub(crate) fn dangerous_write(&self, input: &DecisionInput<'_>) -> Option<(Danger, String)> {
         let parts = self.script.commands.iter();
         let writes = parts
             .clone()
@@ -22,7 +22,7 @@ impl ShellCommand<'_> {
         // Each written value is checked once.
         let mut seen = HashSet::new();
         let mut writes = writes.filter(|write| seen.insert(*write));
-        let written = writes.find_map(|(value, takes_away)| self.value_danger(value, takes_away, case));
+        let written = writes.find_map(|(value, removes)| self.value_danger(value, removes, input));
         written.or_else(|| {
             let copied = parts.filter(|part| part.recursive && !part.dir_targets.is_empty());
             copied.flat_map(|part| &part.reads).find_map(|value| self.copy_danger(value))
@@ -34,9 +34,9 @@ impl ShellCommand<'_> {
         let WordValue::Literal(text) = value else { return None };
         let spelled = self.resolve(text);
         let found = spelled.iter().find(|path| {
-            match self.walked.find_protected(&path.physical, self.path_context.fs) {
+            match self.disk.walk_cache.find_protected(&path.physical, self.disk.context.fs) {
                 WalkResult::Found => true,
-                WalkResult::LimitExceeded => self.path_context.fs.is_budget_exhausted(),
+                WalkResult::LimitExceeded => self.disk.context.fs.is_budget_exhausted(),
                 WalkResult::NotFound => false,
             }
         });
@@ -46,43 +46,46 @@ impl ShellCommand<'_> {
     fn value_danger(
         &self,
         value: &WordValue,
-        takes_away: bool,
-        case: &DecisionInput<'_>,
+        removes: bool,
+        input: &DecisionInput<'_>,
     ) -> Option<(Danger, String)> {
         let of_text = |text: &str| {
             if self.directories.may_be_elsewhere(text) {
                 return Some((Danger::ProtectedPath, text.to_owned()));
             }
             let spellings = self.resolve(text);
-            spellings.iter().find_map(|path| self.path_danger(path, takes_away, case))
+            spellings.iter().find_map(|path| self.path_danger(path, removes, input))
         };
         match value {
             WordValue::Literal(text) => of_text(text),
             WordValue::Glob(glob) => {
                 let prefix = literal_prefix(glob);
                 let prefix = prefix.to_string_lossy();
-                let in_prefix = (!prefix.is_empty()).then(|| self.prefix_danger(&prefix, case)).flatten();
+                let in_prefix = (!prefix.is_empty()).then(|| self.prefix_danger(&prefix, input)).flatten();
                 in_prefix.or_else(|| {
-                    let matches =
-                        self.directories.all().flat_map(|at| self.expand_glob(glob, at).paths.clone());
+                    let matches = self
+                        .directories
+                        .all()
+                        .flat_map(|directory| self.expand_glob(glob, directory).paths.clone());
                     let found = matches.into_iter().find_map(|path| of_text(&path.to_string_lossy()));
                     found.or_else(|| {
-                        self.path_context
+                        self.disk
+                            .context
                             .fs
                             .is_budget_exhausted()
                             .then(|| (Danger::ProtectedPath, glob.clone()))
                     })
                 })
             }
-            WordValue::Unknown { before, .. } => self.prefix_danger(literal_directory(before), case),
+            WordValue::Unknown { before, .. } => self.prefix_danger(literal_directory(before), input),
         }
     }
 
-    fn prefix_danger(&self, directory: &str, case: &DecisionInput<'_>) -> Option<(Danger, String)> {
+    fn prefix_danger(&self, directory: &str, input: &DecisionInput<'_>) -> Option<(Danger, String)> {
         let spellings = self.resolve(directory);
         let path = spellings
             .iter()
-            .find(|path| path.spellings().any(|path| case.is_protected(path)))
+            .find(|path| path.spellings().any(|path| input.is_protected(path)))
             .filter(|_| !directory.is_empty())?;
         Some((Danger::ProtectedPath, path.physical.display().to_string()))
     }
@@ -90,20 +93,21 @@ impl ShellCommand<'_> {
     fn path_danger(
         &self,
         path: &ResolvedPath,
-        takes_away: bool,
-        case: &DecisionInput<'_>,
+        removes: bool,
+        input: &DecisionInput<'_>,
     ) -> Option<(Danger, String)> {
         let shown = || path.physical.display().to_string();
-        if let Some(danger) = write_danger(case, path) {
+        if let Some(danger) = write_danger(input, path) {
             return Some((danger, shown()));
         }
-        (takes_away && self.contains_protected(path, case)).then(|| (Danger::ProtectedPath, shown()))
+        (removes && self.contains_protected(path, input)).then(|| (Danger::ProtectedPath, shown()))
     }
 
     /// Returns true if something protected lies below a directory that is removed or moved.
-    fn contains_protected(&self, directory: &ResolvedPath, case: &DecisionInput<'_>) -> bool {
-        directory.spellings().any(|directory| contains_any(directory, case.context.protected_paths))
-            || self.walked.find_protected(&directory.lexical, self.path_context.fs) != WalkResult::NotFound
+    fn contains_protected(&self, directory: &ResolvedPath, input: &DecisionInput<'_>) -> bool {
+        directory.spellings().any(|directory| contains_any(directory, input.context.protected_paths))
+            || self.disk.walk_cache.find_protected(&directory.lexical, self.disk.context.fs)
+                != WalkResult::NotFound
     }
 }
 

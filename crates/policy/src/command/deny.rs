@@ -17,46 +17,46 @@ impl ShellCommand<'_> {
     /// Applies the rules with this behavior to the command.
     pub(crate) fn decide_by_rules(
         &self,
-        case: &DecisionInput<'_>,
+        input: &DecisionInput<'_>,
         behavior: PermissionBehavior,
     ) -> Option<Decision> {
-        if behavior == PermissionBehavior::Deny && self.is_too_complex_to_search(case) {
+        if behavior == PermissionBehavior::Deny && self.is_too_complex_to_search(input) {
             return Some(Decision::Deny(Reason::Unanalyzable(UnanalyzableCause::TooDeep)));
         }
-        if let Some(rule) = self.match_command_rules(case, behavior) {
+        if let Some(rule) = self.match_command_rules(input, behavior) {
             return Some(decision_for(behavior, Reason::Rule(rule.clone())));
         }
-        let (rule, certainty) = self.match_path_rules(case, behavior)?;
+        let (rule, certainty) = self.match_path_rules(input, behavior)?;
         match certainty {
             MatchCertainty::Certain => Some(decision_for(behavior, Reason::Rule(rule.clone()))),
-            MatchCertainty::BudgetExhausted if case.mode == PermissionMode::BypassPermissions => {
+            MatchCertainty::BudgetExhausted if input.mode == PermissionMode::BypassPermissions => {
                 Some(decision_for(behavior, Reason::PossibleRule(rule.clone())))
             }
             MatchCertainty::Below | MatchCertainty::BudgetExhausted => {
                 Some(Decision::ask(Reason::PossibleRule(rule.clone())))
             }
-            MatchCertainty::Possible => (case.mode != PermissionMode::BypassPermissions)
+            MatchCertainty::Possible => (input.mode != PermissionMode::BypassPermissions)
                 .then(|| Decision::ask(Reason::PossibleRule(rule.clone()))),
         }
     }
 
     /// Returns true if the command is too complex to search in bypass mode although restricting rules exist. In other
     /// modes the user is asked.
-    fn is_too_complex_to_search(&self, case: &DecisionInput<'_>) -> bool {
-        case.mode == PermissionMode::BypassPermissions
+    fn is_too_complex_to_search(&self, input: &DecisionInput<'_>) -> bool {
+        input.mode == PermissionMode::BypassPermissions
             && (self.script.truncated
                 || self.script.has_untracked_values
                 || self.script.unanalyzable.contains(&UnanalyzableCause::TooDeep))
-            && case.rules.has_scoped_restrictions()
+            && input.rules.has_scoped_restrictions()
     }
 
     fn match_command_rules<'a>(
         &self,
-        case: &DecisionInput<'a>,
+        input: &DecisionInput<'a>,
         behavior: PermissionBehavior,
     ) -> Option<&'a SourcedRule> {
         let (references, patterns): (Vec<_>, Vec<_>) =
-            case.rules.command_rules(behavior, case.call.tool).unzip();
+            input.rules.command_rules(behavior, input.call.tool).unzip();
         if patterns.is_empty() {
             return None;
         }
@@ -86,12 +86,12 @@ struct PatternIndex<'a> {
 
 impl<'a> PatternIndex<'a> {
     fn new(all: &'a [&'a CommandPattern]) -> Self {
-        let begins = |at: &usize| all.get(*at).and_then(|pattern| pattern.first_byte());
-        let any_start: Vec<usize> = (0..all.len()).filter(|at| begins(at).is_none()).collect();
+        let first_byte = |index: &usize| all.get(*index).and_then(|pattern| pattern.first_byte());
+        let any_start: Vec<usize> = (0..all.len()).filter(|index| first_byte(index).is_none()).collect();
         let mut by_first_byte: HashMap<u8, Vec<usize>> = HashMap::new();
-        for byte in (0..all.len()).filter_map(|at| begins(&at)) {
-            let may = |at: &usize| begins(at).is_none_or(|begins| begins == byte);
-            by_first_byte.entry(byte).or_insert_with(|| (0..all.len()).filter(may).collect());
+        for byte in (0..all.len()).filter_map(|index| first_byte(&index)) {
+            let may_match = |index: &usize| first_byte(index).is_none_or(|first_byte| first_byte == byte);
+            by_first_byte.entry(byte).or_insert_with(|| (0..all.len()).filter(may_match).collect());
         }
         Self { all, by_first_byte, any_start }
     }
@@ -99,16 +99,16 @@ impl<'a> PatternIndex<'a> {
     /// Patterns that may match a text, in order.
     fn candidates(&self, text: &str) -> impl Iterator<Item = (usize, &CommandPattern)> {
         let first = text.bytes().next().unwrap_or_default().to_ascii_lowercase();
-        let places = self.by_first_byte.get(&first).unwrap_or(&self.any_start);
-        places.iter().filter_map(|at| Some((*at, *self.all.get(*at)?)))
+        let candidates = self.by_first_byte.get(&first).unwrap_or(&self.any_start);
+        candidates.iter().filter_map(|index| Some((*index, *self.all.get(*index)?)))
     }
 
     /// The first pattern that matches a spelling, or a known one before it.
     fn first_match(&self, spelling: &DenySpelling, known: Option<usize>) -> Option<usize> {
         let first = |mut found: &mut dyn Iterator<Item = (usize, &CommandPattern)>,
-                     means: &dyn Fn(&CommandPattern) -> bool| {
-            let before = (&mut found).take_while(|(at, _)| known.is_none_or(|known| *at < known));
-            before.filter(|(_, pattern)| means(pattern)).map(|(at, _)| at).next()
+                     matches: &dyn Fn(&CommandPattern) -> bool| {
+            let before = (&mut found).take_while(|(index, _)| known.is_none_or(|known| *index < known));
+            before.filter(|(_, pattern)| matches(pattern)).map(|(index, _)| index).next()
         };
         let text = &spelling.text;
         let found = match spelling.match_start {
@@ -117,11 +117,11 @@ impl<'a> PatternIndex<'a> {
             }
             MatchStart::Beginning => first(&mut self.candidates(text), &|pattern| pattern.matches(text)),
         };
-        let lowered = (spelling.match_start == MatchStart::Beginning && spelling.deny_only)
+        let lowercase = (spelling.match_start == MatchStart::Beginning && spelling.deny_only)
             .then(|| text.to_lowercase());
-        let lowered = lowered
+        let lowercase = lowercase
             .and_then(|text| first(&mut self.candidates(&text), &|pattern| pattern.matches_lowercase(&text)));
-        [known, found, lowered].into_iter().flatten().min()
+        [known, found, lowercase].into_iter().flatten().min()
     }
 }
 

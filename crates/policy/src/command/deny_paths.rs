@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use whimbrel_wire::permission::PermissionBehavior;
 
-use super::moved_links::MovedBy;
+use super::symlinks::MovedBy;
 use super::symlinks::follows_symlinks;
 use super::word_paths::{LookupKind, SearchBudget, Unresolved, WordPaths};
 use super::{ShellCommand, read_operands};
@@ -71,12 +71,12 @@ impl ShellCommand<'_> {
     /// Finds the file rule that matches with the highest certainty; the first of several.
     pub(super) fn match_path_rules<'r>(
         &self,
-        case: &DecisionInput<'r>,
+        input: &DecisionInput<'r>,
         behavior: PermissionBehavior,
     ) -> Option<(&'r SourcedRule, MatchCertainty)> {
-        let (mut references, mut patterns): (Vec<_>, Vec<_>) = case.rules.read_rules(behavior).unzip();
+        let (mut references, mut patterns): (Vec<_>, Vec<_>) = input.rules.read_rules(behavior).unzip();
         let reads = patterns.len();
-        for (reference, pattern) in case.rules.edit_rules(behavior) {
+        for (reference, pattern) in input.rules.edit_rules(behavior) {
             references.push(reference);
             patterns.push(pattern);
         }
@@ -113,16 +113,16 @@ impl<'c> PathRuleSearch<'c, '_, '_> {
                 (true, false) => PathDepth::Below,
                 (true, true) => PathDepth::ThroughLinks,
             };
-            let touch = (value, usage, depth);
-            let shift = match self.checked.get(&touch) {
-                Some(shift) => *shift,
+            let key = (value, usage, depth);
+            let moved_by = match self.checked.get(&key) {
+                Some(moved_by) => *moved_by,
                 None => {
-                    let shift = self.check_value(value, usage, depth);
-                    self.checked.insert(touch, shift);
-                    shift
+                    let moved_by = self.check_value(value, usage, depth);
+                    self.checked.insert(key, moved_by);
+                    moved_by
                 }
             };
-            if self.best_match.is_none() && self.command.is_moved_by_other(shift, part) {
+            if self.best_match.is_none() && self.command.is_moved_by_other(moved_by, part) {
                 self.record_match(
                     self.applicable_patterns(usage).first().map(|_| 0),
                     MatchCertainty::Possible,
@@ -141,7 +141,7 @@ impl<'c> PathRuleSearch<'c, '_, '_> {
     /// Records a match if it is more certain than the best so far.
     fn record_match(&mut self, rule: Option<usize>, certainty: MatchCertainty) {
         if !self.has_match_at_least(certainty)
-            && let Some(reference) = rule.and_then(|at| self.rules.get(at))
+            && let Some(reference) = rule.and_then(|index| self.rules.get(index))
         {
             self.best_match = Some((reference, certainty));
         }
@@ -161,62 +161,63 @@ impl<'c> PathRuleSearch<'c, '_, '_> {
     /// Matches the rules against one value, the most certain kind first. Kinds no more certain than the best match
     /// are skipped.
     fn check_value(&mut self, value: &WordValue, usage: PathUse, depth: PathDepth) -> MovedBy {
-        let reached = self.command.word_paths(value, &mut self.budget);
-        let shift =
-            reached.paths().fold(MovedBy::Nothing, |shift, path| shift.merge(self.command.moved_by(path)));
+        let word_paths = self.command.word_paths(value, &mut self.budget);
+        let moved_by = word_paths
+            .paths()
+            .fold(MovedBy::Nothing, |moved_by, path| moved_by.merge(self.command.moved_by(path)));
         let inside: Vec<FoldedPath> =
-            reached.containing_dirs.iter().flat_map(FoldedPath::all_spellings).collect();
-        let folded: Vec<FoldedPath> = reached.paths().flat_map(FoldedPath::all_spellings).collect();
+            word_paths.containing_dirs.iter().flat_map(FoldedPath::all_spellings).collect();
+        let folded: Vec<FoldedPath> = word_paths.paths().flat_map(FoldedPath::all_spellings).collect();
         let rules = self.applicable_patterns(usage);
-        let any = (!rules.is_empty()).then_some(0);
-        let first = |means: &dyn Fn(&PathPattern) -> bool| rules.iter().position(|rule| means(rule));
-        let real = first(&|rule| folded.iter().chain(&inside).any(|path| rule.matches_folded(path)));
-        let of_missing = |missing: Unresolved| match missing {
+        let first_rule = (!rules.is_empty()).then_some(0);
+        let first = |matches: &dyn Fn(&PathPattern) -> bool| rules.iter().position(|rule| matches(rule));
+        let certain = first(&|rule| folded.iter().chain(&inside).any(|path| rule.matches_folded(path)));
+        let match_unresolved = |missing: Unresolved| match missing {
             Unresolved::Nothing => None,
             Unresolved::InKnownDirs => {
                 first(&|rule| inside.iter().any(|path| rule.may_match_below_folded(path)))
             }
-            Unresolved::Anything => any,
+            Unresolved::Anything => first_rule,
         };
-        let unsearched = of_missing(reached.unsearched).filter(|_| real.is_none());
-        let possible = self.best_match.is_none().then(|| of_missing(reached.unknown)).flatten();
-        let concerned = rules.len();
-        self.record_match(real, MatchCertainty::Certain);
+        let unsearched = match_unresolved(word_paths.unsearched).filter(|_| certain.is_none());
+        let possible = self.best_match.is_none().then(|| match_unresolved(word_paths.unknown)).flatten();
+        let rule_count = rules.len();
+        self.record_match(certain, MatchCertainty::Certain);
         self.record_match(unsearched, MatchCertainty::BudgetExhausted);
         if depth != PathDepth::Itself && !self.has_match_at_least(MatchCertainty::Below) {
-            let below = self.first_match_below(&reached, depth, concerned);
+            let below = self.first_match_below(&word_paths, depth, rule_count);
             self.record_match(below, MatchCertainty::Below);
         }
         self.record_match(possible, MatchCertainty::Possible);
-        shift
+        moved_by
     }
 
     /// Index of the first applicable rule that matches below one of the paths.
     fn first_match_below(
         &mut self,
-        reached: &WordPaths,
+        word_paths: &WordPaths,
         depth: PathDepth,
-        concerned: usize,
+        rule_count: usize,
     ) -> Option<usize> {
         let links = if depth == PathDepth::ThroughLinks { LinkPolicy::Follow } else { LinkPolicy::Ignore };
-        reached.paths().filter_map(|path| self.match_below(path, links, concerned)).min()
+        word_paths.paths().filter_map(|path| self.match_below(path, links, rule_count)).min()
     }
 
-    fn match_below(&mut self, path: &ResolvedPath, links: LinkPolicy, concerned: usize) -> Option<usize> {
+    fn match_below(&mut self, path: &ResolvedPath, links: LinkPolicy, rule_count: usize) -> Option<usize> {
         let key = (path.physical.clone(), links);
         if !self.walk_results.contains_key(&key) {
-            let meant = if self.budget.take(LookupKind::Walk, 1) {
-                match_rules_below(&self.patterns, &path.physical, links, &self.command.path_context)
+            let matched = if self.budget.spend(LookupKind::Walk, 1) {
+                match_rules_below(&self.patterns, &path.physical, links, &self.command.disk.context)
             } else {
                 // Budget exhausted: a rule that could match below counts as a match.
                 let root = FoldedPath::new(&path.physical);
-                let may_hold =
+                let may_match =
                     |rule: &&PathPattern| links == LinkPolicy::Follow || rule.may_match_below_folded(&root);
-                self.patterns.iter().map(may_hold).collect()
+                self.patterns.iter().map(may_match).collect()
             };
-            self.walk_results.insert(key.clone(), meant);
+            self.walk_results.insert(key.clone(), matched);
         }
-        self.walk_results.get(&key)?.iter().take(concerned).position(|meant| *meant)
+        self.walk_results.get(&key)?.iter().take(rule_count).position(|matched| *matched)
     }
 }
 
@@ -232,6 +233,6 @@ fn touched_values(part: &SimpleCommand) -> impl Iterator<Item = (&WordValue, Pat
     });
     let operands = read_operands(part).map(move |value| (value, read));
     let writes = part.writes.iter().map(move |value| (value, write));
-    let sweeps = part.bulk_write_dirs.iter().map(|value| (value, PathUse::WriteBelow));
-    operands.chain(writes).chain(sweeps).chain(redirects)
+    let bulk_writes = part.bulk_write_dirs.iter().map(|value| (value, PathUse::WriteBelow));
+    operands.chain(writes).chain(bulk_writes).chain(redirects)
 }

@@ -13,47 +13,45 @@ const MAX_DIR_TARGETS: usize = 2_500;
 impl ShellCommand<'_> {
     /// Adds the files that simple commands write into directories to their writes.
     pub(super) fn add_dir_targets(&mut self) {
-        let (mut all, mut uncounted) = (0, false);
-        let places = self.directories.all().count();
-        for at in 0..self.script.commands.len() {
-            let Some(part) = self.script.commands.get(at).filter(|part| !part.dir_targets.is_empty()) else {
+        let (mut count, mut truncated) = (0, false);
+        let dir_count = self.directories.all().count();
+        for index in 0..self.script.commands.len() {
+            let Some(part) = self.script.commands.get(index).filter(|part| !part.dir_targets.is_empty())
+            else {
                 continue;
             };
-            let mut made = Vec::new();
-            for landing in &part.dir_targets {
-                if (all + made.len()) * places > MAX_DIR_TARGETS {
-                    made.push(WordValue::Unknown {
-                        before: String::new(),
-                        after: String::new(),
-                        nonempty: false,
-                    });
-                    uncounted = true;
+            let mut written = Vec::new();
+            for dir_target in &part.dir_targets {
+                if (count + written.len()) * dir_count > MAX_DIR_TARGETS {
+                    written.push(WordValue::FULLY_UNKNOWN);
+                    truncated = true;
                     break;
                 }
-                if self.may_be_directory(&landing.directory, at) {
-                    let names = self.file_names(landing);
-                    uncounted |= matches!(landing.source, WordValue::Glob(_)) && names.contains(&None);
-                    made.extend(names.into_iter().filter_map(|name| join_value(&landing.directory, name)));
+                if self.may_be_directory(&dir_target.directory, index) {
+                    let names = self.file_names(dir_target);
+                    truncated |= matches!(dir_target.source, WordValue::Glob(_)) && names.contains(&None);
+                    written
+                        .extend(names.into_iter().filter_map(|name| join_value(&dir_target.directory, name)));
                 }
             }
-            all += made.len();
-            if let Some(part) = self.script.commands.get_mut(at) {
-                part.writes.extend(made);
+            count += written.len();
+            if let Some(part) = self.script.commands.get_mut(index) {
+                part.writes.extend(written);
             }
         }
-        self.dir_targets_truncated = uncounted;
+        self.dir_targets_truncated = truncated;
     }
 
     /// Returns true if a target may be a directory when the command at this index runs.
-    fn may_be_directory(&self, target: &WordValue, at: usize) -> bool {
+    fn may_be_directory(&self, target: &WordValue, index: usize) -> bool {
         let WordValue::Literal(text) = target else { return true };
         let named =
             text.is_empty() || text.ends_with('/') || matches!(text.rsplit('/').next(), Some("." | ".."));
         named
-            || self.resolve(text).iter().any(|path| match self.path_context.fs.lstat(&path.physical) {
+            || self.resolve(text).iter().any(|path| match self.disk.context.fs.lstat(&path.physical) {
                 Some(EntryKind::Directory) => true,
                 Some(EntryKind::File | EntryKind::Link | EntryKind::Special) => false,
-                None => self.may_create_directory(at),
+                None => self.may_create_directory(index),
             })
     }
 
@@ -64,13 +62,13 @@ impl ShellCommand<'_> {
             CommandClass::AcceptEdits => matches!(part.program.as_deref(), Some("mkdir" | "mv")),
             CommandClass::ExactRuleOnly | CommandClass::Other => true,
         };
-        self.script.commands.iter().enumerate().any(|(at, part)| at != except && makes(part))
+        self.script.commands.iter().enumerate().any(|(index, part)| index != except && makes(part))
     }
 
     /// Names of the files written; none stands for an unknown name.
-    fn file_names(&self, landing: &DirTarget) -> Vec<Option<String>> {
+    fn file_names(&self, dir_target: &DirTarget) -> Vec<Option<String>> {
         let last = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
-        match &landing.source {
+        match &dir_target.source {
             WordValue::Literal(text) => last(Path::new(text)).map(Some).into_iter().collect(),
             WordValue::Glob(glob) => {
                 let mut names = Vec::new();

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use super::glob_expansion::GlobCache;
+use super::globs::GlobCache;
 use crate::paths::{PathContext, is_proc_path, lexical_path, physical_path, resolve_absolute};
 use crate::shell::{Script, SimpleCommand, WordValue};
 
@@ -32,10 +32,10 @@ pub(super) struct PossibleDirs {
 }
 
 impl PossibleDirs {
-    pub(super) fn from_script(script: &Script, globs: &GlobCache, around: &PathContext<'_>) -> Self {
+    pub(super) fn from_script(script: &Script, globs: &GlobCache, context: &PathContext<'_>) -> Self {
         let words: usize = script.commands.iter().map(word_weight).sum();
-        let mut found = Self {
-            shell_dirs: vec![around.cwd.to_owned()],
+        let mut dirs = Self {
+            shell_dirs: vec![context.cwd.to_owned()],
             option_dirs: Vec::new(),
             may_be_anywhere: !script.cd_path.is_empty(),
             truncated: false,
@@ -48,31 +48,31 @@ impl PossibleDirs {
             .flat_map(|path| path.split(':'))
             .collect();
         for target in &script.cd_directories {
-            if found.truncated {
+            if dirs.truncated {
                 break;
             }
             if target.is_unknown() {
-                found.may_be_anywhere = true;
-                found.add(around.home.to_owned());
+                dirs.may_be_anywhere = true;
+                dirs.add(context.home.to_owned());
             }
-            for next in found.resolve_target(target, &search, globs, around) {
-                found.add(next);
+            for next in dirs.resolve_target(target, &search, globs, context) {
+                dirs.add(next);
             }
         }
         if script.may_repeat {
-            found.follow_repeated_parents(script, around);
+            dirs.follow_repeated_parents(script, context);
         }
         for target in &script.option_directories {
-            found.may_be_anywhere |= target.is_unknown();
-            for next in found.resolve_option_dir(target, globs, around) {
-                if found.option_dirs.len() >= found.limit {
-                    found.truncated = true;
-                } else if !found.option_dirs.contains(&next) {
-                    found.option_dirs.push(next);
+            dirs.may_be_anywhere |= target.is_unknown();
+            for next in dirs.resolve_option_dir(target, globs, context) {
+                if dirs.option_dirs.len() >= dirs.limit {
+                    dirs.truncated = true;
+                } else if !dirs.option_dirs.contains(&next) {
+                    dirs.option_dirs.push(next);
                 }
             }
         }
-        found
+        dirs
     }
 
     pub(super) fn all(&self) -> impl Iterator<Item = &Path> {
@@ -96,18 +96,18 @@ impl PossibleDirs {
     }
 
     /// A repeated command may move up several times, so parent targets are followed to the root.
-    fn follow_repeated_parents(&mut self, script: &Script, around: &PathContext<'_>) {
+    fn follow_repeated_parents(&mut self, script: &Script, context: &PathContext<'_>) {
         let targets: HashSet<&str> = script.cd_directories.iter().filter_map(WordValue::as_literal).collect();
-        let up: Vec<&str> =
+        let parents: Vec<&str> =
             targets.into_iter().filter(|target| target.split('/').all(|part| part == "..")).collect();
-        let mut at = 0;
-        while let Some(from) = self.shell_dirs.get(at).filter(|_| !self.truncated).cloned() {
-            for target in &up {
+        let mut index = 0;
+        while let Some(from) = self.shell_dirs.get(index).filter(|_| !self.truncated).cloned() {
+            for target in &parents {
                 let path = from.join(target);
                 self.add(lexical_path(&path));
-                self.add(physical_path(&path, around.fs));
+                self.add(physical_path(&path, context.fs));
             }
-            at += 1;
+            index += 1;
         }
     }
 
@@ -116,13 +116,13 @@ impl PossibleDirs {
         &mut self,
         target: &WordValue,
         globs: &GlobCache,
-        around: &PathContext<'_>,
+        context: &PathContext<'_>,
     ) -> Vec<PathBuf> {
-        let mut found = self.resolve_target(target, &[], globs, around);
+        let mut dirs = self.resolve_target(target, &[], globs, context);
         let chained =
             self.option_dirs.iter().filter_map(|from| Some(lexical_path(&from.join(target.as_literal()?))));
-        found.extend(chained.filter(|path| around.fs.lstat(path).is_some()));
-        found
+        dirs.extend(chained.filter(|path| context.fs.lstat(path).is_some()));
+        dirs
     }
 
     /// Resolves a `cd` target from each tracked directory.
@@ -131,43 +131,43 @@ impl PossibleDirs {
         target: &WordValue,
         search: &[&str],
         globs: &GlobCache,
-        around: &PathContext<'_>,
+        context: &PathContext<'_>,
     ) -> Vec<PathBuf> {
         let mut starts = self.shell_dirs.clone();
         for prefix in search.iter().filter(|prefix| !prefix.is_empty()) {
-            starts.extend(self.shell_dirs.iter().map(|at| at.join(prefix)));
+            starts.extend(self.shell_dirs.iter().map(|directory| directory.join(prefix)));
         }
-        let mut found = Vec::new();
+        let mut dirs = Vec::new();
         for start in &starts {
-            let around = PathContext { cwd: start, ..*around };
+            let context = PathContext { cwd: start, ..*context };
             // A start below `/proc/self/cwd` would refer to itself once the shell is there, so it is not followed
             // again.
-            let named_by_process = is_proc_path(start);
-            let own = |path: &Path| {
-                (!named_by_process)
-                    .then(|| resolve_absolute(path, &around))
-                    .filter(|there| there.via_proc)
-                    .map(|own| own.physical)
+            let is_proc = is_proc_path(start);
+            let proc_target = |path: &Path| {
+                (!is_proc)
+                    .then(|| resolve_absolute(path, &context))
+                    .filter(|resolved| resolved.via_proc)
+                    .map(|proc_target| proc_target.physical)
             };
             match target {
                 WordValue::Literal(text) => {
                     let path = start.join(text);
                     // `..` behind a link depends on `cd -P` and `-L`, so both results count.
-                    let back =
-                        text.split('/').any(|part| part == "..").then(|| physical_path(&path, around.fs));
-                    found.push(lexical_path(&path));
-                    found.extend(back.into_iter().chain(own(&path)));
+                    let physical =
+                        text.split('/').any(|part| part == "..").then(|| physical_path(&path, context.fs));
+                    dirs.push(lexical_path(&path));
+                    dirs.extend(physical.into_iter().chain(proc_target(&path)));
                 }
                 WordValue::Glob(pattern) => {
-                    let expansion = globs.expand(pattern, start, around.fs);
+                    let expansion = globs.expand(pattern, start, context.fs);
                     self.truncated |= !expansion.complete;
-                    found.extend(expansion.paths.iter().cloned());
-                    found.extend(expansion.paths.iter().filter_map(|path| own(path)));
+                    dirs.extend(expansion.paths.iter().cloned());
+                    dirs.extend(expansion.paths.iter().filter_map(|path| proc_target(path)));
                 }
                 WordValue::Unknown { .. } => {}
             }
         }
-        found
+        dirs
     }
 }
 

@@ -23,15 +23,18 @@ pub(super) enum RepositoryTrust {
 
 impl ShellCommand<'_> {
     /// Checks the first repository at or above the shell's directory.
-    pub(super) fn repository_trust(&self, case: &DecisionInput<'_>) -> RepositoryTrust {
-        let fs = self.path_context.fs;
-        let primary = &case.dirs.primary.physical;
-        let at = physical_path(self.path_context.cwd, fs);
-        for directory in at.ancestors() {
+    pub(super) fn repository_trust(&self, input: &DecisionInput<'_>) -> RepositoryTrust {
+        let fs = self.disk.context.fs;
+        let primary = &input.dirs.primary.physical;
+        let start = physical_path(self.disk.context.cwd, fs);
+        for directory in start.ancestors() {
             match fs.lstat(&directory.join(".git")) {
                 Some(EntryKind::Directory | EntryKind::File) if primary.starts_with(directory) => {
-                    let runs = case.context.git_inspector.and_then(|all| all.configured_program(directory));
-                    return runs.map_or(RepositoryTrust::Trusted, RepositoryTrust::RunsProgram);
+                    let program = input
+                        .context
+                        .git_inspector
+                        .and_then(|inspector| inspector.configured_program(directory));
+                    return program.map_or(RepositoryTrust::Trusted, RepositoryTrust::RunsProgram);
                 }
                 Some(_) => return RepositoryTrust::Foreign,
                 None if is_bare_repository(directory, fs) => return RepositoryTrust::Foreign,
@@ -42,11 +45,11 @@ impl ShellCommand<'_> {
     }
 
     /// The program that a read-only git command would run.
-    pub(super) fn git_program(&self, part: &SimpleCommand, case: &DecisionInput<'_>) -> Option<GitProgram> {
+    pub(super) fn git_program(&self, part: &SimpleCommand, input: &DecisionInput<'_>) -> Option<GitProgram> {
         if part.class != CommandClass::ReadOnly || part.program.as_deref() != Some("git") {
             return None;
         }
-        match self.repository_trust(case) {
+        match self.repository_trust(input) {
             RepositoryTrust::RunsProgram(program) => Some(program),
             RepositoryTrust::Trusted | RepositoryTrust::Foreign => None,
         }

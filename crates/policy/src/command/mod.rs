@@ -6,8 +6,8 @@
 //! * `critical_removal`, `dangerous_write`: removals and protected paths that always ask;
 //! * `directories`: directories the command may be in; `dir_targets`: files that `cp` and its like write into a
 //!   directory;
-//! * `moved_links`, `symlinks`: commands that move or follow symbolic links;
-//! * `glob_expansion`, `glob_names`, `glob_program`: globs on disk, and globs as program names;
+//! * `symlinks`: commands that move or follow symbolic links;
+//! * `globs`: glob expansion on disk, and globs as program names;
 //! * `word_paths`, `resolve`, `walk_cache`: paths of a word, path resolution, cached directory walks.
 
 mod allow;
@@ -18,10 +18,7 @@ mod deny_paths;
 mod dir_targets;
 mod directories;
 mod git_repository;
-mod glob_expansion;
-mod glob_names;
-mod glob_program;
-mod moved_links;
+mod globs;
 mod path_obstacles;
 mod resolve;
 mod symlinks;
@@ -37,11 +34,11 @@ use crate::rules::command_pattern::normalize_blanks;
 use crate::shell::{self, Script, SimpleCommand, WordValue};
 pub(crate) use allow::Approval;
 use directories::PossibleDirs;
-use glob_expansion::{GlobCache, GlobExpansion};
-use glob_names::GlobOptions;
-use moved_links::MovedLinks;
+use globs::names::GlobOptions;
+use globs::{GlobCache, GlobExpansion};
 pub(crate) use path_obstacles::PathObstacle;
 use resolve::ResolutionCache;
+use symlinks::MovedLinks;
 use walk_cache::WalkCache;
 
 /// A shell command, its analysis, and the directories it may run in.
@@ -53,32 +50,40 @@ pub(crate) struct ShellCommand<'a> {
     directories: PossibleDirs,
     /// Simple commands after which paths may resolve differently.
     moved_links: MovedLinks,
-    glob_cache: GlobCache,
-    spelled: ResolutionCache,
-    walked: WalkCache,
     /// True if more files are written into directories than were recorded.
     dir_targets_truncated: bool,
-    path_context: PathContext<'a>,
+    disk: DiskLookup<'a>,
+}
+
+/// Access to the disk while a command is decided, with caches for repeated questions.
+#[derive(Debug)]
+struct DiskLookup<'a> {
+    context: PathContext<'a>,
+    glob_cache: GlobCache,
+    resolution_cache: ResolutionCache,
+    walk_cache: WalkCache,
 }
 
 impl<'a> ShellCommand<'a> {
-    pub(crate) fn new(text: &str, case: &DecisionInput<'a>) -> Self {
-        let around = case.context.path_context();
-        let home = around.home.to_string_lossy();
+    pub(crate) fn new(text: &str, input: &DecisionInput<'a>) -> Self {
+        let context = input.context.path_context();
+        let home = context.home.to_string_lossy();
         let script = shell::analyze(text, &shell::ShellContext { home: &home });
-        let tidy_text = normalize_blanks(&script.text);
-        let expansions = GlobCache::with_options(GlobOptions::from_script(&script));
-        let directories = PossibleDirs::from_script(&script, &expansions, &around);
+        let normalized_text = normalize_blanks(&script.text);
+        let glob_cache = GlobCache::with_options(GlobOptions::from_script(&script));
+        let directories = PossibleDirs::from_script(&script, &glob_cache, &context);
         let mut command = Self {
             script,
-            normalized_text: tidy_text,
+            normalized_text,
             directories,
             moved_links: MovedLinks::default(),
-            glob_cache: expansions,
-            spelled: ResolutionCache::default(),
-            walked: WalkCache::default(),
             dir_targets_truncated: false,
-            path_context: around,
+            disk: DiskLookup {
+                context,
+                glob_cache,
+                resolution_cache: ResolutionCache::default(),
+                walk_cache: WalkCache::default(),
+            },
         };
         command.add_dir_targets();
         command.moved_links = command.find_moved_links();
@@ -88,7 +93,7 @@ impl<'a> ShellCommand<'a> {
 
     /// Expands a glob in a directory.
     fn expand_glob(&self, glob: &str, from: &Path) -> Rc<GlobExpansion> {
-        self.glob_cache.expand(glob, from, self.path_context.fs)
+        self.disk.glob_cache.expand(glob, from, self.disk.context.fs)
     }
 }
 
@@ -99,8 +104,8 @@ static CURRENT_DIR: WordValue = WordValue::Literal(String::new());
 /// directory.
 fn read_operands(part: &SimpleCommand) -> impl Iterator<Item = &WordValue> {
     let lists = part.recursive || part.program.as_deref() == Some("ls");
-    let here = (lists && part.reads.is_empty()).then_some(&CURRENT_DIR);
-    part.reads.iter().chain(here)
+    let current = (lists && part.reads.is_empty()).then_some(&CURRENT_DIR);
+    part.reads.iter().chain(current)
 }
 
 /// The directory before the first component with a wildcard or an unknown part.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use whimbrel_wire::permission::PermissionMode;
 
 use super::ShellCommand;
-use super::glob_expansion::literal_prefix;
+use super::globs::literal_prefix;
 use super::symlinks::follows_symlinks;
 use crate::decision_input::DecisionInput;
 use crate::dir_walk::{WalkResult, find_below};
@@ -31,22 +31,22 @@ impl ShellCommand<'_> {
     pub(crate) fn path_obstacle(
         &self,
         part: &SimpleCommand,
-        case: &DecisionInput<'_>,
+        input: &DecisionInput<'_>,
     ) -> Option<PathObstacle> {
-        self.path_obstacles(part, case).next()
+        self.path_obstacles(part, input).next()
     }
 
     /// The blocking paths of a simple command, redirects included.
     pub(crate) fn path_obstacles<'p>(
         &'p self,
         part: &'p SimpleCommand,
-        case: &'p DecisionInput<'_>,
+        input: &'p DecisionInput<'_>,
     ) -> impl Iterator<Item = PathObstacle> {
         let scoped =
             part.restricts_paths || matches!(part.class, CommandClass::ReadOnly | CommandClass::AcceptEdits);
-        let operands = scoped.then(|| self.operand_obstacles(part, case)).into_iter().flatten();
+        let operands = scoped.then(|| self.operand_obstacles(part, input)).into_iter().flatten();
         let redirects =
-            part.redirects.iter().filter_map(move |redirect| self.redirect_obstacle(redirect, part, case));
+            part.redirects.iter().filter_map(move |redirect| self.redirect_obstacle(redirect, part, input));
         operands.chain(redirects)
     }
 
@@ -54,22 +54,22 @@ impl ShellCommand<'_> {
     pub(super) fn operand_obstacle(
         &self,
         part: &SimpleCommand,
-        case: &DecisionInput<'_>,
+        input: &DecisionInput<'_>,
     ) -> Option<PathObstacle> {
-        self.operand_obstacles(part, case).next()
+        self.operand_obstacles(part, input).next()
     }
 
     fn operand_obstacles<'p>(
         &'p self,
         part: &'p SimpleCommand,
-        case: &'p DecisionInput<'_>,
+        input: &'p DecisionInput<'_>,
     ) -> impl Iterator<Item = PathObstacle> {
         let through_links = follows_symlinks(part);
         let mut seen = HashSet::new();
         let reads = super::read_operands(part)
             .filter(move |value| seen.insert(*value))
-            .filter_map(move |value| self.read_obstacle(value, part, through_links, case));
-        reads.chain(part.writes.iter().filter_map(|value| self.write_obstacle(value, part, case)))
+            .filter_map(move |value| self.read_obstacle(value, part, through_links, input));
+        reads.chain(part.writes.iter().filter_map(|value| self.write_obstacle(value, part, input)))
     }
 
     fn read_obstacle(
@@ -77,16 +77,17 @@ impl ShellCommand<'_> {
         value: &WordValue,
         part: &SimpleCommand,
         through_links: bool,
-        case: &DecisionInput<'_>,
+        input: &DecisionInput<'_>,
     ) -> Option<PathObstacle> {
         let readable =
-            |path: &ResolvedPath| case.dirs.contains(path) || allow_rule_for_read(case, path).is_some();
+            |path: &ResolvedPath| input.dirs.contains(path) || allow_rule_for_read(input, path).is_some();
         let blocked = |text: &str| {
             self.resolve_from_shell_dirs(text).iter().find_map(|path| match () {
                 () if self.may_be_moved(path, part) => Some(PathObstacle::Unknown),
                 () if !readable(path) => Some(PathObstacle::Path(path.physical.clone())),
                 () if through_links => self
-                    .walked
+                    .disk
+                    .walk_cache
                     .link_obstacle(&path.physical, || self.link_obstacle_below(&path.physical, &readable)),
                 () => None,
             })
@@ -117,11 +118,11 @@ impl ShellCommand<'_> {
         &self,
         value: &WordValue,
         part: &SimpleCommand,
-        case: &DecisionInput<'_>,
+        input: &DecisionInput<'_>,
     ) -> Option<PathObstacle> {
         let WordValue::Literal(text) = value else { return Some(PathObstacle::Unknown) };
         let writable =
-            |path: &ResolvedPath| case.dirs.contains(path) || allow_rule_for_edit(case, path).is_some();
+            |path: &ResolvedPath| input.dirs.contains(path) || allow_rule_for_edit(input, path).is_some();
         self.first_not_accepted(text, part, writable)
     }
 
@@ -129,7 +130,7 @@ impl ShellCommand<'_> {
         &self,
         redirect: &Redirect,
         part: &SimpleCommand,
-        case: &DecisionInput<'_>,
+        input: &DecisionInput<'_>,
     ) -> Option<PathObstacle> {
         match redirect.target_kind {
             RedirectTargetKind::Null => return None,
@@ -138,11 +139,11 @@ impl ShellCommand<'_> {
         }
         let WordValue::Literal(text) = &redirect.target else { return Some(PathObstacle::Unknown) };
         if redirect.direction == RedirectDirection::Read {
-            return self.read_obstacle(&redirect.target, part, false, case);
+            return self.read_obstacle(&redirect.target, part, false, input);
         }
         let accepted = |path: &ResolvedPath| {
-            allow_rule_for_edit(case, path).is_some()
-                || case.mode == PermissionMode::AcceptEdits && case.dirs.contains(path)
+            allow_rule_for_edit(input, path).is_some()
+                || input.mode == PermissionMode::AcceptEdits && input.dirs.contains(path)
         };
         self.first_not_accepted(text, part, accepted)
     }
@@ -166,24 +167,24 @@ impl ShellCommand<'_> {
         directory: &Path,
         readable: &impl Fn(&ResolvedPath) -> bool,
     ) -> Option<PathObstacle> {
-        let mut away = None;
-        let below = find_below(directory, self.path_context.fs, |path, kind| {
+        let mut target = None;
+        let below = find_below(directory, self.disk.context.fs, |path, kind| {
             if kind == EntryKind::Link {
-                away = Some(resolve_absolute(path, &self.path_context)).filter(|path| !readable(path));
+                target = Some(resolve_absolute(path, &self.disk.context)).filter(|path| !readable(path));
             }
-            away.is_some()
+            target.is_some()
         });
         match below {
             WalkResult::NotFound => None,
             WalkResult::LimitExceeded => Some(PathObstacle::Unknown),
             WalkResult::Found => {
-                Some(away.map_or(PathObstacle::Unknown, |path| PathObstacle::Path(path.physical)))
+                Some(target.map_or(PathObstacle::Unknown, |path| PathObstacle::Path(path.physical)))
             }
         }
     }
 
     /// The obstacle of a directory change: its target, a second change, or a combination with writes or git.
-    pub(crate) fn directory_obstacle(&self, case: &DecisionInput<'_>) -> Option<PathObstacle> {
+    pub(crate) fn directory_obstacle(&self, input: &DecisionInput<'_>) -> Option<PathObstacle> {
         if self.directories.truncated {
             return Some(PathObstacle::Unknown);
         }
@@ -192,17 +193,18 @@ impl ShellCommand<'_> {
             [Some(WordValue::Literal(target))] => target,
             _ => return Some(PathObstacle::Unknown),
         };
-        let around = self.path_context;
-        let path = resolve_absolute(&around.cwd.join(target), &around);
-        if !case.dirs.contains(&path) {
+        let context = self.disk.context;
+        let path = resolve_absolute(&context.cwd.join(target), &context);
+        if !input.dirs.contains(&path) {
             return Some(PathObstacle::Path(path.physical));
         }
-        let stays = path.physical == crate::paths::physical_path(around.cwd, around.fs);
+        let stays = path.physical == crate::paths::physical_path(context.cwd, context.fs);
         let writes = |part: &SimpleCommand| {
             let mut redirects = part.redirects.iter();
             !part.writes.is_empty()
-                || redirects.any(|to| {
-                    to.direction == RedirectDirection::Write && to.target_kind != RedirectTargetKind::Null
+                || redirects.any(|redirect| {
+                    redirect.direction == RedirectDirection::Write
+                        && redirect.target_kind != RedirectTargetKind::Null
                 })
         };
         let uses_git = |part: &SimpleCommand| part.program.as_deref() == Some("git");
@@ -212,6 +214,6 @@ impl ShellCommand<'_> {
 }
 
 /// Returns true if a physical path lies in a working directory, so that its location is not the obstacle.
-pub(super) fn is_in_work_dirs(path: &Path, case: &DecisionInput<'_>) -> bool {
-    case.dirs.all().any(|dir| dir.contains(path))
+pub(super) fn is_in_work_dirs(path: &Path, input: &DecisionInput<'_>) -> bool {
+    input.dirs.all().any(|dir| dir.contains(path))
 }

@@ -36,15 +36,15 @@ enum DirRoute {
 impl ShellCommand<'_> {
     /// Resolves a path from each directory that the command may be in.
     pub(super) fn resolve(&self, text: &str) -> Rc<[ResolvedPath]> {
-        if let Some(known) = self.spelled.by_text.borrow().get(text) {
+        if let Some(known) = self.disk.resolution_cache.by_text.borrow().get(text) {
             return Rc::clone(known);
         }
-        let spelled: Rc<[ResolvedPath]> = self.resolve_from(text, self.directories.all()).into();
-        let mut known = self.spelled.by_text.borrow_mut();
-        if known.len() * spelled.len() < MAX_CACHED_RESOLUTIONS {
-            known.insert(text.to_owned(), Rc::clone(&spelled));
+        let resolved: Rc<[ResolvedPath]> = self.resolve_from(text, self.directories.all()).into();
+        let mut known = self.disk.resolution_cache.by_text.borrow_mut();
+        if known.len() * resolved.len() < MAX_CACHED_RESOLUTIONS {
+            known.insert(text.to_owned(), Rc::clone(&resolved));
         }
-        spelled
+        resolved
     }
 
     /// Resolves a path from each directory that the shell itself may be in.
@@ -58,35 +58,39 @@ impl ShellCommand<'_> {
     fn resolve_from<'d>(&self, text: &str, from: impl Iterator<Item = &'d Path>) -> Vec<ResolvedPath> {
         let path = Path::new(text);
         if path.is_absolute() {
-            return vec![self.resolve_one(path, self.path_context.cwd)];
+            return vec![self.resolve_one(path, self.disk.context.cwd)];
         }
-        from.map(|at| self.resolve_one(&at.join(path), at)).collect()
+        from.map(|cwd| self.resolve_one(&cwd.join(path), cwd)).collect()
     }
 
     /// Resolves an absolute path for a command in some directory.
-    fn resolve_one(&self, path: &Path, at: &Path) -> ResolvedPath {
-        let around = PathContext { cwd: at, ..self.path_context };
+    fn resolve_one(&self, path: &Path, cwd: &Path) -> ResolvedPath {
+        let context = PathContext { cwd, ..self.disk.context };
         match split_parent(path) {
-            Some((directory, path)) if self.is_plain_path(path, directory, &around) => ResolvedPath {
+            Some((directory, path)) if self.is_plain_path(path, directory, &context) => ResolvedPath {
                 lexical: path.to_owned(),
                 hops: Vec::new(),
                 physical: path.to_owned(),
                 via_proc: false,
             },
-            _ => resolve_absolute(path, &around),
+            _ => resolve_absolute(path, &context),
         }
     }
 
     /// Returns true if a path contains no links.
-    fn is_plain_path(&self, path: &Path, directory: &Path, around: &PathContext<'_>) -> bool {
-        let known = self.spelled.directory_routes.borrow().get(directory.as_os_str()).copied();
-        let way = known.unwrap_or_else(|| {
-            let way = route_to(directory, around);
-            self.spelled.directory_routes.borrow_mut().insert(directory.as_os_str().to_owned(), way);
-            way
+    fn is_plain_path(&self, path: &Path, directory: &Path, context: &PathContext<'_>) -> bool {
+        let known = self.disk.resolution_cache.directory_routes.borrow().get(directory.as_os_str()).copied();
+        let route = known.unwrap_or_else(|| {
+            let route = route_to(directory, context);
+            self.disk
+                .resolution_cache
+                .directory_routes
+                .borrow_mut()
+                .insert(directory.as_os_str().to_owned(), route);
+            route
         });
-        match way {
-            DirRoute::Plain => around.fs.lstat(path) != Some(EntryKind::Link),
+        match route {
+            DirRoute::Plain => context.fs.lstat(path) != Some(EntryKind::Link),
             DirRoute::Missing => true,
             DirRoute::Indirect => false,
         }
@@ -99,19 +103,19 @@ fn split_parent(path: &Path) -> Option<(&Path, &Path)> {
     let text = path.to_str()?.trim_end_matches('/');
     let named = text.strip_prefix('/')?.split('/').all(|name| !matches!(name, "" | "." | ".."));
     // `/proc` and `/dev` differ per process and are not cached.
-    let own = text.starts_with("/proc/") || text.starts_with("/dev/");
+    let is_special = text.starts_with("/proc/") || text.starts_with("/dev/");
     let (directory, _) =
-        text.rsplit_once('/').filter(|(directory, _)| named && !own && !directory.is_empty())?;
+        text.rsplit_once('/').filter(|(directory, _)| named && !is_special && !directory.is_empty())?;
     Some((Path::new(directory), Path::new(text)))
 }
 
-fn route_to(directory: &Path, around: &PathContext<'_>) -> DirRoute {
-    let spelled = resolve_absolute(directory, around);
-    if spelled.is_linked() || spelled.via_proc || !spelled.hops.is_empty() {
+fn route_to(directory: &Path, context: &PathContext<'_>) -> DirRoute {
+    let resolved = resolve_absolute(directory, context);
+    if resolved.is_linked() || resolved.via_proc || !resolved.hops.is_empty() {
         return DirRoute::Indirect;
     }
-    debug_assert_eq!(spelled.lexical, lexical_path(directory));
-    match around.fs.lstat(directory) {
+    debug_assert_eq!(resolved.lexical, lexical_path(directory));
+    match context.fs.lstat(directory) {
         Some(EntryKind::Directory) => DirRoute::Plain,
         None => DirRoute::Missing,
         Some(EntryKind::File | EntryKind::Link | EntryKind::Special) => DirRoute::Indirect,

@@ -16,9 +16,9 @@ mod indirect;
 mod repetition;
 mod variables;
 
-fn check(room: &Fixture, mode: PermissionMode, rows: &[(&str, char)]) {
+fn check(fixture: &Fixture, mode: PermissionMode, rows: &[(&str, char)]) {
     for (command, expected) in rows {
-        let got = room.decide_bash(mode, command);
+        let got = fixture.decide_bash(mode, command);
         assert_eq!(decision_letter(&got), *expected, "{command}: {}", got.reason().text());
     }
 }
@@ -40,9 +40,9 @@ fn check_denied(command: &str) {
 
 #[test]
 fn each_simple_command_needs_permission() {
-    let room = Fixture::new().with_rules(&["Bash(safe *)", "Bash(one two)"], &[], &[]);
+    let fixture = Fixture::new().with_rules(&["Bash(safe *)", "Bash(one two)"], &[], &[]);
     check(
-        &room,
+        &fixture,
         Default,
         &[
             ("safe a", 'A'),
@@ -79,9 +79,9 @@ fn each_simple_command_needs_permission() {
 
 #[test]
 fn bare_bash_rule_allows_unanalyzable_commands() {
-    let room = Fixture::new().with_rules(&["Bash"], &[], &[]);
+    let fixture = Fixture::new().with_rules(&["Bash"], &[], &[]);
     check(
-        &room,
+        &fixture,
         Default,
         &[
             ("make all", 'A'),
@@ -110,9 +110,9 @@ fn exact_rule_allows_odd_words_but_no_paths() {
         "Bash((t1))",
         "Bash(watch make)",
     ];
-    let room = Fixture::new().with_rules(&rules, &[], &[]);
+    let fixture = Fixture::new().with_rules(&rules, &[], &[]);
     check(
-        &room,
+        &fixture,
         Default,
         &[
             ("t1 && t2", 'A'),
@@ -130,10 +130,10 @@ fn exact_rule_allows_odd_words_but_no_paths() {
 
 #[test]
 fn denied_commands_are_found_at_every_depth() {
-    let room = Fixture::new().with_rules(&["Bash"], &["Bash(git push *)"], &["Bash(curl *)"]);
+    let fixture = Fixture::new().with_rules(&["Bash"], &["Bash(git push *)"], &["Bash(curl *)"]);
     for mode in [Default, AcceptEdits, Plan, BypassPermissions] {
         check(
-            &room,
+            &fixture,
             mode,
             &[
                 ("curl x", 'D'),
@@ -167,9 +167,9 @@ fn denied_commands_are_found_at_every_depth() {
 
 #[test]
 fn denied_files_are_found_in_every_spelling() {
-    let room = Fixture::new().with_rules(&["Bash"], &[], &["Read(secrets/**)", "Edit(notes.txt)"]);
+    let fixture = Fixture::new().with_rules(&["Bash"], &[], &["Read(secrets/**)", "Edit(notes.txt)"]);
     check(
-        &room,
+        &fixture,
         Default,
         &[
             ("cat secrets/key.txt", 'D'),
@@ -202,7 +202,7 @@ fn denied_files_are_found_in_every_spelling() {
         ],
     );
     check(
-        &room,
+        &fixture,
         BypassPermissions,
         &[
             ("cat $F", 'A'),
@@ -221,9 +221,9 @@ fn denied_files_are_found_in_every_spelling() {
 
 #[test]
 fn readers_stay_in_the_working_directories() {
-    let room = Fixture::new();
+    let fixture = Fixture::new();
     check(
-        &room,
+        &fixture,
         Default,
         &[
             ("ls", 'A'),
@@ -249,9 +249,9 @@ fn readers_stay_in_the_working_directories() {
             ("git log --oneline -3", 'A'),
         ],
     );
-    let granted = Fixture::new().with_rules(&["Read(//fx/outside/**)", "Bash(cat *)"], &[], &[]);
+    let allowed = Fixture::new().with_rules(&["Read(//fx/outside/**)", "Bash(cat *)"], &[], &[]);
     check(
-        &granted,
+        &allowed,
         Default,
         &[("cat /fx/outside/data.txt", 'A'), ("cat link_out/data.txt", 'A'), ("cat /etc/passwd", '?')],
     );
@@ -259,23 +259,23 @@ fn readers_stay_in_the_working_directories() {
 
 #[test]
 fn glob_does_not_reach_other_files_or_options() {
-    let mut room = Fixture::new();
+    let mut fixture = Fixture::new();
     // The first match of the glob is the pattern; the others are read.
     check(
-        &room,
+        &fixture,
         Default,
         &[("grep x *.txt", 'A'), ("grep /etc/pass* notes.txt", '?'), ("grep *.txt x", '?')],
     );
-    check(&room, Default, &[("grep -e x /etc/pass*", '?'), ("grep -e x *.txt", 'A')]);
-    room.fs = FakeFs::with_files(["/fx/proj/-R", "/fx/proj/a.txt"]);
-    check(&room, Default, &[("grep x *", '?'), ("grep x ./*", 'A'), ("grep x a*", 'A'), ("wc ?R", '?')]);
+    check(&fixture, Default, &[("grep -e x /etc/pass*", '?'), ("grep -e x *.txt", 'A')]);
+    fixture.fs = FakeFs::with_files(["/fx/proj/-R", "/fx/proj/a.txt"]);
+    check(&fixture, Default, &[("grep x *", '?'), ("grep x ./*", 'A'), ("grep x a*", 'A'), ("wc ?R", '?')]);
 }
 
 #[test]
 fn command_rule_does_not_allow_a_target_path() {
-    let room = Fixture::new().with_rules(&["Bash(echo *)", "Bash(touch *)", "Edit(docs/**)"], &[], &[]);
+    let fixture = Fixture::new().with_rules(&["Bash(echo *)", "Bash(touch *)", "Edit(docs/**)"], &[], &[]);
     check(
-        &room,
+        &fixture,
         Default,
         &[
             ("echo x", 'A'),
@@ -293,10 +293,10 @@ fn command_rule_does_not_allow_a_target_path() {
 
 #[test]
 fn accepted_edits_stay_in_the_working_directories() {
-    let mut room = Fixture::new();
-    room.dirs.add(Path::new("/fx/extra"), RuleSource::Session, &room.fs);
+    let mut fixture = Fixture::new();
+    fixture.dirs.add(Path::new("/fx/extra"), RuleSource::Session, &fixture.fs);
     check(
-        &room,
+        &fixture,
         AcceptEdits,
         &[
             ("mkdir -p a/b && touch a/b/c", 'A'),
@@ -319,15 +319,15 @@ fn accepted_edits_stay_in_the_working_directories() {
             ("mkdir a &", '?'),
         ],
     );
-    check(&room, Default, &[("mkdir a", '?')]);
-    check(&room, DontAsk, &[("mkdir a", '?')]);
-    check(&room, Plan, &[("mkdir a", '?'), ("ls", 'A')]);
+    check(&fixture, Default, &[("mkdir a", '?')]);
+    check(&fixture, DontAsk, &[("mkdir a", '?')]);
+    check(&fixture, Plan, &[("mkdir a", '?'), ("ls", 'A')]);
 }
 
 #[test]
 fn critical_removals_ask_in_every_mode() {
-    let mut room = Fixture::new().with_rules(&["Bash"], &[], &[]);
-    room.dirs.add(Path::new("/fx/extra"), RuleSource::Session, &room.fs);
+    let mut fixture = Fixture::new().with_rules(&["Bash"], &[], &[]);
+    fixture.dirs.add(Path::new("/fx/extra"), RuleSource::Session, &fixture.fs);
     let critical = [
         "rm -rf /",
         "rm -rf //",
@@ -362,13 +362,13 @@ fn critical_removals_ask_in_every_mode() {
     ];
     for command in critical {
         for mode in [Default, BypassPermissions] {
-            let got = room.decide_bash(mode, command);
+            let got = fixture.decide_bash(mode, command);
             let expected = Reason::Safety { danger: Danger::CriticalRemoval, approvable: false };
             assert_eq!(got.reason(), &expected, "{command} {mode}");
         }
     }
     check(
-        &room,
+        &fixture,
         BypassPermissions,
         &[
             ("rm -rf build", 'A'),
@@ -384,8 +384,8 @@ fn critical_removals_ask_in_every_mode() {
 
 #[test]
 fn question_names_its_reason() {
-    let room = Fixture::new();
-    let question = |command: &str| match room.decide_bash(Default, command) {
+    let fixture = Fixture::new();
+    let question = |command: &str| match fixture.decide_bash(Default, command) {
         Decision::Ask(question) => *question,
         other => panic!("{command}: {other:?}"),
     };
@@ -404,10 +404,10 @@ fn question_names_its_reason() {
 
 #[test]
 fn only_own_repository_is_trusted() {
-    let mut room = Fixture::new();
-    check(&room, Default, &[("git status", 'A'), ("git -C . status", '?')]);
-    room.fs = FakeFs::with_files(["/fx/proj/HEAD", "/fx/proj/objects/", "/fx/proj/refs/"]);
-    check(&room, Default, &[("git status", '?')]);
-    room.fs = FakeFs::with_files(["/fx/proj/a"]).with_link("/fx/proj/.git", "/fx/outside/.git");
-    check(&room, Default, &[("git status", '?')]);
+    let mut fixture = Fixture::new();
+    check(&fixture, Default, &[("git status", 'A'), ("git -C . status", '?')]);
+    fixture.fs = FakeFs::with_files(["/fx/proj/HEAD", "/fx/proj/objects/", "/fx/proj/refs/"]);
+    check(&fixture, Default, &[("git status", '?')]);
+    fixture.fs = FakeFs::with_files(["/fx/proj/a"]).with_link("/fx/proj/.git", "/fx/outside/.git");
+    check(&fixture, Default, &[("git status", '?')]);
 }

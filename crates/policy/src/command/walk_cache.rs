@@ -15,7 +15,7 @@ use crate::paths::protected::is_protected;
 pub(super) struct WalkCache {
     links: RefCell<HashMap<OsString, WalkResult>>,
     protected: RefCell<HashMap<OsString, WalkResult>>,
-    away: RefCell<HashMap<OsString, Option<PathObstacle>>>,
+    link_obstacles: RefCell<HashMap<OsString, Option<PathObstacle>>>,
 }
 
 impl WalkCache {
@@ -33,21 +33,21 @@ impl WalkCache {
     pub(super) fn link_obstacle(
         &self,
         path: &Path,
-        look: impl FnOnce() -> Option<PathObstacle>,
+        search: impl FnOnce() -> Option<PathObstacle>,
     ) -> Option<PathObstacle> {
-        get_or_insert(&self.away, path, look)
+        get_or_insert(&self.link_obstacles, path, search)
     }
 }
 
 fn get_or_insert<T: Clone>(
-    known: &RefCell<HashMap<OsString, T>>,
+    cache: &RefCell<HashMap<OsString, T>>,
     path: &Path,
-    look: impl FnOnce() -> T,
+    search: impl FnOnce() -> T,
 ) -> T {
-    if let Some(known) = known.borrow().get(path.as_os_str()) {
-        return known.clone();
+    if let Some(cache) = cache.borrow().get(path.as_os_str()) {
+        return cache.clone();
     }
-    let found = look();
-    known.borrow_mut().insert(path.as_os_str().to_owned(), found.clone());
+    let found = search();
+    cache.borrow_mut().insert(path.as_os_str().to_owned(), found.clone());
     found
 }

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::glob_expansion::{has_wildcard_in_directory, literal_prefix};
+use super::globs::{has_wildcard_in_directory, literal_prefix};
 use super::{ShellCommand, literal_directory};
 use crate::paths::{ResolvedPath, lexical_path};
 use crate::shell::WordValue;
@@ -33,9 +33,9 @@ impl Default for SearchBudget {
 }
 
 impl SearchBudget {
-    /// Takes lookups from the budget. Returns false if it is exhausted.
-    pub(super) fn take(&mut self, look: LookupKind, count: usize) -> bool {
-        let left = match look {
+    /// Spends lookups of the budget. Returns false if it is exhausted.
+    pub(super) fn spend(&mut self, kind: LookupKind, count: usize) -> bool {
+        let left = match kind {
             LookupKind::Path => &mut self.paths,
             LookupKind::Glob => &mut self.globs,
             LookupKind::Walk => &mut self.walks,
@@ -78,7 +78,7 @@ impl WordPaths {
 impl ShellCommand<'_> {
     /// Determines the paths that a word may refer to.
     pub(super) fn word_paths(&self, value: &WordValue, budget: &mut SearchBudget) -> WordPaths {
-        let mut reached = WordPaths {
+        let mut word_paths = WordPaths {
             paths: Vec::new(),
             containing_dirs: Rc::new([]),
             unknown: Unresolved::Nothing,
@@ -86,31 +86,32 @@ impl ShellCommand<'_> {
         };
         match value {
             WordValue::Literal(text) => {
-                reached.unknown = self.unresolved_if_relative(text);
+                word_paths.unknown = self.unresolved_if_relative(text);
                 if is_below_descriptor(text) {
-                    reached.unsearched = Unresolved::Anything;
+                    word_paths.unsearched = Unresolved::Anything;
                 }
-                self.add_path(text, budget, &mut reached);
+                self.add_path(text, budget, &mut word_paths);
             }
             WordValue::Glob(glob) => {
-                reached.unknown = self.unresolved_if_relative(glob);
-                self.add_glob(glob, budget, &mut reached);
+                word_paths.unknown = self.unresolved_if_relative(glob);
+                self.add_glob(glob, budget, &mut word_paths);
             }
             WordValue::Unknown { before, .. } => {
-                reached.unknown = Unresolved::Anything;
+                word_paths.unknown = Unresolved::Anything;
                 if self.dir_targets_truncated {
-                    reached.unsearched = Unresolved::Anything;
+                    word_paths.unsearched = Unresolved::Anything;
                 }
                 let directory = literal_directory(before);
                 if !directory.is_empty() {
-                    reached.containing_dirs = self.resolve_within(directory, budget, &mut reached.unsearched);
+                    word_paths.containing_dirs =
+                        self.resolve_within(directory, budget, &mut word_paths.unsearched);
                 }
             }
         }
-        if self.directories.may_be_elsewhere(leading_text(value)) {
-            reached.unsearched = Unresolved::Anything;
+        if self.directories.may_be_elsewhere(value.known_start()) {
+            word_paths.unsearched = Unresolved::Anything;
         }
-        reached
+        word_paths
     }
 
     /// A relative path may be anywhere if the directory of the command is unknown.
@@ -122,37 +123,37 @@ impl ShellCommand<'_> {
         }
     }
 
-    fn add_path(&self, text: &str, budget: &mut SearchBudget, reached: &mut WordPaths) {
+    fn add_path(&self, text: &str, budget: &mut SearchBudget, word_paths: &mut WordPaths) {
         let mut unsearched = Unresolved::Nothing;
-        reached.paths.push(self.resolve_within(text, budget, &mut unsearched));
-        reached.unsearched = reached.unsearched.max(unsearched);
+        word_paths.paths.push(self.resolve_within(text, budget, &mut unsearched));
+        word_paths.unsearched = word_paths.unsearched.max(unsearched);
     }
 
-    fn add_glob(&self, glob: &str, budget: &mut SearchBudget, reached: &mut WordPaths) {
+    fn add_glob(&self, glob: &str, budget: &mut SearchBudget, word_paths: &mut WordPaths) {
         let prefix = literal_prefix(glob);
         let mut unsearched = Unresolved::Nothing;
-        reached.containing_dirs = self.resolve_within(&prefix.to_string_lossy(), budget, &mut unsearched);
+        word_paths.containing_dirs = self.resolve_within(&prefix.to_string_lossy(), budget, &mut unsearched);
         if has_wildcard_in_directory(glob) {
-            reached.unknown = reached.unknown.max(Unresolved::InKnownDirs);
+            word_paths.unknown = word_paths.unknown.max(Unresolved::InKnownDirs);
         }
-        let everywhere = if glob.starts_with('/') { 1 } else { usize::MAX };
-        for directory in self.directories.all().take(everywhere) {
-            if budget.paths == 0 || !budget.take(LookupKind::Glob, 1) {
+        let max_dirs = if glob.starts_with('/') { 1 } else { usize::MAX };
+        for directory in self.directories.all().take(max_dirs) {
+            if budget.paths == 0 || !budget.spend(LookupKind::Glob, 1) {
                 unsearched = Unresolved::Anything;
                 break;
             }
             let expansion = self.expand_glob(glob, directory);
             if !expansion.complete {
                 // An entry that was not listed may be a link to anywhere.
-                let anywhere = has_wildcard_in_directory(glob) || self.path_context.fs.is_budget_exhausted();
+                let anywhere = has_wildcard_in_directory(glob) || self.disk.context.fs.is_budget_exhausted();
                 unsearched =
                     unsearched.max(if anywhere { Unresolved::Anything } else { Unresolved::InKnownDirs });
             }
             for path in &expansion.paths {
-                self.add_path(&path.to_string_lossy(), budget, reached);
+                self.add_path(&path.to_string_lossy(), budget, word_paths);
             }
         }
-        reached.unsearched = reached.unsearched.max(unsearched);
+        word_paths.unsearched = word_paths.unsearched.max(unsearched);
     }
 
     /// Resolves a path; only lexically if the budget is exhausted.
@@ -163,12 +164,12 @@ impl ShellCommand<'_> {
         unsearched: &mut Unresolved,
     ) -> Rc<[ResolvedPath]> {
         let count = if text.starts_with('/') { 1 } else { self.directories.all().count() };
-        if budget.take(LookupKind::Path, count) {
+        if budget.spend(LookupKind::Path, count) {
             return self.resolve(text);
         }
         *unsearched = Unresolved::Anything;
-        let by_name = |at: &std::path::Path| {
-            let path = lexical_path(&at.join(text));
+        let by_name = |directory: &std::path::Path| {
+            let path = lexical_path(&directory.join(text));
             ResolvedPath { physical: path.clone(), lexical: path, hops: Vec::new(), via_proc: false }
         };
         self.directories.all().map(by_name).collect()
@@ -178,16 +179,8 @@ impl ShellCommand<'_> {
 /// Returns true if a path lies below an open file descriptor, which may be any directory.
 fn is_below_descriptor(text: &str) -> bool {
     let inside = text.strip_prefix("/dev/fd/").or_else(|| {
-        let own = text.strip_prefix("/proc/")?;
-        own.split_once("/fd/").map(|(_, inside)| inside)
+        let rest = text.strip_prefix("/proc/")?;
+        rest.split_once("/fd/").map(|(_, inside)| inside)
     });
     inside.is_some_and(|inside| inside.contains('/'))
-}
-
-/// The known start of a word.
-fn leading_text(value: &WordValue) -> &str {
-    match value {
-        WordValue::Literal(text) | WordValue::Glob(text) => text,
-        WordValue::Unknown { before, .. } => before,
-    }
 }

@@ -9,6 +9,7 @@ use crate::call::PreToolDecision;
 use crate::call::{SandboxFacts, ToolFacts};
 use crate::decision::Danger;
 use crate::fixture::{Fixture, decision_letter};
+use crate::paths::ResolvedFile;
 use crate::rules::rule_set::{RuleLayer, RuleSource};
 use PermissionMode::{AcceptEdits, BypassPermissions, Default, DontAsk, Plan};
 
@@ -27,22 +28,22 @@ fn each_mode_decides_each_kind_of_call() {
         ("writing inside", "Write", inside.clone(), "?A?DA"),
         ("a notebook inside", "NotebookEdit", json!({"notebook_path": "a.ipynb"}), "?A?DA"),
         ("editing outside", "Edit", outside, "???DA"),
-        ("editing what is protected", "Write", protected, "???DA"),
+        ("editing a protected path", "Write", protected, "???DA"),
         ("fetching", "WebFetch", json!({"url": "https://x.invalid/"}), "???DA"),
         ("searching the web", "WebSearch", json!({"query": "x"}), "???DA"),
         ("an MCP tool", "mcp__github__get_issue", json!({"q": "x"}), "???DA"),
-        ("a question to the person", "AskUserQuestion", json!({}), "???D?"),
+        ("a question to the user", "AskUserQuestion", json!({}), "???D?"),
         ("a subagent", "Agent", json!({"prompt": "x"}), "AAAAA"),
-        ("a list of things to do", "TodoWrite", json!({}), "AAAAA"),
+        ("a task list", "TodoWrite", json!({}), "AAAAA"),
         ("a skill", "Skill", json!({"skill": "x"}), "AAAAA"),
         ("leaving plan mode", "ExitPlanMode", json!({}), "DD?DD"),
-        ("a tool of another sort", "Unheard", json!({}), "???DA"),
+        ("an unknown kind of tool", "Unheard", json!({}), "???DA"),
     ];
     for (name, tool, input, expected) in rows {
-        let room = Fixture::new();
+        let fixture = Fixture::new();
         let got: String = [Default, AcceptEdits, Plan, DontAsk, BypassPermissions]
             .into_iter()
-            .map(|mode| decision_letter(&room.decide(mode, tool, &input).in_mode(mode)))
+            .map(|mode| decision_letter(&fixture.decide(mode, tool, &input).in_mode(mode)))
             .collect();
         assert_eq!(got, expected, "{name}");
     }
@@ -61,9 +62,9 @@ fn deny_precedes_ask_and_ask_precedes_allow() {
         (&["Write"], &[], &[], '?'),
     ];
     for (allow, ask, deny, expected) in rows {
-        let room = Fixture::new().with_rules(allow, ask, deny);
+        let fixture = Fixture::new().with_rules(allow, ask, deny);
         for mode in [Default, BypassPermissions] {
-            let got = decision_letter(&room.decide(mode, "Edit", &call));
+            let got = decision_letter(&fixture.decide(mode, "Edit", &call));
             let expected = if mode == BypassPermissions && allow == ["Write"] { 'A' } else { expected };
             assert_eq!(got, expected, "{allow:?} {ask:?} {deny:?} {mode}");
         }
@@ -90,14 +91,14 @@ fn file_rules_cover_tools() {
     for (rule, expected) in rows {
         let (behavior, rule) = rule.split_once(' ').unwrap();
         let list = [rule];
-        let room = match behavior {
+        let fixture = match behavior {
             "allow" => Fixture::new().with_rules(&list, &[], &[]),
             "ask" => Fixture::new().with_rules(&[], &list, &[]),
             _ => Fixture::new().with_rules(&[], &[], &list),
         };
         let tools = ["Read", "Grep", "Edit", "Write", "NotebookEdit"];
         let got: String =
-            tools.iter().map(|tool| decision_letter(&room.decide(Default, tool, &file))).collect();
+            tools.iter().map(|tool| decision_letter(&fixture.decide(Default, tool, &file))).collect();
         assert_eq!(got, expected, "{behavior} {rule}");
     }
 }
@@ -114,8 +115,8 @@ fn reading_outside_needs_allow_for_every_spelling() {
         (&["Read(//FX/outside/**)"], "/fx/outside/data.txt", '?'),
     ];
     for (allow, path, expected) in rows {
-        let room = Fixture::new().with_rules(allow, &[], &[]);
-        let got = decision_letter(&room.decide(Default, "Read", &json!({"file_path": path})));
+        let fixture = Fixture::new().with_rules(allow, &[], &[]);
+        let got = decision_letter(&fixture.decide(Default, "Read", &json!({"file_path": path})));
         assert_eq!(got, expected, "{allow:?} {path}");
     }
 }
@@ -133,10 +134,10 @@ fn denied_file_is_denied_under_every_name() {
         "sub/secrets/k2.txt",
     ];
     for mode in [Default, AcceptEdits, Plan, DontAsk, BypassPermissions] {
-        let room = Fixture::new().with_rules(&["Read"], &[], &["Read(secrets/**)"]);
+        let fixture = Fixture::new().with_rules(&["Read"], &[], &["Read(secrets/**)"]);
         for name in names {
             assert_eq!(
-                decision_letter(&room.decide(mode, "Read", &json!({"file_path": name}))),
+                decision_letter(&fixture.decide(mode, "Read", &json!({"file_path": name}))),
                 'D',
                 "{name} {mode}"
             );
@@ -158,9 +159,9 @@ fn hook_allow_lifts_working_directory_but_not_safety() {
         ("Read", json!({"file_path": "/fx/proj/.env"}), &allow, Default, 'D'),
     ];
     for (tool, input, hook, mode, expected) in rows {
-        let room = Fixture::new().with_rules(&[], &[], &["Read(.env)"]).with_hook(hook.clone());
+        let fixture = Fixture::new().with_rules(&[], &[], &["Read(.env)"]).with_hook(hook.clone());
         assert_eq!(
-            decision_letter(&room.decide(mode, tool, &input)),
+            decision_letter(&fixture.decide(mode, tool, &input)),
             expected,
             "{tool} {input} {hook:?} {mode}"
         );
@@ -221,13 +222,13 @@ fn rules_for_fields_agents_skills_and_hosts() {
     ];
     for (behavior, rule, tool, input, expected) in rows {
         let list = [rule];
-        let room = match behavior {
+        let fixture = match behavior {
             "allow" => Fixture::new().with_rules(&list, &[], &[]),
             "ask" => Fixture::new().with_rules(&[], &list, &[]),
             _ => Fixture::new().with_rules(&[], &[], &list),
         };
         assert_eq!(
-            decision_letter(&room.decide(Default, tool, &input)),
+            decision_letter(&fixture.decide(Default, tool, &input)),
             expected,
             "{behavior} {rule} {input}"
         );
@@ -236,7 +237,7 @@ fn rules_for_fields_agents_skills_and_hosts() {
 
 #[test]
 fn plan_mode_writes_only_the_plan_file() {
-    let room = Fixture::new()
+    let fixture = Fixture::new()
         .with_rules(&["Edit", "Write", "mcp__github"], &[], &[])
         .with_plan_file("/fx/home/.claude/plans/p.md");
     let rows = [
@@ -246,7 +247,7 @@ fn plan_mode_writes_only_the_plan_file() {
         ("Read", json!({"file_path": "/fx/proj/notes.txt"}), 'A'),
     ];
     for (tool, input, expected) in rows {
-        assert_eq!(decision_letter(&room.decide(Plan, tool, &input)), expected, "{tool} {input}");
+        assert_eq!(decision_letter(&fixture.decide(Plan, tool, &input)), expected, "{tool} {input}");
     }
 }
 
@@ -254,11 +255,11 @@ fn plan_mode_writes_only_the_plan_file() {
 fn only_session_rule_allows_protected_path() {
     let input = json!({"file_path": "/fx/proj/.claude/skills/x/SKILL.md"});
     let with = |source, rule: &str| {
-        let mut room = Fixture::new();
+        let mut fixture = Fixture::new();
         let layer =
             RuleLayer { allow: vec![rule.to_owned()], ..RuleLayer::new(source, Path::new("/fx/proj")) };
-        room.add_layer(&layer);
-        decision_letter(&room.decide(Default, "Write", &input))
+        fixture.add_layer(&layer);
+        decision_letter(&fixture.decide(Default, "Write", &input))
     };
     assert_eq!(with(RuleSource::ProjectSettings, "Edit(/.claude/skills/x/**)"), '?');
     assert_eq!(with(RuleSource::Session, "Edit(**)"), '?');
@@ -268,8 +269,8 @@ fn only_session_rule_allows_protected_path() {
 
 #[test]
 fn removed_tool_is_unknown_and_names_the_rule() {
-    let room = Fixture::new().with_rules(&["Bash"], &[], &["Ba*"]);
-    let got = room.decide(BypassPermissions, "Bash", &json!({"command": "ls"}));
+    let fixture = Fixture::new().with_rules(&["Bash"], &[], &["Ba*"]);
+    let got = fixture.decide(BypassPermissions, "Bash", &json!({"command": "ls"}));
     assert!(matches!(&got, Decision::Deny(Reason::UnknownTool { removed_by: Some(_) })), "{got:?}");
     assert!(got.reason().text().contains("`Ba*`"));
 }
@@ -278,20 +279,20 @@ fn removed_tool_is_unknown_and_names_the_rule() {
 fn sandbox_replaces_approval() {
     let sandbox = SandboxFacts { will_run_sandboxed: true, auto_allow: true };
     let command = json!({"command": "make all"});
-    let room = Fixture::new().with_rules(&[], &["Bash"], &[]).with_sandbox(sandbox);
-    assert_eq!(decision_letter(&room.decide(Default, "Bash", &command)), 'A');
-    assert_eq!(decision_letter(&room.decide(Plan, "Bash", &command)), '?');
-    let room = Fixture::new().with_sandbox(SandboxFacts { auto_allow: false, ..sandbox });
-    assert_eq!(decision_letter(&room.decide(Default, "Bash", &command)), '?');
-    let room = Fixture::new().with_rules(&[], &["Bash(make *)"], &[]).with_sandbox(sandbox);
-    assert_eq!(decision_letter(&room.decide(Default, "Bash", &command)), '?');
+    let fixture = Fixture::new().with_rules(&[], &["Bash"], &[]).with_sandbox(sandbox);
+    assert_eq!(decision_letter(&fixture.decide(Default, "Bash", &command)), 'A');
+    assert_eq!(decision_letter(&fixture.decide(Plan, "Bash", &command)), '?');
+    let fixture = Fixture::new().with_sandbox(SandboxFacts { auto_allow: false, ..sandbox });
+    assert_eq!(decision_letter(&fixture.decide(Default, "Bash", &command)), '?');
+    let fixture = Fixture::new().with_rules(&[], &["Bash(make *)"], &[]).with_sandbox(sandbox);
+    assert_eq!(decision_letter(&fixture.decide(Default, "Bash", &command)), '?');
 }
 
 #[test]
 fn skill_with_rules_or_hooks_asks() {
-    let room = Fixture::new();
+    let fixture = Fixture::new();
     let facts = ToolFacts { adds_rules_or_hooks: true, ..ToolFacts::for_tool("Skill", &["skill"]) };
-    assert_eq!(decision_letter(&room.decide_as(Default, facts, "Skill", &json!({"skill": "x"}))), '?');
+    assert_eq!(decision_letter(&fixture.decide_as(Default, facts, "Skill", &json!({"skill": "x"}))), '?');
 }
 
 #[test]
@@ -306,8 +307,8 @@ fn ambiguous_file_names_ask() {
 
 #[test]
 fn ask_rule_does_not_hide_safety_reason() {
-    let room = Fixture::new().with_rules(&[], &["Bash(rm *)", "Bash(touch *)"], &[]);
-    let question = |mode, command: &str| match room.decide_bash(mode, command) {
+    let fixture = Fixture::new().with_rules(&[], &["Bash(rm *)", "Bash(touch *)"], &[]);
+    let question = |mode, command: &str| match fixture.decide_bash(mode, command) {
         Decision::Ask(question) => *question,
         other => panic!("{command}: {other:?}"),
     };
@@ -327,10 +328,32 @@ fn ask_rule_does_not_hide_safety_reason() {
 
 #[test]
 fn search_asks_if_ask_rule_matches_below() {
-    let room = Fixture::new().with_rules(&[], &["Read(secrets/**)"], &[]);
+    let fixture = Fixture::new().with_rules(&[], &["Read(secrets/**)"], &[]);
     let rows = [("Grep", ".", '?'), ("Grep", "src", 'A'), ("Grep", "sub", '?'), ("Glob", ".", '?')];
     for (tool, path, expected) in rows {
         let input = serde_json::json!({"pattern": "*", "path": path});
-        assert_eq!(decision_letter(&room.decide(Default, tool, &input)), expected, "{tool} {path}");
+        assert_eq!(decision_letter(&fixture.decide(Default, tool, &input)), expected, "{tool} {path}");
     }
+}
+
+#[test]
+fn decision_resolves_the_file() {
+    let fixture = Fixture::new();
+    let resolve = |tool: &str, input| fixture.decide_and_resolve(Default, tool, &input).file;
+    let rows = [
+        ("src/./app.ts", "/fx/proj/src/app.ts", "/fx/proj/src/app.ts"),
+        ("src/../notes.txt", "/fx/proj/notes.txt", "/fx/proj/notes.txt"),
+        ("link_secret", "/fx/proj/link_secret", "/fx/proj/secrets/key.txt"),
+        ("link_out/new/x", "/fx/proj/link_out/new/x", "/fx/outside/new/x"),
+        ("link_out/../x", "/fx/x", "/fx/x"),
+        ("~/.bashrc", "/fx/home/.bashrc", "/fx/home/.bashrc"),
+    ];
+    for (written, shown, real) in rows {
+        let expected = Some(ResolvedFile { display_path: shown.into(), real_path: real.into() });
+        assert_eq!(resolve("Read", json!({"file_path": written})), expected, "{written}");
+        assert_eq!(resolve("Write", json!({"file_path": written, "content": ""})), expected, "{written}");
+        assert_eq!(resolve("NotebookEdit", json!({"notebook_path": written})), expected, "{written}");
+    }
+    assert_eq!(resolve("Grep", json!({"pattern": "x", "path": "src"})), None);
+    assert_eq!(resolve("Bash", json!({"command": "cat src/app.ts"})), None);
 }

@@ -115,8 +115,8 @@ mod tests {
 
     #[test]
     fn entry_is_looked_up_once_per_decision() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("file");
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
         let seen = CachedFs::new(&crate::fs::RealFs);
         assert_eq!(seen.lstat(&path), None);
         std::fs::write(&path, "").unwrap();

@@ -13,19 +13,19 @@ pub(crate) struct FoldedPath {
     /// Without doubled slashes and single dots, so that it can be compared as text.
     text: String,
     /// The corresponding paths in the project, if the path lies in a worktree; one per level of nested worktrees.
-    in_project: Vec<String>,
+    project_texts: Vec<String>,
 }
 
 impl FoldedPath {
     pub(crate) fn new(path: &Path) -> Self {
         let text = fold_text(&normalize_separators(path).to_string_lossy());
-        let in_project = project_paths(&text);
-        Self { text, in_project }
+        let project_texts = project_paths(&text);
+        Self { text, project_texts }
     }
 
     /// The path itself and its project paths.
     pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
-        std::iter::once(self.text.as_str()).chain(self.in_project.iter().map(String::as_str))
+        std::iter::once(self.text.as_str()).chain(self.project_texts.iter().map(String::as_str))
     }
 
     /// Folds all spellings of a path.
@@ -62,16 +62,16 @@ fn fold_text(text: &str) -> String {
 }
 
 /// Folds one character.
-pub(crate) fn fold_char(letter: char) -> impl Iterator<Item = char> {
-    letter.to_lowercase().map(|letter| if letter == 'ς' { 'σ' } else { letter })
+pub(crate) fn fold_char(character: char) -> impl Iterator<Item = char> {
+    character.to_lowercase().map(|character| if character == 'ς' { 'σ' } else { character })
 }
 
 /// Removes doubled slashes, single dots and a trailing slash.
 fn normalize_separators(path: &Path) -> Cow<'_, Path> {
     let bytes = path.as_os_str().as_encoded_bytes();
     let mut names = bytes.strip_prefix(b"/").unwrap_or(bytes).split(|byte| *byte == b'/');
-    let untidy = bytes.len() > 1 && names.any(|name| matches!(name, b"" | b"."));
-    if untidy { Cow::Owned(path.components().collect()) } else { Cow::Borrowed(path) }
+    let needs_cleanup = bytes.len() > 1 && names.any(|name| matches!(name, b"" | b"."));
+    if needs_cleanup { Cow::Owned(path.components().collect()) } else { Cow::Borrowed(path) }
 }
 
 /// Project paths derived for a path in nested worktrees.
@@ -80,7 +80,7 @@ const MAX_NESTED_WORKTREES: usize = 8;
 /// Returns the project paths that a worktree path corresponds to. The directory of all worktrees maps to the project,
 /// because its content does.
 fn project_paths(text: &str) -> Vec<String> {
-    const FOLDER: &str = "/.claude/worktrees/";
+    const WORKTREES_DIR: &str = "/.claude/worktrees/";
     let mut found: Vec<String> = Vec::new();
     if !text.contains("/.claude") {
         return found;
@@ -88,19 +88,19 @@ fn project_paths(text: &str) -> Vec<String> {
     for end in ["/.claude", "/.claude/worktrees"] {
         found.extend(text.strip_suffix(end).map(str::to_owned));
     }
-    let mut at = 0;
+    let mut index = 0;
     let mut next = Some(text.to_owned());
     while let Some(text) = next {
-        for (start, _) in text.match_indices(FOLDER) {
-            let (project, rest) = (&text[..start], &text[start + FOLDER.len()..]);
+        for (start, _) in text.match_indices(WORKTREES_DIR) {
+            let (project, rest) = (&text[..start], &text[start + WORKTREES_DIR.len()..]);
             let below = rest.find('/').map_or("", |end| &rest[end..]);
-            let place = format!("{project}{below}");
-            if found.len() < MAX_NESTED_WORKTREES && !found.contains(&place) {
-                found.push(place);
+            let path = format!("{project}{below}");
+            if found.len() < MAX_NESTED_WORKTREES && !found.contains(&path) {
+                found.push(path);
             }
         }
-        next = found.get(at).cloned();
-        at += 1;
+        next = found.get(index).cloned();
+        index += 1;
     }
     found
 }
@@ -133,11 +133,11 @@ mod tests {
     fn worktree_path_maps_to_its_project() {
         let tree = FoldedPath::new(Path::new("/w/.claude/worktrees/one/.Claude/worktrees/two/A"));
         let all = ["/w/a", "/w/.claude/worktrees/two/a", "/w/.claude/worktrees/one/a"];
-        assert!(all.iter().all(|place| tree.texts().any(|text| text == *place)), "{tree:?}");
-        for (path, place) in
+        assert!(all.iter().all(|project| tree.texts().any(|text| text == *project)), "{tree:?}");
+        for (path, project) in
             [("/w/.claude", "/w"), ("/w/.claude/worktrees", "/w"), ("/w/.claude/worktrees/one", "/w")]
         {
-            assert_eq!(FoldedPath::new(Path::new(path)).texts().last(), Some(place), "{path}");
+            assert_eq!(FoldedPath::new(Path::new(path)).texts().last(), Some(project), "{path}");
         }
         assert_eq!(FoldedPath::new(Path::new("/w/.claude/settings.json")).texts().count(), 1);
     }

@@ -82,18 +82,18 @@ fn is_named(name: &str, wanted: &str) -> bool {
 }
 
 /// Returns true if a path equals or lies below one of these paths, ignoring case.
-pub(crate) fn is_in_any(path: &Path, places: &[PathBuf]) -> bool {
-    !places.is_empty() && {
+pub(crate) fn is_in_any(path: &Path, dirs: &[PathBuf]) -> bool {
+    !dirs.is_empty() && {
         let path = fold_path(path);
-        places.iter().any(|place| path.starts_with(fold_path(place)))
+        dirs.iter().any(|dir| path.starts_with(fold_path(dir)))
     }
 }
 
 /// Returns true if one of these paths equals or lies below this directory, ignoring case.
-pub(crate) fn contains_any(directory: &Path, places: &[PathBuf]) -> bool {
-    !places.is_empty() && {
+pub(crate) fn contains_any(directory: &Path, dirs: &[PathBuf]) -> bool {
+    !dirs.is_empty() && {
         let directory = fold_path(directory);
-        places.iter().any(|place| fold_path(place).starts_with(&directory))
+        dirs.iter().any(|dir| fold_path(dir).starts_with(&directory))
     }
 }
 
@@ -154,7 +154,7 @@ mod tests {
         for path in protected {
             assert!(is_protected(Path::new(path)), "{path}");
         }
-        let free = [
+        let unprotected = [
             "/w/src/a",
             "/w/.github/workflows/x",
             "/w/.gitignore",
@@ -163,7 +163,7 @@ mod tests {
             "/h/.bashrc/x",
             "/w/git",
         ];
-        for path in free {
+        for path in unprotected {
             assert!(!is_protected(Path::new(path)), "{path}");
         }
     }

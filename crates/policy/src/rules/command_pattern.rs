@@ -55,18 +55,18 @@ impl CommandPattern {
         let whole = first.strip_suffix(' ').filter(|_| self.optional_tail && self.literals.len() == 2);
         let first = whole.unwrap_or(first);
         let rest = self.literals.get(1..).unwrap_or_default();
-        let boundary = |at: &usize| {
+        let starts_at_boundary = |at: &usize| {
             let before = text.get(..*at).and_then(|before| before.chars().next_back());
             before.is_none_or(|before| !before.is_alphanumeric() && !matches!(before, '_' | '-' | '.'))
         };
         // With an optional tail, the last literal word must end at a word boundary.
-        let ended = |at: &usize| {
+        let ends_at_boundary = |at: &usize| {
             let after = text.get(at + first.len()..).and_then(|after| after.chars().next());
             whole.is_none() || after.is_none_or(|after| !after.is_alphanumeric())
         };
         // The first start suffices: what follows a later start also follows the first.
         let mut starts = text.match_indices(first).map(|(at, _)| at);
-        starts.find(|at| boundary(at) && ended(at)).is_some_and(|at| {
+        starts.find(|at| starts_at_boundary(at) && ends_at_boundary(at)).is_some_and(|at| {
             let mut after = text.get(at + first.len()..).unwrap_or_default();
             rest.iter().all(|literal| match after.find(literal.as_str()) {
                 Some(at) => {

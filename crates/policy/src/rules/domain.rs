@@ -6,24 +6,24 @@ use url::{Host, Url};
 ///
 /// # Errors
 ///
-/// If the URL must not be fetched. The text completes the sentence "The address ..".
+/// If the URL must not be fetched. The text completes the sentence "The URL ..".
 pub fn parse_host(address: &str) -> Result<String, &'static str> {
-    let url = Url::parse(address).map_err(|_| "cannot be read")?;
+    let url = Url::parse(address).map_err(|_| "is not valid")?;
     if !matches!(url.scheme(), "http" | "https") {
-        return Err("is neither http nor https");
+        return Err("must begin with http: or https:");
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err("holds a user name or password");
+        return Err("must not contain a user name or password");
     }
     let host = match url.host() {
         Some(Host::Domain(name)) => normalize_host(name),
         Some(Host::Ipv4(address)) => address.to_string(),
         Some(Host::Ipv6(address)) => format!("[{address}]"),
-        None => return Err("names no host"),
+        None => return Err("has no host"),
     };
-    let fits = |label: &str| !label.is_empty() && label.len() <= 63;
-    let plain = host.starts_with('[') || host.split('.').all(fits);
-    plain.then_some(host).ok_or("names a host that cannot exist")
+    let is_valid_label = |label: &str| !label.is_empty() && label.len() <= 63;
+    let plain = host.starts_with('[') || host.split('.').all(is_valid_label);
+    plain.then_some(host).ok_or("has an invalid host name")
 }
 
 fn normalize_host(host: &str) -> String {

@@ -32,7 +32,7 @@ pub struct PathPattern {
     /// Globs for the path below the base; one match is enough.
     globs: Vec<GlobMatcher>,
     /// Literal text that every matching path contains; checked first because that is cheap.
-    telling: Option<String>,
+    required_literal: Option<String>,
     /// True if only the content of a matching directory matches, not the directory itself.
     contents_only: bool,
     /// True if the pattern matches everything below its base.
@@ -70,14 +70,14 @@ impl PathPattern {
         let mut bases = vec![base.clone()];
         bases.extend(Some(real(&base)).filter(|real| *real != base));
         let fixed_prefix = (!shape.any_depth).then(|| fixed_prefix(body));
-        let everything = matches!(body.trim_end_matches('/'), "" | "**" | "**/*");
+        let matches_all = matches!(body.trim_end_matches('/'), "" | "**" | "**/*");
         Ok(Self {
             folded_bases: bases.iter().map(|base| fold_path_text(base)).collect(),
             bases,
             globs,
-            telling: longest_literal(body, folded),
+            required_literal: longest_literal(body, folded),
             contents_only: shape.below_only,
-            matches_all: everything,
+            matches_all,
             folded,
             folded_prefix: fixed_prefix.as_deref().map(fold_path_text),
             fixed_prefix,
@@ -108,7 +108,7 @@ impl PathPattern {
 
     /// Returns true if the path contains the required literal, so that a match is possible.
     fn may_match(&self, path: &[u8]) -> bool {
-        self.telling.as_ref().is_none_or(|telling| contains_bytes(path, telling.as_bytes()))
+        self.required_literal.as_ref().is_none_or(|literal| contains_bytes(path, literal.as_bytes()))
     }
 
     /// Returns true if something below this directory might match, determined without disk access.
@@ -118,7 +118,7 @@ impl PathPattern {
 
     /// Like `may_match_below`, for a directory that is already folded.
     pub(crate) fn may_match_below_folded(&self, directory: &FoldedPath) -> bool {
-        let may_hold = |directory: &str| {
+        let may_contain = |directory: &str| {
             self.folded_bases.iter().any(|base| {
                 let leads_to = |path: &str| {
                     let prefix = self.folded_prefix.as_deref();
@@ -128,7 +128,7 @@ impl PathPattern {
                 strip_base(base, directory).is_some() || strip_base(directory, base).is_some_and(leads_to)
             })
         };
-        directory.texts().any(may_hold)
+        directory.texts().any(may_contain)
     }
 
     /// The fixed start of an anchored pattern, up to its first wildcard; empty if it may match at any depth.
@@ -150,8 +150,8 @@ impl PathPattern {
 }
 
 /// Returns true if a byte string contains another.
-fn contains_bytes(text: &[u8], sought: &[u8]) -> bool {
-    let Some((first, rest)) = sought.split_first() else { return true };
+fn contains_bytes(text: &[u8], needle: &[u8]) -> bool {
+    let Some((first, rest)) = needle.split_first() else { return true };
     let mut text = text;
     while let Some(at) = text.iter().position(|byte| byte == first) {
         let (_, after) = text.split_at(at + 1);
@@ -186,11 +186,11 @@ fn split_anchor<'a>(content: &'a str, anchors: &Anchors) -> (PathBuf, &'a str, b
         base.pop();
         body = rest.trim_start_matches('/');
     }
-    let climbed = base != anchors.original_cwd;
+    let is_above_cwd = base != anchors.original_cwd;
     match body {
-        "." => (base, "", climbed),
+        "." => (base, "", is_above_cwd),
         ".." => (base.parent().map_or_else(|| base.clone(), Path::to_owned), "", true),
-        _ => (base, body, climbed),
+        _ => (base, body, is_above_cwd),
     }
 }
 
@@ -256,11 +256,11 @@ fn fold_non_ascii(body: &str) -> String {
         return body.to_owned();
     }
     let composed: String = body.nfc().collect();
-    let lowered = composed.chars().flat_map(|c| {
+    let folded = composed.chars().flat_map(|c| {
         let ascii = c.is_ascii().then_some(c);
         ascii.into_iter().chain(fold_char(c).filter(move |_| !c.is_ascii()))
     });
-    lowered.nfc().collect()
+    folded.nfc().collect()
 }
 
 /// Escapes braces, which the glob library would expand as alternatives.
@@ -292,17 +292,17 @@ fn longest_literal(body: &str, folded: bool) -> Option<String> {
     let before = body.split('[').next().unwrap_or_default();
     let after = body.rsplit(']').next().filter(|after| after.len() < body.len()).unwrap_or_default();
     let plain = if before.len() == body.len() { [before, ""] } else { [before, after] };
-    let stretches = plain.into_iter().flat_map(|text| {
+    let literals = plain.into_iter().flat_map(|text| {
         text.split(|c: char| {
             !c.is_ascii() || matches!(c, '*' | '?' | '/' | '\\' | '{' | '}' | ',' | '[' | ']')
         })
     });
-    stretches.max_by_key(|stretch| stretch.len()).filter(|stretch| !stretch.is_empty()).map(str::to_owned)
+    literals.max_by_key(|literal| literal.len()).filter(|literal| !literal.is_empty()).map(str::to_owned)
 }
 
 fn fixed_prefix(body: &str) -> PathBuf {
-    let wild = |part: &&str| !part.contains(['*', '?', '[', '\\']);
-    body.split('/').filter(|part| !part.is_empty()).take_while(wild).collect()
+    let is_literal = |part: &&str| !part.contains(['*', '?', '[', '\\']);
+    body.split('/').filter(|part| !part.is_empty()).take_while(is_literal).collect()
 }
 
 #[cfg(test)]

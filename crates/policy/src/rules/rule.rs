@@ -22,7 +22,7 @@ pub struct Rule {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum RuleError {
     /// The tool name is missing.
-    #[error("rule `{0}` names no tool; write `Tool` or `Tool(specifier)`")]
+    #[error("rule `{0}` has no tool name; write `Tool` or `Tool(specifier)`")]
     MissingName(String),
     /// The tool name contains a character that no tool name has.
     #[error(
@@ -37,7 +37,7 @@ pub enum RuleError {
     #[error("rule `{0}` does not end in `)`; close the specifier and write nothing after it")]
     Unclosed(String),
     /// `mcp__` without a server, or `mcp__server__` without a tool.
-    #[error("rule `{0}` is cut short; write `mcp__server` or `mcp__server__tool`")]
+    #[error("rule `{0}` is incomplete; write `mcp__server` or `mcp__server__tool`")]
     IncompleteMcpName(String),
     /// `Tool()` as an allow rule.
     #[error("rule `{0}` has an empty specifier; write the tool's name alone to mean every call")]
@@ -46,9 +46,9 @@ pub enum RuleError {
     #[error("allow rule `{0}` has a `*` in the tool's name; only `mcp__server__prefix*` may have one")]
     WildcardAllow(String),
     /// A path pattern with `!`, which gitignore reads as an exception.
-    #[error("rule `{0}` begins with `!`, and rules have no exceptions; name what the rule is about")]
+    #[error("rule `{0}` begins with `!`, but rules have no exceptions; write the paths that the rule covers")]
     Negation(String),
-    #[error("rule `{0}` holds a glob that cannot be read; escape a literal `[` as `\\[`")]
+    #[error("rule `{0}` contains an invalid glob; escape a literal `[` as `\\[`")]
     InvalidGlob(String),
 }
 
@@ -104,15 +104,15 @@ impl Rule {
     /// Returns true if another rule with the same behavior has the same meaning: `x:*` and `x *` are one command
     /// pattern. Deny and ask rules are equivalent only if neither may be a rule about an input field.
     pub fn is_equivalent(&self, other: &Self, behavior: PermissionBehavior) -> bool {
-        let (Some(one), Some(two)) = (&self.content, &other.content) else { return self == other };
+        let (Some(left), Some(right)) = (&self.content, &other.content) else { return self == other };
         let about_field =
             |content: &str| behavior != PermissionBehavior::Allow && ParameterRule::parse(content).is_some();
         let is_command = self.tool == other.tool && ToolKind::from_name(&self.tool) == ToolKind::Shell;
         self == other
             || is_command
-                && !about_field(one)
-                && !about_field(two)
-                && CommandPattern::new(one) == CommandPattern::new(two)
+                && !about_field(left)
+                && !about_field(right)
+                && CommandPattern::new(left) == CommandPattern::new(right)
     }
 
     fn new(name: &str, content: Option<String>) -> Self {
@@ -156,8 +156,8 @@ fn check_name(name: &str, rule: &str) -> Result<(), RuleError> {
     if name.is_empty() {
         return Err(RuleError::MissingName(rule.to_owned()));
     }
-    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':' | '*');
-    if let Some(character) = name.chars().find(|c| !fits(*c)) {
+    let is_name_char = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':' | '*');
+    if let Some(character) = name.chars().find(|c| !is_name_char(*c)) {
         return Err(RuleError::InvalidName { rule: rule.to_owned(), character });
     }
     match name.strip_prefix("mcp__") {
@@ -257,9 +257,9 @@ mod tests {
             ("Bash(touch:*)", "Bash", Allow, false),
             ("Read(touch:*)", "Read(touch *)", Allow, false),
         ];
-        for (one, other, behavior, expected) in rows {
-            let [first, second] = [one, other].map(|text| Rule::parse(text).unwrap());
-            assert_eq!(first.is_equivalent(&second, behavior), expected, "{behavior} {one} {other}");
+        for (left, other, behavior, expected) in rows {
+            let [first, second] = [left, other].map(|text| Rule::parse(text).unwrap());
+            assert_eq!(first.is_equivalent(&second, behavior), expected, "{behavior} {left} {other}");
         }
     }
 

@@ -244,23 +244,23 @@ impl RuleSet {
     /// Returns the union of two sets.
     #[must_use]
     pub fn merged_with(&self, others: &Self) -> Self {
-        let mut all = self.clone();
-        all.rules.extend(others.rules.iter().cloned());
-        all
+        let mut merged = self.clone();
+        merged.rules.extend(others.rules.iter().cloned());
+        merged
     }
 
     /// Returns only the rules with this behavior.
     #[must_use]
     pub fn filtered_by(&self, behavior: PermissionBehavior) -> Self {
-        let mut some = self.clone();
-        some.rules.retain(|rule| rule.sourced.behavior == behavior);
-        some
+        let mut filtered = self.clone();
+        filtered.rules.retain(|rule| rule.sourced.behavior == behavior);
+        filtered
     }
 
     /// Returns true if a deny or ask rule applies to certain commands or files rather than to a whole tool.
     pub fn has_scoped_restrictions(&self) -> bool {
-        let limits = [PermissionBehavior::Deny, PermissionBehavior::Ask];
-        limits.into_iter().any(|behavior| {
+        let behaviors = [PermissionBehavior::Deny, PermissionBehavior::Ask];
+        behaviors.into_iter().any(|behavior| {
             self.with_behavior(behavior).any(|rule| {
                 matches!(rule.matcher, RuleMatcher::Command(_) | RuleMatcher::Read(_) | RuleMatcher::Edit(_))
             })
@@ -283,22 +283,23 @@ fn applies_when_managed_only(rule: &SourcedRule) -> bool {
 }
 
 /// Returns true if the name in a rule matches this tool. The server comes from the tool, because a name alone does
-/// not show where the server's part ends. An ambiguous name allows only the narrower reading and restricts both.
+/// not show where the server's part ends. For an ambiguous name, an allow rule covers only the
+/// narrower meaning; deny and ask rules cover both.
 fn names_tool(pattern: &str, behavior: PermissionBehavior, tool: ToolName<'_>) -> bool {
     if pattern == tool.name {
         return true;
     }
-    let grants = behavior == PermissionBehavior::Allow;
+    let is_allow = behavior == PermissionBehavior::Allow;
     let (Some(server), Some(named)) = (tool.server, pattern.strip_prefix("mcp__")) else {
         return pattern.contains('*') && name_matches(pattern, tool.name);
     };
     if !named.contains('*') {
         // `mcp__a__b` is the tool `b` of server `a` rather than a server `a__b`.
-        return server == named && !(grants && named.contains("__"));
+        return server == named && !(is_allow && named.contains("__"));
     }
     match named.strip_suffix("__*") {
         Some(whole) if !whole.contains('*') => server == whole,
-        _ if grants => {
+        _ if is_allow => {
             named.split_once("__").is_some_and(|(first, _)| first == server)
                 && name_matches(pattern, tool.name)
         }

@@ -2,7 +2,6 @@
 
 pub(crate) mod limits;
 pub(crate) mod memo;
-pub(crate) mod path_limits;
 pub(crate) mod simple_command;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -34,66 +33,76 @@ pub(crate) struct Analyzer<'a> {
     pub(crate) variables: VariableEnv<'a>,
     pub(crate) script: Script,
     pub(crate) limits: AnalysisLimits,
-    pub(crate) text_depth: usize,
-    /// True while analyzing a text that may not be a command.
+    pub(crate) memo: Memo,
+    /// The text that is analyzed at the moment.
+    pub(crate) text: TextState,
+    pub(crate) texts: RecordedTexts,
+    /// Variables that each function sets on every call; none if that is not definite.
+    pub(crate) function_assignments: HashMap<String, Option<HashSet<String>>>,
+}
+
+/// The text that is analyzed at the moment, and the position in it.
+#[derive(Debug, Default)]
+pub(crate) struct TextState {
+    /// Nesting depth; 0 for the command itself.
+    pub(crate) depth: usize,
+    /// True if the text may not be a command.
     pub(crate) is_guess: bool,
     /// True if the current words are already searched as text.
     pub(crate) already_searched: bool,
     /// True if the current command is in the body of a function.
     pub(crate) in_function: bool,
+}
+
+/// Texts recorded for a later analysis.
+#[derive(Debug, Default)]
+pub(crate) struct RecordedTexts {
     /// By simple command: texts of here-strings, and texts printed in alternative expansions.
-    pub(crate) command_texts: BTreeMap<usize, CommandTexts>,
-    /// Variables that each function sets on every call; none if that is not definite.
-    pub(crate) function_assignments: HashMap<String, Option<HashSet<String>>>,
+    pub(crate) by_command: BTreeMap<usize, CommandTexts>,
     /// Texts of `eval` and `trap`, which may run again when variables have other values.
-    pub(crate) deferred_texts: Vec<String>,
-    pub(crate) memo: Memo,
+    pub(crate) deferred: Vec<String>,
 }
 
 impl<'a> Analyzer<'a> {
     /// Analyzes a text.
-    pub(crate) fn run(text: &str, surroundings: &'a ShellContext<'a>) -> Script {
-        let mut inspector = Self {
-            variables: VariableEnv::new(surroundings.home, text),
+    pub(crate) fn run(text: &str, context: &'a ShellContext<'a>) -> Script {
+        let mut analyzer = Self {
+            variables: VariableEnv::new(context.home, text),
             script: Script { text: text.trim().to_owned(), ..Script::default() },
             limits: AnalysisLimits::for_text(text),
-            text_depth: 0,
-            is_guess: false,
-            already_searched: false,
-            in_function: false,
-            command_texts: BTreeMap::new(),
-            function_assignments: HashMap::new(),
-            deferred_texts: Vec::new(),
             memo: Memo::default(),
+            text: TextState::default(),
+            texts: RecordedTexts::default(),
+            function_assignments: HashMap::new(),
         };
         if text.len() > MAX_ANALYZED_LENGTH && text.chars().count() > MAX_ANALYZED_LENGTH {
-            inspector.note_unanalyzable(UnanalyzableCause::TooLong);
+            analyzer.note_unanalyzable(UnanalyzableCause::TooLong);
         }
         if hidden_characters::has_hidden_character(text) {
-            inspector.note_unanalyzable(UnanalyzableCause::HiddenCharacter);
+            analyzer.note_unanalyzable(UnanalyzableCause::HiddenCharacter);
         }
-        inspector.parse_and_analyze(text);
-        for text in std::mem::take(&mut inspector.deferred_texts) {
-            inspector.analyze_text(&text);
+        analyzer.parse_and_analyze(text);
+        for text in std::mem::take(&mut analyzer.texts.deferred) {
+            analyzer.analyze_text(&text);
         }
         if text.contains("\\\n") {
             // Analyzed again with continued lines joined, wherever they are.
-            inspector.analyze_text(&text.replace("\\\n", ""));
+            analyzer.analyze_text(&text.replace("\\\n", ""));
         }
-        if inspector.script.commands.is_empty() {
-            inspector.note_unanalyzable(UnanalyzableCause::Syntax);
+        if analyzer.script.commands.is_empty() {
+            analyzer.note_unanalyzable(UnanalyzableCause::Syntax);
         }
-        if inspector.variables.is_budget_exhausted() {
-            inspector.mark_truncated();
+        if analyzer.variables.is_budget_exhausted() {
+            analyzer.mark_truncated();
         }
-        path_limits::replace_long_paths(&mut inspector.script);
-        inspector.script
+        limits::replace_long_paths(&mut analyzer.script);
+        analyzer.script
     }
 
     /// Records a cause once. Causes inside nested texts do not affect the command that contains them.
-    pub(crate) fn note_unanalyzable(&mut self, kind: UnanalyzableCause) {
-        if self.text_depth == 0 && !self.script.unanalyzable.contains(&kind) {
-            self.script.unanalyzable.push(kind);
+    pub(crate) fn note_unanalyzable(&mut self, cause: UnanalyzableCause) {
+        if self.text.depth == 0 && !self.script.unanalyzable.contains(&cause) {
+            self.script.unanalyzable.push(cause);
         }
     }
 
@@ -109,34 +118,34 @@ impl<'a> Analyzer<'a> {
     }
 
     fn analyze_new_text(&mut self, text: &str) {
-        if self.text_depth >= MAX_TEXT_DEPTH || !self.limits.take_text(text) {
-            if !self.is_guess {
+        if self.text.depth >= MAX_TEXT_DEPTH || !self.limits.take_text(text) {
+            if !self.text.is_guess {
                 self.search_as_text(text);
             }
             return;
         }
-        self.text_depth += 1;
-        let covered = std::mem::take(&mut self.already_searched);
-        let in_function = std::mem::take(&mut self.in_function);
+        self.text.depth += 1;
+        let already_searched = std::mem::take(&mut self.text.already_searched);
+        let in_function = std::mem::take(&mut self.text.in_function);
         // The text may not run, or may run in another shell: definite assignments do not carry over in either
         // direction.
-        let settled = self.variables.definite_count();
-        let floor = self.variables.set_definite_floor(settled);
+        let definite_count = self.variables.definite_count();
+        let floor = self.variables.set_definite_floor(definite_count);
         self.parse_and_analyze(text);
-        self.variables.rollback_definite(settled);
+        self.variables.rollback_definite(definite_count);
         self.variables.set_definite_floor(floor);
-        self.in_function = in_function;
-        self.already_searched = covered;
-        self.text_depth -= 1;
+        self.text.in_function = in_function;
+        self.text.already_searched = already_searched;
+        self.text.depth -= 1;
     }
 
     /// Analyzes a text that may be a command. If it is not, it has no consequences.
     pub(crate) fn analyze_possible_command(&mut self, text: &str) {
-        let (start, places) = (self.script.commands.len(), self.script.cd_targets.len());
-        let guessing = std::mem::replace(&mut self.is_guess, true);
+        let (start, cd_target_count) = (self.script.commands.len(), self.script.cd_targets.len());
+        let was_guess = std::mem::replace(&mut self.text.is_guess, true);
         self.analyze_text(text);
-        self.is_guess = guessing;
-        self.script.cd_targets.truncate(places);
+        self.text.is_guess = was_guess;
+        self.script.cd_targets.truncate(cd_target_count);
         for part in self.script.commands.iter_mut().skip(start) {
             part.opaque = false;
             part.check_scope = CheckScope::Guess;
@@ -150,7 +159,7 @@ impl<'a> Analyzer<'a> {
             return;
         }
         let home = self.variables.home;
-        self.script.commands.push(if self.is_guess {
+        self.script.commands.push(if self.text.is_guess {
             unparsed_text::possible_command(text)
         } else {
             unparsed_text::unparsed_command(text, home)
@@ -158,29 +167,29 @@ impl<'a> Analyzer<'a> {
     }
 
     fn parse_and_analyze(&mut self, text: &str) {
-        let mut harvest = ParsedScript::default();
-        if let Err(stop) = Parser::new(text, 0, self.text_depth > 0, &mut harvest).parse_program() {
-            harvest.note_unanalyzable(stop.0);
-            harvest.unparsed_texts.push(text.to_owned());
+        let mut parsed = ParsedScript::default();
+        if let Err(error) = Parser::new(text, 0, self.text.depth > 0, &mut parsed).parse_program() {
+            parsed.note_unanalyzable(error.0);
+            parsed.unparsed_texts.push(text.to_owned());
         }
-        for kind in std::mem::take(&mut harvest.unanalyzable) {
-            self.note_unanalyzable(kind);
+        for cause in std::mem::take(&mut parsed.unanalyzable) {
+            self.note_unanalyzable(cause);
         }
-        self.script.background |= harvest.background && self.text_depth == 0;
-        self.assign_loop_variables(&harvest);
-        if harvest.may_repeat {
+        self.script.background |= parsed.background && self.text.depth == 0;
+        self.assign_loop_variables(&parsed);
+        if parsed.may_repeat {
             self.script.may_repeat = true;
             self.variables.may_repeat = true;
-            self.propagate_values(&harvest);
+            self.propagate_values(&parsed);
         }
         // A function may replace a builtin.
         self.variables.has_untracked_changes |=
-            harvest.functions.iter().any(|(name, _)| builtins::sets_variables(name));
-        let parts = self.analyze_commands(&harvest);
-        self.analyze_aliases(&harvest);
-        self.analyze_shell_input(&harvest, &parts);
-        for leftover in &harvest.unparsed_texts {
-            self.search_as_text(leftover);
+            parsed.functions.iter().any(|(name, _)| builtins::sets_variables(name));
+        let parts = self.analyze_commands(&parsed);
+        self.analyze_aliases(&parsed);
+        self.analyze_shell_input(&parsed, &parts);
+        for unparsed in &parsed.unparsed_texts {
+            self.search_as_text(unparsed);
         }
     }
 
@@ -190,89 +199,90 @@ impl<'a> Analyzer<'a> {
         if let Some(known) = key.as_ref().and_then(|key| self.recall(key)) {
             return known;
         }
-        if self.text_depth > 0 && !self.limits.take_command() {
+        if self.text.depth > 0 && !self.limits.take_command() {
             self.mark_truncated();
             return self.script.commands.len()..self.script.commands.len();
         }
         let before = self.analysis_state();
-        let at = self.analyze_new_command(command);
+        let index = self.analyze_new_command(command);
         if let Some(key) = key {
-            self.memoize(key, before, at);
+            self.memoize(key, before, index);
         }
-        at..self.script.commands.len()
+        index..self.script.commands.len()
     }
 
     /// Analyzes one command that is not memoized. Returns the index of its simple command; nested ones follow it.
     fn analyze_new_command(&mut self, command: &RawCommand) -> usize {
-        let mut kinds = Vec::new();
-        let settled = self.variables.definite_count();
+        let mut causes = Vec::new();
+        let definite_count = self.variables.definite_count();
         let assignments: Vec<(String, Assignment)> = command
             .assignments
             .iter()
-            .map(|given| {
-                let value = expand::expand_single(&given.value, &self.variables, &mut kinds);
-                self.record_assignment(command, given, &value);
-                let safe = given.form == AssignmentForm::Plain
-                    && safe_assignment::is_safe_assignment(&given.name, &given.value.raw, &value);
-                (given.raw.clone(), Assignment { name: given.name.clone(), value, safe })
+            .map(|assignment| {
+                let value = expand::expand_single(&assignment.value, &self.variables, &mut causes);
+                self.record_assignment(command, assignment, &value);
+                let safe = assignment.form == AssignmentForm::Plain
+                    && safe_assignment::is_safe_assignment(&assignment.name, &assignment.value.raw, &value);
+                (assignment.raw.clone(), Assignment { name: assignment.name.clone(), value, safe })
             })
             .collect();
-        let redirects = self.expand_redirects(command, LAST_VALUE, &mut kinds);
-        let words = self.expand_words(&command.words, LAST_VALUE, &mut kinds);
+        let redirects = self.expand_redirects(command, LAST_VALUE, &mut causes);
+        let words = self.expand_words(&command.words, LAST_VALUE, &mut causes);
         if let Some(WordValue::Literal(name)) = words.first().map(|word| &word.value)
             && !name.is_ascii()
             && !command.is_test
         {
-            kinds.push(UnanalyzableCause::NonAsciiCommand);
+            causes.push(UnanalyzableCause::NonAsciiCommand);
         }
         let others = self.other_expansions(command);
-        let unfollowed = others.is_none();
-        self.script.has_untracked_values |= unfollowed || self.variables.overflowed;
+        let has_untracked_values = others.is_none();
+        self.script.has_untracked_values |= has_untracked_values || self.variables.overflowed;
         let others = others.unwrap_or_default();
-        for kind in kinds {
-            self.note_unanalyzable(kind);
+        for cause in causes {
+            self.note_unanalyzable(cause);
         }
-        let at = self.script.commands.len();
+        let index = self.script.commands.len();
         let mut part = simple_command::checked_command(&ExpandedCommand {
             command,
             words: &words,
             assignments: &assignments,
             redirects,
         });
-        part.opaque |=
-            unfollowed || assign::assigns_command_table(command) || assign::gives_bash_unknown_command(&part);
-        if self.text_depth > 0 {
+        part.opaque |= has_untracked_values
+            || assign::assigns_command_table(command)
+            || assign::gives_bash_unknown_command(&part);
+        if self.text.depth > 0 {
             part.check_scope = CheckScope::DenyOnly;
         }
-        let places = self.script.cd_directories.len();
+        let directory_count = self.script.cd_directories.len();
         self.record_directory_change(&part);
         self.record_builtin_values(command, &words, &others);
         if command.may_fail {
             // If a redirect cannot be opened, nothing is assigned.
-            self.variables.rollback_definite(settled);
+            self.variables.rollback_definite(definite_count);
         }
         self.script.commands.push(part);
-        self.record_texts(at, command, &others);
+        self.record_texts(index, command, &others);
         if !command.is_test {
-            self.analyze_nested(at, &words, 0);
+            self.analyze_nested(index, &words, 0);
         }
-        for reading in others {
+        for mode in others {
             let known = self.script.cd_directories.len();
-            self.analyze_expansion(command, reading);
-            self.keep_new_directories(places, known);
+            self.analyze_expansion(command, mode);
+            self.keep_new_directories(directory_count, known);
         }
-        at
+        index
     }
 
     pub(crate) fn expand_words(
         &self,
         words: &[RawWord],
-        reading: ExpansionMode,
-        kinds: &mut Vec<UnanalyzableCause>,
+        mode: ExpansionMode,
+        causes: &mut Vec<UnanalyzableCause>,
     ) -> Vec<Word> {
         let mut out = Vec::with_capacity(words.len());
         for raw in words {
-            out.extend(expand::expand_word(raw, &self.variables, reading, kinds));
+            out.extend(expand::expand_word(raw, &self.variables, mode, causes));
         }
         out
     }
@@ -280,19 +290,19 @@ impl<'a> Analyzer<'a> {
     pub(crate) fn expand_redirects(
         &self,
         command: &RawCommand,
-        reading: ExpansionMode,
-        kinds: &mut Vec<UnanalyzableCause>,
+        mode: ExpansionMode,
+        causes: &mut Vec<UnanalyzableCause>,
     ) -> Vec<Redirect> {
         let redirect = |redirect: &crate::shell::parser::syntax::RawRedirect| {
             if !redirects::is_plain_target(&redirect.target) {
-                kinds.push(UnanalyzableCause::RedirectTarget);
+                causes.push(UnanalyzableCause::RedirectTarget);
             }
-            let target = expand::expand_single_with(&redirect.target, &self.variables, reading, kinds);
-            let place = redirect_target_kind(&target);
+            let target = expand::expand_single_with(&redirect.target, &self.variables, mode, causes);
+            let target_kind = redirect_target_kind(&target);
             Redirect {
                 direction: if redirect.writes { RedirectDirection::Write } else { RedirectDirection::Read },
                 target,
-                target_kind: place,
+                target_kind,
             }
         };
         command.redirects.iter().map(redirect).collect()
@@ -333,19 +343,16 @@ impl<'a> Analyzer<'a> {
             self.mark_truncated();
             return;
         }
-        let at = self.script.commands.len();
+        let index = self.script.commands.len();
         self.script.commands.push(simple_command::searched_command(words));
         self.record_directories(words);
-        self.analyze_nested(at, words, depth);
+        self.analyze_nested(index, words, depth);
     }
 }
 
 /// Classifies a redirect target by its name.
 fn redirect_target_kind(target: &WordValue) -> RedirectTargetKind {
-    let text = match target {
-        WordValue::Literal(text) | WordValue::Glob(text) => text.as_str(),
-        WordValue::Unknown { before, .. } => before.as_str(),
-    };
+    let text = target.known_start();
     match text {
         "/dev/null" if target.as_literal().is_some() => RedirectTargetKind::Null,
         "/dev/stdin" | "/dev/stdout" | "/dev/stderr" | "/dev/tty" => RedirectTargetKind::Stream,

@@ -18,12 +18,12 @@ mod tests;
 mod vars;
 mod words;
 
-pub use crate::shell::words::value::{Word, WordValue};
 pub use script::{
     AllowSpelling, Assignment, CheckScope, CommandClass, DenySpelling, DirTarget, MatchStart, Redirect,
     RedirectDirection, RedirectTargetKind, RequiredRule, RuleSuggestion, Script, SimpleCommand,
     UnanalyzableCause,
 };
+pub use words::{Word, WordValue};
 
 /// Environment of the command, as far as the analysis needs it.
 #[derive(Debug, Clone, Copy)]
@@ -40,6 +40,6 @@ pub const QUOTED_BLANK: char = '\u{1f}';
 pub const MAX_ANALYZED_LENGTH: usize = 10_000;
 
 /// Analyzes a command. Never fails and never panics: constructs that are not understood are listed in the result.
-pub fn analyze(text: &str, surroundings: &ShellContext<'_>) -> Script {
-    analyzer::Analyzer::run(text, surroundings)
+pub fn analyze(text: &str, context: &ShellContext<'_>) -> Script {
+    analyzer::Analyzer::run(text, context)
 }

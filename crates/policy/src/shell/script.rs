@@ -47,7 +47,7 @@ impl Script {
 
     /// The first cause that even an exact rule for the whole text does not lift.
     pub fn first_unliftable_cause(&self) -> Option<UnanalyzableCause> {
-        self.unanalyzable.iter().copied().find(|kind| !kind.is_lifted_by_exact_rule())
+        self.unanalyzable.iter().copied().find(|cause| !cause.is_lifted_by_exact_rule())
     }
 }
 
@@ -92,19 +92,19 @@ impl UnanalyzableCause {
     pub fn text(self) -> &'static str {
         match self {
             Self::TooLong => "more than 10,000 characters",
-            Self::TooDeep => "more nested or repeated in it than is followed",
+            Self::TooDeep => "nesting or repetition beyond the analysis limits",
             Self::HiddenCharacter => "hidden or control characters",
-            Self::NonAsciiCommand => "a command name with unusual characters",
-            Self::Syntax => "a syntax that is not understood",
+            Self::NonAsciiCommand => "a command name with non-ASCII characters",
+            Self::Syntax => "invalid or unsupported syntax",
             Self::Test => "a test that evaluates its operands",
             Self::Glob => "a glob where a plain name is needed",
             Self::Heredoc => "a here-document with expansions",
             Self::Substitution => "a command substitution",
-            Self::Variable => "a variable whose value is not known",
+            Self::Variable => "a variable with an unknown value",
             Self::Braces => "a brace expansion",
             Self::Quoting => "unusual quoting",
             Self::CompoundSyntax => "a group, function or array",
-            Self::Assignment => "an assignment that lasts",
+            Self::Assignment => "an assignment without a command",
             Self::RedirectTarget => "a redirect whose target is not a plain name",
         }
     }

@@ -16,9 +16,9 @@ fn script(text: &str) -> Script {
 fn only_checked_command(text: &str) -> SimpleCommand {
     let script = script(text);
     assert_eq!(script.unanalyzable, [], "{text}");
-    let mut judged: Vec<SimpleCommand> = script.checked_commands().cloned().collect();
-    assert_eq!(judged.len(), 1, "{text}");
-    judged.remove(0)
+    let mut checked: Vec<SimpleCommand> = script.checked_commands().cloned().collect();
+    assert_eq!(checked.len(), 1, "{text}");
+    checked.remove(0)
 }
 
 /// Returns true if a rule for `command` would match some spelling.

@@ -23,40 +23,40 @@ const MAX_COMMANDS: usize = 100;
 /// Longer rules would not be read.
 const MAX_RULE_LENGTH: usize = 2_000;
 
-pub(super) fn suggestions(command: &ShellCommand<'_>, case: &DecisionInput<'_>) -> Vec<PermissionUpdate> {
+pub(super) fn suggestions(command: &ShellCommand<'_>, input: &DecisionInput<'_>) -> Vec<PermissionUpdate> {
     if command.script.checked_commands().count() > MAX_COMMANDS {
         return Vec::new();
     }
-    let open: Vec<&SimpleCommand> = command
+    let unapproved: Vec<&SimpleCommand> = command
         .script
         .checked_commands()
-        .filter(|part| command.approval(part, case) == Approval::NotApproved)
+        .filter(|part| command.approval(part, input) == Approval::NotApproved)
         .collect();
-    if open.is_empty() || command.directory_obstacle(case).is_some() {
+    if unapproved.is_empty() || command.directory_obstacle(input).is_some() {
         return Vec::new();
     }
-    let Some(values) = rule_values(&open) else { return Vec::new() };
+    let Some(values) = rule_values(&unapproved) else { return Vec::new() };
     let mut updates = vec![add_rules_update(values, Destination::LocalSettings)];
-    let outside: Vec<PathBuf> = outside_directories(command, &open, case);
-    let writes = open.iter().any(|part| writes_files(part));
+    let outside: Vec<PathBuf> = outside_directories(command, &unapproved, input);
+    let writes = unapproved.iter().any(|part| writes_files(part));
     match outside.as_slice() {
         [] => {}
-        [directory] if can_open_directory(directory, case) => updates.push(match writes {
+        [directory] if can_open_directory(directory, input) => updates.push(match writes {
             true => add_directory_update(directory),
             false => session_rule_update("Read", contents_pattern(directory)),
         }),
         _ => return Vec::new(),
     }
-    if writes && case.mode != PermissionMode::AcceptEdits {
+    if writes && input.mode != PermissionMode::AcceptEdits {
         updates.push(accept_edits_update());
     }
     updates
 }
 
 /// One rule per simple command, in order, without duplicates.
-fn rule_values(open: &[&SimpleCommand]) -> Option<Vec<RuleValue>> {
+fn rule_values(unapproved: &[&SimpleCommand]) -> Option<Vec<RuleValue>> {
     let mut values: Vec<RuleValue> = Vec::new();
-    for part in open {
+    for part in unapproved {
         let suggestion = &part.suggestion;
         if suggestion.suppressed || suggestion.exact.is_empty() || suggestion.exact.len() > MAX_RULE_LENGTH {
             return None;
@@ -93,13 +93,13 @@ fn writes_files(part: &SimpleCommand) -> bool {
 /// of a file.
 fn outside_directories(
     command: &ShellCommand<'_>,
-    open: &[&SimpleCommand],
-    case: &DecisionInput<'_>,
+    unapproved: &[&SimpleCommand],
+    input: &DecisionInput<'_>,
 ) -> Vec<PathBuf> {
     let mut directories = Vec::new();
-    for part in open {
-        for path in command.outside_paths(part, case) {
-            let directory = containing_directory(&path, part, case);
+    for part in unapproved {
+        for path in outside_paths(command, part, input) {
+            let directory = containing_directory(&path, part, input);
             if !directories.contains(&directory) {
                 directories.push(directory);
             }
@@ -108,21 +108,23 @@ fn outside_directories(
     directories
 }
 
-fn containing_directory(path: &Path, part: &SimpleCommand, case: &DecisionInput<'_>) -> PathBuf {
+fn containing_directory(path: &Path, part: &SimpleCommand, input: &DecisionInput<'_>) -> PathBuf {
     let reads = part.class == CommandClass::ReadOnly;
-    if reads && case.context.fs.lstat(path) == Some(EntryKind::Directory) {
+    if reads && input.context.fs.lstat(path) == Some(EntryKind::Directory) {
         return path.to_owned();
     }
     path.parent().unwrap_or(path).to_owned()
 }
 
-impl ShellCommand<'_> {
-    /// Paths outside the working directories that a simple command touches.
-    fn outside_paths(&self, part: &SimpleCommand, case: &DecisionInput<'_>) -> Vec<PathBuf> {
-        let paths = self.path_obstacles(part, case).filter_map(|obstacle| match obstacle {
-            PathObstacle::Path(path) => Some(path),
-            PathObstacle::Unknown => None,
-        });
-        paths.filter(|path| !case.dirs.all().any(|dir| dir.contains(path))).collect()
-    }
+/// Paths outside the working directories that a simple command touches.
+fn outside_paths(
+    command: &ShellCommand<'_>,
+    part: &SimpleCommand,
+    input: &DecisionInput<'_>,
+) -> Vec<PathBuf> {
+    let paths = command.path_obstacles(part, input).filter_map(|obstacle| match obstacle {
+        PathObstacle::Path(path) => Some(path),
+        PathObstacle::Unknown => None,
+    });
+    paths.filter(|path| !input.dirs.all().any(|dir| dir.contains(path))).collect()
 }

@@ -4,22 +4,22 @@ use whimbrel_wire::permission::PermissionMode;
 use crate::decision::Decision;
 use crate::fixture::Fixture;
 
-fn suggested_updates(room: &Fixture, tool: &str, input: &Value) -> Value {
-    match room.decide(PermissionMode::Default, tool, input) {
+fn suggested_updates(fixture: &Fixture, tool: &str, input: &Value) -> Value {
+    match fixture.decide(PermissionMode::Default, tool, input) {
         Decision::Ask(question) => json!(question.suggestions),
         other => panic!("{tool} {input}: {other:?}"),
     }
 }
 
-fn suggested_bash_rules(room: &Fixture, command: &str) -> Vec<String> {
-    let offered = suggested_updates(room, "Bash", &json!({"command": command}));
-    let rules = offered[0]["rules"].as_array().cloned().unwrap_or_default();
+fn suggested_bash_rules(fixture: &Fixture, command: &str) -> Vec<String> {
+    let updates = suggested_updates(fixture, "Bash", &json!({"command": command}));
+    let rules = updates[0]["rules"].as_array().cloned().unwrap_or_default();
     rules.iter().map(|rule| rule["ruleContent"].as_str().unwrap().to_owned()).collect()
 }
 
 #[test]
 fn rules_for_commands() {
-    let room = Fixture::new();
+    let fixture = Fixture::new();
     let rows: [(&str, &[&str]); 20] = [
         ("npm run build", &["npm run *"]),
         ("git push origin dev", &["git push *"]),
@@ -43,14 +43,14 @@ fn rules_for_commands() {
         ("cd /fx/outside && make", &[]),
     ];
     for (command, expected) in rows {
-        assert_eq!(suggested_bash_rules(&room, command), expected, "{command}");
+        assert_eq!(suggested_bash_rules(&fixture, command), expected, "{command}");
     }
 }
 
 #[test]
 fn updates_for_paths_of_commands() {
-    let room = Fixture::new();
-    let bash = |command: &str| suggested_updates(&room, "Bash", &json!({"command": command}));
+    let fixture = Fixture::new();
+    let bash = |command: &str| suggested_updates(&fixture, "Bash", &json!({"command": command}));
     let read = bash("cat /fx/outside/data.txt");
     assert_eq!(read[0]["rules"][0]["ruleContent"], "cat /fx/outside/data.txt");
     assert_eq!(read[1]["rules"][0], json!({"toolName": "Read", "ruleContent": "//fx/outside/**"}));
@@ -69,33 +69,33 @@ fn updates_for_paths_of_commands() {
 
 #[test]
 fn updates_for_file_tools() {
-    let room = Fixture::new();
-    let read = suggested_updates(&room, "Read", &json!({"file_path": "/fx/outside/data.txt"}));
+    let fixture = Fixture::new();
+    let read = suggested_updates(&fixture, "Read", &json!({"file_path": "/fx/outside/data.txt"}));
     assert_eq!(read[0]["rules"][0]["ruleContent"], "//fx/outside/**");
-    let edit = suggested_updates(&room, "Edit", &json!({"file_path": "a"}));
+    let edit = suggested_updates(&fixture, "Edit", &json!({"file_path": "a"}));
     assert_eq!(edit, json!([{"type": "setMode", "mode": "acceptEdits", "destination": "session"}]));
-    let outside = suggested_updates(&room, "Write", &json!({"file_path": "/fx/outside/a"}));
+    let outside = suggested_updates(&fixture, "Write", &json!({"file_path": "/fx/outside/a"}));
     assert_eq!(outside[1]["directories"], json!(["/fx/outside"]));
-    assert_eq!(suggested_updates(&room, "Write", &json!({"file_path": "/fx/home/a"})), json!([]));
-    assert_eq!(suggested_updates(&room, "Write", &json!({"file_path": "/a"})), json!([]));
-    assert_eq!(suggested_updates(&room, "Write", &json!({"file_path": ".git/config"})), json!([]));
-    let skill = suggested_updates(&room, "Write", &json!({"file_path": ".claude/skills/x/SKILL.md"}));
+    assert_eq!(suggested_updates(&fixture, "Write", &json!({"file_path": "/fx/home/a"})), json!([]));
+    assert_eq!(suggested_updates(&fixture, "Write", &json!({"file_path": "/a"})), json!([]));
+    assert_eq!(suggested_updates(&fixture, "Write", &json!({"file_path": ".git/config"})), json!([]));
+    let skill = suggested_updates(&fixture, "Write", &json!({"file_path": ".claude/skills/x/SKILL.md"}));
     assert_eq!(skill[0]["rules"][0]["ruleContent"], "/.claude/skills/x/**");
 }
 
 #[test]
 fn home_and_configuration_are_never_opened() {
-    let room = Fixture::new().with_protected(&["/fx/outside/config"]);
+    let fixture = Fixture::new().with_protected(&["/fx/outside/config"]);
     let rule = |path: &str| {
-        suggested_updates(&room, "Read", &json!({"file_path": path}))[0]["rules"][0]["ruleContent"].clone()
+        suggested_updates(&fixture, "Read", &json!({"file_path": path}))[0]["rules"][0]["ruleContent"].clone()
     };
     let rows = [
-        ("the folder that holds the home", "/fx/a.txt", json!("//fx/a.txt")),
+        ("the parent of the home directory", "/fx/a.txt", json!("//fx/a.txt")),
         ("the home", "/fx/home/a.txt", json!("//fx/home/a.txt")),
-        ("a folder in it", "/fx/home/d/a.txt", json!("//fx/home/d/**")),
-        ("the folder that holds the configuration", "/fx/outside/a.txt", json!("//fx/outside/a.txt")),
+        ("a directory in it", "/fx/home/d/a.txt", json!("//fx/home/d/**")),
+        ("the parent of the configuration directory", "/fx/outside/a.txt", json!("//fx/outside/a.txt")),
         ("a neighbour", "/fx/extra/e.txt", json!("//fx/extra/**")),
-        ("the home itself", "/fx/home", json!(null)),
+        ("the home directory itself", "/fx/home", json!(null)),
         ("the root itself", "/", json!(null)),
     ];
     for (name, path, expected) in rows {
@@ -103,15 +103,15 @@ fn home_and_configuration_are_never_opened() {
     }
     for tool in ["Grep", "Glob"] {
         assert_eq!(
-            suggested_updates(&room, tool, &json!({"path": "/fx", "pattern": "x"})),
+            suggested_updates(&fixture, tool, &json!({"path": "/fx", "pattern": "x"})),
             json!([]),
             "{tool}"
         );
     }
     for path in ["/fx/a.txt", "/fx/outside/a.txt"] {
-        assert_eq!(suggested_updates(&room, "Write", &json!({"file_path": path})), json!([]), "{path}");
+        assert_eq!(suggested_updates(&fixture, "Write", &json!({"file_path": path})), json!([]), "{path}");
         let read = format!("cat {path}");
-        assert_eq!(suggested_updates(&room, "Bash", &json!({"command": read})), json!([]), "{read}");
+        assert_eq!(suggested_updates(&fixture, "Bash", &json!({"command": read})), json!([]), "{read}");
     }
     let mut linked = Fixture::new();
     linked.fs = linked.fs.with_link("/fx/away", "/fx/home");
@@ -120,13 +120,13 @@ fn home_and_configuration_are_never_opened() {
 
 #[test]
 fn updates_for_other_tools() {
-    let room = Fixture::new();
-    let fetch = suggested_updates(&room, "WebFetch", &json!({"url": "https://X.invalid:1/"}));
+    let fixture = Fixture::new();
+    let fetch = suggested_updates(&fixture, "WebFetch", &json!({"url": "https://X.invalid:1/"}));
     assert_eq!(fetch[0]["rules"][0]["ruleContent"], "domain:x.invalid");
-    let search = suggested_updates(&room, "WebSearch", &json!({"query": "x"}));
+    let search = suggested_updates(&fixture, "WebSearch", &json!({"query": "x"}));
     assert_eq!(search[0]["rules"][0], json!({"toolName": "WebSearch"}));
     assert_eq!(search[0]["destination"], "localSettings");
-    assert_eq!(suggested_updates(&room, "AskUserQuestion", &json!({})), json!([]));
+    assert_eq!(suggested_updates(&fixture, "AskUserQuestion", &json!({})), json!([]));
 }
 
 #[test]

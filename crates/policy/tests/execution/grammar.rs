@@ -37,17 +37,17 @@ fn blanks() -> impl Strategy<Value = String> + Clone {
 /// A simple command with assignments, prefixes and redirects.
 fn simple_commands() -> impl Strategy<Value = String> {
     let program = prop_oneof![14 => one_of(PROGRAMS), 1 => one_of(DISGUISED_PROGRAMS)];
-    let few = |strategy: BoxedStrategy<String>, seldom: u32| prop_oneof![seldom => Just(Vec::new()), 1 => vec(strategy, 1..3)];
+    let few = |strategy: BoxedStrategy<String>, weight: u32| prop_oneof![weight => Just(Vec::new()), 1 => vec(strategy, 1..3)];
     let assignments = few(one_of(ASSIGNMENTS).boxed(), 6);
     let prefixes = few(one_of(PREFIXES).boxed(), 3);
     let redirects = few(one_of(REDIRECTS).boxed(), 4);
     (assignments, prefixes, program, vec((blanks(), words()), 0..4), redirects, any::<prop::sample::Index>())
-        .prop_map(|(assignments, prefixes, program, words, redirects, place)| {
+        .prop_map(|(assignments, prefixes, program, words, redirects, position)| {
             let mut pieces: Vec<String> =
                 words.iter().map(|(blank, word)| format!("{blank}{word}")).collect();
             for redirect in redirects {
-                let at = place.index(pieces.len() + 1);
-                pieces.insert(at, format!(" {redirect}"));
+                let index = position.index(pieces.len() + 1);
+                pieces.insert(index, format!(" {redirect}"));
             }
             let assignments: String = assignments.iter().map(|text| format!("{text} ")).collect();
             format!("{assignments}{}{program}{}", prefixes.concat(), pieces.concat())
@@ -64,22 +64,22 @@ fn compound_commands() -> impl Strategy<Value = String> {
         simple_commands(),
         prop_oneof![3 => vec(outer.clone(), 0..1), 3 => vec(outer.clone(), 1..2), 1 => vec(outer, 2..4)],
     )
-        .prop_map(|(inner, outers)| outers.iter().fold(inner, |inner, outer| wrap(&inner, outer)));
-    let joint = select(vec![" && ", "; ", " | ", "\n", " || ", ";", "&&", "|"]);
-    let two =
-        (simple_commands(), joint, simple_commands()).prop_map(|(a, joint, b)| format!("{a}{joint}{b}"));
+        .prop_map(|(inner, wrappers)| wrappers.iter().fold(inner, |inner, outer| wrap(&inner, outer)));
+    let operator = select(vec![" && ", "; ", " | ", "\n", " || ", ";", "&&", "|"]);
+    let two = (simple_commands(), operator, simple_commands())
+        .prop_map(|(a, operator, b)| format!("{a}{operator}{b}"));
     prop_oneof![4 => wrapped, 1 => two]
 }
 
 /// Any command.
 pub(crate) fn commands() -> impl Strategy<Value = String> {
-    let dust = vec((any::<prop::sample::Index>(), select(NOISE)), 1..4);
-    let dust = prop_oneof![3 => Just(Vec::new()), 2 => dust];
-    (compound_commands(), dust).prop_map(|(command, dust)| {
+    let noise = vec((any::<prop::sample::Index>(), select(NOISE)), 1..4);
+    let noise = prop_oneof![3 => Just(Vec::new()), 2 => noise];
+    (compound_commands(), noise).prop_map(|(command, noise)| {
         let mut text: Vec<char> = command.chars().collect();
-        for (place, piece) in dust {
-            let at = place.index(text.len() + 1);
-            text.splice(at..at, piece.chars());
+        for (position, piece) in noise {
+            let index = position.index(text.len() + 1);
+            text.splice(index..index, piece.chars());
         }
         text.into_iter().collect()
     })
@@ -87,10 +87,10 @@ pub(crate) fn commands() -> impl Strategy<Value = String> {
 
 #[test]
 fn only_known_paths_may_run() {
-    for tame in ["tool src/b.txt > /dev/null", "cat ../outside/data.txt", "tool a"] {
-        assert!(uses_only_known_paths(tame), "{tame}");
+    for known in ["tool src/b.txt > /dev/null", "cat ../outside/data.txt", "tool a"] {
+        assert!(uses_only_known_paths(known), "{known}");
     }
-    for wild in ["tool > /x", "cat /etc/passwd", "tool > $y/x", "tool ../../x", "/bin/tool"] {
-        assert!(!uses_only_known_paths(wild), "{wild}");
+    for unknown in ["tool > /x", "cat /etc/passwd", "tool > $y/x", "tool ../../x", "/bin/tool"] {
+        assert!(!uses_only_known_paths(unknown), "{unknown}");
     }
 }

@@ -1,5 +1,5 @@
 //! Temporary directory in which bash runs commands with stubs for all programs.
-#![expect(clippy::disallowed_methods, reason = "that programs are really run is the point")]
+#![expect(clippy::disallowed_methods, reason = "the test runs real programs")]
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -114,20 +114,20 @@ impl BashHarness {
     pub(crate) fn new() -> Self {
         assert!(
             Path::new(BASH).exists(),
-            "this test runs commands with {BASH}, which is not there: install bash"
+            "this test runs commands with {BASH}, which does not exist; install bash"
         );
-        let folder = tempfile::tempdir().unwrap();
-        let root = folder.path().canonicalize().unwrap();
-        let stage = Self { work: root.join("work"), root, _dir: folder };
-        fs::create_dir(stage.path("bin")).unwrap();
-        let first = stage.path("bin/stub");
-        fs::write(&first, stage.stub_script()).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let harness = Self { work: root.join("work"), root, _dir: dir };
+        fs::create_dir(harness.path("bin")).unwrap();
+        let first = harness.path("bin/stub");
+        fs::write(&first, harness.stub_script()).unwrap();
         fs::set_permissions(&first, fs::Permissions::from_mode(0o755)).unwrap();
         for name in STUBS {
-            fs::hard_link(&first, stage.path("bin").join(name)).unwrap();
+            fs::hard_link(&first, harness.path("bin").join(name)).unwrap();
         }
-        stage.reset_files();
-        stage
+        harness.reset_files();
+        harness
     }
 
     /// Script of every stub.
@@ -147,9 +147,9 @@ impl BashHarness {
 
     /// Restores the initial files.
     fn reset_files(&self) {
-        for room in ["work", "outside", "home"] {
-            if self.path(room).exists() {
-                fs::remove_dir_all(self.path(room)).unwrap();
+        for dir in ["work", "outside", "home"] {
+            if self.path(dir).exists() {
+                fs::remove_dir_all(self.path(dir)).unwrap();
             }
         }
         for (path, text) in FILES {
@@ -162,8 +162,8 @@ impl BashHarness {
         symlink("../outside", self.path("work/link")).unwrap();
         // Programs with the same name that no rule covers; they are found if `PATH` is changed.
         fs::create_dir(self.path("work/0")).unwrap();
-        for place in ["work/tool", "work/0/tool", "work/src/tool"] {
-            fs::copy(self.path("bin/stub"), self.path(place)).unwrap();
+        for copy in ["work/tool", "work/0/tool", "work/src/tool"] {
+            fs::copy(self.path("bin/stub"), self.path(copy)).unwrap();
         }
     }
 
@@ -174,8 +174,8 @@ impl BashHarness {
 
     /// Like `run_command`, with additional environment variables.
     pub(crate) fn run_command_with_env(&self, command: &str, variables: &[(&str, &str)]) -> Observed {
-        for notes in ["log", "trace"] {
-            fs::write(self.path(notes), "").unwrap();
+        for log in ["log", "trace"] {
+            fs::write(self.path(log), "").unwrap();
         }
         let before = self.snapshot_files();
         self.run_bash(command, variables);
@@ -183,13 +183,13 @@ impl BashHarness {
         assert_eq!(
             fs::read_to_string(self.path("bin/stub")).unwrap(),
             self.stub_script(),
-            "the stubs were changed"
+            "the command changed the stubs"
         );
         let runs = self.parse_log(&fs::read(self.path("log")).unwrap());
         let builtins = traced_commands(&String::from_utf8_lossy(&fs::read(self.path("trace")).unwrap()));
-        let came = after.iter().filter(|(path, text)| before.get(*path) != Some(text));
-        let went = before.iter().filter(|(path, _)| !after.contains_key(*path));
-        let written: Vec<PathBuf> = came.chain(went).map(|(path, _)| path.clone()).collect();
+        let changed = after.iter().filter(|(path, text)| before.get(*path) != Some(text));
+        let removed = before.iter().filter(|(path, _)| !after.contains_key(*path));
+        let written: Vec<PathBuf> = changed.chain(removed).map(|(path, _)| path.clone()).collect();
         if !written.is_empty() {
             self.reset_files();
         }
@@ -213,7 +213,7 @@ impl BashHarness {
             .process_group(0);
         let mut child = bash.spawn().unwrap_or_else(|error| panic!("{BASH} cannot be started: {error}"));
         let group = Pid::from_raw(child.id().try_into().unwrap());
-        let guarded = child.stdin.take().unwrap();
+        let guard_pipe = child.stdin.take().unwrap();
         let mut pipe = child.stdout.take().unwrap();
         let (ended, end) = mpsc::channel();
         let reader = std::thread::spawn(move || {
@@ -222,7 +222,7 @@ impl BashHarness {
         });
         let _ = end.recv_timeout(COMMAND_TIMEOUT);
         let _ = killpg(group, Signal::SIGKILL);
-        drop(guarded);
+        drop(guard_pipe);
         child.wait().unwrap();
         reader.join().unwrap();
     }
@@ -232,39 +232,34 @@ impl BashHarness {
         let text = String::from_utf8_lossy(log);
         let mut fields = text.split('\0').map(str::to_owned);
         let mut runs = Vec::new();
-        while let (Some(path), Some(directory), Some(input), Some(behind), Some(count)) =
+        while let (Some(path), Some(directory), Some(input), Some(ancestors), Some(count)) =
             (fields.next(), fields.next(), fields.next(), fields.next(), fields.next())
         {
-            let count: usize = count.parse().unwrap_or_else(|_| panic!("the notes are mixed up: {text:?}"));
-            let in_place = Path::new(&path).parent() == Some(&self.path("bin"));
+            let count: usize =
+                count.parse().unwrap_or_else(|_| panic!("the log of the stubs is corrupt: {text:?}"));
+            let is_stub = Path::new(&path).parent() == Some(&self.path("bin"));
             let name = path.rsplit('/').next().unwrap().to_owned();
-            let program = if in_place { name } else { path };
+            let program = if is_stub { name } else { path };
             let arguments = fields.by_ref().take(count).collect();
-            let behind = behind.split_terminator("|||").map(str::to_owned).collect();
-            runs.push(ProgramRun {
-                program,
-                directory: directory.into(),
-                input,
-                arguments,
-                ancestors: behind,
-            });
+            let ancestors = ancestors.split_terminator("|||").map(str::to_owned).collect();
+            runs.push(ProgramRun { program, directory: directory.into(), input, arguments, ancestors });
         }
         runs
     }
 
     /// All files with their content, except those of the harness itself.
     fn snapshot_files(&self) -> BTreeMap<PathBuf, Vec<u8>> {
-        let own = ["bin", "log", "trace"].map(|name| self.path(name));
+        let harness_files = ["bin", "log", "trace"].map(|name| self.path(name));
         let mut found = BTreeMap::new();
-        let mut folders = vec![self.root.clone()];
-        while let Some(folder) = folders.pop() {
-            for entry in fs::read_dir(folder).unwrap() {
+        let mut dirs = vec![self.root.clone()];
+        while let Some(dir) = dirs.pop() {
+            for entry in fs::read_dir(dir).unwrap() {
                 let (path, kind) = entry.map(|entry| (entry.path(), entry.file_type().unwrap())).unwrap();
-                if own.contains(&path) {
+                if harness_files.contains(&path) {
                     continue;
                 }
                 if kind.is_dir() {
-                    folders.push(path);
+                    dirs.push(path);
                 } else {
                     let text = if kind.is_file() { fs::read(&path).unwrap() } else { Vec::new() };
                     found.insert(path, text);

@@ -69,70 +69,72 @@ const CHANGING: &[&str] = &[
 const PROTECTED: &[&str] = &[".git", ".bashrc", ".profile", ".claude"];
 
 /// Describes a violation, if there was one.
-pub(crate) fn find_violation(scene: &RuleSetup, seen: &Observed, stage: &BashHarness) -> Option<String> {
-    let of_runs = seen.runs.iter().find_map(|run| find_run_violation(scene, run, stage));
+pub(crate) fn find_violation(setup: &RuleSetup, seen: &Observed, harness: &BashHarness) -> Option<String> {
+    let run_violation = seen.runs.iter().find_map(|run| find_run_violation(setup, run, harness));
     // A rule for a shell covers what the shell writes.
-    let free = seen
+    let unchecked = seen
         .runs
         .iter()
-        .any(|run| SHELLS.contains(&run.program.as_str()) && is_allowed_by_rule(scene, &rule_text(run)));
-    let written = seen.written.iter().filter(|_| !free);
-    let of_files = written.into_iter().find_map(|path| find_write_violation(scene, path, stage));
-    let of_builtins = seen.builtins.iter().find(|name| {
+        .any(|run| SHELLS.contains(&run.program.as_str()) && is_allowed_by_rule(setup, &rule_text(run)));
+    let written = seen.written.iter().filter(|_| !unchecked);
+    let write_violation = written.into_iter().find_map(|path| find_write_violation(setup, path, harness));
+    let builtin_violation = seen.builtins.iter().find(|name| {
         let named = |rule: &&&str| {
             rule.strip_prefix("Bash(").is_some_and(|rule| rule.split(' ').next() == Some(name))
         };
-        !scene.is_open() && CHANGING.contains(&name.as_str()) && !scene.allow.iter().any(|rule| named(&rule))
+        !setup.is_open() && CHANGING.contains(&name.as_str()) && !setup.allow.iter().any(|rule| named(&rule))
     });
-    let of_builtins = of_builtins.map(|name| format!("the builtin {name} ran, which no rule names"));
-    of_runs.or(of_files).or(of_builtins)
+    let builtin_violation =
+        builtin_violation.map(|name| format!("the builtin {name} ran, but no rule names it"));
+    run_violation.or(write_violation).or(builtin_violation)
 }
 
-fn find_run_violation(scene: &RuleSetup, run: &ProgramRun, stage: &BashHarness) -> Option<String> {
+fn find_run_violation(setup: &RuleSetup, run: &ProgramRun, harness: &BashHarness) -> Option<String> {
     let text = rule_text(run);
-    if let Some(rule) = scene.deny.iter().find(|rule| rule_covers(rule, &text)) {
-        return Some(format!("{run:?} ran in spite of {rule}"));
+    if let Some(rule) = setup.deny.iter().find(|rule| rule_covers(rule, &text)) {
+        return Some(format!("{run:?} ran although {rule} denies it"));
     }
     let secrets = std::iter::once(&run.input).chain(&run.arguments);
     for secret in secrets.filter(|text| text.contains("MARK-")) {
-        let outside = !scene.is_open() && !scene.allow.iter().any(|rule| rule.starts_with("Read("));
+        let outside = !setup.is_open() && !setup.allow.iter().any(|rule| rule.starts_with("Read("));
         if secret.contains("MARK-outside") && outside {
-            return Some(format!("{run:?} read what lies outside"));
+            return Some(format!("{run:?} read a file outside the working directory"));
         }
         if secret.contains("MARK-secret")
-            && scene.deny.contains(&"Read(secret.txt)")
-            && scene.deny.contains(&"Read(.env)")
+            && setup.deny.contains(&"Read(secret.txt)")
+            && setup.deny.contains(&"Read(.env)")
         {
-            return Some(format!("{run:?} read what may not be read"));
+            return Some(format!("{run:?} read a file that a rule denies"));
         }
     }
     // A rule for a program covers whatever that program runs.
-    if scene.is_open() || run.ancestors.iter().any(|text| is_allowed_by_rule(scene, text)) {
+    if setup.is_open() || run.ancestors.iter().any(|text| is_allowed_by_rule(setup, text)) {
         return None;
     }
-    if !run.directory.starts_with(stage.work_dir()) {
-        return Some(format!("{run:?} ran outside"));
+    if !run.directory.starts_with(harness.work_dir()) {
+        return Some(format!("{run:?} ran outside the working directory"));
     }
     let program = run.program.as_str();
     let known = is_harmless_reader(run)
         || WRAPPERS.contains(&program)
-        || scene.mode == PermissionMode::AcceptEdits && EDITORS.contains(&program);
-    let granted = scene.mode != PermissionMode::Plan && is_allowed_by_rule(scene, &text);
-    if !known && !granted {
-        return Some(format!("{run:?} ran, which nothing covers"));
+        || setup.mode == PermissionMode::AcceptEdits && EDITORS.contains(&program);
+    let allowed = setup.mode != PermissionMode::Plan && is_allowed_by_rule(setup, &text);
+    if !known && !allowed {
+        return Some(format!("{run:?} ran, but no rule or mode covers it"));
     }
     // The recorded call, quoted word by word, must be allowed as well.
     let plain = quote_run(run);
-    let alone = if program == "xargs" { format!("true | {plain}") } else { plain };
-    (!scene.allows(&alone, &run.directory, stage)).then(|| format!("{run:?} ran, but {alone} is not allowed"))
+    let command = if program == "xargs" { format!("true | {plain}") } else { plain };
+    (!setup.allows(&command, &run.directory, harness))
+        .then(|| format!("{run:?} ran, but {command} is not allowed"))
 }
 
-fn find_write_violation(scene: &RuleSetup, path: &Path, stage: &BashHarness) -> Option<String> {
-    let Ok(inside) = path.strip_prefix(stage.work_dir()) else {
-        return (!scene.is_open()).then(|| format!("{path:?} was written, outside"));
+fn find_write_violation(setup: &RuleSetup, path: &Path, harness: &BashHarness) -> Option<String> {
+    let Ok(inside) = path.strip_prefix(harness.work_dir()) else {
+        return (!setup.is_open()).then(|| format!("{path:?} was written, outside the working directory"));
     };
     let name = path.file_name().unwrap().to_string_lossy();
-    let is_meant = |rule: &&str| match *rule {
+    let covers = |rule: &&str| match *rule {
         "Edit(out/**)" => inside.starts_with("out"),
         "Edit(out/keep.txt)" => inside == Path::new("out/keep.txt"),
         "Edit(x.txt)" => name == "x.txt",
@@ -141,16 +143,16 @@ fn find_write_violation(scene: &RuleSetup, path: &Path, stage: &BashHarness) -> 
         "Read(.env)" => name == ".env",
         _ => false,
     };
-    if scene.deny.iter().any(&is_meant) {
-        return Some(format!("{path:?} was written in spite of a rule"));
+    if setup.deny.iter().any(&covers) {
+        return Some(format!("{path:?} was written although a rule denies it"));
     }
     if inside.components().any(|part| PROTECTED.iter().any(|name| part.as_os_str() == *name)) {
-        return Some(format!("{path:?} was written, which is protected"));
+        return Some(format!("{path:?} was written although it is protected"));
     }
-    let granted = scene.is_open()
-        || scene.mode == PermissionMode::AcceptEdits
-        || scene.mode != PermissionMode::Plan && scene.allow.iter().any(is_meant);
-    (!granted).then(|| format!("{path:?} was written, which nothing covers"))
+    let allowed = setup.is_open()
+        || setup.mode == PermissionMode::AcceptEdits
+        || setup.mode != PermissionMode::Plan && setup.allow.iter().any(covers);
+    (!allowed).then(|| format!("{path:?} was written, but no rule or mode covers it"))
 }
 
 /// Returns true for a reader without harmful arguments.
@@ -158,11 +160,11 @@ fn is_harmless_reader(run: &ProgramRun) -> bool {
     let harmful =
         HARMFUL_ARGUMENTS.iter().filter(|(program, _)| *program == run.program).flat_map(|(_, words)| *words);
     let mut harmful = harmful.flat_map(|word| run.arguments.iter().map(move |argument| (*word, argument)));
-    let tells_version = run.program == "python3" && run.arguments == ["--version"];
-    tells_version
+    let asks_version = run.program == "python3" && run.arguments == ["--version"];
+    asks_version
         || READERS.contains(&run.program.as_str())
             && !harmful.any(|(word, argument)| match word.strip_suffix('*') {
-                Some(begin) => argument.starts_with(begin),
+                Some(prefix) => argument.starts_with(prefix),
                 None => argument == word,
             })
 }
@@ -174,8 +176,8 @@ fn rule_text(run: &ProgramRun) -> String {
 }
 
 /// Returns true if a rule allows a call.
-fn is_allowed_by_rule(scene: &RuleSetup, text: &str) -> bool {
-    scene.allow.iter().any(|rule| rule_covers(rule, text))
+fn is_allowed_by_rule(setup: &RuleSetup, text: &str) -> bool {
+    setup.allow.iter().any(|rule| rule_covers(rule, text))
 }
 
 /// Returns true if a command rule covers a text.
@@ -183,9 +185,10 @@ fn rule_covers(rule: &str, text: &str) -> bool {
     let Some(pattern) = rule.strip_prefix("Bash(").and_then(|rule| rule.strip_suffix(')')) else {
         return false;
     };
-    let pattern = pattern.strip_suffix(":*").map_or_else(|| pattern.to_owned(), |front| format!("{front} *"));
+    let pattern =
+        pattern.strip_suffix(":*").map_or_else(|| pattern.to_owned(), |prefix| format!("{prefix} *"));
     pattern_matches(&pattern, text)
-        || pattern.strip_suffix(" *").is_some_and(|front| pattern_matches(front, text))
+        || pattern.strip_suffix(" *").is_some_and(|prefix| pattern_matches(prefix, text))
 }
 
 /// Returns true if a pattern with stars matches a text.

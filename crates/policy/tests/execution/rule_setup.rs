@@ -101,13 +101,13 @@ impl RuleSetup {
     }
 
     /// Returns true if a command may run in a directory.
-    pub(crate) fn allows(&self, command: &str, cwd: &Path, stage: &BashHarness) -> bool {
-        matches!(self.decide(command, cwd, stage), Decision::Allow(_))
+    pub(crate) fn allows(&self, command: &str, cwd: &Path, harness: &BashHarness) -> bool {
+        matches!(self.decide(command, cwd, harness), Decision::Allow(_))
     }
 
-    fn decide(&self, command: &str, cwd: &Path, stage: &BashHarness) -> Decision {
-        let (work, home) = (stage.work_dir(), stage.path("home"));
-        let root = stage.path("");
+    fn decide(&self, command: &str, cwd: &Path, harness: &BashHarness) -> Decision {
+        let (work, home) = (harness.work_dir(), harness.path("home"));
+        let root = harness.path("");
         let root = root.to_str().unwrap().trim_matches('/');
         let texts = |texts: &[&str]| texts.iter().map(|text| text.replace('@', root)).collect();
         let layer = RuleLayer {
@@ -116,16 +116,16 @@ impl RuleSetup {
             ..RuleLayer::new(RuleSource::ProjectSettings, work)
         };
         let mut rules = RuleSet::new(&home, work);
-        let loaded = rules.add_layer(&layer, &RealFs);
-        assert_eq!(loaded.errors, []);
-        let facts = CallContext::new(cwd, &home, &RealFs, ToolFacts::for_tool("Bash", &["command"]));
+        let report = rules.add_layer(&layer, &RealFs);
+        assert_eq!(report.errors, []);
+        let context = CallContext::new(cwd, &home, &RealFs, ToolFacts::for_tool("Bash", &["command"]));
         let input = json!({"command": command});
         decide(
             &Call { tool: "Bash", input: &input },
             &rules,
             self.mode,
             &WorkDirs::new(work, &RealFs),
-            &facts,
+            &context,
         )
     }
 }

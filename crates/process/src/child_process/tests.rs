@@ -6,18 +6,18 @@ use tokio::io::AsyncWriteExt;
 use super::*;
 use crate::test_support::{exits, read_pid};
 
-fn shell_program(folder: &TempDir, script: &str) -> ProgramSpec {
+fn shell_program(dir: &TempDir, script: &str) -> ProgramSpec {
     ProgramSpec {
         command: "sh".into(),
         args: vec!["-c".into(), script.into(), "it's".into()],
-        cwd: folder.path().to_path_buf(),
+        cwd: dir.path().to_path_buf(),
         environment: BTreeMap::from([("PATH".to_owned(), std::env::var("PATH").unwrap())]),
     }
 }
 
-async fn read_all(dialogue: &mut ChildProcess) -> String {
+async fn read_all(child: &mut ChildProcess) -> String {
     let mut all = Vec::new();
-    while let Some(bytes) = dialogue.read_stdout().await {
+    while let Some(bytes) = child.read_stdout().await {
         all.extend_from_slice(bytes);
     }
     String::from_utf8(all).unwrap()
@@ -25,67 +25,65 @@ async fn read_all(dialogue: &mut ChildProcess) -> String {
 
 #[tokio::test]
 async fn stdin_stdout_stderr_and_exit_code_are_connected() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut dialogue =
-        ChildProcess::spawn(&shell_program(&folder, "read a; echo \"$0 $a\"; echo oh >&2; exit 3")).unwrap();
-    dialogue.take_stdin().unwrap().write_all(b"hello\n").await.unwrap();
-    assert_eq!(read_all(&mut dialogue).await, "it's hello\n");
-    assert_eq!(dialogue.wait_for_exit().await, Some(ProcessExit::Exited(3)));
-    assert_eq!(dialogue.stderr_tail().await, "oh");
+    let dir = tempfile::tempdir().unwrap();
+    let mut child =
+        ChildProcess::spawn(&shell_program(&dir, "read a; echo \"$0 $a\"; echo oh >&2; exit 3")).unwrap();
+    child.take_stdin().unwrap().write_all(b"hello\n").await.unwrap();
+    assert_eq!(read_all(&mut child).await, "it's hello\n");
+    assert_eq!(child.wait_for_exit().await, Some(ProcessExit::Exited(3)));
+    assert_eq!(child.stderr_tail().await, "oh");
 }
 
 #[tokio::test]
 async fn endless_stderr_uses_bounded_memory() {
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let script = "head -c 3000000 /dev/zero | tr '\\0' x >&2; echo last >&2; echo done";
-    let mut dialogue = ChildProcess::spawn(&shell_program(&folder, script)).unwrap();
-    assert_eq!(read_all(&mut dialogue).await, "done\n");
-    assert_eq!(dialogue.wait_for_exit().await, Some(ProcessExit::Exited(0)));
-    let complaints = dialogue.stderr_tail().await;
-    assert!(complaints.ends_with("xlast") && complaints.len() <= MAX_STDERR_BYTES, "{}", complaints.len());
+    let mut child = ChildProcess::spawn(&shell_program(&dir, script)).unwrap();
+    assert_eq!(read_all(&mut child).await, "done\n");
+    assert_eq!(child.wait_for_exit().await, Some(ProcessExit::Exited(0)));
+    let stderr = child.stderr_tail().await;
+    assert!(stderr.ends_with("xlast") && stderr.len() <= MAX_STDERR_BYTES, "{}", stderr.len());
 }
 
 #[tokio::test]
 async fn a_descendant_holding_stdout_does_not_block_reading() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut dialogue =
-        ChildProcess::spawn(&shell_program(&folder, "sleep 300 & echo $! > pid; echo started; exit 0"))
-            .unwrap();
-    let leash = dialogue.kill_handle();
-    assert_eq!(read_all(&mut dialogue).await, "started\n");
-    let left = read_pid(&folder.path().join("pid")).await;
-    leash.kill().await;
+    let dir = tempfile::tempdir().unwrap();
+    let mut child =
+        ChildProcess::spawn(&shell_program(&dir, "sleep 300 & echo $! > pid; echo started; exit 0")).unwrap();
+    let kill_handle = child.kill_handle();
+    assert_eq!(read_all(&mut child).await, "started\n");
+    let left = read_pid(&dir.path().join("pid")).await;
+    kill_handle.kill().await;
     assert!(exits(left).await);
 }
 
 #[tokio::test]
 async fn kill_and_drop_end_all_descendants() {
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let script = "trap '' TERM; setsid sh -c 'echo $$ > daemon; exec sleep 300' & echo $$ > pid; while :; do sleep 1; done";
     for dropped in [true, false] {
-        let dialogue = ChildProcess::spawn(&shell_program(&folder, script)).unwrap();
-        let pids =
-            [read_pid(&folder.path().join("pid")).await, read_pid(&folder.path().join("daemon")).await];
+        let child = ChildProcess::spawn(&shell_program(&dir, script)).unwrap();
+        let pids = [read_pid(&dir.path().join("pid")).await, read_pid(&dir.path().join("daemon")).await];
         if dropped {
-            drop(dialogue);
+            drop(child);
         } else {
-            dialogue.kill_handle().kill().await;
+            child.kill_handle().kill().await;
         }
         for pid in pids {
             assert!(exits(pid).await, "dropped: {dropped}");
         }
         for name in ["pid", "daemon"] {
-            std::fs::remove_file(folder.path().join(name)).unwrap();
+            std::fs::remove_file(dir.path().join(name)).unwrap();
         }
     }
 }
 
 #[tokio::test]
 async fn a_missing_program_exits_with_127() {
-    let folder = tempfile::tempdir().unwrap();
-    let program = ProgramSpec { command: "no-such-program".into(), ..shell_program(&folder, "") };
-    let mut dialogue = ChildProcess::spawn(&program).unwrap();
-    assert_eq!(read_all(&mut dialogue).await, "");
-    assert_eq!(dialogue.wait_for_exit().await, Some(ProcessExit::Exited(127)));
-    assert!(dialogue.stderr_tail().await.contains("not found"));
+    let dir = tempfile::tempdir().unwrap();
+    let program = ProgramSpec { command: "no-such-program".into(), ..shell_program(&dir, "") };
+    let mut child = ChildProcess::spawn(&program).unwrap();
+    assert_eq!(read_all(&mut child).await, "");
+    assert_eq!(child.wait_for_exit().await, Some(ProcessExit::Exited(127)));
+    assert!(child.stderr_tail().await.contains("not found"));
 }

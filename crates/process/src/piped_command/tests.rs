@@ -29,76 +29,76 @@ impl TestSession {
     }
 
     async fn run(&self, command: &str, input: impl Into<Bytes>) -> (ProcessExit, CommandOutput) {
-        let mut exchange = self.start(command, input);
+        let mut command = self.start(command, input);
         let ended = async {
             loop {
-                if let CommandEvent::Exited(ending) = exchange.next_event().await {
-                    break ending;
+                if let CommandEvent::Exited(exit) = command.next_event().await {
+                    break exit;
                 }
             }
         };
-        let ending = timeout(Duration::from_secs(30), ended).await.unwrap();
-        (ending, exchange.into_output())
+        let exit = timeout(Duration::from_secs(30), ended).await.unwrap();
+        (exit, command.into_output())
     }
 }
 
 #[tokio::test]
 async fn stdin_is_written_and_outputs_are_separate() {
-    let (ending, heard) =
+    let (exit, output) =
         test_session().run("read x; echo \"got $x\"; echo oops >&2; exit 3", "hello\n").await;
-    assert_eq!(ending, ProcessExit::Exited(3));
-    assert_eq!((heard.stdout.raw().as_ref(), heard.stderr.text().as_str()), ("got hello\n", "oops\n"));
-    assert_eq!(heard.combined.shown_text().lines().count(), 2);
+    assert_eq!(exit, ProcessExit::Exited(3));
+    assert_eq!((output.stdout.raw().as_ref(), output.stderr.text().as_str()), ("got hello\n", "oops\n"));
+    assert_eq!(output.combined.shown_text().lines().count(), 2);
 }
 
 #[tokio::test]
 async fn a_command_that_ignores_stdin_does_not_block() {
-    let place = test_session();
-    let much = "x".repeat(4 * 1024 * 1024);
-    for (name, command, said) in [
+    let session = test_session();
+    let input = "x".repeat(4 * 1024 * 1024);
+    for (name, command, stdout) in [
         ("it ends at once", "true", ""),
         ("it closes its input", "exec 0<&-; echo closed", "closed\n"),
         ("it reads a little", "head -c 3; echo", "xxx\n"),
         ("it never reads", "echo busy", "busy\n"),
         ("it reads all", "wc -c | tr -d ' '", "4194304\n"),
     ] {
-        let (ending, heard) = place.run(command, much.clone()).await;
-        assert_eq!(ending, ProcessExit::Exited(0), "{name}");
-        assert_eq!(heard.stdout.raw(), said, "{name}");
+        let (exit, output) = session.run(command, input.clone()).await;
+        assert_eq!(exit, ProcessExit::Exited(0), "{name}");
+        assert_eq!(output.stdout.raw(), stdout, "{name}");
     }
 }
 
 #[tokio::test]
 async fn excess_output_is_read_but_not_kept() {
-    let (ending, heard) = test_session().run("head -c 100000000 /dev/zero", "").await;
-    assert_eq!(ending, ProcessExit::Exited(0));
-    assert!(heard.stdout.is_truncated());
-    assert_eq!(heard.stdout.size(), "100.0 MB");
-    assert_eq!(heard.stdout.bytes.len(), MAX_STDOUT_BYTES);
-    assert!(heard.combined.shown_text().len() < MAX_SHOWN_BYTES + 100);
+    let (exit, output) = test_session().run("head -c 100000000 /dev/zero", "").await;
+    assert_eq!(exit, ProcessExit::Exited(0));
+    assert!(output.stdout.is_truncated());
+    assert_eq!(output.stdout.size(), "100.0 MB");
+    assert_eq!(output.stdout.bytes.len(), MAX_STDOUT_BYTES);
+    assert!(output.combined.shown_text().len() < MAX_SHOWN_BYTES + 100);
 }
 
 #[tokio::test]
 async fn leftover_processes_do_not_delay_the_output() {
-    let place = test_session();
-    let (ending, heard) = place.run("sleep 300 & echo $! > left; echo done", "").await;
-    assert_eq!((ending, heard.stdout.raw().as_ref()), (ProcessExit::Exited(0), "done\n"));
-    let left = read_pid(&place.dir.path().join("left")).await;
-    place.groups.close().await;
+    let session = test_session();
+    let (exit, output) = session.run("sleep 300 & echo $! > left; echo done", "").await;
+    assert_eq!((exit, output.stdout.raw().as_ref()), (ProcessExit::Exited(0), "done\n"));
+    let left = read_pid(&session.dir.path().join("left")).await;
+    session.groups.close().await;
     assert!(exits(left).await);
 }
 
 #[tokio::test]
 async fn stop_and_drop_end_the_children() {
-    let place = test_session();
+    let session = test_session();
     for (name, stop) in [("stopped", true), ("dropped", false)] {
         let command = format!("trap '' TERM; sh -c 'echo $$ > {name}; exec sleep 300'; true");
-        let exchange = place.start(&command, "");
-        let child = read_pid(&place.dir.path().join(name)).await;
+        let command = session.start(&command, "");
+        let child = read_pid(&session.dir.path().join(name)).await;
         if stop {
-            exchange.stop().await;
+            command.stop().await;
         } else {
-            drop(exchange);
+            drop(command);
         }
         assert!(exits(child).await, "{name}");
     }
@@ -106,51 +106,51 @@ async fn stop_and_drop_end_the_children() {
 
 #[tokio::test]
 async fn output_during_stop_is_read() {
-    let place = test_session();
-    let floods =
+    let session = test_session();
+    let prints_much =
         "trap 'head -c 100000 /dev/zero; echo bye >&2; exit' TERM; echo ready; while :; do sleep 0.01; done";
-    let waits = "trap '' TERM; echo ready; cat >/dev/null; echo bye >&2";
+    let reads_stdin = "trap '' TERM; echo ready; cat >/dev/null; echo bye >&2";
     for (name, command, length) in
-        [("more than a pipe holds", floods, 100_006), ("once its input ends", waits, 6)]
+        [("more than a pipe holds", prints_much, 100_006), ("once its input ends", reads_stdin, 6)]
     {
-        let mut exchange = place.start(command, "x".repeat(4 * 1024 * 1024));
-        while exchange.output().stdout.first_line().is_none() {
-            assert_eq!(exchange.next_event().await, CommandEvent::Output, "{name}");
+        let mut command = session.start(command, "x".repeat(4 * 1024 * 1024));
+        while command.output().stdout.first_line().is_none() {
+            assert_eq!(command.next_event().await, CommandEvent::Output, "{name}");
         }
-        let heard = exchange.stop().await;
-        assert_eq!(heard.stdout.total, length, "{name}");
-        assert!(heard.stderr.raw().ends_with("bye\n"), "{name}: {}", heard.stderr.raw());
+        let output = command.stop().await;
+        assert_eq!(output.stdout.total, length, "{name}");
+        assert!(output.stderr.raw().ends_with("bye\n"), "{name}: {}", output.stderr.raw());
     }
 }
 
 #[tokio::test]
 async fn a_command_beyond_the_argument_limit_is_rejected() {
-    let place = test_session();
-    let of_length = |length: usize| format!("cat{}", " ".repeat(length - 3));
-    let (ending, heard) = place.run(&of_length(128 * 1024 - 1), "hello").await;
-    assert_eq!((ending, heard.stdout.raw().as_ref()), (ProcessExit::Exited(0), "hello"));
-    let order = place.spec(&of_length(128 * 1024));
-    let fault = PipedCommand::spawn(&place.groups, &order, Bytes::new()).err().unwrap();
+    let session = test_session();
+    let with_length = |length: usize| format!("cat{}", " ".repeat(length - 3));
+    let (exit, output) = session.run(&with_length(128 * 1024 - 1), "hello").await;
+    assert_eq!((exit, output.stdout.raw().as_ref()), (ProcessExit::Exited(0), "hello"));
+    let spec = session.spec(&with_length(128 * 1024));
+    let error = PipedCommand::spawn(&session.groups, &spec, Bytes::new()).err().unwrap();
     assert_eq!(
-        fault.to_string(),
-        "the command could not be started: it is longer than 128 KB; put it into a file and run that"
+        error.to_string(),
+        "the command could not be started: it is longer than 128 KB; put it into a file and run the file"
     );
 }
 
 #[tokio::test]
 async fn closing_the_session_ends_the_command() {
-    let place = test_session();
-    let mut exchange = place.start("echo $$ > pid; sleep 300", "");
-    let pid = read_pid(&place.dir.path().join("pid")).await;
-    let (step, ()) = tokio::join!(
+    let session = test_session();
+    let mut command = session.start("echo $$ > pid; sleep 300", "");
+    let pid = read_pid(&session.dir.path().join("pid")).await;
+    let (event, ()) = tokio::join!(
         async {
-            let step = exchange.next_event().await;
-            drop(exchange);
-            step
+            let event = command.next_event().await;
+            drop(command);
+            event
         },
-        place.groups.close()
+        session.groups.close()
     );
-    assert_eq!(step, CommandEvent::SessionClosing);
+    assert_eq!(event, CommandEvent::SessionClosing);
     assert!(exits(pid).await);
 }
 
@@ -159,13 +159,13 @@ fn the_first_line_is_found_across_pieces() {
     for pieces in
         [vec!["ab\ncd\n"], vec!["a", "b\n", "cd"], vec!["ab", "\n"], vec!["", "a", "", "b", "\ncd\n\n"]]
     {
-        let mut kept = OutputHead::with_limit(100);
+        let mut head = OutputHead::with_limit(100);
         for piece in &pieces {
-            kept.push(piece.as_bytes());
+            head.push(piece.as_bytes());
         }
-        assert_eq!(kept.first_line().as_deref(), Some("ab"), "{pieces:?}");
+        assert_eq!(head.first_line().as_deref(), Some("ab"), "{pieces:?}");
     }
-    let mut cut = OutputHead::with_limit(2);
-    cut.push(b"ab\n");
-    assert_eq!(cut.first_line(), None, "a line whose end was not kept is not complete");
+    let mut truncated = OutputHead::with_limit(2);
+    truncated.push(b"ab\n");
+    assert_eq!(truncated.first_line(), None, "a line whose end was not kept is not complete");
 }

@@ -1,7 +1,7 @@
 //! A leader, two researchers and a writer at work, shown live as a tree: `cargo run -p whimbrel --example swarm`
 //! The models are scripted, so it needs neither a key nor a network. The tools are real: the agents search and read
 //! notes in a temporary directory, and the writer leaves a text there. Without a terminal it prints plain lines.
-#![expect(clippy::print_stdout, reason = "an example talks to the person who runs it")]
+#![expect(clippy::print_stdout, reason = "an example prints for the user who runs it")]
 
 mod agent_tree;
 mod screen;

@@ -24,19 +24,19 @@ struct FakeEngine {
 /// Capacity of the channels between engine and router.
 const CHANNEL_CAPACITY: usize = 4;
 
-fn open_with_fake_engine(agent: &Agent, wants_initialize: bool) -> (FakeEngine, Controls, Frames) {
-    let (sender, heard) = mpsc::channel(CHANNEL_CAPACITY);
-    let (says, receiver) = mpsc::channel(CHANNEL_CAPACITY);
+fn open_with_fake_engine(agent: &Agent, needs_initialize: bool) -> (FakeEngine, Controls, Frames) {
+    let (sender, from_host) = mpsc::channel(CHANNEL_CAPACITY);
+    let (to_host, receiver) = mpsc::channel(CHANNEL_CAPACITY);
     let (finished, stop) = (CancellationToken::new(), CancellationToken::new());
     let connection = Connection {
         sender,
-        incoming: FrameSource::Frames(receiver, None),
+        incoming: FrameSource::Fake(receiver),
         finished: finished.clone(),
         stop: stop.clone(),
-        needs_initialize: wants_initialize,
+        needs_initialize,
     };
     let (controls, frames) = start_router(agent, connection).unwrap();
-    (FakeEngine { from_host: heard, to_host: says, finished, stop }, controls, frames)
+    (FakeEngine { from_host, to_host, finished, stop }, controls, frames)
 }
 
 fn parse_frame(text: &str) -> Frame {
@@ -84,7 +84,7 @@ impl FakeEngine {
                 return number;
             }
         }
-        panic!("the engine is never slowed");
+        panic!("the engine is never slowed down");
     }
 }
 
@@ -116,9 +116,9 @@ async fn requests_pass_while_frames_are_unread() {
 async fn engine_is_slowed_beyond_the_unread_limit() {
     let agent = Agent::new().unread_limit(1000);
     let (engine, _controls, mut frames) = open_with_fake_engine(&agent, false);
-    let said = engine.send_until_full().await;
-    assert!((10..30).contains(&said), "{said}");
-    for number in 0..said {
+    let sent = engine.send_until_full().await;
+    assert!((10..30).contains(&sent), "{sent}");
+    for number in 0..sent {
         assert_eq!(with_timeout(frames.next()).await.unwrap().unwrap(), filler_frame(number));
     }
     assert!(engine.send_until_full().await >= 10);
@@ -157,42 +157,42 @@ async fn abandoned_request_no_longer_lifts_the_limit() {
 
 /// An agent whose callback never answers its first request; receivers for its start and for the drop of its future.
 fn agent_with_stalled_callback() -> (Agent, oneshot::Receiver<()>, oneshot::Receiver<()>) {
-    let (enter, entered) = oneshot::channel();
-    let (held, gone) = oneshot::channel::<()>();
-    let first = std::sync::Mutex::new(Some((enter, held)));
+    let (start, started) = oneshot::channel();
+    let (guard, dropped) = oneshot::channel::<()>();
+    let first = std::sync::Mutex::new(Some((start, guard)));
     let agent = Agent::new().can_use_tool(move |_| {
         let first = first.lock().unwrap().take();
         async move {
-            if let Some((enter, _held)) = first {
-                enter.send(()).unwrap();
+            if let Some((start, _guard)) = first {
+                start.send(()).unwrap();
                 std::future::pending::<()>().await;
             }
             PermissionResult::allow()
         }
     });
-    (agent, entered, gone)
+    (agent, started, dropped)
 }
 
 #[tokio::test]
 async fn cancelled_request_drops_its_callback() {
-    let (agent, entered, gone) = agent_with_stalled_callback();
+    let (agent, started, dropped) = agent_with_stalled_callback();
     let (mut engine, _controls, _frames) = open_with_fake_engine(&agent, false);
     engine.to_host.send(permission_request("first")).await.unwrap();
-    with_timeout(entered).await.unwrap();
+    with_timeout(started).await.unwrap();
     engine.to_host.send(Cancel { request_id: "first".into() }.into()).await.unwrap();
-    assert!(with_timeout(gone).await.is_err());
+    assert!(with_timeout(dropped).await.is_err());
     engine.to_host.send(permission_request("second")).await.unwrap();
     assert_eq!(engine.next_response().await.request_id(), "second");
 }
 
 #[tokio::test]
 async fn callback_is_dropped_with_the_run() {
-    let (agent, entered, gone) = agent_with_stalled_callback();
+    let (agent, started, dropped) = agent_with_stalled_callback();
     let (engine, _controls, frames) = open_with_fake_engine(&agent, false);
     engine.to_host.send(permission_request("q")).await.unwrap();
-    with_timeout(entered).await.unwrap();
+    with_timeout(started).await.unwrap();
     drop(frames);
-    assert!(with_timeout(gone).await.is_err());
+    assert!(with_timeout(dropped).await.is_err());
 }
 
 #[tokio::test]

@@ -23,8 +23,8 @@ pub struct Json<T>(pub T);
 
 impl ToolAnswer {
     /// Output of a failed call, with the reason.
-    pub fn failed(why: impl Display) -> Self {
-        Self { failed: true, ..Self::from(why.to_string()) }
+    pub fn failed(reason: impl Display) -> Self {
+        Self { failed: true, ..Self::from(reason.to_string()) }
     }
 }
 
@@ -62,7 +62,7 @@ impl<T: Serialize> From<Json<T>> for ToolAnswer {
     fn from(Json(value): Json<T>) -> Self {
         match serde_json::to_string(&value) {
             Ok(text) => Self::from(text),
-            Err(error) => Self::failed(format!("The answer cannot be written as JSON: {error}")),
+            Err(error) => Self::failed(format!("The output cannot be serialized as JSON: {error}")),
         }
     }
 }

@@ -20,8 +20,7 @@ struct RpcRequest {
 
 /// Answers a message. Notifications are acknowledged with an empty result.
 pub(super) async fn handle_message(server: &ServerParts, message: &RawJson) -> Result<RawJson, String> {
-    let message: RpcRequest =
-        message.decode().map_err(|error| format!("This is no JSON-RPC request: {error}"))?;
+    let message: RpcRequest = message.decode().map_err(|error| format!("not a JSON-RPC message: {error}"))?;
     let Some(id) = message.id else { return to_raw_json(&json!({"jsonrpc": "2.0", "id": 0, "result": {}})) };
     to_raw_json(&match call_method(server, &message.method, message.params).await {
         Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
@@ -106,7 +105,7 @@ mod tests {
 
     #[derive(Deserialize, JsonSchema)]
     struct Halve {
-        /// What to halve.
+        /// Number to halve.
         number: u32,
     }
 
@@ -143,7 +142,7 @@ mod tests {
         assert_eq!(listed["annotations"], json!({"readOnlyHint": true}));
         assert_eq!(listed["_meta"], json!({"anthropic/alwaysLoad": true}));
         assert_eq!(listed["inputSchema"]["required"], json!(["number"]));
-        assert_eq!(listed["inputSchema"]["properties"]["number"]["description"], "What to halve.");
+        assert_eq!(listed["inputSchema"]["properties"]["number"]["description"], "Number to halve.");
         let rows = [
             (json!({"number": 4}), "2", false),
             (json!({"number": 3}), "It is odd.", true),

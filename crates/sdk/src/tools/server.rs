@@ -68,7 +68,7 @@ impl ToolServer {
     pub(crate) fn to_local_server(&self) -> whimbrel_engine::mcp::LocalServer {
         use whimbrel_engine::mcp::{LocalServer, LocalTool};
         let local = |tool: &Tool| {
-            let work = Arc::clone(&tool.function);
+            let function = Arc::clone(&tool.function);
             LocalTool {
                 name: tool.name.clone(),
                 description: tool.description.clone(),
@@ -76,7 +76,7 @@ impl ToolServer {
                 annotations: tool.annotations.clone(),
                 always_load: tool.always_load,
                 function: Arc::new(move |input| {
-                    let answer = work(input);
+                    let answer = function(input);
                     Box::pin(async move {
                         let answer = answer.await;
                         match answer.failed {

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use futures::future::BoxFuture;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::de::DeserializeOwned;
@@ -11,9 +12,8 @@ use whimbrel_wire::RawJson;
 use whimbrel_wire::control::McpToolAnnotations;
 
 use super::answer::ToolAnswer;
-use crate::callback::CallbackFuture;
 
-type ToolFn = Arc<dyn Fn(Value) -> CallbackFuture<ToolAnswer> + Send + Sync>;
+type ToolFn = Arc<dyn Fn(Value) -> BoxFuture<'static, ToolAnswer> + Send + Sync>;
 
 /// A tool that is an async function of this program; made by [`tool`]. Cheap to clone.
 #[derive(Clone)]
@@ -68,14 +68,14 @@ where
     A: Future<Output = O> + Send + 'static,
     O: Into<ToolAnswer>,
 {
-    let work = move |input: Value| -> CallbackFuture<ToolAnswer> {
+    let function = move |input: Value| -> BoxFuture<'static, ToolAnswer> {
         match serde_json::from_value::<I>(input) {
             Ok(input) => {
                 let answer = function(input);
                 Box::pin(async move { answer.await.into() })
             }
             Err(error) => Box::pin(std::future::ready(ToolAnswer::failed(format!(
-                "InputValidationError: the tool cannot be called like this: {error}."
+                "InputValidationError: the input does not match the schema: {error}."
             )))),
         }
     };
@@ -85,7 +85,7 @@ where
         schema: input_schema::<I>(),
         annotations: McpToolAnnotations::default(),
         always_load: None,
-        function: Arc::new(work),
+        function: Arc::new(function),
     }
 }
 
@@ -144,5 +144,5 @@ fn input_schema<I: JsonSchema>() -> RawJson {
     } else {
         schema = json!({"type": "object", "properties": {}});
     }
-    RawJson::from_value(&schema).unwrap_or_else(|_| unreachable!("a value is JSON"))
+    RawJson::from_value(&schema).unwrap_or_else(|_| unreachable!("a value can be serialized"))
 }

@@ -11,9 +11,9 @@ use crate::transport::{Connection, FrameSource};
 /// Starts a session of an engine.
 pub(crate) fn connect(engine: Engine, start: Start) -> Connection {
     let (engine_end, host_end) = link::pair();
-    let served = serve(engine, engine_end, start);
+    let session = serve(engine, engine_end, start);
     // An async block that awaits the future would store it twice.
-    let serving = tokio::spawn(served.map(drop));
+    let serving = tokio::spawn(session.map(drop));
     Connection {
         sender: host_end.sender,
         incoming: FrameSource::Frames(host_end.receiver, Some(serving)),
@@ -28,5 +28,5 @@ pub(super) async fn wait_for_exit(serving: JoinHandle<()>) -> Option<Error> {
     let panic = serving.await.err()?.try_into_panic().ok()?;
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
-    Some(Error::Panicked(text.unwrap_or_else(|| "it left no message".to_owned())))
+    Some(Error::Panicked(text.unwrap_or_else(|| "no panic message".to_owned())))
 }

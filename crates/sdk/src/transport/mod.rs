@@ -58,6 +58,9 @@ pub(crate) enum FrameSource {
     Frames(mpsc::Receiver<Frame>, Option<tokio::task::JoinHandle<()>>),
     /// Lines of a process, which may be malformed.
     Process(Box<process::EngineOutput>),
+    /// Channel from a fake engine.
+    #[cfg(test)]
+    Fake(mpsc::Receiver<Frame>),
 }
 
 impl FrameSource {
@@ -69,6 +72,8 @@ impl FrameSource {
                 None => in_process::wait_for_exit(serving.take()?).await.map(Err),
             },
             Self::Process(output) => output.next().await,
+            #[cfg(test)]
+            Self::Fake(frames) => frames.recv().await.map(Ok),
         }
     }
 }

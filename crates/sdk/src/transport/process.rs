@@ -6,14 +6,15 @@ use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
+use whimbrel_transport::line_reader::{Line, LineReader};
 use whimbrel_transport::link;
-use whimbrel_wire::codec::MAX_LINE_IN;
+use whimbrel_wire::codec::{MAX_LINE_IN, WireError};
 use whimbrel_wire::options::Options;
 use whimbrel_wire::{Frame, decode, encode};
 
@@ -40,14 +41,41 @@ const CHANNEL_CAPACITY: usize = 128;
 /// Output of the engine process, and the process itself: reading to the end also reaps it.
 pub(crate) struct EngineOutput {
     child: Child,
-    stdout: BufReader<ChildStdout>,
-    line: Vec<u8>,
+    lines: LineReader<ChildStdout>,
     stop: CancellationToken,
     activity: watch::Sender<ActivityTracker>,
     stderr: StderrTail,
     /// True if the last turn failed.
     turn_failed: bool,
     phase: ProcessPhase,
+}
+
+/// One line of the engine's output.
+enum EngineLine {
+    Frame(Frame),
+    Malformed(WireError),
+    /// Written by other code.
+    Ignored,
+    /// There are no more lines, or they are not waited for.
+    End,
+}
+
+impl EngineLine {
+    /// Parses a line. Anything that does not start with `{` is ignored. The last frame may lack its line end.
+    fn parse(line: &Line<'_>) -> Self {
+        let bytes = match line {
+            Line::Complete(bytes) | Line::Partial(bytes) => bytes,
+            Line::TooLong => return Self::Malformed(WireError::TooLong),
+            Line::End => return Self::End,
+        };
+        match std::str::from_utf8(bytes) {
+            Ok(text) if text.starts_with('{') => match decode(text.trim_end()) {
+                Ok(frame) => Self::Frame(frame),
+                Err(error) => Self::Malformed(error),
+            },
+            _ => Self::Ignored,
+        }
+    }
 }
 
 /// Phase of the process on its way to the end.
@@ -81,8 +109,8 @@ pub(crate) fn connect(
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .kill_on_drop(true);
-    if let Some(folder) = &options.cwd {
-        command.current_dir(folder);
+    if let Some(dir) = &options.cwd {
+        command.current_dir(dir);
     }
     let spawned = command.spawn();
     let mut child =
@@ -92,17 +120,16 @@ pub(crate) fn connect(
     else {
         return Err(Error::Over);
     };
-    let (sender, lines_out) = mpsc::channel(CHANNEL_CAPACITY);
+    let (sender, frames) = mpsc::channel(CHANNEL_CAPACITY);
     let (stop, finished) = (CancellationToken::new(), CancellationToken::new());
-    let turns = watch::Sender::new(ActivityTracker::default());
-    let closing = wait_until_idle(finished.clone(), turns.subscribe());
-    tokio::spawn(write_frames(stdin, lines_out, stop.clone(), turns.clone(), closing));
+    let activity = watch::Sender::new(ActivityTracker::default());
+    let idle = wait_until_idle(finished.clone(), activity.subscribe());
+    tokio::spawn(write_frames(stdin, frames, stop.clone(), activity.clone(), idle));
     let output = EngineOutput {
         child,
-        stdout: BufReader::new(stdout),
-        line: Vec::new(),
+        lines: LineReader::new(stdout, MAX_LINE_IN),
         stop: stop.clone(),
-        activity: turns,
+        activity,
         stderr: StderrTail::from_stderr(stderr),
         turn_failed: false,
         phase: ProcessPhase::Running,
@@ -113,18 +140,18 @@ pub(crate) fn connect(
 
 /// Resolves when the engine's input may be closed: no prompt will come, and no turn runs that may ask or be
 /// interrupted.
-async fn wait_until_idle(finished: CancellationToken, mut turns: watch::Receiver<ActivityTracker>) {
+async fn wait_until_idle(finished: CancellationToken, mut tracker: watch::Receiver<ActivityTracker>) {
     finished.cancelled().await;
     loop {
-        let at = turns.borrow_and_update().activity();
-        let goes_on = match at {
+        let activity = tracker.borrow_and_update().activity();
+        let has_changed = match activity {
             Activity::Idle => false,
-            Activity::Busy => turns.changed().await.is_ok(),
+            Activity::Busy => tracker.changed().await.is_ok(),
             Activity::Unknown => {
-                timeout(TURN_START_TIMEOUT, turns.changed()).await.is_ok_and(|changed| changed.is_ok())
+                timeout(TURN_START_TIMEOUT, tracker.changed()).await.is_ok_and(|changed| changed.is_ok())
             }
         };
-        if !goes_on {
+        if !has_changed {
             return;
         }
     }
@@ -133,24 +160,24 @@ async fn wait_until_idle(finished: CancellationToken, mut turns: watch::Receiver
 /// Writes frames until there are no more, then closes the engine's input.
 async fn write_frames(
     mut stdin: ChildStdin,
-    mut lines: mpsc::Receiver<link::IncomingFrame>,
+    mut frames: mpsc::Receiver<link::IncomingFrame>,
     stop: CancellationToken,
-    turns: watch::Sender<ActivityTracker>,
-    closing: impl Future<Output = ()>,
+    activity: watch::Sender<ActivityTracker>,
+    idle: impl Future<Output = ()>,
 ) {
-    let mut closing = std::pin::pin!(closing);
+    let mut idle = std::pin::pin!(idle);
     let mut buffer = Vec::new();
     loop {
         // Frames come first, so that those sent before the end of the input are still written.
-        let line = tokio::select! {
+        let frame = tokio::select! {
             biased;
             () = stop.cancelled() => None,
-            line = lines.recv() => line,
-            () = &mut closing => None,
+            frame = frames.recv() => frame,
+            () = &mut idle => None,
         };
-        let Some(Ok(frame)) = line else { return };
+        let Some(Ok(frame)) = frame else { return };
         if matches!(&frame, Frame::User(user) if user.should_query != Some(false)) {
-            turns.send_modify(ActivityTracker::record_prompt);
+            activity.send_modify(ActivityTracker::record_prompt);
         }
         buffer.clear();
         encode(&frame, &mut buffer);
@@ -167,9 +194,15 @@ impl EngineOutput {
         if matches!(self.phase, ProcessPhase::Reaped) {
             return None;
         }
-        while self.read_line().await {
-            if let Some(frame) = self.parse_line() {
-                return Some(frame);
+        loop {
+            match self.read_line().await {
+                EngineLine::Frame(frame) => {
+                    self.record(&frame);
+                    return Some(Ok(frame));
+                }
+                EngineLine::Malformed(error) => return Some(Err(error.into())),
+                EngineLine::Ignored => {}
+                EngineLine::End => break,
             }
         }
         let error = self.reap().await;
@@ -177,23 +210,20 @@ impl EngineOutput {
         error.map(Err)
     }
 
-    /// Reads one line; false at the end. A stop sends SIGTERM to the engine, which may write until the grace period is
+    /// Reads one line. A stop sends SIGTERM to the engine, which may write until the grace period is
     /// over.
-    async fn read_line(&mut self) -> bool {
-        self.line.clear();
+    async fn read_line(&mut self) -> EngineLine {
         loop {
             if self.stop.is_cancelled() && !matches!(self.phase, ProcessPhase::Stopping(_)) {
                 send_sigterm(&self.child);
                 self.phase = ProcessPhase::Stopping(Instant::now() + SHUTDOWN_GRACE);
             }
-            let mut lines = (&mut self.stdout).take(MAX_LINE_IN as u64);
-            // A partly read line stays in the buffer if this future is dropped.
-            let reading = lines.read_until(b'\n', &mut self.line);
-            let read = match self.phase {
+            let reading = self.lines.next_line_async();
+            let line = match self.phase {
                 ProcessPhase::Running => tokio::select! {
                     biased;
                     () = self.stop.cancelled() => continue,
-                    read = reading => read,
+                    line = reading => line,
                     _ = self.child.wait() => {
                         self.phase = ProcessPhase::Exited;
                         continue;
@@ -201,35 +231,30 @@ impl EngineOutput {
                 },
                 ProcessPhase::Exited => tokio::select! {
                     biased;
-                    read = reading => read,
-                    () = sleep(OUTPUT_GRACE) => return false,
+                    line = reading => line,
+                    () = sleep(OUTPUT_GRACE) => return EngineLine::End,
                 },
                 ProcessPhase::Stopping(until) => tokio::select! {
                     biased;
-                    () = sleep_until(until) => return false,
-                    read = reading => read,
+                    () = sleep_until(until) => return EngineLine::End,
+                    line = reading => line,
                 },
-                ProcessPhase::Reaped => return false,
+                ProcessPhase::Reaped => return EngineLine::End,
             };
-            return read.is_ok() && !self.line.is_empty();
+            return line.as_ref().map_or(EngineLine::End, EngineLine::parse);
         }
     }
 
-    /// Parses the line. Anything that does not start with `{` was written by other code and is ignored.
-    fn parse_line(&mut self) -> Option<Result<Frame, Error>> {
-        let text = std::str::from_utf8(&self.line).ok().filter(|text| text.starts_with('{'))?;
-        let frame = decode(text.trim_end()).map_err(Error::from);
-        if let Ok(frame) = &frame {
-            self.activity.send_if_modified(|turns| {
-                let before = turns.clone();
-                turns.record_frame(frame);
-                *turns != before
-            });
-            if let Frame::Result(result) = frame {
-                self.turn_failed = result.is_error;
-            }
+    /// Updates the activity of the engine and the outcome of its last turn.
+    fn record(&mut self, frame: &Frame) {
+        self.activity.send_if_modified(|tracker| {
+            let before = tracker.clone();
+            tracker.record_frame(frame);
+            *tracker != before
+        });
+        if let Frame::Result(result) = frame {
+            self.turn_failed = result.is_error;
         }
-        Some(frame)
     }
 
     /// Waits for the process to exit, kills it after the grace period, and returns an error if it failed.
@@ -276,17 +301,17 @@ impl StderrTail {
     /// open.
     async fn text(&mut self) -> String {
         let _ = timeout(OUTPUT_GRACE, &mut self.reader).await;
-        let mut kept = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
-        String::from_utf8_lossy(kept.make_contiguous()).into_owned()
+        let mut bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
+        String::from_utf8_lossy(bytes.make_contiguous()).into_owned()
     }
 }
 
-async fn read_tail(mut stderr: ChildStderr, kept: Arc<Mutex<VecDeque<u8>>>) {
-    let mut piece = [0; 1024];
-    while let Ok(read @ 1..) = stderr.read(&mut piece).await {
-        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.extend(&piece[..read]);
-        let excess = kept.len().saturating_sub(MAX_STDERR_BYTES);
-        kept.drain(..excess);
+async fn read_tail(mut stderr: ChildStderr, tail: Arc<Mutex<VecDeque<u8>>>) {
+    let mut chunk = [0; 1024];
+    while let Ok(read @ 1..) = stderr.read(&mut chunk).await {
+        let mut tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
+        tail.extend(&chunk[..read]);
+        let excess = tail.len().saturating_sub(MAX_STDERR_BYTES);
+        tail.drain(..excess);
     }
 }

@@ -172,7 +172,7 @@ fn failed_sync_reopens_file_and_rewrites_lines() {
 
 #[test]
 fn partial_last_line_is_removed_and_unterminated_line_kept() {
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let rows = [
         ("", "{}\n"),
         ("{\"a\":1}\n", "{\"a\":1}\n{}\n"),
@@ -182,14 +182,14 @@ fn partial_last_line_is_removed_and_unterminated_line_kept() {
         ("{\"b\":2}", "{\"b\":2}\n{}\n"),
     ];
     for (number, (before, after)) in rows.into_iter().enumerate() {
-        let path = folder.path().join(format!("{number}/file.jsonl"));
+        let path = dir.path().join(format!("{number}/file.jsonl"));
         std::fs::create_dir(path.parent().unwrap()).unwrap();
         std::fs::write(&path, before).unwrap();
         Appender::new(path.clone(), Durability::System).append(line("{}")).unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), after, "{before:?}");
     }
     let long = format!("{{\"a\":1}}\n{{\"b\":\"{}", "x".repeat(200_000));
-    let path = folder.path().join("long.jsonl");
+    let path = dir.path().join("long.jsonl");
     std::fs::write(&path, long).unwrap();
     Appender::new(path.clone(), Durability::System).append(line("{}")).unwrap();
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "{\"a\":1}\n{}\n");
@@ -197,8 +197,8 @@ fn partial_last_line_is_removed_and_unterminated_line_kept() {
 
 #[test]
 fn symlink_and_pipe_are_rejected() {
-    let folder = tempfile::tempdir().unwrap();
-    let (link, pipe) = (folder.path().join("link"), folder.path().join("pipe"));
+    let dir = tempfile::tempdir().unwrap();
+    let (link, pipe) = (dir.path().join("link"), dir.path().join("pipe"));
     std::os::unix::fs::symlink("/etc/hosts", &link).unwrap();
     nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
     for path in [link, pipe] {
@@ -208,8 +208,8 @@ fn symlink_and_pipe_are_rejected() {
 
 #[test]
 fn concurrent_reader_sees_only_whole_lines() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("t.jsonl");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("t.jsonl");
     let mut appender = Appender::new(path.clone(), Durability::System);
     let text = "x".repeat(9_000);
     let writer = std::thread::spawn(move || {
@@ -237,8 +237,8 @@ fn concurrent_reader_sees_only_whole_lines() {
 
 #[test]
 fn removed_file_is_written_again() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("deep/t.jsonl");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("deep/t.jsonl");
     let read = || std::fs::read_to_string(&path).unwrap();
     let mut file = Appender::new(path.clone(), Durability::Strict);
     assert!(!file.restore_if_detached().unwrap(), "nothing is there yet");
@@ -248,7 +248,7 @@ fn removed_file_is_written_again() {
     file.append(b"2\n".to_vec()).unwrap();
     assert!(file.restore_if_detached().unwrap());
     assert_eq!(read(), "1\n2\n");
-    std::fs::rename(&path, folder.path().join("aside")).unwrap();
+    std::fs::rename(&path, dir.path().join("aside")).unwrap();
     std::fs::write(&path, "").unwrap();
     assert!(file.restore_if_detached().unwrap());
     assert_eq!(read(), "1\n2\n", "replaced by an empty one");

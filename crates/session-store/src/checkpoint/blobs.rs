@@ -22,57 +22,59 @@ pub(super) struct FileSnapshot {
 }
 
 /// Saves a file. None if the path is not a regular file, which no tool changes.
-pub(super) fn snapshot_file(folder: &Path, place: &Path, room: u64) -> Option<FileSnapshot> {
+pub(super) fn snapshot_file(dir: &Path, path: &Path, free_bytes: u64) -> Option<FileSnapshot> {
     let unknown = FileStamp { modified: std::time::SystemTime::UNIX_EPOCH, size: 0 };
-    let stamp = match files::file_kind(place) {
+    let stamp = match files::file_kind(path) {
         Ok(FileKind::Missing) => {
-            let own = place.parent();
-            let is_there = |folder: &&Path| !matches!(files::file_kind(folder), Ok(FileKind::Missing));
-            let above = place.ancestors().skip(1).find(is_there).filter(|above| Some(*above) != own);
+            let parent = path.parent();
+            let exists = |dir: &&Path| !matches!(files::file_kind(dir), Ok(FileKind::Missing));
+            let above = path.ancestors().skip(1).find(exists).filter(|above| Some(*above) != parent);
             let state = FileState::Missing { above: above.map(Path::to_owned) };
             return Some(FileSnapshot { state, stamp: None, added_bytes: 0 });
         }
         Ok(FileKind::File(stamp)) => stamp,
         Ok(FileKind::Directory | FileKind::Pipe | FileKind::Socket | FileKind::Device) => return None,
-        Err(error) => return Some(without_copy(format!("it could not be looked at: {error}"), unknown)),
+        Err(error) => return Some(without_copy(format!("its metadata could not be read: {error}"), unknown)),
     };
-    Some(copy_file(folder, place, stamp, room).unwrap_or_else(|why| without_copy(why, stamp)))
+    Some(copy_file(dir, path, stamp, free_bytes).unwrap_or_else(|reason| without_copy(reason, stamp)))
 }
 
-fn copy_file(folder: &Path, place: &Path, stamp: FileStamp, room: u64) -> Result<FileSnapshot, String> {
+fn copy_file(dir: &Path, path: &Path, stamp: FileStamp, free_bytes: u64) -> Result<FileSnapshot, String> {
     if stamp.size > MAX_FILE_SIZE {
         return Err(format!("it is larger than {} MB", MAX_FILE_SIZE / (1024 * 1024)));
     }
     let unreadable = |error: io::Error| format!("it could not be read: {error}");
-    let (bytes, stamp) = files::read(place, MAX_FILE_SIZE).map_err(unreadable)?;
-    let mode = files::file_mode(place).map_err(unreadable)?;
+    let (bytes, stamp) = files::read(path, MAX_FILE_SIZE).map_err(unreadable)?;
+    let mode = files::file_mode(path).map_err(unreadable)?;
     let size = bytes.len() as u64;
     let hash = blake3::hash(&bytes).to_hex().to_string();
-    let is_there = has_blob(folder, &hash, size);
-    if size > room && !is_there {
-        return Err(format!("the copies of this session take {} MB already", MAX_TOTAL_SIZE / (1024 * 1024)));
+    let exists = has_blob(dir, &hash, size);
+    if size > free_bytes && !exists {
+        return Err(format!(
+            "the checkpoints of this session already take {} MB",
+            MAX_TOTAL_SIZE / (1024 * 1024)
+        ));
     }
-    if !is_there {
-        write_blob(folder, &hash, &bytes)
-            .map_err(|error| format!("the copy could not be written: {error}"))?;
+    if !exists {
+        write_blob(dir, &hash, &bytes).map_err(|error| format!("the copy could not be written: {error}"))?;
     }
-    let grown = if is_there { 0 } else { size };
-    Ok(FileSnapshot { state: FileState::Kept { hash, size, mode }, stamp: Some(stamp), added_bytes: grown })
+    let added_bytes = if exists { 0 } else { size };
+    Ok(FileSnapshot { state: FileState::Kept { hash, size, mode }, stamp: Some(stamp), added_bytes })
 }
 
-fn without_copy(why: String, stamp: FileStamp) -> FileSnapshot {
-    let state = FileState::NotKept { why, size: stamp.size, modified: modified_nanos(stamp) };
+fn without_copy(reason: String, stamp: FileStamp) -> FileSnapshot {
+    let state = FileState::NotKept { why: reason, size: stamp.size, modified: modified_nanos(stamp) };
     FileSnapshot { state, stamp: None, added_bytes: 0 }
 }
 
 /// Checks for a saved content of this size. One of another size was truncated by a power failure.
-fn has_blob(folder: &Path, hash: &str, size: u64) -> bool {
-    matches!(files::file_kind(&blob_path(folder, hash)), Ok(FileKind::File(stamp)) if stamp.size == size)
+fn has_blob(dir: &Path, hash: &str, size: u64) -> bool {
+    matches!(files::file_kind(&blob_path(dir, hash)), Ok(FileKind::File(stamp)) if stamp.size == size)
 }
 
-fn write_blob(folder: &Path, hash: &str, bytes: &[u8]) -> io::Result<()> {
-    let path = blob_path(folder, hash);
-    files::create_private_dir(folder)?;
+fn write_blob(dir: &Path, hash: &str, bytes: &[u8]) -> io::Result<()> {
+    let path = blob_path(dir, hash);
+    files::create_private_dir(dir)?;
     files::remove_file(&path)?;
     match files::create_with_mode(&path, bytes, 0o600) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
@@ -81,18 +83,18 @@ fn write_blob(folder: &Path, hash: &str, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Reads a saved content. A hash mismatch is an error: damaged content must not be restored.
-pub(super) fn read_blob(folder: &Path, hash: &str) -> io::Result<Vec<u8>> {
+pub(super) fn read_blob(dir: &Path, hash: &str) -> io::Result<Vec<u8>> {
     // A manipulated log must not name a file outside the directory.
     if blake3::Hash::from_hex(hash).is_err() {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "the copy has no valid name"));
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "the name of the copy is not a hash"));
     }
-    let (bytes, _) = files::read(&blob_path(folder, hash), MAX_FILE_SIZE)?;
+    let (bytes, _) = files::read(&blob_path(dir, hash), MAX_FILE_SIZE)?;
     if blake3::hash(&bytes).to_hex().as_str() != hash {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "the copy is damaged"));
     }
     Ok(bytes)
 }
 
-fn blob_path(folder: &Path, hash: &str) -> PathBuf {
-    folder.join(hash)
+fn blob_path(dir: &Path, hash: &str) -> PathBuf {
+    dir.join(hash)
 }

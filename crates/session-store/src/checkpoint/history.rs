@@ -91,8 +91,8 @@ impl FileHistory {
             CheckpointRecord::Prompt { id } => self.prompts.push(id),
             CheckpointRecord::File { path, place, state } => {
                 let Some(prompt) = self.prompts.len().checked_sub(1) else { return };
-                let track = self.files.entry(place).or_insert_with(|| FileTrack { path, states: Vec::new() });
-                track.states.push((prompt, state));
+                let file = self.files.entry(place).or_insert_with(|| FileTrack { path, states: Vec::new() });
+                file.states.push((prompt, state));
             }
         }
     }
@@ -101,8 +101,8 @@ impl FileHistory {
         !self.prompts.is_empty()
     }
 
-    pub(super) fn last_state(&self, place: &Path) -> Option<&FileState> {
-        self.files.get(place).and_then(|track| track.states.last()).map(|(_, state)| state)
+    pub(super) fn last_state(&self, real_path: &Path) -> Option<&FileState> {
+        self.files.get(real_path).and_then(|file| file.states.last()).map(|(_, state)| state)
     }
 
     /// All tracked files with their last states.
@@ -121,18 +121,18 @@ impl FileHistory {
 
     fn select_versions<'a>(
         &'a self,
-        choose: impl Fn(&'a [(usize, FileState)]) -> Option<&'a (usize, FileState)>,
+        select: impl Fn(&'a [(usize, FileState)]) -> Option<&'a (usize, FileState)>,
     ) -> Vec<FileVersion> {
-        let picked = |(place, track): (&PathBuf, &'a FileTrack)| {
-            let (_, state) = choose(&track.states)?;
-            Some(FileVersion { path: track.path.clone(), real_path: place.clone(), state: state.clone() })
+        let to_version = |(real_path, file): (&PathBuf, &'a FileTrack)| {
+            let (_, state) = select(&file.states)?;
+            Some(FileVersion { path: file.path.clone(), real_path: real_path.clone(), state: state.clone() })
         };
-        self.files.iter().filter_map(picked).collect()
+        self.files.iter().filter_map(to_version).collect()
     }
 
     /// Bytes of all saved contents, each counted once.
     pub(super) fn stored_bytes(&self) -> u64 {
-        let states = self.files.values().flat_map(|track| &track.states);
+        let states = self.files.values().flat_map(|file| &file.states);
         let copies: BTreeMap<&str, u64> = states
             .filter_map(|(_, state)| match state {
                 FileState::Kept { hash, size, .. } => Some((hash.as_str(), *size)),
@@ -174,7 +174,7 @@ mod tests {
             history.versions_at(id).map(|files| {
                 files
                     .into_iter()
-                    .map(|past| (past.real_path.display().to_string(), past.state))
+                    .map(|version| (version.real_path.display().to_string(), version.state))
                     .collect::<Vec<_>>()
             })
         };

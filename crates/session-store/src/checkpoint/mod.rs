@@ -76,25 +76,25 @@ impl Checkpoints {
     /// Records a prompt and saves all tracked files that have changed.
     pub fn record_prompt(&self, prompt: &str) {
         let mut guard = self.lock();
-        let book = self.state(&mut guard);
-        book.record(CheckpointRecord::Prompt { id: prompt.to_owned() });
-        for past in book.history.latest_versions() {
-            book.snapshot_if_changed(&self.dir, past);
+        let state = self.state(&mut guard);
+        state.record(CheckpointRecord::Prompt { id: prompt.to_owned() });
+        for version in state.history.latest_versions() {
+            state.snapshot_if_changed(&self.dir, version);
         }
     }
 
     /// Saves a file that a tool is about to change, unless it is tracked already.
     pub fn snapshot_before_change(&self, path: &Path) {
-        let place = paths::resolve_links(path);
+        let real_path = paths::resolve_links(path);
         let mut guard = self.lock();
-        let book = self.state(&mut guard);
-        if !book.history.has_prompts() {
+        let state = self.state(&mut guard);
+        if !state.history.has_prompts() {
             return;
         }
-        if book.history.last_state(&place).is_none() {
-            book.snapshot(&self.dir, path.to_path_buf(), place.clone());
+        if state.history.last_state(&real_path).is_none() {
+            state.snapshot(&self.dir, path.to_path_buf(), real_path.clone());
         }
-        book.last_seen.remove(&place);
+        state.last_seen.remove(&real_path);
     }
 
     /// Takes a report of what could not be saved since the last call.
@@ -103,7 +103,7 @@ impl Checkpoints {
         let more = losses.len().saturating_sub(MAX_LISTED_LOSSES);
         let mut lines: Vec<String> = losses.into_iter().take(MAX_LISTED_LOSSES).collect();
         if more > 0 {
-            lines.push(format!("The same is true of {more} more files."));
+            lines.push(format!("This also applies to {more} more files."));
         }
         (!lines.is_empty()).then(|| lines.join("\n"))
     }
@@ -118,11 +118,14 @@ impl Checkpoints {
 }
 
 impl CheckpointState {
-    fn load(folder: &Path) -> Self {
-        let (log, history, read) = CheckpointLog::load(folder);
+    fn load(dir: &Path) -> Self {
+        let (log, history, read) = CheckpointLog::load(dir);
         let losses = read.err().map(|error| {
-            let path = record_log::log_path(folder);
-            format!("The checkpoints of earlier prompts cannot be read, so files cannot be put back to them: {}: {error}.", path.display())
+            let path = record_log::log_path(dir);
+            format!(
+                "The checkpoints of earlier prompts cannot be read, so files cannot be restored to them: {}: {error}.",
+                path.display()
+            )
         });
         Self {
             stored_bytes: history.stored_bytes(),
@@ -135,45 +138,45 @@ impl CheckpointState {
     }
 
     /// Saves a tracked file again if its stamp has changed.
-    fn snapshot_if_changed(&mut self, folder: &Path, past: FileVersion) {
-        let now = match files::file_kind(&past.real_path) {
+    fn snapshot_if_changed(&mut self, dir: &Path, version: FileVersion) {
+        let now = match files::file_kind(&version.real_path) {
             Ok(FileKind::File(stamp)) => Some(stamp),
             Ok(FileKind::Missing) => None,
             Ok(_) | Err(_) => return,
         };
-        if self.last_seen.get(&past.real_path) != Some(&now) {
-            self.snapshot(folder, past.path, past.real_path);
+        if self.last_seen.get(&version.real_path) != Some(&now) {
+            self.snapshot(dir, version.path, version.real_path);
         }
     }
 
     /// Saves the current state of a file, unless it is the last recorded one.
-    fn snapshot(&mut self, folder: &Path, path: PathBuf, place: PathBuf) {
-        if path.to_str().is_none() || place.to_str().is_none() {
+    fn snapshot(&mut self, dir: &Path, path: PathBuf, real_path: PathBuf) {
+        if path.to_str().is_none() || real_path.to_str().is_none() {
             self.losses.push(render_loss(&path, "its path is not UTF-8"));
             return;
         }
-        let room = blobs::MAX_TOTAL_SIZE.saturating_sub(self.stored_bytes);
-        let Some(FileSnapshot { state, stamp, added_bytes: grown }) =
-            blobs::snapshot_file(folder, &place, room)
+        let free_bytes = blobs::MAX_TOTAL_SIZE.saturating_sub(self.stored_bytes);
+        let Some(FileSnapshot { state, stamp, added_bytes }) =
+            blobs::snapshot_file(dir, &real_path, free_bytes)
         else {
             return;
         };
-        self.stored_bytes += grown;
+        self.stored_bytes += added_bytes;
         match &state {
-            FileState::NotKept { why, .. } => {
-                let is_new = !matches!(self.history.last_state(&place), Some(FileState::NotKept { .. }));
-                is_new.then(|| self.losses.push(render_loss(&path, why)));
+            FileState::NotKept { why: reason, .. } => {
+                let is_new = !matches!(self.history.last_state(&real_path), Some(FileState::NotKept { .. }));
+                is_new.then(|| self.losses.push(render_loss(&path, reason)));
             }
             FileState::Kept { .. } | FileState::Missing { .. } => {
-                self.last_seen.insert(place.clone(), stamp);
+                self.last_seen.insert(real_path.clone(), stamp);
             }
         }
-        let is_known = match (self.history.last_state(&place), &state) {
+        let is_known = match (self.history.last_state(&real_path), &state) {
             (Some(FileState::Missing { .. }), FileState::Missing { .. }) => true,
             (last, now) => last == Some(now),
         };
         if !is_known {
-            self.record(CheckpointRecord::File { path, place, state });
+            self.record(CheckpointRecord::File { path, place: real_path, state });
         }
     }
 
@@ -183,13 +186,14 @@ impl CheckpointState {
             && !std::mem::replace(&mut self.log_failure_reported, true)
         {
             self.losses.push(format!(
-                "Checkpoints cannot be written down ({error}): once this session has ended, files cannot be put back to its prompts. Make room, or make the folder writable."
+                "Checkpoints cannot be saved ({error}): after this session ends, files cannot be restored to its prompts. Free \
+                 disk space, or make the directory writable."
             ));
         }
         self.history.apply(record);
     }
 }
 
-fn render_loss(path: &Path, why: &str) -> String {
-    format!("No copy of {} was kept ({why}): rewinding will not bring it back.", path.display())
+fn render_loss(path: &Path, reason: &str) -> String {
+    format!("{} was not saved ({reason}): a rewind cannot restore it.", path.display())
 }

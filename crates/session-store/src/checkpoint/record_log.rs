@@ -14,8 +14,8 @@ const LOG_FILE_NAME: &str = "checkpoints.jsonl";
 const MAX_LOG_SIZE: u64 = 256 * 1024 * 1024;
 
 /// Path of the log in a checkpoint directory.
-pub(super) fn log_path(folder: &Path) -> PathBuf {
-    folder.join(LOG_FILE_NAME)
+pub(super) fn log_path(dir: &Path) -> PathBuf {
+    dir.join(LOG_FILE_NAME)
 }
 
 /// Distinguishes the log from saved contents.
@@ -45,8 +45,8 @@ pub(super) struct CheckpointLog {
 
 impl CheckpointLog {
     /// Reads the log. Invalid lines are skipped: they cost a checkpoint, not the session.
-    pub(super) fn load(folder: &Path) -> (Self, FileHistory, io::Result<()>) {
-        let path = log_path(folder);
+    pub(super) fn load(dir: &Path) -> (Self, FileHistory, io::Result<()>) {
+        let path = log_path(dir);
         let mut history = FileHistory::default();
         let (bytes, read) = match files::read(&path, MAX_LOG_SIZE) {
             Ok((bytes, _)) => (bytes, Ok(())),

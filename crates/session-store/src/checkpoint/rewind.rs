@@ -49,51 +49,53 @@ enum RestoreStep {
 
 impl Checkpoints {
     /// Restores the files to their state at a prompt; none for an unknown prompt.
-    pub fn rewind(&self, prompt: &str, wish: RewindMode) -> Option<RewindReport> {
+    pub fn rewind(&self, prompt: &str, mode: RewindMode) -> Option<RewindReport> {
         let mut guard = self.lock();
-        let book = self.state(&mut guard);
-        let files = book.history.versions_at(prompt)?;
+        let state = self.state(&mut guard);
+        let files = state.history.versions_at(prompt)?;
         let deadline = clock::monotonic() + DIFF_TIMEOUT;
-        let mut rewound = RewindReport::default();
-        for past in &files {
-            if is_behind_symlink(&past.real_path) {
-                rewound.skipped_links += 1;
+        let mut report = RewindReport::default();
+        for version in &files {
+            if is_behind_symlink(&version.real_path) {
+                report.skipped_links += 1;
                 continue;
             }
-            match self.restore_file(past, wish, deadline, &mut rewound) {
+            match self.restore_file(version, mode, deadline, &mut report) {
                 Ok(()) => {}
-                Err(why) => rewound.failures.push(format!("{}: {why}", past.path.display())),
+                Err(reason) => report.failures.push(format!("{}: {reason}", version.path.display())),
             }
-            book.last_seen.remove(&past.real_path);
+            state.last_seen.remove(&version.real_path);
         }
-        if wish == RewindMode::Restore {
+        if mode == RewindMode::Restore {
             files.iter().for_each(remove_created_dirs);
         }
-        Some(rewound)
+        Some(report)
     }
 
     /// Restores one file. The error is a reason for the user.
     fn restore_file(
         &self,
-        past: &FileVersion,
-        wish: RewindMode,
+        version: &FileVersion,
+        mode: RewindMode,
         deadline: Instant,
-        rewound: &mut RewindReport,
+        report: &mut RewindReport,
     ) -> Result<(), String> {
-        let place = &past.real_path;
-        let found =
-            match files::file_kind(place).map_err(|error| format!("it cannot be looked at: {error}"))? {
-                FileKind::Missing => None,
-                FileKind::File(stamp) => Some(stamp),
-                FileKind::Directory | FileKind::Pipe | FileKind::Socket | FileKind::Device => {
-                    return Err("something that is no file stands there now. Move it away".into());
-                }
-            };
+        let real_path = &version.real_path;
+        let found = match files::file_kind(real_path)
+            .map_err(|error| format!("its metadata cannot be read: {error}"))?
+        {
+            FileKind::Missing => None,
+            FileKind::File(stamp) => Some(stamp),
+            FileKind::Directory | FileKind::Pipe | FileKind::Socket | FileKind::Device => {
+                return Err("it is not a regular file now. Move it away".into());
+            }
+        };
         // A file too large to compare cannot equal a saved one, so it counts as changed.
-        let now = found.and_then(|_| files::read(place, blobs::MAX_FILE_SIZE).ok()).map(|(bytes, _)| bytes);
-        let step = self.plan_restore(&past.state, found, now.as_deref())?;
-        if wish == RewindMode::Restore {
-            apply_step(&step, place).map_err(|error| format!("it cannot be written: {error}"))?;
+        let now =
+            found.and_then(|_| files::read(real_path, blobs::MAX_FILE_SIZE).ok()).map(|(bytes, _)| bytes);
+        let step = self.plan_restore(&version.state, found, now.as_deref())?;
+        if mode == RewindMode::Restore {
+            apply_step(&step, real_path).map_err(|error| format!("it cannot be written: {error}"))?;
         }
         let then = match &step {
             RestoreStep::Nothing => return Ok(()),
@@ -101,9 +103,9 @@ impl Checkpoints {
             RestoreStep::Create { bytes, .. } | RestoreStep::Replace { bytes } => bytes.as_slice(),
         };
         let (insertions, deletions) = count_changed_lines(now.as_deref().unwrap_or_default(), then, deadline);
-        rewound.insertions += insertions;
-        rewound.deletions += deletions;
-        rewound.changed.push(past.path.clone());
+        report.insertions += insertions;
+        report.deletions += deletions;
+        report.changed.push(version.path.clone());
         Ok(())
     }
 
@@ -122,7 +124,7 @@ impl Checkpoints {
             {
                 RestoreStep::Nothing
             }
-            (FileState::NotKept { why, .. }, _) => return Err(format!("no copy was kept: {why}")),
+            (FileState::NotKept { why: reason, .. }, _) => return Err(format!("it was not saved: {reason}")),
             (FileState::Kept { hash, mode, .. }, found) => {
                 if now.is_some_and(|now| blake3::hash(now).to_hex().as_str() == hash) {
                     return Ok(RestoreStep::Nothing);
@@ -139,27 +141,29 @@ impl Checkpoints {
 }
 
 /// Checks for a symlink at the path or above it: the file behind it is not the one that was changed.
-fn is_behind_symlink(place: &Path) -> bool {
-    files::link_target(place).is_some() || paths::resolve_links(place) != place
+fn is_behind_symlink(real_path: &Path) -> bool {
+    files::link_target(real_path).is_some() || paths::resolve_links(real_path) != real_path
 }
 
 /// Removes the directories created for a file that is gone, if they are empty. Runs last, because files created later
 /// may have been in them.
-fn remove_created_dirs(past: &FileVersion) {
-    if let FileState::Missing { above: Some(above) } = &past.state
-        && matches!(files::file_kind(&past.real_path), Ok(FileKind::Missing))
-        && !is_behind_symlink(&past.real_path)
+fn remove_created_dirs(version: &FileVersion) {
+    if let FileState::Missing { above: Some(above) } = &version.state
+        && matches!(files::file_kind(&version.real_path), Ok(FileKind::Missing))
+        && !is_behind_symlink(&version.real_path)
     {
-        files::remove_empty_dirs(&past.real_path, above);
+        files::remove_empty_dirs(&version.real_path, above);
     }
 }
 
-fn apply_step(step: &RestoreStep, place: &Path) -> std::io::Result<()> {
+fn apply_step(step: &RestoreStep, real_path: &Path) -> std::io::Result<()> {
     match step {
         RestoreStep::Nothing => Ok(()),
-        RestoreStep::Remove => files::remove_file(place),
-        RestoreStep::Create { bytes, mode } => files::create_with_mode(place, bytes, *mode).map(drop),
-        RestoreStep::Replace { bytes } => files::FileHandle::for_real_path(place)?.replace(bytes).map(drop),
+        RestoreStep::Remove => files::remove_file(real_path),
+        RestoreStep::Create { bytes, mode } => files::create_with_mode(real_path, bytes, *mode).map(drop),
+        RestoreStep::Replace { bytes } => {
+            files::FileHandle::for_real_path(real_path)?.replace(bytes).map(drop)
+        }
     }
 }
 
@@ -169,7 +173,7 @@ fn count_changed_lines(from: &[u8], to: &[u8], deadline: Instant) -> (usize, usi
     let (from, to) = (lines(from), lines(to));
     let changes = text_diff::diff_ops(&from, &to, deadline);
     let changes = changes.iter().filter(|change| change.tag() != DiffTag::Equal);
-    changes.fold((0, 0), |(came, went), change| {
-        (came + change.new_range().len(), went + change.old_range().len())
+    changes.fold((0, 0), |(insertions, deletions), change| {
+        (insertions + change.new_range().len(), deletions + change.old_range().len())
     })
 }

@@ -128,7 +128,7 @@ fn parse_message(line: &TranscriptEntry<'_>, role: Role) -> Option<LoadedMessage
     let RawMessage { id, model, content, usage } =
         message.unwrap_or(RawMessage { id: None, model: None, content: None, usage: None });
     // Synthetic messages are for the host only.
-    let (blocks, lost) = match (model.as_deref(), content) {
+    let (blocks, unreadable_count) = match (model.as_deref(), content) {
         (Some(SYNTHETIC_MODEL), _) | (_, None) => (Vec::new(), 0),
         (_, Some(content)) => parse_blocks(content.get()),
     };
@@ -152,7 +152,7 @@ fn parse_message(line: &TranscriptEntry<'_>, role: Role) -> Option<LoadedMessage
         mode: line.permission_mode().map(Cow::into_owned),
         usage: usage.and_then(|usage| serde_json::from_str(usage.get()).ok()),
         model: model.filter(|model| model != SYNTHETIC_MODEL),
-        is_garbled: is_unread || lost > 0,
+        is_garbled: is_unread || unreadable_count > 0,
     })
 }
 
@@ -163,8 +163,8 @@ fn parse_blocks(content: &str) -> (Vec<Block>, usize) {
     }
     let Ok(all) = serde_json::from_str::<Vec<&RawValue>>(content) else { return (Vec::new(), 1) };
     let read: Vec<Block> = all.iter().filter_map(|block| serde_json::from_str(block.get()).ok()).collect();
-    let lost = all.len() - read.len();
-    (read, lost)
+    let unreadable_count = all.len() - read.len();
+    (read, unreadable_count)
 }
 
 fn is_interruption(blocks: &[Block]) -> bool {

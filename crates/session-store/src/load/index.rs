@@ -11,7 +11,7 @@ use crate::entry::{
     CONTENT_REPLACEMENT, EntryBranch, EntryKind, HIDDEN_TEXT, IdKey, REJECTED, TOOL_START, TranscriptEntry,
 };
 use crate::line_reader::{LineReader, ScannedLine};
-use crate::load::started_calls::StartedCalls;
+use crate::load::tool_calls::StartedCalls;
 use crate::metadata::MetadataEntries;
 
 /// Limit on ancestor steps when checking for cycles, in addition to one per entry.
@@ -71,9 +71,8 @@ impl RepairCounts {
     pub fn warning(&self) -> Option<String> {
         let count = self.unreadable;
         let what = if count == 1 { "line of the transcript was" } else { "lines of the transcript were" };
-        (count > 0).then(|| {
-            format!("{count} unreadable {what} passed over; everything else that was said is there.")
-        })
+        (count > 0)
+            .then(|| format!("{count} unreadable {what} skipped; the rest of the conversation is complete."))
     }
 }
 
@@ -172,8 +171,8 @@ impl Index {
         self.by_key.get(&IdKey::new(uuid)).copied()
     }
 
-    pub(crate) fn node(&self, place: NodeId) -> &Node {
-        &self.nodes[place as usize]
+    pub(crate) fn node(&self, node_id: NodeId) -> &Node {
+        &self.nodes[node_id as usize]
     }
 
     /// Adds the entry of a line, or several if newlines between them were lost.
@@ -233,18 +232,18 @@ impl Index {
     }
 
     fn add_node(&mut self, line: &TranscriptEntry<'_>, kind: EntryKind, key: IdKey, span: Span) {
-        let place = NodeId::try_from(self.nodes.len()).unwrap_or(NodeId::MAX);
+        let node_id = NodeId::try_from(self.nodes.len()).unwrap_or(NodeId::MAX);
         let wanted = line.parent_uuid().map(|uuid| IdKey::new(&uuid));
         let parent = wanted.and_then(|key| self.by_key.get(&key).copied());
-        let print = line.fingerprint(span.length);
-        if let Some(earlier) = self.by_key.get(&key).map(|place| self.node(*place))
-            && (earlier.fingerprint, earlier.parent) == (print, parent)
+        let fingerprint = line.fingerprint(span.length);
+        if let Some(earlier) = self.by_key.get(&key).map(|node_id| self.node(*node_id))
+            && (earlier.fingerprint, earlier.parent) == (fingerprint, parent)
         {
             self.repairs.duplicates += 1;
             return;
         }
         if let (Some(wanted), None) = (wanted, parent) {
-            self.orphans.push((place, wanted));
+            self.orphans.push((node_id, wanted));
         }
         let other = match kind {
             EntryKind::CompactBoundary => line.logical_parent_uuid(),
@@ -257,7 +256,7 @@ impl Index {
         let (meta, summary) = (line.is_meta(), line.is_summary());
         self.nodes.push(Node {
             span,
-            fingerprint: print,
+            fingerprint,
             parent,
             logical_parent: other,
             kind,
@@ -265,46 +264,46 @@ impl Index {
             is_meta: meta,
             is_summary: summary,
         });
-        self.by_key.insert(key, place);
+        self.by_key.insert(key, node_id);
         // References to the original uuid of a copied prompt resolve to the copy.
         if let Some(first) = line.copied_uuid() {
-            self.by_key.insert(IdKey::new(&first), place);
+            self.by_key.insert(IdKey::new(&first), node_id);
         }
     }
 
     /// Gives each orphan a parent: a later entry with the wanted uuid, else the entry before it.
     fn reparent_orphans(&mut self) {
         let mut steps = self.nodes.len() + MAX_ANCESTOR_STEPS;
-        for (place, wanted) in std::mem::take(&mut self.orphans) {
+        for (node_id, wanted) in std::mem::take(&mut self.orphans) {
             self.repairs.reparented += 1;
-            let later = self.by_key.get(&wanted).copied();
-            let before = self.previous_main_node(place);
-            let fit = later
+            let successor = self.by_key.get(&wanted).copied();
+            let before = self.previous_main_node(node_id);
+            let parent = successor
                 .into_iter()
                 .chain(before)
-                .find(|parent| !self.is_descendant(*parent, place, &mut steps));
-            self.nodes[place as usize].parent = fit;
+                .find(|parent| !self.is_descendant(*parent, node_id, &mut steps));
+            self.nodes[node_id as usize].parent = parent;
         }
     }
 
     /// The previous entry of the main branch; none for sidechain entries, which are not repaired.
-    fn previous_main_node(&self, place: NodeId) -> Option<NodeId> {
-        if self.node(place).branch == EntryBranch::Sidechain {
+    fn previous_main_node(&self, node_id: NodeId) -> Option<NodeId> {
+        if self.node(node_id).branch == EntryBranch::Sidechain {
             return None;
         }
-        (0..place).rev().find(|earlier| self.node(*earlier).branch == EntryBranch::Main)
+        (0..node_id).rev().find(|earlier| self.node(*earlier).branch == EntryBranch::Main)
     }
 
     /// Checks whether a node descends from another. Returns true when the step budget is exhausted, which rejects the
     /// candidate parent.
-    fn is_descendant(&self, mut place: NodeId, above: NodeId, steps: &mut usize) -> bool {
+    fn is_descendant(&self, mut node_id: NodeId, above: NodeId, steps: &mut usize) -> bool {
         loop {
-            if place == above || *steps == 0 {
+            if node_id == above || *steps == 0 {
                 return true;
             }
             *steps -= 1;
-            match self.node(place).parent {
-                Some(parent) => place = parent,
+            match self.node(node_id).parent {
+                Some(parent) => node_id = parent,
                 None => return false,
             }
         }

@@ -49,7 +49,7 @@ fn begins_with_break(index: &Index, leaf: Option<NodeId>) -> bool {
     path.first() == Some(&0)
         && match index.node(0).kind {
             EntryKind::Cleared => true,
-            EntryKind::CompactBoundary => path.iter().any(|place| index.node(*place).is_summary),
+            EntryKind::CompactBoundary => path.iter().any(|node_id| index.node(*node_id).is_summary),
             EntryKind::User | EntryKind::Assistant | EntryKind::Other => false,
         }
 }

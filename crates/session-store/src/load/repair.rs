@@ -11,7 +11,7 @@ use whimbrel_models::history::is_unsigned_thinking;
 use whimbrel_wire::Role;
 use whimbrel_wire::content::{Block, ResultContent, Source};
 
-use crate::load::started_calls::StartedCalls;
+use crate::load::tool_calls::StartedCalls;
 
 /// Replaces an empty prompt; providers reject blank text.
 pub const EMPTY_PROMPT: &str = "(The message was empty.)";
@@ -20,7 +20,14 @@ pub const EMPTY_PROMPT: &str = "(The message was empty.)";
 const LOST_BEGINNING: &str = "(The beginning of the conversation is lost.)";
 
 /// Replaces an unreadable block.
-const UNREADABLE_BLOCK: &str = "(Something that cannot be read stood here.)";
+const UNREADABLE_BLOCK: &str = "(Unreadable content was removed here.)";
+
+/// Replaces a message that a provider rejected permanently. The original stays in the transcript and is not sent again.
+const MESSAGE_PLACEHOLDER: &str = "(A message was removed here because the provider rejected it.)";
+
+/// Replaces a rejected tool result.
+const RESULT_PLACEHOLDER: &str =
+    "(The call ran, but its result was removed because the provider rejected it.)";
 
 /// Content of one message entry.
 #[derive(Debug, Clone, PartialEq)]
@@ -60,19 +67,19 @@ enum CallState {
 }
 
 /// Repairs a history; `started` contains the calls that had started.
-pub(crate) fn repair(said: Vec<MessageContent>, started: &StartedCalls) -> RepairedHistory {
-    let (answers, reply, mended) = (HashMap::new(), OpenReply::default(), RepairedHistory::default());
-    let mut bench = Repairer { results: answers, started, reply, repaired: mended };
-    let said = bench.extract_results(said);
-    for said in said {
-        match said.role {
-            Role::User => bench.add_user_message(&said),
-            Role::Assistant => bench.add_reply_part(said),
+pub(crate) fn repair(messages: Vec<MessageContent>, started: &StartedCalls) -> RepairedHistory {
+    let (results, reply, repaired) = (HashMap::new(), OpenReply::default(), RepairedHistory::default());
+    let mut repairer = Repairer { results, started, reply, repaired };
+    let messages = repairer.extract_results(messages);
+    for messages in messages {
+        match messages.role {
+            Role::User => repairer.add_user_message(&messages),
+            Role::Assistant => repairer.add_reply_part(messages),
         }
     }
-    bench.close_reply();
-    bench.repaired.stray_results += bench.results.len();
-    bench.repaired
+    repairer.close_reply();
+    repairer.repaired.stray_results += repairer.results.len();
+    repairer.repaired
 }
 
 struct Repairer<'a> {
@@ -93,19 +100,19 @@ struct OpenReply {
 
 impl Repairer<'_> {
     /// Removes all tool results from the messages. Of several results for one call the first is used.
-    fn extract_results(&mut self, said: Vec<MessageContent>) -> Vec<MessageContent> {
-        let mut rest = Vec::with_capacity(said.len());
-        for mut said in said {
-            let mut answered = false;
-            said.blocks = std::mem::take(&mut said.blocks)
+    fn extract_results(&mut self, messages: Vec<MessageContent>) -> Vec<MessageContent> {
+        let mut rest = Vec::with_capacity(messages.len());
+        for mut messages in messages {
+            let mut has_results = false;
+            messages.blocks = std::mem::take(&mut messages.blocks)
                 .into_iter()
                 .filter_map(|block| match block {
                     Block::ToolResult { ref tool_use_id, .. } => {
-                        answered = true;
+                        has_results = true;
                         match self.results.entry(tool_use_id.clone()) {
                             Entry::Occupied(_) => self.repaired.stray_results += 1,
-                            Entry::Vacant(free) => {
-                                free.insert(replace_unreadable(block));
+                            Entry::Vacant(slot) => {
+                                slot.insert(replace_unreadable(block));
                             }
                         }
                         None
@@ -113,42 +120,42 @@ impl Repairer<'_> {
                     block => (!is_blank(&block)).then(|| replace_unreadable(block)),
                 })
                 .collect();
-            if said.role == Role::User && said.blocks.is_empty() && !answered {
-                said.blocks.push(Block::text(EMPTY_PROMPT));
+            if messages.role == Role::User && messages.blocks.is_empty() && !has_results {
+                messages.blocks.push(Block::text(EMPTY_PROMPT));
             }
-            rest.push(said);
+            rest.push(messages);
         }
         rest
     }
 
-    fn add_user_message(&mut self, said: &MessageContent) {
-        if said.blocks.is_empty() {
+    fn add_user_message(&mut self, message: &MessageContent) {
+        if message.blocks.is_empty() {
             return;
         }
         self.close_reply();
-        for block in &said.blocks {
+        for block in &message.blocks {
             self.repaired.history.push(Role::User, block);
         }
     }
 
     /// Adds to the open reply if the entry is part of it, even after tool results.
-    fn add_reply_part(&mut self, said: MessageContent) {
-        if said.reply.is_none() || said.reply != self.reply.id {
+    fn add_reply_part(&mut self, message: MessageContent) {
+        if message.reply.is_none() || message.reply != self.reply.id {
             self.close_reply();
-            self.reply.id.clone_from(&said.reply);
+            self.reply.id.clone_from(&message.reply);
         }
-        for block in said.blocks {
+        for block in message.blocks {
             if let Block::ToolUse { id, .. } = &block {
                 if !self.repaired.calls.insert(id.clone()) {
                     continue;
                 }
-                let fate = match (self.started.agent_for(id), said.starts_recorded) {
+                let state = match (self.started.agent_for(id), message.starts_recorded) {
                     (Some(agent), _) => CallState::Delegated(agent.to_owned()),
                     (None, _) if self.started.contains(id) => CallState::Started,
                     (None, true) => CallState::NoEffect,
                     (None, false) => CallState::Unknown,
                 };
-                self.reply.calls.push((id.clone(), fate));
+                self.reply.calls.push((id.clone(), state));
             }
             self.reply.blocks.push(block);
         }
@@ -170,30 +177,33 @@ impl Repairer<'_> {
             self.repaired.has_unsigned_thinking |= is_unsigned_thinking(block);
             self.repaired.history.push(Role::Assistant, block);
         }
-        for (id, fate) in calls {
-            let answer = self.results.remove(&id).unwrap_or_else(|| {
+        for (id, state) in calls {
+            let result = self.results.remove(&id).unwrap_or_else(|| {
                 self.repaired.unanswered.push(id.clone());
-                missing_result(id, &fate)
+                missing_result(id, &state)
             });
-            self.repaired.history.push(Role::User, &answer);
+            self.repaired.history.push(Role::User, &result);
         }
     }
 }
 
 /// Placeholder for the result of a call.
-fn missing_result(id: String, fate: &CallState) -> Block {
-    let text = match fate {
+fn missing_result(id: String, state: &CallState) -> Block {
+    let text = match state {
         CallState::Delegated(agent) => &format!(
-            "Outcome unknown: the engine ended while the agent {agent} was at this. What it did stays done. Go on with it (Agent with `resume`), or look before you repeat it."
+            "Outcome unknown: the engine ended while the agent {agent} was working on this call. Its changes remain. \
+             Continue it (Agent with `resume`), or check before you repeat the call."
         ),
         CallState::Started => {
-            "Outcome unknown: the engine ended while this call was running. It may have taken effect in whole or in part. Look before you repeat it."
+            "Outcome unknown: the engine ended while this call was running. It may have taken effect, fully or partly. \
+             Check before you repeat it."
         }
         CallState::NoEffect => {
-            "No result: the engine ended before this call was finished. Nothing was changed by it. Make it again if it is still needed."
+            "No result: the engine ended before this call finished. It changed nothing. Repeat it if it is still needed."
         }
         CallState::Unknown => {
-            "Outcome unknown: the engine ended before this call had a result on record. It may have taken effect. Look before you repeat it."
+            "Outcome unknown: the engine ended before the result of this call was recorded. It may have taken effect. \
+             Check before you repeat it."
         }
     };
     Block::ToolResult {
@@ -217,6 +227,32 @@ fn replace_unreadable(block: Block) -> Block {
     }
 }
 
+/// Placeholder for a rejected message.
+pub fn message_placeholder() -> Block {
+    Block::text(MESSAGE_PLACEHOLDER)
+}
+
+/// Placeholders for the blocks of a rejected message: each tool result stays a result, because its call needs one; all other blocks become one
+/// text.
+pub fn block_placeholders(blocks: &[Block]) -> Vec<Block> {
+    let mut placeholders: Vec<Block> = blocks.iter().filter_map(result_placeholder).collect();
+    if placeholders.len() < blocks.len() {
+        placeholders.push(message_placeholder());
+    }
+    placeholders
+}
+
+fn result_placeholder(block: &Block) -> Option<Block> {
+    match block {
+        Block::ToolResult { tool_use_id, is_error, .. } => Some(Block::ToolResult {
+            tool_use_id: tool_use_id.clone(),
+            content: Some(ResultContent::Text(RESULT_PLACEHOLDER.into())),
+            is_error: *is_error,
+        }),
+        _ => None,
+    }
+}
+
 fn is_thinking(block: &Block) -> bool {
     matches!(block, Block::Thinking { .. } | Block::RedactedThinking { .. })
 }
@@ -224,6 +260,7 @@ fn is_thinking(block: &Block) -> bool {
 pub fn is_blank(block: &Block) -> bool {
     matches!(block, Block::Text { text, .. } if text.trim().is_empty())
 }
+
 /// Returns whether data declared as base64 is valid base64.
 pub fn is_valid_source(source: &Source) -> bool {
     match source {

@@ -29,11 +29,11 @@ pub(crate) fn collect_entries<R: Read + Seek>(
     path: &[NodeId],
     last: Option<NodeId>,
 ) -> io::Result<Vec<BranchEntry>> {
-    let mut steps: HashMap<NodeId, BranchEntry> = HashMap::with_capacity(path.len());
-    for place in path {
-        let node = index.node(*place);
-        steps.insert(
-            *place,
+    let mut entries: HashMap<NodeId, BranchEntry> = HashMap::with_capacity(path.len());
+    for node_id in path {
+        let node = index.node(*node_id);
+        entries.insert(
+            *node_id,
             BranchEntry {
                 span: node.span,
                 message: reader.read_message(node)?,
@@ -41,47 +41,48 @@ pub(crate) fn collect_entries<R: Read + Seek>(
             },
         );
     }
-    let mut open = unanswered_calls(steps.values());
+    let mut open = unanswered_calls(entries.values());
     let mut after: HashMap<NodeId, Vec<NodeId>> = HashMap::new();
     let first = path.first().copied().unwrap_or_default();
-    let dropped = abandoned_ranges(index, path, &steps);
-    for (place, node) in (first..).zip(&index.nodes[first as usize..]) {
-        if last.is_some_and(|last| place > last) {
+    let dropped = abandoned_ranges(index, path, &entries);
+    for (node_id, node) in (first..).zip(&index.nodes[first as usize..]) {
+        if last.is_some_and(|last| node_id > last) {
             break;
         }
-        if !node.is_message() || steps.contains_key(&place) || is_within(&dropped, place) {
+        if !node.is_message() || entries.contains_key(&node_id) || is_within(&dropped, node_id) {
             continue;
         }
-        let above = node.logical_parent.or_else(|| branch::previous_message(index, place));
-        let Some((above, beside)) = above.and_then(|above| Some((above, steps.get(&above)?))) else {
+        let above = node.logical_parent.or_else(|| branch::previous_message(index, node_id));
+        let Some((above, neighbour)) = above.and_then(|above| Some((above, entries.get(&above)?))) else {
             continue;
         };
-        let Some(mut heard) = reader.read_message(node)? else { continue };
-        let belongs = match node.kind {
+        let Some(mut message) = reader.read_message(node)? else { continue };
+        let is_part = match node.kind {
             EntryKind::User => {
-                heard
+                message
                     .content
                     .blocks
                     .retain(|block| answered_call_id(block).is_some_and(|id| open.remove(id)));
-                !heard.content.blocks.is_empty()
+                !message.content.blocks.is_empty()
             }
             EntryKind::Assistant | EntryKind::CompactBoundary | EntryKind::Cleared | EntryKind::Other => {
-                is_same_reply(&heard, beside)
+                is_same_reply(&message, neighbour)
             }
         };
-        if belongs {
-            open.extend(heard.content.blocks.iter().filter_map(started_call_id).map(str::to_owned));
-            after.entry(above).or_default().push(place);
-            steps.insert(place, BranchEntry { span: node.span, message: Some(heard), is_visible: true });
+        if is_part {
+            open.extend(message.content.blocks.iter().filter_map(started_call_id).map(str::to_owned));
+            after.entry(above).or_default().push(node_id);
+            entries
+                .insert(node_id, BranchEntry { span: node.span, message: Some(message), is_visible: true });
         }
     }
-    let mut todo: Vec<NodeId> = path.iter().rev().copied().collect();
-    let mut gathered = Vec::with_capacity(steps.len());
-    while let Some(place) = todo.pop() {
-        gathered.extend(steps.remove(&place));
-        todo.extend(after.remove(&place).into_iter().flatten().rev());
+    let mut stack: Vec<NodeId> = path.iter().rev().copied().collect();
+    let mut collected = Vec::with_capacity(entries.len());
+    while let Some(node_id) = stack.pop() {
+        collected.extend(entries.remove(&node_id));
+        stack.extend(after.remove(&node_id).into_iter().flatten().rev());
     }
-    Ok(gathered)
+    Ok(collected)
 }
 
 /// Ranges of entries that a rewind abandoned: those between a prompt and its parent message. A prompt follows the last
@@ -89,27 +90,28 @@ pub(crate) fn collect_entries<R: Read + Seek>(
 fn abandoned_ranges(
     index: &Index,
     path: &[NodeId],
-    steps: &HashMap<NodeId, BranchEntry>,
+    entries: &HashMap<NodeId, BranchEntry>,
 ) -> BTreeMap<NodeId, NodeId> {
-    let role = |place: &NodeId| Some(steps.get(place)?.message.as_ref()?.role);
-    let prompts = path.iter().filter(|place| role(place) == Some(TurnRole::Prompt));
+    let role = |node_id: &NodeId| Some(entries.get(node_id)?.message.as_ref()?.role);
+    let prompts = path.iter().filter(|node_id| role(node_id) == Some(TurnRole::Prompt));
     prompts.filter_map(|prompt| Some((branch::previous_message(index, *prompt)?, *prompt))).collect()
 }
 
-fn is_within(gaps: &BTreeMap<NodeId, NodeId>, place: NodeId) -> bool {
-    gaps.range(..place).next_back().is_some_and(|(_, end)| place < *end)
+fn is_within(ranges: &BTreeMap<NodeId, NodeId>, node_id: NodeId) -> bool {
+    ranges.range(..node_id).next_back().is_some_and(|(_, end)| node_id < *end)
 }
 
 /// Ids of tool calls without a result.
-fn unanswered_calls<'a>(steps: impl Iterator<Item = &'a BranchEntry> + Clone) -> HashSet<String> {
-    let blocks = steps.filter_map(|step| step.message.as_ref()).flat_map(|heard| &heard.content.blocks);
+fn unanswered_calls<'a>(entries: impl Iterator<Item = &'a BranchEntry> + Clone) -> HashSet<String> {
+    let blocks =
+        entries.filter_map(|entry| entry.message.as_ref()).flat_map(|message| &message.content.blocks);
     let answered: HashSet<&str> = blocks.clone().filter_map(answered_call_id).collect();
     blocks.filter_map(started_call_id).filter(|id| !answered.contains(id)).map(str::to_owned).collect()
 }
 
-fn is_same_reply(heard: &LoadedMessage, beside: &BranchEntry) -> bool {
-    let reply = beside.message.as_ref().and_then(|heard| heard.content.reply.as_ref());
-    reply.is_some() && reply == heard.content.reply.as_ref()
+fn is_same_reply(message: &LoadedMessage, neighbour: &BranchEntry) -> bool {
+    let reply = neighbour.message.as_ref().and_then(|message| message.content.reply.as_ref());
+    reply.is_some() && reply == message.content.reply.as_ref()
 }
 
 fn answered_call_id(block: &Block) -> Option<&str> {

@@ -67,8 +67,8 @@ fn render_history(loaded: &LoadedConversation) -> String {
         other => format!("{other:?}"),
     };
     let message = |message: &ApiMessage| {
-        let who = if message.role == Role::User { "u" } else { "a" };
-        format!("{who}: {}", message.content.iter().map(block).collect::<Vec<_>>().join(", "))
+        let role = if message.role == Role::User { "u" } else { "a" };
+        format!("{role}: {}", message.content.iter().map(block).collect::<Vec<_>>().join(", "))
     };
     loaded.history.messages().iter().map(message).collect::<Vec<_>>().join(" | ")
 }
@@ -105,7 +105,7 @@ fn assert_rows(rows: Vec<(&str, Vec<Value>, &str)>) {
 
 #[test]
 fn lone_surrogates_are_replaced_and_unreadable_blocks_counted() {
-    let halved = |line: &Value| Value::String(line.to_string().replace("CUT", "\\ud83d"));
+    let with_half_surrogate = |line: &Value| Value::String(line.to_string().replace("CUT", "\\ud83d"));
     let input = line(
         "assistant",
         "a2",
@@ -120,8 +120,10 @@ fn lone_surrogates_are_replaced_and_unreadable_blocks_counted() {
         result("r2", "a2", "t2", "b"),
         assistant("a3", "r2", "end CUT"),
     ];
-    let text: String =
-        lines.iter().map(|line| halved(line).as_str().unwrap_or_default().to_owned() + "\n").collect();
+    let text: String = lines
+        .iter()
+        .map(|line| with_half_surrogate(line).as_str().unwrap_or_default().to_owned() + "\n")
+        .collect();
     let loaded = load_all(text.as_bytes());
     let expected = "u: hi \u{fffd} | a: call t1 | u: t1 gives out \u{fffd} | a: call t2 | u: t2 gives b | a: end \u{fffd}";
     assert_eq!((render_history(&loaded).as_str(), loaded.repairs), (expected, RepairCounts::default()));
@@ -165,7 +167,7 @@ fn conversation_is_loaded_from_branches_boundaries_and_gaps() {
         ("a turn", hello.to_vec(), "u: hi | a: hello"),
         ("a subagent's line is never the last", after(&[side]), "u: hi | a: hello"),
         ("nor a teammate's", after(&[team]), "u: hi | a: hello"),
-        ("nor what only the model was told", after(std::slice::from_ref(&meta)), "u: hi | a: hello"),
+        ("nor a text for the model only", after(std::slice::from_ref(&meta)), "u: hi | a: hello"),
         (
             "which counts once something follows",
             after(&[meta, user("u2", Some("m1"), "go")]),
@@ -174,7 +176,7 @@ fn conversation_is_loaded_from_branches_boundaries_and_gaps() {
         ("links between", after(&[linked, user("u2", Some("p"), "go")]), "u: hi | a: hello | u: go"),
         ("a summary", after(&[boundary.clone(), summary]), "u: summary"),
         ("a boundary that no summary follows", after(std::slice::from_ref(&boundary)), "u: hi | a: hello"),
-        ("and is gone on from", after(&[boundary, user("u2", Some("b"), "go")]), "u: hi | a: hello | u: go"),
+        ("and is continued", after(&[boundary, user("u2", Some("b"), "go")]), "u: hi | a: hello | u: go"),
         ("a parent that is not there", after(&[user("u2", Some("gone"), "go")]), "u: hi | a: hello | u: go"),
         (
             "a branch that was left",
@@ -261,7 +263,7 @@ fn calls_and_results_pair_up() {
             "u: hi | a: hello",
         ),
         (
-            "a picture that somebody has cut",
+            "a truncated image",
             vec![line(
                 "user",
                 "u1",
@@ -269,7 +271,7 @@ fn calls_and_results_pair_up() {
                 &json!([{"type": "text", "text": "see"}, {"type": "image",
                 "source": {"type": "base64", "media_type": "image/png", "data": "iVBO [... 4 bytes left out]"}}]),
             )],
-            "u: see, (Something that cannot be read stood here.)",
+            "u: see, (Unreadable content was removed here.)",
         ),
         (
             "blocks of no sense",
@@ -280,14 +282,14 @@ fn calls_and_results_pair_up() {
     assert_rows(rows);
     let thinks = |signature: &str| {
         let thought = json!({"type": "thinking", "thinking": "hm", "signature": signature});
-        let said = json!([thought, {"type": "text", "text": "so"}]);
-        load_all(&bytes(&[user("u1", None, "go"), line("assistant", "a1", Some("u1"), &said)]))
+        let content = json!([thought, {"type": "text", "text": "so"}]);
+        load_all(&bytes(&[user("u1", None, "go"), line("assistant", "a1", Some("u1"), &content)]))
             .has_unsigned_thinking
     };
     assert!(thinks("") && !thinks("s"));
     let agents = load_all(&bytes(&[user("u1", None, "go"), call("a1", "u1", "t1"), sent]));
-    let told = format!("{:?}", agents.history.messages());
-    assert!(told.contains("the agent a7 was at this") && told.contains("`resume`"), "{told}");
+    let text = format!("{:?}", agents.history.messages());
+    assert!(text.contains("the agent a7 was working on this") && text.contains("`resume`"), "{text}");
 }
 
 #[test]
@@ -376,9 +378,9 @@ fn load_range_ends_at_message_or_drops_turn() {
         result("r2", "a2", "t", "ok"),
         assistant("a3", "r2", "2"),
     ]);
-    let until = |at: Option<&str>, drops: Option<&str>| LoadRange {
+    let until = |at: Option<&str>, dropped: Option<&str>| LoadRange {
         last_message: at.map(Into::into),
-        dropped_prompt: drops.map(Into::into),
+        dropped_prompt: dropped.map(Into::into),
     };
     let rows = [
         (until(None, None), Ok("u: one | a: 1 | u: two | a: call t | u: t gives ok | a: 2")),
@@ -433,11 +435,11 @@ fn range_within_a_reply_is_kept_after_resuming() {
             "u: go | a: first, call t1, call t2 | u: t1 gives one, t2 gives Outcome unknown, again",
         ),
     ];
-    for (at, cut, gone_on) in rows {
+    for (at, cut, expected) in rows {
         let until = LoadRange { last_message: Some(at.into()), dropped_prompt: None };
         assert_load_rows(&bytes(&lines), &[(until, Ok(cut))]);
         let more = [&lines[..], &[user("u2", Some(at), "again")]].concat();
-        assert_rows(vec![(at, more, gone_on)]);
+        assert_rows(vec![(at, more, expected)]);
     }
 }
 
@@ -456,7 +458,7 @@ fn cleared_messages_are_not_loaded() {
     ]);
     let lines = bytes(&before);
     assert_eq!(load_all(&lines).leaf.as_deref(), Some("c"));
-    assert_eq!(super::conversation_spans(Cursor::new(&lines)).unwrap().0.len(), 2, "it can still be read");
+    assert_eq!(conversation_spans(Cursor::new(&lines)).unwrap().0.len(), 2, "it can still be read");
 }
 
 /// A conversation with tool calls, and the text expected from each of its entries.
@@ -502,9 +504,9 @@ proptest! {
         let cut = &whole[..(whole.len() as f64 * at) as usize];
         let mut loaded = load_all(cut);
         assert_well_formed(&loaded);
-        let kept = cut.iter().filter(|byte| **byte == b'\n').count();
+        let complete = cut.iter().filter(|byte| **byte == b'\n').count();
         let words = history_text(&mut loaded);
-        for text in &texts[..kept] {
+        for text in &texts[..complete] {
             prop_assert!(words.contains(text), "{text} of {words}");
         }
     }
@@ -517,26 +519,26 @@ proptest! {
         let (lines, texts) = conversation(&turns);
         let mut rows: Vec<Vec<u8>> = lines.iter().map(|line| line.to_string().into_bytes()).collect();
         let mut gone = HashSet::new();
-        for (which, how) in spoilt {
-            let which = which.index(rows.len());
-            gone.insert(which);
-            let half = rows[which].len() / 2;
-            match how {
-                0 => rows[which] = vec![0; 50],
-                1 => rows[which].truncate(half),
-                2 => rows[which] = b"\xff\xfe garbage \x80".to_vec(),
-                3 => rows[which].clear(),
-                _ => rows[which].iter_mut().skip(half).take(1).for_each(|byte| *byte = b'\n'),
+        for (row, damage) in spoilt {
+            let row = row.index(rows.len());
+            gone.insert(row);
+            let half = rows[row].len() / 2;
+            match damage {
+                0 => rows[row] = vec![0; 50],
+                1 => rows[row].truncate(half),
+                2 => rows[row] = b"\xff\xfe garbage \x80".to_vec(),
+                3 => rows[row].clear(),
+                _ => rows[row].iter_mut().skip(half).take(1).for_each(|byte| *byte = b'\n'),
             }
         }
         let mut loaded = load_all(&rows.join(&b'\n'));
         assert_well_formed(&loaded);
         let words = history_text(&mut loaded);
-        let call_of = |text: &String| text.strip_prefix("result").map(|rest| format!("\"id\":\"t{rest}"));
+        let call_for = |text: &String| text.strip_prefix("result").map(|rest| format!("\"id\":\"t{rest}"));
         for (number, text) in texts.iter().enumerate() {
             // A result is dropped with its call.
-            let lone = call_of(text).is_some_and(|call| gone.contains(&texts.iter().position(|text| *text == call).unwrap()));
-            prop_assert!(gone.contains(&number) || lone || words.contains(text), "{text} of {words}");
+            let is_unmatched = call_for(text).is_some_and(|call| gone.contains(&texts.iter().position(|text| *text == call).unwrap()));
+            prop_assert!(gone.contains(&number) || is_unmatched || words.contains(text), "{text} of {words}");
         }
     }
 

@@ -30,7 +30,7 @@ impl fmt::Display for LockOwner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.mode {
             LockMode::Exclusive => "in use by ",
-            LockMode::Shared => "kept from being written by ",
+            LockMode::Shared => "locked against writing by ",
         })?;
         write!(f, "process {}", self.pid)?;
         if let Some(started) = &self.started_at {
@@ -38,7 +38,7 @@ impl fmt::Display for LockOwner {
         }
         match self.mode {
             LockMode::Exclusive => Ok(()),
-            LockMode::Shared => f.write_str(", which reads it and is no engine: a backup, say"),
+            LockMode::Shared => f.write_str(", a reader that is not an engine, such as a backup"),
         }
     }
 }
@@ -47,29 +47,29 @@ impl LockOwner {
     /// Finds the process that holds a lock on a file.
     pub(super) fn for_file(file: &File) -> Option<Self> {
         let number = file.metadata().ok()?.ino();
-        let (pid, hold) =
+        let (pid, mode) =
             (0..MAX_READS).find_map(|_| find_holder(&fs::read_to_string("/proc/locks").ok()?, number))?;
-        Some(Self { pid, started_at: start_time(pid), mode: hold })
+        Some(Self { pid, started_at: start_time(pid), mode })
     }
 }
 
 /// The only process with a lock on an inode. Device numbers are not compared: on some filesystems they differ between
 /// the kernel and `stat`.
-fn find_holder(locks: &str, number: u64) -> Option<(u32, LockMode)> {
+fn find_holder(locks: &str, wanted: u64) -> Option<(u32, LockMode)> {
     let mut holders = locks.lines().filter_map(|line| {
         let words: Vec<&str> = line.split_whitespace().collect();
         // Waiting processes have `->` in the second column.
-        let [_, "FLOCK", _, how, pid, place, ..] = words.as_slice() else { return None };
-        let hold = match *how {
+        let [_, "FLOCK", _, kind, pid, device_and_inode, ..] = words.as_slice() else { return None };
+        let mode = match *kind {
             "WRITE" => LockMode::Exclusive,
             "READ" => LockMode::Shared,
             _ => return None,
         };
-        let (_, there) = place.rsplit_once(':')?;
-        (there.parse() == Ok(number)).then(|| Some((pid.parse().ok()?, hold))).flatten()
+        let (_, inode) = device_and_inode.rsplit_once(':')?;
+        (inode.parse() == Ok(wanted)).then(|| Some((pid.parse().ok()?, mode))).flatten()
     });
     match (holders.next(), holders.next()) {
-        (Some((pid, hold)), None) if pid > 0 => Some((pid, hold)),
+        (Some((pid, mode)), None) if pid > 0 => Some((pid, mode)),
         _ => None,
     }
 }

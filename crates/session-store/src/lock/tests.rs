@@ -12,8 +12,8 @@ fn busy_error(path: &Path) -> BusyError {
 
 #[test]
 fn second_engine_learns_the_lock_owner() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("new/session.jsonl");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("new/session.jsonl");
     let lock = TranscriptLock::acquire_or_create(&path).unwrap();
     let owner = busy_error(&path).owner.unwrap();
     assert_eq!(owner.pid, std::process::id());
@@ -25,8 +25,8 @@ fn second_engine_learns_the_lock_owner() {
 
 #[test]
 fn acquire_does_not_create_a_missing_transcript() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("session.jsonl");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("session.jsonl");
     assert!(
         matches!(TranscriptLock::acquire(&path), Err(LockError::Io(error)) if error.kind() == ErrorKind::NotFound)
     );
@@ -35,11 +35,11 @@ fn acquire_does_not_create_a_missing_transcript() {
 
 #[test]
 fn symlink_and_directory_are_rejected() {
-    let folder = tempfile::tempdir().unwrap();
-    let (file, link) = (folder.path().join("file"), folder.path().join("link.jsonl"));
+    let dir = tempfile::tempdir().unwrap();
+    let (file, link) = (dir.path().join("file"), dir.path().join("link.jsonl"));
     fs::write(&file, "").unwrap();
     symlink(&file, &link).unwrap();
-    for (path, words) in [(link.as_path(), "links are refused"), (folder.path(), "director")] {
+    for (path, words) in [(link.as_path(), "symbolic link"), (dir.path(), "director")] {
         let error = TranscriptLock::acquire_or_create(path).unwrap_err();
         assert!(matches!(&error, LockError::Io(_)) && error.to_string().contains(words), "{error}");
     }
@@ -47,8 +47,8 @@ fn symlink_and_directory_are_rejected() {
 
 #[test]
 fn claimed_id_leaves_no_file_unless_written() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("session.jsonl");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("session.jsonl");
     let mut lock = TranscriptLock::claim(&path).unwrap().unwrap();
     assert!(matches!(TranscriptLock::claim(&path), Err(LockError::Busy(_))));
     drop(lock);
@@ -62,8 +62,8 @@ fn claimed_id_leaves_no_file_unless_written() {
 
 #[test]
 fn lock_of_removed_file_does_not_remove_its_successor() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("session.jsonl");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("session.jsonl");
     let lock = TranscriptLock::claim(&path).unwrap().unwrap();
     fs::remove_file(&path).unwrap();
     assert!(!lock.is_at_path());
@@ -74,8 +74,8 @@ fn lock_of_removed_file_does_not_remove_its_successor() {
 
 #[test]
 fn read_only_transcript_is_locked() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("session.jsonl");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("session.jsonl");
     fs::write(&path, "").unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o400)).unwrap();
     let lock = TranscriptLock::acquire(&path).unwrap();
@@ -86,8 +86,8 @@ fn read_only_transcript_is_locked() {
 
 #[tokio::test]
 async fn waiting_ends_when_the_lock_is_released() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("session.jsonl");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("session.jsonl");
     let lock = TranscriptLock::acquire_or_create(&path).unwrap();
     let busy = busy_error(&path);
     let waiting = tokio::spawn(async move { busy.wait(Duration::from_secs(60)).await });
@@ -99,29 +99,29 @@ async fn waiting_ends_when_the_lock_is_released() {
 
 #[test]
 fn shared_lock_is_not_reported_as_engine() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("session.jsonl");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("session.jsonl");
     fs::write(&path, "").unwrap();
     let backup = File::open(&path).unwrap();
     backup.lock_shared().unwrap();
-    let told = busy_error(&path).to_string();
-    assert!(told.contains("which reads it and is no engine"), "{told}");
-    assert!(!told.contains("in use by"), "{told}");
+    let text = busy_error(&path).to_string();
+    assert!(text.contains("a reader that is not an engine"), "{text}");
+    assert!(!text.contains("in use by"), "{text}");
 }
 
 #[test]
 fn reopened_transcript_stays_locked() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("session.jsonl");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("session.jsonl");
     let mut lock = TranscriptLock::acquire_or_create(&path).unwrap();
     for _ in 0..2 {
         lock.reopen(&path).unwrap();
-        assert_eq!(busy_error(&path).path, path, "nobody got it meanwhile");
+        assert_eq!(busy_error(&path).path, path, "the lock is still held");
         AppendFile::write(&mut lock, b"{}\n").unwrap();
     }
     assert_eq!(fs::read_to_string(&path).unwrap(), "{}\n{}\n");
-    fs::write(folder.path().join("other"), "x").unwrap();
-    fs::rename(folder.path().join("other"), &path).unwrap();
+    fs::write(dir.path().join("other"), "x").unwrap();
+    fs::rename(dir.path().join("other"), &path).unwrap();
     assert!(lock.reopen(&path).is_err(), "another file is none of ours");
     drop(lock);
     assert!(TranscriptLock::acquire(&path).is_ok());
@@ -130,14 +130,14 @@ fn reopened_transcript_stays_locked() {
 #[tokio::test(start_paused = true)]
 async fn timed_out_waits_leave_no_threads() {
     let threads = || fs::read_dir("/proc/self/task").unwrap().count();
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("session.jsonl");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("session.jsonl");
     let _lock = TranscriptLock::acquire_or_create(&path).unwrap();
     let before = threads();
     for _ in 0..20 {
         busy_error(&path).wait(BUSY_TIMEOUT).await;
     }
     assert!(threads() < before + 10, "{before} threads before and {} now", threads());
-    let spent: Duration = poll_intervals(BUSY_TIMEOUT).sum();
-    assert_eq!(spent, BUSY_TIMEOUT);
+    let total: Duration = poll_intervals(BUSY_TIMEOUT).sum();
+    assert_eq!(total, BUSY_TIMEOUT);
 }

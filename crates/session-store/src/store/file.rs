@@ -13,7 +13,7 @@ use whimbrel_wire::RawJson;
 
 use crate::append_file;
 use crate::appender::Appender;
-use crate::durability::Durability;
+use crate::appender::Durability;
 use crate::entry::{IdKey, TranscriptEntry};
 use crate::line_reader::{LineReader, ScannedLine};
 use crate::store::{Described, SessionStore, StoreError, StoreKey, Stored, Summary, to_single_line, uuid_of};
@@ -97,18 +97,18 @@ impl SessionStore for FileStore {
     }
 
     async fn list(&self, project: &str) -> Result<Vec<Stored>, StoreError> {
-        let folder = self.project_dir(project)?;
-        Ok(files::run_blocking(move || list_sessions(&folder)).await??)
+        let dir = self.project_dir(project)?;
+        Ok(files::run_blocking(move || list_sessions(&dir)).await??)
     }
 
     async fn summaries(&self, project: &str) -> Result<Vec<Described>, StoreError> {
-        let folder = self.project_dir(project)?;
+        let dir = self.project_dir(project)?;
         let described = files::run_blocking(move || {
             let described = |stored: Stored| {
-                let file = append_file::open_for_reading(&folder.join(format!("{}.jsonl", stored.session)))?;
+                let file = append_file::open_for_reading(&dir.join(format!("{}.jsonl", stored.session)))?;
                 Ok(Described { stored, summary: read_summary(file)? })
             };
-            list_sessions(&folder)?.into_iter().map(described).collect::<io::Result<Vec<_>>>()
+            list_sessions(&dir)?.into_iter().map(described).collect::<io::Result<Vec<_>>>()
         });
         Ok(described.await??)
     }
@@ -122,15 +122,15 @@ impl SessionStore for FileStore {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => {}
             }
-            below.map_or(Ok(()), |folder| files::remove_dir(&folder))
+            below.map_or(Ok(()), |dir| files::remove_dir(&dir))
         })
         .await??;
         Ok(())
     }
 
     async fn subkeys(&self, project: &str, session: &str) -> Result<Vec<String>, StoreError> {
-        let folder = self.session_dir(project, session)?;
-        Ok(files::run_blocking(move || list_subpaths(&folder)).await??)
+        let dir = self.session_dir(project, session)?;
+        Ok(files::run_blocking(move || list_subpaths(&dir)).await??)
     }
 }
 
@@ -152,17 +152,17 @@ fn read_lines(file: impl Read) -> io::Result<Vec<RawJson>> {
 fn read_summary(mut file: fs::File) -> io::Result<Summary> {
     let length = file.metadata()?.len();
     let mut summary = Summary::default();
-    summary.take(&read_lines(Read::by_ref(&mut file).take(SUMMARY_BYTES))?);
+    summary.add_lines(&read_lines(Read::by_ref(&mut file).take(SUMMARY_BYTES))?);
     if length > SUMMARY_BYTES {
         file.seek(SeekFrom::Start(length.saturating_sub(SUMMARY_BYTES).max(SUMMARY_BYTES)))?;
-        summary.take(&read_lines(file)?);
+        summary.add_lines(&read_lines(file)?);
     }
     Ok(summary)
 }
 
-fn list_sessions(folder: &Path) -> io::Result<Vec<Stored>> {
+fn list_sessions(dir: &Path) -> io::Result<Vec<Stored>> {
     let mut found = Vec::new();
-    for entry in dir_entries(folder)? {
+    for entry in dir_entries(dir)? {
         let Some(session) =
             entry.file_name().to_str().and_then(|name| name.strip_suffix(".jsonl")).map(str::to_owned)
         else {
@@ -179,16 +179,16 @@ fn list_sessions(folder: &Path) -> io::Result<Vec<Stored>> {
 }
 
 /// Lists the transcripts below a directory, at any depth.
-fn list_subpaths(folder: &Path) -> io::Result<Vec<String>> {
+fn list_subpaths(dir: &Path) -> io::Result<Vec<String>> {
     let mut found = Vec::new();
-    let mut folders = vec![folder.to_owned()];
-    while let Some(next) = folders.pop() {
+    let mut dirs = vec![dir.to_owned()];
+    while let Some(next) = dirs.pop() {
         for entry in dir_entries(&next)? {
             let (kind, path) = (entry.file_type()?, entry.path());
             if kind.is_dir() {
-                folders.push(path);
+                dirs.push(path);
             } else if kind.is_file()
-                && let Some(name) = path.strip_prefix(folder).ok().and_then(Path::to_str)
+                && let Some(name) = path.strip_prefix(dir).ok().and_then(Path::to_str)
             {
                 found.extend(name.strip_suffix(".jsonl").map(str::to_owned));
             }
@@ -199,8 +199,8 @@ fn list_subpaths(folder: &Path) -> io::Result<Vec<String>> {
 }
 
 /// Entries of a directory; none if it does not exist.
-fn dir_entries(folder: &Path) -> io::Result<Vec<fs::DirEntry>> {
-    match fs::read_dir(folder) {
+fn dir_entries(dir: &Path) -> io::Result<Vec<fs::DirEntry>> {
+    match fs::read_dir(dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
         entries => entries?.collect(),
     }

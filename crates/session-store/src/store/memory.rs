@@ -30,8 +30,9 @@ impl MemoryStore {
     }
 
     fn described_sessions(&self, project: &str) -> Vec<Described> {
-        let kept = self.transcripts();
-        let of_project = kept.iter().filter(|(key, _)| key.project == project && key.subpath.is_none());
+        let transcripts = self.transcripts();
+        let of_project =
+            transcripts.iter().filter(|(key, _)| key.project == project && key.subpath.is_none());
         let mut found: Vec<Described> = of_project
             .map(|(key, transcript)| Described {
                 stored: Stored { session: key.session.clone(), modified_ms: transcript.modified_ms },
@@ -50,11 +51,11 @@ impl SessionStore for MemoryStore {
             return Ok(());
         }
         let now = clock::wall().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let mut kept = self.transcripts();
-        let transcript = kept.entry(key.clone()).or_default();
+        let mut transcripts = self.transcripts();
+        let transcript = transcripts.entry(key.clone()).or_default();
         for entry in entries {
             if uuid_of(entry).is_none_or(|uuid| transcript.uuids.insert(uuid)) {
-                transcript.summary.take([entry]);
+                transcript.summary.add_lines([entry]);
                 transcript.lines.push(entry.clone());
             }
         }
@@ -75,17 +76,17 @@ impl SessionStore for MemoryStore {
     }
 
     async fn delete(&self, key: &StoreKey) -> Result<(), StoreError> {
-        let goes = |kept: &StoreKey| match &key.subpath {
-            Some(_) => kept == key,
-            None => (&kept.project, &kept.session) == (&key.project, &key.session),
+        let is_deleted = |transcripts: &StoreKey| match &key.subpath {
+            Some(_) => transcripts == key,
+            None => (&transcripts.project, &transcripts.session) == (&key.project, &key.session),
         };
-        self.transcripts().retain(|kept, _| !goes(kept));
+        self.transcripts().retain(|transcripts, _| !is_deleted(transcripts));
         Ok(())
     }
 
     async fn subkeys(&self, project: &str, session: &str) -> Result<Vec<String>, StoreError> {
-        let kept = self.transcripts();
-        let below = kept.keys().filter(|key| key.project == project && key.session == session);
+        let transcripts = self.transcripts();
+        let below = transcripts.keys().filter(|key| key.project == project && key.session == session);
         Ok(below.filter_map(|key| key.subpath.clone()).collect())
     }
 }

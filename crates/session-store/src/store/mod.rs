@@ -37,7 +37,7 @@ impl StoreKey {
     }
 
     /// Key of a transcript with this subpath.
-    pub fn below(&self, subpath: impl Into<String>) -> Self {
+    pub fn with_subpath(&self, subpath: impl Into<String>) -> Self {
         Self { subpath: Some(subpath.into()), ..self.clone() }
     }
 }
@@ -110,7 +110,7 @@ pub trait SessionStore: Send + Sync {
         for stored in self.list(project).await? {
             let lines = self.load(&StoreKey::session(project, stored.session.as_str())).await?;
             let mut summary = Summary::default();
-            summary.take(lines.iter().flatten());
+            summary.add_lines(lines.iter().flatten());
             described.push(Described { stored, summary });
         }
         Ok(described)
@@ -123,7 +123,7 @@ pub trait SessionStore: Send + Sync {
 
     /// The subpaths of a session, in order.
     async fn subkeys(&self, _project: &str, _session: &str) -> Result<Vec<String>, StoreError> {
-        Err(StoreError::Unsupported("list what lies below a session"))
+        Err(StoreError::Unsupported("list the transcripts below a session"))
     }
 }
 

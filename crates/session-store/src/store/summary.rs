@@ -51,8 +51,8 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Adds lines.
-    pub fn take<'a>(&mut self, lines: impl IntoIterator<Item = &'a RawJson>) {
+    /// Adds lines of a transcript, in order.
+    pub fn add_lines<'a>(&mut self, lines: impl IntoIterator<Item = &'a RawJson>) {
         for line in lines {
             if let Ok(line) = serde_json::from_slice::<Map<String, Value>>(&replace_lone_surrogates(
                 line.as_str().as_bytes(),

@@ -14,26 +14,26 @@ fn key() -> StoreKey {
 
 #[tokio::test]
 async fn key_cannot_leave_the_directory() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = FileStore::new(folder.path().join("projects"));
+    let dir = tempfile::tempdir().unwrap();
+    let store = FileStore::new(dir.path().join("projects"));
     let keys = [
         StoreKey::session("..", "s"),
         StoreKey::session("p", "../s"),
         StoreKey::session("p", ""),
-        StoreKey::session("p", "s").below("../../x"),
-        StoreKey::session("p", "s").below("/etc/x"),
-        StoreKey::session("p", "s").below(""),
+        StoreKey::session("p", "s").with_subpath("../../x"),
+        StoreKey::session("p", "s").with_subpath("/etc/x"),
+        StoreKey::session("p", "s").with_subpath(""),
     ];
     for key in keys {
         assert!(matches!(store.append(&key, &[entry("x")]).await, Err(StoreError::BadKey(_))), "{key:?}");
     }
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
 }
 
 #[tokio::test]
 async fn multi_line_entry_is_stored_on_one_line() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = FileStore::new(folder.path());
+    let dir = tempfile::tempdir().unwrap();
+    let store = FileStore::new(dir.path());
     let entry = RawJson::parse("{\n  \"type\": \"x\"\n}").unwrap();
     store.append(&key(), std::slice::from_ref(&entry)).await.unwrap();
     assert_eq!(store.load(&key()).await.unwrap(), Some(vec![entry]));

@@ -28,8 +28,8 @@ enum Behavior {
 impl SessionStore for FakeStore {
     async fn append(&self, key: &StoreKey, entries: &[RawJson]) -> Result<(), StoreError> {
         self.append_calls.fetch_add(1, Ordering::Relaxed);
-        let mood = *self.behavior.lock().unwrap();
-        match mood {
+        let behavior = *self.behavior.lock().unwrap();
+        match behavior {
             Behavior::Works => self.inner.append(key, entries).await,
             Behavior::Fails => Err(io::Error::from(io::ErrorKind::StorageFull).into()),
             Behavior::Hangs => std::future::pending().await,
@@ -49,8 +49,8 @@ impl SessionStore for FakeStore {
 
 impl FakeStore {
     async fn hang_if_set(&self) {
-        let mood = *self.behavior.lock().unwrap();
-        if mood == Behavior::Hangs {
+        let behavior = *self.behavior.lock().unwrap();
+        if behavior == Behavior::Hangs {
             std::future::pending::<()>().await;
         }
     }
@@ -73,8 +73,8 @@ impl Fixture {
         Self { store, writer, key: Arc::new(StoreKey::session("p", "s")) }
     }
 
-    fn set_behavior(&self, mood: Behavior) {
-        *self.store.behavior.lock().unwrap() = mood;
+    fn set_behavior(&self, behavior: Behavior) {
+        *self.store.behavior.lock().unwrap() = behavior;
     }
 
     fn push(&self, names: &[&str]) {
@@ -83,8 +83,8 @@ impl Fixture {
         }
     }
 
-    async fn flush(&self, urgency: FlushMode) -> bool {
-        self.writer.flush(urgency).await.is_ok()
+    async fn flush(&self, mode: FlushMode) -> bool {
+        self.writer.flush(mode).await.is_ok()
     }
 
     async fn stored_lines(&self) -> Vec<RawJson> {
@@ -94,90 +94,90 @@ impl Fixture {
 
 #[tokio::test(start_paused = true)]
 async fn rejected_lines_are_resent_in_order() {
-    let errand = Fixture::new(1 << 20);
-    errand.set_behavior(Behavior::Fails);
-    errand.push(&["a", "b"]);
-    assert!(!errand.flush(FlushMode::RespectBackoff).await);
-    assert!(matches!(errand.writer.take_notice(), Some(TranscriptNotice::WriteFailed(_))));
+    let fixture = Fixture::new(1 << 20);
+    fixture.set_behavior(Behavior::Fails);
+    fixture.push(&["a", "b"]);
+    assert!(!fixture.flush(FlushMode::RespectBackoff).await);
+    assert!(matches!(fixture.writer.take_notice(), Some(TranscriptNotice::WriteFailed(_))));
     // Within the backoff the store is not called and no second notice is created.
-    errand.push(&["c"]);
-    assert!(!errand.flush(FlushMode::RespectBackoff).await);
-    assert_eq!(errand.store.append_calls.load(Ordering::Relaxed), 1);
-    assert!(errand.writer.take_notice().is_none());
-    assert_eq!(errand.writer.undelivered_count(), 3);
-    errand.set_behavior(Behavior::Works);
+    fixture.push(&["c"]);
+    assert!(!fixture.flush(FlushMode::RespectBackoff).await);
+    assert_eq!(fixture.store.append_calls.load(Ordering::Relaxed), 1);
+    assert!(fixture.writer.take_notice().is_none());
+    assert_eq!(fixture.writer.undelivered_count(), 3);
+    fixture.set_behavior(Behavior::Works);
     tokio::time::advance(INITIAL_BACKOFF).await;
-    assert!(errand.flush(FlushMode::RespectBackoff).await);
-    assert!(matches!(errand.writer.take_notice(), Some(TranscriptNotice::Recovered)));
+    assert!(fixture.flush(FlushMode::RespectBackoff).await);
+    assert!(matches!(fixture.writer.take_notice(), Some(TranscriptNotice::Recovered)));
     assert_eq!(
-        (errand.writer.undelivered_count(), errand.stored_lines().await),
+        (fixture.writer.undelivered_count(), fixture.stored_lines().await),
         (0, vec![raw_line("a"), raw_line("b"), raw_line("c")])
     );
 }
 
 #[tokio::test(start_paused = true)]
 async fn final_flush_is_tried_three_times() {
-    let errand = Fixture::new(1 << 20);
-    errand.set_behavior(Behavior::Fails);
-    errand.push(&["a"]);
-    assert!(!errand.flush(FlushMode::WithRetries).await);
-    assert_eq!(errand.store.append_calls.load(Ordering::Relaxed), 3);
+    let fixture = Fixture::new(1 << 20);
+    fixture.set_behavior(Behavior::Fails);
+    fixture.push(&["a"]);
+    assert!(!fixture.flush(FlushMode::WithRetries).await);
+    assert_eq!(fixture.store.append_calls.load(Ordering::Relaxed), 3);
 }
 
 #[tokio::test(start_paused = true)]
 async fn hanging_store_times_out_and_keeps_lines() {
-    let errand = Fixture::new(1 << 20);
-    errand.set_behavior(Behavior::Hangs);
-    errand.push(&["a"]);
-    assert!(!errand.flush(FlushMode::Once).await);
+    let fixture = Fixture::new(1 << 20);
+    fixture.set_behavior(Behavior::Hangs);
+    fixture.push(&["a"]);
+    assert!(!fixture.flush(FlushMode::Once).await);
     assert!(
-        matches!(errand.writer.take_notice(), Some(TranscriptNotice::WriteFailed(error)) if error.kind() == io::ErrorKind::TimedOut)
+        matches!(fixture.writer.take_notice(), Some(TranscriptNotice::WriteFailed(error)) if error.kind() == io::ErrorKind::TimedOut)
     );
     // A flush that is cancelled half way.
-    drop(timeout(Duration::from_secs(1), errand.writer.flush(FlushMode::Once)).await);
-    errand.set_behavior(Behavior::Works);
-    assert!(errand.flush(FlushMode::Once).await);
-    assert_eq!(errand.stored_lines().await, [raw_line("a")]);
+    drop(timeout(Duration::from_secs(1), fixture.writer.flush(FlushMode::Once)).await);
+    fixture.set_behavior(Behavior::Works);
+    assert!(fixture.flush(FlushMode::Once).await);
+    assert_eq!(fixture.stored_lines().await, [raw_line("a")]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn full_buffer_drops_lines_and_reports_them() {
-    let errand = Fixture::new(2 * raw_line("a").as_str().len());
-    errand.set_behavior(Behavior::Fails);
-    errand.push(&["a"]);
-    errand.flush(FlushMode::Once).await;
-    assert!(matches!(errand.writer.take_notice(), Some(TranscriptNotice::WriteFailed(_))));
-    errand.push(&["b", "c", "d"]);
+    let fixture = Fixture::new(2 * raw_line("a").as_str().len());
+    fixture.set_behavior(Behavior::Fails);
+    fixture.push(&["a"]);
+    fixture.flush(FlushMode::Once).await;
+    assert!(matches!(fixture.writer.take_notice(), Some(TranscriptNotice::WriteFailed(_))));
+    fixture.push(&["b", "c", "d"]);
     assert!(
-        matches!(errand.writer.take_notice(), Some(TranscriptNotice::WriteFailed(error)) if error.to_string().contains("no more"))
+        matches!(fixture.writer.take_notice(), Some(TranscriptNotice::WriteFailed(error)) if error.to_string().contains("dropped"))
     );
-    errand.set_behavior(Behavior::Works);
-    assert!(errand.flush(FlushMode::Once).await);
-    assert!(matches!(errand.writer.take_notice(), Some(TranscriptNotice::RecoveredWithGap(2))));
-    errand.push(&["e"]);
-    assert!(errand.flush(FlushMode::RespectBackoff).await);
-    assert_eq!(errand.stored_lines().await, [raw_line("a"), raw_line("b"), raw_line("e")]);
+    fixture.set_behavior(Behavior::Works);
+    assert!(fixture.flush(FlushMode::Once).await);
+    assert!(matches!(fixture.writer.take_notice(), Some(TranscriptNotice::RecoveredWithGap(2))));
+    fixture.push(&["e"]);
+    assert!(fixture.flush(FlushMode::RespectBackoff).await);
+    assert_eq!(fixture.stored_lines().await, [raw_line("a"), raw_line("b"), raw_line("e")]);
 }
 
 #[tokio::test]
 async fn lines_go_to_their_own_transcripts() {
-    let errand = Fixture::new(1 << 20);
-    let below = Arc::new(errand.key.below("subagents/agent-1"));
-    errand.push(&["a"]);
-    errand.writer.push(&below, raw_line("x"));
-    errand.push(&["b"]);
-    assert!(errand.flush(FlushMode::RespectBackoff).await);
-    assert_eq!(errand.stored_lines().await, [raw_line("a"), raw_line("b")]);
-    assert_eq!(errand.store.load(&below).await.unwrap(), Some(vec![raw_line("x")]));
+    let fixture = Fixture::new(1 << 20);
+    let below = Arc::new(fixture.key.with_subpath("subagents/agent-1"));
+    fixture.push(&["a"]);
+    fixture.writer.push(&below, raw_line("x"));
+    fixture.push(&["b"]);
+    assert!(fixture.flush(FlushMode::RespectBackoff).await);
+    assert_eq!(fixture.stored_lines().await, [raw_line("a"), raw_line("b")]);
+    assert_eq!(fixture.store.load(&below).await.unwrap(), Some(vec![raw_line("x")]));
 }
 
 #[tokio::test(start_paused = true)]
 async fn hanging_store_times_out_on_read() {
-    let errand = Fixture::new(1 << 20);
-    errand.set_behavior(Behavior::Hangs);
+    let fixture = Fixture::new(1 << 20);
+    fixture.set_behavior(Behavior::Hangs);
     let late = |error: StoreError| error.into_io().kind() == io::ErrorKind::TimedOut;
-    assert!(errand.writer.load("s", "subagents/agent-a").await.is_err_and(late));
-    assert!(errand.writer.subkeys("s").await.is_err_and(late));
-    errand.set_behavior(Behavior::Works);
-    assert_eq!(errand.writer.load("s", "subagents/agent-a").await.unwrap(), None);
+    assert!(fixture.writer.load("s", "subagents/agent-a").await.is_err_and(late));
+    assert!(fixture.writer.subkeys("s").await.is_err_and(late));
+    fixture.set_behavior(Behavior::Works);
+    assert_eq!(fixture.writer.load("s", "subagents/agent-a").await.unwrap(), None);
 }

@@ -13,41 +13,41 @@ pub(crate) enum UsageChunk {
 }
 
 /// Encodes the reply as one response.
-pub(crate) fn response_body(spoken: &ResolvedReply) -> Value {
-    let mut message = json!({"role": "assistant", "content": join_parts(spoken, text_part)});
-    if let Some(thoughts) = join_parts(spoken, thinking_part) {
-        message["reasoning_content"] = thoughts.into();
+pub(crate) fn response_body(reply: &ResolvedReply) -> Value {
+    let mut message = json!({"role": "assistant", "content": join_parts(reply, text_part)});
+    if let Some(thinking) = join_parts(reply, thinking_part) {
+        message["reasoning_content"] = thinking.into();
     }
-    let calls: Vec<Value> = spoken
+    let calls: Vec<Value> = reply
         .blocks
         .iter()
         .filter_map(tool_call_parts)
-        .map(|(id, name, sent)| function_json(id, name, sent))
+        .map(|(id, name, input_json)| function_json(id, name, input_json))
         .collect();
     if !calls.is_empty() {
         message["tool_calls"] = calls.into();
     }
-    let mut reply = common_fields(spoken, "chat.completion");
-    reply["choices"] =
-        json!([{"index": 0, "message": message, "finish_reason": finish_reason(&spoken.stop_reason)}]);
-    reply["usage"] = usage_json(&spoken.usage);
-    reply
+    let mut body = common_fields(reply, "chat.completion");
+    body["choices"] =
+        json!([{"index": 0, "message": message, "finish_reason": finish_reason(&reply.stop_reason)}]);
+    body["usage"] = usage_json(&reply.usage);
+    body
 }
 
 /// Encodes the reply as stream chunks, with the final `[DONE]`.
-pub(crate) fn stream_events(spoken: &ResolvedReply, wanted: UsageChunk) -> Vec<SseEvent> {
+pub(crate) fn stream_events(reply: &ResolvedReply, usage_chunk: UsageChunk) -> Vec<SseEvent> {
     let mut deltas = vec![json!({"role": "assistant", "content": ""})];
     let mut calls = 0;
-    for block in &spoken.blocks {
-        deltas.extend(block_deltas(block, spoken.chunk_size, calls));
+    for block in &reply.blocks {
+        deltas.extend(block_deltas(block, reply.chunk_size, calls));
         calls += usize::from(tool_call_parts(block).is_some());
     }
-    let mut chunks: Vec<Value> = deltas.into_iter().map(|delta| chunk_json(spoken, &delta, None)).collect();
-    chunks.push(chunk_json(spoken, &Value::Object(Map::new()), Some(finish_reason(&spoken.stop_reason))));
-    if wanted == UsageChunk::Send {
-        let mut last = common_fields(spoken, "chat.completion.chunk");
+    let mut chunks: Vec<Value> = deltas.into_iter().map(|delta| chunk_json(reply, &delta, None)).collect();
+    chunks.push(chunk_json(reply, &Value::Object(Map::new()), Some(finish_reason(&reply.stop_reason))));
+    if usage_chunk == UsageChunk::Send {
+        let mut last = common_fields(reply, "chat.completion.chunk");
         last["choices"] = json!([]);
-        last["usage"] = usage_json(&spoken.usage);
+        last["usage"] = usage_json(&reply.usage);
         chunks.push(last);
     }
     let data = chunks.iter().map(Value::to_string).chain(["[DONE]".to_owned()]);
@@ -61,11 +61,11 @@ fn block_deltas(block: &ResolvedBlock, size: usize, index: usize) -> Vec<Value> 
         ResolvedBlock::Thinking { thinking, .. } => {
             split_chunks(thinking, size).map(|text| json!({"reasoning_content": text})).collect()
         }
-        ResolvedBlock::Tool { id, name, sent, .. } => {
+        ResolvedBlock::Tool { id, name, input_json, .. } => {
             let mut opening = function_json(id, name, "");
             opening["index"] = index.into();
-            let fragments =
-                split_chunks(sent, size).map(|text| json!({"index": index, "function": {"arguments": text}}));
+            let fragments = split_chunks(input_json, size)
+                .map(|text| json!({"index": index, "function": {"arguments": text}}));
             [opening].into_iter().chain(fragments).map(|call| json!({"tool_calls": [call]})).collect()
         }
         // Chat Completions has no form for arbitrary blocks.
@@ -73,14 +73,14 @@ fn block_deltas(block: &ResolvedBlock, size: usize, index: usize) -> Vec<Value> 
     }
 }
 
-fn chunk_json(spoken: &ResolvedReply, delta: &Value, finish: Option<&str>) -> Value {
-    let mut chunk = common_fields(spoken, "chat.completion.chunk");
+fn chunk_json(reply: &ResolvedReply, delta: &Value, finish: Option<&str>) -> Value {
+    let mut chunk = common_fields(reply, "chat.completion.chunk");
     chunk["choices"] = json!([{"index": 0, "delta": delta, "finish_reason": finish}]);
     chunk
 }
 
-fn common_fields(spoken: &ResolvedReply, object: &str) -> Value {
-    json!({"id": format!("chatcmpl_{}", spoken.reply_number), "object": object, "created": 0, "model": spoken.model})
+fn common_fields(reply: &ResolvedReply, object: &str) -> Value {
+    json!({"id": format!("chatcmpl_{}", reply.reply_number), "object": object, "created": 0, "model": reply.model})
 }
 
 fn function_json(id: &str, name: &str, arguments: &str) -> Value {
@@ -89,7 +89,7 @@ fn function_json(id: &str, name: &str, arguments: &str) -> Value {
 
 fn tool_call_parts(block: &ResolvedBlock) -> Option<(&str, &str, &str)> {
     match block {
-        ResolvedBlock::Tool { id, name, sent, .. } => Some((id, name, sent)),
+        ResolvedBlock::Tool { id, name, input_json, .. } => Some((id, name, input_json)),
         ResolvedBlock::Text(_) | ResolvedBlock::Thinking { .. } | ResolvedBlock::Verbatim(_) => None,
     }
 }
@@ -109,10 +109,10 @@ fn thinking_part(block: &ResolvedBlock) -> Option<&str> {
 }
 
 fn join_parts<'a>(
-    spoken: &'a ResolvedReply,
+    reply: &'a ResolvedReply,
     part: impl Fn(&'a ResolvedBlock) -> Option<&'a str>,
 ) -> Option<String> {
-    let parts: Vec<&str> = spoken.blocks.iter().filter_map(part).collect();
+    let parts: Vec<&str> = reply.blocks.iter().filter_map(part).collect();
     (!parts.is_empty()).then(|| parts.concat())
 }
 
@@ -149,8 +149,8 @@ mod tests {
             .and_tool("Read", json!({"p": 1}))
             .and_tool("Read", json!({"p": 2}))
             .chunk_size(5);
-        let told = stream_events(&ResolvedReply::new(2, &reply, "kimi"), UsageChunk::Send);
-        let deltas: Vec<String> = told[..told.len() - 1]
+        let events = stream_events(&ResolvedReply::new(2, &reply, "kimi"), UsageChunk::Send);
+        let deltas: Vec<String> = events[..events.len() - 1]
             .iter()
             .map(|event| {
                 serde_json::from_str::<Value>(&event.data).unwrap()["choices"][0]["delta"].to_string()
@@ -169,16 +169,19 @@ mod tests {
             "null",
         ];
         assert_eq!(deltas, expected);
-        assert_eq!(told.last().unwrap().to_bytes(), b"data: [DONE]\n\n");
+        assert_eq!(events.last().unwrap().to_bytes(), b"data: [DONE]\n\n");
     }
 
     #[test]
     fn usage_chunk_is_sent_only_on_request() {
-        let spoken = ResolvedReply::new(1, &Reply::text("hi"), "kimi");
-        let with = |wanted| {
-            stream_events(&spoken, wanted).iter().filter(|event| event.data.contains("prompt_tokens")).count()
+        let reply = ResolvedReply::new(1, &Reply::text("hi"), "kimi");
+        let with = |usage_chunk| {
+            stream_events(&reply, usage_chunk)
+                .iter()
+                .filter(|event| event.data.contains("prompt_tokens"))
+                .count()
         };
         assert_eq!((with(UsageChunk::Send), with(UsageChunk::Omit)), (1, 0));
-        assert_eq!(response_body(&spoken)["usage"]["total_tokens"], 110);
+        assert_eq!(response_body(&reply)["usage"]["total_tokens"], 110);
     }
 }

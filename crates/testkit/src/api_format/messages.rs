@@ -5,23 +5,23 @@ use serde_json::{Value, json};
 use super::{ResolvedBlock, ResolvedReply, SseEvent, split_chunks};
 
 /// Encodes the reply as one response.
-pub(crate) fn response_body(spoken: &ResolvedReply) -> Value {
-    let content: Vec<Value> = spoken.blocks.iter().map(block_json).collect();
-    let mut message = empty_message(spoken);
+pub(crate) fn response_body(reply: &ResolvedReply) -> Value {
+    let content: Vec<Value> = reply.blocks.iter().map(block_json).collect();
+    let mut message = empty_message(reply);
     message["content"] = content.into();
-    message["stop_reason"] = json!(spoken.stop_reason);
-    message["usage"] = json!(spoken.usage);
+    message["stop_reason"] = json!(reply.stop_reason);
+    message["usage"] = json!(reply.usage);
     message
 }
 
 /// Encodes the reply as stream events, in order.
-pub(crate) fn stream_events(spoken: &ResolvedReply) -> Vec<SseEvent> {
-    let mut events = vec![typed_event(&json!({"type": "message_start", "message": empty_message(spoken)}))];
-    for (index, block) in spoken.blocks.iter().enumerate() {
+pub(crate) fn stream_events(reply: &ResolvedReply) -> Vec<SseEvent> {
+    let mut events = vec![typed_event(&json!({"type": "message_start", "message": empty_message(reply)}))];
+    for (index, block) in reply.blocks.iter().enumerate() {
         let start =
             json!({"type": "content_block_start", "index": index, "content_block": block_start_json(block)});
         events.push(typed_event(&start));
-        let deltas = block_deltas(block, spoken.chunk_size).into_iter();
+        let deltas = block_deltas(block, reply.chunk_size).into_iter();
         events.extend(deltas.map(|delta| {
             typed_event(&json!({"type": "content_block_delta", "index": index, "delta": delta}))
         }));
@@ -29,8 +29,8 @@ pub(crate) fn stream_events(spoken: &ResolvedReply) -> Vec<SseEvent> {
     }
     events.push(typed_event(&json!({
         "type": "message_delta",
-        "delta": {"stop_reason": spoken.stop_reason, "stop_sequence": null},
-        "usage": {"output_tokens": spoken.usage.output_tokens},
+        "delta": {"stop_reason": reply.stop_reason, "stop_sequence": null},
+        "usage": {"output_tokens": reply.usage.output_tokens},
     })));
     events.push(typed_event(&json!({"type": "message_stop"})));
     events
@@ -42,14 +42,14 @@ pub(crate) fn typed_event(data: &Value) -> SseEvent {
 }
 
 /// The message of `message_start`: no content yet, at most one output token.
-fn empty_message(spoken: &ResolvedReply) -> Value {
-    let mut usage = json!(spoken.usage);
-    usage["output_tokens"] = spoken.usage.output_tokens.min(1).into();
+fn empty_message(reply: &ResolvedReply) -> Value {
+    let mut usage = json!(reply.usage);
+    usage["output_tokens"] = reply.usage.output_tokens.min(1).into();
     json!({
-        "id": format!("msg_{}", spoken.reply_number),
+        "id": format!("msg_{}", reply.reply_number),
         "type": "message",
         "role": "assistant",
-        "model": spoken.model,
+        "model": reply.model,
         "content": [],
         "stop_reason": null,
         "stop_sequence": null,
@@ -87,11 +87,11 @@ fn block_deltas(block: &ResolvedBlock, size: usize) -> Vec<Value> {
             split_chunks(text, size).map(|text| json!({"type": "text_delta", "text": text})).collect()
         }
         ResolvedBlock::Thinking { thinking, signature } => {
-            let thoughts =
+            let thinking_deltas =
                 split_chunks(thinking, size).map(|text| json!({"type": "thinking_delta", "thinking": text}));
-            thoughts.chain([json!({"type": "signature_delta", "signature": signature})]).collect()
+            thinking_deltas.chain([json!({"type": "signature_delta", "signature": signature})]).collect()
         }
-        ResolvedBlock::Tool { sent, .. } => split_chunks(sent, size)
+        ResolvedBlock::Tool { input_json, .. } => split_chunks(input_json, size)
             .map(|text| json!({"type": "input_json_delta", "partial_json": text}))
             .collect(),
         ResolvedBlock::Verbatim(_) => Vec::new(),
@@ -110,11 +110,11 @@ mod tests {
     #[test]
     fn reply_is_encoded_as_stream_events() {
         let reply = Reply::text("größer").and_tool("Bash", json!({"a": 1})).with_thinking("hm").chunk_size(4);
-        let told: Vec<Value> = stream_events(&resolve_reply(&reply))
+        let events: Vec<Value> = stream_events(&resolve_reply(&reply))
             .iter()
             .map(|event| serde_json::from_str(&event.data).unwrap())
             .collect();
-        let brief: Vec<String> = told
+        let summary: Vec<String> = events
             .iter()
             .map(|event| match &event["delta"] {
                 Value::Null => event["type"].as_str().unwrap().to_owned(),
@@ -138,15 +138,15 @@ mod tests {
             r#"{"stop_reason":"tool_use","stop_sequence":null}"#,
             "message_stop",
         ];
-        assert_eq!(brief, expected);
-        assert_eq!(told[9]["content_block"]["id"], "toolu_3_1");
+        assert_eq!(summary, expected);
+        assert_eq!(events[9]["content_block"]["id"], "toolu_3_1");
     }
 
     #[test]
     fn invalid_tool_input_is_sent_verbatim() {
         let reply = Reply::tool("Bash", json!({})).raw_tool_input("{bad");
-        let told = stream_events(&resolve_reply(&reply));
-        assert!(told[2].data.contains(r#""partial_json":"{bad""#));
+        let events = stream_events(&resolve_reply(&reply));
+        assert!(events[2].data.contains(r#""partial_json":"{bad""#));
     }
 
     #[test]

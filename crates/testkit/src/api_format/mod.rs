@@ -28,7 +28,7 @@ pub(crate) struct ResolvedReply {
 pub(crate) enum ResolvedBlock {
     Text(String),
     Thinking { thinking: String, signature: String },
-    Tool { id: String, name: String, input: Value, sent: String },
+    Tool { id: String, name: String, input: Value, input_json: String },
     Verbatim(Value),
 }
 
@@ -45,13 +45,13 @@ impl ResolvedReply {
     pub(crate) fn new(reply_number: usize, reply: &Reply, model: &str) -> Self {
         let mut calls = 0;
         let blocks: Vec<ResolvedBlock> =
-            reply.say.iter().map(|words| resolve_block(words, reply_number, &mut calls)).collect();
-        let stop = if calls > 0 { StopReason::ToolUse } else { StopReason::EndTurn };
+            reply.say.iter().map(|block| resolve_block(block, reply_number, &mut calls)).collect();
+        let default_stop = if calls > 0 { StopReason::ToolUse } else { StopReason::EndTurn };
         Self {
             reply_number,
             model: model.to_owned(),
             blocks,
-            stop_reason: reply.stop.clone().unwrap_or(stop),
+            stop_reason: reply.stop.clone().unwrap_or(default_stop),
             usage: reply.usage.clone().unwrap_or_else(default_usage),
             chunk_size: reply.chunk,
         }
@@ -67,8 +67,8 @@ impl SseEvent {
     }
 }
 
-fn resolve_block(words: &ReplyBlock, number: usize, calls: &mut usize) -> ResolvedBlock {
-    match words {
+fn resolve_block(block: &ReplyBlock, number: usize, calls: &mut usize) -> ResolvedBlock {
+    match block {
         ReplyBlock::Text { text } => ResolvedBlock::Text(text.clone()),
         ReplyBlock::Thinking { thinking, signature } => {
             ResolvedBlock::Thinking { thinking: thinking.clone(), signature: signature.clone() }
@@ -79,7 +79,7 @@ fn resolve_block(words: &ReplyBlock, number: usize, calls: &mut usize) -> Resolv
                 id: id.clone().unwrap_or_else(|| format!("toolu_{number}_{calls}")),
                 name: tool.clone(),
                 input: input.clone(),
-                sent: raw_input.clone().unwrap_or_else(|| input.to_string()),
+                input_json: raw_input.clone().unwrap_or_else(|| input.to_string()),
             }
         }
         ReplyBlock::Block { block } => ResolvedBlock::Verbatim(block.clone()),

@@ -1,7 +1,7 @@
 //! Configuration of a test host, and the start of its engine.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,19 +13,12 @@ use whimbrel_wire::control::{CanUseTool, Initialize, Request};
 use whimbrel_wire::options::{Options, PermissionPromptTool};
 use whimbrel_wire::permission::PermissionResult;
 
-use super::backend::ModelBackend;
+use super::backend::{self, BackendKind, ModelBackend};
 use super::connection::EngineConnection;
 use super::request_handler::{self, HostResponse, RequestHandler};
 use super::{Host, HostParts};
-use crate::http_mock::MockApi;
 use crate::script::Script;
 use crate::test_dirs::TestDirs;
-
-/// Default model; its price is known and does not change.
-pub(crate) const DEFAULT_MODEL: &str = "claude-opus-4-5-20251101";
-
-/// Name under which the script is registered with the scripted provider.
-const SCRIPT_NAME: &str = "test";
 
 /// Default timeout of each wait.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(20);
@@ -41,13 +34,6 @@ pub struct HostBuilder {
     files: Vec<(String, Vec<u8>)>,
     request_handler: RequestHandler,
     timeout: Duration,
-}
-
-/// How the engine reaches the model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum BackendKind {
-    Http,
-    Scripted,
 }
 
 impl HostBuilder {
@@ -102,8 +88,8 @@ impl HostBuilder {
     }
 
     /// Uses these directories instead of new ones.
-    pub fn dirs(mut self, stage: TestDirs) -> Self {
-        self.dirs = Some(stage);
+    pub fn dirs(mut self, dirs: TestDirs) -> Self {
+        self.dirs = Some(dirs);
         self
     }
 
@@ -119,52 +105,38 @@ impl HostBuilder {
 
     /// Responds to every control request: hooks, SDK MCP servers, and permission requests if the options direct them to
     /// the host.
-    pub fn on_request(mut self, answer: impl FnMut(&Request) -> HostResponse + Send + 'static) -> Self {
-        self.request_handler = Box::new(answer);
+    pub fn on_request(mut self, respond: impl FnMut(&Request) -> HostResponse + Send + 'static) -> Self {
+        self.request_handler = Box::new(respond);
         self
     }
 
     /// Sets the timeout of each wait; the default is 20 seconds.
-    pub fn timeout(mut self, deadline: Duration) -> Self {
-        self.timeout = deadline;
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
         self
     }
 
     /// Starts the engine. Sends `initialize` if the options need it.
     pub async fn start(self) -> anyhow::Result<Host> {
-        let Self {
-            script,
-            backend_kind: way,
-            program,
-            mut options,
-            env,
-            dirs: stage,
-            files,
-            request_handler: answers,
-            timeout: deadline,
-        } = self;
-        let stage = stage.map_or_else(TestDirs::new, Ok)?;
+        let Self { script, backend_kind, program, mut options, env, dirs, files, request_handler, timeout } =
+            self;
+        let dirs = dirs.map_or_else(TestDirs::new, Ok)?;
         for (path, content) in files {
-            stage.write_file(&path, content)?;
+            dirs.write_file(&path, content)?;
         }
-        let folder = || stage.workspace().to_string_lossy().into_owned();
-        let folder = PathBuf::from(options.cwd.get_or_insert_with(folder).as_str());
-        let voice = start_backend(script, way, program.as_deref(), &stage, &mut options).await?;
-        let mut all = stage.env();
-        all.extend(voice.env());
-        all.extend(options.to_env());
-        all.extend(env);
+        let workspace = || dirs.workspace().to_string_lossy().into_owned();
+        let cwd = PathBuf::from(options.cwd.get_or_insert_with(workspace).as_str());
+        let backend =
+            ModelBackend::start(script, backend_kind, program.as_deref(), &dirs, &mut options).await?;
+        let mut variables = dirs.env();
+        variables.extend(backend.env());
+        variables.extend(options.to_env());
+        variables.extend(env);
         let connection = match program {
-            Some(program) => EngineConnection::start_process(&program, &options.to_args(), &all, &folder)?,
-            None => connect_in_process(&voice, options.clone(), all)?,
+            Some(program) => EngineConnection::start_process(&program, &options.to_args(), &variables, &cwd)?,
+            None => connect_in_process(&backend, options.clone(), variables)?,
         };
-        let mut host = Host::new(HostParts {
-            connection,
-            dirs: stage,
-            backend: voice,
-            request_handler: answers,
-            timeout: deadline,
-        });
+        let mut host = Host::new(HostParts { connection, dirs, backend, request_handler, timeout });
         let initialize = options.to_initialize();
         if initialize != Initialize::default() {
             host.send_request(initialize).await.context("initialize")?;
@@ -173,43 +145,17 @@ impl HostBuilder {
     }
 }
 
-/// Starts the model backend and points the options at it.
-async fn start_backend(
-    script: Script,
-    way: BackendKind,
-    program: Option<&Path>,
-    stage: &TestDirs,
-    options: &mut Options,
-) -> anyhow::Result<ModelBackend> {
-    match (way, program) {
-        (BackendKind::Http, _) => {
-            options.model.get_or_insert_with(|| DEFAULT_MODEL.to_owned());
-            Ok(ModelBackend::Http(MockApi::start(script).await?))
-        }
-        (BackendKind::Scripted, None) => {
-            options.model = Some(format!("scripted:{SCRIPT_NAME}"));
-            Ok(ModelBackend::Scripted(script.to_scripted()?))
-        }
-        (BackendKind::Scripted, Some(_)) => {
-            let file = stage.temp_dir().join("script.json");
-            crate::test_dirs::write_file(&file, script.to_scripted_json()?.to_string().as_bytes())?;
-            options.model = Some(format!("scripted:{}", file.display()));
-            Ok(ModelBackend::ScriptedInEngine)
-        }
-    }
-}
-
 fn connect_in_process(
-    voice: &ModelBackend,
+    backend: &ModelBackend,
     options: Options,
     env: BTreeMap<String, String>,
 ) -> anyhow::Result<EngineConnection> {
     let variables = env.clone();
     let get: EnvLookup = Arc::new(move |name| variables.get(name).cloned());
-    let door = HttpClient::from_env(|name| get(name));
-    let providers = Providers::from_env(get, door);
-    if let ModelBackend::Scripted(model) = voice {
-        providers.add_script(SCRIPT_NAME, Arc::clone(model));
+    let client = HttpClient::from_env(|name| get(name));
+    let providers = Providers::from_env(get, client);
+    if let ModelBackend::Scripted(model) = backend {
+        providers.add_script(backend::SCRIPT_NAME, Arc::clone(model));
     }
     EngineConnection::start_in_process(Engine::new(providers), Start::new(options, env))
 }

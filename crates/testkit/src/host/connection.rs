@@ -51,7 +51,7 @@ enum Output {
 }
 
 enum EngineHandle {
-    Thread { farewell: oneshot::Receiver<SessionExit>, stop: StopOnDrop },
+    Thread { exit: oneshot::Receiver<SessionExit>, stop: StopOnDrop },
     Process { child: Box<Child>, stderr: JoinHandle<String> },
 }
 
@@ -68,7 +68,7 @@ impl EngineConnection {
     /// Starts an engine on its own thread, so that it runs independently of the test's runtime.
     pub(crate) fn start_in_process(engine: Engine, start: Start) -> anyhow::Result<Self> {
         let (link, end) = link::pair();
-        let (sender, farewell) = oneshot::channel();
+        let (sender, exit) = oneshot::channel();
         let runtime = Builder::new_current_thread().enable_all().build()?;
         std::thread::Builder::new().name("engine".into()).spawn(move || {
             // The receiver is gone if the test has ended.
@@ -78,7 +78,7 @@ impl EngineConnection {
         Ok(Self {
             input: Some(Input::Link(end.sender)),
             output: Output::Link(end.receiver),
-            engine: Some(EngineHandle::Thread { farewell, stop }),
+            engine: Some(EngineHandle::Thread { exit, stop }),
         })
     }
 
@@ -93,8 +93,7 @@ impl EngineConnection {
         let mut command = Command::new(program);
         command.args(args).env_clear().envs(env).current_dir(cwd).kill_on_drop(true);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child =
-            command.spawn().with_context(|| format!("{} cannot be started", program.display()))?;
+        let mut child = command.spawn().with_context(|| format!("cannot start {}", program.display()))?;
         let missing = || anyhow!("a pipe to the engine is missing");
         let stdin = child.stdin.take().ok_or_else(missing)?;
         let stdout = child.stdout.take().ok_or_else(missing)?;
@@ -114,15 +113,15 @@ impl EngineConnection {
 
     /// Sends a line, given without its newline.
     pub(crate) async fn send_line(&mut self, line: &str) -> anyhow::Result<()> {
-        let gone = "the engine no longer listens";
+        let closed = "the engine has closed its input";
         match &mut self.input {
-            None => Err(anyhow!("the input has been finished")),
+            None => Err(anyhow!("the input is already closed")),
             Some(Input::Link(sender)) => {
-                sender.send(decode(line).map_err(Box::new)).await.map_err(|_| anyhow!(gone))
+                sender.send(decode(line).map_err(Box::new)).await.map_err(|_| anyhow!(closed))
             }
             Some(Input::Pipe(stdin)) => {
-                stdin.write_all(format!("{line}\n").as_bytes()).await.context(gone)?;
-                stdin.flush().await.context(gone)
+                stdin.write_all(format!("{line}\n").as_bytes()).await.context(closed)?;
+                stdin.flush().await.context(closed)
             }
         }
     }
@@ -143,7 +142,7 @@ impl EngineConnection {
                 Some(line) => line,
             },
         };
-        let frame = decode(&line).with_context(|| format!("the engine wrote a bad line: {line}"))?;
+        let frame = decode(&line).with_context(|| format!("the engine wrote an invalid frame: {line}"))?;
         let json = serde_json::from_str(&line)?;
         Ok(Some(ReceivedFrame { frame, json }))
     }
@@ -157,11 +156,11 @@ impl EngineConnection {
     pub(crate) async fn wait_for_exit(&mut self) -> anyhow::Result<EngineExit> {
         self.finish_input();
         match self.engine.take() {
-            None => Err(anyhow!("the engine has ended already")),
-            Some(EngineHandle::Thread { farewell, stop }) => {
-                let farewell = farewell.await.context("the engine panicked")?;
+            None => Err(anyhow!("the engine has already exited")),
+            Some(EngineHandle::Thread { exit, stop }) => {
+                let exit = exit.await.context("the engine panicked")?;
                 drop(stop);
-                Ok(EngineExit { code: exit_code(&farewell), stderr: String::new() })
+                Ok(EngineExit { code: exit_code(&exit), stderr: String::new() })
             }
             Some(EngineHandle::Process { mut child, stderr }) => {
                 let status = child.wait().await?;
@@ -173,7 +172,7 @@ impl EngineConnection {
 }
 
 /// The exit code a program would return: 1 if the session never started or its last result is an error.
-fn exit_code(farewell: &SessionExit) -> i32 {
-    let failed = farewell.last_turn.as_ref().is_some_and(|turn| turn.is_error);
-    i32::from(failed || farewell.setup_error.is_some())
+fn exit_code(exit: &SessionExit) -> i32 {
+    let failed = exit.last_turn.as_ref().is_some_and(|turn| turn.is_error);
+    i32::from(failed || exit.setup_error.is_some())
 }

@@ -49,7 +49,7 @@ pub struct Host {
     /// Index of the first frame not yet returned by a wait.
     cursor: usize,
     /// Number of control requests sent; makes their ids.
-    asked: usize,
+    requests_sent: usize,
     output_closed: bool,
 }
 
@@ -68,7 +68,7 @@ impl Host {
     }
 
     pub(crate) fn new(parts: HostParts) -> Self {
-        Self { parts, received: Vec::new(), cursor: 0, asked: 0, output_closed: false }
+        Self { parts, received: Vec::new(), cursor: 0, requests_sent: 0, output_closed: false }
     }
 
     /// Sends a prompt.
@@ -91,72 +91,76 @@ impl Host {
     /// Sends a line as it is, whether it is a valid frame or not.
     pub async fn send_line(&mut self, line: &str) -> anyhow::Result<()> {
         let sending = self.parts.connection.send_line(line);
-        tokio::time::timeout(self.parts.timeout, sending).await.context("the engine does not read")?
+        tokio::time::timeout(self.parts.timeout, sending)
+            .await
+            .context("the engine does not read its input")?
     }
 
     /// Sends a control request and waits for its response.
-    pub async fn send_request<A: TypedRequest>(&mut self, question: A) -> anyhow::Result<A::Reply> {
-        let response = self.send_raw_request(serde_json::to_value(question.into())?).await?;
+    pub async fn send_request<A: TypedRequest>(&mut self, request: A) -> anyhow::Result<A::Reply> {
+        let response = self.send_raw_request(serde_json::to_value(request.into())?).await?;
         Ok(response.parse_reply::<A>()?)
     }
 
     /// Sends a control request given as JSON with its `subtype`, and waits for the response, success or error.
-    pub async fn send_raw_request(&mut self, question: Value) -> anyhow::Result<Response> {
-        self.asked += 1;
-        let request_id = format!("host_{}", self.asked);
+    pub async fn send_raw_request(&mut self, request: Value) -> anyhow::Result<Response> {
+        self.requests_sent += 1;
+        let request_id = format!("host_{}", self.requests_sent);
         let from = self.received.len();
-        let line = json!({"type": "control_request", "request_id": request_id, "request": question});
+        let line = json!({"type": "control_request", "request_id": request_id, "request": request});
         self.send_line(&line.to_string()).await?;
-        let is_answer = |heard: &ReceivedFrame| match &heard.frame {
-            Frame::ControlResponse(answer) => answer.response.request_id() == request_id,
+        let is_response = |received: &ReceivedFrame| match &received.frame {
+            Frame::ControlResponse(response) => response.response.request_id() == request_id,
             _ => false,
         };
-        let at = self.find_frame(from, &format!("an answer to {question}"), is_answer).await?;
-        match &self.received[at].frame {
-            Frame::ControlResponse(answer) => Ok(answer.response.clone()),
-            other => Err(anyhow!("a {} is no answer", other.kind())),
+        let index = self.find_frame(from, &format!("a response to {request}"), is_response).await?;
+        match &self.received[index].frame {
+            Frame::ControlResponse(response) => Ok(response.response.clone()),
+            other => Err(anyhow!("expected a control response, got {}", other.kind())),
         }
     }
 
-    /// Waits for the next frame that satisfies `fits`. Each wait starts after the frame that the previous wait
+    /// Waits for the next frame that satisfies `matches`. Each wait starts after the frame that the previous wait
     /// returned.
-    pub async fn next_frame(&mut self, fits: impl Fn(&Frame) -> bool) -> anyhow::Result<&Frame> {
-        let at = self.find_frame(self.cursor, "a frame", |heard| fits(&heard.frame)).await?;
-        self.cursor = at + 1;
-        Ok(&self.received[at].frame)
+    pub async fn next_frame(&mut self, matches: impl Fn(&Frame) -> bool) -> anyhow::Result<&Frame> {
+        let index = self.find_frame(self.cursor, "a frame", |received| matches(&received.frame)).await?;
+        self.cursor = index + 1;
+        Ok(&self.received[index].frame)
     }
 
     /// Waits for the next frame that [matches](matches_pattern) the pattern, after the one that the previous wait
     /// returned.
     pub async fn next_matching(&mut self, pattern: &Value) -> anyhow::Result<&Value> {
-        let at = self
-            .find_frame(self.cursor, &pattern.to_string(), |heard| matches_pattern(&heard.json, pattern))
+        let index = self
+            .find_frame(self.cursor, &pattern.to_string(), |received| {
+                matches_pattern(&received.json, pattern)
+            })
             .await?;
-        self.cursor = at + 1;
-        Ok(&self.received[at].json)
+        self.cursor = index + 1;
+        Ok(&self.received[index].json)
     }
 
-    /// Waits for the first frame of the whole run that satisfies `fits`.
+    /// Waits for the first frame of the whole run that satisfies `matches`.
     pub(crate) async fn first_matching(
         &mut self,
-        what: &str,
-        fits: impl Fn(&Value) -> bool,
+        description: &str,
+        matches: impl Fn(&Value) -> bool,
     ) -> anyhow::Result<&Value> {
-        let at = self.find_frame(0, what, |heard| fits(&heard.json)).await?;
-        Ok(&self.received[at].json)
+        let index = self.find_frame(0, description, |received| matches(&received.json)).await?;
+        Ok(&self.received[index].json)
     }
 
     /// Waits for the next result.
     pub async fn next_result(&mut self) -> anyhow::Result<TurnResult> {
         match self.next_frame(|frame| matches!(frame, Frame::Result(_))).await? {
             Frame::Result(result) => Ok((**result).clone()),
-            other => Err(anyhow!("a {} is no result", other.kind())),
+            other => Err(anyhow!("expected a result, got {}", other.kind())),
         }
     }
 
     /// Every frame so far.
     pub fn frames(&self) -> impl Iterator<Item = &Frame> {
-        self.received.iter().map(|heard| &heard.frame)
+        self.received.iter().map(|received| &received.frame)
     }
 
     /// Every frame so far, with its JSON.
@@ -164,9 +168,26 @@ impl Host {
         &self.received
     }
 
+    /// The `init` frame of the last turn.
+    pub fn init_frame(&self) -> anyhow::Result<&Value> {
+        self.system_frames("init").pop().context("the engine sent no init frame")
+    }
+
+    /// The system frames of this subtype so far.
+    pub fn system_frames(&self, subtype: &str) -> Vec<&Value> {
+        let frames = self.received.iter().map(|received| &received.json);
+        frames.filter(|frame| frame["type"] == "system" && frame["subtype"] == subtype).collect()
+    }
+
+    /// The texts of the informational frames so far.
+    pub fn info_texts(&self) -> Vec<&str> {
+        let frames = self.system_frames("informational").into_iter();
+        frames.filter_map(|frame| frame["content"].as_str()).collect()
+    }
+
     /// The permission requests (`can_use_tool`) so far.
     pub fn permission_requests(&self) -> Vec<&Value> {
-        let requests = self.received.iter().map(|heard| &heard.json["request"]);
+        let requests = self.received.iter().map(|received| &received.json["request"]);
         requests.filter(|request| request["subtype"] == "can_use_tool").collect()
     }
 
@@ -196,14 +217,14 @@ impl Host {
     /// Closes the input, reads all remaining frames and returns how the engine exited.
     pub async fn finish(&mut self) -> anyhow::Result<EngineExit> {
         self.finish_input();
-        let deadline = self.parts.timeout;
+        let timeout = self.parts.timeout;
         let rest = async {
             while self.receive_next().await? {}
             self.parts.connection.wait_for_exit().await
         };
-        match tokio::time::timeout(deadline, rest).await {
+        match tokio::time::timeout(timeout, rest).await {
             Ok(exit) => exit,
-            Err(_) => bail!("the engine did not end within {deadline:?}; {}", self.describe_received()),
+            Err(_) => bail!("the engine did not exit within {timeout:?}; {}", self.describe_received()),
         }
     }
 
@@ -211,27 +232,27 @@ impl Host {
     async fn find_frame(
         &mut self,
         from: usize,
-        what: &str,
-        fits: impl Fn(&ReceivedFrame) -> bool,
+        description: &str,
+        matches: impl Fn(&ReceivedFrame) -> bool,
     ) -> anyhow::Result<usize> {
-        let deadline = self.parts.timeout;
+        let timeout = self.parts.timeout;
         let search = async {
-            let mut at = from;
+            let mut start = from;
             loop {
-                if let Some(found) = self.received[at..].iter().position(&fits) {
-                    return anyhow::Ok(Some(at + found));
+                if let Some(offset) = self.received[start..].iter().position(&matches) {
+                    return anyhow::Ok(Some(start + offset));
                 }
-                at = self.received.len();
+                start = self.received.len();
                 if !self.receive_next().await? {
                     return Ok(None);
                 }
             }
         };
-        match tokio::time::timeout(deadline, search).await {
-            Ok(Ok(Some(at))) => Ok(at),
-            Ok(Ok(None)) => bail!("the engine ended without {what}; {}", self.describe_received()),
+        match tokio::time::timeout(timeout, search).await {
+            Ok(Ok(Some(index))) => Ok(index),
+            Ok(Ok(None)) => bail!("the engine exited without {description}; {}", self.describe_received()),
             Ok(Err(error)) => Err(error),
-            Err(_) => bail!("no {what} within {deadline:?}; {}", self.describe_received()),
+            Err(_) => bail!("did not receive {description} within {timeout:?}; {}", self.describe_received()),
         }
     }
 
@@ -240,17 +261,18 @@ impl Host {
         if self.output_closed {
             return Ok(false);
         }
-        let Some(heard) = self.parts.connection.receive().await? else {
+        let Some(received) = self.parts.connection.receive().await? else {
             self.output_closed = true;
             return Ok(false);
         };
-        let response = match &heard.frame {
-            Frame::ControlRequest(asked) => {
-                (self.parts.request_handler)(&asked.request).into_control_response(&asked.request_id)
+        let response = match &received.frame {
+            Frame::ControlRequest(control_request) => {
+                let response = (self.parts.request_handler)(&control_request.request);
+                response.into_control_response(&control_request.request_id)
             }
             _ => None,
         };
-        self.received.push(heard);
+        self.received.push(received);
         if let Some(response) = response {
             let line = serde_json::to_string(&Frame::from(response))?;
             // An engine that is shutting down does not need the response.
@@ -261,8 +283,9 @@ impl Host {
 
     /// Summarizes the received frames for an error text.
     fn describe_received(&self) -> String {
-        let brief = |heard: &ReceivedFrame| heard.json.to_string().chars().take(300).collect::<String>();
-        let lines: Vec<String> = self.received.iter().map(brief).collect();
-        format!("it said {} lines:\n{}", lines.len(), lines.join("\n"))
+        let shorten =
+            |received: &ReceivedFrame| received.json.to_string().chars().take(300).collect::<String>();
+        let lines: Vec<String> = self.received.iter().map(shorten).collect();
+        format!("received {} frames:\n{}", lines.len(), lines.join("\n"))
     }
 }

@@ -20,20 +20,20 @@ pub(crate) type RequestHandler = Box<dyn FnMut(&Request) -> HostResponse + Send>
 
 /// Rejects every request; the default.
 pub(crate) fn reject_all() -> RequestHandler {
-    Box::new(|request| HostResponse::Error(format!("The test host has no answer to {}.", request.subtype())))
+    Box::new(|request| HostResponse::Error(format!("The test host does not handle {}.", request.subtype())))
 }
 
 /// Responds to permission requests and rejects all others.
 pub(crate) fn permissions_only(
     mut decide: impl FnMut(&CanUseTool) -> PermissionResult + Send + 'static,
 ) -> RequestHandler {
-    let mut otherwise = reject_all();
+    let mut reject = reject_all();
     Box::new(move |request| match request {
-        Request::CanUseTool(ask) => match serde_json::to_value(decide(ask)) {
+        Request::CanUseTool(permission) => match serde_json::to_value(decide(permission)) {
             Ok(reply) => HostResponse::Success(reply),
             Err(error) => HostResponse::Error(error.to_string()),
         },
-        other => otherwise(other),
+        other => reject(other),
     })
 }
 

@@ -34,14 +34,14 @@ struct Connection {
 pub(super) async fn serve_connection(stream: TcpStream, number: usize, shared: Arc<Shared>) {
     // Small writes must arrive as they are made.
     let _ = stream.set_nodelay(true);
-    let (from, to) = stream.into_split();
+    let (reader, writer) = stream.into_split();
     if shared.read_mode == ReadMode::Never {
         return std::future::pending().await;
     }
-    let mut connection = Connection { number, reader: BufReader::new(from), writer: to, shared };
+    let mut connection = Connection { number, reader: BufReader::new(reader), writer, shared };
     while let Ok(Some(request)) = request::read_request(&mut connection.reader).await {
-        let acts = connection.record_and_plan(request);
-        match connection.run_actions(acts).await {
+        let actions = connection.record_and_plan(request);
+        match connection.run_actions(actions).await {
             Ok(ConnectionState::Open) => {}
             Ok(ConnectionState::Closed) => return,
             Err(_) => {
@@ -54,11 +54,11 @@ pub(super) async fn serve_connection(stream: TcpStream, number: usize, shared: A
 
 impl Connection {
     /// Records a request and plans the actions for it.
-    fn record_and_plan(&self, heard: HttpRequest) -> Vec<Action> {
-        let HttpRequest { method, path, query, headers, body } = heard;
-        let mut recorded = self.shared.lock_requests();
+    fn record_and_plan(&self, request: HttpRequest) -> Vec<Action> {
+        let HttpRequest { method, path, query, headers, body } = request;
+        let mut requests = self.shared.lock_requests();
         let request = RecordedRequest {
-            number: recorded.len(),
+            number: requests.len(),
             connection: self.number,
             received_at: Instant::now(),
             method,
@@ -67,31 +67,31 @@ impl Connection {
             headers,
             body: serde_json::from_slice(&body).unwrap_or_default(),
         };
-        let acts = match api_format_of(&request) {
-            Some(dialect) => {
+        let actions = match api_format_of(&request) {
+            Some(api_format) => {
                 let number = self.shared.progress.borrow().model_requests;
-                let asked = ModelRequest { number, api_format: dialect, body: request.body.clone() };
-                plan::plan_reply(&asked, &self.shared.script.select_reply(&asked))
+                let model_request = ModelRequest { number, api_format, body: request.body.clone() };
+                plan::plan_reply(&model_request, &self.shared.script.select_reply(&model_request))
             }
             None => plan::plan_other(&request.method, &request.path, &body),
         };
         let is_reply = api_format_of(&request).is_some();
-        recorded.push(request);
-        drop(recorded);
+        requests.push(request);
+        drop(requests);
         self.shared.progress.send_modify(|progress| {
             progress.requests += 1;
             progress.model_requests += usize::from(is_reply);
         });
-        acts
+        actions
     }
 
     /// Runs the actions. An error means that the client disconnected.
-    async fn run_actions(&mut self, acts: Vec<Action>) -> io::Result<ConnectionState> {
-        let last = acts.len().saturating_sub(1);
-        for (index, act) in acts.into_iter().enumerate() {
-            match act {
+    async fn run_actions(&mut self, actions: Vec<Action>) -> io::Result<ConnectionState> {
+        let last = actions.len().saturating_sub(1);
+        for (index, action) in actions.into_iter().enumerate() {
+            match action {
                 Action::Head { status, headers } => {
-                    self.writer.write_all(render_head(status, &headers).as_bytes()).await?
+                    self.writer.write_all(render_head(status, &headers).as_bytes()).await?;
                 }
                 Action::Send(bytes) if index == last => {
                     // One write for both, so that a client that stops at the last event does not miss the terminator.
@@ -103,7 +103,7 @@ impl Connection {
                 Action::Hold(name) => {
                     let mut released = self.shared.released_names.subscribe();
                     self.wait_unless_disconnected(async {
-                        drop(released.wait_for(|names| names.contains(&name)).await)
+                        drop(released.wait_for(|names| names.contains(&name)).await);
                     })
                     .await?;
                 }
@@ -129,14 +129,14 @@ impl Connection {
     async fn wait_unless_disconnected(&mut self, wait: impl Future<Output = ()>) -> io::Result<()> {
         tokio::select! {
             () = wait => Ok(()),
-            left = wait_for_disconnect(&mut self.reader) => Err(left),
+            error = wait_for_disconnect(&mut self.reader) => Err(error),
         }
     }
 }
 
 /// Completes when the client has disconnected.
-async fn wait_for_disconnect(from: &mut BufReader<OwnedReadHalf>) -> io::Error {
-    match from.fill_buf().await {
+async fn wait_for_disconnect(reader: &mut BufReader<OwnedReadHalf>) -> io::Error {
+    match reader.fill_buf().await {
         Ok([]) => io::ErrorKind::ConnectionAborted.into(),
         // The next request has already arrived; it is read afterwards.
         Ok(_) => std::future::pending().await,

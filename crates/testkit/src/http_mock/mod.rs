@@ -70,7 +70,7 @@ pub struct RecordedRequest {
 #[derive(Debug)]
 pub(crate) struct Shared {
     script: Script,
-    recorded: Mutex<Vec<RecordedRequest>>,
+    requests: Mutex<Vec<RecordedRequest>>,
     progress: watch::Sender<Progress>,
     released_names: watch::Sender<BTreeSet<String>>,
     read_mode: ReadMode,
@@ -95,7 +95,8 @@ struct Progress {
 impl MockApi {
     /// Starts the server on a free port.
     pub async fn start(script: impl Into<Script>) -> anyhow::Result<Self> {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await.context("no port on 127.0.0.1 is free")?;
+        let listener =
+            TcpListener::bind(("127.0.0.1", 0)).await.context("cannot bind a port on 127.0.0.1")?;
         Self::listen(listener, script.into(), ReadMode::Read)
     }
 
@@ -104,21 +105,21 @@ impl MockApi {
         let socket = TcpSocket::new_v4()?;
         // A small receive buffer, so that unread data blocks the sender.
         socket.set_recv_buffer_size(64 * 1024)?;
-        socket.bind(SocketAddr::from(([127, 0, 0, 1], 0))).context("no port on 127.0.0.1 is free")?;
+        socket.bind(SocketAddr::from(([127, 0, 0, 1], 0))).context("cannot bind a port on 127.0.0.1")?;
         Self::listen(socket.listen(64)?, Script::from([]), ReadMode::Never)
     }
 
-    fn listen(listener: TcpListener, script: Script, ears: ReadMode) -> anyhow::Result<Self> {
+    fn listen(listener: TcpListener, script: Script, read_mode: ReadMode) -> anyhow::Result<Self> {
         let address = listener.local_addr()?;
         let shared = Arc::new(Shared {
             script,
-            recorded: Mutex::default(),
+            requests: Mutex::default(),
             progress: watch::Sender::default(),
             released_names: watch::Sender::default(),
-            read_mode: ears,
+            read_mode,
         });
-        let serving = tokio::spawn(accept_connections(listener, Arc::clone(&shared)));
-        Ok(Self { address, shared, server_task: serving })
+        let server_task = tokio::spawn(accept_connections(listener, Arc::clone(&shared)));
+        Ok(Self { address, shared, server_task })
     }
 
     /// The base URL, without a trailing slash.
@@ -128,13 +129,13 @@ impl MockApi {
 
     /// Environment variables that direct an engine here, for both API formats, with dummy keys.
     pub fn env(&self) -> BTreeMap<String, String> {
-        let set = [
+        let variables = [
             ("ANTHROPIC_BASE_URL", self.url()),
             ("ANTHROPIC_API_KEY", "sk-test-key".to_owned()),
             ("OPENAI_BASE_URL", format!("{}/v1", self.url())),
             ("OPENAI_API_KEY", "sk-test-key".to_owned()),
         ];
-        set.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+        variables.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
     /// All requests so far.
@@ -149,7 +150,7 @@ impl MockApi {
             requests.into_iter().filter_map(|request| Some((api_format_of(&request)?, request.body)));
         replies
             .enumerate()
-            .map(|(number, (dialect, body))| ModelRequest { number, api_format: dialect, body })
+            .map(|(number, (api_format, body))| ModelRequest { number, api_format, body })
             .collect()
     }
 
@@ -178,13 +179,13 @@ impl MockApi {
     /// Waits until this many model replies were requested.
     pub async fn wait_for_model_requests(&self, count: usize) -> anyhow::Result<()> {
         let reached = |progress: &Progress| progress.model_requests >= count;
-        self.wait_until(reached).await.with_context(|| format!("the model was not asked {count} times"))
+        self.wait_until(reached).await.with_context(|| format!("the model did not receive {count} requests"))
     }
 
     /// Waits until this many clients disconnected before their response was complete.
     pub async fn wait_for_disconnects(&self, count: usize) -> anyhow::Result<()> {
         let reached = |progress: &Progress| progress.disconnects >= count;
-        self.wait_until(reached).await.with_context(|| format!("{count} callers did not go away"))
+        self.wait_until(reached).await.with_context(|| format!("{count} clients did not disconnect"))
     }
 
     async fn wait_until(&self, reached: impl Fn(&Progress) -> bool) -> anyhow::Result<()> {
@@ -192,7 +193,7 @@ impl MockApi {
         let wait = progress.wait_for(|progress| reached(progress));
         tokio::time::timeout(WAIT_TIMEOUT, wait)
             .await
-            .with_context(|| format!("waited for {WAIT_TIMEOUT:?}"))??;
+            .with_context(|| format!("timed out after {WAIT_TIMEOUT:?}"))??;
         Ok(())
     }
 }
@@ -205,7 +206,7 @@ impl Drop for MockApi {
 
 impl Shared {
     fn lock_requests(&self) -> std::sync::MutexGuard<'_, Vec<RecordedRequest>> {
-        self.recorded.lock().unwrap_or_else(PoisonError::into_inner)
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -40,36 +40,40 @@ pub(super) enum Action {
 }
 
 /// Plans the response to a request for a model reply.
-pub(super) fn plan_reply(asked: &ModelRequest, chosen: &SelectedReply) -> Vec<Action> {
-    let mut acts = plan_waits(&chosen.reply);
-    let spoken = ResolvedReply::new(chosen.number, &chosen.reply, asked.model());
-    let streams = asked.body["stream"] == true;
-    match &chosen.fault {
-        Some(Fault::HangUp) => acts.push(Action::HangUp),
+pub(super) fn plan_reply(request: &ModelRequest, selected: &SelectedReply) -> Vec<Action> {
+    let mut actions = plan_waits(&selected.reply);
+    let resolved = ResolvedReply::new(selected.number, &selected.reply, request.model());
+    let is_stream = request.body["stream"] == true;
+    match &selected.fault {
+        Some(Fault::HangUp) => actions.push(Action::HangUp),
         Some(Fault::Status { status, error, message, headers }) => {
             let kind = error.as_deref().unwrap_or_else(|| Fault::default_error_type(*status));
             let body = api_format::error_body(kind, message.as_deref().unwrap_or("scripted failure"));
-            acts.extend(plan_body(*status, JSON, body.to_string()));
+            actions.extend(plan_body(*status, JSON, body.to_string()));
             if let Some(Action::Head { headers: sent, .. }) =
-                acts.iter_mut().find(|act| matches!(act, Action::Head { .. }))
+                actions.iter_mut().find(|action| matches!(action, Action::Head { .. }))
             {
                 sent.extend(headers.iter().map(|(name, value)| (name.clone(), value.clone())));
             }
         }
-        Some(Fault::Html) => acts.extend(plan_body(200, "text/html", "<html><body>Welcome!</body></html>")),
-        Some(Fault::EmptyBody) => acts.push(head_action(200, EVENTS)),
-        Some(Fault::RawBody { body }) => acts.extend(plan_body(200, EVENTS, body.clone())),
-        fault if streams => acts.extend(plan_stream(asked, &spoken, &chosen.reply, fault.as_ref())),
-        fault => acts.extend(plan_single_response(asked.api_format, &spoken, fault.as_ref())),
+        Some(Fault::Html) => {
+            actions.extend(plan_body(200, "text/html", "<html><body>Welcome!</body></html>"));
+        }
+        Some(Fault::EmptyBody) => actions.push(head_action(200, EVENTS)),
+        Some(Fault::RawBody { body }) => actions.extend(plan_body(200, EVENTS, body.clone())),
+        fault if is_stream => {
+            actions.extend(plan_stream(request, &resolved, &selected.reply, fault.as_ref()));
+        }
+        fault => actions.extend(plan_single_response(request.api_format, &resolved, fault.as_ref())),
     }
-    add_request_id(&mut acts, asked.number);
-    acts
+    add_request_id(&mut actions, request.number);
+    actions
 }
 
 /// Adds the `request-id` header, as providers do.
-fn add_request_id(acts: &mut [Action], number: usize) {
-    for act in acts {
-        if let Action::Head { headers, .. } = act {
+fn add_request_id(actions: &mut [Action], number: usize) {
+    for action in actions {
+        if let Action::Head { headers, .. } = action {
             headers.push(("request-id".to_owned(), format!("req_{}", number + 1)));
         }
     }
@@ -98,29 +102,29 @@ fn plan_waits(reply: &Reply) -> Vec<Action> {
 }
 
 fn plan_stream(
-    asked: &ModelRequest,
-    spoken: &ResolvedReply,
+    request: &ModelRequest,
+    resolved: &ResolvedReply,
     reply: &Reply,
     fault: Option<&Fault>,
 ) -> Vec<Action> {
-    let mut events = match asked.api_format {
-        ApiFormat::Messages => messages::stream_events(spoken),
-        ApiFormat::ChatCompletions => chat::stream_events(spoken, requested_usage_chunk(asked)),
+    let mut events = match request.api_format {
+        ApiFormat::Messages => messages::stream_events(resolved),
+        ApiFormat::ChatCompletions => chat::stream_events(resolved, requested_usage_chunk(request)),
     };
-    let last = inject_fault(&mut events, asked.api_format, fault);
-    let mut acts = vec![head_action(200, EVENTS)];
+    let last = inject_fault(&mut events, request.api_format, fault);
+    let mut actions = vec![head_action(200, EVENTS)];
     for event in events {
         if !reply.pace.is_zero() {
-            acts.push(Action::Wait(reply.pace));
+            actions.push(Action::Wait(reply.pace));
         }
-        acts.push(Action::Send(event.to_bytes()));
+        actions.push(Action::Send(event.to_bytes()));
     }
-    acts.extend(last);
-    acts
+    actions.extend(last);
+    actions
 }
 
 /// Applies a fault to the events; returns the action that follows them.
-fn inject_fault(events: &mut Vec<SseEvent>, dialect: ApiFormat, fault: Option<&Fault>) -> Option<Action> {
+fn inject_fault(events: &mut Vec<SseEvent>, format: ApiFormat, fault: Option<&Fault>) -> Option<Action> {
     match fault {
         Some(Fault::Cut { after }) => {
             events.truncate(*after);
@@ -132,7 +136,7 @@ fn inject_fault(events: &mut Vec<SseEvent>, dialect: ApiFormat, fault: Option<&F
         }
         Some(Fault::Pings { after, every }) => {
             events.truncate(*after);
-            Some(Action::Repeat { bytes: ping_bytes(dialect), every: *every })
+            Some(Action::Repeat { bytes: ping_bytes(format), every: *every })
         }
         Some(Fault::Drip { after, every }) => {
             let rest = events.split_off((*after).min(events.len()));
@@ -140,12 +144,12 @@ fn inject_fault(events: &mut Vec<SseEvent>, dialect: ApiFormat, fault: Option<&F
         }
         Some(Fault::ErrorEvent { after, error, message }) => {
             events.truncate(*after);
-            let name = (dialect == ApiFormat::Messages).then(|| "error".to_owned());
+            let name = (format == ApiFormat::Messages).then(|| "error".to_owned());
             events.push(SseEvent { name, data: api_format::error_body(error, message).to_string() });
             None
         }
         Some(Fault::ExtraEvent { after, name, data }) => {
-            let name = (dialect == ApiFormat::Messages).then(|| name.clone());
+            let name = (format == ApiFormat::Messages).then(|| name.clone());
             events.insert((*after).min(events.len()), SseEvent { name, data: data.clone() });
             None
         }
@@ -153,70 +157,74 @@ fn inject_fault(events: &mut Vec<SseEvent>, dialect: ApiFormat, fault: Option<&F
     }
 }
 
-fn plan_single_response(dialect: ApiFormat, spoken: &ResolvedReply, fault: Option<&Fault>) -> Vec<Action> {
-    let body = match dialect {
-        ApiFormat::Messages => messages::response_body(spoken),
-        ApiFormat::ChatCompletions => chat::response_body(spoken),
+fn plan_single_response(format: ApiFormat, resolved: &ResolvedReply, fault: Option<&Fault>) -> Vec<Action> {
+    let body = match format {
+        ApiFormat::Messages => messages::response_body(resolved),
+        ApiFormat::ChatCompletions => chat::response_body(resolved),
     };
-    let acts = plan_body(200, JSON, body.to_string());
-    let broken = |last| acts.iter().take(1).cloned().chain([last]).collect();
+    let actions = plan_body(200, JSON, body.to_string());
+    let truncated = |last| actions.iter().take(1).cloned().chain([last]).collect();
     match fault {
-        Some(Fault::Cut { .. }) => broken(Action::HangUp),
-        Some(Fault::Stall { .. } | Fault::Pings { .. }) => broken(Action::Stall),
+        Some(Fault::Cut { .. }) => truncated(Action::HangUp),
+        Some(Fault::Stall { .. } | Fault::Pings { .. }) => truncated(Action::Stall),
         Some(Fault::Drip { every, .. }) => {
-            broken(Action::Drip { bytes: body.to_string().into_bytes(), every: *every })
+            truncated(Action::Drip { bytes: body.to_string().into_bytes(), every: *every })
         }
         Some(Fault::ErrorEvent { error, message, .. }) => {
             plan_body(500, JSON, api_format::error_body(error, message).to_string())
         }
-        _ => acts,
+        _ => actions,
     }
 }
 
 /// A ping event in the Messages API, an SSE comment in Chat Completions.
-fn ping_bytes(dialect: ApiFormat) -> Vec<u8> {
-    match dialect {
+fn ping_bytes(format: ApiFormat) -> Vec<u8> {
+    match format {
         ApiFormat::Messages => messages::typed_event(&json!({"type": "ping"})).to_bytes(),
         ApiFormat::ChatCompletions => b": still here\n\n".to_vec(),
     }
 }
 
-fn requested_usage_chunk(asked: &ModelRequest) -> chat::UsageChunk {
-    match &asked.body["stream_options"]["include_usage"] {
+fn requested_usage_chunk(request: &ModelRequest) -> chat::UsageChunk {
+    match &request.body["stream_options"]["include_usage"] {
         Value::Bool(true) => chat::UsageChunk::Send,
         _ => chat::UsageChunk::Omit,
     }
 }
 
-fn plan_body(status: u16, media: &str, body: impl Into<Vec<u8>>) -> Vec<Action> {
-    vec![head_action(status, media), Action::Send(body.into())]
+fn plan_body(status: u16, content_type: &str, body: impl Into<Vec<u8>>) -> Vec<Action> {
+    vec![head_action(status, content_type), Action::Send(body.into())]
 }
 
-fn head_action(status: u16, media: &str) -> Action {
-    Action::Head { status, headers: vec![("content-type".to_owned(), media.to_owned())] }
+fn head_action(status: u16, content_type: &str) -> Action {
+    Action::Head { status, headers: vec![("content-type".to_owned(), content_type.to_owned())] }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn model_request(dialect: ApiFormat) -> ModelRequest {
-        ModelRequest { number: 0, api_format: dialect, body: json!({"model": "m", "stream": true}) }
+    fn model_request(format: ApiFormat) -> ModelRequest {
+        ModelRequest { number: 0, api_format: format, body: json!({"model": "m", "stream": true}) }
     }
 
-    fn plan_first_attempt(dialect: ApiFormat, reply: Reply) -> Vec<Action> {
+    fn plan_first_attempt(format: ApiFormat, reply: Reply) -> Vec<Action> {
         let fault = reply.fault_for_attempt(0).cloned();
-        plan_reply(&model_request(dialect), &SelectedReply { number: 1, reply, fault })
+        plan_reply(&model_request(format), &SelectedReply { number: 1, reply, fault })
     }
 
     /// Status, number of sent chunks, last action.
-    fn summarize_actions(acts: &[Action]) -> (Option<u16>, usize, Option<&Action>) {
-        let status = acts.iter().find_map(|act| match act {
+    fn summarize_actions(actions: &[Action]) -> (Option<u16>, usize, Option<&Action>) {
+        let status = actions.iter().find_map(|action| match action {
             Action::Head { status, .. } => Some(*status),
             _ => None,
         });
-        let sent = acts.iter().filter(|act| matches!(act, Action::Send(_))).count();
-        (status, sent, acts.last().filter(|act| !matches!(act, Action::Send(_) | Action::Head { .. })))
+        let sent = actions.iter().filter(|action| matches!(action, Action::Send(_))).count();
+        (
+            status,
+            sent,
+            actions.last().filter(|action| !matches!(action, Action::Send(_) | Action::Head { .. })),
+        )
     }
 
     #[test]
@@ -259,34 +267,34 @@ mod tests {
             ("hang up", reply().hang_up(), (None, 0, Some(Action::HangUp))),
         ];
         for (name, reply, expected) in table {
-            let acts = plan_first_attempt(ApiFormat::Messages, reply);
-            let (status, sent, last) = summarize_actions(&acts);
+            let actions = plan_first_attempt(ApiFormat::Messages, reply);
+            let (status, sent, last) = summarize_actions(&actions);
             assert_eq!((status, sent, last.cloned()), expected, "{name}");
         }
     }
 
     #[test]
     fn status_fault_sends_its_headers() {
-        let acts = plan_first_attempt(ApiFormat::Messages, Reply::empty().status(429).retry_after("3"));
-        let Action::Head { headers, .. } = &acts[0] else { panic!("{acts:?}") };
+        let actions = plan_first_attempt(ApiFormat::Messages, Reply::empty().status(429).retry_after("3"));
+        let Action::Head { headers, .. } = &actions[0] else { panic!("{actions:?}") };
         assert!(headers.contains(&("retry-after".into(), "3".into())));
     }
 
     #[test]
     fn every_response_has_a_request_id() {
         for reply in [Reply::text("x"), Reply::empty().status(500), Reply::text("x").html()] {
-            let acts = plan_first_attempt(ApiFormat::Messages, reply);
-            let Action::Head { headers, .. } = &acts[0] else { panic!("{acts:?}") };
+            let actions = plan_first_attempt(ApiFormat::Messages, reply);
+            let Action::Head { headers, .. } = &actions[0] else { panic!("{actions:?}") };
             assert!(headers.contains(&("request-id".into(), "req_1".into())), "{headers:?}");
         }
     }
 
     #[test]
     fn waits_come_before_the_head() {
-        let acts = plan_first_attempt(
+        let actions = plan_first_attempt(
             ApiFormat::ChatCompletions,
             Reply::text("x").delay(Duration::from_millis(5)).hold_until("go"),
         );
-        assert_eq!(acts[..2], [Action::Wait(Duration::from_millis(5)), Action::Hold("go".into())]);
+        assert_eq!(actions[..2], [Action::Wait(Duration::from_millis(5)), Action::Hold("go".into())]);
     }
 }

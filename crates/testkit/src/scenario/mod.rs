@@ -90,23 +90,23 @@ pub struct Scenario {
 
 impl Scenario {
     /// Loads a scenario from its directory.
-    pub fn load(folder: impl Into<PathBuf>) -> anyhow::Result<Self> {
-        let folder = folder.into();
-        let path = folder.join("scenario.json");
+    pub fn load(dir: impl Into<PathBuf>) -> anyhow::Result<Self> {
+        let dir = dir.into();
+        let path = dir.join("scenario.json");
         let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-        let scenario = Self { dir: folder, spec_text: text, timeout: None };
+        let scenario = Self { dir, spec_text: text, timeout: None };
         scenario.parse_spec("/")?;
         Ok(scenario)
     }
 
-    /// Loads all scenarios in the subdirectories of `folder`, sorted by name.
-    pub fn load_all(folder: &Path) -> anyhow::Result<Vec<Self>> {
-        let mut folders = Vec::new();
-        for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
-            folders.push(entry?.path());
+    /// Loads all scenarios in the subdirectories of `dir`, sorted by name.
+    pub fn load_all(dir: &Path) -> anyhow::Result<Vec<Self>> {
+        let mut dirs = Vec::new();
+        for entry in fs::read_dir(dir).with_context(|| dir.display().to_string())? {
+            dirs.push(entry?.path());
         }
-        folders.sort();
-        folders.into_iter().filter(|folder| folder.join("scenario.json").exists()).map(Self::load).collect()
+        dirs.sort();
+        dirs.into_iter().filter(|dir| dir.join("scenario.json").exists()).map(Self::load).collect()
     }
 
     /// The name of its directory.
@@ -115,8 +115,8 @@ impl Scenario {
     }
 
     /// Sets the timeout of each wait of the host.
-    pub fn timeout(mut self, deadline: Duration) -> Self {
-        self.timeout = Some(deadline);
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
         self
     }
 
@@ -139,8 +139,8 @@ impl Scenario {
         if std::env::var("WHIMBREL_BLESS").is_ok_and(|value| value == "1") {
             return self.write_expected(run);
         }
-        let compare = |what: &str, difference: Option<String>| match difference {
-            Some(difference) => Err(anyhow::anyhow!("{}: {what} {difference}", self.name())),
+        let compare = |file: &str, difference: Option<String>| match difference {
+            Some(difference) => Err(anyhow::anyhow!("{}: {file} {difference}", self.name())),
             None => Ok(()),
         };
         compare(
@@ -157,29 +157,30 @@ impl Scenario {
     }
 
     async fn run(&self, change: impl FnOnce(HostBuilder) -> HostBuilder) -> anyhow::Result<ScenarioRun> {
-        let stage = TestDirs::new()?;
-        stage.copy_from(&self.dir.join("workspace"))?;
-        let story = self.parse_spec(&stage.workspace().to_string_lossy())?;
-        let host = change(steps::build_host(&story, stage));
+        let dirs = TestDirs::new()?;
+        dirs.copy_from(&self.dir.join("workspace"))?;
+        let spec = self.parse_spec(&dirs.workspace().to_string_lossy())?;
+        let host = change(steps::build_host(&spec, dirs));
         let host = self.timeout.into_iter().fold(host, HostBuilder::timeout);
-        let played = steps::run_steps(&story, host).await?;
-        let run = self.normalize_run(&played)?;
-        ensure!(played.stderr.is_empty(), "the engine wrote to stderr:\n{}", played.stderr);
+        let raw_run = steps::run_steps(&spec, host).await?;
+        let run = self.normalize_run(&raw_run)?;
+        ensure!(raw_run.stderr.is_empty(), "the engine wrote to stderr:\n{}", raw_run.stderr);
         Ok(run)
     }
 
-    fn normalize_run(&self, played: &steps::RawRun) -> anyhow::Result<ScenarioRun> {
-        let known = NormalizeOptions {
-            placeholders: run_placeholders(&played.host),
+    fn normalize_run(&self, raw_run: &steps::RawRun) -> anyhow::Result<ScenarioRun> {
+        let options = NormalizeOptions {
+            placeholders: run_placeholders(&raw_run.host),
             scenario_text: self.spec_text.clone(),
         };
-        let frames: Vec<Value> = played.host.received().iter().map(|heard| heard.json.clone()).collect();
-        let requests: Vec<Value> = played.host.model_requests().iter().map(request_messages).collect();
+        let frames: Vec<Value> =
+            raw_run.host.received().iter().map(|received| received.json.clone()).collect();
+        let requests: Vec<Value> = raw_run.host.model_requests().iter().map(request_messages).collect();
         Ok(ScenarioRun {
-            frames: normalize_frames(&frames, &known),
-            requests: normalize_frames(&requests, &known),
-            files: played.host.dirs().files()?,
-            exit: played.exit,
+            frames: normalize_frames(&frames, &options),
+            requests: normalize_frames(&requests, &options),
+            files: raw_run.host.dirs().files()?,
+            exit: raw_run.exit,
         })
     }
 
@@ -200,8 +201,8 @@ impl Scenario {
     }
 
     fn read_expected_files(&self) -> anyhow::Result<Option<BTreeMap<String, Vec<u8>>>> {
-        let folder = self.dir.join("workspace-after");
-        if folder.exists() { test_dirs::read_files(&folder).map(Some) } else { Ok(None) }
+        let dir = self.dir.join("workspace-after");
+        if dir.exists() { test_dirs::read_files(&dir).map(Some) } else { Ok(None) }
     }
 
     /// Writes a run as the expected outcome: `expected.jsonl` always, the other files if they exist.
@@ -228,26 +229,26 @@ fn to_jsonl(values: &[Value]) -> String {
 
 /// Paths and address of a run with their placeholders.
 fn run_placeholders(host: &Host) -> Vec<(String, String)> {
-    let stage = host.dirs();
+    let dirs = host.dirs();
     let text = |path: PathBuf| path.to_string_lossy().into_owned();
     // The engine names the directory of a project's sessions after the workspace path.
     let slug: String =
-        text(stage.workspace()).chars().map(|c| if c.is_alphanumeric() { c } else { '-' }).collect();
-    let folders = [
-        (text(stage.workspace()), "<workspace>"),
-        (text(stage.home()), "<home>"),
-        (text(stage.temp_dir()), "<tmp>"),
+        text(dirs.workspace()).chars().map(|c| if c.is_alphanumeric() { c } else { '-' }).collect();
+    let paths = [
+        (text(dirs.workspace()), "<workspace>"),
+        (text(dirs.home()), "<home>"),
+        (text(dirs.temp_dir()), "<tmp>"),
         (slug, "<workspace-slug>"),
     ];
     let address = host.api().map(|api| (api.url(), "<api>"));
-    folders.into_iter().chain(address).map(|(from, to)| (from, to.to_owned())).collect()
+    paths.into_iter().chain(address).map(|(from, to)| (from, to.to_owned())).collect()
 }
 
 /// The messages of a request, without the engine's reminders and cache marks.
-fn request_messages(asked: &ModelRequest) -> Value {
-    let told =
+fn request_messages(request: &ModelRequest) -> Value {
+    let is_not_reminder =
         |block: &Value| !block["text"].as_str().is_some_and(|text| text.starts_with("<system-reminder>"));
-    let unmarked = |block: &Value| {
+    let without_cache_control = |block: &Value| {
         let mut block = block.clone();
         if let Value::Object(fields) = &mut block {
             fields.remove("cache_control");
@@ -256,11 +257,12 @@ fn request_messages(asked: &ModelRequest) -> Value {
     };
     let message = |message: &Value| match message["content"].as_array() {
         Some(blocks) => {
-            let mut blocks: Vec<Value> = blocks.iter().filter(|block| told(block)).map(unmarked).collect();
+            let mut blocks: Vec<Value> =
+                blocks.iter().filter(|block| is_not_reminder(block)).map(without_cache_control).collect();
             sort_adjacent_results(&mut blocks, tool_result_id);
             json!({"role": message["role"], "content": blocks})
         }
         None => message.clone(),
     };
-    Value::Array(asked.messages().iter().map(message).collect())
+    Value::Array(request.messages().iter().map(message).collect())
 }

@@ -38,24 +38,29 @@ pub fn assert_same(a: &ScenarioRun, b: &ScenarioRun) {
 /// Describes the first difference of two lists of values.
 pub(super) fn diff_values(a: &[Value], b: &[Value]) -> Option<String> {
     let differing = a.iter().zip(b).position(|(a, b)| a != b);
-    if let Some(at) = differing {
-        let place = diff_path(&a[at], &b[at]).unwrap_or_default();
-        return Some(format!("{} differs at {place}\n  one:   {}\n  other: {}", at + 1, a[at], b[at]));
+    if let Some(index) = differing {
+        let path = diff_path(&a[index], &b[index]).unwrap_or_default();
+        return Some(format!(
+            "{} differs at {path}\n  one:   {}\n  other: {}",
+            index + 1,
+            a[index],
+            b[index]
+        ));
     }
-    let (more, which) = if a.len() > b.len() { (a, "one") } else { (b, "other") };
-    let at = a.len().min(b.len());
-    more.get(at).map(|extra| format!("{} is only in the {which}: {extra}", at + 1))
+    let (longer, which) = if a.len() > b.len() { (a, "one") } else { (b, "other") };
+    let index = a.len().min(b.len());
+    longer.get(index).map(|extra| format!("{} is only in the {which}: {extra}", index + 1))
 }
 
 /// Describes the first difference of two sets of files.
 pub(super) fn diff_files(a: &BTreeMap<String, Vec<u8>>, b: &BTreeMap<String, Vec<u8>>) -> Option<String> {
     let names = a.keys().chain(b.keys());
     let differing = names.into_iter().find(|name| a.get(*name) != b.get(*name))?;
-    let shown = |files: &BTreeMap<String, Vec<u8>>| match files.get(differing) {
+    let describe = |files: &BTreeMap<String, Vec<u8>>| match files.get(differing) {
         Some(content) => format!("{:?}", String::from_utf8_lossy(content)),
         None => "absent".to_owned(),
     };
-    Some(format!("file {differing} differs\n  one:   {}\n  other: {}", shown(a), shown(b)))
+    Some(format!("file {differing} differs\n  one:   {}\n  other: {}", describe(a), describe(b)))
 }
 
 /// The path of the first differing field, with both values.
@@ -72,8 +77,8 @@ fn diff_path(a: &Value, b: &Value) -> Option<String> {
             }
         }
         (Value::Array(one), Value::Array(other)) if one.len() == other.len() => {
-            let at = one.iter().zip(other).position(|(one, other)| one != other)?;
-            diff_path(&one[at], &other[at]).map(|rest| format!("[{at}]{rest}"))
+            let index = one.iter().zip(other).position(|(one, other)| one != other)?;
+            diff_path(&one[index], &other[index]).map(|rest| format!("[{index}]{rest}"))
         }
         _ => (a != b).then(|| format!(": {a} against {b}")),
     }

@@ -21,20 +21,20 @@ pub(super) struct RawRun {
 }
 
 /// Builds the host of a scenario. It responds only in `answer` steps.
-pub(super) fn build_host(story: &ScenarioSpec, stage: TestDirs) -> HostBuilder {
-    let script = Script::from(story.model.clone());
+pub(super) fn build_host(spec: &ScenarioSpec, dirs: TestDirs) -> HostBuilder {
+    let script = Script::from(spec.model.clone());
     let builder = Host::with_script(script)
-        .dirs(stage)
-        .options(story.options.clone())
+        .dirs(dirs)
+        .options(spec.options.clone())
         .on_request(|_| HostResponse::NoResponse);
-    story.env.iter().fold(builder, |builder, (name, value)| builder.env(name, value))
+    spec.env.iter().fold(builder, |builder, (name, value)| builder.env(name, value))
 }
 
 /// Runs the steps, then closes the input and waits for the engine to exit.
-pub(super) async fn run_steps(story: &ScenarioSpec, builder: HostBuilder) -> anyhow::Result<RawRun> {
+pub(super) async fn run_steps(spec: &ScenarioSpec, builder: HostBuilder) -> anyhow::Result<RawRun> {
     let mut host = builder.start().await?;
     let mut answered = BTreeSet::new();
-    for (index, step) in story.host.iter().enumerate() {
+    for (index, step) in spec.host.iter().enumerate() {
         run_step(&mut host, step, &mut answered)
             .await
             .with_context(|| format!("step {} ({step:?})", index + 1))?;
@@ -69,7 +69,7 @@ async fn run_step(host: &mut Host, step: &HostStep, answered: &mut BTreeSet<Stri
 }
 
 fn mock_api(host: &Host) -> anyhow::Result<&MockApi> {
-    host.api().context("this story needs the model over HTTP")
+    host.api().context("this step needs a model over HTTP")
 }
 
 /// Returns the id of the first unanswered control request that matches.
@@ -84,5 +84,5 @@ async fn find_open_request(
         matches_pattern(json, &pattern) && !answered.contains(id)
     };
     let json = host.first_matching(&pattern.to_string(), is_open).await?;
-    json["request_id"].as_str().map(str::to_owned).context("a question without an id")
+    json["request_id"].as_str().map(str::to_owned).context("the control request has no id")
 }

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use whimbrel_wire::{StopReason, Usage};
 
 use super::fault::{Fault, FaultCount};
@@ -109,6 +109,11 @@ impl Reply {
         Self::empty().and_tool(name, input)
     }
 
+    /// Builds a reply with a call of the Bash tool.
+    pub fn bash(command: impl Into<String>) -> Self {
+        Self::tool("Bash", json!({"command": command.into()}))
+    }
+
     /// Appends a text block.
     pub fn and_text(self, text: impl Into<String>) -> Self {
         self.push_block(ReplyBlock::Text { text: text.into() })
@@ -171,8 +176,8 @@ impl Reply {
     }
 
     /// Sets the interval between events.
-    pub fn event_interval(mut self, pause: Duration) -> Self {
-        self.pace = pause;
+    pub fn event_interval(mut self, interval: Duration) -> Self {
+        self.pace = interval;
         self
     }
 
@@ -311,7 +316,7 @@ impl Reply {
 
     /// The faults in order, with their counts.
     pub(crate) fn faults(&self) -> impl Iterator<Item = (&Fault, FaultCount)> {
-        self.faults.iter().map(|failure| (&failure.fault, failure.times))
+        self.faults.iter().map(|repeated| (&repeated.fault, repeated.times))
     }
 
     /// Returns whether the reply consists of faults only.
@@ -330,13 +335,13 @@ impl Reply {
         }
     }
 
-    fn push_block(mut self, words: ReplyBlock) -> Self {
-        self.say.push(words);
+    fn push_block(mut self, block: ReplyBlock) -> Self {
+        self.say.push(block);
         self
     }
 
     fn last_tool_call(&mut self) -> Option<&mut ReplyBlock> {
-        self.say.iter_mut().rev().find(|words| matches!(words, ReplyBlock::Tool { .. }))
+        self.say.iter_mut().rev().find(|block| matches!(block, ReplyBlock::Tool { .. }))
     }
 
     fn ensure_status_fault(self) -> Self {
@@ -347,17 +352,17 @@ impl Reply {
     }
 
     pub(super) fn from_object(object: Value) -> serde_json::Result<Self> {
-        let written: ReplyJson = serde_json::from_value(object)?;
+        let json: ReplyJson = serde_json::from_value(object)?;
         Ok(Self {
-            say: written.say,
-            stop: written.stop,
-            usage: written.usage,
-            chunk: written.chunk.unwrap_or(DEFAULT_CHUNK_CHARS).max(1),
-            after: written.after,
-            pace: written.pace,
-            hold: written.hold,
-            faults: written.faults,
-            then_next: written.then_next,
+            say: json.say,
+            stop: json.stop,
+            usage: json.usage,
+            chunk: json.chunk.unwrap_or(DEFAULT_CHUNK_CHARS).max(1),
+            after: json.after,
+            pace: json.pace,
+            hold: json.hold,
+            faults: json.faults,
+            then_next: json.then_next,
         })
     }
 }

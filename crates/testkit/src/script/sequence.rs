@@ -13,7 +13,7 @@ pub struct Script {
 }
 
 enum Source {
-    List { replies: Vec<Reply>, at: Mutex<ListPosition> },
+    List { replies: Vec<Reply>, position: Mutex<ListPosition> },
     Closure(Box<dyn Fn(&ModelRequest) -> Reply + Send + Sync>),
 }
 
@@ -51,8 +51,8 @@ impl Script {
     /// Returns whether every reply of a list has been used. A closure is never exhausted.
     pub fn is_exhausted(&self) -> bool {
         match &self.source {
-            Source::List { replies, at } => {
-                at.lock().unwrap_or_else(PoisonError::into_inner).reply_index >= replies.len()
+            Source::List { replies, position } => {
+                position.lock().unwrap_or_else(PoisonError::into_inner).reply_index >= replies.len()
             }
             Source::Closure(_) => false,
         }
@@ -67,38 +67,42 @@ impl Script {
     }
 
     /// Selects the reply of a request. Past the end of a list it is a 400 error that must not be retried.
-    pub(crate) fn select_reply(&self, asked: &ModelRequest) -> SelectedReply {
+    pub(crate) fn select_reply(&self, request: &ModelRequest) -> SelectedReply {
         match &self.source {
-            Source::List { replies, at } => {
-                let mut at = at.lock().unwrap_or_else(PoisonError::into_inner);
-                next_in_list(replies, &mut at)
+            Source::List { replies, position } => {
+                let mut position = position.lock().unwrap_or_else(PoisonError::into_inner);
+                next_in_list(replies, &mut position)
             }
             Source::Closure(choose) => {
-                let reply = choose(asked);
-                SelectedReply { number: asked.number + 1, fault: reply.fault_for_attempt(0).cloned(), reply }
+                let reply = choose(request);
+                SelectedReply {
+                    number: request.number + 1,
+                    fault: reply.fault_for_attempt(0).cloned(),
+                    reply,
+                }
             }
         }
     }
 }
 
-fn next_in_list(replies: &[Reply], at: &mut ListPosition) -> SelectedReply {
-    let number = at.reply_index + 1;
-    let Some(reply) = replies.get(at.reply_index) else {
-        let text = format!("The script has only {} replies, and all have been given.", replies.len());
+fn next_in_list(replies: &[Reply], position: &mut ListPosition) -> SelectedReply {
+    let number = position.reply_index + 1;
+    let Some(reply) = replies.get(position.reply_index) else {
+        let text = format!("The script has only {} replies, and all are used.", replies.len());
         let reply = Reply::empty().status(400).error("invalid_request_error", text);
         return SelectedReply { number, fault: reply.fault_for_attempt(0).cloned(), reply };
     };
-    let fault = reply.fault_for_attempt(at.attempts).cloned();
-    at.attempts += 1;
-    if reply.is_done_after(at.attempts) {
-        *at = ListPosition { reply_index: at.reply_index + 1, attempts: 0 };
+    let fault = reply.fault_for_attempt(position.attempts).cloned();
+    position.attempts += 1;
+    if reply.is_done_after(position.attempts) {
+        *position = ListPosition { reply_index: position.reply_index + 1, attempts: 0 };
     }
     SelectedReply { number, reply: reply.clone(), fault }
 }
 
 impl From<Vec<Reply>> for Script {
     fn from(replies: Vec<Reply>) -> Self {
-        Self { source: Source::List { replies, at: Mutex::default() } }
+        Self { source: Source::List { replies, position: Mutex::default() } }
     }
 }
 
@@ -140,8 +144,8 @@ mod tests {
             Fault::Status { status, .. } => *status,
             _ => 0,
         };
-        let chosen = (0..requests).map(|_| script.select_reply(&empty_request()));
-        chosen.map(|chosen| (chosen.number, chosen.fault.as_ref().map(status))).collect()
+        let selected = (0..requests).map(|_| script.select_reply(&empty_request()));
+        selected.map(|selected| (selected.number, selected.fault.as_ref().map(status))).collect()
     }
 
     #[test]
@@ -179,9 +183,10 @@ mod tests {
 
     #[test]
     fn closure_receives_the_request() {
-        let script = Script::from_fn(|asked| Reply::text(asked.last_text()));
+        let script = Script::from_fn(|request| Reply::text(request.last_text()));
         let body = json!({"messages": [{"role": "user", "content": [{"type": "text", "text": "echo"}]}]});
-        let chosen = script.select_reply(&ModelRequest { number: 4, api_format: ApiFormat::Messages, body });
-        assert_eq!((chosen.number, chosen.reply), (5, Reply::text("echo")));
+        let selected =
+            script.select_reply(&ModelRequest { number: 4, api_format: ApiFormat::Messages, body });
+        assert_eq!((selected.number, selected.reply), (5, Reply::text("echo")));
     }
 }

@@ -7,9 +7,11 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use crate::lenient::or_default;
-use crate::options::{AgentDefinition, PluginConfig};
+use crate::options::{
+    AgentDefinition, McpServerConfig, Options, OutputFormat, PluginConfig, SdkServer, SystemPrompt,
+};
 use crate::permission::PermissionMode;
-use crate::system::SessionState;
+use crate::system::{SessionState, SlashCommand};
 
 /// The host introduces itself: what it wants, and what it can be asked.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -194,26 +196,6 @@ pub struct InitializeReply {
     pub capabilities: Option<Vec<String>>,
 }
 
-/// A slash command.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct SlashCommand {
-    /// Its name, without the slash.
-    pub name: String,
-    /// What it does.
-    #[serde(default, deserialize_with = "or_default")]
-    pub description: String,
-    /// What may follow it.
-    #[serde(default, deserialize_with = "or_default")]
-    pub argument_hint: String,
-    /// Its other names.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub aliases: Option<Vec<String>>,
-    /// Whether the engine itself answers it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub builtin: Option<bool>,
-}
-
 /// A kind of subagent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentInfo {
@@ -295,4 +277,61 @@ fn string_or_list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<V
         StringOrList::One(text) => vec![text],
         StringOrList::Many(texts) => texts,
     }))
+}
+
+impl Options {
+    /// Returns the `initialize` request. The caller adds the hooks, because they are code.
+    pub fn to_initialize(&self) -> Initialize {
+        let (system_prompt, append, exclude, snapshot) = match &self.system_prompt {
+            Some(SystemPrompt::Text(text)) => (Some(vec![text.clone()]), None, None, None),
+            Some(SystemPrompt::Preset { append, exclude_dynamic_sections, snapshot }) => {
+                (None, append.clone(), *exclude_dynamic_sections, *snapshot)
+            }
+            Some(SystemPrompt::File { .. }) | None => (None, None, None, None),
+        };
+        let json_schema =
+            self.output_format.as_ref().map(|OutputFormat::JsonSchema { schema }| schema.clone());
+        Initialize {
+            sdk_mcp_servers: non_empty(self.hosted_servers().map(|(name, _)| name.clone()).collect()),
+            sdk_mcp_server_configs: self.hosted_configs(),
+            json_schema,
+            system_prompt,
+            append_system_prompt: append,
+            exclude_dynamic_sections: exclude,
+            system_prompt_snapshot: snapshot,
+            plan_mode_instructions: self.plan_mode_instructions.clone(),
+            tool_aliases: (!self.tool_aliases.is_empty()).then(|| self.tool_aliases.clone()),
+            agents: (!self.agents.is_empty()).then(|| self.agents.clone()),
+            title: self.title.clone(),
+            skills: self.skills.clone().filter(|names| !names.iter().any(|name| name == "*")),
+            prompt_suggestions: self.prompt_suggestions,
+            agent_progress_summaries: self.agent_progress_summaries,
+            forward_subagent_text: self.forward_subagent_text,
+            supported_dialog_kinds: self.supported_dialog_kinds.clone(),
+            per_task_stop_affordance: self.per_task_stop_affordance,
+            ..Initialize::default()
+        }
+    }
+
+    fn hosted_servers(&self) -> impl Iterator<Item = (&String, &SdkServer)> {
+        self.mcp_servers.iter().filter_map(|(name, server)| match server {
+            McpServerConfig::Sdk(server) => Some((name, server)),
+            _ => None,
+        })
+    }
+
+    fn hosted_configs(&self) -> Option<BTreeMap<String, HostedServerConfig>> {
+        let special =
+            self.hosted_servers().filter(|(_, server)| server.timeout.is_some() || server.tools.is_some());
+        let configs: BTreeMap<_, _> = special
+            .map(|(name, server)| {
+                (name.clone(), HostedServerConfig { timeout: server.timeout, tools: server.tools.clone() })
+            })
+            .collect();
+        (!configs.is_empty()).then_some(configs)
+    }
+}
+
+fn non_empty(names: Vec<String>) -> Option<Vec<String>> {
+    (!names.is_empty()).then_some(names)
 }

@@ -12,12 +12,14 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::codec::{WireError, parse_body};
+use crate::error::{WireError, parse_body};
 use crate::hook::HookOutput;
 use crate::permission::PermissionResult;
 use crate::raw::RawJson;
-use crate::schema::tagged_union;
+use crate::tagged_union::tagged_union;
 
+pub use crate::hook::ElicitationAction;
+pub use crate::system::SlashCommand;
 pub use initialize::*;
 pub use reply::*;
 pub use request::*;
@@ -50,7 +52,9 @@ impl<'de> Deserialize<'de> for ControlRequest {
         let Line { request_id, request } = Line::deserialize(deserializer)?;
         let request = match request {
             Some(request) => Request::parse(request.as_str()),
-            None => Request::Invalid { subtype: String::new(), error: "there is no `request`".into() },
+            None => {
+                Request::Invalid { subtype: String::new(), error: "the field `request` is missing".into() }
+            }
         };
         Ok(Self { request_id, request })
     }
@@ -159,8 +163,8 @@ macro_rules! requests {
             }
 
             fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-                let shapes = vec![$($(($subtype, generator.subschema_for::<$ask>()),)*)*];
-                tagged_union("subtype", "A question. One that is not listed is answered with an error.", shapes)
+                let variants = vec![$($(($subtype, generator.subschema_for::<$ask>()),)*)*];
+                tagged_union("subtype", "A question. One that is not listed is answered with an error.", variants)
             }
         }
 
@@ -232,7 +236,10 @@ impl Request {
         let subtype = match serde_json::from_str::<Subtype<'_>>(json) {
             Ok(head) => head.subtype,
             Err(error) => {
-                return Self::Invalid { subtype: String::new(), error: format!("no subtype: {error}") };
+                return Self::Invalid {
+                    subtype: String::new(),
+                    error: format!("the field `subtype` is missing or invalid: {error}"),
+                };
             }
         };
         match Self::parse_known(&subtype, json) {

@@ -9,10 +9,12 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-use super::{AgentInfo, ModelInfo, SlashCommand};
+use super::{AgentInfo, ModelInfo};
+use crate::hook::ElicitationAction;
 use crate::lenient::{count, or_default};
 use crate::permission::PermissionMode;
 use crate::raw::RawJson;
+use crate::system::SlashCommand;
 
 /// Reply without content. Any other JSON in its place is ignored.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -569,19 +571,6 @@ pub struct ElicitationReply {
     /// The answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<Map<String, Value>>,
-}
-
-/// Whether a person answered.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ElicitationAction {
-    /// Yes.
-    Accept,
-    /// The person would not.
-    #[default]
-    Decline,
-    /// The person went away.
-    Cancel,
 }
 
 /// What became of a dialog.

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{Empty, TypedRequest};
-use crate::codec::{WireError, parse_body};
+use crate::error::{WireError, parse_body};
 use crate::raw::RawJson;
 
 /// The answer to a question.
@@ -55,7 +55,7 @@ impl ControlResponse {
     pub fn success(request_id: impl Into<String>, reply: &impl Serialize) -> Self {
         match RawJson::from_value(reply) {
             Ok(reply) => Self::from_reply(request_id.into(), Some(reply)),
-            Err(error) => Self::error(request_id, format!("the answer cannot be written: {error}")),
+            Err(error) => Self::error(request_id, format!("the reply cannot be serialized: {error}")),
         }
     }
 
@@ -208,7 +208,7 @@ impl<'de> Deserialize<'de> for Response {
             },
             ResponseKind::Error => Self::Error {
                 request_id,
-                error: error.unwrap_or_else(|| "the other side gave no reason".into()),
+                error: error.unwrap_or_else(|| "the error response has no text".into()),
                 error_code,
                 pending_permission_requests,
                 pending_user_dialog_requests,

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::control::ElicitationAction;
+use super::ElicitationAction;
 use crate::lenient::{count, optional_count, or_default};
 use crate::message::FailureKind;
 use crate::permission::{McpServerProvenance, PermissionMode, PermissionUpdate};

@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 
 use crate::lenient::from_fields;
 use crate::names::named;
-use crate::schema::tagged_union;
+use crate::tagged_union::tagged_union;
 
 pub use input::*;
 pub use output::*;
@@ -96,8 +96,8 @@ macro_rules! hooks {
             }
 
             fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-                let shapes = vec![$(($name, generator.subschema_for::<$event>()),)*];
-                let mut schema = tagged_union("hook_event_name", "What a hook is told.", shapes);
+                let variants = vec![$(($name, generator.subschema_for::<$event>()),)*];
+                let mut schema = tagged_union("hook_event_name", "What a hook is told.", variants);
                 schema.insert("allOf".into(), json!([generator.subschema_for::<HookBase>()]));
                 schema
             }

@@ -8,10 +8,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::HookEvent;
-use crate::control::ElicitationAction;
 use crate::lenient::{from_fields, optional_count};
 use crate::permission::PermissionResult;
-use crate::schema::tagged_union;
+use crate::tagged_union::tagged_union;
 
 /// What a hook answers: now, or "I am still at it".
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -146,8 +145,8 @@ macro_rules! specifics {
             }
 
             fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-                let shapes = vec![$((HookEvent::$event.as_str(), generator.subschema_for::<$output>()),)*];
-                tagged_union("hookEventName", "What only one event allows.", shapes)
+                let variants = vec![$((HookEvent::$event.as_str(), generator.subschema_for::<$output>()),)*];
+                tagged_union("hookEventName", "What only one event allows.", variants)
             }
         }
     };
@@ -369,4 +368,17 @@ pub struct MessageDisplayOutput {
 pub struct WorktreeCreateOutput {
     /// Its directory.
     pub worktree_path: String,
+}
+
+/// Whether a person answered.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ElicitationAction {
+    /// Yes.
+    Accept,
+    /// The person would not.
+    #[default]
+    Decline,
+    /// The person went away.
+    Cancel,
 }

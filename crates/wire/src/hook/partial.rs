@@ -17,41 +17,41 @@ impl SyncOutput {
         if let Ok(output) = from_fields::<Self>(fields.clone()) {
             return output;
         }
-        let (mut kept, mut flaws, mut specific) = (Map::new(), Vec::new(), None);
+        let (mut valid, mut errors, mut specific) = (Map::new(), Vec::new(), None);
         for (name, value) in fields {
             if name == SPECIFIC_FIELD {
-                specific = parse_specific(value, &mut flaws);
+                specific = parse_specific(value, &mut errors);
                 continue;
             }
             match from_fields::<Self>(Map::from_iter([(name.clone(), value.clone())])) {
-                Ok(_) => drop(kept.insert(name, value)),
-                Err(flaw) => flaws.push(flaw),
+                Ok(_) => drop(valid.insert(name, value)),
+                Err(error) => errors.push(error),
             }
         }
-        let output = from_fields::<Self>(kept).unwrap_or_else(|flaw| {
-            flaws.push(flaw);
+        let output = from_fields::<Self>(valid).unwrap_or_else(|error| {
+            errors.push(error);
             Self::default()
         });
-        Self { specific, invalid_fields: flaws, ..output }
+        Self { specific, invalid_fields: errors, ..output }
     }
 }
 
-/// Parses the event-specific fields as far as they are valid. Without an event name they are kept as they are.
-fn parse_specific(value: Value, flaws: &mut Vec<String>) -> Option<HookSpecific> {
+/// Parses the event-specific fields as far as they are valid. Without an event name they are kept unchanged.
+fn parse_specific(value: Value, errors: &mut Vec<String>) -> Option<HookSpecific> {
     let fields = match value {
         Value::Null => return None,
         Value::Object(fields) => fields,
         _ => {
-            flaws.push(format!("{SPECIFIC_FIELD}: must be an object"));
+            errors.push(format!("{SPECIFIC_FIELD}: must be an object"));
             return None;
         }
     };
     let Some(Value::String(name)) = fields.get("hookEventName") else {
-        flaws.push(format!("{SPECIFIC_FIELD}: missing field `hookEventName`"));
+        errors.push(format!("{SPECIFIC_FIELD}: missing field `hookEventName`"));
         return Some(HookSpecific::Other(fields));
     };
     let (specific, found) = HookSpecific::parse_partial(name.parse().ok(), fields);
-    flaws.extend(found.into_iter().map(|flaw| format!("{SPECIFIC_FIELD}.{flaw}")));
+    errors.extend(found.into_iter().map(|error| format!("{SPECIFIC_FIELD}.{error}")));
     specific
 }
 
@@ -63,20 +63,20 @@ impl HookSpecific {
     ) -> (Option<Self>, Vec<String>) {
         let whole = match Self::parse(event, fields.clone()) {
             Ok(specific) => return (Some(specific), Vec::new()),
-            Err(flaw) => flaw,
+            Err(error) => error,
         };
         if event == Some(HookEvent::PermissionRequest) {
             return (parse_denial(&fields), vec![whole]);
         }
-        let (mut kept, mut flaws) = (Map::new(), Vec::new());
+        let (mut valid, mut errors) = (Map::new(), Vec::new());
         for (name, value) in fields {
             match Self::parse(event, Map::from_iter([(name.clone(), value.clone())])) {
-                Ok(_) => drop(kept.insert(name, value)),
-                Err(flaw) => flaws.push(flaw),
+                Ok(_) => drop(valid.insert(name, value)),
+                Err(error) => errors.push(error),
             }
         }
-        match Self::parse(event, kept) {
-            Ok(specific) if !flaws.is_empty() => (Some(specific), flaws),
+        match Self::parse(event, valid) {
+            Ok(specific) if !errors.is_empty() => (Some(specific), errors),
             Ok(_) | Err(_) => (None, vec![whole]),
         }
     }
@@ -120,7 +120,7 @@ mod tests {
         let rows = [
             ("all of it", deny(json!({})), deny(json!({})), vec![]),
             (
-                "a block beside nonsense",
+                "a block beside an invalid field",
                 json!({"decision": "block", "reason": "x", "suppressOutput": "yes"}),
                 json!({"decision": "block", "reason": "x"}),
                 vec!["suppressOutput: "],
@@ -132,32 +132,32 @@ mod tests {
                 vec!["hookSpecificOutput.updatedInput: ", "hookSpecificOutput.additionalContext: "],
             ),
             (
-                "a no in the person's place",
+                "a deny for the user",
                 asked(json!({"behavior": "deny", "message": 5, "interrupt": true})),
                 asked(json!({"behavior": "deny", "message": "", "interrupt": true})),
                 vec!["hookSpecificOutput.decision.message: "],
             ),
             (
-                "a yes in the person's place is read whole or not at all",
+                "an allow for the user is parsed completely or not at all",
                 asked(json!({"behavior": "allow", "updatedInput": 5})),
                 json!({}),
                 vec!["hookSpecificOutput.decision.updatedInput: "],
             ),
-            ("no name of an event", nameless.clone(), nameless, vec!["hookSpecificOutput: "]),
+            ("no event name", nameless.clone(), nameless, vec!["hookSpecificOutput: "]),
             ("no object", json!({"hookSpecificOutput": 5}), json!({}), vec!["hookSpecificOutput: "]),
             (
-                "what an event cannot do without",
+                "a missing required field",
                 json!({"hookSpecificOutput": {"hookEventName": "WorktreeCreate", "worktreePath": 5}}),
                 json!({}),
                 vec!["hookSpecificOutput.worktreePath: "],
             ),
         ];
-        for (name, json, legible, flaws) in rows {
+        for (name, json, legible, errors) in rows {
             let (read, found) = parse_output(json);
             assert_eq!(read, legible, "{name}");
-            assert_eq!(found.len(), flaws.len(), "{name}: {found:?}");
-            for (flaw, start) in found.iter().zip(flaws) {
-                assert!(flaw.starts_with(start), "{name}: {flaw}");
+            assert_eq!(found.len(), errors.len(), "{name}: {found:?}");
+            for (error, start) in found.iter().zip(errors) {
+                assert!(error.starts_with(start), "{name}: {error}");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Converts options into what an engine process receives: flags, the `initialize` request and environment variables.
+//! Converts options into what an engine process receives: flags and environment variables.
 //! The official engines of the 2.1 line and ours both accept this spelling.
 
 use std::collections::BTreeMap;
@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::{McpServerConfig, Options, OutputFormat, PermissionPromptTool, SystemPrompt, Thinking, ToolSet};
-use crate::control::{HostedServerConfig, Initialize};
 
 /// Command-line arguments under construction.
 #[derive(Default)]
@@ -177,57 +176,6 @@ impl Options {
         (!servers.is_empty()).then(|| json!({ "mcpServers": servers }).to_string())
     }
 
-    /// Returns the `initialize` request. The caller adds the hooks, because they are code.
-    pub fn to_initialize(&self) -> Initialize {
-        let (system_prompt, append, exclude, snapshot) = match &self.system_prompt {
-            Some(SystemPrompt::Text(text)) => (Some(vec![text.clone()]), None, None, None),
-            Some(SystemPrompt::Preset { append, exclude_dynamic_sections, snapshot }) => {
-                (None, append.clone(), *exclude_dynamic_sections, *snapshot)
-            }
-            Some(SystemPrompt::File { .. }) | None => (None, None, None, None),
-        };
-        let json_schema =
-            self.output_format.as_ref().map(|OutputFormat::JsonSchema { schema }| schema.clone());
-        Initialize {
-            sdk_mcp_servers: non_empty(self.hosted_servers().map(|(name, _)| name.clone()).collect()),
-            sdk_mcp_server_configs: self.hosted_configs(),
-            json_schema,
-            system_prompt,
-            append_system_prompt: append,
-            exclude_dynamic_sections: exclude,
-            system_prompt_snapshot: snapshot,
-            plan_mode_instructions: self.plan_mode_instructions.clone(),
-            tool_aliases: (!self.tool_aliases.is_empty()).then(|| self.tool_aliases.clone()),
-            agents: (!self.agents.is_empty()).then(|| self.agents.clone()),
-            title: self.title.clone(),
-            skills: self.skills.clone().filter(|names| !names.iter().any(|name| name == "*")),
-            prompt_suggestions: self.prompt_suggestions,
-            agent_progress_summaries: self.agent_progress_summaries,
-            forward_subagent_text: self.forward_subagent_text,
-            supported_dialog_kinds: self.supported_dialog_kinds.clone(),
-            per_task_stop_affordance: self.per_task_stop_affordance,
-            ..Initialize::default()
-        }
-    }
-
-    fn hosted_servers(&self) -> impl Iterator<Item = (&String, &super::SdkServer)> {
-        self.mcp_servers.iter().filter_map(|(name, server)| match server {
-            McpServerConfig::Sdk(server) => Some((name, server)),
-            _ => None,
-        })
-    }
-
-    fn hosted_configs(&self) -> Option<BTreeMap<String, HostedServerConfig>> {
-        let special =
-            self.hosted_servers().filter(|(_, server)| server.timeout.is_some() || server.tools.is_some());
-        let configs: BTreeMap<_, _> = special
-            .map(|(name, server)| {
-                (name.clone(), HostedServerConfig { timeout: server.timeout, tools: server.tools.clone() })
-            })
-            .collect();
-        (!configs.is_empty()).then_some(configs)
-    }
-
     /// Returns the environment variables of an engine process; those of the caller win.
     pub fn to_env(&self) -> BTreeMap<String, String> {
         let mut env = BTreeMap::new();
@@ -283,13 +231,10 @@ fn join_tool_names(tools: &ToolSet) -> String {
     }
 }
 
-fn non_empty(names: Vec<String>) -> Option<Vec<String>> {
-    (!names.is_empty()).then_some(names)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::control::Initialize;
     use crate::options::{Effort, PluginConfig, SdkServer, SettingSource, StdioServer, ThinkingDisplay};
     use crate::permission::PermissionMode;
 

@@ -109,10 +109,10 @@ impl<'de> Deserialize<'de> for McpServerConfig {
                 "http" => from_fields(fields).map(Self::Http),
                 "sdk" => from_fields(fields).map(Self::Sdk),
                 other => Err(format!(
-                    "type: unknown kind of MCP server `{other}`; known are stdio, sse, http, sdk"
+                    "type: unknown type of MCP server `{other}`; expected stdio, sse, http or sdk"
                 )),
             },
-            Some(other) => Err(format!("type: {other} is not a kind of MCP server")),
+            Some(other) => Err(format!("type: {other} is not a type of MCP server")),
         };
         server.map_err(D::Error::custom)
     }

@@ -10,9 +10,9 @@ use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
-use crate::codec::{WireError, parse_body};
+use crate::error::{WireError, parse_body};
 use crate::raw::RawJson;
-use crate::schema::tagged_union;
+use crate::tagged_union::tagged_union;
 
 pub use display::*;
 pub use model::*;
@@ -110,8 +110,8 @@ macro_rules! system_events {
             }
 
             fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-                let shapes = vec![$(($subtype, generator.subschema_for::<$event>()),)*];
-                let mut schema = tagged_union("subtype", "A notice about the session.", shapes);
+                let variants = vec![$(($subtype, generator.subschema_for::<$event>()),)*];
+                let mut schema = tagged_union("subtype", "A notice about the session.", variants);
                 if let Some(properties) = schema.ensure_object().get_mut("properties") {
                     properties["uuid"] = json!({ "type": "string" });
                     properties["session_id"] = json!({ "type": "string" });

@@ -3,7 +3,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::control::SlashCommand;
 use crate::lenient::{count, optional_count, or_default};
 use crate::permission::PermissionMode;
 
@@ -349,4 +348,24 @@ pub struct SessionWritesLost {
     /// The sessions concerned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transcript_session_ids: Option<Vec<String>>,
+}
+
+/// A slash command.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SlashCommand {
+    /// Its name, without the slash.
+    pub name: String,
+    /// What it does.
+    #[serde(default, deserialize_with = "or_default")]
+    pub description: String,
+    /// What may follow it.
+    #[serde(default, deserialize_with = "or_default")]
+    pub argument_hint: String,
+    /// Its other names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aliases: Option<Vec<String>>,
+    /// Whether the engine itself answers it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub builtin: Option<bool>,
 }

@@ -14,10 +14,10 @@ use crate::bench::script::ModelScript;
 
 const INTERRUPT_DELAY: Duration = Duration::from_millis(300);
 
-pub(super) fn run(lab: &BenchContext, engine: &Engine) -> Result<Option<Metrics>> {
-    lab.server.set_script(ModelScript::hang());
+pub(super) fn run(context: &BenchContext, engine: &Engine) -> Result<Option<Metrics>> {
+    context.server.set_script(ModelScript::hang());
     let mut run = EngineProcess::start(
-        lab,
+        context,
         engine,
         LaunchOptions { partial_messages: PartialMessages::On, ..LaunchOptions::default() },
     )?;
@@ -25,25 +25,25 @@ pub(super) fn run(lab: &BenchContext, engine: &Engine) -> Result<Option<Metrics>
     run.send_prompt("go")?;
     run.next_line_with("three ")?;
     clock::sleep(INTERRUPT_DELAY);
-    let interrupted = clock::now();
+    let interrupted_at = clock::now();
     run.send_json(
         &json!({ "type": "control_request", "request_id": "halt", "request": { "subtype": "interrupt" } }),
     )?;
-    let (mut answer, mut result) = (None, None);
-    while answer.is_none() || result.is_none() {
+    let (mut response, mut result) = (None, None);
+    while response.is_none() || result.is_none() {
         let line = run.next_line()?;
         if line.contains("control_response") && line.contains("halt") {
-            answer = Some(line.received_at);
+            response = Some(line.received_at);
         } else if line.is_result() {
             result = Some(line.received_at);
         }
     }
     // The exit after an interrupt is not measured.
     drop(run);
-    let closed = lab.server.steps().first().context("the model was not asked")?.reply_at;
-    let since = |at: std::time::Instant| to_ms(at.saturating_duration_since(interrupted));
+    let closed = context.server.steps().first().context("the model got no request")?.reply_at;
+    let since = |at: std::time::Instant| to_ms(at.saturating_duration_since(interrupted_at));
     Ok(Some(vec![
-        ("to the answer, ms", answer.map_or(f64::NAN, since)),
+        ("to the answer, ms", response.map_or(f64::NAN, since)),
         ("to the closed connection, ms", since(closed)),
         ("to the result, ms", result.map_or(f64::NAN, since)),
     ]))

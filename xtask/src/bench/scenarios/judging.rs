@@ -50,15 +50,15 @@ pub(super) fn run(_: &BenchContext, _: &Engine) -> Result<Option<Metrics>> {
 }
 
 /// Measures decisions about plain, compound and huge commands under twenty rules.
-pub(super) fn decision_baseline(lab: &BenchContext) -> Result<BaselineMetrics> {
-    let folder = lab.create_dir("judged")?.canonicalize()?;
+pub(super) fn decision_baseline(context: &BenchContext) -> Result<BaselineMetrics> {
+    let dir = context.create_dir("judged")?.canonicalize()?;
     for part in [".git/objects", ".git/refs", "src"] {
-        fs::create_dir_all(folder.join(part))?;
+        fs::create_dir_all(dir.join(part))?;
     }
-    fs::write(folder.join(".git/HEAD"), "ref: refs/heads/main\n")?;
+    fs::write(dir.join(".git/HEAD"), "ref: refs/heads/main\n")?;
     let huge = "cargo test -p x && ls -la src; ".repeat(100_000 / 31);
     for number in 0..300 {
-        fs::create_dir_all(folder.join(format!("d{number}")))?;
+        fs::create_dir_all(dir.join(format!("d{number}")))?;
     }
     // Repeats a piece up to 100 KB; `#` becomes a running number.
     let many = |piece: &str| {
@@ -70,47 +70,47 @@ pub(super) fn decision_baseline(lab: &BenchContext) -> Result<BaselineMetrics> {
         }
         text
     };
-    let us = |command: &str| median_decision_ms(&folder, command, 1_000).map(|time| time * 1000.0);
-    let huge_one = |command: &str| median_decision_ms(&folder, command, 5);
-    let figures = vec![
-        ("git status, us", us("git status")?),
-        ("cargo test -p x, us", us("cargo test -p x")?),
-        ("compound, us", us(COMPOUND)?),
-        ("100 KB, ms", huge_one(&huge)?),
-        ("100 KB of redirects, ms", huge_one(&format!("echo x{}", many(" > f#")))?),
-        ("100 KB of globs, ms", huge_one(&format!("cat{}", many(" z#*")))?),
-        ("100 KB of deep globs, ms", huge_one(&many("cat */*/x#*; "))?),
-        ("100 KB of pipes, ms", huge_one(&format!("echo x{} | bash", " | tee x".repeat(12_000)))?),
-        ("100 KB of xargs, ms", huge_one(&many("echo f# | xargs rm; "))?),
-        ("100 KB of braces, ms", huge_one(&format!("ls{}", " {a,b}{c,d}{e,f}".repeat(6_000)))?),
-        ("100 KB of files, ms", huge_one(&format!("rm{}", many(" f#")))?),
-        ("100 KB of moves, ms", huge_one(&many("cd d#; mv f# g#; "))?),
-        ("100 KB of links, ms", huge_one(&many("ln -s a# b#; cat b#; "))?),
-        ("100 KB of texts, ms", huge_one(&many("bash -c 'cat f#'; "))?),
+    let median_us = |command: &str| median_decision_ms(&dir, command, 1_000).map(|time| time * 1000.0);
+    let median_ms = |command: &str| median_decision_ms(&dir, command, 5);
+    let metrics = vec![
+        ("git status, us", median_us("git status")?),
+        ("cargo test -p x, us", median_us("cargo test -p x")?),
+        ("compound, us", median_us(COMPOUND)?),
+        ("100 KB, ms", median_ms(&huge)?),
+        ("100 KB of redirects, ms", median_ms(&format!("echo x{}", many(" > f#")))?),
+        ("100 KB of globs, ms", median_ms(&format!("cat{}", many(" z#*")))?),
+        ("100 KB of deep globs, ms", median_ms(&many("cat */*/x#*; "))?),
+        ("100 KB of pipes, ms", median_ms(&format!("echo x{} | bash", " | tee x".repeat(12_000)))?),
+        ("100 KB of xargs, ms", median_ms(&many("echo f# | xargs rm; "))?),
+        ("100 KB of braces, ms", median_ms(&format!("ls{}", " {a,b}{c,d}{e,f}".repeat(6_000)))?),
+        ("100 KB of files, ms", median_ms(&format!("rm{}", many(" f#")))?),
+        ("100 KB of moves, ms", median_ms(&many("cd d#; mv f# g#; "))?),
+        ("100 KB of links, ms", median_ms(&many("ln -s a# b#; cat b#; "))?),
+        ("100 KB of texts, ms", median_ms(&many("bash -c 'cat f#'; "))?),
     ];
-    Ok(vec![("a decision".into(), figures)])
+    Ok(vec![("a decision".into(), metrics)])
 }
 
 /// Median time of a decision in milliseconds.
-fn median_decision_ms(folder: &Path, command: &str, times: usize) -> Result<f64> {
+fn median_decision_ms(dir: &Path, command: &str, times: usize) -> Result<f64> {
     let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
     let layer = RuleLayer {
         allow: texts(&ALLOW),
         deny: texts(&DENY),
-        ..RuleLayer::new(RuleSource::ProjectSettings, folder)
+        ..RuleLayer::new(RuleSource::ProjectSettings, dir)
     };
     let home = Path::new("/home/me");
-    let mut rules = RuleSet::new(home, folder);
+    let mut rules = RuleSet::new(home, dir);
     let loaded = rules.add_layer(&layer, &RealFs);
-    ensure!(loaded.errors.is_empty(), "rules that cannot be read: {:?}", loaded.errors);
-    let dirs = WorkDirs::new(folder, &RealFs);
-    let facts = CallContext::new(folder, home, &RealFs, ToolFacts::for_tool("Bash", &["command"]));
+    ensure!(loaded.errors.is_empty(), "invalid rules: {:?}", loaded.errors);
+    let dirs = WorkDirs::new(dir, &RealFs);
+    let call_context = CallContext::new(dir, home, &RealFs, ToolFacts::for_tool("Bash", &["command"]));
     let input = json!({ "command": command });
     let call = Call { tool: "Bash", input: &input };
     let decision = || {
-        let began = now();
-        std::hint::black_box(decide(&call, &rules, PermissionMode::Default, &dirs, &facts));
-        to_ms(began.elapsed())
+        let started_at = now();
+        std::hint::black_box(decide(&call, &rules, PermissionMode::Default, &dirs, &call_context));
+        to_ms(started_at.elapsed())
     };
     Ok(median(&(0..times).map(|_| decision()).collect::<Vec<_>>()))
 }

@@ -15,41 +15,41 @@ const SHORT: usize = 10;
 const LONG: usize = 110;
 
 /// Turns with a no-op command.
-pub(super) fn run_bash(lab: &BenchContext, engine: &Engine) -> Result<Option<Metrics>> {
+pub(super) fn run_bash(context: &BenchContext, engine: &Engine) -> Result<Option<Metrics>> {
     // The number prevents an engine from detecting a loop.
-    run_short_and_long(lab, engine, |number| ToolCall::bash(&format!("true {number}"))).map(Some)
+    run_short_and_long(context, engine, |number| ToolCall::bash(&format!("true {number}"))).map(Some)
 }
 
 /// Turns that read a small file.
-pub(super) fn run_read(lab: &BenchContext, engine: &Engine) -> Result<Option<Metrics>> {
-    let file = lab.small_file();
+pub(super) fn run_read(context: &BenchContext, engine: &Engine) -> Result<Option<Metrics>> {
+    let file = context.small_file();
     // A different part each time, so that no engine can answer "unchanged".
-    run_short_and_long(lab, engine, |number| {
+    run_short_and_long(context, engine, |number| {
         ToolCall::new("Read", json!({ "file_path": file, "offset": 1 + number % 15, "limit": 5 }))
     })
     .map(Some)
 }
 
 /// Baseline: cost of the shell alone.
-pub(super) fn shell_baseline(lab: &BenchContext) -> Result<BaselineMetrics> {
+pub(super) fn shell_baseline(context: &BenchContext) -> Result<BaselineMetrics> {
     let shells = (0..20)
-        .map(|_| measure_program(lab, "bash", &["-c", "true"]))
+        .map(|_| measure_program(context, "bash", &["-c", "true"]))
         .collect::<Result<Vec<ResourceUsage>>>()?;
-    let figure = |of: fn(&ResourceUsage) -> f64| median(&shells.iter().map(of).collect::<Vec<_>>());
-    let figures = vec![(CPU_METRIC, figure(|used| used.cpu)), (GAP_METRIC, figure(|used| used.wall))];
-    Ok(vec![("bash -c true".into(), figures)])
+    let metric = |field: fn(&ResourceUsage) -> f64| median(&shells.iter().map(field).collect::<Vec<_>>());
+    let metrics = vec![(CPU_METRIC, metric(|usage| usage.cpu)), (GAP_METRIC, metric(|usage| usage.wall))];
+    Ok(vec![("bash -c true".into(), metrics)])
 }
 
 const CPU_METRIC: &str = "CPU per turn, ms";
 const GAP_METRIC: &str = "reply to next request, ms";
 
 fn run_short_and_long(
-    lab: &BenchContext,
+    context: &BenchContext,
     engine: &Engine,
     call: impl Fn(usize) -> ToolCall,
 ) -> Result<Metrics> {
-    let (short, _) = run_loop(lab, engine, SHORT, &call)?;
-    let (long, steps) = run_loop(lab, engine, LONG, &call)?;
+    let (short, _) = run_loop(context, engine, SHORT, &call)?;
+    let (long, steps) = run_loop(context, engine, LONG, &call)?;
     let gaps = turn_gaps(&steps);
     let (first, last) = (steps[0].bytes as f64, steps[steps.len() - 1].bytes as f64);
     Ok(vec![
@@ -63,14 +63,14 @@ fn run_short_and_long(
 }
 
 fn run_loop(
-    lab: &BenchContext,
+    context: &BenchContext,
     engine: &Engine,
     turns: usize,
     call: impl Fn(usize) -> ToolCall,
 ) -> Result<(ResourceUsage, Vec<StepTiming>)> {
-    lab.server.set_script(ModelScript::repeat_call(turns, call));
-    let whole = EngineProcess::run_one_prompt(lab, engine, LaunchOptions::default())?;
-    let steps = lab.server.steps();
+    context.server.set_script(ModelScript::repeat_call(turns, call));
+    let run = EngineProcess::run_one_prompt(context, engine, LaunchOptions::default())?;
+    let steps = context.server.steps();
     ensure!(steps.len() == turns + 1, "{} requests instead of {}", steps.len(), turns + 1);
-    Ok((whole.usage, steps))
+    Ok((run.usage, steps))
 }

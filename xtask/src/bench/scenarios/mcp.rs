@@ -1,4 +1,4 @@
-//! Sequential calls of MCP tools, measured by the driver `examples/mcp.rs`.
+//! Sequential calls of MCP tools, measured by the driver `examples/mcp_calls.rs`.
 
 use std::process::Command;
 
@@ -25,11 +25,11 @@ pub(super) fn run(_: &BenchContext, _: &Engine) -> Result<Option<Metrics>> {
 }
 
 /// Measures a function called as a tool, and a server process compared with rmcp's bare client.
-pub(super) fn call_baseline(lab: &BenchContext) -> Result<BaselineMetrics> {
-    let program = lab.own_program.with_file_name("examples").join("mcp");
-    #[expect(clippy::disallowed_methods, reason = "starting programs is what a benchmark is for")]
-    let output = Command::new(&program).current_dir(lab.workspace_dir()).output();
-    let output = output.with_context(|| format!("{} cannot be run", program.display()))?;
+pub(super) fn call_baseline(context: &BenchContext) -> Result<BaselineMetrics> {
+    let program = context.own_program.with_file_name("examples").join("mcp_calls");
+    #[expect(clippy::disallowed_methods, reason = "a benchmark starts programs")]
+    let output = Command::new(&program).current_dir(context.workspace_dir()).output();
+    let output = output.with_context(|| format!("cannot run {}", program.display()))?;
     ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let Medians { function, in_process, bare, engine } = serde_json::from_slice(&output.stdout)?;
     Ok(vec![

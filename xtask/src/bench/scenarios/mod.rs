@@ -53,13 +53,13 @@ const DEFAULT_SCENARIOS: [Scenario; 14] = [
     },
     Scenario {
         name: "stream",
-        description: "one reply of 10,000 deltas, all passed on",
+        description: "one reply of 10,000 deltas, all forwarded",
         run: stream::run,
         baseline: no_baseline,
     },
     Scenario {
         name: "pace",
-        description: "1,000 deltas, one every 2 ms: what an engine adds",
+        description: "1,000 deltas, one every 2 ms: latency added by the engine",
         run: pace::run,
         baseline: no_baseline,
     },
@@ -95,7 +95,7 @@ const DEFAULT_SCENARIOS: [Scenario; 14] = [
     },
     Scenario {
         name: "interrupt",
-        description: "the model falls silent, the host interrupts",
+        description: "the model stalls, the host interrupts",
         run: interrupt::run,
         baseline: no_baseline,
     },
@@ -107,7 +107,7 @@ const DEFAULT_SCENARIOS: [Scenario; 14] = [
     },
     Scenario {
         name: "judging",
-        description: "whether a command may run, under 20 rules",
+        description: "permission decisions about commands, under 20 rules",
         run: judging::run,
         baseline: judging::decision_baseline,
     },
@@ -123,19 +123,19 @@ const DEFAULT_SCENARIOS: [Scenario; 14] = [
 const OPT_IN_SCENARIOS: [Scenario; 4] = [
     Scenario {
         name: "resume",
-        description: "a session of 5,000 messages goes on",
+        description: "resume a session of 5,000 messages",
         run: resume::run_long,
         baseline: no_baseline,
     },
     Scenario {
         name: "resume-huge",
-        description: "a session of 2 GB goes on, most of it summarised",
+        description: "resume a session of 2 GB, most of it compacted",
         run: resume::run_huge,
         baseline: no_baseline,
     },
     Scenario {
         name: "list",
-        description: "10,000 sessions are listed",
+        description: "list 10,000 sessions",
         run: resume::run_list,
         baseline: no_baseline,
     },
@@ -154,20 +154,20 @@ pub(super) fn names() -> Vec<&'static str> {
 /// Selects scenarios by name, in table order; without names all default ones. `parallel` selects both parallel
 /// scenarios.
 pub(super) fn select(wanted: &[String]) -> Result<Vec<Scenario>> {
-    let meant = |name: &str, wanted: &str| {
+    let matches_name = |name: &str, wanted: &str| {
         name == wanted || name.strip_suffix("-8").or(name.strip_suffix("-32")) == Some(wanted)
     };
-    if let Some(unknown) = wanted.iter().find(|word| !names().iter().any(|name| meant(name, word))) {
-        bail!("there is no scenario {unknown:?}; there are: {}", names().join(", "));
+    if let Some(unknown) = wanted.iter().find(|word| !names().iter().any(|name| matches_name(name, word))) {
+        bail!("unknown scenario {unknown:?}; known: {}", names().join(", "));
     }
     if wanted.is_empty() {
         return Ok(DEFAULT_SCENARIOS.into());
     }
     let all = DEFAULT_SCENARIOS.into_iter().chain(OPT_IN_SCENARIOS);
-    Ok(all.filter(|one| wanted.iter().any(|word| meant(one.name, word))).collect())
+    Ok(all.filter(|scenario| wanted.iter().any(|word| matches_name(scenario.name, word))).collect())
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "others beside the engines can fail")]
+#[expect(clippy::unnecessary_wraps, reason = "other baselines can fail")]
 fn no_baseline(_: &BenchContext) -> Result<BaselineMetrics> {
     Ok(Vec::new())
 }

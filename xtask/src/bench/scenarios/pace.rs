@@ -13,10 +13,10 @@ use crate::bench::script::{ModelReply, ModelScript};
 const DELTAS: usize = 1000;
 const GAP: std::time::Duration = std::time::Duration::from_millis(2);
 
-pub(super) fn run(lab: &BenchContext, engine: &Engine) -> Result<Option<Metrics>> {
-    lab.server.set_script(ModelScript::single_reply(ModelReply::Paced { deltas: DELTAS, gap: GAP }));
+pub(super) fn run(context: &BenchContext, engine: &Engine) -> Result<Option<Metrics>> {
+    context.server.set_script(ModelScript::single_reply(ModelReply::Paced { deltas: DELTAS, gap: GAP }));
     let mut run = EngineProcess::start(
-        lab,
+        context,
         engine,
         LaunchOptions { partial_messages: PartialMessages::On, ..LaunchOptions::default() },
     )?;
@@ -26,19 +26,19 @@ pub(super) fn run(lab: &BenchContext, engine: &Engine) -> Result<Option<Metrics>
         let line = run.next_line()?;
         if line.contains("text_delta") {
             added.extend(sent_micros(&line).map(|micros| {
-                to_ms(line.received_at.saturating_duration_since(lab.server.instant_at(micros)))
+                to_ms(line.received_at.saturating_duration_since(context.server.instant_at(micros)))
             }));
         } else if line.is_result() {
             break;
         }
     }
-    let used = run.finish()?;
+    let usage = run.finish()?;
     ensure!(added.len() == DELTAS, "{} deltas instead of {DELTAS}", added.len());
     Ok(Some(vec![
         ("on its way, median, ms", percentile(&added, 50)),
         ("nine in ten, ms", percentile(&added, 90)),
         ("99 in 100, ms", percentile(&added, 99)),
-        ("CPU of the run, ms", used.cpu),
+        ("CPU of the run, ms", usage.cpu),
     ]))
 }
 

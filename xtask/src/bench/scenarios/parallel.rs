@@ -10,8 +10,8 @@ use crate::bench::clock::{self, to_ms};
 use crate::bench::context::BenchContext;
 use crate::bench::engine::{Engine, LaunchOptions};
 use crate::bench::engine_process::EngineProcess;
-use crate::bench::memory::{self, MemoryUsage};
 use crate::bench::metrics::Metrics;
+use crate::bench::proc_stats::{self, MemoryUsage};
 use crate::bench::script::{ModelScript, ToolCall};
 
 const TURNS: usize = 5;
@@ -19,42 +19,43 @@ const TURNS: usize = 5;
 /// Minimum interval between memory samples.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(5);
 
-pub(super) fn run_8(lab: &BenchContext, engine: &Engine) -> Result<Option<Metrics>> {
-    run_processes(lab, engine, 8).map(Some)
+pub(super) fn run_8(context: &BenchContext, engine: &Engine) -> Result<Option<Metrics>> {
+    run_processes(context, engine, 8).map(Some)
 }
 
-pub(super) fn run_32(lab: &BenchContext, engine: &Engine) -> Result<Option<Metrics>> {
-    run_processes(lab, engine, 32).map(Some)
+pub(super) fn run_32(context: &BenchContext, engine: &Engine) -> Result<Option<Metrics>> {
+    run_processes(context, engine, 32).map(Some)
 }
 
-fn run_processes(lab: &BenchContext, engine: &Engine, count: usize) -> Result<Metrics> {
-    lab.server
+fn run_processes(context: &BenchContext, engine: &Engine, count: usize) -> Result<Metrics> {
+    context
+        .server
         .set_script(ModelScript::repeat_call(TURNS, |number| ToolCall::bash(&format!("true {number}"))));
-    let began = clock::now();
+    let started_at = clock::now();
     let mut runs = Vec::with_capacity(count);
     for _ in 0..count {
-        let mut run = EngineProcess::start(lab, engine, LaunchOptions::default())?;
+        let mut run = EngineProcess::start(context, engine, LaunchOptions::default())?;
         run.send_prompt("go")?;
         runs.push(run);
     }
-    let over = AtomicBool::new(false);
-    let (ended, most) = thread::scope(|scope| {
+    let done = AtomicBool::new(false);
+    let (finished, peak) = thread::scope(|scope| {
         let meters: Vec<u32> = runs.iter().map(EngineProcess::meter_pid).collect();
-        let over = &over;
-        let watching = scope.spawn(move || sample_peak_memory(&meters, over));
-        let ended = wait_for_all(runs);
-        over.store(true, Ordering::Relaxed);
-        (ended, watching.join().unwrap_or_default())
+        let done = &done;
+        let sampler = scope.spawn(move || sample_peak_memory(&meters, done));
+        let finished = wait_for_all(runs);
+        done.store(true, Ordering::Relaxed);
+        (finished, sampler.join().unwrap_or_default())
     });
-    let (cpu, last) = ended?;
-    let steps = lab.server.steps().len();
+    let (cpu, last) = finished?;
+    let steps = context.server.steps().len();
     ensure!(steps == count * (TURNS + 1), "{steps} requests instead of {}", count * (TURNS + 1));
     Ok(vec![
         ("CPU, ms", cpu),
         ("CPU per process, ms", cpu / count as f64),
-        ("until the last result, ms", to_ms(last - began)),
-        ("memory of all, shared pages once, MB", most.proportional),
-        ("of it anonymous, MB", most.anonymous),
+        ("until the last result, ms", to_ms(last - started_at)),
+        ("memory of all, shared pages once, MB", peak.proportional),
+        ("of it anonymous, MB", peak.anonymous),
     ])
 }
 
@@ -72,20 +73,20 @@ fn wait_for_all(mut runs: Vec<EngineProcess>) -> Result<(f64, std::time::Instant
 }
 
 /// Samples the peak memory of all engines together, without their children.
-fn sample_peak_memory(meters: &[u32], over: &AtomicBool) -> MemoryUsage {
-    let mut most = MemoryUsage::default();
-    while !over.load(Ordering::Relaxed) {
-        let began = clock::now();
+fn sample_peak_memory(meters: &[u32], done: &AtomicBool) -> MemoryUsage {
+    let mut peak = MemoryUsage::default();
+    while !done.load(Ordering::Relaxed) {
+        let started_at = clock::now();
         let mut sum = MemoryUsage::default();
         // An engine that has exited or not yet started has no memory.
-        for memory in meters.iter().filter_map(|meter| memory::engine_memory(*meter).ok()) {
+        for memory in meters.iter().filter_map(|meter| proc_stats::engine_memory(*meter).ok()) {
             sum.proportional += memory.proportional;
             sum.anonymous += memory.anonymous;
         }
-        most.proportional = most.proportional.max(sum.proportional);
-        most.anonymous = most.anonymous.max(sum.anonymous);
+        peak.proportional = peak.proportional.max(sum.proportional);
+        peak.anonymous = peak.anonymous.max(sum.anonymous);
         // Sampling takes CPU time from the engines, so it is limited to a fifth of one processor.
-        clock::sleep(SAMPLE_INTERVAL.max(4 * began.elapsed()));
+        clock::sleep(SAMPLE_INTERVAL.max(4 * started_at.elapsed()));
     }
-    most
+    peak
 }

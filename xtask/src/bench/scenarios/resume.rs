@@ -31,25 +31,25 @@ const TURNS_AFTER_COMPACTION: usize = 50;
 const LISTED_SESSIONS: usize = 10_000;
 
 /// Resumes a session of 5,000 messages.
-pub(super) fn run_long(lab: &BenchContext, engine: &Engine) -> Result<Option<Metrics>> {
-    let short = Transcript::record(lab, engine)?;
-    let text = fs::read_to_string(&short.path)?;
+pub(super) fn run_long(context: &BenchContext, engine: &Engine) -> Result<Option<Metrics>> {
+    let transcript = Transcript::record(context, engine)?;
+    let text = fs::read_to_string(&transcript.path)?;
     TranscriptSeed::new(&text)?
-        .write_transcript(LONG_SESSION_TURNS - SEED_CALLS, &mut short.create_file()?)?;
-    let figures = short.resume(lab, engine, 1_000_000)?;
-    short.remove()?;
-    Ok(Some(figures))
+        .write_transcript(LONG_SESSION_TURNS - SEED_CALLS, &mut transcript.create_file()?)?;
+    let metrics = transcript.resume(context, engine, 1_000_000)?;
+    transcript.remove()?;
+    Ok(Some(metrics))
 }
 
 /// Resumes a session of 2 GB, most of which was compacted.
-pub(super) fn run_huge(lab: &BenchContext, engine: &Engine) -> Result<Option<Metrics>> {
+pub(super) fn run_huge(context: &BenchContext, engine: &Engine) -> Result<Option<Metrics>> {
     if !is_whimbrel(engine) {
         return Ok(None);
     }
-    let short = Transcript::record(lab, engine)?;
-    let text = fs::read_to_string(&short.path)?;
+    let transcript = Transcript::record(context, engine)?;
+    let text = fs::read_to_string(&transcript.path)?;
     let seed = TranscriptSeed::new(&text)?;
-    let mut out = short.create_file()?;
+    let mut out = transcript.create_file()?;
     let mut copies = seed.start_copies(&mut out)?;
     let mut written = text.len() as u64;
     while written < HUGE_TRANSCRIPT_BYTES {
@@ -64,30 +64,30 @@ pub(super) fn run_huge(lab: &BenchContext, engine: &Engine) -> Result<Option<Met
     }
     copies.finish(&mut out)?;
     drop(out);
-    let figures = short.resume(lab, engine, 10_000)?;
-    short.remove()?;
-    Ok(Some(figures))
+    let metrics = transcript.resume(context, engine, 10_000)?;
+    transcript.remove()?;
+    Ok(Some(metrics))
 }
 
 /// Lists 10,000 sessions: all of them, and the newest 20.
-pub(super) fn run_list(lab: &BenchContext, engine: &Engine) -> Result<Option<Metrics>> {
+pub(super) fn run_list(context: &BenchContext, engine: &Engine) -> Result<Option<Metrics>> {
     if !is_whimbrel(engine) {
         return Ok(None);
     }
-    let short = Transcript::record(lab, engine)?;
-    let text = fs::read(&short.path)?;
-    let folder = short.path.parent().context("a transcript lies in a folder")?.to_path_buf();
-    let name = |number: usize| folder.join(format!("{number:08x}-0000-4000-8000-000000000000.jsonl"));
+    let transcript = Transcript::record(context, engine)?;
+    let text = fs::read(&transcript.path)?;
+    let dir = transcript.path.parent().context("the transcript has no directory")?.to_path_buf();
+    let name = |number: usize| dir.join(format!("{number:08x}-0000-4000-8000-000000000000.jsonl"));
     for number in 0..LISTED_SESSIONS {
         fs::write(name(number), &text)?;
     }
-    let all = measure_as_user(lab, engine, &["sessions", "list", "--limit", "0", "--json"])?;
-    let newest = measure_as_user(lab, engine, &["sessions", "list"])?;
+    let all = measure_as_user(context, engine, &["sessions", "list", "--limit", "0", "--json"])?;
+    let newest = measure_as_user(context, engine, &["sessions", "list"])?;
     for number in 0..LISTED_SESSIONS {
         fs::remove_file(name(number))?;
     }
-    ensure!(all.code == Some(0) && newest.code == Some(0), "the sessions could not be listed");
-    short.remove()?;
+    ensure!(all.code == Some(0) && newest.code == Some(0), "the engine could not list the sessions");
+    transcript.remove()?;
     Ok(Some(vec![
         ("all: CPU, ms", all.cpu),
         ("all: whole process, ms", all.wall),
@@ -109,15 +109,19 @@ struct Transcript {
 }
 
 impl Transcript {
-    fn record(lab: &BenchContext, engine: &Engine) -> Result<Self> {
+    fn record(context: &BenchContext, engine: &Engine) -> Result<Self> {
         let before = find_transcripts(&engine.home);
-        lab.server.set_script(ModelScript::repeat_call(SEED_CALLS, |number| {
+        context.server.set_script(ModelScript::repeat_call(SEED_CALLS, |number| {
             ToolCall::bash(&format!("printf '%0400d' {number}"))
         }));
-        EngineProcess::run_one_prompt(lab, engine, LaunchOptions::default())?;
+        EngineProcess::run_one_prompt(context, engine, LaunchOptions::default())?;
         let after = find_transcripts(&engine.home);
-        let path = after.into_iter().find(|path| !before.contains(path)).context("no transcript was kept")?;
-        let session = path.file_stem().context("a transcript has a name")?.to_string_lossy().into_owned();
+        let path = after
+            .into_iter()
+            .find(|path| !before.contains(path))
+            .context("the engine wrote no transcript")?;
+        let session =
+            path.file_stem().context("the transcript has no file name")?.to_string_lossy().into_owned();
         Ok(Self { path, session })
     }
 
@@ -128,21 +132,18 @@ impl Transcript {
 
     /// Resumes the session with one prompt. The request must have at least `least` bytes, else the session was not
     /// loaded.
-    fn resume(&self, lab: &BenchContext, engine: &Engine, least: usize) -> Result<Metrics> {
+    fn resume(&self, context: &BenchContext, engine: &Engine, min_bytes: usize) -> Result<Metrics> {
         let size = fs::metadata(&self.path)?.len();
-        lab.server.set_script(ModelScript::short_reply());
-        let start = LaunchOptions { resume: Some(&self.session), ..LaunchOptions::default() };
-        let whole = EngineProcess::run_one_prompt(lab, engine, start)?;
-        let steps = lab.server.steps();
-        let first = steps.first().context("the model was not asked")?;
-        ensure!(first.bytes >= least, "the first request has only {} bytes", first.bytes);
+        context.server.set_script(ModelScript::short_reply());
+        let options = LaunchOptions { resume: Some(&self.session), ..LaunchOptions::default() };
+        let run = EngineProcess::run_one_prompt(context, engine, options)?;
+        let steps = context.server.steps();
+        let first = steps.first().context("the model got no request")?;
+        ensure!(first.bytes >= min_bytes, "the first request has only {} bytes", first.bytes);
         Ok(vec![
-            (
-                "start to first request, ms",
-                to_ms(first.request_at.saturating_duration_since(whole.started_at)),
-            ),
-            ("CPU, ms", whole.usage.cpu),
-            ("largest process, MB", whole.usage.largest),
+            ("start to first request, ms", to_ms(first.request_at.saturating_duration_since(run.started_at))),
+            ("CPU, ms", run.usage.cpu),
+            ("largest process, MB", run.usage.largest),
             ("transcript, MB", size as f64 / 1e6),
             ("first request, bytes", first.bytes as f64),
         ])
@@ -155,9 +156,12 @@ impl Transcript {
 
 /// All transcripts in a home directory.
 fn find_transcripts(home: &Path) -> Vec<PathBuf> {
-    let folders = fs::read_dir(home.join(".claude/projects")).into_iter().flatten().flatten();
-    let files = folders.flat_map(|folder| fs::read_dir(folder.path()).into_iter().flatten().flatten());
-    files.map(|file| file.path()).filter(|path| path.extension().is_some_and(|end| end == "jsonl")).collect()
+    let dirs = fs::read_dir(home.join(".claude/projects")).into_iter().flatten().flatten();
+    let files = dirs.flat_map(|dir| fs::read_dir(dir.path()).into_iter().flatten().flatten());
+    files
+        .map(|file| file.path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "jsonl"))
+        .collect()
 }
 
 /// Transcript lines of a compaction: the boundary and the summary.
@@ -167,16 +171,17 @@ fn compaction_lines(transcript: &str, leaf: &str) -> Result<(Value, Value)> {
         .into_iter()
         .find(|line| line["type"] == "user" && line["message"]["content"].is_array())
         .context("the transcript has no prompt")?;
-    let (at, said) = ("eeeeeeee-0000-4000-8000-000000000001", "eeeeeeee-0000-4000-8000-000000000002");
+    let (boundary_uuid, summary_uuid) =
+        ("eeeeeeee-0000-4000-8000-000000000001", "eeeeeeee-0000-4000-8000-000000000002");
     let boundary = json!({
         "parentUuid": null, "logicalParentUuid": leaf, "isSidechain": false, "type": "system",
-        "subtype": "compact_boundary", "sessionId": line["sessionId"], "uuid": at, "timestamp": line["timestamp"],
+        "subtype": "compact_boundary", "sessionId": line["sessionId"], "uuid": boundary_uuid, "timestamp": line["timestamp"],
         "compactMetadata": {"trigger": "auto", "preTokens": 150_000},
     });
-    line["parentUuid"] = at.into();
-    line["uuid"] = said.into();
+    line["parentUuid"] = boundary_uuid.into();
+    line["uuid"] = summary_uuid.into();
     line["isCompactSummary"] = true.into();
     line["message"] =
-        json!({"role": "user", "content": [{"type": "text", "text": "What was said before, in short."}]});
+        json!({"role": "user", "content": [{"type": "text", "text": "Summary of the conversation."}]});
     Ok((boundary, line))
 }

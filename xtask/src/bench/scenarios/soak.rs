@@ -15,26 +15,27 @@ const CALLS: usize = 2000;
 /// Call numbers at which the process is sampled: around an early and a late stretch.
 const SAMPLE_CALLS: [usize; 4] = [200, 400, 1800, 2000];
 
-pub(super) fn run(lab: &BenchContext, engine: &Engine) -> Result<Option<Metrics>> {
-    lab.server
+pub(super) fn run(context: &BenchContext, engine: &Engine) -> Result<Option<Metrics>> {
+    context
+        .server
         .set_script(ModelScript::repeat_call(CALLS, |number| ToolCall::bash(&format!("true {number}"))));
-    let mut run = EngineProcess::start(lab, engine, LaunchOptions::default())?;
+    let mut run = EngineProcess::start(context, engine, LaunchOptions::default())?;
     run.send_prompt("go")?;
-    let mut looks: Vec<ProcessStats> = Vec::new();
+    let mut samples: Vec<ProcessStats> = Vec::new();
     for call in 1..=CALLS {
         run.next_line_with(r#""tool_result""#)?;
         if SAMPLE_CALLS.contains(&call) {
-            looks.push(proc_stats::engine_stats(run.meter_pid())?);
+            samples.push(proc_stats::engine_stats(run.meter_pid())?);
         }
     }
     run.next_result()?;
     run.finish()?;
-    let steps = lab.server.steps();
+    let steps = context.server.steps();
     ensure!(steps.len() == CALLS + 1, "{} requests instead of {}", steps.len(), CALLS + 1);
-    let [first, second, third, last] = looks[..] else { anyhow::bail!("the process was not seen") };
+    let [first, second, third, last] = samples[..] else { anyhow::bail!("the process was not sampled") };
     let per_call = |from: &ProcessStats, to: &ProcessStats| (to.cpu - from.cpu) / 200.0;
     let gaps = turn_gaps(&steps);
-    let sent = steps.last().context("the model was not asked")?.bytes;
+    let last_bytes = steps.last().context("the model got no request")?.bytes;
     Ok(Some(vec![
         ("CPU per call, calls 200 to 400, ms", per_call(&first, &second)),
         ("CPU per call, calls 1800 to 2000, ms", per_call(&third, &last)),
@@ -45,6 +46,6 @@ pub(super) fn run(lab: &BenchContext, engine: &Engine) -> Result<Option<Metrics>
         ("descriptors at call 200", first.descriptors),
         ("descriptors at the end", last.descriptors),
         ("zombies at the end", last.zombies),
-        ("last request, bytes", sent as f64),
+        ("last request, bytes", last_bytes as f64),
     ]))
 }

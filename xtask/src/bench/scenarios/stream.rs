@@ -11,13 +11,13 @@ use crate::bench::script::ModelScript;
 
 const DELTAS: usize = 10_000;
 
-pub(super) fn run(lab: &BenchContext, engine: &Engine) -> Result<Option<Metrics>> {
+pub(super) fn run(context: &BenchContext, engine: &Engine) -> Result<Option<Metrics>> {
     let start = LaunchOptions { partial_messages: PartialMessages::On, ..LaunchOptions::default() };
-    lab.server.set_script(ModelScript::long_text(1));
-    let cold = EngineProcess::run_one_prompt(lab, engine, start)?.usage;
+    context.server.set_script(ModelScript::long_text(1));
+    let cold = EngineProcess::run_one_prompt(context, engine, start)?.usage;
 
-    lab.server.set_script(ModelScript::long_text(DELTAS));
-    let mut run = EngineProcess::start(lab, engine, start)?;
+    context.server.set_script(ModelScript::long_text(DELTAS));
+    let mut run = EngineProcess::start(context, engine, start)?;
     run.send_prompt("go")?;
     let (mut seen, mut bytes, mut first) = (0, 0, None);
     let result = loop {
@@ -30,14 +30,14 @@ pub(super) fn run(lab: &BenchContext, engine: &Engine) -> Result<Option<Metrics>
             break line;
         }
     };
-    let used = run.finish()?;
+    let usage = run.finish()?;
     ensure!(seen == DELTAS, "{seen} deltas instead of {DELTAS}");
     let drained = first.map_or(f64::NAN, |first| to_ms(result.received_at - first));
     Ok(Some(vec![
-        ("CPU per delta, us", (used.cpu - cold.cpu) * 1000.0 / DELTAS as f64),
-        ("CPU of the run, ms", used.cpu),
+        ("CPU per delta, us", (usage.cpu - cold.cpu) * 1000.0 / DELTAS as f64),
+        ("CPU of the run, ms", usage.cpu),
         ("first delta to result, ms", drained),
         ("written per delta, bytes", bytes as f64 / DELTAS as f64),
-        ("largest process, MB", used.largest),
+        ("largest process, MB", usage.largest),
     ]))
 }

@@ -1,5 +1,5 @@
-//! Many sessions in one process through the Rust SDK: runs the driver `examples/crowd.rs` with one session and with a
-//! thousand.
+//! Many sessions in one process through the Rust SDK: runs the driver `examples/swarm_sessions.rs` with one session and
+//! with a thousand.
 
 use anyhow::{Context, Result, ensure};
 use serde_json::json;
@@ -21,27 +21,27 @@ pub(super) fn run(_: &BenchContext, _: &Engine) -> Result<Option<Metrics>> {
 }
 
 /// Measures sessions with prompts only, and sessions that read files.
-pub(super) fn in_process_baseline(lab: &BenchContext) -> Result<BaselineMetrics> {
-    let file = lab.small_file();
+pub(super) fn in_process_baseline(context: &BenchContext) -> Result<BaselineMetrics> {
+    let file = context.small_file();
     let reading = || {
         ModelScript::repeat_call(TURNS, |number| {
             ToolCall::new("Read", json!({ "file_path": file, "offset": number + 1, "limit": 5 }))
         })
     };
     Ok(vec![
-        ("five messages".into(), measure(lab, ModelScript::short_reply, TURNS, TURNS)?),
-        ("one message, five Reads".into(), measure(lab, reading, 1, TURNS + 1)?),
+        ("five messages".into(), measure(context, ModelScript::short_reply, TURNS, TURNS)?),
+        ("one message, five Reads".into(), measure(context, reading, 1, TURNS + 1)?),
     ])
 }
 
 fn measure(
-    lab: &BenchContext,
+    context: &BenchContext,
     script: impl Fn() -> ModelScript,
     messages: usize,
     calls: usize,
 ) -> Result<Metrics> {
-    let one = run_swarm(lab, script(), 1, messages, calls)?;
-    let all = run_swarm(lab, script(), SESSIONS, messages, calls)?;
+    let one = run_swarm(context, script(), 1, messages, calls)?;
+    let all = run_swarm(context, script(), SESSIONS, messages, calls)?;
     Ok(vec![
         ("CPU, ms", all.cpu),
         ("CPU per model call, us", (all.cpu - one.cpu) * 1000.0 / ((SESSIONS - 1) * calls) as f64),
@@ -52,19 +52,19 @@ fn measure(
 }
 
 fn run_swarm(
-    lab: &BenchContext,
+    context: &BenchContext,
     script: ModelScript,
     sessions: usize,
     messages: usize,
     calls: usize,
 ) -> Result<ResourceUsage> {
-    let program = lab.swarm_program.as_ref().context("the swarm was not built")?.display().to_string();
-    lab.server.set_script(script);
+    let program = context.swarm_program.as_ref().context("the driver was not built")?.display().to_string();
+    context.server.set_script(script);
     let engine =
-        Engine { name: "swarm".into(), home: lab.create_dir("home-swarm")?, program: program.into() };
-    let used = measure_engine(lab, &engine, &[&sessions.to_string(), &messages.to_string()])?;
-    ensure!(used.code == Some(0), "the swarm ended with {:?}", used.code);
-    let steps = lab.server.steps().len();
+        Engine { name: "swarm".into(), home: context.create_dir("home-swarm")?, program: program.into() };
+    let usage = measure_engine(context, &engine, &[&sessions.to_string(), &messages.to_string()])?;
+    ensure!(usage.code == Some(0), "the driver exited with {:?}", usage.code);
+    let steps = context.server.steps().len();
     ensure!(steps == sessions * calls, "{steps} requests instead of {}", sessions * calls);
-    Ok(used)
+    Ok(usage)
 }

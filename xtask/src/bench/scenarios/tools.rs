@@ -31,35 +31,36 @@ struct ToolTimes {
     cpu: Option<f64>,
 }
 
-pub(super) fn run(lab: &BenchContext, engine: &Engine) -> Result<Option<Metrics>> {
-    let root = file_tree::create(lab)?;
+pub(super) fn run(context: &BenchContext, engine: &Engine) -> Result<Option<Metrics>> {
+    let root = file_tree::create(context)?;
     let file = root.join(NEEDLE_FILE);
     let grep = json!({ "pattern": NEEDLE, "path": root, "output_mode": "files_with_matches" });
     let glob = json!({ "pattern": GLOB_PATTERN, "path": root });
-    let grep = measure_search(lab, engine, &root, ("Grep", &grep), "f18000.rs")?;
-    let glob = measure_search(lab, engine, &root, ("Glob", &glob), "f19975.rs")?;
-    let figures = [
+    let grep = measure_search(context, engine, &root, ("Grep", &grep), "f18000.rs")?;
+    let glob = measure_search(context, engine, &root, ("Glob", &glob), "f19975.rs")?;
+    let metrics = [
         (GREP, grep.turn),
         (GREP_CPU, grep.cpu),
         (GLOB, glob.turn),
         (GLOB_CPU, glob.cpu),
-        ("Read 10 KB, ms", measure_read(lab, engine, &root, &file)?.turn),
-        ("Edit in 2,000 lines, ms", measure_edit(lab, engine, &root)?.turn),
+        ("Read 10 KB, ms", measure_read(context, engine, &root, &file)?.turn),
+        ("Edit in 2,000 lines, ms", measure_edit(context, engine, &root)?.turn),
     ];
-    Ok(Some(figures.into_iter().filter_map(|(name, figure)| Some((name, figure?))).collect()))
+    Ok(Some(metrics.into_iter().filter_map(|(name, metric)| Some((name, metric?))).collect()))
 }
 
 /// Baseline: the same searches with ripgrep, if it is installed, as five processes each.
-pub(super) fn ripgrep_baseline(lab: &BenchContext) -> Result<BaselineMetrics> {
-    let root = file_tree::create(lab)?.display().to_string();
-    if measure_program(lab, "rg", &["--version"]).is_err() {
+pub(super) fn ripgrep_baseline(context: &BenchContext) -> Result<BaselineMetrics> {
+    let root = file_tree::create(context)?.display().to_string();
+    if measure_program(context, "rg", &["--version"]).is_err() {
         return Ok(Vec::new());
     }
     let search = |arguments: &[&str]| -> Result<(f64, f64)> {
-        let used = (0..CALLS).map(|_| measure_program(lab, "rg", arguments)).collect::<Result<Vec<_>>>()?;
+        let usage =
+            (0..CALLS).map(|_| measure_program(context, "rg", arguments)).collect::<Result<Vec<_>>>()?;
         Ok((
-            median(&used.iter().map(|used| used.wall).collect::<Vec<_>>()),
-            used.iter().map(|used| used.cpu).sum(),
+            median(&usage.iter().map(|usage| usage.wall).collect::<Vec<_>>()),
+            usage.iter().map(|usage| usage.cpu).sum(),
         ))
     };
     let (grep, glob) = (search(&["-l", NEEDLE, &root])?, search(&["--files", "-g", GLOB_PATTERN, &root])?);
@@ -68,7 +69,7 @@ pub(super) fn ripgrep_baseline(lab: &BenchContext) -> Result<BaselineMetrics> {
 
 /// The same search five times.
 fn measure_search(
-    lab: &BenchContext,
+    context: &BenchContext,
     engine: &Engine,
     root: &Path,
     call: (&'static str, &Value),
@@ -76,7 +77,7 @@ fn measure_search(
 ) -> Result<ToolTimes> {
     let (tool, input) = call;
     measure_tool(
-        lab,
+        context,
         engine,
         root,
         ModelScript::repeat_call(CALLS, |_| ToolCall::new(tool, input.clone())).expecting_text(expected),
@@ -85,12 +86,12 @@ fn measure_search(
 }
 
 /// A different part of the file each time, always with the needle.
-fn measure_read(lab: &BenchContext, engine: &Engine, root: &Path, file: &Path) -> Result<ToolTimes> {
+fn measure_read(context: &BenchContext, engine: &Engine, root: &Path, file: &Path) -> Result<ToolTimes> {
     let call = |number: usize| ToolCall::new("Read", json!({ "file_path": file, "limit": 1000 + number }));
-    measure_tool(lab, engine, root, ModelScript::repeat_call(CALLS, call).expecting_text(NEEDLE), "Read")
+    measure_tool(context, engine, root, ModelScript::repeat_call(CALLS, call).expecting_text(NEEDLE), "Read")
 }
 
-fn measure_edit(lab: &BenchContext, engine: &Engine, root: &Path) -> Result<ToolTimes> {
+fn measure_edit(context: &BenchContext, engine: &Engine, root: &Path) -> Result<ToolTimes> {
     let file = root.join("edited.txt");
     file_tree::write_numbered_lines(&file)?;
     let mut calls = vec![ToolCall::new("Read", json!({ "file_path": file }))];
@@ -98,29 +99,30 @@ fn measure_edit(lab: &BenchContext, engine: &Engine, root: &Path) -> Result<Tool
         let (old, new) = (format!("line {line} alpha"), format!("line {line} omega"));
         ToolCall::new("Edit", json!({ "file_path": file, "old_string": old, "new_string": new }))
     }));
-    let took = measure_tool(lab, engine, root, ModelScript::tool_calls(&calls), "Edit")?;
+    let times = measure_tool(context, engine, root, ModelScript::tool_calls(&calls), "Edit")?;
     let edited = fs::read_to_string(&file)?.matches("omega").count() == CALLS;
-    Ok(if edited { took } else { ToolTimes::default() })
+    Ok(if edited { times } else { ToolTimes::default() })
 }
 
 /// Median turn without the first, if the tool was offered and every result had the expected text.
 fn measure_tool(
-    lab: &BenchContext,
+    context: &BenchContext,
     engine: &Engine,
     root: &Path,
     script: ModelScript,
     tool: &str,
 ) -> Result<ToolTimes> {
     let expects = script.expected_text.is_some();
-    lab.server.set_script(script);
-    let whole = EngineProcess::run_one_prompt(
-        lab,
+    context.server.set_script(script);
+    let run = EngineProcess::run_one_prompt(
+        context,
         engine,
         LaunchOptions { working_dir: Some(root), ..LaunchOptions::default() },
     )?;
-    let steps = lab.server.steps();
-    let real = !expects || steps.windows(2).all(|pair| pair[1].expected_matches > pair[0].expected_matches);
-    let counts = lab.server.was_tool_offered(tool) && steps.len() > CALLS && real;
-    let turn = counts.then(|| median(&turn_gaps(&steps)[1..]));
-    Ok(ToolTimes { turn, cpu: turn.map(|_| whole.usage.cpu) })
+    let steps = context.server.steps();
+    let results_correct =
+        !expects || steps.windows(2).all(|pair| pair[1].expected_matches > pair[0].expected_matches);
+    let is_valid = context.server.was_tool_offered(tool) && steps.len() > CALLS && results_correct;
+    let turn = is_valid.then(|| median(&turn_gaps(&steps)[1..]));
+    Ok(ToolTimes { turn, cpu: turn.map(|_| run.usage.cpu) })
 }

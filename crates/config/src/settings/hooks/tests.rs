@@ -6,7 +6,7 @@ use super::*;
 
 #[test]
 fn hooks_are_parsed_in_order() {
-    let (entries, flaws) = parse_hooks(&json!({
+    let (entries, errors) = parse_hooks(&json!({
         "PreToolUse": [
             {"matcher": "Bash", "hooks": [
                 {"type": "command", "command": "check", "timeout": 5, "onFailure": "block"},
@@ -34,7 +34,7 @@ fn hooks_are_parsed_in_order() {
         ..CommandHookConfig::default()
     };
     let http = HttpHookConfig { url: "https://example.invalid".into(), ..HttpHookConfig::default() };
-    assert_eq!(flaws, []);
+    assert_eq!(errors, []);
     assert_eq!(
         entries,
         [
@@ -90,14 +90,14 @@ fn errors_are_reported_and_valid_hooks_kept() {
         ),
         ("no address", json!({"Stop": [{"hooks": [{"type": "http"}]}]}), "/hooks/Stop/0/hooks/0", true, 0),
         (
-            "terms that nobody knows",
+            "unknown terms",
             json!({"Stop": [{"hooks": [{"type": "prompt", "onFailure": "deny"}]}]}),
             "/hooks/Stop/0/hooks/0",
             true,
             0,
         ),
         (
-            "a guard that nobody waits for",
+            "an async hook that should block",
             json!({"Stop": [{"hooks": [{"type": "command", "command": "x", "async": true, "onFailure": "block"}]}]}),
             "/hooks/Stop/0/hooks/0",
             true,
@@ -111,10 +111,10 @@ fn errors_are_reported_and_valid_hooks_kept() {
             0,
         ),
     ];
-    for (name, value, pointer, grave, count) in rows {
-        let (entries, flaws) = parse_hooks(&value);
-        let told: Vec<(&str, bool)> =
-            flaws.iter().map(|flaw| (flaw.pointer.as_str(), flaw.is_critical)).collect();
-        assert_eq!((told, entries.len()), (vec![(pointer, grave)], count), "{name}");
+    for (name, value, pointer, is_critical, count) in rows {
+        let (entries, errors) = parse_hooks(&value);
+        let text: Vec<(&str, bool)> =
+            errors.iter().map(|error| (error.pointer.as_str(), error.is_critical)).collect();
+        assert_eq!((text, entries.len()), (vec![(pointer, is_critical)], count), "{name}");
     }
 }

@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use super::*;
+use crate::settings::document::SettingsDocument;
 use crate::settings::layer::check_layer;
-use crate::settings::read::SettingsDocument;
 use crate::settings::trust::Trust;
 
 fn layer(rank: Authority, value: &Value) -> SettingsLayer {

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use serde_json::json;
 
 use super::*;
+use crate::settings::document::{SettingsDocument, parse_document};
 use crate::settings::hooks::HookActionConfig;
 use crate::settings::layer::check_layer;
-use crate::settings::read::{SettingsDocument, parse_document};
 use crate::settings::sources::LayerOrigin;
 use crate::settings::trust::Trust;
 
@@ -107,7 +107,7 @@ fn lists_are_joined_and_objects_merged() {
 #[test]
 fn rule_keeps_source_base_file_and_line() {
     let text = "{\n \"permissions\": {\n  \"deny\": [\n   \"Bash(x)\"]}}";
-    let judged = check_layer(origin(LayerSource::User), parse_document(text, "s").unwrap(), Trust::Full);
+    let checked = check_layer(origin(LayerSource::User), parse_document(text, "s").unwrap(), Trust::Full);
     let expected = ConfiguredRule {
         behavior: PermissionBehavior::Deny,
         text: "Bash(x)".into(),
@@ -116,7 +116,7 @@ fn rule_keeps_source_base_file_and_line() {
         file: Some("/userSettings".into()),
         line: Some(4),
     };
-    assert_eq!(merge(&[judged.layer]).rules, [expected]);
+    assert_eq!(merge(&[checked.layer]).rules, [expected]);
 }
 
 #[test]
@@ -148,8 +148,8 @@ fn host_managed_layer_cannot_widen_administrator_file() {
     let effective = merge(&[host_managed_layer(&host), layer(LayerSource::Managed, &lock)]);
     assert_eq!(rules(&effective), ["allow F", "deny X"]);
     assert_eq!(effective.typed.model.as_deref(), Some("file"));
-    let alone = json!({"allowManagedPermissionRulesOnly": true, "permissions": {"allow": ["H"]}});
-    assert_eq!(rules(&merge(&[host_managed_layer(&alone)])), ["allow H"]);
+    let managed_only = json!({"allowManagedPermissionRulesOnly": true, "permissions": {"allow": ["H"]}});
+    assert_eq!(rules(&merge(&[host_managed_layer(&managed_only)])), ["allow H"]);
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn hooks_are_joined_strongest_first() {
 fn disabling_hooks_depends_on_the_source() {
     let off = || json!({"disableAllHooks": true});
     let rows: [(&str, LayerSource, Value, &[&str]); 6] = [
-        ("nobody", LayerSource::User, json!({}), &["policySettings", "projectSettings", "userSettings"]),
+        ("none", LayerSource::User, json!({}), &["policySettings", "projectSettings", "userSettings"]),
         ("the person", LayerSource::User, off(), &["policySettings"]),
         ("the project, only its own", LayerSource::Project, off(), &["policySettings", "userSettings"]),
         ("an administrator, all", LayerSource::Managed, off(), &[]),
@@ -180,9 +180,9 @@ fn disabling_hooks_depends_on_the_source() {
             &["policySettings", "projectSettings", "userSettings"],
         ),
     ];
-    for (name, by, said, expected) in rows {
+    for (name, by, setting, expected) in rows {
         let layers = [LayerSource::User, LayerSource::Project, LayerSource::Managed].map(|source| {
-            let other = if source == by { said.clone() } else { json!({}) };
+            let other = if source == by { setting.clone() } else { json!({}) };
             layer(source, &with_hook(source.name(), other))
         });
         let effective = merge(&layers);
@@ -210,12 +210,12 @@ fn project_may_lower_but_not_raise_the_mode() {
     use LayerSource::{Flag, Local, Project, User};
     use PermissionMode::{AcceptEdits, BypassPermissions, Default, DontAsk, Plan};
     let rows = [
-        ("nobody else has chosen", vec![(Project, AcceptEdits)], AcceptEdits),
+        ("only the project sets a mode", vec![(Project, AcceptEdits)], AcceptEdits),
         ("the person has chosen less", vec![(User, Default), (Project, AcceptEdits)], Default),
         ("the person only plans", vec![(User, Plan), (Project, Default)], Plan),
         ("the person has chosen more", vec![(User, AcceptEdits), (Project, Plan)], Plan),
         ("who plans does not do what is allowed", vec![(User, Plan), (Project, DontAsk)], Plan),
-        ("nobody is asked", vec![(User, Default), (Project, DontAsk)], DontAsk),
+        ("a mode that never asks", vec![(User, Default), (Project, DontAsk)], DontAsk),
         ("the person, for this project", vec![(User, Plan), (Local, AcceptEdits)], AcceptEdits),
         ("the host", vec![(User, Plan), (Project, Default), (Flag, BypassPermissions)], BypassPermissions),
     ];
@@ -246,4 +246,33 @@ fn project_cannot_disable_plugin_hooks() {
     for (row, (layers, expected)) in rows.into_iter().enumerate() {
         assert_eq!(are_plugin_hooks_enabled(&layers), expected, "row {row}");
     }
+}
+
+#[test]
+fn report_contains_effective_settings_and_layers() {
+    let layer = |source, scope, file: Option<&str>, value: Value| {
+        let origin = LayerOrigin { source, scope, file: file.map(Into::into), base: "/".into() };
+        check_layer(
+            origin,
+            SettingsDocument::from_values(value.as_object().unwrap().clone()),
+            Trust::Untrusted,
+        )
+        .layer
+    };
+    let project = json!({"model": "p", "permissions": {"allow": ["A"], "deny": ["D"]}});
+    let layers = [
+        layer(LayerSource::Project, LayerScope::Project, Some("/p/s.json"), project.clone()),
+        layer(LayerSource::Flag, LayerScope::User, None, json!({"model": "f"})),
+    ];
+    let applied = json!({"model": "full-name"}).as_object().unwrap().clone();
+    let report = build_report(&merge(&layers), &layers, applied);
+    let expected = json!({
+        "effective": {"model": "f", "permissions": {"deny": ["D"]}},
+        "sources": [
+            {"source": "projectSettings", "settings": project, "path": "/p/s.json"},
+            {"source": "flagSettings", "settings": {"model": "f"}},
+        ],
+        "applied": {"model": "full-name"},
+    });
+    assert_eq!(serde_json::to_value(report).unwrap(), expected);
 }

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::settings::typed::TypedSettings;
+use crate::settings::schema::TypedSettings;
 
 fn check_json(value: Value) -> CheckedValues {
     match value {
@@ -51,11 +51,11 @@ fn invalid_values_are_reported_and_dropped() {
         ("a variable with an impossible name", json!({"env": {"A=B": "x"}}), "/env/A=B", false),
         ("a variable with a NUL", json!({"env": {"A": "x\u{0}"}}), "/env/A", false),
     ];
-    for (name, value, pointer, grave) in rows {
-        let flaws = check_json(value).errors;
-        let told: Vec<(&str, bool)> =
-            flaws.iter().map(|flaw| (flaw.pointer.as_str(), flaw.is_critical)).collect();
-        assert_eq!(told, [(pointer, grave)], "{name}");
+    for (name, value, pointer, is_critical) in rows {
+        let errors = check_json(value).errors;
+        let text: Vec<(&str, bool)> =
+            errors.iter().map(|error| (error.pointer.as_str(), error.is_critical)).collect();
+        assert_eq!(text, [(pointer, is_critical)], "{name}");
     }
     assert!(!check_json(json!({"model": 5})).values.contains_key("model"));
     assert_eq!(
@@ -95,7 +95,7 @@ fn unambiguous_values_are_converted() {
 
 #[test]
 fn validated_values_deserialize() {
-    let one_of_each: Map<String, Value> = KEYS
+    let valid_values: Map<String, Value> = KEYS
         .iter()
         .filter(|(path, shape, _)| path.len() == 1 && *shape != ValueType::Hooks)
         .map(|(path, shape, _)| {
@@ -112,8 +112,8 @@ fn validated_values_deserialize() {
             (path[0].to_owned(), value)
         })
         .collect();
-    let checked = check_values(one_of_each.clone());
-    assert_eq!((&checked.values, checked.errors), (&one_of_each, vec![]));
+    let checked = check_values(valid_values.clone());
+    assert_eq!((&checked.values, checked.errors), (&valid_values, vec![]));
     let known: TypedSettings = serde_json::from_value(Value::Object(checked.values)).unwrap();
     assert_eq!((known.cleanup_period_days, known.claude_md_excludes), (Some(2.5), vec!["x".to_owned()]));
 }

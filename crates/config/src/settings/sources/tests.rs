@@ -63,17 +63,17 @@ fn project_in_home_directory_is_read_as_users() {
 
 #[test]
 fn later_managed_parts_are_stronger() {
-    let folder = tempfile::tempdir().unwrap();
-    let parts = folder.path().join("managed-settings.d");
+    let dir = tempfile::tempdir().unwrap();
+    let parts = dir.path().join("managed-settings.d");
     fs::create_dir(&parts).unwrap();
     for name in ["10-a.json", "20-b.json", "notes.txt", ".hidden.json"] {
         fs::write(parts.join(name), "{}").unwrap();
     }
-    let main = folder.path().join("managed-settings.json");
+    let main = dir.path().join("managed-settings.json");
     let expected = [parts.join("20-b.json"), parts.join("10-a.json"), main.clone()];
-    assert_eq!(managed_files_in(folder.path()).unwrap(), expected);
+    assert_eq!(managed_files_in(dir.path()).unwrap(), expected);
     fs::remove_dir_all(&parts).unwrap();
-    assert_eq!(managed_files_in(folder.path()).unwrap(), [main]);
+    assert_eq!(managed_files_in(dir.path()).unwrap(), [main]);
     std::os::unix::fs::symlink("managed-settings.d", &parts).unwrap();
-    assert!(managed_files_in(folder.path()).unwrap_err().to_string().contains("managed-settings.d"));
+    assert!(managed_files_in(dir.path()).unwrap_err().to_string().contains("managed-settings.d"));
 }

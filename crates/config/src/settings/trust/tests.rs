@@ -3,8 +3,8 @@ use serde_json::json;
 use super::*;
 
 fn filtered(value: &Value, trust: Trust) -> (Value, Vec<Withheld>) {
-    let (kept, held) = filter_values(value.as_object().unwrap().clone(), LayerScope::Project, trust);
-    (Value::Object(kept), held)
+    let (filtered, withheld) = filter_values(value.as_object().unwrap().clone(), LayerScope::Project, trust);
+    (Value::Object(filtered), withheld)
 }
 
 #[test]
@@ -57,9 +57,13 @@ fn settings_apply_from_their_trust_level() {
     ];
     for (name, value, from) in rows {
         for trust in [Untrusted, Limited, Full] {
-            let (kept, held) = filtered(&value, trust);
-            let counts = from.is_some_and(|from| trust >= from);
-            assert_eq!((kept == value, held.is_empty()), (counts, counts), "{name} at {trust:?}: {held:?}");
+            let (filtered, withheld) = filtered(&value, trust);
+            let applies = from.is_some_and(|from| trust >= from);
+            assert_eq!(
+                (filtered == value, withheld.is_empty()),
+                (applies, applies),
+                "{name} at {trust:?}: {withheld:?}"
+            );
         }
     }
 }
@@ -67,8 +71,9 @@ fn settings_apply_from_their_trust_level() {
 #[test]
 fn user_settings_are_not_filtered() {
     let own = json!({"apiKeyHelper": "x", "env": {"PATH": "x"}, "permissions": {"defaultMode": "bypassPermissions"}});
-    let (kept, held) = filter_values(own.as_object().unwrap().clone(), LayerScope::User, Trust::Untrusted);
-    assert_eq!((Value::Object(kept), held), (own, vec![]));
+    let (filtered, withheld) =
+        filter_values(own.as_object().unwrap().clone(), LayerScope::User, Trust::Untrusted);
+    assert_eq!((Value::Object(filtered), withheld), (own, vec![]));
 }
 
 #[test]
@@ -85,8 +90,8 @@ fn one_warning_lists_all_withheld_values() {
         "hooks": {"Stop": [], "a\u{1b}[2J": []},
         "model": "m",
     });
-    let (_, held) = filtered(&value, Trust::Untrusted);
-    let warning = render_warning("/p/.claude/settings.json", &held).unwrap();
+    let (_, withheld) = filtered(&value, Trust::Untrusted);
+    let warning = render_warning("/p/.claude/settings.json", &withheld).unwrap();
     for part in [
         "/p/.claude/settings.json",
         "(A, B, C, D, E and 2 more)",
@@ -96,5 +101,5 @@ fn one_warning_lists_all_withheld_values() {
         assert!(warning.contains(part), "{part}: {warning}");
     }
     assert!(!warning.contains("deny") && !warning.contains("model"), "{warning}");
-    assert_eq!(super::render_warning("x", &[]), None);
+    assert_eq!(render_warning("x", &[]), None);
 }

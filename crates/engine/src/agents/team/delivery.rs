@@ -7,7 +7,7 @@ use super::message::{TeamMessage, TeammateInput, count_text};
 use super::state::Team;
 use super::{LEAD, Receipt, SessionTeam, to_member_name};
 
-pub(super) const NO_TEAM: &str = "There is no team. Found one with TeamCreate.";
+pub(super) const NO_TEAM: &str = "There is no team. Create one with TeamCreate.";
 
 /// Time after the last join during which further members may join: agents started by one reply start one after the
 /// other and may message each other at once.
@@ -18,32 +18,32 @@ const CONTROL_MESSAGE_RESERVE: usize = 200;
 
 impl SessionTeam {
     /// Sends a message.
-    pub fn send(&self, to: &str, letter: TeamMessage) -> Result<Receipt, String> {
-        let mut place = self.lock();
-        let team = place.as_mut().ok_or(NO_TEAM)?;
-        self.post_message(team, &to_member_name(to), letter, self.shared.max_messages)
+    pub fn send(&self, to: &str, message: TeamMessage) -> Result<Receipt, String> {
+        let mut guard = self.lock();
+        let team = guard.as_mut().ok_or(NO_TEAM)?;
+        self.post_message(team, &to_member_name(to), message, self.shared.max_messages)
     }
 
     /// Sends a message in the order of its sender's calls; waits briefly for a recipient that is about to join.
-    pub async fn send_in_order(&self, to: &str, letter: TeamMessage) -> Result<Receipt, String> {
-        let pen =
-            self.lock().as_mut().and_then(|team| Some(Arc::clone(&team.member(&letter.from)?.send_lock)));
-        let Some(pen) = pen else { return self.send(to, letter) };
-        let _in_turn = pen.lock().await;
+    pub async fn send_in_order(&self, to: &str, message: TeamMessage) -> Result<Receipt, String> {
+        let send_lock =
+            self.lock().as_mut().and_then(|team| Some(Arc::clone(&team.member(&message.from)?.send_lock)));
+        let Some(send_lock) = send_lock else { return self.send(to, message) };
+        let _in_turn = send_lock.lock().await;
         self.wait_for_member(&to_member_name(to)).await;
-        self.send(to, letter)
+        self.send(to, message)
     }
 
     /// Sends a message to all other members; returns the receipts. Fails only if no member was reached, so that a
     /// retry does not send duplicates.
-    pub fn broadcast(&self, letter: &TeamMessage) -> Result<Vec<Receipt>, String> {
-        let mut place = self.lock();
-        let team = place.as_mut().ok_or(NO_TEAM)?;
+    pub fn broadcast(&self, message: &TeamMessage) -> Result<Vec<Receipt>, String> {
+        let mut guard = self.lock();
+        let team = guard.as_mut().ok_or(NO_TEAM)?;
         let mut names = team.names();
         names.rotate_left(1);
-        names.retain(|name| *name != letter.from);
-        let most = self.shared.max_messages;
-        let sent = names.iter().map(|name| self.post_message(team, name, letter.clone(), most));
+        names.retain(|name| *name != message.from);
+        let limit = self.shared.max_messages;
+        let sent = names.iter().map(|name| self.post_message(team, name, message.clone(), limit));
         let (reached, missed): (Vec<_>, Vec<_>) = sent.partition(Result::is_ok);
         match missed.into_iter().find_map(Result::err) {
             Some(why) if reached.is_empty() => Err(why),
@@ -54,12 +54,12 @@ impl SessionTeam {
     /// Waits for a member to join, as long as others keep joining.
     async fn wait_for_member(&self, name: &str) {
         loop {
-            let mut arrivals = match &*self.lock() {
+            let mut barriers = match &*self.lock() {
                 Some(team) if !team.has_member(name) => team.last_joined.subscribe(),
                 _ => return,
             };
-            let until = *arrivals.borrow_and_update() + JOIN_GRACE;
-            if !matches!(tokio::time::timeout_at(until, arrivals.changed()).await, Ok(Ok(()))) {
+            let until = *barriers.borrow_and_update() + JOIN_GRACE;
+            if !matches!(tokio::time::timeout_at(until, barriers.changed()).await, Ok(Ok(()))) {
                 return;
             }
         }
@@ -70,49 +70,49 @@ impl SessionTeam {
         &self,
         team: &mut Team,
         to: &str,
-        letter: TeamMessage,
+        message: TeamMessage,
     ) -> Result<Receipt, String> {
-        self.post_message(team, to, letter, self.shared.max_messages.saturating_add(CONTROL_MESSAGE_RESERVE))
+        self.post_message(team, to, message, self.shared.max_messages.saturating_add(CONTROL_MESSAGE_RESERVE))
     }
 
     fn post_message(
         &self,
         team: &mut Team,
         to: &str,
-        letter: TeamMessage,
-        most: usize,
+        message: TeamMessage,
+        limit: usize,
     ) -> Result<Receipt, String> {
-        if team.message_count >= most {
-            let most = self.shared.max_messages;
+        if team.message_count >= limit {
+            let limit = self.shared.max_messages;
             return Err(format!(
-                "The team has written {}, and that is the limit. Finish with what you have.",
-                count_text(most)
+                "The team has reached its limit of {}. Finish with what you have.",
+                count_text(limit)
             ));
         }
-        let receipt = team.deliver(to, letter, &self.shared.event_sender)?;
+        let receipt = team.deliver(to, message, &self.shared.event_sender)?;
         team.message_count += 1;
         Ok(receipt)
     }
 
     /// Delivers a notification to the teammate that owns the task; returns it if that teammate is gone.
-    pub fn deliver_notification(&self, task_id: Option<&str>, news: String) -> Option<String> {
-        let mut place = self.lock();
-        let mut members = place.iter_mut().flat_map(|team| &mut team.members);
+    pub fn deliver_notification(&self, task_id: Option<&str>, notification: String) -> Option<String> {
+        let mut guard = self.lock();
+        let mut members = guard.iter_mut().flat_map(|team| &mut team.members);
         let owner = members.find(|member| task_id == Some(&member.facts.task_id) && !member.is_leaving);
         match owner {
             Some(member) => {
-                member.push_input(TeammateInput::Notification(news));
+                member.push_input(TeammateInput::Notification(notification));
                 None
             }
-            None => Some(news),
+            None => Some(notification),
         }
     }
 
     /// Delivers the first task of a teammate. It does not count towards the message limit.
-    pub(super) fn deliver_first_task(&self, name: &str, errand: TeamMessage) -> Result<Receipt, String> {
-        debug_assert_eq!(errand.from, LEAD);
-        let mut place = self.lock();
-        place.as_mut().ok_or(NO_TEAM)?.deliver(name, errand, &self.shared.event_sender)
+    pub(super) fn deliver_first_task(&self, name: &str, task: TeamMessage) -> Result<Receipt, String> {
+        debug_assert_eq!(task.from, LEAD);
+        let mut guard = self.lock();
+        guard.as_mut().ok_or(NO_TEAM)?.deliver(name, task, &self.shared.event_sender)
     }
 
     /// Waits until all changes so far are on disk.

@@ -21,11 +21,11 @@ pub struct Membership {
 impl SessionTeam {
     /// Adds a member and returns its membership, which holds the final name. With a plan lock, a plan must be
     /// approved first.
-    pub fn join(&self, facts: &MemberFacts, pledge: Option<PlanLock>) -> Result<Membership, String> {
+    pub fn join(&self, facts: &MemberFacts, plan_lock: Option<PlanLock>) -> Result<Membership, String> {
         let wanted = validate_name(&facts.name)?;
-        let mut place = self.lock();
-        let team = place.as_mut().ok_or(NO_TEAM)?;
-        let name = team.add_member(facts, &wanted, pledge)?;
+        let mut guard = self.lock();
+        let team = guard.as_mut().ok_or(NO_TEAM)?;
+        let name = team.add_member(facts, &wanted, plan_lock)?;
         Ok(Membership { team: self.clone(), name, task_id: facts.task_id.clone(), active: false })
     }
 }
@@ -48,9 +48,9 @@ impl Membership {
     /// Waits for input and takes all of it; none once the teammate must end.
     pub(super) async fn receive(&self) -> Option<Vec<TeammateInput>> {
         loop {
-            let bell = {
-                let mut place = self.team.lock();
-                let team = place.as_mut()?;
+            let notify = {
+                let mut guard = self.team.lock();
+                let team = guard.as_mut()?;
                 let record = team.writer.clone();
                 let member = team.member_by_task(&self.name, &self.task_id)?;
                 if member.is_leaving {
@@ -67,29 +67,29 @@ impl Membership {
                 }
                 Arc::clone(&member.wake)
             };
-            bell.notified().await;
+            notify.notified().await;
         }
     }
 
     /// Returns whether the teammate has no work.
     pub(super) fn is_idle(&self) -> bool {
-        let mut place = self.team.lock();
-        let member = place.as_mut().and_then(|team| team.member_by_task(&self.name, &self.task_id));
+        let mut guard = self.team.lock();
+        let member = guard.as_mut().and_then(|team| team.member_by_task(&self.name, &self.task_id));
         member.is_none_or(|member| !member.is_active())
     }
 
     /// Ends a turn. If there is no more input, notifies the lead, which starts a turn only if the teammate has not
     /// messaged it.
     pub(super) fn mark_idle(&self) {
-        let mut place = self.team.lock();
-        if let Some(team) = &mut *place
+        let mut guard = self.team.lock();
+        if let Some(team) = &mut *guard
             && let Some(member) = team.member_by_task(&self.name, &self.task_id)
         {
             member.is_running = false;
-            let (idle, heard) = (member.inbox.is_empty(), member.wrote_to_lead);
+            let (idle, wrote_to_lead) = (member.inbox.is_empty(), member.wrote_to_lead);
             if idle && !member.is_leaving {
-                let letter = TeamMessage::from_control(&self.name, &ControlMessage::Idle);
-                team.notify_lead(&letter, !heard, &self.team.shared.event_sender);
+                let message = TeamMessage::from_control(&self.name, &ControlMessage::Idle);
+                team.notify_lead(&message, !wrote_to_lead, &self.team.shared.event_sender);
             }
         }
         self.recheck_idle();
@@ -107,9 +107,10 @@ impl Membership {
 
     /// Notifies the lead that the teammate was stopped; starts no turn, because the lead may have stopped it itself.
     pub(super) fn notify_stopped(&self) {
-        let letter = TeamMessage::new(&self.name, format!("{} was stopped and is gone.", self.name), None);
-        let news = Notification { starts_turn: false, ..Notification::from_peer(letter.render()) };
-        let _ = self.team.shared.event_sender.send(InternalEvent::Notification(Box::new(news)));
+        let message =
+            TeamMessage::new(&self.name, format!("{} was stopped and has left the team.", self.name), None);
+        let notification = Notification { starts_turn: false, ..Notification::from_peer(message.render()) };
+        let _ = self.team.shared.event_sender.send(InternalEvent::Notification(Box::new(notification)));
     }
 
     /// Wakes the event loop, which may have nothing left to wait for.
@@ -122,7 +123,7 @@ impl Drop for Membership {
     fn drop(&mut self) {
         if self.active {
             self.report_to_lead(format!(
-                "{} broke down and is gone. Start another one for its work, or do it yourself.",
+                "{} failed with an internal error and has left the team. Start another teammate for its work, or do it yourself.",
                 self.name
             ));
         }

@@ -34,7 +34,7 @@ impl TeammateInput {
     /// Renders the input for the model.
     pub fn render(&self) -> String {
         match self {
-            Self::Message(letter) => letter.render(),
+            Self::Message(message) => message.render(),
             Self::Notification(text) => text.clone(),
         }
     }
@@ -71,8 +71,8 @@ impl TeamMessage {
 
     /// A control message, with its JSON as the text.
     pub fn from_control(from: &str, form: &ControlMessage) -> Self {
-        let letter = Self::new(from, "", None);
-        Self { text: form.to_json(from, &letter.timestamp).to_string(), ..letter }
+        let message = Self::new(from, "", None);
+        Self { text: form.to_json(from, &message.timestamp).to_string(), ..message }
     }
 
     /// Renders the message for the model.
@@ -122,10 +122,10 @@ fn sanitize_attribute(text: &str) -> String {
 }
 
 /// A count with its noun, for error texts.
-pub fn count_text(letters: usize) -> String {
-    match letters {
-        1 => "1 letter".into(),
-        _ => format!("{letters} letters"),
+pub fn count_text(count: usize) -> String {
+    match count {
+        1 => "1 message".into(),
+        _ => format!("{count} messages"),
     }
 }
 
@@ -149,8 +149,8 @@ mod tests {
 
     #[test]
     fn control_messages_have_their_json_type() {
-        let letter = TeamMessage::from_control("m1", &ControlMessage::Idle);
-        let read: Value = serde_json::from_str(&letter.text).unwrap();
+        let message = TeamMessage::from_control("m1", &ControlMessage::Idle);
+        let read: Value = serde_json::from_str(&message.text).unwrap();
         assert_eq!(
             (&read["type"], &read["from"], &read["idleReason"]),
             (&json!("idle_notification"), &json!("m1"), &json!("available"))

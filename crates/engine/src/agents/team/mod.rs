@@ -66,7 +66,7 @@ impl SessionTeam {
     /// Creates the handle without a team. Messages to the lead are sent as internal events; none as limit means the
     /// default.
     pub fn new(
-        inbox: EventSender,
+        event_sender: EventSender,
         config: Option<PathBuf>,
         session: String,
         most_letters: Option<usize>,
@@ -75,7 +75,7 @@ impl SessionTeam {
         Self {
             shared: Arc::new(Shared {
                 team: Mutex::default(),
-                event_sender: inbox,
+                event_sender,
                 config_dir: config,
                 session_id: session,
                 max_messages: most_letters,
@@ -86,27 +86,26 @@ impl SessionTeam {
     /// Creates the team. Files of an earlier run with this name are removed.
     pub fn create(&self, name: &str, description: &str) -> Result<Value, String> {
         let name = validate_name(name)?;
-        let mut place = self.lock();
-        if let Some(team) = &*place {
+        let mut guard = self.lock();
+        if let Some(team) = &*guard {
             return Err(format!(
-                "There is a team already: {}. Delete it before you found another one.",
+                "There is already a team: {}. Delete it before you create another one.",
                 team.name
             ));
         }
-        let folder =
-            self.shared.config_dir.as_ref().map(|config| TeamDir::new(config, &name, &ids::new_uuid()));
-        let record = folder.map(TeamWriter::create).transpose();
-        let record = record.map_err(|error| format!("The team cannot be kept on disk: {error}."))?;
+        let dir = self.shared.config_dir.as_ref().map(|config| TeamDir::new(config, &name, &ids::new_uuid()));
+        let record = dir.map(TeamWriter::create).transpose();
+        let record = record.map_err(|error| format!("The team cannot be saved: {error}."))?;
         let file = record.as_ref().map(|record| record.config_path().display().to_string());
         let team = Team::new(name.clone(), description, &self.shared.session_id, record);
-        *place = Some(team);
+        *guard = Some(team);
         Ok(json!({"team_name": name, "team_file_path": file, "lead_agent_id": format!("{LEAD}@{name}")}))
     }
 
     /// Deletes the team, unless a member is working.
     pub fn delete(&self) -> Result<Value, String> {
-        let mut place = self.lock();
-        let Some(team) = &mut *place else { return Err("There is no team.".into()) };
+        let mut guard = self.lock();
+        let Some(team) = &mut *guard else { return Err("There is no team.".into()) };
         let working: Vec<&str> = team
             .members
             .iter()
@@ -115,7 +114,7 @@ impl SessionTeam {
             .collect();
         if !working.is_empty() {
             return Err(format!(
-                "Still at work: {}. Wait for them, ask them to end (shutdown_request), or stop them (TaskStop).",
+                "Still running: {}. Wait for them, ask them to shut down (shutdown_request), or stop them (TaskStop).",
                 working.join(", ")
             ));
         }
@@ -124,10 +123,9 @@ impl SessionTeam {
             member.wake.notify_one();
         }
         let (name, removed) = (team.name.clone(), team.writer.as_ref().map_or(Ok(()), TeamWriter::remove));
-        *place = None;
-        removed
-            .map_err(|error| format!("The team is dissolved, but its files cannot be removed: {error}."))?;
-        Ok(json!({"success": true, "message": format!("The team {name} is dissolved."), "team_name": name}))
+        *guard = None;
+        removed.map_err(|error| format!("The team is deleted, but its files cannot be removed: {error}."))?;
+        Ok(json!({"success": true, "message": format!("The team {name} is deleted."), "team_name": name}))
     }
 
     /// Returns whether this names the team; blanks and hyphens are equal.
@@ -180,7 +178,7 @@ fn validate_name(name: &str) -> Result<String, String> {
     let good = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ' ');
     let name = name.trim();
     if name.is_empty() || name.len() > 64 || name.starts_with('.') || !name.chars().all(good) {
-        return Err(format!("{name:?} cannot be a name: use up to 64 letters, digits, '-' and '_'."));
+        return Err(format!("{name:?} is not a valid name: use up to 64 letters, digits, '-' and '_'."));
     }
     Ok(to_file_name(name))
 }

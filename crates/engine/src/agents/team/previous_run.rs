@@ -27,14 +27,14 @@ impl SessionTeam {
 fn render_notices(teams: &Path, session: &str) -> Option<String> {
     let mut names = files::entry_names(teams, MAX_TEAMS);
     names.sort();
-    let told: Vec<String> =
+    let notices: Vec<String> =
         names.iter().filter_map(|name| render_notice(&teams.join(name), session)).collect();
-    (!told.is_empty()).then(|| format!("<system-reminder>\n{}\n</system-reminder>", told.join("\n")))
+    (!notices.is_empty()).then(|| format!("<system-reminder>\n{}\n</system-reminder>", notices.join("\n")))
 }
 
 /// Renders the notice of one team, if this session led it.
-fn render_notice(folder: &Path, session: &str) -> Option<String> {
-    let config: Value = read_json(&folder.join("config.json"))?;
+fn render_notice(dir: &Path, session: &str) -> Option<String> {
+    let config: Value = read_json(&dir.join("config.json"))?;
     if config["leadSessionId"] != session {
         return None;
     }
@@ -42,24 +42,24 @@ fn render_notice(folder: &Path, session: &str) -> Option<String> {
     let names: Vec<&str> =
         members.filter_map(|member| member["name"].as_str()).filter(|name| *name != LEAD).collect();
     let unread = |name: &str| {
-        let letters: Vec<TeamMessage> = read_json(&folder.join("inboxes").join(format!("{name}.json")))?;
-        let unread = letters.iter().filter(|letter| !letter.read).count();
+        let messages: Vec<TeamMessage> = read_json(&dir.join("inboxes").join(format!("{name}.json")))?;
+        let unread = messages.iter().filter(|message| !message.read).count();
         (unread > 0).then(|| format!("{name} ({} not read)", count_text(unread)))
     };
     let who = match names.is_empty() {
-        true => "Nobody was left in it.".to_owned(),
+        true => "It had no teammates left.".to_owned(),
         false => {
-            let told = names.iter().map(|name| unread(name).unwrap_or_else(|| (*name).to_owned()));
+            let shown = names.iter().map(|name| unread(name).unwrap_or_else(|| (*name).to_owned()));
             format!(
-                "Gone with it, perhaps in the middle of their work: {}.",
-                told.collect::<Vec<_>>().join(", ")
+                "Its teammates stopped, possibly before they finished: {}.",
+                shown.collect::<Vec<_>>().join(", ")
             )
         }
     };
     Some(format!(
-        "The team {} of this session ended with the run that founded it. {who} What was written is in {}. If you need the team again, found it anew.",
+        "This session's team {} ended with the previous run. {who} Its messages are in {}. If you still need the team, create it again.",
         config["name"].as_str().unwrap_or("?"),
-        folder.display()
+        dir.display()
     ))
 }
 
@@ -93,9 +93,9 @@ mod tests {
         first.flush().await;
         std::fs::create_dir(home.path().join("teams/other")).unwrap();
         std::fs::write(home.path().join("teams/other/config.json"), "{torn").unwrap();
-        let told = teams(home.path(), "s1").previous_team_notice().await.unwrap();
-        for part in ["The team crew", "ann, bob (1 letter not read)", "teams/crew"] {
-            assert!(told.contains(part), "{part}: {told}");
+        let notices = teams(home.path(), "s1").previous_team_notice().await.unwrap();
+        for part in ["team crew", "ann, bob (1 message not read)", "teams/crew"] {
+            assert!(notices.contains(part), "{part}: {notices}");
         }
         assert_eq!(teams(home.path(), "s2").previous_team_notice().await, None, "another session's team");
         assert_eq!(

@@ -27,8 +27,8 @@ impl SessionTeam {
     pub fn request_shutdown(&self, to: &str, reason: String) -> Result<SentRequest, String> {
         self.with_member(&to_member_name(to), |teams, team, name| {
             let request = new_request_id("shutdown", name);
-            let form = ControlMessage::ShutdownRequest { request_id: request.clone(), reason };
-            let receipt = teams.post_control(team, name, TeamMessage::from_control(LEAD, &form))?;
+            let control = ControlMessage::ShutdownRequest { request_id: request.clone(), reason };
+            let receipt = teams.post_control(team, name, TeamMessage::from_control(LEAD, &control))?;
             find_member(team, name)?.shutdown_request = Some(request.clone());
             Ok(SentRequest { request_id: request, receipt })
         })
@@ -45,9 +45,9 @@ impl SessionTeam {
             let request = match_open_request(
                 find_member(team, name)?.shutdown_request.as_deref(),
                 request,
-                "Nobody has asked you to end.",
+                "There is no shutdown request to answer.",
             )?;
-            let (leaves, form) = match answer {
+            let (approves, control) = match answer {
                 RequestAnswer::Approve(_) => {
                     (true, ControlMessage::ShutdownApproved { request_id: request.clone() })
                 }
@@ -55,10 +55,10 @@ impl SessionTeam {
                     (false, ControlMessage::ShutdownRejected { request_id: request.clone(), reason })
                 }
             };
-            let receipt = teams.post_control(team, LEAD, TeamMessage::from_control(name, &form))?;
+            let receipt = teams.post_control(team, LEAD, TeamMessage::from_control(name, &control))?;
             let member = find_member(team, name)?;
             member.shutdown_request = None;
-            member.is_leaving |= leaves;
+            member.is_leaving |= approves;
             Ok(SentRequest { request_id: request, receipt })
         })
     }
@@ -67,13 +67,13 @@ impl SessionTeam {
     pub fn submit_plan(&self, name: &str, plan: String) -> Result<SentRequest, String> {
         self.with_member(name, |teams, team, name| {
             if find_member(team, name)?.required_plan.is_none() {
-                return Err("You owe your lead no plan. What you want to say goes into a message.".into());
+                return Err("Your lead requires no plan from you. Send a message instead.".into());
             }
             let request = new_request_id("plan", name);
-            let form = ControlMessage::PlanRequest { request_id: request.clone(), plan };
-            let receipt = teams.post_control(team, LEAD, TeamMessage::from_control(name, &form))?;
-            if let Some(owed) = &mut find_member(team, name)?.required_plan {
-                owed.request_id = Some(request.clone());
+            let control = ControlMessage::PlanRequest { request_id: request.clone(), plan };
+            let receipt = teams.post_control(team, LEAD, TeamMessage::from_control(name, &control))?;
+            if let Some(pending) = &mut find_member(team, name)?.required_plan {
+                pending.request_id = Some(request.clone());
             }
             Ok(SentRequest { request_id: request, receipt })
         })
@@ -87,23 +87,25 @@ impl SessionTeam {
         answer: RequestAnswer,
     ) -> Result<SentRequest, String> {
         self.with_member(&to_member_name(to), |teams, team, name| {
-            let waiting =
-                find_member(team, name)?.required_plan.as_ref().and_then(|owed| owed.request_id.as_deref());
+            let waiting = find_member(team, name)?
+                .required_plan
+                .as_ref()
+                .and_then(|pending| pending.request_id.as_deref());
             let request =
-                match_open_request(waiting, request, "It has handed in no plan that waits for an answer.")?;
+                match_open_request(waiting, request, "It has submitted no plan that awaits approval.")?;
             let (approved, feedback) = match answer {
-                RequestAnswer::Approve(words) => (true, words),
+                RequestAnswer::Approve(text) => (true, text),
                 RequestAnswer::Reject(reason) => (false, reason),
             };
-            let form = ControlMessage::PlanResponse { request_id: request.clone(), approved, feedback };
-            let receipt = teams.post_control(team, name, TeamMessage::from_control(LEAD, &form))?;
+            let control = ControlMessage::PlanResponse { request_id: request.clone(), approved, feedback };
+            let receipt = teams.post_control(team, name, TeamMessage::from_control(LEAD, &control))?;
             let member = find_member(team, name)?;
             match (approved, &mut member.required_plan) {
-                (true, Some(owed)) => {
-                    owed.plan_lock.approve();
+                (true, Some(pending)) => {
+                    pending.plan_lock.approve();
                     member.required_plan = None;
                 }
-                (_, owed) => owed.iter_mut().for_each(|owed| owed.request_id = None),
+                (_, pending) => pending.iter_mut().for_each(|pending| pending.request_id = None),
             }
             Ok(SentRequest { request_id: request, receipt })
         })
@@ -114,8 +116,8 @@ impl SessionTeam {
         name: &str,
         act: impl FnOnce(&Self, &mut Team, &str) -> Result<T, String>,
     ) -> Result<T, String> {
-        let mut place = self.lock();
-        act(self, place.as_mut().ok_or(NO_TEAM)?, name)
+        let mut guard = self.lock();
+        act(self, guard.as_mut().ok_or(NO_TEAM)?, name)
     }
 }
 
@@ -123,8 +125,8 @@ impl SessionTeam {
 fn find_member<'team>(team: &'team mut Team, name: &str) -> Result<&'team mut TeamMember, String> {
     let known = team.names();
     team.member(name).ok_or_else(|| match name {
-        LEAD => "That is for teammates, not for the lead.".into(),
-        _ => format!("No teammate is called {name}. There is: {}.", known.join(", ")),
+        LEAD => "The lead cannot do this; only teammates can.".into(),
+        _ => format!("There is no teammate {name}. Team members: {}.", known.join(", ")),
     })
 }
 
@@ -133,7 +135,7 @@ fn match_open_request(open: Option<&str>, answered: Option<&str>, none: &str) ->
     match (open, answered.filter(|answered| !answered.is_empty())) {
         (None, _) => Err(none.into()),
         (Some(open), Some(answered)) if open != answered => {
-            Err(format!("The request {answered} does not count any more. The one to answer is {open}."))
+            Err(format!("The request {answered} is outdated. Answer {open}."))
         }
         (Some(open), _) => Ok(open.into()),
     }

@@ -141,10 +141,10 @@ impl Team {
         &mut self,
         facts: &MemberFacts,
         wanted: &str,
-        pledge: Option<PlanLock>,
+        plan_lock: Option<PlanLock>,
     ) -> Result<String, String> {
         if self.members.len() >= MAX_MEMBERS {
-            return Err(format!("The team has {MAX_MEMBERS} members already. Give the work to one of them."));
+            return Err(format!("The team already has {MAX_MEMBERS} members. Give the work to one of them."));
         }
         let name = (1..)
             .map(|nth| if nth == 1 { wanted.to_owned() } else { format!("{wanted}-{nth}") })
@@ -159,7 +159,7 @@ impl Team {
             wrote_to_lead: false,
             is_leaving: false,
             shutdown_request: None,
-            required_plan: pledge.map(|pledge| RequiredPlan { plan_lock: pledge, request_id: None }),
+            required_plan: plan_lock.map(|plan_lock| RequiredPlan { plan_lock, request_id: None }),
             wake: Arc::default(),
             send_lock: Arc::default(),
         });
@@ -180,41 +180,41 @@ impl Team {
     pub(super) fn deliver(
         &mut self,
         to: &str,
-        mut letter: TeamMessage,
-        inbox: &EventSender,
+        mut message: TeamMessage,
+        event_sender: &EventSender,
     ) -> Result<Receipt, String> {
-        if to == letter.from {
-            return Err(format!("{to} is you. Write to somebody else, or go on."));
+        if to == message.from {
+            return Err(format!("{to} is you. Send the message to another member, or continue."));
         }
-        letter.color = self.member(&letter.from).map(|member| member.color.to_owned());
+        message.color = self.member(&message.from).map(|member| member.color.to_owned());
         if to == LEAD {
-            if let Some(writer) = self.member(&letter.from.clone()) {
+            if let Some(writer) = self.member(&message.from.clone()) {
                 writer.wrote_to_lead = true;
             }
-            self.notify_lead(&letter, true, inbox);
+            self.notify_lead(&message, true, event_sender);
             return Ok(Receipt { to: to.into(), recipient_is_running: false });
         }
         let known = self.names();
         let Some(member) = self.member(to) else {
-            return Err(format!("Nobody in the team is called {to}. There is: {}.", known.join(", ")));
+            return Err(format!("There is no team member {to}. Team members: {}.", known.join(", ")));
         };
         let reader_works = member.is_running;
-        member.push_input(TeammateInput::Message(letter.clone()));
-        self.write_message(to, &letter);
+        member.push_input(TeammateInput::Message(message.clone()));
+        self.write_message(to, &message);
         Ok(Receipt { to: to.into(), recipient_is_running: reader_works })
     }
 
     /// Notifies the lead; `wakes` says whether that starts a turn.
-    pub(super) fn notify_lead(&self, letter: &TeamMessage, wakes: bool, inbox: &EventSender) {
-        self.write_message(LEAD, letter);
-        let news = Notification { starts_turn: wakes, ..Notification::from_peer(letter.render()) };
+    pub(super) fn notify_lead(&self, message: &TeamMessage, wakes: bool, event_sender: &EventSender) {
+        self.write_message(LEAD, message);
+        let notification = Notification { starts_turn: wakes, ..Notification::from_peer(message.render()) };
         // The event loop may have ended.
-        let _ = inbox.send(InternalEvent::Notification(Box::new(news)));
+        let _ = event_sender.send(InternalEvent::Notification(Box::new(notification)));
     }
 
-    fn write_message(&self, to: &str, letter: &TeamMessage) {
+    fn write_message(&self, to: &str, message: &TeamMessage) {
         if let Some(record) = &self.writer {
-            record.add_message(to, letter.clone());
+            record.add_message(to, message.clone());
         }
     }
 

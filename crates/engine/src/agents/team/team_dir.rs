@@ -63,22 +63,22 @@ impl TeamDir {
 
     /// Applies changes to a mailbox. An unreadable mailbox is renamed and started anew.
     pub(super) fn update_mailbox(&self, name: &str, changes: Vec<MailboxChange>) -> io::Result<()> {
-        let mut letters = self.read_mailbox(name)?;
+        let mut messages = self.read_mailbox(name)?;
         for change in changes {
             match change {
-                MailboxChange::Received(letter) => {
-                    letters.push(TeamMessage { epoch: self.epoch.clone(), ..*letter })
+                MailboxChange::Received(message) => {
+                    messages.push(TeamMessage { epoch: self.epoch.clone(), ..*message });
                 }
-                MailboxChange::Read => letters.iter_mut().for_each(|letter| letter.read = true),
+                MailboxChange::Read => messages.iter_mut().for_each(|message| message.read = true),
             }
         }
-        self.write_mailbox(name, &letters)
+        self.write_mailbox(name, &messages)
     }
 
     /// Removes all files of the team.
     pub(super) fn remove(&self) -> io::Result<()> {
-        for folder in [&self.dir, &self.tasks_dir] {
-            match files::remove_dir(folder) {
+        for dir in [&self.dir, &self.tasks_dir] {
+            match files::remove_dir(dir) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => {}
             }
@@ -94,7 +94,7 @@ impl TeamDir {
             Err(error) => return Err(error),
         };
         match serde_json::from_slice(&bytes) {
-            Ok(letters) => Ok(letters),
+            Ok(messages) => Ok(messages),
             Err(_) => {
                 files::link_or_copy(&path, &path.with_extension(format!("json.unreadable-{}", self.epoch)))?;
                 files::remove_file(&path)?;
@@ -103,8 +103,8 @@ impl TeamDir {
         }
     }
 
-    fn write_mailbox(&self, name: &str, letters: &[TeamMessage]) -> io::Result<()> {
-        write_atomically(&self.mailbox_path(name), &serde_json::to_vec_pretty(letters)?)
+    fn write_mailbox(&self, name: &str, messages: &[TeamMessage]) -> io::Result<()> {
+        write_atomically(&self.mailbox_path(name), &serde_json::to_vec_pretty(messages)?)
     }
 }
 
@@ -134,25 +134,26 @@ mod tests {
     #[test]
     fn mailboxes_are_updated_and_unreadable_ones_set_aside() {
         let home = tempfile::tempdir().unwrap();
-        let folder = TeamDir::new(home.path(), "crew", "e1");
-        folder.create().unwrap();
-        folder
-            .update_mailbox("team-lead", vec![received("hello"), MailboxChange::Read, received("again")])
+        let dir = TeamDir::new(home.path(), "crew", "e1");
+        dir.create().unwrap();
+        dir.update_mailbox("team-lead", vec![received("hello"), MailboxChange::Read, received("again")])
             .unwrap();
-        let kept = folder.read_mailbox("team-lead").unwrap();
-        let told: Vec<_> =
-            kept.iter().map(|letter| (letter.text.as_str(), letter.read, letter.epoch.as_str())).collect();
-        assert_eq!(told, [("hello", true, "e1"), ("again", false, "e1")]);
-        std::fs::write(folder.mailbox_path("team-lead"), "[{").unwrap();
+        let stored = dir.read_mailbox("team-lead").unwrap();
+        let shown: Vec<_> = stored
+            .iter()
+            .map(|message| (message.text.as_str(), message.read, message.epoch.as_str()))
+            .collect();
+        assert_eq!(shown, [("hello", true, "e1"), ("again", false, "e1")]);
+        std::fs::write(dir.mailbox_path("team-lead"), "[{").unwrap();
         for _ in 0..2 {
-            folder.update_mailbox("team-lead", vec![received("after")]).unwrap();
+            dir.update_mailbox("team-lead", vec![received("after")]).unwrap();
         }
-        assert_eq!(folder.read_mailbox("team-lead").unwrap().len(), 2);
-        let names = files::entry_names(&folder.dir.join("inboxes"), 10);
+        assert_eq!(dir.read_mailbox("team-lead").unwrap().len(), 2);
+        let names = files::entry_names(&dir.dir.join("inboxes"), 10);
         assert_eq!(names.iter().filter(|name| name.contains("unreadable")).count(), 1, "{names:?}");
-        folder.remove().unwrap();
-        assert!(!folder.dir.exists() && !folder.tasks_dir.exists());
-        folder.remove().unwrap();
+        dir.remove().unwrap();
+        assert!(!dir.dir.exists() && !dir.tasks_dir.exists());
+        dir.remove().unwrap();
     }
 
     #[test]

@@ -25,18 +25,18 @@ fn join_as_task(teams: &SessionTeam, name: &str, task_id: &str) -> Membership {
 }
 
 fn messages(mail: Vec<TeammateInput>) -> Vec<TeamMessage> {
-    let letter = |mail: TeammateInput| match mail {
-        TeammateInput::Message(letter) => letter,
+    let message = |mail: TeammateInput| match mail {
+        TeammateInput::Message(message) => message,
         TeammateInput::Notification(text) => panic!("{text} is no letter"),
     };
-    mail.into_iter().map(letter).collect()
+    mail.into_iter().map(message).collect()
 }
 
 fn drain_starts_turn(posts: &mut EventReceiver) -> Vec<bool> {
     let mut found = Vec::new();
     while let Ok(post) = posts.try_recv() {
-        if let InternalEvent::Notification(news) = post {
-            found.push(news.starts_turn);
+        if let InternalEvent::Notification(notification) = post {
+            found.push(notification.starts_turn);
         }
     }
     found
@@ -50,7 +50,7 @@ fn input_is_pushed_and_makes_member_active() {
     assert_eq!(teams.active_count(), 0);
     let receipt = teams.send("m1@crew", TeamMessage::new(LEAD, "work", None)).unwrap();
     assert_eq!(receipt, Receipt { to: "m1".into(), recipient_is_running: false });
-    assert_eq!(teams.active_count(), 1, "from the moment it is written to");
+    assert_eq!(teams.active_count(), 1, "active once it has a message");
     let mail = m1.receive().now_or_never().unwrap().unwrap();
     assert_eq!(messages(mail)[0].text, "work");
     assert!(teams.send("m1", TeamMessage::new(LEAD, "more", None)).unwrap().recipient_is_running);
@@ -65,17 +65,17 @@ fn input_is_pushed_and_makes_member_active() {
 fn lead_is_woken_by_messages_and_silent_idle_members() {
     let (teams, mut posts) = new_team();
     let [m1, m2] = ["m1", "m2"].map(|name| {
-        let seat = join(&teams, name);
+        let membership = join(&teams, name);
         teams.send(name, TeamMessage::new(LEAD, "work", None)).unwrap();
-        seat.receive().now_or_never().unwrap().unwrap();
-        seat
+        membership.receive().now_or_never().unwrap().unwrap();
+        membership
     });
     teams.send(LEAD, TeamMessage::new("m1", "found it", None)).unwrap();
     assert_eq!(drain_starts_turn(&mut posts), [true]);
     m1.mark_idle();
-    assert_eq!(drain_starts_turn(&mut posts), [false], "it has written before");
+    assert_eq!(drain_starts_turn(&mut posts), [false], "it wrote to the lead before");
     m2.mark_idle();
-    assert_eq!(drain_starts_turn(&mut posts), [true], "nothing was heard of it");
+    assert_eq!(drain_starts_turn(&mut posts), [true], "it did not write to the lead");
 }
 
 #[test]
@@ -111,20 +111,20 @@ fn names_with_blanks_are_normalized() {
 #[test]
 fn names_are_unique_and_invalid_ones_rejected() {
     let (teams, _posts) = new_team();
-    let seats = [join(&teams, "m"), join(&teams, "m"), join(&teams, LEAD)];
-    assert_eq!(seats.each_ref().map(Membership::name), ["m", "m-2", "team-lead-2"]);
+    let memberships = [join(&teams, "m"), join(&teams, "m"), join(&teams, LEAD)];
+    assert_eq!(memberships.each_ref().map(Membership::name), ["m", "m-2", "team-lead-2"]);
     for bad in ["", "../x", ".hidden", "a/b", "x\n"] {
         let fresh = SessionTeam::new(event_channel().0, None, "s".into(), None);
         assert_eq!(fresh.create(bad, "d").is_err(), bad != "x\n", "{bad:?}");
     }
-    let error = teams.send("nobody", TeamMessage::new(LEAD, "x", None)).unwrap_err();
-    assert!(error.contains("nobody") && error.contains("m-2"), "{error}");
+    let error = teams.send("missing", TeamMessage::new(LEAD, "x", None)).unwrap_err();
+    assert!(error.contains("missing") && error.contains("m-2"), "{error}");
 }
 
 #[test]
 fn number_of_messages_is_limited() {
     let (teams, _posts) = new_team();
-    let _seats = ["a", "b"].map(|name| join(&teams, name));
+    let _memberships = ["a", "b"].map(|name| join(&teams, name));
     let mut written = 0;
     let error = loop {
         match teams.send(["a", "b"][written % 2], TeamMessage::new("x", "ping", None)) {
@@ -134,7 +134,7 @@ fn number_of_messages_is_limited() {
     };
     assert_eq!(written, 7);
     assert!(error.contains("limit"), "{error}");
-    assert!(teams.request_shutdown("a", "enough".into()).is_ok(), "whoever must end still can be told so");
+    assert!(teams.request_shutdown("a", "enough".into()).is_ok(), "control messages have a reserve");
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn member_of_deleted_team_cannot_affect_next_team() {
     teams.create("crew", "again").unwrap();
     let new = join_as_task(&teams, "ann", "t2");
     teams.send("ann", TeamMessage::new(LEAD, "work", None)).unwrap();
-    assert_eq!(old.receive().now_or_never().unwrap(), None, "it is not meant");
+    assert_eq!(old.receive().now_or_never().unwrap(), None, "not addressed");
     old.mark_idle();
     drop(old);
     assert_eq!(new.receive().now_or_never().unwrap().unwrap().len(), 1);
@@ -183,7 +183,7 @@ fn vanished_member_is_removed_and_reported() {
     let mut bob = join(&teams, "bob");
     bob.activate();
     bob.leave();
-    assert_eq!(drain_starts_turn(&mut posts), [] as [bool; 0], "it has ended in an orderly way");
+    assert_eq!(drain_starts_turn(&mut posts), [] as [bool; 0], "it shut down on request");
 }
 
 #[test]
@@ -191,44 +191,44 @@ fn only_answer_to_open_request_counts() {
     let (teams, _posts) = new_team();
     let ann = join(&teams, "ann");
     let yes = || RequestAnswer::Approve(String::new());
-    assert!(teams.answer_shutdown("ann", Some("shutdown-1@ann"), yes()).is_err(), "nobody has asked");
+    assert!(teams.answer_shutdown("ann", Some("shutdown-1@ann"), yes()).is_err(), "no shutdown request");
     let asked = teams.request_shutdown("ann@crew", "done".into()).unwrap().request_id;
     let error = teams.answer_shutdown("ann", Some("shutdown-1@ann"), yes()).unwrap_err();
     assert!(error.contains(&asked), "{error}");
     assert!(teams.answer_shutdown("ann", Some(&asked), RequestAnswer::Reject("busy".into())).is_ok());
-    assert!(teams.answer_shutdown("ann", Some(&asked), yes()).is_err(), "it is answered");
-    assert!(ann.receive().now_or_never().unwrap().is_some(), "it stays");
+    assert!(teams.answer_shutdown("ann", Some(&asked), yes()).is_err(), "already answered");
+    assert!(ann.receive().now_or_never().unwrap().is_some(), "still a member");
     teams.request_shutdown("ann", "now".into()).unwrap();
     assert!(teams.answer_shutdown("ann", None, yes()).is_ok(), "an answer need not name it");
-    assert_eq!(ann.receive().now_or_never().unwrap(), None, "it goes");
-    for nobody in [LEAD, "bob"] {
-        assert!(teams.request_shutdown(nobody, String::new()).is_err(), "{nobody}");
+    assert_eq!(ann.receive().now_or_never().unwrap(), None, "no longer a member");
+    for name in [LEAD, "bob"] {
+        assert!(teams.request_shutdown(name, String::new()).is_err(), "{name}");
     }
 }
 
 #[test]
 fn required_plan_locks_until_approved() {
     let (teams, _posts) = new_team();
-    let pledge = PlanLock::default();
+    let plan_lock = PlanLock::default();
     let facts = MemberFacts { name: "ann".into(), ..MemberFacts::default() };
-    let _ann = teams.join(&facts, Some(pledge.clone())).unwrap();
+    let _ann = teams.join(&facts, Some(plan_lock.clone())).unwrap();
     let _bob = join(&teams, "bob");
     assert!(
         teams.answer_plan("ann", None, RequestAnswer::Approve(String::new())).is_err(),
         "there is no plan yet"
     );
-    assert!(teams.submit_plan("bob", "p".into()).is_err(), "it owes none");
+    assert!(teams.submit_plan("bob", "p".into()).is_err(), "no plan required");
     let first = teams.submit_plan("ann", "first".into()).unwrap().request_id;
     teams.answer_plan("ann", Some(&first), RequestAnswer::Reject("smaller".into())).unwrap();
     assert!(
         teams.answer_plan("ann", Some(&first), RequestAnswer::Approve(String::new())).is_err(),
-        "it is answered"
+        "already answered"
     );
-    assert!(pledge.is_held());
+    assert!(plan_lock.is_held());
     teams.submit_plan("ann", "second".into()).unwrap();
     teams.answer_plan("ann", None, RequestAnswer::Approve(String::new())).unwrap();
-    assert!(!pledge.is_held());
-    assert!(teams.submit_plan("ann", "third".into()).is_err(), "it owes none any more");
+    assert!(!plan_lock.is_held());
+    assert!(teams.submit_plan("ann", "third".into()).is_err(), "no plan required any more");
 }
 
 #[tokio::test(start_paused = true)]
@@ -247,10 +247,10 @@ async fn message_waits_for_member_about_to_join() {
     let bob = join(&teams, "bob");
     assert!(written.await.unwrap().iter().all(Result::is_ok));
     let got: Vec<String> =
-        messages(bob.receive().await.unwrap()).into_iter().map(|letter| letter.text).collect();
+        messages(bob.receive().await.unwrap()).into_iter().map(|message| message.text).collect();
     assert_eq!(got, ["0", "2", "4"]);
-    let error = teams.send_in_order("nobody", TeamMessage::new("ann", "x", None)).await.unwrap_err();
-    assert!(error.contains("nobody") && error.contains("bob"), "{error}");
+    let error = teams.send_in_order("missing", TeamMessage::new("ann", "x", None)).await.unwrap_err();
+    assert!(error.contains("missing") && error.contains("bob"), "{error}");
     assert!(
         teams.send_in_order("ann", TeamMessage::new("ann", "x", None)).await.unwrap_err().contains("is you")
     );
@@ -272,7 +272,7 @@ async fn team_led_by_another_session_is_refused() {
 #[test]
 fn broadcast_reaches_all_but_sender() {
     let (teams, mut posts) = new_team();
-    let _seats = ["a", "b"].map(|name| join(&teams, name));
+    let _memberships = ["a", "b"].map(|name| join(&teams, name));
     let to: Vec<String> = teams
         .broadcast(&TeamMessage::new("a", "hear", None))
         .unwrap()
@@ -286,7 +286,7 @@ fn broadcast_reaches_all_but_sender() {
 #[test]
 fn broadcast_fails_only_if_no_member_is_reached() {
     let (teams, _posts) = new_team();
-    let _seats = ["a", "b"].map(|name| join(&teams, name));
+    let _memberships = ["a", "b"].map(|name| join(&teams, name));
     for _ in 0..6 {
         teams.send("a", TeamMessage::new("b", "ping", None)).unwrap();
     }
@@ -302,8 +302,8 @@ const MEMBERS: usize = 50;
 const MESSAGES_EACH: usize = 200;
 
 /// Sends its share to all members in turn, then reads until all of its own have arrived.
-async fn exchange(teams: SessionTeam, me: usize, seat: Membership) -> ReceivedMessages {
-    let name = seat.name().to_owned();
+async fn exchange(teams: SessionTeam, me: usize, membership: Membership) -> ReceivedMessages {
+    let name = membership.name().to_owned();
     for nth in 0..MESSAGES_EACH {
         let to = format!("m{}", (me + 1 + nth % (MEMBERS - 1)) % MEMBERS);
         teams.send(&to, TeamMessage::new(&name, nth.to_string(), None)).unwrap();
@@ -311,12 +311,12 @@ async fn exchange(teams: SessionTeam, me: usize, seat: Membership) -> ReceivedMe
     }
     let mut got = Vec::new();
     while got.len() < MESSAGES_EACH {
-        for letter in messages(seat.receive().await.unwrap()) {
-            got.push((letter.from, letter.text.parse().unwrap()));
+        for message in messages(membership.receive().await.unwrap()) {
+            got.push((message.from, message.text.parse().unwrap()));
         }
-        seat.mark_idle();
+        membership.mark_idle();
     }
-    seat.leave();
+    membership.leave();
     got
 }
 
@@ -328,11 +328,12 @@ async fn ten_thousand_messages_arrive_once_and_in_sender_order() {
         SessionTeam::new(sender, Some(home.path().into()), "session".into(), Some(MEMBERS * MESSAGES_EACH));
     teams.create("crowd", "d").unwrap();
     let last = join(&teams, &format!("m{MEMBERS}"));
-    let seats: Vec<_> = (0..MEMBERS).map(|me| join(&teams, &format!("m{me}"))).collect();
-    let talks = seats.into_iter().enumerate();
-    let talks: Vec<_> = talks.map(|(me, seat)| tokio::spawn(exchange(teams.clone(), me, seat))).collect();
+    let memberships: Vec<_> = (0..MEMBERS).map(|me| join(&teams, &format!("m{me}"))).collect();
+    let exchanges = memberships.into_iter().enumerate();
+    let exchanges: Vec<_> =
+        exchanges.map(|(me, membership)| tokio::spawn(exchange(teams.clone(), me, membership))).collect();
     let mut all = 0;
-    for (me, talk) in talks.into_iter().enumerate() {
+    for (me, talk) in exchanges.into_iter().enumerate() {
         let got = talk.await.unwrap();
         all += got.len();
         for writer in (0..MEMBERS).map(|writer| format!("m{writer}")) {
@@ -346,11 +347,11 @@ async fn ten_thousand_messages_arrive_once_and_in_sender_order() {
     assert!(error.contains("limit"), "{error}");
     assert_eq!(teams.active_count(), 0, "nothing is left over");
     teams.flush().await;
-    let mut kept = 0;
+    let mut read_count = 0;
     for me in 0..MEMBERS {
         let text = std::fs::read_to_string(home.path().join(format!("teams/crowd/inboxes/m{me}.json")));
-        let letters: Vec<TeamMessage> = serde_json::from_str(&text.unwrap()).unwrap();
-        kept += letters.iter().filter(|letter| letter.read).count();
+        let messages: Vec<TeamMessage> = serde_json::from_str(&text.unwrap()).unwrap();
+        read_count += messages.iter().filter(|message| message.read).count();
     }
-    assert_eq!(kept, MEMBERS * MESSAGES_EACH, "the record has them all");
+    assert_eq!(read_count, MEMBERS * MESSAGES_EACH, "the record has them all");
 }

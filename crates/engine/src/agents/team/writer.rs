@@ -45,18 +45,18 @@ struct PendingWrites {
 
 impl TeamWriter {
     /// Locks the team's name and creates its files; fails if another session leads a team of this name.
-    pub(super) fn create(folder: TeamDir) -> io::Result<Self> {
-        let path = folder.lock_path();
+    pub(super) fn create(directory: TeamDir) -> io::Result<Self> {
+        let path = directory.lock_path();
         // The lock is released with this writer; a lock file with contents was written by an older version.
         let name = TranscriptLock::claim(&path)
             .and_then(|free| free.map_or_else(|| TranscriptLock::acquire_or_create(&path), Ok));
         let name = name.map_err(|error| match error {
-            LockError::Busy(busy) => io::Error::other(format!("its name is {busy}; choose another one")),
+            LockError::Busy(busy) => io::Error::other(format!("its name is {busy}; choose another name")),
             LockError::Io(error) => error,
         })?;
-        folder.create()?;
+        directory.create()?;
         let shared = Shared {
-            dir: folder,
+            dir: directory,
             pending: Mutex::default(),
             written_count: watch::Sender::default(),
             disk_lock: Mutex::default(),
@@ -74,8 +74,8 @@ impl TeamWriter {
         self.queue_write(|pending| pending.config = Some(config));
     }
 
-    pub(super) fn add_message(&self, to: &str, letter: TeamMessage) {
-        self.queue_mailbox_change(to, MailboxChange::Received(Box::new(letter)));
+    pub(super) fn add_message(&self, to: &str, message: TeamMessage) {
+        self.queue_mailbox_change(to, MailboxChange::Received(Box::new(message)));
     }
 
     pub(super) fn mark_read(&self, name: &str) {
@@ -171,10 +171,10 @@ mod tests {
         record.mark_read("m1");
         record.flush().await;
         let text = std::fs::read_to_string(home.path().join("teams/crew/inboxes/m1.json")).unwrap();
-        let kept: Vec<TeamMessage> = serde_json::from_str(&text).unwrap();
-        let told: Vec<(usize, bool)> =
-            kept.iter().map(|letter| (letter.text.parse().unwrap(), letter.read)).collect();
-        assert_eq!(told, (0..100).map(|number| (number, true)).collect::<Vec<_>>());
+        let stored: Vec<TeamMessage> = serde_json::from_str(&text).unwrap();
+        let shown: Vec<(usize, bool)> =
+            stored.iter().map(|message| (message.text.parse().unwrap(), message.read)).collect();
+        assert_eq!(shown, (0..100).map(|number| (number, true)).collect::<Vec<_>>());
         assert!(record.config_path().exists());
         record.remove().unwrap();
         record.add_message("m1", TeamMessage::new("m2", "late", None));

@@ -7,17 +7,17 @@ use whimbrel_config::locations::test_project::{TestProject, test_project};
 
 use super::*;
 
-fn found_names(site: &TestProject) -> (Vec<String>, Vec<String>) {
-    let (found, warnings) = find_commands(&site.locations, &Plugins::default());
+fn found_names(project: &TestProject) -> (Vec<String>, Vec<String>) {
+    let (found, warnings) = find_commands(&project.locations, &Plugins::default());
     let name = |file: &Arc<CommandFile>| {
-        format!("{} {}", file.name, file.path.strip_prefix(&site.root).unwrap().display())
+        format!("{} {}", file.name, file.path.strip_prefix(&project.root).unwrap().display())
     };
     (found.iter().map(name).collect(), warnings)
 }
 
 #[test]
 fn names_come_from_directories_and_the_nearest_wins() {
-    let mut site = test_project(&[
+    let mut project = test_project(&[
         ("home/.claude/commands/mine.md", "m"),
         ("home/.claude/commands/both.md", "user"),
         ("code/.claude/commands/both.md", "top"),
@@ -31,39 +31,39 @@ fn names_come_from_directories_and_the_nearest_wins() {
         "deep:er:one code/.claude/commands/deep/er/one.md",
         "mine home/.claude/commands/mine.md",
     ];
-    assert_eq!(found_names(&site), (all.map(String::from).to_vec(), vec![]));
-    site.locations.sources = [SettingSource::User].into();
+    assert_eq!(found_names(&project), (all.map(String::from).to_vec(), vec![]));
+    project.locations.sources = [SettingSource::User].into();
     assert_eq!(
-        found_names(&site).0,
+        found_names(&project).0,
         ["both home/.claude/commands/both.md", "mine home/.claude/commands/mine.md"]
     );
-    site.locations.sources = [].into();
-    assert_eq!(found_names(&site), (vec![], vec![]));
+    project.locations.sources = [].into();
+    assert_eq!(found_names(&project), (vec![], vec![]));
 }
 
 #[test]
 fn invalid_files_are_reported_and_the_rest_is_found() {
-    let site = test_project(&[
+    let project = test_project(&[
         ("code/app/.claude/commands/good.md", "---\nmodel: [\n---\nbody"),
         ("code/app/.claude/commands/two words.md", "x"),
         ("code/app/.claude/commands/compact.md", "x"),
         ("home/secret.md", "secret"),
     ]);
-    let folder = site.root.join("code/app/.claude/commands");
-    symlink(site.root.join("home/secret.md"), folder.join("steal.md")).unwrap();
-    symlink("..", folder.join("circle")).unwrap();
-    symlink("nowhere", folder.join("dangling.md")).unwrap();
-    nix::unistd::mkfifo(&folder.join("pipe.md"), nix::sys::stat::Mode::S_IRWXU).unwrap();
-    fs::create_dir(folder.join("folder.md")).unwrap();
-    let (found, warnings) = found_names(&site);
+    let dir = project.root.join("code/app/.claude/commands");
+    symlink(project.root.join("home/secret.md"), dir.join("steal.md")).unwrap();
+    symlink("..", dir.join("circle")).unwrap();
+    symlink("nowhere", dir.join("dangling.md")).unwrap();
+    nix::unistd::mkfifo(&dir.join("pipe.md"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    fs::create_dir(dir.join("folder.md")).unwrap();
+    let (found, warnings) = found_names(&project);
     assert_eq!(found, ["good code/app/.claude/commands/good.md"]);
     for part in [
-        "compact.md is not used",
+        "compact.md is ignored",
         "folder.md cannot",
         "good.md, line",
         "pipe.md cannot",
-        "steal.md leads",
-        "two words.md is no command",
+        "steal.md links",
+        "two words.md is ignored",
     ] {
         assert_eq!(
             warnings.iter().filter(|warning| warning.contains(part)).count(),
@@ -76,7 +76,7 @@ fn invalid_files_are_reported_and_the_rest_is_found() {
 
 #[test]
 fn skills_are_directories_and_the_users_win() {
-    let mut site = test_project(&[
+    let mut project = test_project(&[
         ("home/.claude/skills/both/SKILL.md", "---\ndescription: Mine\n---\nmine"),
         ("code/.claude/skills/both/SKILL.md", "---\ndescription: Its\n---\nits"),
         ("code/.claude/commands/pdf.md", "a command"),
@@ -88,11 +88,11 @@ fn skills_are_directories_and_the_users_win() {
         ("code/app/.claude/skills/bare/SKILL.md", "First line"),
         ("code/app/.claude/skills/notes.md", "no skill"),
     ]);
-    let (found, warnings) = find_commands(&site.locations, &Plugins::default());
+    let (found, warnings) = find_commands(&project.locations, &Plugins::default());
     let shown: Vec<String> = found
         .iter()
         .map(|file| {
-            let at = file.path.strip_prefix(&site.root).unwrap().display();
+            let at = file.path.strip_prefix(&project.root).unwrap().display();
             format!("{} {at} {:?} {:?} {}", file.name, file.alias, file.callers, file.grants_permissions)
         })
         .collect();
@@ -105,16 +105,16 @@ fn skills_are_directories_and_the_users_win() {
         ]
     );
     assert!(found.iter().all(|file| file.is_skill()));
-    assert_eq!(found[2].skill_dir, Some(site.root.join("code/app/.claude/skills/pdf")));
+    assert_eq!(found[2].skill_dir, Some(project.root.join("code/app/.claude/skills/pdf")));
     assert_eq!(warnings.len(), 1, "{warnings:?}");
     assert!(warnings[0].contains("bare") && warnings[0].contains("description"), "{warnings:?}");
-    site.locations.sources = [].into();
-    assert!(find_commands(&site.locations, &Plugins::default()).0.is_empty());
+    project.locations.sources = [].into();
+    assert!(find_commands(&project.locations, &Plugins::default()).0.is_empty());
 }
 
 #[test]
 fn plugin_commands_are_prefixed() {
-    let site = test_project(&[
+    let project = test_project(&[
         ("plug/commands/go.md", "Go"),
         ("plug/commands/sub/deep.md", "Deep"),
         ("plug/extra/one.md", "One"),
@@ -126,8 +126,8 @@ fn plugin_commands_are_prefixed() {
         ),
     ]);
     let config = whimbrel_wire::options::PluginConfig::local("plug");
-    let plugins = Plugins::load(&[config], &site.root);
-    let nowhere = ConfigLocations { sources: [].into(), ..site.locations.clone() };
+    let plugins = Plugins::load(&[config], &project.root);
+    let nowhere = ConfigLocations { sources: [].into(), ..project.locations.clone() };
     let (found, warnings) = find_commands(&nowhere, &plugins);
     let names: Vec<(&str, Option<&str>)> =
         found.iter().map(|file| (file.name.as_str(), file.alias.as_deref())).collect();
@@ -142,7 +142,7 @@ fn plugin_commands_are_prefixed() {
         ]
     );
     assert_eq!(warnings, Vec::<String>::new());
-    let root = site.root.join("plug");
+    let root = project.root.join("plug");
     let filled = found[3].expand_paths(&found[3].parse().unwrap().body);
     assert_eq!(filled, format!("{} {}", root.display(), root.join("skills/psk").display()));
 }

@@ -65,65 +65,67 @@ impl<'a> InstructionLoader<'a> {
     }
 
     /// Loads a candidate file, if it exists, and its imports.
-    pub(super) fn load(&mut self, place: &CandidateFile, reason: LoadReason, trigger: Option<&Path>) {
-        let Some(real) = place.real_path.clone().or_else(|| read::resolve(&place.path)) else { return };
-        if self.is_foreign_owned(place, &real) {
-            return self.warn_unreadable(place, "it lies above the project and belongs to another user");
+    pub(super) fn load(&mut self, candidate: &CandidateFile, reason: LoadReason, trigger: Option<&Path>) {
+        let Some(real) = candidate.real_path.clone().or_else(|| read::resolve(&candidate.path)) else {
+            return;
+        };
+        if self.is_foreign_owned(candidate, &real) {
+            return self.warn_unreadable(candidate, "it is above the project and belongs to another user");
         }
-        self.load_resolved(place, &real, &ImportChain { reason, trigger, parents: Vec::new() });
+        self.load_resolved(candidate, &real, &ImportChain { reason, trigger, parents: Vec::new() });
     }
 
-    fn load_resolved(&mut self, place: &CandidateFile, real: &Path, way: &ImportChain<'_>) {
+    fn load_resolved(&mut self, candidate: &CandidateFile, real: &Path, chain: &ImportChain<'_>) {
         if self.known_paths.contains(real) {
             return;
         }
-        let shown = place.path.display();
-        if !self.config_locations.may_read(place.scope, &place.boundary, real) {
-            self.warnings.push(match way.parents.last() {
-                Some(parent) => format!("{} imports {shown}, which is not in the project: it is not read. Trust the project, or import it from an instruction file of your own.", parent.display()),
-                None => format!("{shown} is a link to {}, which is not in the project: it is not read. Trust the project, or put a file in its place.", real.display()),
+        let shown = candidate.path.display();
+        if !self.config_locations.may_read(candidate.scope, &candidate.boundary, real) {
+            self.warnings.push(match chain.parents.last() {
+                Some(parent) => format!("{} imports {shown}, which is outside the project and is not read. Trust the project, or import it from your own instruction file.", parent.display()),
+                None => format!("{shown} is a symlink to {}, which is outside the project and is not read. Trust the project, or replace the symlink with a file.", real.display()),
             });
             return;
         }
-        let FileText { text, full_size: cut_from } = match read::read(real) {
+        let FileText { text, full_size } = match read::read(real) {
             ReadOutcome::Text(text) => text,
             ReadOutcome::Missing => return,
-            ReadOutcome::Directory => return self.warn_unreadable(place, "it is a folder"),
-            ReadOutcome::Unreadable(why) => return self.warn_unreadable(place, &why),
+            ReadOutcome::Directory => return self.warn_unreadable(candidate, "it is a directory"),
+            ReadOutcome::Unreadable(why) => return self.warn_unreadable(candidate, &why),
         };
         self.known_paths.insert(real.to_owned());
-        if text.is_empty() || self.loaded.iter().any(|told| told.text == text) {
+        if text.is_empty() || self.loaded.iter().any(|loaded| loaded.text == text) {
             return;
         }
-        let Some(room) = self.remaining_bytes.checked_sub(text.len()) else {
-            self.warnings.push(format!("{shown} is left out: the instruction files have more than {MAX_TOTAL_BYTES} bytes together. Shorten them."));
+        let Some(remaining) = self.remaining_bytes.checked_sub(text.len()) else {
+            self.warnings.push(format!("{shown} is left out: the instruction files exceed {MAX_TOTAL_BYTES} bytes in total. Shorten them."));
             return;
         };
-        self.remaining_bytes = room;
-        if let Some(size) = cut_from {
-            self.warnings.push(format!("{shown} is too long for an instruction file: of its {size} bytes only the first {} are used. Shorten it, or move parts to files that are read when needed.", read::MAX_FILE_BYTES));
+        self.remaining_bytes = remaining;
+        if let Some(size) = full_size {
+            self.warnings.push(format!("{shown} is too long for an instruction file ({size} bytes): only the first {} bytes are used. Shorten it, or move parts to files that are read when needed.", read::MAX_FILE_BYTES));
         }
         let file = InstructionFile {
-            path: place.path.clone(),
-            kind: place.kind,
-            reason: way.reason,
-            trigger: way.trigger.map(Path::to_owned),
-            parent: way.parents.last().cloned(),
+            path: candidate.path.clone(),
+            kind: candidate.kind,
+            reason: chain.reason,
+            trigger: chain.trigger.map(Path::to_owned),
+            parent: chain.parents.last().cloned(),
             bytes: text.len(),
         };
         let (imports, more) = mentions::find_mentions(&text);
         if more {
-            self.warnings.push(format!("{shown} imports more than {} files: those after that are not read. Join some of them, or let one import the others.", mentions::MAX_MENTIONS));
+            self.warnings.push(format!("{shown} imports more than {} files: the rest are not read. Merge some of them, or import some from an imported file.", mentions::MAX_MENTIONS));
         }
-        self.loaded.push(InstructionText { file, text, full_size: cut_from });
+        self.loaded.push(InstructionText { file, text, full_size });
         for mention in imports {
-            self.import(place, &mention, way);
+            self.import(candidate, &mention, chain);
         }
     }
 
     /// Loads the file that a mention imports, if it names one.
-    fn import(&mut self, place: &CandidateFile, mention: &mentions::Mention, way: &ImportChain<'_>) {
-        let readings = mention.candidates().map(|written| self.resolve_import(&place.path, written));
+    fn import(&mut self, candidate: &CandidateFile, mention: &mentions::Mention, chain: &ImportChain<'_>) {
+        let readings = mention.candidates().map(|written| self.resolve_import(&candidate.path, written));
         let Some((path, real)) =
             readings.flatten().find_map(|path| Some((path.clone(), read::resolve(&path)?)))
         else {
@@ -131,7 +133,7 @@ impl<'a> InstructionLoader<'a> {
             if mention.candidates().any(|written| written.ends_with(".md")) {
                 self.warnings.push(format!(
                     "{} imports {}, which does not exist.",
-                    place.path.display(),
+                    candidate.path.display(),
                     mention.path
                 ));
             }
@@ -141,22 +143,22 @@ impl<'a> InstructionLoader<'a> {
         if !named && matches!(files::file_kind(&real), Ok(files::FileKind::Directory)) {
             return;
         }
-        let mut parents = way.parents.clone();
-        parents.push(place.path.clone());
+        let mut parents = chain.parents.clone();
+        parents.push(candidate.path.clone());
         if parents.len() > MAX_IMPORT_DEPTH {
             if !self.known_paths.contains(&real) {
                 self.warnings.push(format!(
-                    "{} is not read: it is more than {MAX_IMPORT_DEPTH} imports deep.",
+                    "{} is not read: imports are nested more than {MAX_IMPORT_DEPTH} deep.",
                     path.display()
                 ));
             }
             return;
         }
-        let place = CandidateFile { path, real_path: None, ..place.clone() };
+        let candidate = CandidateFile { path, real_path: None, ..candidate.clone() };
         self.load_resolved(
-            &place,
+            &candidate,
             &real,
-            &ImportChain { reason: LoadReason::Include, trigger: way.trigger, parents },
+            &ImportChain { reason: LoadReason::Include, trigger: chain.trigger, parents },
         );
     }
 
@@ -170,19 +172,19 @@ impl<'a> InstructionLoader<'a> {
     }
 
     /// Returns whether a file above the project belongs to another user; directories like `/tmp` are writable by all.
-    fn is_foreign_owned(&self, place: &CandidateFile, real: &Path) -> bool {
+    fn is_foreign_owned(&self, candidate: &CandidateFile, real: &Path) -> bool {
         let ConfigLocations { working_dir: root, .. } = self.config_locations;
         let ours = [Some(nix::unistd::Uid::effective().as_raw()), Some(0), files::owner_uid(root)];
-        matches!(place.kind, InstructionKind::Project | InstructionKind::Local)
-            && !place.path.starts_with(self.config_locations.repo_root())
+        matches!(candidate.kind, InstructionKind::Project | InstructionKind::Local)
+            && !candidate.path.starts_with(self.config_locations.repo_root())
             && !ours.contains(&files::owner_uid(real))
     }
 
-    fn warn_unreadable(&mut self, place: &CandidateFile, why: &str) {
-        let who = if place.scope == LayerScope::User { "your" } else { "the project's" };
+    fn warn_unreadable(&mut self, candidate: &CandidateFile, why: &str) {
+        let who = if candidate.scope == LayerScope::User { "your" } else { "the project's" };
         self.warnings.push(format!(
             "{} cannot be read as one of {who} instruction files: {why}.",
-            place.path.display()
+            candidate.path.display()
         ));
     }
 }

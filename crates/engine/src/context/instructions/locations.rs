@@ -31,41 +31,41 @@ pub(super) struct CandidateFile {
 }
 
 /// The candidates at the start of a session.
-pub(super) fn initial_files(ground: &ConfigLocations, managed: &[PathBuf]) -> Vec<CandidateFile> {
-    let mut places: Vec<CandidateFile> = managed
+pub(super) fn initial_files(locations: &ConfigLocations, managed: &[PathBuf]) -> Vec<CandidateFile> {
+    let mut candidates: Vec<CandidateFile> = managed
         .iter()
         .map(|path| candidate(path.clone(), InstructionKind::Managed, LayerScope::User, path))
         .collect();
-    if let (Some(config), true) = (&ground.user_dir, ground.includes(SettingSource::User)) {
-        places.extend(
+    if let (Some(config), true) = (&locations.user_dir, locations.includes(SettingSource::User)) {
+        candidates.extend(
             USER_FILES
                 .map(|name| candidate(config.join(name), InstructionKind::User, LayerScope::User, config)),
         );
     }
-    let other = enclosing_checkout(&ground.working_dir);
+    let other = enclosing_checkout(&locations.working_dir);
     // The root directory belongs to no project.
-    let mut folders: Vec<&Path> =
-        ground.working_dir.ancestors().filter(|folder| folder.parent().is_some()).collect();
-    folders.reverse();
-    for folder in folders {
-        let same_project = other.as_ref().is_some_and(|other| other.contains(folder));
-        let found = files_in_dir(ground, folder, DirResolution::Unresolved);
-        places.extend(found.filter(|place| !same_project || place.kind != InstructionKind::Project));
+    let mut dirs: Vec<&Path> =
+        locations.working_dir.ancestors().filter(|dir| dir.parent().is_some()).collect();
+    dirs.reverse();
+    for dir in dirs {
+        let same_project = other.as_ref().is_some_and(|other| other.contains(dir));
+        let found = files_in_dir(locations, dir, DirResolution::Unresolved);
+        candidates.extend(found.filter(|file| !same_project || file.kind != InstructionKind::Project));
     }
-    places
+    candidates
 }
 
 /// The candidates between the session's directory and a file below it.
-pub(super) fn nested_files(ground: &ConfigLocations, file: &Path) -> Vec<CandidateFile> {
-    let mut folders: Vec<&Path> =
-        file.ancestors().skip(1).take_while(|folder| *folder != ground.working_dir).collect();
-    if !file.starts_with(&ground.working_dir) {
+pub(super) fn nested_files(locations: &ConfigLocations, file: &Path) -> Vec<CandidateFile> {
+    let mut dirs: Vec<&Path> =
+        file.ancestors().skip(1).take_while(|dir| *dir != locations.working_dir).collect();
+    if !file.starts_with(&locations.working_dir) {
         return Vec::new();
     }
-    folders.reverse();
-    let config = ground.user_dir.as_ref().and_then(|config| files::real_path(config));
-    let folder = DirResolution::Resolved { config: config.as_deref() };
-    folders.into_iter().flat_map(|path| files_in_dir(ground, path, folder)).collect()
+    dirs.reverse();
+    let config = locations.user_dir.as_ref().and_then(|config| files::real_path(config));
+    let dir = DirResolution::Resolved { config: config.as_deref() };
+    dirs.into_iter().flat_map(|path| files_in_dir(locations, path, dir)).collect()
 }
 
 /// State of a directory's path resolution.
@@ -82,7 +82,7 @@ impl DirResolution<'_> {
     /// The real path of a file in the directory, if it is known without resolving the whole path.
     fn real_path_of(self, path: &Path) -> Option<PathBuf> {
         let is_linked = |path: &Path| files::link_target(path).is_some();
-        let hidden = path.parent().filter(|folder| folder.ends_with(".claude"));
+        let hidden = path.parent().filter(|dir| dir.ends_with(".claude"));
         match self {
             Self::Resolved { .. } if !is_linked(path) && !hidden.is_some_and(is_linked) => {
                 Some(path.to_owned())
@@ -92,36 +92,36 @@ impl DirResolution<'_> {
         }
     }
 
-    fn is_user_config(self, ground: &ConfigLocations, path: &Path, real: Option<&Path>) -> bool {
+    fn is_user_config(self, locations: &ConfigLocations, path: &Path, real: Option<&Path>) -> bool {
         match (self, real) {
             (Self::Resolved { config }, Some(real)) => config.is_some_and(|config| real.starts_with(config)),
-            (Self::Resolved { .. }, None) | (Self::Unresolved, _) => ground.is_user_config(path),
+            (Self::Resolved { .. }, None) | (Self::Unresolved, _) => locations.is_user_config(path),
         }
     }
 }
 
 /// The files that exist in a directory. Most have none and cost one stat per name.
 fn files_in_dir<'a>(
-    ground: &'a ConfigLocations,
-    folder: &'a Path,
+    locations: &'a ConfigLocations,
+    dir: &'a Path,
     known: DirResolution<'a>,
 ) -> impl Iterator<Item = CandidateFile> + 'a {
     // A file above the project is limited to its own directory.
-    let top = ground.repo_root();
-    let within = if folder.starts_with(top) { top } else { folder };
+    let top = locations.repo_root();
+    let within = if dir.starts_with(top) { top } else { dir };
     let project = PROJECT_FILES.iter().map(|name| (*name, InstructionKind::Project, SettingSource::Project));
     let names = project.chain([(LOCAL_FILE, InstructionKind::Local, SettingSource::Local)]);
-    names.filter(|(.., source)| ground.includes(*source)).filter_map(move |(name, kind, source)| {
-        let path = folder.join(name);
+    names.filter(|(.., source)| locations.includes(*source)).filter_map(move |(name, kind, source)| {
+        let path = dir.join(name);
         let is_there = !matches!(files::file_kind(&path), Ok(files::FileKind::Missing));
         if !is_there {
             return None;
         }
         let real = known.real_path_of(&path);
-        if known.is_user_config(ground, &path, real.as_deref()) {
+        if known.is_user_config(locations, &path, real.as_deref()) {
             return None;
         }
-        let scope = ground.scope(source, &path);
+        let scope = locations.scope(source, &path);
         Some(CandidateFile { real_path: real, ..candidate(path, kind, scope, within) })
     })
 }
@@ -139,8 +139,8 @@ struct EnclosingCheckout {
 impl EnclosingCheckout {
     /// Returns whether a directory belongs to the main checkout and not to the worktree. Its project files are other
     /// versions of the worktree's files; local files of the user exist only there.
-    fn contains(&self, folder: &Path) -> bool {
-        folder.starts_with(&self.root) && !folder.starts_with(&self.worktree)
+    fn contains(&self, dir: &Path) -> bool {
+        dir.starts_with(&self.root) && !dir.starts_with(&self.worktree)
     }
 }
 
@@ -148,12 +148,12 @@ impl EnclosingCheckout {
 fn enclosing_checkout(root: &Path) -> Option<EnclosingCheckout> {
     let ours = root
         .ancestors()
-        .find(|folder| !matches!(files::file_kind(&folder.join(".git")), Ok(files::FileKind::Missing)))?;
+        .find(|dir| !matches!(files::file_kind(&dir.join(".git")), Ok(files::FileKind::Missing)))?;
     let (bytes, _) = files::read(&ours.join(".git"), 64 * 1024).ok()?;
     let text = String::from_utf8(bytes).ok()?;
     let git = files::real_path(&ours.join(text.strip_prefix("gitdir:")?.trim()))?;
     // <main>/.git/worktrees/<name>
-    let worktrees = git.parent().filter(|folder| folder.ends_with(".git/worktrees"))?;
+    let worktrees = git.parent().filter(|dir| dir.ends_with(".git/worktrees"))?;
     let main = worktrees.parent()?.parent()?;
     ours.starts_with(main).then(|| EnclosingCheckout { root: main.to_owned(), worktree: ours.to_owned() })
 }

@@ -2,12 +2,11 @@
 //!
 //! They are injected before the first prompt and again after a compaction; those of subdirectories when the model
 //! accesses a file there. Modules: `locations` (candidate files), `read` (bounded read of one file), `load` (all
-//! files and their imports), `render` (text for the model).
+//! files and their imports).
 
 mod load;
 mod locations;
 mod read;
-mod render;
 #[cfg(test)]
 mod tests;
 
@@ -21,7 +20,7 @@ use whimbrel_config::locations::ConfigLocations;
 use whimbrel_os::files;
 use whimbrel_wire::hook::InstructionsLoaded;
 
-use load::InstructionLoader;
+use load::{InstructionLoader, InstructionText};
 
 /// Owner of an instruction file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -165,8 +164,8 @@ impl Instructions {
         self.known_paths.clear();
         self.visited_dirs.clear();
         self.files.clear();
-        let places = locations::initial_files(&self.config_locations, &self.managed);
-        self.load_files(&places, reason, None).and_then(|told| render::render_initial(&told))
+        let candidates = locations::initial_files(&self.config_locations, &self.managed);
+        self.load_files(&candidates, reason, None).and_then(|texts| render_initial(&texts))
     }
 
     /// Notes the path of a tool call that reads or changes a file.
@@ -188,13 +187,13 @@ impl Instructions {
     /// text, so that one injected in an earlier run is recognised.
     pub fn load_nested(&mut self, file: &Path) -> Vec<String> {
         let Some(file) = files::real_path(file) else { return Vec::new() };
-        let Some(folder) = file.parent().map(Path::to_owned) else { return Vec::new() };
-        if !self.visited_dirs.insert(folder) {
+        let Some(dir) = file.parent().map(Path::to_owned) else { return Vec::new() };
+        if !self.visited_dirs.insert(dir) {
             return Vec::new();
         }
-        let places = locations::nested_files(&self.config_locations, &file);
-        let told = self.load_files(&places, LoadReason::Nested, Some(&file)).unwrap_or_default();
-        told.chunks(1).filter_map(render::render_nested).collect()
+        let candidates = locations::nested_files(&self.config_locations, &file);
+        let texts = self.load_files(&candidates, LoadReason::Nested, Some(&file)).unwrap_or_default();
+        texts.chunks(1).filter_map(render_nested).collect()
     }
 
     /// The files that were injected.
@@ -204,33 +203,69 @@ impl Instructions {
 
     /// Takes files and warnings since the last call.
     pub fn take_updates(&mut self) -> InstructionUpdates {
-        let mut news = mem::take(&mut self.updates);
-        let mut said = self.sent_warnings.lock().unwrap_or_else(PoisonError::into_inner);
-        news.warnings.retain(|warning| said.insert(warning.clone()));
-        news
+        let mut updates = mem::take(&mut self.updates);
+        let mut sent = self.sent_warnings.lock().unwrap_or_else(PoisonError::into_inner);
+        updates.warnings.retain(|warning| sent.insert(warning.clone()));
+        updates
     }
 
     fn load_files(
         &mut self,
-        places: &[locations::CandidateFile],
+        candidates: &[locations::CandidateFile],
         reason: LoadReason,
         trigger: Option<&Path>,
-    ) -> Option<Vec<load::InstructionText>> {
+    ) -> Option<Vec<InstructionText>> {
         let so_far = self.files.iter().map(|file| file.bytes).sum();
-        let mut gatherer = InstructionLoader::new(
+        let mut loader = InstructionLoader::new(
             &self.config_locations,
             self.home.as_deref(),
             &mut self.known_paths,
             so_far,
         );
-        for place in places {
-            gatherer.load(place, reason, trigger);
+        for candidate in candidates {
+            loader.load(candidate, reason, trigger);
         }
-        let (told, warnings) = (gatherer.loaded, gatherer.warnings);
-        let files = told.iter().map(|told| told.file.clone());
+        let (texts, warnings) = (loader.loaded, loader.warnings);
+        let files = texts.iter().map(|texts| texts.file.clone());
         self.files.extend(files.clone());
         self.updates.loaded.extend(files);
         self.updates.warnings.extend(warnings);
-        (!told.is_empty()).then_some(told)
+        (!texts.is_empty()).then_some(texts)
     }
+}
+
+/// Renders the initial files; none if there are none.
+fn render_initial(texts: &[InstructionText]) -> Option<String> {
+    let head = "Instructions from the user and the project, for every task here. Follow them where they apply; they override your defaults.";
+    render_files(head, texts)
+}
+
+/// Renders files of subdirectories.
+fn render_nested(texts: &[InstructionText]) -> Option<String> {
+    let head = "Further instructions, each for the files in and below its directory:";
+    render_files(head, texts)
+}
+
+fn render_files(head: &str, texts: &[InstructionText]) -> Option<String> {
+    if texts.is_empty() {
+        return None;
+    }
+    let files: Vec<String> = texts.iter().map(render_file).collect();
+    Some(format!("<system-reminder>\n{head}\n\n{}\n</system-reminder>", files.join("\n\n")))
+}
+
+fn render_file(instructions: &InstructionText) -> String {
+    let InstructionText { file, text, full_size } = instructions;
+    let whose = match file.kind {
+        InstructionKind::Managed => "from the administrator",
+        InstructionKind::User => "from the user, for all projects",
+        InstructionKind::Project => "from the project",
+        InstructionKind::Local => "from the user, for this project",
+    };
+    let imported =
+        file.parent.as_ref().map(|parent| format!(", imported by {}", parent.display())).unwrap_or_default();
+    let rest = full_size
+        .map(|size| format!("\n(Truncated: the file has {size} bytes. Read it if you need the rest.)"))
+        .unwrap_or_default();
+    format!("{} ({whose}{imported}):\n{text}{rest}", file.path.display())
 }

@@ -21,13 +21,13 @@ struct InstructionsFixture {
 
 impl InstructionsFixture {
     fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let top = folder.path().canonicalize().unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let top = dir.path().canonicalize().unwrap();
         let sources = [SettingSource::User, SettingSource::Project, SettingSource::Local].into();
-        let site = Self { root: top, trust: Trust::Untrusted, sources, _temp_dir: folder };
-        fs::create_dir_all(site.path("home/.claude")).unwrap();
-        fs::create_dir_all(site.path("code/.git")).unwrap();
-        site
+        let project = Self { root: top, trust: Trust::Untrusted, sources, _temp_dir: dir };
+        fs::create_dir_all(project.path("home/.claude")).unwrap();
+        fs::create_dir_all(project.path("code/.git")).unwrap();
+        project
     }
 
     fn path(&self, path: &str) -> PathBuf {
@@ -44,14 +44,14 @@ impl InstructionsFixture {
     }
 
     fn instructions(&self) -> Instructions {
-        let ground = ConfigLocations {
+        let locations = ConfigLocations {
             user_dir: Some(self.path("home/.claude")),
             working_dir: self.path("code"),
             project_dir: self.path("code"),
             sources: self.sources.clone(),
             trust: self.trust,
         };
-        let memory = Instructions::new(Arc::new(ground), Some(&self.path("home")));
+        let memory = Instructions::new(Arc::new(locations), Some(&self.path("home")));
         // The administrator's files of this machine are excluded.
         Instructions { managed: [].into(), ..memory }
     }
@@ -80,7 +80,7 @@ fn files_are_ordered_and_limited_to_enabled_sources() {
         ("code/CLAUDE.local.md", "local"),
         ("code/below/CLAUDE.md", "below"),
     ];
-    let mut site = InstructionsFixture::new().with_files(&files);
+    let mut fixture = InstructionsFixture::new().with_files(&files);
     let user = ["home/.claude/CLAUDE.md"];
     let project = ["CLAUDE.md", "code/AGENTS.md", "code/CLAUDE.md", "code/.claude/CLAUDE.md"];
     let local = ["code/CLAUDE.local.md"];
@@ -95,39 +95,39 @@ fn files_are_ordered_and_limited_to_enabled_sources() {
         ),
     ];
     for (sources, expected) in rows {
-        site.sources = sources.into_iter().collect();
-        let (found, warnings) = site.load_initial();
+        fixture.sources = sources.into_iter().collect();
+        let (found, warnings) = fixture.load_initial();
         assert_eq!(
             (found, warnings),
             (expected.into_iter().map(String::from).collect(), vec![]),
             "{:?}",
-            site.sources
+            fixture.sources
         );
     }
 }
 
 #[test]
 fn user_files_are_not_project_files_of_home() {
-    let mut site = InstructionsFixture::new()
+    let mut project = InstructionsFixture::new()
         .with_files(&[("home/.claude/CLAUDE.md", "user"), ("home/CLAUDE.md", "home")]);
-    site.sources = [SettingSource::Project].into();
-    let mut memory = site.instructions();
+    project.sources = [SettingSource::Project].into();
+    let mut memory = project.instructions();
     memory.config_locations =
-        Arc::new(ConfigLocations { working_dir: site.path("home"), ..(*memory.config_locations).clone() });
-    assert!(memory.load_initial().is_some_and(|text| text.contains("home\n") && !text.contains("user")));
+        Arc::new(ConfigLocations { working_dir: project.path("home"), ..(*memory.config_locations).clone() });
+    assert!(memory.load_initial().is_some_and(|text| text.contains("home\n") && !text.contains("\nuser")));
 }
 
 #[test]
 fn rendered_text_names_owner_of_each_file() {
-    let site = InstructionsFixture::new().with_files(&[
+    let project = InstructionsFixture::new().with_files(&[
         ("home/.claude/CLAUDE.md", "Be kind.\n"),
         ("code/CLAUDE.md", "@docs/x.md\n"),
         ("code/docs/x.md", "Use tabs."),
     ]);
-    let text = site.instructions().load_initial().unwrap();
-    let at = |path: &str| site.path(path).display().to_string();
+    let text = project.instructions().load_initial().unwrap();
+    let at = |path: &str| project.path(path).display().to_string();
     let expected = format!(
-        "<system-reminder>\nInstructions of the person and the project, for every task here. Follow them as far as they apply; they go before your habits.\n\n{} (the person's, for all projects):\nBe kind.\n\n{} (the project's):\n@docs/x.md\n\n{} (the project's, imported by {}):\nUse tabs.\n</system-reminder>",
+        "<system-reminder>\nInstructions from the user and the project, for every task here. Follow them where they apply; they override your defaults.\n\n{} (from the user, for all projects):\nBe kind.\n\n{} (from the project):\n@docs/x.md\n\n{} (from the project, imported by {}):\nUse tabs.\n</system-reminder>",
         at("home/.claude/CLAUDE.md"),
         at("code/CLAUDE.md"),
         at("code/docs/x.md"),
@@ -141,22 +141,22 @@ fn import_depth_is_limited() {
     let chain: Vec<(String, String)> =
         (0..8).map(|n| (format!("code/{n}.md"), format!("number {n} @{}.md", n + 1))).collect();
     let files: Vec<(&str, &str)> = chain.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
-    let site = InstructionsFixture::new().with_files(&files).with_files(&[("code/CLAUDE.md", "@0.md")]);
-    let (found, warnings) = site.load_initial();
+    let project = InstructionsFixture::new().with_files(&files).with_files(&[("code/CLAUDE.md", "@0.md")]);
+    let (found, warnings) = project.load_initial();
     assert_eq!(found, ["code/CLAUDE.md", "code/0.md", "code/1.md", "code/2.md", "code/3.md", "code/4.md"]);
     assert_eq!(warnings.len(), 1);
-    assert!(warnings[0].contains("5.md") && warnings[0].contains("5 imports deep"), "{warnings:?}");
+    assert!(warnings[0].contains("5.md") && warnings[0].contains("more than 5 deep"), "{warnings:?}");
 }
 
 #[test]
 fn each_file_is_loaded_once() {
-    let site = InstructionsFixture::new().with_files(&[
+    let project = InstructionsFixture::new().with_files(&[
         ("code/CLAUDE.md", "one @a.md @./a.md"),
         ("code/a.md", "two @CLAUDE.md @a.md"),
         ("code/.claude/CLAUDE.md", "one @a.md @./a.md"),
     ]);
-    symlink("CLAUDE.md", site.path("code/AGENTS.md")).unwrap();
-    let (found, warnings) = site.load_initial();
+    symlink("CLAUDE.md", project.path("code/AGENTS.md")).unwrap();
+    let (found, warnings) = project.load_initial();
     assert_eq!((found, warnings), (vec!["code/AGENTS.md".to_owned(), "code/a.md".to_owned()], vec![]));
 }
 
@@ -167,23 +167,23 @@ fn project_imports_outside_files_only_if_trusted() {
         ("code/CLAUDE.md", "@../home/secret.md @~/secret.md"),
         ("home/.claude/CLAUDE.md", "mine"),
     ];
-    let mut site = InstructionsFixture::new().with_files(&files);
-    symlink(site.path("home/secret.md"), site.path("code/AGENTS.md")).unwrap();
-    symlink(site.path("home/secret.md"), site.path("code/CLAUDE.local.md")).unwrap();
-    let (found, warnings) = site.load_initial();
+    let mut project = InstructionsFixture::new().with_files(&files);
+    symlink(project.path("home/secret.md"), project.path("code/AGENTS.md")).unwrap();
+    symlink(project.path("home/secret.md"), project.path("code/CLAUDE.local.md")).unwrap();
+    let (found, warnings) = project.load_initial();
     assert_eq!(found, ["home/.claude/CLAUDE.md", "code/CLAUDE.md"]);
     assert_eq!(warnings.len(), 3, "{warnings:?}");
-    assert!(warnings.iter().all(|warning| warning.contains("not in the project")), "{warnings:?}");
-    site.trust = Trust::Full;
+    assert!(warnings.iter().all(|warning| warning.contains("outside the project")), "{warnings:?}");
+    project.trust = Trust::Full;
     assert_eq!(
-        site.load_initial(),
+        project.load_initial(),
         (vec!["home/.claude/CLAUDE.md".into(), "code/AGENTS.md".into(), "code/CLAUDE.md".into()], vec![])
     );
 }
 
 #[test]
 fn user_files_may_import_from_anywhere() {
-    let mut site = InstructionsFixture::new().with_files(&[
+    let mut project = InstructionsFixture::new().with_files(&[
         ("home/.claude/CLAUDE.md", "@~/notes.md"),
         ("home/notes.md", "notes"),
         ("code/CLAUDE.local.md", "@~/more.md"),
@@ -192,26 +192,26 @@ fn user_files_may_import_from_anywhere() {
     let expected = ["home/.claude/CLAUDE.md", "home/notes.md", "code/CLAUDE.local.md", "home/more.md"];
     // In an untrusted project, the local file may have come with it.
     assert_eq!(
-        site.load_initial().0,
+        project.load_initial().0,
         expected[..3].iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()
     );
-    site.trust = Trust::Full;
-    assert_eq!(site.load_initial(), (expected.map(String::from).to_vec(), vec![]));
+    project.trust = Trust::Full;
+    assert_eq!(project.load_initial(), (expected.map(String::from).to_vec(), vec![]));
 }
 
 #[test]
 fn non_text_files_are_reported_without_blocking() {
-    let site = InstructionsFixture::new();
-    nix::unistd::mkfifo(&site.path("code/CLAUDE.md"), nix::sys::stat::Mode::S_IRWXU).unwrap();
-    fs::create_dir(site.path("code/AGENTS.md")).unwrap();
-    fs::write(site.path("code/CLAUDE.local.md"), b"caf\xe9").unwrap();
-    symlink("/dev/zero", site.path("home/.claude/CLAUDE.md")).unwrap();
-    symlink("nowhere", site.path("home/.claude/AGENTS.md")).unwrap();
-    let (found, warnings) = site.load_initial();
+    let project = InstructionsFixture::new();
+    nix::unistd::mkfifo(&project.path("code/CLAUDE.md"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    fs::create_dir(project.path("code/AGENTS.md")).unwrap();
+    fs::write(project.path("code/CLAUDE.local.md"), b"caf\xe9").unwrap();
+    symlink("/dev/zero", project.path("home/.claude/CLAUDE.md")).unwrap();
+    symlink("nowhere", project.path("home/.claude/AGENTS.md")).unwrap();
+    let (found, warnings) = project.load_initial();
     assert!(found.is_empty());
     let expected = [
         ("home/.claude/CLAUDE.md", "device"),
-        ("code/AGENTS.md", "folder"),
+        ("code/AGENTS.md", "directory"),
         ("code/CLAUDE.md", "pipe"),
         ("code/CLAUDE.local.md", "UTF-8"),
     ];
@@ -224,8 +224,9 @@ fn non_text_files_are_reported_without_blocking() {
 #[test]
 fn other_mentions_are_not_imports() {
     let text = "Ask @somebody about @scope/package and @/etc, not `@code.md`. But @missing.md is missing.";
-    let site = InstructionsFixture::new().with_files(&[("code/CLAUDE.md", text), ("code/code.md", "code")]);
-    let (found, warnings) = site.load_initial();
+    let project =
+        InstructionsFixture::new().with_files(&[("code/CLAUDE.md", text), ("code/code.md", "code")]);
+    let (found, warnings) = project.load_initial();
     assert_eq!(found, ["code/CLAUDE.md"]);
     assert_eq!(warnings.len(), 1);
     assert!(warnings[0].contains("missing.md, which does not exist"), "{warnings:?}");
@@ -234,10 +235,10 @@ fn other_mentions_are_not_imports() {
 #[test]
 fn long_files_are_truncated_with_warning() {
     let long = "ä".repeat(40 * 1024);
-    let site = InstructionsFixture::new().with_files(&[("code/CLAUDE.md", &format!("x{long}"))]);
-    let mut memory = site.instructions();
+    let project = InstructionsFixture::new().with_files(&[("code/CLAUDE.md", &format!("x{long}"))]);
+    let mut memory = project.instructions();
     let text = memory.load_initial().unwrap();
-    assert!(text.contains("(Cut off: the file has 81921 bytes."), "{}", &text[text.len() - 200..]);
+    assert!(text.contains("(Truncated: the file has 81921 bytes."), "{}", &text[text.len() - 200..]);
     let warnings = memory.take_updates().warnings;
     assert!(warnings.len() == 1 && warnings[0].contains("81921 bytes"), "{warnings:?}");
 }
@@ -248,17 +249,17 @@ fn total_size_is_limited() {
     let files: Vec<(String, String)> =
         (0..6).map(|n| (format!("code/{n}.md"), format!("{n}{big}"))).collect();
     let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
-    let site = InstructionsFixture::new()
+    let project = InstructionsFixture::new()
         .with_files(&files)
         .with_files(&[("code/CLAUDE.md", "@0.md @1.md @2.md @3.md @4.md @5.md")]);
-    let (found, warnings) = site.load_initial();
+    let (found, warnings) = project.load_initial();
     assert_eq!((found.len(), warnings.len()), (5, 2));
     assert!(warnings[0].contains("4.md is left out") && warnings[1].contains("5.md is left out"));
 }
 
 #[test]
 fn nested_files_are_loaded_when_a_file_is_accessed() {
-    let site = InstructionsFixture::new().with_files(&[
+    let project = InstructionsFixture::new().with_files(&[
         ("code/CLAUDE.md", "top"),
         ("code/a/CLAUDE.md", "of a @more.md"),
         ("code/a/more.md", "more of a"),
@@ -267,15 +268,17 @@ fn nested_files_are_loaded_when_a_file_is_accessed() {
         ("code/a/d.rs", ""),
         ("home/x.rs", ""),
     ]);
-    let mut memory = site.instructions();
+    let mut memory = project.instructions();
     memory.load_initial();
     memory.take_updates();
-    let text = memory.load_nested(&site.path("code/a/b/c.rs")).concat();
+    let text = memory.load_nested(&project.path("code/a/b/c.rs")).concat();
     assert!(text.contains("of a") && text.contains("of b") && !text.contains("top"), "{text}");
     let loaded = memory.take_updates().loaded;
     let seen: Vec<_> = loaded
         .iter()
-        .map(|file| (site.relative(&file.path), file.reason, file.trigger.is_some(), file.parent.is_some()))
+        .map(|file| {
+            (project.relative(&file.path), file.reason, file.trigger.is_some(), file.parent.is_some())
+        })
         .collect();
     assert_eq!(
         seen,
@@ -286,17 +289,17 @@ fn nested_files_are_loaded_when_a_file_is_accessed() {
         ]
     );
     for file in ["code/a/b/c.rs", "code/a/d.rs", "home/x.rs", "code/gone.rs"] {
-        assert_eq!(memory.load_nested(&site.path(file)), [""; 0], "{file}");
+        assert_eq!(memory.load_nested(&project.path(file)), [""; 0], "{file}");
     }
     // A compaction resets everything.
     memory.load_initial();
     assert_eq!(memory.take_updates().loaded[0].reason, LoadReason::Compact);
-    assert!(!memory.load_nested(&site.path("code/a/d.rs")).is_empty());
+    assert!(!memory.load_nested(&project.path("code/a/d.rs")).is_empty());
 }
 
 #[test]
 fn worktree_skips_project_files_of_main_checkout() {
-    let site = InstructionsFixture::new().with_files(&[
+    let project = InstructionsFixture::new().with_files(&[
         ("code/CLAUDE.md", "main checkout"),
         ("code/CLAUDE.local.md", "mine"),
         ("code/.git/worktrees/w/HEAD", "ref: refs/heads/w"),
@@ -304,13 +307,13 @@ fn worktree_skips_project_files_of_main_checkout() {
         ("code/trees/w/CLAUDE.md", "worktree"),
         ("CLAUDE.md", "above both"),
     ]);
-    let mut memory = site.instructions();
+    let mut memory = project.instructions();
     memory.config_locations = Arc::new(ConfigLocations {
-        working_dir: site.path("code/trees/w"),
+        working_dir: project.path("code/trees/w"),
         ..(*memory.config_locations).clone()
     });
     memory.load_initial();
-    let found: Vec<String> = memory.files().iter().map(|file| site.relative(&file.path)).collect();
+    let found: Vec<String> = memory.files().iter().map(|file| project.relative(&file.path)).collect();
     assert_eq!(found, ["CLAUDE.md", "code/CLAUDE.local.md", "code/trees/w/CLAUDE.md"]);
 }
 
@@ -327,9 +330,9 @@ fn only_calls_that_access_files_are_watched() {
 
 #[test]
 fn warning_is_sent_once_per_session() {
-    let site = InstructionsFixture::new();
-    fs::create_dir(site.path("code/CLAUDE.md")).unwrap();
-    let mut first = site.instructions();
+    let project = InstructionsFixture::new();
+    fs::create_dir(project.path("code/CLAUDE.md")).unwrap();
+    let mut first = project.instructions();
     let mut second = first.for_new_agent();
     first.load_initial();
     second.load_initial();
@@ -342,11 +345,12 @@ fn files_of_another_user_above_project_are_skipped() {
     if !nix::unistd::Uid::effective().is_root() {
         return;
     }
-    let site = InstructionsFixture::new().with_files(&[("CLAUDE.md", "above"), ("code/CLAUDE.md", "inside")]);
+    let project =
+        InstructionsFixture::new().with_files(&[("CLAUDE.md", "above"), ("code/CLAUDE.md", "inside")]);
     for path in ["CLAUDE.md", "code/CLAUDE.md"] {
-        nix::unistd::chown(&site.path(path), Some(12_345.into()), None).unwrap();
+        nix::unistd::chown(&project.path(path), Some(12_345.into()), None).unwrap();
     }
-    let (found, warnings) = site.load_initial();
+    let (found, warnings) = project.load_initial();
     assert_eq!(found, ["code/CLAUDE.md"]);
     assert!(warnings.len() == 1 && warnings[0].contains("another user"), "{warnings:?}");
 }

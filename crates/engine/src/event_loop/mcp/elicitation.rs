@@ -17,11 +17,11 @@ use crate::state_notifier::StateNotifier;
 pub(super) fn elicitation_handler(
     ask: HostRequests,
     state: StateNotifier,
-    lookout: watch::Receiver<HookDispatcher>,
+    hooks: watch::Receiver<HookDispatcher>,
 ) -> ElicitFn {
     Arc::new(move |question| {
-        let (ask, state, lookout) = (ask.clone(), state.clone(), lookout.borrow().clone());
-        Box::pin(async move { elicit(question, &ask, &state, &lookout).await })
+        let (ask, state, hooks) = (ask.clone(), state.clone(), hooks.borrow().clone());
+        Box::pin(async move { elicit(question, &ask, &state, &hooks).await })
     })
 }
 
@@ -29,7 +29,7 @@ async fn elicit(
     question: Elicitation,
     ask: &HostRequests,
     state: &StateNotifier,
-    lookout: &HookDispatcher,
+    hooks: &HookDispatcher,
 ) -> ElicitationReply {
     // A caller that no longer waits drops this future, and the hooks with it.
     let never = CancellationToken::new();
@@ -43,8 +43,8 @@ async fn elicit(
     };
     let (server, id, mode) =
         (asked.mcp_server_name.clone(), asked.elicitation_id.clone(), asked.mode.clone());
-    let said = lookout.dispatch(HookEvent::Elicitation, |scene| scene.build(asked), &never).await;
-    let reply = match reply_from_hooks(&said) {
+    let output = hooks.dispatch(HookEvent::Elicitation, |input| input.build(asked), &never).await;
+    let reply = match reply_from_hooks(&output) {
         Some(reply) => reply,
         None => {
             let waiting = state.requires_action().await;
@@ -64,16 +64,16 @@ async fn elicit(
         action: reply.action,
         content: reply.content.clone().map(Into::into),
     };
-    let said = lookout.dispatch(HookEvent::ElicitationResult, |scene| scene.build(result), &never).await;
-    reply_from_hooks(&said).unwrap_or(reply)
+    let output = hooks.dispatch(HookEvent::ElicitationResult, |input| input.build(result), &never).await;
+    reply_from_hooks(&output).unwrap_or(reply)
 }
 
 /// The reply given by hooks, if there is one. A blocking hook declines.
-fn reply_from_hooks(said: &MergedOutput) -> Option<ElicitationReply> {
-    if !said.blocked.is_empty() {
+fn reply_from_hooks(output: &MergedOutput) -> Option<ElicitationReply> {
+    if !output.blocked.is_empty() {
         return Some(reply_without_content(ElicitationAction::Decline));
     }
-    let answer = said.event_specific.elicitation.as_ref()?;
+    let answer = output.event_specific.elicitation.as_ref()?;
     Some(ElicitationReply { action: answer.action?, content: answer.content.clone() })
 }
 

@@ -11,19 +11,23 @@ use crate::frame_sender::FrameSender;
 use crate::mcp::ServerRegistry;
 
 /// Watches the servers from the `init` frame on, until dropped.
-pub(super) async fn watch_status(roster: ServerRegistry, outbox: FrameSender, opened: CancellationToken) {
-    let mut changes = roster.changes();
+pub(super) async fn watch_status(
+    registry: ServerRegistry,
+    frame_sender: FrameSender,
+    opened: CancellationToken,
+) {
+    let mut changes = registry.changes();
     opened.cancelled().await;
     let mut before = BTreeMap::new();
     let mut noted = Vec::new();
     loop {
         changes.borrow_and_update();
-        for (level, content) in status_changes(&mut before, roster.status()) {
-            outbox.notify(Informational { content, level, ..Informational::default() }).await;
+        for (level, content) in status_changes(&mut before, registry.status()) {
+            frame_sender.notify(Informational { content, level, ..Informational::default() }).await;
         }
-        for content in roster.notes().into_iter().filter(|note| !noted.contains(note)).collect::<Vec<_>>() {
+        for content in registry.notes().into_iter().filter(|note| !noted.contains(note)).collect::<Vec<_>>() {
             noted.push(content.clone());
-            outbox.notify(Informational { content, ..Informational::default() }).await;
+            frame_sender.notify(Informational { content, ..Informational::default() }).await;
         }
         if changes.changed().await.is_err() {
             return;
@@ -36,30 +40,30 @@ fn status_changes(
     before: &mut BTreeMap<String, McpServerStatus>,
     now: Vec<McpServerStatus>,
 ) -> Vec<(InformationLevel, String)> {
-    let mut said = Vec::new();
+    let mut notices = Vec::new();
     let mut seen = BTreeMap::new();
     for server in now {
         let was = before.get(&server.name).map_or(&McpConnection::Pending, |was| &was.status);
         let was_lost = before.get(&server.name).is_some_and(|was| was.error.is_some());
         let name = &server.name;
-        let why = server.error.as_deref().unwrap_or("it cannot be used.");
+        let why = server.error.as_deref().unwrap_or("it is not available.");
         match (was, &server.status) {
             (was, now) if was == now => {}
             (_, McpConnection::Failed | McpConnection::NeedsAuth)
             | (McpConnection::Connected, McpConnection::Pending)
                 if server.error.is_some() =>
             {
-                said.push((InformationLevel::Warning, format!("MCP server {name}: {why}")));
+                notices.push((InformationLevel::Warning, format!("MCP server {name}: {why}")));
             }
             (_, McpConnection::Connected) if was_lost => {
-                said.push((InformationLevel::Info, format!("MCP server {name} is back.")));
+                notices.push((InformationLevel::Info, format!("MCP server {name} is connected again.")));
             }
             _ => {}
         }
         seen.insert(server.name.clone(), server);
     }
     *before = seen;
-    said
+    notices
 }
 
 #[cfg(test)]
@@ -87,17 +91,17 @@ mod tests {
             ("it is there", server(Connected, None), None),
             ("it dies", server(Pending, Some("gone.")), Some("MCP server s: gone.")),
             ("it is looked for", server(Pending, Some("gone.")), None),
-            ("it is back", server(Connected, None), Some("MCP server s is back.")),
+            ("it is back", server(Connected, None), Some("MCP server s is connected again.")),
             ("it cannot be used", server(Failed, Some("broken.")), Some("MCP server s: broken.")),
-            ("it wants a login", server(NeedsAuth, Some("who?")), Some("MCP server s: who?")),
+            ("it requires a login", server(NeedsAuth, Some("who?")), Some("MCP server s: who?")),
             ("it is switched off", server(Disabled, None), None),
             ("it is switched on", server(Pending, None), None),
         ];
         let mut before = BTreeMap::new();
         for (name, now, expected) in rows {
-            let said: Vec<_> =
+            let notices: Vec<_> =
                 status_changes(&mut before, vec![now]).into_iter().map(|(_, text)| text).collect();
-            assert_eq!(said, expected.into_iter().collect::<Vec<_>>(), "{name}");
+            assert_eq!(notices, expected.into_iter().collect::<Vec<_>>(), "{name}");
         }
         let mut before = BTreeMap::new();
         assert_eq!(

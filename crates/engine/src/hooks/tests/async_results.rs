@@ -8,19 +8,19 @@ use whimbrel_process::test_support::{exits, read_pid};
 
 const CONTEXT: &str = r#"echo '{"systemMessage": "m", "decision": "block", "hookSpecificOutput": {"hookEventName": "PreToolUse", "additionalContext": "c"}}'"#;
 
-async fn only_result(stage: &TestHooks) -> AsyncResult {
-    let arrived = stage.executor.async_results().unwrap().wait_available();
+async fn only_result(fixture: &TestHooks) -> AsyncResult {
+    let arrived = fixture.executor.async_results().unwrap().wait_available();
     tokio::time::timeout(std::time::Duration::from_secs(60), arrived).await.unwrap();
-    let mut late = stage.executor.take_async_results(None);
+    let mut late = fixture.executor.take_async_results(None);
     assert_eq!(late.len(), 1, "{late:?}");
-    assert_eq!(stage.executor.take_async_results(None), []);
+    assert_eq!(fixture.executor.take_async_results(None), []);
     late.remove(0)
 }
 
 fn with_fifo(hook: CommandHook) -> TestHooks {
-    let stage = TestHooks::with_commands(&[("PreToolUse", None, hook)]);
-    stage.create_fifo("pipe");
-    stage
+    let fixture = TestHooks::with_commands(&[("PreToolUse", None, hook)]);
+    fixture.create_fifo("pipe");
+    fixture
 }
 
 #[tokio::test]
@@ -41,11 +41,11 @@ async fn an_async_hook_delivers_its_output_later() {
             ),
         ),
     ] {
-        let stage = with_fifo(hook);
-        assert_eq!(stage.run_bash_hooks().await, MergedOutput::default(), "{name}");
-        assert_eq!(stage.executor.take_async_results(None), [], "{name}");
-        stage.release_fifo("pipe").await;
-        let late = only_result(&stage).await;
+        let fixture = with_fifo(hook);
+        assert_eq!(fixture.run_bash_hooks().await, MergedOutput::default(), "{name}");
+        assert_eq!(fixture.executor.take_async_results(None), [], "{name}");
+        fixture.release_fifo("pipe").await;
+        let late = only_result(&fixture).await;
         assert_eq!(late.event, HookEvent::PreToolUse, "{name}");
         assert_eq!(
             (late.context.as_deref(), late.system_message.as_deref()),
@@ -53,17 +53,17 @@ async fn an_async_hook_delivers_its_output_later() {
             "{name}"
         );
         assert_eq!(late.error, None, "{name}");
-        assert!(stage.read("seen").contains("toolu_1"), "{name}");
+        assert!(fixture.read("seen").contains("toolu_1"), "{name}");
     }
 }
 
 #[tokio::test]
 async fn an_interrupt_does_not_cancel_async_hooks() {
-    let stage = with_fifo(background_command(&format!("read x < pipe; {CONTEXT}")));
-    stage.run_bash_hooks().await;
-    stage.cancel.cancel();
-    stage.release_fifo("pipe").await;
-    assert_eq!(only_result(&stage).await.context.as_deref(), Some("c"));
+    let fixture = with_fifo(background_command(&format!("read x < pipe; {CONTEXT}")));
+    fixture.run_bash_hooks().await;
+    fixture.cancel.cancel();
+    fixture.release_fifo("pipe").await;
+    assert_eq!(only_result(&fixture).await.context.as_deref(), Some("c"));
 }
 
 #[tokio::test]
@@ -75,54 +75,58 @@ async fn a_timed_out_async_hook_is_ended_and_reported() {
             command("echo $$ > pid; echo '{\"async\": true, \"asyncTimeout\": 2000}'; exec sleep 300"),
         ),
     ] {
-        let stage = TestHooks::with_commands(&[("PreToolUse", None, hook)]);
-        assert_eq!(stage.run_bash_hooks().await, MergedOutput::default(), "{name}");
-        assert_eq!(only_result(&stage).await.error.as_deref(), Some("it did not end within 2 s"), "{name}");
-        assert!(exits(read_pid(&stage.path("pid")).await).await, "{name}");
+        let fixture = TestHooks::with_commands(&[("PreToolUse", None, hook)]);
+        assert_eq!(fixture.run_bash_hooks().await, MergedOutput::default(), "{name}");
+        assert_eq!(
+            only_result(&fixture).await.error.as_deref(),
+            Some("it did not finish within 2 s"),
+            "{name}"
+        );
+        assert!(exits(read_pid(&fixture.path("pid")).await).await, "{name}");
     }
 }
 
 #[tokio::test]
 async fn only_failures_of_async_hooks_are_reported() {
-    let stage = TestHooks::with_commands(&[
+    let fixture = TestHooks::with_commands(&[
         ("PreToolUse", None, background_command("echo just text")),
         ("PreToolUse", None, background_command("echo tests fail >&2; exit 1")),
     ]);
-    stage.run_bash_hooks().await;
-    let late = only_result(&stage).await;
-    assert_eq!(late.error.as_deref(), Some("it ended with code 1: tests fail"));
+    fixture.run_bash_hooks().await;
+    let late = only_result(&fixture).await;
+    assert_eq!(late.error.as_deref(), Some("it exited with code 1: tests fail"));
     assert_eq!((late.context, &*late.hook), (None, "echo tests fail >&2; exit 1"));
 }
 
 #[tokio::test]
 async fn the_end_of_the_session_ends_async_hooks() {
-    let stage =
+    let fixture =
         TestHooks::with_commands(&[("PreToolUse", None, background_command("echo $$ > pid; sleep 300"))]);
-    stage.run_bash_hooks().await;
-    let pid = read_pid(&stage.path("pid")).await;
-    stage.deps.tasks.shutdown().await;
+    fixture.run_bash_hooks().await;
+    let pid = read_pid(&fixture.path("pid")).await;
+    fixture.deps.tasks.shutdown().await;
     assert!(exits(pid).await);
-    assert_eq!(stage.executor.take_async_results(None), []);
+    assert_eq!(fixture.executor.take_async_results(None), []);
 }
 
 #[tokio::test]
 async fn a_required_hook_may_go_async() {
-    let stage = with_fifo(blocking_command("echo '{\"async\": true}'; read x < pipe"));
-    assert_eq!(stage.run_bash_hooks().await, MergedOutput::default());
-    stage.release_fifo("pipe").await;
+    let fixture = with_fifo(blocking_command("echo '{\"async\": true}'; read x < pipe"));
+    assert_eq!(fixture.run_bash_hooks().await, MergedOutput::default());
+    fixture.release_fifo("pipe").await;
 }
 
 #[tokio::test]
 async fn session_end_hooks_are_awaited_even_if_async() {
-    let stage = TestHooks::with_commands(&[("SessionEnd", None, background_command("echo done > done"))]);
-    stage.run(input_builder().session_end("other")).await;
-    assert_eq!(stage.read("done"), "done\n");
+    let fixture = TestHooks::with_commands(&[("SessionEnd", None, background_command("echo done > done"))]);
+    fixture.run(input_builder().session_end("other")).await;
+    assert_eq!(fixture.read("done"), "done\n");
 }
 
 #[tokio::test]
 async fn an_interrupted_turn_starts_no_hooks() {
-    let stage = TestHooks::with_commands(&[("PreToolUse", None, command("touch ran"))]);
-    stage.cancel.cancel();
-    assert_eq!(stage.run_bash_hooks().await, MergedOutput { interrupted: true, ..MergedOutput::default() });
-    assert!(!stage.path("ran").exists());
+    let fixture = TestHooks::with_commands(&[("PreToolUse", None, command("touch ran"))]);
+    fixture.cancel.cancel();
+    assert_eq!(fixture.run_bash_hooks().await, MergedOutput { interrupted: true, ..MergedOutput::default() });
+    assert!(!fixture.path("ran").exists());
 }

@@ -21,10 +21,10 @@ fn reply_with(answer: Value) -> impl FnMut(&whimbrel_wire::control::HookCallback
 
 #[tokio::test]
 async fn a_callback_receives_the_input_and_decides() {
-    let asked = Arc::new(Mutex::new(Vec::new()));
-    let notes = Arc::clone(&asked);
+    let requests = Arc::new(Mutex::new(Vec::new()));
+    let notes = Arc::clone(&requests);
     let hooks = json!({"PreToolUse": [{"matcher": "Bash", "hookCallbackIds": ["hook_0"]}], "Stop": [{"hookCallbackIds": ["hook_1"]}]});
-    let stage = TestHooks::with_host(&hooks, move |question| {
+    let fixture = TestHooks::with_host(&hooks, move |question| {
         notes.lock().unwrap().push(question.clone());
         Some(Ok(match question.callback_id.as_str() {
             "hook_0" => {
@@ -34,33 +34,33 @@ async fn a_callback_receives_the_input_and_decides() {
             _ => json!({}),
         }))
     });
-    let folded = stage.run_bash_hooks().await;
+    let folded = fixture.run_bash_hooks().await;
     assert_eq!(decision(&folded), Some((HookPermissionDecision::Deny, "not here".into())));
-    assert_eq!(stage.run(input_builder().stop(StopDetails::default())).await, MergedOutput::default());
+    assert_eq!(fixture.run(input_builder().stop(StopDetails::default())).await, MergedOutput::default());
 
-    let asked = asked.lock().unwrap();
-    assert_eq!(asked[0].tool_use_id.as_deref(), Some("toolu_1"));
-    let told = serde_json::to_value(&asked[0].input).unwrap();
-    assert_eq!((&told["tool_name"], &told["tool_input"]["command"]), (&json!("Bash"), &json!("ls")));
-    let made_up = asked[1].tool_use_id.clone().unwrap();
+    let requests = requests.lock().unwrap();
+    assert_eq!(requests[0].tool_use_id.as_deref(), Some("toolu_1"));
+    let input = serde_json::to_value(&requests[0].input).unwrap();
+    assert_eq!((&input["tool_name"], &input["tool_input"]["command"]), (&json!("Bash"), &json!("ls")));
+    let made_up = requests[1].tool_use_id.clone().unwrap();
     assert_eq!(made_up.len(), 36, "{made_up}");
 }
 
 #[tokio::test]
 async fn all_callbacks_are_requested_concurrently() {
     let hooks = json!({"PreToolUse": [{"hookCallbackIds": ["a", "b"]}, {"matcher": "B.*", "hookCallbackIds": ["b", "c"]}]});
-    let mut stage = TestHooks::with_host(&hooks, |_| None);
+    let mut fixture = TestHooks::with_host(&hooks, |_| None);
     let raise = {
-        let hooks = stage.executor.clone();
-        let cancel = stage.cancel.clone();
+        let hooks = fixture.executor.clone();
+        let cancel = fixture.cancel.clone();
         tokio::spawn(async move { hooks.run(pre_tool_use("Bash", &json!({})), &cancel).await })
     };
     // No response is sent before all requests have arrived, each once.
     let mut open = Vec::new();
     while open.len() < 3 {
-        let Some(Frame::ControlRequest(asked)) = stage.frames.recv().await else { panic!() };
-        let Request::HookCallback(question) = asked.request else { panic!() };
-        open.push((question.callback_id, asked.request_id));
+        let Some(Frame::ControlRequest(requests)) = fixture.frames.recv().await else { panic!() };
+        let Request::HookCallback(question) = requests.request else { panic!() };
+        open.push((question.callback_id, requests.request_id));
     }
     let decisions = [("a", "allow"), ("b", "deny"), ("c", "ask")];
     for (id, request_id) in open.into_iter().rev() {
@@ -68,7 +68,7 @@ async fn all_callbacks_are_requested_concurrently() {
         let specific =
             json!({"hookEventName": "PreToolUse", "permissionDecision": decision, "additionalContext": id});
         let answer = ControlResponse::success(request_id, &json!({"hookSpecificOutput": specific}));
-        stage.deps.requests.handle_response(answer.response);
+        fixture.deps.requests.handle_response(answer.response);
     }
     let folded = raise.await.unwrap();
     assert_eq!(decision(&folded), Some((HookPermissionDecision::Deny, String::new())));
@@ -79,16 +79,16 @@ async fn all_callbacks_are_requested_concurrently() {
 async fn a_failing_callback_blocks_only_if_required() {
     let failing: [(&str, HostReply, &str); 3] = [
         ("it fails", Some(Err("boom".into())), "boom"),
-        ("it is silent", None, "it did not end within 0.05 s"),
+        ("it is silent", None, "it did not finish within 0.05 s"),
         ("it talks nonsense", Some(Ok(json!({"decision": "perhaps"}))), "decision"),
     ];
     for (name, reply, words) in failing {
         for policy in [None, Some("block")] {
             let group = json!([{"hookCallbackIds": ["h"], "timeout": 0.05, "onFailure": policy}]);
             let reply = reply.clone();
-            let stage = TestHooks::with_host(&json!({ "PreToolUse": group }), move |_| reply.clone());
-            let folded = stage.run_bash_hooks().await;
-            let said = if policy == Some("block") {
+            let fixture = TestHooks::with_host(&json!({ "PreToolUse": group }), move |_| reply.clone());
+            let folded = fixture.run_bash_hooks().await;
+            let output = if policy == Some("block") {
                 assert_eq!(folded.errors, [], "{name}");
                 let (decision, reason) = decision(&folded).unwrap();
                 assert_eq!(decision, HookPermissionDecision::Deny, "{name}");
@@ -97,7 +97,7 @@ async fn a_failing_callback_blocks_only_if_required() {
                 assert_eq!(folded.decision, None, "{name}");
                 join_reasons(&folded.errors)
             };
-            assert!(said.contains(words), "{name}: {said}");
+            assert!(output.contains(words), "{name}: {output}");
         }
     }
 }
@@ -108,36 +108,36 @@ async fn a_deny_counts_although_the_rest_is_invalid() {
     let hooks =
         |policy: Option<&str>| json!({"PreToolUse": [{"hookCallbackIds": ["h"], "onFailure": policy}]});
     for policy in [None, Some("block")] {
-        let stage =
+        let fixture =
             TestHooks::with_host(&hooks(policy), reply_with(json!({ "hookSpecificOutput": specific })));
-        let folded = stage.run_bash_hooks().await;
+        let folded = fixture.run_bash_hooks().await;
         let (decision, reason) = decision(&folded).unwrap();
         assert_eq!(decision, HookPermissionDecision::Deny);
-        let told = format!("{reason}{}", join_reasons(&folded.errors));
-        assert!(told.contains("hookSpecificOutput.updatedInput"), "{told}");
+        let input = format!("{reason}{}", join_reasons(&folded.errors));
+        assert!(input.contains("hookSpecificOutput.updatedInput"), "{input}");
     }
 }
 
 #[tokio::test]
 async fn an_interrupt_withdraws_the_request() {
     let hooks = json!({"PreToolUse": [{"hookCallbackIds": ["h"]}]});
-    let mut stage = TestHooks::with_host(&hooks, |_| None);
+    let mut fixture = TestHooks::with_host(&hooks, |_| None);
     let raise = {
-        let (hooks, cancel) = (stage.executor.clone(), stage.cancel.clone());
+        let (hooks, cancel) = (fixture.executor.clone(), fixture.cancel.clone());
         tokio::spawn(async move { hooks.run(pre_tool_use("Bash", &json!({})), &cancel).await })
     };
-    let Some(Frame::ControlRequest(asked)) = stage.frames.recv().await else { panic!() };
-    stage.cancel.cancel();
+    let Some(Frame::ControlRequest(requests)) = fixture.frames.recv().await else { panic!() };
+    fixture.cancel.cancel();
     assert_eq!(raise.await.unwrap(), MergedOutput { interrupted: true, ..MergedOutput::default() });
-    let Some(Frame::ControlCancel(cancel)) = stage.frames.recv().await else { panic!() };
-    assert_eq!(cancel.request_id, asked.request_id);
+    let Some(Frame::ControlCancel(cancel)) = fixture.frames.recv().await else { panic!() };
+    assert_eq!(cancel.request_id, requests.request_id);
 }
 
 #[tokio::test]
 async fn a_closed_host_denies_calls() {
-    let stage = TestHooks::with_host(&json!({"PreToolUse": [{"hookCallbackIds": ["h"]}]}), |_| None);
-    stage.deps.requests.close();
-    let folded = stage.run_bash_hooks().await;
+    let fixture = TestHooks::with_host(&json!({"PreToolUse": [{"hookCallbackIds": ["h"]}]}), |_| None);
+    fixture.deps.requests.close();
+    let folded = fixture.run_bash_hooks().await;
     let (decision, reasons) = decision(&folded).unwrap();
     assert_eq!(decision, HookPermissionDecision::Deny);
     assert!(format!("{reasons:?}").contains("closed its input"), "{folded:?}");
@@ -146,8 +146,8 @@ async fn a_closed_host_denies_calls() {
 #[tokio::test]
 async fn an_async_callback_is_not_awaited() {
     let hooks = json!({"PreToolUse": [{"hookCallbackIds": ["h"], "onFailure": "block"}]});
-    let stage = TestHooks::with_host(&hooks, reply_with(json!({"async": true, "asyncTimeout": 5})));
-    assert_eq!(stage.run_bash_hooks().await, MergedOutput::default());
+    let fixture = TestHooks::with_host(&hooks, reply_with(json!({"async": true, "asyncTimeout": 5})));
+    assert_eq!(fixture.run_bash_hooks().await, MergedOutput::default());
 }
 
 #[tokio::test]
@@ -156,16 +156,16 @@ async fn truncated_input_is_restored() {
     let cut = format!("{} [... 900 bytes left out to keep the line short]", "x".repeat(100));
     let specific = json!({"hookEventName": "PreToolUse", "permissionDecision": "allow", "updatedInput": {"content": cut, "more": 1}});
     let hooks = json!({"PreToolUse": [{"hookCallbackIds": ["h"]}]});
-    let stage = TestHooks::with_host(&hooks, reply_with(json!({"hookSpecificOutput": specific})));
-    let folded = stage.run(pre_tool_use("Write", &json!({"content": text}))).await;
+    let fixture = TestHooks::with_host(&hooks, reply_with(json!({"hookSpecificOutput": specific})));
+    let folded = fixture.run(pre_tool_use("Write", &json!({"content": text}))).await;
     assert_eq!(folded.updated_input, json!({"content": text, "more": 1}).as_object().cloned());
 }
 
 #[tokio::test]
 async fn callbacks_are_not_reported_as_progress() {
     let hooks = json!({"SessionStart": [{"hookCallbackIds": ["h"]}]});
-    let mut stage = TestHooks::with_host(&hooks, reply_with(json!({})));
-    stage.run(input_builder().session_start("resume", None, None)).await;
-    assert!(matches!(stage.frames.recv().await, Some(Frame::ControlRequest(_))));
-    assert!(stage.frames.try_recv().is_err());
+    let mut fixture = TestHooks::with_host(&hooks, reply_with(json!({})));
+    fixture.run(input_builder().session_start("resume", None, None)).await;
+    assert!(matches!(fixture.frames.recv().await, Some(Frame::ControlRequest(_))));
+    assert!(fixture.frames.try_recv().is_err());
 }

@@ -21,15 +21,15 @@ async fn a_command_gets_input_environment_and_directory() {
     let hook = command(
         r#"cat > seen; echo "$CLAUDE_PROJECT_DIR" > project; pwd > here; echo "$CLAUDE_EFFORT$OTEL_SECRET" > rest"#,
     );
-    let stage = TestHooks::with_commands(&[("PreToolUse", Some("Bash"), hook)]);
-    let mut occasion = pre_tool_use("Bash", &json!({"command": "echo \"ü\""}));
-    occasion.input.base.effort = Some(HookEffort { level: "high".into() });
-    let told = serde_json::to_value(&occasion.input).unwrap();
-    assert_eq!(stage.run(occasion).await, MergedOutput::default());
-    assert_eq!(serde_json::from_str::<Value>(&stage.read("seen")).unwrap(), told);
-    let root = format!("{}\n", stage.deps.workspace.root().display());
-    assert_eq!((stage.read("project"), stage.read("here")), (root.clone(), root));
-    assert_eq!(stage.read("rest"), "high\n");
+    let fixture = TestHooks::with_commands(&[("PreToolUse", Some("Bash"), hook)]);
+    let mut hook_call = pre_tool_use("Bash", &json!({"command": "echo \"ü\""}));
+    hook_call.input.base.effort = Some(HookEffort { level: "high".into() });
+    let input = serde_json::to_value(&hook_call.input).unwrap();
+    assert_eq!(fixture.run(hook_call).await, MergedOutput::default());
+    assert_eq!(serde_json::from_str::<Value>(&fixture.read("seen")).unwrap(), input);
+    let root = format!("{}\n", fixture.deps.workspace.root().display());
+    assert_eq!((fixture.read("project"), fixture.read("here")), (root.clone(), root));
+    assert_eq!(fixture.read("rest"), "high\n");
 }
 
 #[tokio::test]
@@ -39,64 +39,61 @@ async fn a_command_decides_by_exit_code_and_output() {
         (command("echo no >&2; exit 2"), "Deny: no"),
         (command(deny), "Deny: json"),
         (command("echo '{\"decision\": \"approve\"}'"), "Allow: "),
-        (command("exit 1"), "it ended with code 1"),
-        (command("kill -9 $$"), "it was ended by signal 9"),
+        (command("exit 1"), "it exited with code 1"),
+        (command("kill -9 $$"), "it was killed by signal 9"),
         (command("exit 0"), ""),
-        (blocking_command("exit 1"), "Deny: A hook that must agree has failed: it ended with code 1"),
+        (blocking_command("exit 1"), "Deny: A required hook failed: it exited with code 1"),
         (
             blocking_command("echo '{broken}'"),
-            "Deny: A hook that must agree has failed: its answer cannot be read: key must be a string at line 1 column 2",
+            "Deny: A required hook failed: its output is not valid: key must be a string at line 1 column 2",
         ),
         (
             blocking_command(r#"echo '{"decision": "block"'"#),
-            "Deny: A hook that must agree has failed: its answer cannot be read: EOF while parsing an object at line 1 column 20",
+            "Deny: A required hook failed: its output is not valid: EOF while parsing an object at line 1 column 20",
         ),
         (
             blocking_command(r#"echo noise; echo '{"decision": "block"}'"#),
-            "Deny: A hook that must agree has failed: it printed text that is no answer",
+            "Deny: A required hook failed: it printed text instead of JSON output",
         ),
         (command("echo noise"), ""),
         (blocking_command("exit 0"), ""),
-        (command("echo '{\"decision\": \"approve\"}'; exit 1"), "it ended with code 1"),
+        (command("echo '{\"decision\": \"approve\"}'; exit 1"), "it exited with code 1"),
     ] {
         assert_eq!(decision_text(hook.clone()).await, expected, "{hook:?}");
     }
     let missing = decision_text(blocking_command("/nonexistent/guard")).await;
-    assert!(
-        missing.starts_with("Deny: A hook that must agree has failed: it ended with code 127"),
-        "{missing}"
-    );
+    assert!(missing.starts_with("Deny: A required hook failed: it exited with code 127"), "{missing}");
 }
 
 #[tokio::test]
 async fn a_command_runs_although_its_directory_is_gone() {
-    let stage = TestHooks::with_commands(&[(
+    let fixture = TestHooks::with_commands(&[(
         "PreToolUse",
         None,
         command("pwd >&2; echo \"$CLAUDE_PROJECT_DIR\" >&2; exit 2"),
     )]);
-    let root = stage.deps.workspace.root().to_path_buf();
+    let root = fixture.deps.workspace.root().to_path_buf();
     std::fs::remove_dir_all(&root).unwrap();
-    let ruling = stage.run_bash_hooks().await.decision.unwrap();
-    let above = root.parent().unwrap();
-    assert_eq!(join_reasons(&ruling.reasons), format!("{}\n{}", above.display(), root.display()));
+    let ruling = fixture.run_bash_hooks().await.decision.unwrap();
+    let parent = root.parent().unwrap();
+    assert_eq!(join_reasons(&ruling.reasons), format!("{}\n{}", parent.display(), root.display()));
 }
 
 #[tokio::test]
 async fn a_short_async_command_is_reported_as_async_result() {
     let hasty = r#"printf '{"async": true}\n{"systemMessage": "done"}\n'"#;
-    let stage = TestHooks::with_commands(&[("PreToolUse", None, command(hasty))]);
-    let folded = stage.run_bash_hooks().await;
+    let fixture = TestHooks::with_commands(&[("PreToolUse", None, command(hasty))]);
+    let folded = fixture.run_bash_hooks().await;
     assert_eq!((folded.decision, folded.errors), (None, Vec::new()));
-    stage.executor.async_results().unwrap().wait_available().await;
-    let late = stage.executor.take_async_results(None);
+    fixture.executor.async_results().unwrap().wait_available().await;
+    let late = fixture.executor.take_async_results(None);
     assert_eq!(late[0].system_message.as_deref(), Some("done"));
 }
 
 #[tokio::test]
 async fn a_command_may_ignore_a_long_input() {
-    let stage = TestHooks::with_commands(&[("PreToolUse", None, command("echo no >&2; exit 2"))]);
-    let folded = stage.run(pre_tool_use("Write", &json!({"content": "x".repeat(5_000_000)}))).await;
+    let fixture = TestHooks::with_commands(&[("PreToolUse", None, command("echo no >&2; exit 2"))]);
+    let folded = fixture.run(pre_tool_use("Write", &json!({"content": "x".repeat(5_000_000)}))).await;
     assert_eq!(folded.decision.unwrap().decision, HookPermissionDecision::Deny);
 }
 
@@ -104,81 +101,81 @@ async fn a_command_may_ignore_a_long_input() {
 async fn a_timed_out_command_is_killed_with_its_children() {
     let slow = "trap '' TERM; sh -c 'echo $$ > pid; exec sleep 300'; true";
     for (hook, denied) in [(command(slow), false), (blocking_command(slow), true)] {
-        let stage = TestHooks::with_commands(&[("PreToolUse", None, with_timeout(2.0, hook))]);
-        let folded = stage.run_bash_hooks().await;
-        assert!(exits(read_pid(&stage.path("pid")).await).await);
+        let fixture = TestHooks::with_commands(&[("PreToolUse", None, with_timeout(2.0, hook))]);
+        let folded = fixture.run_bash_hooks().await;
+        assert!(exits(read_pid(&fixture.path("pid")).await).await);
         assert_eq!(folded.decision.is_some(), denied);
-        let said =
+        let output =
             folded.decision.map_or(join_reasons(&folded.errors), |ruling| join_reasons(&ruling.reasons));
-        assert!(said.contains("it did not end within 2 s"), "{said}");
+        assert!(output.contains("it did not finish within 2 s"), "{output}");
     }
 }
 
 #[tokio::test]
 async fn an_interrupted_command_is_killed() {
-    let stage =
+    let fixture =
         TestHooks::with_commands(&[("PreToolUse", None, blocking_command("echo $$ > pid; sleep 300"))]);
     let interrupt = async {
-        let pid = read_pid(&stage.path("pid")).await;
-        stage.cancel.cancel();
+        let pid = read_pid(&fixture.path("pid")).await;
+        fixture.cancel.cancel();
         pid
     };
-    let (folded, pid) = tokio::join!(stage.run_bash_hooks(), interrupt);
+    let (folded, pid) = tokio::join!(fixture.run_bash_hooks(), interrupt);
     assert_eq!(folded, MergedOutput { interrupted: true, ..MergedOutput::default() });
     assert!(exits(pid).await);
 }
 
 #[tokio::test]
 async fn the_end_of_the_session_ends_running_hooks() {
-    let stage = TestHooks::with_commands(&[("PreToolUse", None, command("echo $$ > pid; sleep 300"))]);
+    let fixture = TestHooks::with_commands(&[("PreToolUse", None, command("echo $$ > pid; sleep 300"))]);
     let end = async {
-        let pid = read_pid(&stage.path("pid")).await;
-        stage.deps.tasks.shutdown().await;
+        let pid = read_pid(&fixture.path("pid")).await;
+        fixture.deps.tasks.shutdown().await;
         pid
     };
-    let (folded, pid) = tokio::join!(stage.run_bash_hooks(), end);
+    let (folded, pid) = tokio::join!(fixture.run_bash_hooks(), end);
     assert!(folded.interrupted);
     assert!(exits(pid).await);
-    assert!(stage.run_bash_hooks().await.interrupted);
+    assert!(fixture.run_bash_hooks().await.interrupted);
 }
 
 #[tokio::test]
 async fn duplicate_commands_run_once() {
     let count = command("echo x >> count");
-    let stage = TestHooks::with_commands(&[
+    let fixture = TestHooks::with_commands(&[
         ("PreToolUse", None, count.clone()),
         ("PreToolUse", Some("Bash"), count.clone()),
         ("PreToolUse", Some("B.*"), count),
     ]);
-    stage.run_bash_hooks().await;
-    assert_eq!(stage.read("count"), "x\n");
+    fixture.run_bash_hooks().await;
+    assert_eq!(fixture.read("count"), "x\n");
 }
 
 #[tokio::test]
 async fn commands_run_concurrently() {
-    let stage = TestHooks::with_commands(&[
+    let fixture = TestHooks::with_commands(&[
         ("PreToolUse", None, command("echo one > pipe; echo a >&2; exit 2")),
         ("PreToolUse", None, command("read x < pipe; echo $x >&2; exit 2")),
     ]);
-    stage.create_fifo("pipe");
-    assert_eq!(join_reasons(&stage.run_bash_hooks().await.decision.unwrap().reasons), "a\none");
+    fixture.create_fifo("pipe");
+    assert_eq!(join_reasons(&fixture.run_bash_hooks().await.decision.unwrap().reasons), "a\none");
 }
 
 #[tokio::test]
 async fn a_guard_runs_although_the_shell_directory_is_gone() {
-    let stage = TestHooks::with_commands(&[("PreToolUse", None, command("pwd > here; exit 2"))]);
-    stage.deps.workspace.set_cwd(stage.path("gone"));
-    assert!(stage.run_bash_hooks().await.decision.is_some());
-    assert_eq!(stage.read("here").trim(), stage.deps.workspace.root().display().to_string());
+    let fixture = TestHooks::with_commands(&[("PreToolUse", None, command("pwd > here; exit 2"))]);
+    fixture.deps.workspace.set_cwd(fixture.path("gone"));
+    assert!(fixture.run_bash_hooks().await.decision.is_some());
+    assert_eq!(fixture.read("here").trim(), fixture.deps.workspace.root().display().to_string());
 }
 
 #[tokio::test]
 async fn session_start_output_is_context_and_long_output_is_saved() {
-    let stage = TestHooks::with_commands(&[
+    let fixture = TestHooks::with_commands(&[
         ("SessionStart", Some("startup"), command("echo hello")),
         ("SessionStart", None, command("head -c 20000 /dev/zero | tr '\\0' x")),
     ]);
-    let folded = stage.run(input_builder().session_start("startup", None, None)).await;
+    let folded = fixture.run(input_builder().session_start("startup", None, None)).await;
     assert_eq!(folded.contexts[0], "hello");
     assert!(folded.contexts[1].len() < 3_000 && folded.contexts[1].contains("spill/hooks/"), "{folded:?}");
 }
@@ -186,11 +183,11 @@ async fn session_start_output_is_context_and_long_output_is_saved() {
 #[tokio::test]
 async fn session_start_hooks_are_reported_to_the_host() {
     let hook = command("echo ready; echo oops >&2; exit 3");
-    let mut stage =
+    let mut fixture =
         TestHooks::with_commands(&[("SessionStart", None, hook.clone()), ("PreToolUse", None, hook)]);
-    stage.run_bash_hooks().await;
-    stage.run(input_builder().session_start("startup", None, None)).await;
-    let (started, response) = (stage.next_progress_frame().await, stage.next_progress_frame().await);
+    fixture.run_bash_hooks().await;
+    fixture.run(input_builder().session_start("startup", None, None)).await;
+    let (started, response) = (fixture.next_progress_frame().await, fixture.next_progress_frame().await);
     assert_eq!(
         (&started["subtype"], &started["hook_event"], &started["hook_name"]),
         (&json!("hook_started"), &json!("SessionStart"), &json!("SessionStart:startup"))
@@ -207,22 +204,22 @@ async fn session_start_hooks_are_reported_to_the_host() {
     }
     let both: Vec<&str> = response["output"].as_str().unwrap().lines().collect();
     assert!(both.contains(&"ready") && both.contains(&"oops"), "{both:?}");
-    assert!(stage.frames.try_recv().is_err());
+    assert!(fixture.frames.try_recv().is_err());
 }
 
 #[tokio::test]
 async fn all_hooks_are_reported_with_progress_on_request() {
     let hook = command("echo half; read x < pipe; echo whole");
-    let mut stage = TestHooks::with_progress(ProgressPolicy::All, &[("PreToolUse", None, hook)]);
-    stage.create_fifo("pipe");
-    let hooks = stage.executor.clone();
+    let mut fixture = TestHooks::with_progress(ProgressPolicy::All, &[("PreToolUse", None, hook)]);
+    fixture.create_fifo("pipe");
+    let hooks = fixture.executor.clone();
     let raise =
         tokio::spawn(async move { hooks.run(pre_tool_use("Bash", &json!({})), &<_>::default()).await });
-    assert_eq!(stage.next_progress_frame().await["hook_name"], "PreToolUse:Bash");
-    let progress = stage.next_progress_frame().await;
+    assert_eq!(fixture.next_progress_frame().await["hook_name"], "PreToolUse:Bash");
+    let progress = fixture.next_progress_frame().await;
     assert_eq!((&progress["subtype"], &progress["stdout"]), (&json!("hook_progress"), &json!("half\n")));
-    stage.release_fifo("pipe").await;
-    let response = stage.next_progress_frame().await;
+    fixture.release_fifo("pipe").await;
+    let response = fixture.next_progress_frame().await;
     assert_eq!((&response["stdout"], &response["outcome"]), (&json!("half\nwhole\n"), &json!("success")));
     raise.await.unwrap();
 }
@@ -230,25 +227,25 @@ async fn all_hooks_are_reported_with_progress_on_request() {
 #[tokio::test]
 async fn a_timed_out_hook_is_reported_as_cancelled() {
     let hook = with_timeout(0.2, command("sleep 300"));
-    let mut stage = TestHooks::with_commands(&[("SessionStart", None, hook)]);
-    stage.run(input_builder().session_start("startup", None, None)).await;
-    assert_eq!(stage.next_progress_frame().await["subtype"], "hook_started");
-    let response = stage.next_progress_frame().await;
+    let mut fixture = TestHooks::with_commands(&[("SessionStart", None, hook)]);
+    fixture.run(input_builder().session_start("startup", None, None)).await;
+    assert_eq!(fixture.next_progress_frame().await["subtype"], "hook_started");
+    let response = fixture.next_progress_frame().await;
     assert_eq!((&response["outcome"], response.get("exit_code")), (&json!("cancelled"), None));
 }
 
 #[tokio::test]
 async fn a_dropped_hook_is_reported_as_cancelled() {
     let hook = command("echo working; read line < hold");
-    let mut stage = TestHooks::with_progress(ProgressPolicy::All, &[("PreToolUse", None, hook)]);
-    stage.create_fifo("hold");
-    let hooks = stage.executor.clone();
+    let mut fixture = TestHooks::with_progress(ProgressPolicy::All, &[("PreToolUse", None, hook)]);
+    fixture.create_fifo("hold");
+    let hooks = fixture.executor.clone();
     let raise =
         tokio::spawn(async move { hooks.run(pre_tool_use("Bash", &json!({})), &<_>::default()).await });
-    assert_eq!(stage.next_progress_frame().await["subtype"], "hook_started");
-    assert_eq!(stage.next_progress_frame().await["subtype"], "hook_progress");
+    assert_eq!(fixture.next_progress_frame().await["subtype"], "hook_started");
+    assert_eq!(fixture.next_progress_frame().await["subtype"], "hook_progress");
     raise.abort();
-    let response = stage.next_progress_frame().await;
+    let response = fixture.next_progress_frame().await;
     assert_eq!(response["subtype"], "hook_response");
     assert_eq!((&response["outcome"], &response["stdout"]), (&json!("cancelled"), &json!("working\n")));
 }

@@ -204,8 +204,8 @@ fn a_condition_must_be_a_valid_rule() {
 
 #[test]
 fn a_condition_uses_the_agents_working_directory() {
-    let folder = tempfile::tempdir().unwrap();
-    let root = folder.path().canonicalize().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().canonicalize().unwrap();
     let guard = CommandHook { condition: Some("Edit(a/b/**)".into()), ..command("exit 2") };
     let set = commands(&[("PreToolUse", None, guard)]);
     let workspace = Workspace::new(root.clone(), root.join("spill"), BTreeMap::new());

@@ -72,53 +72,53 @@ impl TestHooks {
         announce: ProgressPolicy,
         mut reply: impl FnMut(&HookCallback) -> HostReply + Send + 'static,
     ) -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let dir = tempfile::tempdir().unwrap();
         let (sender, mut receiver) = mpsc::channel(16);
-        let outbox = FrameSender::new("session".into(), sender, CancellationToken::new());
-        let ask = HostRequests::new(outbox.clone());
-        let (heard, frames) = mpsc::unbounded_channel();
+        let sender = FrameSender::new("session".into(), sender, CancellationToken::new());
+        let ask = HostRequests::new(sender.clone());
+        let (output, frames) = mpsc::unbounded_channel();
         let answers = ask.clone();
         tokio::spawn(async move {
             while let Some(frame) = receiver.recv().await {
-                if let Frame::ControlRequest(asked) = &frame
-                    && let Request::HookCallback(question) = &asked.request
+                if let Frame::ControlRequest(request) = &frame
+                    && let Request::HookCallback(question) = &request.request
                 {
                     match reply(question) {
                         Some(Ok(answer)) => {
                             answers.handle_response(
-                                ControlResponse::success(&asked.request_id, &answer).response,
+                                ControlResponse::success(&request.request_id, &answer).response,
                             );
                         }
                         Some(Err(error)) => {
                             answers
-                                .handle_response(ControlResponse::error(&asked.request_id, error).response);
+                                .handle_response(ControlResponse::error(&request.request_id, error).response);
                         }
                         None => {}
                     }
                 }
-                let _ = heard.send(frame);
+                let _ = output.send(frame);
             }
         });
         let environment = BTreeMap::from([
             ("PATH".to_owned(), std::env::var("PATH").unwrap()),
             ("OTEL_SECRET".to_owned(), "x".to_owned()),
         ]);
-        let root = std::fs::canonicalize(folder.path()).unwrap();
+        let root = std::fs::canonicalize(dir.path()).unwrap();
         let workspace = Workspace::new(root.clone(), root.join("spill"), environment);
         let deps = HookDeps {
             requests: ask,
-            frames: outbox,
+            frames: sender,
             tasks: TaskRegistry::new(mpsc::unbounded_channel().0),
             workspace: Arc::new(workspace),
             progress: announce,
         };
         let executor = HookExecutor::new(set, deps.clone());
-        Self { executor, deps, frames, _folder: folder, cancel: CancellationToken::new() }
+        Self { executor, deps, frames, _folder: dir, cancel: CancellationToken::new() }
     }
 
     /// Runs the hooks of an event, with a timeout.
-    pub(super) async fn run(&self, occasion: HookCall) -> MergedOutput {
-        let raised = self.executor.run(occasion, &self.cancel);
+    pub(super) async fn run(&self, hook_call: HookCall) -> MergedOutput {
+        let raised = self.executor.run(hook_call, &self.cancel);
         tokio::time::timeout(Duration::from_secs(60), raised).await.unwrap()
     }
 

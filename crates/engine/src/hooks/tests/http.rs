@@ -17,7 +17,7 @@ async fn serve_once(status: &str, body: &str) -> (String, JoinHandle<(String, Va
     let url = format!("http://{}/hook?key=secret", listener.local_addr().unwrap());
     let answer =
         format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}", body.len());
-    let told = tokio::spawn(async move {
+    let request = tokio::spawn(async move {
         let (stream, _) = listener.accept().await.unwrap();
         let mut stream = BufReader::new(stream);
         let (mut head, mut length) = (String::new(), 0);
@@ -34,7 +34,7 @@ async fn serve_once(status: &str, body: &str) -> (String, JoinHandle<(String, Va
         stream.shutdown().await.unwrap();
         (head, serde_json::from_slice(&body).unwrap())
     });
-    (url, told)
+    (url, request)
 }
 
 async fn run_hook(hook: HttpHookConfig) -> MergedOutput {
@@ -47,17 +47,17 @@ async fn run_hook(hook: HttpHookConfig) -> MergedOutput {
 async fn an_http_hook_receives_the_input_and_decides() {
     let deny = json!({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny",
         "permissionDecisionReason": "not here"}});
-    let (url, told) = serve_once("200 OK", &deny.to_string()).await;
+    let (url, request) = serve_once("200 OK", &deny.to_string()).await;
     let headers = [("X-Who".to_owned(), "$PATH me".to_owned())].into();
-    let folded = run_hook(HttpHookConfig { url, headers, ..HttpHookConfig::default() }).await;
-    let ruling = folded.decision.unwrap();
+    let merged = run_hook(HttpHookConfig { url, headers, ..HttpHookConfig::default() }).await;
+    let ruling = merged.decision.unwrap();
     assert_eq!(
         (ruling.decision, join_reasons(&ruling.reasons)),
         (HookPermissionDecision::Deny, "not here".into())
     );
-    let (head, told) = told.await.unwrap();
+    let (head, request) = request.await.unwrap();
     assert!(head.starts_with("POST /hook?key=secret ") && head.contains("x-who:  me\r\n"), "{head}");
-    assert_eq!((&told["tool_name"], &told["tool_input"]["command"]), (&json!("Bash"), &json!("ls")));
+    assert_eq!((&request["tool_name"], &request["tool_input"]["command"]), (&json!("Bash"), &json!("ls")));
 }
 
 #[tokio::test]
@@ -65,19 +65,19 @@ async fn every_status_but_success_is_a_failure() {
     for (status, body, words) in [
         ("204 No Content", "", ""),
         ("200 OK", "fine", ""),
-        ("500 Internal Server Error", "{}", "it answered 500"),
-        ("302 Found", "", "it answered 302"),
+        ("500 Internal Server Error", "{}", "it responded with 500"),
+        ("302 Found", "", "it responded with 302"),
         ("200 OK", "{\"decision\": 5}", "decision"),
     ] {
-        let (url, told) = serve_once(status, body).await;
-        let folded = run_hook(HttpHookConfig { url: url.clone(), ..HttpHookConfig::default() }).await;
-        told.await.unwrap();
-        assert_eq!(folded.decision, None, "{status} {body}");
-        let faults = join_reasons(&folded.errors);
-        assert_eq!(faults.is_empty(), words.is_empty(), "{status} {body}: {faults}");
+        let (url, request) = serve_once(status, body).await;
+        let merged = run_hook(HttpHookConfig { url: url.clone(), ..HttpHookConfig::default() }).await;
+        request.await.unwrap();
+        assert_eq!(merged.decision, None, "{status} {body}");
+        let errors = join_reasons(&merged.errors);
+        assert_eq!(errors.is_empty(), words.is_empty(), "{status} {body}: {errors}");
         assert!(
-            faults.contains(words) && !format!("{folded:?}").contains("secret"),
-            "{status} {body}: {folded:?}"
+            errors.contains(words) && !format!("{merged:?}").contains("secret"),
+            "{status} {body}: {merged:?}"
         );
         // The server is closed by now.
         let strict = HttpHookConfig { url, on_failure: Some(OnFailure::Block), ..HttpHookConfig::default() };

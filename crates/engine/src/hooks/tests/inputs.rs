@@ -22,14 +22,14 @@ fn input_builder() -> HookInputBuilder {
 }
 
 /// Fields besides the common ones, and whether the mode is among them.
-fn extra_fields(occasion: &HookCall) -> (Value, bool) {
-    let mut told = serde_json::to_value(&occasion.input).unwrap();
-    let fields = told.as_object_mut().unwrap();
+fn extra_fields(hook_call: &HookCall) -> (Value, bool) {
+    let mut input = serde_json::to_value(&hook_call.input).unwrap();
+    let fields = input.as_object_mut().unwrap();
     for (name, value) in [("session_id", "s"), ("transcript_path", "/s.jsonl"), ("cwd", "/w")] {
         assert_eq!(fields.shift_remove(name), Some(value.into()), "{name}");
     }
     let mode = fields.shift_remove("permission_mode");
-    (told, mode == Some("plan".into()))
+    (input, mode == Some("plan".into()))
 }
 
 #[test]
@@ -39,52 +39,52 @@ fn each_event_has_its_fields() {
     let ending = || StopDetails { last_message: Some("bye".into()), ..StopDetails::default() };
     let mut inside = input_builder();
     (inside.0.agent_id, inside.0.agent_type) = (Some("a1".into()), Some("Explore".into()));
-    let scene = input_builder();
+    let builder = input_builder();
     let mut rows = vec![
         (
-            scene.pre_tool_use(call),
+            builder.pre_tool_use(call),
             json!({"tool_name": "Bash", "tool_input": input, "tool_use_id": "toolu_1", "hook_event_name": "PreToolUse"}),
         ),
         (
-            scene.post_tool_use(call, json!({"stdout": "hi"}), took),
+            builder.post_tool_use(call, json!({"stdout": "hi"}), took),
             json!({"tool_name": "Bash", "tool_input": input, "tool_response": {"stdout": "hi"}, "tool_use_id": "toolu_1",
                 "duration_ms": 1250, "hook_event_name": "PostToolUse"}),
         ),
         (
-            scene.post_tool_use_failure(call, "boom", FailureCause::Interrupted, took),
+            builder.post_tool_use_failure(call, "boom", FailureCause::Interrupted, took),
             json!({"tool_name": "Bash", "tool_input": input, "tool_use_id": "toolu_1", "error": "boom", "is_interrupt": true,
                 "duration_ms": 1250, "hook_event_name": "PostToolUseFailure"}),
         ),
-        (scene.post_tool_batch(vec![]), json!({"tool_calls": [], "hook_event_name": "PostToolBatch"})),
+        (builder.post_tool_batch(vec![]), json!({"tool_calls": [], "hook_event_name": "PostToolBatch"})),
         (
-            scene.permission_request(call, vec![]),
+            builder.permission_request(call, vec![]),
             json!({"tool_name": "Bash", "tool_input": input, "hook_event_name": "PermissionRequest"}),
         ),
         (
-            scene.permission_denied(call, "rule"),
+            builder.permission_denied(call, "rule"),
             json!({"tool_name": "Bash", "tool_input": input, "tool_use_id": "toolu_1", "reason": "rule",
                 "hook_event_name": "PermissionDenied"}),
         ),
         (
-            scene.notification("idle_prompt", "look", None),
+            builder.notification("idle_prompt", "look", None),
             json!({"message": "look", "notification_type": "idle_prompt", "hook_event_name": "Notification"}),
         ),
         (
-            scene.user_prompt_submit("hi", Some("sdk")),
+            builder.user_prompt_submit("hi", Some("sdk")),
             json!({"prompt": "hi", "source": "sdk", "hook_event_name": "UserPromptSubmit"}),
         ),
         (
-            scene.user_prompt_expansion("init", "x y", "do it"),
+            builder.user_prompt_expansion("init", "x y", "do it"),
             json!({"expansion_type": "slash_command", "command_name": "init", "command_args": "x y", "prompt": "do it",
                 "hook_event_name": "UserPromptExpansion"}),
         ),
         (
-            scene.stop(ending()),
+            builder.stop(ending()),
             json!({"stop_hook_active": false, "last_assistant_message": "bye", "background_tasks": [], "session_crons": [],
                 "hook_event_name": "Stop"}),
         ),
         (
-            scene.stop_failure(FailureKind::RateLimit, None),
+            builder.stop_failure(FailureKind::RateLimit, None),
             json!({"error": "rate_limit", "hook_event_name": "StopFailure"}),
         ),
         (
@@ -93,7 +93,7 @@ fn each_event_has_its_fields() {
                 "last_assistant_message": "bye", "background_tasks": [], "session_crons": [], "hook_event_name": "SubagentStop"}),
         ),
         (
-            scene.instructions_loaded("/w/CLAUDE.md", "Project", "session_start"),
+            builder.instructions_loaded("/w/CLAUDE.md", "Project", "session_start"),
             json!({"file_path": "/w/CLAUDE.md", "memory_type": "Project", "load_reason": "session_start",
                 "hook_event_name": "InstructionsLoaded"}),
         ),
@@ -101,27 +101,27 @@ fn each_event_has_its_fields() {
     let without_mode = rows.len();
     rows.extend([
         (
-            scene.session_start("startup", Some("m"), None),
+            builder.session_start("startup", Some("m"), None),
             json!({"source": "startup", "model": "m", "hook_event_name": "SessionStart"}),
         ),
-        (scene.session_end("other"), json!({"reason": "other", "hook_event_name": "SessionEnd"})),
+        (builder.session_end("other"), json!({"reason": "other", "hook_event_name": "SessionEnd"})),
         (
-            scene.subagent_start("a1", "Explore"),
+            builder.subagent_start("a1", "Explore"),
             json!({"agent_id": "a1", "agent_type": "Explore", "hook_event_name": "SubagentStart"}),
         ),
         (
-            scene.pre_compact(CompactTrigger::Manual, None),
+            builder.pre_compact(CompactTrigger::Manual, None),
             json!({"trigger": "manual", "custom_instructions": null, "hook_event_name": "PreCompact"}),
         ),
         (
-            scene.post_compact(CompactTrigger::Auto, "short"),
+            builder.post_compact(CompactTrigger::Auto, "short"),
             json!({"trigger": "auto", "compact_summary": "short", "hook_event_name": "PostCompact"}),
         ),
     ]);
-    for (number, (occasion, expected)) in rows.iter().enumerate() {
-        assert_eq!(extra_fields(occasion), (expected.clone(), number < without_mode));
+    for (number, (hook_call, expected)) in rows.iter().enumerate() {
+        assert_eq!(extra_fields(hook_call), (expected.clone(), number < without_mode));
         let names_call = expected["tool_name"].is_string();
-        assert_eq!(occasion.tool_use_id.as_deref(), names_call.then_some("toolu_1"), "{expected}");
+        assert_eq!(hook_call.tool_use_id.as_deref(), names_call.then_some("toolu_1"), "{expected}");
     }
 }
 
@@ -129,10 +129,10 @@ fn each_event_has_its_fields() {
 fn long_texts_about_background_tasks_are_truncated() {
     let task =
         BackgroundTaskSummary { command: Some("ü".repeat(2_000)), ..BackgroundTaskSummary::default() };
-    let (told, _) = extra_fields(
+    let (input, _) = extra_fields(
         &input_builder().stop(StopDetails { background_tasks: vec![task], ..StopDetails::default() }),
     );
-    assert_eq!(told["background_tasks"][0]["command"], "ü".repeat(1_000));
+    assert_eq!(input["background_tasks"][0]["command"], "ü".repeat(1_000));
 }
 
 #[test]

@@ -31,9 +31,10 @@ fn block(reason: &str) -> ParsedOutput {
 }
 
 /// Merges outputs of hooks named 0, 1, ...
-fn merge_all(event: HookEvent, said: Vec<ParsedOutput>) -> MergedOutput {
-    let named = said.into_iter().enumerate();
-    let outcomes = named.map(|(number, said)| HookResult { hook: number.to_string().into(), output: said });
+fn merge_all(event: HookEvent, parsed: Vec<ParsedOutput>) -> MergedOutput {
+    let named = parsed.into_iter().enumerate();
+    let outcomes =
+        named.map(|(number, parsed)| HookResult { hook: number.to_string().into(), output: parsed });
     let seen = json!({"n": 0});
     merge(event, (event == HookEvent::PreToolUse).then_some(&seen), outcomes.collect())
 }
@@ -53,7 +54,7 @@ fn decision(decision: HookPermissionDecision, rows: &[(&str, &str)]) -> MergedOu
 fn the_strictest_decision_wins() {
     use HookPermissionDecision::{Allow, Ask, Defer, Deny};
     let old = |decision: &str| output(json!({"decision": decision, "reason": decision}));
-    for (name, said, expected) in [
+    for (name, parsed, expected) in [
         ("no hook", vec![], MergedOutput::default()),
         (
             "no opinion",
@@ -77,7 +78,7 @@ fn the_strictest_decision_wins() {
         ("approve is allow", vec![old("approve")], decision(Allow, &[("0", "approve")])),
         ("code 2 denies", vec![decides("allow"), block("no")], decision(Deny, &[("1", "no")])),
     ] {
-        assert_eq!(merge_all(HookEvent::PreToolUse, said), expected, "{name}");
+        assert_eq!(merge_all(HookEvent::PreToolUse, parsed), expected, "{name}");
     }
 }
 
@@ -92,8 +93,8 @@ fn an_allow_covers_what_its_hook_saw_or_wrote() {
     };
     let old = || output(json!({"decision": "approve", "reason": "old"}));
     let (allow, deny) = (Some("allow"), Some("deny"));
-    for (name, said, verdict, input) in [
-        ("nobody writes", vec![decides("allow")], Some((Allow, vec!["0"])), None),
+    for (name, parsed, verdict, input) in [
+        ("no hook changes the input", vec![decides("allow")], Some((Allow, vec!["0"])), None),
         ("another writes", vec![decides("allow"), writes(1, None)], None, Some(1)),
         ("another writes, in whichever order", vec![writes(1, None), decides("allow")], None, Some(1)),
         ("the older form is no wider", vec![old(), writes(1, None)], None, Some(1)),
@@ -119,7 +120,7 @@ fn an_allow_covers_what_its_hook_saw_or_wrote() {
         ),
         ("a denial too", vec![writes(1, deny), writes(2, allow)], Some((Deny, vec!["0"])), Some(2)),
     ] {
-        let folded = merge_all(HookEvent::PreToolUse, said);
+        let folded = merge_all(HookEvent::PreToolUse, parsed);
         let ruled = folded.decision.map(|ruling| {
             let hooks: Vec<String> = ruling.reasons.iter().map(|reason| reason.hook.to_string()).collect();
             (ruling.decision, hooks)
@@ -152,7 +153,7 @@ fn the_effect_of_a_block_depends_on_the_event() {
     for event in HookEvent::ALL {
         use HookEvent as On;
         let folded = merge_all(*event, vec![block("no")]);
-        let told = reasons(&[("0", "no")]);
+        let objections = reasons(&[("0", "no")]);
         let expected = match event {
             On::PreToolUse | On::PreModelSwitch => decision(HookPermissionDecision::Deny, &[("0", "no")]),
             On::PermissionRequest => MergedOutput {
@@ -160,7 +161,7 @@ fn the_effect_of_a_block_depends_on_the_event() {
                 ..MergedOutput::default()
             },
             On::PostToolUse | On::PostToolUseFailure => {
-                MergedOutput { feedback: told, ..MergedOutput::default() }
+                MergedOutput { feedback: objections, ..MergedOutput::default() }
             }
             On::UserPromptSubmit
             | On::UserPromptExpansion
@@ -175,8 +176,8 @@ fn the_effect_of_a_block_depends_on_the_event() {
             | On::Elicitation
             | On::ElicitationResult
             | On::WorktreeCreate
-            | On::WorktreeRemove => MergedOutput { blocked: told, ..MergedOutput::default() },
-            _ => MergedOutput { errors: told, ..MergedOutput::default() },
+            | On::WorktreeRemove => MergedOutput { blocked: objections, ..MergedOutput::default() },
+            _ => MergedOutput { errors: objections, ..MergedOutput::default() },
         };
         assert_eq!(folded, expected, "{event}");
         assert_eq!(
@@ -207,30 +208,30 @@ fn lists_are_concatenated_and_single_values_replaced() {
 #[test]
 fn one_stop_request_is_enough() {
     let stop = |reason: Option<&str>| output(json!({"continue": false, "stopReason": reason}));
-    for (name, said, expected) in [
-        ("nobody wants to", vec![output(json!({"continue": true}))], None),
+    for (name, parsed, expected) in [
+        ("no hook stops", vec![output(json!({"continue": true}))], None),
         ("one does", vec![ParsedOutput::Empty, stop(Some("a"))], Some(Some("a"))),
         ("without a reason", vec![stop(None)], Some(None)),
         ("the first reason counts", vec![stop(None), stop(Some("a")), stop(Some("b"))], Some(Some("a"))),
     ] {
         let expected = expected.map(|reason| StopRequest { reason: reason.map(Into::into) });
-        assert_eq!(merge_all(HookEvent::Stop, said).stop, expected, "{name}");
+        assert_eq!(merge_all(HookEvent::Stop, parsed).stop, expected, "{name}");
     }
 }
 
 #[test]
 fn text_is_context_where_the_event_says_so() {
-    let said = || vec![ParsedOutput::Text("hello".into())];
+    let output = || vec![ParsedOutput::Text("hello".into())];
     for event in [
         HookEvent::UserPromptSubmit,
         HookEvent::UserPromptExpansion,
         HookEvent::SessionStart,
         HookEvent::PostModelSwitch,
     ] {
-        assert_eq!(merge_all(event, said()).contexts, ["hello"], "{event}");
+        assert_eq!(merge_all(event, output()).contexts, ["hello"], "{event}");
     }
-    assert_eq!(merge_all(HookEvent::PostToolUse, said()), MergedOutput::default());
-    let folded = merge_all(HookEvent::WorktreeCreate, said());
+    assert_eq!(merge_all(HookEvent::PostToolUse, output()), MergedOutput::default());
+    let folded = merge_all(HookEvent::WorktreeCreate, output());
     assert_eq!(folded.event_specific.worktree_path.as_deref(), Some("hello"));
 }
 
@@ -248,7 +249,7 @@ fn a_deny_wins_over_an_allow() {
             json!({"decision": {"behavior": "deny", "message": "no"}}),
         )
     };
-    let permission = |said| merge_all(HookEvent::PermissionRequest, said).permission_result;
+    let permission = |output| merge_all(HookEvent::PermissionRequest, output).permission_result;
     assert_eq!(permission(vec![ParsedOutput::Empty]), None);
     assert_eq!(permission(vec![allow(1), deny(), allow(2)]), Some(PermissionResult::deny("no")));
     let Some(PermissionResult::Allow { updated_input, .. }) = permission(vec![allow(1), allow(2)]) else {
@@ -336,18 +337,18 @@ fn declining_an_elicitation_wins_over_accepting() {
 
 #[test]
 fn failures_and_interruptions_are_recorded() {
-    let said = vec![
+    let output = vec![
         ParsedOutput::Failed("broke".into()),
         ParsedOutput::TimedOut(std::time::Duration::from_millis(1_500)),
         ParsedOutput::Cancelled,
     ];
     let expected = MergedOutput {
-        errors: reasons(&[("0", "broke"), ("1", "it did not end within 1.5 s")]),
+        errors: reasons(&[("0", "broke"), ("1", "it did not finish within 1.5 s")]),
         interrupted: true,
         ..MergedOutput::default()
     };
-    let folded = merge_all(HookEvent::PreToolUse, said);
-    assert_eq!(join_reasons(&folded.errors), "broke\nit did not end within 1.5 s");
+    let folded = merge_all(HookEvent::PreToolUse, output);
+    assert_eq!(join_reasons(&folded.errors), "broke\nit did not finish within 1.5 s");
     assert_eq!(folded, expected);
 }
 
@@ -355,13 +356,13 @@ proptest! {
     #[test]
     fn the_decision_ignores_order(order in Just((0..6).collect::<Vec<usize>>()).prop_shuffle(), from in 0usize..6) {
         let words = ["allow", "ask", "defer", "deny"];
-        let said = |number: usize| match number {
+        let output = |number: usize| match number {
             4 => block("no"),
             5 => ParsedOutput::Empty,
             number => decides(words[number]),
         };
         let decision = |order: &[usize]| {
-            let folded = merge_all(HookEvent::PreToolUse, order.iter().map(|number| said(*number)).collect());
+            let folded = merge_all(HookEvent::PreToolUse, order.iter().map(|number| output(*number)).collect());
             folded.decision.map(|ruling| ruling.decision)
         };
         let mut sorted = order[from..].to_vec();

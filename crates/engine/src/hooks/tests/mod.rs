@@ -28,10 +28,12 @@ async fn without_hooks_nothing_runs() {
 
 #[tokio::test]
 async fn only_hooks_of_the_event_run() {
-    let stage = TestHooks::with_commands(&[
+    let fixture = TestHooks::with_commands(&[
         ("PreToolUse", Some("Read"), command("exit 2")),
         ("PostToolUse", None, command("exit 2")),
     ]);
-    assert!(stage.executor.has_hooks(HookEvent::PreToolUse) && !stage.executor.has_hooks(HookEvent::Stop));
-    assert_eq!(stage.run_bash_hooks().await, MergedOutput::default());
+    assert!(
+        fixture.executor.has_hooks(HookEvent::PreToolUse) && !fixture.executor.has_hooks(HookEvent::Stop)
+    );
+    assert_eq!(fixture.run_bash_hooks().await, MergedOutput::default());
 }

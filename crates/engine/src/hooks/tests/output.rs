@@ -48,7 +48,7 @@ fn exit_code_and_output_are_combined() {
             "oops",
             ParsedOutput::Partial {
                 blocking: output(serde_json::from_str(deny).unwrap()),
-                error: "it ended with code 1: oops".into(),
+                error: "it exited with code 1: oops".into(),
             },
         ),
         (
@@ -57,7 +57,7 @@ fn exit_code_and_output_are_combined() {
             1,
             r#"{"decision": "approve"}"#,
             "oops",
-            failed("it ended with code 1: oops"),
+            failed("it exited with code 1: oops"),
         ),
         ("code 2 blocks with the complaints", PreToolUse, 2, "", "no\nway\n", block("no\nway")),
         ("code 2 blocks without a reason", PreToolUse, 2, "", "", block("The hook gave no reason.")),
@@ -79,39 +79,46 @@ fn exit_code_and_output_are_combined() {
             "no",
             ParsedOutput::Block { reason: "no".into(), output: Some(message) },
         ),
-        ("code 1 is a failure", PreToolUse, 1, "", "oops\nmore", failed("it ended with code 1: oops")),
-        ("a missing program is a failure", PreToolUse, 127, "", "", failed("it ended with code 127")),
-        ("text does not save a failure", PreToolUse, 1, "hello", "", failed("it ended with code 1")),
-        ("a work tree needs code 0", WorktreeCreate, 1, "/tree", "full", block("it ended with code 1: full")),
+        ("code 1 is a failure", PreToolUse, 1, "", "oops\nmore", failed("it exited with code 1: oops")),
+        ("a missing program is a failure", PreToolUse, 127, "", "", failed("it exited with code 127")),
+        ("text does not save a failure", PreToolUse, 1, "hello", "", failed("it exited with code 1")),
+        (
+            "a worktree hook needs exit code 0",
+            WorktreeCreate,
+            1,
+            "/tree",
+            "full",
+            block("it exited with code 1: full"),
+        ),
         (
             "an answer to another event is none",
             HookEvent::Stop,
             0,
             deny,
             "",
-            failed("its answer is for PreToolUse, and the event is Stop"),
+            failed("its output is for PreToolUse, but the event is Stop"),
         ),
         ("a promise kept by ending is nothing", PreToolUse, 0, r#"{"async": true}"#, "", ParsedOutput::Empty),
     ];
     for (name, event, code, stdout, stderr, expected) in rows {
-        let said = ParsedOutput::from_command(
+        let parsed = ParsedOutput::from_command(
             event,
             ProcessExit::Exited(code),
             &CommandOutput::for_test(stdout, stderr),
         );
-        assert_eq!(said, expected, "{name}");
+        assert_eq!(parsed, expected, "{name}");
     }
 }
 
 #[test]
 fn output_that_begins_as_json_is_not_text() {
     let trailing =
-        |column: u32| format!("its answer cannot be read: trailing characters at line 1 column {column}");
+        |column: u32| format!("its output is not valid: trailing characters at line 1 column {column}");
     let rows = [
         (
             "one that is cut off",
             r#"{"decision": "block""#,
-            failed("its answer cannot be read: EOF while parsing an object at line 1 column 20"),
+            failed("its output is not valid: EOF while parsing an object at line 1 column 20"),
         ),
         ("text behind what grants something", r#"{"decision": "approve"} done"#, failed(&trailing(25))),
         (
@@ -134,17 +141,17 @@ fn output_that_begins_as_json_is_not_text() {
 #[test]
 fn a_wrong_type_names_the_field() {
     let wrong = r#"{"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "denyy"}}"#;
-    let said = ParsedOutput::from_command(
+    let output = ParsedOutput::from_command(
         HookEvent::PreToolUse,
         ProcessExit::Exited(0),
         &CommandOutput::for_test(wrong, ""),
     );
-    assert!(said.error().unwrap().contains("permissionDecision"), "{said:?}");
+    assert!(output.error().unwrap().contains("permissionDecision"), "{output:?}");
 }
 
 #[test]
 fn of_duplicate_keys_the_blocking_one_counts() {
-    let said = |json: &str| {
+    let output = |json: &str| {
         ParsedOutput::from_command(
             HookEvent::PreToolUse,
             ProcessExit::Exited(0),
@@ -162,13 +169,13 @@ fn of_duplicate_keys_the_blocking_one_counts() {
         &specific(&format!("{deny}, {allow}")),
         &specific(&format!("{allow}, {deny}")),
     ] {
-        let ParsedOutput::Partial { blocking: legible, error: flaw } = said(json) else { panic!("{json}") };
-        assert!(flaw.contains("a key twice"), "{flaw}");
+        let ParsedOutput::Partial { blocking: legible, error } = output(json) else { panic!("{json}") };
+        assert!(error.contains("duplicate keys"), "{error}");
         let holds = legible.decision == Some(HookDecision::Block) || legible.specific.is_some();
         assert!(holds || legible.should_continue == Some(false), "{json}: {legible:?}");
     }
-    let unclear = said(&specific(&format!("{allow}, {allow}")));
-    assert!(matches!(&unclear, ParsedOutput::Failed(text) if text.contains("a key twice")), "{unclear:?}");
+    let unclear = output(&specific(&format!("{allow}, {allow}")));
+    assert!(matches!(&unclear, ParsedOutput::Failed(text) if text.contains("duplicate keys")), "{unclear:?}");
 }
 
 /// Output for one event.
@@ -189,11 +196,11 @@ fn assert_partial(rows: impl IntoIterator<Item = Row>) {
         );
         let by_host = ParsedOutput::from_host(event, serde_json::from_value(json).unwrap());
         assert_eq!(by_command, by_host, "{name}");
-        let flaw = by_host.error().unwrap();
-        assert!(flaw.contains(words), "{name}: {flaw}");
+        let error = by_host.error().unwrap();
+        assert!(error.contains(words), "{name}: {error}");
         let expected = match legible {
-            Some(legible) => ParsedOutput::Partial { blocking: output(legible), error: flaw },
-            None => ParsedOutput::Failed(flaw),
+            Some(legible) => ParsedOutput::Partial { blocking: output(legible), error },
+            None => ParsedOutput::Failed(error),
         };
         assert_eq!(by_host, expected, "{name}");
     }
@@ -257,7 +264,7 @@ fn a_deny_for_the_wrong_event_still_denies() {
             Stop,
             json!({"decision": "block", "reason": "no", "hookSpecificOutput": {"hookEventName": "PreToolUse"}}),
             Some(refuse()),
-            "its answer is for PreToolUse",
+            "its output is for PreToolUse",
         ),
         (
             "a denial without the name of the event",
@@ -285,7 +292,7 @@ fn a_deny_for_the_wrong_event_still_denies() {
             PreToolUse,
             output_for_event(PermissionRequest, json!({"decision": {"behavior": "deny", "message": "no"}})),
             Some(refuse()),
-            "its answer is for PermissionRequest",
+            "its output is for PermissionRequest",
         ),
         (
             "and the other way round",
@@ -295,7 +302,7 @@ fn a_deny_for_the_wrong_event_still_denies() {
                 json!({"permissionDecision": "deny", "permissionDecisionReason": "no"}),
             ),
             Some(refuse()),
-            "its answer is for PreToolUse",
+            "its output is for PreToolUse",
         ),
     ]);
 }
@@ -303,22 +310,22 @@ fn a_deny_for_the_wrong_event_still_denies() {
 #[test]
 fn oversized_output_is_a_failure() {
     let long = format!(r#"{{"reason": "{}"}}"#, "x".repeat(2_000_000));
-    let said = ParsedOutput::from_command(
+    let output = ParsedOutput::from_command(
         HookEvent::PreToolUse,
         ProcessExit::Exited(0),
         &CommandOutput::for_test(&long, ""),
     );
-    assert_eq!(said, failed("it printed 2.0 MB, which is too much for an answer"));
+    assert_eq!(output, failed("its output of 2.0 MB is too large"));
 }
 
 #[test]
 fn a_killed_command_has_failed() {
-    let said = ParsedOutput::from_command(
+    let output = ParsedOutput::from_command(
         HookEvent::PreToolUse,
         ProcessExit::Killed(9),
         &CommandOutput::for_test("", ""),
     );
-    assert_eq!(said, failed("it was ended by signal 9"));
+    assert_eq!(output, failed("it was killed by signal 9"));
 }
 
 #[test]
@@ -337,7 +344,7 @@ fn a_host_responds_in_json() {
         (
             "an answer to another event",
             json!({"hookSpecificOutput": {"hookEventName": "Dance"}}),
-            failed("its answer is for an unknown event, and the event is Stop"),
+            failed("its output is for an unknown event, but the event is Stop"),
         ),
     ] {
         let output: HookOutput = serde_json::from_value(output).unwrap();
@@ -366,14 +373,14 @@ fn the_last_json_line_of_an_async_hook_counts() {
         ("the last of two", 0, "{\"systemMessage\": \"a\"}\n{\"systemMessage\": \"b\"}", message("b")),
         ("nothing after a promise", 0, "{\"async\": true}\n", ParsedOutput::Empty),
         ("text", 0, "hello", ParsedOutput::Empty),
-        ("a failure", 1, "{\"async\": true}\n", failed("it ended with code 1: too late")),
-        ("there is nothing left to block", 2, "", failed("it ended with code 2: too late")),
+        ("a failure", 1, "{\"async\": true}\n", failed("it exited with code 1: too late")),
+        ("there is nothing left to block", 2, "", failed("it exited with code 2: too late")),
     ] {
-        let said = parse_late_output(
+        let parsed = parse_late_output(
             HookEvent::PostToolUse,
             ProcessExit::Exited(code),
             &CommandOutput::for_test(stdout, "too late"),
         );
-        assert_eq!(said, expected, "{name}");
+        assert_eq!(parsed, expected, "{name}");
     }
 }

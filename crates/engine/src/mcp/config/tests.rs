@@ -66,9 +66,9 @@ fn invalid_entries_are_reported_and_the_others_kept() {
         ("nul", "NUL byte"),
         ("variable", "A=B"),
         ("address", "url"),
-        ("file", "neither http: nor https:"),
+        ("file", "Use http: or https:"),
         ("header", "a b"),
-        ("value", "cannot be sent"),
+        ("value", "invalid character"),
     ] {
         assert!(bad[name].contains(says), "{name}: {}", bad[name]);
     }
@@ -77,17 +77,17 @@ fn invalid_entries_are_reported_and_the_others_kept() {
 #[test]
 fn later_sources_win_by_name() {
     let mut servers = ServerConfigs::default();
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("a.json"), r#"{"mcpServers": {"a": {"command": "file"}}}"#).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("a.json"), r#"{"mcpServers": {"a": {"command": "file"}}}"#).unwrap();
     let flag = |name: &str, command: &str| json!({"mcpServers": {name: {"command": command}}}).to_string();
     servers.add_json(ServerOrigin::User, "settings", &flag("a", "user"), &no_variables);
     servers.add_json(ServerOrigin::User, "settings", &flag("b", "user"), &no_variables);
-    servers.add_flag("a.json", folder.path(), &no_variables);
-    servers.add_flag(&flag("c", "flag"), folder.path(), &no_variables);
-    servers.add_flag("missing.json", folder.path(), &no_variables);
-    servers.add_flag("{", folder.path(), &no_variables);
-    servers.add_flag(r#"{"servers": {}}"#, folder.path(), &no_variables);
-    servers.add_flag(".", folder.path(), &no_variables);
+    servers.add_flag("a.json", dir.path(), &no_variables);
+    servers.add_flag(&flag("c", "flag"), dir.path(), &no_variables);
+    servers.add_flag("missing.json", dir.path(), &no_variables);
+    servers.add_flag("{", dir.path(), &no_variables);
+    servers.add_flag(r#"{"servers": {}}"#, dir.path(), &no_variables);
+    servers.add_flag(".", dir.path(), &no_variables);
     assert_eq!(summaries(&servers), [("a", "file".to_owned()), ("b", "user".into()), ("c", "flag".into())]);
     let says =
         ["missing.json cannot be read", "--mcp-config: EOF", "`mcpServers` is missing", ". cannot be read"];
@@ -130,7 +130,7 @@ fn project_servers_need_approval() {
     let text = json!({"mcpServers": {"a": {"command": "a"}, "b": {"command": "${GONE}"}}}).to_string();
     let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
     for (title, approval, started) in [
-        ("nobody has spoken", ProjectApproval::default(), &[][..]),
+        ("no decision", ProjectApproval::default(), &[][..]),
         ("all", ProjectApproval { all: true, ..ProjectApproval::default() }, &["a", "b"]),
         ("one", ProjectApproval { enabled: names(&["b"]), ..ProjectApproval::default() }, &["b"]),
         (

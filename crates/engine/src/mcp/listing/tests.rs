@@ -35,12 +35,13 @@ fn tools_are_kept_within_limits() {
     );
     let (long, _) = tool(json!({"name": "x", "description": "ä".repeat(3000), "inputSchema": {}})).unwrap();
     assert!(
-        long.description.len() < limits::MAX_DESCRIPTION_BYTES + 20 && long.description.ends_with("ä… (cut)")
+        long.description.len() < limits::MAX_DESCRIPTION_BYTES + 20
+            && long.description.ends_with("ä… (truncated)")
     );
     let large = json!({"name": "x", "inputSchema": {"type": "object", "title": "t".repeat(limits::MAX_SCHEMA_BYTES)}});
     let (large, note) = tool(large).unwrap();
     assert_eq!(large.schema.as_str(), r#"{"type":"object"}"#);
-    assert!(large.description.contains("cannot be shown") && note.unwrap().contains("of x is too large"));
+    assert!(large.description.contains("is not available") && note.unwrap().contains("of x is too large"));
     assert!(tool(json!({"name": " ", "inputSchema": {}})).is_err());
     assert!(
         tool(json!({"name": "x", "inputSchema": {"properties": {"a b": {}}}})).unwrap_err().contains("a b")

@@ -37,9 +37,8 @@ impl CallbackListener {
     pub(super) async fn bind(terms: &OauthTerms) -> Result<Self, String> {
         let wanted = terms.callback_port.unwrap_or(0);
         let listener = TcpListener::bind(("127.0.0.1", wanted)).await;
-        let listener = listener.map_err(|error| {
-            format!("The browser cannot be waited for on port {wanted} of this machine: {error}.")
-        })?;
+        let listener = listener
+            .map_err(|error| format!("Cannot listen on port {wanted} for the browser redirect: {error}."))?;
         let port = listener.local_addr().map_err(|error| error.to_string())?.port();
         // Registered clients use `localhost` by convention; otherwise the IP address avoids name resolution.
         let host = if terms.client_id.is_some() { "localhost" } else { "127.0.0.1" };
@@ -58,12 +57,12 @@ impl CallbackListener {
         loop {
             tokio::select! {
                 caller = self.listener.accept() => {
-                    let (stream, _) = caller.map_err(|error| format!("The browser cannot be waited for: {error}."))?;
+                    let (stream, _) = caller.map_err(|error| format!("Cannot accept the browser redirect: {error}."))?;
                     let state = state.to_owned();
                     callers.spawn(async move { timeout(READ_TIMEOUT, handle_connection(stream, &state)).await.ok().flatten() });
                 }
-                Some(heard) = callers.join_next() => {
-                    if let Ok(Some(outcome)) = heard {
+                Some(callback) = callers.join_next() => {
+                    if let Ok(Some(outcome)) = callback {
                         return Ok(outcome);
                     }
                 }
@@ -86,10 +85,10 @@ async fn handle_connection(mut stream: TcpStream, state: &str) -> Option<Callbac
     let outcome = parse_callback_url(&format!("http://127.0.0.1{target}"), state);
     let (status, text) = match &outcome {
         Some(CallbackParams { error: None, .. }) => {
-            ("200 OK", "Whimbrel has got your answer. You can close this page and go back to the terminal.")
+            ("200 OK", "Whimbrel has received the login. You can close this page and return to the terminal.")
         }
-        Some(_) => ("200 OK", "The login was refused. You can close this page; the terminal says more."),
-        None => ("404 Not Found", "Nothing is here."),
+        Some(_) => ("200 OK", "The login was denied. You can close this page; the terminal shows details."),
+        None => ("404 Not Found", "Not found."),
     };
     let page = format!("<!doctype html><meta charset=utf-8><title>Whimbrel</title><p>{text}</p>");
     let answer = format!(

@@ -5,18 +5,18 @@ use super::token::sanitize_text;
 /// Missing scope of an `insufficient_scope` error (HTTP 403): the outer `None` for other errors, the inner one if no
 /// scope is named.
 pub(in crate::mcp) fn missing_scope(header: &str) -> Option<Option<String>> {
-    let about = parameter(header, "error")?.eq_ignore_ascii_case("insufficient_scope");
+    let is_scope_error = parameter(header, "error")?.eq_ignore_ascii_case("insufficient_scope");
     let scope =
         || parameter(header, "scope").map(|scope| sanitize_text(&scope)).filter(|scope| !scope.is_empty());
-    about.then(scope)
+    is_scope_error.then(scope)
 }
 
 /// Value of a parameter, in whichever challenge it stands.
 pub(in crate::mcp) fn parameter(header: &str, name: &str) -> Option<String> {
     let mut rest = header;
     loop {
-        rest = rest.trim_start_matches(|sign: char| sign == ',' || sign.is_whitespace());
-        let end = rest.find(|sign: char| sign == '=' || sign == ',' || sign.is_whitespace())?;
+        rest = rest.trim_start_matches(|c: char| c == ',' || c.is_whitespace());
+        let end = rest.find(|c: char| c == '=' || c == ',' || c.is_whitespace())?;
         let (word, after) = rest.split_at(end);
         // A token without `=` is the name of a scheme.
         let Some(after) = after.trim_start().strip_prefix('=') else {
@@ -34,19 +34,19 @@ pub(in crate::mcp) fn parameter(header: &str, name: &str) -> Option<String> {
 /// Parses a value, quoted or not; returns it and the rest.
 fn parse_value(text: &str) -> (String, &str) {
     let Some(quoted) = text.strip_prefix('"') else {
-        let end = text.find(|sign: char| sign == ',' || sign.is_whitespace()).unwrap_or(text.len());
+        let end = text.find(|c: char| c == ',' || c.is_whitespace()).unwrap_or(text.len());
         return (text[..end].to_owned(), &text[end..]);
     };
     let (mut value, mut escaped) = (String::new(), false);
-    for (at, sign) in quoted.char_indices() {
-        match sign {
+    for (at, c) in quoted.char_indices() {
+        match c {
             _ if escaped => {
-                value.push(sign);
+                value.push(c);
                 escaped = false;
             }
             '\\' => escaped = true,
             '"' => return (value, &quoted[at + 1..]),
-            _ => value.push(sign),
+            _ => value.push(c),
         }
     }
     (value, "")

@@ -45,7 +45,7 @@ pub(super) async fn register_client(
     secret: Option<String>,
     authority: &AuthorizationServer,
     redirect: &str,
-    door: &HttpClient,
+    http_client: &HttpClient,
 ) -> Result<OauthClient, String> {
     let methods = &authority.token_endpoint_auth_methods_supported;
     if let Some(id) = terms.client_id.clone() {
@@ -54,9 +54,9 @@ pub(super) async fn register_client(
             secret: secret.map(|secret| choose_secret_method(secret, None, methods)),
         });
     }
-    let unknown = "Whoever gives out logins to it takes nobody in unasked. Register a client there, and put its id into `oauth.clientId` of the entry (whimbrel mcp add --client-id).";
-    let place = authority.registration_endpoint.as_ref().ok_or(unknown)?;
-    let us = json!({
+    let unknown = "Its authorization server does not support dynamic client registration. Register a client there, and set its id in `oauth.clientId` of the entry (whimbrel mcp add --client-id).";
+    let endpoint = authority.registration_endpoint.as_ref().ok_or(unknown)?;
+    let registration = json!({
         "client_name": "Whimbrel",
         "redirect_uris": [redirect],
         "grant_types": ["authorization_code", "refresh_token"],
@@ -65,13 +65,16 @@ pub(super) async fn register_client(
     });
     let json = HeaderValue::from_static("application/json");
     let headers = HeaderMap::from_iter([(CONTENT_TYPE, json.clone()), (ACCEPT, json)]);
-    let answer = send_request(door, Method::POST, place, headers, Bytes::from(us.to_string())).await?;
+    let answer =
+        send_request(http_client, Method::POST, endpoint, headers, Bytes::from(registration.to_string()))
+            .await?;
     let status = answer.status;
     let text = answer.read_prefix(MAX_RESPONSE_BYTES).await;
     match status {
         200..300 => {
-            let given: RegistrationResponse = serde_json::from_slice(&text)
-                .map_err(|error| format!("{place} took us in, but its answer cannot be read: {error}."))?;
+            let given: RegistrationResponse = serde_json::from_slice(&text).map_err(|error| {
+                format!("{endpoint} registered the client, but its response is not valid: {error}.")
+            })?;
             let method = given.token_endpoint_auth_method.as_deref();
             let secret = given.client_secret.filter(|_| method != Some("none"));
             Ok(OauthClient {
@@ -81,7 +84,7 @@ pub(super) async fn register_client(
         }
         404 | 405 => Err(unknown.into()),
         _ => Err(format!(
-            "{place} does not take us in (HTTP {status}): {}",
+            "{endpoint} rejected the client registration (HTTP {status}): {}",
             super::token::error_message(&text)
         )),
     }

@@ -8,8 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use whimbrel_config::settings::config_dir;
-use whimbrel_config::settings::edit::SettingsChange;
-use whimbrel_config::settings::write::{self, FileAccess};
+use whimbrel_config::settings::{FileAccess, SettingsChange, change_file};
 use whimbrel_models::http::Url;
 use whimbrel_os::files;
 
@@ -21,7 +20,7 @@ const LOGINS_KEY: &str = "logins";
 
 const MAX_FILE_BYTES: u64 = 2 << 20;
 
-pub(super) const NO_HOME: &str = "Nobody knows where to keep a login: set HOME.";
+pub(super) const NO_HOME: &str = "There is no directory to store logins in. Set HOME.";
 
 /// OAuth tokens of the user.
 #[derive(Debug, Clone)]
@@ -63,14 +62,14 @@ impl CredentialStore {
 
     fn update(&self, server: &Url, value: Option<Value>) -> Result<bool, String> {
         let change = SettingsChange::Entry { path: vec![LOGINS_KEY.into(), server_key(server)], value };
-        let changed = write::change_file(&self.file, FileAccess::User, &change);
+        let changed = change_file(&self.file, FileAccess::User, &change);
         changed.map(|replaced| replaced.is_some()).map_err(|error| error.to_string())
     }
 
     /// Like [`load`](Self::load), on a blocking thread.
     pub(super) async fn load_async(&self, server: &Url) -> io::Result<Option<OauthToken>> {
-        let (wallet, server) = (self.clone(), server.clone());
-        files::run_blocking(move || wallet.load(&server)).await
+        let (store, server) = (self.clone(), server.clone());
+        files::run_blocking(move || store.load(&server)).await
     }
 }
 
@@ -97,25 +96,25 @@ mod tests {
     fn tokens_belong_to_a_url_and_are_private() {
         let home = tempfile::tempdir().unwrap();
         let env = BTreeMap::from([("HOME".to_owned(), home.path().to_str().unwrap().to_owned())]);
-        let wallet = CredentialStore::from_env(&env).unwrap();
-        assert_eq!(wallet.remove("https://x.test/mcp"), Ok(false));
+        let store = CredentialStore::from_env(&env).unwrap();
+        assert_eq!(store.remove("https://x.test/mcp"), Ok(false));
         assert!(!home.path().join(".claude").exists(), "nothing is made only to say nothing");
         let grant: OauthToken = serde_json::from_value(json!({
             "accessToken": "t", "tokenEndpoint": "https://id.test/token", "resource": "https://x.test/mcp",
             "client": {"id": "c", "secret": {"header": "s"}},
         }))
         .unwrap();
-        wallet.save(&url("https://x.test/mcp#top"), &grant).unwrap();
-        let mode = wallet.file().metadata().unwrap().permissions().mode();
+        store.save(&url("https://x.test/mcp#top"), &grant).unwrap();
+        let mode = store.file().metadata().unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
-        assert!(wallet.load(&url("https://x.test/mcp")) == Some(grant));
-        assert!(wallet.load(&url("https://x.test/other")).is_none());
-        assert_eq!(wallet.remove("https://x.test/mcp"), Ok(true));
-        assert_eq!(wallet.remove("https://x.test/mcp"), Ok(false));
-        assert!(wallet.load(&url("https://x.test/mcp")).is_none());
-        std::fs::write(wallet.file(), "{").unwrap();
-        assert!(wallet.load(&url("https://x.test/mcp")).is_none(), "what cannot be read is no login");
-        assert!(wallet.save(&url("https://x.test/mcp"), &serde_json::from_value::<OauthToken>(json!({
+        assert!(store.load(&url("https://x.test/mcp")) == Some(grant));
+        assert!(store.load(&url("https://x.test/other")).is_none());
+        assert_eq!(store.remove("https://x.test/mcp"), Ok(true));
+        assert_eq!(store.remove("https://x.test/mcp"), Ok(false));
+        assert!(store.load(&url("https://x.test/mcp")).is_none());
+        std::fs::write(store.file(), "{").unwrap();
+        assert!(store.load(&url("https://x.test/mcp")).is_none(), "what cannot be read is no login");
+        assert!(store.save(&url("https://x.test/mcp"), &serde_json::from_value::<OauthToken>(json!({
             "accessToken": "t", "tokenEndpoint": "https://id.test/token", "resource": "r", "client": {"id": "c"},
         })).unwrap()).unwrap_err().contains("mcp-logins.json"), "and is not overwritten");
     }

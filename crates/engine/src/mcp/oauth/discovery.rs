@@ -66,25 +66,23 @@ impl OauthMetadata {
 pub(super) async fn discover(
     address: &Url,
     server: &RemoteServer,
-    door: &HttpClient,
+    http_client: &HttpClient,
 ) -> Result<OauthMetadata, String> {
     require_secure(address, address)?;
-    let refusal = fetch_challenge(address, server, door).await?;
+    let refusal = fetch_challenge(address, server, http_client).await?;
     let named = challenge::parameter(&refusal, "resource_metadata").and_then(|text| address.join(&text).ok());
-    let places = named.map_or_else(|| resource_metadata_urls(address), |place| vec![place]);
-    let resource = fetch_first::<ProtectedResource>(&places, address, door).await?.unwrap_or_default();
+    let urls = named.map_or_else(|| resource_metadata_urls(address), |url| vec![url]);
+    let resource = fetch_first::<ProtectedResource>(&urls, address, http_client).await?.unwrap_or_default();
     let name = match resource.resource {
         Some(name) if !is_same_resource(&name, address) => {
-            return Err(format!(
-                "It calls itself {name:?}, which is another server. Nobody is asked for a login to that."
-            ));
+            return Err(format!("Its metadata names another resource, {name:?}, so no login is attempted."));
         }
         Some(name) => name,
         None => without_fragment(address),
     };
     let issuer = resource.authorization_servers.into_iter().next();
     let issuer = issuer.unwrap_or_else(|| with_path(address, "/"));
-    let authority = match fetch_first(&server_metadata_urls(&issuer), address, door).await? {
+    let authority = match fetch_first(&server_metadata_urls(&issuer), address, http_client).await? {
         Some(authority) => authority,
         None => default_endpoints(&issuer),
     };
@@ -95,7 +93,11 @@ pub(super) async fn discover(
 }
 
 /// Sends an unauthenticated request and returns the challenges of the 401 response.
-async fn fetch_challenge(address: &Url, server: &RemoteServer, door: &HttpClient) -> Result<String, String> {
+async fn fetch_challenge(
+    address: &Url,
+    server: &RemoteServer,
+    http_client: &HttpClient,
+) -> Result<String, String> {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
@@ -108,10 +110,11 @@ async fn fetch_challenge(address: &Url, server: &RemoteServer, door: &HttpClient
         "protocolVersion": "2025-06-18", "capabilities": {},
         "clientInfo": {"name": "whimbrel", "version": env!("CARGO_PKG_VERSION")},
     }});
-    let answer = send_request(door, Method::POST, address, headers.clone(), hello.to_string().into()).await?;
+    let answer =
+        send_request(http_client, Method::POST, address, headers.clone(), hello.to_string().into()).await?;
     // Servers with the SSE transport accept no POST at their URL.
     let answer = match answer.status {
-        404 | 405 => send_request(door, Method::GET, address, headers, Bytes::new()).await?,
+        404 | 405 => send_request(http_client, Method::GET, address, headers, Bytes::new()).await?,
         _ => answer,
     };
     match answer.status {
@@ -120,7 +123,7 @@ async fn fetch_challenge(address: &Url, server: &RemoteServer, door: &HttpClient
             let texts: Vec<&str> = challenges.filter_map(|value| value.to_str().ok()).collect();
             Ok(texts.join(", "))
         }
-        200..300 => Err("It does not ask for a login.".into()),
+        200..300 => Err("It does not require a login.".into()),
         status => {
             Err(format!("It answered HTTP {status} {} instead of asking for a login.", answer.status_text()))
         }
@@ -129,43 +132,44 @@ async fn fetch_challenge(address: &Url, server: &RemoteServer, door: &HttpClient
 
 /// Sends one request with a timeout.
 pub(super) async fn send_request(
-    door: &HttpClient,
+    http_client: &HttpClient,
     method: Method,
     url: &Url,
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<Response, String> {
-    let asked = timeout(REQUEST_TIMEOUT, door.request(method, url.clone(), headers, body)).await;
+    let asked = timeout(REQUEST_TIMEOUT, http_client.request(method, url.clone(), headers, body)).await;
     let host = url.host_str().unwrap_or_default();
     let late = |_| format!("{host} did not answer within {} s.", REQUEST_TIMEOUT.as_secs());
-    asked.map_err(late)?.map_err(|fault| fault.message)
+    asked.map_err(late)?.map_err(|error| error.message)
 }
 
 /// Fetches the first of these URLs that has a document.
 async fn fetch_first<T: DeserializeOwned>(
-    places: &[Url],
+    urls: &[Url],
     server: &Url,
-    door: &HttpClient,
+    http_client: &HttpClient,
 ) -> Result<Option<T>, String> {
-    for place in places {
-        require_secure(place, server)?;
+    for url in urls {
+        require_secure(url, server)?;
         let headers = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static("application/json"))]);
-        let answer = send_request(door, Method::GET, place, headers, Bytes::new()).await?;
+        let answer = send_request(http_client, Method::GET, url, headers, Bytes::new()).await?;
         match answer.status {
             200..300 => {
                 let text = timeout(REQUEST_TIMEOUT, answer.read_all(MAX_METADATA_BYTES)).await;
-                let text =
-                    text.map_err(|_| format!("{place} takes too long."))?.map_err(|fault| fault.message)?;
+                let text = text
+                    .map_err(|_| format!("{url} did not answer in time."))?
+                    .map_err(|cause| cause.message)?;
                 // A server may serve an HTML page for unknown paths.
                 match serde_json::from_slice(&text) {
                     Ok(found) => return Ok(Some(found)),
                     Err(error) if text.trim_ascii_start().starts_with(b"{") => {
-                        return Err(format!("What lies at {place} cannot be used: {error}."));
+                        return Err(format!("The metadata at {url} is not valid: {error}."));
                     }
                     Err(_) => {}
                 }
             }
-            500.. => return Err(format!("{place} answered HTTP {}. Try again later.", answer.status)),
+            500.. => return Err(format!("{url} answered HTTP {}. Try again later.", answer.status)),
             _ => {}
         }
     }
@@ -175,24 +179,24 @@ async fn fetch_first<T: DeserializeOwned>(
 /// Well-known URLs of the protected resource metadata.
 fn resource_metadata_urls(server: &Url) -> Vec<Url> {
     let path = server.path().trim_end_matches('/');
-    let mut places = vec![with_path(server, &format!("/.well-known/oauth-protected-resource{path}"))];
+    let mut urls = vec![with_path(server, &format!("/.well-known/oauth-protected-resource{path}"))];
     if !path.is_empty() {
-        places.push(with_path(server, "/.well-known/oauth-protected-resource"));
+        urls.push(with_path(server, "/.well-known/oauth-protected-resource"));
     }
-    places
+    urls
 }
 
 /// Well-known URLs of the authorization server metadata.
 fn server_metadata_urls(issuer: &Url) -> Vec<Url> {
     let path = issuer.path().trim_end_matches('/');
-    let mut places = vec![
+    let mut urls = vec![
         with_path(issuer, &format!("/.well-known/oauth-authorization-server{path}")),
         with_path(issuer, &format!("/.well-known/openid-configuration{path}")),
     ];
     if !path.is_empty() {
-        places.push(with_path(issuer, &format!("{path}/.well-known/openid-configuration")));
+        urls.push(with_path(issuer, &format!("{path}/.well-known/openid-configuration")));
     }
-    places
+    urls
 }
 
 /// Endpoints of an authorization server without metadata.
@@ -210,23 +214,23 @@ fn default_endpoints(issuer: &Url) -> AuthorizationServer {
 
 fn validate(authority: &AuthorizationServer, server: &Url) -> Result<(), String> {
     let AuthorizationServer { authorization_endpoint, token_endpoint, registration_endpoint, .. } = authority;
-    for place in [authorization_endpoint, token_endpoint].into_iter().chain(registration_endpoint) {
-        require_secure(place, server)?;
+    for url in [authorization_endpoint, token_endpoint].into_iter().chain(registration_endpoint) {
+        require_secure(url, server)?;
     }
     match &authority.code_challenge_methods_supported {
         Some(methods) if !methods.iter().any(|method| method == "S256") => {
-            Err("Whoever gives out logins to it does not know PKCE with S256, without which a login can be stolen on the way.".into())
+            Err("Its authorization server does not support PKCE with S256, which protects the login from interception.".into())
         }
         _ => Ok(()),
     }
 }
 
 /// Requires https, or loopback if the MCP server is on loopback too: secrets must not travel in the clear.
-fn require_secure(place: &Url, server: &Url) -> Result<(), String> {
-    match place.scheme() {
+fn require_secure(url: &Url, server: &Url) -> Result<(), String> {
+    match url.scheme() {
         "https" => Ok(()),
-        "http" if is_loopback(place) && is_loopback(server) => Ok(()),
-        _ => Err(format!("{place} is not reached by https:, so no login is asked for there.")),
+        "http" if is_loopback(url) && is_loopback(server) => Ok(()),
+        _ => Err(format!("{url} does not use https:, so no login is attempted there.")),
     }
 }
 
@@ -266,7 +270,7 @@ mod tests {
 
     #[test]
     fn metadata_is_looked_up_at_well_known_urls() {
-        let texts = |places: Vec<Url>| places.iter().map(Url::to_string).collect::<Vec<_>>();
+        let texts = |urls: Vec<Url>| urls.iter().map(Url::to_string).collect::<Vec<_>>();
         assert_eq!(
             texts(resource_metadata_urls(&url("https://x.test/a/mcp?k=1"))),
             [
@@ -291,7 +295,7 @@ mod tests {
 
     #[test]
     fn secrets_travel_by_https_or_loopback() {
-        for (place, server, allowed) in [
+        for (endpoint, server, allowed) in [
             ("https://id.test/t", "https://x.test", true),
             ("https://id.test/t", "http://127.0.0.1:1", true),
             ("http://127.0.0.1:9/t", "http://localhost:1", true),
@@ -301,7 +305,11 @@ mod tests {
             ("http://169.254.169.254/", "http://127.0.0.1:1", false),
             ("file:///etc/passwd", "http://127.0.0.1:1", false),
         ] {
-            assert_eq!(require_secure(&url(place), &url(server)).is_ok(), allowed, "{place} for {server}");
+            assert_eq!(
+                require_secure(&url(endpoint), &url(server)).is_ok(),
+                allowed,
+                "{endpoint} for {server}"
+            );
         }
     }
 

@@ -54,23 +54,28 @@ pub struct LoginFlow {
 impl LoginFlow {
     /// Discovers the authorization server, registers a client and opens the redirect listener. The error text is for
     /// the user.
-    pub async fn start(server: &RemoteServer, around: &ServerDeps) -> Result<Self, String> {
+    pub async fn start(server: &RemoteServer, deps: &ServerDeps) -> Result<Self, String> {
         if server.headers.keys().any(|name| name.eq_ignore_ascii_case(AUTHORIZATION.as_str())) {
             return Err(
-                "Its entry has an Authorization header, which counts before a login. Remove it there first."
+                "Its entry has an Authorization header, which takes precedence over a login. Remove the header first."
                     .into(),
             );
         }
-        let wallet = CredentialStore::from_env(&around.environment).ok_or(credential_store::NO_HOME)?;
+        let store = CredentialStore::from_env(&deps.environment).ok_or(credential_store::NO_HOME)?;
         let address = Url::parse(&server.url).map_err(|error| format!("`url`: {error}."))?;
         let terms = server.oauth.clone().unwrap_or_default();
-        let door = around.http_client.clone();
-        let findings = discovery::discover(&address, server, &door).await?;
+        let http_client = deps.http_client.clone();
+        let findings = discovery::discover(&address, server, &http_client).await?;
         let redirect = CallbackListener::bind(&terms).await?;
-        let secret = around.environment.get(CLIENT_SECRET).cloned();
-        let client =
-            client::register_client(&terms, secret, &findings.authorization_server, redirect.url(), &door)
-                .await?;
+        let secret = deps.environment.get(CLIENT_SECRET).cloned();
+        let client = client::register_client(
+            &terms,
+            secret,
+            &findings.authorization_server,
+            redirect.url(),
+            &http_client,
+        )
+        .await?;
         let (state, verifier) = (ids::new_secret(), ids::new_secret());
         let mut login = Self {
             authorization_url: address.clone(),
@@ -80,8 +85,8 @@ impl LoginFlow {
             callback: redirect,
             state,
             verifier,
-            http_client: door,
-            store: wallet,
+            http_client,
+            store,
         };
         login.authorization_url = login.build_authorization_url(&terms);
         Ok(login)
@@ -111,22 +116,24 @@ impl LoginFlow {
             token::CodeExchange { code: &code, verifier: &self.verifier, redirect_url: self.callback.url() },
         );
         let grant = grant.await.map_err(|refusal| refusal.to_string())?;
-        let (wallet, server) = (self.store, self.server);
-        let kept = files::run_blocking(move || wallet.save(&server, &grant)).await;
-        kept.map_err(|error| format!("The login could not be kept: {error}."))?
+        let (store, server) = (self.store, self.server);
+        let saved = files::run_blocking(move || store.save(&server, &grant)).await;
+        saved.map_err(|error| format!("The login could not be saved: {error}."))?
     }
 
     /// Checks the redirect's parameters and returns the code. The issuer must be the one that was asked.
     fn check_callback(&self, outcome: CallbackParams) -> Result<String, String> {
         let CallbackParams { code, error, issuer } = outcome;
         if let Some(error) = error {
-            return Err(format!("The login was refused: {error}."));
+            return Err(format!("The login was denied: {error}."));
         }
         match (&issuer, &self.metadata.authorization_server.issuer) {
-            (Some(said), Some(known)) if said.trim_end_matches('/') != known.trim_end_matches('/') => {
-                Err(format!("The answer comes from {said:?}, but {known} was asked. Nothing was kept."))
+            (Some(named), Some(known)) if named.trim_end_matches('/') != known.trim_end_matches('/') => {
+                Err(format!(
+                    "The response comes from {named:?}, but the login was started at {known}. Nothing was saved."
+                ))
             }
-            _ => code.ok_or_else(|| "The browser came back without a code. Try again.".into()),
+            _ => code.ok_or_else(|| "The redirect has no authorization code. Try again.".into()),
         }
     }
 

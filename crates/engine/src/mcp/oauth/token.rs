@@ -76,7 +76,7 @@ struct TokenResponse {
 
 /// Exchanges an authorization code for a token.
 pub(super) async fn exchange_code(
-    door: &HttpClient,
+    http_client: &HttpClient,
     client: &OauthClient,
     findings: &OauthMetadata,
     CodeExchange { code, verifier, redirect_url: redirect }: CodeExchange<'_>,
@@ -89,7 +89,7 @@ pub(super) async fn exchange_code(
         ("resource", &findings.resource),
     ];
     let token_endpoint = findings.authorization_server.token_endpoint.clone();
-    let given = request_token(door, &token_endpoint, client, &fields).await?;
+    let given = request_token(http_client, &token_endpoint, client, &fields).await?;
     let ends_at = expiry_seconds(&given);
     let TokenResponse { access_token, refresh_token, scope, .. } = given;
     let (resource, client) = (findings.resource.clone(), client.clone());
@@ -103,13 +103,13 @@ impl OauthToken {
     }
 
     /// Gets a new token with the refresh token.
-    pub(super) async fn refresh(&self, door: &HttpClient) -> Result<Self, TokenError> {
+    pub(super) async fn refresh(&self, http_client: &HttpClient) -> Result<Self, TokenError> {
         let Some(refresh_token) = &self.refresh_token else {
-            return Err(TokenError::Permanent("the login has ended.".into()));
+            return Err(TokenError::Permanent("the login has expired.".into()));
         };
         let fields =
             [("grant_type", "refresh_token"), ("refresh_token", refresh_token), ("resource", &self.resource)];
-        let given = request_token(door, &self.token_endpoint, &self.client, &fields).await?;
+        let given = request_token(http_client, &self.token_endpoint, &self.client, &fields).await?;
         let ends_at = expiry_seconds(&given);
         Ok(Self {
             access_token: given.access_token,
@@ -123,22 +123,22 @@ impl OauthToken {
 }
 
 async fn request_token(
-    door: &HttpClient,
-    place: &Url,
+    http_client: &HttpClient,
+    url: &Url,
     client: &OauthClient,
     fields: &[(&str, &str)],
 ) -> Result<TokenResponse, TokenError> {
     let (headers, body) = build_form(client, fields);
     let answer =
-        send_request(door, Method::POST, place, headers, body).await.map_err(TokenError::Temporary)?;
+        send_request(http_client, Method::POST, url, headers, body).await.map_err(TokenError::Temporary)?;
     let status = answer.status;
     let text = answer.read_prefix(MAX_RESPONSE_BYTES).await;
     match status {
         200..300 => parse_token_response(&text).map_err(TokenError::Permanent),
         400 | 401 | 403 => {
-            Err(TokenError::Permanent(format!("the login is not accepted: {}", error_message(&text))))
+            Err(TokenError::Permanent(format!("the login was rejected: {}", error_message(&text))))
         }
-        _ => Err(TokenError::Temporary(format!("{place} answered HTTP {status}: {}", error_message(&text)))),
+        _ => Err(TokenError::Temporary(format!("{url} answered HTTP {status}: {}", error_message(&text)))),
     }
 }
 
@@ -170,23 +170,23 @@ fn build_form(client: &OauthClient, fields: &[(&str, &str)]) -> (HeaderMap, Byte
 
 /// Parses a token response. Its contents never appear in the error.
 fn parse_token_response(text: &[u8]) -> Result<TokenResponse, String> {
-    let given: TokenResponse =
-        serde_json::from_slice(text).map_err(|_| format!("no token was given: {}", error_message(text)))?;
+    let given: TokenResponse = serde_json::from_slice(text)
+        .map_err(|_| format!("the response has no token: {}", error_message(text)))?;
     if given.token_type.as_deref().is_some_and(|kind| !kind.eq_ignore_ascii_case("bearer")) {
-        return Err("a token of another kind than `bearer` was given.".into());
+        return Err("the token type is not `bearer`.".into());
     }
     let sendable = |text: &str| !text.is_empty() && HeaderValue::from_str(text).is_ok();
     if sendable(&given.access_token) {
         Ok(given)
     } else {
-        Err("the token that was given cannot be sent.".into())
+        Err("the token has characters that cannot be sent in a header.".into())
     }
 }
 
 fn expiry_seconds(given: &TokenResponse) -> Option<u64> {
-    let life = given.expires_in.filter(|seconds| seconds.is_finite() && *seconds >= 0.0)?;
+    let lifetime = given.expires_in.filter(|seconds| seconds.is_finite() && *seconds >= 0.0)?;
     // The value is finite and bounded above.
-    Some(now_seconds() + life.min(1e10) as u64)
+    Some(now_seconds() + lifetime.min(1e10) as u64)
 }
 
 fn now_seconds() -> u64 {
@@ -195,19 +195,19 @@ fn now_seconds() -> u64 {
 
 /// Error message from the body of a failed response.
 pub(super) fn error_message(text: &[u8]) -> String {
-    let said = serde_json::from_slice::<Value>(text).ok();
-    let field = |name: &str| said.as_ref()?.get(name)?.as_str().map(sanitize_text);
+    let body = serde_json::from_slice::<Value>(text).ok();
+    let field = |name: &str| body.as_ref()?.get(name)?.as_str().map(sanitize_text);
     match (field("error"), field("error_description")) {
         (Some(error), Some(words)) => format!("{words} ({error})."),
         (Some(error), None) => format!("{error}."),
-        _ if said.is_some() => "it does not say why.".into(),
+        _ if body.is_some() => "no reason given.".into(),
         _ => sanitize_text(&String::from_utf8_lossy(&text[..text.len().min(MAX_SHOWN_CHARS)])),
     }
 }
 
 /// Removes control characters and truncates, so that a server's text cannot control or flood the terminal.
 pub(super) fn sanitize_text(text: &str) -> String {
-    let clean = text.trim().chars().map(|sign| if sign.is_control() { ' ' } else { sign });
+    let clean = text.trim().chars().map(|c| if c.is_control() { ' ' } else { c });
     clean.take(MAX_SHOWN_CHARS).collect::<String>().trim_end_matches('.').to_owned()
 }
 
@@ -220,20 +220,20 @@ mod tests {
         for (text, problem) in [
             (r#"{"access_token":"t","token_type":"Bearer","expires_in":3600}"#, None),
             (r#"{"access_token":"t"}"#, None),
-            (r#"{"access_token":"t","token_type":"mac"}"#, Some("another kind")),
+            (r#"{"access_token":"t","token_type":"mac"}"#, Some("not `bearer`")),
             ("{\"access_token\":\"a\\nb\"}", Some("cannot be sent")),
             (r#"{"access_token":""}"#, Some("cannot be sent")),
             (
                 r#"{"error":"invalid_grant","error_description":"Too late."}"#,
                 Some("Too late (invalid_grant)"),
             ),
-            (r#"{"token":"secret"}"#, Some("it does not say why")),
+            (r#"{"token":"secret"}"#, Some("no reason given")),
             ("<html>", Some("<html>")),
         ] {
             match (parse_token_response(text.as_bytes()), problem) {
                 (Ok(given), None) => assert!(!given.access_token.is_empty()),
-                (Err(said), Some(words)) => {
-                    assert!(said.contains(words) && !said.contains("secret"), "{said}");
+                (Err(body), Some(words)) => {
+                    assert!(body.contains(words) && !body.contains("secret"), "{body}");
                 }
                 (read, expected) => panic!("{text}: {:?} instead of {expected:?}", read.err()),
             }

@@ -26,14 +26,14 @@ struct Inner {
 impl TokenProvider {
     /// Loads the stored token of a server, if the user has logged in.
     pub(in crate::mcp) async fn load(
-        wallet: Option<CredentialStore>,
+        store: Option<CredentialStore>,
         server: &Url,
-        door: &HttpClient,
+        client: &HttpClient,
     ) -> Option<Self> {
-        let wallet = wallet?;
-        let held = wallet.load_async(server).await.ok().flatten()?;
-        let (server, door, held) = (server.clone(), door.clone(), Mutex::new(held));
-        Some(Self(Arc::new(Inner { store: wallet, server, http_client: door, token: held })))
+        let store = store?;
+        let held = store.load_async(server).await.ok().flatten()?;
+        let (server, client, held) = (server.clone(), client.clone(), Mutex::new(held));
+        Some(Self(Arc::new(Inner { store, server, http_client: client, token: held })))
     }
 
     /// Current `Authorization` header. Refreshes the token first if it is about to expire.
@@ -73,9 +73,9 @@ impl Inner {
         match held.refresh(&self.http_client).await {
             Ok(grant) => {
                 *held = grant.clone();
-                let (wallet, server) = (self.store.clone(), self.server.clone());
+                let (store, server) = (self.store.clone(), self.server.clone());
                 // A token that cannot be stored is used until the process ends.
-                let _ = files::run_blocking(move || wallet.save(&server, &grant)).await;
+                let _ = files::run_blocking(move || store.save(&server, &grant)).await;
                 Ok(())
             }
             // Another process may have used the refresh token first.
@@ -86,8 +86,8 @@ impl Inner {
 
     async fn reload_if_newer(&self, held: &mut OauthToken) -> bool {
         match self.store.load_async(&self.server).await {
-            Ok(Some(kept)) if kept.access_token != held.access_token && !kept.is_expiring() => {
-                *held = kept;
+            Ok(Some(stored)) if stored.access_token != held.access_token && !stored.is_expiring() => {
+                *held = stored;
                 true
             }
             _ => false,

@@ -39,7 +39,7 @@ impl ServerRegistry {
     /// Replaces the server of that name unless its config is the same.
     async fn set_server(&self, name: &str, config: &McpServerConfig, reply: &mut McpSetServersReply) {
         if name.trim().is_empty() {
-            reply.errors.insert(name.to_owned(), "it has no name. Give it one.".into());
+            reply.errors.insert(name.to_owned(), "it has no name. Add one.".into());
             return;
         }
         let variable = |name: &str| self.0.deps.environment.get(name).cloned();
@@ -66,11 +66,11 @@ impl ServerRegistry {
         let hosted = |server: &Arc<ServerHandle>| matches!(server.config, McpServerConfig::Sdk(_));
         let new = |server: &Arc<ServerHandle>| reply.added.iter().any(|name| **name == *server.name);
         let awaited = self.enabled_servers().into_iter().filter(|server| !hosted(server) && new(server));
-        let settled =
+        let round =
             join_all(awaited.map(async |server| (server.name.to_string(), server.wait_settled().await)));
-        for (name, state) in settled.await {
-            if let ServerPhase::Failed(fault) = state.phase {
-                reply.errors.insert(name, fault.to_string());
+        for (name, state) in round.await {
+            if let ServerPhase::Failed(error) = state.phase {
+                reply.errors.insert(name, error.to_string());
             }
         }
     }

@@ -13,7 +13,7 @@ use whimbrel_wire::control::McpServerStatus;
 
 use super::player;
 use crate::mcp::{McpLimits, ReconnectBackoff, ServerConfigs, ServerDeps, ServerOrigin, ServerRegistry};
-use crate::tools::{AnyTool, ToolContext, ToolResult};
+use crate::tool_api::{AnyTool, ToolContext, ToolResult};
 use crate::workspace::Workspace;
 
 /// Longer than any test step takes.
@@ -32,9 +32,9 @@ pub(super) fn test_limits() -> McpLimits {
     McpLimits { backoff, ..McpLimits::default() }
 }
 
-pub(super) fn test_deps(folder: &Path) -> ServerDeps {
+pub(super) fn test_deps(dir: &Path) -> ServerDeps {
     let environment = BTreeMap::from([("PATH".to_owned(), std::env::var("PATH").unwrap())]);
-    ServerDeps { limits: test_limits(), ..ServerDeps::new(folder.to_path_buf(), environment) }
+    ServerDeps { limits: test_limits(), ..ServerDeps::new(dir.to_path_buf(), environment) }
 }
 
 /// Entries as from a flag.
@@ -47,14 +47,14 @@ pub(super) fn server_configs(entries: &Value) -> ServerConfigs {
 impl TestServers {
     /// Starts servers and waits for them.
     pub(super) async fn start(entries: Value) -> Self {
-        Self::start_with(entries, |surroundings| surroundings).await
+        Self::start_with(entries, |deps| deps).await
     }
 
     /// Like [`start`](Self::start), with changed dependencies.
     pub(super) async fn start_with(entries: Value, change: impl FnOnce(ServerDeps) -> ServerDeps) -> Self {
-        let stage = Self::start_without_waiting(&entries, change);
-        stage.registry.wait_ready(TEST_TIMEOUT).await;
-        stage
+        let servers = Self::start_without_waiting(&entries, change);
+        servers.registry.wait_ready(TEST_TIMEOUT).await;
+        servers
     }
 
     /// Starts servers without waiting for them.
@@ -89,7 +89,7 @@ impl TestServers {
 
     /// Waits for a status word.
     pub(super) async fn wait_status(&self, name: &str, word: &str) {
-        self.wait_until(|stage| stage.status_and_error(name).0 == word).await;
+        self.wait_until(|servers| servers.status_and_error(name).0 == word).await;
     }
 
     /// Waits for a condition, checking it after every change of the registry.
@@ -148,7 +148,7 @@ impl TestServers {
                     texts.collect::<Vec<_>>().join("\n")
                 }
             },
-            Err(trouble) => format!("error: {}", trouble.render_for_model()),
+            Err(error) => format!("error: {}", error.render_for_model()),
         }
     }
 }

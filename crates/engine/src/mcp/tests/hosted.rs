@@ -79,7 +79,7 @@ impl TestHost {
     async fn start_servers(&self) -> TestServers {
         let ask = self.requests.clone();
         let entries = json!({"calc": {"type": "sdk", "name": "calculator"}});
-        TestServers::start_with(entries, |surroundings| ServerDeps { host: Some(ask), ..surroundings }).await
+        TestServers::start_with(entries, |deps| ServerDeps { host: Some(ask), ..deps }).await
     }
 
     fn methods(&self) -> Vec<String> {
@@ -122,32 +122,32 @@ fn answer_calculator(message: &McpMessage) -> HostAnswer {
 #[tokio::test]
 async fn messages_are_control_requests_to_the_host() {
     let host = TestHost::new(answer_calculator);
-    let stage = host.start_servers().await;
-    assert_eq!(stage.status_and_error("calc"), ("connected".into(), String::new()));
-    assert_eq!(stage.status("calc").source.as_deref(), Some("sdk"));
-    assert_eq!(stage.call_text("mcp__calc__add", json!({"a": 2})).await, "sum=5");
+    let servers = host.start_servers().await;
+    assert_eq!(servers.status_and_error("calc"), ("connected".into(), String::new()));
+    assert_eq!(servers.status("calc").source.as_deref(), Some("sdk"));
+    assert_eq!(servers.call_text("mcp__calc__add", json!({"a": 2})).await, "sum=5");
     assert_eq!(host.methods(), ["initialize", "notifications/initialized", "tools/list", "tools/call"]);
-    stage.registry.close().await;
+    servers.registry.close().await;
 }
 
 #[tokio::test]
 async fn cancelling_a_call_cancels_the_control_request() {
     let mut host = TestHost::new(answer_calculator);
-    let stage = host.start_servers().await;
-    let tool = stage.tool("mcp__calc__add");
-    let call = tool.run(json!({}), stage.tool_context());
+    let servers = host.start_servers().await;
+    let tool = servers.tool("mcp__calc__add");
+    let call = tool.run(json!({}), servers.tool_context());
     let (ended, ()) = tokio::join!(call, async {
         while host.requests.pending_count() == 0 {
             tokio::task::yield_now().await;
         }
-        stage.cancel.cancel();
+        servers.cancel.cancel();
     });
     assert_eq!(ended.unwrap_err().reason(), "MCP server calc: the call was cancelled.");
     tokio::time::timeout(TEST_TIMEOUT, host.cancelled.recv()).await.unwrap().unwrap();
     while host.methods().last().unwrap() != "notifications/cancelled" {
         tokio::task::yield_now().await;
     }
-    stage.registry.close().await;
+    servers.registry.close().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -162,25 +162,26 @@ async fn progress_extends_the_idle_timeout() {
         *noted.lock().unwrap() = asked["params"]["_meta"]["progressToken"].clone();
         None
     });
-    let folder = tempfile::tempdir().unwrap();
-    let surroundings = ServerDeps { host: Some(host.requests.clone()), ..test_deps(folder.path()) };
+    let dir = tempfile::tempdir().unwrap();
+    let deps = ServerDeps { host: Some(host.requests.clone()), ..test_deps(dir.path()) };
     let (config, letterbox) = (McpServerConfig::Sdk(SdkServer::default()), HostedInbox::default());
-    let connection = Connection::open(&"calc".into(), &config, &surroundings, &letterbox).await.unwrap();
+    let connection = Connection::open(&"calc".into(), &config, &deps, &letterbox).await.unwrap();
     let (silence, step) = (Duration::from_secs(1), Duration::from_millis(800));
-    let patience = RequestTimeouts { total: TEST_TIMEOUT, idle: Some(silence) };
-    let (began, never) = (Instant::now(), CancellationToken::new());
+    let timeouts = RequestTimeouts { total: TEST_TIMEOUT, idle: Some(silence) };
+    let (started_at, never) = (Instant::now(), CancellationToken::new());
     let caller = CallContext { tool: "add", tool_use_id: "", cancel: &never };
-    let call = call_tool(&connection, "add", Map::new(), patience, caller);
+    let call = call_tool(&connection, "add", Map::new(), timeouts, caller);
     let (ended, ()) = tokio::join!(call, async {
         for progress in 1..=5 {
             tokio::time::sleep(step).await;
             let params = json!({"progressToken": *token.lock().unwrap(), "progress": progress});
-            let news = json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params});
-            assert!(letterbox.deliver(&RawJson::from_value(&news).unwrap()));
+            let notification =
+                json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params});
+            assert!(letterbox.deliver(&RawJson::from_value(&notification).unwrap()));
         }
     });
     assert_eq!(ended.unwrap_err(), McpError::Timeout(silence));
-    let (took, least) = (began.elapsed(), step * 5 + silence);
+    let (took, least) = (started_at.elapsed(), step * 5 + silence);
     assert!((least..least + step).contains(&took), "{took:?}");
     connection.close().await;
 }
@@ -188,27 +189,27 @@ async fn progress_extends_the_idle_timeout() {
 #[tokio::test]
 async fn host_errors_and_invalid_responses_are_reported() {
     let unknown = TestHost::new(|_| Some(Err("SDK MCP server not found: calc".into())));
-    let stage = unknown.start_servers().await;
-    let (state, error) = stage.status_and_error("calc");
+    let servers = unknown.start_servers().await;
+    let (state, error) = servers.status_and_error("calc");
     assert_eq!(state, "failed");
     assert!(error.contains("SDK MCP server not found: calc"), "{error}");
-    stage.registry.close().await;
+    servers.registry.close().await;
     let nonsense = TestHost::new(|message| {
         let asked: Value = message.message.decode().unwrap();
         if asked["method"] == "tools/call" { Some(Ok(json!("what?"))) } else { answer_calculator(message) }
     });
-    let stage = nonsense.start_servers().await;
-    let said = stage.call_text("mcp__calc__add", json!({"a": 1})).await;
-    assert_eq!(said, "error: the answer cannot be read: it is no JSON-RPC message");
-    stage.registry.close().await;
+    let servers = nonsense.start_servers().await;
+    let text = servers.call_text("mcp__calc__add", json!({"a": 1})).await;
+    assert_eq!(text, "error: the response is not valid: not a JSON-RPC message");
+    servers.registry.close().await;
 }
 
 #[tokio::test]
 async fn a_closed_host_fails_calls_at_once() {
     let host = TestHost::new(answer_calculator);
-    let stage = host.start_servers().await;
-    let tool = stage.tool("mcp__calc__add");
-    let call = tool.run(json!({}), stage.tool_context());
+    let servers = host.start_servers().await;
+    let tool = servers.tool("mcp__calc__add");
+    let call = tool.run(json!({}), servers.tool_context());
     let (ended, ()) = tokio::join!(call, async {
         while host.requests.pending_count() == 0 {
             tokio::task::yield_now().await;
@@ -216,18 +217,15 @@ async fn a_closed_host_fails_calls_at_once() {
         host.requests.close();
     });
     assert_eq!(ended.unwrap_err().reason(), "MCP server calc: the host that runs it has closed its input.");
-    stage.wait_status("calc", "failed").await;
-    stage.registry.close().await;
+    servers.wait_status("calc", "failed").await;
+    servers.registry.close().await;
 }
 
 #[tokio::test]
 async fn without_a_host_the_server_fails() {
-    let stage = TestServers::start(json!({"calc": {"type": "sdk", "name": "calc"}})).await;
-    assert_eq!(
-        stage.status_and_error("calc"),
-        ("failed".into(), "no host is there that could run it.".into())
-    );
-    stage.registry.close().await;
+    let servers = TestServers::start(json!({"calc": {"type": "sdk", "name": "calc"}})).await;
+    assert_eq!(servers.status_and_error("calc"), ("failed".into(), "no host is connected to run it.".into()));
+    servers.registry.close().await;
 }
 
 /// Host side of an rmcp server: messages travel over channels.
@@ -268,11 +266,8 @@ async fn start_hosted(server: impl ServerHandler) -> TestServers {
     });
     let entries = json!({"play": {"type": "sdk", "name": "play"}});
     let answers = ask.clone();
-    let stage = TestServers::start_without_waiting(&entries, |surroundings| ServerDeps {
-        host: Some(ask),
-        ..surroundings
-    });
-    let roster = stage.registry.clone();
+    let servers = TestServers::start_without_waiting(&entries, |deps| ServerDeps { host: Some(ask), ..deps });
+    let registry = servers.registry.clone();
     tokio::spawn(async move {
         let mut open = std::collections::HashMap::new();
         loop {
@@ -299,28 +294,31 @@ async fn start_hosted(server: impl ServerHandler) -> TestServers {
                         answers.handle_response(ControlResponse::success(&question, &reply).response);
                     }
                     _ => {
-                        roster.handle_host_message("play", &RawJson::from_value(&value).unwrap()).unwrap();
+                        registry.handle_host_message("play", &RawJson::from_value(&value).unwrap()).unwrap();
                     }
                 },
                 else => return,
             }
         }
     });
-    stage.registry.wait_ready(TEST_TIMEOUT).await;
-    stage
+    servers.registry.wait_ready(TEST_TIMEOUT).await;
+    servers
 }
 
 #[tokio::test]
 async fn a_hosted_server_can_send_requests_and_notifications() {
-    let stage = start_hosted(TestMcpServer::default()).await;
-    assert_eq!(stage.status_and_error("play"), ("connected".into(), String::new()));
-    assert_eq!(stage.call_text("mcp__play__echo", json!({"word": "hey"})).await, "echo:hey");
-    let roots = stage.call_text("mcp__play__roots", json!({})).await;
-    assert!(roots.contains(&format!("file://{}", stage.dir().display())), "{roots}");
-    stage.call_text("mcp__play__grow", json!({})).await;
-    stage.wait_until(|stage| stage.tool_names().contains(&"mcp__play__grown".to_owned())).await;
+    let servers = start_hosted(TestMcpServer::default()).await;
+    assert_eq!(servers.status_and_error("play"), ("connected".into(), String::new()));
+    assert_eq!(servers.call_text("mcp__play__echo", json!({"word": "hey"})).await, "echo:hey");
+    let roots = servers.call_text("mcp__play__roots", json!({})).await;
+    assert!(roots.contains(&format!("file://{}", servers.dir().display())), "{roots}");
+    servers.call_text("mcp__play__grow", json!({})).await;
+    servers.wait_until(|servers| servers.tool_names().contains(&"mcp__play__grown".to_owned())).await;
     let garbage = RawJson::from_value(&json!({"hello": true})).unwrap();
-    assert!(stage.registry.handle_host_message("play", &garbage).unwrap_err().contains("cannot be read"));
-    assert_eq!(stage.registry.handle_host_message("other", &garbage).unwrap_err(), "Server not found: other");
-    stage.registry.close().await;
+    assert!(servers.registry.handle_host_message("play", &garbage).unwrap_err().contains("not valid"));
+    assert_eq!(
+        servers.registry.handle_host_message("other", &garbage).unwrap_err(),
+        "Server not found: other"
+    );
+    servers.registry.close().await;
 }

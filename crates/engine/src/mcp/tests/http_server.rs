@@ -95,21 +95,21 @@ impl HttpTestServer {
     pub(super) async fn new(answer: impl Fn(&ReceivedRequest) -> HttpReply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let (heard, answer) = (Arc::new(Mutex::new(Vec::new())), Arc::new(answer));
-        let notes = Arc::clone(&heard);
+        let (request, answer) = (Arc::new(Mutex::new(Vec::new())), Arc::new(answer));
+        let notes = Arc::clone(&request);
         let task = tokio::spawn(async move {
             let mut connections = tokio::task::JoinSet::new();
             while let Ok((stream, _)) = listener.accept().await {
                 let (notes, answer) = (Arc::clone(&notes), Arc::clone(&answer));
                 connections.spawn(async move {
                     let mut stream = BufReader::new(stream);
-                    let Some(heard) = read_request(&mut stream).await else { return };
-                    notes.lock().unwrap().push(heard.clone());
-                    let _ = write_reply(stream.into_inner(), answer(&heard)).await;
+                    let Some(request) = read_request(&mut stream).await else { return };
+                    notes.lock().unwrap().push(request.clone());
+                    let _ = write_reply(stream.into_inner(), answer(&request)).await;
                 });
             }
         });
-        Self { address, requests: heard, _task: AbortOnDropHandle::new(task) }
+        Self { address, requests: request, _task: AbortOnDropHandle::new(task) }
     }
 
     pub(super) fn url(&self, path: &str) -> String {
@@ -124,7 +124,7 @@ impl HttpTestServer {
     pub(super) fn rpc_methods(&self) -> Vec<String> {
         self.requests()
             .iter()
-            .map(|heard| heard.rpc_method().to_owned())
+            .map(|request| request.rpc_method().to_owned())
             .filter(|method| !method.is_empty())
             .collect()
     }

@@ -1,6 +1,6 @@
 //! MCP server built with rmcp. This test program runs as the server when an environment variable is set.
 
-#![expect(deprecated, reason = "servers of today still ask for roots and samples")]
+#![expect(deprecated, reason = "current servers still request roots and sampling")]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -133,8 +133,9 @@ impl ServerHandler for TestMcpServer {
             "work" => {
                 let token = context.meta.get_progress_token().unwrap();
                 for step in 1..=3 {
-                    let news = ProgressNotificationParam::new(token.clone(), f64::from(step)).with_total(3.0);
-                    peer.notify_progress(news.with_message("at it")).await.unwrap();
+                    let notification =
+                        ProgressNotificationParam::new(token.clone(), f64::from(step)).with_total(3.0);
+                    peer.notify_progress(notification.with_message("at it")).await.unwrap();
                 }
                 Ok(text("worked"))
             }

@@ -15,33 +15,34 @@ use crate::mcp::server::ServerPhase;
 use crate::mcp::{McpLimits, ServerDeps};
 
 /// Answers as a small server does.
-fn answer_default(heard: &ReceivedRequest) -> HttpReply {
-    match (heard.method.as_str(), answer_request(&heard.body)) {
+fn answer_default(request: &ReceivedRequest) -> HttpReply {
+    match (request.method.as_str(), answer_request(&request.body)) {
         ("POST", Some(answer)) => HttpReply::json(&answer).with_header("mcp-session-id", "session-1"),
         ("POST", None) => HttpReply::status(202),
         _ => HttpReply::status(405),
     }
 }
 
-async fn connect(web: &HttpTestServer) -> TestServers {
+async fn connect(http_server: &HttpTestServer) -> TestServers {
     let headers = json!({"Authorization": "Bearer secret"});
-    TestServers::start(json!({"web": {"type": "http", "url": web.url("/mcp"), "headers": headers}})).await
+    TestServers::start(json!({"web": {"type": "http", "url": http_server.url("/mcp"), "headers": headers}}))
+        .await
 }
 
 #[tokio::test]
 async fn a_server_is_reached_by_streamable_http() {
-    let web = HttpTestServer::new(answer_default).await;
-    let stage = connect(&web).await;
-    assert_eq!(stage.status_and_error("web"), ("connected".into(), String::new()));
-    assert_eq!(stage.call_text("mcp__web__go", json!({"a": 1})).await, r#"did {"a":1}"#);
-    stage.registry.close().await;
-    let heard = web.requests();
+    let http_server = HttpTestServer::new(answer_default).await;
+    let servers = connect(&http_server).await;
+    assert_eq!(servers.status_and_error("web"), ("connected".into(), String::new()));
+    assert_eq!(servers.call_text("mcp__web__go", json!({"a": 1})).await, r#"did {"a":1}"#);
+    servers.registry.close().await;
+    let requests = http_server.requests();
     assert!(
-        heard
+        requests
             .iter()
             .all(|request| request.headers["authorization"] == "Bearer secret" && request.path == "/mcp")
     );
-    let call = heard.iter().find(|request| request.rpc_method() == "tools/call").unwrap();
+    let call = requests.iter().find(|request| request.rpc_method() == "tools/call").unwrap();
     assert_eq!(call.headers["mcp-session-id"], "session-1");
     assert_eq!(call.headers["mcp-protocol-version"], "2025-06-18");
     assert!(
@@ -49,13 +50,13 @@ async fn a_server_is_reached_by_streamable_http() {
             && call.headers["user-agent"].starts_with("whimbrel/")
     );
     // The session is deleted at the server.
-    let last = heard.last().unwrap();
+    let last = requests.last().unwrap();
     assert_eq!((last.method.as_str(), last.headers["mcp-session-id"].as_str()), ("DELETE", "session-1"));
 }
 
 #[tokio::test]
 async fn responses_can_arrive_as_events() {
-    let web = HttpTestServer::new(|heard| match (heard.method.as_str(), answer_request(&heard.body)) {
+    let http_server = HttpTestServer::new(|request| match (request.method.as_str(), answer_request(&request.body)) {
         ("POST", Some(answer)) => {
             let ping = json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "x"}});
             HttpReply::events(event_channel(&[": hello\n\n".into(), format_event(&ping), format_event(&answer)]).1)
@@ -64,26 +65,26 @@ async fn responses_can_arrive_as_events() {
         _ => HttpReply::status(405),
     })
     .await;
-    let stage = connect(&web).await;
-    assert_eq!(stage.call_text("mcp__web__go", json!({})).await, "did {}");
-    stage.registry.close().await;
+    let servers = connect(&http_server).await;
+    assert_eq!(servers.call_text("mcp__web__go", json!({})).await, "did {}");
+    servers.registry.close().await;
 }
 
 #[tokio::test]
 async fn http_401_is_shown_as_needs_auth() {
     for kind in ["http", "sse"] {
-        let web =
+        let http_server =
             HttpTestServer::new(|_| HttpReply::status(401).with_header("www-authenticate", "Bearer")).await;
-        let stage = TestServers::start(json!({"web": {"type": kind, "url": web.url("/")}})).await;
-        let (state, error) = stage.status_and_error("web");
+        let servers = TestServers::start(json!({"web": {"type": kind, "url": http_server.url("/")}})).await;
+        let (state, error) = servers.status_and_error("web");
         assert_eq!(state, "needs-auth", "{kind}");
         assert_eq!(
             error,
-            "it wants a login: it answered HTTP 401. Log in with `whimbrel mcp login` and its name, or put a token into its `headers`; then reconnect.",
+            "it requires a login: it answered HTTP 401. Run `whimbrel mcp login` with its name, or set a token in its `headers`; then reconnect.",
             "{kind}"
         );
-        assert_eq!(web.requests().len(), 1, "{kind}");
-        stage.registry.close().await;
+        assert_eq!(http_server.requests().len(), 1, "{kind}");
+        servers.registry.close().await;
     }
 }
 
@@ -94,48 +95,49 @@ async fn a_missing_scope_is_reported_with_its_name() {
         HttpReply::status(403).with_header("www-authenticate", challenge)
     };
     for kind in ["http", "sse"] {
-        let web = HttpTestServer::new(move |_| narrow()).await;
-        let stage = TestServers::start(json!({"web": {"type": kind, "url": web.url("/")}})).await;
-        let (state, error) = stage.status_and_error("web");
-        assert_eq!((state.as_str(), web.requests().len()), ("needs-auth", 1), "{kind}: {error}");
+        let http_server = HttpTestServer::new(move |_| narrow()).await;
+        let servers = TestServers::start(json!({"web": {"type": kind, "url": http_server.url("/")}})).await;
+        let (state, error) = servers.status_and_error("web");
+        assert_eq!((state.as_str(), http_server.requests().len()), ("needs-auth", 1), "{kind}: {error}");
         assert!(error.contains("\"birds:count\"") && error.contains("`oauth.scopes`"), "{error}");
-        stage.registry.close().await;
+        servers.registry.close().await;
     }
-    let web = HttpTestServer::new(move |heard| match heard.body["params"]["arguments"]["all"] == true {
-        true => narrow(),
-        false => answer_default(heard),
-    })
-    .await;
-    let stage = connect(&web).await;
-    let refused = stage.call_text("mcp__web__go", json!({"all": true})).await;
+    let http_server =
+        HttpTestServer::new(move |request| match request.body["params"]["arguments"]["all"] == true {
+            true => narrow(),
+            false => answer_default(request),
+        })
+        .await;
+    let servers = connect(&http_server).await;
+    let refused = servers.call_text("mcp__web__go", json!({"all": true})).await;
     assert!(refused.contains("\"birds:count\"") && refused.contains("whimbrel mcp login"), "{refused}");
-    assert_eq!(stage.call_text("mcp__web__go", json!({})).await, "did {}");
-    assert_eq!(stage.status_and_error("web"), ("connected".into(), String::new()));
+    assert_eq!(servers.call_text("mcp__web__go", json!({})).await, "did {}");
+    assert_eq!(servers.status_and_error("web"), ("connected".into(), String::new()));
     // The scope error is not recorded as the connection's error.
-    let ServerPhase::Connected(connection) = stage.registry.enabled_servers()[0].wait_settled().await.phase
+    let ServerPhase::Connected(connection) = servers.registry.enabled_servers()[0].wait_settled().await.phase
     else {
         panic!()
     };
     assert_eq!(connection.state.last_error(), None);
-    stage.registry.close().await;
+    servers.registry.close().await;
 }
 
 #[tokio::test]
 async fn an_expired_session_is_reinitialized_once() {
     let sessions = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&sessions);
-    let web = HttpTestServer::new(move |heard| {
-        let Some(answer) = answer_request(&heard.body) else {
-            return HttpReply::status(if heard.method == "POST" { 202 } else { 405 });
+    let http_server = HttpTestServer::new(move |request| {
+        let Some(answer) = answer_request(&request.body) else {
+            return HttpReply::status(if request.method == "POST" { 202 } else { 405 });
         };
-        if heard.rpc_method() == "initialize" {
+        if request.rpc_method() == "initialize" {
             let session = count.fetch_add(1, Ordering::SeqCst) + 1;
             return HttpReply::json(&answer).with_header("mcp-session-id", session.to_string());
         }
         // Each session expires with its first call, reported in two ways.
-        match (heard.rpc_method(), heard.headers["mcp-session-id"].as_str()) {
+        match (request.rpc_method(), request.headers["mcp-session-id"].as_str()) {
             ("tools/call", "1") => HttpReply::status(404),
-            ("tools/call", "2") if heard.body["params"]["arguments"]["second"] == true => {
+            ("tools/call", "2") if request.body["params"]["arguments"]["second"] == true => {
                 HttpReply::json(&error_without_id("Bad Request: No valid session ID provided"))
                     .with_status(400)
             }
@@ -143,12 +145,12 @@ async fn an_expired_session_is_reinitialized_once() {
         }
     })
     .await;
-    let stage = connect(&web).await;
-    assert_eq!(stage.call_text("mcp__web__go", json!({})).await, "did {}");
+    let servers = connect(&http_server).await;
+    assert_eq!(servers.call_text("mcp__web__go", json!({})).await, "did {}");
     assert_eq!(sessions.load(Ordering::SeqCst), 2);
-    assert_eq!(stage.call_text("mcp__web__go", json!({"second": true})).await, r#"did {"second":true}"#);
+    assert_eq!(servers.call_text("mcp__web__go", json!({"second": true})).await, r#"did {"second":true}"#);
     assert_eq!(sessions.load(Ordering::SeqCst), 3);
-    stage.registry.close().await;
+    servers.registry.close().await;
 }
 
 /// Error response without an id.
@@ -159,44 +161,44 @@ fn error_without_id(message: &str) -> Value {
 #[tokio::test]
 async fn an_error_without_id_ends_the_call() {
     for status in [200, 400, 500] {
-        let web = HttpTestServer::new(move |heard| match heard.rpc_method() {
+        let http_server = HttpTestServer::new(move |request| match request.rpc_method() {
             "tools/call" => HttpReply::json(&error_without_id("not today")).with_status(status),
-            _ => answer_default(heard),
+            _ => answer_default(request),
         })
         .await;
-        let stage = connect(&web).await;
-        let said =
-            tokio::time::timeout(TEST_TIMEOUT, stage.call_text("mcp__web__go", json!({}))).await.unwrap();
-        assert_eq!(said, "error: not today", "{status}");
-        stage.registry.close().await;
+        let servers = connect(&http_server).await;
+        let text =
+            tokio::time::timeout(TEST_TIMEOUT, servers.call_text("mcp__web__go", json!({}))).await.unwrap();
+        assert_eq!(text, "error: not today", "{status}");
+        servers.registry.close().await;
     }
 }
 
 #[tokio::test]
 async fn an_oversized_response_is_an_error() {
-    let web = HttpTestServer::new(|heard| match heard.rpc_method() {
+    let http_server = HttpTestServer::new(|request| match request.rpc_method() {
         "tools/call" => HttpReply::json(&json!({})).with_body(&" ".repeat(40 << 20)),
-        _ => answer_default(heard),
+        _ => answer_default(request),
     })
     .await;
-    let stage = connect(&web).await;
-    let said = stage.call_text("mcp__web__go", json!({})).await;
-    assert!(said.starts_with("error: MCP server web: "), "{said}");
-    stage.registry.close().await;
+    let servers = connect(&http_server).await;
+    let text = servers.call_text("mcp__web__go", json!({})).await;
+    assert!(text.starts_with("error: MCP server web: "), "{text}");
+    servers.registry.close().await;
 }
 
 #[tokio::test]
 async fn redirects_are_not_followed() {
     let elsewhere = HttpTestServer::new(answer_default).await;
     let there = elsewhere.url("/taken?token=x");
-    let web =
+    let http_server =
         HttpTestServer::new(move |_| HttpReply::status(307).with_header("location", there.clone())).await;
-    let stage = connect(&web).await;
-    let (state, error) = stage.status_and_error("web");
+    let servers = connect(&http_server).await;
+    let (state, error) = servers.status_and_error("web");
     assert_eq!(state, "failed");
     assert!(error.contains("HTTP 307") && error.contains("/taken.") && !error.contains("token=x"), "{error}");
     assert!(elsewhere.requests().is_empty());
-    stage.registry.close().await;
+    servers.registry.close().await;
 }
 
 #[tokio::test]
@@ -218,142 +220,145 @@ async fn responses_of_other_servers_are_reported() {
             |_| HttpReply::status(404).with_body("no such page"),
             "HTTP 404 Not Found: no such page",
         ),
-        ("other JSON", |_| HttpReply::json(&json!({"hello": 1})), "no JSON-RPC message: {\"hello\":1}"),
+        ("other JSON", |_| HttpReply::json(&json!({"hello": 1})), "not a JSON-RPC message: {\"hello\":1}"),
     ];
     for (name, answers, says) in cases {
-        let web = HttpTestServer::new(answers).await;
-        let stage = connect(&web).await;
-        let (state, error) = stage.status_and_error("web");
+        let http_server = HttpTestServer::new(answers).await;
+        let servers = connect(&http_server).await;
+        let (state, error) = servers.status_and_error("web");
         assert!(state == "failed" && error.contains(says), "{name}: {state} {error}");
-        stage.registry.close().await;
+        servers.registry.close().await;
     }
     let closed = HttpTestServer::new(answer_default).await.url("/");
-    let stage = TestServers::start(
+    let servers = TestServers::start(
         json!({"web": {"type": "http", "url": closed}, "old": {"type": "sse", "url": closed}}),
     )
     .await;
     for name in ["web", "old"] {
         assert!(
-            stage.status_and_error(name).1.starts_with("Could not connect to 127.0.0.1"),
+            servers.status_and_error(name).1.starts_with("Could not connect to 127.0.0.1"),
             "{:?}",
-            stage.status_and_error(name)
+            servers.status_and_error(name)
         );
     }
-    stage.registry.close().await;
+    servers.registry.close().await;
 }
 
 #[tokio::test]
 async fn an_idle_server_times_out_and_gets_a_cancellation() {
-    let web = HttpTestServer::new(|heard| {
-        if heard.rpc_method() == "tools/call" { HttpReply::silence() } else { answer_default(heard) }
+    let http_server = HttpTestServer::new(|request| {
+        if request.rpc_method() == "tools/call" { HttpReply::silence() } else { answer_default(request) }
     })
     .await;
-    let entry = json!({"web": {"type": "http", "url": web.url("/")}});
-    let stage = TestServers::start_with(entry, |surroundings| ServerDeps {
-        limits: McpLimits { idle_timeout: Duration::from_millis(300), ..surroundings.limits },
-        ..surroundings
+    let entry = json!({"web": {"type": "http", "url": http_server.url("/")}});
+    let servers = TestServers::start_with(entry, |deps| ServerDeps {
+        limits: McpLimits { idle_timeout: Duration::from_millis(300), ..deps.limits },
+        ..deps
     })
     .await;
-    let said = stage.call_text("mcp__web__go", json!({})).await;
-    assert_eq!(said, "error: MCP server web: it did not answer within 300 ms.");
-    let told = async {
-        while web.rpc_methods().last().unwrap() != "notifications/cancelled" {
+    let text = servers.call_text("mcp__web__go", json!({})).await;
+    assert_eq!(text, "error: MCP server web: it did not answer within 300 ms.");
+    let received = async {
+        while http_server.rpc_methods().last().unwrap() != "notifications/cancelled" {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    tokio::time::timeout(TEST_TIMEOUT, told).await.unwrap();
-    stage.registry.close().await;
+    tokio::time::timeout(TEST_TIMEOUT, received).await.unwrap();
+    servers.registry.close().await;
 }
 
 #[tokio::test]
 async fn a_truncated_response_is_an_error() {
-    let web = HttpTestServer::new(|heard| {
-        if heard.rpc_method() == "tools/call" {
+    let http_server = HttpTestServer::new(|request| {
+        if request.rpc_method() == "tools/call" {
             HttpReply::events(event_channel(&[": almost\n\n".into(), "data: {\"jsonrpc\":".into()]).1)
         } else {
-            answer_default(heard)
+            answer_default(request)
         }
     })
     .await;
-    let stage = connect(&web).await;
-    let said = tokio::time::timeout(TEST_TIMEOUT, stage.call_text("mcp__web__go", json!({}))).await.unwrap();
-    assert!(said.starts_with("error: "), "{said}");
-    stage.registry.close().await;
+    let servers = connect(&http_server).await;
+    let text =
+        tokio::time::timeout(TEST_TIMEOUT, servers.call_text("mcp__web__go", json!({}))).await.unwrap();
+    assert!(text.starts_with("error: "), "{text}");
+    servers.registry.close().await;
 }
 
 /// Server with the SSE transport: responses to posts arrive in the stream.
 struct SseTestServer {
-    web: HttpTestServer,
+    http_server: HttpTestServer,
     stream: Arc<Mutex<Option<UnboundedSender<String>>>>,
 }
 
 impl SseTestServer {
     async fn new(endpoint: &'static str) -> Self {
         let open = Arc::new(Mutex::new(None::<UnboundedSender<String>>));
-        let kept = Arc::clone(&open);
-        let web = HttpTestServer::new(move |heard| {
-            if heard.method == "GET" {
+        let held = Arc::clone(&open);
+        let http_server = HttpTestServer::new(move |request| {
+            if request.method == "GET" {
                 let (sender, events) = event_channel(&[format!("event: endpoint\ndata: {endpoint}\n\n")]);
-                *kept.lock().unwrap() = Some(sender);
+                *held.lock().unwrap() = Some(sender);
                 return HttpReply::events(events);
             }
-            if let (Some(answer), Some(sender)) = (answer_request(&heard.body), &*kept.lock().unwrap()) {
+            if let (Some(answer), Some(sender)) = (answer_request(&request.body), &*held.lock().unwrap()) {
                 let _ = sender.send(format_event(&answer));
             }
             HttpReply::status(202).with_body("Accepted")
         })
         .await;
-        Self { web, stream: open }
+        Self { http_server, stream: open }
     }
 
     async fn start_servers(&self) -> TestServers {
         let headers = json!({"X-Key": "secret"});
-        TestServers::start(json!({"old": {"type": "sse", "url": self.web.url("/a/sse"), "headers": headers}}))
-            .await
+        TestServers::start(
+            json!({"old": {"type": "sse", "url": self.http_server.url("/a/sse"), "headers": headers}}),
+        )
+        .await
     }
 }
 
 #[tokio::test]
 async fn a_server_is_reached_by_sse() {
     let old = SseTestServer::new("messages?session=1").await;
-    let stage = old.start_servers().await;
-    assert_eq!(stage.status_and_error("old"), ("connected".into(), String::new()));
-    assert_eq!(stage.call_text("mcp__old__go", json!({"a": 2})).await, r#"did {"a":2}"#);
+    let servers = old.start_servers().await;
+    assert_eq!(servers.status_and_error("old"), ("connected".into(), String::new()));
+    assert_eq!(servers.call_text("mcp__old__go", json!({"a": 2})).await, r#"did {"a":2}"#);
     assert_eq!(
-        old.web.rpc_methods(),
+        old.http_server.rpc_methods(),
         ["initialize", "notifications/initialized", "tools/list", "tools/call"]
     );
-    let heard = old.web.requests();
-    assert!(heard.iter().all(|request| request.headers["x-key"] == "secret"));
-    assert!(heard.iter().skip(1).all(|request| request.path == "/a/messages?session=1"));
+    let requests = old.http_server.requests();
+    assert!(requests.iter().all(|request| request.headers["x-key"] == "secret"));
+    assert!(requests.iter().skip(1).all(|request| request.path == "/a/messages?session=1"));
     // Closing the stream makes the client reconnect.
     old.stream.lock().unwrap().take();
-    let streams = || old.web.requests().iter().filter(|request| request.method == "GET").count();
-    stage.wait_until(|stage| streams() == 2 && stage.status_and_error("old").0 == "connected").await;
-    assert_eq!(stage.call_text("mcp__old__go", json!({})).await, "did {}");
-    stage.registry.close().await;
+    let streams = || old.http_server.requests().iter().filter(|request| request.method == "GET").count();
+    servers.wait_until(|servers| streams() == 2 && servers.status_and_error("old").0 == "connected").await;
+    assert_eq!(servers.call_text("mcp__old__go", json!({})).await, "did {}");
+    servers.registry.close().await;
 }
 
 #[tokio::test]
 async fn messages_are_not_sent_to_another_origin() {
     let old = SseTestServer::new("http://127.0.0.1:9/messages").await;
-    let stage = old.start_servers().await;
-    let (state, error) = stage.status_and_error("old");
+    let servers = old.start_servers().await;
+    let (state, error) = servers.status_and_error("old");
     assert_eq!(state, "failed");
-    assert_eq!(error, "it wants messages sent to http://127.0.0.1:9, which is another server.");
-    assert_eq!(old.web.rpc_methods(), Vec::<String>::new());
-    stage.registry.close().await;
+    assert_eq!(error, "its message endpoint http://127.0.0.1:9 is on another server.");
+    assert_eq!(old.http_server.rpc_methods(), Vec::<String>::new());
+    servers.registry.close().await;
     let page = HttpTestServer::new(|_| {
         HttpReply::status(200).with_header("content-type", "text/html").with_body("<html>")
     })
     .await;
-    let stage = TestServers::start(json!({"old": {"type": "sse", "url": page.url("/")}})).await;
+    let servers = TestServers::start(json!({"old": {"type": "sse", "url": page.url("/")}})).await;
     assert!(
-        stage.status_and_error("old").1.contains("text/html instead of events: <html>"),
+        servers.status_and_error("old").1.contains("text/html instead of an event stream: <html>"),
         "{:?}",
-        stage.status_and_error("old")
+        servers.status_and_error("old")
     );
-    let status: Value = serde_json::to_value(stage.registry.status()).unwrap();
+    let status: Value = serde_json::to_value(servers.registry.status()).unwrap();
     assert_eq!(status[0]["config"]["url"], page.url("/"));
-    stage.registry.close().await;
+    servers.registry.close().await;
 }

@@ -15,8 +15,8 @@ pub(crate) struct ConnectionState {
 
 impl ConnectionState {
     /// Records the latest error. The connection may still be open.
-    pub(crate) fn record_error(&self, fault: McpError) {
-        *self.last_error.lock().unwrap_or_else(PoisonError::into_inner) = Some(fault);
+    pub(crate) fn record_error(&self, error: McpError) {
+        *self.last_error.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
     }
 
     pub(crate) fn last_error(&self) -> Option<McpError> {
@@ -38,6 +38,6 @@ impl ConnectionState {
 
     /// Error of a lost connection.
     pub(crate) fn loss_error(&self) -> McpError {
-        self.last_error().unwrap_or_else(|| McpError::Disconnected("it has closed the connection.".into()))
+        self.last_error().unwrap_or_else(|| McpError::Disconnected("it closed the connection.".into()))
     }
 }

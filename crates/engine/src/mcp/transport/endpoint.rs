@@ -38,7 +38,7 @@ impl RemoteEndpoint {
     pub(super) async fn connect(
         name: &str,
         server: &RemoteServer,
-        surroundings: &ServerDeps,
+        deps: &ServerDeps,
     ) -> Result<Self, McpError> {
         let url = Url::parse(&server.url).map_err(|error| McpError::Permanent(format!("`url`: {error}.")))?;
         let agent = HeaderValue::from_static(concat!("whimbrel/", env!("CARGO_PKG_VERSION")));
@@ -49,22 +49,21 @@ impl RemoteEndpoint {
                 header.ok_or_else(|| McpError::Permanent(format!("`headers`: {name:?} cannot be sent.")))?;
             headers.insert(name, value);
         }
-        let door = surroundings.http_client.clone();
-        let badge = match &server.headers_helper {
+        let client = deps.http_client.clone();
+        let auth_headers = match &server.headers_helper {
             Some(command) => {
-                let helper = HeadersCommand::new(command, name, &server.url, surroundings);
+                let helper = HeadersCommand::new(command, name, &server.url, deps);
                 helper.run().await.map_err(McpError::Disconnected)?;
                 Credentials::Command(helper)
             }
             None if headers.contains_key(AUTHORIZATION) => Credentials::None,
             None => {
                 let pass =
-                    TokenProvider::load(CredentialStore::from_env(&surroundings.environment), &url, &door)
-                        .await;
+                    TokenProvider::load(CredentialStore::from_env(&deps.environment), &url, &client).await;
                 pass.map_or(Credentials::None, Credentials::Token)
             }
         };
-        Ok(Self { url, headers, credentials: badge, http_client: door })
+        Ok(Self { url, headers, credentials: auth_headers, http_client: client })
     }
 
     /// Same headers and credentials with another URL of the same origin.
@@ -80,15 +79,15 @@ impl RemoteEndpoint {
         more: HeaderMap,
         body: Bytes,
     ) -> Result<Response, HttpFault> {
-        let badge = self.credentials.headers().await;
-        let answer = self.send(method.clone(), &badge, more.clone(), body.clone()).await?;
+        let headers = self.credentials.headers().await;
+        let answer = self.send(method.clone(), &headers, more.clone(), body.clone()).await?;
         if answer.status != 401 {
             return Ok(answer);
         }
-        match self.credentials.refresh_headers(&badge).await? {
-            Some(badge) => {
+        match self.credentials.refresh_headers(&headers).await? {
+            Some(headers) => {
                 answer.into_body().drain();
-                self.send(method, &badge, more, body).await
+                self.send(method, &headers, more, body).await
             }
             None => Ok(answer),
         }
@@ -97,12 +96,12 @@ impl RemoteEndpoint {
     async fn send(
         &self,
         method: Method,
-        badge: &HeaderMap,
+        auth_headers: &HeaderMap,
         more: HeaderMap,
         body: Bytes,
     ) -> Result<Response, HttpFault> {
         let mut headers = self.headers.clone();
-        headers.extend(badge.clone());
+        headers.extend(auth_headers.clone());
         headers.extend(more);
         self.http_client.request(method, self.url.clone(), headers, body).await
     }
@@ -120,9 +119,9 @@ impl RemoteEndpoint {
     fn unauthorized_text(&self) -> String {
         match self.credentials {
             Credentials::None => "it answered HTTP 401.".into(),
-            Credentials::Token(_) => "the login that is kept for it no longer holds (HTTP 401).".into(),
+            Credentials::Token(_) => "the saved login is no longer valid (HTTP 401).".into(),
             Credentials::Command(_) => {
-                "it does not take what the command of `headersHelper` prints (HTTP 401).".into()
+                "it rejected the headers of the `headersHelper` command (HTTP 401).".into()
             }
         }
     }
@@ -155,9 +154,9 @@ impl Credentials {
 fn missing_scope_text(scope: Option<&str>) -> String {
     match scope {
         Some(scope) => format!(
-            "the one that it was shown does not cover the scope \"{scope}\" (HTTP 403). Name that in `oauth.scopes` of its entry."
+            "the token lacks the scope \"{scope}\" (HTTP 403). Add it to `oauth.scopes` of its entry."
         ),
-        None => "the one that it was shown does not cover this (HTTP 403).".into(),
+        None => "the token lacks a required scope (HTTP 403).".into(),
     }
 }
 

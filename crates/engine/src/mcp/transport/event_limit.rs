@@ -52,7 +52,7 @@ impl<S: Stream<Item = Result<Bytes, ModelError>> + Unpin> Stream for EventLimit<
         match next {
             Poll::Ready(Some(Ok(bytes))) if !self.count_bytes(&bytes) => {
                 self.failed = true;
-                let text = format!("an event has more than {} MB.", self.limit >> 20);
+                let text = format!("an event exceeds {} MB.", self.limit >> 20);
                 Poll::Ready(Some(Err(ModelError::new(ModelErrorKind::Protocol, text))))
             }
             next => next,

@@ -28,14 +28,14 @@ pub(super) struct HeadersCommand {
 
 impl HeadersCommand {
     /// Prepares the command without running it.
-    pub(super) fn new(command: &str, name: &str, url: &str, surroundings: &ServerDeps) -> Self {
-        let mut environment = surroundings.environment.clone();
+    pub(super) fn new(command: &str, name: &str, url: &str, deps: &ServerDeps) -> Self {
+        let mut environment = deps.environment.clone();
         environment.insert("CLAUDE_CODE_MCP_SERVER_NAME".into(), name.into());
         environment.insert("CLAUDE_CODE_MCP_SERVER_URL".into(), url.into());
         let program = ProgramSpec {
             command: "sh".into(),
             args: vec!["-c".into(), command.into()],
-            cwd: surroundings.cwd.clone(),
+            cwd: deps.cwd.clone(),
             environment,
         };
         Self { program: Arc::new(program), cached: Arc::default() }
@@ -51,7 +51,7 @@ impl HeadersCommand {
         *last = self
             .run_command()
             .await
-            .map_err(|what| format!("the command of `headersHelper` {what} Run it by hand and see."))?;
+            .map_err(|what| format!("the `headersHelper` command {what} Run it by hand to check."))?;
         Ok(())
     }
 
@@ -67,39 +67,41 @@ impl HeadersCommand {
 
     /// Runs the command. Its output never appears in the error, because it may be a secret.
     async fn run_command(&self) -> Result<HeaderMap, String> {
-        let mut dialogue =
-            ChildProcess::spawn(&self.program).map_err(|fault| format!("cannot be started: {fault}."))?;
-        drop(dialogue.take_stdin());
-        let leash = dialogue.kill_handle();
-        let heard = timeout(COMMAND_TIMEOUT, async {
+        let mut child =
+            ChildProcess::spawn(&self.program).map_err(|error| format!("cannot be started: {error}."))?;
+        drop(child.take_stdin());
+        let kill_handle = child.kill_handle();
+        let headers = timeout(COMMAND_TIMEOUT, async {
             let mut text = Vec::new();
-            while let Some(bytes) = dialogue.read_stdout().await {
+            while let Some(bytes) = child.read_stdout().await {
                 text.extend_from_slice(bytes);
                 if text.len() > MAX_OUTPUT_BYTES {
-                    return Err(format!("prints more than {} KB.", MAX_OUTPUT_BYTES >> 10));
+                    return Err(format!("printed more than {} KB.", MAX_OUTPUT_BYTES >> 10));
                 }
             }
-            match dialogue.wait_for_exit().await {
+            match child.wait_for_exit().await {
                 Some(ProcessExit::Exited(0)) => parse_headers(&text),
-                ending => Err(exit_message(ending, &dialogue.stderr_tail().await)),
+                ending => Err(exit_message(ending, &child.stderr_tail().await)),
             }
         })
         .await;
-        leash.kill().await;
-        heard.unwrap_or_else(|_| Err(format!("did not end within {} s.", COMMAND_TIMEOUT.as_secs())))
+        kill_handle.kill().await;
+        headers.unwrap_or_else(|_| Err(format!("did not finish within {} s.", COMMAND_TIMEOUT.as_secs())))
     }
 }
 
-fn exit_message(ending: Option<ProcessExit>, complaints: &str) -> String {
+fn exit_message(ending: Option<ProcessExit>, stderr: &str) -> String {
     let how = match ending {
-        Some(ProcessExit::Exited(code)) => format!("ended with code {code}"),
-        Some(ProcessExit::Killed(signal)) => format!("was ended by signal {signal}"),
-        Some(ProcessExit::TimedOut | ProcessExit::Unknown) | None => "ended without a word".to_owned(),
+        Some(ProcessExit::Exited(code)) => format!("exited with code {code}"),
+        Some(ProcessExit::Killed(signal)) => format!("was killed by signal {signal}"),
+        Some(ProcessExit::TimedOut | ProcessExit::Unknown) | None => {
+            "ended with an unknown status".to_owned()
+        }
     };
-    match complaints.lines().map(str::trim).find(|line| !line.is_empty()) {
+    match stderr.lines().map(str::trim).find(|line| !line.is_empty()) {
         Some(line) => {
             format!(
-                "{how} and says: {}.",
+                "{how}: {}.",
                 line.chars().take(MAX_SHOWN_CHARS).collect::<String>().trim_end_matches('.')
             )
         }
@@ -109,10 +111,11 @@ fn exit_message(ending: Option<ProcessExit>, complaints: &str) -> String {
 
 fn parse_headers(text: &[u8]) -> Result<HeaderMap, String> {
     let fields: BTreeMap<String, String> = serde_json::from_slice(text).map_err(|_| {
-        "must print a JSON object of texts, as in {\"Authorization\": \"Bearer ...\"}.".to_owned()
+        "must print a JSON object of strings, such as {\"Authorization\": \"Bearer ...\"}.".to_owned()
     })?;
-    let unfit = |name: &str| format!("prints a header {name:?} that cannot be sent.");
-    let header = |(name, value): (&String, &String)| sensitive_header(name, value).ok_or_else(|| unfit(name));
+    let invalid = |name: &str| format!("printed an invalid header {name:?}.");
+    let header =
+        |(name, value): (&String, &String)| sensitive_header(name, value).ok_or_else(|| invalid(name));
     fields.iter().map(header).collect()
 }
 

@@ -55,7 +55,7 @@ impl HostedTransport {
         server: &str,
         ask: HostRequests,
         letterbox: &HostedInbox,
-        fate: ConnectionState,
+        state: ConnectionState,
     ) -> Self {
         let (back, incoming) = unbounded_channel();
         *letterbox.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(back.clone());
@@ -65,7 +65,7 @@ impl HostedTransport {
                 host: ask,
                 incoming: back,
                 pending: Arc::default(),
-                state: fate,
+                state,
             },
             incoming,
         }
@@ -116,8 +116,8 @@ impl HostChannel {
             None => return Ok(()),
             Some(Ok(McpMessageReply { mcp_response })) => parse_response(id, &mcp_response),
             Some(Err(HostRequestError::Closed)) => return Err(self.host_closed()),
-            Some(Err(fault @ (HostRequestError::Failed(_) | HostRequestError::Cancelled))) => {
-                error_response(id, fault.to_string())
+            Some(Err(error @ (HostRequestError::Failed(_) | HostRequestError::Cancelled))) => {
+                error_response(id, error.to_string())
             }
         };
         // The connection may have ended meanwhile.
@@ -134,10 +134,10 @@ impl HostChannel {
     }
 
     fn host_closed(&self) -> McpError {
-        let fault = McpError::Permanent("the host that runs it has closed its input.".into());
-        self.state.record_error(fault.clone());
+        let error = McpError::Permanent("the host that runs it has closed its input.".into());
+        self.state.record_error(error.clone());
         self.state.mark_lost();
-        fault
+        error
     }
 
     fn cancel(&self, id: Option<&RequestId>) {
@@ -154,7 +154,7 @@ impl HostChannel {
 /// Parses the host's response to a request. Its id is replaced by the request's id.
 fn parse_response(id: RequestId, reply: &RawJson) -> ServerJsonRpcMessage {
     let ParsedInput::Messages(messages) = parse_messages(reply.as_str().as_bytes()) else {
-        return unreadable_response(id, "it is no JSON-RPC message");
+        return unreadable_response(id, "not a JSON-RPC message");
     };
     match messages.into_iter().next() {
         Some(JsonRpcMessage::Response(mut response)) => {
@@ -165,6 +165,6 @@ fn parse_response(id: RequestId, reply: &RawJson) -> ServerJsonRpcMessage {
             error.id = Some(id);
             JsonRpcMessage::Error(error)
         }
-        _ => unreadable_response(id, "it is no JSON-RPC response"),
+        _ => unreadable_response(id, "not a JSON-RPC response"),
     }
 }

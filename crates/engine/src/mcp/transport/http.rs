@@ -37,13 +37,10 @@ const MAX_SHOWN_BYTES: usize = 300;
 pub(super) type HttpTransport = StreamableHttpClientTransport<StreamableClient>;
 
 /// Creates the transport without sending anything.
-pub(super) fn new_transport(line: RemoteEndpoint, fate: ConnectionState) -> HttpTransport {
+pub(super) fn new_transport(line: RemoteEndpoint, state: ConnectionState) -> HttpTransport {
     let config = StreamableHttpClientTransportConfig::with_uri(line.url.as_str());
     let config = config.reinit_on_expired_session(true);
-    StreamableHttpClientTransport::with_client(
-        StreamableClient { endpoint: Arc::new(line), state: fate },
-        config,
-    )
+    StreamableHttpClientTransport::with_client(StreamableClient { endpoint: Arc::new(line), state }, config)
 }
 
 /// HTTP client for rmcp's transport.
@@ -69,7 +66,7 @@ impl StreamableClient {
             headers.insert(SESSION_HEADER, session);
         }
         let answer = self.endpoint.request(method.clone(), headers, body.into()).await;
-        let answer = answer.map_err(|fault| self.record_error(StreamableHttpError::Client(fault)))?;
+        let answer = answer.map_err(|error| self.record_error(StreamableHttpError::Client(error)))?;
         match (answer.status, self.endpoint.auth_error(&answer)) {
             // rmcp reports this text as the reason; the header itself is only needed by a login.
             (401, Some(why)) => {
@@ -96,7 +93,7 @@ impl StreamableClient {
         let page = answer.read_prefix(MAX_SHOWN_BYTES).await;
         let text = match (status, to) {
             (300..400, Some(to)) => format!(
-                "it answered HTTP {status}: it is now at {}. Redirects are not followed; name that address.",
+                "it answered HTTP {status}: it redirects to {}. Redirects are not followed; configure that URL.",
                 redact_url(&to)
             ),
             _ => format!("it answered HTTP {status} {name}: {}", String::from_utf8_lossy(&page).trim()),
@@ -242,7 +239,7 @@ fn parse_single(body: &[u8], asked: Option<RequestId>) -> Result<ServerJsonRpcMe
         ParsedInput::Messages(messages) => messages.into_iter().next(),
         ParsedInput::Ignored => None,
     };
-    let unreadable = || format!("its answer is no JSON-RPC message: {}", excerpt(body));
+    let unreadable = || format!("its response is not a JSON-RPC message: {}", excerpt(body));
     match message {
         Some(ServerJsonRpcMessage::Error(mut error)) => {
             error.id = error.id.or(asked);
@@ -273,10 +270,10 @@ pub(super) fn to_mcp_error(failure: &StreamableError) -> McpError {
         StreamableHttpError::InsufficientScope(uncovered) => {
             McpError::NeedsAuth(uncovered.www_authenticate_header.clone())
         }
-        StreamableHttpError::Client(fault) => McpError::Disconnected(fault.message.clone()),
+        StreamableHttpError::Client(error) => McpError::Disconnected(error.message.clone()),
         StreamableHttpError::UnexpectedServerResponse(text) => McpError::Disconnected(text.to_string()),
         StreamableHttpError::UnexpectedContentType(kind) => McpError::Disconnected(format!(
-            "it answered with {}, which is neither JSON nor events. Is this the address of an MCP server?",
+            "it answered with {}, which is neither JSON nor an event stream. Check that the URL is that of an MCP server.",
             kind.as_deref().unwrap_or("something")
         )),
         other => McpError::Disconnected(format!("{other}.")),

@@ -6,7 +6,7 @@ const MAX_DEPTH: usize = 100;
 
 /// Replaces values that are too deep; `None` if there are none.
 pub(super) fn truncate_depth(text: &[u8]) -> Option<Vec<u8>> {
-    let mut kept = Vec::with_capacity(text.len());
+    let mut output = Vec::with_capacity(text.len());
     let (mut depth, mut quoted, mut escaped, mut cut) = (0_usize, false, false, false);
     for &byte in text {
         let was = depth;
@@ -22,13 +22,13 @@ pub(super) fn truncate_depth(text: &[u8]) -> Option<Vec<u8>> {
             }
         }
         if was <= MAX_DEPTH && depth <= MAX_DEPTH {
-            kept.push(byte);
+            output.push(byte);
         } else if was == MAX_DEPTH {
-            kept.extend_from_slice(b"null");
+            output.extend_from_slice(b"null");
             cut = true;
         }
     }
-    cut.then_some(kept)
+    cut.then_some(output)
 }
 
 #[cfg(test)]

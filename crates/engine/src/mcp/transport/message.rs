@@ -58,7 +58,7 @@ fn parse_message(text: &[u8]) -> Option<ServerJsonRpcMessage> {
 
 /// Error response in place of one that could not be parsed.
 pub(super) fn unreadable_response(id: RequestId, why: &str) -> ServerJsonRpcMessage {
-    error_response(id, format!("the answer cannot be read: {why}"))
+    error_response(id, format!("the response is not valid: {why}"))
 }
 
 /// Error response made by us.

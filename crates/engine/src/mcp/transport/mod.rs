@@ -55,41 +55,41 @@ impl McpTransport {
     pub(super) async fn open(
         name: &str,
         config: &McpServerConfig,
-        surroundings: &ServerDeps,
+        deps: &ServerDeps,
         letterbox: &HostedInbox,
-        fate: ConnectionState,
+        state: ConnectionState,
     ) -> Result<(Self, Option<KillHandle>), McpError> {
-        let (kind, leash) = match config {
+        let (kind, kill_handle) = match config {
             McpServerConfig::Stdio(server) => {
-                let (stdio, leash) =
-                    StdioTransport::start(&build_program(server, surroundings), fate.clone())?;
-                (TransportKind::Stdio(Box::new(stdio)), Some(leash))
+                let (stdio, kill_handle) =
+                    StdioTransport::start(&build_program(server, deps), state.clone())?;
+                (TransportKind::Stdio(Box::new(stdio)), Some(kill_handle))
             }
             McpServerConfig::Http(server) => {
-                let line = RemoteEndpoint::connect(name, server, surroundings).await?;
-                (TransportKind::Http(http::new_transport(line, fate.clone())), None)
+                let line = RemoteEndpoint::connect(name, server, deps).await?;
+                (TransportKind::Http(http::new_transport(line, state.clone())), None)
             }
             McpServerConfig::Sse(server) => {
-                let line = RemoteEndpoint::connect(name, server, surroundings).await?;
-                (TransportKind::Sse(SseTransport::connect(line, fate.clone()).await?), None)
+                let line = RemoteEndpoint::connect(name, server, deps).await?;
+                (TransportKind::Sse(SseTransport::connect(line, state.clone()).await?), None)
             }
             McpServerConfig::Sdk(_) => {
-                let nobody = || McpError::Permanent("no host is there that could run it.".into());
-                let ask = surroundings.host.clone().ok_or_else(nobody)?;
-                (TransportKind::Hosted(HostedTransport::new(name, ask, letterbox, fate.clone())), None)
+                let no_host = || McpError::Permanent("no host is connected to run it.".into());
+                let ask = deps.host.clone().ok_or_else(no_host)?;
+                (TransportKind::Hosted(HostedTransport::new(name, ask, letterbox, state.clone())), None)
             }
         };
-        Ok((Self { kind, state: fate }, leash))
+        Ok((Self { kind, state }, kill_handle))
     }
 }
 
-fn build_program(server: &StdioServer, surroundings: &ServerDeps) -> ProgramSpec {
-    let mut environment = surroundings.environment.clone();
+fn build_program(server: &StdioServer, deps: &ServerDeps) -> ProgramSpec {
+    let mut environment = deps.environment.clone();
     environment.extend(server.env.clone());
     ProgramSpec {
         command: server.command.clone(),
         args: server.args.clone(),
-        cwd: surroundings.cwd.clone(),
+        cwd: deps.cwd.clone(),
         environment,
     }
 }
@@ -133,7 +133,7 @@ impl Transport<RoleClient> for McpTransport {
         match &mut self.kind {
             TransportKind::Stdio(stdio) => stdio.close().await,
             TransportKind::Http(http) => {
-                http.close().await.map_err(|failure| http::to_mcp_error(&failure))?
+                http.close().await.map_err(|failure| http::to_mcp_error(&failure))?;
             }
             TransportKind::Sse(_) | TransportKind::Hosted(_) => {}
         }

@@ -32,10 +32,10 @@ pub(super) struct SseTransport {
 
 impl SseTransport {
     /// Connects and waits for the `endpoint` event.
-    pub(super) async fn connect(line: RemoteEndpoint, fate: ConnectionState) -> Result<Self, McpError> {
+    pub(super) async fn connect(line: RemoteEndpoint, state: ConnectionState) -> Result<Self, McpError> {
         let accept = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static("text/event-stream"))]);
         let answer = line.request(Method::GET, accept, Bytes::new()).await;
-        let answer = answer.map_err(|fault| McpError::Disconnected(fault.message))?;
+        let answer = answer.map_err(|error| McpError::Disconnected(error.message))?;
         if let Some(why) = line.auth_error(&answer) {
             return Err(McpError::NeedsAuth(why));
         }
@@ -45,16 +45,18 @@ impl SseTransport {
                 let kind = kind.unwrap_or("something").to_owned();
                 let page = answer.read_prefix(MAX_SHOWN_BYTES).await;
                 let page = String::from_utf8_lossy(&page);
-                let text =
-                    format!("it answered HTTP {status} with {kind} instead of events: {}", page.trim());
+                let text = format!(
+                    "it answered HTTP {status} with {kind} instead of an event stream: {}",
+                    page.trim()
+                );
                 return Err(McpError::Disconnected(text));
             }
         }
         let mut events = EventReader { chunks: answer.into_body(), decoder: SseDecoder::new() };
         let url = events.read_endpoint(&line.url).await?;
-        let (send, heard) = mpsc::channel(QUEUE_CAPACITY);
-        let reader = AbortOnDropHandle::new(tokio::spawn(events.forward_messages(send, fate.clone())));
-        Ok(Self { message_endpoint: line.with_url(url), state: fate, incoming: heard, _reader: reader })
+        let (send, incoming) = mpsc::channel(QUEUE_CAPACITY);
+        let reader = AbortOnDropHandle::new(tokio::spawn(events.forward_messages(send, state.clone())));
+        Ok(Self { message_endpoint: line.with_url(url), state, incoming, _reader: reader })
     }
 
     /// Posts a message. The response arrives as an event.
@@ -62,7 +64,7 @@ impl SseTransport {
         &self,
         item: &ClientJsonRpcMessage,
     ) -> impl Future<Output = Result<(), McpError>> + use<> {
-        let (line, fate, body) =
+        let (line, state, body) =
             (self.message_endpoint.clone(), self.state.clone(), serde_json::to_vec(item));
         async move {
             let body = body.map_err(|error| McpError::ErrorResponse(error.to_string()))?;
@@ -70,20 +72,20 @@ impl SseTransport {
             let request = line.request(Method::POST, json, body.into());
             let answer = tokio::time::timeout(ACCEPT_TIMEOUT, request).await;
             let answer = answer.map_err(|_| McpError::Timeout(ACCEPT_TIMEOUT))?;
-            let answer = answer.map_err(|fault| McpError::Disconnected(fault.message))?;
+            let answer = answer.map_err(|cause| McpError::Disconnected(cause.message))?;
             match answer.status {
                 200..300 => {
                     answer.into_body().drain();
                     Ok(())
                 }
                 status if let Some(why) = line.auth_error(&answer) => {
-                    let fault = McpError::NeedsAuth(why);
+                    let cause = McpError::NeedsAuth(why);
                     if status == 401 {
                         // The server would accept no further message.
-                        fate.record_error(fault.clone());
-                        fate.mark_lost();
+                        state.record_error(cause.clone());
+                        state.mark_lost();
                     }
-                    Err(fault)
+                    Err(cause)
                 }
                 status => {
                     let page = answer.read_prefix(MAX_SHOWN_BYTES).await;
@@ -121,8 +123,8 @@ impl EventReader {
     }
 
     /// Forwards messages until the stream ends.
-    async fn forward_messages(mut self, send: mpsc::Sender<ServerJsonRpcMessage>, fate: ConnectionState) {
-        let fault = loop {
+    async fn forward_messages(mut self, send: mpsc::Sender<ServerJsonRpcMessage>, state: ConnectionState) {
+        let error = loop {
             match self.next_event().await {
                 Ok((name, data)) if name.is_empty() || name == "message" => {
                     let ParsedInput::Messages(messages) = parse_messages(data.as_bytes()) else { continue };
@@ -133,10 +135,10 @@ impl EventReader {
                     }
                 }
                 Ok(_) => {}
-                Err(fault) => break fault,
+                Err(error) => break error,
             }
         };
-        fate.record_error(fault);
+        state.record_error(error);
     }
 
     async fn next_event(&mut self) -> Result<(String, String), McpError> {
@@ -148,8 +150,8 @@ impl EventReader {
             }
             match self.chunks.next().await {
                 Some(Ok(bytes)) => self.decoder.push(&bytes),
-                Some(Err(fault)) => return Err(McpError::Disconnected(fault.message)),
-                None => return Err(McpError::Disconnected("it has ended its stream of events.".into())),
+                Some(Err(cause)) => return Err(McpError::Disconnected(cause.message)),
+                None => return Err(McpError::Disconnected("it closed its event stream.".into())),
             }
         }
     }
@@ -157,14 +159,12 @@ impl EventReader {
 
 /// Resolves the message URL. It must have the same origin, because our headers are sent there.
 fn resolve_endpoint(base: &Url, written: &str) -> Result<Url, McpError> {
-    let url = base
-        .join(written)
-        .map_err(|error| McpError::Disconnected(format!("its address for messages is none: {error}.")))?;
+    let url = base.join(written).map_err(|error| {
+        McpError::Disconnected(format!("its message endpoint is not a valid URL: {error}."))
+    })?;
     if url.origin() != base.origin() {
         let there = url.origin().ascii_serialization();
-        return Err(McpError::Permanent(format!(
-            "it wants messages sent to {there}, which is another server."
-        )));
+        return Err(McpError::Permanent(format!("its message endpoint {there} is on another server.")));
     }
     Ok(url)
 }

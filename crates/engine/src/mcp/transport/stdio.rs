@@ -43,22 +43,15 @@ struct Writer {
 impl StdioTransport {
     pub(super) fn start(
         program: &ProgramSpec,
-        fate: ConnectionState,
+        state: ConnectionState,
     ) -> Result<(Self, KillHandle), McpError> {
-        let mut dialogue = ChildProcess::spawn(program).map_err(|fault| start_error(&fault))?;
-        let leash = dialogue.kill_handle();
-        let writer = dialogue.take_stdin().map(Writer::spawn);
+        let mut child = ChildProcess::spawn(program).map_err(|error| start_error(&error))?;
+        let kill_handle = child.kill_handle();
+        let writer = child.take_stdin().map(Writer::spawn);
         let lines = LineSplitter::with_limit(limits::MAX_MESSAGE_BYTES);
         Ok((
-            Self {
-                child: dialogue,
-                lines,
-                messages: VecDeque::new(),
-                writer,
-                state: fate,
-                ignored_lines: Some(0),
-            },
-            leash,
+            Self { child, lines, messages: VecDeque::new(), writer, state, ignored_lines: Some(0) },
+            kill_handle,
         ))
     }
 
@@ -73,7 +66,7 @@ impl StdioTransport {
             line
         });
         async move {
-            let gone = || McpError::Disconnected("it takes no messages any more.".into());
+            let gone = || McpError::Disconnected("it no longer accepts messages.".into());
             let line = line.map_err(|error| McpError::ErrorResponse(error.to_string()))?;
             queue.ok_or_else(gone)?.send(line).await.map_err(|_| gone())
         }
@@ -86,15 +79,15 @@ impl StdioTransport {
                 return Some(message);
             }
             let Some(bytes) = self.child.read_stdout().await else {
-                let fault = self.exit_error().await;
-                self.state.record_error(fault);
+                let error = self.exit_error().await;
+                self.state.record_error(error);
                 return None;
             };
             self.lines.push(bytes);
             if self.parse_lines().is_err() {
                 let limit = format_size(limits::MAX_MESSAGE_BYTES as u64);
                 self.state.record_error(McpError::Disconnected(format!(
-                    "it sent more than {limit} in one line and was ended."
+                    "it sent more than {limit} in one line and was stopped."
                 )));
                 return None;
             }
@@ -130,20 +123,20 @@ impl StdioTransport {
         let end = match ending {
             Some(ProcessExit::Exited(127)) => "its program was not found".to_owned(),
             Some(ProcessExit::Exited(126)) => "its program cannot be run".to_owned(),
-            Some(ProcessExit::Exited(code)) => format!("its program ended with exit code {code}"),
+            Some(ProcessExit::Exited(code)) => format!("its program exited with code {code}"),
             Some(ProcessExit::Killed(signal)) => format!("its program was killed by signal {signal}"),
             Some(ProcessExit::TimedOut | ProcessExit::Unknown) => "its program ended".to_owned(),
             None => "its program closed its output".to_owned(),
         };
-        let noise = match self.ignored_lines {
+        let ignored = match self.ignored_lines {
             None | Some(0) => String::new(),
-            Some(lines) => format!(" (of its output, {lines} lines were read, and none is a message)"),
+            Some(lines) => format!(" (none of its {lines} output lines is a message)"),
         };
-        let complaints = self.child.stderr_tail().await;
-        let said = tail(&complaints, MAX_SHOWN_STDERR_BYTES);
-        let text = match said {
-            "" => format!("{end}{noise}."),
-            said => format!("{end}{noise}. It said: {said}"),
+        let reasons = self.child.stderr_tail().await;
+        let stderr = tail(&reasons, MAX_SHOWN_STDERR_BYTES);
+        let text = match stderr {
+            "" => format!("{end}{ignored}."),
+            stderr => format!("{end}{ignored}. Its stderr: {stderr}"),
         };
         match ending {
             Some(ProcessExit::Exited(126 | 127)) => McpError::Permanent(text),
@@ -166,9 +159,9 @@ impl Writer {
     }
 }
 
-fn start_error(fault: &SpawnError) -> McpError {
-    let text = format!("its program could not be started: {fault}.");
-    match fault {
+fn start_error(error: &SpawnError) -> McpError {
+    let text = format!("its program could not be started: {error}.");
+    match error {
         SpawnError::MissingDir(_) | SpawnError::EnvironmentTooLarge | SpawnError::SessionEnded => {
             McpError::Permanent(text)
         }

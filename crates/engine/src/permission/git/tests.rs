@@ -34,13 +34,13 @@ fn index_bytes(name: &str, mode: u32) -> Vec<u8> {
 
 /// Worktree with an ordinary repository.
 fn repository() -> (tempfile::TempDir, PathBuf) {
-    let folder = tempfile::tempdir().unwrap();
-    let tree = folder.path().canonicalize().unwrap().join("tree");
+    let dir = tempfile::tempdir().unwrap();
+    let tree = dir.path().canonicalize().unwrap().join("tree");
     write(&tree.join(".git/config"), PLAIN);
     write_executable(&tree.join(".git/hooks/pre-commit.sample"));
     write_executable(&tree.join(".git/hooks/pre-commit"));
     fs::write(tree.join(".git/index"), index_bytes("a", 0o100_644)).unwrap();
-    (folder, tree)
+    (dir, tree)
 }
 
 fn program_key(tree: &Path) -> Option<String> {
@@ -53,7 +53,7 @@ fn an_ordinary_repository_runs_nothing() {
     assert_eq!(program_key(&tree), None);
     fs::remove_file(tree.join(".git/config")).unwrap();
     fs::remove_file(tree.join(".git/index")).unwrap();
-    assert_eq!(program_key(&tree), None, "nothing but a folder");
+    assert_eq!(program_key(&tree), None, "an empty directory");
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn settings_that_name_programs_are_found() {
         ("[include]\npath = other\n", "include.path"),
         ("[core]\nhooksPath = hk\n", "core.hooksPath"),
         ("[core]\nworktree = /\n", "core.worktree"),
-        ("[core\n", "what is not understood"),
+        ("[core\n", "unrecognized content"),
     ];
     for (text, expected) in rows {
         let (_folder, tree) = repository();
@@ -72,12 +72,12 @@ fn settings_that_name_programs_are_found() {
         assert_eq!(program_key(&tree).as_deref(), Some(expected), "{text}");
         write(&tree.join(".git/config"), PLAIN);
         write(&tree.join(".git/config.worktree"), text);
-        assert_eq!(program_key(&tree).as_deref(), Some(expected), "{text} for the work tree");
+        assert_eq!(program_key(&tree).as_deref(), Some(expected), "{text} for the worktree");
     }
     let (_folder, tree) = repository();
     fs::remove_file(tree.join(".git/config")).unwrap();
     nix::unistd::mkfifo(&tree.join(".git/config"), nix::sys::stat::Mode::S_IRWXU).unwrap();
-    assert_eq!(program_key(&tree).as_deref(), Some("what is not understood"), "a pipe");
+    assert_eq!(program_key(&tree).as_deref(), Some("unrecognized content"), "a pipe");
 }
 
 #[test]
@@ -98,15 +98,15 @@ fn a_hook_of_read_only_commands_is_found() {
 
 #[test]
 fn a_linked_worktree_is_inspected() {
-    let (folder, tree) = repository();
-    let other = folder.path().canonicalize().unwrap().join("other");
+    let (dir, tree) = repository();
+    let other = dir.path().canonicalize().unwrap().join("other");
     write(&other.join(".git"), &format!("gitdir: {}\n", tree.join(".git/worktrees/one").display()));
     write(&tree.join(".git/worktrees/one/commondir"), "../..\n");
     assert_eq!(program_key(&other), None);
     write(&tree.join(".git/config"), &format!("{PLAIN}[core]\nfsmonitor = x\n"));
     assert_eq!(program_key(&other).as_deref(), Some("core.fsmonitor"));
     write(&other.join(".git"), "something else\n");
-    assert_eq!(program_key(&other).as_deref(), Some("what is not understood"));
+    assert_eq!(program_key(&other).as_deref(), Some("unrecognized content"));
 }
 
 #[test]
@@ -123,5 +123,5 @@ fn a_submodule_is_inspected_if_present() {
     fs::write(tree.join(".git/index"), index_bytes("another", 0o160_000)).unwrap();
     assert_eq!(found(&look), None, "one that was never fetched");
     fs::write(tree.join(".git/index"), "no index").unwrap();
-    assert_eq!(found(&look).map(|(key, _)| key).as_deref(), Some("what is not understood"));
+    assert_eq!(found(&look).map(|(key, _)| key).as_deref(), Some("unrecognized content"));
 }

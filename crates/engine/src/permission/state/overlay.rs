@@ -108,7 +108,7 @@ impl PermissionState {
     /// Keeps the deny rules of the turn for the agent's lifetime.
     pub fn retain_denials(&self) {
         self.overlay.update(|own| {
-            own.permanent = own.permanent.merged_with(&own.turn.filtered_by(PermissionBehavior::Deny))
+            own.permanent = own.permanent.merged_with(&own.turn.filtered_by(PermissionBehavior::Deny));
         });
     }
 }
@@ -124,8 +124,8 @@ mod tests {
     use crate::workspace::Workspace;
 
     fn test_state() -> (tempfile::TempDir, PermissionState) {
-        let folder = tempfile::tempdir().unwrap();
-        let root = folder.path().canonicalize().unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
         let workspace = Arc::new(Workspace::new(root.clone(), root.join("spill"), Default::default()));
         let grants =
             InitialPermissions { deny: vec!["Bash(touch b)".into()], ..InitialPermissions::default() };
@@ -135,45 +135,49 @@ mod tests {
             grants,
             Bypass::Unavailable,
         );
-        (folder, granted.unwrap().state)
+        (dir, granted.unwrap().state)
     }
 
-    fn allows(rights: &PermissionState, command: &str) -> bool {
+    fn allows(permissions: &PermissionState, command: &str) -> bool {
         let (facts, input) = (ToolFacts::for_tool("Bash", &["command"]), json!({"command": command}));
-        matches!(rights.decide("Bash", &facts, &input, None).decision, Decision::Allow(_))
+        matches!(permissions.decide("Bash", &facts, &input, None).decision, Decision::Allow(_))
     }
 
-    fn try_add_rules(rights: &PermissionState, allow: &[&str], deny: &[&str]) -> Result<Vec<String>, String> {
+    fn try_add_rules(
+        permissions: &PermissionState,
+        allow: &[&str],
+        deny: &[&str],
+    ) -> Result<Vec<String>, String> {
         let texts = |rules: &[&str]| rules.iter().map(|rule| (*rule).to_owned()).collect();
-        rights.add_turn_rules(Path::new("/w/x.md"), texts(allow), texts(deny))
+        permissions.add_turn_rules(Path::new("/w/x.md"), texts(allow), texts(deny))
     }
 
     #[test]
     fn turn_rules_apply_until_cleared_and_never_override_denies() {
-        let (_folder, rights) = test_state();
-        let allowed = |command: &str| allows(&rights, command);
+        let (_folder, permissions) = test_state();
+        let allowed = |command: &str| allows(&permissions, command);
         assert!(!allowed("touch a"));
         assert!(allowed("ls"));
-        let problems = try_add_rules(&rights, &["Bash(touch *)", "Ba*"], &["Bash(ls *)"]).unwrap();
+        let problems = try_add_rules(&permissions, &["Bash(touch *)", "Ba*"], &["Bash(ls *)"]).unwrap();
         assert_eq!(problems.len(), 1, "{problems:?}");
         assert!(allowed("touch a") && !allowed("touch b") && !allowed("rm a") && !allowed("ls"));
-        rights.clear_turn_rules();
+        permissions.clear_turn_rules();
         assert!(!allowed("touch a") && allowed("ls"));
     }
 
     #[test]
     fn the_combination_is_cached() {
-        let (_folder, rights) = test_state();
-        assert!(Arc::ptr_eq(&rights.effective(), &rights.current.borrow()), "nothing is lent");
-        try_add_rules(&rights, &["Bash(touch *)"], &[]).unwrap();
-        let joined = rights.effective();
-        assert!(Arc::ptr_eq(&joined, &rights.effective()));
-        try_add_rules(&rights, &[], &["Bash(touch c)"]).unwrap();
-        assert!(allows(&rights, "touch a") && !allows(&rights, "touch c"), "more is lent");
-        rights.set_mode(PermissionMode::Plan);
-        assert_eq!(rights.effective().mode, PermissionMode::Plan, "things have changed beneath");
-        rights.set_mode(PermissionMode::Default);
-        assert!(allows(&rights, "touch a") && !allows(&rights, "touch c"));
+        let (_folder, permissions) = test_state();
+        assert!(Arc::ptr_eq(&permissions.effective(), &permissions.current.borrow()), "nothing is lent");
+        try_add_rules(&permissions, &["Bash(touch *)"], &[]).unwrap();
+        let joined = permissions.effective();
+        assert!(Arc::ptr_eq(&joined, &permissions.effective()));
+        try_add_rules(&permissions, &[], &["Bash(touch c)"]).unwrap();
+        assert!(allows(&permissions, "touch a") && !allows(&permissions, "touch c"), "more is lent");
+        permissions.set_mode(PermissionMode::Plan);
+        assert_eq!(permissions.effective().mode, PermissionMode::Plan, "things have changed beneath");
+        permissions.set_mode(PermissionMode::Default);
+        assert!(allows(&permissions, "touch a") && !allows(&permissions, "touch c"));
     }
 
     #[test]
@@ -216,9 +220,9 @@ mod tests {
 
     #[test]
     fn an_unreadable_deny_adds_no_rule() {
-        let (_folder, rights) = test_state();
-        let why = try_add_rules(&rights, &["Bash(touch *)"], &["Bash(ls"]).unwrap_err();
+        let (_folder, permissions) = test_state();
+        let why = try_add_rules(&permissions, &["Bash(touch *)"], &["Bash(ls"]).unwrap_err();
         assert!(why.contains("Bash(ls"), "{why}");
-        assert!(!allows(&rights, "touch a"));
+        assert!(!allows(&permissions, "touch a"));
     }
 }

@@ -56,7 +56,7 @@ impl PermissionState {
                 }
                 next_session_notice(&updated).into_iter().chain(updated.warnings).collect()
             }
-            Err(error) => vec![format!("{error} The change counts for this session only.")],
+            Err(error) => vec![format!("{error} The change applies to this session only.")],
         }
     }
 
@@ -64,10 +64,10 @@ impl PermissionState {
     /// file.
     fn drop_session_only(&self, noted: Option<&PermissionUpdate>) {
         let Some(noted) = noted else { return };
-        let mut unkept = self.session_only();
-        let others = unkept.iter().filter(|other| other.destination() == noted.destination()).count();
+        let mut session_only = self.session_only();
+        let others = session_only.iter().filter(|other| other.destination() == noted.destination()).count();
         if others <= 1 {
-            unkept.retain(|other| other != noted);
+            session_only.retain(|other| other != noted);
         }
     }
 
@@ -98,7 +98,7 @@ impl PermissionState {
         let sources = Vec::from_iter(updated.sources.iter().copied());
         if let Err(error) = self.apply_settings(settings.effective(), &sources) {
             *settings = before;
-            updated.warnings.push(format!("The settings have changed, and cannot be taken in. {error}"));
+            updated.warnings.push(format!("The settings have changed, but cannot be applied. {error}"));
             (updated.status, updated.sources) = (ChangeStatus::Unknown, BTreeSet::new());
         }
         updated
@@ -138,10 +138,12 @@ fn next_session_notice(updated: &UpdateReport) -> Option<String> {
     match updated.status {
         ChangeStatus::InForce | ChangeStatus::Unknown => None,
         ChangeStatus::NotRead => Some(format!(
-            "The change is written to {file} and counts for this session. A session that is started like this one does not read that file: ask for its setting source to have it count then."
+            "The change was written to {file} and applies to this session. Sessions started like this one do not read \
+             that file: add its setting source to apply it there."
         )),
         ChangeStatus::NotTrusted => Some(format!(
-            "The change is written to {file} and counts for this session. It does not count the next time, because the project is not trusted: trust the folder, or ask for this setting source by name."
+            "The change was written to {file} and applies to this session. It will not apply to the next session, \
+             because the project is not trusted: trust the directory, or name this setting source explicitly."
         )),
     }
 }

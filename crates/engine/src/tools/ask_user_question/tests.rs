@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::super::example::TestWorkspace;
 use super::*;
+use crate::tool_api::example::TestWorkspace;
 
 fn questions() -> Value {
     let options =
@@ -49,7 +49,8 @@ async fn missing_answers_notes_and_responses_are_rendered() {
     let done = run_with_answers(json!({}), given).await;
     assert_eq!(
         output_text(&done),
-        "The user answered:\n- Which colour? → Blue (their note: a dark one)\n- Which sizes? → no answer\n- Sizes → S\nThe user replied in their own words: Hurry."
+        "The user answered:\n- Which colour? → Blue (note: a dark one)\n- Which sizes? → no answer\n- Sizes → S\nThe \
+         user replied in their own words: Hurry."
     );
     assert_eq!((&done.meta["annotations"], &done.meta["response"]), (&notes, &json!("Hurry.")));
 }

@@ -139,8 +139,8 @@ impl<'a> ExcerptSink<'a> {
         match self.goal {
             SearchGoal::Match => false,
             SearchGoal::LineCount | SearchGoal::MatchCount => true,
-            SearchGoal::Lines(room) | SearchGoal::Parts(room) => {
-                !room.is_reached(self.excerpt.lines, self.excerpt.text.len())
+            SearchGoal::Lines(limit) | SearchGoal::Parts(limit) => {
+                !limit.is_reached(self.excerpt.lines, self.excerpt.text.len())
             }
         }
     }

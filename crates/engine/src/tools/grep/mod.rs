@@ -12,8 +12,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
+use super::walk;
 use super::walk::CancelFlag;
-use super::{Effects, Example, Tool, ToolContext, ToolResult, lenient, walk};
+use crate::tool_api::{Effects, Example, Tool, ToolContext, ToolResult, lenient};
 use output::ResultPage;
 use search::GrepSearch;
 
@@ -23,7 +24,7 @@ pub(super) struct GrepTool;
 pub(super) struct Input {
     /// Rust regex
     pattern: String,
-    /// File or folder; default: current folder
+    /// File or directory; default: current directory
     path: Option<String>,
     /// Filters files, e.g. `*.{ts,tsx}`, `!*.md`
     glob: Option<String>,
@@ -52,7 +53,7 @@ pub(super) struct Input {
     /// As in rg: rust, py, js, ...
     #[serde(rename = "type")]
     kind: Option<String>,
-    /// Most lines or files shown; default 250; 0: all
+    /// Maximum lines or files; default 250; 0: all
     #[serde(default, deserialize_with = "lenient::count")]
     head_limit: Option<usize>,
     /// Lines or files to skip
@@ -81,8 +82,8 @@ impl Tool for GrepTool {
 
     const NAME: &'static str = "Grep";
 
-    const DESCRIPTION: &'static str = "Searches file contents like ripgrep, whose flags it takes. Leaves out hidden, gitignored and binary files. Use it \
-         rather than grep or rg in Bash.";
+    const DESCRIPTION: &'static str = "Searches file contents like ripgrep and takes its flags. Skips hidden, \
+        gitignored and binary files. Use it instead of grep or rg in Bash.";
 
     fn effects(input: &Input) -> Effects {
         let path = input.path.as_deref().filter(|path| !path.is_empty()).unwrap_or(".");
@@ -107,25 +108,28 @@ impl Tool for GrepTool {
             ("n.md", "nothing\n"),
         ];
         vec![
-            Example::new("by default it names the files", json!({"pattern": "foo"}))
+            Example::new("lists files by default", json!({"pattern": "foo"}))
                 .with_files(FILES)
                 .expect_output(&["Found 2 files\n", "c.py", "d/b.py"]),
-            Example::new("content shows the lines", json!({"pattern": "foo", "output_mode": "content"}))
+            Example::new("content shows matching lines", json!({"pattern": "foo", "output_mode": "content"}))
                 .with_files(FILES)
                 .expect_output(&["c.py:1:foo=2\nd/b.py:2:def foo():\nd/b.py:4:foo()"]),
             Example::new(
-                "lines around a match are marked by a dash",
+                "context lines are marked by a dash",
                 json!({"pattern": "return", "output_mode": "content", "-C": 1}),
             )
             .with_files(FILES)
             .expect_output(&["d/b.py-2-def foo():\nd/b.py:3:  return 1\nd/b.py-4-foo()"]),
-            Example::new("count counts lines", json!({"pattern": "foo", "output_mode": "count", "-i": true}))
-                .with_files(FILES)
-                .expect_output(&["c.py:2\nd/b.py:2\n", "4 matching lines in 2 files"]),
-            Example::new("a filter on names", json!({"pattern": "n", "glob": "*.md"}))
+            Example::new(
+                "count counts matching lines",
+                json!({"pattern": "foo", "output_mode": "count", "-i": true}),
+            )
+            .with_files(FILES)
+            .expect_output(&["c.py:2\nd/b.py:2\n", "4 matching lines in 2 files"]),
+            Example::new("glob filters files", json!({"pattern": "n", "glob": "*.md"}))
                 .with_files(FILES)
                 .expect_output(&["Found 1 file\nn.md"]),
-            Example::new("a pattern that is no regex", json!({"pattern": "foo("}))
+            Example::new("an invalid regex is rejected", json!({"pattern": "foo("}))
                 .expect_error(&["unclosed group", r"foo\("]),
             Example::new("the path must exist", json!({"pattern": "x", "path": "nowhere"}))
                 .expect_error(&["does not exist"]),

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::Input;
 use super::excerpt::{Excerpt, OutputLimit};
 use super::search::{GrepFindings, GrepMatches};
-use crate::tools::ToolOutput;
+use crate::tool_api::ToolOutput;
 use crate::tools::walk::{self, SearchOutcome};
 
 /// Default number of lines or files on a page.
@@ -87,11 +87,11 @@ impl PageSlice<'_> {
         let upto = self.skipped + self.lines.len();
         match (self.has_more, self.lines.is_empty(), self.skipped) {
             (true, ..) => format!(
-                "\n({things} {} to {upto}; there are more. Go on with offset {upto}, or narrow the search.)",
+                "\n({things} {} to {upto}; there are more. Continue with offset {upto}, or narrow the search.)",
                 self.skipped + 1
             ),
             (false, true, 1..) => {
-                format!("\n(Nothing left: there are only {} {}.)", self.skipped, things.to_lowercase())
+                format!("\n(No more results: there are only {} {}.)", self.skipped, things.to_lowercase())
             }
             (false, false, 1..) => format!("\n({things} {} to {upto}; there are no more.)", self.skipped + 1),
             (false, _, 0) => String::new(),

@@ -5,7 +5,7 @@ use grep_regex::{Error, ErrorKind, RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::SearcherBuilder;
 
 use super::Input;
-use crate::tools::ToolError;
+use crate::tool_api::ToolError;
 
 /// A compiled pattern.
 #[derive(Debug, Clone)]
@@ -72,10 +72,10 @@ fn regex_error(pattern: &str, error: &Error) -> ToolError {
     let text = error.to_string();
     let reason = text.lines().rev().find_map(|line| line.strip_prefix("error: ")).unwrap_or(&text);
     let hint = if reason.contains("look-around") || reason.contains("backreferences") {
-        "Search for something simpler and choose from the matches.".to_owned()
+        "Use a simpler pattern and filter the matches.".to_owned()
     } else {
         format!(
-            "Literal braces, brackets and parentheses need a backslash; as plain text it would be `{}`.",
+            "Escape literal braces, brackets and parentheses; as literal text: `{}`.",
             escape_regex(pattern)
         )
     };
@@ -108,11 +108,11 @@ mod tests {
     fn an_invalid_pattern_is_explained() {
         assert_eq!(
             error_reason("interface{}"),
-            "`interface{}` is not a valid regex: repetition quantifier expects a valid decimal. Literal braces, \
-             brackets and parentheses need a backslash; as plain text it would be `interface\\{\\}`."
+            "`interface{}` is not a valid regex: repetition quantifier expects a valid decimal. Escape literal braces, \
+             brackets and parentheses; as literal text: `interface\\{\\}`."
         );
         assert!(error_reason("foo(").contains("unclosed group"));
         assert!(error_reason("[a").contains("unclosed character class"));
-        assert!(error_reason("(?<!a)b").ends_with("choose from the matches."));
+        assert!(error_reason("(?<!a)b").ends_with("filter the matches."));
     }
 }

@@ -15,8 +15,9 @@ use super::output::ResultPage;
 use super::pattern::SearchPattern;
 use super::{Input, Mode};
 use crate::permission::SearchFilter;
+use crate::tool_api::ToolError;
+use crate::tools::file_target;
 use crate::tools::walk::{self, CancelFlag, DirWalk, FileVisitor, NameFilter, SearchGaps, WalkOutcome};
-use crate::tools::{ToolError, file_target};
 use crate::workspace::Workspace;
 
 /// Memory limit per thread for one file: a line, or the whole file for multi-line patterns.
@@ -130,13 +131,13 @@ impl GrepSearch {
     }
 }
 
-fn search_goal(input: &Input, room: OutputLimit) -> SearchGoal {
+fn search_goal(input: &Input, limit: OutputLimit) -> SearchGoal {
     match input.output_mode.unwrap_or(Mode::FilesWithMatches) {
         Mode::FilesWithMatches => SearchGoal::Match,
         Mode::Count if input.only_matching => SearchGoal::MatchCount,
         Mode::Count => SearchGoal::LineCount,
-        Mode::Content if input.only_matching => SearchGoal::Parts(room),
-        Mode::Content => SearchGoal::Lines(room),
+        Mode::Content if input.only_matching => SearchGoal::Parts(limit),
+        Mode::Content => SearchGoal::Lines(limit),
     }
 }
 
@@ -263,23 +264,23 @@ struct ExcerptBuffer {
     excerpts: BTreeMap<PathBuf, Excerpt>,
     lines: usize,
     bytes: usize,
-    room: OutputLimit,
+    limit: OutputLimit,
 }
 
 impl ExcerptBuffer {
     fn new(want: SearchGoal) -> Self {
-        let room = match want {
-            SearchGoal::Lines(room) | SearchGoal::Parts(room) => room,
+        let limit = match want {
+            SearchGoal::Lines(limit) | SearchGoal::Parts(limit) => limit,
             SearchGoal::Match | SearchGoal::LineCount | SearchGoal::MatchCount => {
                 OutputLimit { lines: 0, bytes: 0 }
             }
         };
-        Self { excerpts: BTreeMap::new(), lines: 0, bytes: 0, room }
+        Self { excerpts: BTreeMap::new(), lines: 0, bytes: 0, limit }
     }
 
     /// Returns whether an excerpt of this file could be shown.
     fn accepts(&self, path: &Path) -> bool {
-        !self.room.is_reached(self.lines, self.bytes)
+        !self.limit.is_reached(self.lines, self.bytes)
             || self.excerpts.last_key_value().is_none_or(|(last, _)| path < last.as_path())
     }
 
@@ -289,7 +290,7 @@ impl ExcerptBuffer {
         self.excerpts.insert(path, excerpt);
         while let Some(last) = self.excerpts.last_entry() {
             let (lines, bytes) = (self.lines - last.get().lines, self.bytes - last.get().text.len());
-            if !self.room.is_reached(lines, bytes) {
+            if !self.limit.is_reached(lines, bytes) {
                 return;
             }
             last.remove();

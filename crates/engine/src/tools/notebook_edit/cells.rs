@@ -53,12 +53,14 @@ fn find_cell(notebook: &Notebook<'_>, id: &str) -> Result<usize, String> {
     if let Some(at) = ids.iter().position(|known| known.as_deref() == Some(id)) {
         return Ok(at);
     }
-    let place =
-        id.strip_prefix("cell-").and_then(|place| place.parse().ok()).filter(|place| *place < ids.len());
-    place.ok_or_else(|| {
+    let position = id
+        .strip_prefix("cell-")
+        .and_then(|position| position.parse().ok())
+        .filter(|position| *position < ids.len());
+    position.ok_or_else(|| {
         let names: Vec<String> =
             ids.iter().enumerate().map(|(index, id)| cell_name(id.as_deref(), index)).collect();
-        format!("There is no cell {id}. The cells are: {}", patch::truncate_chars(&names.join(", "), 1000))
+        format!("No cell has the id {id}. Cells: {}", patch::truncate_chars(&names.join(", "), 1000))
     })
 }
 
@@ -107,10 +109,10 @@ fn replace_cell(
         cell.shift_remove("execution_count");
         cell.shift_remove("outputs");
     }
-    let place = byte_range(text, raw);
-    let written = JsonStyle::for_cell(text, &place).format(&cell)?;
+    let position = byte_range(text, raw);
+    let written = JsonStyle::for_cell(text, &position).format(&cell)?;
     let cell_id = cell_name(read_id(&cell).as_deref(), at);
-    Ok(NotebookChange { text: splice(text, place, &written), cell_id, cell_type, old_source })
+    Ok(NotebookChange { text: splice(text, position, &written), cell_id, cell_type, old_source })
 }
 
 fn insert_cell(
@@ -155,16 +157,16 @@ fn insert_cell_at(
     cell: &Map<String, Value>,
 ) -> Result<String, String> {
     if let Some(next) = notebook.cells.first().filter(|_| index == 0) {
-        let place = byte_range(text, next);
-        let style = JsonStyle::for_cell(text, &place);
+        let position = byte_range(text, next);
+        let style = JsonStyle::for_cell(text, &position);
         let written = format!("{},{}", style.format(cell)?, style.separator());
-        return Ok(splice(text, place.start..place.start, &written));
+        return Ok(splice(text, position.start..position.start, &written));
     }
     if let Some(before) = index.checked_sub(1).and_then(|before| notebook.cells.get(before)) {
-        let place = byte_range(text, before);
-        let style = JsonStyle::for_cell(text, &place);
+        let position = byte_range(text, before);
+        let style = JsonStyle::for_cell(text, &position);
         let written = format!(",{}{}", style.separator(), style.format(cell)?);
-        return Ok(splice(text, place.end..place.end, &written));
+        return Ok(splice(text, position.end..position.end, &written));
     }
     let mut whole: Map<String, Value> = serde_json::from_str(text).map_err(|error| error.to_string())?;
     whole.insert("cells".into(), json!([cell]));
@@ -175,15 +177,15 @@ fn insert_cell_at(
 fn delete_cell(text: &str, notebook: &Notebook<'_>, at: usize) -> Result<NotebookChange, String> {
     let raw = notebook.cells[at];
     let cell = parse_cell(raw);
-    let mut place = byte_range(text, raw);
+    let mut position = byte_range(text, raw);
     if let Some(next) = notebook.cells.get(at + 1) {
-        place.end = byte_range(text, next).start;
+        position.end = byte_range(text, next).start;
     } else if let Some(before) = at.checked_sub(1).and_then(|before| notebook.cells.get(before)) {
-        place.start = byte_range(text, before).end;
+        position.start = byte_range(text, before).end;
     }
     let cell_id = cell_name(read_id(&cell).as_deref(), at);
     Ok(NotebookChange {
-        text: splice(text, place, ""),
+        text: splice(text, position, ""),
         cell_id,
         cell_type: read_type(&cell),
         old_source: read_source(&cell),

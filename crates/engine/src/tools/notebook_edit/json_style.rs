@@ -12,8 +12,8 @@ pub(super) fn byte_range(text: &str, value: &RawValue) -> Range<usize> {
     start..start + value.get().len()
 }
 
-pub(super) fn splice(text: &str, place: Range<usize>, new: &str) -> String {
-    [&text[..place.start], new, &text[place.end..]].concat()
+pub(super) fn splice(text: &str, range: Range<usize>, new: &str) -> String {
+    [&text[..range.start], new, &text[range.end..]].concat()
 }
 
 /// JSON layout around a cell.
@@ -30,8 +30,8 @@ impl JsonStyle {
     }
 
     /// The layout around the cell at `place`.
-    pub(super) fn for_cell(text: &str, place: &Range<usize>) -> Self {
-        let line = text[..place.start].rfind('\n').map(|newline| &text[newline + 1..place.start]);
+    pub(super) fn for_cell(text: &str, range: &Range<usize>) -> Self {
+        let line = text[..range.start].rfind('\n').map(|newline| &text[newline + 1..range.start]);
         let indent = line.filter(|line| line.trim().is_empty()).map(str::to_owned);
         Self { indent, unit: indent_unit(text) }
     }

@@ -82,8 +82,8 @@ fn invalid_changes_are_rejected_with_a_reason() {
     for (input, words) in [
         (input("replace", None), "cell_id is missing"),
         (json!({"notebook_path": "n", "cell_id": "c1", "new_source": null}), "new_source is missing"),
-        (input("delete", Some("cell-2")), "The cells are: c1, c2"),
-        (input("insert", Some("nope")), "no cell nope"),
+        (input("delete", Some("cell-2")), "Cells: c1, c2"),
+        (input("insert", Some("nope")), "No cell has the id nope"),
     ] {
         let why = apply(NOTEBOOK, input).unwrap_err();
         assert!(why.contains(words), "{why}");
@@ -92,10 +92,10 @@ fn invalid_changes_are_rejected_with_a_reason() {
 
 #[tokio::test]
 async fn the_host_gets_both_versions() {
-    let bench = crate::tools::example::TestWorkspace::new(&[("n.ipynb", NOTEBOOK)]);
-    bench.run_tool("Read", json!({"file_path": "n.ipynb"})).await.unwrap();
+    let fixture = crate::tool_api::example::TestWorkspace::new(&[("n.ipynb", NOTEBOOK)]);
+    fixture.run_tool("Read", json!({"file_path": "n.ipynb"})).await.unwrap();
     let input = json!({"notebook_path": "n.ipynb", "cell_id": "c1", "new_source": "print(2)\nprint(3)"});
-    let done = bench.run_tool("NotebookEdit", input).await.unwrap();
+    let done = fixture.run_tool("NotebookEdit", input).await.unwrap();
     let expected = json!({
         "new_source": "print(2)\nprint(3)",
         "old_source": "print(1)",
@@ -103,7 +103,7 @@ async fn the_host_gets_both_versions() {
         "cell_type": "code",
         "language": "python",
         "edit_mode": "replace",
-        "notebook_path": bench.path("n.ipynb"),
+        "notebook_path": fixture.path("n.ipynb"),
         "original_file": NOTEBOOK,
         "updated_file": REPLACED,
     });

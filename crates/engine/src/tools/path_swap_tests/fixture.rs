@@ -22,9 +22,10 @@ use crate::frame_sender::FrameSender;
 use crate::permission::PermissionState;
 use crate::permission::state::{Bypass, InitialPermissions};
 use crate::permission_checker::{CheckDecision, PermissionChecker};
+use crate::tool_api::{ToolContext, ToolResult};
 use crate::tool_scheduler::{ToolCall, ToolCallResult, ToolEnv, ToolScheduler};
 use crate::tool_set::{AgentToolSet, ToolEntry};
-use crate::tools::{ToolContext, ToolResult, builtin_tools};
+use crate::tools::builtin_tools;
 use crate::workspace::Workspace;
 
 /// Minimum number of swaps.
@@ -52,19 +53,19 @@ impl SwapTestSession {
         let grants = InitialPermissions { mode, deny, ..InitialPermissions::default() };
         let granted =
             PermissionState::new(Arc::clone(&workspace), Settings::empty(), grants, Bypass::Unavailable);
-        let rights = granted.unwrap().state;
+        let permissions = granted.unwrap().state;
         let offered: Vec<Arc<ToolEntry>> =
             builtin_tools().into_iter().map(|tool| Arc::new(ToolEntry::new(tool))).collect();
         let (frames, host) = mpsc::channel(64);
-        let outbox = FrameSender::new("session".into(), frames, CancellationToken::new());
+        let sender = FrameSender::new("session".into(), frames, CancellationToken::new());
         let env = ToolEnv {
             tool_set: Arc::new(AgentToolSet::select(
                 &offered,
                 None,
-                &rights,
+                &permissions,
                 crate::responders::UserPresence::Absent,
             )),
-            checker: PermissionChecker::for_tests(rights, &workspace, outbox),
+            checker: PermissionChecker::for_tests(permissions, &workspace, sender),
             context: ToolContext::for_test(workspace),
         };
         Self { dir, env, _host: host }
@@ -95,15 +96,16 @@ impl SwapTestSession {
         between: impl FnOnce(),
     ) -> ToolResult {
         let tool = self.env.tool_set.find(tool).unwrap();
-        let permit = self.env.checker.check(&tool, "toolu_1", input, &self.env.context.cancel).await.unwrap();
-        let CheckDecision::Allow { input, file: place } = permit.decision else { panic!("{permit:?}") };
+        let outcome =
+            self.env.checker.check(&tool, "toolu_1", input, &self.env.context.cancel).await.unwrap();
+        let CheckDecision::Allow { input, file } = outcome.decision else { panic!("{outcome:?}") };
         between();
-        tool.tool().run(input, ToolContext { checked_file: place, ..self.env.context.clone() }).await
+        tool.tool().run(input, ToolContext { checked_file: file, ..self.env.context.clone() }).await
     }
 }
 
-pub(super) fn result_text(made: &ToolCallResult) -> String {
-    match &made.content {
+pub(super) fn result_text(result: &ToolCallResult) -> String {
+    match &result.content {
         ResultContent::Text(text) => text.clone(),
         ResultContent::Blocks(blocks) => serde_json::to_string(blocks).unwrap(),
     }
@@ -162,12 +164,12 @@ pub(super) struct EntrySnapshot {
 }
 
 /// Takes a snapshot of a directory. Even a file that was created and removed at once changes its times.
-pub(super) fn snapshot_dir(folder: &Path) -> DirSnapshot {
+pub(super) fn snapshot_dir(dir: &Path) -> DirSnapshot {
     let facts = |path: &Path| {
         let found = fs::symlink_metadata(path).unwrap();
         let times = [(found.mtime(), found.mtime_nsec()), (found.ctime(), found.ctime_nsec())];
         EntrySnapshot { bytes: fs::read(path).unwrap_or_default(), inode: found.ino(), times }
     };
-    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    entries.chain([folder.to_path_buf()]).map(|path| (path.clone(), facts(&path))).collect()
+    let entries = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+    entries.chain([dir.to_path_buf()]).map(|path| (path.clone(), facts(&path))).collect()
 }

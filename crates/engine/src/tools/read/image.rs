@@ -15,7 +15,7 @@ use serde_json::json;
 use whimbrel_wire::content::{Block, ResultContent, Source};
 
 use super::base64_for_host;
-use crate::tools::{ToolError, ToolOutput};
+use crate::tool_api::{ToolError, ToolOutput};
 
 /// An encoded image.
 #[derive(Debug, PartialEq, Eq)]
@@ -53,7 +53,7 @@ fn media_type(format: ImageFormat) -> Option<&'static str> {
 
 /// Converts image bytes to a content block.
 pub(crate) fn image_block(bytes: &[u8]) -> Result<Block, String> {
-    let format = detect_format(bytes).ok_or("it is no PNG, JPEG, GIF or WebP")?;
+    let format = detect_format(bytes).ok_or("it is not a PNG, JPEG, GIF or WebP")?;
     fit_to_limit(bytes, format, MAX_BASE64_BYTES)
         .map(EncodedImage::into_block)
         .map_err(|error| error.to_string())
@@ -61,7 +61,7 @@ pub(crate) fn image_block(bytes: &[u8]) -> Result<Block, String> {
 
 pub(super) fn render_image(path: &Path, bytes: &[u8], format: ImageFormat) -> Result<ToolOutput, ToolError> {
     let picture = fit_to_limit(bytes, format, MAX_BASE64_BYTES).map_err(|error| {
-        ToolError::Failed(format!("{} cannot be shown as a picture: {error}", path.display()))
+        ToolError::Failed(format!("{} cannot be shown as an image: {error}", path.display()))
     })?;
     let (original, sent) = (picture.original_size, picture.sent_size);
     let meta = json!({"type": "image", "file": {
@@ -74,7 +74,7 @@ pub(super) fn render_image(path: &Path, bytes: &[u8], format: ImageFormat) -> Re
     }});
     let mut blocks = vec![picture.into_block()];
     if sent != original {
-        let note = format!("Shrunk from {}x{} to {}x{} pixels.", original.0, original.1, sent.0, sent.1);
+        let note = format!("Resized from {}x{} to {}x{} pixels.", original.0, original.1, sent.0, sent.1);
         blocks.push(Block::text(note));
     }
     Ok(ToolOutput { content: ResultContent::Blocks(blocks), meta })
@@ -91,8 +91,8 @@ impl EncodedImage {
 pub(super) fn fit_to_limit(bytes: &[u8], format: ImageFormat, largest: usize) -> ImageResult<EncodedImage> {
     let image = decode_image(bytes, format)?;
     let original = (image.width(), image.height());
-    let room = largest / 4 * 3;
-    if original.0.max(original.1) <= MAX_EDGE_PIXELS && bytes.len() <= room {
+    let budget = largest / 4 * 3;
+    if original.0.max(original.1) <= MAX_EDGE_PIXELS && bytes.len() <= budget {
         let media_type = media_type(format).unwrap_or("image/png");
         return Ok(EncodedImage {
             base64: BASE64_STANDARD.encode(bytes),
@@ -104,7 +104,7 @@ pub(super) fn fit_to_limit(bytes: &[u8], format: ImageFormat, largest: usize) ->
     let mut edge = MAX_EDGE_PIXELS.min(original.0.max(original.1));
     while edge >= 64 {
         let smaller = image.resize(edge, edge, FilterType::Triangle);
-        if let Some((bytes, media_type)) = encode_within(&smaller, format, room)? {
+        if let Some((bytes, media_type)) = encode_within(&smaller, format, budget)? {
             let sent = (smaller.width(), smaller.height());
             return Ok(EncodedImage {
                 base64: BASE64_STANDARD.encode(bytes),
@@ -134,12 +134,12 @@ fn decode_image(bytes: &[u8], format: ImageFormat) -> ImageResult<DynamicImage> 
 fn encode_within(
     image: &DynamicImage,
     format: ImageFormat,
-    room: usize,
+    budget: usize,
 ) -> ImageResult<Option<(Vec<u8>, &'static str)>> {
     if format != ImageFormat::Jpeg {
         let mut bytes = Cursor::new(Vec::new());
         image.write_to(&mut bytes, ImageFormat::Png)?;
-        if bytes.get_ref().len() <= room {
+        if bytes.get_ref().len() <= budget {
             return Ok(Some((bytes.into_inner(), "image/png")));
         }
     }
@@ -147,7 +147,7 @@ fn encode_within(
     for quality in [85, 70, 50] {
         let mut bytes = Vec::new();
         opaque.write_with_encoder(JpegEncoder::new_with_quality(&mut bytes, quality))?;
-        if bytes.len() <= room {
+        if bytes.len() <= budget {
             return Ok(Some((bytes, "image/jpeg")));
         }
     }
@@ -214,7 +214,7 @@ mod tests {
             json!({"originalWidth": 3136, "originalHeight": 100, "displayWidth": 1568, "displayHeight": 50});
         assert_eq!(done.meta["file"]["dimensions"], dimensions);
         let ResultContent::Blocks(blocks) = done.content else { panic!("no blocks") };
-        assert_eq!(blocks[1], Block::text("Shrunk from 3136x100 to 1568x50 pixels."));
+        assert_eq!(blocks[1], Block::text("Resized from 3136x100 to 1568x50 pixels."));
     }
 
     #[test]

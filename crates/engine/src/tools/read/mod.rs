@@ -20,7 +20,7 @@ use self::text::LineSpan;
 use super::encoding::{self, TextEncoding};
 use super::file_errors::{self, not_a_file_message, read_error};
 use super::file_target::{self, FileTarget};
-use super::{Effects, Example, Tool, ToolContext, ToolError, ToolResult, lenient};
+use crate::tool_api::{Effects, Example, Tool, ToolContext, ToolError, ToolResult, lenient};
 use crate::workspace::Workspace;
 
 pub(super) struct ReadTool;
@@ -28,7 +28,7 @@ pub(super) struct ReadTool;
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Input {
     file_path: String,
-    /// First line, from 1
+    /// First line, 1-based
     #[serde(default, deserialize_with = "lenient::count")]
     #[schemars(with = "Option<usize>")]
     offset: Option<usize>,
@@ -36,7 +36,7 @@ pub(super) struct Input {
     #[serde(default, deserialize_with = "lenient::count")]
     #[schemars(with = "Option<usize>")]
     limit: Option<usize>,
-    /// Of a PDF, e.g. "1-5"; at most 20
+    /// PDF pages, e.g. "1-5"; at most 20
     #[serde(default)]
     pages: Option<String>,
 }
@@ -53,8 +53,8 @@ impl Tool for ReadTool {
 
     const NAME: &'static str = "Read";
 
-    const DESCRIPTION: &'static str = "Reads a file: text with line numbers, an image, a PDF or a notebook. Of large \
-        files, read a part with offset and limit.";
+    const DESCRIPTION: &'static str = "Reads a file: text with line numbers, an image, a PDF or a notebook. For large \
+        files, use offset and limit.";
 
     fn effects(input: &Input) -> Effects {
         Effects::Reads(vec![input.file_path.clone()])
@@ -68,20 +68,19 @@ impl Tool for ReadTool {
     fn examples() -> Vec<Example> {
         let three = &[("a.txt", "alpha\nbeta\n\tgamma\n")];
         vec![
-            Example::new("numbers the lines of a text", json!({"file_path": "a.txt"}))
+            Example::new("numbers the lines", json!({"file_path": "a.txt"}))
                 .with_files(three)
                 .expect_output(&["1\talpha\n2\tbeta\n3\t\tgamma\n4\t"]),
             Example::new("shows a part", json!({"file_path": "a.txt", "offset": "2", "limit": 1}))
                 .with_files(three)
                 .expect_output(&["2\tbeta"]),
-            Example::new("says that a file is empty", json!({"file_path": "a.txt"}))
+            Example::new("reports an empty file", json!({"file_path": "a.txt"}))
                 .with_files(&[("a.txt", "")])
                 .expect_output(&["<system-reminder>", "empty"]),
-            Example::new("finds the name that was meant", json!({"file_path": "src/mian.rs"}))
+            Example::new("suggests a similar name", json!({"file_path": "src/mian.rs"}))
                 .with_files(&[("src/main.rs", "fn main() {}")])
                 .expect_error(&["does not exist", "src/main.rs"]),
-            Example::new("does not take a folder for a file", json!({"file_path": "."}))
-                .expect_error(&["EISDIR"]),
+            Example::new("rejects a directory", json!({"file_path": "."})).expect_error(&["EISDIR"]),
             Example::new("shows the cells of a notebook", json!({"file_path": "n.ipynb"}))
                 .with_files(&[(
                     "n.ipynb",
@@ -93,50 +92,52 @@ impl Tool for ReadTool {
 }
 
 fn read_file(input: &Input, call: &ToolContext) -> ToolResult {
-    let site = FileTarget::resolve(call, &input.file_path)?;
-    match site.file_kind()? {
+    let target = FileTarget::resolve(call, &input.file_path)?;
+    match target.file_kind()? {
         FileKind::File(_) => {}
-        FileKind::Missing => return Err(ToolError::Failed(missing_file_text(&site, &call.workspace))),
+        FileKind::Missing => return Err(ToolError::Failed(missing_file_text(&target, &call.workspace))),
         FileKind::Directory => {
-            let text =
-                format!("EISDIR: {} is a folder, not a file. List it with Glob or ls.", site.path.display());
+            let text = format!(
+                "EISDIR: {} is a directory, not a file. List it with Glob or ls.",
+                target.path.display()
+            );
             return Err(ToolError::Failed(text));
         }
-        other => return Err(ToolError::Rejected(not_a_file_message(&site.path, other))),
+        other => return Err(ToolError::Rejected(not_a_file_message(&target.path, other))),
     }
-    if site.is_special() {
-        return Err(file_target::special_path_error(&site.path));
+    if target.is_special() {
+        return Err(file_target::special_path_error(&target.path));
     }
-    match site.handle().read(MAX_TEXT_BYTES) {
-        Ok((bytes, stamp)) => show_content(input, &call.workspace, &site, bytes, stamp),
-        Err(error) if error.kind() == io::ErrorKind::FileTooLarge => read_large_file(input, call, &site),
-        Err(error) => Err(read_error(&site.path, &error)),
+    match target.handle().read(MAX_TEXT_BYTES) {
+        Ok((bytes, stamp)) => show_content(input, &call.workspace, &target, bytes, stamp),
+        Err(error) if error.kind() == io::ErrorKind::FileTooLarge => read_large_file(input, call, &target),
+        Err(error) => Err(read_error(&target.path, &error)),
     }
 }
 
 /// Reads a large file: whole if its format requires that, otherwise the requested part.
-fn read_large_file(input: &Input, call: &ToolContext, site: &FileTarget) -> ToolResult {
-    let (path, workspace) = (site.path.as_path(), &*call.workspace);
-    let head = read_head(site.handle()).map_err(|error| read_error(path, &error))?;
+fn read_large_file(input: &Input, call: &ToolContext, target: &FileTarget) -> ToolResult {
+    let (path, workspace) = (target.path.as_path(), &*call.workspace);
+    let head = read_head(target.handle()).map_err(|error| read_error(path, &error))?;
     let asks_for_part = input.offset.is_some() || input.limit.is_some();
     let is_utf16 = encoding::has_utf16_bom(&head);
     if needs_whole_file(path, &head) || (asks_for_part && is_utf16) {
-        return match site.handle().read(MAX_WHOLE_FILE_BYTES) {
-            Ok((bytes, stamp)) => show_content(input, workspace, site, bytes, stamp),
+        return match target.handle().read(MAX_WHOLE_FILE_BYTES) {
+            Ok((bytes, stamp)) => show_content(input, workspace, target, bytes, stamp),
             Err(error) => Err(read_error(path, &error)),
         };
     }
-    let (file, stamp) = site.handle().open().map_err(|error| read_error(path, &error))?;
+    let (file, stamp) = target.handle().open().map_err(|error| read_error(path, &error))?;
     if head.contains(&0) && !is_utf16 {
-        return Err(binary_file_error(workspace, site, stamp));
+        return Err(binary_file_error(workspace, target, stamp));
     }
     if !asks_for_part {
         return Err(too_large_error(path));
     }
     let part =
         text::scan_lines(file, input.line_span(), &call.cancel).map_err(|error| read_error(path, &error))?;
-    let Some(done) = part.render(path) else { return Err(binary_file_error(workspace, site, stamp)) };
-    site.record_seen(workspace, stamp, None);
+    let Some(done) = part.render(path) else { return Err(binary_file_error(workspace, target, stamp)) };
+    target.record_seen(workspace, stamp, None);
     Ok(done)
 }
 
@@ -144,32 +145,32 @@ fn read_large_file(input: &Input, call: &ToolContext, site: &FileTarget) -> Tool
 fn show_content(
     input: &Input,
     workspace: &Workspace,
-    site: &FileTarget,
+    target: &FileTarget,
     bytes: Vec<u8>,
     stamp: FileStamp,
 ) -> ToolResult {
-    let path = site.path.as_path();
+    let path = target.path.as_path();
     // Record it even if it cannot be shown: otherwise a damaged image could never be overwritten.
     if let Some(format) = image::detect_format(&bytes) {
-        site.record_seen(workspace, stamp, None);
+        target.record_seen(workspace, stamp, None);
         return image::render_image(path, &bytes, format);
     }
     if pdf::is_pdf(&bytes) {
-        site.record_seen(workspace, stamp, None);
+        target.record_seen(workspace, stamp, None);
         return pdf::render_pdf(path, &bytes, input.pages.as_deref());
     }
     let Some(decoded) = encoding::decode(bytes) else {
-        return Err(binary_file_error(workspace, site, stamp));
+        return Err(binary_file_error(workspace, target, stamp));
     };
     let known = (decoded.encoding != TextEncoding::Invalid).then_some(decoded.text.as_str());
     if is_notebook(path)
         && let Some(done) = notebook::render_notebook(path, &decoded.text, input.line_span())
     {
-        site.record_seen(workspace, stamp, known);
+        target.record_seen(workspace, stamp, known);
         return Ok(done);
     }
     let (done, whole) = text::render_text(path, &decoded.text, input.line_span());
-    site.record_seen(workspace, stamp, known.filter(|_| whole));
+    target.record_seen(workspace, stamp, known.filter(|_| whole));
     Ok(done)
 }
 
@@ -197,18 +198,18 @@ fn is_notebook(path: &Path) -> bool {
 }
 
 /// Error for a binary file. Records it as seen, so that Write may overwrite it.
-fn binary_file_error(workspace: &Workspace, site: &FileTarget, stamp: FileStamp) -> ToolError {
-    site.record_seen(workspace, stamp, None);
+fn binary_file_error(workspace: &Workspace, target: &FileTarget, stamp: FileStamp) -> ToolError {
+    target.record_seen(workspace, stamp, None);
     let text = format!(
-        "{} is a binary file: it has no text to show. Look at it with a program; Write can replace it.",
-        site.path.display()
+        "{} is a binary file without text to show. Inspect it with a command; Write can replace it.",
+        target.path.display()
     );
     ToolError::Rejected(text)
 }
 
 fn too_large_error(path: &Path) -> ToolError {
     let text = format!(
-        "{} is larger than {} KB and cannot be read at once. Read a part with offset and limit, or search in it.",
+        "{} is larger than {} KB and cannot be read at once. Read a part with offset and limit, or use Grep.",
         path.display(),
         MAX_TEXT_BYTES / 1024
     );
@@ -216,22 +217,22 @@ fn too_large_error(path: &Path) -> ToolError {
 }
 
 /// Error text for a missing file: working directory and the closest existing name.
-fn missing_file_text(site: &FileTarget, workspace: &Workspace) -> String {
-    let (path, cwd) = (site.path.as_path(), workspace.cwd());
+fn missing_file_text(target: &FileTarget, workspace: &Workspace) -> String {
+    let (path, cwd) = (target.path.as_path(), workspace.cwd());
     let gone = if matches!(files::file_kind(&cwd), Ok(FileKind::Directory)) {
         ""
     } else {
-        ", which does not exist any more"
+        ", which no longer exists"
     };
     if files::non_directory_ancestor(path).is_some() || files::link_target(path).is_some() {
         return file_errors::missing_file_message(path, &cwd);
     }
     let text =
-        format!("File does not exist: {}. The current folder is {}{gone}.", path.display(), cwd.display());
-    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return text };
-    let names = site.handle().sibling_names(2000);
+        format!("File does not exist: {}. The current directory is {}{gone}.", path.display(), cwd.display());
+    let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else { return text };
+    let names = target.handle().sibling_names(2000);
     match text_diff::closest_match(&name.to_string_lossy(), names.iter().map(String::as_str)) {
-        Some(near) => format!("{text} Did you mean {}?", folder.join(near).display()),
+        Some(near) => format!("{text} Did you mean {}?", dir.join(near).display()),
         None => text,
     }
 }
@@ -247,25 +248,25 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
-    use crate::tools::example::TestWorkspace;
+    use crate::tool_api::example::TestWorkspace;
 
     #[tokio::test]
     async fn the_host_gets_the_text_and_its_position() {
-        let bench = TestWorkspace::new(&[("a.txt", "one\r\ntwo\r\nthree\r\n")]);
+        let fixture = TestWorkspace::new(&[("a.txt", "one\r\ntwo\r\nthree\r\n")]);
         let done =
-            bench.run_tool("Read", json!({"file_path": "a.txt", "offset": 2, "limit": 2})).await.unwrap();
+            fixture.run_tool("Read", json!({"file_path": "a.txt", "offset": 2, "limit": 2})).await.unwrap();
         let file = json!({
-            "filePath": bench.path("a.txt"), "content": "two\nthree", "numLines": 2, "startLine": 2, "totalLines": 4,
+            "filePath": fixture.path("a.txt"), "content": "two\nthree", "numLines": 2, "startLine": 2, "totalLines": 4,
         });
         assert_eq!(done.meta, json!({"type": "text", "file": file}));
     }
 
     #[tokio::test]
     async fn endless_files_are_never_opened() {
-        let bench = TestWorkspace::new(&[]);
-        nix::unistd::mkfifo(&bench.path("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
-        symlink("/proc/self/environ", bench.path("link")).unwrap();
-        symlink("/dev/zero", bench.path("zero")).unwrap();
+        let fixture = TestWorkspace::new(&[]);
+        nix::unistd::mkfifo(&fixture.path("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        symlink("/proc/self/environ", fixture.path("link")).unwrap();
+        symlink("/dev/zero", fixture.path("zero")).unwrap();
         for path in [
             "pipe",
             "link",
@@ -276,57 +277,60 @@ mod tests {
             "/proc/1/mem",
             "/proc/kmsg",
         ] {
-            let trouble = bench.run_tool("Read", json!({"file_path": path})).await.unwrap_err();
-            assert!(matches!(trouble, ToolError::Rejected(_) | ToolError::Failed(_)), "{path}: {trouble:?}");
+            let error = fixture.run_tool("Read", json!({"file_path": path})).await.unwrap_err();
+            assert!(matches!(error, ToolError::Rejected(_) | ToolError::Failed(_)), "{path}: {error:?}");
         }
     }
 
     #[tokio::test]
     async fn files_of_unknown_size_are_shown() {
-        let bench = TestWorkspace::new(&[]);
+        let fixture = TestWorkspace::new(&[]);
         assert!(
-            bench.run_to_text("Read", json!({"file_path": "/proc/meminfo"})).await.starts_with("1\tMemTotal")
+            fixture
+                .run_to_text("Read", json!({"file_path": "/proc/meminfo"}))
+                .await
+                .starts_with("1\tMemTotal")
         );
     }
 
     #[tokio::test]
     async fn a_large_file_is_shown_in_parts_only() {
-        let bench = TestWorkspace::new(&[]);
+        let fixture = TestWorkspace::new(&[]);
         let text: String = (1..=100_000).map(|n| format!("line {n}\n")).collect();
-        fs::write(bench.path("big.txt"), &text).unwrap();
-        let trouble = bench.run_tool("Read", json!({"file_path": "big.txt"})).await.unwrap_err();
-        assert!(trouble.reason().contains("offset and limit"), "{trouble:?}");
-        let done = bench.run_tool("Read", json!({"file_path": "big.txt", "offset": 99_999})).await.unwrap();
+        fs::write(fixture.path("big.txt"), &text).unwrap();
+        let error = fixture.run_tool("Read", json!({"file_path": "big.txt"})).await.unwrap_err();
+        assert!(error.reason().contains("offset and limit"), "{error:?}");
+        let done = fixture.run_tool("Read", json!({"file_path": "big.txt", "offset": 99_999})).await.unwrap();
         assert_eq!(done.content, "99999\tline 99999\n100000\tline 100000\n100001\t".to_owned().into());
         assert_eq!(done.meta["file"]["totalLines"], 100_001);
     }
 
     #[tokio::test]
     async fn every_encoding_is_read() {
-        let bench = TestWorkspace::new(&[]);
+        let fixture = TestWorkspace::new(&[]);
         for (name, bytes) in [
             ("marked", &b"\xEF\xBB\xBFgr\xC3\xBCn\n"[..]),
             ("utf16", b"\xFF\xFEg\0r\0\xFC\0n\0\n\0"),
             ("western", b"gr\xFCn\n"),
         ] {
-            fs::write(bench.path("a.txt"), bytes).unwrap();
+            fs::write(fixture.path("a.txt"), bytes).unwrap();
             assert_eq!(
-                bench.run_to_text("Read", json!({"file_path": "a.txt"})).await,
+                fixture.run_to_text("Read", json!({"file_path": "a.txt"})).await,
                 "1\tgrün\n2\t",
                 "{name}"
             );
         }
-        fs::write(bench.path("a.txt"), b"\x7FELF\0\0").unwrap();
-        let trouble = bench.run_tool("Read", json!({"file_path": "a.txt"})).await.unwrap_err();
-        assert!(trouble.reason().contains("binary"), "{trouble:?}");
+        fs::write(fixture.path("a.txt"), b"\x7FELF\0\0").unwrap();
+        let error = fixture.run_tool("Read", json!({"file_path": "a.txt"})).await.unwrap_err();
+        assert!(error.reason().contains("binary"), "{error:?}");
     }
 
     #[tokio::test]
     async fn a_deleted_working_directory_is_reported() {
-        let bench = TestWorkspace::new(&[("gone/a.txt", "x")]);
-        bench.workspace().set_cwd(bench.path("gone"));
-        fs::remove_dir_all(bench.path("gone")).unwrap();
-        let trouble = bench.run_tool("Read", json!({"file_path": "a.txt"})).await.unwrap_err();
-        assert!(trouble.reason().contains("does not exist any more"), "{trouble:?}");
+        let fixture = TestWorkspace::new(&[("gone/a.txt", "x")]);
+        fixture.workspace().set_cwd(fixture.path("gone"));
+        fs::remove_dir_all(fixture.path("gone")).unwrap();
+        let error = fixture.run_tool("Read", json!({"file_path": "a.txt"})).await.unwrap_err();
+        assert!(error.reason().contains("no longer exists"), "{error:?}");
     }
 }

@@ -11,7 +11,7 @@ use whimbrel_wire::content::{Block, ResultContent};
 
 use super::image;
 use super::text::LineSpan;
-use crate::tools::ToolOutput;
+use crate::tool_api::ToolOutput;
 use crate::tools::patch::truncate_chars;
 
 /// The displayed parts of a notebook.
@@ -92,13 +92,16 @@ pub(super) fn render_notebook(path: &Path, text: &str, span: LineSpan) -> Option
     let mut shown = String::new();
     let mut cells = Vec::new();
     let mut pictures = Vec::new();
-    let asked = notebook.cells.iter().enumerate().skip(span.first - 1).take(span.count.unwrap_or(usize::MAX));
-    for (index, cell) in asked {
+    let selected =
+        notebook.cells.iter().enumerate().skip(span.first - 1).take(span.count.unwrap_or(usize::MAX));
+    for (index, cell) in selected {
         let piece = cell.render(index);
         if !cells.is_empty() && shown.len() + piece.len() > MAX_SHOWN_BYTES {
             let total = notebook.cells.len();
-            shown +=
-                &format!("[{total} cells in all. Go on with offset {}, which counts cells.]\n", index + 1);
+            shown += &format!(
+                "[{total} cells in total. Continue with offset {} (counted in cells).]\n",
+                index + 1
+            );
             break;
         }
         shown += &piece;
@@ -108,7 +111,7 @@ pub(super) fn render_notebook(path: &Path, text: &str, span: LineSpan) -> Option
         );
     }
     if cells.is_empty() {
-        shown = format!("{} has {} cells, none of them here.", path.display(), notebook.cells.len());
+        shown = format!("{} has {} cells, none of them in this range.", path.display(), notebook.cells.len());
     }
     let meta = json!({"type": "notebook", "file": {"filePath": path.to_string_lossy(), "cells": cells}});
     if pictures.is_empty() {
@@ -240,7 +243,7 @@ mod tests {
         let ResultContent::Text(text_shown) = done.content else { panic!("no text") };
         assert!(
             text_shown.len() < MAX_SHOWN_BYTES + 100
-                && text_shown.ends_with("Go on with offset 12, which counts cells.]")
+                && text_shown.ends_with("Continue with offset 12 (counted in cells).]")
         );
         let done = render_notebook(Path::new("/n"), &text, LineSpan { first: 12, count: Some(1) }).unwrap();
         assert_eq!(done.meta["file"]["cells"][0]["cell_id"], "cell-11");

@@ -9,7 +9,7 @@ use serde_json::json;
 use whimbrel_wire::content::{Block, ResultContent, Source};
 
 use super::base64_for_host;
-use crate::tools::{ToolError, ToolOutput};
+use crate::tool_api::{ToolError, ToolOutput};
 
 /// Maximum number of pages per call.
 const MAX_PAGES: usize = 20;
@@ -35,31 +35,31 @@ pub(super) fn render_pdf(path: &Path, bytes: &[u8], pages: Option<&str>) -> Resu
     if all.is_empty() {
         return Err(ToolError::Failed(format!("{} has no pages.", path.display())));
     }
-    let wanted = select_pages(pages, all.len())
+    let selected = select_pages(pages, all.len())
         .map_err(|why| ToolError::Rejected(format!("{}: {why}", path.display())))?;
-    let sent = if wanted.len() == all.len() && !document.was_encrypted() {
+    let sent = if selected.len() == all.len() && !document.was_encrypted() {
         bytes.to_vec()
     } else {
-        let chosen: Vec<ObjectId> = wanted.iter().filter_map(|page| all.get(page - 1).copied()).collect();
+        let chosen: Vec<ObjectId> = selected.iter().filter_map(|page| all.get(page - 1).copied()).collect();
         extract_pages(document, &chosen).map_err(|error| {
-            ToolError::Failed(format!("{} cannot be taken apart: {error}", path.display()))
+            ToolError::Failed(format!("{} cannot be split into pages: {error}", path.display()))
         })?
     };
     if sent.len() > MAX_DOCUMENT_BYTES {
-        return Err(ToolError::Rejected(too_large_message(path, sent.len(), wanted.len())));
+        return Err(ToolError::Rejected(too_large_message(path, sent.len(), selected.len())));
     }
     let base64 = BASE64_STANDARD.encode(&sent);
     let file = json!({"filePath": path.to_string_lossy(), "base64": base64_for_host(&base64), "originalSize": bytes.len()});
-    let says = format!("{}: {} of {} pages.", path.display(), wanted.len(), all.len());
+    let note = format!("{}: {} of {} pages.", path.display(), selected.len(), all.len());
     let source = Source::Base64 { media_type: "application/pdf".into(), data: base64 };
-    let blocks = vec![Block::text(says), Block::Document { source, title: None }];
+    let blocks = vec![Block::text(note), Block::Document { source, title: None }];
     Ok(ToolOutput { content: ResultContent::Blocks(blocks), meta: json!({"type": "pdf", "file": file}) })
 }
 
 fn too_large_message(path: &Path, size: usize, pages: usize) -> String {
-    let advice = if pages > 1 { "Ask for fewer pages" } else { "Get its text or picture with a program" };
+    let advice = if pages > 1 { "Request fewer pages" } else { "Extract its text or images with a command" };
     let (size, most) = (size >> 20, MAX_DOCUMENT_BYTES >> 20);
-    format!("{}: these pages have {size} MB, and at most {most} can be sent. {advice}.", path.display())
+    format!("{}: these pages are {size} MB; the limit is {most} MB. {advice}.", path.display())
 }
 
 /// Parses a page selection: `3`, `1-5`, `7-`, or a comma-separated list. All pages if empty.
@@ -69,14 +69,14 @@ fn select_pages(pages: Option<&str>, total: usize) -> Result<Vec<usize>, String>
             Ok((1..=total).collect())
         } else {
             Err(format!(
-                "it has {total} pages. Say which to read in pages, e.g. \"1-{MAX_PAGES}\"; at most {MAX_PAGES} at once."
+                "it has {total} pages. Select some with `pages`, e.g. \"1-{MAX_PAGES}\"; at most {MAX_PAGES} at once."
             ))
         };
     };
     let mut chosen = Vec::new();
     for part in pages.split(',') {
         let (first, last) =
-            parse_range(part.trim(), total).ok_or_else(|| format!("\"{pages}\" is not a range of pages."))?;
+            parse_range(part.trim(), total).ok_or_else(|| format!("\"{pages}\" is not a page range."))?;
         if first > total {
             return Err(format!("there is no page {first}: it has {total} pages."));
         }
@@ -209,7 +209,7 @@ mod tests {
         assert_eq!(data.len(), bytes.len().div_ceil(3) * 4);
         bytes.extend(vec![b'\n'; MAX_DOCUMENT_BYTES]);
         let why = render_pdf(Path::new("/d.pdf"), &bytes, None).unwrap_err();
-        assert!(why.reason().contains("23 MB, and at most 20 can be sent"), "{why:?}");
+        assert!(why.reason().contains("23 MB; the limit is 20 MB"), "{why:?}");
     }
 
     #[test]
@@ -225,9 +225,9 @@ mod tests {
             (Some("10"), 9, Err("no page 10")),
             (Some("12-14"), 9, Err("no page 12")),
             (Some("1-21"), 90, Err("at most 20")),
-            (Some("4-2"), 9, Err("not a range")),
-            (Some("0"), 9, Err("not a range")),
-            (Some("all"), 9, Err("not a range")),
+            (Some("4-2"), 9, Err("not a page range")),
+            (Some("0"), 9, Err("not a page range")),
+            (Some("all"), 9, Err("not a page range")),
         ] {
             match (select_pages(pages, total), chosen) {
                 (Ok(found), Ok(expected)) => assert_eq!(found, expected, "{pages:?}"),

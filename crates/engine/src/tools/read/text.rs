@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::tools::ToolOutput;
+use crate::tool_api::ToolOutput;
 use crate::tools::encoding::decode;
 use crate::tools::patch::count_newlines;
 
@@ -47,13 +47,13 @@ const MAX_COUNTED_BYTES: usize = 256 * 1024 * 1024;
 /// Renders a text; also returns whether that was all of it.
 pub(super) fn render_text(path: &Path, text: &str, span: LineSpan) -> (ToolOutput, bool) {
     if text.is_empty() {
-        let says =
-            format!("<system-reminder>\n{} is there, but it is empty.\n</system-reminder>", path.display());
-        return (ToolOutput::text(says, text_meta(path, String::new(), 1, 1, 1)), true);
+        let note = format!("<system-reminder>\n{} exists but is empty.\n</system-reminder>", path.display());
+        return (ToolOutput::text(note, text_meta(path, String::new(), 1, 1, 1)), true);
     }
     let total = count_newlines(text.as_bytes()) + 1;
-    let room = MAX_SHOWN_BYTES.min(text.len() + total * 6);
-    let shown = number_lines(text.split('\n').skip(span.first - 1), span, LineTotal::Exactly(total), room);
+    let capacity = MAX_SHOWN_BYTES.min(text.len() + total * 6);
+    let shown =
+        number_lines(text.split('\n').skip(span.first - 1), span, LineTotal::Exactly(total), capacity);
     let whole = span.first == 1 && shown.count == total;
     (shown.into_output(path, span, LineTotal::Exactly(total)), whole)
 }
@@ -72,9 +72,9 @@ fn number_lines<'a>(
     lines: impl Iterator<Item = &'a str>,
     span: LineSpan,
     total: LineTotal,
-    room: usize,
+    capacity: usize,
 ) -> NumberedLines {
-    let (text, content) = (String::with_capacity(room), String::with_capacity(room));
+    let (text, content) = (String::with_capacity(capacity), String::with_capacity(capacity));
     let mut shown = NumberedLines { text, content, count: 0, has_continuation_hint: false };
     for line in lines.take(span.count.unwrap_or(usize::MAX)) {
         let line = line.strip_suffix('\r').unwrap_or(line);
@@ -103,7 +103,7 @@ impl NumberedLines {
             None => self.text.push_str(line),
             Some((end, _)) => {
                 self.text.push_str(&line[..end]);
-                self.text.push_str(&format!(" [line cut: {} bytes in all]", line.len()));
+                self.text.push_str(&format!(" [line truncated: {} bytes in total]", line.len()));
             }
         }
         self.content.push_str(&line[..line.floor_char_boundary(MAX_KEPT_BYTES)]);
@@ -117,7 +117,7 @@ impl NumberedLines {
             LineTotal::AtLeast(total) => format!("more than {total}"),
         };
         let note = format!(
-            "\n\n[Lines {}-{} of {total} are shown. Go on with offset {next}.]",
+            "\n\n[Showing lines {}-{} of {total}. Continue with offset {next}.]",
             span.first,
             next - 1
         );
@@ -132,9 +132,9 @@ impl NumberedLines {
             meta["file"]["truncatedByTokenCap"] = true.into();
         }
         if self.count == 0 {
-            let says =
-                format!("{} has only {total} lines: line {} is beyond its end.", path.display(), span.first);
-            return ToolOutput::text(says, meta);
+            let note =
+                format!("{} has only {total} lines; line {} is past the end.", path.display(), span.first);
+            return ToolOutput::text(note, meta);
         }
         ToolOutput::text(self.text, meta)
     }
@@ -243,13 +243,8 @@ mod tests {
             ("a\r\nb", ALL, "1\ta\n2\tb", true),
             ("a\nb\nc", LineSpan { first: 2, count: Some(1) }, "2\tb", false),
             ("a\nb\n", LineSpan { first: 1, count: Some(2) }, "1\ta\n2\tb", false),
-            (
-                "a",
-                LineSpan { first: 7, count: None },
-                "/f has only 1 lines: line 7 is beyond its end.",
-                false,
-            ),
-            ("", ALL, "<system-reminder>\n/f is there, but it is empty.\n</system-reminder>", true),
+            ("a", LineSpan { first: 7, count: None }, "/f has only 1 lines; line 7 is past the end.", false),
+            ("", ALL, "<system-reminder>\n/f exists but is empty.\n</system-reminder>", true),
         ] {
             let (done, was_whole) = render_text(Path::new("/f"), text, span);
             assert_eq!((output_text(done).as_str(), was_whole), (expected, whole), "{text:?}");
@@ -261,7 +256,7 @@ mod tests {
         let (done, _) = render_text(Path::new("/f"), &format!("{}\nend", "é".repeat(100_000)), ALL);
         let text = output_text(done);
         assert!(
-            text.len() < 5_000 && text.ends_with("[line cut: 200000 bytes in all]\n2\tend"),
+            text.len() < 5_000 && text.ends_with("[line truncated: 200000 bytes in total]\n2\tend"),
             "{}",
             text.len()
         );
@@ -277,7 +272,7 @@ mod tests {
         assert!(text.len() <= MAX_SHOWN_BYTES + 100);
         assert!(
             text.ends_with(&format!(
-                "[Lines 1-{count} of 20001 are shown. Go on with offset {}.]",
+                "[Showing lines 1-{count} of 20001. Continue with offset {}.]",
                 count + 1
             ))
         );
@@ -310,8 +305,12 @@ mod tests {
     fn scanning_keeps_little_of_an_endless_line() {
         let endless = [&b"first\n"[..], "é".repeat(1_000_000).as_bytes(), b"\nlast"].concat();
         let at = |first| output_text(scan_and_render(&endless, LineSpan { first, count: None }).unwrap());
-        assert!(at(1).starts_with("1\tfirst") && at(1).ends_with("Go on with offset 2.]"), "{}", at(1).len());
-        assert!(at(2).starts_with("2\té") && at(2).ends_with("Go on with offset 3.]"), "{}", at(2).len());
+        assert!(
+            at(1).starts_with("1\tfirst") && at(1).ends_with("Continue with offset 2.]"),
+            "{}",
+            at(1).len()
+        );
+        assert!(at(2).starts_with("2\té") && at(2).ends_with("Continue with offset 3.]"), "{}", at(2).len());
         assert_eq!(at(3), "3\tlast");
         assert_eq!(scan_and_render(b"a\0b\nc", ALL).map(output_text), None);
     }

@@ -9,7 +9,8 @@ use serde::Deserialize;
 use serde_json::json;
 
 use self::rank::{SearchableTool, rank_tools};
-use super::{Effects, Example, TOOL_SEARCH, Tool, ToolContext, ToolError, ToolOutput, ToolResult, lenient};
+use super::TOOL_SEARCH;
+use crate::tool_api::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult, lenient};
 use crate::tool_set::ToolEntry;
 
 pub(super) struct ToolSearchTool;
@@ -17,7 +18,7 @@ pub(super) struct ToolSearchTool;
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
 pub(super) struct Input {
-    /// `select:NAME,NAME`, or words; `+word` must occur.
+    /// `select:NAME,NAME`, or keywords; `+word` must occur.
     query: String,
     #[serde(default, deserialize_with = "lenient::count")]
     max_results: Option<usize>,
@@ -34,7 +35,7 @@ impl Tool for ToolSearchTool {
     const NAME: &'static str = TOOL_SEARCH;
 
     const DESCRIPTION: &'static str =
-        "Loads tools that are there on demand, by name or by words. You can call them in your next reply.";
+        "Loads deferred tools by name or keywords. You can call them in your next reply.";
 
     fn effects(_: &Input) -> Effects {
         Effects::None
@@ -44,7 +45,7 @@ impl Tool for ToolSearchTool {
         let query = input.query.trim();
         if query.is_empty() {
             return Err(ToolError::Rejected(
-                "The query is empty: name tools, or say what they should do.".into(),
+                "The query is empty: name tools or describe what they do.".into(),
             ));
         }
         let tools = call.deferred_tools.deferred_in(&call.tool_set);
@@ -71,15 +72,16 @@ impl Tool for ToolSearchTool {
         vec![
             Example::new("tools are loaded by name", json!({"query": "select:NotebookEdit"}))
                 .expect_output(&["Loaded: NotebookEdit."]),
-            Example::new("or by what they do", json!({"query": "jupyter cell", "max_results": 1}))
+            Example::new("tools are loaded by keyword", json!({"query": "jupyter cell", "max_results": 1}))
                 .expect_output(&["Loaded: NotebookEdit."]),
-            Example::new("a tool that the model has already is no trouble", json!({"query": "select:Read"}))
+            Example::new("a loaded tool is accepted", json!({"query": "select:Read"}))
                 .expect_output(&["Read"]),
-            Example::new("a name that nobody has is said", json!({"query": "select:NotebookEdit,Telepathy"}))
-                .expect_output(&["Loaded: NotebookEdit.", "No tool is called Telepathy."]),
-            Example::new("where nothing fits, the names are told", json!({"query": "+xylophone"}))
-                .expect_output(&["Nothing fits", "NotebookEdit"]),
-            Example::new("nothing is no query", json!({"query": " "})).expect_error(&["The query is empty"]),
+            Example::new("an unknown name is reported", json!({"query": "select:NotebookEdit,Telepathy"}))
+                .expect_output(&["Loaded: NotebookEdit.", "No tool is named Telepathy."]),
+            Example::new("without a match the names are listed", json!({"query": "+xylophone"}))
+                .expect_output(&["No tool matches", "NotebookEdit"]),
+            Example::new("an empty query is rejected", json!({"query": " "}))
+                .expect_error(&["The query is empty"]),
         ]
     }
 }
@@ -97,11 +99,11 @@ impl ToolMatches {
             lines.push(format!("Loaded: {}.", self.matches.join(", ")));
         }
         if !self.missing.is_empty() {
-            lines.push(format!("No tool is called {}.", self.missing.join(" or ")));
+            lines.push(format!("No tool is named {}.", self.missing.join(" or ")));
         }
         if self.matches.is_empty() {
             let all: Vec<&str> = all.collect();
-            lines.push(format!("Nothing fits. On demand there are: {}.", all.join(", ")));
+            lines.push(format!("No tool matches. Deferred tools: {}.", all.join(", ")));
         }
         lines.join("\n")
     }
@@ -122,14 +124,14 @@ fn select_by_name(names: &str, call: &ToolContext) -> ToolMatches {
 
 #[cfg(test)]
 mod tests {
-    use super::super::example::TestWorkspace;
     use super::*;
+    use crate::tool_api::example::TestWorkspace;
 
     #[tokio::test]
     async fn matches_are_loaded_and_reported_to_the_host() {
-        let bench = TestWorkspace::new(&[]);
-        let call = bench.context();
-        let done = bench.run_tool("ToolSearch", json!({"query": "select:notebookedit"})).await.unwrap();
+        let fixture = TestWorkspace::new(&[]);
+        let call = fixture.context();
+        let done = fixture.run_tool("ToolSearch", json!({"query": "select:notebookedit"})).await.unwrap();
         let all = call.deferred_tools.deferred_in(&call.tool_set).len();
         assert_eq!(
             done.meta,
@@ -140,6 +142,8 @@ mod tests {
 
     #[test]
     fn the_specification_is_small() {
-        assert!(serde_json::to_string(&super::super::AnyTool::spec(&ToolSearchTool)).unwrap().len() <= 400);
+        assert!(
+            serde_json::to_string(&crate::tool_api::AnyTool::spec(&ToolSearchTool)).unwrap().len() <= 400
+        );
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::tools::ToolError;
+use crate::tool_api::ToolError;
 
 /// Time limit of a search; after it the results so far are returned.
 const SEARCH_TIMEOUT: Duration = Duration::from_mins(1);
@@ -52,8 +52,8 @@ pub(in crate::tools) async fn run_search<T: Send + 'static>(
 ) -> Result<SearchOutcome<T>, ToolError> {
     let stop = CancelFlag::default();
     let _guard = CancelSearchOnDrop(stop.clone());
-    let told = stop.clone();
-    let mut job = tokio::task::spawn_blocking(move || search(&told));
+    let worker_stop = stop.clone();
+    let mut job = tokio::task::spawn_blocking(move || search(&worker_stop));
     let wait = async {
         let in_time = timeout(SEARCH_TIMEOUT, &mut job).await;
         let out_of_time = in_time.is_err();
@@ -62,7 +62,7 @@ pub(in crate::tools) async fn run_search<T: Send + 'static>(
             Ok(ended) => ended,
             Err(_) => timeout(STOP_GRACE, &mut job).await.map_err(|_| stuck_error())?,
         };
-        let found = ended.map_err(|error| ToolError::Failed(format!("The search broke off: {error}.")))?;
+        let found = ended.map_err(|error| ToolError::Failed(format!("The search failed: {error}.")))?;
         found.map(|found| SearchOutcome { found, timed_out: out_of_time })
     };
     cancel
@@ -73,8 +73,8 @@ pub(in crate::tools) async fn run_search<T: Send + 'static>(
 
 fn stuck_error() -> ToolError {
     ToolError::Failed(format!(
-        "The search did not end within {} s and cannot be stopped: a disk or network share does not answer. Search \
-         a smaller folder that lies elsewhere, or tell the user.",
+        "The search did not finish within {} s and cannot be stopped: a disk or network share does not respond. Search \
+         a smaller directory elsewhere, or tell the user.",
         SEARCH_TIMEOUT.as_secs()
     ))
 }
@@ -92,8 +92,8 @@ mod tests {
     async fn a_cancelled_search_ends() {
         let cancel = CancellationToken::new();
         cancel.cancel();
-        let trouble = run_search(&cancel, |_| Ok(())).await.unwrap_err();
-        assert_eq!(trouble, ToolError::Failed("The search was interrupted.".into()));
+        let error = run_search(&cancel, |_| Ok(())).await.unwrap_err();
+        assert_eq!(error, ToolError::Failed("The search was interrupted.".into()));
     }
 
     #[tokio::test]
@@ -163,7 +163,7 @@ mod tests {
             tokio::task::yield_now().await;
             tokio::time::advance(STOP_GRACE + Duration::from_secs(1)).await;
         });
-        assert!(answer.unwrap_err().reason().contains("does not answer"));
+        assert!(answer.unwrap_err().reason().contains("does not respond"));
         drop(release);
     }
 }

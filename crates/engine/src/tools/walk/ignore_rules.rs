@@ -57,9 +57,9 @@ impl IgnoreRules {
         let real = files::real_path(root).unwrap_or_else(|| root.to_path_buf());
         let reader = IgnoreFileReader::default();
         let mut rules = Arc::new(DirRules::default());
-        let above: Vec<&Path> = real.ancestors().collect();
-        for folder in above.into_iter().rev() {
-            rules = rules.for_child(folder, &reader);
+        let parents: Vec<&Path> = real.ancestors().collect();
+        for dir in parents.into_iter().rev() {
+            rules = rules.for_child(dir, &reader);
         }
         let global_rules =
             reader.read_global_rules(root, git_config_files(), ignore::gitignore::gitconfig_excludes_path);
@@ -69,17 +69,17 @@ impl IgnoreRules {
 
     /// Decides about an entry of the walk.
     pub(super) fn decide(&self, path: &Path, is_folder: bool) -> IgnoreDecision {
-        let rules = path.parent().and_then(|folder| self.rules_for(folder));
+        let rules = path.parent().and_then(|dir| self.rules_for(dir));
         let own =
             rules.map_or(IgnoreDecision::Unmatched, |rules| rules.decide(&self.real_path(path), is_folder));
         own.or(|| IgnoreDecision::from_match(&self.global_rules.matched(path, is_folder)))
     }
 
     /// Reads the rules of a directory that the walk enters.
-    pub(super) fn enter_dir(&self, folder: &Path) {
-        let Some(above) = folder.parent().and_then(|above| self.rules_for(above)) else { return };
-        let rules = above.for_child(&self.real_path(folder), &self.reader);
-        self.dirs.write().unwrap_or_else(PoisonError::into_inner).insert(folder.to_path_buf(), rules);
+    pub(super) fn enter_dir(&self, dir: &Path) {
+        let Some(parents) = dir.parent().and_then(|parents| self.rules_for(parents)) else { return };
+        let rules = parents.for_child(&self.real_path(dir), &self.reader);
+        self.dirs.write().unwrap_or_else(PoisonError::into_inner).insert(dir.to_path_buf(), rules);
     }
 
     /// Ignore files that were not read.
@@ -87,8 +87,8 @@ impl IgnoreRules {
         std::mem::take(&mut self.reader.skipped_files.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn rules_for(&self, folder: &Path) -> Option<Arc<DirRules>> {
-        self.dirs.read().unwrap_or_else(PoisonError::into_inner).get(folder).cloned()
+    fn rules_for(&self, dir: &Path) -> Option<Arc<DirRules>> {
+        self.dirs.read().unwrap_or_else(PoisonError::into_inner).get(dir).cloned()
     }
 
     fn real_path(&self, path: &Path) -> PathBuf {
@@ -101,14 +101,14 @@ impl IgnoreRules {
 
 impl DirRules {
     /// Rules for the entries of a child directory; the same object if it has none of its own.
-    fn for_child(self: &Arc<Self>, folder: &Path, reader: &IgnoreFileReader) -> Arc<Self> {
-        let ignore = reader.read_rules(folder, &folder.join(".ignore"));
-        let gitignore = reader.read_rules(folder, &folder.join(".gitignore"));
-        let git = folder.join(".git");
+    fn for_child(self: &Arc<Self>, dir: &Path, reader: &IgnoreFileReader) -> Arc<Self> {
+        let ignore = reader.read_rules(dir, &dir.join(".ignore"));
+        let gitignore = reader.read_rules(dir, &dir.join(".gitignore"));
+        let git = dir.join(".git");
         let control = files::file_kind(&git).unwrap_or(FileKind::Missing);
-        let exclude = git_dir(folder, git, control);
-        let exclude = exclude.and_then(|git| reader.read_rules(folder, &git.join("info/exclude")));
-        let is_top = control != FileKind::Missing || exists(&folder.join(".jj"));
+        let exclude = git_dir(dir, git, control);
+        let exclude = exclude.and_then(|git| reader.read_rules(dir, &git.join("info/exclude")));
+        let is_top = control != FileKind::Missing || exists(&dir.join(".jj"));
         if ignore.is_none() && gitignore.is_none() && exclude.is_none() && !is_top {
             return self.clone();
         }
@@ -176,10 +176,10 @@ struct IgnoreFileReader {
 }
 
 impl IgnoreFileReader {
-    /// Rules of a file for paths below `folder`. `None` if there is no such file or it cannot be used.
-    fn read_rules(&self, folder: &Path, file: &Path) -> Option<Gitignore> {
+    /// Rules of a file for paths below `dir`. `None` if there is no such file or it cannot be used.
+    fn read_rules(&self, dir: &Path, file: &Path) -> Option<Gitignore> {
         let text = self.read_text(file)?;
-        let mut rules = GitignoreBuilder::new(folder);
+        let mut rules = GitignoreBuilder::new(dir);
         for line in text.trim_start_matches('\u{feff}').lines() {
             // Invalid lines are skipped.
             let _ = rules.add_line(None, line);
@@ -227,9 +227,8 @@ impl IgnoreFileReader {
 
 /// Paths of git's global and system config files, existing or not.
 fn git_config_files() -> Vec<PathBuf> {
-    let in_folder = |(variable, name): (&str, &str)| {
-        std::env::var_os(variable).map(|folder| PathBuf::from(folder).join(name))
-    };
+    let in_folder =
+        |(variable, name): (&str, &str)| std::env::var_os(variable).map(|dir| PathBuf::from(dir).join(name));
     let usual = [("HOME", ".gitconfig"), ("HOME", ".config/git/config"), ("XDG_CONFIG_HOME", "git/config")];
     let named = ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"].into_iter().filter_map(std::env::var_os);
     let files = usual.into_iter().filter_map(in_folder).chain(named.map(PathBuf::from));
@@ -241,22 +240,22 @@ fn exists(path: &Path) -> bool {
 }
 
 /// The git directory of a working tree root; `kind` is the kind of its `.git`.
-fn git_dir(folder: &Path, git: PathBuf, kind: FileKind) -> Option<PathBuf> {
+fn git_dir(dir: &Path, git: PathBuf, kind: FileKind) -> Option<PathBuf> {
     match kind {
         FileKind::Directory => Some(git),
-        FileKind::File(_) => linked_git_dir(folder, &git),
+        FileKind::File(_) => linked_git_dir(dir, &git),
         FileKind::Missing | FileKind::Pipe | FileKind::Socket | FileKind::Device => None,
     }
 }
 
 /// The git directory of a working tree whose `.git` is a file: for a linked worktree that of the main repository, for a
 /// submodule its own.
-fn linked_git_dir(folder: &Path, git: &Path) -> Option<PathBuf> {
+fn linked_git_dir(dir: &Path, git: &Path) -> Option<PathBuf> {
     let line = |file: &Path| {
         let (bytes, _) = files::read(file, 4096).ok()?;
         String::from_utf8(bytes).ok()?.lines().next().map(|line| line.trim_end().to_owned())
     };
-    let own = folder.join(line(git)?.strip_prefix("gitdir: ")?);
+    let own = dir.join(line(git)?.strip_prefix("gitdir: ")?);
     Some(match line(&own.join("commondir")) {
         Some(common) => own.join(common),
         None => own,
@@ -273,7 +272,7 @@ pub(super) fn skipped_files_note(left_out: &[PathBuf], cwd: &Path) -> String {
     let more = left_out.len().saturating_sub(MAX_NAMED_FILES);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     format!(
-        "\n(Ignore files that are no regular files, cannot be read or are too large were not followed: {}{more}.)",
+        "\n(Skipped ignore files that are too large, unreadable or not regular files: {}{more}.)",
         names.join(", ")
     )
 }
@@ -289,23 +288,23 @@ mod tests {
 
     #[test]
     fn global_excludes_are_read_only_from_regular_files() {
-        let folder = tempfile::tempdir().unwrap();
-        let (pipe, rules) = (folder.path().join("pipe"), folder.path().join("rules"));
+        let dir = tempfile::tempdir().unwrap();
+        let (pipe, rules) = (dir.path().join("pipe"), dir.path().join("rules"));
         mkfifo(&pipe, Mode::S_IRWXU).unwrap();
         fs::write(&rules, "*.bak\n").unwrap();
-        let none = folder.path().join("none");
+        let none = dir.path().join("none");
         for (settings, file, expected, left_out) in [
             (vec![none.clone()], Some(rules.clone()), 1, vec![]),
             (vec![none.clone(), rules.clone()], Some(pipe.clone()), 0, vec![pipe.clone()]),
             (vec![none.clone()], None, 0, vec![]),
         ] {
             let reader = IgnoreFileReader::default();
-            assert_eq!(reader.read_global_rules(folder.path(), settings, || file).len(), expected);
+            assert_eq!(reader.read_global_rules(dir.path(), settings, || file).len(), expected);
             assert_eq!(reader.skipped_files.into_inner().unwrap(), left_out);
         }
         let reader = IgnoreFileReader::default();
         let never = || panic!("the settings must not be read");
-        assert!(reader.read_global_rules(folder.path(), vec![pipe.clone()], never).is_empty());
+        assert!(reader.read_global_rules(dir.path(), vec![pipe.clone()], never).is_empty());
         assert_eq!(reader.skipped_files.into_inner().unwrap(), [pipe]);
     }
 }

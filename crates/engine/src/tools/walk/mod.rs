@@ -17,8 +17,9 @@ use std::time::SystemTime;
 use ignore::{DirEntry, WalkBuilder, WalkState};
 use whimbrel_os::files::{self, FileKind};
 
-use super::{ToolError, file_errors};
+use super::file_errors;
 use crate::permission::SearchFilter;
+use crate::tool_api::ToolError;
 use crate::workspace::Workspace;
 pub(super) use cancel::{CancelFlag, SearchOutcome, run_search};
 use ignore_rules::{IgnoreDecision, IgnoreRules};
@@ -149,8 +150,8 @@ fn admit_entry(entry: &DirEntry, ignored: &IgnoreRules, guard: &WalkFilter) -> b
     true
 }
 
-fn is_virtual_file_system(folder: &Path) -> bool {
-    VIRTUAL_FILE_SYSTEMS.iter().any(|name| folder == Path::new(name))
+fn is_virtual_file_system(dir: &Path) -> bool {
+    VIRTUAL_FILE_SYSTEMS.iter().any(|name| dir == Path::new(name))
 }
 
 /// The visitor of one thread; moves it to `finished` on drop.
@@ -207,14 +208,16 @@ pub(super) fn sort_newest_first(files: &mut [(SystemTime, PathBuf)]) {
 pub(super) fn render_gaps(gaps: &SearchGaps, out_of_time: bool, cwd: &Path) -> String {
     let mut text = String::new();
     if gaps.unreadable > 0 {
-        text.push_str(&format!("\n(Files or folders that could not be read: {}.)", gaps.unreadable));
+        text.push_str(&format!("\n(Could not read: {}.)", gaps.unreadable));
     }
     if gaps.hidden {
-        text.push_str("\n(Something was left out because a permission rule denies reading it.)");
+        text.push_str("\n(Some files were skipped because a permission rule denies reading them.)");
     }
     text.push_str(&ignore_rules::skipped_files_note(&gaps.skipped_ignore_files, cwd));
     if out_of_time {
-        text.push_str("\n(Ended for lack of time; there may be more. Search a smaller folder.)");
+        text.push_str(
+            "\n(Stopped at the time limit; there may be more results. Search a smaller directory.)",
+        );
     }
     text
 }

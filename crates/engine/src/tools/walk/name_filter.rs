@@ -5,7 +5,7 @@ use std::path::Path;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use ignore::types::{Types, TypesBuilder};
 
-use crate::tools::ToolError;
+use crate::tool_api::ToolError;
 
 /// Name filter of a walk. All paths are relative to its root.
 #[derive(Debug, Default)]
@@ -30,14 +30,14 @@ impl NameFilter {
     }
 
     /// Files selected by a filter in `.gitignore` style: a glob without a slash matches at every depth, `!` excludes, a
-    /// name may be a directory. Globs are separated by spaces or commas. `folder` is the root relative to the working
+    /// name may be a directory. Globs are separated by spaces or commas. `dir` is the root relative to the working
     /// directory; globs may begin with it.
-    pub(in crate::tools) fn from_filter(filter: &str, folder: &str) -> Result<Self, ToolError> {
+    pub(in crate::tools) fn from_filter(filter: &str, dir: &str) -> Result<Self, ToolError> {
         let (unwanted, wanted): (Vec<&str>, Vec<&str>) =
             split_globs(filter).into_iter().partition(|glob| glob.starts_with('!'));
         let dotted: Vec<String> = wanted.iter().flat_map(|glob| hidden_name_globs(glob)).collect();
         let spread =
-            |list: &[&str]| list.iter().flat_map(|glob| expand_filter_glob(glob, folder)).collect::<Vec<_>>();
+            |list: &[&str]| list.iter().flat_map(|glob| expand_filter_glob(glob, dir)).collect::<Vec<_>>();
         Ok(Self {
             included: build_glob_set(&spread(&wanted))?,
             excluded: build_glob_set(&spread(&unwanted))?,
@@ -50,7 +50,7 @@ impl NameFilter {
     pub(in crate::tools) fn with_file_type(self, name: &str) -> Result<Self, ToolError> {
         let types = TypesBuilder::new().add_defaults().select(name).build().map_err(|_| {
             ToolError::Rejected(format!(
-                "`{name}` is no file type that ripgrep knows. Use glob instead: `*.{name}`."
+                "`{name}` is not a file type that ripgrep knows. Use glob instead: `*.{name}`."
             ))
         })?;
         Ok(Self { types: Some(types), ..self })
@@ -61,8 +61,8 @@ impl NameFilter {
     }
 
     /// Returns whether matching files can be in this directory.
-    pub(in crate::tools) fn may_enter(&self, folder: &Path) -> bool {
-        self.is_visible(folder) && !self.excluded.is_match(folder)
+    pub(in crate::tools) fn may_enter(&self, dir: &Path) -> bool {
+        self.is_visible(dir) && !self.excluded.is_match(dir)
     }
 
     pub(in crate::tools) fn matches(&self, file: &Path) -> bool {
@@ -95,7 +95,8 @@ fn build_glob_set(patterns: &[String]) -> Result<GlobSet, ToolError> {
         )?;
         set.add(glob);
     }
-    set.build().map_err(|error| ToolError::Rejected(format!("These globs cannot be used: {}.", error.kind())))
+    set.build()
+        .map_err(|error| ToolError::Rejected(format!("The globs cannot be combined: {}.", error.kind())))
 }
 
 /// Splits a filter at spaces and commas outside of braces and brackets.
@@ -113,9 +114,9 @@ fn split_globs(filter: &str) -> Vec<&str> {
 }
 
 /// Converts a filter glob to globs on the whole path.
-fn expand_filter_glob(glob: &str, folder: &str) -> Vec<String> {
+fn expand_filter_glob(glob: &str, dir: &str) -> Vec<String> {
     let glob = glob.trim_start_matches('!').trim_start_matches("./");
-    let inner = glob.strip_prefix(folder).filter(|inner| inner.starts_with('/') && !folder.is_empty());
+    let inner = glob.strip_prefix(dir).filter(|inner| inner.starts_with('/') && !dir.is_empty());
     let glob = inner.unwrap_or(glob);
     let name = glob.trim_end_matches('/');
     let anchored = match name.strip_prefix('/') {
@@ -155,26 +156,26 @@ mod tests {
 
     fn admits(names: &NameFilter, file: &str) -> bool {
         let path = Path::new(file);
-        path.ancestors().skip(1).all(|folder| names.may_enter(folder)) && names.matches(path)
+        path.ancestors().skip(1).all(|dir| names.may_enter(dir)) && names.matches(path)
     }
 
     #[test]
     fn a_pattern_matches_the_whole_path() {
         let rows = [
-            ("a star stays in its folder", "*.py", "a.py", true),
+            ("a star stays in its directory", "*.py", "a.py", true),
             ("a star does not go deeper", "*.py", "d/a.py", false),
-            ("two stars match no folder too", "**/*.py", "a.py", true),
+            ("two stars match no directory too", "**/*.py", "a.py", true),
             ("two stars go deeper", "**/*.py", "d/e/a.py", true),
             ("two stars in the middle", "src/**/a.py", "src/a.py", true),
             ("braces choose", "**/*.{ts,tsx}", "d/a.tsx", true),
-            ("braces may hold folders", "{a/b,c}/*.rs", "a/b/x.rs", true),
+            ("braces may hold directories", "{a/b,c}/*.rs", "a/b/x.rs", true),
             ("brackets choose", "[ab].rs", "b.rs", true),
             ("a hidden name that is spoken of", "**/.env", "d/.env", true),
-            ("a hidden folder that is spoken of", "**/.github/*.yml", ".github/a.yml", true),
+            ("a hidden directory that is spoken of", "**/.github/*.yml", ".github/a.yml", true),
             ("a hidden name cut by braces", "**/.git{hub,lab}/*.yml", ".gitlab/a.yml", true),
             ("a hidden name within braces", "**/{.env,*.py}", ".env", true),
             ("another hidden name beside it", "**/{.env,*.py}", ".x.py", false),
-            ("the repository's own folder", "**/.*/HEAD", ".git/HEAD", false),
+            ("the repository's own directory", "**/.*/HEAD", ".git/HEAD", false),
         ];
         for (name, pattern, file, expected) in rows {
             assert_eq!(admits(&NameFilter::from_pattern(pattern).unwrap(), file), expected, "{name}");
@@ -192,17 +193,17 @@ mod tests {
             ("commas", "*.ts, *.tsx", "", "a.tsx", true),
             ("spaces", "*.ts *.tsx", "", "a.ts", true),
             ("commas within braces", "*.{ts,tsx}", "", "a.tsx", true),
-            ("a folder with a slash", "src/", "", "d/src/x/a.py", true),
-            ("a folder without", "src", "", "src/a.py", true),
-            ("the search folder's own name", "src/x/*.py", "src", "x/a.py", true),
+            ("a directory with a slash", "src/", "", "d/src/x/a.py", true),
+            ("a directory without", "src", "", "src/a.py", true),
+            ("the search directory's own name", "src/x/*.py", "src", "x/a.py", true),
             ("taken away", "!*.py", "", "a.py", false),
             ("the rest stays", "!*.py", "", "a.rs", true),
-            ("a folder taken away", "!target", "", "target/a.rs", false),
+            ("a directory taken away", "!target", "", "target/a.rs", false),
             ("wanted but taken away", "*.rs,!**/gen/**", "", "gen/a.rs", false),
-            ("a hidden folder", ".github/**", "", ".github/w/a.yml", true),
+            ("a hidden directory", ".github/**", "", ".github/w/a.yml", true),
         ];
-        for (name, filter, folder, file, expected) in rows {
-            assert_eq!(admits(&NameFilter::from_filter(filter, folder).unwrap(), file), expected, "{name}");
+        for (name, filter, dir, file, expected) in rows {
+            assert_eq!(admits(&NameFilter::from_filter(filter, dir).unwrap(), file), expected, "{name}");
         }
     }
 

@@ -28,13 +28,13 @@ struct CachedPage {
 impl PageCache {
     /// Returns a page that has not expired.
     pub(super) fn get(&mut self, url: &str, reach: NetworkScope, now: Instant) -> Option<Arc<FetchedPage>> {
-        self.pages.retain(|kept| now.duration_since(kept.fetched_at) < PAGE_TTL);
-        self.pages.iter().find(|kept| kept.url == url && kept.scope == reach).map(|kept| kept.page.clone())
+        self.pages.retain(|page| now.duration_since(page.fetched_at) < PAGE_TTL);
+        self.pages.iter().find(|page| page.url == url && page.scope == reach).map(|page| page.page.clone())
     }
 
     /// Adds a page and evicts the oldest ones beyond the limits.
     pub(super) fn insert(&mut self, url: String, reach: NetworkScope, page: Arc<FetchedPage>, now: Instant) {
-        self.pages.retain(|kept| kept.url != url || kept.scope != reach);
+        self.pages.retain(|cached| cached.url != url || cached.scope != reach);
         self.pages.push(CachedPage { url, scope: reach, page, fetched_at: now });
         while self.pages.len() > MAX_PAGES || self.total_bytes() > MAX_CACHED_BYTES {
             self.pages.remove(0);
@@ -42,7 +42,7 @@ impl PageCache {
     }
 
     fn total_bytes(&self) -> usize {
-        self.pages.iter().map(|kept| kept.page.text.len()).sum()
+        self.pages.iter().map(|page| page.page.text.len()).sum()
     }
 }
 

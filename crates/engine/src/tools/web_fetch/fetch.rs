@@ -8,7 +8,7 @@ use whimbrel_os::files;
 use super::network_scope::{self, NetworkScope};
 use super::page::{self, TextKind};
 use super::page_url::{self, RedirectTarget};
-use crate::tools::ToolError;
+use crate::tool_api::ToolError;
 
 /// Time limit including redirects.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(30);
@@ -45,29 +45,28 @@ pub(super) struct FetchedPage {
 }
 
 pub(super) async fn fetch_page(
-    door: &HttpClient,
+    client: &HttpClient,
     url: &Url,
     reach: NetworkScope,
 ) -> Result<FetchOutcome, ToolError> {
     let late =
-        |_| ToolError::Failed(format!("{url} did not arrive within {} seconds.", FETCH_TIMEOUT.as_secs()));
-    tokio::time::timeout(FETCH_TIMEOUT, fetch_following_redirects(door, url, reach)).await.map_err(late)?
+        |_| ToolError::Failed(format!("{url} did not respond within {} seconds.", FETCH_TIMEOUT.as_secs()));
+    tokio::time::timeout(FETCH_TIMEOUT, fetch_following_redirects(client, url, reach)).await.map_err(late)?
 }
 
 async fn fetch_following_redirects(
-    door: &HttpClient,
+    client: &HttpClient,
     url: &Url,
     reach: NetworkScope,
 ) -> Result<FetchOutcome, ToolError> {
     let mut at = url.clone();
     for _ in 0..=MAX_REDIRECTS {
-        let response = send_request(door, &at, reach).await?;
+        let response = send_request(client, &at, reach).await?;
         let Some(location) = redirect_location(&response) else {
             return read_page(&at, response).await.map(FetchOutcome::Page);
         };
-        let next = page_url::resolve_redirect(&at, location).map_err(|why| {
-            ToolError::Failed(format!("{at} redirects, and that cannot be followed: {why}"))
-        })?;
+        let next = page_url::resolve_redirect(&at, location)
+            .map_err(|why| ToolError::Failed(format!("{at} redirects, which cannot be followed: {why}")))?;
         match next {
             RedirectTarget::SameHost(to) => at = to,
             RedirectTarget::OtherHost(to) => {
@@ -79,12 +78,12 @@ async fn fetch_following_redirects(
     Err(ToolError::Failed(format!("{url} redirects more than {MAX_REDIRECTS} times.")))
 }
 
-async fn send_request(door: &HttpClient, url: &Url, reach: NetworkScope) -> Result<Response, ToolError> {
+async fn send_request(client: &HttpClient, url: &Url, reach: NetworkScope) -> Result<Response, ToolError> {
     let host = url.host_str().unwrap_or_default();
     if !reach.allows_host(host) {
         return Err(private_host_error(host));
     }
-    door.get(url, ACCEPT, reach.address_filter()).await.map_err(|error| match error {
+    client.get(url, ACCEPT, reach.address_filter()).await.map_err(|error| match error {
         FetchError::AddressDenied(_) => private_host_error(host),
         FetchError::Failed(fault) => ToolError::Failed(fault.message),
     })
@@ -92,7 +91,7 @@ async fn send_request(door: &HttpClient, url: &Url, reach: NetworkScope) -> Resu
 
 fn private_host_error(host: &str) -> ToolError {
     ToolError::Rejected(format!(
-        "{host} is not on the public internet and is not fetched from. The user can permit it with {}=1.",
+        "{host} is not on the public internet and cannot be fetched. The user can allow it with {}=1.",
         network_scope::PRIVATE_NETWORK_VARIABLE
     ))
 }
@@ -107,7 +106,7 @@ async fn read_page(url: &Url, response: Response) -> Result<FetchedPage, ToolErr
     let (status, status_text) = (response.status, response.status_text());
     if !(200..300).contains(&status) {
         return Err(ToolError::Failed(format!(
-            "{url} answered {}.",
+            "{url} responded with {}.",
             format!("{status} {status_text}").trim_end()
         )));
     }
@@ -123,7 +122,7 @@ async fn read_page(url: &Url, response: Response) -> Result<FetchedPage, ToolErr
     match text {
         Ok(Some(text)) if text.trim().is_empty() => Err(ToolError::Failed(format!("{url} has no text."))),
         Ok(Some(text)) => Ok(FetchedPage { status, status_text, bytes, text }),
-        Ok(None) => Err(ToolError::Failed(format!("{url} is no text; only text can be read."))),
+        Ok(None) => Err(ToolError::Failed(format!("{url} is not text; only text can be read."))),
         Err(error) => Err(ToolError::Failed(format!("{url} cannot be read: {error}"))),
     }
 }

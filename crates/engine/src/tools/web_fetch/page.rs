@@ -85,7 +85,7 @@ fn meta_charset(body: &[u8]) -> Option<&[u8]> {
 fn truncate_page(mut text: String) -> String {
     if let Some((end, _)) = text.char_indices().nth(MAX_PAGE_CHARS) {
         text.truncate(end);
-        text.push_str("\n\n[The page goes on; it was cut here.]");
+        text.push_str("\n\n[Page truncated here.]");
     }
     text
 }
@@ -132,8 +132,8 @@ mod tests {
                 b"<meta http-equiv=content-type content=\"text/html; charset=koi8-r\"><p>\xc4\xc1",
                 "да",
             ),
-            ("html that nobody calls so", TextKind::Unknown, None, b" <!DOCTYPE html><b>x</b>", "**x**"),
-            ("text that nobody calls so", TextKind::Unknown, None, b"<b>x", "<b>x"),
+            ("html without a content type", TextKind::Unknown, None, b" <!DOCTYPE html><b>x</b>", "**x**"),
+            ("text without a content type", TextKind::Unknown, None, b"<b>x", "<b>x"),
         ];
         for (name, kind, charset, body, expected) in table {
             assert_eq!(decode_body(*kind, *charset, body).as_deref(), Some(*expected), "{name}");
@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn a_long_page_is_truncated() {
         let long = decode_body(TextKind::Plain, None, "é".repeat(MAX_PAGE_CHARS + 1).as_bytes()).unwrap();
-        assert!(long.starts_with("éé") && long.ends_with("cut here.]"));
+        assert!(long.starts_with("éé") && long.ends_with("truncated here.]"));
         assert!(long.chars().count() < MAX_PAGE_CHARS + 50);
         let fits = "é".repeat(MAX_PAGE_CHARS);
         assert_eq!(decode_body(TextKind::Plain, None, fits.as_bytes()), Some(fits));

@@ -15,7 +15,7 @@ pub(super) enum RedirectTarget {
 /// Parses and normalizes a URL of the model.
 pub(super) fn parse_url(text: &str) -> Result<Url, String> {
     let url = Url::parse(text.trim()).map_err(|error| {
-        format!("{text:?} is no address: {error}. Give all of it, as in https://example.com/page.")
+        format!("{text:?} is not a valid URL: {error}. Use a complete URL such as https://example.com/page.")
     })?;
     normalize(url)
 }
@@ -34,14 +34,14 @@ pub(super) fn resolve_redirect(from: &Url, location: &str) -> Result<RedirectTar
 /// Checks the scheme and upgrades to https, except for loopback addresses.
 fn normalize(mut url: Url) -> Result<Url, String> {
     if !matches!(url.scheme(), "http" | "https") {
-        return Err(format!("Only http and https addresses can be fetched, not {}:.", url.scheme()));
+        return Err(format!("Only http and https URLs can be fetched, not {}:.", url.scheme()));
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err("An address with a user or a password is not fetched.".into());
+        return Err("URLs with a user name or password are not fetched.".into());
     }
     url.set_fragment(None);
     if url.scheme() == "http" && !is_loopback(&url) && url.set_scheme("https").is_err() {
-        return Err(format!("{url} cannot be asked for by https."));
+        return Err(format!("{url} cannot be fetched over https."));
     }
     Ok(url)
 }
@@ -67,8 +67,8 @@ mod tests {
             ("loopback, v6", "http://[::1]/", Ok("http://[::1]/")),
             ("loopback by name", "http://localhost:3000/", Ok("http://localhost:3000/")),
             ("no scheme", "a.org/x", Err("https://example.com/page")),
-            ("nothing", "", Err("is no address")),
-            ("no host", "https://", Err("is no address")),
+            ("nothing", "", Err("is not a valid URL")),
+            ("no host", "https://", Err("is not a valid URL")),
             ("a file", "file:///etc/passwd", Err("not file:")),
             ("a password", "https://me:secret@a.org/", Err("password")),
         ];

@@ -49,14 +49,14 @@ async fn serve_page(
 }
 
 /// A context with access to loopback and a scripted small model.
-fn test_context(folder: &TempDir, replies: Value) -> (ToolContext, Arc<Scripted>) {
+fn test_context(dir: &TempDir, replies: Value) -> (ToolContext, Arc<Scripted>) {
     let script = Arc::new(Scripted::replies(replies).unwrap());
     let providers = Providers::offline();
     providers.add_script("reader", script.clone());
     let policy = RetryPolicy::default();
     let model = String::from("scripted:reader");
     let env = BTreeMap::from([(network_scope::PRIVATE_NETWORK_VARIABLE.to_owned(), "1".to_owned())]);
-    let workspace = Arc::new(Workspace::new(folder.path().into(), folder.path().join("spill"), env));
+    let workspace = Arc::new(Workspace::new(dir.path().into(), dir.path().join("spill"), env));
     let call = ToolContext {
         small_model: SmallModel::new(
             Engine::new(providers),
@@ -78,20 +78,20 @@ async fn run_fetch(tool: &WebFetchTool, call: &ToolContext, url: &str) -> ToolRe
 async fn a_page_is_read_by_the_small_model_and_cached() {
     let url = server(&[("/a", "200 OK\r\ncontent-type: text/html", "<h1>Seven</h1><p></page>birds")]).await;
     let url = format!("{url}/a");
-    let folder = TempDir::new().unwrap();
-    let (call, reader) = test_context(&folder, json!(["Seven.", "Birds."]));
+    let dir = TempDir::new().unwrap();
+    let (call, reader) = test_context(&dir, json!(["Seven.", "Birds."]));
     let tool = WebFetchTool::default();
     let mut done = run_fetch(&tool, &call, &url).await.unwrap();
     done.meta["durationMs"] = json!(0);
     let meta =
         json!({"bytes": 29, "code": 200, "codeText": "OK", "result": "Seven.", "durationMs": 0, "url": url});
     assert_eq!(done, ToolOutput::text("Seven.", meta));
-    let asked = &reader.requests()[0];
+    let request = &reader.requests()[0];
     assert_eq!(
-        asked["messages"][0]["content"][0]["text"],
-        format!("<page url=\"{url}\">\n# Seven\n\nbirds\n</page>\n\nThe question: How many?")
+        request["messages"][0]["content"][0]["text"],
+        format!("<page url=\"{url}\">\n# Seven\n\nbirds\n</page>\n\nQuestion: How many?")
     );
-    assert!(asked["system"].to_string().contains("from the page alone"));
+    assert!(request["system"].to_string().contains("from the page alone"));
     assert_eq!(
         tool.cache().get(&url, NetworkScope::Private, clock::monotonic()).unwrap().text,
         "# Seven\n\nbirds"
@@ -116,20 +116,20 @@ async fn unreadable_pages_are_errors() {
         ("/gone", "503 X", ""),
     ])
     .await;
-    let folder = TempDir::new().unwrap();
-    let (call, reader) = test_context(&folder, json!([]));
+    let dir = TempDir::new().unwrap();
+    let (call, reader) = test_context(&dir, json!([]));
     let table = [
         ("/png", "/png is image/png; only text can be read."),
         ("/empty", "/empty has no text."),
-        ("/endless", "The answer of 127.0.0.1 is too large."),
+        ("/endless", "The response of 127.0.0.1 is too large."),
         ("/loop", "/loop redirects more than 5 times."),
         ("/file", "not file:."),
-        ("/gone", "/gone answered 503 Service Unavailable."),
-        ("/unknown", "/unknown answered 404 Not Found."),
+        ("/gone", "/gone responded with 503 Service Unavailable."),
+        ("/unknown", "/unknown responded with 404 Not Found."),
     ];
     for (path, words) in table {
-        let trouble = run_fetch(&WebFetchTool::default(), &call, &format!("{url}{path}")).await.unwrap_err();
-        assert!(matches!(&trouble, ToolError::Failed(why) if why.ends_with(words)), "{path}: {trouble:?}");
+        let error = run_fetch(&WebFetchTool::default(), &call, &format!("{url}{path}")).await.unwrap_err();
+        assert!(matches!(&error, ToolError::Failed(why) if why.ends_with(words)), "{path}: {error:?}");
     }
     assert_eq!(reader.requests(), Vec::<Value>::new());
 }
@@ -142,9 +142,9 @@ async fn same_host_redirects_are_followed_others_reported() {
         ("/away", "308 X\r\nlocation: http://example.com/x", ""),
     ])
     .await;
-    let folder = TempDir::new().unwrap();
+    let dir = TempDir::new().unwrap();
     let (call, reader) =
-        test_context(&folder, json!([{"content": [{"type": "text", "text": "7"}], "expect": "birds"}]));
+        test_context(&dir, json!([{"content": [{"type": "text", "text": "7"}], "expect": "birds"}]));
     let tool = WebFetchTool::default();
     assert_eq!(run_fetch(&tool, &call, &format!("{url}/old")).await.unwrap().meta["code"], 200);
     let away = run_fetch(&tool, &call, &format!("{url}/away")).await.unwrap();
@@ -157,18 +157,15 @@ async fn same_host_redirects_are_followed_others_reported() {
 #[tokio::test]
 async fn a_failing_small_model_is_reported() {
     let url = server(&[("/a", "200 OK\r\ncontent-type: text/plain", "birds")]).await;
-    let folder = TempDir::new().unwrap();
-    let (call, _) = test_context(&folder, json!([]));
-    let trouble = run_fetch(&WebFetchTool::default(), &call, &format!("{url}/a")).await.unwrap_err();
-    assert!(
-        trouble.reason().contains("/a was fetched, but the model that reads pages failed: "),
-        "{trouble:?}"
-    );
+    let dir = TempDir::new().unwrap();
+    let (call, _) = test_context(&dir, json!([]));
+    let error = run_fetch(&WebFetchTool::default(), &call, &format!("{url}/a")).await.unwrap_err();
+    assert!(error.reason().contains("/a was fetched, but the model that reads pages failed: "), "{error:?}");
 }
 
 #[test]
 fn the_specification_is_small() {
-    let spec = serde_json::to_string(&super::super::AnyTool::spec(&WebFetchTool::default())).unwrap();
+    let spec = serde_json::to_string(&crate::tool_api::AnyTool::spec(&WebFetchTool::default())).unwrap();
     println!("{} bytes: {spec}", spec.len());
     assert!(spec.len() <= 450, "{spec}");
 }

@@ -14,8 +14,8 @@ use serde::Deserialize;
 use serde_json::json;
 use whimbrel_os::clock;
 
-use super::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult};
 use crate::deferred_tools::ToolLoading;
+use crate::tool_api::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult};
 
 pub(super) struct WebSearchTool;
 
@@ -23,10 +23,10 @@ pub(super) struct WebSearchTool;
 #[schemars(inline)]
 pub(super) struct Input {
     query: String,
-    /// Only pages of these.
+    /// Only include these domains.
     #[serde(default)]
     allowed_domains: Vec<String>,
-    /// No pages of these.
+    /// Exclude these domains.
     #[serde(default)]
     blocked_domains: Vec<String>,
 }
@@ -38,7 +38,8 @@ impl Tool for WebSearchTool {
 
     const LOADING: ToolLoading = ToolLoading::Deferred;
 
-    const DESCRIPTION: &'static str = "Searches the web. Gives titles and addresses, and what they say in short. Name the sources that you use.";
+    const DESCRIPTION: &'static str = "Searches the web and returns titles, URLs and excerpts. Cite the sources you \
+        use.";
 
     fn effects(_: &Input) -> Effects {
         Effects::Network
@@ -57,7 +58,8 @@ impl Tool for WebSearchTool {
             None if call.small_model.can_search() => provider::search(&input, &call).await?,
             None => {
                 return Err(ToolError::Rejected(format!(
-                    "There is no search here: the model's provider has none. The user can name a search server in {} (SearXNG, with JSON switched on).",
+                    "Web search is not available: the model's provider has none. The user can set a search server in \
+                     {} (SearXNG with the JSON format enabled).",
                     searxng::SEARCH_URL_VARIABLE
                 )));
             }
@@ -73,15 +75,15 @@ impl Tool for WebSearchTool {
 
     fn examples() -> Vec<Example> {
         vec![
-            Example::new("a search is for something", json!({"query": " "}))
+            Example::new("an empty query is rejected", json!({"query": " "}))
                 .expect_error(&["The query is empty"]),
             Example::new(
-                "sites are either chosen or left out",
+                "domains are either allowed or blocked",
                 json!({"query": "birds", "allowed_domains": ["a.org"], "blocked_domains": ["b.org"]}),
             )
             .expect_error(&["not both"]),
-            Example::new("where nobody searches, the way is shown", json!({"query": "birds"}))
-                .expect_error(&["There is no search here", "WHIMBREL_SEARCH_URL"]),
+            Example::new("without a search server the remedy is shown", json!({"query": "birds"}))
+                .expect_error(&["Web search is not available", "WHIMBREL_SEARCH_URL"]),
         ]
     }
 }
@@ -91,7 +93,7 @@ fn check_input(input: &Input) -> Result<(), ToolError> {
         return Err(ToolError::Rejected("The query is empty.".into()));
     }
     if !input.allowed_domains.is_empty() && !input.blocked_domains.is_empty() {
-        let text = "Give allowed_domains or blocked_domains, not both.";
+        let text = "Set allowed_domains or blocked_domains, not both.";
         return Err(ToolError::Rejected(text.into()));
     }
     Ok(())

@@ -7,7 +7,7 @@ use whimbrel_models::http::{FetchError, HttpClient, Url};
 
 use super::Input;
 use super::results::{ResultPart, SearchResults, WebPage};
-use crate::tools::{ToolContext, ToolError};
+use crate::tool_api::{ToolContext, ToolError};
 
 /// Variable with the server's URL. The user sets it, so it may be in a private network.
 pub(super) const SEARCH_URL_VARIABLE: &str = "WHIMBREL_SEARCH_URL";
@@ -47,23 +47,24 @@ pub(super) async fn search(
 ) -> Result<SearchResults, ToolError> {
     let mut url: Url = server.trim().parse().map_err(|_| {
         ToolError::Failed(format!(
-            "{SEARCH_URL_VARIABLE} is no address: {server:?}. The user has to mend it."
+            "{SEARCH_URL_VARIABLE} is not a valid URL: {server:?}. The user must correct it."
         ))
     })?;
     url.query_pairs_mut().append_pair("q", &input.query).append_pair("format", "json");
-    let asked = tokio::time::timeout(SEARCH_TIMEOUT, send_request(&url, call));
+    let search = tokio::time::timeout(SEARCH_TIMEOUT, send_request(&url, call));
     let late = |_| {
         ToolError::Failed(format!(
-            "The search server did not answer within {} seconds.",
+            "The search server did not respond within {} seconds.",
             SEARCH_TIMEOUT.as_secs()
         ))
     };
-    let Some(answer) = call.cancel.run_until_cancelled(asked).await else {
+    let Some(answer) = call.cancel.run_until_cancelled(search).await else {
         return Err(ToolError::Failed("The search was interrupted.".into()));
     };
     let answer: Answer = serde_json::from_slice(&answer.map_err(late)??).map_err(|error| {
         ToolError::Failed(format!(
-            "The search server's answer is not the JSON of SearXNG ({error}). The user has to switch JSON on there, or change {SEARCH_URL_VARIABLE}."
+            "The search server did not return SearXNG JSON ({error}). The user must enable the JSON format there or \
+             change {SEARCH_URL_VARIABLE}."
         ))
     })?;
     let pages: Vec<WebPage> = answer
@@ -77,17 +78,17 @@ pub(super) async fn search(
 }
 
 async fn send_request(url: &Url, call: &ToolContext) -> Result<bytes::Bytes, ToolError> {
-    let door = HttpClient::from_env(|name| call.workspace.variable(name));
-    let got = door.get(url, "application/json", |_| true).await;
+    let client = HttpClient::from_env(|name| call.workspace.variable(name));
+    let got = client.get(url, "application/json", |_| true).await;
     let response = got.map_err(|error| match error {
         FetchError::AddressDenied(_) => {
-            ToolError::Failed(format!("The search server cannot be asked: {error}."))
+            ToolError::Failed(format!("The search server cannot be reached: {error}."))
         }
         FetchError::Failed(fault) => ToolError::Failed(format!("The search failed: {}", fault.message)),
     })?;
     if response.status != 200 {
         let status = format!("{} {}", response.status, response.status_text());
-        return Err(ToolError::Failed(format!("The search server answered {}.", status.trim_end())));
+        return Err(ToolError::Failed(format!("The search server responded with {}.", status.trim_end())));
     }
     response.read_all(MAX_ANSWER_BYTES).await.map_err(|fault| ToolError::Failed(fault.message))
 }

@@ -8,7 +8,7 @@ use tokio::net::TcpListener;
 use whimbrel_wire::Block;
 
 use super::*;
-use crate::tools::AnyTool;
+use crate::tool_api::AnyTool;
 use crate::workspace::Workspace;
 
 /// Starts a server that answers one request, and returns its URL.
@@ -28,15 +28,15 @@ async fn server(answer: &'static str) -> (String, tokio::task::JoinHandle<String
 }
 
 async fn search(url: &str, input: Value) -> ToolResult {
-    let folder = TempDir::new().unwrap();
+    let dir = TempDir::new().unwrap();
     let env = BTreeMap::from([(searxng::SEARCH_URL_VARIABLE.to_owned(), url.to_owned())]);
-    let workspace = Arc::new(Workspace::new(folder.path().into(), folder.path().join("spill"), env));
+    let workspace = Arc::new(Workspace::new(dir.path().into(), dir.path().join("spill"), env));
     AnyTool::run(&WebSearchTool, input, ToolContext::for_test(workspace)).await
 }
 
 #[tokio::test]
 async fn the_users_server_is_queried() {
-    let (url, asked) = server(
+    let (url, request) = server(
         r#"{"results": [
             {"title": "Curlews", "url": "https://birds.example.org/c", "content": "Long  bills.\nBrown."},
             {"title": "Elsewhere", "url": "https://example.com/", "content": null},
@@ -46,7 +46,7 @@ async fn the_users_server_is_queried() {
     .await;
     let input = json!({"query": "curlew & whimbrel", "allowed_domains": ["example.org"]});
     let mut done = search(&url, input).await.unwrap();
-    assert!(asked.await.unwrap().starts_with("GET /search?q=curlew+%26+whimbrel&format=json "));
+    assert!(request.await.unwrap().starts_with("GET /search?q=curlew+%26+whimbrel&format=json "));
     done.meta["durationSeconds"] = 0.into();
     let page =
         json!({"title": "Curlews", "url": "https://birds.example.org/c", "snippet": "Long bills. Brown."});
@@ -61,10 +61,10 @@ async fn the_users_server_is_queried() {
 #[tokio::test]
 async fn errors_of_the_server_are_reported() {
     let (url, _asked) = server("<html>").await;
-    let trouble = search(&url, json!({"query": "birds"})).await.unwrap_err();
-    assert!(trouble.reason().contains("not the JSON of SearXNG"), "{trouble:?}");
-    let trouble = search("nowhere", json!({"query": "birds"})).await.unwrap_err();
-    assert!(trouble.reason().contains("WHIMBREL_SEARCH_URL is no address"), "{trouble:?}");
+    let error = search(&url, json!({"query": "birds"})).await.unwrap_err();
+    assert!(error.reason().contains("did not return SearXNG JSON"), "{error:?}");
+    let error = search("nowhere", json!({"query": "birds"})).await.unwrap_err();
+    assert!(error.reason().contains("WHIMBREL_SEARCH_URL is not a valid URL"), "{error:?}");
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn the_reply_of_a_provider_is_parsed() {
     assert_eq!(found.searches, 1);
     let pages = json!({"tool_use_id": "s1", "content": [{"title": "T", "url": "https://a.org"}]});
     assert_eq!(found.to_host_json(), json!([pages, "It is so."]));
-    let fault = block(json!({"type": "web_search_tool_result", "tool_use_id": "s1", "content":
+    let error = block(json!({"type": "web_search_tool_result", "tool_use_id": "s1", "content":
         {"type": "web_search_tool_result_error", "error_code": "max_uses_exceeded"}}));
-    assert!(provider::parse_reply(&[fault]).unwrap_err().reason().contains("max_uses_exceeded"));
+    assert!(provider::parse_reply(&[error]).unwrap_err().reason().contains("max_uses_exceeded"));
 }

@@ -54,16 +54,16 @@ fn streamed_response(text: &str) -> Vec<ResponseAction> {
 /// Returns the texts of a reply, or the error that ended it.
 async fn collect_texts(model: &Anthropic, request: Request) -> Result<Vec<String>, ModelError> {
     let mut stream = model.stream_reply(Arc::new(request));
-    let mut assembly = ReplyAssembler::default();
+    let mut assembler = ReplyAssembler::default();
     let mut texts = Vec::new();
-    while let Some(delta) = stream.next().await {
-        if let Some(finished) = assembly.push_event(&delta?.event)?
+    while let Some(item) = stream.next().await {
+        if let Some(finished) = assembler.push_event(&item?.event)?
             && let Block::Text { text, .. } = finished.block
         {
             texts.push(text);
         }
     }
-    assert!(assembly.complete);
+    assert!(assembler.complete);
     Ok(texts)
 }
 
@@ -83,7 +83,7 @@ async fn reply_is_decoded_however_it_is_split() {
 #[tokio::test]
 async fn one_connection_serves_many_requests() {
     let at_once = || {
-        let writes = streamed_response("a").into_iter().flat_map(|act| match act {
+        let writes = streamed_response("a").into_iter().flat_map(|action| match action {
             ResponseAction::Write(bytes) => bytes,
             other => panic!("{other:?}"),
         });
@@ -115,8 +115,8 @@ async fn request_has_the_configured_headers() {
     collect_texts(&model, request.clone()).await.unwrap();
     model.mark_unsupported("claude-x", &OptionalPart::Beta("theirs-1".into()));
     collect_texts(&model, request.clone()).await.unwrap();
-    let seen = server.requests();
-    assert_eq!(seen[0].request_line.trim(), "POST /v1/messages?beta=true HTTP/1.1");
+    let requests = server.requests();
+    assert_eq!(requests[0].request_line.trim(), "POST /v1/messages?beta=true HTTP/1.1");
     let expected = [
         ("authorization", Some("Bearer token")),
         ("x-api-key", None),
@@ -128,17 +128,20 @@ async fn request_has_the_configured_headers() {
         ("accept-encoding", Some("identity")),
     ];
     for (name, value) in expected {
-        assert_eq!(seen[0].header(name), value, "{name}");
+        assert_eq!(requests[0].header(name), value, "{name}");
     }
-    assert_eq!(seen[1].header("anthropic-beta"), Some("interleaved-thinking-2025-05-14,mine-1"));
-    assert_eq!(serde_json::from_slice::<serde_json::Value>(&seen[0].body).unwrap(), body::to_value(&request));
+    assert_eq!(requests[1].header("anthropic-beta"), Some("interleaved-thinking-2025-05-14,mine-1"));
+    assert_eq!(
+        serde_json::from_slice::<serde_json::Value>(&requests[0].body).unwrap(),
+        body::to_value(&request)
+    );
 }
 
 #[tokio::test]
 async fn missing_key_sends_no_request() {
     let model = Anthropic::from_env(|_| None, HttpClient::from_env(|_| None));
-    let fault = collect_texts(&model, request()).await.unwrap_err();
-    assert_eq!(fault.kind, ModelErrorKind::NoCredentials);
+    let error = collect_texts(&model, request()).await.unwrap_err();
+    assert_eq!(error.kind, ModelErrorKind::NoCredentials);
     for name in [
         "ANTHROPIC_API_KEY",
         "ANTHROPIC_AUTH_TOKEN",
@@ -146,7 +149,7 @@ async fn missing_key_sends_no_request() {
         "OPENAI_BASE_URL",
         "--model openai:",
     ] {
-        assert!(fault.message.contains(name), "{name}");
+        assert!(error.message.contains(name), "{name}");
     }
     assert_eq!(model.key_source(), "none");
 }
@@ -180,11 +183,11 @@ async fn responses_that_are_not_replies_are_classified() {
         ("a page that refuses", response(502, html, "<html>Bad gateway</html>"), Server, "status 502"),
         ("elsewhere", response(301, "location: https://other/\r\n", ""), InvalidRequest, "https://other/"),
     ];
-    for (name, answer, kind, text) in table {
-        let server = crate::test_server::TestServer::start([answer]).await;
-        let fault = collect_texts(&model(&server), request()).await.unwrap_err();
-        assert_eq!(fault.kind, kind, "{name}: {}", fault.message);
-        assert!(fault.message.contains(text), "{name}: {}", fault.message);
+    for (name, response, kind, text) in table {
+        let server = TestServer::start([response]).await;
+        let error = collect_texts(&model(&server), request()).await.unwrap_err();
+        assert_eq!(error.kind, kind, "{name}: {}", error.message);
+        assert!(error.message.contains(text), "{name}: {}", error.message);
     }
 }
 
@@ -221,12 +224,12 @@ async fn line_of_20_mb_is_read() {
 async fn endless_line_is_rejected() {
     let endless = ResponseAction::Repeat([b"100000\r\n".as_slice(), &vec![b'x'; 1 << 20], b"\r\n"].concat());
     let server = TestServer::start([vec![stream_head(), chunk(b"data: "), endless]]).await;
-    let fault = collect_texts(&model(&server), request()).await.unwrap_err();
+    let error = collect_texts(&model(&server), request()).await.unwrap_err();
     assert_eq!(
-        (fault.kind, fault.should_retry),
+        (error.kind, error.should_retry),
         (ModelErrorKind::Protocol, Some(false)),
         "{}",
-        fault.message
+        error.message
     );
 }
 
@@ -250,22 +253,22 @@ async fn raw_events_are_kept_on_request() {
     let server = TestServer::start([streamed_response("a"), streamed_response("a")]).await;
     for raw_events in [true, false] {
         let stream = model(&server).stream_reply(Arc::new(Request { raw_events, ..request() }));
-        let deltas: Vec<ReplyItem> = stream.map(Result::unwrap).collect().await;
-        let named = deltas.iter().filter(|delta| !delta.event.is_keepalive());
-        assert!(named.clone().count() == 6 && named.clone().all(|delta| delta.raw.is_some() == raw_events));
+        let items: Vec<ReplyItem> = stream.map(Result::unwrap).collect().await;
+        let named = items.iter().filter(|item| !item.event.is_keepalive());
+        assert!(named.clone().count() == 6 && named.clone().all(|item| item.raw.is_some() == raw_events));
     }
 }
 
 /// Runs a call; returns the number of retries and the final error kind.
-async fn run_call(server: &TestServer, timing: CallTimeouts) -> (u64, Option<ModelErrorKind>) {
+async fn run_call(server: &TestServer, timeouts: CallTimeouts) -> (u64, Option<ModelErrorKind>) {
     let policy = RetryPolicy { initial_delay: Duration::from_millis(1), ..RetryPolicy::default() };
-    let mut call = ModelCall::new(Arc::new(model(server)), request(), policy, timing);
+    let mut call = ModelCall::new(Arc::new(model(server)), request(), policy, timeouts);
     let mut retries = 0;
     while let Some(step) = call.next().await {
         match step {
             Ok(CallStep::Item(_)) => {}
             Ok(CallStep::Retry(retry)) => retries = retry.attempt,
-            Ok(CallStep::Truncated(fault)) | Err(fault) => return (retries, Some(fault.kind)),
+            Ok(CallStep::Truncated(error)) | Err(error) => return (retries, Some(error.kind)),
         }
     }
     (retries, None)
@@ -273,32 +276,48 @@ async fn run_call(server: &TestServer, timing: CallTimeouts) -> (u64, Option<Mod
 
 #[tokio::test]
 async fn call_recovers_from_transient_failures() {
-    let part =
-        |bytes: usize, act: ResponseAction| vec![stream_head(), chunk(&event_stream("abc")[..bytes]), act];
+    let part = |bytes: usize, action: ResponseAction| {
+        vec![stream_head(), chunk(&event_stream("abc")[..bytes]), action]
+    };
     let overloaded = || response(529, "", "");
     let end = event_stream("abc").len();
-    let patient = CallTimeouts::default();
-    let quick = CallTimeouts { bytes: Duration::from_millis(100), ..patient };
-    let brisk = CallTimeouts { bytes: Duration::from_secs(1), ..patient };
+    let default_timeouts = CallTimeouts::default();
+    let short = CallTimeouts { bytes: Duration::from_millis(100), ..default_timeouts };
+    let medium = CallTimeouts { bytes: Duration::from_secs(1), ..default_timeouts };
     let table = [
-        ("A5 overloads", patient, vec![overloaded(), overloaded(), streamed_response("a")], (2, None)),
+        (
+            "A5 overloads",
+            default_timeouts,
+            vec![overloaded(), overloaded(), streamed_response("a")],
+            (2, None),
+        ),
         (
             "A20 a cut in the text",
-            patient,
+            default_timeouts,
             vec![part(end * 2 / 3, ResponseAction::Close), streamed_response("a")],
             (1, None),
         ),
-        ("A23 a cut before the farewell", patient, vec![part(end - 30, ResponseAction::Close)], (0, None)),
-        ("A31 a stall", brisk, vec![part(end / 2, ResponseAction::Hang), streamed_response("a")], (1, None)),
+        (
+            "A23 a cut before message_stop",
+            default_timeouts,
+            vec![part(end - 30, ResponseAction::Close)],
+            (0, None),
+        ),
+        ("A31 a stall", medium, vec![part(end / 2, ResponseAction::Hang), streamed_response("a")], (1, None)),
         (
             "A31 stalls for ever",
-            quick,
+            short,
             vec![part(end / 2, ResponseAction::Hang); 3],
             (2, Some(ModelErrorKind::Stalled)),
         ),
-        ("A10 no such model", patient, vec![response(404, "", "")], (0, Some(ModelErrorKind::ModelNotFound))),
+        (
+            "A10 no such model",
+            default_timeouts,
+            vec![response(404, "", "")],
+            (0, Some(ModelErrorKind::ModelNotFound)),
+        ),
     ];
-    for (name, timing, answers, expected) in table {
-        assert_eq!(run_call(&TestServer::start(answers).await, timing).await, expected, "{name}");
+    for (name, timeouts, responses, expected) in table {
+        assert_eq!(run_call(&TestServer::start(responses).await, timeouts).await, expected, "{name}");
     }
 }

@@ -26,8 +26,8 @@ fn noise(size: usize) -> Vec<u8> {
     (0..size).map(step).collect()
 }
 
-async fn post(acts: impl IntoIterator<Item = ResponseAction>) -> Response {
-    let server = TestServer::start([acts.into_iter().collect()]).await;
+async fn post(actions: impl IntoIterator<Item = ResponseAction>) -> Response {
+    let server = TestServer::start([actions.into_iter().collect()]).await;
     client(&[]).post(&server.url, HeaderMap::new(), String::new()).await.unwrap()
 }
 
@@ -41,8 +41,8 @@ async fn gzip_is_decoded_however_it_is_split() {
     {
         let bytes = if size == 1 { &gzip(&text[..500]) } else { bytes };
         let expected = if size == 1 { &text[..500] } else { &text };
-        let acts = [ResponseAction::Write(HEAD.to_vec())].into_iter().chain(bytes.chunks(size).map(chunk));
-        let response = post(acts.chain([last_chunk()])).await;
+        let actions = [ResponseAction::Write(HEAD.to_vec())].into_iter().chain(bytes.chunks(size).map(chunk));
+        let response = post(actions.chain([last_chunk()])).await;
         assert_eq!(response.header("content-encoding"), None, "{name}");
         assert_eq!(response.read_all(1 << 20).await.unwrap(), expected, "{name}");
     }
@@ -54,18 +54,19 @@ async fn received_data_is_returned_before_more_arrives() {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
     encoder.write_all(&text).unwrap();
     encoder.flush().unwrap();
-    let begun = encoder.get_ref().clone();
-    let mut chunks =
-        post([ResponseAction::Write(HEAD.to_vec()), chunk(&begun), ResponseAction::Hang]).await.into_body();
-    let mut got = Vec::new();
-    while got.len() < text.len() {
-        got.extend_from_slice(&chunks.next().await.unwrap().unwrap());
+    let first_part = encoder.get_ref().clone();
+    let mut chunks = post([ResponseAction::Write(HEAD.to_vec()), chunk(&first_part), ResponseAction::Hang])
+        .await
+        .into_body();
+    let mut received = Vec::new();
+    while received.len() < text.len() {
+        received.extend_from_slice(&chunks.next().await.unwrap().unwrap());
     }
-    assert_eq!(got, text);
+    assert_eq!(received, text);
 }
 
 #[tokio::test]
-async fn invalid_gzip_is_an_error_and_an_empty_body_is_not() {
+async fn invalid_gzip_is_an_error_but_not_an_empty_body() {
     let good = gzip(b"hello");
     let mut wrong = good.clone();
     let last = wrong.len() - 1;

@@ -14,7 +14,7 @@ use crate::history::History;
 use crate::request::Preamble;
 
 /// Starts a server that accepts one request, writes the response in small pieces and closes the connection.
-async fn serve(answer: String) -> (String, JoinHandle<String>) {
+async fn serve(response: String) -> (String, JoinHandle<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base = format!("http://{}", listener.local_addr().unwrap());
     let server = tokio::spawn(async move {
@@ -23,8 +23,8 @@ async fn serve(answer: String) -> (String, JoinHandle<String>) {
         while !is_complete_request(&request) {
             socket.read_buf(&mut request).await.unwrap();
         }
-        for piece in answer.as_bytes().chunks(7) {
-            socket.write_all(piece).await.unwrap();
+        for chunk in response.as_bytes().chunks(7) {
+            socket.write_all(chunk).await.unwrap();
             socket.flush().await.unwrap();
             tokio::task::yield_now().await;
         }
@@ -62,14 +62,14 @@ async fn collect_items(base: &str, request: Request) -> Vec<Result<ReplyItem, Mo
 }
 
 fn assemble(items: Vec<Result<ReplyItem, ModelError>>) -> (Vec<Block>, StopReason) {
-    let mut assembly = ReplyAssembler::default();
+    let mut assembler = ReplyAssembler::default();
     let events = items.into_iter().map(|item| item.unwrap().event);
     let blocks = events
-        .filter_map(|event| assembly.push_event(&event).unwrap())
+        .filter_map(|event| assembler.push_event(&event).unwrap())
         .map(|finished| finished.block)
         .collect();
-    assert!(assembly.complete);
-    (blocks, assembly.stop_reason.unwrap())
+    assert!(assembler.complete);
+    (blocks, assembler.stop_reason.unwrap())
 }
 
 #[tokio::test]
@@ -85,15 +85,15 @@ async fn streamed_reply_is_decoded() {
     let (base, server) =
         serve(head("200 OK", "content-type: text/event-stream; charset=utf-8\r\n") + events).await;
     let mut items = collect_items(&base, Request { raw_events: true, ..request() }).await;
-    let asked = server.await.unwrap();
+    let received = server.await.unwrap();
 
-    assert!(asked.starts_with("POST /v1/chat/completions HTTP/1.1\r\n"), "{asked}");
-    assert!(asked.contains("\r\nauthorization: Bearer secret\r\n"), "{asked}");
-    let body: Value = serde_json::from_str(asked.split_once("\r\n\r\n").unwrap().1).unwrap();
+    assert!(received.starts_with("POST /v1/chat/completions HTTP/1.1\r\n"), "{received}");
+    assert!(received.contains("\r\nauthorization: Bearer secret\r\n"), "{received}");
+    let body: Value = serde_json::from_str(received.split_once("\r\n\r\n").unwrap().1).unwrap();
     let messages = json!([{"role": "system", "content": "Be kind."}, {"role": "user", "content": "hi"}]);
     assert_eq!((&body["model"], &body["messages"]), (&json!("m"), &messages));
 
-    items.retain(|item| item.as_ref().is_ok_and(|delta| !delta.event.is_keepalive()));
+    items.retain(|item| item.as_ref().is_ok_and(|item| !item.event.is_keepalive()));
     let raw: Vec<Value> =
         items.iter().map(|item| item.as_ref().unwrap().raw.as_ref().unwrap().decode().unwrap()).collect();
     let kinds: Vec<&str> = raw.iter().map(|event| event["type"].as_str().unwrap()).collect();
@@ -134,7 +134,7 @@ async fn every_other_response_ends_in_one_error() {
         r#"{"error":{"message":"Slow down, please","type":"requests","code":"rate_limit_exceeded"}}"#;
     let begun = r#"data: {"choices":[{"delta":{"content":"hi"}}]}"#;
     let error = "event: error\ndata: out of memory\n\n";
-    for (name, answer, kind, message) in [
+    for (name, response, kind, message) in [
         (
             "a refusal",
             head("429 Too Many Requests", "retry-after: 3\r\nx-request-id: q\r\n") + refusal,
@@ -152,7 +152,7 @@ async fn every_other_response_ends_in_one_error() {
             "half a reply",
             head("200 OK", stream) + begun + "\n\n",
             ModelErrorKind::Cut,
-            "before the reply did",
+            "before the reply was complete",
         ),
         (
             "an error",
@@ -167,15 +167,15 @@ async fn every_other_response_ends_in_one_error() {
             "https://x.test/",
         ),
     ] {
-        let (base, _server) = serve(answer).await;
+        let (base, _server) = serve(response).await;
         let mut items = collect_items(&base, request()).await;
-        let fault = items.pop().unwrap().expect_err(name);
+        let error = items.pop().unwrap().expect_err(name);
         assert!(items.iter().all(Result::is_ok), "{name}");
-        assert_eq!(fault.kind, kind, "{name}: {fault}");
-        assert!(fault.message.contains(message), "{name}: {fault}");
+        assert_eq!(error.kind, kind, "{name}: {error}");
+        assert!(error.message.contains(message), "{name}: {error}");
         if kind == ModelErrorKind::RateLimit {
-            assert_eq!(fault.retry_after, Some(Duration::from_secs(3)));
-            assert_eq!((fault.status, fault.request_id.as_deref()), (Some(429), Some("q")));
+            assert_eq!(error.retry_after, Some(Duration::from_secs(3)));
+            assert_eq!((error.status, error.request_id.as_deref()), (Some(429), Some("q")));
         }
     }
 }

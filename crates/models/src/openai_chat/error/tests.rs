@@ -232,8 +232,8 @@ const ROWS: &[Row] = &[
 #[test]
 fn status_and_text_determine_the_error_kind() {
     for (name, status, body, kind, message) in ROWS {
-        let fault = from_status(*status, body);
-        assert_eq!((fault.kind, &*fault.message, fault.status), (*kind, *message, Some(*status)), "{name}");
+        let error = from_status(*status, body);
+        assert_eq!((error.kind, &*error.message, error.status), (*kind, *message, Some(*status)), "{name}");
     }
 }
 
@@ -263,7 +263,7 @@ fn stream_error_needs_no_status() {
         (r#"{"error":{"code":7}}"#, Server, "The model's stream ended in an error."),
         (r#""plain words""#, Server, "plain words"),
     ] {
-        let fault = from_stream_value(&serde_json::from_str(json).unwrap());
-        assert_eq!((fault.kind, &*fault.message), (kind, message), "{json}");
+        let error = from_stream_value(&serde_json::from_str(json).unwrap());
+        assert_eq!((error.kind, &*error.message), (kind, message), "{json}");
     }
 }

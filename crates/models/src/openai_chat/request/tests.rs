@@ -154,9 +154,9 @@ fn user_messages_are_translated() {
             ]}]),
         ),
         (
-            "what only another provider can reach is told of",
+            "a file of another provider is named as unavailable",
             json!([[{"type": "image", "source": {"type": "file", "file_id": "f1"}}]]),
-            json!([{"role": "user", "content": "(a picture that is out of reach here: f1)"}]),
+            json!([{"role": "user", "content": "(image not available here: f1)"}]),
         ),
     ]);
 }
@@ -198,7 +198,7 @@ fn assistant_messages_are_translated() {
 fn tool_results_are_translated() {
     check(vec![
         (
-            "they come right after their calls, what else was said after them",
+            "they follow their calls directly, other content comes after them",
             json!([
                 [],
                 [call("c1"), call("c2")],
@@ -239,11 +239,10 @@ fn tool_results_are_translated() {
 
 #[test]
 fn openai_models_get_no_reasoning_back() {
-    for (model, sent_back) in
-        [("gpt-4o", false), ("o3", false), ("gpt-oss:20b", true), ("deepseek-chat", true)]
+    for (model, resent) in [("gpt-4o", false), ("o3", false), ("gpt-oss:20b", true), ("deepseek-chat", true)]
     {
         let messages = messages(model, json!([[], [thinking(""), call("c1")]]));
-        assert_eq!(messages[0].get("reasoning_content").is_some(), sent_back, "{model}");
+        assert_eq!(messages[0].get("reasoning_content").is_some(), resent, "{model}");
     }
 }
 
@@ -281,27 +280,28 @@ fn model_name_selects_limit_field_and_effort() {
 #[test]
 fn ids_of_earlier_calls_are_collected() {
     let content = serde_json::from_value(json!([text("x"), call("c1")])).unwrap();
-    let told = translate_messages(&[ApiMessage { role: Role::Assistant, content }], ReasoningPolicy::Resend);
-    assert_eq!(told.calls, ["c1".to_owned()].into());
+    let translated =
+        translate_messages(&[ApiMessage { role: Role::Assistant, content }], ReasoningPolicy::Resend);
+    assert_eq!(translated.calls, ["c1".to_owned()].into());
 }
 
 #[test]
 fn frozen_parts_are_translated_once() {
     let mut history = History::new();
-    let mut say = |number: usize| {
+    let mut push_turn = |number: usize| {
         let id = format!("call_{number}");
         history.push(Role::User, &Block::text("x".repeat(9_000)));
         history.push(Role::Assistant, &serde_json::from_value(call(&id)).unwrap());
         history.push(Role::User, &serde_json::from_value(result(&id, "done")).unwrap());
         history.clone()
     };
-    let mut before = (0..40).map(&mut say).last().unwrap();
-    let mut after = say(40);
+    let mut before = (0..40).map(&mut push_turn).last().unwrap();
+    let mut after = push_turn(40);
     let (first, second) = (
         translate(&request("kimi-k2", &mut before), &[]).body,
         translate(&request("kimi-k2", &mut after), &[]).body,
     );
-    let shared = first.iter().filter(|piece| second.iter().any(|other| other.as_ptr() == piece.as_ptr()));
+    let shared = first.iter().filter(|part| second.iter().any(|other| other.as_ptr() == part.as_ptr()));
     let shared: usize = shared.map(Bytes::len).sum();
     let all: usize = first.iter().map(Bytes::len).sum();
     assert!(all - shared < 80_000, "{shared} of {all} bytes are shared");
@@ -324,6 +324,6 @@ fn request_without_a_system_prompt_starts_with_the_messages() {
     let body: Value = serde_json::from_str(&render_body(&bare)).unwrap();
     assert_eq!(body["messages"], json!([{"role": "user", "content": "hi"}]));
     assert_eq!(body.get("tools"), None);
-    let silent = Request::new("m", Arc::new(Preamble::new(vec![], vec![])), History::new().snapshot());
-    assert_eq!(serde_json::from_str::<Value>(&render_body(&silent)).unwrap()["messages"], json!([]));
+    let empty = Request::new("m", Arc::new(Preamble::new(vec![], vec![])), History::new().snapshot());
+    assert_eq!(serde_json::from_str::<Value>(&render_body(&empty)).unwrap()["messages"], json!([]));
 }

@@ -17,26 +17,26 @@ struct Reply {
 }
 
 fn translate(lines: &[&str]) -> Result<Vec<ReplyEvent>, ModelError> {
-    let mut translation = ReplyTranslator::new("seed", "asked", []);
+    let mut translator = ReplyTranslator::new("seed", "requested", []);
     let mut events = Vec::new();
     for line in lines {
-        events.extend(translation.push_data(line)?);
+        events.extend(translator.push_data(line)?);
     }
-    events.extend(translation.finish());
+    events.extend(translator.finish());
     Ok(events)
 }
 
 fn assemble(events: &[ReplyEvent]) -> Reply {
-    let mut assembly = ReplyAssembler::default();
-    let finished = events.iter().filter_map(|event| assembly.push_event(event).unwrap());
+    let mut assembler = ReplyAssembler::default();
+    let finished = events.iter().filter_map(|event| assembler.push_event(event).unwrap());
     let blocks =
         finished.inspect(|block| assert_eq!(block.bad_input, None)).map(|block| block.block).collect();
-    assert!(assembly.complete);
-    assert!(!assembly.id.is_empty());
-    let Usage { input_tokens, cache_read_input_tokens, output_tokens, .. } = assembly.usage;
+    assert!(assembler.complete);
+    assert!(!assembler.id.is_empty());
+    let Usage { input_tokens, cache_read_input_tokens, output_tokens, .. } = assembler.usage;
     Reply {
         blocks,
-        stop: assembly.stop_reason.unwrap(),
+        stop: assembler.stop_reason.unwrap(),
         tokens: (input_tokens, cache_read_input_tokens, output_tokens),
     }
 }
@@ -57,7 +57,7 @@ struct Row {
 
 fn check(rows: Vec<Row>) {
     for Row { name, lines, reply } in rows {
-        let events = translate(lines).unwrap_or_else(|fault| panic!("{name}: {fault}"));
+        let events = translate(lines).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(assemble(&events), reply, "{name}");
     }
 }
@@ -245,7 +245,7 @@ fn loosely_identified_calls_are_separated() {
             reply: reply(vec![call("a", "Read", read("1")), call("b", "Write", read("2"))]),
         },
         Row {
-            name: "no index, told apart by id",
+            name: "no index, distinguished by id",
             lines: &[
                 r#"{"choices":[{"delta":{"tool_calls":[{"id":"a","function":{"name":"Read","arguments":"{\"path\""}}]}}]}"#,
                 r#"{"choices":[{"delta":{"tool_calls":[{"id":"a","function":{"arguments":":\"1\"}"}}]}}]}"#,
@@ -294,7 +294,7 @@ fn unusual_call_forms_are_accepted() {
     let reply = |blocks| Reply { blocks, stop: StopReason::ToolUse, tokens: (0, 0, 0) };
     check(vec![
         Row {
-            name: "id and name said again with each fragment, and the whole call at the end",
+            name: "id and name repeated with each fragment, and the whole call at the end",
             lines: &[
                 r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"Read","arguments":""}}]}}]}"#,
                 r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"Read","arguments":"{\"path\":"}}]}}]}"#,
@@ -335,7 +335,7 @@ fn unusual_call_forms_are_accepted() {
             reply: reply(vec![call("call_seed_0", "Read", read("1"))]),
         },
         Row {
-            name: "a call without a name can be answered, one without anything is none",
+            name: "a call without a name is kept, an empty one is dropped",
             lines: &[
                 r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"arguments":"{}"}},{"index":1,"id":"b","function":{}}]}}]}"#,
                 "[DONE]",
@@ -347,19 +347,19 @@ fn unusual_call_forms_are_accepted() {
 
 #[test]
 fn id_of_an_earlier_call_is_replaced() {
-    let mut translation = ReplyTranslator::new("seed", "asked", ["call_0".to_owned()]);
+    let mut translator = ReplyTranslator::new("seed", "requested", ["call_0".to_owned()]);
     let line = r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"call_0","function":{"name":"Now","arguments":"{}"}}]}}]}"#;
-    let events = translation.push_data(line).unwrap();
+    let events = translator.push_data(line).unwrap();
     assert_eq!(events[1], ReplyEvent::BlockStart { index: 0, block: call("call_seed_0", "Now", json!({})) });
 }
 
 #[test]
 fn missing_id_and_model_are_filled_in() {
     let events =
-        ReplyTranslator::new("seed", "asked", []).push_data(r#"{"choices":[{"delta":{}}]}"#).unwrap();
+        ReplyTranslator::new("seed", "requested", []).push_data(r#"{"choices":[{"delta":{}}]}"#).unwrap();
     let expected = ReplyEvent::MessageStart {
         id: "chatcmpl-seed".into(),
-        model: "asked".into(),
+        model: "requested".into(),
         usage: ReportedUsage::default(),
     };
     assert_eq!(events, [expected]);
@@ -367,7 +367,7 @@ fn missing_id_and_model_are_filled_in() {
 
 #[test]
 fn first_open_block_is_emitted_as_it_grows() {
-    let mut translation = ReplyTranslator::new("seed", "asked", []);
+    let mut translator = ReplyTranslator::new("seed", "requested", []);
     let delta = |index, piece: &str| ReplyEvent::BlockDelta {
         index,
         delta: BlockDelta::InputJson { partial_json: piece.into() },
@@ -421,9 +421,9 @@ fn first_open_block_is_emitted_as_it_grows() {
         ("[DONE]", vec![]),
     ];
     for (line, events) in steps {
-        assert_eq!(translation.push_data(line).unwrap(), events, "{line}");
+        assert_eq!(translator.push_data(line).unwrap(), events, "{line}");
     }
-    assert_eq!(translation.finish(), []);
+    assert_eq!(translator.finish(), []);
 }
 
 #[test]
@@ -473,10 +473,10 @@ fn call_truncated_by_the_output_limit_is_invalid() {
         "[DONE]",
     ])
     .unwrap();
-    let mut assembly = ReplyAssembler::default();
-    let finished: Vec<_> = events.iter().filter_map(|event| assembly.push_event(event).unwrap()).collect();
+    let mut assembler = ReplyAssembler::default();
+    let finished: Vec<_> = events.iter().filter_map(|event| assembler.push_event(event).unwrap()).collect();
     assert!(finished[0].bad_input.is_some());
-    assert_eq!(assembly.stop_reason, Some(StopReason::MaxTokens));
+    assert_eq!(assembler.stop_reason, Some(StopReason::MaxTokens));
 }
 
 #[test]
@@ -525,21 +525,21 @@ fn broken_streams_are_errors() {
             "llama runner",
         ),
         (
-            "DeepSeek: broken off",
+            "DeepSeek: aborted",
             vec![text, r#"{"choices":[{"delta":{},"finish_reason":"insufficient_system_resource"}]}"#],
             ModelErrorKind::Overloaded,
             "overloaded",
         ),
         (
-            "broken off",
+            "aborted",
             vec![text, r#"{"choices":[{"delta":{},"finish_reason":"error"}]}"#],
             ModelErrorKind::Server,
-            "broke off",
+            "aborted",
         ),
     ] {
-        let fault = translate(&lines).expect_err(name);
-        assert_eq!(fault.kind, kind, "{name}: {fault}");
-        assert!(fault.message.contains(message), "{name}: {fault}");
+        let error = translate(&lines).expect_err(name);
+        assert_eq!(error.kind, kind, "{name}: {error}");
+        assert!(error.message.contains(message), "{name}: {error}");
     }
 }
 
@@ -595,8 +595,8 @@ fn content_after_the_finish_reason_counts() {
 
 #[test]
 fn whole_reply_becomes_the_same_events() {
-    let mut translation = ReplyTranslator::new("seed", "asked", []);
-    let events = translation
+    let mut translator = ReplyTranslator::new("seed", "requested", []);
+    let events = translator
         .translate_whole(
             r#"{"id":"chatcmpl-1","object":"chat.completion","model":"qwen","choices":[{"index":0,"message":{
                 "role":"assistant","reasoning_content":"Hm.","content":"Both.","refusal":null,"tool_calls":[
@@ -624,7 +624,7 @@ fn whole_reply_becomes_the_same_events() {
         (r#"{"error":{"message":"no","code":"model_not_found"}}"#, ModelErrorKind::ModelNotFound),
     ] {
         assert_eq!(
-            ReplyTranslator::new("seed", "asked", []).translate_whole(body).unwrap_err().kind,
+            ReplyTranslator::new("seed", "requested", []).translate_whole(body).unwrap_err().kind,
             kind,
             "{body}"
         );
@@ -682,26 +682,26 @@ proptest! {
     fn events_are_ordered_and_call_ids_unique_for_any_input(
         deltas in proptest::collection::vec((any_delta(), 0..8usize), 1..12),
     ) {
-        let mut translation = ReplyTranslator::new("seed", "asked", []);
+        let mut translator = ReplyTranslator::new("seed", "requested", []);
         let mut events = Vec::new();
         for (delta, finish) in deltas {
             let finish = if finish == 0 { json!("stop") } else { Value::Null };
             let line = json!({"choices": [{"delta": delta, "finish_reason": finish}]});
-            events.extend(translation.push_data(&line.to_string()).unwrap());
+            events.extend(translator.push_data(&line.to_string()).unwrap());
         }
-        events.extend(translation.push_data("[DONE]").unwrap());
-        let mut assembly = ReplyAssembler::default();
+        events.extend(translator.push_data("[DONE]").unwrap());
+        let mut assembler = ReplyAssembler::default();
         let mut ids = HashSet::new();
         for event in &events {
-            if let Some(finished) = assembly.push_event(event).unwrap()
+            if let Some(finished) = assembler.push_event(event).unwrap()
                 && let Block::ToolUse { id, name, .. } = finished.block
             {
                 prop_assert!(!name.is_empty());
                 prop_assert!(ids.insert(id.clone()), "{} twice", id);
             }
         }
-        prop_assert!(assembly.complete);
+        prop_assert!(assembler.complete);
         let expected = if ids.is_empty() { StopReason::EndTurn } else { StopReason::ToolUse };
-        prop_assert_eq!(assembly.stop_reason, Some(expected));
+        prop_assert_eq!(assembler.stop_reason, Some(expected));
     }
 }

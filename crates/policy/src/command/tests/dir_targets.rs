@@ -5,8 +5,8 @@ use crate::call::{GitInspector, GitProgram};
 
 #[test]
 fn file_written_into_a_directory_is_checked() {
-    let mut room = Fixture::new();
-    room.fs = FakeFs::with_files([
+    let mut fixture = Fixture::new();
+    fixture.fs = FakeFs::with_files([
         "/fx/proj/t/.mcp.json",
         "/fx/proj/t/.bashrc",
         "/fx/proj/t/f",
@@ -16,7 +16,7 @@ fn file_written_into_a_directory_is_checked() {
     ])
     .with_link("/fx/proj/sub/f", "/fx/outside/f");
     check(
-        &room,
+        &fixture,
         AcceptEdits,
         &[
             ("cp t/.mcp.json .", '?'),
@@ -32,7 +32,7 @@ fn file_written_into_a_directory_is_checked() {
         ],
     );
     let mut allowed = Fixture::new().with_rules(&["Bash(cp *)", "Bash(curl *)"], &[], &[]);
-    allowed.fs = room.fs;
+    allowed.fs = fixture.fs;
     check(
         &allowed,
         Default,
@@ -42,8 +42,8 @@ fn file_written_into_a_directory_is_checked() {
 
 #[test]
 fn denied_file_is_not_replaced_through_its_directory() {
-    let mut room = Fixture::new().with_rules(&["Bash"], &[], &["Edit(./cfg/app.json)"]);
-    room.fs = FakeFs::with_files([
+    let mut fixture = Fixture::new().with_rules(&["Bash"], &[], &["Edit(./cfg/app.json)"]);
+    fixture.fs = FakeFs::with_files([
         "/fx/proj/cfg/app.json",
         "/fx/proj/cfg/b",
         "/fx/proj/new/app.json",
@@ -51,7 +51,7 @@ fn denied_file_is_not_replaced_through_its_directory() {
     ]);
     for mode in [Default, BypassPermissions] {
         check(
-            &room,
+            &fixture,
             mode,
             &[
                 ("cp new/app.json cfg/app.json", 'D'),
@@ -78,11 +78,11 @@ fn denied_file_is_not_replaced_through_its_directory() {
 
 #[test]
 fn recursive_change_asks_if_denied_file_lies_below() {
-    let mut room = Fixture::new().with_rules(&["Bash"], &[], &["Edit(./cfg/app.json)"]);
-    room.fs = FakeFs::with_files(["/fx/proj/cfg/app.json", "/fx/proj/new/b"]);
+    let mut fixture = Fixture::new().with_rules(&["Bash"], &[], &["Edit(./cfg/app.json)"]);
+    fixture.fs = FakeFs::with_files(["/fx/proj/cfg/app.json", "/fx/proj/new/b"]);
     for mode in [Default, BypassPermissions] {
         check(
-            &room,
+            &fixture,
             mode,
             &[
                 ("rm -rf cfg", '?'),
@@ -135,8 +135,8 @@ fn recursive_change_asks_if_denied_file_lies_below() {
 
 #[test]
 fn moved_link_may_point_elsewhere() {
-    let mut room = Fixture::new();
-    room.fs = FakeFs::with_files([
+    let mut fixture = Fixture::new();
+    fixture.fs = FakeFs::with_files([
         "/fx/proj/s/a/b/f",
         "/fx/proj/s/outb/x",
         "/fx/proj/plain/f",
@@ -145,7 +145,7 @@ fn moved_link_may_point_elsewhere() {
     ])
     .with_link("/fx/proj/s/a/b/rl", "../../outb");
     check(
-        &room,
+        &fixture,
         AcceptEdits,
         &[
             ("mv s/a/b x && echo evil > x/rl/file", '?'),
@@ -161,13 +161,13 @@ fn moved_link_may_point_elsewhere() {
 
 #[test]
 fn commands_that_follow_links_check_them() {
-    let mut room = Fixture::new();
-    room.fs =
+    let mut fixture = Fixture::new();
+    fixture.fs =
         FakeFs::with_files(["/fx/proj/d1/x", "/fx/proj/d3/x", "/fx/outside/secret", "/fx/proj/secrets/k"])
             .with_link("/fx/proj/d2/x", "/fx/outside/secret")
             .with_link("/fx/proj/d4/x", "../secrets/k");
     check(
-        &room,
+        &fixture,
         Default,
         &[
             ("diff d1 d3", 'A'),
@@ -186,7 +186,7 @@ fn commands_that_follow_links_check_them() {
         ],
     );
     let mut denied = Fixture::new().with_rules(&["Bash"], &[], &["Read(secrets/**)"]);
-    denied.fs = room.fs;
+    denied.fs = fixture.fs;
     check(
         &denied,
         BypassPermissions,
@@ -205,12 +205,13 @@ impl GitInspector for SuspiciousGit {
 
 #[test]
 fn repository_with_configured_program_asks() {
-    let room = Fixture::new().with_rules(&["Bash(git push *)"], &[], &[]).with_git_inspector(&SuspiciousGit);
+    let fixture =
+        Fixture::new().with_rules(&["Bash(git push *)"], &[], &[]).with_git_inspector(&SuspiciousGit);
     for mode in [Default, AcceptEdits, Plan] {
-        check(&room, mode, &[("git status", '?'), ("ls && git diff", '?'), ("ls", 'A')]);
+        check(&fixture, mode, &[("git status", '?'), ("ls && git diff", '?'), ("ls", 'A')]);
     }
-    check(&room, Default, &[("git push origin", 'A')]);
-    let Decision::Ask(question) = room.decide_bash(Default, "git status") else { panic!("not asked") };
+    check(&fixture, Default, &[("git push origin", 'A')]);
+    let Decision::Ask(question) = fixture.decide_bash(Default, "git status") else { panic!("not asked") };
     let text = question.reason.text();
     assert!(text.contains("core.fsmonitor") && text.contains("/fx/proj/.git/config"), "{text}");
     assert!(question.suggestions.is_empty());
@@ -219,10 +220,10 @@ fn repository_with_configured_program_asks() {
 
 #[test]
 fn session_configuration_is_protected_under_any_name() {
-    let room = Fixture::new().with_rules(&["Edit(//srv/**)", "Bash(rm *)"], &[], &[]);
-    let room = room.with_protected(&["/srv/agent/cfg", "/fx/proj/cfg"]);
+    let fixture = Fixture::new().with_rules(&["Edit(//srv/**)", "Bash(rm *)"], &[], &[]);
+    let fixture = fixture.with_protected(&["/srv/agent/cfg", "/fx/proj/cfg"]);
     check(
-        &room,
+        &fixture,
         AcceptEdits,
         &[
             ("touch cfg/settings.json", '?'),
@@ -237,7 +238,7 @@ fn session_configuration_is_protected_under_any_name() {
     );
     let write = |path: &str| {
         let input = serde_json::json!({"file_path": path, "content": ""});
-        decision_letter(&room.decide(AcceptEdits, "Write", &input))
+        decision_letter(&fixture.decide(AcceptEdits, "Write", &input))
     };
     assert_eq!(write("/srv/agent/cfg/settings.json"), '?');
     assert_eq!(write("cfg/x/y"), '?');

@@ -3,10 +3,10 @@
 use super::*;
 
 /// Checks that the commands are never allowed, not even in bypass mode.
-fn check_never_allowed(room: &Fixture, commands: &[String]) {
+fn check_never_allowed(fixture: &Fixture, commands: &[String]) {
     for command in commands {
         for mode in [Default, BypassPermissions] {
-            let got = room.decide_bash(mode, command);
+            let got = fixture.decide_bash(mode, command);
             assert_ne!(decision_letter(&got), 'A', "{mode} {command:.80}: {}", got.reason().text());
         }
     }
@@ -18,7 +18,7 @@ fn repeated(count: usize, piece: &str) -> String {
 
 #[test]
 fn exhausted_limits_hide_nothing() {
-    let room = Fixture::new().with_rules(&["Bash"], &[], &["Read(secrets/**)", "Edit(docs/**)"]);
+    let fixture = Fixture::new().with_rules(&["Bash"], &[], &["Read(secrets/**)", "Edit(docs/**)"]);
     let mut commands = Vec::new();
     for count in [1, 17, 70] {
         commands.push(repeated(count, "cd /a@; ") + "cat secrets/key.txt");
@@ -32,26 +32,27 @@ fn exhausted_limits_hide_nothing() {
         commands.push(format!("cat {}secrets/k*", repeated(count, "zz@* ")));
     }
     commands.push(format!("cat {}link_secret", repeated(10_100, "zz@ ")));
-    check_never_allowed(&room, &commands);
+    check_never_allowed(&fixture, &commands);
 }
 
 #[test]
 fn crowded_directory_hides_nothing() {
     let names: Vec<String> = (0..1_100).map(|number| format!("/fx/proj/crowd/{number}")).collect();
-    let mut room = Fixture::new().with_rules(&["Bash"], &[], &["Read(crowd/x)", "Read(secrets/**)"]);
-    room.fs = FakeFs::with_files(names.iter().map(String::as_str))
+    let mut fixture = Fixture::new().with_rules(&["Bash"], &[], &["Read(crowd/x)", "Read(secrets/**)"]);
+    fixture.fs = FakeFs::with_files(names.iter().map(String::as_str))
         .with_link("/fx/proj/crowd/x", "../secrets/key.txt");
-    check_never_allowed(&room, &["cat crowd/*".to_owned(), "cd crowd; cat *".to_owned()]);
+    check_never_allowed(&fixture, &["cat crowd/*".to_owned(), "cd crowd; cat *".to_owned()]);
     // Directories that no rule can match are unaffected.
-    check(&room, BypassPermissions, &[("cat docs/*", 'A'), ("cat /fx/outside/*", 'A')]);
+    check(&fixture, BypassPermissions, &[("cat docs/*", 'A'), ("cat /fx/outside/*", 'A')]);
 }
 
 #[test]
 fn directory_is_found_in_every_form_of_cd() {
-    let room = Fixture::new().with_rules(&["Bash"], &[], &["Read(sub/secrets/**)", "Read(secrets/key.txt)"]);
+    let fixture =
+        Fixture::new().with_rules(&["Bash"], &[], &["Read(sub/secrets/**)", "Read(secrets/key.txt)"]);
     for mode in [Default, BypassPermissions] {
         check(
-            &room,
+            &fixture,
             mode,
             &[
                 ("cd sub/secrets && cat k2.txt", 'D'),
@@ -80,16 +81,16 @@ fn directory_is_found_in_every_form_of_cd() {
     let critical =
         ["cd ..; rm -rf proj", "cd -- ..; rm -rf proj", "cd -P ..; rm -rf proj", "cd ../*; rm -rf ../proj"];
     for command in critical {
-        let got = room.decide_bash(BypassPermissions, command);
+        let got = fixture.decide_bash(BypassPermissions, command);
         assert_eq!(decision_letter(&got), '?', "{command}");
     }
 }
 
 #[test]
 fn option_directory_does_not_move_other_commands() {
-    let room = Fixture::new().with_rules(&["Bash(tar *)", "Bash(make *)"], &[], &[]);
+    let fixture = Fixture::new().with_rules(&["Bash(tar *)", "Bash(make *)"], &[], &[]);
     check(
-        &room,
+        &fixture,
         Default,
         &[
             ("tar -C /fx/outside -tf a.tar && cat notes.txt", 'A'),
@@ -101,7 +102,7 @@ fn option_directory_does_not_move_other_commands() {
 
 #[test]
 fn files_in_options_are_found_in_every_form() {
-    let room = Fixture::new().with_rules(
+    let fixture = Fixture::new().with_rules(
         &["Bash(curl *)", "Bash(wget *)", "Bash(git log *)", "Bash(sort *)"],
         &[],
         &["Edit(docs/**)", "Read(secrets/**)"],
@@ -156,12 +157,12 @@ fn files_in_options_are_found_in_every_form() {
     ];
     for command in denied {
         for mode in [Default, BypassPermissions] {
-            let got = room.decide_bash(mode, command);
+            let got = fixture.decide_bash(mode, command);
             assert_eq!(decision_letter(&got), 'D', "{mode} {command}: {}", got.reason().text());
         }
     }
-    let grants = ["Bash(curl *)", "Bash(wget *)", "Bash(git log *)", "Bash(sort *)"];
-    let room = Fixture::new().with_rules(&grants, &[], &["Edit(docs/**)"]);
+    let allow = ["Bash(curl *)", "Bash(wget *)", "Bash(git log *)", "Bash(sort *)"];
+    let fixture = Fixture::new().with_rules(&allow, &[], &["Edit(docs/**)"]);
     let protected = [
         "curl -sLo .bashrc u",
         "curl --output=.git/hooks/x u",
@@ -173,7 +174,7 @@ fn files_in_options_are_found_in_every_form() {
         "sort --output=.npmrc notes.txt",
     ];
     for command in protected {
-        let got = room.decide_bash(Default, command);
+        let got = fixture.decide_bash(Default, command);
         assert!(
             matches!(got.reason(), Reason::Safety { danger: Danger::ProtectedPath, .. }),
             "{command}: {}",
@@ -181,7 +182,7 @@ fn files_in_options_are_found_in_every_form() {
         );
     }
     check(
-        &room,
+        &fixture,
         Default,
         &[
             ("curl -sLo /etc/x u", '?'),
@@ -197,7 +198,10 @@ fn files_in_options_are_found_in_every_form() {
         let Decision::Ask(question) = Fixture::new().decide_bash(Default, command) else {
             panic!("{command}")
         };
-        let offered = serde_json::to_string(&question.suggestions).unwrap();
-        assert!(!offered.contains("Read") && !offered.contains("git diff *"), "{command}: {offered}");
+        let suggestions = serde_json::to_string(&question.suggestions).unwrap();
+        assert!(
+            !suggestions.contains("Read") && !suggestions.contains("git diff *"),
+            "{command}: {suggestions}"
+        );
     }
 }

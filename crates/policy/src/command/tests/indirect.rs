@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn files_written_by_options_are_found() {
-    let room = Fixture::new().with_rules(&["Bash"], &[], &["Edit(sub/**)"]);
+    let fixture = Fixture::new().with_rules(&["Bash"], &[], &["Edit(sub/**)"]);
     let forms = [
         ("curl", "s", "o", "output"),
         ("wget", "q", "O", "output-document"),
@@ -22,7 +22,7 @@ fn files_written_by_options_are_found() {
                 format!("--{long}=sub/x"),
                 format!("--{}=sub/x", &long[..5]),
             ] {
-                check(&room, mode, &[(&format!("{program} {option} a"), 'D')]);
+                check(&fixture, mode, &[(&format!("{program} {option} a"), 'D')]);
             }
         }
     }
@@ -30,10 +30,10 @@ fn files_written_by_options_are_found() {
 
 #[test]
 fn files_passed_to_writers_are_found() {
-    let room = Fixture::new().with_rules(&["Bash"], &[], &["Edit(./sub/**)"]);
+    let fixture = Fixture::new().with_rules(&["Bash"], &[], &["Edit(./sub/**)"]);
     for mode in [Default, BypassPermissions] {
         check(
-            &room,
+            &fixture,
             mode,
             &[
                 ("echo sub/f | xargs rm", 'D'),
@@ -45,9 +45,9 @@ fn files_passed_to_writers_are_found() {
             ],
         );
     }
-    check(&room, Default, &[("ls | xargs rm", '?'), ("find . -exec touch {} +", '?')]);
+    check(&fixture, Default, &[("ls | xargs rm", '?'), ("find . -exec touch {} +", '?')]);
     check(
-        &room,
+        &fixture,
         BypassPermissions,
         &[("rm -rf \"$PWD\"", '?'), ("rm -rf $(pwd)", '?'), ("rm -rf ~root", '?')],
     );
@@ -55,11 +55,11 @@ fn files_passed_to_writers_are_found() {
 
 #[test]
 fn foreign_code_is_denied_only_for_commands() {
-    let room =
+    let fixture =
         Fixture::new().with_rules(&["Bash"], &[], &["Bash(git clean *)", "Bash(rm *)", "Read(./sub/**)"]);
     for mode in [Default, BypassPermissions] {
         check(
-            &room,
+            &fixture,
             mode,
             &[
                 ("awk 'BEGIN { system(\"git clean -fd\") }'", 'D'),
@@ -87,10 +87,10 @@ fn foreign_code_is_denied_only_for_commands() {
 
 #[test]
 fn file_with_argument_list_counts_as_read() {
-    let room = Fixture::new().with_rules(&["Bash"], &[], &["Read(./sub/**)"]);
+    let fixture = Fixture::new().with_rules(&["Bash"], &[], &["Read(./sub/**)"]);
     for mode in [Default, BypassPermissions] {
         check(
-            &room,
+            &fixture,
             mode,
             &[
                 ("xargs -a sub/x echo", 'D'),
@@ -105,10 +105,10 @@ fn file_with_argument_list_counts_as_read() {
 
 #[test]
 fn deny_rule_applies_in_worktree() {
-    let mut room = Fixture::new().with_rules(&["Bash"], &[], &["Read(./sub/secrets/**)"]);
-    room.fs = FakeFs::with_files(["/fx/proj/.claude/worktrees/w/sub/secrets/k2.txt"]);
+    let mut fixture = Fixture::new().with_rules(&["Bash"], &[], &["Read(./sub/secrets/**)"]);
+    fixture.fs = FakeFs::with_files(["/fx/proj/.claude/worktrees/w/sub/secrets/k2.txt"]);
     check(
-        &room,
+        &fixture,
         BypassPermissions,
         &[
             ("cat .claude/worktrees/w/sub/secrets/k2.txt", 'D'),
@@ -117,16 +117,16 @@ fn deny_rule_applies_in_worktree() {
         ],
     );
     let read = serde_json::json!({"file_path": "/fx/proj/.claude/worktrees/w/sub/secrets/k2.txt"});
-    assert_eq!(decision_letter(&room.decide(BypassPermissions, "Read", &read)), 'D');
+    assert_eq!(decision_letter(&fixture.decide(BypassPermissions, "Read", &read)), 'D');
 }
 
 #[test]
 fn doubling_value_is_bounded() {
     let doubling = |count: usize, last: &str| format!("x=zap; {}{last}", "x=$x$x; ".repeat(count));
-    let room = Fixture::new().with_rules(&["Bash"], &[], &["Bash(zapzap *)"]);
+    let fixture = Fixture::new().with_rules(&["Bash"], &[], &["Bash(zapzap *)"]);
     for mode in [Default, BypassPermissions] {
-        check(&room, mode, &[(&doubling(1, "$x y"), 'D'), (&doubling(200, "$x y"), 'D')]);
+        check(&fixture, mode, &[(&doubling(1, "$x y"), 'D'), (&doubling(200, "$x y"), 'D')]);
     }
-    check(&room, BypassPermissions, &[(&doubling(200, "declare y=$x$x; ls"), 'D')]);
+    check(&fixture, BypassPermissions, &[(&doubling(200, "declare y=$x$x; ls"), 'D')]);
     check(&Fixture::new(), BypassPermissions, &[(&doubling(200, "echo $x"), 'A')]);
 }

@@ -50,8 +50,8 @@ fn values_beyond_the_limit_are_not_forgotten() {
     }
     let counted = "for i in {1..300}; do ls $i; done";
     check(&restricted_fixture(), BypassPermissions, &[(counted, 'A')]);
-    let free = Fixture::new().with_rules(&["Bash"], &[], &[]);
-    check(&free, BypassPermissions, &[(&format!("for g in{many}; do git $g x; done"), 'A')]);
+    let allowed = Fixture::new().with_rules(&["Bash"], &[], &[]);
+    check(&allowed, BypassPermissions, &[(&format!("for g in{many}; do git $g x; done"), 'A')]);
 }
 
 #[test]
@@ -85,14 +85,14 @@ fn earlier_value_of_a_variable_still_counts() {
 
 #[test]
 fn globstar_and_followed_links_lead_through_links() {
-    let mut room = restricted_fixture();
-    room.fs = room
+    let mut fixture = restricted_fixture();
+    fixture.fs = fixture
         .fs
         .clone()
         .with_link("/fx/proj/away", "/fx/proj/secrets")
         .with_link("/fx/proj/src/home", "/fx/home");
     check(
-        &room,
+        &fixture,
         BypassPermissions,
         &[
             ("shopt -s globstar; cat away/**/key.txt", 'D'),
@@ -104,15 +104,15 @@ fn globstar_and_followed_links_lead_through_links() {
             ("cat /dev/fd/3", 'A'),
         ],
     );
-    check(&room, Default, &[("grep -R x src", '?'), ("grep -r x src", 'A'), ("grep -R x docs", 'A')]);
+    check(&fixture, Default, &[("grep -R x src", '?'), ("grep -r x src", 'A'), ("grep -R x docs", 'A')]);
 }
 
 #[test]
 fn letters_are_folded_one_by_one() {
-    let mut room = Fixture::new().with_rules(&["Bash"], &[], &["Read(/ΟΔΟΣ/**)"]);
-    room.fs = FakeFs::with_files(["/fx/proj/ΟΔΟΣ/a"]);
+    let mut fixture = Fixture::new().with_rules(&["Bash"], &[], &["Read(/ΟΔΟΣ/**)"]);
+    fixture.fs = FakeFs::with_files(["/fx/proj/ΟΔΟΣ/a"]);
     for name in ["ΟΔΟΣ", "οδοσ", "οδος"] {
-        check(&room, Default, &[(&format!("cat {name}/a"), 'D')]);
+        check(&fixture, Default, &[(&format!("cat {name}/a"), 'D')]);
     }
 }
 
@@ -124,10 +124,11 @@ fn alias_with_trailing_blank_expands_next_word() {
 
 #[test]
 fn worktrees_map_to_the_project() {
-    let mut room = restricted_fixture();
-    room.fs = FakeFs::with_files(["/fx/proj/.claude/worktrees/one/secrets/key.txt", "/fx/proj/src/app.ts"]);
+    let mut fixture = restricted_fixture();
+    fixture.fs =
+        FakeFs::with_files(["/fx/proj/.claude/worktrees/one/secrets/key.txt", "/fx/proj/src/app.ts"]);
     check(
-        &room,
+        &fixture,
         BypassPermissions,
         &[
             ("cat .claude/worktrees/one/secrets/key.txt", 'D'),
@@ -141,10 +142,10 @@ fn worktrees_map_to_the_project() {
 #[test]
 fn glob_below_proc_matches_what_the_command_sees() {
     let rows = [("cat /proc/sel?/cwd/secrets/key.txt", 'D'), ("cat /proc/self/cw[d]/secrets/key.txt", 'D')];
-    let mut room = restricted_fixture();
-    room.fs = FakeFs::with_files(["/proc/self/cwd", "/fx/proj/secrets/key.txt"]);
-    check(&room, BypassPermissions, &rows);
-    check(&room, BypassPermissions, &[("cat /proc/self/cwd/secret[s]/key.txt", 'D')]);
+    let mut fixture = restricted_fixture();
+    fixture.fs = FakeFs::with_files(["/proc/self/cwd", "/fx/proj/secrets/key.txt"]);
+    check(&fixture, BypassPermissions, &rows);
+    check(&fixture, BypassPermissions, &[("cat /proc/self/cwd/secret[s]/key.txt", 'D')]);
 }
 
 #[test]

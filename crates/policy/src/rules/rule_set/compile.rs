@@ -20,15 +20,15 @@ impl CompiledRule {
         real: &dyn Fn(&Path) -> PathBuf,
     ) -> Result<(Self, Option<RuleWarning>), RuleError> {
         let SourcedRule { rule, behavior, .. } = &reference;
-        let grants = *behavior == PermissionBehavior::Allow;
-        if grants {
+        let is_allow = *behavior == PermissionBehavior::Allow;
+        if is_allow {
             check_allow_rule(rule)?;
         }
         let (matcher, warning) = match rule.content.as_deref() {
             None => (RuleMatcher::AllCalls, None),
             Some(content) => compile_specifier(rule, content, *behavior, anchors, real)?,
         };
-        let parameter = rule.content.as_deref().filter(|_| !grants).and_then(ParameterRule::parse);
+        let parameter = rule.content.as_deref().filter(|_| !is_allow).and_then(ParameterRule::parse);
         let warning = warning
             .or_else(|| primary_field_warning(rule, parameter.as_ref()))
             .or_else(|| unknown_tool_warning(rule, *behavior));
@@ -60,34 +60,36 @@ fn compile_specifier(
     real: &dyn Fn(&Path) -> PathBuf,
 ) -> Result<(RuleMatcher, Option<RuleWarning>), RuleError> {
     let path = || PathPattern::new(content, behavior, anchors, real);
-    let grants = behavior == PermissionBehavior::Allow;
-    let for_all =
+    let is_allow = behavior == PermissionBehavior::Allow;
+    let all_calls =
         || (RuleMatcher::AllCalls, Some(RuleWarning::AppliesToAllCalls { rule: rule.clone(), behavior }));
     let no_effect =
         |remedy: String| (RuleMatcher::Never, Some(RuleWarning::NoEffect { rule: rule.clone(), remedy }));
-    let counts_as = |tool: &str| {
+    let applies_as = |tool: &str| {
         let instead = Rule { tool: tool.to_owned(), content: rule.content.clone() };
         Some(RuleWarning::AppliesAs { rule: rule.clone(), behavior, instead })
     };
-    if !grants && (content.trim().is_empty() || rule.tool.contains('*')) {
-        return Ok(for_all());
+    if !is_allow && (content.trim().is_empty() || rule.tool.contains('*')) {
+        return Ok(all_calls());
     }
     Ok(match ToolKind::from_name(&rule.tool) {
         ToolKind::Shell => (RuleMatcher::Command(CommandPattern::new(content)), None),
         ToolKind::Read => (RuleMatcher::Read(path()?), None),
         ToolKind::Edit if rule.tool == "Edit" => (RuleMatcher::Edit(path()?), None),
-        ToolKind::Edit if grants => no_effect(format!("write `Edit({content})`, which covers {}", rule.tool)),
-        ToolKind::Search if grants => {
+        ToolKind::Edit if is_allow => {
+            no_effect(format!("write `Edit({content})`, which covers {}", rule.tool))
+        }
+        ToolKind::Search if is_allow => {
             no_effect(format!("write `Read({content})`, which covers {}", rule.tool))
         }
-        ToolKind::Edit => (RuleMatcher::Edit(path()?), counts_as("Edit")),
-        ToolKind::Search => (RuleMatcher::Read(path()?), counts_as("Read")),
-        ToolKind::WebFetch => match (content.strip_prefix("domain:"), grants) {
+        ToolKind::Edit => (RuleMatcher::Edit(path()?), applies_as("Edit")),
+        ToolKind::Search => (RuleMatcher::Read(path()?), applies_as("Read")),
+        ToolKind::WebFetch => match (content.strip_prefix("domain:"), is_allow) {
             (Some(host), true) => (RuleMatcher::Domain(DomainPattern::new(host)), None),
-            (Some(host), false) if strip_to_host(host).is_empty() => for_all(),
+            (Some(host), false) if strip_to_host(host).is_empty() => all_calls(),
             (Some(host), false) => (RuleMatcher::Domain(DomainPattern::new(strip_to_host(host))), None),
             (None, true) => no_effect("write `WebFetch(domain:HOST)`".to_owned()),
-            (None, false) => match_all_unless_field(content, for_all),
+            (None, false) => match_all_unless_field(content, all_calls),
         },
         ToolKind::Agent => (RuleMatcher::Agent(content.to_owned()), None),
         ToolKind::Skill => (RuleMatcher::Skill(parse_skill_name(content).to_owned()), None),
@@ -96,10 +98,10 @@ fn compile_specifier(
         | ToolKind::NoApproval
         | ToolKind::Mcp
         | ToolKind::Other => {
-            if grants {
+            if is_allow {
                 no_effect(format!("write `{}` alone", rule.tool))
             } else {
-                match_all_unless_field(content, for_all)
+                match_all_unless_field(content, all_calls)
             }
         }
     })
@@ -109,11 +111,11 @@ fn compile_specifier(
 /// decided.
 fn match_all_unless_field(
     content: &str,
-    for_all: impl Fn() -> (RuleMatcher, Option<RuleWarning>),
+    all_calls: impl Fn() -> (RuleMatcher, Option<RuleWarning>),
 ) -> (RuleMatcher, Option<RuleWarning>) {
     match ParameterRule::parse(content) {
         Some(_) => (RuleMatcher::AllCalls, None),
-        None => for_all(),
+        None => all_calls(),
     }
 }
 
@@ -133,9 +135,9 @@ fn strip_to_host(text: &str) -> &str {
 /// field.
 fn primary_field_warning(rule: &Rule, parameter: Option<&ParameterRule>) -> Option<RuleWarning> {
     let field = ToolKind::from_name(&rule.tool).primary_field(&rule.tool)?;
-    let is_meant = parameter.is_some_and(|parameter| parameter.field == field);
-    let remedy = format!("`{field}` is what the specifier is about by itself: leave `{field}:` out");
-    is_meant.then(|| RuleWarning::NoEffect { rule: rule.clone(), remedy })
+    let is_primary = parameter.is_some_and(|parameter| parameter.field == field);
+    let remedy = format!("the specifier already matches `{field}`, so remove `{field}:` from it");
+    is_primary.then(|| RuleWarning::NoEffect { rule: rule.clone(), remedy })
 }
 
 /// Parses the skill name of a specifier; a trailing ` *` or `:*` is ignored.

@@ -42,7 +42,7 @@ impl RuleLayer {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum RuleWarning {
     /// An invalid allow rule is skipped.
-    #[error("{0}; the rule is left out")]
+    #[error("{0}; the rule is ignored")]
     Skipped(RuleError),
     /// The tool does not support this specifier.
     #[error("rule `{rule}` has no effect; {remedy}")]
@@ -52,11 +52,14 @@ pub enum RuleWarning {
         remedy: String,
     },
     /// The specifier is not supported, so the rule applies to every call.
-    #[error("{behavior} rule `{rule}` counts for every call of {tool}, which has no such specifier", tool = rule.tool)]
+    #[error(
+        "{behavior} rule `{rule}` applies to every call of {tool}, which does not support this specifier",
+        tool = rule.tool
+    )]
     AppliesToAllCalls { rule: Rule, behavior: PermissionBehavior },
     /// A path rule for a tool that shares the rules of Read or Edit.
     #[error(
-        "{behavior} rule `{rule}` counts as `{instead}`, for everything that {}; write that",
+        "{behavior} rule `{rule}` applies as `{instead}`, to every tool that {} files; write that rule instead",
         if instead.tool == "Edit" { "edits" } else { "reads" }
     )]
     AppliesAs {
@@ -67,7 +70,7 @@ pub enum RuleWarning {
     },
     /// A path with one leading slash that seems to mean the root of the file system.
     #[error(
-        "{behavior} rule `{rule}` is about {}, where there is no such thing; write `//` at its beginning to mean the root of the file system",
+        "{behavior} rule `{rule}` refers to a missing path in {}; begin it with `//` to mean the root directory",
         base.display()
     )]
     SingleSlash {
@@ -76,7 +79,7 @@ pub enum RuleWarning {
         /// Directory that the leading slash stands for.
         base: PathBuf,
     },
-    #[error("{behavior} rule `{rule}` names a tool that is not known; check its spelling")]
+    #[error("{behavior} rule `{rule}` names an unknown tool; check its spelling")]
     UnknownTool { rule: Rule, behavior: PermissionBehavior },
 }
 
@@ -100,14 +103,14 @@ impl RuleSet {
     /// Adds the rules of one source.
     pub fn add_layer(&mut self, layer: &RuleLayer, fs: &dyn FsView) -> LoadReport {
         let RuleLayer { source, file, root, .. } = layer;
-        let ground = LayerOrigin { source: *source, file: file.clone(), root: root.clone() };
+        let origin = LayerOrigin { source: *source, file: file.clone(), root: root.clone() };
         self.layers.retain(|other| other.source != *source || other.file != *file);
-        self.layers.push(ground);
-        let mut loaded = LoadReport::default();
-        self.add_rule_texts(&layer.allow, PermissionBehavior::Allow, layer, fs, &mut loaded);
-        self.add_rule_texts(&layer.ask, PermissionBehavior::Ask, layer, fs, &mut loaded);
-        self.add_rule_texts(&layer.deny, PermissionBehavior::Deny, layer, fs, &mut loaded);
-        loaded
+        self.layers.push(origin);
+        let mut report = LoadReport::default();
+        self.add_rule_texts(&layer.allow, PermissionBehavior::Allow, layer, fs, &mut report);
+        self.add_rule_texts(&layer.ask, PermissionBehavior::Ask, layer, fs, &mut report);
+        self.add_rule_texts(&layer.deny, PermissionBehavior::Deny, layer, fs, &mut report);
+        report
     }
 
     fn add_rule_texts(
@@ -116,7 +119,7 @@ impl RuleSet {
         behavior: PermissionBehavior,
         layer: &RuleLayer,
         fs: &dyn FsView,
-        loaded: &mut LoadReport,
+        report: &mut LoadReport,
     ) {
         for text in texts {
             let added = Rule::parse(text).and_then(|rule| {
@@ -125,11 +128,11 @@ impl RuleSet {
                 self.add_compiled(reference, &layer.root, fs)
             });
             match added {
-                Ok(warning) => loaded.warnings.extend(warning),
+                Ok(warning) => report.warnings.extend(warning),
                 Err(error) if behavior == PermissionBehavior::Allow => {
-                    loaded.warnings.push(RuleWarning::Skipped(error));
+                    report.warnings.push(RuleWarning::Skipped(error));
                 }
-                Err(error) => loaded.errors.push(error),
+                Err(error) => report.errors.push(error),
             }
         }
     }
@@ -152,9 +155,9 @@ impl RuleSet {
         if self.rules.iter().any(|known| is_known(&known.sourced)) {
             return Ok(None);
         }
-        let ground = self.layers.iter().find(|ground| ground.source == source);
-        let file = ground.and_then(|ground| ground.file.clone());
-        let root = ground.map_or_else(|| self.default_root(source), |ground| ground.root.clone());
+        let origin = self.layers.iter().find(|origin| origin.source == source);
+        let file = origin.and_then(|origin| origin.file.clone());
+        let root = origin.map_or_else(|| self.default_root(source), |origin| origin.root.clone());
         self.add_compiled(SourcedRule { rule, behavior, source, file }, &root, fs)
     }
 
@@ -163,11 +166,11 @@ impl RuleSet {
         &mut self,
         source: RuleSource,
         behavior: PermissionBehavior,
-        doomed: impl Fn(&Rule) -> bool,
+        should_remove: impl Fn(&Rule) -> bool,
     ) {
         self.rules.retain(|rule| {
             let reference = &rule.sourced;
-            reference.source != source || reference.behavior != behavior || !doomed(&reference.rule)
+            reference.source != source || reference.behavior != behavior || !should_remove(&reference.rule)
         });
     }
 
@@ -219,7 +222,11 @@ fn single_slash_warning(compiled: &CompiledRule, root: &Path, fs: &dyn FsView) -
         .split('/')
         .next()
         .filter(|first| !first.is_empty() && !first.contains(['*', '?', '[', '\\']))?;
-    let is_there = |folder: &Path| fs.lstat(&folder.join(first)).is_some();
-    let meant = is_there(Path::new("/")) && !is_there(root);
-    meant.then(|| RuleWarning::SingleSlash { rule: rule.clone(), behavior: *behavior, base: root.to_owned() })
+    let exists_in = |dir: &Path| fs.lstat(&dir.join(first)).is_some();
+    let means_root = exists_in(Path::new("/")) && !exists_in(root);
+    means_root.then(|| RuleWarning::SingleSlash {
+        rule: rule.clone(),
+        behavior: *behavior,
+        base: root.to_owned(),
+    })
 }

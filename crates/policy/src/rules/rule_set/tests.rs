@@ -12,8 +12,8 @@ fn set(allow: &[&str], ask: &[&str], deny: &[&str]) -> (RuleSet, LoadReport) {
         deny: texts(deny),
         ..RuleLayer::new(RuleSource::ProjectSettings, Path::new("/w"))
     };
-    let loaded = rules.add_layer(&layer, &FakeFs::default());
-    (rules, loaded)
+    let report = rules.add_layer(&layer, &FakeFs::default());
+    (rules, report)
 }
 
 fn tool(name: &str) -> ToolName<'_> {
@@ -79,50 +79,50 @@ fn server_name_comes_from_the_tool() {
 
 #[test]
 fn invalid_allow_rule_is_skipped() {
-    let (rules, loaded) = set(&["Bash(a", "Bash()", "Ba*", "Bash(:*)", "Bash(make *)"], &[], &[]);
-    assert_eq!(loaded.warnings.len(), 4);
-    assert!(loaded.errors.is_empty());
+    let (rules, report) = set(&["Bash(a", "Bash()", "Ba*", "Bash(:*)", "Bash(make *)"], &[], &[]);
+    assert_eq!(report.warnings.len(), 4);
+    assert!(report.errors.is_empty());
     assert_eq!(rules.with_behavior(Allow).count(), 1);
 }
 
 #[test]
 fn invalid_deny_or_ask_rule_is_an_error() {
-    let (_, loaded) = set(&[], &["Bash (a)"], &["Read(!a)"]);
-    assert_eq!(loaded.errors.len(), 2);
-    assert!(matches!(loaded.errors.last(), Some(RuleError::Negation(_))));
+    let (_, report) = set(&[], &["Bash (a)"], &["Read(!a)"]);
+    assert_eq!(report.errors.len(), 2);
+    assert!(matches!(report.errors.last(), Some(RuleError::Negation(_))));
 }
 
 #[test]
 fn empty_deny_specifier_applies_to_every_call() {
-    let (rules, loaded) = set(&[], &[], &["Bash()"]);
+    let (rules, report) = set(&[], &[], &["Bash()"]);
     assert!(matches!(rules.with_behavior(Deny).next().unwrap().matcher, RuleMatcher::AllCalls));
-    assert!(matches!(loaded.warnings.as_slice(), [RuleWarning::AppliesToAllCalls { .. }]));
+    assert!(matches!(report.warnings.as_slice(), [RuleWarning::AppliesToAllCalls { .. }]));
 }
 
 #[test]
 fn ineffective_rules_cause_warnings() {
-    let (rules, loaded) =
+    let (rules, report) =
         set(&["Write(docs/**)", "Grep(x)", "WebFetch(x)", "WebSearch(x)"], &["Nonsense"], &[]);
-    assert_eq!(loaded.warnings.len(), 5, "{:?}", loaded.warnings);
+    assert_eq!(report.warnings.len(), 5, "{:?}", report.warnings);
     assert!(rules.with_behavior(Allow).all(|rule| matches!(rule.matcher, RuleMatcher::Never)));
-    let (_, loaded) = set(&[], &["my_tool", "X*"], &[]);
-    assert!(loaded.warnings.is_empty());
+    let (_, report) = set(&[], &["my_tool", "X*"], &[]);
+    assert!(report.warnings.is_empty());
 }
 
 #[test]
 fn path_rules_of_other_tools_apply_as_read_or_edit() {
-    let (rules, loaded) = set(&[], &["Glob(a)"], &["Write(b)", "NotebookEdit(c)", "Grep(d)"]);
+    let (rules, report) = set(&[], &["Glob(a)"], &["Write(b)", "NotebookEdit(c)", "Grep(d)"]);
     assert_eq!(rules.read_rules(Ask).count(), 1);
     assert_eq!(rules.edit_rules(Deny).count(), 2);
     assert_eq!(rules.read_rules(Deny).count(), 1);
-    let told: Vec<String> = loaded.warnings.iter().map(ToString::to_string).collect();
+    let warnings: Vec<String> = report.warnings.iter().map(ToString::to_string).collect();
     assert_eq!(
-        told,
+        warnings,
         [
-            "ask rule `Glob(a)` counts as `Read(a)`, for everything that reads; write that",
-            "deny rule `Write(b)` counts as `Edit(b)`, for everything that edits; write that",
-            "deny rule `NotebookEdit(c)` counts as `Edit(c)`, for everything that edits; write that",
-            "deny rule `Grep(d)` counts as `Read(d)`, for everything that reads; write that",
+            "ask rule `Glob(a)` applies as `Read(a)`, to every tool that reads files; write that rule instead",
+            "deny rule `Write(b)` applies as `Edit(b)`, to every tool that edits files; write that rule instead",
+            "deny rule `NotebookEdit(c)` applies as `Edit(c)`, to every tool that edits files; write that rule instead",
+            "deny rule `Grep(d)` applies as `Read(d)`, to every tool that reads files; write that rule instead",
         ]
     );
 }
@@ -130,7 +130,7 @@ fn path_rules_of_other_tools_apply_as_read_or_edit() {
 #[test]
 fn single_slash_rule_warns_if_root_was_meant() {
     let fs = FakeFs::with_files(["/etc/passwd", "/w/src/a.rs"]);
-    for (rule, told) in [
+    for (rule, warns) in [
         ("Read(/etc/**)", true),
         ("Edit(/etc/passwd)", true),
         ("Read(//etc/**)", false),
@@ -143,9 +143,9 @@ fn single_slash_rule_warns_if_root_was_meant() {
             deny: vec![rule.into()],
             ..RuleLayer::new(RuleSource::ProjectSettings, Path::new("/w"))
         };
-        let loaded = rules.add_layer(&layer, &fs);
-        let found = matches!(loaded.warnings.as_slice(), [RuleWarning::SingleSlash { .. }]);
-        assert_eq!(found, told, "{rule}: {loaded:?}");
+        let report = rules.add_layer(&layer, &fs);
+        let found = matches!(report.warnings.as_slice(), [RuleWarning::SingleSlash { .. }]);
+        assert_eq!(found, warns, "{rule}: {report:?}");
     }
 }
 
@@ -174,7 +174,7 @@ fn rule_display_names_its_source() {
 
 #[test]
 fn rule_that_cannot_match_warns() {
-    for (rule, told) in [
+    for (rule, warns) in [
         ("bash(rm:*)", true),
         ("Bsh(rm:*)", true),
         ("WebFetch(url:*)", true),
@@ -185,8 +185,8 @@ fn rule_that_cannot_match_warns() {
         ("Agent(isolation:*)", false),
         ("WebFetch(domain:example.com)", false),
     ] {
-        let (_, loaded) = set(&[], &[], &[rule]);
-        assert_eq!(loaded.warnings.len(), usize::from(told), "{rule}: {loaded:?}");
+        let (_, report) = set(&[], &[], &[rule]);
+        assert_eq!(report.warnings.len(), usize::from(warns), "{rule}: {report:?}");
     }
     for host in ["example.com", " example.com ", "https://example.com/x", "example.com:443", "EXAMPLE.com."] {
         let (rules, _) = set(&[], &[], &[&format!("WebFetch(domain:{host})")]);

@@ -4,6 +4,7 @@
 //! out is searched as plain text, or the script is marked as truncated; it never counts as checked.
 
 use crate::shell::analyzer::Analyzer;
+use crate::shell::{Script, WordValue};
 
 /// Overhead in bytes of analyzing or searching one text.
 const TEXT_OVERHEAD: usize = 64;
@@ -13,6 +14,12 @@ pub(crate) const WORD_OVERHEAD: usize = 8;
 
 /// Words of a command that cost as much as one more expansion.
 const WORDS_PER_EXPANSION: usize = 32;
+
+/// Maximum length of a path. No system opens a longer one, and resolving it would take quadratic time.
+const MAX_PATH_LENGTH: usize = 4_096;
+
+/// Maximum depth of a path. Real trees are not hundreds of directories deep.
+const MAX_PATH_DEPTH: usize = 256;
 
 /// Remaining budgets.
 #[derive(Debug)]
@@ -58,47 +65,47 @@ impl AnalysisLimits {
     pub(crate) fn take_text(&mut self, text: &str) -> bool {
         let length = text.len() + TEXT_OVERHEAD;
         // A text that is too long leaves the budget for shorter ones.
-        self.commands > 0 && self.texts >= length && take(&mut self.texts, length)
+        self.commands > 0 && self.texts >= length && take_from(&mut self.texts, length)
     }
 
     /// Takes the budget to search a text.
     pub(crate) fn take_searched_text(&mut self, text: &str) -> bool {
-        take(&mut self.searched_texts, text.len() + TEXT_OVERHEAD)
+        take_from(&mut self.searched_texts, text.len() + TEXT_OVERHEAD)
     }
 
     /// Takes the budget for one more nested command.
     pub(crate) fn take_command(&mut self) -> bool {
-        take(&mut self.commands, 1)
+        take_from(&mut self.commands, 1)
     }
 
     /// Takes the budget for a nested command with this many words.
     pub(crate) fn take_words(&mut self, count: usize) -> bool {
-        take(&mut self.words, count) && self.take_command()
+        take_from(&mut self.words, count) && self.take_command()
     }
 
     /// Takes the budget for alternative expansions of a command with this many words.
     pub(crate) fn take_expansions(&mut self, count: usize, words: usize) -> bool {
-        take(&mut self.expansions, count * (1 + words / WORDS_PER_EXPANSION))
+        take_from(&mut self.expansions, count * (1 + words / WORDS_PER_EXPANSION))
     }
 
     /// Takes the budget for values or texts of variables.
     pub(crate) fn take_values(&mut self, count: usize) -> bool {
-        take(&mut self.values, count)
+        take_from(&mut self.values, count)
     }
 
     /// Takes the budget for words inserted into placeholders.
     pub(crate) fn take_placeholder_words(&mut self, count: usize) -> bool {
-        take(&mut self.placeholder_words, count)
+        take_from(&mut self.placeholder_words, count)
     }
 
     /// Takes the budget for aliases.
     pub(crate) fn take_aliases(&mut self, count: usize) -> bool {
-        take(&mut self.aliases, count)
+        take_from(&mut self.aliases, count)
     }
 }
 
 /// Takes an amount from a budget. Returns false, and empties it, if it does not suffice.
-fn take(left: &mut usize, count: usize) -> bool {
+fn take_from(left: &mut usize, count: usize) -> bool {
     let enough = *left >= count;
     *left = left.saturating_sub(count);
     enough
@@ -110,5 +117,42 @@ impl Analyzer<'_> {
         if !std::mem::replace(&mut self.script.truncated, true) {
             self.script.unanalyzable.push(crate::shell::UnanalyzableCause::TooDeep);
         }
+    }
+}
+
+/// Replaces every path that is too long by an unknown path below the root.
+pub(crate) fn replace_long_paths(script: &mut Script) {
+    for part in script.commands.iter_mut().chain(&mut script.commands_if_empty) {
+        let lists = [&mut part.reads, &mut part.writes, &mut part.bulk_write_dirs, &mut part.removals];
+        lists.into_iter().flatten().for_each(replace_if_too_long);
+        part.redirects.iter_mut().for_each(|redirect| replace_if_too_long(&mut redirect.target));
+        for dir_target in &mut part.dir_targets {
+            replace_if_too_long(&mut dir_target.directory);
+            replace_if_too_long(&mut dir_target.source);
+        }
+    }
+    script.cd_targets.iter_mut().flatten().for_each(replace_if_too_long);
+    script
+        .cd_directories
+        .iter_mut()
+        .chain(&mut script.option_directories)
+        .chain(&mut script.cd_path)
+        .for_each(replace_if_too_long);
+}
+
+fn replace_if_too_long(value: &mut WordValue) {
+    let length = match value {
+        WordValue::Literal(text) | WordValue::Glob(text) => text.len(),
+        WordValue::Unknown { before, after, .. } => before.len() + after.len(),
+    };
+    let deep = |text: &str| text.bytes().filter(|byte| *byte == b'/').count() > MAX_PATH_DEPTH;
+    let too_long = length > MAX_PATH_LENGTH
+        || length > MAX_PATH_DEPTH
+            && match value {
+                WordValue::Literal(text) | WordValue::Glob(text) => deep(text),
+                WordValue::Unknown { before, after, .. } => deep(before) || deep(after),
+            };
+    if too_long {
+        *value = WordValue::Unknown { before: "/".into(), after: String::new(), nonempty: false };
     }
 }

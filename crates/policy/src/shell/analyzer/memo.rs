@@ -41,12 +41,8 @@ pub(crate) struct AnalysisState {
 
 impl Analyzer<'_> {
     pub(crate) fn analysis_state(&self) -> AnalysisState {
-        let places = self.script.cd_targets.len() + self.script.cd_directories.len();
-        AnalysisState {
-            variables: self.variables.version(),
-            directory_changes: places,
-            level: self.text_depth,
-        }
+        let directory_changes = self.script.cd_targets.len() + self.script.cd_directories.len();
+        AnalysisState { variables: self.variables.version(), directory_changes, level: self.text.depth }
     }
 
     /// Simple commands that the same input produced before.
@@ -66,16 +62,17 @@ impl Analyzer<'_> {
             !part.dir_targets.is_empty()
                 || part.program.as_deref().is_some_and(|program| MOVING_PROGRAMS.contains(&program))
         };
-        let made = self.script.commands.get(parts.clone()).unwrap_or_default();
-        let lasting = self.analysis_state() == before && !self.script.truncated && !made.iter().any(moves);
-        if lasting && !self.memo.paused {
+        let commands = self.script.commands.get(parts.clone()).unwrap_or_default();
+        let is_repeatable =
+            self.analysis_state() == before && !self.script.truncated && !commands.iter().any(moves);
+        if is_repeatable && !self.memo.paused {
             self.memo.entries.insert(key, MemoEntry { commands: parts, state_before: before });
         }
     }
 
     /// Key of a text.
     pub(crate) fn text_key(&self, text: &str) -> String {
-        format!("{}\0{text}", if self.is_guess { 'g' } else { 't' })
+        format!("{}\0{text}", if self.text.is_guess { 'g' } else { 't' })
     }
 
     /// Key of a command; none if it has more than words.
@@ -90,8 +87,8 @@ impl Analyzer<'_> {
             command.in_substitution,
             command.after_pipe,
             command.before_pipe,
-            self.text_depth == 0,
-            self.is_guess,
+            self.text.depth == 0,
+            self.text.is_guess,
         ];
         let mut key = String::from("c");
         key.extend(flags.map(|flag| if flag { '1' } else { '0' }));

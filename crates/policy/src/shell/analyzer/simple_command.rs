@@ -1,9 +1,9 @@
 //! Builds a simple command: the texts that rules match, and its effects.
 
-use crate::shell::nested::{interpreters, wrappers};
+use crate::shell::nested::{shells, wrappers};
 use crate::shell::parser::syntax::RawCommand;
 use crate::shell::programs::effects::{self, CommandEffects, program_name};
-use crate::shell::programs::{builtins, edit_commands, flag_checked, operands};
+use crate::shell::programs::{builtins, flag_checked, operands};
 use crate::shell::vars::safe_assignment;
 use crate::shell::words::spelling::{allow_spellings, deny_spellings, raw_text};
 use crate::shell::{
@@ -34,43 +34,43 @@ struct UnwrappedCommand<'a> {
 }
 
 /// Builds a command that must be allowed.
-pub(crate) fn checked_command(given: &ExpandedCommand<'_>) -> SimpleCommand {
-    let stripped = strip_wrappers(given);
-    let command = given.command;
+pub(crate) fn checked_command(expanded: &ExpandedCommand<'_>) -> SimpleCommand {
+    let stripped = strip_wrappers(expanded);
+    let command = expanded.command;
     let name = stripped.words.first().and_then(|word| word.value.as_literal());
-    let mut facts = effects::command_effects(stripped.words);
-    restrict_effects(&mut facts, given, &stripped, name);
-    let fed = name.is_some_and(|name| interpreters::is_interpreter(&program_name(name)))
+    let mut effects = effects::command_effects(stripped.words);
+    restrict_effects(&mut effects, expanded, &stripped, name);
+    let reads_input = name.is_some_and(|name| shells::is_interpreter(&program_name(name)))
         && (!command.stdin_texts.is_empty() || command.after_pipe || !command.redirects.is_empty());
-    let raw = render_with_assignments(given, |_| true);
+    let raw = render_with_assignments(expanded, |_| true);
     let glob = stripped.words.iter().any(|word| matches!(word.value, WordValue::Glob(_)));
     SimpleCommand {
         check_scope: command.check_scope(),
-        deny_spellings: deny_spellings(&raw, given.words),
-        allow_spellings: build_allow_spellings(given, &stripped, &facts, &raw, fed),
-        suggestion: build_suggestion(given, &stripped, &facts, fed),
+        deny_spellings: deny_spellings(&raw, expanded.words),
+        allow_spellings: build_allow_spellings(expanded, &stripped, &effects, &raw, reads_input),
+        suggestion: build_suggestion(expanded, &stripped, &effects, reads_input),
         raw,
-        words: given.words.to_vec(),
-        assignments: given.assignments.iter().map(|(_, assignment)| assignment.clone()).collect(),
-        redirects: given.redirects.clone(),
-        class: facts.class,
+        words: expanded.words.to_vec(),
+        assignments: expanded.assignments.iter().map(|(_, assignment)| assignment.clone()).collect(),
+        redirects: expanded.redirects.clone(),
+        class: effects.class,
         program: name.map(str::to_owned),
-        reads: facts.reads,
-        writes: facts.writes,
-        dir_targets: facts.dir_targets,
-        recursive: facts.recursive,
-        writes_recursively: facts.writes_recursively,
-        bulk_write_dirs: facts.bulk_write_dirs,
-        removals: facts.removals,
-        restricts_paths: facts.restricts_paths,
-        has_risky_glob: facts.asks_for_globs && glob,
-        opaque: given.words.first().is_some_and(|word| word.value.as_literal().is_none()),
+        reads: effects.reads,
+        writes: effects.writes,
+        dir_targets: effects.dir_targets,
+        recursive: effects.recursive,
+        writes_recursively: effects.writes_recursively,
+        bulk_write_dirs: effects.bulk_write_dirs,
+        removals: effects.removals,
+        restricts_paths: effects.restricts_paths,
+        has_risky_glob: effects.asks_for_globs && glob,
+        opaque: expanded.words.first().is_some_and(|word| word.value.as_literal().is_none()),
     }
 }
 
 /// Builds a command for the deny analysis only.
 pub(crate) fn searched_command(words: &[Word]) -> SimpleCommand {
-    let facts = effects::command_effects(words);
+    let effects = effects::command_effects(words);
     let raw = raw_text(words);
     SimpleCommand {
         check_scope: CheckScope::DenyOnly,
@@ -80,16 +80,16 @@ pub(crate) fn searched_command(words: &[Word]) -> SimpleCommand {
         words: words.to_vec(),
         assignments: Vec::new(),
         redirects: Vec::new(),
-        class: facts.class,
+        class: effects.class,
         program: words.first().and_then(|word| word.value.as_literal()).map(str::to_owned),
-        reads: facts.reads,
-        writes: facts.writes,
-        dir_targets: facts.dir_targets,
-        recursive: facts.recursive,
-        writes_recursively: facts.writes_recursively,
-        bulk_write_dirs: facts.bulk_write_dirs,
-        removals: facts.removals,
-        restricts_paths: facts.restricts_paths,
+        reads: effects.reads,
+        writes: effects.writes,
+        dir_targets: effects.dir_targets,
+        recursive: effects.recursive,
+        writes_recursively: effects.writes_recursively,
+        bulk_write_dirs: effects.bulk_write_dirs,
+        removals: effects.removals,
+        restricts_paths: effects.restricts_paths,
         has_risky_glob: false,
         opaque: words.first().is_some_and(|word| word.value.as_literal().is_none()),
         suggestion: RuleSuggestion::default(),
@@ -98,46 +98,46 @@ pub(crate) fn searched_command(words: &[Word]) -> SimpleCommand {
 
 /// Withdraws effects that do not hold under the wrappers, assignments and pipes around the command.
 fn restrict_effects(
-    facts: &mut CommandEffects,
-    given: &ExpandedCommand<'_>,
+    effects: &mut CommandEffects,
+    expanded: &ExpandedCommand<'_>,
     stripped: &UnwrappedCommand<'_>,
     name: Option<&str>,
 ) {
-    let command = given.command;
+    let command = expanded.command;
     if command.is_test {
-        *facts = CommandEffects { class: CommandClass::ReadOnly, ..CommandEffects::default() };
+        *effects = CommandEffects { class: CommandClass::ReadOnly, ..CommandEffects::default() };
     }
-    if given.words.is_empty() {
+    if expanded.words.is_empty() {
         return;
     }
-    let safe = given.assignments.iter().all(|(_, assignment)| assignment.safe);
-    let read_only = facts.class == CommandClass::ReadOnly
+    let safe = expanded.assignments.iter().all(|(_, assignment)| assignment.safe);
+    let read_only = effects.class == CommandClass::ReadOnly
         && safe
         && stripped.is_read_only_wrapper
         && !stripped.takes_more_arguments;
-    let edits = facts.class == CommandClass::AcceptEdits && safe && !stripped.takes_more_arguments;
-    if matches!(facts.class, CommandClass::ReadOnly | CommandClass::AcceptEdits) && !(read_only || edits) {
-        facts.class = CommandClass::Other;
+    let edits = effects.class == CommandClass::AcceptEdits && safe && !stripped.takes_more_arguments;
+    if matches!(effects.class, CommandClass::ReadOnly | CommandClass::AcceptEdits) && !(read_only || edits) {
+        effects.class = CommandClass::Other;
     }
-    if stripped.takes_more_arguments && facts.restricts_paths {
-        facts.reads.push(WordValue::Unknown { before: String::new(), after: String::new(), nonempty: false });
+    if stripped.takes_more_arguments && effects.restricts_paths {
+        effects.reads.push(WordValue::FULLY_UNKNOWN);
     }
-    let xargs = given.words.first().and_then(|word| word.value.as_literal()) == Some("xargs");
-    if xargs && safe && command.after_pipe && !command.before_pipe && only_prints(given.words) {
-        *facts = CommandEffects { class: CommandClass::ReadOnly, ..CommandEffects::default() };
+    let xargs = expanded.words.first().and_then(|word| word.value.as_literal()) == Some("xargs");
+    if xargs && safe && command.after_pipe && !command.before_pipe && only_prints(expanded.words) {
+        *effects = CommandEffects { class: CommandClass::ReadOnly, ..CommandEffects::default() };
     }
     if name.is_none() {
-        facts.required_rule = RequiredRule::ExactRule;
+        effects.required_rule = RequiredRule::ExactRule;
     }
 }
 
 /// Removes wrappers in their plain forms.
-fn strip_wrappers<'a>(given: &ExpandedCommand<'a>) -> UnwrappedCommand<'a> {
-    let words = given.words;
+fn strip_wrappers<'a>(expanded: &ExpandedCommand<'a>) -> UnwrappedCommand<'a> {
+    let words = expanded.words;
     // `time` is a reserved word only at the start of a pipeline.
-    let mut timed = !given.command.after_pipe
-        && given.assignments.is_empty()
-        && given.redirects.is_empty()
+    let mut timed = !expanded.command.after_pipe
+        && expanded.assignments.is_empty()
+        && expanded.redirects.is_empty()
         && words.first().is_some_and(|word| word.raw == "time");
     let mut stripped =
         UnwrappedCommand { words, wrapped: false, is_read_only_wrapper: true, takes_more_arguments: false };
@@ -182,12 +182,12 @@ fn depends_on_arguments(words: &[Word]) -> bool {
     let plain = program_name(name);
     let arguments = words.get(1..).unwrap_or_default();
     wrappers::suggests_exact_rule_only(&plain)
-        || interpreters::is_interpreter(&plain)
+        || shells::is_interpreter(&plain)
         || builtins::required_rule(&plain).is_some()
         || matches!(plain.as_str(), "git" | "jq" | "cd" | "make" | "tar" | "zip")
         || flag_checked::effects(&plain, arguments).is_some()
-        || edit_commands::effects(&plain, arguments).is_some()
-        || operands::effects(&plain, arguments).is_some_and(|facts| facts.restricts_paths)
+        || flag_checked::edit_effects(&plain, arguments).is_some()
+        || operands::effects(&plain, arguments).is_some_and(|effects| effects.restricts_paths)
 }
 
 /// Returns true for `xargs` with plain options before a command that only prints.
@@ -201,7 +201,9 @@ fn only_prints(words: &[Word]) -> bool {
         rest = match rest {
             ["-0" | "-r" | "-t", after @ ..] => after,
             ["-n", number, after @ ..] if number.bytes().all(|byte| byte.is_ascii_digit()) => after,
-            ["-I", mark, after @ ..] if !mark.is_empty() && !mark.starts_with('-') => after,
+            ["-I", placeholder, after @ ..] if !placeholder.is_empty() && !placeholder.starts_with('-') => {
+                after
+            }
             ["printf", first, ..] => return !first.starts_with('-'),
             ["echo" | "basename" | "dirname", ..] => return true,
             _ => return false,
@@ -210,10 +212,14 @@ fn only_prints(words: &[Word]) -> bool {
 }
 
 /// Text of a command with some of its assignments.
-fn render_with_assignments(given: &ExpandedCommand<'_>, wanted: impl Fn(&Assignment) -> bool) -> String {
-    let mut texts: Vec<&str> =
-        given.assignments.iter().filter(|(_, one)| wanted(one)).map(|(raw, _)| raw.as_str()).collect();
-    let words = raw_text(given.words);
+fn render_with_assignments(expanded: &ExpandedCommand<'_>, wanted: impl Fn(&Assignment) -> bool) -> String {
+    let mut texts: Vec<&str> = expanded
+        .assignments
+        .iter()
+        .filter(|(_, assignment)| wanted(assignment))
+        .map(|(raw, _)| raw.as_str())
+        .collect();
+    let words = raw_text(expanded.words);
     if !words.is_empty() {
         texts.push(&words);
     }
@@ -221,27 +227,30 @@ fn render_with_assignments(given: &ExpandedCommand<'_>, wanted: impl Fn(&Assignm
 }
 
 fn build_allow_spellings(
-    given: &ExpandedCommand<'_>,
+    expanded: &ExpandedCommand<'_>,
     stripped: &UnwrappedCommand<'_>,
-    facts: &CommandEffects,
+    effects: &CommandEffects,
     raw: &str,
-    fed: bool,
+    reads_input: bool,
 ) -> Vec<AllowSpelling> {
     let mut spellings = Vec::new();
-    if given.words.is_empty() || given.command.is_test {
+    if expanded.words.is_empty() || expanded.command.is_test {
         return spellings;
     }
     let exact = |text: String| AllowSpelling { text, required_rule: RequiredRule::ExactRule };
-    if given.assignments.iter().all(|(_, assignment)| assignment.safe) {
-        spellings =
-            allow_spellings(stripped.words, facts.required_rule, stripped.takes_more_arguments || fed);
-        if stripped.wrapped && !fed {
-            spellings.extend(allow_spellings(given.words, RequiredRule::ExactRule, false));
+    if expanded.assignments.iter().all(|(_, assignment)| assignment.safe) {
+        spellings = allow_spellings(
+            stripped.words,
+            effects.required_rule,
+            stripped.takes_more_arguments || reads_input,
+        );
+        if stripped.wrapped && !reads_input {
+            spellings.extend(allow_spellings(expanded.words, RequiredRule::ExactRule, false));
         }
-    } else if !fed && !allow_spellings(given.words, RequiredRule::ExactRule, false).is_empty() {
-        spellings.push(exact(render_with_assignments(given, |assignment| !assignment.safe)));
+    } else if !reads_input && !allow_spellings(expanded.words, RequiredRule::ExactRule, false).is_empty() {
+        spellings.push(exact(render_with_assignments(expanded, |assignment| !assignment.safe)));
     }
-    if !given.assignments.is_empty() && !spellings.is_empty() && !fed {
+    if !expanded.assignments.is_empty() && !spellings.is_empty() && !reads_input {
         spellings.push(exact(raw.to_owned()));
     }
     spellings.dedup();
@@ -249,24 +258,24 @@ fn build_allow_spellings(
 }
 
 fn build_suggestion(
-    given: &ExpandedCommand<'_>,
+    expanded: &ExpandedCommand<'_>,
     stripped: &UnwrappedCommand<'_>,
-    facts: &CommandEffects,
-    fed: bool,
+    effects: &CommandEffects,
+    reads_input: bool,
 ) -> RuleSuggestion {
-    let exact = render_with_assignments(given, |assignment| !assignment.safe);
+    let exact = render_with_assignments(expanded, |assignment| !assignment.safe);
     let literal =
-        |at: usize| given.words.get(at).filter(|word| word.value.as_literal() == Some(word.raw.as_str()));
+        |at: usize| expanded.words.get(at).filter(|word| word.value.as_literal() == Some(word.raw.as_str()));
     let first = literal(0).map(|word| word.raw.as_str()).unwrap_or_default();
     let plain = program_name(first);
     let runs = wrappers::is_exact_rule_wrapper(&plain)
         || builtins::required_rule(&plain) == Some(RequiredRule::ExactRule)
-        || (plain == "find" && facts.required_rule == RequiredRule::ExactRule);
-    let safe = given.assignments.iter().all(|(_, assignment)| assignment.safe);
+        || (plain == "find" && effects.required_rule == RequiredRule::ExactRule);
+    let safe = expanded.assignments.iter().all(|(_, assignment)| assignment.safe);
     let bare = safe
         && !stripped.wrapped
-        && given.command.stdin_texts.is_empty()
-        && facts.required_rule == RequiredRule::AnyRule;
+        && expanded.command.stdin_texts.is_empty()
+        && effects.required_rule == RequiredRule::AnyRule;
     let prefix = literal(1)
         .filter(|second| {
             bare && !first.is_empty()
@@ -277,7 +286,7 @@ fn build_suggestion(
     RuleSuggestion {
         exact,
         prefix,
-        suppressed: runs || fed || given.words.is_empty() || given.command.is_test,
+        suppressed: runs || reads_input || expanded.words.is_empty() || expanded.command.is_test,
     }
 }
 

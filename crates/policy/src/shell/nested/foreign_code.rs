@@ -62,31 +62,35 @@ pub(crate) fn parse_stdin_code(name: &str, text: &str) -> Vec<ForeignCode> {
 }
 
 fn parse_awk(text: &str, unknown: bool) -> Option<ForeignCode> {
-    let ways = ["system", "|", "getline"];
-    if !ways.iter().any(|way| text.contains(way)) {
+    let call_words = ["system", "|", "getline"];
+    if !call_words.iter().any(|word| text.contains(word)) {
         return None;
     }
     // Patterns contain bars too; these forms run the quoted text beside them.
-    let opaque = unknown && ["system", "getline", "| \"", "|\"", "\" |"].iter().any(|way| text.contains(way));
+    let opaque =
+        unknown && ["system", "getline", "| \"", "|\"", "\" |"].iter().any(|word| text.contains(word));
     Some(ForeignCode { fragments: quoted_texts(text, "\""), text: text.to_owned(), opaque })
 }
 
 fn parse_other(text: &str, _: bool) -> Option<ForeignCode> {
-    let ways = ["system", "exec", "spawn", "popen", "open", "process", "`", "qx", "%x", "|", "passthru"];
-    let found = ways.iter().any(|way| text.contains(way));
+    let call_words =
+        ["system", "exec", "spawn", "popen", "open", "process", "`", "qx", "%x", "|", "passthru"];
+    let found = call_words.iter().any(|word| text.contains(word));
     found.then(|| ForeignCode { fragments: quoted_texts(text, "\"'`"), text: text.to_owned(), opaque: false })
 }
 
 /// Texts in quotes.
-fn quoted_texts(script: &str, marks: &str) -> Vec<String> {
+fn quoted_texts(script: &str, quotes: &str) -> Vec<String> {
     let mut texts = Vec::new();
     let mut text: Option<(char, String)> = None;
     let mut letters = script.chars();
     while let Some(letter) = letters.next() {
         match (&mut text, letter) {
-            (None, mark) if marks.contains(mark) => text = Some((mark, String::new())),
+            (None, delimiter) if quotes.contains(delimiter) => text = Some((delimiter, String::new())),
             (None, _) => {}
-            (Some((mark, _)), letter) if *mark == letter => texts.extend(text.take().map(|(_, text)| text)),
+            (Some((delimiter, _)), letter) if *delimiter == letter => {
+                texts.extend(text.take().map(|(_, text)| text));
+            }
             (Some((_, text)), '\\') => text.extend(letters.next().map(|letter| match letter {
                 'n' | 'r' => '\n',
                 't' => ' ',
@@ -111,10 +115,10 @@ fn parse_sed(script: &str, _: bool) -> Option<ForeignCode> {
     let mut before = None;
     for (at, letter) in script.char_indices() {
         text.push(letter);
-        let begins = before
+        let starts_command = before
             .replace(letter)
             .is_none_or(|before: char| !before.is_alphabetic() || is_substitution_flag(before));
-        if letter != 'e' || !begins {
+        if letter != 'e' || !starts_command {
             continue;
         }
         text.push(' ');
@@ -134,13 +138,19 @@ fn is_substitution_flag(letter: char) -> bool {
 }
 
 /// Commands that the letter `e` would run: the rest of its line, or the replacement of the substitution before it.
-fn sed_commands(before: &str, behind: &str) -> Vec<String> {
-    let line = behind.lines().next().unwrap_or_default().trim_start();
+fn sed_commands(before: &str, after: &str) -> Vec<String> {
+    let line = after.lines().next().unwrap_or_default().trim_start();
     let body = before.rsplit('\n').next().unwrap_or_default();
     let body = body.trim_end_matches(is_substitution_flag);
-    let mark = body.chars().next_back().filter(char::is_ascii_punctuation);
-    let made = mark.and_then(|mark| Some(body.strip_suffix(mark)?.rsplit_once(mark)?.1));
-    [Some(line), made].into_iter().flatten().filter(|piece| !piece.is_empty()).map(str::to_owned).collect()
+    let delimiter = body.chars().next_back().filter(char::is_ascii_punctuation);
+    let replacement =
+        delimiter.and_then(|delimiter| Some(body.strip_suffix(delimiter)?.rsplit_once(delimiter)?.1));
+    [Some(line), replacement]
+        .into_iter()
+        .flatten()
+        .filter(|piece| !piece.is_empty())
+        .map(str::to_owned)
+        .collect()
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! Commands inside commands: wrappers, options whose value is a command, text piped into shells, code of other languages.
+//! Commands inside commands: wrappers, options whose value is a command, text piped into shells, code of other
+//! languages.
 
 pub(crate) mod foreign_code;
-pub(crate) mod interpreters;
 pub(crate) mod options;
 pub(crate) mod placeholders;
 pub(crate) mod shells;

@@ -109,40 +109,41 @@ fn options_for(
 
 /// Collects the commands in the arguments of a program, certain and possible ones.
 pub(crate) fn nested_commands(name: &str, arguments: &[Word]) -> NestedCommands {
-    let mut carried = NestedCommands::default();
+    let mut nested = NestedCommands::default();
     let values = |options: &'static [&'static str]| match options {
         [] => Vec::new(),
         reads => parse_args(arguments, &OptionSpec { reads, ..NO_OPTIONS }).reads,
     };
     for value in values(options_with_command(name)) {
-        carried.add_command(&value);
+        nested.add_command(&value);
     }
     for value in values(options_for(SETTING_OPTIONS, name)) {
-        carried.add_setting(name, &value);
+        nested.add_setting(name, &value);
     }
     let words = arguments.iter().map(|word| &word.value);
     match name {
-        "git" => carried.add_git_commands(arguments),
+        "git" => nested.add_git_commands(arguments),
         "tar" => {
             let bundle = arguments.first().and_then(|word| word.value.as_literal()).unwrap_or_default();
             if bundle.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
-                let taking = bundle.chars().filter(|letter| TAR_VALUE_LETTERS.contains(*letter));
-                let commands = taking.zip(words.skip(1)).filter(|(letter, _)| matches!(letter, 'I' | 'F'));
-                commands.for_each(|(_, value)| carried.add_command(value));
+                let value_letters = bundle.chars().filter(|letter| TAR_VALUE_LETTERS.contains(*letter));
+                let commands =
+                    value_letters.zip(words.skip(1)).filter(|(letter, _)| matches!(letter, 'I' | 'F'));
+                commands.for_each(|(_, value)| nested.add_command(value));
             }
         }
         "vi" | "vim" | "nvim" | "view" | "ex" => {
             let texts = words.map(value_text).filter(|text| text.starts_with('+'));
-            carried.guesses.extend(texts.flat_map(|text| command_suffixes(&text)));
+            nested.guesses.extend(texts.flat_map(|text| command_suffixes(&text)));
         }
         "make" | "gmake" => {
             let texts = words.filter_map(|value| value_text(value).strip_prefix("SHELL=").map(str::to_owned));
-            carried.guesses.extend(texts);
+            nested.guesses.extend(texts);
         }
-        "socat" => words.for_each(|value| carried.add_socat_address(value)),
+        "socat" => words.for_each(|value| nested.add_socat_address(value)),
         _ => {}
     }
-    carried
+    nested
 }
 
 impl NestedCommands {
@@ -163,12 +164,12 @@ impl NestedCommands {
             text = text.replacen([' ', '\t'], "=", 1);
         }
         let key = text.split('=').next().unwrap_or_default();
-        let sure = match program {
+        let is_command = match program {
             "git" => text.contains('=') && is_git_command_setting(key),
             "ssh" | "scp" | "sftp" => key.contains("$?") || key.to_ascii_lowercase().ends_with("command"),
             _ => false,
         };
-        match (sure, value.as_literal()) {
+        match (is_command, value.as_literal()) {
             (true, Some(_)) => self.add_command(&WordValue::Literal(text)),
             (true, None) => self.add_command(&unknown_text(&text)),
             (false, _) => self.guesses.extend(command_suffixes(&text)),
@@ -247,8 +248,8 @@ fn unknown_text(text: &str) -> WordValue {
 
 /// The text itself, and its suffixes after `=` and `!`, where a command may start.
 fn command_suffixes(text: &str) -> Vec<String> {
-    let behind = |mark: char| text.split_once(mark).map(|(_, end)| end);
-    let named = behind('=').map(|end| end.strip_prefix("exec=").unwrap_or(end));
-    let all = [Some(text), named, named.and_then(|end| end.strip_prefix('!')), behind('!')];
+    let after = |separator: char| text.split_once(separator).map(|(_, end)| end);
+    let named = after('=').map(|end| end.strip_prefix("exec=").unwrap_or(end));
+    let all = [Some(text), named, named.and_then(|end| end.strip_prefix('!')), after('!')];
     all.into_iter().flatten().map(str::to_owned).collect()
 }

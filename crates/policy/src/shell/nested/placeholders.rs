@@ -1,13 +1,11 @@
 //! Commands with placeholders that are filled in when they run: by `xargs`, `parallel` and `find -exec`.
 
 use super::shells::{self, CommandSource};
+use super::wrapped::MAX_WRAPPERS;
 use super::wrappers;
 use crate::shell::programs::builtins;
 use crate::shell::programs::effects::program_name;
 use crate::shell::{Word, WordValue};
-
-/// Wrappers that are looked through.
-const MAX_WRAPPERS: usize = 8;
 
 /// An unknown value that is not empty.
 fn placeholder_value(before: &str, after: &str) -> WordValue {
@@ -15,8 +13,8 @@ fn placeholder_value(before: &str, after: &str) -> WordValue {
 }
 
 /// Replaces each placeholder in the words by an unknown value.
-pub(crate) fn mark_placeholders(words: &[Word], mark: &str) -> Vec<Word> {
-    let fill = |word: &Word| match word.value.as_literal().and_then(|text| text.split_once(mark)) {
+pub(crate) fn mark_placeholders(words: &[Word], placeholder: &str) -> Vec<Word> {
+    let fill = |word: &Word| match word.value.as_literal().and_then(|text| text.split_once(placeholder)) {
         Some((before, after)) => Word { value: placeholder_value(before, after), ..word.clone() },
         None => word.clone(),
     };
@@ -26,23 +24,23 @@ pub(crate) fn mark_placeholders(words: &[Word], mark: &str) -> Vec<Word> {
 /// The command that `xargs` or `parallel` runs, starting at `start`, with the words of a text, or an unknown value,
 /// inserted.
 pub(crate) fn fill_command(words: &[Word], start: usize, text: Option<&str>) -> Vec<Word> {
-    let mark = placeholder(words, start);
+    let marker = placeholder(words, start);
     let command = words.get(start..).unwrap_or_default();
     let Some(text) = text else {
-        let mut filled = mark_placeholders(&mark_placeholders(command, "{}"), mark.unwrap_or("{}"));
-        if mark.is_none() {
+        let mut filled = mark_placeholders(&mark_placeholders(command, "{}"), marker.unwrap_or("{}"));
+        if marker.is_none() {
             filled.push(Word { raw: String::new(), value: placeholder_value("", "") });
         }
         return filled;
     };
     let literal = |text: String| Word { raw: text.clone(), value: WordValue::Literal(text) };
-    let Some(mark) = mark else {
+    let Some(marker) = marker else {
         let plain = |text: &str| literal(text.trim_matches(['\'', '"']).to_owned());
         let added = text.split_whitespace().map(plain);
         return command.iter().cloned().chain(added).collect();
     };
     let fill = |word: &Word| match word.value.as_literal() {
-        Some(written) => literal(written.replace(mark, text.trim())),
+        Some(written) => literal(written.replace(marker, text.trim())),
         None => word.clone(),
     };
     command.iter().map(fill).collect()
@@ -50,30 +48,30 @@ pub(crate) fn fill_command(words: &[Word], start: usize, text: Option<&str>) -> 
 
 /// Bytes that inserting a text adds to the command.
 pub(crate) fn added_bytes(words: &[Word], start: usize, text: &str) -> usize {
-    let places = placeholder(words, start).map_or(1, |mark| {
+    let count = placeholder(words, start).map_or(1, |marker| {
         let literal =
             words.get(start..).unwrap_or_default().iter().filter_map(|word| word.value.as_literal());
-        literal.map(|word| word.matches(mark).count()).sum()
+        literal.map(|word| word.matches(marker).count()).sum()
     });
-    places.saturating_mul(text.len())
+    count.saturating_mul(text.len())
 }
 
 /// The placeholder that the options define, if any.
 fn placeholder(words: &[Word], start: usize) -> Option<&str> {
     let options: Vec<&str> =
         words.get(1..start).unwrap_or_default().iter().filter_map(|word| word.value.as_literal()).collect();
-    let mut mark = None;
+    let mut placeholder = None;
     for (at, option) in options.iter().enumerate() {
         let joined = ["-I", "-i", "--replace="].iter().find_map(|flag| option.strip_prefix(flag));
         match joined {
-            Some("") if *option == "-I" => mark = options.get(at + 1).copied().or(mark),
-            Some("") => mark = Some("{}"),
-            Some(text) => mark = Some(text),
-            None if *option == "--replace" => mark = Some("{}"),
+            Some("") if *option == "-I" => placeholder = options.get(at + 1).copied().or(placeholder),
+            Some("") => placeholder = Some("{}"),
+            Some(text) => placeholder = Some(text),
+            None if *option == "--replace" => placeholder = Some("{}"),
             None => {}
         }
     }
-    mark
+    placeholder
 }
 
 /// Returns true if a command runs something unknown, because some of its words are unknown.
@@ -90,11 +88,11 @@ fn runs_unknown_at(words: &[Word], depth: usize) -> bool {
         return some_unknown();
     }
     let name = program_name(name);
-    if let Some(behind) = wrappers::find_wrapped(&name, words) {
-        let inner = behind.start.and_then(|start| words.get(start..)).unwrap_or_default();
-        return behind.command_texts.iter().any(unknown)
-            || (behind.may_start_anywhere && some_unknown())
-            || behind.resplit_words.is_some_and(|words| runs_unknown_at(&words, depth + 1))
+    if let Some(wrapped) = wrappers::find_wrapped(&name, words) {
+        let inner = wrapped.start.and_then(|start| words.get(start..)).unwrap_or_default();
+        return wrapped.command_texts.iter().any(unknown)
+            || (wrapped.may_start_anywhere && some_unknown())
+            || wrapped.resplit_words.is_some_and(|words| runs_unknown_at(&words, depth + 1))
             || runs_unknown_at(inner, depth + 1);
     }
     match shells::command_source(words) {

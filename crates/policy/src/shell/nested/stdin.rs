@@ -8,9 +8,9 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
+use super::foreign_code;
 use super::shells::{self, CommandSource};
 use super::stdout::{StdoutContent, stdout_content};
-use super::{foreign_code, interpreters};
 use crate::shell::analyzer::Analyzer;
 use crate::shell::parser::syntax::{ParsedScript, Pipeline, RawCommand, RawWord, StdinText};
 use crate::shell::programs::effects::program_name;
@@ -39,82 +39,84 @@ impl InputAnalysis<'_> {
 
 impl Analyzer<'_> {
     /// Analyzes the input of shells and interpreters.
-    pub(crate) fn analyze_shell_input(&mut self, harvest: &ParsedScript, parts: &[Range<usize>]) {
-        let given = |command: &RawCommand| !(command.stdin_texts.is_empty() && command.redirects.is_empty());
-        let runs_made = harvest.commands.iter().any(runs_substitution_output);
-        if harvest.pipelines.is_empty() && !runs_made && !harvest.commands.iter().any(given) {
+    pub(crate) fn analyze_shell_input(&mut self, parsed: &ParsedScript, parts: &[Range<usize>]) {
+        let has_input =
+            |command: &RawCommand| !(command.stdin_texts.is_empty() && command.redirects.is_empty());
+        let runs_output = parsed.commands.iter().any(runs_substitution_output);
+        if parsed.pipelines.is_empty() && !runs_output && !parsed.commands.iter().any(has_input) {
             return;
         }
-        self.analyze_redirected_code(harvest, parts);
-        self.analyze_piped_code(harvest, parts);
+        self.analyze_redirected_code(parsed, parts);
+        self.analyze_piped_code(parsed, parts);
         let reads = parts.iter().map(|parts| self.reads_commands_from_stdin(parts.clone())).collect();
-        let mut field = InputAnalysis { parsed: harvest, command_ranges: parts, readers: reads };
-        self.mark_named_readers(&mut field);
+        let mut analysis = InputAnalysis { parsed, command_ranges: parts, readers: reads };
+        self.mark_named_readers(&mut analysis);
         let named = |command: &RawCommand| {
-            (command.after_pipe || given(command))
+            (command.after_pipe || has_input(command))
                 && command.words.iter().take(MAX_NAME_WORDS).any(may_name_shell)
         };
-        if runs_made || field.readers.contains(&true) || harvest.commands.iter().any(named) {
-            self.analyze_all_texts(&field);
-            self.mark_opaque_readers(&field);
+        if runs_output || analysis.readers.contains(&true) || parsed.commands.iter().any(named) {
+            self.analyze_all_texts(&analysis);
+            self.mark_opaque_readers(&analysis);
         }
     }
 
     /// Analyzes the code that interpreters read through their own redirects.
-    fn analyze_redirected_code(&mut self, harvest: &ParsedScript, parts: &[Range<usize>]) {
-        let commands = harvest.commands.iter().zip(parts);
+    fn analyze_redirected_code(&mut self, parsed: &ParsedScript, parts: &[Range<usize>]) {
+        let commands = parsed.commands.iter().zip(parts);
         for (command, parts) in commands.filter(|(command, _)| !command.stdin_texts.is_empty()) {
-            let texts = self.redirected_texts(harvest, command, parts.start);
+            let texts = self.redirected_texts(parsed, command, parts.start);
             self.analyze_code_read(parts, &texts);
         }
     }
 
     /// Analyzes the code that is piped into interpreters.
-    fn analyze_piped_code(&mut self, harvest: &ParsedScript, parts: &[Range<usize>]) {
-        for pipeline in &harvest.pipelines {
+    fn analyze_piped_code(&mut self, parsed: &ParsedScript, parts: &[Range<usize>]) {
+        for pipeline in &parsed.pipelines {
             let (Some(start), Some(end)) = (pipeline.starts.first(), pipeline.starts.last()) else {
                 continue;
             };
             let mut texts: Vec<String> = Vec::new();
-            for (command, parts) in harvest.commands.iter().zip(parts).take(*end).skip(*start) {
+            for (command, parts) in parsed.commands.iter().zip(parts).take(*end).skip(*start) {
                 if self.analyze_code_read(parts, &texts) {
                     // The output of an interpreter is unknown.
                     texts.clear();
                     continue;
                 }
-                texts.extend(self.redirected_texts(harvest, command, parts.start));
-                if let StdoutContent::Text(readings) = stdout_content(&self.words_at(parts.start)) {
-                    texts.extend(readings);
+                texts.extend(self.redirected_texts(parsed, command, parts.start));
+                if let StdoutContent::Text(printed) = stdout_content(&self.words_at(parts.start)) {
+                    texts.extend(printed);
                 }
             }
         }
     }
 
     /// Texts that a command reads through its own redirects; `at` is the index of its simple command.
-    fn redirected_texts(&self, harvest: &ParsedScript, command: &RawCommand, at: usize) -> Vec<String> {
-        let document = |fed: &StdinText| match fed {
-            StdinText::Document(number) => {
-                harvest.here_documents.get(*number).map(|document| document.body.clone())
+    fn redirected_texts(&self, parsed: &ParsedScript, command: &RawCommand, index: usize) -> Vec<String> {
+        let document = |text: &StdinText| match text {
+            StdinText::HereDocument(number) => {
+                parsed.here_documents.get(*number).map(|document| document.body.clone())
             }
             StdinText::HereString(_) => None,
         };
-        command.stdin_texts.iter().filter_map(document).chain(self.recorded_texts(at)).collect()
+        command.stdin_texts.iter().filter_map(document).chain(self.recorded_texts(index)).collect()
     }
 
     /// Texts of here-strings, and texts that a command prints in alternative expansions.
-    fn recorded_texts(&self, at: usize) -> impl Iterator<Item = String> {
-        self.command_texts.get(&at).into_iter().flat_map(|texts| texts.texts.iter().cloned())
+    fn recorded_texts(&self, index: usize) -> impl Iterator<Item = String> {
+        self.texts.by_command.get(&index).into_iter().flat_map(|texts| texts.texts.iter().cloned())
     }
 
     /// Analyzes the texts if an interpreter is among these simple commands. Returns true if there is one.
     fn analyze_code_read(&mut self, parts: &Range<usize>, texts: &[String]) -> bool {
-        let names = parts.clone().filter_map(|at| Some((at, program_name(self.name_at(at)?))));
-        let Some((at, name)) = names.into_iter().find(|(_, name)| foreign_code::reads_code_from_stdin(name))
+        let names = parts.clone().filter_map(|index| Some((index, program_name(self.name_at(index)?))));
+        let Some((index, name)) =
+            names.into_iter().find(|(_, name)| foreign_code::reads_code_from_stdin(name))
         else {
             return false;
         };
         for text in texts {
-            self.analyze_foreign_code(at, foreign_code::parse_stdin_code(&name, text));
+            self.analyze_foreign_code(index, foreign_code::parse_stdin_code(&name, text));
         }
         true
     }
@@ -126,28 +128,27 @@ impl Analyzer<'_> {
     }
 
     /// Functions and aliases of a shell read commands as the shell does.
-    fn mark_named_readers(&self, field: &mut InputAnalysis<'_>) {
+    fn mark_named_readers(&self, analysis: &mut InputAnalysis<'_>) {
         let names: Vec<Option<&str>> =
-            field.command_ranges.iter().map(|parts| self.name_at(parts.start)).collect();
+            analysis.command_ranges.iter().map(|parts| self.name_at(parts.start)).collect();
         if self.variables.has_aliases() {
-            for (reads, name) in field.readers.iter_mut().zip(&names) {
-                let meanings = self.variables.aliases(name.unwrap_or_default());
-                let shell =
-                    |text: &String| interpreters::SHELLS.contains(&program_name(first_word(text)).as_str());
-                *reads |= meanings.iter().any(shell);
+            for (reads, name) in analysis.readers.iter_mut().zip(&names) {
+                let aliases = self.variables.aliases(name.unwrap_or_default());
+                let shell = |text: &String| shells::SHELLS.contains(&program_name(first_word(text)).as_str());
+                *reads |= aliases.iter().any(shell);
             }
         }
         for _ in 0..MAX_ROUNDS {
-            let functions = field.parsed.functions.iter();
-            let reading: HashSet<&str> = functions
-                .filter(|(_, body)| field.any_reads(body.clone()))
+            let functions = analysis.parsed.functions.iter();
+            let reading_functions: HashSet<&str> = functions
+                .filter(|(_, body)| analysis.any_reads(body.clone()))
                 .map(|(name, _)| name.as_str())
                 .collect();
-            if reading.is_empty() {
+            if reading_functions.is_empty() {
                 return;
             }
-            let calls = |name: &Option<&str>| name.is_some_and(|name| reading.contains(name));
-            for (reads, name) in field.readers.iter_mut().zip(&names) {
+            let calls = |name: &Option<&str>| name.is_some_and(|name| reading_functions.contains(name));
+            for (reads, name) in analysis.readers.iter_mut().zip(&names) {
                 *reads |= calls(name);
             }
         }
@@ -162,10 +163,10 @@ impl Analyzer<'_> {
     }
 
     /// Analyzes every text that the commands produce.
-    fn analyze_all_texts(&mut self, field: &InputAnalysis<'_>) {
+    fn analyze_all_texts(&mut self, analysis: &InputAnalysis<'_>) {
         let mut all: Vec<String> = Vec::new();
-        all.extend(field.parsed.here_documents.iter().map(|document| document.body.clone()));
-        for (command, parts) in field.parsed.commands.iter().zip(field.command_ranges) {
+        all.extend(analysis.parsed.here_documents.iter().map(|document| document.body.clone()));
+        for (command, parts) in analysis.parsed.commands.iter().zip(analysis.command_ranges) {
             all.extend(self.recorded_texts(parts.start));
             let words = self.words_at(parts.start);
             match stdout_content(&words) {
@@ -181,7 +182,7 @@ impl Analyzer<'_> {
                 | StdoutContent::Unknown => {}
             }
         }
-        let filled = self.placeholder_commands(field.command_ranges);
+        let filled = self.placeholder_commands(analysis.command_ranges);
         let mut seen = HashSet::new();
         for text in all.iter().filter(|text| seen.insert(text.as_str())) {
             self.analyze_text(text);
@@ -201,36 +202,38 @@ impl Analyzer<'_> {
     }
 
     /// Marks shells whose input is not literal as opaque.
-    fn mark_opaque_readers(&mut self, field: &InputAnalysis<'_>) {
+    fn mark_opaque_readers(&mut self, analysis: &InputAnalysis<'_>) {
         let mut opaque: Vec<Range<usize>> = Vec::new();
-        for pipeline in &field.parsed.pipelines {
-            opaque.extend(self.opaque_pipeline_readers(field, pipeline));
+        for pipeline in &analysis.parsed.pipelines {
+            opaque.extend(self.opaque_pipeline_readers(analysis, pipeline));
         }
-        for feed in &field.parsed.compound_inputs {
-            if field.any_reads(feed.commands.clone()) && !self.has_literal_input(field, feed.redirect_holder)
+        for input in &analysis.parsed.compound_inputs {
+            if analysis.any_reads(input.commands.clone())
+                && !self.has_literal_input(analysis, input.redirect_holder)
             {
-                opaque.push(feed.commands.clone());
+                opaque.push(input.commands.clone());
             }
         }
-        for at in 0..field.readers.len() {
-            if self.has_literal_input(field, at) {
+        for index in 0..analysis.readers.len() {
+            if self.has_literal_input(analysis, index) {
                 continue;
             }
-            if self.name_at(field.command_ranges.get(at).map_or(usize::MAX, |parts| parts.start))
+            if self.name_at(analysis.command_ranges.get(index).map_or(usize::MAX, |parts| parts.start))
                 == Some("exec")
             {
                 // `exec` lasts, so every later shell may read it.
-                opaque.push(0..field.readers.len());
+                opaque.push(0..analysis.readers.len());
                 break;
             }
-            opaque.push(at..at + 1);
+            opaque.push(index..index + 1);
         }
-        let mut marked = vec![false; field.readers.len()];
+        let mut marked = vec![false; analysis.readers.len()];
         for commands in opaque {
             let commands = marked.get_mut(commands).unwrap_or_default();
             commands.fill(true);
         }
-        for ((marked, reads), parts) in marked.into_iter().zip(&field.readers).zip(field.command_ranges) {
+        for ((marked, reads), parts) in marked.into_iter().zip(&analysis.readers).zip(analysis.command_ranges)
+        {
             if marked && *reads {
                 self.mark_opaque(parts.start);
             }
@@ -240,34 +243,36 @@ impl Analyzer<'_> {
     /// The commands of a pipeline whose shells read input that is not literal.
     fn opaque_pipeline_readers(
         &mut self,
-        field: &InputAnalysis<'_>,
+        analysis: &InputAnalysis<'_>,
         pipeline: &Pipeline,
     ) -> Option<Range<usize>> {
         let mut elements = pipeline.starts.windows(2).skip(1).rev();
         let last = elements.find_map(|element| match element {
-            [start, end] if field.any_reads(*start..*end) => Some(*start..*end),
+            [start, end] if analysis.any_reads(*start..*end) => Some(*start..*end),
             _ => None,
         })?;
         let start = pipeline.starts.first().copied()?;
         let mut texts: Vec<String> = Vec::new();
         let mut literal = true;
-        for at in start..last.start {
-            let (Some(command), Some(parts)) = (field.parsed.commands.get(at), field.command_ranges.get(at))
+        for index in start..last.start {
+            let (Some(command), Some(parts)) =
+                (analysis.parsed.commands.get(index), analysis.command_ranges.get(index))
             else {
                 continue;
             };
             if command.substitution_depth != pipeline.substitution_depth {
                 continue;
             }
-            let varies = field.parsed.may_repeat && command.words.iter().any(|word| word.raw.contains('$'))
+            let varies = analysis.parsed.may_repeat
+                && command.words.iter().any(|word| word.raw.contains('$'))
                 || self.may_vary(parts.start);
             match stdout_content(&self.words_at(parts.start)) {
                 StdoutContent::Nothing | StdoutContent::Files => {}
-                StdoutContent::Input => literal &= self.has_literal_input(field, at),
+                StdoutContent::Input => literal &= self.has_literal_input(analysis, index),
                 StdoutContent::Unknown => literal = false,
-                StdoutContent::Text(readings) => {
+                StdoutContent::Text(printed) => {
                     literal &= !varies;
-                    texts.extend(readings.into_iter().next_back());
+                    texts.extend(printed.into_iter().next_back());
                 }
             }
         }
@@ -281,14 +286,15 @@ impl Analyzer<'_> {
     }
 
     /// Returns true if a command's own redirects supply only literal text or files.
-    fn has_literal_input(&self, field: &InputAnalysis<'_>, at: usize) -> bool {
-        let (Some(command), Some(parts)) = (field.parsed.commands.get(at), field.command_ranges.get(at))
+    fn has_literal_input(&self, analysis: &InputAnalysis<'_>, index: usize) -> bool {
+        let (Some(command), Some(parts)) =
+            (analysis.parsed.commands.get(index), analysis.command_ranges.get(index))
         else {
             return true;
         };
         let texts = command.stdin_texts.iter().all(|text| match text {
-            StdinText::Document(number) => {
-                field.parsed.here_documents.get(*number).is_some_and(|document| document.is_literal)
+            StdinText::HereDocument(number) => {
+                analysis.parsed.here_documents.get(*number).is_some_and(|document| document.is_literal)
             }
             StdinText::HereString(text) => {
                 !self.may_vary(parts.start)
@@ -305,15 +311,15 @@ impl Analyzer<'_> {
 
 /// Returns true if a command may be a shell that runs the output of a substitution.
 fn runs_substitution_output(command: &RawCommand) -> bool {
-    let makes = |word: &RawWord| ["$(", "`", "<("].iter().any(|mark| word.raw.contains(mark));
+    let substitutes = |word: &RawWord| ["$(", "`", "<("].iter().any(|start| word.raw.contains(start));
     let runs = |word: &RawWord| may_name_shell(word) || word.raw == "eval";
-    command.words.iter().any(makes) && command.words.iter().take(MAX_NAME_WORDS).any(runs)
+    command.words.iter().any(substitutes) && command.words.iter().take(MAX_NAME_WORDS).any(runs)
 }
 
 /// Returns true if a word may name a shell, or a program that passes its input to one.
 fn may_name_shell(word: &RawWord) -> bool {
     let plain = program_name(word.raw.trim_matches(['\'', '"', '\\']));
-    interpreters::SHELLS.contains(&plain.as_str())
+    shells::SHELLS.contains(&plain.as_str())
         || matches!(plain.as_str(), "source" | "." | "parallel" | "xargs")
 }
 

@@ -29,8 +29,8 @@ pub(crate) fn stdout_content(words: &[Word]) -> StdoutContent {
         let Some((first, arguments)) = words.split_first() else { return StdoutContent::Nothing };
         let Some(name) = first.value.as_literal().map(program_name) else { return StdoutContent::Unknown };
         let inner = wrappers::find_wrapped(&name, words)
-            .filter(|behind| !behind.may_start_anywhere && name != "xargs");
-        if let Some(start) = inner.and_then(|behind| behind.start) {
+            .filter(|wrapped| !wrapped.may_start_anywhere && name != "xargs");
+        if let Some(start) = inner.and_then(|wrapped| wrapped.start) {
             words = words.get(start..).unwrap_or_default();
             continue;
         }
@@ -66,14 +66,14 @@ fn echo_texts(texts: &[&str]) -> Vec<String> {
     };
     let options = texts.iter().take_while(option).count();
     let text = texts.get(options..).unwrap_or_default().join(" ");
-    let mut readings = vec![text.clone()];
+    let mut printed = vec![text.clone()];
     if text.contains('\\') {
         // Some shells decode escapes without `-e`, and octal numbers may have an extra leading zero.
         let until_end = text.split_once("\\c").map_or(text.as_str(), |(before, _)| before);
-        readings.push(decode_escapes(until_end));
-        readings.push(decode_escapes(&until_end.replace("\\0", "\\")));
+        printed.push(decode_escapes(until_end));
+        printed.push(decode_escapes(&until_end.replace("\\0", "\\")));
     }
-    readings
+    printed
 }
 
 fn printf_content(texts: &[&str]) -> StdoutContent {
@@ -147,12 +147,12 @@ mod tests {
             let words: Vec<Word> = line.split(' ').map(word).collect();
             assert_eq!(stdout_content(&words), expected, "{line}");
         }
-        let StdoutContent::Text(readings) = content_by_name(
+        let StdoutContent::Text(texts) = content_by_name(
             "echo",
             &[Word { raw: String::new(), value: WordValue::Literal(r"z\0141p\c".into()) }],
         ) else {
             panic!("echo prints text");
         };
-        assert!(readings.contains(&"zap".to_owned()), "{readings:?}");
+        assert!(texts.contains(&"zap".to_owned()), "{texts:?}");
     }
 }

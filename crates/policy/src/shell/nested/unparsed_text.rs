@@ -15,10 +15,10 @@ pub(crate) fn unparsed_command(text: &str, home: &str) -> SimpleCommand {
         blanked.split(' ').filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
     };
     let raw = text.split([' ', '\t', '\n']).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
-    let apart = spaced(text);
+    let separated = spaced(text);
     let bare = spaced(&text.replace("\\\n", "").replace(['\'', '"', '\\'], "").replace("$", " "));
     let mut deny_spellings = Vec::new();
-    for text in [&raw, &apart, &bare] {
+    for text in [&raw, &separated, &bare] {
         if !deny_spellings.iter().any(|known: &DenySpelling| known.text == **text) {
             deny_spellings.push(DenySpelling {
                 text: (*text).clone(),
@@ -51,10 +51,7 @@ pub(crate) fn unparsed_command(text: &str, home: &str) -> SimpleCommand {
     let removes = bare.split(' ').any(|word| matches!(program_name(word).as_str(), "rm" | "rmdir" | "find"));
     SimpleCommand {
         check_scope: CheckScope::DenyOnly,
-        words: vec![Word {
-            raw: raw.clone(),
-            value: WordValue::Unknown { before: String::new(), after: String::new(), nonempty: false },
-        }],
+        words: vec![Word { raw: raw.clone(), value: WordValue::FULLY_UNKNOWN }],
         raw,
         assignments: Vec::new(),
         redirects: Vec::new(),
@@ -89,12 +86,13 @@ pub(crate) fn possible_command(text: &str) -> SimpleCommand {
 /// Spellings that rules match at every word of a text in another language.
 pub(crate) fn word_spellings(text: &str) -> Vec<DenySpelling> {
     // Such code writes word lists with punctuation, and line ends and tabs as escapes.
-    let marks = |c: char| " \"'()[],;|`\t\n".contains(c);
+    let is_punctuation = |c: char| " \"'()[],;|`\t\n".contains(c);
     let plain = text.replace("\\n", " ").replace("\\t", " ");
     let joined = |words: &mut dyn Iterator<Item = &str>| {
         words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
     };
-    let mut texts = vec![joined(&mut text.split([' ', '\t', '\n'])), joined(&mut plain.split(marks))];
+    let mut texts =
+        vec![joined(&mut text.split([' ', '\t', '\n'])), joined(&mut plain.split(is_punctuation))];
     texts.dedup();
     let spelling = |text| DenySpelling { text, match_start: MatchStart::EveryWord, deny_only: false };
     texts.into_iter().map(spelling).collect()
@@ -103,11 +101,11 @@ pub(crate) fn word_spellings(text: &str) -> Vec<DenySpelling> {
 /// Replaces each extended glob like `@(a|b)` by a star; none if there is none.
 fn replace_extglobs(text: &str) -> Option<String> {
     let mut out = String::with_capacity(text.len());
-    let (mut depth, mut mark) = (0_usize, None);
+    let (mut depth, mut operator) = (0_usize, None);
     let mut found = false;
     for character in text.chars() {
         match (depth, character) {
-            (0, '(') if mark.is_some() => {
+            (0, '(') if operator.is_some() => {
                 out.pop();
                 out.push('*');
                 found = true;
@@ -118,7 +116,7 @@ fn replace_extglobs(text: &str) -> Option<String> {
             (_, ')') => depth -= 1,
             _ => {}
         }
-        mark = Some(character).filter(|mark| depth == 0 && "?*+@!".contains(*mark));
+        operator = Some(character).filter(|operator| depth == 0 && "?*+@!".contains(*operator));
     }
     found.then_some(out)
 }

@@ -3,7 +3,7 @@
 use std::ops::{ControlFlow, Range};
 
 use super::foreign_code::ForeignCode;
-use super::{foreign_code, interpreters, placeholders, unparsed_text, wrappers};
+use super::{foreign_code, placeholders, shells, unparsed_text, wrappers};
 use crate::shell::analyzer::Analyzer;
 use crate::shell::analyzer::simple_command;
 use crate::shell::nested::options as command_options;
@@ -14,7 +14,7 @@ use crate::shell::words::spelling::raw_text;
 use crate::shell::{UnanalyzableCause, Word, WordValue};
 
 /// Wrappers in front of each other; deeper ones are searched as text.
-const MAX_WRAPPERS: usize = 8;
+pub(crate) const MAX_WRAPPERS: usize = 8;
 
 /// Later words tried as the wrapped command if a wrapper has an unknown option.
 const MAX_START_WORDS: usize = 8;
@@ -37,10 +37,10 @@ enum TouchDepth {
 
 impl Analyzer<'_> {
     /// Analyzes the nested commands of the simple command at an index.
-    pub(crate) fn analyze_nested(&mut self, at: usize, words: &[Word], depth: usize) {
+    pub(crate) fn analyze_nested(&mut self, offset: usize, words: &[Word], depth: usize) {
         let Some((first, arguments)) = words.split_first() else { return };
         let Some(name) = first.value.as_literal() else {
-            self.mark_opaque(at);
+            self.mark_opaque(offset);
             return;
         };
         if depth >= MAX_WRAPPERS {
@@ -52,46 +52,46 @@ impl Analyzer<'_> {
             self.search_as_text(&join_words(arguments));
         }
         let name = program_name(name);
-        if let Some(behind) = wrappers::find_wrapped(&name, words) {
-            self.record_wrapper_variables(at, &behind.variables);
-            for text in &behind.command_texts {
-                self.analyze_command_text(at, text);
+        if let Some(wrapped) = wrappers::find_wrapped(&name, words) {
+            self.record_wrapper_variables(offset, &wrapped.variables);
+            for text in &wrapped.command_texts {
+                self.analyze_command_text(offset, text);
             }
             // Searching the words as text covers the commands behind later wrappers.
-            let covered = self.already_searched;
-            if behind.may_start_anywhere && !covered {
+            let already_searched = self.text.already_searched;
+            if wrapped.may_start_anywhere && !already_searched {
                 self.search_as_text(&join_words(arguments));
-                self.already_searched = true;
+                self.text.already_searched = true;
                 let literal =
                     |start: &usize| words.get(*start).is_some_and(|word| word.value.as_literal().is_some());
                 for start in (1..words.len().min(MAX_START_WORDS)).filter(literal) {
                     self.search_words(words.get(start..).unwrap_or_default(), depth + 1);
                 }
             }
-            if let Some(words) = &behind.resplit_words {
+            if let Some(words) = &wrapped.resplit_words {
                 self.search_words(words, depth + 1);
             }
             if matches!(name.as_str(), "xargs" | "parallel") {
-                self.analyze_placeholders(at, &name, words, behind.start);
+                self.analyze_placeholders(offset, &name, words, wrapped.start);
             }
             if matches!(name.as_str(), "watch" | "parallel") {
                 // These programs join the words and pass them to a shell.
-                let start = behind.start.unwrap_or(words.len());
+                let start = wrapped.start.unwrap_or(words.len());
                 self.analyze_text(&join_words(words.get(start..).unwrap_or_default()));
             }
-            if let Some(start) = behind.start {
+            if let Some(start) = wrapped.start {
                 self.search_words(words.get(start..).unwrap_or_default(), depth + 1);
             }
-            self.already_searched = covered;
+            self.text.already_searched = already_searched;
         }
-        if interpreters::SHELLS.contains(&name.as_str()) {
-            self.analyze_shell_call(at, arguments);
+        if shells::SHELLS.contains(&name.as_str()) {
+            self.analyze_shell_call(offset, arguments);
         }
-        if interpreters::SHELLS.contains(&name.as_str()) || matches!(name.as_str(), "source" | ".") {
+        if shells::SHELLS.contains(&name.as_str()) || matches!(name.as_str(), "source" | ".") {
             self.analyze_script_file(arguments, depth);
         }
         if builtins::takes_command_text(&name) {
-            self.analyze_builtin(at, &name, arguments);
+            self.analyze_builtin(offset, &name, arguments);
         }
         let prints = name == "printf" && !arguments.iter().any(|word| word.raw.contains("-v"));
         if builtins::expands_subscripts(&name) && !prints {
@@ -104,7 +104,7 @@ impl Analyzer<'_> {
             }
             for command in executed {
                 if placeholders::runs_unknown_command(&placeholders::mark_placeholders(command, "{}")) {
-                    self.mark_opaque(at);
+                    self.mark_opaque(offset);
                 }
                 self.search_words(command, depth + 1);
                 self.record_touched_files(&find::fill_placeholder(command, arguments), TouchDepth::Recursive);
@@ -113,25 +113,25 @@ impl Analyzer<'_> {
         if name == "hash" {
             self.record_hash_builtin(arguments);
         }
-        self.analyze_command_options(at, &name, arguments);
+        self.analyze_command_options(offset, &name, arguments);
     }
 
     /// Analyzes the commands in options of ordinary programs.
-    fn analyze_command_options(&mut self, at: usize, name: &str, arguments: &[Word]) {
-        let carried = command_options::nested_commands(name, arguments);
-        for text in &carried.commands {
-            self.analyze_command_text(at, text);
+    fn analyze_command_options(&mut self, offset: usize, name: &str, arguments: &[Word]) {
+        let nested = command_options::nested_commands(name, arguments);
+        for text in &nested.commands {
+            self.analyze_command_text(offset, text);
         }
-        for text in &carried.guesses {
+        for text in &nested.guesses {
             self.analyze_possible_command(text);
         }
-        self.analyze_foreign_code(at, foreign_code::find_code(name, arguments));
+        self.analyze_foreign_code(offset, foreign_code::find_code(name, arguments));
     }
 
     /// Analyzes the commands in code of other languages.
-    pub(crate) fn analyze_foreign_code(&mut self, at: usize, codes: Vec<ForeignCode>) {
-        for code in codes {
-            if let Some(part) = self.script.commands.get_mut(at) {
+    pub(crate) fn analyze_foreign_code(&mut self, offset: usize, found_code: Vec<ForeignCode>) {
+        for code in found_code {
+            if let Some(part) = self.script.commands.get_mut(offset) {
                 part.opaque |= code.opaque;
                 part.deny_spellings.extend(unparsed_text::word_spellings(&code.text));
             }
@@ -142,7 +142,7 @@ impl Analyzer<'_> {
     }
 
     /// Analyzes the command of `xargs` or `parallel`, whose words come from standard input.
-    fn analyze_placeholders(&mut self, at: usize, name: &str, words: &[Word], start: Option<usize>) {
+    fn analyze_placeholders(&mut self, offset: usize, name: &str, words: &[Word], start: Option<usize>) {
         let unknown = match start {
             Some(start) => {
                 placeholders::runs_unknown_command(&placeholders::fill_command(words, start, None))
@@ -151,7 +151,7 @@ impl Analyzer<'_> {
             None => name == "parallel",
         };
         if unknown {
-            self.mark_opaque(at);
+            self.mark_opaque(offset);
         }
         if let Some(start) = start {
             self.record_touched_files(&placeholders::fill_command(words, start, None), TouchDepth::Direct);
@@ -159,11 +159,11 @@ impl Analyzer<'_> {
     }
 
     /// Records the files of a command with placeholders. Its command text is matched elsewhere.
-    fn record_touched_files(&mut self, words: &[Word], below: TouchDepth) {
+    fn record_touched_files(&mut self, words: &[Word], depth: TouchDepth) {
         let inner = (0..MAX_WRAPPERS).try_fold(words, |words, _| {
             let name = words.first().and_then(|word| word.value.as_literal()).map(program_name);
             let start =
-                name.and_then(|name| wrappers::find_wrapped(&name, words)).and_then(|behind| behind.start);
+                name.and_then(|name| wrappers::find_wrapped(&name, words)).and_then(|wrapped| wrapped.start);
             match start.and_then(|start| words.get(start..)) {
                 Some(inner) => ControlFlow::Continue(inner),
                 None => ControlFlow::Break(words),
@@ -173,7 +173,7 @@ impl Analyzer<'_> {
         let mut part = simple_command::searched_command(words);
         part.deny_spellings.clear();
         part.opaque = false;
-        part.recursive |= below == TouchDepth::Recursive;
+        part.recursive |= depth == TouchDepth::Recursive;
         if !(part.reads.is_empty() && part.writes.is_empty() && part.removals.is_empty()) {
             self.script.commands.push(part);
         }
@@ -224,22 +224,22 @@ impl Analyzer<'_> {
         self.analyze_text(file);
     }
 
-    pub(crate) fn mark_opaque(&mut self, at: usize) {
-        if let Some(part) = self.script.commands.get_mut(at) {
+    pub(crate) fn mark_opaque(&mut self, offset: usize) {
+        if let Some(part) = self.script.commands.get_mut(offset) {
             part.opaque = true;
         }
     }
 
     /// Analyzes a word that is the text of a command.
-    fn analyze_command_text(&mut self, at: usize, text: &WordValue) {
+    fn analyze_command_text(&mut self, offset: usize, text: &WordValue) {
         if text.as_literal().is_none() {
-            self.mark_opaque(at);
+            self.mark_opaque(offset);
         }
         self.analyze_text(&value_text(text));
     }
 
     /// `sh -c TEXT`, also with the letter in a bundle.
-    fn analyze_shell_call(&mut self, at: usize, arguments: &[Word]) {
+    fn analyze_shell_call(&mut self, offset: usize, arguments: &[Word]) {
         let command = arguments.iter().position(|word| {
             let text = word.value.as_literal().unwrap_or_default();
             text == "--command"
@@ -248,12 +248,12 @@ impl Analyzer<'_> {
                     .is_some_and(|letters| !letters.starts_with('-') && letters.contains('c'))
         });
         if arguments.iter().any(|word| word.value.is_unknown()) {
-            self.mark_opaque(at);
+            self.mark_opaque(offset);
         }
         let Some(command) = command else { return };
         // Options may follow `-c`, so each of the next words may be the text.
         for word in arguments.iter().skip(command + 1).take(4) {
-            self.analyze_command_text(at, &word.value);
+            self.analyze_command_text(offset, &word.value);
         }
         let rest: Vec<String> =
             arguments.iter().skip(command + 5).map(|word| value_text(&word.value)).collect();
@@ -281,13 +281,13 @@ impl Analyzer<'_> {
         }
     }
 
-    fn analyze_builtin(&mut self, at: usize, name: &str, arguments: &[Word]) {
-        if matches!(name, "eval" | "trap") && self.deferred_texts.len() < MAX_DEFERRED_TEXTS {
+    fn analyze_builtin(&mut self, offset: usize, name: &str, arguments: &[Word]) {
+        if matches!(name, "eval" | "trap") && self.texts.deferred.len() < MAX_DEFERRED_TEXTS {
             let texts = arguments.iter().filter_map(|word| word.value.as_literal());
-            self.deferred_texts.extend(texts.filter(|text| text.contains('$')).map(str::to_owned));
+            self.texts.deferred.extend(texts.filter(|text| text.contains('$')).map(str::to_owned));
         }
         if arguments.iter().any(|word| word.value.as_literal().is_none()) {
-            self.mark_opaque(at);
+            self.mark_opaque(offset);
         }
         if name == "eval" {
             let end =
@@ -310,8 +310,8 @@ impl Analyzer<'_> {
                 continue;
             }
             // The text may be joined to any letter of the option.
-            for (at, _) in text.char_indices().skip(2).take(4) {
-                self.analyze_text(text.get(at..).unwrap_or_default());
+            for (offset, _) in text.char_indices().skip(2).take(4) {
+                self.analyze_text(text.get(offset..).unwrap_or_default());
             }
         }
         if texts.len() > 32 {

@@ -26,45 +26,45 @@ impl Parser<'_> {
     /// Finds the end of a section whose opening bracket is at `start`.
     pub(crate) fn find_closing(&self, start: usize, open: u8, close: u8) -> ParseResult<usize> {
         let bytes = self.text.as_bytes();
-        let byte = |at: usize| bytes.get(at).copied().ok_or(SYNTAX_ERROR);
-        let mut inside = vec![BracketContext::bracket(open, close, true)];
+        let byte_at = |at: usize| bytes.get(at).copied().ok_or(SYNTAX_ERROR);
+        let mut stack = vec![BracketContext::bracket(open, close, true)];
         let mut at = start + 1;
-        while let Some(here) = inside.last().copied() {
-            let this = byte(at)?;
+        while let Some(current) = stack.last().copied() {
+            let byte = byte_at(at)?;
             at += 1;
-            match this {
+            match byte {
                 b'\\' => at += 1,
-                _ if this == here.close => {
-                    inside.pop();
+                _ if byte == current.close => {
+                    stack.pop();
                 }
                 // Only a backquote ends text in backquotes.
-                _ if here.close == b'`' => {}
-                b'`' => inside.push(BracketContext::quote(b'`')),
+                _ if current.close == b'`' => {}
+                b'`' => stack.push(BracketContext::quote(b'`')),
                 b'$' => {
-                    let quotes = here.close != b'"';
-                    match byte(at)? {
-                        b'(' => inside.push(BracketContext::bracket(b'(', b')', true)),
-                        b'{' => inside.push(BracketContext::bracket(b'{', b'}', quotes)),
-                        b'[' => inside.push(BracketContext::bracket(b'[', b']', quotes)),
-                        b'\'' if here.quotes => {
+                    let quotes = current.close != b'"';
+                    match byte_at(at)? {
+                        b'(' => stack.push(BracketContext::bracket(b'(', b')', true)),
+                        b'{' => stack.push(BracketContext::bracket(b'{', b'}', quotes)),
+                        b'[' => stack.push(BracketContext::bracket(b'[', b']', quotes)),
+                        b'\'' if current.quotes => {
                             at += 1;
-                            while byte(at)? != b'\'' {
-                                at += if byte(at)? == b'\\' { 2 } else { 1 };
+                            while byte_at(at)? != b'\'' {
+                                at += if byte_at(at)? == b'\\' { 2 } else { 1 };
                             }
                         }
                         _ => continue,
                     }
                     at += 1;
                 }
-                _ if here.close == b'"' => {}
-                b'"' => inside.push(BracketContext::quote(b'"')),
-                b'\'' if here.quotes => {
-                    while byte(at)? != b'\'' {
+                _ if current.close == b'"' => {}
+                b'"' => stack.push(BracketContext::quote(b'"')),
+                b'\'' if current.quotes => {
+                    while byte_at(at)? != b'\'' {
                         at += 1;
                     }
                     at += 1;
                 }
-                _ if Some(this) == here.open => inside.push(here),
+                _ if Some(byte) == current.open => stack.push(current),
                 _ => {}
             }
         }

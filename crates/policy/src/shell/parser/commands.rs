@@ -3,7 +3,6 @@
 //! The parser builds no tree: each simple command is added to the [`ParsedScript`](super::syntax::ParsedScript) when
 //! it ends, and every construct outside the supported set is recorded there.
 
-use super::assignment_words::{is_array_start, parse_assignment};
 use super::cursor::{ParseResult, Parser, SYNTAX_ERROR};
 use super::syntax::{
     AssignmentForm, ConditionalKind, Pipeline, RawAssignment, RawCommand, RawWord, WordPiece,
@@ -70,55 +69,55 @@ impl<'a> Parser<'a> {
     }
 
     /// Consumes a reserved word if it is next.
-    pub(crate) fn take_keyword(&mut self, word: &str) -> bool {
-        let there = self.keyword() == word;
-        if there {
+    pub(crate) fn consume_keyword(&mut self, word: &str) -> bool {
+        let found = self.keyword() == word;
+        if found {
             self.position += word.len();
         }
-        there
+        found
     }
 
     /// Consumes a reserved word, or fails.
     pub(crate) fn expect_keyword(&mut self, word: &str) -> ParseResult<()> {
-        if self.take_keyword(word) { Ok(()) } else { Err(SYNTAX_ERROR) }
+        if self.consume_keyword(word) { Ok(()) } else { Err(SYNTAX_ERROR) }
     }
 
     /// Parses pipelines joined by `&&` and `||`. After `&&`, all pipelines since the last `||` have run.
     fn parse_and_or(&mut self) -> ParseResult<()> {
         let whole = self.result.commands.len();
         self.parse_pipeline()?;
-        let mut since = None;
+        let mut branch_start = None;
         // Branches of `a && b || c`, if both exist.
-        let mut ways = Vec::new();
+        let mut branches = Vec::new();
         loop {
             self.skip_blanks();
-            let both = self.take("&&");
-            if !both && !self.take("||") {
-                since.into_iter().for_each(|since| {
-                    self.mark_conditional(since, ConditionalKind::Branch);
+            let both = self.consume("&&");
+            if !both && !self.consume("||") {
+                branch_start.into_iter().for_each(|branch_start| {
+                    self.mark_conditional(branch_start, ConditionalKind::Branch);
                 });
-                if ways.len() == 2 && since.is_none() {
-                    self.mark_choice(whole, ways);
+                if branches.len() == 2 && branch_start.is_none() {
+                    self.mark_choice(whole, branches);
                 }
                 return Ok(());
             }
             let start = self.result.commands.len();
-            ways.clear();
-            if !both && let Some(since) = since.take() {
-                ways.push(self.mark_conditional(since, ConditionalKind::Branch));
+            branches.clear();
+            if !both && let Some(branch_start) = branch_start.take() {
+                branches.push(self.mark_conditional(branch_start, ConditionalKind::Branch));
             }
             self.skip_line_breaks()?;
             self.parse_pipeline()?;
             if both {
-                since.get_or_insert(start);
+                branch_start.get_or_insert(start);
             } else {
-                ways.push(self.mark_conditional(start, ConditionalKind::Branch));
+                branches.push(self.mark_conditional(start, ConditionalKind::Branch));
             }
         }
     }
 
     fn parse_pipeline(&mut self) -> ParseResult<()> {
-        while self.take_keyword("!") {
+        while self.consume_keyword("!") {
             self.skip_blanks();
         }
         self.parse_time_prefix()?;
@@ -155,7 +154,7 @@ impl<'a> Parser<'a> {
             }
             starts.push(next);
             self.skip_line_breaks()?;
-            if self.take_keyword("!") {
+            if self.consume_keyword("!") {
                 // Bash accepts `!` only at the start of a pipeline; other shells accept it here too.
                 return Err(SYNTAX_ERROR);
             }
@@ -166,11 +165,11 @@ impl<'a> Parser<'a> {
     /// Parses `time`: a reserved word before a compound command, treated as a wrapper before a simple one.
     fn parse_time_prefix(&mut self) -> ParseResult<()> {
         let start = self.position;
-        if !self.take_keyword("time") {
+        if !self.consume_keyword("time") {
             return Ok(());
         }
         self.skip_blanks();
-        while ["-p", "--", "!", "time"].iter().any(|word| self.take_keyword(word)) {
+        while ["-p", "--", "!", "time"].iter().any(|word| self.consume_keyword(word)) {
             self.skip_blanks();
         }
         if self.is_at_misplaced_keyword() || matches!(self.peek(), Some(b'|' | b'&')) {
@@ -232,11 +231,11 @@ impl<'a> Parser<'a> {
             }
             if command.words.is_empty() {
                 match parse_assignment(&word)? {
-                    Some(given) => {
-                        if given.form != AssignmentForm::Plain {
+                    Some(assignment) => {
+                        if assignment.form != AssignmentForm::Plain {
                             self.result.note_unanalyzable(UnanalyzableCause::CompoundSyntax);
                         }
-                        command.assignments.push(given);
+                        command.assignments.push(assignment);
                     }
                     None => command.words.push(word),
                 }
@@ -244,7 +243,9 @@ impl<'a> Parser<'a> {
                 // Assignments after `time` are still assignments.
                 let timed =
                     command.words.iter().all(|word| matches!(word.raw.as_str(), "time" | "-p" | "--"));
-                if timed && parse_assignment(&word)?.is_some_and(|given| given.form != AssignmentForm::Plain)
+                if timed
+                    && parse_assignment(&word)?
+                        .is_some_and(|assignment| assignment.form != AssignmentForm::Plain)
                 {
                     self.result.note_unanalyzable(UnanalyzableCause::CompoundSyntax);
                 }
@@ -278,7 +279,7 @@ impl<'a> Parser<'a> {
         self.position += 1;
         loop {
             self.skip_line_breaks()?;
-            if self.take(")") {
+            if self.consume(")") {
                 break;
             }
             if self.parse_word()?.raw.is_empty() {
@@ -306,7 +307,7 @@ impl<'a> Parser<'a> {
         if name.is_empty() || name.contains(['$', '`', '\'', '"', '\\', '=']) {
             return Err(SYNTAX_ERROR);
         }
-        if self.take("(") {
+        if self.consume("(") {
             self.skip_blanks();
             self.expect(")")?;
         }
@@ -321,5 +322,56 @@ impl<'a> Parser<'a> {
         let body = start..self.result.commands.len();
         self.result.functions.push((name.to_owned(), body));
         Ok(())
+    }
+}
+
+/// Returns true if an array may follow: `NAME=` or `NAME+=`.
+fn is_array_start(raw: &str) -> bool {
+    let name = leading_name(raw);
+    !name.is_empty() && matches!(raw.get(name.len()..), Some("=" | "+="))
+}
+
+/// Parses a word as an assignment, if it is one.
+fn parse_assignment(word: &RawWord) -> ParseResult<Option<RawAssignment>> {
+    let name = leading_name(&word.raw);
+    let after = word.raw.get(name.len()..).unwrap_or_default();
+    if name.is_empty() {
+        return Ok(None);
+    }
+    let (form, length) = match after.as_bytes() {
+        [b'=', ..] => (AssignmentForm::Plain, 1),
+        [b'+', b'=', ..] => (AssignmentForm::Appended, 2),
+        [b'[', ..] if after.contains("]=") || after.contains("]+=") => {
+            return Ok(Some(parse_element(word, name)));
+        }
+        // A subscript with blanks: the shell reads on to the closing bracket.
+        [b'[', ..] if !after.contains(']') => return Err(SYNTAX_ERROR),
+        _ => return Ok(None),
+    };
+    let mut pieces = word.pieces.clone();
+    if let Some(WordPiece::Plain(text)) = pieces.first_mut() {
+        text.drain(..(name.len() + length).min(text.len()));
+    }
+    let value = RawWord { raw: after.get(length..).unwrap_or_default().to_owned(), pieces };
+    Ok(Some(RawAssignment { name: name.to_owned(), value, raw: word.raw.clone(), form }))
+}
+
+/// Parses `NAME[subscript]=value`. The value is known if the whole word is literal.
+fn parse_element(word: &RawWord, name: &str) -> RawAssignment {
+    let literal = |piece: &WordPiece| match piece {
+        WordPiece::Plain(text) | WordPiece::Quoted(text) => Some(text.clone()),
+        WordPiece::Variable { .. } | WordPiece::Unknown => None,
+    };
+    let text: Option<String> = word.pieces.iter().map(literal).collect();
+    let known = text.as_deref().and_then(|text| {
+        let (subscript, value) = text.get(name.len() + 1..)?.split_once("]=")?;
+        Some((subscript.to_owned(), WordPiece::Quoted(value.to_owned())))
+    });
+    let (subscript, piece) = known.unwrap_or((String::new(), WordPiece::Unknown));
+    RawAssignment {
+        name: name.to_owned(),
+        value: RawWord { raw: word.raw.clone(), pieces: vec![piece] },
+        raw: word.raw.clone(),
+        form: AssignmentForm::Element(subscript),
     }
 }

@@ -68,17 +68,17 @@ impl Parser<'_> {
                 break;
             }
         }
-        let feeds =
+        let has_input =
             !holder.stdin_texts.is_empty() || holder.redirects.iter().any(|redirect| !redirect.writes);
         let end = self.result.commands.len();
-        if feeds {
+        if has_input {
             self.result.compound_inputs.push(CompoundInput { commands: start..end, redirect_holder: end });
         }
         if holder.may_fail {
             // If a redirect cannot be opened, none of the commands run.
             self.mark_conditional(start, ConditionalKind::Branch);
         }
-        if feeds || !holder.redirects.is_empty() {
+        if has_input || !holder.redirects.is_empty() {
             self.result.commands.push(holder);
         }
         Ok(())
@@ -89,20 +89,20 @@ impl Parser<'_> {
         self.position += 2;
         self.parse_list()?;
         self.expect_keyword("then")?;
-        let mut ways = vec![self.parse_branch()?];
+        let mut branches = vec![self.parse_branch()?];
         let others = self.result.commands.len();
-        while self.take_keyword("elif") {
+        while self.consume_keyword("elif") {
             self.parse_list()?;
             self.expect_keyword("then")?;
-            ways.push(self.parse_branch()?);
+            branches.push(self.parse_branch()?);
         }
-        let last = self.take_keyword("else");
+        let last = self.consume_keyword("else");
         if last {
-            ways.push(self.parse_branch()?);
+            branches.push(self.parse_branch()?);
         }
         self.mark_conditional(others, ConditionalKind::Branch);
         if last {
-            self.mark_choice(whole, ways);
+            self.mark_choice(whole, branches);
         }
         self.expect_keyword("fi")
     }
@@ -114,11 +114,11 @@ impl Parser<'_> {
         Ok(self.mark_conditional(start, ConditionalKind::Branch))
     }
 
-    fn parse_loop_body(&mut self, of: ConditionalKind) -> ParseResult<()> {
+    fn parse_loop_body(&mut self, kind: ConditionalKind) -> ParseResult<()> {
         self.expect_keyword("do")?;
         let start = self.result.commands.len();
         self.parse_list()?;
-        self.mark_conditional(start, of);
+        self.mark_conditional(start, kind);
         self.expect_keyword("done")
     }
 
@@ -134,7 +134,7 @@ impl Parser<'_> {
         self.search_arithmetic(self.position + 1, end - 1);
         self.position = end;
         self.skip_blanks();
-        self.take(";");
+        self.consume(";");
         self.skip_line_breaks()?;
         if self.keyword() == "{" {
             self.parse_braced_body()
@@ -166,7 +166,7 @@ impl Parser<'_> {
         }
         self.skip_line_breaks()?;
         let mut words = Vec::new();
-        if self.take_keyword("in") {
+        if self.consume_keyword("in") {
             loop {
                 self.skip_blanks();
                 if self.peek() == Some(b'#') {
@@ -184,7 +184,7 @@ impl Parser<'_> {
         }
         self.result.loop_values.push((name.clone(), words));
         self.skip_blanks();
-        self.take(";");
+        self.consume(";");
         self.skip_line_breaks()?;
         self.parse_loop_body(ConditionalKind::Loop(name))
     }
@@ -196,13 +196,13 @@ impl Parser<'_> {
         self.parse_word()?;
         self.skip_line_breaks()?;
         self.expect_keyword("in")?;
-        let (whole, mut ways, mut all) = (self.result.commands.len(), Vec::new(), false);
+        let (whole, mut branches, mut all) = (self.result.commands.len(), Vec::new(), false);
         loop {
             self.skip_line_breaks()?;
-            if self.take_keyword("esac") {
+            if self.consume_keyword("esac") {
                 break;
             }
-            self.take("(");
+            self.consume("(");
             loop {
                 self.skip_blanks();
                 let pattern = self.parse_word()?.raw;
@@ -211,21 +211,21 @@ impl Parser<'_> {
                 }
                 all |= pattern == "*";
                 self.skip_blanks();
-                if !self.take("|") {
+                if !self.consume("|") {
                     break;
                 }
             }
             self.expect(")")?;
             let start = self.result.commands.len();
             self.parse_optional_list()?;
-            ways.push(self.mark_conditional(start, ConditionalKind::Branch));
-            if !(self.take(";;&") || self.take(";;") || self.take(";&")) {
+            branches.push(self.mark_conditional(start, ConditionalKind::Branch));
+            if !(self.consume(";;&") || self.consume(";;") || self.consume(";&")) {
                 self.expect_keyword("esac")?;
                 break;
             }
         }
         if all {
-            self.mark_choice(whole, ways);
+            self.mark_choice(whole, branches);
         }
         Ok(())
     }
@@ -288,7 +288,7 @@ impl Parser<'_> {
         let mut quoted: Vec<String> = Vec::new();
         loop {
             self.skip_line_breaks()?;
-            if self.take_keyword("]]") {
+            if self.consume_keyword("]]") {
                 break;
             }
             let operator = ["&&", "||", "(", ")", "<", ">"].iter().find(|operator| {
@@ -315,7 +315,7 @@ impl Parser<'_> {
         if words.is_empty() {
             return Err(SYNTAX_ERROR);
         }
-        if crate::shell::programs::test_operands::evaluates_operands(words.iter().map(String::as_str)) {
+        if crate::shell::programs::builtins::evaluates_operands(words.iter().map(String::as_str)) {
             self.result.note_unanalyzable(UnanalyzableCause::Test);
             // Arithmetic expands the quoted text.
             for text in &quoted {

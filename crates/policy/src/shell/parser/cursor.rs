@@ -73,8 +73,8 @@ impl<'a> Parser<'a> {
     }
 
     /// The byte at an offset from the position.
-    pub(crate) fn byte_at(&self, ahead: usize) -> Option<u8> {
-        self.text.as_bytes().get(self.position + ahead).copied()
+    pub(crate) fn byte_at(&self, offset: usize) -> Option<u8> {
+        self.text.as_bytes().get(self.position + offset).copied()
     }
 
     /// The text from the position on.
@@ -92,17 +92,17 @@ impl<'a> Parser<'a> {
     }
 
     /// Consumes the token if it is next.
-    pub(crate) fn take(&mut self, token: &str) -> bool {
-        let there = self.rest().starts_with(token);
-        if there {
+    pub(crate) fn consume(&mut self, token: &str) -> bool {
+        let found = self.rest().starts_with(token);
+        if found {
             self.position += token.len();
         }
-        there
+        found
     }
 
     /// Consumes the token, or fails.
     pub(crate) fn expect(&mut self, token: &str) -> ParseResult<()> {
-        if self.take(token) { Ok(()) } else { Err(SYNTAX_ERROR) }
+        if self.consume(token) { Ok(()) } else { Err(SYNTAX_ERROR) }
     }
 
     /// Runs a parsing step one nesting level deeper.
@@ -117,41 +117,40 @@ impl<'a> Parser<'a> {
     }
 
     /// Parses a nested text. If that fails, the text is recorded for search as plain text.
-    pub(crate) fn parse_nested(&mut self, text: &str, inside: NestedContent) {
+    pub(crate) fn parse_nested(&mut self, text: &str, content: NestedContent) {
         self.result.nested_bytes += text.len();
-        let stop = if self.depth >= MAX_DEPTH || self.result.nested_bytes > MAX_NESTED_BYTES {
+        let error = if self.depth >= MAX_DEPTH || self.result.nested_bytes > MAX_NESTED_BYTES {
             Some(UnanalyzableCause::TooDeep)
         } else {
-            let within = self.substitution_depth + 1;
+            let substitution_depth = self.substitution_depth + 1;
             let start = self.result.commands.len();
             let mut parser = Parser::new(text, self.depth + 1, true, self.result);
-            parser.substitution_depth = within;
-            let result = match inside {
+            parser.substitution_depth = substitution_depth;
+            let result = match content {
                 NestedContent::Commands => parser.parse_program(),
                 NestedContent::Expansions => parser.parse_expansions(),
             };
-            let stop = result.err().map(|stop| stop.0);
             self.mark_conditional(start, ConditionalKind::Branch);
-            stop
+            result.err().map(|error| error.0)
         };
-        if let Some(kind) = stop {
-            self.result.note_unanalyzable(kind);
+        if let Some(cause) = error {
+            self.result.note_unanalyzable(cause);
             self.result.unparsed_texts.push(text.to_owned());
         }
     }
 
     /// Marks the commands since an index as conditional: they may not run, or run in another shell. Returns the index
     /// of the range.
-    pub(crate) fn mark_conditional(&mut self, start: usize, of: ConditionalKind) -> usize {
+    pub(crate) fn mark_conditional(&mut self, start: usize, kind: ConditionalKind) -> usize {
         let commands = start..self.result.commands.len();
-        self.result.conditional_ranges.push(ConditionalCommands { commands, kind: of });
+        self.result.conditional_ranges.push(ConditionalCommands { commands, kind });
         self.result.conditional_ranges.len() - 1
     }
 
     /// Records that one of these branches always runs.
-    pub(crate) fn mark_choice(&mut self, start: usize, ways: Vec<usize>) {
+    pub(crate) fn mark_choice(&mut self, start: usize, branches: Vec<usize>) {
         let commands = start..self.result.commands.len();
-        self.result.exhaustive_choices.push(ExhaustiveChoice { commands, branches: ways });
+        self.result.exhaustive_choices.push(ExhaustiveChoice { commands, branches });
     }
 
     /// Records the whole text for search at every word, because bash may see the end of a construct elsewhere.

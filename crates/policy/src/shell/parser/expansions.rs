@@ -73,11 +73,11 @@ impl Parser<'_> {
         }
     }
 
-    fn push_variable(&mut self, pieces: &mut Vec<WordPiece>, name: String, quoted: bool, guarded: bool) {
+    fn push_variable(&mut self, pieces: &mut Vec<WordPiece>, name: String, quoted: bool, nonempty: bool) {
         if name != "HOME" {
             self.result.note_unanalyzable(UnanalyzableCause::Variable);
         }
-        pieces.push(WordPiece::Variable { name, quoted, nonempty: guarded });
+        pieces.push(WordPiece::Variable { name, quoted, nonempty });
     }
 
     /// Parses the commands of a substitution and its closing parenthesis.
@@ -108,7 +108,7 @@ impl Parser<'_> {
             let length = rest.find(['`', '\\']).ok_or(SYNTAX_ERROR)?;
             text.push_str(rest.get(..length).unwrap_or_default());
             self.position += length;
-            if self.take("`") {
+            if self.consume("`") {
                 break;
             }
             let next = self.rest().chars().nth(1).ok_or(SYNTAX_ERROR)?;
@@ -139,20 +139,20 @@ impl Parser<'_> {
         if inside.starts_with([' ', '\t', '\n', '|']) {
             return Err(SYNTAX_ERROR);
         }
-        let guarded = !name.is_empty() && (after.starts_with(":?") || after.starts_with('?'));
+        let nonempty = !name.is_empty() && (after.starts_with(":?") || after.starts_with('?'));
         let assigns = after.starts_with(":=") || after.starts_with('=');
-        let other = default_text(after).filter(|_| !name.is_empty());
+        let default = default_text(after).filter(|_| !name.is_empty());
         self.position += 2;
         self.with_depth(|parser| parser.parse_parameter_body(quoted))?;
         if assigns && !name.is_empty() {
-            self.result.loop_values.push((name.to_owned(), known_or_unknown(other)));
+            self.result.loop_values.push((name.to_owned(), known_or_unknown(default)));
         }
-        pieces.push(if guarded {
-            WordPiece::Variable { name: name.to_owned(), quoted, nonempty: guarded }
-        } else if let Some(text) = other {
+        pieces.push(if nonempty {
+            WordPiece::Variable { name: name.to_owned(), quoted, nonempty }
+        } else if let Some(text) = default {
             // A synthetic variable that may have the default text as its value.
             let name = format!("{name}-{text}");
-            self.result.loop_values.push((name.clone(), known_or_unknown(other)));
+            self.result.loop_values.push((name.clone(), known_or_unknown(default)));
             WordPiece::Variable { name, quoted, nonempty: false }
         } else {
             WordPiece::Unknown
@@ -161,9 +161,9 @@ impl Parser<'_> {
     }
 
     fn parse_parameter_body(&mut self, quoted: bool) -> ParseResult<()> {
-        let mut dropped = Vec::new();
+        let mut ignored = Vec::new();
         loop {
-            dropped.clear();
+            ignored.clear();
             match self.peek().ok_or(SYNTAX_ERROR)? {
                 b'}' => {
                     self.position += 1;
@@ -178,13 +178,13 @@ impl Parser<'_> {
                 }
                 b'"' => {
                     self.position += 1;
-                    if self.parse_double_quoted(&mut dropped)? > 0 {
+                    if self.parse_double_quoted(&mut ignored)? > 0 {
                         self.result.note_unanalyzable(UnanalyzableCause::Substitution);
                     }
                 }
-                b'\\' => self.parse_escape(&mut dropped)?,
-                b'$' => self.parse_dollar(&mut dropped, quoted)?,
-                b'`' => self.parse_backquoted(&mut dropped, quoted)?,
+                b'\\' => self.parse_escape(&mut ignored)?,
+                b'$' => self.parse_dollar(&mut ignored, quoted)?,
+                b'`' => self.parse_backquoted(&mut ignored, quoted)?,
                 b'<' | b'>' if !quoted && self.byte_at(1) == Some(b'(') => {
                     self.position += 2;
                     self.parse_substitution()?;
@@ -219,16 +219,16 @@ impl Parser<'_> {
 
     /// Parses expansions only, in text where quotes have no meaning.
     pub(crate) fn parse_expansions(&mut self) -> ParseResult<()> {
-        let mut dropped = Vec::new();
+        let mut ignored = Vec::new();
         loop {
-            dropped.clear();
+            ignored.clear();
             let rest = self.rest();
             self.position += rest.find(['$', '`', '\\']).unwrap_or(rest.len());
             match self.peek() {
                 None => return Ok(()),
                 Some(b'\\') => self.position += 1 + self.rest().chars().nth(1).map_or(0, char::len_utf8),
-                Some(b'$') => self.parse_dollar(&mut dropped, true)?,
-                Some(_) => self.parse_backquoted(&mut dropped, true)?,
+                Some(b'$') => self.parse_dollar(&mut ignored, true)?,
+                Some(_) => self.parse_backquoted(&mut ignored, true)?,
             }
         }
     }

@@ -1,7 +1,6 @@
 //! Parser of shell text: a closed grammar, one pass, bounded depth. It yields a [`syntax::ParsedScript`].
 
 pub(crate) mod ansi_quotes;
-pub(crate) mod assignment_words;
 pub(crate) mod brackets;
 pub(crate) mod commands;
 pub(crate) mod compound;

@@ -89,7 +89,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn parse_here_document(&mut self, command: &mut RawCommand, tabs: bool) -> ParseResult<()> {
+    fn parse_here_document(&mut self, command: &mut RawCommand, strips_tabs: bool) -> ParseResult<()> {
         let start = self.position;
         let mut delimiter = String::new();
         while let Some(byte) = self.peek().filter(|byte| !is_word_end(*byte)) {
@@ -122,20 +122,20 @@ impl Parser<'_> {
             return Err(SYNTAX_ERROR);
         }
         let quoted = raw.contains(['\'', '"', '\\']);
-        let number = self.result.here_documents.len();
+        let index = self.result.here_documents.len();
         self.result.here_documents.push(HereDocument::default());
-        self.pending.push(PendingDocument { index: number, delimiter, quoted, strips_tabs: tabs });
-        command.stdin_texts.push(StdinText::Document(number));
+        self.pending.push(PendingDocument { index, delimiter, quoted, strips_tabs });
+        command.stdin_texts.push(StdinText::HereDocument(index));
         Ok(())
     }
 }
 
 /// Returns true if a target has no tilde, glob, brace or expansion.
 pub(crate) fn is_plain_target(target: &RawWord) -> bool {
-    target.pieces.iter().enumerate().all(|(at, piece)| match piece {
+    target.pieces.iter().enumerate().all(|(index, piece)| match piece {
         WordPiece::Quoted(_) => true,
         WordPiece::Plain(text) => {
-            !(text.contains(['*', '?', '[', '{']) || (at == 0 && text.starts_with('~')))
+            !(text.contains(['*', '?', '[', '{']) || (index == 0 && text.starts_with('~')))
         }
         WordPiece::Variable { .. } | WordPiece::Unknown => false,
     })

@@ -38,7 +38,7 @@ impl RawCommand {
 #[derive(Debug)]
 pub(crate) enum StdinText {
     /// A here-document, by its index in [`ParsedScript::here_documents`].
-    Document(usize),
+    HereDocument(usize),
     HereString(RawWord),
 }
 
@@ -47,7 +47,7 @@ impl StdinText {
     pub(crate) fn here_string(&self) -> Option<&RawWord> {
         match self {
             Self::HereString(word) => Some(word),
-            Self::Document(_) => None,
+            Self::HereDocument(_) => None,
         }
     }
 }
@@ -194,9 +194,9 @@ pub(crate) struct CompoundInput {
 
 impl ParsedScript {
     /// Records a cause once.
-    pub(crate) fn note_unanalyzable(&mut self, kind: UnanalyzableCause) {
-        if !self.unanalyzable.contains(&kind) {
-            self.unanalyzable.push(kind);
+    pub(crate) fn note_unanalyzable(&mut self, cause: UnanalyzableCause) {
+        if !self.unanalyzable.contains(&cause) {
+            self.unanalyzable.push(cause);
         }
     }
 }

@@ -43,7 +43,7 @@ impl Parser<'_> {
     pub(crate) fn parse_word_until(&mut self, ends: impl Fn(u8) -> bool) -> ParseResult<RawWord> {
         let start = self.position;
         let mut pieces = Vec::new();
-        let mut messages = 0;
+        let mut document_count = 0;
         while let Some(byte) = self.peek() {
             match byte {
                 b'<' | b'>' if self.byte_at(1) == Some(b'(') => {
@@ -58,7 +58,7 @@ impl Parser<'_> {
                 }
                 b'"' => {
                     self.position += 1;
-                    messages += self.parse_double_quoted(&mut pieces)?;
+                    document_count += self.parse_double_quoted(&mut pieces)?;
                 }
                 b'\\' => self.parse_escape(&mut pieces)?,
                 b'$' => self.parse_dollar(&mut pieces, false)?,
@@ -78,10 +78,10 @@ impl Parser<'_> {
             }
         }
         // The text of `$(cat <<'X' ..)` is literal only if the word contains nothing else.
-        let alone = pieces.len() == 1
+        let is_only_piece = pieces.len() == 1
             && self.text_since(start).starts_with("\"$(")
             && self.text_since(start).ends_with(")\"");
-        if messages > 1 || (messages == 1 && !alone) {
+        if document_count > 1 || (document_count == 1 && !is_only_piece) {
             self.result.note_unanalyzable(UnanalyzableCause::Substitution);
         }
         Ok(RawWord { raw: self.text_since(start).to_owned(), pieces })
@@ -108,14 +108,14 @@ impl Parser<'_> {
 
     /// Parses double-quoted text with its closing quote. Returns the number of `cat` here-documents in it.
     pub(crate) fn parse_double_quoted(&mut self, pieces: &mut Vec<WordPiece>) -> ParseResult<usize> {
-        let mut messages = 0;
+        let mut document_count = 0;
         // Even empty quotes make a word.
         push_text(pieces, "", true);
         loop {
             match self.peek().ok_or(SYNTAX_ERROR)? {
                 b'"' => {
                     self.position += 1;
-                    return Ok(messages);
+                    return Ok(document_count);
                 }
                 b'\\' => {
                     let next = self.rest().chars().nth(1).ok_or(SYNTAX_ERROR)?;
@@ -131,7 +131,7 @@ impl Parser<'_> {
                 }
                 b'$' => {
                     if let Some(text) = self.parse_cat_here_document()? {
-                        messages += 1;
+                        document_count += 1;
                         push_text(pieces, &text, true);
                     } else {
                         self.parse_dollar(pieces, true)?;

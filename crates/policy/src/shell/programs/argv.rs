@@ -95,8 +95,10 @@ impl ParsedArgs<'_> {
 
     /// Returns true if one of the options was given, possibly as an abbreviation.
     pub(crate) fn may_have_option(&self, options: &[&str]) -> bool {
-        let short_for = |seen: &str| seen.len() > 2 && options.iter().any(|option| option.starts_with(seen));
-        self.has_option(options) || self.options.iter().any(|seen| seen.starts_with("--") && short_for(seen))
+        let is_abbreviated =
+            |seen: &str| seen.len() > 2 && options.iter().any(|option| option.starts_with(seen));
+        self.has_option(options)
+            || self.options.iter().any(|seen| seen.starts_with("--") && is_abbreviated(seen))
     }
 
     /// Files to read: those of options, possible ones included, then the operands after the first `skip`.
@@ -107,28 +109,28 @@ impl ParsedArgs<'_> {
 }
 
 /// Parses the arguments of a command.
-pub(crate) fn parse_args<'a>(words: &'a [Word], known: &OptionSpec) -> ParsedArgs<'a> {
-    let mut given = ParsedArgs::default();
+pub(crate) fn parse_args<'a>(words: &'a [Word], spec: &OptionSpec) -> ParsedArgs<'a> {
+    let mut args = ParsedArgs::default();
     let mut rest = words.iter();
     let mut only_operands = false;
     while let Some(word) = rest.next() {
-        let text = leading_text(&word.value);
+        let text = word.value.known_start();
         if only_operands || text == "-" || !text.starts_with('-') {
-            given.has_unknown_option |= text == "-" && word.value.is_unknown() && !only_operands;
-            given.operands.push(&word.value);
+            args.has_unknown_option |= text == "-" && word.value.is_unknown() && !only_operands;
+            args.operands.push(&word.value);
         } else if text == "--" {
             only_operands = true;
         } else if text.starts_with("--") {
-            given.parse_long(word, text, known, &mut rest);
-        } else if text.len() > 2 && (known.reads.contains(&text) || known.writes.contains(&text)) {
+            args.parse_long(word, text, spec, &mut rest);
+        } else if text.len() > 2 && (spec.reads.contains(&text) || spec.writes.contains(&text)) {
             // `-in FILE`: one dash and a whole word.
-            let list = if known.reads.contains(&text) { &mut given.reads } else { &mut given.writes };
+            let list = if spec.reads.contains(&text) { &mut args.reads } else { &mut args.writes };
             list.extend(rest.next().map(|word| word.value.clone()));
         } else {
-            given.parse_bundle(word, text, known, &mut rest);
+            args.parse_bundle(word, text, spec, &mut rest);
         }
     }
-    given
+    args
 }
 
 impl<'a> ParsedArgs<'a> {
@@ -136,20 +138,20 @@ impl<'a> ParsedArgs<'a> {
         &mut self,
         word: &'a Word,
         text: &str,
-        known: &OptionSpec,
+        spec: &OptionSpec,
         rest: &mut impl Iterator<Item = &'a Word>,
     ) {
         let at = text.find('=');
         let name = text.get(..at.unwrap_or(text.len())).unwrap_or(text);
         let joined = at.map(|at| value_after(&word.value, at + 1));
         self.options.push(name.to_owned());
-        let role = known.long_role(name);
-        let shortened = |list: &[&str]| {
+        let role = spec.long_role(name);
+        let is_abbreviation = |list: &[&str]| {
             role == OptionRole::Unknown
                 && name.len() > 2
                 && list.iter().any(|option| option.starts_with(name))
         };
-        let (read, written) = (shortened(known.reads), shortened(known.writes));
+        let (read, written) = (is_abbreviation(spec.reads), is_abbreviation(spec.writes));
         self.has_unknown_option |= role == OptionRole::Unknown;
         match role {
             OptionRole::Flag => {}
@@ -175,14 +177,14 @@ impl<'a> ParsedArgs<'a> {
         &mut self,
         word: &'a Word,
         text: &str,
-        known: &OptionSpec,
+        spec: &OptionSpec,
         rest: &mut impl Iterator<Item = &'a Word>,
     ) {
         let mut guessed = false;
         let letters = if text.len() > MAX_NAME_LENGTH { MAX_LETTERS_BEFORE_PATH } else { MAX_BUNDLE_LENGTH };
         for (at, letter) in text.char_indices().skip(1).take(letters) {
             let option = format!("-{letter}");
-            let role = known.letter_role(letter, &option);
+            let role = spec.letter_role(letter, &option);
             self.options.push(option);
             let end = at + letter.len_utf8();
             let joined = (end < text.len() || word.value.as_literal().is_none())
@@ -190,8 +192,8 @@ impl<'a> ParsedArgs<'a> {
             match role {
                 OptionRole::Flag => {}
                 OptionRole::Unknown => {
-                    if !guessed || !known.flags.is_empty() {
-                        self.add_guess(joined, known);
+                    if !guessed || !spec.flags.is_empty() {
+                        self.add_guess(joined, spec);
                     }
                     guessed = true;
                 }
@@ -212,37 +214,29 @@ impl<'a> ParsedArgs<'a> {
     }
 
     /// Records the text after an unknown letter as its possible value.
-    fn add_guess(&mut self, joined: Option<WordValue>, known: &OptionSpec) {
-        let all_listed = !known.flags.is_empty();
+    fn add_guess(&mut self, joined: Option<WordValue>, spec: &OptionSpec) {
+        let all_listed = !spec.flags.is_empty();
         self.has_unknown_option |= all_listed;
-        let Some(joined) = joined.filter(|value| leading_text(value).len() <= MAX_PATH_LENGTH) else {
+        let Some(joined) = joined.filter(|value| value.known_start().len() <= MAX_PATH_LENGTH) else {
             return;
         };
         if all_listed {
             self.possible_files.push(joined);
-        } else if let Some(at) = leading_text(&joined).find('/') {
+        } else if let Some(at) = joined.known_start().find('/') {
             // Unlisted letters are flags, unless a path follows them.
             self.possible_files.push(value_after(&joined, at));
         }
     }
 }
 
-/// The known start of a word.
-fn leading_text(value: &WordValue) -> &str {
-    match value {
-        WordValue::Literal(text) | WordValue::Glob(text) => text,
-        WordValue::Unknown { before, .. } => before,
-    }
-}
-
 /// The value without its first bytes.
 fn value_after(value: &WordValue, at: usize) -> WordValue {
-    let cut = |text: &str| text.get(at..).unwrap_or_default().to_owned();
+    let suffix = |text: &str| text.get(at..).unwrap_or_default().to_owned();
     match value {
-        WordValue::Literal(text) => WordValue::Literal(cut(text)),
-        WordValue::Glob(text) => WordValue::Glob(cut(text)),
-        WordValue::Unknown { before, after, nonempty: guarded } => {
-            WordValue::Unknown { before: cut(before), after: after.clone(), nonempty: *guarded }
+        WordValue::Literal(text) => WordValue::Literal(suffix(text)),
+        WordValue::Glob(text) => WordValue::Glob(suffix(text)),
+        WordValue::Unknown { before, after, nonempty } => {
+            WordValue::Unknown { before: suffix(before), after: after.clone(), nonempty: *nonempty }
         }
     }
 }
@@ -266,7 +260,7 @@ mod tests {
     }
 
     fn texts<'a>(values: impl IntoIterator<Item = &'a WordValue>) -> String {
-        values.into_iter().map(|value| leading_text(value).to_owned()).collect::<Vec<_>>().join(" ")
+        values.into_iter().map(|value| value.known_start().to_owned()).collect::<Vec<_>>().join(" ")
     }
 
     #[test]
@@ -286,9 +280,9 @@ mod tests {
             ("-o V -- -o W", "-o W"),
         ] {
             let words = words(writes);
-            let given = parse_args(&words, &KNOWN);
-            assert_eq!((texts(&given.writes).as_str(), texts(&given.reads).as_str()), ("V", ""), "{writes}");
-            assert_eq!(texts(given.operands.iter().copied()), operands, "{writes}");
+            let args = parse_args(&words, &KNOWN);
+            assert_eq!((texts(&args.writes).as_str(), texts(&args.reads).as_str()), ("V", ""), "{writes}");
+            assert_eq!(texts(args.operands.iter().copied()), operands, "{writes}");
         }
     }
 
@@ -298,14 +292,14 @@ mod tests {
             [("--strange=V", "V"), ("-xV", "V"), ("-qxV", "V"), ("-x", ""), ("--strange", "")]
         {
             let words = words(text);
-            let given = parse_args(&words, &KNOWN);
-            assert!(given.has_unknown_option, "{text}");
-            assert!(texts(&given.possible_files).starts_with(guesses), "{text}");
+            let args = parse_args(&words, &KNOWN);
+            assert!(args.has_unknown_option, "{text}");
+            assert!(texts(&args.possible_files).starts_with(guesses), "{text}");
         }
-        let sure = words("-q -s --quiet --quiet=x -5 a");
-        assert!(!parse_args(&sure, &KNOWN).has_unknown_option);
-        let loose = words("-xy/etc/passwd");
-        assert_eq!(texts(&parse_args(&loose, &NO_OPTIONS).possible_files), "/etc/passwd");
+        let known_only = words("-q -s --quiet --quiet=x -5 a");
+        assert!(!parse_args(&known_only, &KNOWN).has_unknown_option);
+        let bundle = words("-xy/etc/passwd");
+        assert_eq!(texts(&parse_args(&bundle, &NO_OPTIONS).possible_files), "/etc/passwd");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Builtins that change the shell itself, and `cd`.
+//! Builtins that change the shell itself, `cd`, and tests that evaluate their operands.
 
 use super::effects::CommandEffects;
 use crate::shell::{CommandClass, RequiredRule, Word};
@@ -118,7 +118,58 @@ pub(crate) fn expands_subscripts(name: &str) -> bool {
 
 /// Effects of `cd`. Only a plain directory is read-only.
 pub(crate) fn cd_effects(arguments: &[Word]) -> CommandEffects {
-    let plain = matches!(arguments, [only] if only.value.as_literal().is_some_and(|text| !text.is_empty() && !text.starts_with('-')));
+    let is_plain = |text: &str| !text.is_empty() && !text.starts_with('-');
+    let plain = matches!(arguments, [only] if only.value.as_literal().is_some_and(is_plain));
     let class = if plain { CommandClass::ReadOnly } else { CommandClass::Other };
     CommandEffects { class, restricts_paths: true, asks_for_globs: true, ..CommandEffects::default() }
+}
+
+/// Operators of `[[`, `[` and `test` that evaluate their operands as arithmetic.
+const NUMERIC_OPERATORS: &[&str] = &["-eq", "-ne", "-lt", "-le", "-gt", "-ge"];
+
+/// Returns true if a test does more than compare strings, integers and file properties: it evaluates operands as
+/// arithmetic or as variable names.
+pub(crate) fn evaluates_operands<'a>(words: impl Iterator<Item = &'a str>) -> bool {
+    let words: Vec<&str> = words.collect();
+    let number =
+        |index: Option<usize>| index.and_then(|index| words.get(index)).is_some_and(|word| is_number(word));
+    words.iter().enumerate().any(|(index, word)| {
+        matches!(*word, "-v" | "-R")
+            || (NUMERIC_OPERATORS.contains(word)
+                && !(number(index.checked_sub(1)) && number(Some(index + 1))))
+    })
+}
+
+fn is_number(word: &str) -> bool {
+    let word = match word.as_bytes() {
+        [open @ (b'"' | b'\''), .., close] if open == close => {
+            word.get(1..word.len() - 1).unwrap_or_default()
+        }
+        _ => word,
+    };
+    let digits = word.strip_prefix(['-', '+']).unwrap_or(word);
+    !digits.is_empty() && digits.len() < 18 && digits.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::evaluates_operands;
+
+    #[test]
+    fn tests_that_evaluate_operands() {
+        let rows = [
+            ("-f x", false),
+            ("a == b*", false),
+            ("1 -eq 2", false),
+            ("\"3\" -lt -4", false),
+            ("-v a[0]", true),
+            ("-R a", true),
+            ("x -eq 1", true),
+            ("1 -gt a[$(id)]", true),
+            ("-eq 1", true),
+        ];
+        for (text, expected) in rows {
+            assert_eq!(evaluates_operands(text.split(' ')), expected, "{text}");
+        }
+    }
 }

@@ -4,25 +4,21 @@ use super::argv::{NO_OPTIONS, OptionSpec, parse_args};
 use super::effects::program_name;
 use crate::shell::{Word, WordValue};
 
-/// A directory that is known only when the command runs.
-const UNKNOWN_DIR: WordValue =
-    WordValue::Unknown { before: String::new(), after: String::new(), nonempty: false };
-
 /// Possible targets of `cd` and its like: each operand, whatever options precede it.
 pub(crate) fn cd_targets(words: &[Word]) -> Vec<WordValue> {
     let Some((name, arguments)) = split_program(words) else { return Vec::new() };
     if !matches!(name.as_str(), "cd" | "chdir" | "pushd" | "popd") {
         return Vec::new();
     }
-    let given = parse_args(arguments, &NO_OPTIONS);
-    let operands = given.operands.iter().map(|value| match value.as_literal() {
+    let args = parse_args(arguments, &NO_OPTIONS);
+    let operands = args.operands.iter().map(|value| match value.as_literal() {
         // The previous directory, which may be one from before this command.
-        Some("-") => UNKNOWN_DIR,
-        Some(text) if text.starts_with('+') => UNKNOWN_DIR,
+        Some("-") => WordValue::FULLY_UNKNOWN,
+        Some(text) if text.starts_with('+') => WordValue::FULLY_UNKNOWN,
         _ => (*value).clone(),
     });
     let found: Vec<WordValue> = operands.collect();
-    if found.is_empty() { vec![UNKNOWN_DIR] } else { found }
+    if found.is_empty() { vec![WordValue::FULLY_UNKNOWN] } else { found }
 }
 
 /// Programs with an option for their working directory; the `reads` options name it.
@@ -54,7 +50,7 @@ pub(crate) fn cd_path_values(words: &[Word]) -> Vec<WordValue> {
     let mentions = arguments.iter().filter(|word| word.raw.contains("CDPATH"));
     let value = |word: &Word| match word.value.as_literal().and_then(|text| text.split_once("CDPATH=")) {
         Some((_, value)) => WordValue::Literal(value.to_owned()),
-        None => UNKNOWN_DIR,
+        None => WordValue::FULLY_UNKNOWN,
     };
     mentions.map(value).collect()
 }

@@ -1,9 +1,7 @@
 //! Effects of one simple command, by its name and arguments.
 
-use super::{
-    builtins, edit_commands, find, flag_checked, git, jq, operands, readers, removals, risky_arguments, sed,
-};
-use crate::shell::nested::wrappers;
+use super::{builtins, find, flag_checked, git, jq, operands, readers, sed};
+use crate::shell::nested::{options, wrappers};
 use crate::shell::{CommandClass, DirTarget, RequiredRule, Word, WordValue};
 
 /// Effects of a command.
@@ -67,29 +65,29 @@ pub(crate) fn command_effects(words: &[Word]) -> CommandEffects {
         return CommandEffects { class: CommandClass::NoCommand, ..CommandEffects::default() };
     };
     let Some(name) = first.value.as_literal() else { return CommandEffects::default() };
-    let mut facts = effects_by_name(name, arguments).unwrap_or_default();
+    let mut effects = effects_by_name(name, arguments).unwrap_or_default();
     let plain = program_name(name);
     if plain != name {
         // Another spelling of a known command: not classified as that command, but its files are reported.
-        let wide = effects_by_name(&plain, arguments).unwrap_or_default();
-        facts.reads.extend(wide.reads);
-        facts.writes.extend(wide.writes);
-        facts.dir_targets.extend(wide.dir_targets);
-        facts.recursive |= wide.recursive;
-        facts.writes_recursively |= wide.writes_recursively;
-        facts.bulk_write_dirs.extend(wide.bulk_write_dirs);
+        let plain_effects = effects_by_name(&plain, arguments).unwrap_or_default();
+        effects.reads.extend(plain_effects.reads);
+        effects.writes.extend(plain_effects.writes);
+        effects.dir_targets.extend(plain_effects.dir_targets);
+        effects.recursive |= plain_effects.recursive;
+        effects.writes_recursively |= plain_effects.writes_recursively;
+        effects.bulk_write_dirs.extend(plain_effects.bulk_write_dirs);
     }
-    facts.removals = removals::removals(&plain, arguments);
-    if risky_arguments::has_risky_arguments(name, arguments) { facts.requiring_exact_rule() } else { facts }
+    effects.removals = find_removals(&plain, arguments);
+    if has_risky_arguments(name, arguments) { effects.requiring_exact_rule() } else { effects }
 }
 
 fn effects_by_name(name: &str, arguments: &[Word]) -> Option<CommandEffects> {
-    if let Some(by) = builtins::required_rule(name) {
-        let facts = operands::effects(name, arguments).unwrap_or_default();
-        return Some(if by == RequiredRule::ExactRule {
-            facts.requiring_exact_rule()
+    if let Some(required_rule) = builtins::required_rule(name) {
+        let effects = operands::effects(name, arguments).unwrap_or_default();
+        return Some(if required_rule == RequiredRule::ExactRule {
+            effects.requiring_exact_rule()
         } else {
-            CommandEffects { required_rule: by, ..facts }
+            CommandEffects { required_rule, ..effects }
         });
     }
     if wrappers::is_exact_rule_wrapper(name) {
@@ -103,7 +101,86 @@ fn effects_by_name(name: &str, arguments: &[Word]) -> Option<CommandEffects> {
         "cd" => Some(builtins::cd_effects(arguments)),
         _ => readers::effects(name, arguments)
             .or_else(|| flag_checked::effects(name, arguments))
-            .or_else(|| edit_commands::effects(name, arguments))
+            .or_else(|| flag_checked::edit_effects(name, arguments))
             .or_else(|| operands::effects(name, arguments)),
     }
+}
+
+/// Operands of `rm` and `rmdir`, and the starting points of a `find` that removes files.
+fn find_removals(name: &str, arguments: &[Word]) -> Vec<WordValue> {
+    match name {
+        "rm" | "rmdir" | "unlink" => removal_operands(arguments),
+        "find" if find_removes(arguments) => find::starting_points(arguments),
+        _ => Vec::new(),
+    }
+}
+
+fn removal_operands(arguments: &[Word]) -> Vec<WordValue> {
+    let mut only_operands = false;
+    let mut found = Vec::new();
+    for word in arguments {
+        match word.value.as_literal() {
+            Some("--") if !only_operands => only_operands = true,
+            Some(text) if !only_operands && text.starts_with('-') => {}
+            _ => found.push(word.value.clone()),
+        }
+    }
+    found
+}
+
+fn find_removes(arguments: &[Word]) -> bool {
+    arguments.iter().any(|word| word.value.as_literal() == Some("-delete"))
+        || find::exec_commands(arguments).iter().any(|command| {
+            command.iter().any(|word| {
+                word.value
+                    .as_literal()
+                    .is_some_and(|text| matches!(program_name(text).as_str(), "rm" | "rmdir"))
+            })
+        })
+}
+
+/// Returns true if the arguments make an ordinary command run programs or write files, so that it requires an exact
+/// allow rule.
+fn has_risky_arguments(name: &str, arguments: &[Word]) -> bool {
+    match name {
+        "awk" | "gawk" | "mawk" | "nawk" => {
+            arguments.iter().any(|word| word.value.as_literal().is_none_or(is_risky_awk_argument))
+        }
+        "sort" => has_risky_option(arguments, name, &["-o", "--output"]),
+        "tar" => {
+            // The first word may be a bundle of letters without a dash.
+            let bundle = arguments.first().and_then(|word| word.value.as_literal()).unwrap_or_default();
+            has_risky_option(arguments, name, &[])
+                || (!bundle.contains(['/', '.']) && bundle.contains(['I', 'F']))
+        }
+        "zip" => has_risky_option(arguments, name, &["-T", "--test"]),
+        _ => false,
+    }
+}
+
+/// Returns true if one of the options with a command, or one of `others`, is given; also in a bundle or abbreviated.
+fn has_risky_option(arguments: &[Word], name: &str, others: &[&str]) -> bool {
+    let risky = |wanted: &dyn Fn(&str) -> bool| {
+        options::options_with_command(name).iter().chain(others).any(|option| wanted(option))
+    };
+    arguments.iter().any(|word| {
+        let Some(text) = word.value.as_literal() else { return true };
+        if text.starts_with("--") {
+            let name = text.split_once('=').map_or(text, |(name, _)| name);
+            return name.len() > 3 && risky(&|option| option.starts_with(name));
+        }
+        let Some(bundle) = text.strip_prefix('-') else { return false };
+        risky(&|option| {
+            option.strip_prefix('-').is_some_and(|letter| letter.len() == 1 && bundle.contains(letter))
+        })
+    })
+}
+
+fn is_risky_awk_argument(text: &str) -> bool {
+    if let Some(option) = text.strip_prefix('-') {
+        let harmless = option.starts_with('F') || option.starts_with('v') || option == "-";
+        return !harmless;
+    }
+    let text = text.replace("||", "");
+    ["system", "getline", "@load", "@include", "|", ">"].iter().any(|risk| text.contains(risk))
 }

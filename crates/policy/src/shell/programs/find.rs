@@ -82,7 +82,7 @@ const ACTIONS: &[&str] = &[
 
 /// Effects of a `find` command.
 pub(crate) fn effects(arguments: &[Word]) -> CommandEffects {
-    let mut wide = CommandEffects {
+    let mut effects = CommandEffects {
         reads: starting_points(arguments),
         recursive: true,
         restricts_paths: true,
@@ -93,28 +93,28 @@ pub(crate) fn effects(arguments: &[Word]) -> CommandEffects {
     while let Some((text, _)) = words.next() {
         let file = words.clone().next().map(|(_, value)| value.clone());
         if text.starts_with("-newer") || text == "-samefile" || text == "-files0-from" {
-            wide.reads.extend(file);
+            effects.reads.extend(file);
         } else if matches!(text, "-fprint" | "-fprint0" | "-fprintf" | "-fls") {
-            wide.writes.extend(file);
+            effects.writes.extend(file);
         }
     }
     if changes_found_files(arguments) {
-        wide.writes.extend(starting_points(arguments));
+        effects.writes.extend(starting_points(arguments));
     }
     // An unknown word may be an action.
-    let acts =
+    let has_action =
         arguments.iter().any(|word| word.value.as_literal().is_none_or(|text| ACTIONS.contains(&text)));
-    if acts {
+    if has_action {
         let only_glob = arguments.iter().all(|word| !word.value.is_unknown())
             && !arguments
                 .iter()
                 .any(|word| word.value.as_literal().is_some_and(|text| ACTIONS.contains(&text)));
-        return if only_glob { wide } else { wide.requiring_exact_rule() };
+        return if only_glob { effects } else { effects.requiring_exact_rule() };
     }
     if is_search_only(arguments) {
-        wide.class = CommandClass::ReadOnly;
+        effects.class = CommandClass::ReadOnly;
     }
-    wide
+    effects
 }
 
 /// Returns true if found files are removed, or passed to a command that changes files.
@@ -127,13 +127,13 @@ fn changes_found_files(arguments: &[Word]) -> bool {
 fn changes_files(command: &[Word]) -> bool {
     const MAX_NAME_WORDS: usize = 8;
     const MAX_ARGUMENTS: usize = 64;
-    (0..command.len().min(MAX_NAME_WORDS)).any(|at| {
-        let name = command.get(at);
+    (0..command.len().min(MAX_NAME_WORDS)).any(|start| {
+        let name = command.get(start);
         let arguments: &[Word] =
-            command.get(at + 1..command.len().min(at + MAX_ARGUMENTS)).unwrap_or_default();
+            command.get(start + 1..command.len().min(start + MAX_ARGUMENTS)).unwrap_or_default();
         let name =
             name.and_then(|word| word.value.as_literal()).map(effects::program_name).unwrap_or_default();
-        let writes = |facts: CommandEffects| facts.restricts_paths && !facts.writes.is_empty();
+        let writes = |effects: CommandEffects| effects.restricts_paths && !effects.writes.is_empty();
         name == "sed" || operands::effects(&name, arguments).is_some_and(writes)
     })
 }
@@ -196,8 +196,8 @@ pub(crate) fn exec_commands(arguments: &[Word]) -> Vec<&[Word]> {
     let mut rest = arguments;
     let runs = |word: &Word| matches!(word.value.as_literal(), Some("-exec" | "-execdir" | "-ok" | "-okdir"));
     // Everything up to the terminator belongs to the command, another `-exec` included.
-    while let Some(at) = rest.iter().position(runs).filter(|_| found.len() < MAX_EXEC_COMMANDS) {
-        rest = rest.get(at + 1..).unwrap_or_default();
+    while let Some(start) = rest.iter().position(runs).filter(|_| found.len() < MAX_EXEC_COMMANDS) {
+        rest = rest.get(start + 1..).unwrap_or_default();
         let end = rest.iter().position(|word| matches!(word.value.as_literal(), Some(";" | "+")));
         let end = end.unwrap_or(rest.len());
         found.extend(rest.get(..end));

@@ -1,4 +1,5 @@
-//! Commands that are read-only with the listed flags. One row each; irregular ones have a function.
+//! Commands that are read-only, or accepted edits, with the listed flags only. One row each; irregular ones have a
+//! function.
 
 use super::allowed_options::{AllowedOptions, CheckedArgs, NONE_ALLOWED, check_args};
 use super::effects::CommandEffects;
@@ -207,7 +208,7 @@ const ROWS: &[Row] = &[
 pub(crate) fn effects(name: &str, arguments: &[Word]) -> Option<CommandEffects> {
     let row = ROWS.iter().find(|row| row.name == name);
     let read_only = match (name, row) {
-        (_, Some(row)) => check_args(arguments, &row.options).and_then(|sorted| row_effects(row, &sorted)),
+        (_, Some(row)) => check_args(arguments, &row.options).and_then(|checked| row_effects(row, &checked)),
         ("date", _) => date_effects(arguments),
         ("ps", _) => is_read_only_ps(arguments).then(CommandEffects::default),
         ("node" | "python" | "python3", _) => is_version_query(name, arguments).then(CommandEffects::default),
@@ -216,11 +217,11 @@ pub(crate) fn effects(name: &str, arguments: &[Word]) -> Option<CommandEffects> 
     let globs = arguments.iter().any(|word| matches!(word.value, WordValue::Glob(_)));
     let takes_globs = row.is_some_and(|row| row.globs);
     match read_only {
-        Some(facts) if takes_globs || !globs => Some(CommandEffects {
+        Some(effects) if takes_globs || !globs => Some(CommandEffects {
             class: CommandClass::ReadOnly,
             restricts_paths: true,
             asks_for_globs: !takes_globs,
-            ..facts
+            ..effects
         }),
         _ if matches!(name, "node" | "python" | "python3") => super::operands::effects(name, arguments),
         // With other flags it is not read-only, but possible files are still reported.
@@ -232,23 +233,25 @@ pub(crate) fn effects(name: &str, arguments: &[Word]) -> Option<CommandEffects> 
     }
 }
 
-fn row_effects(row: &Row, sorted: &CheckedArgs<'_>) -> Option<CommandEffects> {
-    let skip = usize::from(row.operands == OperandKind::PatternThenFiles && !sorted.has_option(row.patterns));
-    let most = match row.operands {
+fn row_effects(row: &Row, checked: &CheckedArgs<'_>) -> Option<CommandEffects> {
+    let skip =
+        usize::from(row.operands == OperandKind::PatternThenFiles && !checked.has_option(row.patterns));
+    let max_operands = match row.operands {
         OperandKind::None => 0,
         OperandKind::OneFile => 1,
         OperandKind::Files | OperandKind::PatternThenFiles => usize::MAX,
     };
     // `-D` selects the treatment of devices; only skipping them is harmless.
-    let devices = row.name.ends_with("grep") && sorted.has_option(&["-D"]);
+    let devices = row.name.ends_with("grep") && checked.has_option(&["-D"]);
     // A glob as pattern expands to files: the first becomes the pattern, the others are read.
-    let wild = sorted.operands.iter().take(skip).any(|pattern| matches!(pattern, WordValue::Glob(_)));
-    if sorted.operands.len() > most || devices || wild {
+    let has_glob_pattern =
+        checked.operands.iter().take(skip).any(|pattern| matches!(pattern, WordValue::Glob(_)));
+    if checked.operands.len() > max_operands || devices || has_glob_pattern {
         return None;
     }
-    let recursive = row.recursive.contains(&"*") || sorted.has_option(row.recursive);
-    let mut reads = sorted.read_values(skip);
-    if recursive && sorted.operands.len() <= skip {
+    let recursive = row.recursive.contains(&"*") || checked.has_option(row.recursive);
+    let mut reads = checked.read_values(skip);
+    if recursive && checked.operands.len() <= skip {
         reads.push(WordValue::Literal(".".to_owned()));
     }
     Some(CommandEffects { reads, recursive, ..CommandEffects::default() })
@@ -269,20 +272,20 @@ fn date_effects(arguments: &[Word]) -> Option<CommandEffects> {
         !matches!(text, "-I" | "-Idate" | "-Ihours" | "-Iminutes" | "-Iseconds" | "-Ins")
     };
     let others: Vec<Word> = arguments.iter().filter(iso).cloned().collect();
-    let sorted = check_args(&others, &options)?;
+    let checked = check_args(&others, &options)?;
     let formats =
-        sorted.operands.iter().all(|operand| operand.as_literal().is_some_and(|text| text.starts_with('+')));
-    formats.then(|| CommandEffects { reads: sorted.paths.clone(), ..CommandEffects::default() })
+        checked.operands.iter().all(|operand| operand.as_literal().is_some_and(|text| text.starts_with('+')));
+    formats.then(|| CommandEffects { reads: checked.paths.clone(), ..CommandEffects::default() })
 }
 
 fn is_read_only_ps(arguments: &[Word]) -> bool {
-    let Some(sorted) = check_args(
+    let Some(checked) = check_args(
         arguments,
         &AllowedOptions { flags: "efAalw", values: "up", long: &["forest"], ..NONE_ALLOWED },
     ) else {
         return false;
     };
-    sorted.operands.iter().all(|operand| matches!(operand.as_literal(), Some("aux" | "ax" | "axf")))
+    checked.operands.iter().all(|operand| matches!(operand.as_literal(), Some("aux" | "ax" | "axf")))
 }
 
 fn is_version_query(name: &str, arguments: &[Word]) -> bool {
@@ -294,4 +297,46 @@ fn is_version_query(name: &str, arguments: &[Word]) -> bool {
         },
         _ => false,
     }
+}
+
+/// File commands that the accept-edits mode allows: name, accepted options, minimum number of operands.
+const EDIT_COMMANDS: &[(&str, AllowedOptions, usize)] = &[
+    (
+        "mkdir",
+        AllowedOptions {
+            flags: "pv",
+            values: "m",
+            long: &["parents", "verbose"],
+            long_values: &["mode"],
+            ..NONE_ALLOWED
+        },
+        1,
+    ),
+    ("touch", AllowedOptions { flags: "acm", ..NONE_ALLOWED }, 1),
+    (
+        "rm",
+        AllowedOptions {
+            flags: "rRfivd",
+            long: &["recursive", "force", "verbose", "dir"],
+            long_optional: &["interactive"],
+            ..NONE_ALLOWED
+        },
+        1,
+    ),
+    ("rmdir", AllowedOptions { flags: "pv", long: &["parents", "verbose"], ..NONE_ALLOWED }, 1),
+    ("mv", NONE_ALLOWED, 2),
+    ("cp", NONE_ALLOWED, 2),
+];
+
+/// Effects of a file command that the accept-edits mode allows; none if it is not listed.
+pub(crate) fn edit_effects(name: &str, arguments: &[Word]) -> Option<CommandEffects> {
+    let (_, options, min_operands) = EDIT_COMMANDS.iter().find(|(listed, ..)| *listed == name)?;
+    let mut effects = super::operands::effects(name, arguments).unwrap_or_default();
+    let literal = arguments.iter().all(|word| word.value.as_literal().is_some());
+    if literal
+        && check_args(arguments, options).is_some_and(|checked| checked.operands.len() >= *min_operands)
+    {
+        effects.class = CommandClass::AcceptEdits;
+    }
+    Some(effects)
 }

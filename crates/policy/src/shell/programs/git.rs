@@ -209,76 +209,77 @@ pub(crate) fn skip_global_options(arguments: &[Word]) -> &[Word] {
 pub(crate) fn effects(arguments: &[Word]) -> CommandEffects {
     let rest = skip_global_options(arguments);
     let globals = arguments.get(..arguments.len() - rest.len()).unwrap_or_default();
-    let mut facts = deny_effects(rest);
-    let puts = facts.required_rule == RequiredRule::ExactRule;
-    for (at, word) in globals.iter().enumerate() {
+    let mut effects = deny_effects(rest);
+    let writes_output = effects.required_rule == RequiredRule::ExactRule;
+    for (index, word) in globals.iter().enumerate() {
         let text = word.value.as_literal().unwrap_or("-c");
         if text == "-C" {
-            facts.reads.extend(globals.get(at + 1).map(|word| word.value.clone()));
+            effects.reads.extend(globals.get(index + 1).map(|word| word.value.clone()));
         }
         let name = text.split_once('=').map_or(text, |(name, _)| name);
         if RISKY_GLOBAL_OPTIONS.contains(&name) || (text.starts_with("-c") && !text.starts_with("--")) {
-            return facts.requiring_exact_rule();
+            return effects.requiring_exact_rule();
         }
     }
-    if puts {
-        return facts.requiring_exact_rule();
+    if writes_output {
+        return effects.requiring_exact_rule();
     }
     if globals.is_empty() && is_read_only(rest) {
-        facts.class = CommandClass::ReadOnly;
-        facts.asks_for_globs = true;
+        effects.class = CommandClass::ReadOnly;
+        effects.asks_for_globs = true;
     }
-    facts
+    effects
 }
 
 fn deny_effects(rest: &[Word]) -> CommandEffects {
-    let mut facts = CommandEffects { restricts_paths: true, ..CommandEffects::default() };
-    let Some((subcommand, arguments)) = rest.split_first() else { return facts };
+    let mut effects = CommandEffects { restricts_paths: true, ..CommandEffects::default() };
+    let Some((subcommand, arguments)) = rest.split_first() else { return effects };
     let name = subcommand.value.as_literal().unwrap_or_default();
     let listed = READ_ONLY_SUBCOMMANDS.iter().any(|(listed, ..)| *listed == name);
-    facts.asks_for_globs = listed || WRITING_SUBCOMMANDS.contains(&name);
-    let known = if matches!(name, "archive" | "format-patch") { &OUTPUT_OPTIONS } else { &DENY_OPTIONS };
-    let mut given = parse_args(arguments, known);
-    let is_path = |value: &WordValue| matches!(value, WordValue::Literal(text) | WordValue::Glob(text) if text.contains('/'));
-    given.possible_files.retain(is_path);
-    let skip = usize::from(name == "grep" && !given.has_option(&["-e", "-f"]));
-    let files: Vec<WordValue> = given.all_reads(skip).iter().flat_map(with_path_in_revision).collect();
-    facts.writes_recursively = true;
-    if writes_in_bulk(name, &given) {
-        facts.bulk_write_dirs.push(WordValue::Literal(".".to_owned()));
+    effects.asks_for_globs = listed || WRITING_SUBCOMMANDS.contains(&name);
+    let spec = if matches!(name, "archive" | "format-patch") { &OUTPUT_OPTIONS } else { &DENY_OPTIONS };
+    let mut args = parse_args(arguments, spec);
+    let is_path = |value: &WordValue| !value.is_unknown() && value.known_start().contains('/');
+    args.possible_files.retain(is_path);
+    let skip = usize::from(name == "grep" && !args.has_option(&["-e", "-f"]));
+    let files: Vec<WordValue> = args.all_reads(skip).iter().flat_map(with_path_in_revision).collect();
+    effects.writes_recursively = true;
+    if writes_in_bulk(name, &args) {
+        effects.bulk_write_dirs.push(WordValue::Literal(".".to_owned()));
     }
-    facts.writes = given.writes.clone();
-    if !facts.writes.is_empty() {
-        facts.required_rule = RequiredRule::ExactRule;
+    effects.writes = args.writes.clone();
+    if !effects.writes.is_empty() {
+        effects.required_rule = RequiredRule::ExactRule;
     }
     if name == "bundle" && arguments.first().and_then(|word| word.value.as_literal()) == Some("create") {
-        facts.writes.extend(files.get(1).cloned());
+        effects.writes.extend(files.get(1).cloned());
     }
     if WRITING_SUBCOMMANDS.contains(&name) {
         if let (Some(directory), "mv") = (files.last(), name) {
-            let lands = |from: &WordValue| DirTarget { directory: directory.clone(), source: from.clone() };
-            facts.dir_targets = files.iter().map(lands).collect();
+            let dir_target =
+                |from: &WordValue| DirTarget { directory: directory.clone(), source: from.clone() };
+            effects.dir_targets = files.iter().map(dir_target).collect();
         }
-        facts.writes.extend(files);
+        effects.writes.extend(files);
     } else if READING_SUBCOMMANDS.contains(&name) || listed {
-        facts.reads = files;
-        facts.recursive =
-            matches!(name, "grep" | "diff" | "show" | "log" | "archive" | "add") && facts.reads.is_empty();
+        effects.reads = files;
+        effects.recursive =
+            matches!(name, "grep" | "diff" | "show" | "log" | "archive" | "add") && effects.reads.is_empty();
     }
-    facts
+    effects
 }
 
 /// Returns true if a subcommand may change any file of the work tree.
-fn writes_in_bulk(name: &str, given: &ParsedArgs<'_>) -> bool {
+fn writes_in_bulk(name: &str, args: &ParsedArgs<'_>) -> bool {
     if name == "stash" {
-        let deed = given.operands.first().and_then(|value| value.as_literal());
-        return deed.is_none_or(|deed| !HARMLESS_STASH_ACTIONS.contains(&deed));
+        let action = args.operands.first().and_then(|value| value.as_literal());
+        return action.is_none_or(|action| !HARMLESS_STASH_ACTIONS.contains(&action));
     }
     let row = BULK_WRITING_SUBCOMMANDS.iter().find(|(listed, ..)| *listed == name);
     row.is_some_and(|(_, options, harmless)| {
-        let asked =
-            if options.is_empty() { given.operands.is_empty() } else { given.may_have_option(options) };
-        asked && !given.has_option(harmless)
+        let applies =
+            if options.is_empty() { args.operands.is_empty() } else { args.may_have_option(options) };
+        applies && !args.has_option(harmless)
     })
 }
 
@@ -334,19 +335,19 @@ fn is_allowed_form(name: &str, words: &[Word]) -> bool {
     else {
         return false;
     };
-    let Some(sorted) = check_args(words, options) else { return false };
+    let Some(checked) = check_args(words, options) else { return false };
     // A format may request signatures, which another program verifies.
     let signed = words.iter().any(|word| {
         word.value
             .as_literal()
             .is_some_and(|text| text.contains("%G") || text.to_ascii_lowercase().contains("signature"))
     });
-    !signed && operands_fit(*operands, &sorted)
+    !signed && operands_fit(*operands, &checked)
 }
 
-fn operands_fit(operands: SubcommandOperands, sorted: &CheckedArgs<'_>) -> bool {
+fn operands_fit(operands: SubcommandOperands, checked: &CheckedArgs<'_>) -> bool {
     match operands {
         SubcommandOperands::Any | SubcommandOperands::PatternFirst => true,
-        SubcommandOperands::ListedBy(options) => sorted.operands.is_empty() || sorted.has_option(options),
+        SubcommandOperands::ListedBy(options) => checked.operands.is_empty() || checked.has_option(options),
     }
 }

@@ -32,7 +32,7 @@ const LOADING_OPTIONS: &[&str] =
 
 /// Effects of a `jq` command.
 pub(crate) fn effects(arguments: &[Word]) -> CommandEffects {
-    let wide = CommandEffects {
+    let effects = CommandEffects {
         restricts_paths: true,
         asks_for_globs: true,
         ..super::operands::effects_or_reads("jq", arguments)
@@ -45,9 +45,9 @@ pub(crate) fn effects(arguments: &[Word]) -> CommandEffects {
         })
     });
     if loads {
-        return wide.requiring_exact_rule();
+        return effects.requiring_exact_rule();
     }
-    read_only_effects(arguments).unwrap_or(wide)
+    read_only_effects(arguments).unwrap_or(effects)
 }
 
 fn read_only_effects(arguments: &[Word]) -> Option<CommandEffects> {
@@ -62,9 +62,9 @@ fn read_only_effects(arguments: &[Word]) -> Option<CommandEffects> {
             plain.push(word.clone());
         }
     }
-    let sorted = check_args(&plain, &ALLOWED_OPTIONS)?;
+    let checked = check_args(&plain, &ALLOWED_OPTIONS)?;
     let certain = arguments.iter().all(|word| word.value.as_literal().is_some());
-    let (program, files) = sorted.operands.split_first()?;
+    let (program, files) = checked.operands.split_first()?;
     let program = program.as_literal()?;
     if !certain || ["env", "$ENV", "import", "include"].iter().any(|word| program.contains(word)) {
         return None;

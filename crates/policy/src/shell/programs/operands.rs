@@ -13,29 +13,29 @@ pub(crate) fn effects(name: &str, arguments: &[Word]) -> Option<CommandEffects> 
         .strip_prefix("python")
         .is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.'));
     let row = ROWS.iter().find(|row| row.names.contains(&if versioned { "python" } else { name }))?;
-    let given = parse_args(arguments, &row.options);
-    let mut facts = CommandEffects {
-        reads: given.reads.clone(),
-        writes: given.writes.clone(),
-        recursive: row.recursive.contains(&"*") || given.has_option(row.recursive),
-        writes_recursively: writes_recursively(row, arguments, &given),
+    let args = parse_args(arguments, &row.options);
+    let mut effects = CommandEffects {
+        reads: args.reads.clone(),
+        writes: args.writes.clone(),
+        recursive: row.recursive.contains(&"*") || args.has_option(row.recursive),
+        writes_recursively: writes_recursively(row, arguments, &args),
         restricts_paths: row.is_writer,
         asks_for_globs: row.is_writer,
         ..CommandEffects::default()
     };
-    sort_operands(row, &given, &mut facts);
-    add_guesses(row, &given, &mut facts);
-    add_special_files(name, arguments, &given, &mut facts);
+    sort_operands(row, &args, &mut effects);
+    add_guesses(row, &args, &mut effects);
+    add_special_files(name, arguments, &args, &mut effects);
     // Standard output.
-    facts.writes.retain(|value| value.as_literal() != Some("-"));
-    Some(facts)
+    effects.writes.retain(|value| value.as_literal() != Some("-"));
+    Some(effects)
 }
 
 /// Returns true if it changes everything below what it writes. An unknown word may be the option for that.
-fn writes_recursively(row: &OperandRow, arguments: &[Word], given: &ParsedArgs<'_>) -> bool {
+fn writes_recursively(row: &OperandRow, arguments: &[Word], args: &ParsedArgs<'_>) -> bool {
     let unknown = || arguments.iter().any(|word| word.value.as_literal().is_none());
     row.recursive_writes.contains(&"*")
-        || given.may_have_option(row.recursive_writes)
+        || args.may_have_option(row.recursive_writes)
         || !row.recursive_writes.is_empty() && unknown()
 }
 
@@ -47,37 +47,37 @@ pub(crate) fn effects_or_reads(name: &str, arguments: &[Word]) -> CommandEffects
     })
 }
 
-fn sort_operands(row: &OperandRow, given: &ParsedArgs<'_>, facts: &mut CommandEffects) {
-    let operands: Vec<WordValue> = file_operands(given).cloned().collect();
+fn sort_operands(row: &OperandRow, args: &ParsedArgs<'_>, effects: &mut CommandEffects) {
+    let operands: Vec<WordValue> = file_operands(args).cloned().collect();
     match row.files {
-        OperandFiles::Read => facts.reads.extend(operands),
+        OperandFiles::Read => effects.reads.extend(operands),
         OperandFiles::ReadAfterFirst(options) => {
-            facts.reads.extend(operands.into_iter().skip(usize::from(!given.has_option(options))));
+            effects.reads.extend(operands.into_iter().skip(usize::from(!args.has_option(options))));
         }
-        OperandFiles::Written => facts.writes.extend(operands),
+        OperandFiles::Written => effects.writes.extend(operands),
         OperandFiles::WrittenAfterFirst => {
-            facts.writes.extend(operands.into_iter().skip(usize::from(!given.has_option(&["--reference"]))));
+            effects.writes.extend(operands.into_iter().skip(usize::from(!args.has_option(&["--reference"]))));
         }
         OperandFiles::Changed(unless) => {
-            if !given.has_option(unless) {
-                facts.writes.extend(operands.iter().cloned());
+            if !args.has_option(unless) {
+                effects.writes.extend(operands.iter().cloned());
             }
-            facts.reads.extend(operands);
+            effects.reads.extend(operands);
         }
-        OperandFiles::Copied | OperandFiles::Moved => add_copy(row, given, operands, facts),
+        OperandFiles::Copied | OperandFiles::Moved => add_copy(row, args, operands, effects),
         OperandFiles::ByOptions => {}
     }
 }
 
 /// Adds a copy: the last operand is the target, or the directory named by an option. Files go into it if it is a
 /// directory.
-fn add_copy(row: &OperandRow, given: &ParsedArgs<'_>, operands: Vec<WordValue>, facts: &mut CommandEffects) {
+fn add_copy(row: &OperandRow, args: &ParsedArgs<'_>, operands: Vec<WordValue>, effects: &mut CommandEffects) {
     let mut sources = operands;
-    let by_option = given.has_unknown_option || given.has_option(TARGET_OPTIONS);
-    let mut targets = if by_option { given.writes.clone() } else { Vec::new() };
-    if !given.has_option(TARGET_OPTIONS) && sources.len() != 1 {
+    let by_option = args.has_unknown_option || args.has_option(TARGET_OPTIONS);
+    let mut targets = if by_option { args.writes.clone() } else { Vec::new() };
+    if !args.has_option(TARGET_OPTIONS) && sources.len() != 1 {
         let target = sources.pop();
-        facts.writes.extend(target.clone());
+        effects.writes.extend(target.clone());
         targets.extend(target);
     }
     if targets.is_empty() {
@@ -85,28 +85,28 @@ fn add_copy(row: &OperandRow, given: &ParsedArgs<'_>, operands: Vec<WordValue>, 
         targets.push(literal("."));
     }
     for directory in &targets {
-        let lands =
+        let dir_targets =
             sources.iter().map(|from| DirTarget { directory: directory.clone(), source: from.clone() });
-        facts.dir_targets.extend(lands);
+        effects.dir_targets.extend(dir_targets);
     }
     if row.files == OperandFiles::Moved {
-        facts.writes.extend(sources.iter().cloned());
+        effects.writes.extend(sources.iter().cloned());
     }
-    facts.reads.extend(sources);
+    effects.reads.extend(sources);
 }
 
 /// Adds the values of unknown options, and operands that may be such values, as possible files.
-fn add_guesses(row: &OperandRow, given: &ParsedArgs<'_>, facts: &mut CommandEffects) {
-    facts.reads.extend(given.possible_files.iter().cloned());
-    if row.is_writer && given.has_unknown_option {
-        let possible: Vec<WordValue> = file_operands(given).chain(&given.possible_files).cloned().collect();
-        facts.reads.extend(file_operands(given).cloned());
-        facts.writes.extend(possible);
+fn add_guesses(row: &OperandRow, args: &ParsedArgs<'_>, effects: &mut CommandEffects) {
+    effects.reads.extend(args.possible_files.iter().cloned());
+    if row.is_writer && args.has_unknown_option {
+        let possible: Vec<WordValue> = file_operands(args).chain(&args.possible_files).cloned().collect();
+        effects.reads.extend(file_operands(args).cloned());
+        effects.writes.extend(possible);
     }
 }
 
-fn file_operands<'a>(given: &'a ParsedArgs<'_>) -> impl Iterator<Item = &'a WordValue> {
-    given.operands.iter().copied().filter(|value| !is_remote(value))
+fn file_operands<'a>(args: &'a ParsedArgs<'_>) -> impl Iterator<Item = &'a WordValue> {
+    args.operands.iter().copied().filter(|value| !is_remote(value))
 }
 
 /// Returns true for `host:path` and URLs, which are not local files.
@@ -119,58 +119,58 @@ fn is_remote(value: &WordValue) -> bool {
 }
 
 /// Adds files of programs with their own argument syntax.
-fn add_special_files(name: &str, arguments: &[Word], given: &ParsedArgs<'_>, facts: &mut CommandEffects) {
+fn add_special_files(name: &str, arguments: &[Word], args: &ParsedArgs<'_>, effects: &mut CommandEffects) {
     match name {
-        "dd" => add_dd_files(arguments, facts),
+        "dd" => add_dd_files(arguments, effects),
         "curl" => {
             for text in arguments.iter().filter_map(|word| word.value.as_literal()) {
                 let scheme = text.get(..7).is_some_and(|scheme| scheme.eq_ignore_ascii_case("file://"));
                 if let Some(path) = text.get(7..).filter(|_| scheme) {
-                    facts.reads.push(literal(path.strip_prefix("localhost").unwrap_or(path)));
+                    effects.reads.push(literal(path.strip_prefix("localhost").unwrap_or(path)));
                 } else if let Some((_, path)) = text.split_once('@').or_else(|| text.split_once("=<"))
                     && !text.contains("://")
                 {
-                    facts.reads.push(literal(path.split(';').next().unwrap_or(path)));
+                    effects.reads.push(literal(path.split(';').next().unwrap_or(path)));
                 }
             }
-            if given.has_option(&["-O", "--remote-name", "--remote-name-all"]) {
-                facts.dir_targets.extend(downloaded_files(arguments, given));
+            if args.has_option(&["-O", "--remote-name", "--remote-name-all"]) {
+                effects.dir_targets.extend(downloaded_files(arguments, args));
             }
         }
-        "wget" if !given.has_option(&["-O", "--output-document"]) => {
-            facts.dir_targets.extend(downloaded_files(arguments, given))
+        "wget" if !args.has_option(&["-O", "--output-document"]) => {
+            effects.dir_targets.extend(downloaded_files(arguments, args));
         }
-        "install" if given.has_option(&["-d", "--directory"]) => {
-            facts.writes.extend(file_operands(given).cloned())
+        "install" if args.has_option(&["-d", "--directory"]) => {
+            effects.writes.extend(file_operands(args).cloned());
         }
         "tar" => {
             // The archive may be written or read; letters without a dash take one word each.
-            facts.reads.extend(given.writes.iter().cloned());
+            effects.reads.extend(args.writes.iter().cloned());
             let bundle = arguments.first().and_then(|word| word.value.as_literal()).unwrap_or_default();
-            let taking = bundle.chars().filter(|letter| "fTXCbgIKLNV".contains(*letter));
+            let value_letters = bundle.chars().filter(|letter| "fTXCbgIKLNV".contains(*letter));
             if bundle.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
-                let named = taking.zip(arguments.iter().skip(1)).filter(|(letter, _)| *letter == 'f');
-                facts.writes.extend(named.map(|(_, word)| word.value.clone()));
+                let named = value_letters.zip(arguments.iter().skip(1)).filter(|(letter, _)| *letter == 'f');
+                effects.writes.extend(named.map(|(_, word)| word.value.clone()));
             }
-            let extracts = given.may_have_option(&["-x", "--extract", "--get"])
+            let extracts = args.may_have_option(&["-x", "--extract", "--get"])
                 || !bundle.starts_with('-') && !bundle.contains(['/', '.']) && bundle.contains('x');
             if extracts {
                 let letters = bundle.chars().filter(|letter| "fTXCbgIFKLNV".contains(*letter));
                 let named = letters.zip(arguments.iter().skip(1)).filter(|(letter, _)| *letter == 'C');
-                facts.bulk_write_dirs = named.map(|(_, word)| word.value.clone()).collect();
-                facts.bulk_write_dirs.extend(super::directories::option_directories_of(name, arguments));
+                effects.bulk_write_dirs = named.map(|(_, word)| word.value.clone()).collect();
+                effects.bulk_write_dirs.extend(super::directories::option_directories_of(name, arguments));
             }
         }
         // The first operand is read; the next one is written, or is the prefix of written names.
-        "split" | "uniq" | "xxd" => facts.writes.extend(file_operands(given).skip(1).cloned()),
+        "split" | "uniq" | "xxd" => effects.writes.extend(file_operands(args).skip(1).cloned()),
         // `-m` removes the packed files.
-        "zip" if given.may_have_option(&["-m", "--move"]) => {
-            facts.writes.extend(file_operands(given).cloned());
-            facts.writes_recursively = true;
+        "zip" if args.may_have_option(&["-m", "--move"]) => {
+            effects.writes.extend(file_operands(args).cloned());
+            effects.writes_recursively = true;
         }
-        "zip" => facts.writes.extend(file_operands(given).take(1).cloned()),
+        "zip" => effects.writes.extend(file_operands(args).take(1).cloned()),
         "awk" | "gawk" | "perl" | "ruby" if works_in_place(name, arguments) => {
-            facts.writes.extend(file_operands(given).cloned());
+            effects.writes.extend(file_operands(args).cloned());
         }
         _ => {}
     }
@@ -190,18 +190,18 @@ fn works_in_place(name: &str, arguments: &[Word]) -> bool {
 }
 
 /// Adds the files of `dd if=FILE of=FILE`.
-fn add_dd_files(arguments: &[Word], facts: &mut CommandEffects) {
-    facts.reads.clear();
-    facts.restricts_paths = true;
-    facts.asks_for_globs = true;
+fn add_dd_files(arguments: &[Word], effects: &mut CommandEffects) {
+    effects.reads.clear();
+    effects.restricts_paths = true;
+    effects.asks_for_globs = true;
     for word in arguments {
         let text = word.value.as_literal().unwrap_or(&word.raw);
         let value =
             |path: &str| if word.value.as_literal().is_some() { literal(path) } else { word.value.clone() };
         if let Some(path) = text.strip_prefix("if=") {
-            facts.reads.push(value(path));
+            effects.reads.push(value(path));
         } else if let Some(path) = text.strip_prefix("of=") {
-            facts.writes.push(value(path));
+            effects.writes.push(value(path));
         }
     }
 }
@@ -209,9 +209,9 @@ fn add_dd_files(arguments: &[Word], facts: &mut CommandEffects) {
 /// Files downloaded under the name in their URL.
 fn downloaded_files<'a>(
     arguments: &'a [Word],
-    given: &ParsedArgs<'_>,
+    args: &ParsedArgs<'_>,
 ) -> impl Iterator<Item = DirTarget> + 'a {
-    let directories = if given.writes.is_empty() { vec![literal(".")] } else { given.writes.clone() };
+    let directories = if args.writes.is_empty() { vec![literal(".")] } else { args.writes.clone() };
     arguments.iter().flat_map(move |word| {
         let path = match &word.value {
             WordValue::Literal(text) | WordValue::Glob(text) => {
@@ -221,8 +221,8 @@ fn downloaded_files<'a>(
         };
         let path = path.split_once("://").map_or(path, |(_, path)| path);
         let from = path.contains('/').then(|| literal(path));
-        let lands = directories.iter().map(move |directory| Some((directory, from.clone()?)));
-        lands
+        let dir_targets = directories.iter().map(move |directory| Some((directory, from.clone()?)));
+        dir_targets
             .flatten()
             .map(|(directory, source)| DirTarget { directory: directory.clone(), source })
             .collect::<Vec<_>>()

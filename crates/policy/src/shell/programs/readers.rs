@@ -1,8 +1,8 @@
 //! Commands that are read-only with any flags. One row each.
 
 use super::argv::{NO_OPTIONS, OptionSpec, parse_args};
+use super::builtins;
 use super::effects::CommandEffects;
-use super::test_operands;
 use crate::shell::{CommandClass, RequiredRule, Word, WordValue};
 
 /// A command that is read-only with any flags.
@@ -93,36 +93,37 @@ pub(crate) fn effects(name: &str, arguments: &[Word]) -> Option<CommandEffects> 
         });
     }
     if let Some(read_only) = check_fileless_reader(name, arguments) {
-        let (class, by) = if read_only {
+        let (class, required_rule) = if read_only {
             (CommandClass::ReadOnly, RequiredRule::AnyRule)
         } else {
             (CommandClass::Other, RequiredRule::NamingRule)
         };
         return Some(CommandEffects {
             class,
-            required_rule: by,
+            required_rule,
             restricts_paths: true,
             ..CommandEffects::default()
         });
     }
     let row = READERS.iter().find(|row| row.name == name)?;
-    let known =
+    let spec =
         OptionSpec { values: row.values, long_values: row.long_values, reads: row.paths, ..NO_OPTIONS };
-    let sorted = parse_args(arguments, &known);
-    let refused = sorted.options.iter().any(|seen| {
-        row.disallowed.iter().any(|refused| {
+    let parsed = parse_args(arguments, &spec);
+    let disallowed = parsed.options.iter().any(|seen| {
+        row.disallowed.iter().any(|disallowed| {
             // Long options may be abbreviated.
-            seen == refused
-                || (seen.len() > 3 && refused.starts_with("--") && refused.starts_with(seen.as_str()))
+            seen == disallowed
+                || (seen.len() > 3 && disallowed.starts_with("--") && disallowed.starts_with(seen.as_str()))
         })
     });
-    let lists = name == "strings" && sorted.operands.iter().any(|operand| begins_with(operand, '@'));
+    let reads_list = name == "strings" && parsed.operands.iter().any(|operand| begins_with(operand, '@'));
     let certain = arguments.iter().all(|word| !word.value.is_unknown());
-    let class = if refused || lists || !certain { CommandClass::Other } else { CommandClass::ReadOnly };
-    let recursive = row.recursive.contains(&"*") || sorted.has_option(row.recursive);
+    let class =
+        if disallowed || reads_list || !certain { CommandClass::Other } else { CommandClass::ReadOnly };
+    let recursive = row.recursive.contains(&"*") || parsed.has_option(row.recursive);
     Some(CommandEffects {
         class,
-        reads: sorted.all_reads(0),
+        reads: parsed.all_reads(0),
         recursive,
         restricts_paths: true,
         ..CommandEffects::default()
@@ -164,8 +165,8 @@ fn check_fileless_reader(name: &str, arguments: &[Word]) -> Option<bool> {
         },
         // A file name matched by a glob could be an operator.
         "test" | "[" if texts.contains(&UNKNOWN_WORD) => false,
-        "test" => !test_operands::evaluates_operands(texts.into_iter()),
-        "[" => texts.last() == Some(&"]") && !test_operands::evaluates_operands(texts.into_iter()),
+        "test" => !builtins::evaluates_operands(texts.into_iter()),
+        "[" => texts.last() == Some(&"]") && !builtins::evaluates_operands(texts.into_iter()),
         _ => return None,
     })
 }

@@ -6,33 +6,33 @@ use crate::shell::{CommandClass, Word, WordValue};
 
 /// Effects of a `sed` command.
 pub(crate) fn effects(arguments: &[Word]) -> CommandEffects {
-    let mut facts = deny_effects(arguments);
+    let mut effects = deny_effects(arguments);
     let Some((options, rest)) = leading_options(arguments) else {
-        return effects_if_unclear(facts, arguments);
+        return effects_if_unclear(effects, arguments);
     };
     let Some(script) = rest.first().and_then(|word| word.value.as_literal()) else {
-        return effects_if_unclear(facts, arguments);
+        return effects_if_unclear(effects, arguments);
     };
     let files = rest.get(1..).unwrap_or_default();
     let plain = files.iter().all(|file| file.value.as_literal().is_some_and(|text| !text.starts_with('-')));
     let in_place = options.contains(&"-i");
     let quiet = options.contains(&"-n");
     if plain && quiet && !in_place && only_prints_lines(script) {
-        facts.class = CommandClass::ReadOnly;
-        facts.writes.clear();
-        return facts;
+        effects.class = CommandClass::ReadOnly;
+        effects.writes.clear();
+        return effects;
     }
     if plain && is_harmless_substitution(script) {
         if files.is_empty() && !in_place {
-            facts.class = CommandClass::ReadOnly;
-            return facts;
+            effects.class = CommandClass::ReadOnly;
+            return effects;
         }
         if !files.is_empty() && !quiet {
-            facts.class = CommandClass::AcceptEdits;
-            return facts;
+            effects.class = CommandClass::AcceptEdits;
+            return effects;
         }
     }
-    effects_if_unclear(facts, arguments)
+    effects_if_unclear(effects, arguments)
 }
 
 /// Splits off the leading options; none if one of them is not plain.
@@ -104,19 +104,19 @@ fn are_flags_harmless(flags: &str) -> bool {
 
 /// All possible files, for the deny analysis.
 fn deny_effects(arguments: &[Word]) -> CommandEffects {
-    let known = OptionSpec {
+    let spec = OptionSpec {
         values: "el",
         long_values: &["expression", "line-length"],
         reads: &["-f", "--file"],
         ..NO_OPTIONS
     };
-    let given = parse_args(arguments, &known);
-    let scripted = given.has_option(&["-e", "-f"])
-        || given
+    let args = parse_args(arguments, &spec);
+    let has_script_option = args.has_option(&["-e", "-f"])
+        || args
             .options
             .iter()
             .any(|seen| seen.len() > 2 && ["--expression", "--file"].iter().any(|o| o.starts_with(seen)));
-    let files = given.all_reads(usize::from(!scripted));
+    let files = args.all_reads(usize::from(!has_script_option));
     let mut reads = files.clone();
     let mut writes = files;
     for text in arguments.iter().filter_map(|word| word.value.as_literal()) {
@@ -138,7 +138,7 @@ fn files_after_letter(script: &str, letters: [char; 2]) -> Vec<WordValue> {
 }
 
 /// Effects of other forms: commands that write, run or load files require an exact rule.
-fn effects_if_unclear(facts: CommandEffects, arguments: &[Word]) -> CommandEffects {
+fn effects_if_unclear(effects: CommandEffects, arguments: &[Word]) -> CommandEffects {
     let risky = arguments.iter().any(|word| {
         let text = word.value.as_literal().unwrap_or("w");
         match text.strip_prefix('-') {
@@ -148,7 +148,7 @@ fn effects_if_unclear(facts: CommandEffects, arguments: &[Word]) -> CommandEffec
             None => may_access_files_or_run(text),
         }
     });
-    if risky { facts.requiring_exact_rule() } else { facts }
+    if risky { effects.requiring_exact_rule() } else { effects }
 }
 
 /// Returns true if a script may write, read another file or run something. A file name may look like one; that only

@@ -302,8 +302,8 @@ fn unanalyzable_constructs_are_reported() {
         ("git commit -m \"x$(cat <<'E'\na\nE\n)\"", UnanalyzableCause::Substitution),
         ("git commit -m \"$(cat <<E\n$(id)\nE\n)\"", UnanalyzableCause::Substitution),
     ];
-    for (text, kind) in rows {
-        assert!(script(text).unanalyzable.contains(&kind), "{text}: {:?}", script(text).unanalyzable);
+    for (text, cause) in rows {
+        assert!(script(text).unanalyzable.contains(&cause), "{text}: {:?}", script(text).unanalyzable);
     }
     assert_eq!(
         script(&format!("echo {}", "a".repeat(MAX_ANALYZED_LENGTH))).unanalyzable,
@@ -333,7 +333,7 @@ fn plain_constructs_are_analyzed() {
     ];
     for (text, expected) in rows {
         let script = script(text);
-        let known = script.unanalyzable.iter().all(|kind| *kind == UnanalyzableCause::CompoundSyntax);
+        let known = script.unanalyzable.iter().all(|cause| *cause == UnanalyzableCause::CompoundSyntax);
         assert!(known, "{text}: {:?}", script.unanalyzable);
         let found: Vec<&str> = script
             .checked_commands()
@@ -379,8 +379,11 @@ fn spellings_for_allow_rules() {
     ];
     for (text, expected) in rows {
         let part = only_checked_command(text);
-        let found: Vec<(&str, RequiredRule)> =
-            part.allow_spellings.iter().map(|one| (one.text.as_str(), one.required_rule)).collect();
+        let found: Vec<(&str, RequiredRule)> = part
+            .allow_spellings
+            .iter()
+            .map(|spelling| (spelling.text.as_str(), spelling.required_rule))
+            .collect();
         assert_eq!(found, *expected, "{text}");
     }
 }
@@ -392,7 +395,7 @@ fn redirects_and_directories() {
     let found: Vec<(RedirectDirection, &str, RedirectTargetKind)> = part
         .redirects
         .iter()
-        .map(|one| (one.direction, one.target.as_literal().unwrap(), one.target_kind))
+        .map(|spelling| (spelling.direction, spelling.target.as_literal().unwrap(), spelling.target_kind))
         .collect();
     use RedirectDirection::{Read, Write};
     use RedirectTargetKind::{File, Network, Null, Stream};

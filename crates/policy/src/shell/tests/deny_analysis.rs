@@ -186,8 +186,8 @@ const CONSTRUCTS: &[&str] = &[
 
 #[test]
 fn command_is_found_in_every_construct() {
-    for disguise in CONSTRUCTS {
-        let text = disguise.replace('@', "git clean -fd");
+    for construct in CONSTRUCTS {
+        let text = construct.replace('@', "git clean -fd");
         assert!(is_found(&script(&text), "git clean -fd"), "{text}");
     }
 }
@@ -238,8 +238,8 @@ fn word_lists_in_code_are_commands() {
 
 #[test]
 fn removal_is_found_in_every_construct() {
-    for disguise in CONSTRUCTS {
-        let text = disguise.replace('@', "rm -rf /usr");
+    for construct in CONSTRUCTS {
+        let text = construct.replace('@', "rm -rf /usr");
         let found = script(&text).commands.iter().any(|part| {
             part.removals.iter().any(|value| {
                 value.as_literal().is_some_and(|text| text.trim_end_matches(['\'', ')']) == "/usr")
@@ -358,10 +358,10 @@ fn files_of_commands() {
 
 #[test]
 fn values_of_removed_paths() {
-    let unknown = |before: &str, after: &str, guarded| WordValue::Unknown {
+    let unknown = |before: &str, after: &str, nonempty| WordValue::Unknown {
         before: before.into(),
         after: after.into(),
-        nonempty: guarded,
+        nonempty,
     };
     let rows = [
         ("rm -rf ~", WordValue::Literal("/home/u".into())),

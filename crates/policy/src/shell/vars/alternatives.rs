@@ -29,29 +29,30 @@ impl Analyzer<'_> {
     pub(crate) fn other_expansions(&mut self, command: &RawCommand) -> Option<Vec<ExpansionMode>> {
         let words = || command.words.iter().chain(command.redirects.iter().map(|redirect| &redirect.target));
         let choices = words().map(|word| self.variables.count_alternatives(word)).max().unwrap_or(1);
-        let doubtful = words().any(|word| self.variables.may_have_other_values(word));
-        let vanishing = self.variables.count_empty_alternatives(words());
-        let more = choices - 1 + vanishing.saturating_sub(1);
-        if !self.limits.take_expansions(more, command.words.len() + command.redirects.len()) {
+        let may_differ = words().any(|word| self.variables.may_have_other_values(word));
+        let empty_count = self.variables.count_empty_alternatives(words());
+        let extra = choices - 1 + empty_count.saturating_sub(1);
+        if !self.limits.take_expansions(extra, command.words.len() + command.redirects.len()) {
             return None;
         }
-        let nth = (1..choices).map(ExpansionMode::NthValue);
-        let unknown = doubtful.then_some(ExpansionMode::Unknown);
-        let nothing = (0..vanishing).map(ExpansionMode::UnknownAsEmpty);
-        Some(nth.chain(unknown).chain(nothing).collect())
+        let known = (1..choices).map(ExpansionMode::NthValue);
+        let unknown = may_differ.then_some(ExpansionMode::Unknown);
+        let if_empty = (0..empty_count).map(ExpansionMode::UnknownAsEmpty);
+        Some(known.chain(unknown).chain(if_empty).collect())
     }
 
     /// Records texts of here-strings, and texts printed in alternative expansions, for the simple command at an
     /// index.
-    pub(crate) fn record_texts(&mut self, at: usize, command: &RawCommand, others: &[ExpansionMode]) {
-        let fed: Vec<&RawWord> = command.stdin_texts.iter().filter_map(StdinText::here_string).collect();
-        let mut texts: Vec<String> = fed.iter().flat_map(|word| self.possible_texts(word)).collect();
+    pub(crate) fn record_texts(&mut self, index: usize, command: &RawCommand, others: &[ExpansionMode]) {
+        let here_strings: Vec<&RawWord> =
+            command.stdin_texts.iter().filter_map(StdinText::here_string).collect();
+        let mut texts: Vec<String> = here_strings.iter().flat_map(|word| self.possible_texts(word)).collect();
         let count = others.len() * (1 + command.words.len() / 32);
-        let varies = command.words.iter().chain(fed).any(|word| !self.variables.is_definite(word));
+        let varies = command.words.iter().chain(here_strings).any(|word| !self.variables.is_definite(word));
         if varies && self.limits.take_values(count) {
-            for reading in others {
+            for mode in others {
                 if let StdoutContent::Text(printed) =
-                    stdout_content(&self.expand_words(&command.words, *reading, &mut Vec::new()))
+                    stdout_content(&self.expand_words(&command.words, *mode, &mut Vec::new()))
                 {
                     texts.extend(printed);
                 }
@@ -60,42 +61,42 @@ impl Analyzer<'_> {
             self.mark_truncated();
         }
         if varies || !texts.is_empty() {
-            self.command_texts.insert(at, CommandTexts { varies, texts });
+            self.texts.by_command.insert(index, CommandTexts { varies, texts });
         }
     }
 
     /// Texts that a word may expand to where it is not split.
     fn possible_texts(&mut self, word: &RawWord) -> Vec<String> {
-        let (choices, vanishing) = (
+        let (choices, empty_count) = (
             self.variables.count_alternatives(word),
             self.variables.count_empty_alternatives(std::iter::once(word)),
         );
-        if !self.limits.take_values(choices + vanishing) {
+        if !self.limits.take_values(choices + empty_count) {
             self.mark_truncated();
             return Vec::new();
         }
-        let readings = (0..choices)
+        let modes = (0..choices)
             .map(ExpansionMode::NthValue)
-            .chain((0..vanishing).map(ExpansionMode::UnknownAsEmpty));
-        let text = |reading| {
-            expand::value_text(&expand::expand_single_with(word, &self.variables, reading, &mut Vec::new()))
+            .chain((0..empty_count).map(ExpansionMode::UnknownAsEmpty));
+        let text = |mode| {
+            expand::value_text(&expand::expand_single_with(word, &self.variables, mode, &mut Vec::new()))
         };
-        readings.map(text).collect()
+        modes.map(text).collect()
     }
 
     /// Returns true if the words or the input of a simple command may differ from the first expansion.
-    pub(crate) fn may_vary(&self, at: usize) -> bool {
-        self.command_texts.get(&at).is_some_and(|texts| texts.varies)
+    pub(crate) fn may_vary(&self, index: usize) -> bool {
+        self.texts.by_command.get(&index).is_some_and(|texts| texts.varies)
     }
 
     /// Analyzes a command in another expansion.
-    pub(crate) fn analyze_expansion(&mut self, command: &RawCommand, reading: ExpansionMode) {
-        if matches!(reading, ExpansionMode::UnknownAsEmpty(_)) {
-            self.search_with_empty_unknowns(command, reading);
+    pub(crate) fn analyze_expansion(&mut self, command: &RawCommand, mode: ExpansionMode) {
+        if matches!(mode, ExpansionMode::UnknownAsEmpty(_)) {
+            self.search_with_empty_unknowns(command, mode);
             return;
         }
-        let words = self.expand_words(&command.words, reading, &mut Vec::new());
-        self.search_expansion(command, &words, reading);
+        let words = self.expand_words(&command.words, mode, &mut Vec::new());
+        self.search_expansion(command, &words, mode);
     }
 
     /// Removes directories added by this expansion that earlier expansions of the same command already added.
@@ -105,10 +106,10 @@ impl Analyzer<'_> {
             return;
         }
         let mut earlier: HashMap<&WordValue, usize> = HashMap::new();
-        for place in self.script.cd_directories.iter().skip(start) {
-            *earlier.entry(place).or_default() += 1;
+        for directory in self.script.cd_directories.iter().skip(start) {
+            *earlier.entry(directory).or_default() += 1;
         }
-        let is_new = |place: &WordValue| match earlier.get_mut(place) {
+        let is_new = |directory: &WordValue| match earlier.get_mut(directory) {
             Some(count) if *count > 0 => {
                 *count -= 1;
                 false
@@ -119,38 +120,39 @@ impl Analyzer<'_> {
         self.script.cd_directories.extend(new);
     }
 
-    fn search_expansion(&mut self, command: &RawCommand, words: &[Word], reading: ExpansionMode) {
-        let at = self.script.commands.len();
+    fn search_expansion(&mut self, command: &RawCommand, words: &[Word], mode: ExpansionMode) {
+        let index = self.script.commands.len();
         self.search_words(words, 0);
         if command.redirects.is_empty() {
             return;
         }
-        if self.script.commands.len() == at {
+        if self.script.commands.len() == index {
             self.script.commands.push(simple_command::searched_command(&[]));
         }
-        let redirects = self.expand_redirects(command, reading, &mut Vec::new());
-        if let Some(part) = self.script.commands.get_mut(at) {
+        let redirects = self.expand_redirects(command, mode, &mut Vec::new());
+        if let Some(part) = self.script.commands.get_mut(index) {
             part.redirects = redirects;
         }
     }
 
     /// Analyzes a command as if its unknown parts were empty: `git $none push` pushes. Rules are matched against the
     /// result, but it does not count as evidence for what would be touched or removed.
-    fn search_with_empty_unknowns(&mut self, command: &RawCommand, reading: ExpansionMode) {
-        let words = self.expand_words(&command.words, reading, &mut Vec::new());
+    fn search_with_empty_unknowns(&mut self, command: &RawCommand, mode: ExpansionMode) {
+        let words = self.expand_words(&command.words, mode, &mut Vec::new());
         self.record_declared_if_empty(&words);
         let start = self.script.commands.len();
-        let (turns, paths) = (self.script.cd_targets.len(), self.script.cd_path.len());
-        let (places, elsewhere) = (self.script.cd_directories.len(), self.script.option_directories.len());
+        let (cd_target_count, cd_path_count) = (self.script.cd_targets.len(), self.script.cd_path.len());
+        let (directory_count, option_dir_count) =
+            (self.script.cd_directories.len(), self.script.option_directories.len());
         let paused = std::mem::replace(&mut self.memo.paused, true);
-        self.search_expansion(command, &words, reading);
+        self.search_expansion(command, &words, mode);
         self.memo.paused = paused;
-        self.script.cd_targets.truncate(turns);
-        self.script.cd_path.truncate(paths);
-        retain_literal(&mut self.script.cd_directories, places);
-        retain_literal(&mut self.script.option_directories, elsewhere);
+        self.script.cd_targets.truncate(cd_target_count);
+        self.script.cd_path.truncate(cd_path_count);
+        retain_literal(&mut self.script.cd_directories, directory_count);
+        retain_literal(&mut self.script.option_directories, option_dir_count);
         self.script.commands_if_empty.extend(self.script.commands.drain(start..).map(keep_named_only));
-        self.command_texts.split_off(&start);
+        self.texts.by_command.split_off(&start);
     }
 
     fn record_declared_if_empty(&mut self, words: &[Word]) {
@@ -174,32 +176,30 @@ impl Analyzer<'_> {
         words: &[Word],
         others: &[ExpansionMode],
     ) {
-        let settled = self.variables.definite_count();
+        let definite_count = self.variables.definite_count();
         let sets = |word: &Word| word.value.as_literal().is_some_and(builtins::sets_variables);
         let mut several = false;
         if words.iter().take(MAX_PREFIX_WORDS).any(sets) {
-            for reading in
-                others.iter().filter(|reading| !matches!(reading, ExpansionMode::UnknownAsEmpty(_))).rev()
-            {
-                let words = self.expand_words(&command.words, *reading, &mut Vec::new());
+            for mode in others.iter().filter(|mode| !matches!(mode, ExpansionMode::UnknownAsEmpty(_))).rev() {
+                let words = self.expand_words(&command.words, *mode, &mut Vec::new());
                 self.record_builtin(&words);
                 several = true;
             }
         }
         self.record_builtin(words);
         if several {
-            self.variables.weaken_since(settled);
+            self.variables.weaken_since(definite_count);
         }
         if command.words.first().is_some_and(|word| !self.variables.is_definite(word)) {
-            self.variables.rollback_definite(settled);
+            self.variables.rollback_definite(definite_count);
         }
     }
 }
 
 /// Removes entries added after `count` that are not literal.
-fn retain_literal(places: &mut Vec<WordValue>, count: usize) {
-    let added = places.split_off(count);
-    places.extend(added.into_iter().filter(is_nonempty_literal));
+fn retain_literal(directories: &mut Vec<WordValue>, count: usize) {
+    let added = directories.split_off(count);
+    directories.extend(added.into_iter().filter(is_nonempty_literal));
 }
 
 fn is_nonempty_literal(value: &WordValue) -> bool {

@@ -44,13 +44,13 @@ impl Analyzer<'_> {
     pub(crate) fn record_texts_if_empty(&mut self, name: &str, word: &RawWord) {
         let mut texts: Vec<String> = Vec::new();
         for choice in 0..self.variables.count_empty_alternatives(std::iter::once(word)) {
-            let left = expand::expand_single_with(
+            let value = expand::expand_single_with(
                 word,
                 &self.variables,
                 ExpansionMode::UnknownAsEmpty(choice),
                 &mut Vec::new(),
             );
-            texts.extend(left.as_literal().map(str::to_owned));
+            texts.extend(value.as_literal().map(str::to_owned));
             if texts.last().is_none_or(|text| text.len() > MAX_MULTI_TEXT_LENGTH)
                 || !self.limits.take_values(1)
             {
@@ -89,20 +89,20 @@ impl Analyzer<'_> {
     pub(crate) fn record_assignment(
         &mut self,
         command: &RawCommand,
-        given: &RawAssignment,
+        assignment: &RawAssignment,
         value: &WordValue,
     ) {
-        let doubtful = !self.variables.has_only_last_values(&given.value)
-            && self.variables.may_have_other_values(&given.value);
-        let mut values = self.possible_values(&given.value);
-        if doubtful {
+        let may_differ = !self.variables.has_only_last_values(&assignment.value)
+            && self.variables.may_have_other_values(&assignment.value);
+        let mut values = self.possible_values(&assignment.value);
+        if may_differ {
             values.insert(0, None);
         }
-        self.record_texts_if_empty(&given.name, &given.value);
-        self.apply_assignment(command, given, values);
+        self.record_texts_if_empty(&assignment.name, &assignment.value);
+        self.apply_assignment(command, assignment, values);
         if let Some(text) = value.as_literal() {
             self.analyze_value(text);
-            self.analyze_command_value(&given.name, text);
+            self.analyze_command_value(&assignment.name, text);
         }
     }
 
@@ -110,11 +110,11 @@ impl Analyzer<'_> {
     pub(crate) fn apply_assignment(
         &mut self,
         command: &RawCommand,
-        given: &RawAssignment,
+        assignment: &RawAssignment,
         values: Vec<Option<String>>,
     ) {
-        let name = given.name.as_str();
-        match &given.form {
+        let name = assignment.name.as_str();
+        match &assignment.form {
             AssignmentForm::Plain if !command.words.is_empty() => {
                 for value in values {
                     self.variables.add_temporary_value(name, value);
@@ -170,7 +170,7 @@ impl Analyzer<'_> {
     }
 
     /// Records the variables that a wrapper such as `env` sets for its command.
-    pub(crate) fn record_wrapper_variables(&mut self, at: usize, words: &[Word]) {
+    pub(crate) fn record_wrapper_variables(&mut self, index: usize, words: &[Word]) {
         for word in words {
             let text = expand::value_text(&word.value);
             let name = leading_name(&text);
@@ -181,18 +181,18 @@ impl Analyzer<'_> {
                 self.analyze_value(value);
                 self.analyze_command_value(name, value);
             } else if VARS_RUN_BY_BASH.contains(&name) {
-                self.mark_opaque(at);
+                self.mark_opaque(index);
             }
         }
     }
 
     /// Analyzes commands whose name has an alias with the alias text as well.
-    pub(crate) fn analyze_aliases(&mut self, harvest: &ParsedScript) {
+    pub(crate) fn analyze_aliases(&mut self, parsed: &ParsedScript) {
         if !self.variables.has_aliases() {
             return;
         }
         let mut seen: HashMap<_, usize> = HashMap::new();
-        for command in &harvest.commands {
+        for command in &parsed.commands {
             let raw: Vec<&str> = command.words.iter().map(|word| word.raw.as_str()).collect();
             let times = seen.entry((raw, self.analysis_state())).or_default();
             *times += 1;
@@ -213,12 +213,12 @@ impl Analyzer<'_> {
                 let Some((next, rest)) = rest.split_first().filter(|_| text.ends_with([' ', '\t'])) else {
                     continue;
                 };
-                for meaning in self.variables.aliases(next) {
-                    if !self.limits.take_aliases(1 + (text.len() + meaning.len()) / ALIAS_UNIT_LENGTH) {
+                for next_text in self.variables.aliases(next) {
+                    if !self.limits.take_aliases(1 + (text.len() + next_text.len()) / ALIAS_UNIT_LENGTH) {
                         self.mark_truncated();
                         return;
                     }
-                    self.analyze_text(&format!("{text} {meaning} {}", rest.join(" ")));
+                    self.analyze_text(&format!("{text} {next_text} {}", rest.join(" ")));
                 }
             }
         }
@@ -228,12 +228,12 @@ impl Analyzer<'_> {
 /// Returns true if bash is given an unknown command to run.
 pub(crate) fn gives_bash_unknown_command(part: &SimpleCommand) -> bool {
     let run = |name: &str| VARS_RUN_BY_BASH.contains(&name);
-    part.assignments.iter().any(|given| run(&given.name) && given.value.as_literal().is_none())
+    part.assignments.iter().any(|assignment| run(&assignment.name) && assignment.value.as_literal().is_none())
 }
 
 /// Returns true if an assignment changes the meaning of command names.
 pub(crate) fn assigns_command_table(command: &RawCommand) -> bool {
     let table = |text: &str| COMMAND_TABLE_VARS.contains(&leading_name(text));
-    command.assignments.iter().any(|given| table(&given.name))
+    command.assignments.iter().any(|assignment| table(&assignment.name))
         || command.words.iter().skip(1).any(|word: &RawWord| table(&word.raw) && word.raw.contains('='))
 }

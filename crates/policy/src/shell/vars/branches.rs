@@ -14,7 +14,7 @@ const INDEFINITE_WORDS: &[&str] = &["return", "exit", "local", "declare", "types
 
 /// Walk over the commands of a text.
 struct BranchWalk<'h> {
-    harvest: &'h ParsedScript,
+    parsed: &'h ParsedScript,
     /// Conditional ranges not yet entered, outer ones last so that they are popped first; each with its index.
     upcoming: Vec<(usize, &'h ConditionalCommands)>,
     open: Vec<OpenBranch<'h>>,
@@ -34,76 +34,77 @@ struct OpenBranch<'h> {
 
 impl Analyzer<'_> {
     /// Analyzes the commands in order. Returns the range of simple commands that each produced.
-    pub(crate) fn analyze_commands(&mut self, harvest: &ParsedScript) -> Vec<Range<usize>> {
-        let mut ahead: Vec<(usize, &ConditionalCommands)> = harvest
+    pub(crate) fn analyze_commands(&mut self, parsed: &ParsedScript) -> Vec<Range<usize>> {
+        let mut upcoming: Vec<(usize, &ConditionalCommands)> = parsed
             .conditional_ranges
             .iter()
             .enumerate()
-            .filter(|(_, apart)| !apart.commands.is_empty())
+            .filter(|(_, range)| !range.commands.is_empty())
             .collect();
         // Of ranges with the same start, the one recorded later is the outer one.
-        ahead.sort_by_key(|(number, apart)| {
-            let commands = &apart.commands;
+        upcoming.sort_by_key(|(number, range)| {
+            let commands = &range.commands;
             (std::cmp::Reverse(commands.start), commands.end, *number)
         });
         // A branch without commands assigns nothing, so its choice makes nothing definite.
-        let is_way =
-            |way: &usize| harvest.conditional_ranges.get(*way).is_some_and(|way| !way.commands.is_empty());
-        let choices = harvest
+        let has_commands = |branch: &usize| {
+            parsed.conditional_ranges.get(*branch).is_some_and(|branch| !branch.commands.is_empty())
+        };
+        let choices = parsed
             .exhaustive_choices
             .iter()
             .rev()
-            .filter(|choice| choice.branches.iter().all(is_way))
+            .filter(|choice| choice.branches.iter().all(has_commands))
             .collect();
-        let mut walk =
-            BranchWalk { harvest, upcoming: ahead, open: Vec::new(), assigned: HashMap::new(), choices };
+        let mut walk = BranchWalk { parsed, upcoming, open: Vec::new(), assigned: HashMap::new(), choices };
         let start = self.variables.definite_count();
-        let mut parts = Vec::with_capacity(harvest.commands.len());
-        for (at, command) in harvest.commands.iter().enumerate() {
-            self.close_branches(&mut walk, at);
-            while let Some((number, apart)) = walk.upcoming.pop_if(|(_, apart)| apart.commands.start <= at) {
-                let (settled, in_function) = (self.variables.definite_count(), self.in_function);
-                walk.open.push(OpenBranch { number, branch: apart, definite_count: settled, in_function });
-                self.in_function |= matches!(apart.kind, ConditionalKind::Function(_));
-                if let ConditionalKind::Loop(name) = &apart.kind {
+        let mut parts = Vec::with_capacity(parsed.commands.len());
+        for (index, command) in parsed.commands.iter().enumerate() {
+            self.close_branches(&mut walk, index);
+            while let Some((number, range)) = walk.upcoming.pop_if(|(_, range)| range.commands.start <= index)
+            {
+                let (definite_count, in_function) = (self.variables.definite_count(), self.text.in_function);
+                walk.open.push(OpenBranch { number, branch: range, definite_count, in_function });
+                self.text.in_function |= matches!(range.kind, ConditionalKind::Function(_));
+                if let ConditionalKind::Loop(name) = &range.kind {
                     self.variables.mark_definite(name);
                 }
             }
             parts.push(self.analyze_command(command));
             self.apply_function_call(command);
         }
-        self.close_branches(&mut walk, harvest.commands.len());
+        self.close_branches(&mut walk, parsed.commands.len());
         // Texts analyzed later may run before these commands.
         self.variables.rollback_definite(start);
         parts
     }
 
     /// Closes the ranges that end before a command.
-    fn close_branches(&mut self, walk: &mut BranchWalk<'_>, at: usize) {
+    fn close_branches(&mut self, walk: &mut BranchWalk<'_>, index: usize) {
         loop {
-            self.settle_choices(walk, at);
-            let Some(open) = walk.open.pop_if(|open| open.branch.commands.end <= at) else { break };
+            self.close_choices(walk, index);
+            let Some(open) = walk.open.pop_if(|open| open.branch.commands.end <= index) else { break };
             let assigned = self.variables.definite_since(open.definite_count);
             if let ConditionalKind::Function(name) = &open.branch.kind {
                 self.record_function(name, walk, &open, &assigned);
             }
             walk.assigned.insert(open.number, assigned);
             self.variables.rollback_definite(open.definite_count);
-            self.in_function = open.in_function;
+            self.text.in_function = open.in_function;
         }
     }
 
     /// Makes variables definite that every branch of a choice assigns, once all branches are closed and before an
     /// enclosing range is.
-    fn settle_choices(&mut self, walk: &mut BranchWalk<'_>, at: usize) {
+    fn close_choices(&mut self, walk: &mut BranchWalk<'_>, index: usize) {
         while let Some(choice) = walk.choices.pop_if(|choice| {
-            let left = choice.branches.iter().all(|way| walk.assigned.contains_key(way));
+            let all_closed = choice.branches.iter().all(|branch| walk.assigned.contains_key(branch));
             let inside = |open: &OpenBranch<'_>| open.branch.commands.start > choice.commands.start;
-            choice.commands.end <= at && left && !walk.open.last().is_some_and(inside)
+            choice.commands.end <= index && all_closed && !walk.open.last().is_some_and(inside)
         }) {
-            let mut ways = choice.branches.iter().filter_map(|way| walk.assigned.get(way));
-            let Some(first) = ways.next().cloned() else { continue };
-            let names = ways.fold(first, |names, way| names.intersection(way).cloned().collect());
+            let mut branches = choice.branches.iter().filter_map(|branch| walk.assigned.get(branch));
+            let Some(first) = branches.next().cloned() else { continue };
+            let names = branches.fold(first, |names, branch| names.intersection(branch).cloned().collect());
             for name in &names {
                 self.variables.mark_definite_any(name);
             }
@@ -118,20 +119,20 @@ impl Analyzer<'_> {
         body: &OpenBranch<'_>,
         assigned: &HashSet<String>,
     ) {
-        let commands = walk.harvest.commands.get(body.branch.commands.clone()).unwrap_or_default();
-        let unsure = |command: &RawCommand| {
+        let commands = walk.parsed.commands.get(body.branch.commands.clone()).unwrap_or_default();
+        let is_indefinite = |command: &RawCommand| {
             command.words.first().is_some_and(|word| INDEFINITE_WORDS.contains(&word.raw.as_str()))
         };
         let known = walk.open.is_empty()
-            && self.text_depth == 0
+            && self.text.depth == 0
             && !self.function_assignments.contains_key(name)
-            && !commands.iter().any(unsure);
+            && !commands.iter().any(is_indefinite);
         self.function_assignments.insert(name.to_owned(), known.then(|| assigned.clone()));
     }
 
     /// Makes the variables of a called function definite.
     fn apply_function_call(&mut self, command: &RawCommand) {
-        let Some(first) = command.words.first().filter(|_| !command.may_fail && self.text_depth == 0) else {
+        let Some(first) = command.words.first().filter(|_| !command.may_fail && self.text.depth == 0) else {
             return;
         };
         if first.raw == "unset" {

@@ -25,7 +25,7 @@ impl Analyzer<'_> {
             }
             "eval" => {
                 self.variables.has_untracked_changes |=
-                    arguments.iter().any(|word| word.value.as_literal().is_none())
+                    arguments.iter().any(|word| word.value.as_literal().is_none());
             }
             "set" => {
                 let mut options = arguments.iter().take_while(|word| word.value.as_literal() != Some("--"));
@@ -39,13 +39,14 @@ impl Analyzer<'_> {
 
     /// Records `declare NAME=value` and its like.
     fn record_declaration(&mut self, name: &str, arguments: &[Word]) {
-        let refers = |word: &Word| option_letters(word).contains('n');
-        if matches!(name, "declare" | "typeset" | "local") && arguments.iter().any(refers) {
+        let is_name_reference = |word: &Word| option_letters(word).contains('n');
+        if matches!(name, "declare" | "typeset" | "local") && arguments.iter().any(is_name_reference) {
             // A name reference: from now on any name may refer to any variable.
             self.variables.has_untracked_changes = true;
         }
         let plain = arguments.iter().all(|word| is_value_preserving(name, word));
-        let fixes = name == "readonly" || arguments.iter().any(|word| option_letters(word).contains('r'));
+        let makes_readonly =
+            name == "readonly" || arguments.iter().any(|word| option_letters(word).contains('r'));
         for word in arguments {
             let text = word.value.as_literal().unwrap_or(&word.raw);
             let variable = leading_name(text);
@@ -53,7 +54,7 @@ impl Analyzer<'_> {
                 // A name alone may hide or keep its value in a function; if the name is unknown, any variable may be
                 // affected.
                 self.variables.has_untracked_changes |= word.value.as_literal().is_none();
-                if fixes {
+                if makes_readonly {
                     self.variables.mark_multi_valued(variable);
                     self.variables.may_keep_inherited(variable);
                 } else if name != "export" {
@@ -71,12 +72,12 @@ impl Analyzer<'_> {
             } else {
                 self.variables.add_value(variable, value.map(str::to_owned));
                 // Outside a function `local` fails; other options may change the value.
-                if plain && target == variable && (name != "local" || self.in_function) {
+                if plain && target == variable && (name != "local" || self.text.in_function) {
                     self.variables.mark_definite(variable);
                 } else if !plain {
                     self.variables.add_value(variable, None);
                 }
-                if fixes {
+                if makes_readonly {
                     self.variables.mark_multi_valued(variable);
                 }
             }

@@ -8,8 +8,8 @@ impl VariableEnv<'_> {
     fn variable_uses<'w>(&self, word: &'w RawWord) -> impl Iterator<Item = VariableUse<'w>> {
         let home_varies = !self.is_home_fixed;
         word.pieces.iter().filter_map(move |piece| match piece {
-            WordPiece::Variable { name, quoted, nonempty: guarded } => {
-                Some(VariableUse { name, quoted: *quoted, nonempty: *guarded })
+            WordPiece::Variable { name, quoted, nonempty } => {
+                Some(VariableUse { name, quoted: *quoted, nonempty: *nonempty })
             }
             WordPiece::Plain(text) if home_varies && text.contains('~') => {
                 Some(VariableUse { name: "HOME", quoted: true, nonempty: false })
@@ -26,17 +26,17 @@ impl VariableEnv<'_> {
 
     /// Returns true if a word has exactly one possible expansion.
     pub(crate) fn is_definite(&self, word: &RawWord) -> bool {
-        let sure = |used: VariableUse<'_>| {
+        let is_certain = |used: VariableUse<'_>| {
             self.is_fully_known(used.name)
                 && (self.value_count(used.name) == 1 || self.is_last_value_definite(used.name))
         };
         !word.pieces.iter().any(|piece| matches!(piece, WordPiece::Unknown))
-            && self.variable_uses(word).all(sure)
+            && self.variable_uses(word).all(is_certain)
     }
 
     /// Returns true if a variable certainly has its last assigned value, by the order of the text.
     fn is_last_value_definite(&self, name: &str) -> bool {
-        !self.has_untracked_changes && !self.may_repeat && self.settled.is_last_value(name)
+        !self.has_untracked_changes && !self.may_repeat && self.definite.is_last_value(name)
     }
 
     /// Returns true if a variable can only have its known values.
@@ -44,7 +44,7 @@ impl VariableEnv<'_> {
         match self.values.get(name) {
             Some(values) if self.is_last_value_definite(name) => values.last().is_some_and(Option::is_some),
             Some(values) => {
-                !self.has_untracked_changes && !values.contains(&None) && self.settled.contains(name)
+                !self.has_untracked_changes && !values.contains(&None) && self.definite.contains(name)
             }
             None => self.value(name, LAST_VALUE).is_some(),
         }
@@ -56,9 +56,9 @@ impl VariableEnv<'_> {
         for VariableUse { name, quoted, .. } in self.variable_uses(word) {
             let Some(values) = self.values.get(name) else { continue };
             let mut known = values.iter().flatten();
-            let elsewhere = self.separators.is_some() && !quoted;
-            let perhaps_not = !values.contains(&None) && !self.is_fully_known(name);
-            if perhaps_not || elsewhere && known.any(|value| value.contains(|c| self.is_separator(c))) {
+            let may_split = self.separators.is_some() && !quoted;
+            let may_be_other = !values.contains(&None) && !self.is_fully_known(name);
+            if may_be_other || may_split && known.any(|value| value.contains(|c| self.is_separator(c))) {
                 return true;
             }
             several += usize::from(values.len() > 1);
@@ -73,15 +73,15 @@ impl VariableEnv<'_> {
         words: impl Iterator<Item = &'w RawWord> + Clone,
     ) -> usize {
         // Positional parameters of a called function are set.
-        let is_called = |name: &str| is_positional_parameter(name) && self.values.contains_key(name);
-        let vanishes = |used: VariableUse<'_>| {
-            !used.nonempty && !self.is_fully_known(used.name) && !is_called(used.name)
+        let is_argument = |name: &str| is_positional_parameter(name) && self.values.contains_key(name);
+        let may_be_empty = |used: VariableUse<'_>| {
+            !used.nonempty && !self.is_fully_known(used.name) && !is_argument(used.name)
         };
-        let may_vanish = |word: &RawWord| {
+        let word_may_be_empty = |word: &RawWord| {
             word.pieces.iter().any(|piece| matches!(piece, WordPiece::Unknown))
-                || self.variable_uses(word).any(vanishes)
+                || self.variable_uses(word).any(may_be_empty)
         };
-        if !words.clone().any(may_vanish) {
+        if !words.clone().any(word_may_be_empty) {
             return 0;
         }
         let used = words.flat_map(|word| self.variable_uses(word));
@@ -91,9 +91,9 @@ impl VariableEnv<'_> {
     /// Values that a variable may have if its unknown parts are empty, newest first.
     pub(crate) fn values_if_unknown_empty(&self, name: &str) -> impl Iterator<Item = &str> {
         let values = self.values.get(name).into_iter().flatten().rev().flatten();
-        let supposed = self.texts_if_empty.get(name).into_iter().flatten().rev();
-        let nothing = (!self.is_fully_known(name)).then_some("");
-        values.chain(supposed).map(String::as_str).chain(nothing)
+        let if_empty = self.texts_if_empty.get(name).into_iter().flatten().rev();
+        let empty = (!self.is_fully_known(name)).then_some("");
+        values.chain(if_empty).map(String::as_str).chain(empty)
     }
 
     /// Number of alternative expansions of a word by the values of its variables.

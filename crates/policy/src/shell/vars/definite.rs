@@ -44,29 +44,28 @@ impl DefiniteAssignments {
         if SHELL_MANAGED.contains(&name) || name.starts_with("BASH_") || self.inherited.contains(name) {
             return;
         }
-        let sure = if self.multi_valued.contains(name) {
+        let certainty = if self.multi_valued.contains(name) {
             ValueCertainty::AnyValue
         } else {
             ValueCertainty::LastValue
         };
-        let before = self
-            .entries
-            .insert(name.to_owned(), DefiniteEntry { certainty: sure, index: self.history.len() });
+        let before =
+            self.entries.insert(name.to_owned(), DefiniteEntry { certainty, index: self.history.len() });
         self.history.push((name.to_owned(), before));
     }
 
     /// Weakens a variable: it may have another value than the last one.
     pub(crate) fn weaken(&mut self, name: &str) {
-        if let Some(given) = self.entries.get_mut(name) {
-            given.certainty = ValueCertainty::AnyValue;
+        if let Some(entry) = self.entries.get_mut(name) {
+            entry.certainty = ValueCertainty::AnyValue;
         }
     }
 
     /// Weakens all variables assigned after the first `count`.
     pub(crate) fn weaken_since(&mut self, count: usize) {
         for (name, _) in self.history.get(count..).unwrap_or_default() {
-            if let Some(given) = self.entries.get_mut(name) {
-                given.certainty = ValueCertainty::AnyValue;
+            if let Some(entry) = self.entries.get_mut(name) {
+                entry.certainty = ValueCertainty::AnyValue;
             }
         }
     }
@@ -86,14 +85,14 @@ impl DefiniteAssignments {
 
     /// Returns true if a variable definitely has an assigned value.
     pub(crate) fn contains(&self, name: &str) -> bool {
-        self.entries.get(name).is_some_and(|given| given.index >= self.floor)
+        self.entries.get(name).is_some_and(|entry| entry.index >= self.floor)
     }
 
     /// Returns true if a variable definitely has its last value.
     pub(crate) fn is_last_value(&self, name: &str) -> bool {
         self.entries
             .get(name)
-            .is_some_and(|given| given.index >= self.floor && given.certainty == ValueCertainty::LastValue)
+            .is_some_and(|entry| entry.index >= self.floor && entry.certainty == ValueCertainty::LastValue)
     }
 
     /// Variables assigned after the first `count`.

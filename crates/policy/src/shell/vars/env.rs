@@ -49,7 +49,7 @@ pub(crate) struct VariableEnv<'a> {
     /// Values assigned to each variable, the last one last; `None` if not literal.
     pub(crate) values: HashMap<String, Vec<Option<String>>>,
     /// Variables that definitely have a value assigned by the text.
-    pub(crate) settled: DefiniteAssignments,
+    pub(crate) definite: DefiniteAssignments,
     /// Values of variables if their unknown parts are empty.
     pub(crate) texts_if_empty: HashMap<String, Vec<String>>,
     /// Characters that variables and braces may still add to words.
@@ -74,7 +74,7 @@ impl<'a> VariableEnv<'a> {
             has_untracked_changes: false,
             may_repeat: false,
             values: HashMap::new(),
-            settled: DefiniteAssignments::default(),
+            definite: DefiniteAssignments::default(),
             texts_if_empty: HashMap::new(),
             text_budget: Cell::new(AnalysisLimits::word_budget(text)),
             separators: None,
@@ -87,20 +87,20 @@ impl<'a> VariableEnv<'a> {
 
     /// Version of the environment: equal as long as every word expands the same.
     pub(crate) fn version(&self) -> (usize, bool, usize) {
-        (self.change_count, self.has_untracked_changes, self.settled.floor())
+        (self.change_count, self.has_untracked_changes, self.definite.floor())
     }
 
     /// Adds a possible value of a variable. Returns true if it is new.
     pub(crate) fn add_value(&mut self, name: &str, value: Option<String>) -> bool {
         self.change_count += 1;
-        self.settled.weaken(name);
+        self.definite.weaken(name);
         if name == "IFS" {
             self.add_separators(value.as_deref());
         }
         if !self.values.contains_key(name) {
             // The inherited value stays possible, because the assignment may never run.
-            let standing = self.value(name, LAST_VALUE).map(|value| Some(value.to_owned()));
-            self.values.insert(name.to_owned(), standing.into_iter().collect());
+            let previous = self.value(name, LAST_VALUE).map(|value| Some(value.to_owned()));
+            self.values.insert(name.to_owned(), previous.into_iter().collect());
         }
         let values = self.values.entry(name.to_owned()).or_default();
         if let Some(at) = values.iter().position(|known| *known == value) {
@@ -130,51 +130,51 @@ impl<'a> VariableEnv<'a> {
     /// Marks a variable as definitely assigned from here on.
     pub(crate) fn mark_definite(&mut self, name: &str) {
         self.change_count += 1;
-        self.settled.add(name);
+        self.definite.add(name);
     }
 
     /// Marks a variable as definitely having one of several values.
     pub(crate) fn mark_definite_any(&mut self, name: &str) {
         self.mark_definite(name);
-        self.settled.weaken(name);
+        self.definite.weaken(name);
     }
 
     /// Records that a variable may keep its inherited value whatever is assigned.
     pub(crate) fn may_keep_inherited(&mut self, name: &str) {
-        self.settled.exclude(name);
+        self.definite.exclude(name);
     }
 
     /// Records that a variable may keep an earlier value whatever is assigned.
     pub(crate) fn mark_multi_valued(&mut self, name: &str) {
         self.change_count += 1;
-        self.settled.mark_multi_valued(name);
+        self.definite.mark_multi_valued(name);
     }
 
     /// Sets the index from which assignments count as definite. Returns the previous index.
     pub(crate) fn set_definite_floor(&mut self, floor: usize) -> usize {
-        self.settled.set_floor(floor)
+        self.definite.set_floor(floor)
     }
 
     /// Weakens the definite assignments after the first `count`: an earlier value is possible.
     pub(crate) fn weaken_since(&mut self, count: usize) {
-        self.settled.weaken_since(count);
+        self.definite.weaken_since(count);
     }
 
     /// Number of definite assignments.
     pub(crate) fn definite_count(&self) -> usize {
-        self.settled.len()
+        self.definite.len()
     }
 
     /// Variables definitely assigned after the first `count` assignments.
     pub(crate) fn definite_since(&self, count: usize) -> HashSet<String> {
-        self.settled.since(count)
+        self.definite.since(count)
     }
 
     /// Removes the definite assignments after the first `count`.
     pub(crate) fn rollback_definite(&mut self, count: usize) {
-        if count < self.settled.len() {
+        if count < self.definite.len() {
             self.change_count += 1;
-            self.settled.truncate(count);
+            self.definite.truncate(count);
         }
     }
 
@@ -192,9 +192,9 @@ impl<'a> VariableEnv<'a> {
 
     /// Adds a value that only one command sees; the variable keeps its previous value afterwards.
     pub(crate) fn add_temporary_value(&mut self, name: &str, value: Option<String>) {
-        let standing = self.value(name, LAST_VALUE).map(str::to_owned);
+        let previous = self.value(name, LAST_VALUE).map(str::to_owned);
         self.add_value(name, value);
-        self.add_value(name, standing);
+        self.add_value(name, previous);
     }
 
     /// Appends one of these texts to the values of a variable.
@@ -258,9 +258,9 @@ impl<'a> VariableEnv<'a> {
     }
 
     /// Value of a variable in an expansion mode.
-    pub(crate) fn value(&self, name: &str, reading: ExpansionMode) -> Option<&str> {
+    pub(crate) fn value(&self, name: &str, mode: ExpansionMode) -> Option<&str> {
         match self.values.get(name) {
-            Some(values) => match reading {
+            Some(values) => match mode {
                 ExpansionMode::NthValue(choice) => {
                     values.iter().rev().nth(choice.min(values.len().saturating_sub(1)))
                 }

@@ -18,8 +18,8 @@ const MAX_SELF_GROWTH: usize = 8;
 
 impl Analyzer<'_> {
     /// Assigns the words of a loop to its variable.
-    pub(crate) fn assign_loop_variables(&mut self, harvest: &ParsedScript) {
-        for (name, words) in &harvest.loop_values {
+    pub(crate) fn assign_loop_variables(&mut self, parsed: &ParsedScript) {
+        for (name, words) in &parsed.loop_values {
             for raw in words {
                 for choice in 0..self.variables.count_alternatives(raw) {
                     if self.variables.is_budget_exhausted() {
@@ -51,12 +51,12 @@ impl Analyzer<'_> {
 
     /// Assigns call arguments to the parameters of functions. The unknown value is added last, because other callers
     /// are possible. `shift` may move any argument to the front.
-    fn assign_function_arguments(&mut self, harvest: &ParsedScript) {
-        let names: HashSet<&str> = harvest.functions.iter().map(|(name, _)| name.as_str()).collect();
+    fn assign_function_arguments(&mut self, parsed: &ParsedScript) {
+        let names: HashSet<&str> = parsed.functions.iter().map(|(name, _)| name.as_str()).collect();
         if names.is_empty() {
             return;
         }
-        for command in &harvest.commands {
+        for command in &parsed.commands {
             let words = self.expand_words(&command.words, LAST_VALUE, &mut Vec::new());
             let Some((_, arguments)) = words
                 .split_first()
@@ -79,35 +79,35 @@ impl Analyzer<'_> {
     }
 
     /// Adds the values of all assignments in advance, because commands may run more than once.
-    pub(crate) fn propagate_values(&mut self, harvest: &ParsedScript) {
-        let settled = self.variables.definite_count();
+    pub(crate) fn propagate_values(&mut self, parsed: &ParsedScript) {
+        let definite_count = self.variables.definite_count();
         // Nothing is definite yet.
         let floor = self.variables.set_definite_floor(usize::MAX);
-        for command in &harvest.commands {
-            for given in &command.assignments {
-                let values = self.possible_values(&given.value);
-                self.record_texts_if_empty(&given.name, &given.value);
-                self.apply_assignment(command, given, values);
+        for command in &parsed.commands {
+            for assignment in &command.assignments {
+                let values = self.possible_values(&assignment.value);
+                self.record_texts_if_empty(&assignment.name, &assignment.value);
+                self.apply_assignment(command, assignment, values);
             }
         }
-        self.assign_function_arguments(harvest);
-        self.assign_loop_variables(harvest);
-        self.run_to_fixpoint(harvest);
-        self.variables.rollback_definite(settled);
+        self.assign_function_arguments(parsed);
+        self.assign_loop_variables(parsed);
+        self.run_to_fixpoint(parsed);
+        self.variables.rollback_definite(definite_count);
         self.variables.set_definite_floor(floor);
     }
 
     /// Propagates values between variables until nothing changes. A value that grows out of itself becomes unknown.
-    fn run_to_fixpoint(&mut self, harvest: &ParsedScript) {
-        let commands = harvest.commands.iter();
-        let mut varying: Vec<&RawAssignment> =
+    fn run_to_fixpoint(&mut self, parsed: &ParsedScript) {
+        let commands = parsed.commands.iter();
+        let mut dependent: Vec<&RawAssignment> =
             commands.clone().flat_map(|command| &command.assignments).collect();
-        varying.retain(|given| uses_variable(&given.value, None));
+        dependent.retain(|assignment| uses_variable(&assignment.value, None));
         let builtins: Vec<&RawCommand> = commands.filter(|command| may_set_variables(command)).collect();
         for _ in 0..MAX_ROUNDS {
             let known = self.variables.known_count();
-            for given in &varying {
-                self.propagate_assignment(given);
+            for assignment in &dependent {
+                self.propagate_assignment(assignment);
             }
             for command in &builtins {
                 self.propagate_builtin(command);
@@ -119,24 +119,24 @@ impl Analyzer<'_> {
         self.variables.overflowed = true;
     }
 
-    fn propagate_assignment(&mut self, given: &RawAssignment) {
-        if self.variables.has_too_many_values(&given.name) {
+    fn propagate_assignment(&mut self, assignment: &RawAssignment) {
+        if self.variables.has_too_many_values(&assignment.name) {
             return;
         }
-        let choices = self.variables.count_alternatives(&given.value);
+        let choices = self.variables.count_alternatives(&assignment.value);
         if !self.limits.take_values(choices) {
             self.variables.overflowed = true;
             return;
         }
-        if uses_variable(&given.value, Some(&given.name)) {
-            self.variables.add_value(&given.name, None);
+        if uses_variable(&assignment.value, Some(&assignment.name)) {
+            self.variables.add_value(&assignment.name, None);
             if choices > MAX_SELF_GROWTH {
                 return;
             }
         }
         let text = |choice| {
             let words = expand::expand_word(
-                &given.value,
+                &assignment.value,
                 &self.variables,
                 ExpansionMode::NthValue(choice),
                 &mut Vec::new(),
@@ -146,7 +146,7 @@ impl Analyzer<'_> {
         };
         // Adding a value reorders the alternatives, so all are computed first.
         for value in (0..choices).map(text).collect::<Vec<_>>() {
-            self.variables.add_value(&given.name, value);
+            self.variables.add_value(&assignment.name, value);
         }
     }
 
@@ -177,9 +177,9 @@ fn uses_variable(word: &RawWord, name: Option<&str>) -> bool {
 
 /// Returns true if a command may be a builtin that sets variables, in any spelling.
 fn may_set_variables(command: &RawCommand) -> bool {
-    let may =
+    let may_set =
         |word: &RawWord| word.raw.contains(['$', '\\', '\'', '"']) || builtins::sets_variables(&word.raw);
-    command.words.first().is_some_and(may)
+    command.words.first().is_some_and(may_set)
         || command.words.first().is_some_and(|word| matches!(word.raw.as_str(), "time" | "!"))
-            && command.words.iter().take(MAX_PREFIX_WORDS).any(may)
+            && command.words.iter().take(MAX_PREFIX_WORDS).any(may_set)
 }

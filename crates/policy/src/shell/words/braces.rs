@@ -9,35 +9,36 @@ const MAX_WORDS: usize = 1_000;
 const MAX_DEPTH: usize = 16;
 
 /// Returns true if the word may contain a brace expansion.
-pub(crate) fn may_expand(atoms: &[WordChar]) -> bool {
-    let Some(open) = atoms.iter().position(|atom| *atom == WordChar::Plain('{')) else { return false };
-    let rest = atoms.get(open..).unwrap_or_default();
+pub(crate) fn may_expand(chars: &[WordChar]) -> bool {
+    let Some(open) = chars.iter().position(|word_char| *word_char == WordChar::Plain('{')) else {
+        return false;
+    };
+    let rest = chars.get(open..).unwrap_or_default();
     rest.contains(&WordChar::Plain(','))
         || rest.windows(2).any(|pair| pair == [WordChar::Plain('.'), WordChar::Plain('.')])
 }
 
 /// Expands a word; none if there are too many results.
-pub(crate) fn expand_braces(atoms: &mut Vec<WordChar>) -> Option<Vec<Vec<WordChar>>> {
-    expand_all(std::mem::take(atoms).as_slice(), 0)
+pub(crate) fn expand_braces(chars: &mut Vec<WordChar>) -> Option<Vec<Vec<WordChar>>> {
+    expand_all(std::mem::take(chars).as_slice(), 0)
 }
 
-fn expand_all(atoms: &[WordChar], depth: usize) -> Option<Vec<Vec<WordChar>>> {
+fn expand_all(chars: &[WordChar], depth: usize) -> Option<Vec<Vec<WordChar>>> {
     if depth > MAX_DEPTH {
         return None;
     }
     let mut done: Vec<Vec<WordChar>> = vec![Vec::new()];
-    let ends = group_ends(atoms);
-    let mut at = 0;
-    while let Some(atom) = atoms.get(at) {
-        let group =
-            ends.get(at).copied().flatten().and_then(|(end, separated)| {
-                Some((end + 1, group_members(atoms.get(at + 1..end)?, separated)?))
-            });
+    let ends = group_ends(chars);
+    let mut index = 0;
+    while let Some(word_char) = chars.get(index) {
+        let group = ends.get(index).copied().flatten().and_then(|(end, separated)| {
+            Some((end + 1, group_members(chars.get(index + 1..end)?, separated)?))
+        });
         let Some((end, members)) = group else {
             for word in &mut done {
-                word.push(*atom);
+                word.push(*word_char);
             }
-            at += 1;
+            index += 1;
             continue;
         };
         let mut choices: Vec<Vec<WordChar>> = Vec::new();
@@ -55,19 +56,19 @@ fn expand_all(atoms: &[WordChar], depth: usize) -> Option<Vec<Vec<WordChar>>> {
             .iter()
             .flat_map(|word| choices.iter().map(move |choice| word.iter().chain(choice).copied().collect()))
             .collect();
-        at = end;
+        index = end;
     }
     Some(done)
 }
 
 /// Index of the closing brace of each group, and whether the group has a comma. One pass, so that many braces stay
 /// cheap.
-fn group_ends(atoms: &[WordChar]) -> Vec<Option<(usize, bool)>> {
-    let mut ends = vec![None; atoms.len()];
+fn group_ends(chars: &[WordChar]) -> Vec<Option<(usize, bool)>> {
+    let mut ends = vec![None; chars.len()];
     let mut open: Vec<(usize, bool)> = Vec::new();
-    for (at, atom) in atoms.iter().enumerate() {
-        match atom {
-            WordChar::Plain('{') => open.push((at, false)),
+    for (index, word_char) in chars.iter().enumerate() {
+        match word_char {
+            WordChar::Plain('{') => open.push((index, false)),
             WordChar::Plain(',') => {
                 if let Some((_, members)) = open.last_mut() {
                     *members = true;
@@ -77,7 +78,7 @@ fn group_ends(atoms: &[WordChar]) -> Vec<Option<(usize, bool)>> {
                 if let Some((start, members)) = open.pop()
                     && let Some(end) = ends.get_mut(start)
                 {
-                    *end = Some((at, members));
+                    *end = Some((index, members));
                 }
             }
             _ => {}
@@ -92,7 +93,7 @@ fn group_members(inside: &[WordChar], separated: bool) -> Option<Vec<Vec<WordCha
         return if inside.len() <= 64 { expand_sequence(inside) } else { None };
     }
     let mut level = 0;
-    let separator = |atom: &WordChar| match atom {
+    let separator = |word_char: &WordChar| match word_char {
         WordChar::Plain('{') => {
             level += 1;
             false
@@ -108,10 +109,10 @@ fn group_members(inside: &[WordChar], separated: bool) -> Option<Vec<Vec<WordCha
 }
 
 /// Expands `1..3`, `a..e`, `1..9..2`.
-fn expand_sequence(atoms: &[WordChar]) -> Option<Vec<Vec<WordChar>>> {
-    let text: String = atoms
+fn expand_sequence(chars: &[WordChar]) -> Option<Vec<Vec<WordChar>>> {
+    let text: String = chars
         .iter()
-        .map(|atom| match atom {
+        .map(|word_char| match word_char {
             WordChar::Plain(c) => Some(*c),
             _ => None,
         })
@@ -160,11 +161,11 @@ mod tests {
     use super::*;
 
     fn texts(text: &str) -> Option<Vec<String>> {
-        let mut atoms: Vec<WordChar> = text.chars().map(WordChar::Plain).collect();
-        let words = expand_braces(&mut atoms)?;
+        let mut chars: Vec<WordChar> = text.chars().map(WordChar::Plain).collect();
+        let words = expand_braces(&mut chars)?;
         let text = |word: Vec<WordChar>| {
             word.into_iter()
-                .map(|atom| match atom {
+                .map(|word_char| match word_char {
                     WordChar::Plain(c) | WordChar::Quoted(c) | WordChar::Expanded(c) => c,
                     WordChar::Unknown { .. } => '?',
                 })

@@ -30,60 +30,57 @@ pub(crate) enum WordChar {
 /// Expands a word, usually into one, and collects what prevents an allow decision.
 pub(crate) fn expand_word(
     word: &RawWord,
-    scope: &VariableEnv<'_>,
-    reading: ExpansionMode,
-    kinds: &mut Vec<UnanalyzableCause>,
+    variables: &VariableEnv<'_>,
+    mode: ExpansionMode,
+    causes: &mut Vec<UnanalyzableCause>,
 ) -> Vec<Word> {
     if let [WordPiece::Plain(text)] = word.pieces.as_slice()
         && !text.contains(['~', '{', '*', '?', '['])
     {
         return vec![Word { raw: word.raw.clone(), value: WordValue::Literal(text.clone()) }];
     }
-    let mut atoms = expand_tilde(word_chars(word, scope, reading, kinds), scope, reading, kinds);
-    if !braces::may_expand(&atoms) {
-        let mut words = split_words(&atoms, &word.raw, scope);
+    let mut chars = expand_tilde(word_chars(word, variables, mode, causes), variables, mode, causes);
+    if !braces::may_expand(&chars) {
+        let mut words = split_words(&chars, &word.raw, variables);
         let quoted = word.pieces.iter().any(|piece| matches!(piece, WordPiece::Quoted(_)));
         if words.is_empty() && quoted && !["$@", "${@}", "[@]}"].iter().any(|all| word.raw.contains(all)) {
             words.push(Word { raw: word.raw.clone(), value: WordValue::Literal(String::new()) });
         }
         return words;
     }
-    kinds.push(UnanalyzableCause::Braces);
-    let expanded = if scope.is_budget_exhausted() { None } else { braces::expand_braces(&mut atoms) };
+    causes.push(UnanalyzableCause::Braces);
+    let expanded = if variables.is_budget_exhausted() { None } else { braces::expand_braces(&mut chars) };
     let length = expanded
         .as_ref()
         .map_or(OVERFLOW_LENGTH, |all| all.iter().map(|word| word.len() + WORD_OVERHEAD).sum());
-    let enough = scope.take_text_budget(length);
+    let enough = variables.take_text_budget(length);
     match expanded.filter(|_| enough) {
         Some(all) => all
             .into_iter()
-            .flat_map(|atoms| split_words(&expand_tilde(atoms, scope, reading, kinds), "", scope))
+            .flat_map(|chars| split_words(&expand_tilde(chars, variables, mode, causes), "", variables))
             .map(|word| Word { raw: value_text(&word.value), ..word })
             .collect(),
-        None => vec![Word {
-            raw: word.raw.clone(),
-            value: WordValue::Unknown { before: String::new(), after: String::new(), nonempty: false },
-        }],
+        None => vec![Word { raw: word.raw.clone(), value: WordValue::FULLY_UNKNOWN }],
     }
 }
 
 /// Expands a word where it is not split, as in an assignment or redirect.
 pub(crate) fn expand_single(
     word: &RawWord,
-    scope: &VariableEnv<'_>,
-    kinds: &mut Vec<UnanalyzableCause>,
+    variables: &VariableEnv<'_>,
+    causes: &mut Vec<UnanalyzableCause>,
 ) -> WordValue {
-    expand_single_with(word, scope, LAST_VALUE, kinds)
+    expand_single_with(word, variables, LAST_VALUE, causes)
 }
 
 /// Like `expand_single`, in an expansion mode.
 pub(crate) fn expand_single_with(
     word: &RawWord,
-    scope: &VariableEnv<'_>,
-    reading: ExpansionMode,
-    kinds: &mut Vec<UnanalyzableCause>,
+    variables: &VariableEnv<'_>,
+    mode: ExpansionMode,
+    causes: &mut Vec<UnanalyzableCause>,
 ) -> WordValue {
-    build_value(&expand_tilde(word_chars(word, scope, reading, kinds), scope, reading, kinds))
+    build_value(&expand_tilde(word_chars(word, variables, mode, causes), variables, mode, causes))
 }
 
 /// Text of a value, with `$?` for the unknown part.
@@ -96,39 +93,39 @@ pub(crate) fn value_text(value: &WordValue) -> String {
 
 fn word_chars(
     word: &RawWord,
-    scope: &VariableEnv<'_>,
-    reading: ExpansionMode,
-    kinds: &mut Vec<UnanalyzableCause>,
+    variables: &VariableEnv<'_>,
+    mode: ExpansionMode,
+    causes: &mut Vec<UnanalyzableCause>,
 ) -> Vec<WordChar> {
-    let mut atoms = Vec::with_capacity(word.raw.len());
-    let is_nothing = matches!(reading, ExpansionMode::UnknownAsEmpty(_));
-    let overlong = is_overlong(word, scope, reading);
-    if overlong {
-        kinds.push(UnanalyzableCause::TooDeep);
+    let mut chars = Vec::with_capacity(word.raw.len());
+    let unknown_is_empty = matches!(mode, ExpansionMode::UnknownAsEmpty(_));
+    let too_long = is_overlong(word, variables, mode);
+    if too_long {
+        causes.push(UnanalyzableCause::TooDeep);
     }
     for piece in &word.pieces {
         match piece {
-            WordPiece::Variable { nonempty: guarded, .. } if overlong => {
-                atoms.push(WordChar::Unknown { nonempty: *guarded })
+            WordPiece::Variable { nonempty, .. } if too_long => {
+                chars.push(WordChar::Unknown { nonempty: *nonempty });
             }
-            WordPiece::Plain(text) => atoms.extend(text.chars().map(WordChar::Plain)),
-            WordPiece::Quoted(text) => atoms.extend(text.chars().map(WordChar::Quoted)),
-            WordPiece::Unknown if is_nothing => {}
-            WordPiece::Unknown => atoms.push(WordChar::Unknown { nonempty: false }),
-            WordPiece::Variable { name, quoted, nonempty: guarded } => {
-                if name == "HOME" && !scope.is_home_fixed {
-                    kinds.push(UnanalyzableCause::Variable);
+            WordPiece::Plain(text) => chars.extend(text.chars().map(WordChar::Plain)),
+            WordPiece::Quoted(text) => chars.extend(text.chars().map(WordChar::Quoted)),
+            WordPiece::Unknown if unknown_is_empty => {}
+            WordPiece::Unknown => chars.push(WordChar::Unknown { nonempty: false }),
+            WordPiece::Variable { name, quoted, nonempty } => {
+                if name == "HOME" && !variables.is_home_fixed {
+                    causes.push(UnanalyzableCause::Variable);
                 }
-                match scope.value(name, reading).filter(|text| scope.take_text_budget(text.len())) {
-                    Some(text) if *quoted => atoms.extend(text.chars().map(quoted_char)),
-                    Some(text) => atoms.extend(text.chars().map(WordChar::Expanded)),
-                    None if is_nothing && !guarded => {}
-                    None => atoms.push(WordChar::Unknown { nonempty: *guarded }),
+                match variables.value(name, mode).filter(|text| variables.take_text_budget(text.len())) {
+                    Some(text) if *quoted => chars.extend(text.chars().map(quoted_char)),
+                    Some(text) => chars.extend(text.chars().map(WordChar::Expanded)),
+                    None if unknown_is_empty && !nonempty => {}
+                    None => chars.push(WordChar::Unknown { nonempty: *nonempty }),
                 }
             }
         }
     }
-    atoms
+    chars
 }
 
 /// A character of a quoted variable. Glob characters stay active, because a loop variable may hold the pattern of its
@@ -141,9 +138,9 @@ fn quoted_char(character: char) -> WordChar {
 }
 
 /// Returns true if several variables add too much text to a word.
-fn is_overlong(word: &RawWord, scope: &VariableEnv<'_>, reading: ExpansionMode) -> bool {
+fn is_overlong(word: &RawWord, variables: &VariableEnv<'_>, mode: ExpansionMode) -> bool {
     let lengths = word.pieces.iter().filter_map(|piece| match piece {
-        WordPiece::Variable { name, .. } => Some(scope.value(name, reading).map_or(0, str::len)),
+        WordPiece::Variable { name, .. } => Some(variables.value(name, mode).map_or(0, str::len)),
         WordPiece::Plain(_) | WordPiece::Quoted(_) | WordPiece::Unknown => None,
     });
     let (count, total) = lengths.fold((0, 0), |(count, total), length| (count + 1, total + length));
@@ -152,55 +149,55 @@ fn is_overlong(word: &RawWord, scope: &VariableEnv<'_>, reading: ExpansionMode) 
 
 /// Expands `~` at the start of a word, and after `=` or `:` in an assignment.
 fn expand_tilde(
-    atoms: Vec<WordChar>,
-    scope: &VariableEnv<'_>,
-    reading: ExpansionMode,
-    kinds: &mut Vec<UnanalyzableCause>,
+    chars: Vec<WordChar>,
+    variables: &VariableEnv<'_>,
+    mode: ExpansionMode,
+    causes: &mut Vec<UnanalyzableCause>,
 ) -> Vec<WordChar> {
-    if !atoms.contains(&WordChar::Plain('~')) {
-        return atoms;
+    if !chars.contains(&WordChar::Plain('~')) {
+        return chars;
     }
-    let mut out = Vec::with_capacity(atoms.len() + scope.home.len());
+    let mut out = Vec::with_capacity(chars.len() + variables.home.len());
     let mut assigning = false;
     let mut resolved = 0;
-    for (at, atom) in atoms.iter().enumerate() {
+    for (at, word_char) in chars.iter().enumerate() {
         if at < resolved {
             continue;
         }
-        let before = at.checked_sub(1).and_then(|at| atoms.get(at));
-        assigning |= *atom == WordChar::Plain('=');
-        let begins = match before {
+        let before = at.checked_sub(1).and_then(|at| chars.get(at));
+        assigning |= *word_char == WordChar::Plain('=');
+        let starts_tilde = match before {
             None => true,
             Some(WordChar::Plain('=' | ':')) => assigning,
             Some(_) => false,
         };
-        if *atom != WordChar::Plain('~') || !begins {
-            out.push(*atom);
+        if *word_char != WordChar::Plain('~') || !starts_tilde {
+            out.push(*word_char);
             continue;
         }
-        match atoms.get(at + 1) {
+        match chars.get(at + 1) {
             None | Some(WordChar::Plain('/' | ':')) => {
-                if before.is_some() || !scope.is_home_fixed {
-                    kinds.push(UnanalyzableCause::Variable);
+                if before.is_some() || !variables.is_home_fixed {
+                    causes.push(UnanalyzableCause::Variable);
                 }
-                match scope.value("HOME", reading) {
+                match variables.value("HOME", mode) {
                     Some(home) => out.extend(home.chars().map(WordChar::Quoted)),
                     None => out.push(WordChar::Unknown { nonempty: false }),
                 }
             }
             // `~+` is the current directory.
-            Some(WordChar::Plain('+')) if matches!(atoms.get(at + 2), None | Some(WordChar::Plain('/'))) => {
-                kinds.push(UnanalyzableCause::Variable);
+            Some(WordChar::Plain('+')) if matches!(chars.get(at + 2), None | Some(WordChar::Plain('/'))) => {
+                causes.push(UnanalyzableCause::Variable);
                 out.push(WordChar::Quoted('.'));
                 resolved = at + 2;
             }
             // A quoted character in the prefix prevents tilde expansion.
             Some(WordChar::Quoted(_) | WordChar::Unknown { .. } | WordChar::Expanded(_)) => {
-                out.push(WordChar::Quoted('~'))
+                out.push(WordChar::Quoted('~'));
             }
             Some(WordChar::Plain(_)) => {
-                kinds.push(UnanalyzableCause::Variable);
-                match tilde_user(atoms.get(at + 1..).unwrap_or_default()) {
+                causes.push(UnanalyzableCause::Variable);
+                match tilde_user(chars.get(at + 1..).unwrap_or_default()) {
                     Some(name) => {
                         // The usual locations of home directories.
                         let home = if name == "root" { "/root".to_owned() } else { format!("/home/{name}") };
@@ -216,54 +213,53 @@ fn expand_tilde(
 }
 
 /// The user name after `~`, if nothing else precedes the first slash.
-fn tilde_user(atoms: &[WordChar]) -> Option<String> {
-    let name = atoms.iter().take_while(|atom| **atom != WordChar::Plain('/')).map(|atom| match atom {
-        WordChar::Plain(c) if c.is_ascii_lowercase() || *c == '_' => Some(*c),
-        _ => None,
+fn tilde_user(chars: &[WordChar]) -> Option<String> {
+    let name = chars.iter().take_while(|word_char| **word_char != WordChar::Plain('/')).map(|word_char| {
+        match word_char {
+            WordChar::Plain(c) if c.is_ascii_lowercase() || *c == '_' => Some(*c),
+            _ => None,
+        }
     });
     name.collect::<Option<String>>().filter(|name| !name.is_empty())
 }
 
 /// Splits a word where values of variables are split.
-fn split_words(atoms: &[WordChar], raw: &str, scope: &VariableEnv<'_>) -> Vec<Word> {
-    let blank = |atom: &WordChar| matches!(atom, WordChar::Expanded(c) if scope.is_separator(*c));
-    if !atoms.iter().any(blank) {
-        if atoms.is_empty() {
+fn split_words(chars: &[WordChar], raw: &str, variables: &VariableEnv<'_>) -> Vec<Word> {
+    let blank =
+        |word_char: &WordChar| matches!(word_char, WordChar::Expanded(c) if variables.is_separator(*c));
+    if !chars.iter().any(blank) {
+        if chars.is_empty() {
             return Vec::new();
         }
-        return vec![Word { raw: raw.to_owned(), value: build_value(atoms) }];
+        return vec![Word { raw: raw.to_owned(), value: build_value(chars) }];
     }
-    atoms
+    chars
         .split(blank)
-        .filter(|atoms| !atoms.is_empty())
-        .map(|atoms| {
-            let value = build_value(atoms);
+        .filter(|chars| !chars.is_empty())
+        .map(|chars| {
+            let value = build_value(chars);
             Word { raw: value_text(&value), value }
         })
         .collect()
 }
 
-fn build_value(atoms: &[WordChar]) -> WordValue {
-    let unknown = |atom: &WordChar| matches!(atom, WordChar::Unknown { .. });
-    if let (Some(first), Some(last)) = (atoms.iter().position(unknown), atoms.iter().rposition(unknown)) {
-        let (before, rest) = atoms.split_at(first);
+fn build_value(chars: &[WordChar]) -> WordValue {
+    let unknown = |word_char: &WordChar| matches!(word_char, WordChar::Unknown { .. });
+    if let (Some(first), Some(last)) = (chars.iter().position(unknown), chars.iter().rposition(unknown)) {
+        let (before, rest) = chars.split_at(first);
         let after = rest.get(last - first + 1..).unwrap_or_default();
-        let guarded = rest
+        let nonempty = rest
             .iter()
-            .filter(|atom| unknown(atom))
-            .all(|atom| *atom == WordChar::Unknown { nonempty: true });
-        return WordValue::Unknown {
-            before: plain_text(before),
-            after: glob_pattern(after),
-            nonempty: guarded,
-        };
+            .filter(|word_char| unknown(word_char))
+            .all(|word_char| *word_char == WordChar::Unknown { nonempty: true });
+        return WordValue::Unknown { before: plain_text(before), after: glob_pattern(after), nonempty };
     }
-    if is_glob(atoms) { WordValue::Glob(glob_pattern(atoms)) } else { WordValue::Literal(plain_text(atoms)) }
+    if is_glob(chars) { WordValue::Glob(glob_pattern(chars)) } else { WordValue::Literal(plain_text(chars)) }
 }
 
-fn is_glob(atoms: &[WordChar]) -> bool {
+fn is_glob(chars: &[WordChar]) -> bool {
     let mut open = false;
-    atoms.iter().any(|atom| match atom {
+    chars.iter().any(|word_char| match word_char {
         WordChar::Plain('*' | '?') | WordChar::Expanded('*' | '?') => true,
         WordChar::Plain('[') | WordChar::Expanded('[') => {
             open = true;
@@ -274,20 +270,20 @@ fn is_glob(atoms: &[WordChar]) -> bool {
     })
 }
 
-fn plain_text(atoms: &[WordChar]) -> String {
-    atoms
+fn plain_text(chars: &[WordChar]) -> String {
+    chars
         .iter()
-        .filter_map(|atom| match atom {
+        .filter_map(|word_char| match word_char {
             WordChar::Plain(c) | WordChar::Quoted(c) | WordChar::Expanded(c) => Some(*c),
             WordChar::Unknown { .. } => None,
         })
         .collect()
 }
 
-fn glob_pattern(atoms: &[WordChar]) -> String {
-    let mut out = String::with_capacity(atoms.len());
-    for atom in atoms {
-        match atom {
+fn glob_pattern(chars: &[WordChar]) -> String {
+    let mut out = String::with_capacity(chars.len());
+    for word_char in chars {
+        match word_char {
             WordChar::Quoted(c) => {
                 if matches!(c, '*' | '?' | '[' | ']' | '\\') {
                     out.push('\\');

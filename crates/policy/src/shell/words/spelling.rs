@@ -20,8 +20,8 @@ fn is_plain_command(word: &Word) -> bool {
 /// Text for allow rules: the words without quotes, with quoted blanks marked.
 fn allow_text(words: &[Word]) -> String {
     let mut out = String::new();
-    for (at, word) in words.iter().enumerate() {
-        if at > 0 {
+    for (index, word) in words.iter().enumerate() {
+        if index > 0 {
             out.push(' ');
         }
         match &word.value {
@@ -40,8 +40,8 @@ fn allow_text(words: &[Word]) -> String {
 /// The words as written.
 pub(crate) fn raw_text(words: &[Word]) -> String {
     let mut out = String::new();
-    for (at, word) in words.iter().enumerate() {
-        if at > 0 {
+    for (index, word) in words.iter().enumerate() {
+        if index > 0 {
             out.push(' ');
         }
         out.push_str(&word.raw);
@@ -50,7 +50,11 @@ pub(crate) fn raw_text(words: &[Word]) -> String {
 }
 
 /// Texts for allow rules, given a command without wrappers and safe assignments.
-pub(crate) fn allow_spellings(words: &[Word], by: RequiredRule, more_arguments: bool) -> Vec<AllowSpelling> {
+pub(crate) fn allow_spellings(
+    words: &[Word],
+    required_rule: RequiredRule,
+    more_arguments: bool,
+) -> Vec<AllowSpelling> {
     if !words.first().is_some_and(is_plain_command) {
         return Vec::new();
     }
@@ -60,7 +64,7 @@ pub(crate) fn allow_spellings(words: &[Word], by: RequiredRule, more_arguments: 
         texts.push(raw);
     }
     let added = if more_arguments { ADDED_ARGUMENTS } else { "" };
-    texts.into_iter().map(|text| AllowSpelling { text: text + added, required_rule: by }).collect()
+    texts.into_iter().map(|text| AllowSpelling { text: text + added, required_rule }).collect()
 }
 
 /// Texts for deny and ask rules.

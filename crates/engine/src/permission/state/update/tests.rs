@@ -24,9 +24,9 @@ struct TestDir(TempDir);
 
 impl TestDir {
     fn new() -> Self {
-        let bench = Self(TempDir::new().unwrap());
-        fs::create_dir_all(bench.path("project/.claude")).unwrap();
-        bench
+        let fixture = Self(TempDir::new().unwrap());
+        fs::create_dir_all(fixture.path("project/.claude")).unwrap();
+        fixture
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -66,9 +66,9 @@ fn rules(kind: &str, behavior: &str, destination: &str, command: &str) -> Permis
     update(json!({"type": kind, "behavior": behavior, "destination": destination, "rules": rules}))
 }
 
-fn decision(rights: &PermissionState, command: &str) -> &'static str {
+fn decision(permissions: &PermissionState, command: &str) -> &'static str {
     let facts = ToolFacts::for_tool("Bash", &["command"]);
-    match rights.decide("Bash", &facts, &json!({"command": command}), None).decision {
+    match permissions.decide("Bash", &facts, &json!({"command": command}), None).decision {
         Decision::Allow(_) => "allow",
         Decision::Ask(_) => "ask",
         Decision::Deny(_) => "deny",
@@ -77,27 +77,33 @@ fn decision(rights: &PermissionState, command: &str) -> &'static str {
 
 #[test]
 fn an_update_to_plan_mode_can_be_left() {
-    let bench = TestDir::new();
+    let fixture = TestDir::new();
     let grants = InitialPermissions { mode: PermissionMode::AcceptEdits, ..InitialPermissions::default() };
-    let rights = bench.state(SettingsRequest::default(), grants);
+    let permissions = fixture.state(SettingsRequest::default(), grants);
     let plan = update(json!({"type": "setMode", "mode": "plan", "destination": "session"}));
-    assert_eq!(rights.apply_updates(&[plan]), Vec::<String>::new());
-    assert_eq!(rights.mode(), PermissionMode::Plan);
-    rights.leave_plan();
-    assert_eq!(rights.mode(), PermissionMode::AcceptEdits);
+    assert_eq!(permissions.apply_updates(&[plan]), Vec::<String>::new());
+    assert_eq!(permissions.mode(), PermissionMode::Plan);
+    permissions.leave_plan();
+    assert_eq!(permissions.mode(), PermissionMode::AcceptEdits);
 }
 
 #[test]
 fn an_allow_is_applied_and_persisted() {
-    let bench = TestDir::new();
-    let rights = bench.untrusted();
-    assert_eq!(rights.apply_updates(&[rules("addRules", "allow", "localSettings", "touch *")]), [""; 0]);
-    assert_eq!(decision(&rights, "touch a"), "allow");
-    assert_eq!(decision(&bench.untrusted(), "touch a"), "allow", "the file is the person's own");
-    assert_eq!(rights.apply_updates(&[rules("addRules", "allow", "localSettings", "mkdir *")]), [""; 0]);
-    assert_eq!(decision(&bench.untrusted(), "mkdir a"), "allow", "and stays it");
-    assert_eq!(rights.apply_updates(&[rules("removeRules", "allow", "localSettings", "touch *")]), [""; 0]);
-    assert_eq!((decision(&rights, "touch a"), decision(&bench.untrusted(), "touch a")), ("ask", "ask"));
+    let fixture = TestDir::new();
+    let permissions = fixture.untrusted();
+    assert_eq!(permissions.apply_updates(&[rules("addRules", "allow", "localSettings", "touch *")]), [""; 0]);
+    assert_eq!(decision(&permissions, "touch a"), "allow");
+    assert_eq!(decision(&fixture.untrusted(), "touch a"), "allow", "the file is the user's own");
+    assert_eq!(permissions.apply_updates(&[rules("addRules", "allow", "localSettings", "mkdir *")]), [""; 0]);
+    assert_eq!(decision(&fixture.untrusted(), "mkdir a"), "allow", "and stays it");
+    assert_eq!(
+        permissions.apply_updates(&[rules("removeRules", "allow", "localSettings", "touch *")]),
+        [""; 0]
+    );
+    assert_eq!(
+        (decision(&permissions, "touch a"), decision(&fixture.untrusted(), "touch a")),
+        ("ask", "ask")
+    );
 }
 
 #[test]
@@ -107,36 +113,47 @@ fn an_update_of_an_untrusted_project_holds_for_the_session() {
         ("a local file that came along", "localSettings", Some(LOCAL)),
     ];
     for (name, destination, came_along) in rows {
-        let bench = TestDir::new();
+        let fixture = TestDir::new();
         if let Some(file) = came_along {
-            bench.write(file, &json!({"permissions": {"allow": ["Bash(rm *)"]}}));
+            fixture.write(file, &json!({"permissions": {"allow": ["Bash(rm *)"]}}));
         }
-        let rights = bench.untrusted();
-        let told = rights.apply_updates(&[rules("addRules", "allow", destination, "touch *")]);
-        let [told] = &told[..] else { panic!("{name}: {told:?}") };
-        assert!(told.contains("counts for this session") && told.contains("not trusted"), "{name}: {told}");
-        assert_eq!((decision(&rights, "touch a"), decision(&rights, "rm a")), ("allow", "ask"), "{name}");
+        let permissions = fixture.untrusted();
+        let warnings = permissions.apply_updates(&[rules("addRules", "allow", destination, "touch *")]);
+        let [warnings] = &warnings[..] else { panic!("{name}: {warnings:?}") };
+        assert!(
+            warnings.contains("applies to this session") && warnings.contains("not trusted"),
+            "{name}: {warnings}"
+        );
+        assert_eq!(
+            (decision(&permissions, "touch a"), decision(&permissions, "rm a")),
+            ("allow", "ask"),
+            "{name}"
+        );
         // A later update reads the file again; the earlier allow stays.
         assert_eq!(
-            rights.apply_updates(&[rules("addRules", "deny", destination, "mkdir *")]),
+            permissions.apply_updates(&[rules("addRules", "deny", destination, "mkdir *")]),
             [""; 0],
             "{name}"
         );
-        assert_eq!((decision(&rights, "touch a"), decision(&rights, "mkdir a")), ("allow", "deny"), "{name}");
-        let next = bench.untrusted();
+        assert_eq!(
+            (decision(&permissions, "touch a"), decision(&permissions, "mkdir a")),
+            ("allow", "deny"),
+            "{name}"
+        );
+        let next = fixture.untrusted();
         assert_eq!((decision(&next, "touch a"), decision(&next, "mkdir a")), ("ask", "deny"), "{name}");
         // An allow can be removed for good.
         let more = [
             rules("addRules", "allow", destination, "cp *"),
             rules("removeRules", "allow", destination, "cp *"),
         ];
-        rights.apply_updates(&more);
-        rights.apply_updates(&[rules("addRules", "deny", destination, "ln *")]);
-        let judgements = ["touch a", "cp a b", "ln a b"].map(|command| decision(&rights, command));
+        permissions.apply_updates(&more);
+        permissions.apply_updates(&[rules("addRules", "deny", destination, "ln *")]);
+        let judgements = ["touch a", "cp a b", "ln a b"].map(|command| decision(&permissions, command));
         assert_eq!(judgements, ["allow", "ask", "deny"], "{name}");
         let trusted = next.if_trusted().unwrap();
         assert_eq!((decision(&trusted, "touch a"), decision(&next, "touch a")), ("allow", "ask"), "{name}");
-        let vouched_for = bench.state(
+        let vouched_for = fixture.state(
             SettingsRequest { trust: Trust::Full, ..SettingsRequest::default() },
             InitialPermissions::default(),
         );
@@ -146,55 +163,55 @@ fn an_update_of_an_untrusted_project_holds_for_the_session() {
 
 #[test]
 fn an_update_that_cannot_be_written_holds_for_the_session() {
-    let bench = TestDir::new();
-    fs::remove_dir(bench.path("project/.claude")).unwrap();
-    fs::write(bench.path("project/.claude"), "no folder").unwrap();
-    let rights = bench.state(SettingsRequest::default(), InitialPermissions::default());
-    let told = rights.apply_updates(&[rules("addRules", "allow", "localSettings", "touch *")]);
-    assert!(told.len() == 1 && told[0].contains("for this session only"), "{told:?}");
-    assert_eq!(decision(&rights, "touch a"), "allow");
+    let fixture = TestDir::new();
+    fs::remove_dir(fixture.path("project/.claude")).unwrap();
+    fs::write(fixture.path("project/.claude"), "not a directory").unwrap();
+    let permissions = fixture.state(SettingsRequest::default(), InitialPermissions::default());
+    let warnings = permissions.apply_updates(&[rules("addRules", "allow", "localSettings", "touch *")]);
+    assert!(warnings.len() == 1 && warnings[0].contains("to this session only"), "{warnings:?}");
+    assert_eq!(decision(&permissions, "touch a"), "allow");
 }
 
 #[test]
 fn changes_of_other_processes_are_merged() {
-    let bench = TestDir::new();
-    bench.write(USER, &json!({"permissions": {"allow": ["Bash(mkdir *)"]}}));
-    let rights = bench.untrusted();
-    assert_eq!(decision(&rights, "mkdir a"), "allow");
-    bench.write(USER, &json!({"permissions": {"deny": ["Bash(mkdir *)"]}}));
-    bench.write(PROJECT, &json!({"permissions": {"deny": ["Bash(rm *)"]}}));
-    rights
+    let fixture = TestDir::new();
+    fixture.write(USER, &json!({"permissions": {"allow": ["Bash(mkdir *)"]}}));
+    let permissions = fixture.untrusted();
+    assert_eq!(decision(&permissions, "mkdir a"), "allow");
+    fixture.write(USER, &json!({"permissions": {"deny": ["Bash(mkdir *)"]}}));
+    fixture.write(PROJECT, &json!({"permissions": {"deny": ["Bash(rm *)"]}}));
+    permissions
         .apply_host_settings(json!({"permissions": {"deny": ["Bash(touch b)"]}}).as_object().unwrap().clone())
         .unwrap();
-    assert_eq!(rights.apply_updates(&[rules("addRules", "allow", "localSettings", "touch *")]), [""; 0]);
-    let judgements = ["mkdir a", "rm a", "touch b", "touch a"].map(|command| decision(&rights, command));
+    assert_eq!(permissions.apply_updates(&[rules("addRules", "allow", "localSettings", "touch *")]), [""; 0]);
+    let judgements = ["mkdir a", "rm a", "touch b", "touch a"].map(|command| decision(&permissions, command));
     assert_eq!(judgements, ["deny", "deny", "deny", "allow"]);
 }
 
 #[test]
 fn an_unreadable_rule_of_another_process_changes_nothing() {
-    let bench = TestDir::new();
-    bench.write(USER, &json!({"permissions": {"deny": ["Bash(rm *)"]}}));
-    let rights = bench.untrusted();
-    bench.write(USER, &json!({"permissions": {"deny": ["Bash(rm *"]}}));
-    let told = rights.apply_updates(&[rules("addRules", "allow", "localSettings", "touch *")]);
-    assert!(told.len() == 1 && told[0].contains("cannot be taken in"), "{told:?}");
-    assert_eq!((decision(&rights, "rm a"), decision(&rights, "touch a")), ("deny", "allow"));
+    let fixture = TestDir::new();
+    fixture.write(USER, &json!({"permissions": {"deny": ["Bash(rm *)"]}}));
+    let permissions = fixture.untrusted();
+    fixture.write(USER, &json!({"permissions": {"deny": ["Bash(rm *"]}}));
+    let warnings = permissions.apply_updates(&[rules("addRules", "allow", "localSettings", "touch *")]);
+    assert!(warnings.len() == 1 && warnings[0].contains("cannot be applied"), "{warnings:?}");
+    assert_eq!((decision(&permissions, "rm a"), decision(&permissions, "touch a")), ("deny", "allow"));
 }
 
 #[test]
 fn concurrent_updates_all_apply() {
-    let bench = TestDir::new();
-    let rights = bench.untrusted();
+    let fixture = TestDir::new();
+    let permissions = fixture.untrusted();
     std::thread::scope(|scope| {
         for writer in 0..4 {
-            let rights = rights.clone();
+            let permissions = permissions.clone();
             scope.spawn(move || {
                 for number in 0..3 {
                     let destination = if writer % 2 == 0 { "localSettings" } else { "userSettings" };
                     let command = format!("touch {writer}x{number}");
                     assert_eq!(
-                        rights.apply_updates(&[rules("addRules", "allow", destination, &command)]),
+                        permissions.apply_updates(&[rules("addRules", "allow", destination, &command)]),
                         [""; 0]
                     );
                 }
@@ -205,7 +222,7 @@ fn concurrent_updates_all_apply() {
         for number in 0..3 {
             let command = format!("touch {writer}x{number}");
             assert_eq!(
-                (decision(&rights, &command), decision(&bench.untrusted(), &command)),
+                (decision(&permissions, &command), decision(&fixture.untrusted(), &command)),
                 ("allow", "allow")
             );
         }
@@ -214,32 +231,32 @@ fn concurrent_updates_all_apply() {
 
 #[test]
 fn decisions_do_not_wait_for_file_writes() {
-    let bench = TestDir::new();
-    bench.write(LOCAL, &json!({}));
-    let rights = bench.untrusted();
+    let fixture = TestDir::new();
+    fixture.write(LOCAL, &json!({}));
+    let permissions = fixture.untrusted();
     // Holding the directory lock makes the writer wait.
-    let folder = fs::File::open(bench.path("project/.claude")).unwrap();
-    folder.lock().unwrap();
+    let dir = fs::File::open(fixture.path("project/.claude")).unwrap();
+    dir.lock().unwrap();
     std::thread::scope(|scope| {
-        let writer = rights.clone();
+        let writer = permissions.clone();
         let written = scope
             .spawn(move || writer.apply_updates(&[rules("addRules", "deny", "localSettings", "touch *")]));
-        while decision(&rights, "touch a") != "deny" {
+        while decision(&permissions, "touch a") != "deny" {
             std::thread::yield_now();
         }
         // The update applies before it is written, and the settings are not locked.
-        assert!(rights.set_mode(PermissionMode::Plan));
-        assert_eq!(rights.settings().effective().rules.len(), 0);
-        folder.unlock().unwrap();
+        assert!(permissions.set_mode(PermissionMode::Plan));
+        assert_eq!(permissions.settings().effective().rules.len(), 0);
+        dir.unlock().unwrap();
         assert_eq!(written.join().unwrap(), [""; 0]);
     });
-    assert_eq!(rights.settings().effective().rules.len(), 1);
+    assert_eq!(permissions.settings().effective().rules.len(), 1);
 }
 
 #[test]
 fn valid_parts_of_an_update_are_kept() {
-    let bench = TestDir::new();
-    let rights = bench.state(
+    let fixture = TestDir::new();
+    let permissions = fixture.state(
         SettingsRequest { trust: Trust::Full, ..SettingsRequest::default() },
         InitialPermissions::default(),
     );
@@ -247,45 +264,48 @@ fn valid_parts_of_an_update_are_kept() {
         json!([{"toolName": "Edit", "ruleContent": "!x"}, {"toolName": "Bash", "ruleContent": "zap *"}]);
     let deny =
         json!({"type": "addRules", "behavior": "deny", "destination": "localSettings", "rules": rules});
-    let more = bench.path("more");
+    let more = fixture.path("more");
     fs::create_dir(&more).unwrap();
     let directories =
         json!({"type": "addDirectories", "destination": "localSettings", "directories": [more, "relative"]});
-    let problems = rights.apply_updates(&[update(deny), update(directories)]);
+    let problems = permissions.apply_updates(&[update(deny), update(directories)]);
     assert_eq!(problems.len(), 2, "{problems:?}");
-    let kept: Value = serde_json::from_str(&fs::read_to_string(bench.path(LOCAL)).unwrap()).unwrap();
+    let stored: Value = serde_json::from_str(&fs::read_to_string(fixture.path(LOCAL)).unwrap()).unwrap();
     let expected = json!({"deny": ["Bash(zap *)"], "additionalDirectories": [more]});
-    assert_eq!(kept["permissions"], expected);
-    assert_eq!(decision(&rights, "zap x"), "deny");
+    assert_eq!(stored["permissions"], expected);
+    assert_eq!(decision(&permissions, "zap x"), "deny");
     // The written file can be read again, now and in the next session.
-    assert_eq!(rights.apply_updates(&[self::rules("addRules", "allow", "localSettings", "make")]), [""; 0]);
     assert_eq!(
-        decision(&bench.state(SettingsRequest::default(), InitialPermissions::default()), "zap x"),
+        permissions.apply_updates(&[self::rules("addRules", "allow", "localSettings", "make")]),
+        [""; 0]
+    );
+    assert_eq!(
+        decision(&fixture.state(SettingsRequest::default(), InitialPermissions::default()), "zap x"),
         "deny"
     );
 }
 
 #[test]
 fn a_disabled_mode_is_left() {
-    let bench = TestDir::new();
+    let fixture = TestDir::new();
     let bypass =
         InitialPermissions { mode: PermissionMode::BypassPermissions, ..InitialPermissions::default() };
-    let rights = bench.state(SettingsRequest::default(), bypass);
-    assert_eq!(rights.mode(), PermissionMode::BypassPermissions);
+    let permissions = fixture.state(SettingsRequest::default(), bypass);
+    assert_eq!(permissions.mode(), PermissionMode::BypassPermissions);
     let off = json!({"permissions": {"disableBypassPermissionsMode": "disable"}});
-    rights.apply_host_settings(off.as_object().unwrap().clone()).unwrap();
-    assert_eq!(rights.mode(), PermissionMode::Default);
+    permissions.apply_host_settings(off.as_object().unwrap().clone()).unwrap();
+    assert_eq!(permissions.mode(), PermissionMode::Default);
 }
 
 #[test]
 fn a_directory_of_two_files_is_removed_with_both() {
-    let bench = TestDir::new();
-    let more = bench.path("more");
+    let fixture = TestDir::new();
+    let more = fixture.path("more");
     fs::create_dir(&more).unwrap();
     let named = json!({"permissions": {"additionalDirectories": [more]}});
-    bench.write(LOCAL, &named);
-    bench.write(USER, &named);
-    let rights = bench.state(
+    fixture.write(LOCAL, &named);
+    fixture.write(USER, &named);
+    let permissions = fixture.state(
         SettingsRequest { trust: Trust::Full, ..SettingsRequest::default() },
         InitialPermissions::default(),
     );
@@ -293,24 +313,29 @@ fn a_directory_of_two_files_is_removed_with_both() {
     let remove = |destination: &str| {
         update(json!({"type": "removeDirectories", "directories": [more], "destination": destination}))
     };
-    rights.apply_updates(&[remove("localSettings")]);
-    assert_eq!(decision(&rights, &read), "allow", "the person's own file still names it");
-    rights.apply_updates(&[remove("userSettings")]);
-    assert_eq!(decision(&rights, &read), "ask");
+    permissions.apply_updates(&[remove("localSettings")]);
+    assert_eq!(decision(&permissions, &read), "allow", "the user's own file still names it");
+    permissions.apply_updates(&[remove("userSettings")]);
+    assert_eq!(decision(&permissions, &read), "ask");
 }
 
 /// Applies an update; returns `permissions` of its file.
-fn apply_and_read(bench: &TestDir, rights: &PermissionState, file: Option<&str>, change: &Value) -> Value {
-    let told = rights.apply_updates(&[update(change.clone())]);
-    assert_eq!(told, [""; 0], "{change}");
+fn apply_and_read(
+    fixture: &TestDir,
+    permissions: &PermissionState,
+    file: Option<&str>,
+    change: &Value,
+) -> Value {
+    let warnings = permissions.apply_updates(&[update(change.clone())]);
+    assert_eq!(warnings, [""; 0], "{change}");
     let Some(file) = file else { return Value::Null };
-    let mut kept: Value = serde_json::from_str(&fs::read_to_string(bench.path(file)).unwrap()).unwrap();
-    assert_eq!(kept["unknown"], json!({"b": 1, "a": [2]}), "{change}: what we do not know stays");
-    assert_eq!(kept["permissions"]["other"], 1, "{change}");
-    let permissions = kept["permissions"].as_object_mut().unwrap();
+    let mut stored: Value = serde_json::from_str(&fs::read_to_string(fixture.path(file)).unwrap()).unwrap();
+    assert_eq!(stored["unknown"], json!({"b": 1, "a": [2]}), "{change}: what we do not know stays");
+    assert_eq!(stored["permissions"]["other"], 1, "{change}");
+    let permissions = stored["permissions"].as_object_mut().unwrap();
     permissions.remove("other");
     permissions.retain(|_, list| *list != json!([]));
-    kept["permissions"].take()
+    stored["permissions"].take()
 }
 
 #[test]
@@ -323,20 +348,20 @@ fn every_update_type_works_for_every_destination() {
         ("userSettings", Some(USER)),
     ];
     for (destination, file) in files {
-        let bench = TestDir::new();
+        let fixture = TestDir::new();
         if let Some(file) = file {
-            bench.write(file, &json!({"unknown": {"b": 1, "a": [2]}, "permissions": {"other": 1}}));
+            fixture.write(file, &json!({"unknown": {"b": 1, "a": [2]}, "permissions": {"other": 1}}));
         }
-        let more = bench.path("more");
+        let more = fixture.path("more");
         fs::create_dir(&more).unwrap();
         let trusted = || {
-            bench.state(
+            fixture.state(
                 SettingsRequest { trust: Trust::Full, ..SettingsRequest::default() },
                 InitialPermissions::default(),
             )
         };
-        let rights = trusted();
-        let kept = |json: Value| if file.is_some() { json } else { Value::Null };
+        let permissions = trusted();
+        let stored = |json: Value| if file.is_some() { json } else { Value::Null };
         let rules = |kind: &str, behavior: &str, commands: &[&str]| {
             let rules: Vec<Value> =
                 commands.iter().map(|command| json!({"toolName": "Bash", "ruleContent": command})).collect();
@@ -344,32 +369,40 @@ fn every_update_type_works_for_every_destination() {
         };
         let directories =
             |kind: &str| json!({"type": kind, "destination": destination, "directories": [more]});
-        let change = |json: Value| apply_and_read(&bench, &rights, file, &json);
-        let now = |command: &str| decision(&rights, command);
+        let change = |json: Value| apply_and_read(&fixture, &permissions, file, &json);
+        let now = |command: &str| decision(&permissions, command);
 
         for (behavior, verdict) in [("allow", "allow"), ("ask", "ask"), ("deny", "deny")] {
-            let said = change(rules("addRules", behavior, &["zap a", "zap b"]));
-            assert_eq!(said, kept(json!({ behavior: ["Bash(zap a)", "Bash(zap b)"] })), "{destination}");
+            let warnings = change(rules("addRules", behavior, &["zap a", "zap b"]));
+            assert_eq!(
+                warnings,
+                stored(json!({ behavior: ["Bash(zap a)", "Bash(zap b)"] })),
+                "{destination}"
+            );
             assert_eq!((now("zap a"), now("zap b")), (verdict, verdict), "{destination}");
-            let said = change(rules("replaceRules", behavior, &["zap c"]));
-            assert_eq!(said, kept(json!({ behavior: ["Bash(zap c)"] })), "{destination}");
+            let warnings = change(rules("replaceRules", behavior, &["zap c"]));
+            assert_eq!(warnings, stored(json!({ behavior: ["Bash(zap c)"] })), "{destination}");
             assert_eq!((now("zap a"), now("zap c")), ("ask", verdict), "{destination}");
             if file.is_some() {
                 assert_eq!(decision(&trusted(), "zap c"), verdict, "{destination}: the next time");
             }
-            let said = change(rules("removeRules", behavior, &["zap c"]));
-            assert_eq!((said, now("zap c")), (kept(json!({})), "ask"), "{destination}");
+            let warnings = change(rules("removeRules", behavior, &["zap c"]));
+            assert_eq!((warnings, now("zap c")), (stored(json!({})), "ask"), "{destination}");
         }
 
         let read = format!("cat {}/x", more.display());
-        let said = change(directories("addDirectories"));
-        assert_eq!(said, kept(json!({"additionalDirectories": [more]})), "{destination}");
+        let warnings = change(directories("addDirectories"));
+        assert_eq!(warnings, stored(json!({"additionalDirectories": [more]})), "{destination}");
         assert_eq!(now(&read), "allow", "{destination}");
-        let said = change(directories("removeDirectories"));
-        assert_eq!((said, now(&read)), (kept(json!({})), "ask"), "{destination}");
+        let warnings = change(directories("removeDirectories"));
+        assert_eq!((warnings, now(&read)), (stored(json!({})), "ask"), "{destination}");
 
-        let said = change(json!({"type": "setMode", "mode": "acceptEdits", "destination": destination}));
-        assert_eq!(said, kept(json!({"defaultMode": "acceptEdits"})), "{destination}");
-        assert_eq!((rights.mode(), now("touch a")), (PermissionMode::AcceptEdits, "allow"), "{destination}");
+        let warnings = change(json!({"type": "setMode", "mode": "acceptEdits", "destination": destination}));
+        assert_eq!(warnings, stored(json!({"defaultMode": "acceptEdits"})), "{destination}");
+        assert_eq!(
+            (permissions.mode(), now("touch a")),
+            (PermissionMode::AcceptEdits, "allow"),
+            "{destination}"
+        );
     }
 }

@@ -34,7 +34,7 @@ enum CommandText {
 /// Finds the command behind a wrapper.
 pub(crate) fn find_wrapped(name: &str, words: &[Word]) -> Option<WrappedCommand> {
     let wrapper = WRAPPERS.iter().find(|wrapper| wrapper.name == name)?;
-    let mut behind =
+    let mut wrapped =
         WrappedCommand { may_start_anywhere: wrapper.may_start_anywhere, ..WrappedCommand::default() };
     let mut at = 1;
     while let Some(word) = words.get(at) {
@@ -49,22 +49,22 @@ pub(crate) fn find_wrapped(name: &str, words: &[Word]) -> Option<WrappedCommand>
             break;
         }
         if assigns && !text.starts_with('-') {
-            behind.variables.push(word.clone());
+            wrapped.variables.push(word.clone());
             at += 1;
             continue;
         }
         at += match command_text(wrapper, text) {
-            Some(carried) => behind.add_command_text(wrapper, carried, words, at),
-            None => skip_option(wrapper, text, &mut behind),
+            Some(position) => wrapped.add_command_text(wrapper, position, words, at),
+            None => skip_option(wrapper, text, &mut wrapped),
         };
-        if behind.resplit_words.is_some() {
+        if wrapped.resplit_words.is_some() {
             // The resplit words contain everything that follows.
-            return Some(behind);
+            return Some(wrapped);
         }
     }
     if wrapper.takes_assignments {
         while let Some(word) = words.get(at).filter(|word| is_assignment(&word.value)) {
-            behind.variables.push(word.clone());
+            wrapped.variables.push(word.clone());
             at += 1;
         }
     }
@@ -72,14 +72,14 @@ pub(crate) fn find_wrapped(name: &str, words: &[Word]) -> Option<WrappedCommand>
     if wrapper.permutes_options {
         // `flock FILE -c TEXT`, `script FILE -qc TEXT`: options may follow the operands.
         for (later, word) in words.iter().enumerate().skip(at) {
-            if let Some(carried) = word.value.as_literal().and_then(|text| command_text(wrapper, text)) {
-                behind.add_command_text(wrapper, carried, words, later);
+            if let Some(position) = word.value.as_literal().and_then(|text| command_text(wrapper, text)) {
+                wrapped.add_command_text(wrapper, position, words, later);
             }
         }
         start += usize::from(words.get(start).is_some_and(|word| word.value.as_literal() == Some("--")));
     }
-    behind.start = (start < words.len()).then_some(start);
-    Some(behind)
+    wrapped.start = (start < words.len()).then_some(start);
+    Some(wrapped)
 }
 
 impl WrappedCommand {
@@ -87,11 +87,11 @@ impl WrappedCommand {
     fn add_command_text(
         &mut self,
         wrapper: &Wrapper,
-        carried: CommandText,
+        command_text: CommandText,
         words: &[Word],
         at: usize,
     ) -> usize {
-        let (value, length) = match carried {
+        let (value, length) = match command_text {
             CommandText::Joined(text) => (Some(WordValue::Literal(text)), 1),
             CommandText::Next => (words.get(at + 1).map(|word| word.value.clone()), 2),
         };
@@ -109,17 +109,14 @@ impl WrappedCommand {
 }
 
 fn is_assignment(value: &WordValue) -> bool {
-    let text = match value {
-        WordValue::Literal(text) | WordValue::Glob(text) => text.as_str(),
-        WordValue::Unknown { before, .. } => before.as_str(),
-    };
+    let text = value.known_start();
     let name = leading_name(text);
     !name.is_empty() && text.get(name.len()..).is_some_and(|rest| rest.starts_with('='))
 }
 
 /// Finds the command text of an option: a letter, also in a bundle, or a long name, also abbreviated.
 fn command_text(wrapper: &Wrapper, text: &str) -> Option<CommandText> {
-    let of = |value: &str| match value {
+    let text_position = |value: &str| match value {
         "" => CommandText::Next,
         value => CommandText::Joined(value.to_owned()),
     };
@@ -132,7 +129,7 @@ fn command_text(wrapper: &Wrapper, text: &str) -> Option<CommandText> {
     }
     for (at, letter) in text.strip_prefix('-')?.char_indices() {
         if wrapper.command_options.iter().any(|option| option.len() == 2 && option.ends_with(letter)) {
-            return Some(of(text.get(1 + at + letter.len_utf8()..).unwrap_or_default()));
+            return Some(text_position(text.get(1 + at + letter.len_utf8()..).unwrap_or_default()));
         }
         if wrapper.values.contains(letter) {
             return None;
@@ -142,10 +139,10 @@ fn command_text(wrapper: &Wrapper, text: &str) -> Option<CommandText> {
 }
 
 /// Returns the number of words of an option. After an unknown one, every word may be the command.
-fn skip_option(wrapper: &Wrapper, text: &str, behind: &mut WrappedCommand) -> usize {
+fn skip_option(wrapper: &Wrapper, text: &str, wrapped: &mut WrappedCommand) -> usize {
     if let Some(long) = text.strip_prefix("--") {
         let (name, joined) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
-        behind.may_start_anywhere |= !wrapper.knows_long_option(name);
+        wrapped.may_start_anywhere |= !wrapper.knows_long_option(name);
         return if joined.is_none() && wrapper.long_values.contains(&name) { 2 } else { 1 };
     }
     for (at, letter) in text.char_indices().skip(1) {
@@ -153,7 +150,7 @@ fn skip_option(wrapper: &Wrapper, text: &str, behind: &mut WrappedCommand) -> us
             let last = at + letter.len_utf8() == text.len();
             return if last { 2 } else { 1 };
         }
-        behind.may_start_anywhere |= !wrapper.flags.contains(letter);
+        wrapped.may_start_anywhere |= !wrapper.flags.contains(letter);
     }
     1
 }

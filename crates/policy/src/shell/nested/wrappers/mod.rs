@@ -8,7 +8,7 @@ mod env_split;
 mod find_wrapped;
 mod table;
 
-use super::interpreters;
+use super::shells;
 pub(crate) use allowed_forms::strip_length;
 pub(crate) use find_wrapped::find_wrapped;
 use table::WRAPPERS;
@@ -67,5 +67,5 @@ pub(crate) fn is_wrapper(name: &str) -> bool {
 
 /// Returns true if only an exact rule is suggested for the command.
 pub(crate) fn suggests_exact_rule_only(name: &str) -> bool {
-    EXACT_SUGGESTIONS.contains(&name) || is_wrapper(name) || interpreters::is_interpreter(name)
+    EXACT_SUGGESTIONS.contains(&name) || is_wrapper(name) || shells::is_interpreter(name)
 }

@@ -1,0 +1,308 @@
+//! Handles control requests of the host: one match from request to response. Longer handlers have their own files.
+
+mod extensions;
+mod files;
+mod mcp;
+mod session;
+mod settings;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use whimbrel_models::Thinking;
+use whimbrel_wire::PROTOCOL_VERSION;
+use whimbrel_wire::control::{
+    AccountInfo, AgentInfo, BackgroundTasksReply, BinaryVersion, ControlResponse, Direction, Initialize,
+    InitializeReply, Interrupt, InterruptReply, ModelInfo, ModelList, Request, SetMaxThinkingTokens,
+    SetModelReply, SetPermissionModeReply, TaskOutput,
+};
+use whimbrel_wire::options::SystemPrompt;
+use whimbrel_wire::permission::PermissionMode;
+use whimbrel_wire::system::Status;
+
+use crate::agents::{Definition, notices};
+use crate::event_loop::Session;
+use crate::hooks::HookSet;
+use crate::mcp::Toggle;
+use crate::model_switch::{SwitchRequest, SwitchRequester};
+use crate::permission::AUTO_MODE_UNSUPPORTED;
+use crate::rewind;
+use crate::setup::SetupError;
+use crate::tasks::{TaskOutputReport, TaskRegistry, TaskScope};
+pub(crate) use session::AgentHandles;
+
+/// Capabilities announced to hosts, by their wire names.
+pub(crate) const CAPABILITIES: [&str; 4] = [
+    "interrupt_receipt_v1",
+    "interrupt_cancel_queued_v1",
+    "mcp_read_resource_v1",
+    "reload_plugins_refuse_if_busy_v1",
+];
+
+/// Handles one request; none if the response is sent later.
+pub(crate) async fn handle_request(
+    session: &mut Session,
+    id: String,
+    request: Request,
+) -> Option<ControlResponse> {
+    Some(match request {
+        Request::McpReconnect(ask) => return mcp::reconnect(session, id, ask.server_name),
+        Request::McpToggle(ask) => {
+            return mcp::toggle(session, id, ask.server_name, Toggle::from_enabled(ask.enabled));
+        }
+        Request::McpSetServers(wanted) => return mcp::set_servers(session, id, wanted),
+        Request::McpReadResource(ask) => return mcp::read_resource(session, id, ask.server_name, ask.uri),
+        Request::McpCall(call) => return mcp::call_tool(session, id, call),
+        Request::SetMcpPermissionModeOverride(set) => mcp::set_mode_override(session, id, set),
+        Request::McpStatus(_) => mcp::status(session, id),
+        Request::McpMessage(message) => mcp::handle_message(session, id, &message),
+        Request::Initialize(initialize) => match apply_initialize(session, &initialize) {
+            Ok(reply) => return respond_to_initialize(session, id, reply),
+            Err(error) => {
+                // A session that has started continues as it is.
+                if !session.has_begun() {
+                    session.setup_error = Some(SetupError::Unsupported(error.clone()));
+                }
+                ControlResponse::error(id, error)
+            }
+        },
+        Request::Interrupt(asked) => interrupt(session, id, &asked).await,
+        Request::SetPermissionMode(set) => set_permission_mode(session, id, set.mode).await,
+        Request::SetModel(set) => {
+            let to = session.setup.model(&session.engine, set.model.as_deref());
+            let reply = SetModelReply { model: Some(to.clone()) };
+            let options =
+                SwitchRequest { requester: SwitchRequester::Host, model: to, requested_name: set.model };
+            return switch_model(session, options, ControlResponse::success(id, &reply));
+        }
+        Request::SetMaxThinkingTokens(set) => set_thinking(session, id, &set),
+        Request::StopTask(stop) => return stop_task(session, id, stop.task_id),
+        Request::BackgroundTasks(which) => {
+            let changed = session.tasks.move_to_background(which.tool_use_id.as_deref());
+            notices::notify_backgrounded(&session.frame_sender, &session.tasks, &changed).await;
+            // A request for all tasks succeeds even if there are none.
+            let backgrounded = which.tool_use_id.is_none() || !changed.is_empty();
+            ControlResponse::success(id, &BackgroundTasksReply { backgrounded: Some(backgrounded) })
+        }
+        Request::GetTaskOutput(get) => task_output(session.tasks.clone(), id, &get.task_id).await,
+        Request::RenameSession(asked) => session::rename_session(session, id, &asked).await,
+        Request::GetSessionCost(_) => session::session_cost(session, id),
+        Request::GetUsage(_) => session::session_usage(session, id),
+        Request::ReadFile(asked) => files::read_file(session, id, asked).await,
+        Request::ListPermissionRules(_) => settings::list_rules(session, id),
+        // The engine does not depend on it.
+        Request::SetHasSubscribers(_) => ControlResponse::ok(id),
+        Request::CancelAsyncMessage(asked) => session::cancel_message(session, id, &asked),
+        Request::SeedReadState(asked) => {
+            session::seed_read_state(Arc::clone(&session.setup.workspace), id, asked).await
+        }
+        Request::RewindFiles(asked) => rewind::handle_rewind(&session.setup.workspace, id, asked).await,
+        Request::GetSettings(_) => settings::get_settings(session, id),
+        Request::ApplyFlagSettings(apply) => {
+            return settings::apply_flag_settings(session, id, apply.settings).await;
+        }
+        Request::UpdateSettings(update) => return settings::update_settings(session, id, update),
+        Request::ReloadPlugins(asked) => extensions::reload_plugins(session, id, asked).await,
+        Request::ReloadSkills(_) => extensions::reload_skills(session, id).await,
+        Request::ReloadOutputStyles(_) => extensions::reload_output_styles(session, id).await,
+        Request::GetContextUsage(_) => ControlResponse::success(id, &session.context_usage()),
+        Request::ListModels(_) => ControlResponse::success(id, &ModelList { models: model_infos(session) }),
+        Request::GetBinaryVersion(_) => ControlResponse::success(
+            id,
+            &BinaryVersion { version: PROTOCOL_VERSION.into(), build_time: None },
+        ),
+        Request::Invalid { subtype, error } => {
+            // The unreadable part may contain something that protects the session, such as hooks.
+            if subtype == "initialize" && !session.has_begun() {
+                session.setup_error = Some(SetupError::Invalid(error.clone()));
+            }
+            ControlResponse::error(id, error)
+        }
+        other => match other.direction() {
+            Some(Direction::ToHost) => ControlResponse::error(
+                id,
+                format!(
+                    "\"{}\" is a request from the engine to the host, not the other way round.",
+                    other.subtype()
+                ),
+            ),
+            _ => ControlResponse::unsupported(id, other.subtype()),
+        },
+    })
+}
+
+/// Responds to `initialize`, after a short wait for servers, which contribute slash commands.
+fn respond_to_initialize(
+    session: &mut Session,
+    id: String,
+    mut reply: InitializeReply,
+) -> Option<ControlResponse> {
+    let ask = session.host_requests.clone();
+    let answer = move |reply: &InitializeReply| {
+        ControlResponse::success(id, reply)
+            .with_pending_requests(ask.pending_permission_requests(), Vec::new())
+    };
+    let Some(servers) = session.mcp.startup_wait() else { return Some(answer(&reply)) };
+    let commands = session.setup.commands.clone();
+    session.mcp.respond_later(async move {
+        servers.await;
+        reply.commands = commands.slash_commands();
+        answer(&reply)
+    });
+    None
+}
+
+fn apply_initialize(session: &mut Session, initialize: &Initialize) -> Result<InitializeReply, String> {
+    session.mcp.add_sdk_servers(initialize);
+    let has_begun = session.has_begun();
+    if !has_begun {
+        let hooks = HookSet::from_initialize(initialize).map_err(|error| format!("Hooks: {error}."))?;
+        session.add_hooks(hooks);
+        extensions::apply_initialize(session, initialize);
+        if let Some(blocks) = &initialize.system_prompt {
+            session.setup.system_prompt = Some(SystemPrompt::Text(blocks.join("\n\n")));
+        }
+        if initialize.append_system_prompt.is_some() {
+            session.setup.append_system_prompt.clone_from(&initialize.append_system_prompt);
+        }
+        if let Some(schema) = &initialize.json_schema {
+            session.setup.require_output_schema(schema)?;
+        }
+        session.add_agent_definitions(initialize.agents.clone().unwrap_or_default());
+        if initialize.title.is_some() {
+            session.setup.title.clone_from(&initialize.title);
+        }
+        session.setup.forward_subagent_text |= initialize.forward_subagent_text == Some(true);
+        if let Some(text) = initialize.plan_mode_instructions.as_deref() {
+            session
+                .runtime_settings
+                .send_modify(|runtime_settings| runtime_settings.plan_mode_instructions = Some(text.into()));
+        }
+    }
+    if has_begun && initialize.hooks.as_ref().is_some_and(|hooks| !hooks.is_empty()) {
+        return Err("Hooks can only be registered before the first turn.".into());
+    }
+    let mode = session.setup.permission_state.mode();
+    let reply = InitializeReply {
+        commands: session.setup.commands.slash_commands(),
+        agents: session.setup.agent_definitions.iter().map(agent_info).collect(),
+        models: model_infos(session),
+        account: AccountInfo {
+            api_key_source: Some(session.engine.key_source().into()),
+            ..AccountInfo::default()
+        },
+        pid: Some(std::process::id()),
+        claude_code_version: Some(PROTOCOL_VERSION.into()),
+        current_permission_mode: Some(mode),
+        hook_on_failure_supported: Some(true),
+        capabilities: Some(CAPABILITIES.map(str::to_owned).to_vec()),
+        ..InitializeReply::default()
+    };
+    Ok(extensions::describe_extensions(session, initialize, reply))
+}
+
+/// Stops a task asynchronously, because hooks of the host may take part.
+fn stop_task(session: &mut Session, id: String, task: String) -> Option<ControlResponse> {
+    let tasks = session.tasks.clone();
+    session.mcp.respond_later(async move {
+        // A task that has ended meanwhile counts as stopped.
+        let _ = tasks.stop(&task, TaskScope::Host).await;
+        ControlResponse::ok(id)
+    });
+    None
+}
+
+/// The output of a task so far.
+async fn task_output(tasks: TaskRegistry, id: String, task: &str) -> ControlResponse {
+    match tasks.read_output(task, TaskScope::Host, Duration::ZERO).await {
+        Ok(TaskOutputReport { output, omitted_bytes: left_out, .. }) => {
+            let total_bytes = left_out + output.len() as u64;
+            ControlResponse::success(id, &TaskOutput { output, total_bytes, truncated: left_out > 0 })
+        }
+        Err(error) => ControlResponse::error(id, error.to_string()),
+    }
+}
+
+/// Interrupts the turn, and removes queued prompts on request.
+async fn interrupt(session: &mut Session, id: String, asked: &Interrupt) -> ControlResponse {
+    session.interrupt().await;
+    let cancelled = asked.cancel_queued.unwrap_or(false).then(|| session.input_queue.drop_prompts());
+    let still_queued = session.input_queue.prompt_ids();
+    ControlResponse::success(id, &InterruptReply { still_queued, cancelled: cancelled.map(Into::into) })
+}
+
+async fn set_permission_mode(session: &mut Session, id: String, mode: PermissionMode) -> ControlResponse {
+    if !session.setup.permission_state.set_mode(mode) {
+        let (text, code) = match session.setup.permission_state.is_bypass_disabled() {
+            true => (
+                "Permissions cannot be bypassed: the settings contain disableBypassPermissionsMode.",
+                "bypass_disabled",
+            ),
+            false => (
+                "Permissions can only be bypassed in a session that was started with --allow-dangerously-skip-permissions.",
+                "bypass_not_launched",
+            ),
+        };
+        return ControlResponse::error_with_code(id, text, code);
+    }
+    if mode == PermissionMode::Auto {
+        session.frame_sender.warn(AUTO_MODE_UNSUPPORTED).await;
+    }
+    let mode = session.setup.permission_state.mode();
+    session.frame_sender.notify(Status { permission_mode: Some(mode), ..Status::default() }).await;
+    ControlResponse::success(id, &SetPermissionModeReply { mode })
+}
+
+/// Sets thinking budget and display. Absent fields stay unchanged.
+fn set_thinking(session: &mut Session, id: String, set: &SetMaxThinkingTokens) -> ControlResponse {
+    if let Some(limit) = set.max_thinking_tokens {
+        let thinking = limit.map(|budget| match budget {
+            0 => Thinking::Disabled,
+            budget => Thinking::Enabled { budget },
+        });
+        session.runtime_settings.send_modify(|runtime_settings| runtime_settings.thinking = thinking);
+    }
+    match set.thinking_display.as_ref().map(|name| name.as_deref().map(str::parse).transpose()) {
+        Some(Err(error)) => return ControlResponse::error(id, format!("{error}.")),
+        Some(Ok(display)) => session
+            .runtime_settings
+            .send_modify(|runtime_settings| runtime_settings.thinking_display = display),
+        None => {}
+    }
+    ControlResponse::ok(id)
+}
+
+fn model_infos(session: &Session) -> Vec<ModelInfo> {
+    let choices = session.engine.catalog().models_with_aliases();
+    choices
+        .map(|(alias, model)| ModelInfo {
+            value: alias.unwrap_or(&model.name).to_owned(),
+            display_name: model.display_name.to_string(),
+            description: model.description.to_string(),
+            resolved_model: Some(model.name.to_string()),
+            ..ModelInfo::default()
+        })
+        .collect()
+}
+
+fn agent_info(kind: &Definition) -> AgentInfo {
+    AgentInfo { name: kind.name.clone(), description: kind.description.clone(), model: kind.model.clone() }
+}
+
+/// Switches the model, asynchronously if hooks run or earlier switches are pending; `done` is the response on
+/// success.
+fn switch_model(
+    session: &mut Session,
+    request: SwitchRequest,
+    done: ControlResponse,
+) -> Option<ControlResponse> {
+    let Some(switch) = session.request_model_switch(request) else { return Some(done) };
+    session.mcp.respond_later(async move {
+        match switch.apply(&CancellationToken::new()).await {
+            Ok(()) => done,
+            Err(why) => ControlResponse::error(done.response.request_id(), why),
+        }
+    });
+    None
+}

@@ -1,0 +1,157 @@
+//! Control requests about the session itself: title, cost, queued messages, read state of files.
+
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use serde_json::json;
+use whimbrel_os::clock;
+use whimbrel_os::files::{self, FileKind};
+use whimbrel_session_store::metadata;
+use whimbrel_session_store::writer::TranscriptWriter;
+use whimbrel_wire::control::{
+    CancelAsyncMessage, CancelAsyncMessageReply, ControlResponse, RenameSession, SeedReadState,
+    SeedReadStateReply, SessionCost, SessionUsage, UsageReport,
+};
+
+use crate::agent::Agent;
+use crate::commands::builtin;
+use crate::cost::{CostLedger, Spend};
+use crate::event_loop::Session;
+use crate::setup::Setup;
+use crate::setup::resume::SessionOrigin;
+use crate::transcript_notices as notices;
+use crate::workspace::{SeenFile, Workspace};
+
+/// Handles to the main agent that work while a turn owns it.
+#[derive(Debug)]
+pub(crate) struct AgentHandles {
+    transcript_writer: TranscriptWriter,
+    ledger: CostLedger,
+}
+
+impl AgentHandles {
+    pub(crate) fn for_agent(agent: &Agent) -> Self {
+        Self {
+            transcript_writer: agent.conversation.transcript_writer().clone(),
+            ledger: agent.ledger.clone(),
+        }
+    }
+}
+
+/// Sets the title of the session.
+pub(crate) async fn rename_session(
+    session: &mut Session,
+    id: String,
+    asked: &RenameSession,
+) -> ControlResponse {
+    let ours = session.frame_sender.session_id();
+    if asked.session_id.as_deref().is_some_and(|other| other != ours) {
+        let text = format!(
+            "Only this session ({ours}) can be renamed here. Rename others with `whimbrel sessions rename`."
+        );
+        return ControlResponse::error(id, text);
+    }
+    let title = match metadata::validate_title(&asked.title) {
+        Ok(title) => title,
+        Err(error) => return ControlResponse::error(id, error.to_string()),
+    };
+    let written = match &session.agent_handles {
+        Some(AgentHandles { transcript_writer: writer, .. }) => {
+            let written = writer.rename(&title).await;
+            notices::publish_notices(writer, &session.frame_sender).await;
+            written
+        }
+        None => rename_before_turns(&mut session.setup, title).await,
+    };
+    match written {
+        Ok(()) => ControlResponse::ok(id),
+        Err(error) => ControlResponse::error(id, format!("The title cannot be written now: {error}.")),
+    }
+}
+
+/// Sets the title of a session without a turn yet. A new session stores it with its first turn; a resumed one has a
+/// transcript already.
+async fn rename_before_turns(setup: &mut Setup, title: String) -> io::Result<()> {
+    let written = match (&mut setup.resumed, &setup.persistence.store_writer) {
+        (Some(resumed), Some(store_writer)) => {
+            let writer =
+                TranscriptWriter::for_store(&setup.session, None, store_writer, setup.persistence.durability);
+            writer.rename(&title).await?;
+            resumed.loaded.facts.title = Some(title.clone());
+            true
+        }
+        (Some(resumed), None) if setup.origin != SessionOrigin::New => {
+            resumed.rename(&title, &setup.session)?
+        }
+        _ => false,
+    };
+    setup.title = (!written).then_some(title);
+    Ok(())
+}
+
+/// The cost of the session as text.
+pub(crate) fn session_cost(session: &Session, id: String) -> ControlResponse {
+    let spend = session.agent_handles.as_ref().map_or_else(Spend::default, |books| books.ledger.snapshot());
+    ControlResponse::success(id, &SessionCost { text: builtin::render_cost(&spend) })
+}
+
+/// The cost of the session as numbers. There are no subscription limits to report.
+pub(crate) fn session_usage(session: &Session, id: String) -> ControlResponse {
+    let spend = session.agent_handles.as_ref().map_or_else(Spend::default, |books| books.ledger.snapshot());
+    let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    let lines = session.setup.workspace.changed_lines();
+    let model_usage = spend.models.iter().map(|(model, usage)| (model.clone(), json!(usage)));
+    let usage = SessionUsage {
+        total_cost_usd: spend.total_usd(),
+        total_api_duration_ms: millis(spend.api_time),
+        total_duration_ms: millis(clock::monotonic() - session.started_at),
+        total_lines_added: lines.added,
+        total_lines_removed: lines.removed,
+        model_usage: model_usage.collect(),
+    };
+    ControlResponse::success(id, &UsageReport { session: usage, ..UsageReport::default() })
+}
+
+/// Removes a queued message; false if its turn has started or it is unknown.
+pub(crate) fn cancel_message(
+    session: &mut Session,
+    id: String,
+    asked: &CancelAsyncMessage,
+) -> ControlResponse {
+    let cancelled = session.input_queue.drop_prompt(&asked.message_uuid);
+    ControlResponse::success(id, &CancelAsyncMessageReply { cancelled })
+}
+
+/// Marks a file as read by the model at the given modification time. If it was changed since, it must be read again
+/// before an edit; the reply says so.
+pub(crate) async fn seed_read_state(
+    workspace: Arc<Workspace>,
+    id: String,
+    asked: SeedReadState,
+) -> ControlResponse {
+    let path = files::normalize_path(&workspace.resolve(&asked.path));
+    // Hosts round to milliseconds, file systems have a finer resolution.
+    let next = Duration::try_from_secs_f64((asked.mtime.max(0.0).floor() + 1.0) / 1_000.0).ok();
+    let next = next.and_then(|next| SystemTime::UNIX_EPOCH.checked_add(next));
+    let looked = files::run_blocking(move || {
+        let FileKind::File(stamp) = files::file_kind(&path)? else {
+            return Err(io::Error::other("the file does not exist"));
+        };
+        let seeded = next.is_some_and(|next| stamp.modified < next);
+        if seeded {
+            let real = files::real_path(&path).unwrap_or_else(|| path.clone());
+            workspace.record_seen(
+                &path,
+                SeenFile { real_path: real, modified: stamp.modified, size: stamp.size, text: None },
+            );
+        } else {
+            workspace.forget_seen(&path);
+        }
+        Ok(seeded)
+    });
+    match looked.await.and_then(|looked| looked) {
+        Ok(seeded) => ControlResponse::success(id, &SeedReadStateReply { seeded }),
+        Err(error) => ControlResponse::error(id, format!("{} cannot be accessed: {error}.", asked.path)),
+    }
+}

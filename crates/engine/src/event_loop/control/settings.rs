@@ -1,0 +1,166 @@
+//! Control requests about settings and permission rules: show, overlay, write.
+
+use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
+use whimbrel_config::settings::http_hooks::{ALLOWED_ENV_VARS_KEY, ALLOWED_URLS_KEY};
+use whimbrel_os::files;
+use whimbrel_policy::{RuleSource, SourcedRule};
+use whimbrel_wire::control::{ControlResponse, PermissionRules, PermissionRulesState, UpdateSettings};
+use whimbrel_wire::hook::HookEvent;
+use whimbrel_wire::options::SettingSource;
+use whimbrel_wire::permission::PermissionBehavior;
+use whimbrel_wire::system::Status;
+
+use super::switch_model;
+use crate::effort::parse_effort;
+use crate::event_loop::Session;
+use crate::hooks::{HookDispatcher, HookInputBuilder, join_reasons};
+use crate::model_switch::{SwitchRequest, SwitchRequester};
+use crate::permission::PermissionState;
+
+/// Keys about hooks, which are fixed at the start of a session.
+const HOOK_KEYS: &[&str] =
+    &["hooks", "disableAllHooks", "allowManagedHooksOnly", ALLOWED_URLS_KEY, ALLOWED_ENV_VARS_KEY];
+
+/// Shows the effective settings, each source, and the values in use.
+pub(crate) fn get_settings(session: &Session, id: String) -> ControlResponse {
+    let runtime_settings = session.runtime_settings.borrow().clone();
+    let applied = json!({
+        "model": runtime_settings.model,
+        "effort": runtime_settings.effort,
+        "permissionMode": session.setup.permission_state.mode(),
+    });
+    let applied = applied.as_object().cloned().unwrap_or_default();
+    ControlResponse::success(id, &session.setup.permission_state.settings().report(applied))
+}
+
+/// Applies settings of the host over all other sources. If any is invalid, nothing changes.
+pub(crate) async fn apply_flag_settings(
+    session: &mut Session,
+    id: String,
+    changes: Map<String, Value>,
+) -> Option<ControlResponse> {
+    let before = session.setup.permission_state.mode();
+    let applied = try_apply_flag_settings(session, changes);
+    let mode = session.setup.permission_state.mode();
+    if mode != before {
+        // Bypass mode was disabled.
+        session.frame_sender.notify(Status { permission_mode: Some(mode), ..Status::default() }).await;
+    }
+    match applied {
+        Ok(None) => Some(ControlResponse::ok(id)),
+        Ok(Some(request)) => switch_model(session, request, ControlResponse::ok(id)),
+        Err(error) => Some(ControlResponse::error(id, error)),
+    }
+}
+
+/// Applies the settings; returns a model switch if they name a model.
+fn try_apply_flag_settings(
+    session: &mut Session,
+    changes: Map<String, Value>,
+) -> Result<Option<SwitchRequest>, String> {
+    if HOOK_KEYS.iter().any(|key| changes.contains_key(*key)) {
+        return Err("Hooks cannot be changed while a session runs. Set them when it starts.".into());
+    }
+    if changes.get("permissions").is_some_and(|permissions| permissions.get("defaultMode").is_some()) {
+        return Err(
+            "permissions.defaultMode applies only when a session starts. Use set_permission_mode.".into()
+        );
+    }
+    let named: Vec<String> = changes.keys().cloned().collect();
+    let (before, effective) = session.setup.permission_state.apply_host_settings(changes)?;
+    let gone = before.env.keys().filter(|name| !effective.env.contains_key(*name));
+    session.setup.workspace.unset_variables(gone);
+    session.setup.workspace.set_variables(effective.env.clone());
+    let is_named = |key: &str| named.iter().any(|name| name == key);
+    if is_named("effortLevel") {
+        let effort = effective.typed.effort_level.as_deref().and_then(parse_effort);
+        session.runtime_settings.send_modify(|runtime_settings| runtime_settings.effort = effort);
+    }
+    let requested = effective.typed.model.clone();
+    let to = session.setup.model(&session.engine, requested.as_deref());
+    Ok(is_named("model").then_some(SwitchRequest {
+        requester: SwitchRequester::Settings,
+        model: to,
+        requested_name: requested,
+    }))
+}
+
+/// Writes values to a settings file asynchronously, because another writer may hold its lock. Requests are
+/// serialized.
+pub(crate) fn update_settings(
+    session: &mut Session,
+    id: String,
+    update: UpdateSettings,
+) -> Option<ControlResponse> {
+    let (permissions, hooks) = (session.setup.permission_state.clone(), session.hooks.clone());
+    let mut queue_slot = session.settings_writes.enqueue();
+    session.mcp.respond_later(async move {
+        queue_slot.acquire().await;
+        match try_update_settings(permissions, &hooks, update).await {
+            Ok(()) => ControlResponse::ok(id),
+            Err(error) => ControlResponse::error(id, error),
+        }
+    });
+    None
+}
+
+async fn try_update_settings(
+    permissions: PermissionState,
+    hooks: &HookDispatcher,
+    update: UpdateSettings,
+) -> Result<(), String> {
+    let (source, file) = match update.source.as_str() {
+        "localSettings" => ("local_settings", permissions.settings().file_for(SettingSource::Local)),
+        "userSettings" => ("user_settings", permissions.settings().file_for(SettingSource::User)),
+        _ => ("", None),
+    };
+    // An unsupported source is rejected below.
+    if let Some(file) = file {
+        let build_input = |input: &HookInputBuilder| input.config_change(source, &file);
+        let output = hooks.dispatch(HookEvent::ConfigChange, build_input, &CancellationToken::new()).await;
+        if !output.blocked.is_empty() {
+            return Err(format!("A hook blocked the settings change: {}", join_reasons(&output.blocked)));
+        }
+    }
+    let written = files::run_blocking(move || permissions.write_settings(&update))
+        .await
+        .map_err(|error| error.to_string())?;
+    written.map(|_| ()).map_err(|error| error.to_string())
+}
+
+/// Lists rules and directories with their sources.
+pub(crate) fn list_rules(session: &Session, id: String) -> ControlResponse {
+    let now = session.setup.permission_state.snapshot();
+    let behaviors = [PermissionBehavior::Allow, PermissionBehavior::Deny, PermissionBehavior::Ask];
+    let rules = behaviors.into_iter().flat_map(|behavior| now.rules.with_behavior(behavior));
+    let directories = now.dirs.extra.iter();
+    let state = PermissionRulesState {
+        rules: rules.map(|rule| rule_json(&rule.sourced)).collect(),
+        workspace_directories: directories
+            .map(|(directory, source)| json!({"path": directory.lexical, "source": source.as_str()}))
+            .collect(),
+        original_cwd: session.setup.workspace.root().display().to_string(),
+        managed_only: now.rules.is_managed_only(),
+        ..PermissionRulesState::default()
+    };
+    ControlResponse::success(id, &PermissionRules { state })
+}
+
+fn rule_json(rule: &SourcedRule) -> Value {
+    json!({
+        "behavior": rule.behavior.to_string(),
+        "source": rule.source.as_str(),
+        "rule": rule.rule.to_string(),
+        "editability": editability(rule.source),
+    })
+}
+
+/// Returns whether a rule can be edited, by its source.
+fn editability(source: RuleSource) -> &'static str {
+    match source {
+        RuleSource::UserSettings | RuleSource::ProjectSettings | RuleSource::LocalSettings => "persistent",
+        RuleSource::CliArg | RuleSource::Session => "session",
+        RuleSource::Managed | RuleSource::FlagSettings | RuleSource::Skill => "readonly",
+    }
+}

@@ -1,0 +1,126 @@
+//! Serves the engine's tools over MCP.
+//!
+//! Calls go through the same permission checker, hooks and tool scheduler as in a session without a prompter. `session`
+//! builds that environment, `convert` maps tools and results to the protocol.
+
+mod convert;
+mod session;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, Implementation, ListToolsResult, PaginatedRequestParams,
+    ServerCapabilities, ServerConfig,
+};
+use rmcp::service::{RequestContext, ServerInitializeError};
+use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
+use serde_json::Value;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::RwLock;
+use tokio_util::sync::CancellationToken;
+use whimbrel_os::ids;
+
+use self::session::HeadlessSession;
+use crate::engine::Engine;
+use crate::setup::{SetupError, Start};
+use crate::tool_scheduler::{ToolCall, ToolCallResult, ToolEnv, ToolScheduler};
+
+/// Serves the tools over a pair of streams until the client disconnects or `stop` fires. Calls in flight get a few
+/// seconds to finish; then every process started by them is ended. `tell` receives warnings for the user.
+pub async fn serve_tools(
+    engine: Engine,
+    start: Start,
+    streams: (impl AsyncRead + Send + Unpin + 'static, impl AsyncWrite + Send + Unpin + 'static),
+    stop: CancellationToken,
+    tell: impl Fn(&str) + Send + 'static,
+) -> Result<(), SetupError> {
+    let session = HeadlessSession::open(engine, start, &stop)?;
+    if let Some(warning) = &session.warning {
+        tell(warning);
+    }
+    let registry =
+        McpToolServer { env: session.env.clone(), root: session.root(), call_lock: RwLock::default() };
+    match stop.run_until_cancelled(registry.serve_with_ct(streams, stop.child_token())).await {
+        Some(Ok(running)) => {
+            // The client is gone, however the loop ended.
+            let _ = running.waiting().await;
+        }
+        None | Some(Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled)) => {}
+        Some(Err(error)) => tell(&format!("The MCP handshake failed: {error}.")),
+    }
+    session.close().await;
+    Ok(())
+}
+
+/// rmcp handler of the server side.
+struct McpToolServer {
+    env: ToolEnv,
+    /// Working directory.
+    root: String,
+    /// Read lock: parallel-safe calls run concurrently. Write lock: other calls run alone.
+    call_lock: RwLock<()>,
+}
+
+impl McpToolServer {
+    /// Runs one call through permission check, hooks and tool.
+    async fn run_call(&self, wanted: ToolCall, cancel: &CancellationToken) -> Option<ToolCallResult> {
+        let mut tool_env = self.env.clone();
+        tool_env.context.cancel = cancel.clone();
+        let tool = tool_env.tool_set.find(&wanted.tool)?;
+        let touches = tool.tool().effects(&wanted.input);
+        let alone = touches.is_ok_and(|touches| !touches.is_parallel_safe());
+        let (_beside, _alone) = match alone {
+            true => (None, Some(self.call_lock.write().await)),
+            false => (Some(self.call_lock.read().await), None),
+        };
+        // Each call is a turn of its own: a hook that stops one does not stop the next.
+        tool_env.checker.hooks.begin_turn();
+        let mut scheduler = ToolScheduler::new(Arc::new(tool_env));
+        scheduler.submit(wanted);
+        scheduler.mark_reply_complete();
+        scheduler.next_result().await
+    }
+}
+
+impl ServerHandler for McpToolServer {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+            .with_server_info(Implementation::new("whimbrel", env!("CARGO_PKG_VERSION")))
+            .with_instructions(format!(
+                "These tools work in {}. Read a file before you change it. A denied call stays denied until the permission rules change.",
+                self.root
+            ))
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let tools = self.env.tool_set.tools();
+        Ok(ListToolsResult::with_all_items(tools.iter().map(|tool| convert::to_listed_tool(tool)).collect()))
+    }
+
+    async fn call_tool(
+        &self,
+        call: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let names = || self.env.tool_set.names().join(", ");
+        let unknown = || format!("No such tool: {}. Available: {}.", call.name, names());
+        if self.env.tool_set.find(&call.name).is_none() {
+            return Err(ErrorData::invalid_params(unknown(), None));
+        }
+        let wanted = ToolCall {
+            id: ids::new_uuid(),
+            tool: call.name.to_string(),
+            input: Value::Object(call.arguments.unwrap_or_default()),
+            bad_input: None,
+        };
+        // Dropping the future ends the call and the processes that it started.
+        let result = context.ct.run_until_cancelled(self.run_call(wanted, &context.ct)).await.flatten();
+        Ok(result.map_or_else(convert::interrupted_result, convert::to_call_result).into())
+    }
+}

@@ -1,0 +1,121 @@
+//! Environment of the served calls: a session without model, conversation and user.
+
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+use whimbrel_os::files;
+use whimbrel_session_store::{Mirror, TranscriptWriter};
+use whimbrel_wire::Frame;
+
+use super::convert;
+use crate::cost::CostLedger;
+use crate::deferred_tools::DeferredTools;
+use crate::engine::Engine;
+use crate::event_loop;
+use crate::frame_sender::FrameSender;
+use crate::host_requests::HostRequests;
+use crate::internal_events::{EventReceiver, event_channel};
+use crate::key_helper::KeyHelper;
+use crate::permission::SearchFilter;
+use crate::permission_checker::{PermissionChecker, Prompter};
+use crate::setup::{Setup, SetupError, Start};
+use crate::small_model::SmallModel;
+use crate::state_notifier::{StateNotifier, StateSubscription};
+use crate::task_list::TodoList;
+use crate::tasks::TaskRegistry;
+use crate::tool_api::ToolContext;
+use crate::tool_scheduler::ToolEnv;
+
+/// Capacity of the channel of discarded frames.
+const FRAME_BUFFER: usize = 64;
+
+/// Session without a host, in which a client's calls run.
+pub(super) struct HeadlessSession {
+    pub(super) env: ToolEnv,
+    /// Warnings about the settings, for the user.
+    pub(super) warning: Option<String>,
+    tasks: TaskRegistry,
+    /// Discards frames and events, so that their channels do not fill up.
+    _drain: AbortOnDropHandle<()>,
+}
+
+impl HeadlessSession {
+    /// Builds the session from options and settings. Reads the disk.
+    pub(super) fn open(
+        engine: Engine,
+        mut start: Start,
+        stop: &CancellationToken,
+    ) -> Result<Self, SetupError> {
+        // There is no conversation to persist.
+        start.options.persist_session = Some(false);
+        let setup = Setup::resolve(&engine, start)?;
+        let (frames, ignored) = mpsc::channel(FRAME_BUFFER);
+        let (events, posts) = event_channel();
+        let deaf = AbortOnDropHandle::new(tokio::spawn(drain(ignored, posts)));
+        let frame_sender = FrameSender::new(setup.session.as_str().into(), frames, stop.child_token());
+        let (ask, tasks) = (HostRequests::new(frame_sender.clone()), TaskRegistry::new(events));
+        let dispatcher = event_loop::build_hooks(&setup, &ask, &tasks, &frame_sender);
+        let checker = PermissionChecker {
+            permissions: setup.permission_state.clone(),
+            prompter: Prompter::Unavailable,
+            prompt_timeout: None,
+            state_notifier: StateNotifier::new(frame_sender.clone(), StateSubscription::Off),
+            hooks: dispatcher.clone(),
+            frames: frame_sender,
+        };
+        let tool_set = Arc::new(setup.tool_set.restricted_to(Some(&convert::tool_names()), &[]));
+        let small_model = SmallModel::new(
+            engine.with_key_source(KeyHelper::from_setup(&setup, &tasks)),
+            CostLedger::with_budget(setup.limits.max_budget_usd),
+            setup.small_model.clone(),
+            setup.limits.retry_policy(),
+            setup.session.as_str().into(),
+        )
+        .with_timing(setup.limits.timing);
+        let call = ToolContext {
+            id: String::new(),
+            checked_file: None,
+            original_input: None,
+            workspace: Arc::clone(&setup.workspace),
+            tasks: tasks.clone(),
+            tool_set: Arc::clone(&tool_set),
+            deferred_tools: DeferredTools::default(),
+            read_filter: SearchFilter::default(),
+            task_list: setup.task_list.clone(),
+            todos: TodoList::default(),
+            small_model,
+            agents: None,
+            mode: checker.mode_switch(),
+            hooks: dispatcher,
+            transcript: TranscriptWriter::new(&setup.session, None, Mirror::Off),
+            cancel: stop.child_token(),
+        };
+        Ok(Self {
+            env: ToolEnv { tool_set, checker, context: call },
+            warning: setup.warning,
+            tasks,
+            _drain: deaf,
+        })
+    }
+
+    /// Working directory.
+    pub(super) fn root(&self) -> String {
+        self.env.context.workspace.root().display().to_string()
+    }
+
+    /// Ends all started processes and removes spilled output.
+    pub(super) async fn close(self) {
+        self.tasks.shutdown().await;
+        // Leftovers stay in the temporary directory.
+        let _ = files::remove_dir(self.env.context.workspace.output_dir());
+    }
+}
+
+/// Receives frames and events and discards them.
+async fn drain(mut frames: mpsc::Receiver<Frame>, mut posts: EventReceiver) {
+    let frames = async { while frames.recv().await.is_some() {} };
+    let posts = async { while posts.recv().await.is_some() {} };
+    tokio::join!(frames, posts);
+}

@@ -1,0 +1,226 @@
+//! Examples of tool calls: documentation and test at once.
+
+use serde_json::Value;
+
+/// One tool call in a temporary workspace.
+#[derive(Debug, Clone)]
+pub struct Example {
+    /// What the example shows, as a sentence.
+    pub title: &'static str,
+    /// Files in the workspace: relative path and content.
+    pub files: &'static [(&'static str, &'static str)],
+    /// Calls made first: tool name and input.
+    pub calls_before: Vec<(&'static str, Value)>,
+    /// The input. Relative paths are relative to the workspace.
+    pub input: Value,
+    /// Substrings that the text for the model must contain.
+    pub output: &'static [&'static str],
+    pub is_error: bool,
+    /// Expected files after the call.
+    pub files_after: &'static [(&'static str, &'static str)],
+}
+
+impl Example {
+    /// A successful call in an empty workspace.
+    pub fn new(title: &'static str, input: Value) -> Self {
+        Self {
+            title,
+            files: &[],
+            calls_before: Vec::new(),
+            input,
+            output: &[],
+            is_error: false,
+            files_after: &[],
+        }
+    }
+
+    #[must_use]
+    pub fn with_files(mut self, files: &'static [(&'static str, &'static str)]) -> Self {
+        self.files = files;
+        self
+    }
+
+    #[must_use]
+    pub fn after_call(mut self, tool: &'static str, input: Value) -> Self {
+        self.calls_before.push((tool, input));
+        self
+    }
+
+    #[must_use]
+    pub fn expect_output(mut self, words: &'static [&'static str]) -> Self {
+        self.output = words;
+        self
+    }
+
+    #[must_use]
+    pub fn expect_error(mut self, words: &'static [&'static str]) -> Self {
+        self.is_error = true;
+        self.expect_output(words)
+    }
+
+    #[must_use]
+    pub fn expect_files(mut self, files: &'static [(&'static str, &'static str)]) -> Self {
+        self.files_after = files;
+        self
+    }
+}
+
+#[cfg(test)]
+pub(crate) use test_workspace::TestWorkspace;
+
+#[cfg(test)]
+mod test_workspace {
+    //! A temporary workspace in which tests run tools.
+
+    use std::collections::BTreeMap;
+    use std::fs;
+    use std::path::{Path, PathBuf};
+    use std::sync::Arc;
+
+    use serde_json::Value;
+    use tempfile::TempDir;
+
+    use whimbrel_wire::content::ResultContent;
+
+    use crate::permission::state::{Bypass, InitialPermissions};
+    use crate::permission::{PermissionState, SearchFilter};
+
+    use crate::tool_api::{ToolContext, ToolResult};
+    use crate::tools::builtin_tools;
+    use crate::workspace::Workspace;
+
+    /// A temporary workspace in which tests run tools.
+    pub(crate) struct TestWorkspace {
+        dir: TempDir,
+        context: ToolContext,
+    }
+
+    impl TestWorkspace {
+        pub(crate) fn new(files: &[(&str, &str)]) -> Self {
+            let dir = TempDir::new().unwrap();
+            let spill = dir.path().join(".spill");
+            let env: BTreeMap<String, String> = std::env::vars().collect();
+            let workspace = Arc::new(Workspace::new(dir.path().to_path_buf(), spill, env));
+            let fixture = Self { context: ToolContext::for_test(workspace), dir };
+            for (path, content) in files {
+                let path = fixture.path(path);
+                fs::create_dir_all(path.parent().unwrap()).unwrap();
+                fs::write(path, content).unwrap();
+            }
+            fixture
+        }
+
+        /// Adds deny rules.
+        pub(crate) fn with_deny_rules(mut self, rules: &[&str]) -> Self {
+            let deny = rules.iter().map(|rule| (*rule).to_owned()).collect();
+            let grants = InitialPermissions { deny, ..InitialPermissions::default() };
+            let workspace = Arc::clone(&self.context.workspace);
+            let granted = PermissionState::new(
+                workspace,
+                whimbrel_config::settings::Settings::empty(),
+                grants,
+                Bypass::Unavailable,
+            )
+            .unwrap();
+            self.context.read_filter = granted.state.search_filter();
+            self
+        }
+
+        pub(crate) fn read_filter(&self) -> SearchFilter {
+            self.context.read_filter.clone()
+        }
+
+        pub(crate) fn root(&self) -> &Path {
+            self.dir.path()
+        }
+
+        pub(crate) fn path(&self, path: &str) -> PathBuf {
+            self.dir.path().join(path)
+        }
+
+        pub(crate) fn workspace(&self) -> &Workspace {
+            &self.context.workspace
+        }
+
+        pub(crate) fn context(&self) -> ToolContext {
+            self.context.clone()
+        }
+
+        pub(crate) async fn run_tool(&self, tool: &str, input: Value) -> ToolResult {
+            let tool = builtin_tools().into_iter().find(|known| known.name() == tool).unwrap();
+            tool.run(input, self.context.clone()).await
+        }
+
+        /// Runs a tool and returns the text that the model reads, for success and failure.
+        pub(crate) async fn run_to_text(&self, tool: &str, input: Value) -> String {
+            render_for_model(&self.run_tool(tool, input).await)
+        }
+    }
+
+    pub(crate) fn render_for_model(output: &ToolResult) -> String {
+        match output {
+            Ok(done) => match &done.content {
+                ResultContent::Text(text) => text.clone(),
+                ResultContent::Blocks(blocks) => serde_json::to_string(blocks).unwrap(),
+            },
+            Err(error) => error.render_for_model(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::test_workspace::render_for_model;
+    use super::*;
+    use crate::deferred_tools::DeferredTools;
+    use crate::tool_set::AgentToolSet;
+    use crate::tools::{TODO_WRITE, builtin_tools};
+
+    async fn run_example(tool: &str, example: &Example) {
+        let shows = example.title;
+        let fixture = TestWorkspace::new(example.files);
+        for (tool, input) in &example.calls_before {
+            fixture
+                .run_tool(tool, input.clone())
+                .await
+                .unwrap_or_else(|error| panic!("before {shows}: {error:?}"));
+        }
+        let output = fixture.run_tool(tool, example.input.clone()).await;
+        assert_eq!(output.is_err(), example.is_error, "{tool}: {shows}: {output:?}");
+        let text = render_for_model(&output);
+        for words in example.output {
+            assert!(text.contains(words), "{tool}: {shows}: {words:?} is not in {text:?}");
+        }
+        for (path, content) in example.files_after {
+            let left = fs::read_to_string(fixture.path(path))
+                .unwrap_or_else(|error| panic!("{tool}: {shows}: {error}"));
+            assert_eq!(left, *content, "{tool}: {shows}");
+        }
+    }
+
+    #[tokio::test]
+    async fn all_examples_pass() {
+        for tool in builtin_tools() {
+            let examples = tool.examples();
+            assert!(!examples.is_empty(), "{} has no examples", tool.name());
+            for example in &examples {
+                run_example(tool.name(), example).await;
+            }
+        }
+    }
+
+    #[test]
+    fn eager_tool_schemas_stay_small() {
+        // A session has either to-do or task-list tools, and the latter are deferred.
+        let usual = AgentToolSet::from_tools(builtin_tools()).without_tools(&[TODO_WRITE]);
+        let shown = DeferredTools::default().visible_specs(&usual);
+        let sizes: Vec<(&str, usize)> = shown
+            .iter()
+            .map(|spec| (spec.name.as_str(), serde_json::to_string(spec.as_ref()).unwrap().len()))
+            .collect();
+        println!("{sizes:?}");
+        assert!(sizes.iter().map(|(_, size)| size).sum::<usize>() < 7 * 1024, "{sizes:?}");
+    }
+}

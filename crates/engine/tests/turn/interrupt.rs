@@ -1,0 +1,45 @@
+//! Interrupts of a turn, and its connection to the provider.
+
+use serde_json::json;
+use whimbrel_testkit::{Host, Reply};
+use whimbrel_wire::control::Interrupt;
+use whimbrel_wire::message::{Outcome, TerminalReason};
+
+#[tokio::test]
+async fn interrupt_after_a_prompt_ends_the_turn_before_any_request() {
+    for cancel_queued in [None, Some(true)] {
+        let mut host = Host::with_script([Reply::text("Later.")]).start().await.unwrap();
+        host.send_prompt("Never mind.").await.unwrap();
+        let reply = host.send_request(Interrupt { cancel_queued }).await.unwrap();
+        let cancelled = cancel_queued.map(|_| json!([]));
+        assert_eq!((reply.still_queued, reply.cancelled), (Vec::new(), cancelled));
+        let result = host.next_result().await.unwrap();
+        assert_eq!(result.subtype, Outcome::ErrorDuringExecution);
+        assert_eq!(result.terminal_reason, Some(TerminalReason::AbortedStreaming));
+        assert!(host.model_requests().is_empty());
+        assert_eq!(host.run("Go on.").await.unwrap().result.as_deref(), Some("Later."));
+        assert!(
+            host.model_requests()[0].contains_text("Never mind.")
+                && host.model_requests()[0].contains_text("interrupted")
+        );
+    }
+}
+
+#[tokio::test]
+async fn interrupt_before_any_prompt_has_no_effect() {
+    let mut host = Host::with_script([Reply::text("Hello.")]).start().await.unwrap();
+    host.send_request(Interrupt::default()).await.unwrap();
+    assert_eq!(host.run("Hi.").await.unwrap().result.as_deref(), Some("Hello."));
+}
+
+#[tokio::test]
+async fn session_reuses_one_connection() {
+    let read = || Reply::tool("Read", json!({"file_path": "a.txt"}));
+    let script = [read(), read(), read(), Reply::text("one"), Reply::text("two"), Reply::text("three")];
+    let mut host = Host::with_script(script).file("a.txt", "text").start().await.unwrap();
+    for _ in 0..3 {
+        host.run("Go.").await.unwrap();
+    }
+    assert_eq!(host.model_requests().len(), 6);
+    assert_eq!(host.api().unwrap().connections(), 1);
+}

@@ -1,0 +1,57 @@
+//! Commands whose name is a glob. The shell runs the matching file, so the deny analysis expands the glob.
+
+use crate::command::ShellCommand;
+use crate::shell::{self, CheckScope, SimpleCommand, UnanalyzableCause, Word, WordValue};
+
+/// Limits on expanded files and on the bytes of the resulting commands; beyond them the command cannot be searched.
+const MAX_FILES: usize = 1_000;
+const MAX_BYTES: usize = 200_000;
+
+impl ShellCommand<'_> {
+    /// Adds the commands that a glob as program name would run, for the deny analysis.
+    pub(crate) fn add_glob_programs(&mut self) {
+        let Some(lines) = self.glob_program_lines() else {
+            self.script.unanalyzable.push(UnanalyzableCause::TooDeep);
+            return;
+        };
+        let home = self.disk.context.home.to_string_lossy();
+        let context = shell::ShellContext { home: &home };
+        for line in lines {
+            let parts = shell::analyze(&line, &context).commands.into_iter();
+            self.script
+                .commands
+                .extend(parts.map(|part| SimpleCommand { check_scope: CheckScope::DenyOnly, ..part }));
+        }
+    }
+
+    /// Commands with the glob replaced by each matching file; none if there are too many.
+    fn glob_program_lines(&self) -> Option<Vec<String>> {
+        let mut lines: Vec<String> = Vec::new();
+        for part in &self.script.commands {
+            let Some((Word { value: WordValue::Glob(glob), .. }, arguments)) = part.words.split_first()
+            else {
+                continue;
+            };
+            let arguments: String = arguments.iter().map(|word| format!(" {}", word_text(word))).collect();
+            for directory in self.directories.all() {
+                let found = self.expand_glob(glob, directory);
+                let files = lines.len() + found.paths.len();
+                if !found.complete || files > MAX_FILES || files * arguments.len() > MAX_BYTES {
+                    return None;
+                }
+                let line =
+                    |path: &std::path::PathBuf| format!("{}{arguments}", quote(&path.to_string_lossy()));
+                lines.extend(found.paths.iter().map(line));
+            }
+        }
+        Some(lines)
+    }
+}
+
+fn word_text(word: &Word) -> String {
+    word.value.as_literal().map_or_else(|| word.raw.clone(), quote)
+}
+
+fn quote(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
