@@ -78,16 +78,8 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> TurnOutcome {
                 now.event = TurnEvent::ToolsRan { halt: Some(EndTurn::Hook) };
             }
             NextStep::CallModel | NextStep::Continue(_) => {
-                if let NextStep::Continue(nudge) = next {
-                    match nudge {
-                        Continuation::MissingOutput => agent.structured_output.record_reminder(),
-                        Continuation::OutputLimit | Continuation::ConnectionCut | Continuation::Paused => {
-                            now.continuations += 1;
-                        }
-                    }
-                    if let Some(text) = continuation_text(nudge) {
-                        agent.conversation.push_synthetic(text).await;
-                    }
+                if let NextStep::Continue(continuation) = next {
+                    begin_continuation(agent, continuation, &mut now).await;
                 }
                 hooks::inject_async_results(agent).await;
                 if next != NextStep::Continue(Continuation::Paused) {
@@ -145,6 +137,19 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> TurnOutcome {
         now.has_fallback = agent.fallback_models.has_next(&agent.runtime_settings.current().model);
         now.can_compact = auto_compact::can_compact(agent);
         next = next_step::next_step(&now);
+    }
+}
+
+/// Counts a continuation and tells the model why it is asked again.
+async fn begin_continuation(agent: &mut Agent, continuation: Continuation, now: &mut TurnState) {
+    match continuation {
+        Continuation::MissingOutput => agent.structured_output.record_reminder(),
+        Continuation::OutputLimit | Continuation::ConnectionCut | Continuation::Paused => {
+            now.continuations += 1;
+        }
+    }
+    if let Some(text) = continuation_text(continuation) {
+        agent.conversation.push_synthetic(text).await;
     }
 }
 

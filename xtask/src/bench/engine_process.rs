@@ -75,14 +75,7 @@ impl EngineProcess {
         let mut meter = command.spawn().context("cannot start the meter")?;
         let stdin = meter.stdin.take();
         let stdout = meter.stdout.take().context("the meter has no stdout")?;
-        Ok(Self {
-            started_at,
-            meter,
-            stdin,
-            lines: read_lines(stdout),
-            usage_file: usage,
-            stderr_file,
-        })
+        Ok(Self { started_at, meter, stdin, lines: read_lines(stdout), usage_file: usage, stderr_file })
     }
 
     /// Runs an engine with one prompt to its end; returns the time of the result and the resource usage.

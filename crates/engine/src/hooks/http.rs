@@ -92,6 +92,8 @@ fn expand_variables(text: &str, variable: impl Fn(&str) -> Option<String>) -> St
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     #[test]

@@ -7,15 +7,13 @@
 //!   entries; [`names`]: tool names
 //! - `transport/`: stdio, HTTP, SSE and host transports
 //! - `connection`: one connection; `client_handler`: requests and notifications from the server; `listing`:
-//!   `tools/list` and its kin; `schema`: limits on input schemas
-//! - [`oauth`]: logins
+//!   `tools/list` and the like; `schema`: limits on input schemas; [`oauth`]: logins
 //! - `server`: one server with reconnects; `error`: errors by remedy; `limits`: timeouts and sizes
 //! - [`ServerRegistry`]: all servers of a session; `slot`: one entry of it; `status`: status frames; `features`: tools
 //!   and prompts of all servers; `requests`: requests outside the conversation; [`ServerPool`]: servers that sessions
 //!   share; `local`: servers in this process
 //! - `tool`, `resources`, `prompts`: what the model and the user call; `tool_policy`: per-tool policy of an entry;
 //!   `tool_result`: results for the model; [`ToolCache`]: tools and prompts for the tool set and the conversation
-//! - `config_files`: files behind `mcp add` and `mcp remove`; `tool_server`: the reverse, our tools as an MCP server
 
 mod client_handler;
 pub mod config;

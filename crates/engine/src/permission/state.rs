@@ -95,7 +95,7 @@ pub struct NewPermissions {
 
 impl PermissionState {
     /// Builds the initial state. An unreadable deny or ask rule is an error.
-    pub fn new(
+    pub fn build(
         workspace: Arc<Workspace>,
         settings: Settings,
         grants: InitialPermissions,
@@ -137,7 +137,7 @@ impl PermissionState {
     #[cfg(test)]
     pub(crate) fn for_tests(workspace: &Arc<Workspace>) -> Self {
         let (settings, grants) = (Settings::empty(), InitialPermissions::default());
-        Self::new(Arc::clone(workspace), settings, grants, Bypass::Unavailable).unwrap().state
+        Self::build(Arc::clone(workspace), settings, grants, Bypass::Unavailable).unwrap().state
     }
 
     pub fn settings(&self) -> MutexGuard<'_, Settings> {
@@ -436,7 +436,7 @@ mod tests {
     fn test_state(mode: PermissionMode, bypass: Bypass) -> PermissionState {
         let workspace = Workspace::new("/place".into(), "/place/.spill".into(), BTreeMap::new());
         let grants = InitialPermissions { mode, ..InitialPermissions::default() };
-        PermissionState::new(Arc::new(workspace), Settings::empty(), grants, bypass).unwrap().state
+        PermissionState::build(Arc::new(workspace), Settings::empty(), grants, bypass).unwrap().state
     }
 
     #[test]
@@ -500,7 +500,7 @@ mod tests {
             let workspace = Workspace::new(root.join("work"), root.join("spill"), BTreeMap::new());
             let grants = InitialPermissions { mode: AcceptEdits, ..InitialPermissions::default() };
             let granted =
-                PermissionState::new(Arc::new(workspace), settings, grants, Bypass::Unavailable).unwrap();
+                PermissionState::build(Arc::new(workspace), settings, grants, Bypass::Unavailable).unwrap();
             let facts = ToolFacts::for_tool(tool, &["command", "file_path"]);
             let decision = granted.state.decide(tool, &facts, &input, None).decision;
             matches!(decision, whimbrel_policy::Decision::Allow(_))

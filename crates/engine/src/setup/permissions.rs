@@ -61,7 +61,7 @@ pub(super) fn initial_permissions(
         deny: options.disallowed_tools.clone(),
         directories: options.additional_directories.iter().map(real).collect(),
     };
-    PermissionState::new(Arc::clone(workspace), settings, grants, bypass).map_err(SetupError::Invalid)
+    PermissionState::build(Arc::clone(workspace), settings, grants, bypass).map_err(SetupError::Invalid)
 }
 
 /// Whether the host answers permission requests.

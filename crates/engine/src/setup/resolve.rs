@@ -135,24 +135,34 @@ impl Setup {
         let SessionLocation {
             session,
             workspace,
-            project_dir: place,
-            persistence: keeping,
+            project_dir,
+            persistence,
             resumed,
             origin,
-            is_ephemeral: leaves_nothing,
+            is_ephemeral,
             task_list,
             mut warnings,
         } = resolve_location(options, env, stored)?;
         warnings.extend(settings.warnings().iter().cloned().chain(unsupported::ignored_settings(&settings)));
-        let config = settings::config_dir(env);
         let known = settings.effective().typed.clone();
-        let locations = Arc::new(configure::config_locations(options, &settings, config, workspace.root()));
-        let Discovered { hooks, servers, commands, extensions, agent_definitions: types } =
+        let locations = Arc::new(configure::config_locations(
+            options,
+            &settings,
+            settings::config_dir(env),
+            workspace.root(),
+        ));
+        let Discovered { hooks, servers, commands, extensions, agent_definitions } =
             discover(options, env, &settings, &locations, &mut warnings)?;
-        let before = resume::resumed_mode(resumed.as_ref());
-        let NewPermissions { state: permission_state, warnings: about_rights, .. } =
-            permissions::initial_permissions(options, env, settings, &workspace, before, &mut warnings)?;
-        warnings.extend(about_rights);
+        let NewPermissions { state: permission_state, warnings: permission_warnings, .. } =
+            permissions::initial_permissions(
+                options,
+                env,
+                settings,
+                &workspace,
+                resume::resumed_mode(resumed.as_ref()),
+                &mut warnings,
+            )?;
+        warnings.extend(permission_warnings);
         let default_model = model::default_model(engine, options, env, &known);
         let (host_answers, prompt_tool) =
             (permissions::can_host_answer(options), permissions::prompt_tool(options));
@@ -160,21 +170,17 @@ impl Setup {
         model::check_budget(engine, options, &known, &default_model)?;
         let small_model = model::small_model(engine, &default_model, env);
         let window = engine.catalog().lookup(&default_model).map(|model| model.context_window);
-        let (tool_set, on_demand) = tools::finalize_tools(
-            &select_tools(engine, options, env, &permission_state),
-            options,
-            env,
-            window,
-        )?;
-        let types = types.allowed_by(&permission_state);
-        let tool_set = tools::describe_agent_tool(tool_set, &types);
+        let tool_set = select_tools(engine, options, env, &permission_state);
+        let (tool_set, deferred_tools) = tools::finalize_tools(&tool_set, options, env, window)?;
+        let agent_definitions = agent_definitions.allowed_by(&permission_state);
+        let tool_set = tools::describe_agent_tool(tool_set, &agent_definitions);
         let mut setup = Self {
             runtime_settings: initial_runtime_settings(options, &known, &default_model),
             tool_set: Arc::new(tool_set.with_hook_responders(&hooks).with_mcp_tools(tool_cache.clone())),
-            deferred_tools: on_demand,
+            deferred_tools,
             task_list,
             main_agent: options.agent.clone().or_else(|| known.agent.clone()),
-            agent_definitions: types,
+            agent_definitions,
             host_answers,
             prompt_tool,
             servers,
@@ -182,11 +188,7 @@ impl Setup {
             permission_timeout: options.permission_timeout_ms.map(Duration::from_millis),
             permission_state,
             hooks,
-            hook_progress: if options.include_hook_events {
-                ProgressPolicy::All
-            } else {
-                ProgressPolicy::StartupOnly
-            },
+            hook_progress: resolve_hook_progress(options),
             config_locations: locations,
             commands: commands.with_mcp_prompts(tool_cache.clone()),
             mcp_tool_cache: tool_cache,
@@ -205,12 +207,12 @@ impl Setup {
             warning: (!warnings.is_empty()).then(|| warnings.join("\n")),
             session,
             workspace,
-            project_dir: place,
-            persistence: keeping,
+            project_dir,
+            persistence,
             resumed: resumed.map(Box::new),
             origin,
             title: options.title.clone(),
-            is_ephemeral: leaves_nothing,
+            is_ephemeral,
             default_model,
             has_explicit_model: options.model.is_some(),
             small_model,
@@ -285,6 +287,10 @@ fn available_tools(engine: &Engine, env: &BTreeMap<String, String>) -> Vec<Arc<T
 /// Interprets an environment variable as a boolean.
 pub(super) fn is_env_set(env: &BTreeMap<String, String>, name: &str) -> bool {
     env.get(name).is_some_and(|value| !matches!(value.as_str(), "" | "0" | "false"))
+}
+
+fn resolve_hook_progress(options: &Options) -> ProgressPolicy {
+    if options.include_hook_events { ProgressPolicy::All } else { ProgressPolicy::StartupOnly }
 }
 
 fn resolve_state_subscription(env: &BTreeMap<String, String>) -> StateSubscription {

@@ -115,7 +115,7 @@ mod test_workspace {
             let deny = rules.iter().map(|rule| (*rule).to_owned()).collect();
             let grants = InitialPermissions { deny, ..InitialPermissions::default() };
             let workspace = Arc::clone(&self.context.workspace);
-            let granted = PermissionState::new(
+            let granted = PermissionState::build(
                 workspace,
                 whimbrel_config::settings::Settings::empty(),
                 grants,

@@ -129,7 +129,7 @@ mod tests {
         let workspace = Arc::new(Workspace::new(root.clone(), root.join("spill"), Default::default()));
         let grants =
             InitialPermissions { deny: vec!["Bash(touch b)".into()], ..InitialPermissions::default() };
-        let granted = PermissionState::new(
+        let granted = PermissionState::build(
             workspace,
             whimbrel_config::settings::Settings::empty(),
             grants,

@@ -52,7 +52,7 @@ impl SwapTestSession {
         let deny = deny.iter().map(|rule| (*rule).to_owned()).collect();
         let grants = InitialPermissions { mode, deny, ..InitialPermissions::default() };
         let granted =
-            PermissionState::new(Arc::clone(&workspace), Settings::empty(), grants, Bypass::Unavailable);
+            PermissionState::build(Arc::clone(&workspace), Settings::empty(), grants, Bypass::Unavailable);
         let permissions = granted.unwrap().state;
         let offered: Vec<Arc<ToolEntry>> =
             builtin_tools().into_iter().map(|tool| Arc::new(ToolEntry::new(tool))).collect();

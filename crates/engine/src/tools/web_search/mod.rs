@@ -1,7 +1,7 @@
 //! WebSearch: searches the web.
 //!
-//! - [`provider`]: search by the small model's provider; [`searxng`]: search by a server of the user's choice
-//! - [`results`]: rendering
+//! `provider` searches with the small model's provider, `searxng` with a server of the user's choice, `results` renders
+//! what was found.
 
 mod provider;
 mod results;

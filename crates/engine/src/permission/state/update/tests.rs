@@ -49,7 +49,7 @@ impl TestDir {
         })
         .unwrap();
         let workspace = Workspace::new(self.path("project"), self.path("spill"), Default::default());
-        PermissionState::new(Arc::new(workspace), settings, grants, Bypass::Unavailable).unwrap().state
+        PermissionState::build(Arc::new(workspace), settings, grants, Bypass::Unavailable).unwrap().state
     }
 
     fn untrusted(&self) -> PermissionState {
