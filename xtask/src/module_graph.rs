@@ -15,79 +15,22 @@ use crate::source_text::{remove_comments_and_strings, remove_test_items};
 /// For each top-level module, the top-level modules it uses.
 type Graph = BTreeMap<String, BTreeSet<String>>;
 
-/// A crate, by its directory in the workspace, and the modules of one of its cycles in alphabetical order.
-type Cycle<'a> = (&'a str, &'a [&'a str]);
-
-/// Cycles that are not resolved yet. Remove an entry when its cycle is gone; do not add any.
-const KNOWN_CYCLES: &[Cycle<'static>] = &[
-    (
-        "crates/engine",
-        &[
-            "agent",
-            "agents",
-            "commands",
-            "context",
-            "conversation",
-            "cost",
-            "deferred_tools",
-            "engine",
-            "fallback",
-            "hooks",
-            "input_queue",
-            "mcp",
-            "model_switch",
-            "next_step",
-            "permission",
-            "permission_checker",
-            "responders",
-            "rewind",
-            "setup",
-            "skills",
-            "small_model",
-            "structured_output",
-            "tool_api",
-            "tool_scheduler",
-            "tool_set",
-            "tools",
-            "turn",
-            "turn_start",
-            "workspace",
-            "worktree",
-        ],
-    ),
-    ("crates/engine", &["internal_events", "tasks", "timers"]),
-];
-
-/// Fails if the top-level modules of a crate form a cycle that is not known, or if a known cycle no longer exists.
+/// Fails if the top-level modules of a crate form a cycle.
 pub(crate) fn check() -> Result<()> {
-    let mut found = Vec::new();
+    let mut problems = Vec::new();
     for dir in crate_dirs()? {
         let source = workspace_root().join(&dir).join("src");
-        found.extend(find_cycles(&read_graph(&source)?).into_iter().map(|modules| (dir.clone(), modules)));
+        for modules in find_cycles(&read_graph(&source)?) {
+            let modules = modules.join(", ");
+            problems.push(format!(
+                "{dir}: these modules depend on each other: {modules}. Move what they share to a module below them."
+            ));
+        }
     }
-    let problems = compare_cycles(&found, KNOWN_CYCLES);
     if !problems.is_empty() {
         bail!("{}", problems.join("\n"));
     }
     Ok(())
-}
-
-/// Describes the cycles that are new, and the known ones that no longer exist.
-fn compare_cycles(found: &[(String, Vec<String>)], known: &[Cycle<'_>]) -> Vec<String> {
-    let is_same = |found: &(String, Vec<String>), known: &Cycle<'_>| found.0 == known.0 && found.1 == known.1;
-    let new = found.iter().filter(|found| !known.iter().any(|known| is_same(found, known)));
-    let gone = known.iter().filter(|known| !found.iter().any(|found| is_same(found, known)));
-    let new = new.map(|(dir, modules)| {
-        let modules = modules.join(", ");
-        format!("{dir}: these modules depend on each other: {modules}. Move what they share to a module below them.")
-    });
-    let gone = gone.map(|(dir, modules)| {
-        let modules = modules.join(", ");
-        format!(
-            "{dir}: the cycle {modules} no longer exists. Remove it from KNOWN_CYCLES in module_graph.rs."
-        )
-    });
-    new.chain(gone).collect()
 }
 
 /// The directories of all crates, relative to the workspace.
@@ -157,7 +100,7 @@ fn reexported_names(root_text: &str, modules: &BTreeSet<String>) -> BTreeMap<Str
     names
 }
 
-/// The source files of a top-level module, without those that hold tests.
+/// The source files of a top-level module, without those that hold tests: `tests` and `*_tests`.
 fn module_files(source: &Path, module: &str) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     let file = source.join(format!("{module}.rs"));
@@ -169,7 +112,7 @@ fn module_files(source: &Path, module: &str) -> Result<Vec<PathBuf>> {
         for entry in fs::read_dir(&dir)? {
             let path = entry?.path();
             let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
-            if stem == "tests" {
+            if stem == "tests" || stem.ends_with("_tests") {
                 continue;
             }
             if path.is_dir() {
@@ -301,30 +244,6 @@ mod tests {
     fn cycle_names_its_modules() {
         let found = find_cycles(&graph(&[("a", &["b"]), ("b", &["c"]), ("c", &["a"]), ("d", &["a"])]));
         assert_eq!(found, [["a", "b", "c"]]);
-    }
-
-    #[test]
-    fn only_known_cycles_are_accepted() {
-        let found = |rows: &[Cycle<'_>]| -> Vec<(String, Vec<String>)> {
-            let owned = |modules: &[&str]| modules.iter().map(|name| (*name).to_owned()).collect();
-            rows.iter().map(|(dir, modules)| ((*dir).to_owned(), owned(modules))).collect()
-        };
-        let known: &[Cycle<'_>] = &[("crates/x", &["a", "b"])];
-        let (new, gone) = ("depend on each other: ", "no longer exists");
-        let rows: [(&str, &[Cycle<'_>], &[&str]); 4] = [
-            ("the known cycle", known, &[]),
-            ("a new member", &[("crates/x", &["a", "b", "c"])], &[new, gone]),
-            ("another crate", &[("crates/x", &["a", "b"]), ("crates/y", &["a", "b"])], &[new]),
-            ("a resolved cycle", &[], &[gone]),
-        ];
-        for (name, cycles, expected) in rows {
-            let problems = compare_cycles(&found(cycles), known);
-            assert_eq!(problems.len(), expected.len(), "{name}: {problems:?}");
-            assert!(
-                problems.iter().zip(expected).all(|(text, part)| text.contains(part)),
-                "{name}: {problems:?}"
-            );
-        }
     }
 
     #[test]

@@ -1,35 +1,39 @@
 //! One agent: a conversation and what is needed to continue it. A session has a main agent; each subagent is another.
 
+mod progress;
+mod skills;
+
 use std::sync::Arc;
 use std::time::Duration;
 
-use whimbrel_models::Preamble;
 use whimbrel_models::call::CallTimeouts;
 use whimbrel_models::retry::RetryPolicy;
+use whimbrel_models::{ModelError, Preamble};
 use whimbrel_os::files;
+use whimbrel_wire::system::ModelFallback;
+use whimbrel_wire::tool_names::AGENT;
 
-use crate::agents::AgentSpawner;
-use crate::agents::progress::AgentProgress;
-use crate::context::auto_compact::{CompactionConfig, CompactionState};
+pub use self::progress::AgentProgress;
+use crate::context::compaction_policy::{CompactionConfig, CompactionState};
 use crate::context::instructions::{InstructionFile, Instructions};
+use crate::context::plan_mode::{CallPosition, PlanNoticeContext, PlanningAgent};
 use crate::context::{PlanModeState, environment};
 use crate::conversation::Conversation;
 use crate::cost::CostLedger;
-use crate::deferred_tools;
 use crate::denial_log::DenialLog;
-use crate::engine::Engine;
 use crate::fallback;
 use crate::fallback::FallbackModels;
 use crate::frame_sender::FrameSender;
+use crate::mcp::ServerRegistry;
+use crate::model_access::ModelAccess;
 use crate::runtime_settings::RuntimeSettingsReader;
-use crate::skills::{AgentSkills, agent_skills};
+use crate::skills::AgentSkills;
 use crate::structured_output::StructuredOutput;
 use crate::tool_scheduler::ToolEnv;
-use crate::tools::AGENT;
 
 /// A turn owns it while it runs.
 pub struct Agent {
-    pub engine: Engine,
+    pub models: ModelAccess,
     pub conversation: Conversation,
     /// Instruction files known to the agent.
     pub instructions: Instructions,
@@ -50,6 +54,8 @@ pub struct Agent {
     pub plan_mode: PlanModeState,
     pub invoked_skills: AgentSkills,
     pub progress: AgentProgress,
+    /// MCP servers that belong to this agent alone.
+    pub own_servers: Option<ServerRegistry>,
 }
 
 impl Agent {
@@ -70,7 +76,11 @@ impl Agent {
     /// Updates the tools since the last request. Server instructions are appended to the conversation, so that the
     /// provider's prompt cache stays valid.
     pub fn refresh_tools(&mut self) {
-        deferred_tools::refresh_request_tools(self);
+        self.announce_deferred_tools();
+        let specs = self.tool_env.context.deferred_tools.visible_specs(&self.tool_env.tool_set);
+        if !self.preamble.is_built_from(&self.preamble.system, &specs) {
+            self.preamble = self.models.preamble(self.preamble.system.clone(), specs);
+        }
         for text in self.tool_env.tool_set.server_instructions().iter() {
             self.conversation.push_hidden_once(text);
         }
@@ -86,8 +96,8 @@ impl Agent {
         self.conversation.push_hidden_once(&text);
         self.plan_mode = PlanModeState::from_history(&self.conversation.history);
         self.tool_env.context.deferred_tools.reset_announced();
-        deferred_tools::announce(self);
-        agent_skills::inject_listing(self);
+        self.announce_deferred_tools();
+        self.inject_skill_listing();
         self.inject_agent_list();
         if let Some(text) = self.instructions.load_initial() {
             self.conversation.push_hidden_once(&text);
@@ -99,9 +109,56 @@ impl Agent {
     fn inject_agent_list(&mut self) {
         let agents =
             self.tool_env.context.agents.as_ref().filter(|_| self.tool_env.tool_set.find(AGENT).is_some());
-        if let Some(text) = agents.and_then(AgentSpawner::definitions_notice) {
+        if let Some(text) = agents.and_then(|agents| agents.definitions_notice()) {
             self.conversation.push_hidden_once(&text);
         }
+    }
+
+    /// Announces deferred tools that are new to the model.
+    fn announce_deferred_tools(&mut self) {
+        let deferred_tools = &self.tool_env.context.deferred_tools;
+        if let Some(text) = deferred_tools.take_announcement(&self.tool_env.tool_set) {
+            self.conversation.push_hidden_once(&text);
+        }
+    }
+
+    /// Injects the plan mode notice that is due.
+    pub fn inject_plan_notice(&mut self, position: CallPosition) {
+        let checker = &self.tool_env.checker;
+        let own = self.runtime_settings.current().plan_mode_instructions;
+        let context = PlanNoticeContext {
+            tool_set: &self.tool_env.tool_set,
+            agent: match checker.hooks.agent_id() {
+                Some(_) if checker.permissions.needs_plan() => PlanningAgent::Teammate,
+                Some(_) => PlanningAgent::Subagent,
+                None => PlanningAgent::Main,
+            },
+            own_instructions: own.as_deref(),
+        };
+        if let Some(text) = self.plan_mode.take_notice(checker.permissions.mode(), position, &context) {
+            self.conversation.push_hidden(&text);
+        }
+    }
+
+    /// Adds context from hooks to the conversation. Providers require it after all tool results of a reply.
+    pub fn inject_hook_context(&mut self, notes: &[String]) {
+        for note in notes {
+            self.conversation
+                .push_hidden(&format!("<system-reminder>\nFrom a hook:\n{note}\n</system-reminder>"));
+        }
+    }
+
+    /// Activates the next fallback model and notifies the host.
+    pub async fn switch_to_fallback(&mut self, error: Option<&ModelError>) {
+        let wanted = self.runtime_settings.current().model;
+        let failed = self.model();
+        let (trigger, why) =
+            error.and_then(fallback::unavailability).unwrap_or(("unavailable", "does not answer"));
+        let Some(name) = self.fallback_models.activate_next(&wanted) else { return };
+        let content = format!("{failed} {why}; using {name} for the rest of this turn.");
+        let trigger = trigger.to_owned();
+        let notice = ModelFallback { trigger, original_model: failed, fallback_model: name, content };
+        self.frame_sender.notify(notice).await;
     }
 
     /// Injects the instructions of directories whose files the model has accessed since the last call.

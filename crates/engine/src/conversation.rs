@@ -21,7 +21,7 @@ use whimbrel_wire::message::{Assistant, FailureKind, Reply, Said, User};
 use whimbrel_wire::system::CompactBoundary;
 use whimbrel_wire::{RawJson, StopReason, Usage};
 
-use crate::context::auto_compact;
+use crate::context::token_estimate::estimate_tokens;
 use crate::context::usage::ContextMeter;
 use crate::frame_sender::FrameSender;
 use crate::tool_scheduler::ToolCallResult;
@@ -194,7 +194,7 @@ impl Conversation {
 
     /// Adds a block to the history and to the token estimate.
     fn add_to_history(&mut self, role: Role, block: &Block) {
-        self.added_tokens += auto_compact::estimate_tokens(block);
+        self.added_tokens += estimate_tokens(block);
         self.history.push(role, block);
     }
 

@@ -1,106 +1,79 @@
-//! Parts shared by all sessions of a process: providers, model catalog and built-in tools.
+//! Parts shared by all sessions of a process: access to models, and the built-in tools.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::Arc;
 
-use whimbrel_models::api_key::{API_KEY_HELPER, KeySource};
+use whimbrel_models::api_key::KeySource;
 use whimbrel_models::catalog::Catalog;
 use whimbrel_models::log::Log;
 use whimbrel_models::providers::Providers;
-use whimbrel_models::{Model, ModelError, Preamble, ToolSpec};
 
-use crate::tool_api::AnyTool;
-use crate::tool_set::ToolEntry;
+pub use crate::agents::tools::team_tools;
+use crate::agents::tools::with_agent_tools;
+use crate::model_access::ModelAccess;
+use crate::tool_api::{AnyTool, ToolEntry};
 use crate::tools;
 
 /// Shared part of all sessions. Cheap to clone.
 #[derive(Clone)]
 pub struct Engine {
-    shared: Arc<Shared>,
-    /// Source of the session's API key if the environment has none.
-    key: Option<Arc<dyn KeySource>>,
-    log: Log,
+    models: ModelAccess,
+    tools: Arc<BuiltinTools>,
 }
 
-struct Shared {
-    providers: Providers,
-    catalog: Catalog,
+struct BuiltinTools {
     tools: Vec<Arc<ToolEntry>>,
+    /// The same for a session that may have a team.
     team_tools: Vec<Arc<ToolEntry>>,
-    /// Cached preambles, so that sessions with the same system prompt and tools share one.
-    preambles: Mutex<Vec<Weak<Preamble>>>,
 }
 
 impl Engine {
     pub fn new(providers: Providers) -> Self {
-        let tools = merge_tools(&[], tools::builtin_tools());
-        let shared = Shared {
-            providers,
-            catalog: Catalog::default(),
-            team_tools: merge_tools(&tools, tools::team_tools()),
-            tools,
-            preambles: Mutex::default(),
-        };
-        Self { shared: Arc::new(shared), key: None, log: Log::default() }
+        let tools = merge_tools(&[], builtin_tools());
+        let team_tools = merge_tools(&tools, team_tools());
+        Self { models: ModelAccess::new(providers), tools: Arc::new(BuiltinTools { tools, team_tools }) }
     }
 
     /// Uses this key source for a session.
     #[must_use]
     pub fn with_key_source(self, key: Option<Arc<dyn KeySource>>) -> Self {
-        Self { key, ..self }
+        Self { models: self.models.with_key_source(key), ..self }
     }
 
     /// Writes debug output to this log.
     #[must_use]
     pub fn with_log(self, log: Log) -> Self {
-        Self { log, ..self }
+        Self { models: self.models.with_log(log), ..self }
+    }
+
+    pub fn models(&self) -> &ModelAccess {
+        &self.models
     }
 
     pub fn log(&self) -> &Log {
-        &self.log
-    }
-
-    /// The provider that serves a model, and the model's name there.
-    pub fn resolve(&self, name: &str) -> Result<(Arc<dyn Model>, String), ModelError> {
-        self.providers().resolve_with_key_source(name, self.key.as_ref())
-    }
-
-    /// Source of the API key, as shown to hosts.
-    pub fn key_source(&self) -> &'static str {
-        match (self.providers().key_source(), &self.key) {
-            ("none", Some(_)) => API_KEY_HELPER,
-            (variable, _) => variable,
-        }
+        self.models.log()
     }
 
     pub fn providers(&self) -> &Providers {
-        &self.shared.providers
+        self.models.providers()
     }
 
     pub fn catalog(&self) -> &Catalog {
-        &self.shared.catalog
+        self.models.catalog()
     }
 
     pub fn tools(&self) -> &[Arc<ToolEntry>] {
-        &self.shared.tools
+        &self.tools.tools
     }
 
     /// The built-in tools of a session that may have a team.
     pub fn team_tools(&self) -> &[Arc<ToolEntry>] {
-        &self.shared.team_tools
+        &self.tools.team_tools
     }
+}
 
-    /// Returns a preamble with this system prompt and these tools; a cached one if it is in use elsewhere.
-    pub fn preamble(&self, system: Vec<String>, tools: Vec<Arc<ToolSpec>>) -> Arc<Preamble> {
-        let mut known = self.shared.preambles.lock().unwrap_or_else(PoisonError::into_inner);
-        known.retain(|preamble| preamble.strong_count() > 0);
-        let same =
-            known.iter().filter_map(Weak::upgrade).find(|preamble| preamble.is_built_from(&system, &tools));
-        same.unwrap_or_else(|| {
-            let fresh = Arc::new(Preamble::new(system, tools));
-            known.push(Arc::downgrade(&fresh));
-            fresh
-        })
-    }
+/// Returns the built-in tools in the order in which the model sees them.
+pub fn builtin_tools() -> Vec<Arc<dyn AnyTool>> {
+    with_agent_tools(tools::builtin_tools())
 }
 
 /// Adds tools to a list; a tool replaces the one with the same name.
@@ -115,4 +88,42 @@ fn merge_tools(tools: &[Arc<ToolEntry>], more: Vec<Arc<dyn AnyTool>>) -> Vec<Arc
         }
     }
     tools
+}
+
+#[cfg(test)]
+mod tests {
+    use whimbrel_wire::tool_names::{RENAMED_TOOLS, TODO_WRITE};
+
+    use super::*;
+    use crate::tool_api::example::check_examples;
+    use crate::tool_api::{AgentToolSet, DeferredTools};
+
+    #[tokio::test]
+    async fn examples_of_agent_tools_pass() {
+        check_examples(&with_agent_tools(Vec::new())).await;
+    }
+
+    #[test]
+    fn renamed_tools_are_the_aliases() {
+        let tools = builtin_tools();
+        let mut aliases: Vec<(&str, &str)> =
+            tools.iter().flat_map(|tool| tool.aliases().iter().map(|alias| (*alias, tool.name()))).collect();
+        let mut renamed = RENAMED_TOOLS.to_vec();
+        aliases.sort_unstable();
+        renamed.sort_unstable();
+        assert_eq!(aliases, renamed);
+    }
+
+    #[test]
+    fn eager_tool_schemas_stay_small() {
+        // A session has either to-do or task-list tools, and the latter are deferred.
+        let usual = AgentToolSet::from_tools(builtin_tools()).without_tools(&[TODO_WRITE]);
+        let shown = DeferredTools::default().visible_specs(&usual);
+        let sizes: Vec<(&str, usize)> = shown
+            .iter()
+            .map(|spec| (spec.name.as_str(), serde_json::to_string(spec.as_ref()).unwrap().len()))
+            .collect();
+        println!("{sizes:?}");
+        assert!(sizes.iter().map(|(_, size)| size).sum::<usize>() < 7 * 1024, "{sizes:?}");
+    }
 }

@@ -3,9 +3,6 @@
 //! They are tried in order for the rest of a turn; the next turn starts with the primary model again.
 
 use whimbrel_models::{ModelError, ModelErrorKind};
-use whimbrel_wire::system::ModelFallback;
-
-use crate::agent::Agent;
 
 /// Number of calls to an overloaded model before a fallback model is used.
 pub const OVERLOAD_ATTEMPTS: u32 = 3;
@@ -84,20 +81,6 @@ pub fn unavailability(error: &ModelError) -> Option<(&'static str, &'static str)
     })
 }
 
-/// Activates the next fallback model and notifies the host.
-pub async fn switch_to_fallback(agent: &mut Agent, error: Option<&ModelError>) {
-    let wanted = agent.runtime_settings.current().model;
-    let failed = agent.model();
-    let (trigger, why) = error.and_then(unavailability).unwrap_or(("unavailable", "does not answer"));
-    let Some(name) = agent.fallback_models.activate_next(&wanted) else { return };
-    let content = format!("{failed} {why}; using {name} for the rest of this turn.");
-    let trigger = trigger.to_owned();
-    agent
-        .frame_sender
-        .notify(ModelFallback { trigger, original_model: failed, fallback_model: name, content })
-        .await;
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -108,26 +91,26 @@ mod tests {
 
     #[test]
     fn fallbacks_are_tried_in_order_and_skip_the_primary() {
-        let mut cast = fallback_models(&["a", "b", "openai:c"]);
-        assert_eq!(cast.active_model("b"), "b");
-        assert_eq!(cast.activate_next("b").as_deref(), Some("a"));
-        assert_eq!(cast.active_model("b"), "a");
-        assert!(cast.has_next("b"));
-        assert_eq!(cast.activate_next("b").as_deref(), Some("openai:c"), "b does not stand in for b");
-        assert!(!cast.has_next("b"));
-        assert_eq!(cast.activate_next("b"), None);
-        assert_eq!(cast.active_model("b"), "openai:c", "the last model stays active");
-        cast.begin_turn();
-        assert_eq!(cast.active_model("b"), "b", "the next turn begins with the model itself");
+        let mut models = fallback_models(&["a", "b", "openai:c"]);
+        assert_eq!(models.active_model("b"), "b");
+        assert_eq!(models.activate_next("b").as_deref(), Some("a"));
+        assert_eq!(models.active_model("b"), "a");
+        assert!(models.has_next("b"));
+        assert_eq!(models.activate_next("b").as_deref(), Some("openai:c"), "b does not stand in for b");
+        assert!(!models.has_next("b"));
+        assert_eq!(models.activate_next("b"), None);
+        assert_eq!(models.active_model("b"), "openai:c", "the last model stays active");
+        models.begin_turn();
+        assert_eq!(models.active_model("b"), "b", "the next turn begins with the model itself");
     }
 
     #[test]
     fn model_chosen_by_host_meanwhile_is_used() {
-        let mut cast = fallback_models(&["a", "b"]);
-        cast.activate_next("x");
-        cast.activate_next("x");
-        assert_eq!(cast.active_model("y"), "y");
-        assert_eq!(cast.activate_next("y").as_deref(), Some("a"));
+        let mut models = fallback_models(&["a", "b"]);
+        models.activate_next("x");
+        models.activate_next("x");
+        assert_eq!(models.active_model("y"), "y");
+        assert_eq!(models.activate_next("y").as_deref(), Some("a"));
     }
 
     #[test]

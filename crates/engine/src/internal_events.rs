@@ -5,7 +5,7 @@ use serde_json::Map;
 use tokio::sync::mpsc;
 use whimbrel_wire::message::Origin;
 
-use crate::tasks::TaskEvent;
+use crate::background_task::TaskEvent;
 
 /// An internal event.
 #[derive(Debug, Clone, PartialEq)]

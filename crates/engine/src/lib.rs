@@ -19,22 +19,24 @@
 //! - conversation: [`conversation`] (history, transcript and host together), [`context`] (system prompt, environment,
 //!   instructions, compaction), [`cost`] (ledger and budget), [`small_model`] (one-off requests outside the
 //!   conversation), `effort`
-//! - tools: [`tool_api`] (the interface), [`tools`] (one file each), [`tool_set`], [`deferred_tools`], [`tool_scheduler`],
+//! - tools: [`tool_api`] (the interface, tool sets, deferred tools), [`tools`] (one file each), [`tool_scheduler`],
 //!   [`permission_checker`] and [`permission`] (permission checks), [`denial_log`], [`responders`] (who can answer
 //!   interactive tools), [`workspace`] (state shared by the tool calls of a session), `fifo_lock`
-//! - background: [`tasks`] (shell commands and agents), [`timers`] (scheduled prompts), [`task_list`], [`worktree`] (git
-//!   worktrees)
-//! - extensions: [`agents`] (subagents and teams), [`commands`] (slash commands), [`skills`], [`hooks`], [`mcp`] (tools,
-//!   resources and prompts of MCP servers), [`mcp_server`] (the engine's tools over MCP)
+//! - background: [`background_task`] (data of tasks), [`tasks`] (shell commands and agents), [`timers`] (scheduled prompts), [`task_list`], [`worktrees`] (git)
+//! - extensions: [`agents`] (subagents and teams), [`commands`] (slash commands), [`skills`], [`hooks`], [`mcp`] (client of MCP
+//!   servers), [`mcp_tools`] (their tools and resources for the model), `images` (scales images), [`mcp_server`] (the engine's tools over MCP)
 
 pub mod activity;
 pub mod agent;
 pub mod agents;
+pub mod background_task;
+mod command_expansion;
+pub mod command_runner;
 pub mod commands;
+pub mod compaction;
 pub mod context;
 pub mod conversation;
 pub mod cost;
-pub mod deferred_tools;
 pub mod denial_log;
 mod effort;
 mod engine;
@@ -45,11 +47,14 @@ mod frame_log;
 pub mod frame_sender;
 pub mod hooks;
 pub mod host_requests;
+mod images;
 mod input_queue;
 pub mod internal_events;
 mod key_helper;
 pub mod mcp;
 pub mod mcp_server;
+pub mod mcp_tools;
+pub mod model_access;
 pub mod model_switch;
 pub mod next_step;
 pub mod permission;
@@ -68,15 +73,14 @@ pub mod tasks;
 pub mod timers;
 pub mod tool_api;
 pub mod tool_scheduler;
-pub mod tool_set;
 pub mod tools;
 pub(crate) mod transcript_notices;
 pub mod turn;
 pub mod turn_result;
 mod turn_start;
 pub mod workspace;
-pub mod worktree;
+pub mod worktrees;
 
-pub use engine::Engine;
+pub use engine::{Engine, builtin_tools, team_tools};
 pub use event_loop::{SessionExit, TurnSummary, serve};
 pub use setup::Start;

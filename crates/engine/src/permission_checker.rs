@@ -20,11 +20,11 @@ use whimbrel_wire::permission::{PermissionMode, PermissionUpdate};
 use crate::frame_sender::FrameSender;
 use crate::hooks::{HookDispatcher, MergedDecision, MergedOutput, ToolCallRef, join_reasons};
 use crate::host_requests::HostRequests;
-use crate::mcp::ToolCache;
+use crate::mcp_tools::ToolCache;
 use crate::permission::{ModeSwitch, PermissionState};
 use crate::state_notifier::StateNotifier;
+use crate::tool_api::ToolEntry;
 use crate::tool_api::ToolError;
-use crate::tool_set::ToolEntry;
 pub use outcome::{CheckDecision, CheckOutcome, DeniedBy, EndTurn};
 use prompt::{AnsweredBy, PromptOutcome};
 

@@ -4,7 +4,7 @@ use whimbrel_wire::permission::PermissionMode;
 
 use crate::hooks::HookSet;
 use crate::permission::PermissionState;
-use crate::tools::{ENTER_PLAN_MODE, EXIT_PLAN_MODE};
+use whimbrel_wire::tool_names::{ENTER_PLAN_MODE, EXIT_PLAN_MODE};
 
 /// Whether the host can ask the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -11,16 +11,15 @@ use whimbrel_models::{History, ModelError, ModelErrorKind, Preamble, Request};
 use whimbrel_wire::{Block, Role, StopReason};
 
 use crate::cost::{CostLedger, MeteredCall};
-use crate::engine::Engine;
 use crate::frame_sender::FrameSender;
-use crate::turn;
+use crate::model_access::{self, ModelAccess};
 
 const MAX_REPLY_TOKENS: u64 = 8_192;
 
 /// Calls the small model. Cheap to clone; the cost is booked in the session's ledger.
 #[derive(Clone)]
 pub struct SmallModel {
-    engine: Engine,
+    models: ModelAccess,
     ledger: CostLedger,
     model: String,
     policy: RetryPolicy,
@@ -30,13 +29,13 @@ pub struct SmallModel {
 
 impl SmallModel {
     pub fn new(
-        engine: Engine,
+        models: ModelAccess,
         ledger: CostLedger,
         model: String,
         policy: RetryPolicy,
         session_id: Arc<str>,
     ) -> Self {
-        Self { engine, ledger, model, policy, timing: CallTimeouts::default(), session_id }
+        Self { models, ledger, model, policy, timing: CallTimeouts::default(), session_id }
     }
 
     /// Sets the provider timeouts.
@@ -54,8 +53,8 @@ impl SmallModel {
     #[cfg(test)]
     pub(crate) fn unavailable() -> Self {
         use whimbrel_models::providers::Providers;
-        let engine = Engine::new(Providers::offline());
-        Self::new(engine, CostLedger::default(), "nobody".into(), RetryPolicy::default(), "session".into())
+        let models = ModelAccess::new(Providers::offline());
+        Self::new(models, CostLedger::default(), "nobody".into(), RetryPolicy::default(), "session".into())
     }
 
     /// Asks one question with the given system prompt.
@@ -66,7 +65,7 @@ impl SmallModel {
 
     /// Returns whether the model's provider can search the web.
     pub fn can_search(&self) -> bool {
-        self.engine.providers().dialect(&self.model) == Some(ApiDialect::Messages)
+        self.models.providers().dialect(&self.model) == Some(ApiDialect::Messages)
     }
 
     /// Asks one question for which the provider may use a server-side tool; returns all blocks of the reply.
@@ -77,16 +76,16 @@ impl SmallModel {
     }
 
     async fn start_call(&self, preamble: Preamble, question: &str) -> Result<MeteredCall, ModelError> {
-        let (provider, name) = self.engine.resolve(&self.model)?;
+        let (provider, name) = self.models.resolve(&self.model)?;
         let mut history = History::new();
         history.push(Role::User, &Block::text(question));
         let request = Request {
-            max_tokens: MAX_REPLY_TOKENS.min(self.engine.catalog().max_output_tokens(&self.model)),
+            max_tokens: MAX_REPLY_TOKENS.min(self.models.catalog().max_output_tokens(&self.model)),
             session_id: self.session_id.to_string(),
             ..Request::new(name, Arc::new(preamble), history.snapshot())
         };
         let call = ModelCall::new(provider, request, self.policy, self.timing);
-        MeteredCall::start(call, self.engine.clone(), self.ledger.clone(), self.model.clone()).await
+        MeteredCall::start(call, self.models.clone(), self.ledger.clone(), self.model.clone()).await
     }
 }
 
@@ -127,7 +126,7 @@ async fn read_reply(
             }
             CallStep::Retry(retry) => {
                 if let Some(host) = host {
-                    host.notify(turn::retry_notice(&retry)).await;
+                    host.notify(model_access::retry_notice(&retry)).await;
                 }
                 assembly = ReplyAssembler::default();
                 blocks.clear();

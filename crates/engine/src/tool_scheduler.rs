@@ -15,14 +15,12 @@ use serde_json::{Value, json};
 use tokio::sync::SetOnce;
 use whimbrel_models::log::LogTopic;
 use whimbrel_os::clock;
-use whimbrel_wire::content::ResultContent;
+use whimbrel_wire::content::{Block, ResultContent};
 use whimbrel_wire::hook::{BatchedCall, HookEvent};
 use whimbrel_wire::message::Denial;
 
-use crate::deferred_tools;
 use crate::permission_checker::{CheckDecision, CheckOutcome, DeniedBy, EndTurn, PermissionChecker};
-use crate::tool_api::{AnyTool, ToolContext, ToolError, ToolOutput};
-use crate::tool_set::{AgentToolSet, ToolEntry};
+use crate::tool_api::{AgentToolSet, AnyTool, DeferredTools, ToolContext, ToolEntry, ToolError, ToolOutput};
 
 /// A tool call requested by the model.
 #[derive(Debug, Clone, PartialEq)]
@@ -280,7 +278,7 @@ async fn execute_call(
             (clock::monotonic() - began).as_millis()
         )
     });
-    deferred_tools::load_after_failed_call(&deferred_tools, &tool_set, tool.tool().name(), &mut result);
+    load_after_failed_call(&deferred_tools, &tool_set, tool.tool().name(), &mut result);
     result
 }
 
@@ -404,4 +402,27 @@ fn not_started_result(tool_call: &ToolCall, why: &str) -> ToolCallResult {
 fn interrupted_result(tool_call: &ToolCall, why: &str) -> ToolCallResult {
     let text = format!("Stopped: {why} before it finished; changes made so far remain.");
     error_result(&tool_call.id, &ToolError::Failed(text))
+}
+
+/// After a failed call of a tool that was not loaded: loads it and appends a note to the result.
+fn load_after_failed_call(
+    deferred_tools: &DeferredTools,
+    tool_set: &AgentToolSet,
+    name: &str,
+    result: &mut ToolCallResult,
+) {
+    if !result.is_error
+        || result.denial.is_some()
+        || result.deferred_call.is_some()
+        || !deferred_tools.is_unloaded(tool_set, name)
+    {
+        return;
+    }
+    deferred_tools.load([name.to_owned()]);
+    let note =
+        format!("{name} was called before it was loaded. It is loaded now: check its schema, then retry.");
+    match &mut result.content {
+        ResultContent::Text(text) => *text = format!("{text}\n\n{note}"),
+        ResultContent::Blocks(blocks) => blocks.push(Block::text(note)),
+    }
 }

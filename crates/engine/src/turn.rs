@@ -2,6 +2,7 @@
 
 mod finish;
 mod hooks;
+pub(crate) mod invoked_skills;
 mod run_tools;
 mod stream_reply;
 
@@ -15,16 +16,14 @@ use whimbrel_os::clock;
 use whimbrel_wire::StopReason;
 
 use crate::agent::Agent;
-use crate::context::auto_compact;
-use crate::context::plan_mode::{self, CallPosition};
+use crate::compaction::auto_compact;
+use crate::context::plan_mode::CallPosition;
 use crate::next_step::{self, Continuation, NextStep, TurnEnd, TurnEvent, TurnState};
 use crate::permission_checker::EndTurn;
+use crate::structured_output;
 use crate::tool_scheduler::ToolScheduler;
-use crate::{fallback, structured_output};
 use finish::finish_turn;
-pub(crate) use hooks::inject_hook_context;
 use run_tools::run_tools;
-pub(crate) use stream_reply::retry_notice;
 use stream_reply::{ReplyOutcome, stream_reply};
 
 /// Recorded when a turn is interrupted while the model replies.
@@ -71,10 +70,11 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> TurnOutcome {
     let started = clock::monotonic();
     hooks::notify_instructions_loaded(agent, cancel).await;
     loop {
+        if matches!(next, NextStep::CallModel | NextStep::Continue(_)) {
+            auto_compact::compact_if_needed(agent, cancel).await;
+        }
         match next {
-            NextStep::CallModel | NextStep::Continue(_)
-                if hooks::compact_and_check_stopped(agent, cancel).await =>
-            {
+            NextStep::CallModel | NextStep::Continue(_) if agent.tool_env.checker.hooks.is_stopped() => {
                 now.event = TurnEvent::ToolsRan { halt: Some(EndTurn::Hook) };
             }
             NextStep::CallModel | NextStep::Continue(_) => {
@@ -83,7 +83,7 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> TurnOutcome {
                 }
                 hooks::inject_async_results(agent).await;
                 if next != NextStep::Continue(Continuation::Paused) {
-                    plan_mode::inject_notice(agent, CallPosition::from_call_count(now.model_calls));
+                    agent.inject_plan_notice(CallPosition::from_call_count(now.model_calls));
                 }
                 agent.refresh_tools();
                 scheduler = ToolScheduler::new(Arc::clone(&agent.tool_env));
@@ -101,7 +101,7 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> TurnOutcome {
                 outcome.apply_reply(reply);
             }
             NextStep::UseFallback => {
-                fallback::switch_to_fallback(agent, outcome.error.as_ref()).await;
+                agent.switch_to_fallback(outcome.error.as_ref()).await;
                 next = NextStep::CallModel;
                 continue;
             }

@@ -1,6 +1,8 @@
 //! Start of a turn: SessionStart hooks on the first one, the `init` frame, then prompts and notifications, which
 //! hooks may extend or block.
 
+pub(crate) mod mentioned_files;
+
 use tokio_util::sync::CancellationToken;
 use whimbrel_os::ids;
 use whimbrel_wire::content::Content;
@@ -9,7 +11,6 @@ use whimbrel_wire::message::User;
 use whimbrel_wire::system::{InformationLevel, Informational, Init};
 
 use crate::agent::Agent;
-use crate::context::mentioned_files;
 use crate::context::sanitize::sanitize;
 use crate::frame_sender::FrameSender;
 use crate::hooks::{HookInputBuilder, MergedOutput, join_reasons};
@@ -108,7 +109,7 @@ pub(crate) async fn run_session_start_hooks(
     let title = agent.conversation.transcript_writer().title();
     let build_input = |input: &HookInputBuilder| input.session_start(source, Some(&model), title);
     let output = agent.tool_env.checker.hooks.dispatch(HookEvent::SessionStart, build_input, cancel).await;
-    turn::inject_hook_context(agent, &output.contexts);
+    agent.inject_hook_context(&output.contexts);
     if let Some(title) = &output.event_specific.session_title {
         agent.conversation.transcript_writer().set_title(title);
     }
@@ -180,7 +181,7 @@ fn apply_hook_output(agent: &mut Agent, output: &MergedOutput) -> Option<TurnOut
     if let Some(title) = &output.event_specific.session_title {
         agent.conversation.transcript_writer().set_title(title);
     }
-    turn::inject_hook_context(agent, &output.contexts);
+    agent.inject_hook_context(&output.contexts);
     output.stop.as_ref().map(|_| TurnOutcome::new(TurnEnd::HookStopped))
 }
 

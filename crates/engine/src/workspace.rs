@@ -1,6 +1,8 @@
 //! State shared by the tool calls of a session: directories, working directory, environment of commands, and the files
 //! that the model has read. No lock is held across an await.
 
+pub mod worktree;
+
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,7 +11,7 @@ use std::time::SystemTime;
 use whimbrel_config::settings::home_dir;
 use whimbrel_session_store::checkpoint::Checkpoints;
 
-use crate::worktree::Worktree;
+use self::worktree::Worktree;
 
 #[derive(Debug)]
 pub struct Workspace {

@@ -28,3 +28,12 @@ pub const TASK_LIST: &str = "TaskList";
 pub const TASK_UPDATE: &str = "TaskUpdate";
 /// Name of the tool for an agent's private to-do list.
 pub const TODO_WRITE: &str = "TodoWrite";
+
+/// Older names of built-in tools, each with the current name. Hook matchers may still use them.
+pub const RENAMED_TOOLS: &[(&str, &str)] = &[
+    ("Task", AGENT),
+    ("BashOutput", "TaskOutput"),
+    ("KillShell", "TaskStop"),
+    ("KillBash", "TaskStop"),
+    ("ListPeers", "ListAgents"),
+];

@@ -3,7 +3,8 @@
 //! A user gets an error. An SDK gets a warning: its users may name tools of a newer engine, or directories that are
 //! created later.
 
-use whimbrel_engine::tools;
+use whimbrel_engine::{builtin_tools, team_tools};
+use whimbrel_wire::tool_names::SKILL;
 
 use super::Caller;
 use crate::suggest::most_similar;
@@ -15,12 +16,11 @@ const MIN_SIMILARITY: f64 = 0.8;
 type Validation = Result<Option<String>, String>;
 
 /// Tools that a session offers only if there is something for them to work on.
-const CONDITIONAL_TOOLS: [&str; 4] =
-    [tools::SKILL, "SlashCommand", "ListMcpResourcesTool", "ReadMcpResourceTool"];
+const CONDITIONAL_TOOLS: [&str; 4] = [SKILL, "SlashCommand", "ListMcpResourcesTool", "ReadMcpResourceTool"];
 
 /// Checks the names in `--tools`.
 pub(super) fn check_tools(names: &[String], caller: Caller) -> Validation {
-    let all: Vec<_> = tools::builtin_tools().into_iter().chain(tools::team_tools()).collect();
+    let all: Vec<_> = builtin_tools().into_iter().chain(team_tools()).collect();
     let exists = |name: &str| all.iter().any(|tool| tool.name() == name || tool.aliases().contains(&name));
     let known = |name: &&String| {
         exists(name)

@@ -9,22 +9,22 @@ use whimbrel_session_store::{ResumedSession, TranscriptLog};
 
 use super::context::{AgentParts, TreePosition};
 use super::definition::{StartableAgents, split_tool_rule};
-use super::progress::AgentProgress;
 use super::{AgentSpawner, Definition, SubagentTask, hooks, memory};
-use crate::agent::{Agent, AgentLimits};
-use crate::context::auto_compact::CompactionConfig;
+use crate::agent::{Agent, AgentLimits, AgentProgress};
+use crate::context::compaction_policy::CompactionConfig;
 use crate::context::instructions::Instructions;
 use crate::conversation::Attribution;
+use crate::mcp_tools::ToolCache;
 use crate::permission::PlanLock;
 use crate::permission_checker::PermissionChecker;
 use crate::runtime_settings::{RuntimeSettings, RuntimeSettingsReader};
 use crate::structured_output::{self, StructuredOutput};
 use crate::task_list::TodoList;
 use crate::tasks::AgentTask;
-use crate::tool_api::ToolContext;
+use crate::tool_api::AgentToolSet;
+use crate::tool_api::{AgentServices, DynamicTools, ToolContext};
 use crate::tool_scheduler::ToolEnv;
-use crate::tool_set::AgentToolSet;
-use crate::tools::{AGENT, SEND_MESSAGE, TEAM_CREATE, TEAM_DELETE};
+use whimbrel_wire::tool_names::{AGENT, SEND_MESSAGE, TEAM_CREATE, TEAM_DELETE};
 
 /// Relation of an agent to the one that starts it.
 pub(super) enum AgentRole {
@@ -96,8 +96,10 @@ impl AgentSpawner {
             permissions: permission_state,
             ..parent.permission_checker.clone()
         };
-        let own_servers = agent_context.server_starter.create_tool_cache(definition, &checker.permissions);
-        let tool_set = subagent_tools(&parent.tool_set, definition, role).with_own_mcp_tools(own_servers);
+        let own_tools = agent_context.server_starter.create_tool_cache(definition, &checker.permissions);
+        let own_servers = own_tools.as_ref().and_then(ToolCache::registry).cloned();
+        let own_tools = own_tools.map(|tools| Arc::new(tools) as Arc<dyn DynamicTools>);
+        let tool_set = subagent_tools(&parent.tool_set, definition, role).with_own_mcp_tools(own_tools);
         let tool_set = Arc::new(tool_set);
         let settings = self.subagent_settings(definition, task);
         let below = TreePosition {
@@ -113,7 +115,7 @@ impl AgentSpawner {
             teammate_name: role.name().map(Into::into),
         };
         let reaches_others = below.startable != StartableAgents::NoAgents || below.teammate_name.is_some();
-        let agents = reaches_others.then(|| self.with_position(below));
+        let agents = reaches_others.then(|| Arc::new(self.with_position(below)) as Arc<dyn AgentServices>);
         agent_context.build_agent(AgentParts {
             log,
             resumed,
@@ -143,6 +145,7 @@ impl AgentSpawner {
                 false => agent_context.instructions.for_new_agent(),
             },
             progress: AgentProgress::for_task(entry.facts.clone()),
+            own_servers,
         })
     }
 
@@ -163,7 +166,7 @@ impl AgentSpawner {
         let mut own: RuntimeSettings = parents.current();
         own.effort = effort.or(own.effort);
         if let Some(name) = model {
-            own.model = self.context.engine.catalog().resolve_alias(name);
+            own.model = self.context.models.catalog().resolve_alias(name);
             own.thinking = own.thinking.filter(|thinking| *thinking == Thinking::Disabled);
         }
         RuntimeSettingsReader::fixed(own)

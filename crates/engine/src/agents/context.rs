@@ -1,43 +1,47 @@
 //! Shared dependencies of a session's agents, and the construction of the main agent.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 use whimbrel_config::locations::ConfigLocations;
 use whimbrel_session_store::transcript_log::SessionIdentity;
 use whimbrel_session_store::{Persistence, ProjectDir, ResumedSession, TranscriptLog};
+use whimbrel_wire::tool_names::SKILL;
 
-use crate::agent::{Agent, AgentLimits};
+use crate::agent::{Agent, AgentLimits, AgentProgress};
 use crate::agents::definition::StartableAgents;
 use crate::agents::mcp_servers::ServerStarter;
-use crate::agents::progress::AgentProgress;
 use crate::agents::registry::AgentRegistry;
 use crate::agents::spawn_limits::SpawnLimits;
 use crate::agents::team::{LEAD, SessionTeam};
+use crate::agents::tools::SkillTool;
 use crate::agents::{AgentDefinitions, lost_agents};
 use crate::context::PlanModeState;
-use crate::context::auto_compact::CompactionState;
+use crate::context::compaction_policy::CompactionState;
 use crate::context::instructions::Instructions;
 use crate::conversation::{Attribution, Conversation};
 use crate::cost::CostLedger;
-use crate::deferred_tools::DeferredTools;
 use crate::denial_log::DenialLog;
-use crate::engine::Engine;
 use crate::fallback::FallbackModels;
 use crate::frame_sender::FrameSender;
-use crate::hooks;
+use crate::hooks::HookDeps;
 use crate::internal_events::EventSender;
+use crate::mcp::ServerRegistry;
+use crate::mcp_tools::ToolCache;
+use crate::model_access::ModelAccess;
 use crate::permission::SearchFilter;
 use crate::permission_checker::PermissionChecker;
 use crate::runtime_settings::RuntimeSettingsReader;
-use crate::skills::{self, Skills};
+use crate::skills::{AgentSkills, Skills};
 use crate::small_model::SmallModel;
 use crate::structured_output::{OutputSchema, StructuredOutput};
 use crate::task_list::{TaskList, TodoList};
 use crate::tasks::TaskRegistry;
-use crate::tool_api::ToolContext;
+use crate::tool_api::AgentToolSet;
+use crate::tool_api::DeferredTools;
+use crate::tool_api::{AgentServices, ToolContext};
 use crate::tool_scheduler::ToolEnv;
-use crate::tool_set::AgentToolSet;
 use crate::workspace::Workspace;
 
 /// Builds and launches the agents of a session, seen from one agent. Cheap to clone.
@@ -64,11 +68,13 @@ pub struct TreePosition {
 
 /// Dependencies shared by all agents of a session.
 pub struct AgentContext {
-    pub engine: Engine,
+    pub models: ModelAccess,
     pub frame_sender: FrameSender,
     pub runtime_settings: RuntimeSettingsReader,
     /// Tools of the session.
     pub tool_set: Arc<AgentToolSet>,
+    /// Tools of the session's MCP servers.
+    pub mcp_tools: ToolCache,
     /// Deferred tools of the main agent.
     pub deferred_tools: DeferredTools,
     /// Permission checker of the main agent.
@@ -105,7 +111,7 @@ pub struct AgentContext {
     /// Starts MCP servers owned by one agent.
     pub server_starter: ServerStarter,
     /// Dependencies of the hooks of definitions; none if hooks are disabled.
-    pub hook_deps: Option<hooks::HookDeps>,
+    pub hook_deps: Option<HookDeps>,
 }
 
 /// Parts that differ between agents.
@@ -121,6 +127,7 @@ pub(super) struct AgentParts {
     pub(super) structured_output: StructuredOutput,
     pub(super) instructions: Instructions,
     pub(super) progress: AgentProgress,
+    pub(super) own_servers: Option<ServerRegistry>,
 }
 
 impl AgentSpawner {
@@ -166,9 +173,10 @@ impl AgentSpawner {
         self.position.teammate_name.is_some()
     }
 
-    /// The notice that lists the agent definitions for the model.
-    pub fn definitions_notice(&self) -> Option<String> {
-        self.context.definitions.render_notice()
+    /// The spawner of the agent that makes a tool call, if it may start or message others.
+    pub fn from_context(context: &ToolContext) -> Option<&Self> {
+        let services: &dyn Any = context.agents.as_deref()?;
+        services.downcast_ref()
     }
 
     /// Builds the main agent; it continues a resumed session if there is one.
@@ -176,7 +184,7 @@ impl AgentSpawner {
         let agent_context = &self.context;
         let SessionIdentity { session, .. } = &agent_context.identity;
         let small_model = SmallModel::new(
-            agent_context.engine.clone(),
+            agent_context.models.clone(),
             agent_context.ledger.clone(),
             agent_context.small_model.clone(),
             agent_context.limits.retry_policy(),
@@ -209,7 +217,7 @@ impl AgentSpawner {
                     todos: TodoList::default(),
                     read_filter: SearchFilter::default(),
                     small_model,
-                    agents: Some(self.clone()),
+                    agents: Some(Arc::new(self.clone())),
                     mode: agent_context.permission_checker.mode_switch(),
                     hooks: agent_context.permission_checker.hooks.clone(),
                     transcript: writer,
@@ -222,11 +230,26 @@ impl AgentSpawner {
             structured_output: StructuredOutput::new(agent_context.output_schema.clone()),
             instructions: agent_context.instructions.for_new_agent(),
             progress: AgentProgress::default(),
+            own_servers: None,
         });
         if let Some(notice) = lost_notice {
             agent.conversation.push_hidden(&notice);
         }
         agent
+    }
+}
+
+impl AgentServices for AgentSpawner {
+    fn teammate_name(&self) -> Option<String> {
+        self.is_teammate().then(|| self.sender_name().to_owned())
+    }
+
+    fn team_name(&self) -> Option<String> {
+        self.team().name()
+    }
+
+    fn definitions_notice(&self) -> Option<String> {
+        self.context.definitions.render_notice()
     }
 }
 
@@ -236,41 +259,46 @@ impl AgentContext {
         let AgentParts {
             log,
             resumed,
-            attribution: speaker,
+            attribution,
             system,
             mut tool_env,
-            runtime_settings: settings,
+            runtime_settings,
             limits,
             ledger,
-            structured_output: pending,
-            instructions: memory,
+            structured_output,
+            instructions,
             progress,
+            own_servers,
         } = own;
-        let skills = skills::AgentSkills::new(&self.skills, self.hook_deps.clone());
-        tool_env.tool_set = skills.with_skill_tool(&tool_env.tool_set);
+        let skills = AgentSkills::new(&self.skills, self.hook_deps.clone());
+        if tool_env.tool_set.find(SKILL).is_some() {
+            let tool = SkillTool::new(self.skills.clone(), skills.queue());
+            tool_env.tool_set = Arc::new(tool_env.tool_set.with_tool(Arc::new(tool)));
+        }
         if let Some(resumed) = &resumed {
             tool_env.context.deferred_tools.load(resumed.loaded.loaded_tools.iter().cloned());
         }
         let fallback_models = FallbackModels::new(limits.fallback_models.clone());
         let mut agent = Agent {
-            engine: self.engine.clone(),
-            conversation: Conversation::new(log, self.frame_sender.clone(), speaker),
-            instructions: memory,
+            models: self.models.clone(),
+            conversation: Conversation::new(log, self.frame_sender.clone(), attribution),
+            instructions,
             preamble: self
-                .engine
+                .models
                 .preamble(system, tool_env.context.deferred_tools.visible_specs(&tool_env.tool_set)),
             tool_env: Arc::new(tool_env),
-            runtime_settings: settings,
+            runtime_settings,
             frame_sender: self.frame_sender.clone(),
             limits,
             ledger,
             denials: self.denials.clone(),
-            structured_output: pending,
+            structured_output,
             fallback_models,
             compaction_state: CompactionState::default(),
             plan_mode: PlanModeState::default(),
             invoked_skills: skills,
             progress,
+            own_servers,
         };
         if let Some(resumed) = resumed {
             agent.conversation.restore(resumed);

@@ -1,13 +1,12 @@
-//! Hooks of agent definitions, which run while such an agent works. Skills use the same format.
+//! Hooks of agent definitions, which run while such an agent works.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use whimbrel_config::settings::hooks::{HookActionConfig, parse_hooks};
 
 use super::Definition;
 use crate::hooks::HookSet;
-use crate::setup::hooks::to_command_hook;
+use crate::hooks::front_matter::{map_stop_to_subagent_stop, parse_hooks};
 
 /// The hooks of a definition, with warnings. `Stop` hooks run as `SubagentStop`.
 pub(super) fn agent_hooks(definition: &Definition) -> (HookSet, Vec<String>) {
@@ -24,58 +23,7 @@ pub(crate) fn session_hooks(definition: &Definition) -> HookSet {
 }
 
 fn parse_definition_hooks(given: &Value, definition: &Definition) -> (HookSet, Vec<String>) {
-    parse_front_matter_hooks(given, &format!("the agent {}", definition.name), &BTreeMap::new())
-}
-
-/// Parses hooks from front matter, with warnings. Commands get these additional environment variables.
-pub(crate) fn parse_front_matter_hooks(
-    given: &Value,
-    origin: &str,
-    environment: &BTreeMap<String, String>,
-) -> (HookSet, Vec<String>) {
-    let mut set = HookSet::default();
-    let (entries, errors) = parse_hooks(given);
-    let mut warnings: Vec<String> = errors
-        .iter()
-        .map(|problem| format!("Hooks of {origin}: {} {}.", problem.pointer, problem.cause))
-        .collect();
-    for entry in entries {
-        let (event, matcher) = (entry.event.to_string(), entry.matcher.as_deref());
-        let found = match &entry.action {
-            HookActionConfig::Command(hook) => to_command_hook(hook, environment.clone()),
-            HookActionConfig::Http(_) => Err("HTTP hooks are allowed only in settings".into()),
-            HookActionConfig::Other { kind, .. } => {
-                Err(format!("hooks of type \"{kind}\" are not supported yet"))
-            }
-        };
-        let added = found.and_then(|command| {
-            set.add_commands(&event, matcher, vec![command], origin).map_err(|error| error.to_string())
-        });
-        if let Err(why) = added {
-            if entry.action.blocks_on_failure() {
-                // Errors of event and matcher were reported above.
-                let _ = set.add_unavailable(&event, matcher, &why, origin);
-            }
-            warnings.push(format!("A {event} hook of {origin} does not run: {why}."));
-        }
-    }
-    warnings.extend(set.warnings().iter().cloned());
-    (set, warnings)
-}
-
-/// Moves `Stop` hooks to `SubagentStop`, the event that a subagent raises at its end.
-pub(crate) fn map_stop_to_subagent_stop(given: &Value) -> Value {
-    let mut given = given.clone();
-    if let Value::Object(events) = &mut given
-        && let Some(Value::Array(stop)) = events.remove("Stop")
-    {
-        // A malformed `SubagentStop` is reported when it is parsed.
-        let end = events.entry("SubagentStop").or_insert_with(|| Value::Array(Vec::new()));
-        if let Value::Array(groups) = end {
-            groups.extend(stop);
-        }
-    }
-    given
+    parse_hooks(given, &format!("the agent {}", definition.name), &BTreeMap::new())
 }
 
 #[cfg(test)]

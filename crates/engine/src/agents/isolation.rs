@@ -6,7 +6,8 @@ use tokio_util::sync::CancellationToken;
 use super::SubagentTask;
 use super::run::AgentOrigin;
 use crate::tool_api::{ToolContext, ToolError};
-use crate::worktree::{RemovalOutcome, Worktree, Worktrees};
+use crate::workspace::worktree::Worktree;
+use crate::worktrees::RemovalOutcome;
 
 /// The only supported isolation.
 const WORKTREE: &str = "worktree";
@@ -26,8 +27,7 @@ pub(super) async fn create_worktree(
     };
     match wanted.map(str::trim) {
         None | Some("") => Ok(None),
-        Some(WORKTREE) => match Worktrees::for_context(call).create(Some(&format!("agent-{agent_id}"))).await
-        {
+        Some(WORKTREE) => match call.worktrees().create(Some(&format!("agent-{agent_id}"))).await {
             Ok(tree) => Ok(Some(tree)),
             Err(error) => Err(ToolError::Failed(format!(
                 "The agent was not started, because its worktree could not be created: {error}."
@@ -43,7 +43,7 @@ pub(super) async fn create_worktree(
 pub(super) async fn remove_if_clean(tree: Worktree, call: &ToolContext) -> Option<Worktree> {
     // Cleanup also runs after an interruption.
     let call = ToolContext { cancel: CancellationToken::new(), ..call.clone() };
-    match Worktrees::for_context(&call).remove_if_clean(&tree).await {
+    match call.worktrees().remove_if_clean(&tree).await {
         Ok(RemovalOutcome::Removed) => None,
         Ok(RemovalOutcome::Kept(_)) | Err(_) => Some(tree),
     }

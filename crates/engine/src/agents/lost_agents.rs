@@ -7,7 +7,9 @@ use whimbrel_models::History;
 use whimbrel_wire::Block;
 use whimbrel_wire::content::ResultContent;
 
-use crate::tools::{LAUNCHED_PREFIX, NOTIFIED_WHEN_DONE, SENT_TO_PREFIX, STOPPED_PREFIX};
+use super::tools::agent::{LAUNCHED_PREFIX, NOTIFIED_WHEN_DONE};
+use super::tools::send_message::SENT_TO_PREFIX;
+use crate::tools::STOPPED_PREFIX;
 
 /// Beginning of the notice; used to recognise it in the history.
 const NOTICE_PREFIX: &str = "<system-reminder>\nBackground agents stopped when the previous run ended";

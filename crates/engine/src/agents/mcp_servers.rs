@@ -10,7 +10,8 @@ use whimbrel_wire::options::McpServerConfig;
 
 use super::{AgentSpawner, Definition};
 use crate::agent::Agent;
-use crate::mcp::{ServerConfigs, ServerOrigin, ServerRegistry, ToolCache};
+use crate::mcp::{ServerConfigs, ServerOrigin, ServerRegistry};
+use crate::mcp_tools::ToolCache;
 use crate::permission::PermissionState;
 
 /// Limit on an agent's wait for its servers. The tools of a later server are available from the next model call on.
@@ -55,11 +56,11 @@ impl AgentSpawner {
         definition: &Definition,
         stop: &CancellationToken,
     ) {
-        for warning in definition.missing_server_warnings(self.context.tool_set.mcp_servers()) {
+        for warning in definition.missing_server_warnings(self.context.mcp_tools.registry()) {
             self.context.frame_sender.warn(warning).await;
         }
         let wanted = &definition.mcp_servers.own;
-        let registry = agent.tool_env.tool_set.own_mcp_tools().and_then(ToolCache::registry).cloned();
+        let registry = agent.own_servers.clone();
         let Some(registry) = registry.filter(|_| !wanted.is_empty()) else { return };
         registry.add(resolve_configs(wanted, |name| self.context.workspace.variable(name)));
         stop.run_until_cancelled(registry.wait_ready(STARTUP_TIMEOUT)).await;
@@ -97,7 +98,7 @@ impl Definition {
 
 /// Stops the servers of an agent that has ended.
 pub(super) async fn stop_servers(agent: &Agent, stop: &CancellationToken) {
-    if let Some(registry) = agent.tool_env.tool_set.own_mcp_tools().and_then(ToolCache::registry) {
+    if let Some(registry) = &agent.own_servers {
         let limit = if stop.is_cancelled() { FORCED_SHUTDOWN_TIMEOUT } else { SHUTDOWN_TIMEOUT };
         // A server that does not end in time is killed on drop.
         let _ = tokio::time::timeout(limit, registry.close()).await;

@@ -13,7 +13,7 @@ use super::SubagentTask;
 use super::context::AgentContext;
 use crate::effort::parse_effort;
 use crate::permission::PermissionState;
-use crate::skills::agent_skills::InvokedSkill;
+use crate::skills::InvokedSkill;
 use crate::tasks::TaskFacts;
 
 const MAX_FILE_BYTES: u64 = 64 * 1024;

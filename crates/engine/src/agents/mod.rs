@@ -8,10 +8,10 @@
 //!   memory directory), `hooks` (hooks of a definition), `mcp_servers` (servers owned by one agent), `isolation`
 //!   (worktrees)
 //! - running: [`spawn`] (launch, message, resume), [`spawn_limits`] (concurrency and depth), `run` (the task of one
-//!   subagent), [`progress`], [`report`], `notices` (frames and notifications about agents)
+//!   subagent), [`report`], `notices` (frames and notifications about agents)
 //! - [`registry`] (running and finished agents, with mailboxes), `metadata` (file beside the transcript), `restore`
 //!   (agents of an earlier run), `lost_agents` (background agents that will never report)
-//! - [`team`] (teammates, which stay alive between tasks)
+//! - [`team`] (teammates, which stay alive between tasks), [`tools`] (the tools that start and message agents)
 
 pub(crate) mod build;
 pub mod context;
@@ -26,7 +26,6 @@ pub(crate) mod mcp_servers;
 pub(crate) mod memory;
 mod metadata;
 pub(crate) mod notices;
-pub mod progress;
 pub mod registry;
 pub mod report;
 mod restore;
@@ -34,6 +33,7 @@ pub(crate) mod run;
 pub mod spawn;
 pub mod spawn_limits;
 pub mod team;
+pub mod tools;
 
 pub use context::{AgentContext, AgentSpawner};
 pub use definition::Definition;

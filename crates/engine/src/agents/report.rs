@@ -8,7 +8,7 @@ use whimbrel_wire::system::TaskUsage;
 use crate::next_step::TurnEnd;
 use crate::tasks::TaskStatus;
 use crate::turn::TurnOutcome;
-use crate::worktree::Worktree;
+use crate::workspace::worktree::Worktree;
 
 #[derive(Debug, Clone)]
 pub struct AgentReport {

@@ -12,21 +12,19 @@ use whimbrel_wire::hook::HookEvent;
 
 use super::build::AgentRole;
 use super::metadata::AgentMetadata;
-use super::progress::AgentProgress;
 use super::registry::FinishedAgent;
 use super::report::join_texts;
 use super::restore::RestorableAgent;
 use super::spawn_limits::SpawnReservation;
 use super::{AgentReport, AgentSpawner, Definition, SubagentTask, isolation, mcp_servers, notices};
-use crate::agent::Agent;
+use crate::agent::{Agent, AgentProgress};
 use crate::hooks::HookInputBuilder;
 use crate::internal_events::{InternalEvent, Notification};
 use crate::next_step::TurnEnd;
-use crate::skills::agent_skills;
 use crate::tasks::AgentTask;
-use crate::tool_api::ToolContext;
+use crate::tool_api::{AgentServices, ToolContext};
 use crate::turn::{self, TurnOutcome};
-use crate::worktree::Worktree;
+use crate::workspace::worktree::Worktree;
 
 /// Time for a stopped agent to finish its turn.
 const STOP_GRACE: Duration = Duration::from_millis(1000);
@@ -138,7 +136,7 @@ async fn start_agent(
             let words = match &task.skill {
                 Some(skill) => {
                     let tools = &agents.position.tool_set;
-                    let words = agent_skills::render(&mut agent, skill, tools, &entry.stop).await;
+                    let words = turn::invoked_skills::render(&mut agent, skill, tools, &entry.stop).await;
                     // The skill is the task, so its deny rules last for the agent's whole life.
                     agent.tool_env.checker.permissions.retain_denials();
                     words
@@ -153,7 +151,7 @@ async fn start_agent(
             if let Some(text) = &definition.reminder {
                 agent.conversation.push_hidden(&format!("<system-reminder>\n{text}\n</system-reminder>"));
             }
-            turn::inject_hook_context(&mut agent, &notes);
+            agent.inject_hook_context(&notes);
             (agent, *definition)
         }
         AgentOrigin::Continued(finished) => {
@@ -162,14 +160,15 @@ async fn start_agent(
                 agent.tool_env.context.workspace.set_worktree(call.workspace.worktree());
             }
             let deps = &mut Arc::make_mut(&mut agent.tool_env).context;
-            deps.agents = position.map(|position| agents.with_position(position));
+            deps.agents =
+                position.map(|position| Arc::new(agents.with_position(position)) as Arc<dyn AgentServices>);
             deps.cancel = entry.stop.clone();
             agent.progress = AgentProgress::for_task(entry.facts.clone());
             agent.conversation.set_parent_call(&call.id);
             let notes = run_start_hooks(&agent, &definition, entry).await;
             agents.start_servers(&mut agent, &definition, &entry.stop).await;
             agent.conversation.push_task(&Content::from(task.prompt.as_str())).await;
-            turn::inject_hook_context(&mut agent, &notes);
+            agent.inject_hook_context(&notes);
             (agent, definition)
         }
         AgentOrigin::Restored(back) => {
@@ -184,7 +183,7 @@ async fn start_agent(
                 Err(why) => format!("You cannot continue. Report this and stop: {why}"),
             };
             agent.conversation.push_task(&Content::from(words.as_str())).await;
-            turn::inject_hook_context(&mut agent, &notes);
+            agent.inject_hook_context(&notes);
             (agent, definition)
         }
     }
@@ -254,7 +253,9 @@ async fn run_turns(
         unread_messages: unread,
         outcome: ending,
     };
-    let position = Arc::make_mut(&mut agent.tool_env).context.agents.take().map(|agents| agents.position);
+    let context = &mut Arc::make_mut(&mut agent.tool_env).context;
+    let position = AgentSpawner::from_context(context).map(|agents| Arc::clone(&agents.position));
+    context.agents = None;
     let parent = agents.position.agent_id.clone();
     let description = task.description.clone();
     let finished = FinishedAgent { agent, position, definition, description, parent, worktree: None };

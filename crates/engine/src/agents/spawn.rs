@@ -14,7 +14,7 @@ use super::registry::{Delivery, FinishedAgent, ReachableAgent};
 use super::run::{AgentOrigin, AgentRun};
 use super::team::MemberInfo;
 use super::{AgentReport, AgentSpawner, Definition, isolation};
-use crate::skills::agent_skills::InvokedSkill;
+use crate::skills::InvokedSkill;
 use crate::tasks::{TaskFacts, TaskKind};
 use crate::tool_api::{ToolContext, ToolError};
 

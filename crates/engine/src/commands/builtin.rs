@@ -1,184 +1,84 @@
-//! The small built-in commands: `/clear`, `/context`, `/cost`, `/help` and `/model`.
+//! The built-in commands: names, descriptions and actions. They are run by [`crate::command_runner`].
 
-use tokio_util::sync::CancellationToken;
-use whimbrel_wire::control::ContextUsage;
-use whimbrel_wire::hook::HookEvent;
-use whimbrel_wire::message::User;
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BuiltinCommand {
+    /// Name without the slash.
+    pub name: &'static str,
+    pub description: &'static str,
+    pub argument_hint: &'static str,
+    pub action: BuiltinAction,
+}
 
-use crate::agent::Agent;
-use crate::commands::{BuiltinAction, BuiltinCommand, Commands, answer_without_model};
-use crate::cost::Spend;
-use crate::next_step::TurnEnd;
-use crate::turn::TurnOutcome;
-use crate::turn_start;
+/// Action of a built-in command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BuiltinAction {
+    /// Forgets the conversation.
+    Clear,
+    /// Replaces the conversation by a summary.
+    Compact,
+    /// Shows what fills the context.
+    Context,
+    /// Shows the cost.
+    Cost,
+    Help,
+    /// Shows or changes the model.
+    Model,
+}
 
-pub const CLEAR: BuiltinCommand = BuiltinCommand {
+impl BuiltinAction {
+    /// Notice about arguments that the command ignores; empty if there are none.
+    pub fn ignored_arguments(self, rest: &str) -> String {
+        match self {
+            Self::Compact | Self::Model => String::new(),
+            Self::Clear | Self::Context | Self::Cost | Self::Help if rest.is_empty() => String::new(),
+            Self::Clear | Self::Context | Self::Cost | Self::Help => {
+                "\n\nThe text after the command was ignored. Send it as a separate message.".into()
+            }
+        }
+    }
+}
+
+/// All built-in commands.
+pub const BUILTINS: &[BuiltinCommand] = &[CLEAR, COMPACT, CONTEXT, COST, HELP, MODEL];
+
+const CLEAR: BuiltinCommand = BuiltinCommand {
     name: "clear",
     description: "Clear the conversation",
     argument_hint: "",
     action: BuiltinAction::Clear,
 };
 
-pub const CONTEXT: BuiltinCommand = BuiltinCommand {
+const CONTEXT: BuiltinCommand = BuiltinCommand {
     name: "context",
     description: "Show context usage",
     argument_hint: "",
     action: BuiltinAction::Context,
 };
 
-pub const COST: BuiltinCommand = BuiltinCommand {
+const COST: BuiltinCommand = BuiltinCommand {
     name: "cost",
     description: "Show the cost of the session",
     argument_hint: "",
     action: BuiltinAction::Cost,
 };
 
-pub const HELP: BuiltinCommand = BuiltinCommand {
+const HELP: BuiltinCommand = BuiltinCommand {
     name: "help",
     description: "List the commands",
     argument_hint: "",
     action: BuiltinAction::Help,
 };
 
-pub const MODEL: BuiltinCommand = BuiltinCommand {
+const MODEL: BuiltinCommand = BuiltinCommand {
     name: "model",
     description: "Show or change the model",
     argument_hint: "[model]",
     action: BuiltinAction::Model,
 };
 
-/// Clears the conversation in place of a turn; the transcript keeps it, and the next message begins a new branch there.
-/// SessionEnd and SessionStart hooks run, because the model loses their context too. `ignored` is a notice about
-/// ignored arguments.
-pub(super) async fn run_clear(
-    agent: &mut Agent,
-    prompt: &User,
-    ignored: &str,
-    cancel: &CancellationToken,
-) -> TurnOutcome {
-    let hooks = agent.tool_env.checker.hooks.clone();
-    hooks.dispatch(HookEvent::SessionEnd, |input| input.session_end("clear"), cancel).await;
-    clear_conversation(agent);
-    let stopped = turn_start::run_session_start_hooks(agent, Some("clear"), cancel).await;
-    let text = format!("The conversation has been cleared.{ignored}");
-    let outcome = answer_without_model(agent, prompt, text).await;
-    if stopped { TurnOutcome::new(TurnEnd::HookStopped) } else { outcome }
-}
-
-/// Clears the conversation and the record of files read, and injects the initial context again.
-fn clear_conversation(agent: &mut Agent) {
-    let workspace = &agent.tool_env.context.workspace;
-    for (path, _) in workspace.seen_files() {
-        workspace.forget_seen(&path);
-    }
-    agent.conversation.clear();
-    agent.instructions = agent.instructions.for_new_agent();
-    agent.inject_context();
-}
-
-/// Renders the context usage as Markdown.
-pub fn render_context(usage: &ContextUsage) -> String {
-    let mut text = match usage.max_tokens {
-        0 => format!("{}: {} tokens (context window unknown)\n", usage.model, usage.total_tokens),
-        window => {
-            format!("{}: {} of {window} tokens ({}%)\n", usage.model, usage.total_tokens, usage.percentage)
-        }
-    };
-    text += "\n| Part | Tokens |\n|---|---|\n";
-    for part in &usage.categories {
-        text += &format!("| {} | {} |\n", part.name, part.tokens);
-    }
-    if !usage.memory_files.is_empty() {
-        text += "\n| Memory file | Tokens |\n|---|---|\n";
-        for file in &usage.memory_files {
-            text += &format!("| {} | {} |\n", file["path"].as_str().unwrap_or_default(), file["tokens"]);
-        }
-    }
-    text += "\nThe total is counted by the provider; the parts are estimates.";
-    text
-}
-
-/// Renders the cost of the session, by model and agent.
-pub fn render_cost(spend: &Spend) -> String {
-    let mut text = format!("Total cost: ${:.4}", spend.total_usd());
-    for (model, usage) in &spend.models {
-        text += &format!(
-            "\n{model}: {} input, {} output, {} cache read, {} cache write tokens (${:.4})",
-            usage.input_tokens,
-            usage.output_tokens,
-            usage.cache_read_input_tokens,
-            usage.cache_creation_input_tokens,
-            usage.cost_usd,
-        );
-    }
-    for (agent, share) in &spend.agents {
-        text += &format!("\n{agent}: {} tokens of these (${:.4})", share.tokens, share.cost_usd);
-    }
-    text
-}
-
-/// Renders the list of commands.
-pub fn render_help(commands: &Commands) -> String {
-    let lines = commands.slash_commands().into_iter().map(|command| {
-        let hint = Some(command.argument_hint).filter(|hint| !hint.is_empty());
-        let hint = hint.map(|hint| format!(" {hint}")).unwrap_or_default();
-        format!("/{}{hint}: {}", command.name, command.description)
-    });
-    lines.collect::<Vec<_>>().join("\n")
-}
-
-/// The answer after the model has been changed.
-pub(crate) fn model_notice(model: &str) -> String {
-    format!("The model is now {model}.")
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-    use whimbrel_config::locations::ConfigLocations;
-    use whimbrel_config::plugins::Plugins;
-    use whimbrel_wire::control::ContextCategory;
-    use whimbrel_wire::message::ModelUsage;
-
-    use super::*;
-    use crate::cost::AgentShare;
-
-    #[test]
-    fn context_parts_are_listed_in_a_table() {
-        let part = ContextCategory { name: "Messages".into(), tokens: 40, ..ContextCategory::default() };
-        let usage = ContextUsage {
-            model: "m".into(),
-            total_tokens: 40,
-            max_tokens: 200,
-            percentage: 20.0,
-            categories: vec![part],
-            memory_files: vec![json!({"path": "/w/CLAUDE.md", "tokens": 3})],
-            ..ContextUsage::default()
-        };
-        let shown = render_context(&usage);
-        for part in ["m: 40 of 200 tokens (20%)", "| Messages | 40 |", "| /w/CLAUDE.md | 3 |"] {
-            assert!(shown.contains(part), "{shown}");
-        }
-        assert!(render_context(&ContextUsage::default()).contains("unknown"));
-    }
-
-    #[test]
-    fn cost_has_a_line_per_model_and_agent() {
-        assert_eq!(render_cost(&Spend::default()), "Total cost: $0.0000");
-        let mut spend = Spend::default();
-        let usage = ModelUsage { input_tokens: 7, output_tokens: 3, cost_usd: 0.5, ..ModelUsage::default() };
-        spend.models.push(("m".into(), usage));
-        spend.agents.insert("Explore (a1)".into(), AgentShare { tokens: 4, cost_usd: 0.25 });
-        assert_eq!(
-            render_cost(&spend),
-            "Total cost: $0.5000\nm: 7 input, 3 output, 0 cache read, 0 cache write tokens ($0.5000)\nExplore (a1): 4 tokens of these ($0.2500)"
-        );
-    }
-
-    #[test]
-    fn help_lists_every_command() {
-        let shown = render_help(&Commands::discover(&ConfigLocations::default(), &Plugins::default()).0);
-        assert!(shown.contains("/compact [what the summary should keep]: Replace"), "{shown}");
-        assert!(shown.contains("\n/help: List the commands"), "{shown}");
-    }
-}
+const COMPACT: BuiltinCommand = BuiltinCommand {
+    name: "compact",
+    description: "Replace the conversation with a summary to free context",
+    argument_hint: "[what the summary should keep]",
+    action: BuiltinAction::Compact,
+};

@@ -1,79 +1,29 @@
 //! Slash commands: prompts that begin with `/` and a known name. Other prompts are passed on unchanged.
 //!
-//! [`builtin`] and [`compact`] are the built-in commands, listed in [`BUILTINS`]. Other commands are files of the user, the project and
-//! plugins, skills included: [`file`](mod@file) (one of them), [`parse`] (its contents), `discover` (finds them),
-//! [`template`] (fills in arguments), [`expand`] (makes a prompt), [`fork`] (runs it in a subagent), [`overrides`] (its
-//! rules and model for a turn). The model calls them through [`skills`](crate::skills). Prompts of MCP servers are
-//! commands too: [`mcp_prompt`].
+//! [`builtin`] lists the built-in commands. Other commands are files of the user, the project and plugins, skills
+//! included: [`file`](mod@file) (one of them), [`parse`] (its contents), `discover` (finds them), [`template`] (fills in
+//! arguments), [`rules`] (its rules for a turn). Prompts of MCP servers are commands too. The
+//! [`command_runner`](crate::command_runner) runs them; the model calls them through [`skills`](crate::skills).
 
 pub mod builtin;
-pub mod compact;
 mod discover;
-pub mod expand;
 pub mod file;
-pub mod fork;
-pub mod mcp_prompt;
-pub mod overrides;
 pub mod parse;
+pub mod rules;
 pub mod template;
 
 use std::sync::Arc;
 
-use tokio_util::sync::CancellationToken;
 use whimbrel_config::locations::ConfigLocations;
 use whimbrel_config::plugins::Plugins;
 use whimbrel_wire::control::SlashCommand;
 use whimbrel_wire::message::User;
 
-use crate::agent::Agent;
-use crate::mcp::ToolCache;
-use crate::model_switch::ModelSwitch;
-use crate::next_step::TurnEnd;
-use crate::turn::TurnOutcome;
-use crate::turn_start::TurnNotices;
+pub use self::builtin::{BUILTINS, BuiltinAction, BuiltinCommand};
+use crate::mcp::PromptCommand;
+use crate::mcp_tools::ToolCache;
 pub(crate) use file::SKILL_DIR_VARIABLE;
 pub use file::{CommandCallers, CommandDescription, CommandFile, CommandOwner};
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BuiltinCommand {
-    /// Name without the slash.
-    pub name: &'static str,
-    pub description: &'static str,
-    pub argument_hint: &'static str,
-    pub action: BuiltinAction,
-}
-
-/// Action of a built-in command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BuiltinAction {
-    /// Forgets the conversation.
-    Clear,
-    /// Replaces the conversation by a summary.
-    Compact,
-    /// Shows what fills the context.
-    Context,
-    /// Shows the cost.
-    Cost,
-    Help,
-    /// Shows or changes the model.
-    Model,
-}
-
-impl BuiltinAction {
-    /// Notice about arguments that the command ignores; empty if there are none.
-    pub fn ignored_arguments(self, rest: &str) -> String {
-        match self {
-            Self::Compact | Self::Model => String::new(),
-            Self::Clear | Self::Context | Self::Cost | Self::Help if rest.is_empty() => String::new(),
-            Self::Clear | Self::Context | Self::Cost | Self::Help => {
-                "\n\nThe text after the command was ignored. Send it as a separate message.".into()
-            }
-        }
-    }
-}
-
-pub const BUILTINS: &[BuiltinCommand] =
-    &[builtin::CLEAR, compact::COMMAND, builtin::CONTEXT, builtin::COST, builtin::HELP, builtin::MODEL];
 
 #[derive(Debug, Clone, Default)]
 pub struct Commands {
@@ -171,7 +121,7 @@ impl Commands {
         });
         let prompts = self.tool_cache.as_ref().map(ToolCache::prompts).unwrap_or_default();
         let files = self.user_callable().map(|file| to_slash_command(file));
-        own.chain(files).chain(prompts.into_iter().map(mcp_prompt::to_slash_command)).collect()
+        own.chain(files).chain(prompts.into_iter().map(prompt_to_slash_command)).collect()
     }
 }
 
@@ -192,68 +142,15 @@ pub fn to_slash_command(file: &CommandFile) -> SlashCommand {
     }
 }
 
-/// Work of a command in place of a turn or before it.
-pub enum CommandJob {
-    Compact(compact::CompactRequest),
-    /// Already done; shows this text.
-    Answer {
-        prompt: Box<User>,
-        text: String,
-    },
-    Clear {
-        prompt: Box<User>,
-        /// Notice about ignored arguments.
-        ignored_arguments: String,
-    },
-    /// Switches the model unless a hook denies it.
-    Model {
-        prompt: Box<User>,
-        switch: Box<ModelSwitch>,
-    },
-    /// Expands a command file and runs a turn with it.
-    Expand(Box<expand::CommandExpansion>),
-    /// Fetches an MCP prompt and runs a turn with it.
-    McpPrompt(Box<mcp_prompt::McpPromptCall>),
-}
-
-/// Runs the job. Notices are sent first, except for a compaction, where hosts expect them afterwards.
-pub(crate) async fn run(
-    agent: &mut Agent,
-    job: CommandJob,
-    notices: TurnNotices,
-    cancel: &CancellationToken,
-) -> TurnOutcome {
-    match job {
-        CommandJob::Compact(request) => compact::run(agent, request, notices, cancel).await,
-        CommandJob::Answer { prompt, text } => {
-            notices.send(&agent.frame_sender).await;
-            answer_without_model(agent, &prompt, text).await
-        }
-        CommandJob::Clear { prompt, ignored_arguments: ignored } => {
-            notices.send(&agent.frame_sender).await;
-            builtin::run_clear(agent, &prompt, &ignored, cancel).await
-        }
-        CommandJob::Model { prompt, switch } => {
-            notices.send(&agent.frame_sender).await;
-            let notice = builtin::model_notice(switch.model());
-            let text = switch.apply(cancel).await.map_or_else(|why| why, |()| notice);
-            answer_without_model(agent, &prompt, text).await
-        }
-        CommandJob::Expand(expansion) => {
-            notices.send(&agent.frame_sender).await;
-            expand::run(agent, *expansion, cancel).await
-        }
-        CommandJob::McpPrompt(call) => {
-            notices.send(&agent.frame_sender).await;
-            mcp_prompt::run(agent, *call, cancel).await
-        }
+/// Converts an MCP prompt for the host.
+fn prompt_to_slash_command(prompt: PromptCommand) -> SlashCommand {
+    SlashCommand {
+        argument_hint: prompt.argument_hint(),
+        description: format!("{} (MCP)", prompt.description).trim_start().to_owned(),
+        name: prompt.name,
+        builtin: Some(false),
+        ..SlashCommand::default()
     }
-}
-
-async fn answer_without_model(agent: &mut Agent, prompt: &User, text: String) -> TurnOutcome {
-    agent.conversation.push_local_answer(prompt, &text).await;
-    agent.conversation.end_turn().await;
-    TurnOutcome { text, ..TurnOutcome::new(TurnEnd::Done) }
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use whimbrel_config::front_matter::{self, MarkdownFile};
 use whimbrel_models::Effort;
 
 use super::file::{CommandCallers, CommandDescription};
-use super::overrides::CommandRules;
+use super::rules::CommandRules;
 use crate::effort::parse_effort;
 
 /// Maximum length of a description taken from the body.

@@ -1,23 +1,19 @@
-//! Context of the model besides the conversation itself, and compaction.
+//! Context of the model besides the conversation itself.
 //!
 //! Modules: [`system_prompt`], [`environment`] (directory, date, platform), [`instructions`] (CLAUDE.md files),
-//! [`mentions`] (`@path` in a text), [`mentioned_files`] (attaches the files a prompt mentions), [`stale_files`]
-//! (files changed since they were read), [`plan_mode`] (plan mode notices), [`sanitize`](mod@sanitize) (drops invalid
-//! blocks of a prompt), [`usage`](mod@usage) (what fills the context), [`compact`](mod@compact) (replaces the history
-//! by a summary), [`auto_compact`] (when to compact), [`render_history`](mod@render_history) (history as text, when
-//! it is too long to be summarised as it is).
+//! [`mentions`] (`@path` in a text), [`stale_files`] (files changed since they were read), [`plan_mode`] (plan mode
+//! notices), [`sanitize`](mod@sanitize) (drops invalid blocks of a prompt), [`usage`](mod@usage) (what fills the
+//! context), [`token_estimate`], [`compaction_policy`] (when to compact).
 
-pub mod auto_compact;
-pub mod compact;
+pub mod compaction_policy;
 pub mod environment;
 pub mod instructions;
-pub mod mentioned_files;
 pub mod mentions;
 pub mod plan_mode;
-pub mod render_history;
 pub mod sanitize;
 pub mod stale_files;
 pub mod system_prompt;
+pub mod token_estimate;
 pub mod usage;
 
 pub use plan_mode::PlanModeState;

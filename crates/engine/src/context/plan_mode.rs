@@ -4,9 +4,8 @@
 use whimbrel_models::History;
 use whimbrel_wire::permission::PermissionMode;
 
-use crate::agent::Agent;
-use crate::tool_set::AgentToolSet;
-use crate::tools::{ASK_USER_QUESTION, EXIT_PLAN_MODE};
+use crate::tool_api::AgentToolSet;
+use whimbrel_wire::tool_names::{ASK_USER_QUESTION, EXIT_PLAN_MODE};
 
 /// Whether the model knows that plan mode is active.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -86,28 +85,45 @@ impl PlanModeState {
     }
 }
 
-/// Injects the notice that is due.
-pub fn inject_notice(agent: &mut Agent, position: CallPosition) {
-    let Some(notice) = agent.plan_mode.next_notice(agent.tool_env.checker.permissions.mode(), position)
-    else {
-        return;
-    };
-    let tool_set = &agent.tool_env.tool_set;
-    let delivery = match agent.tool_env.checker.hooks.agent_id() {
-        Some(_) if agent.tool_env.checker.permissions.needs_plan() => PlanDelivery::Lead,
-        Some(_) => PlanDelivery::Report,
-        None if tool_set.find(EXIT_PLAN_MODE).is_some() => PlanDelivery::Approval,
-        None => PlanDelivery::Reply,
-    };
-    let text = match notice {
-        PlanNotice::Begins => {
-            let own = agent.runtime_settings.current().plan_mode_instructions;
-            render_start(delivery, own.as_deref(), tool_set)
-        }
-        PlanNotice::Lasts => render_reminder(delivery),
-        PlanNotice::Ends => format!("{ENDED_TEXT}: you may make changes again, within your permissions."),
-    };
-    agent.conversation.push_hidden(&format!("{REMINDER_PREFIX}{text}\n</system-reminder>"));
+/// What a notice depends on besides the mode.
+pub struct PlanNoticeContext<'a> {
+    pub tool_set: &'a AgentToolSet,
+    pub agent: PlanningAgent,
+    /// Instructions of the host in place of the built-in procedure.
+    pub own_instructions: Option<&'a str>,
+}
+
+/// The agent that plans.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PlanningAgent {
+    Main,
+    Subagent,
+    /// A teammate that needs the approval of its lead.
+    Teammate,
+}
+
+impl PlanModeState {
+    /// Renders the notice that is due, if any; updates the state.
+    pub fn take_notice(
+        &mut self,
+        mode: PermissionMode,
+        position: CallPosition,
+        context: &PlanNoticeContext<'_>,
+    ) -> Option<String> {
+        let notice = self.next_notice(mode, position)?;
+        let delivery = match context.agent {
+            PlanningAgent::Teammate => PlanDelivery::Lead,
+            PlanningAgent::Subagent => PlanDelivery::Report,
+            PlanningAgent::Main if context.tool_set.find(EXIT_PLAN_MODE).is_some() => PlanDelivery::Approval,
+            PlanningAgent::Main => PlanDelivery::Reply,
+        };
+        let text = match notice {
+            PlanNotice::Begins => render_start(delivery, context.own_instructions, context.tool_set),
+            PlanNotice::Lasts => render_reminder(delivery),
+            PlanNotice::Ends => format!("{ENDED_TEXT}: you may make changes again, within your permissions."),
+        };
+        Some(format!("{REMINDER_PREFIX}{text}\n</system-reminder>"))
+    }
 }
 
 /// Prefix of every reminder.

@@ -10,7 +10,7 @@ use whimbrel_wire::Usage;
 
 use super::CostLedger;
 use super::budget::{BudgetExceeded, BudgetReservation, CostEstimate};
-use crate::engine::Engine;
+use crate::model_access::ModelAccess;
 
 /// Estimate for the input.
 const BYTES_PER_TOKEN: u64 = 4;
@@ -18,7 +18,7 @@ const BYTES_PER_TOKEN: u64 = 4;
 /// A call whose cost is booked on drop, however far it got.
 pub struct MeteredCall {
     call: ModelCall,
-    engine: Engine,
+    models: ModelAccess,
     ledger: CostLedger,
     /// The model's name in the ledger.
     model: String,
@@ -34,21 +34,21 @@ impl MeteredCall {
     /// model's price is unknown.
     pub async fn start(
         call: ModelCall,
-        engine: Engine,
+        models: ModelAccess,
         ledger: CostLedger,
         model: String,
     ) -> Result<Self, ModelError> {
         let reservation = match ledger.budget() {
             None => None,
             Some(budget) => {
-                let expected = estimate_cost(engine.catalog(), &model, call.size() as u64)?;
+                let expected = estimate_cost(models.catalog(), &model, call.size() as u64)?;
                 Some(budget.reserve(expected).await.map_err(budget_error)?)
             }
         };
-        let call = call.with_log(engine.log().clone());
+        let call = call.with_log(models.log().clone());
         Ok(Self {
             call,
-            engine,
+            models,
             ledger,
             model,
             reservation,
@@ -78,7 +78,7 @@ impl Drop for MeteredCall {
     fn drop(&mut self) {
         self.ledger.add_api_time(clock::monotonic() - self.started_at);
         for usage in self.call.attempt_usages() {
-            let known = self.ledger.add_usage(self.engine.catalog(), &self.model, usage);
+            let known = self.ledger.add_usage(self.models.catalog(), &self.model, usage);
             if let (Err(part), Some(reservation), Some(budget)) =
                 (known, &self.reservation, self.ledger.budget())
             {
@@ -89,7 +89,7 @@ impl Drop for MeteredCall {
         if let (true, Some(reservation), Some(budget)) =
             (self.call.is_usage_pending(), &self.reservation, self.ledger.budget())
         {
-            let _ = self.ledger.add_usage(self.engine.catalog(), &self.model, &ReportedUsage::default());
+            let _ = self.ledger.add_usage(self.models.catalog(), &self.model, &ReportedUsage::default());
             budget.add_estimate(reservation.estimated_usd());
         }
     }
@@ -153,7 +153,7 @@ mod tests {
                 RetryPolicy::default(),
                 CallTimeouts::default(),
             );
-            MeteredCall::start(call, Engine::new(Providers::offline()), ledger.clone(), MODEL.to_owned())
+            MeteredCall::start(call, ModelAccess::new(Providers::offline()), ledger.clone(), MODEL.to_owned())
         };
         let is_left = || !ledger.is_budget_exhausted();
         ledger.budget().unwrap().add_estimate(0.01);
@@ -172,12 +172,12 @@ mod tests {
         let request = Request::new(MODEL, Arc::new(Preamble::new(vec![], vec![])), History::new().snapshot());
         let call =
             ModelCall::new(Arc::new(SilentModel), request, RetryPolicy::default(), CallTimeouts::default());
-        let engine = Engine::new(Providers::offline());
-        let mut call = MeteredCall::start(call, engine.clone(), ledger.clone(), MODEL.into()).await.unwrap();
+        let models = ModelAccess::new(Providers::offline());
+        let mut call = MeteredCall::start(call, models.clone(), ledger.clone(), MODEL.into()).await.unwrap();
         assert!(call.next().now_or_never().is_none());
         let usage =
             ReportedUsage::from_json(&serde_json::json!({"input_tokens": 1, "output_tokens": 40_000}));
-        ledger.for_agent("Explore (a1)").add_usage(engine.catalog(), MODEL, &usage).unwrap();
+        ledger.for_agent("Explore (a1)").add_usage(models.catalog(), MODEL, &usage).unwrap();
         let error = call.next().await.unwrap().unwrap_err();
         assert_eq!(
             (error.kind, &*error.message),

@@ -74,7 +74,7 @@ impl Session {
             agents: Some(self.setup.agent_definitions.names()),
             model: runtime_settings.model.clone(),
             permission_mode: self.setup.permission_state.mode(),
-            api_key_source: self.engine.key_source().into(),
+            api_key_source: self.engine.models().key_source().into(),
             claude_code_version: PROTOCOL_VERSION.into(),
             mcp_servers: self.mcp.init_statuses(),
             betas: (!self.setup.limits.betas.is_empty()).then(|| self.setup.limits.betas.clone()),
@@ -107,10 +107,11 @@ impl Session {
             ..
         } = &*self.setup;
         AgentSpawner::new(AgentContext {
-            engine: self.engine.clone(),
+            models: self.engine.models().clone(),
             frame_sender: self.frame_sender.clone(),
             runtime_settings: RuntimeSettingsReader::new(self.runtime_settings.subscribe()),
             tool_set: Arc::clone(tool_set),
+            mcp_tools: self.setup.mcp_tool_cache.clone(),
             deferred_tools: self.setup.deferred_tools.clone(),
             permission_checker: self.build_permission_checker(),
             limits: limits.clone(),

@@ -9,16 +9,15 @@ use whimbrel_wire::message::User;
 use super::Session;
 use super::turns::TurnWork;
 use crate::agent::Agent;
-use crate::commands::expand::CommandExpansion;
-use crate::commands::{
-    BuiltinAction, CommandFile, CommandJob, CommandTarget, Invocation, builtin, compact, mcp_prompt,
-    overrides,
-};
+use crate::command_expansion;
+use crate::command_runner::expand::CommandExpansion;
+use crate::command_runner::{CommandJob, builtin, compact, mcp_prompt};
+use crate::commands::{BuiltinAction, CommandFile, CommandTarget, Invocation};
 use crate::context::instructions::Instructions;
 use crate::context::usage::{self, AutoCompact, ContextMeter, UsageInput};
 use crate::model_switch::{ModelSwitch, SwitchRequest, SwitchRequester, has_switch_hooks, set_model};
 use crate::rewind;
-use crate::tool_set::ToolEntry;
+use crate::tool_api::ToolEntry;
 use crate::turn_start::{PromptReplay, TurnNotices};
 
 impl Session {
@@ -137,7 +136,7 @@ impl Session {
         }
         // A forked command passes its model to the subagent itself.
         if !parsed.front_matter.is_fork() {
-            warnings.extend(overrides::override_model(&agent, &file, &parsed.front_matter));
+            warnings.extend(command_expansion::override_model(&agent, &file, &parsed.front_matter));
         }
         let (prompt, mut notices) = self.accept_prompt(prompt, warnings).await;
         notices.init.model = agent.runtime_settings.current().model;

@@ -189,7 +189,7 @@ fn apply_initialize(session: &mut Session, initialize: &Initialize) -> Result<In
         agents: session.setup.agent_definitions.iter().map(agent_info).collect(),
         models: model_infos(session),
         account: AccountInfo {
-            api_key_source: Some(session.engine.key_source().into()),
+            api_key_source: Some(session.engine.models().key_source().into()),
             ..AccountInfo::default()
         },
         pid: Some(std::process::id()),

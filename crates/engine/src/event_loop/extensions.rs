@@ -7,8 +7,8 @@ use whimbrel_wire::system::{CommandsChanged, InformationLevel, Informational, In
 
 use super::Session;
 use crate::agent::Agent;
-use crate::skills::{Skill, agent_skills};
-use crate::tools::SKILL;
+use crate::agents::tools::SkillTool;
+use whimbrel_wire::tool_names::SKILL;
 
 impl Session {
     /// Adds the extensions to the `init` frame.
@@ -28,13 +28,12 @@ impl Session {
     /// Adds the Skill tool if skills were added since, and tells the agent which skills changed.
     pub(super) fn refresh_skills(&self, agent: &mut Agent) {
         if self.setup.tool_set.find(SKILL).is_some() && agent.tool_env.tool_set.find(SKILL).is_none() {
-            let offered = Skill::for_listing(self.setup.extensions.skills.clone());
-            let tool_set =
-                agent.invoked_skills.with_skill_tool(&Arc::new(agent.tool_env.tool_set.with_tool(offered)));
+            let tool = SkillTool::new(self.setup.extensions.skills.clone(), agent.invoked_skills.queue());
+            let tool_set = Arc::new(agent.tool_env.tool_set.with_tool(Arc::new(tool)));
             Arc::make_mut(&mut agent.tool_env).tool_set = tool_set;
             agent.refresh_tools();
         }
-        agent_skills::inject_listing_changes(agent);
+        agent.inject_skill_listing_changes();
     }
 
     /// Loads plugins before the first turn, with their hooks.

@@ -23,14 +23,16 @@ use whimbrel_wire::system::{ElicitationComplete, Init, InitServer, System};
 use super::turns::TurnWork;
 use crate::agent::Agent;
 use crate::agents::mcp_servers::ServerStarter;
-use crate::commands::{CommandJob, Commands};
+use crate::command_runner::CommandJob;
+use crate::commands::Commands;
 use crate::frame_sender::FrameSender;
 use crate::hooks::HookDispatcher;
 use crate::host_requests::HostRequests;
 use crate::mcp::{
     LocalServer, McpCallProgress, NotifyFn, ServerConfigs, ServerDeps, ServerNotification, ServerOrigin,
-    ServerPolicy, ServerRegistry, ToolCache,
+    ServerPolicy, ServerRegistry,
 };
+use crate::mcp_tools::ToolCache;
 use crate::setup::Setup;
 use crate::state_notifier::StateNotifier;
 use crate::workspace::Workspace;

@@ -11,7 +11,7 @@ use whimbrel_wire::message::{Origin, User};
 use super::mcp::{self, StartupBarrier};
 use super::{STOP_GRACE, Session, TurnSummary};
 use crate::agent::Agent;
-use crate::commands::{self, CommandJob};
+use crate::command_runner::{self, CommandJob};
 use crate::context::stale_files;
 use crate::event_loop::control::AgentHandles;
 use crate::input_queue::{QueuedInput, TurnBatch};
@@ -191,7 +191,9 @@ impl Session {
                             Box::pin(notices.send(&agent.frame_sender)).await;
                             Box::new(TurnOutcome::new(TurnEnd::HookStopped))
                         }
-                        false => Box::new(Box::pin(commands::run(&mut agent, job, *notices, &token)).await),
+                        false => {
+                            Box::new(Box::pin(command_runner::run(&mut agent, job, *notices, &token)).await)
+                        }
                     }
                 }
             };

@@ -8,13 +8,13 @@ use std::time::Duration;
 use whimbrel_config::settings::hooks::HttpHookConfig;
 use whimbrel_wire::control::{HookMatcher, Initialize, OnFailure};
 use whimbrel_wire::hook::{HookEvent, HookInput};
+use whimbrel_wire::tool_names::RENAMED_TOOLS;
 
 use super::catalog;
 use super::condition::HookCondition;
 use super::handler::{FailurePolicy, HookAction, HookHandler};
 use super::http;
 use super::matcher::{Matcher, match_target};
-use crate::tools;
 use crate::workspace::Workspace;
 
 /// Timeout of a callback without its own.
@@ -309,9 +309,9 @@ fn with_renamed_tools(event: HookEvent, matcher: Matcher) -> Matcher {
     if !is_about_tools {
         return Matcher::Names(names);
     }
-    for tool in tools::builtin_tools() {
-        if names.iter().any(|name| tool.aliases().contains(&name.as_str())) {
-            names.push(tool.name().to_owned());
+    for (older, current) in RENAMED_TOOLS {
+        if names.iter().any(|name| name == older) && !names.iter().any(|name| name == current) {
+            names.push((*current).to_owned());
         }
     }
     Matcher::Names(names)

@@ -1,7 +1,7 @@
 //! Hooks: callbacks of the host, commands and HTTP endpoints that are informed of events and can block or change them.
 //!
 //! - `config`: the hooks of a session; `handler`: action and limits of one; `matcher` and `condition`: which events it
-//!   is for; `catalog`: the events, one row each;
+//!   is for; `catalog`: the events, one row each; [`front_matter`]: hooks of agent definitions and skills;
 //! - `inputs`: builds hook inputs;
 //! - `executor`: runs the hooks of an event; `callback` asks the host, `command` runs a command, `http` sends a
 //!   request, `progress` reports runs to the host;
@@ -20,6 +20,7 @@ mod condition;
 mod config;
 pub mod dispatcher;
 mod executor;
+pub mod front_matter;
 mod handler;
 mod http;
 pub mod inputs;

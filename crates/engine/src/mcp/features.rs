@@ -11,32 +11,28 @@ use super::local::LocalServer;
 use super::names;
 use super::prompts::{self, PromptCommand};
 use super::registry::ServerRegistry;
-use super::resources::{ListMcpResources, ReadMcpResource};
 use super::server::{ServerHandle, ServerPhase};
+use super::server_tool::{ServerTool, ToolBackend, ToolOwner, request_timeouts};
 use super::slot::{ServerSlot, SlotState};
-use super::tool::{McpTool, ToolBackend, ToolOwner, request_timeouts};
 use super::tool_policy::{ToolPolicy, tool_policy};
-use crate::tool_api::AnyTool;
 
 impl ServerRegistry {
     /// Tools of all servers, in a stable order. Tools of a reconnecting server stay, those of a failed one are removed.
-    pub fn tools(&self) -> Vec<Arc<dyn AnyTool>> {
-        let mut tools: Vec<Arc<dyn AnyTool>> = Vec::new();
+    pub fn tools(&self) -> Vec<ServerTool> {
+        let mut tools = Vec::new();
         let mut taken = HashSet::new();
-        let mut has_resources = false;
         let limits = self.inner().deps.limits;
         let all = self.all_slots();
         let source = |name: &str| all.iter().find(|(other, _)| other == name).map(|(_, slot)| slot.source());
-        for (server, prefix, offer) in self.connected_features() {
-            has_resources |= offer.has_resources;
+        for (server, prefix, features) in self.connected_features() {
             let source = source(&server.name).unwrap_or_default();
             let owner = ToolOwner { name: Arc::clone(&server.name), prefix: prefix.clone(), source };
-            for listed in &offer.tools {
+            for listed in &features.tools {
                 let name = names::tool_name(&prefix, &listed.name, &mut taken);
                 let Some(listed) = apply_tool_policy(listed.clone(), &server.config) else { continue };
-                let reach = ToolBackend::Remote(Arc::downgrade(&server));
-                let usual = always_load(&server.config);
-                tools.push(Arc::new(McpTool::new(name, owner.clone(), listed, usual, reach, limits)));
+                let backend = ToolBackend::Remote(Arc::downgrade(&server));
+                let always_load = always_load(&server.config);
+                tools.push(ServerTool { name, owner: owner.clone(), listed, always_load, backend, limits });
             }
         }
         for (server, prefix, config, local) in self.local_servers() {
@@ -45,15 +41,23 @@ impl ServerRegistry {
             for tool in local.tools() {
                 let name = names::tool_name(&prefix, &tool.name, &mut taken);
                 let Some(listed) = apply_tool_policy(tool.to_listed_tool(), &config) else { continue };
-                let reach = ToolBackend::InProcess { work: Arc::clone(&tool.function), timeout };
-                tools.push(Arc::new(McpTool::new(name, owner.clone(), listed, None, reach, limits)));
+                let backend = ToolBackend::InProcess { work: Arc::clone(&tool.function), timeout };
+                tools.push(ServerTool {
+                    name,
+                    owner: owner.clone(),
+                    listed,
+                    always_load: None,
+                    backend,
+                    limits,
+                });
             }
         }
-        if has_resources {
-            tools.push(Arc::new(ListMcpResources(Arc::downgrade(self.inner()))));
-            tools.push(Arc::new(ReadMcpResource(Arc::downgrade(self.inner()))));
-        }
         tools
+    }
+
+    /// Returns whether a connected server has resources.
+    pub fn has_resources(&self) -> bool {
+        self.connected_features().iter().any(|(_, _, features)| features.has_resources)
     }
 
     /// Instructions for the model, by server name.
@@ -121,7 +125,7 @@ impl ServerRegistry {
         self.inner().deps.limits.connect_timeout
     }
 
-    pub(super) fn max_output_bytes(&self) -> usize {
+    pub fn max_output_bytes(&self) -> usize {
         self.inner().deps.limits.max_output_bytes
     }
 

@@ -14,7 +14,7 @@ pub(super) const MAX_LIST_PAGES: usize = 100;
 pub(super) const MAX_DESCRIPTION_BYTES: usize = 2048;
 pub(super) const MAX_INSTRUCTIONS_BYTES: usize = 4 * 1024;
 /// Maximum size of the instructions of all servers together.
-pub(super) const MAX_TOTAL_INSTRUCTIONS_BYTES: usize = 32 * 1024;
+pub const MAX_TOTAL_INSTRUCTIONS_BYTES: usize = 32 * 1024;
 /// Maximum size and nesting of an input schema.
 pub(super) const MAX_SCHEMA_BYTES: usize = 100_000;
 pub(super) const MAX_SCHEMA_DEPTH: usize = 40;

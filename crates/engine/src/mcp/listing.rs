@@ -36,18 +36,18 @@ pub(super) struct ServerFeatures {
 
 /// Tool as listed by a server.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct ListedTool {
+pub struct ListedTool {
     /// Name at the server.
-    pub(super) name: String,
-    pub(super) description: String,
-    pub(super) schema: RawJson,
+    pub name: String,
+    pub description: String,
+    pub schema: RawJson,
     /// Read-only according to its annotations.
-    pub(super) read_only: bool,
+    pub read_only: bool,
     /// Requires an answer of the user (`anthropic/requiresUserInteraction`).
-    pub(super) interactive: bool,
+    pub interactive: bool,
     /// `anthropic/alwaysLoad`: true shows the tool to the model from the start.
-    pub(super) always_load: Option<bool>,
-    pub(super) annotations: Option<McpToolAnnotations>,
+    pub always_load: Option<bool>,
+    pub annotations: Option<McpToolAnnotations>,
 }
 
 impl ListedTool {

@@ -12,12 +12,15 @@
 //! - [`ServerRegistry`]: all servers of a session; `slot`: one entry of it; `status`: status frames; `features`: tools
 //!   and prompts of all servers; `requests`: requests outside the conversation; [`ServerPool`]: servers that sessions
 //!   share; `local`: servers in this process
-//! - `tool`, `resources`, `prompts`: what the model and the user call; `tool_policy`: per-tool policy of an entry;
-//!   `tool_result`: results for the model; [`ToolCache`]: tools and prompts for the tool set and the conversation
+//! - `server_tool`: a tool and its calls; `tool_policy`: per-tool policy of an entry; `prompts`: prompts as commands;
+//!   `content`: results as blocks for the model
+//!
+//! [`mcp_tools`](crate::mcp_tools) makes tools for the model of them.
 
 mod client_handler;
 pub mod config;
 mod connection;
+pub(crate) mod content;
 mod deps;
 mod error;
 mod expand;
@@ -30,30 +33,27 @@ pub mod oauth;
 mod prompts;
 mod registry;
 mod requests;
-mod resources;
 mod schema;
 mod server;
 mod server_policy;
 mod server_pool;
+mod server_tool;
 mod slot;
 mod status;
 #[cfg(test)]
 mod tests;
-mod tool;
-mod tool_cache;
 mod tool_policy;
-mod tool_result;
 mod transport;
 
 pub use config::{ProjectApproval, ServerConfigs, ServerEntry, ServerOrigin};
 pub use deps::{ElicitFn, McpCallProgress, NotifyFn, ServerDeps, ServerNotification, elicit_via_host};
 pub use error::{McpError, ReconnectBackoff};
 pub use expand::VariableLookup;
-pub use limits::McpLimits;
+pub use limits::{MAX_TOTAL_INSTRUCTIONS_BYTES, McpLimits};
+pub use listing::ListedTool;
 pub use local::{LocalServer, LocalTool, LocalToolFn};
 pub use prompts::PromptCommand;
-pub use registry::{ServerRegistry, Toggle};
+pub use registry::{ServerRegistry, Toggle, WeakServerRegistry};
 pub use server_policy::ServerPolicy;
 pub use server_pool::ServerPool;
-pub use tool::McpTool;
-pub use tool_cache::ToolCache;
+pub use server_tool::{ServerTool, ToolOwner, ToolRequest};

@@ -8,8 +8,8 @@ use tokio_util::sync::CancellationToken;
 use whimbrel_wire::content::Block;
 
 use super::connection::{CallContext, Connection, RequestTimeouts};
+use super::content::{OutputLimits, to_blocks};
 use super::error::McpError;
-use super::tool_result::{OutputLimits, to_blocks};
 
 /// MCP prompt as a slash command.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 mod set_servers;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use futures::future::join_all;
@@ -50,9 +50,13 @@ impl Toggle {
     }
 }
 
-impl From<Arc<RegistryInner>> for ServerRegistry {
-    fn from(inner: Arc<RegistryInner>) -> Self {
-        Self(inner)
+/// Reference that does not keep the servers alive.
+#[derive(Clone)]
+pub struct WeakServerRegistry(Weak<RegistryInner>);
+
+impl WeakServerRegistry {
+    pub fn upgrade(&self) -> Option<ServerRegistry> {
+        self.0.upgrade().map(ServerRegistry)
     }
 }
 
@@ -236,6 +240,10 @@ impl ServerRegistry {
             }
             (_, config) => Arc::new(ServerHandle::start(name, config.clone(), self.0.deps.clone())),
         }
+    }
+
+    pub fn downgrade(&self) -> WeakServerRegistry {
+        WeakServerRegistry(Arc::downgrade(&self.0))
     }
 
     pub(super) fn inner(&self) -> &Arc<RegistryInner> {

@@ -14,13 +14,13 @@ use whimbrel_wire::content::Block;
 use whimbrel_wire::control::{McpReadResourceReply, McpResourceContents};
 
 use super::connection::CallContext;
+use super::content::OutputLimits;
 use super::error::McpError;
 use super::local::LocalTool;
 use super::prompts::{self, PromptCommand};
 use super::registry::ServerRegistry;
 use super::server::ServerHandle;
-use super::tool::request_timeouts;
-use super::tool_result::OutputLimits;
+use super::server_tool::{self, request_timeouts};
 use super::{listing, names};
 
 impl ServerRegistry {
@@ -127,7 +127,7 @@ impl ServerRegistry {
             let connection = server.connection().await?;
             let timeouts = request_timeouts(&server.config, self.inner().deps.limits);
             let caller = CallContext { tool, tool_use_id: "", cancel };
-            super::tool::call_tool(&connection, &name, arguments, timeouts, caller).await
+            server_tool::call_tool(&connection, &name, arguments, timeouts, caller).await
         };
         let result = asked.await.map_err(|cause| describe_error(&server, &cause))?;
         serde_json::to_value(result).map_err(|error| error.to_string())

@@ -11,7 +11,6 @@ use whimbrel_wire::Frame;
 
 use super::convert;
 use crate::cost::CostLedger;
-use crate::deferred_tools::DeferredTools;
 use crate::engine::Engine;
 use crate::event_loop;
 use crate::frame_sender::FrameSender;
@@ -25,6 +24,7 @@ use crate::small_model::SmallModel;
 use crate::state_notifier::{StateNotifier, StateSubscription};
 use crate::task_list::TodoList;
 use crate::tasks::TaskRegistry;
+use crate::tool_api::DeferredTools;
 use crate::tool_api::ToolContext;
 use crate::tool_scheduler::ToolEnv;
 
@@ -67,7 +67,7 @@ impl HeadlessSession {
         };
         let tool_set = Arc::new(setup.tool_set.restricted_to(Some(&convert::tool_names()), &[]));
         let small_model = SmallModel::new(
-            engine.with_key_source(KeyHelper::from_setup(&setup, &tasks)),
+            engine.models().clone().with_key_source(KeyHelper::from_setup(&setup, &tasks)),
             CostLedger::with_budget(setup.limits.max_budget_usd),
             setup.small_model.clone(),
             setup.limits.retry_policy(),

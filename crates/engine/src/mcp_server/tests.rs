@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 use whimbrel_wire::content::{Block, ResultContent, Source};
 
 use super::convert::{self, ToolAccess};
+use crate::tool_api::ToolEntry;
 use crate::tool_scheduler::ToolCallResult;
-use crate::tool_set::ToolEntry;
 use crate::tools;
 
 #[test]

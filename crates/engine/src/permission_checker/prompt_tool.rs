@@ -7,7 +7,7 @@ use whimbrel_wire::control::{CanUseTool, ControlError};
 use whimbrel_wire::permission::PermissionResult;
 
 use crate::host_requests::HostRequestError;
-use crate::mcp::ToolCache;
+use crate::mcp_tools::ToolCache;
 
 pub(super) async fn ask(
     tool_cache: &ToolCache,

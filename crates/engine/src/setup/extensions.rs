@@ -14,10 +14,11 @@ use whimbrel_wire::options::{Options, PluginConfig, ToolSet};
 
 use super::Setup;
 use super::hooks::{self, HookSpec};
+use crate::agents::tools::SkillTool;
 use crate::commands::Commands;
 use crate::hooks::HookSet;
-use crate::skills::{Skill, Skills};
-use crate::tools::SKILL;
+use crate::skills::Skills;
+use whimbrel_wire::tool_names::SKILL;
 
 pub struct Extensions {
     pub plugins: Plugins,
@@ -176,7 +177,7 @@ impl Setup {
         let Extensions { skills, skill_tool_enabled: wanted, .. } = &self.extensions;
         let offered = *wanted && !skills.is_empty() && !self.permission_state.denies_tool_named(SKILL);
         self.tool_set = Arc::new(match offered {
-            true => self.tool_set.with_tool(Skill::for_listing(skills.clone())),
+            true => self.tool_set.with_tool(SkillTool::for_listing(skills.clone())),
             false => self.tool_set.without_tools(&[SKILL]),
         });
     }

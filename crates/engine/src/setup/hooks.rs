@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use whimbrel_config::settings::hooks::HookActionConfig;
 use whimbrel_config::settings::hooks::HttpHookConfig;
-use whimbrel_config::settings::hooks::{CommandHookConfig, HookActionConfig};
 use whimbrel_config::settings::http_hooks::{ALLOWED_URLS_KEY, Authority, HttpHookLimits};
 use whimbrel_config::settings::{ConfiguredHook, EffectiveSettings};
 use whimbrel_wire::hook::HookEvent;
 
 use super::SetupError;
-use crate::hooks::{self, HookError, HookSet};
+use crate::hooks::front_matter::to_command_hook;
+use crate::hooks::{HookError, HookSet};
 
 /// A hook to add.
 pub(super) struct HookSpec<'a> {
@@ -92,35 +93,6 @@ fn restrict_http_hook(
     }
     let allowed_env_vars = limits.allowed_variables(rank, &hook.allowed_env_vars);
     Ok(HttpHookConfig { allowed_env_vars, ..hook.clone() })
-}
-
-/// Converts a command hook; the error is the reason why this version cannot run it.
-pub(crate) fn to_command_hook(
-    hook: &CommandHookConfig,
-    environment: BTreeMap<String, String>,
-) -> Result<hooks::CommandHook, String> {
-    if hook.shell.as_deref().is_some_and(|shell| shell != "bash") {
-        return Err("only the shell \"bash\" is supported".into());
-    }
-    if hook.is_async_rewake {
-        return Err("\"asyncRewake\" is not supported yet".into());
-    }
-    Ok(hooks::CommandHook {
-        command: shell_command(hook),
-        timeout: hook.timeout,
-        background: hook.is_async,
-        on_failure: hook.on_failure.clone(),
-        condition: hook.condition.clone(),
-        once: hook.once,
-        environment,
-    })
-}
-
-/// The command as shell text. With `args` each word is quoted.
-fn shell_command(hook: &CommandHookConfig) -> String {
-    let Some(args) = &hook.args else { return hook.command.clone() };
-    let quoted = |word: &String| format!("'{}'", word.replace('\'', r"'\''"));
-    std::iter::once(&hook.command).chain(args).map(quoted).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use whimbrel_wire::options::Options;
 
 use super::{SetupError, model};
 use crate::agent::AgentLimits;
-use crate::context::auto_compact::CompactionConfig;
+use crate::context::compaction_policy::CompactionConfig;
 use crate::engine::Engine;
 
 /// Limit on the minutes of retrying during an overload: a month.

@@ -14,10 +14,10 @@ use crate::activity::BackgroundPolicy;
 use crate::agent::AgentLimits;
 use crate::agents::AgentDefinitions;
 use crate::commands::Commands;
-use crate::deferred_tools::DeferredTools;
 use crate::engine::Engine;
 use crate::hooks::{HookSet, ProgressPolicy};
-use crate::mcp::{LocalServer, ServerConfigs, ToolCache};
+use crate::mcp::{LocalServer, ServerConfigs};
+use crate::mcp_tools::ToolCache;
 use crate::permission::PermissionState;
 use crate::permission::state::NewPermissions;
 use crate::runtime_settings::RuntimeSettings;
@@ -31,7 +31,8 @@ use crate::setup::{background, configure, limits, model, permissions, system_pro
 use crate::state_notifier::StateSubscription;
 use crate::structured_output::{self, OutputSchema};
 use crate::task_list::TaskList;
-use crate::tool_set::{AgentToolSet, ToolEntry};
+use crate::tool_api::DeferredTools;
+use crate::tool_api::{AgentToolSet, ToolEntry};
 use crate::workspace::Workspace;
 
 /// Everything a session needs, resolved.
@@ -176,7 +177,9 @@ impl Setup {
         let tool_set = tools::describe_agent_tool(tool_set, &agent_definitions);
         let mut setup = Self {
             runtime_settings: initial_runtime_settings(options, &known, &default_model),
-            tool_set: Arc::new(tool_set.with_hook_responders(&hooks).with_mcp_tools(tool_cache.clone())),
+            tool_set: Arc::new(
+                tool_set.with_hook_responders(&hooks).with_mcp_tools(Arc::new(tool_cache.clone())),
+            ),
             deferred_tools,
             task_list,
             main_agent: options.agent.clone().or_else(|| known.agent.clone()),

@@ -6,13 +6,15 @@ use std::path::Path;
 use whimbrel_wire::options::{Options, ToolSet};
 
 use super::SetupError;
-use crate::agents::AgentDefinitions;
-use crate::deferred_tools::{self, DeferredTools};
-use crate::task_list::TaskList;
-use crate::tool_set::AgentToolSet;
-use crate::tools::{
-    AGENT, TASK_CREATE, TASK_GET, TASK_LIST, TASK_UPDATE, TODO_WRITE, TOOL_SEARCH, agent_description,
+use whimbrel_wire::tool_names::{
+    AGENT, TASK_CREATE, TASK_GET, TASK_LIST, TASK_UPDATE, TODO_WRITE, TOOL_SEARCH,
 };
+
+use crate::agents::AgentDefinitions;
+use crate::agents::tools::agent_description;
+use crate::task_list::TaskList;
+use crate::tool_api::AgentToolSet;
+use crate::tool_api::deferred_tools::{self, DeferredTools};
 
 /// Chooses between the task list and the todo list.
 const TASKS_VARIABLE: &str = "CLAUDE_CODE_ENABLE_TASKS";

@@ -1,14 +1,11 @@
-//! Skills: commands in files that the model can call with the tool [`Skill`]. The model sees names and descriptions;
+//! Skills: commands in files that the model can call with the Skill tool. The model sees names and descriptions;
 //! the body is read when the skill is called.
 //!
-//! Modules: [`listing`](mod@listing) (list for the model), [`tool`] (the tool), [`agent_skills`] (injects invoked
-//! skills), `skill_hooks` (hooks of skills), `fork` (skills that run in a subagent).
+//! Modules: [`listing`](mod@listing) (list for the model), `state` (skills of one agent). Called skills are injected by
+//! the [`turn`](crate::turn); the tool is in [`agents`](crate::agents::tools), because a skill may run in a subagent.
 
-pub mod agent_skills;
-pub(crate) mod fork;
 pub mod listing;
-pub(crate) mod skill_hooks;
-pub mod tool;
+mod state;
 
 use std::sync::Arc;
 
@@ -17,8 +14,7 @@ use whimbrel_config::settings::Trust;
 use whimbrel_wire::control::SlashCommand;
 
 use crate::commands::{self, CommandDescription, CommandFile, Commands};
-pub use agent_skills::AgentSkills;
-pub use tool::Skill;
+pub use state::{AgentSkills, InvocationQueue, InvokedSkill};
 
 /// Maximum number of names in an error.
 const MAX_NAMED: usize = 30;
@@ -130,7 +126,7 @@ impl Skills {
     }
 
     /// Returns true if calling the skill adds allow rules or hooks.
-    fn grants_permissions(&self, name: &str) -> bool {
+    pub fn grants_permissions(&self, name: &str) -> bool {
         let set = self.0.borrow();
         let file = set.files.iter().find(|file| file.name == name);
         file.is_some_and(|file| file.grants_permissions && file.may_grant_permissions(set.trust))
@@ -169,4 +165,4 @@ fn parse_allowed(only: Option<Vec<String>>) -> Option<Vec<String>> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

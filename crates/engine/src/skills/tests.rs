@@ -3,16 +3,13 @@
 use std::fs;
 use std::path::Path;
 
-use serde_json::json;
 use whimbrel_config::locations::ConfigLocations;
 use whimbrel_config::plugins::Plugins;
 
-use super::agent_skills::AgentSkills;
 use super::*;
-use crate::tool_api::{AnyTool, Effects};
 
 /// Skills of a project with this trust.
-fn test_skills(dir: &Path, only: Option<&[&str]>, trust: Trust) -> Skills {
+pub(crate) fn test_skills(dir: &Path, only: Option<&[&str]>, trust: Trust) -> Skills {
     let root = dir.canonicalize().unwrap();
     let files = [
         (
@@ -99,37 +96,4 @@ fn a_subagent_gets_the_body_of_a_skill() {
     assert!(matches!(skills.render_body("fix"), Err(SkillError::Unknown { .. })));
     fs::remove_dir_all(at).unwrap();
     assert!(matches!(skills.render_body("pdf"), Err(SkillError::Unreadable(_))));
-}
-
-#[test]
-fn only_skills_with_allow_rules_need_permission() {
-    let dir = tempfile::tempdir().unwrap();
-    for (trust, expected) in [(Trust::Full, true), (Trust::Untrusted, false)] {
-        let tool = Skill::for_listing(test_skills(dir.path(), None, trust));
-        let grants = |input: serde_json::Value| AnyTool::adds_allow_rules(tool.as_ref(), &input);
-        assert_eq!(grants(json!({"skill": "pdf"})), expected);
-        assert_eq!(grants(json!({"command": "/pdf now"})), expected);
-        assert!(!grants(json!({"skill": "fix"})) && !grants(json!({"skill": 5})));
-        assert_eq!(AnyTool::effects(tool.as_ref(), &json!({"skill": "pdf"})), Ok(Effects::OtherAgents));
-    }
-}
-
-#[test]
-fn the_tool_spec_is_small() {
-    let dir = tempfile::tempdir().unwrap();
-    let tool = Skill::for_listing(test_skills(dir.path(), None, Trust::Full));
-    let size = serde_json::to_string(&tool.spec()).unwrap().len();
-    assert!(size < 600, "{size}");
-}
-
-#[test]
-fn the_skill_tool_is_added_only_where_offered() {
-    let dir = tempfile::tempdir().unwrap();
-    let skills = test_skills(dir.path(), None, Trust::Full);
-    let registry = AgentSkills::new(&skills, None);
-    let none = Arc::new(crate::tool_set::AgentToolSet::empty());
-    assert!(registry.with_skill_tool(&none).names().is_empty());
-    let offered = Arc::new(none.with_tool(Skill::for_listing(skills)));
-    assert_eq!(registry.with_skill_tool(&offered).names(), ["Skill"]);
-    assert!(offered.find("SlashCommand").is_some());
 }

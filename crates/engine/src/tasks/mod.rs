@@ -4,7 +4,7 @@
 //!   a shell; `piped_command`: with piped stdin; `child_process`: long-lived child
 //! - `pipe`: reading output; `capture`: output in bounded memory; `plain_text`: output without escape sequences
 //! - `foreground`: commands that a call waits for; `detach`: commands that may outlive the session
-//! - `task`: public data of background tasks; `agent_task`: agents as tasks; `line_batches`: output of monitors
+//! - `agent_task`: agents as tasks; `line_batches`: output of monitors
 //! - `cwd_tracker`: carries `cd` over to the next command
 //! - `process_groups`: what runs now; `process_tag` and `procfs`: finding processes that left their group; `reaper`:
 //!   cleanup if the engine is killed
@@ -13,7 +13,6 @@ mod agent_task;
 mod detach;
 mod foreground;
 mod line_batches;
-mod task;
 #[cfg(test)]
 pub(crate) mod tests;
 
@@ -32,11 +31,11 @@ use whimbrel_process::{
 
 pub use self::agent_task::AgentTask;
 pub use self::foreground::CommandRun;
-pub use self::task::{
+use crate::activity::BackgroundPolicy;
+pub use crate::background_task::{
     NewTask, NotifyModel, TaskError, TaskEvent, TaskFacts, TaskKind, TaskOutputReport, TaskScope,
     TaskSnapshot, TaskState, TaskStatus,
 };
-use crate::activity::BackgroundPolicy;
 use crate::internal_events::{EventSender, InternalEvent};
 use crate::timers::Timers;
 

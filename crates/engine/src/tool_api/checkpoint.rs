@@ -5,7 +5,6 @@ use std::sync::Arc;
 use whimbrel_os::files;
 
 use crate::tool_api::Effects;
-use crate::tools::is_special_path;
 use crate::workspace::Workspace;
 
 /// Saves the files that the call declares to write, if the session keeps checkpoints.
@@ -15,7 +14,7 @@ pub(crate) async fn save_checkpoint(touches: Effects, workspace: &Arc<Workspace>
     let keep = move || {
         let paths = paths.iter().map(|path| files::normalize_path(&workspace.resolve(path)));
         paths
-            .filter(|path| !is_special_path(path))
+            .filter(|path| !files::is_special_path(path))
             .for_each(|path| checkpoints.snapshot_before_change(&path));
     };
     // Fails only if the runtime is shutting down.

@@ -1,5 +1,6 @@
 //! The context of a tool call and its result types.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -11,15 +12,14 @@ use whimbrel_session_store::Mirror;
 use whimbrel_session_store::TranscriptWriter;
 use whimbrel_wire::content::ResultContent;
 
-use crate::agents::AgentSpawner;
-use crate::deferred_tools::DeferredTools;
+use super::{AgentToolSet, DeferredTools};
 use crate::hooks::HookDispatcher;
 use crate::permission::{ModeSwitch, SearchFilter};
 use crate::small_model::SmallModel;
 use crate::task_list::{TaskList, TodoList};
 use crate::tasks::{NewTask, TaskRegistry, TaskScope};
-use crate::tool_set::AgentToolSet;
 use crate::workspace::Workspace;
+use crate::worktrees::Worktrees;
 
 /// What `run` receives besides the input.
 #[derive(Clone)]
@@ -45,8 +45,8 @@ pub struct ToolContext {
     /// The agent's private to-do list.
     pub todos: TodoList,
     pub small_model: SmallModel,
-    /// Starts and messages other agents; `None` if the agent may do neither.
-    pub agents: Option<AgentSpawner>,
+    /// The other agents of the session; `None` if the agent may neither start nor message any.
+    pub agents: Option<Arc<dyn AgentServices>>,
     /// Changes the permission mode of the session.
     pub mode: ModeSwitch,
     /// Dispatches hook events; set for each call.
@@ -70,15 +70,18 @@ impl ToolContext {
 
     /// Name of the calling agent if it is a teammate.
     pub(crate) fn teammate_name(&self) -> Option<String> {
-        self.agents
-            .as_ref()
-            .filter(|agents| agents.is_teammate())
-            .map(|agents| agents.sender_name().to_owned())
+        self.agents.as_ref().and_then(|agents| agents.teammate_name())
     }
 
     /// Name of the session's team.
     pub(crate) fn team_name(&self) -> Option<String> {
-        self.agents.as_ref().and_then(|agents| agents.team().name())
+        self.agents.as_ref().and_then(|agents| agents.team_name())
+    }
+
+    /// Git worktrees of the session.
+    pub(crate) fn worktrees(&self) -> Worktrees {
+        let (tasks, hooks) = (self.tasks.clone(), self.hooks.clone());
+        Worktrees::new(&self.workspace, tasks, hooks, self.mode.trust(), self.cancel.clone())
     }
 
     /// Cancels the turn if a side request to a model was interrupted, so that replaying a recorded interrupt has the
@@ -88,6 +91,17 @@ impl ToolContext {
             self.cancel.cancel();
         }
     }
+}
+
+/// What a tool call can ask about the other agents of its session. The layer that runs agents implements it; its own
+/// tools, which start and message agents, downcast to the implementation.
+pub trait AgentServices: Any + Send + Sync {
+    /// Name of the calling agent if it is a teammate.
+    fn teammate_name(&self) -> Option<String>;
+    /// Name of the session's team.
+    fn team_name(&self) -> Option<String>;
+    /// Text that tells the model which agent definitions it can start.
+    fn definitions_notice(&self) -> Option<String>;
 }
 
 #[cfg(test)]

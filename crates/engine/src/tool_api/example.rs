@@ -66,7 +66,7 @@ impl Example {
 }
 
 #[cfg(test)]
-pub(crate) use test_workspace::TestWorkspace;
+pub(crate) use test_workspace::{TestWorkspace, check_examples};
 
 #[cfg(test)]
 mod test_workspace {
@@ -85,7 +85,8 @@ mod test_workspace {
     use crate::permission::state::{Bypass, InitialPermissions};
     use crate::permission::{PermissionState, SearchFilter};
 
-    use crate::tool_api::{ToolContext, ToolResult};
+    use super::Example;
+    use crate::tool_api::{AnyTool, ToolContext, ToolResult};
     use crate::tools::builtin_tools;
     use crate::workspace::Workspace;
 
@@ -157,7 +158,38 @@ mod test_workspace {
         }
     }
 
-    pub(crate) fn render_for_model(output: &ToolResult) -> String {
+    /// Runs the examples of all tools; each tool must have one.
+    pub(crate) async fn check_examples(tools: &[Arc<dyn AnyTool>]) {
+        for tool in tools {
+            let examples = tool.examples();
+            assert!(!examples.is_empty(), "{} has no examples", tool.name());
+            for example in &examples {
+                check_example(tool.as_ref(), example).await;
+            }
+        }
+    }
+
+    async fn check_example(tool: &dyn AnyTool, example: &Example) {
+        let (name, shows) = (tool.name(), example.title);
+        let fixture = TestWorkspace::new(example.files);
+        for (tool, input) in &example.calls_before {
+            let output = fixture.run_tool(tool, input.clone()).await;
+            output.unwrap_or_else(|error| panic!("before {shows}: {error:?}"));
+        }
+        let output = tool.run(example.input.clone(), fixture.context()).await;
+        assert_eq!(output.is_err(), example.is_error, "{name}: {shows}: {output:?}");
+        let text = render_for_model(&output);
+        for words in example.output {
+            assert!(text.contains(words), "{name}: {shows}: {words:?} is not in {text:?}");
+        }
+        for (path, content) in example.files_after {
+            let left = fs::read_to_string(fixture.path(path))
+                .unwrap_or_else(|error| panic!("{name}: {shows}: {error}"));
+            assert_eq!(left, *content, "{name}: {shows}");
+        }
+    }
+
+    fn render_for_model(output: &ToolResult) -> String {
         match output {
             Ok(done) => match &done.content {
                 ResultContent::Text(text) => text.clone(),
@@ -165,62 +197,5 @@ mod test_workspace {
             },
             Err(error) => error.render_for_model(),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::fs;
-
-    use super::test_workspace::render_for_model;
-    use super::*;
-    use crate::deferred_tools::DeferredTools;
-    use crate::tool_set::AgentToolSet;
-    use crate::tools::{TODO_WRITE, builtin_tools};
-
-    async fn run_example(tool: &str, example: &Example) {
-        let shows = example.title;
-        let fixture = TestWorkspace::new(example.files);
-        for (tool, input) in &example.calls_before {
-            fixture
-                .run_tool(tool, input.clone())
-                .await
-                .unwrap_or_else(|error| panic!("before {shows}: {error:?}"));
-        }
-        let output = fixture.run_tool(tool, example.input.clone()).await;
-        assert_eq!(output.is_err(), example.is_error, "{tool}: {shows}: {output:?}");
-        let text = render_for_model(&output);
-        for words in example.output {
-            assert!(text.contains(words), "{tool}: {shows}: {words:?} is not in {text:?}");
-        }
-        for (path, content) in example.files_after {
-            let left = fs::read_to_string(fixture.path(path))
-                .unwrap_or_else(|error| panic!("{tool}: {shows}: {error}"));
-            assert_eq!(left, *content, "{tool}: {shows}");
-        }
-    }
-
-    #[tokio::test]
-    async fn all_examples_pass() {
-        for tool in builtin_tools() {
-            let examples = tool.examples();
-            assert!(!examples.is_empty(), "{} has no examples", tool.name());
-            for example in &examples {
-                run_example(tool.name(), example).await;
-            }
-        }
-    }
-
-    #[test]
-    fn eager_tool_schemas_stay_small() {
-        // A session has either to-do or task-list tools, and the latter are deferred.
-        let usual = AgentToolSet::from_tools(builtin_tools()).without_tools(&[TODO_WRITE]);
-        let shown = DeferredTools::default().visible_specs(&usual);
-        let sizes: Vec<(&str, usize)> = shown
-            .iter()
-            .map(|spec| (spec.name.as_str(), serde_json::to_string(spec.as_ref()).unwrap().len()))
-            .collect();
-        println!("{sizes:?}");
-        assert!(sizes.iter().map(|(_, size)| size).sum::<usize>() < 7 * 1024, "{sizes:?}");
     }
 }

@@ -10,7 +10,6 @@ use whimbrel_wire::permission::McpServerProvenance;
 
 use super::schema::{input_schema, parse_input};
 use super::{Effects, Example, ToolContext, ToolError, ToolResult};
-use crate::deferred_tools::ToolLoading;
 use crate::tool_api::checkpoint;
 use crate::workspace::Workspace;
 
@@ -60,6 +59,17 @@ fn check_worktree_exists(effects: &Effects, workspace: &Workspace) -> Result<(),
         ))),
         _ => Ok(()),
     }
+}
+
+/// When a tool's schema is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ToolLoading {
+    /// With every request.
+    Eager,
+    /// After the model has loaded it.
+    Deferred,
+    /// With every request if all tools of this kind fit the budget, otherwise after the model has loaded it.
+    IfFits,
 }
 
 /// Which agents a tool is available to.

@@ -14,7 +14,7 @@ use super::ToolCallResult;
 use crate::hooks::inputs::FailureCause;
 use crate::hooks::{HookDispatcher, MergedOutput, ToolCallRef};
 use crate::tool_api::ToolContext;
-use crate::tool_set::ToolEntry;
+use crate::tool_api::ToolEntry;
 
 /// Runs an allowed call, then dispatches its hook events, including CwdChanged.
 pub(super) async fn run_with_hooks(

@@ -4,9 +4,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::deferred_tools::ToolLoading;
 use crate::timers::TimerJob;
 use crate::timers::schedule::{Recurrence, Schedule};
+use crate::tool_api::ToolLoading;
 use crate::tool_api::{
     Availability, Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult, lenient,
 };

@@ -111,9 +111,9 @@ impl FileTarget {
         workspace.record_seen(&self.path, seen);
     }
 
-    /// See [`is_special_path`]; checks the shown and the real path.
+    /// See [`files::is_special_path`]; checks the shown and the real path.
     pub(super) fn is_special(&self) -> bool {
-        is_special_path_name(&self.path) || is_special_path_name(&self.real_path)
+        files::is_special_path_name(&self.path) || files::is_special_path_name(&self.real_path)
     }
 
     pub(super) fn handle(&self) -> &FileHandle {
@@ -164,22 +164,6 @@ pub(super) fn changed_error(path: &Path) -> ToolError {
         "{} has changed since it was read. Read it again before changing it.",
         path.display()
     ))
-}
-
-/// Returns whether a path, symlinks resolved, is a device or exposes the engine's own process (`/dev`, `/proc/self`,
-/// ..).
-pub(crate) fn is_special_path(path: &Path) -> bool {
-    is_special_path_name(path) || files::real_path(path).is_some_and(|real| is_special_path_name(&real))
-}
-
-fn is_special_path_name(path: &Path) -> bool {
-    if let Ok(rest) = path.strip_prefix("/proc") {
-        let first = rest.components().next().map(|part| part.as_os_str().to_string_lossy().into_owned());
-        let first = first.unwrap_or_default();
-        return matches!(first.as_str(), "self" | "thread-self" | "kmsg" | "kcore")
-            || first.bytes().all(|byte| byte.is_ascii_digit());
-    }
-    path.starts_with("/dev") && !path.starts_with("/dev/shm")
 }
 
 pub(super) fn special_path_error(path: &Path) -> ToolError {

@@ -4,7 +4,6 @@
 //! (its doc comments go into the schema that the model reads), declared effects, `run`, and examples that are
 //! documentation and test at once. To add a tool, write its file and add it to [`builtin_tools`].
 
-mod agent;
 mod ask_user_question;
 mod bash;
 mod cron;
@@ -14,7 +13,6 @@ mod file_errors;
 mod file_target;
 mod glob;
 mod grep;
-mod list_agents;
 mod monitor;
 mod notebook_edit;
 pub(crate) mod patch;
@@ -23,11 +21,9 @@ mod path_swap_tests;
 mod plan_mode;
 mod read;
 mod schedule_wakeup;
-mod send_message;
 mod task_list;
 mod task_output;
 mod task_stop;
-mod team;
 mod todo_write;
 mod tool_search;
 mod walk;
@@ -42,18 +38,12 @@ use crate::tool_api::AnyTool;
 
 pub use whimbrel_wire::tool_names::*;
 
-pub(crate) use agent::{
-    LAUNCHED_PREFIX, NOTIFIED_WHEN_DONE, background_result, describe_tool as agent_description, report_error,
-};
-pub(crate) use file_target::is_special_path;
-pub(crate) use read::image_block;
-pub(crate) use send_message::SENT_TO_PREFIX;
 pub(crate) use task_stop::STOPPED_PREFIX;
 
-/// Returns the built-in tools in the order in which the model sees them.
+/// Returns the built-in tools in the order in which the model sees them. Those that start and message agents are in
+/// [`agents::tools`](crate::agents::tools).
 pub fn builtin_tools() -> Vec<Arc<dyn AnyTool>> {
     vec![
-        Arc::new(agent::AgentTool),
         Arc::new(bash::BashTool),
         Arc::new(read::ReadTool),
         Arc::new(write::WriteTool),
@@ -75,8 +65,6 @@ pub fn builtin_tools() -> Vec<Arc<dyn AnyTool>> {
         Arc::new(task_list::TaskGetTool),
         Arc::new(task_list::TaskListTool),
         Arc::new(task_list::TaskUpdateTool),
-        Arc::new(list_agents::ListAgentsTool),
-        Arc::new(send_message::SendMessageTool),
         Arc::new(web_search::WebSearchTool),
         Arc::new(monitor::MonitorTool),
         Arc::new(cron::CronCreateTool),
@@ -86,13 +74,13 @@ pub fn builtin_tools() -> Vec<Arc<dyn AnyTool>> {
     ]
 }
 
-/// Returns the tools of a session that may have a team. They replace built-in tools of the same name or are added to
-/// them.
-pub fn team_tools() -> Vec<Arc<dyn AnyTool>> {
-    vec![
-        Arc::new(agent::TeamAgentTool),
-        Arc::new(team::TeamCreateTool),
-        Arc::new(team::TeamDeleteTool),
-        Arc::new(send_message::TeamSendMessageTool),
-    ]
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tool_api::example::check_examples;
+
+    #[tokio::test]
+    async fn all_examples_pass() {
+        check_examples(&builtin_tools()).await;
+    }
 }

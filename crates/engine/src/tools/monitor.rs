@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::bash;
-use crate::deferred_tools::ToolLoading;
+use crate::tool_api::ToolLoading;
 use crate::tool_api::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult, lenient};
 
 pub(super) struct MonitorTool;

@@ -18,7 +18,7 @@ use super::encoding::encode;
 use super::file_target::{FileTarget, TargetState};
 use super::read::notebook::language;
 use super::{file_errors, patch};
-use crate::deferred_tools::ToolLoading;
+use crate::tool_api::ToolLoading;
 use crate::tool_api::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult};
 
 pub(super) struct NotebookEditTool;

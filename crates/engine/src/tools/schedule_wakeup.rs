@@ -8,9 +8,9 @@ use serde_json::json;
 use whimbrel_os::clock;
 
 use super::cron::{check_prompt, require_main_agent};
-use crate::deferred_tools::ToolLoading;
 use crate::timers::TimerJob;
 use crate::timers::schedule::Schedule;
+use crate::tool_api::ToolLoading;
 use crate::tool_api::{
     Availability, Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult, lenient,
 };

@@ -8,11 +8,11 @@ use serde_json::{Map, Value, json};
 use whimbrel_wire::hook::{HookEvent, TaskCompleted, TaskCreated};
 
 use super::{TASK_CREATE, TASK_GET, TASK_LIST, TASK_UPDATE};
-use crate::deferred_tools::ToolLoading;
 use crate::hooks::{HookInputBuilder, join_reasons};
 use crate::task_list::TaskListError;
 use crate::task_list::item::{TaskItem, TaskItemStatus};
 use crate::task_list::state::{NewTaskItem, TaskItemUpdate};
+use crate::tool_api::ToolLoading;
 use crate::tool_api::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult};
 
 pub(super) struct TaskCreateTool;

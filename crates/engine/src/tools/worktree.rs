@@ -4,11 +4,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::deferred_tools::ToolLoading;
+use crate::tool_api::ToolLoading;
 use crate::tool_api::{
     Availability, Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult, lenient,
 };
-use crate::worktree::{Worktree, WorktreeChanges, Worktrees};
+use crate::workspace::worktree::Worktree;
+use crate::worktrees::WorktreeChanges;
 
 pub(super) struct EnterWorktreeTool;
 
@@ -48,7 +49,7 @@ impl Tool for EnterWorktreeTool {
             return Err(ToolError::Rejected(text));
         }
         let name = input.name.as_deref().map(str::trim).filter(|name| !name.is_empty());
-        let trees = Worktrees::for_context(&call);
+        let trees = call.worktrees();
         let tree = match input.path.as_deref().map(str::trim).filter(|path| !path.is_empty()) {
             Some(_) if name.is_some() => {
                 return Err(ToolError::Rejected(
@@ -186,7 +187,7 @@ async fn remove_worktree(
     discard: bool,
 ) -> Result<WorktreeChanges, ToolError> {
     let failed = |error| ToolError::Failed(format!("The session stays in the worktree: {error}."));
-    let trees = Worktrees::for_context(call);
+    let trees = call.worktrees();
     let changes = trees.changes(tree).await.map_err(failed)?;
     if !changes.is_empty() && !discard {
         return Err(ToolError::Rejected(format!(

@@ -3,12 +3,11 @@
 use whimbrel_models::{ModelError, ModelErrorKind};
 use whimbrel_wire::message::FailureKind;
 
-use super::hooks::{self, inject_hook_context};
 use super::run_tools::{ToolRound, record_result};
 use super::{INTERRUPTED_TEXT, TurnOutcome};
+use super::{hooks, invoked_skills};
 use crate::agent::Agent;
 use crate::next_step::TurnEnd;
-use crate::skills::agent_skills;
 use crate::tool_scheduler::ToolScheduler;
 
 /// Finishes the turn: gives every tool call a result and records an interruption or error.
@@ -28,9 +27,9 @@ pub(super) async fn finish_turn(agent: &mut Agent, scheduler: ToolScheduler, out
         }
         record_result(agent, result, outcome, &mut round).await;
     }
-    inject_hook_context(agent, &round.notes);
+    agent.inject_hook_context(&round.notes);
     let cancel = agent.tool_env.context.cancel.clone();
-    agent_skills::inject_invoked(agent, &cancel).await;
+    invoked_skills::inject_invoked(agent, &cancel).await;
     match outcome.end {
         TurnEnd::AbortedStreaming => agent.conversation.push_synthetic(INTERRUPTED_TEXT).await,
         TurnEnd::AbortedTools => {

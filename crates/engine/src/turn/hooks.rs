@@ -6,7 +6,6 @@ use whimbrel_wire::hook::{BackgroundTaskSummary, BatchedCall, HookEvent, Session
 
 use super::TurnOutcome;
 use crate::agent::Agent;
-use crate::context::auto_compact;
 use crate::hooks::{inputs, join_reasons};
 use crate::permission_checker::EndTurn;
 use crate::tasks::{TaskSnapshot, TaskState};
@@ -15,25 +14,10 @@ use crate::timers::TimerJob;
 /// Limit on how often Stop hooks may keep an agent working within one turn.
 pub(super) const MAX_STOP_HOOK_BLOCKS: u32 = 8;
 
-/// Adds context from hooks to the conversation. Providers require it after all tool results of a reply.
-pub(crate) fn inject_hook_context(agent: &mut Agent, notes: &[String]) {
-    for note in notes {
-        agent
-            .conversation
-            .push_hidden(&format!("<system-reminder>\nFrom a hook:\n{note}\n</system-reminder>"));
-    }
-}
-
 /// Adds the results of asynchronous hooks before the next model call.
 pub(super) async fn inject_async_results(agent: &mut Agent) {
     let late = agent.tool_env.checker.hooks.take_async_contexts().await;
-    inject_hook_context(agent, &late);
-}
-
-/// Compacts the conversation if needed; returns whether a hook has ended the turn meanwhile, at any event.
-pub(super) async fn compact_and_check_stopped(agent: &mut Agent, cancel: &CancellationToken) -> bool {
-    auto_compact::compact_if_needed(agent, cancel).await;
-    agent.tool_env.checker.hooks.is_stopped()
+    agent.inject_hook_context(&late);
 }
 
 /// Runs the `PostToolBatch` hooks after all calls of a reply. They may add context or end the turn.
@@ -46,7 +30,7 @@ pub(super) async fn run_post_batch_hooks(
     let output = hooks.dispatch(HookEvent::PostToolBatch, |input| input.post_tool_batch(calls), cancel).await;
     let stop = output.stop.is_some() || !output.blocked.is_empty();
     let stderr = output.blocked.into_iter().map(|reason| reason.text);
-    inject_hook_context(agent, &stderr.chain(output.contexts).collect::<Vec<_>>());
+    agent.inject_hook_context(&stderr.chain(output.contexts).collect::<Vec<_>>());
     stop.then_some(EndTurn::Hook)
 }
 

@@ -4,10 +4,9 @@ use tokio_util::sync::CancellationToken;
 use whimbrel_wire::system::PermissionDenied;
 
 use super::TurnOutcome;
-use super::hooks::{self, inject_hook_context};
+use super::{hooks, invoked_skills};
 use crate::agent::Agent;
 use crate::permission_checker::{DeniedBy, EndTurn};
-use crate::skills::agent_skills;
 use crate::tool_scheduler::{ToolCallResult, ToolScheduler};
 
 /// Runs the remaining calls of a reply; returns the reason if one of them ends the turn.
@@ -32,8 +31,8 @@ pub(super) async fn run_tools(
             scheduler.close();
         }
     }
-    inject_hook_context(agent, &round.notes);
-    agent_skills::inject_invoked(agent, cancel).await;
+    agent.inject_hook_context(&round.notes);
+    invoked_skills::inject_invoked(agent, cancel).await;
     if round.halt.is_none() && !cancel.is_cancelled() {
         round.halt = hooks::run_post_batch_hooks(agent, scheduler.take_batch(), cancel).await;
     }

@@ -6,13 +6,14 @@ use whimbrel_models::call::{CallStep, ModelCall, ScheduledRetry};
 use whimbrel_models::{ModelError, ModelErrorKind, ReplyEvent, ReplyItem, Request, TaskBudget};
 use whimbrel_os::{clock, ids};
 use whimbrel_wire::message::StreamEvent;
-use whimbrel_wire::system::{ApiRetry, Status, StatusKind};
+use whimbrel_wire::system::{Status, StatusKind};
 use whimbrel_wire::{Block, RawJson, StopReason};
 
 use crate::agent::Agent;
 use crate::conversation::{Attribution, ReplyHead};
 use crate::cost::MeteredCall;
 use crate::fallback;
+use crate::model_access;
 use crate::next_step::TurnEvent;
 use crate::tool_scheduler::{ToolCall, ToolScheduler};
 
@@ -51,11 +52,11 @@ pub(super) async fn stream_reply(
     let mut reply =
         ReplyOutcome { stop_reason: None, error: None, is_cut: false, text: None, first_event_at: None };
     let asked = agent.model();
-    let (model, name) = match agent.engine.resolve(&asked) {
+    let (model, name) = match agent.models.resolve(&asked) {
         Ok(found) => found,
         Err(cause) => return ReplyOutcome { error: Some(cause), ..reply },
     };
-    agent.conversation.prepare_for_model(&asked, agent.engine.providers().dialect(&asked));
+    agent.conversation.prepare_for_model(&asked, agent.models.providers().dialect(&asked));
     agent.conversation.flush().await;
     let request = build_request(agent, &asked, name);
     if !agent.conversation.is_main()
@@ -68,7 +69,7 @@ pub(super) async fn stream_reply(
         agent.frame_sender.notify(Status { status: Some(StatusKind::Requesting), ..Status::default() }).await;
     }
     let call = ModelCall::new(model, request, agent.retry_policy(), agent.limits.timing);
-    let admitted = MeteredCall::start(call, agent.engine.clone(), agent.ledger.clone(), asked);
+    let admitted = MeteredCall::start(call, agent.models.clone(), agent.ledger.clone(), asked);
     // Boxed so that the future reserves no space for it while it waits for events.
     let mut call = match Box::pin(cancel.run_until_cancelled(admitted)).await {
         Some(Ok(call)) => call,
@@ -213,8 +214,8 @@ async fn record_block(
 /// Builds the request; `asked` is the model's full name, `model` the name its provider uses.
 fn build_request(agent: &mut Agent, asked: &str, model: String) -> Request {
     let runtime_settings = agent.runtime_settings.current();
-    let dialect = agent.engine.providers().dialect(asked);
-    let catalog = agent.engine.catalog();
+    let dialect = agent.models.providers().dialect(asked);
+    let catalog = agent.models.catalog();
     let max_tokens = agent.limits.max_output_tokens.unwrap_or_else(|| catalog.max_output_tokens(&model));
     let thinking = match runtime_settings.thinking {
         Some(wanted) => catalog.supported_thinking(&model, wanted, max_tokens),
@@ -236,19 +237,7 @@ fn build_request(agent: &mut Agent, asked: &str, model: String) -> Request {
 }
 
 async fn notify_retry(agent: &Agent, retry: &ScheduledRetry) {
-    agent.frame_sender.notify(retry_notice(retry)).await;
-}
-
-/// The notice to the host about a retry.
-pub(crate) fn retry_notice(retry: &ScheduledRetry) -> ApiRetry {
-    ApiRetry {
-        attempt: retry.attempt,
-        max_retries: retry.max_retries,
-        retry_delay_ms: u64::try_from(retry.delay.as_millis()).unwrap_or(u64::MAX),
-        error_status: retry.status,
-        error: retry.failure.clone(),
-        ..ApiRetry::default()
-    }
+    agent.frame_sender.notify(model_access::retry_notice(retry)).await;
 }
 
 async fn forward_event(agent: &Agent, event: RawJson) {

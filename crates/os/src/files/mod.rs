@@ -61,6 +61,23 @@ pub fn normalize_path(path: &Path) -> PathBuf {
     normal
 }
 
+/// Returns whether a path, symlinks resolved, is a device or exposes the engine's own process (`/dev`, `/proc/self`,
+/// ..).
+pub fn is_special_path(path: &Path) -> bool {
+    is_special_path_name(path) || real_path(path).is_some_and(|real| is_special_path_name(&real))
+}
+
+/// Like [`is_special_path`], for a path whose symlinks are resolved or do not matter.
+pub fn is_special_path_name(path: &Path) -> bool {
+    if let Ok(rest) = path.strip_prefix("/proc") {
+        let first = rest.components().next().map(|part| part.as_os_str().to_string_lossy().into_owned());
+        let first = first.unwrap_or_default();
+        return matches!(first.as_str(), "self" | "thread-self" | "kmsg" | "kcore")
+            || first.bytes().all(|byte| byte.is_ascii_digit());
+    }
+    path.starts_with("/dev") && !path.starts_with("/dev/shm")
+}
+
 /// The kind of file at a path, without opening it. Follows symlinks.
 pub fn file_kind(path: &Path) -> io::Result<FileKind> {
     match stat(path).map_err(io::Error::from) {

@@ -18,7 +18,7 @@ use crate::next_step::TurnEnd;
 use crate::permission::PlanLock;
 use crate::tasks::{AgentTask, TaskFacts, TaskKind};
 use crate::tool_api::{ToolContext, ToolError};
-use crate::turn::{self, TurnOutcome};
+use crate::turn::TurnOutcome;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JoinedTeammate {
@@ -138,7 +138,7 @@ impl Teammate {
     async fn run(mut self) {
         self.membership.activate();
         let notes = run_start_hooks(&self.agent, &self.definition, &self.entry).await;
-        turn::inject_hook_context(&mut self.agent, &notes);
+        self.agent.inject_hook_context(&notes);
         self.agents.start_servers(&mut self.agent, &self.definition, &self.entry.stop).await;
         self.agents.load_skills(&mut self.agent, &self.definition).await;
         self.agents.inject_memory(&mut self.agent, &self.definition).await;

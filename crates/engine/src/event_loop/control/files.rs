@@ -10,7 +10,6 @@ use whimbrel_policy::{Decision, ResolvedFile, ToolFacts};
 use whimbrel_wire::control::{ControlResponse, ReadFile, ReadFileReply};
 
 use crate::event_loop::Session;
-use crate::tools::is_special_path;
 
 /// Default and maximum of bytes read.
 const MAX_READ_BYTES: u64 = 1_000_000;
@@ -33,7 +32,7 @@ pub(crate) async fn read_file(session: &mut Session, id: String, asked: ReadFile
 }
 
 fn read_allowed(target: &ResolvedFile, asked: &ReadFile) -> io::Result<ReadFileReply> {
-    if is_special_path(&target.real_path) || is_special_path(&target.display_path) {
+    if files::is_special_path(&target.real_path) || files::is_special_path(&target.display_path) {
         return Err(io::Error::other("it belongs to the system"));
     }
     let limit = asked.max_bytes.unwrap_or(MAX_READ_BYTES).min(MAX_READ_BYTES);

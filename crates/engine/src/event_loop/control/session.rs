@@ -15,7 +15,7 @@ use whimbrel_wire::control::{
 };
 
 use crate::agent::Agent;
-use crate::commands::builtin;
+use crate::command_runner::builtin;
 use crate::cost::{CostLedger, Spend};
 use crate::event_loop::Session;
 use crate::setup::Setup;

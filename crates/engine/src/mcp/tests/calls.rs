@@ -6,47 +6,23 @@ use std::time::Duration;
 use futures::FutureExt;
 use serde_json::{Map, Value, json};
 use whimbrel_process::test_support::read_pid;
-use whimbrel_wire::content::ResultContent;
+use whimbrel_wire::Block;
 use whimbrel_wire::control::{Elicitation, ElicitationAction, ElicitationReply};
 
 use super::fixture::TestServers;
 use super::player;
 use crate::mcp::{McpLimits, ServerDeps, ServerNotification};
-use crate::tool_api::{Effects, ToolError};
 
 #[tokio::test]
 async fn tools_are_listed_over_all_pages_and_called() {
     let servers = TestServers::start_test_server().await;
     let names = servers.tool_names();
     assert_eq!(names[..3], ["mcp__play__echo", "mcp__play__env", "mcp__play__boom"]);
-    assert_eq!(names[names.len() - 2..], ["ListMcpResourcesTool", "ReadMcpResourceTool"]);
-    assert_eq!(names.len(), 15);
-    let done = servers.run_tool("mcp__play__echo", json!({"word": "hey"})).await.unwrap();
-    let blocks = json!([{"type": "text", "text": "echo:hey"}]);
-    assert_eq!(done.meta, blocks);
-    assert!(matches!(done.content, ResultContent::Blocks(_)));
-    let boom = servers.run_tool("mcp__play__boom", json!({})).await;
-    assert_eq!(boom, Err(ToolError::Failed("boom happened".into())));
-    // Null input is accepted, other types are not.
-    assert_eq!(servers.call_text("mcp__play__echo", Value::Null).await, "echo:");
-    let refused = servers.tool("mcp__play__echo").effects(&json!([1]));
-    assert!(matches!(refused, Err(ToolError::Rejected(_))));
-    servers.registry.close().await;
-}
-
-#[tokio::test]
-async fn a_tool_has_the_servers_spec() {
-    let servers = TestServers::start_test_server().await;
-    let echo = servers.tool("mcp__play__echo");
-    let spec = echo.spec();
-    assert_eq!((spec.name.as_str(), spec.description.as_str()), ("mcp__play__echo", "The tool echo"));
-    assert_eq!(
-        spec.input_schema.as_str(),
-        r#"{"type":"object","properties":{"word":{"type":"string"}},"required":["word"]}"#
-    );
-    assert_eq!(echo.effects(&json!({"word": "a"})), Ok(Effects::Reads(Vec::new())));
-    assert_eq!(servers.tool("mcp__play__env").effects(&json!({})), Ok(Effects::RunsProgram));
-    assert_eq!((echo.server(), echo.needs_user()), (Some("play"), false));
+    assert_eq!(names.len(), 13);
+    let done = servers.call("mcp__play__echo", json!({"word": "hey"})).await.unwrap();
+    assert_eq!(done, [Block::text("echo:hey")]);
+    let boom = servers.call("mcp__play__boom", json!({})).await;
+    assert_eq!(boom, Err("boom happened".into()));
     servers.registry.close().await;
 }
 
@@ -101,7 +77,7 @@ async fn a_cancelled_or_dropped_call_is_cancelled_at_the_server() {
     for way in ["token", "drop"] {
         let servers = TestServers::start_test_server().await;
         let tool = servers.tool("mcp__play__wait");
-        let mut call = std::pin::pin!(tool.run(json!({}), servers.tool_context()));
+        let mut call = tool.call(servers.request(json!({}))).boxed();
         let marker = servers.dir().join("waiting");
         while !marker.exists() {
             assert!(tokio::time::timeout(Duration::from_millis(5), &mut call).await.is_err(), "{way}");
@@ -109,9 +85,9 @@ async fn a_cancelled_or_dropped_call_is_cancelled_at_the_server() {
         if way == "token" {
             servers.cancel.cancel();
             let ended = call.await;
-            assert_eq!(ended, Err(ToolError::Failed("MCP server play: the call was cancelled.".into())));
+            assert_eq!(ended, Err("MCP server play: the call was cancelled.".into()));
         } else {
-            call.set(Box::pin(std::future::pending()));
+            drop(call);
         }
         servers.wait_file("cancelled").await;
         if way == "drop" {
@@ -181,29 +157,15 @@ async fn a_new_tool_is_listed_after_list_changed() {
 #[tokio::test]
 async fn resources_are_listed_and_read() {
     let servers = TestServers::start_test_server().await;
-    let listed = servers.run_tool("ListMcpResourcesTool", json!({})).await.unwrap();
+    assert!(servers.registry.has_resources());
+    let (listed, problems) = servers.registry.list_resources(None).await.unwrap();
     let one = json!({"uri": "play://one", "name": "one", "mimeType": "text/plain", "server": "play"});
-    assert_eq!(listed.meta[0], one);
-    assert_eq!(listed.meta.as_array().unwrap().len(), 2);
-    let text = servers.call_text("ListMcpResourcesTool", json!({"server": "play"})).await;
-    assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), listed.meta);
-    let unknown = servers.call_text("ListMcpResourcesTool", json!({"server": "other"})).await;
-    assert!(unknown.contains("Server not found: other. Available: play."), "{unknown}");
-    let read = servers
-        .run_tool("ReadMcpResourceTool", json!({"server": "play", "uri": "play://one"}))
-        .await
-        .unwrap();
-    let contents =
-        json!({"contents": [{"uri": "play://one", "mimeType": "text/plain", "text": "the first"}]});
-    assert_eq!(read.meta, contents);
-    let bytes = servers
-        .run_tool("ReadMcpResourceTool", json!({"server": "play", "uri": "play://bytes"}))
-        .await
-        .unwrap();
-    let saved = bytes.meta["contents"][0]["blobSavedTo"].as_str().unwrap();
-    assert_eq!(std::fs::read(saved).unwrap(), [1, 2, 3]);
-    let missing =
-        servers.call_text("ReadMcpResourceTool", json!({"server": "play", "uri": "play://no"})).await;
+    assert_eq!((&listed[0], listed.len(), problems.len()), (&one, 2, 0));
+    let unknown = servers.registry.list_resources(Some("other")).await.unwrap_err();
+    assert_eq!(unknown, "Server not found: other. Available: play.");
+    let read = servers.registry.read_resource("play", "play://one").await.unwrap();
+    assert_eq!(read.contents[0].text.as_deref(), Some("the first"));
+    let missing = servers.registry.read_resource("play", "play://no").await.unwrap_err();
     assert!(missing.contains("there is no play://no"), "{missing}");
     servers.registry.close().await;
 }

@@ -8,13 +8,14 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
-use whimbrel_wire::content::ResultContent;
+use whimbrel_wire::Block;
 use whimbrel_wire::control::McpServerStatus;
 
 use super::player;
-use crate::mcp::{McpLimits, ReconnectBackoff, ServerConfigs, ServerDeps, ServerOrigin, ServerRegistry};
-use crate::tool_api::{AnyTool, ToolContext, ToolResult};
-use crate::workspace::Workspace;
+use crate::mcp::{
+    McpLimits, ReconnectBackoff, ServerConfigs, ServerDeps, ServerOrigin, ServerRegistry, ServerTool,
+    ToolRequest,
+};
 
 /// Longer than any test step takes.
 pub(super) const TEST_TIMEOUT: Duration = Duration::from_secs(60);
@@ -116,39 +117,44 @@ impl TestServers {
     }
 
     pub(super) fn tool_names(&self) -> Vec<String> {
-        self.registry.tools().iter().map(|tool| tool.name().to_owned()).collect()
+        self.registry.tools().into_iter().map(|tool| tool.name).collect()
     }
 
-    pub(super) fn tool(&self, name: &str) -> Arc<dyn AnyTool> {
+    pub(super) fn tool(&self, name: &str) -> ServerTool {
         let tools = self.registry.tools();
         tools
             .into_iter()
-            .find(|tool| tool.name() == name)
+            .find(|tool| tool.name == name)
             .unwrap_or_else(|| panic!("no {name} in {:?}", self.tool_names()))
     }
 
-    pub(super) fn tool_context(&self) -> ToolContext {
-        let spill = self.dir().join("spill");
-        let workspace = Arc::new(Workspace::new(self.dir().to_path_buf(), spill, BTreeMap::new()));
-        ToolContext { cancel: self.cancel.clone(), ..ToolContext::for_test(workspace) }
+    /// A call with this input.
+    pub(super) fn request(&self, input: Value) -> ToolRequest<'_> {
+        tool_request(input, self.dir(), &self.cancel)
     }
 
-    pub(super) async fn run_tool(&self, name: &str, input: Value) -> ToolResult {
-        self.tool(name).run(input, self.tool_context()).await
+    pub(super) async fn call(&self, name: &str, input: Value) -> Result<Vec<Block>, String> {
+        self.tool(name).call(self.request(input)).await
     }
 
-    /// Text of a call's result, as the model reads it.
+    /// Text of a call's result.
     pub(super) async fn call_text(&self, name: &str, input: Value) -> String {
-        match self.run_tool(name, input).await {
-            Ok(done) => match done.content {
-                ResultContent::Text(text) => text,
-                ResultContent::Blocks(_) => {
-                    let texts =
-                        done.meta.as_array().unwrap().iter().map(|block| block["text"].as_str().unwrap());
-                    texts.collect::<Vec<_>>().join("\n")
-                }
-            },
-            Err(error) => format!("error: {}", error.render_for_model()),
-        }
+        self.call(name, input)
+            .await
+            .map_or_else(|error| format!("error: {error}"), |blocks| joined_text(&blocks))
     }
+}
+
+pub(super) fn tool_request<'a>(input: Value, dir: &Path, cancel: &'a CancellationToken) -> ToolRequest<'a> {
+    let Value::Object(arguments) = input else { panic!("{input}") };
+    ToolRequest { arguments, tool_use_id: "toolu_1", output_dir: dir.join("spill"), cancel }
+}
+
+/// The texts of blocks, one per line.
+pub(super) fn joined_text(blocks: &[Block]) -> String {
+    let texts = blocks.iter().map(|block| match block {
+        Block::Text { text, .. } => text.as_str(),
+        other => panic!("{other:?}"),
+    });
+    texts.collect::<Vec<_>>().join("\n")
 }

@@ -19,7 +19,7 @@ use super::player::TestMcpServer;
 use crate::frame_sender::FrameSender;
 use crate::host_requests::HostRequests;
 use crate::mcp::connection::{CallContext, Connection, RequestTimeouts};
-use crate::mcp::tool::call_tool;
+use crate::mcp::server_tool::call_tool;
 use crate::mcp::transport::HostedInbox;
 use crate::mcp::{McpError, ServerDeps};
 
@@ -135,14 +135,14 @@ async fn cancelling_a_call_cancels_the_control_request() {
     let mut host = TestHost::new(answer_calculator);
     let servers = host.start_servers().await;
     let tool = servers.tool("mcp__calc__add");
-    let call = tool.run(json!({}), servers.tool_context());
+    let call = tool.call(servers.request(json!({})));
     let (ended, ()) = tokio::join!(call, async {
         while host.requests.pending_count() == 0 {
             tokio::task::yield_now().await;
         }
         servers.cancel.cancel();
     });
-    assert_eq!(ended.unwrap_err().reason(), "MCP server calc: the call was cancelled.");
+    assert_eq!(ended.unwrap_err(), "MCP server calc: the call was cancelled.");
     tokio::time::timeout(TEST_TIMEOUT, host.cancelled.recv()).await.unwrap().unwrap();
     while host.methods().last().unwrap() != "notifications/cancelled" {
         tokio::task::yield_now().await;
@@ -209,14 +209,14 @@ async fn a_closed_host_fails_calls_at_once() {
     let host = TestHost::new(answer_calculator);
     let servers = host.start_servers().await;
     let tool = servers.tool("mcp__calc__add");
-    let call = tool.run(json!({}), servers.tool_context());
+    let call = tool.call(servers.request(json!({})));
     let (ended, ()) = tokio::join!(call, async {
         while host.requests.pending_count() == 0 {
             tokio::task::yield_now().await;
         }
         host.requests.close();
     });
-    assert_eq!(ended.unwrap_err().reason(), "MCP server calc: the host that runs it has closed its input.");
+    assert_eq!(ended.unwrap_err(), "MCP server calc: the host that runs it has closed its input.");
     servers.wait_status("calc", "failed").await;
     servers.registry.close().await;
 }

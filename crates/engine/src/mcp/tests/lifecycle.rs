@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use serde_json::json;
+use tokio_util::sync::CancellationToken;
 
-use super::fixture::{TEST_TIMEOUT, TestServers};
+use super::fixture::{TEST_TIMEOUT, TestServers, tool_request};
 use super::scripts::{LIST_ONE_TOOL, reply_text, server_entry, shell_entry};
 use crate::mcp::{McpLimits, ReconnectBackoff, ServerDeps};
 use whimbrel_process::test_support::{exits, read_pid};
@@ -13,11 +14,11 @@ use whimbrel_process::test_support::{exits, read_pid};
 async fn a_crash_fails_calls_at_once_and_the_server_reconnects() {
     let servers = TestServers::start_test_server().await;
     let waiting = servers.tool("mcp__play__wait");
-    let waiting = waiting.run(json!({}), servers.tool_context());
+    let waiting = waiting.call(servers.request(json!({})));
     let (died, waited) = tokio::join!(servers.call_text("mcp__play__die", json!({})), waiting);
     let why = "MCP server play: its program exited with code 7. Its stderr: I give up";
     assert_eq!(died, format!("error: {why}"));
-    assert_eq!(waited.unwrap_err().reason(), why);
+    assert_eq!(waited.unwrap_err(), why);
     // The next call waits for the reconnect; the tools stay meanwhile.
     assert_eq!(servers.call_text("mcp__play__echo", json!({"word": "again"})).await, "echo:again");
     assert_eq!(servers.status_and_error("play"), ("connected".into(), String::new()));
@@ -32,13 +33,13 @@ async fn repeated_crashes_exhaust_the_retries() {
     entry["args"][1] = format!("{once} {script}").into();
     let servers = TestServers::start(json!({"frail": entry})).await;
     let tool = servers.tool("mcp__frail__go");
-    let died = tool.run(json!({}), servers.tool_context()).await.unwrap_err();
-    assert!(died.reason().contains("with code 4"), "{died:?}");
+    let died = tool.call(servers.request(json!({}))).await.unwrap_err();
+    assert!(died.contains("with code 4"), "{died:?}");
     servers.wait_status("frail", "failed").await;
     assert_eq!(servers.status_and_error("frail").1, "its program exited with code 5.");
     assert_eq!(servers.tool_names(), Vec::<String>::new());
-    let after = tool.run(json!({}), servers.tool_context()).await.unwrap_err();
-    assert_eq!(after.reason(), "MCP server frail: its program exited with code 5.");
+    let after = tool.call(servers.request(json!({}))).await.unwrap_err();
+    assert_eq!(after, "MCP server frail: its program exited with code 5.");
     // The user can reconnect.
     std::fs::remove_file(servers.dir().join("started")).unwrap();
     servers.registry.reconnect("frail").await.unwrap();
@@ -85,7 +86,7 @@ async fn closing_or_dropping_the_registry_ends_all_programs() {
         }
         // A tool that is still held does not keep the server alive.
         let tool = servers.tool("mcp__good__go");
-        let call = servers.tool_context();
+        let (never, dir) = (CancellationToken::new(), servers.dir().to_path_buf());
         if dropped {
             let TestServers { registry, .. } = servers;
             drop(registry);
@@ -95,7 +96,7 @@ async fn closing_or_dropping_the_registry_ends_all_programs() {
         for pid in pids {
             assert!(exits(pid).await, "dropped: {dropped}");
         }
-        assert!(tool.run(json!({}), call).await.is_err());
+        assert!(tool.call(tool_request(json!({}), &dir, &never)).await.is_err());
     }
 }
 

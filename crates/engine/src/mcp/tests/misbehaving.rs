@@ -5,12 +5,12 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use whimbrel_process::test_support::{exits, read_pid};
+use whimbrel_wire::Block;
 
-use super::fixture::{TEST_TIMEOUT, TestServers};
+use super::fixture::{TEST_TIMEOUT, TestServers, tool_request};
 use super::player;
 use super::scripts::{LIST_ONE_TOOL, reply_text, server_entry, shell_entry};
 use crate::mcp::{McpLimits, ServerDeps};
-use crate::tool_api::ToolContext;
 
 #[tokio::test]
 async fn a_failing_server_is_retried_and_does_not_affect_others() {
@@ -114,15 +114,16 @@ async fn a_response_after_cancellation_is_ignored() {
     );
     let servers = TestServers::start(json!({"s": server_entry(LIST_ONE_TOOL, &call)})).await;
     let tool = servers.tool("mcp__s__go");
-    let (ended, ()) = tokio::join!(tool.run(json!({}), servers.tool_context()), async {
+    let (ended, ()) = tokio::join!(tool.call(servers.request(json!({}))), async {
         servers.wait_file("begun").await;
         servers.cancel.cancel();
     });
-    assert_eq!(ended.unwrap_err().reason(), "MCP server s: the call was cancelled.");
+    assert_eq!(ended.unwrap_err(), "MCP server s: the call was cancelled.");
     servers.wait_file("answered").await;
-    let again = ToolContext { cancel: CancellationToken::new(), ..servers.tool_context() };
-    let done = tokio::time::timeout(TEST_TIMEOUT, tool.run(json!({}), again)).await.unwrap().unwrap();
-    assert_eq!(done.meta[0]["text"], "in time");
+    let never = CancellationToken::new();
+    let again = tool_request(json!({}), servers.dir(), &never);
+    let done = tokio::time::timeout(TEST_TIMEOUT, tool.call(again)).await.unwrap().unwrap();
+    assert_eq!(done, [Block::text("in time")]);
     servers.registry.close().await;
 }
 

@@ -158,7 +158,7 @@ async fn similar_server_names_get_distinct_tool_names() {
     {
         assert_eq!(servers.call_text(tool, json!({})).await, says, "{tool}");
     }
-    assert_eq!(servers.tool("mcp__my_srv_3__go").server(), Some("my_srv_3"));
+    assert_eq!(servers.tool("mcp__my_srv_3__go").owner.prefix, "my_srv_3");
     servers.registry.close().await;
 }
 

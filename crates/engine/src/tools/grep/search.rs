@@ -146,7 +146,7 @@ impl SearchTarget {
         let path = walk::resolve_root(input.path.as_deref(), workspace);
         let cwd = workspace.cwd();
         let found = walk::check_start(&path, &cwd)?;
-        if file_target::is_special_path(&path) {
+        if files::is_special_path(&path) {
             return Err(file_target::special_path_error(&path));
         }
         if found != FileKind::Directory {

@@ -22,9 +22,9 @@ use crate::frame_sender::FrameSender;
 use crate::permission::PermissionState;
 use crate::permission::state::{Bypass, InitialPermissions};
 use crate::permission_checker::{CheckDecision, PermissionChecker};
+use crate::tool_api::{AgentToolSet, ToolEntry};
 use crate::tool_api::{ToolContext, ToolResult};
 use crate::tool_scheduler::{ToolCall, ToolCallResult, ToolEnv, ToolScheduler};
-use crate::tool_set::{AgentToolSet, ToolEntry};
 use crate::tools::builtin_tools;
 use crate::workspace::Workspace;
 

@@ -15,11 +15,11 @@ use serde_json::json;
 use whimbrel_os::files::{self, FileHandle, FileKind, FileStamp};
 use whimbrel_session_store::text_diff;
 
-pub(crate) use self::image::image_block;
 use self::text::LineSpan;
 use super::encoding::{self, TextEncoding};
 use super::file_errors::{self, not_a_file_message, read_error};
 use super::file_target::{self, FileTarget};
+use crate::images;
 use crate::tool_api::{Effects, Example, Tool, ToolContext, ToolError, ToolResult, lenient};
 use crate::workspace::Workspace;
 
@@ -151,7 +151,7 @@ fn show_content(
 ) -> ToolResult {
     let path = target.path.as_path();
     // Record it even if it cannot be shown: otherwise a damaged image could never be overwritten.
-    if let Some(format) = image::detect_format(&bytes) {
+    if let Some(format) = images::detect_format(&bytes) {
         target.record_seen(workspace, stamp, None);
         return image::render_image(path, &bytes, format);
     }
@@ -190,7 +190,7 @@ fn read_head(spot: &FileHandle) -> io::Result<Vec<u8>> {
 
 /// Returns whether a file of this kind must be read whole.
 fn needs_whole_file(path: &Path, head: &[u8]) -> bool {
-    image::detect_format(head).is_some() || pdf::is_pdf(head) || is_notebook(path)
+    images::detect_format(head).is_some() || pdf::is_pdf(head) || is_notebook(path)
 }
 
 fn is_notebook(path: &Path) -> bool {

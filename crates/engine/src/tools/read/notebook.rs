@@ -9,8 +9,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use whimbrel_wire::content::{Block, ResultContent};
 
-use super::image;
 use super::text::LineSpan;
+use crate::images;
 use crate::tool_api::ToolOutput;
 use crate::tools::patch::truncate_chars;
 
@@ -179,7 +179,9 @@ impl CellOutput {
             kinds.iter().find_map(|(name, format)| Some((self.data.get(*name)?, *format)))?;
         let base64 = CellText::deserialize(data).ok()?.join();
         let bytes = BASE64_STANDARD.decode(base64.split_whitespace().collect::<String>()).ok()?;
-        image::fit_to_limit(&bytes, format, MAX_IMAGE_BASE64_BYTES).ok().map(image::EncodedImage::into_block)
+        images::fit_to_limit(&bytes, format, MAX_IMAGE_BASE64_BYTES)
+            .ok()
+            .map(images::EncodedImage::into_block)
     }
 }
 

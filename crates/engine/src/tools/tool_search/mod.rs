@@ -10,8 +10,8 @@ use serde_json::json;
 
 use self::rank::{SearchableTool, rank_tools};
 use super::TOOL_SEARCH;
+use crate::tool_api::ToolEntry;
 use crate::tool_api::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult, lenient};
-use crate::tool_set::ToolEntry;
 
 pub(super) struct ToolSearchTool;
 

@@ -12,7 +12,7 @@ use whimbrel_models::scripted::Scripted;
 
 use super::*;
 use crate::cost::CostLedger;
-use crate::engine::Engine;
+use crate::model_access::ModelAccess;
 use crate::small_model::SmallModel;
 use crate::workspace::Workspace;
 
@@ -59,7 +59,7 @@ fn test_context(dir: &TempDir, replies: Value) -> (ToolContext, Arc<Scripted>) {
     let workspace = Arc::new(Workspace::new(dir.path().into(), dir.path().join("spill"), env));
     let call = ToolContext {
         small_model: SmallModel::new(
-            Engine::new(providers),
+            ModelAccess::new(providers),
             CostLedger::default(),
             model,
             policy,

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::json;
 use whimbrel_os::clock;
 
-use crate::deferred_tools::ToolLoading;
+use crate::tool_api::ToolLoading;
 use crate::tool_api::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult};
 
 pub(super) struct WebSearchTool;

@@ -1,0 +1,73 @@
+//! Progress of an agent: tool calls and last text. Subagents report it to the host after each step.
+
+use std::time::Instant;
+
+use whimbrel_os::clock;
+use whimbrel_wire::system::{TaskProgress, TaskUsage};
+
+use super::Agent;
+use crate::tasks::TaskFacts;
+
+#[derive(Debug, Clone, Default)]
+pub struct AgentProgress {
+    /// The task and its start time; none for the main agent.
+    task: Option<(TaskFacts, Instant)>,
+    tool_uses: u64,
+    last_tool: Option<String>,
+    last_text: String,
+}
+
+impl AgentProgress {
+    pub fn for_task(facts: TaskFacts) -> Self {
+        Self { task: Some((facts, clock::monotonic())), ..Self::default() }
+    }
+
+    pub fn record_tool_call(&mut self, tool: &str) {
+        self.tool_uses += 1;
+        self.last_tool = Some(tool.to_owned());
+    }
+
+    /// Records text of a reply; blank text is ignored.
+    pub fn record_text(&mut self, text: &str) {
+        if !text.trim().is_empty() {
+            text.clone_into(&mut self.last_text);
+        }
+    }
+
+    /// The last text; empty if there is none.
+    pub fn last_text(&self) -> &str {
+        &self.last_text
+    }
+
+    pub fn tool_uses(&self) -> u64 {
+        self.tool_uses
+    }
+}
+
+impl Agent {
+    /// Tokens, tool calls and duration of this agent so far.
+    pub fn task_usage(&self) -> TaskUsage {
+        let started_at = self.progress.task.as_ref().map(|(_, started_at)| *started_at);
+        let took = started_at.map_or(0, |started_at| (clock::monotonic() - started_at).as_millis());
+        TaskUsage {
+            total_tokens: self.ledger.own_usage().total(),
+            tool_uses: self.progress.tool_uses,
+            duration_ms: u64::try_from(took).unwrap_or(u64::MAX),
+        }
+    }
+
+    /// Sends a progress notice if this is a subagent.
+    pub async fn notify_progress(&self) {
+        let Some((facts, _)) = &self.progress.task else { return };
+        let notice = TaskProgress {
+            task_id: facts.task_id.clone(),
+            tool_use_id: Some(facts.tool_use_id.clone()),
+            description: facts.description.clone(),
+            subagent_type: facts.agent_type.clone(),
+            usage: self.task_usage(),
+            last_tool_name: self.progress.last_tool.clone(),
+            ..TaskProgress::default()
+        };
+        self.frame_sender.notify(notice).await;
+    }
+}

@@ -1,0 +1,112 @@
+//! ListAgents: lists the other agents and their state.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::agents::AgentSpawner;
+use crate::agents::registry::ReachableAgent;
+use crate::agents::team::message::count_text;
+use crate::agents::team::{LEAD, MemberInfo};
+use crate::tool_api::ToolLoading;
+use crate::tool_api::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult};
+
+pub(super) struct ListAgentsTool;
+
+#[derive(Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub(super) struct Input {}
+
+impl Tool for ListAgentsTool {
+    type Input = Input;
+
+    const NAME: &'static str = "ListAgents";
+
+    const ALIASES: &'static [&'static str] = &["ListPeers"];
+
+    const LOADING: ToolLoading = ToolLoading::Deferred;
+
+    const DESCRIPTION: &'static str = "Lists the agents you can message: teammates, running subagents, and finished \
+        ones that can be continued.";
+
+    fn effects(_: &Input) -> Effects {
+        Effects::None
+    }
+
+    async fn run(&self, _: Input, call: ToolContext) -> ToolResult {
+        let agents = AgentSpawner::from_context(&call)
+            .cloned()
+            .ok_or_else(|| ToolError::Rejected("This agent cannot reach other agents.".into()))?;
+        let lead = agents.is_teammate().then(Row::for_lead);
+        let (teammates, subagents) = (agents.reachable_teammates(), agents.reachable_agents());
+        let others = teammates.iter().map(Row::for_teammate).chain(subagents.iter().map(Row::for_agent));
+        let rows: Vec<Row> = lead.into_iter().chain(others).collect();
+        let lines: Vec<String> = rows.iter().map(Row::render_line).collect();
+        let text = if lines.is_empty() { "There are no other agents.".to_owned() } else { lines.join("\n") };
+        let listed: Vec<Value> = rows.iter().map(Row::to_json).collect();
+        Ok(ToolOutput::text(text, json!({"agents": listed, "team_name": agents.team().name()})))
+    }
+
+    fn examples() -> Vec<Example> {
+        vec![
+            Example::new("an agent without others is rejected", json!({}))
+                .expect_error(&["cannot reach other agents"]),
+        ]
+    }
+}
+
+/// One listed agent.
+struct Row {
+    id: String,
+    name: Option<String>,
+    kind: String,
+    description: String,
+    state: &'static str,
+}
+
+impl Row {
+    fn for_lead() -> Self {
+        Self {
+            id: LEAD.into(),
+            name: None,
+            kind: "main".into(),
+            description: "team lead".into(),
+            state: "there",
+        }
+    }
+
+    fn for_teammate(member: &MemberInfo) -> Self {
+        Self {
+            id: member.facts.task_id.clone(),
+            name: Some(member.facts.name.clone()),
+            kind: member.facts.agent_type.clone(),
+            description: match member.unread {
+                0 => "teammate".into(),
+                unread => format!("teammate, {} unread", count_text(unread)),
+            },
+            state: if member.is_active { "working" } else { "idle" },
+        }
+    }
+
+    fn for_agent(known: &ReachableAgent) -> Self {
+        Self {
+            id: known.id.clone(),
+            name: known.name.clone(),
+            kind: known.agent_type.clone(),
+            description: known.description.clone(),
+            state: if known.is_running { "working" } else { "ended" },
+        }
+    }
+
+    fn render_line(&self) -> String {
+        let called = self.name.as_ref().map(|name| format!("{name}, ")).unwrap_or_default();
+        format!("- {called}{} ({}): {}, {}", self.id, self.kind, self.state, self.description)
+    }
+
+    fn to_json(&self) -> Value {
+        json!({
+            "agentId": self.id, "name": self.name, "agentType": self.kind, "description": self.description,
+            "status": self.state,
+        })
+    }
+}

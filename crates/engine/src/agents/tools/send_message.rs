@@ -1,0 +1,219 @@
+//! SendMessage: sends a message to a teammate, the team lead, or an agent that was started earlier. Eager in a session
+//! that may have a team, otherwise deferred.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::agent::NOTIFIED_WHEN_DONE;
+use crate::agents::team::message::TeamMessage;
+use crate::agents::team::requests::{RequestAnswer, SentRequest};
+use crate::agents::team::{LEAD, Receipt};
+use crate::agents::{AgentSpawner, LaunchOutcome, LaunchedAgent};
+use crate::tool_api::ToolLoading;
+use crate::tool_api::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult};
+
+pub(super) struct SendMessageTool;
+
+#[derive(Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub(super) struct Input {
+    /// message (default), broadcast, shutdown_request, shutdown_response, plan_approval_request, plan_approval_response
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    /// Name, `team-lead` or agentId
+    #[serde(alias = "to", alias = "target_agent_id")]
+    recipient: Option<String>,
+    #[serde(alias = "message", alias = "reason", default)]
+    content: String,
+    /// In 5-10 words
+    summary: Option<String>,
+    request_id: Option<String>,
+    approve: Option<bool>,
+}
+
+impl Tool for SendMessageTool {
+    type Input = Input;
+
+    const NAME: &'static str = whimbrel_wire::tool_names::SEND_MESSAGE;
+
+    const LOADING: ToolLoading = ToolLoading::Deferred;
+
+    const DESCRIPTION: &'static str = "Sends a message to another agent. It reads the message when it is next free; a \
+        finished agent continues with it. You are notified of its answer; do not wait.";
+
+    fn effects(_: &Input) -> Effects {
+        Effects::OtherAgents
+    }
+
+    async fn run(&self, input: Input, call: ToolContext) -> ToolResult {
+        let Some(agents) = AgentSpawner::from_context(&call).cloned() else {
+            return Err(ToolError::Rejected(
+                "This agent cannot message others. Put it in your report.".into(),
+            ));
+        };
+        match input.kind.as_deref().unwrap_or("message") {
+            "message" => send_message(&agents, require_content(input)?, &call).await,
+            "broadcast" => {
+                let input = require_content(input)?;
+                let message = TeamMessage::new(agents.sender_name(), input.content, input.summary);
+                let receipts = agents.team().broadcast(&message).map_err(ToolError::Rejected)?;
+                let names: Vec<&str> = receipts.iter().map(|receipt| receipt.to.as_str()).collect();
+                if names.is_empty() {
+                    return Err(ToolError::Rejected("The team has no other members.".into()));
+                }
+                let text = format!("Sent to {}.", names.join(", "));
+                Ok(ToolOutput::text(
+                    text.clone(),
+                    json!({"success": true, "message": text, "recipients": names}),
+                ))
+            }
+            "shutdown_request" => {
+                require_lead(&agents)?;
+                let to = require_recipient(&input)?;
+                request_result(agents.team().request_shutdown(&to, input.content))
+            }
+            "shutdown_response" => {
+                require_teammate(&agents)?;
+                let (request, answer) = into_answer(input);
+                request_result(agents.team().answer_shutdown(
+                    agents.sender_name(),
+                    request.as_deref(),
+                    answer,
+                ))
+            }
+            "plan_approval_request" => {
+                require_teammate(&agents)?;
+                request_result(
+                    agents.team().submit_plan(agents.sender_name(), require_content(input)?.content),
+                )
+            }
+            "plan_approval_response" => {
+                require_lead(&agents)?;
+                let to = require_recipient(&input)?;
+                let (request, answer) = into_answer(input);
+                request_result(agents.team().answer_plan(&to, request.as_deref(), answer))
+            }
+            other => Err(ToolError::Rejected(format!(
+                "Unknown message type {other:?}. Known types: message, broadcast, shutdown_request, shutdown_response, \
+                 plan_approval_request, plan_approval_response."
+            ))),
+        }
+    }
+
+    fn examples() -> Vec<Example> {
+        vec![
+            Example::new("an agent without others is rejected", json!({"to": "x", "message": "y"}))
+                .expect_error(&["report"]),
+        ]
+    }
+}
+
+/// The same tool, not deferred, for a session that may have a team.
+pub(super) struct TeamSendMessageTool;
+
+impl Tool for TeamSendMessageTool {
+    type Input = Input;
+
+    const NAME: &'static str = SendMessageTool::NAME;
+
+    const DESCRIPTION: &'static str = SendMessageTool::DESCRIPTION;
+
+    fn effects(input: &Input) -> Effects {
+        SendMessageTool::effects(input)
+    }
+
+    async fn run(&self, input: Input, call: ToolContext) -> ToolResult {
+        Tool::run(&SendMessageTool, input, call).await
+    }
+
+    fn examples() -> Vec<Example> {
+        SendMessageTool::examples()
+    }
+}
+
+fn require_recipient(input: &Input) -> Result<String, ToolError> {
+    let named = input.recipient.clone().filter(|name| !name.is_empty());
+    named.ok_or_else(|| ToolError::Rejected("InputValidationError: `recipient` is missing.".into()))
+}
+
+/// Requires a non-empty content.
+fn require_content(input: Input) -> Result<Input, ToolError> {
+    match input.content.trim().is_empty() {
+        false => Ok(input),
+        true => Err(ToolError::Rejected("InputValidationError: `content` is missing.".into())),
+    }
+}
+
+/// Start of the result, followed by the recipient's id. Parsed on resume to find lost agents.
+pub(crate) const SENT_TO_PREFIX: &str = "Sent to ";
+
+async fn send_message(agents: &AgentSpawner, input: Input, call: &ToolContext) -> ToolResult {
+    let to = require_recipient(&input)?;
+    if agents.is_teammate() || agents.team().has_member(&to) {
+        let message = TeamMessage::new(agents.sender_name(), input.content, input.summary.clone());
+        let receipt = agents.team().send_in_order(&to, message).await.map_err(ToolError::Rejected)?;
+        return Ok(delivery_result(&receipt, input.summary.as_deref()));
+    }
+    match agents.send_message(&to, &input.content, call).await? {
+        LaunchOutcome::Background(LaunchedAgent { agent_id, output_file }) => {
+            let text = format!("{SENT_TO_PREFIX}{agent_id}. {NOTIFIED_WHEN_DONE}.");
+            let meta =
+                json!({"success": true, "message": text, "agentId": agent_id, "outputFile": output_file});
+            Ok(ToolOutput::text(text, meta))
+        }
+        // Only the main agent leaves an agent in the background; others wait for its report.
+        LaunchOutcome::Finished(report) => {
+            let meta = json!({"success": true, "message": report.text(), "agentId": report.agent_id});
+            Ok(ToolOutput::text(report.text(), meta))
+        }
+    }
+}
+
+fn require_lead(agents: &AgentSpawner) -> Result<(), ToolError> {
+    match agents.is_teammate() {
+        false => Ok(()),
+        true => Err(ToolError::Rejected(format!("Only {LEAD} can do that. Send it a message instead."))),
+    }
+}
+
+fn require_teammate(agents: &AgentSpawner) -> Result<(), ToolError> {
+    match agents.is_teammate() {
+        true => Ok(()),
+        false => Err(ToolError::Rejected("Only a teammate can do that, not the lead.".into())),
+    }
+}
+
+/// The answer to a request, and the id of that request if given.
+fn into_answer(input: Input) -> (Option<String>, RequestAnswer) {
+    let answer = match input.approve {
+        Some(true) => RequestAnswer::Approve(input.content),
+        Some(false) | None => RequestAnswer::Reject(input.content),
+    };
+    (input.request_id, answer)
+}
+
+/// Result of a team request or response.
+fn request_result(sent: Result<SentRequest, String>) -> ToolResult {
+    let SentRequest { request_id: request, receipt } = sent.map_err(ToolError::Rejected)?;
+    let mut done = delivery_result(&receipt, None);
+    if let Value::Object(meta) = &mut done.meta {
+        meta.insert("request_id".into(), request.into());
+        meta.insert("target".into(), receipt.to.into());
+    }
+    Ok(done)
+}
+
+fn delivery_result(receipt: &Receipt, summary: Option<&str>) -> ToolOutput {
+    let when =
+        if receipt.recipient_is_running { "is working and reads it afterwards" } else { "reads it now" };
+    let text = format!("Delivered: {} {when}.", receipt.to);
+    let meta = json!({
+        "success": true,
+        "message": text,
+        "routing": {"target": receipt.to, "summary": summary},
+        "delivered": true,
+        "recipientBusy": receipt.recipient_is_running,
+    });
+    ToolOutput::text(text, meta)
+}

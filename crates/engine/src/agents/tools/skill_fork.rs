@@ -1,0 +1,49 @@
+//! Skills with `context: fork`: a subagent runs them, and the conversation gets only its report.
+
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::agent::{background_result, report_error};
+use crate::agents::definition::GENERAL_PURPOSE;
+use crate::agents::{AgentSpawner, LaunchOutcome, SubagentTask};
+use crate::skills::InvokedSkill;
+use crate::tool_api::{ToolContext, ToolOutput, ToolResult};
+
+/// Subagent task of a skill.
+pub(crate) fn subagent_task(loaded: InvokedSkill) -> SubagentTask {
+    let (name, head) = (&loaded.file.name, &loaded.parsed.front_matter);
+    let kind = head.agent.as_deref().map(str::trim).filter(|kind| !kind.is_empty());
+    SubagentTask {
+        agent_type: kind.unwrap_or(GENERAL_PURPOSE).into(),
+        description: name.clone(),
+        prompt: format!("/{name} {}", loaded.arguments).trim_end().into(),
+        model: head.model().map(Into::into),
+        effort: head.effort(),
+        background: Some(false),
+        skill: Some(Arc::new(loaded)),
+        ..SubagentTask::default()
+    }
+}
+
+/// Runs a skill in a subagent for a call of the model.
+pub(super) async fn run(agents: &AgentSpawner, loaded: InvokedSkill, call: &ToolContext) -> ToolResult {
+    let name = loaded.file.name.clone();
+    let task = subagent_task(loaded);
+    let report = match agents.spawn(task.clone(), call).await? {
+        LaunchOutcome::Finished(report) => report,
+        LaunchOutcome::Background(launched) => return Ok(background_result(&launched, &task)),
+    };
+    if let Some(error) = report_error(&report) {
+        return Err(error);
+    }
+    let text = report.text();
+    let meta = json!({
+        "success": true,
+        "commandName": name,
+        "status": "forked",
+        "agentId": report.agent_id,
+        "result": text,
+    });
+    Ok(ToolOutput::text(format!("A subagent has run the skill {name}. Its report:\n\n{text}"), meta))
+}

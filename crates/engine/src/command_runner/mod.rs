@@ -1,0 +1,81 @@
+//! Runs slash commands, in place of a turn or before one: [`builtin`] and [`compact`] (built-in commands), [`expand`]
+//! (command files), [`fork`] (command files that run in a subagent), [`mcp_prompt`] (prompts of MCP servers).
+
+pub mod builtin;
+pub mod compact;
+pub mod expand;
+mod fork;
+pub mod mcp_prompt;
+
+use tokio_util::sync::CancellationToken;
+use whimbrel_wire::message::User;
+
+use crate::agent::Agent;
+use crate::model_switch::ModelSwitch;
+use crate::next_step::TurnEnd;
+use crate::turn::TurnOutcome;
+use crate::turn_start::TurnNotices;
+
+/// Work of a command in place of a turn or before it.
+pub enum CommandJob {
+    Compact(compact::CompactRequest),
+    /// Already done; shows this text.
+    Answer {
+        prompt: Box<User>,
+        text: String,
+    },
+    Clear {
+        prompt: Box<User>,
+        /// Notice about ignored arguments.
+        ignored_arguments: String,
+    },
+    /// Switches the model unless a hook denies it.
+    Model {
+        prompt: Box<User>,
+        switch: Box<ModelSwitch>,
+    },
+    /// Expands a command file and runs a turn with it.
+    Expand(Box<expand::CommandExpansion>),
+    /// Fetches an MCP prompt and runs a turn with it.
+    McpPrompt(Box<mcp_prompt::McpPromptCall>),
+}
+
+/// Runs the job. Notices are sent first, except for a compaction, where hosts expect them afterwards.
+pub(crate) async fn run(
+    agent: &mut Agent,
+    job: CommandJob,
+    notices: TurnNotices,
+    cancel: &CancellationToken,
+) -> TurnOutcome {
+    match job {
+        CommandJob::Compact(request) => compact::run(agent, request, notices, cancel).await,
+        CommandJob::Answer { prompt, text } => {
+            notices.send(&agent.frame_sender).await;
+            answer_without_model(agent, &prompt, text).await
+        }
+        CommandJob::Clear { prompt, ignored_arguments: ignored } => {
+            notices.send(&agent.frame_sender).await;
+            builtin::run_clear(agent, &prompt, &ignored, cancel).await
+        }
+        CommandJob::Model { prompt, switch } => {
+            notices.send(&agent.frame_sender).await;
+            let notice = builtin::model_notice(switch.model());
+            let text = switch.apply(cancel).await.map_or_else(|why| why, |()| notice);
+            answer_without_model(agent, &prompt, text).await
+        }
+        CommandJob::Expand(expansion) => {
+            notices.send(&agent.frame_sender).await;
+            expand::run(agent, *expansion, cancel).await
+        }
+        CommandJob::McpPrompt(call) => {
+            notices.send(&agent.frame_sender).await;
+            mcp_prompt::run(agent, *call, cancel).await
+        }
+    }
+}
+
+async fn answer_without_model(agent: &mut Agent, prompt: &User, text: String) -> TurnOutcome {
+    agent.conversation.push_local_answer(prompt, &text).await;
+    agent.conversation.end_turn().await;
+    TurnOutcome { text, ..TurnOutcome::new(TurnEnd::Done) }
+}

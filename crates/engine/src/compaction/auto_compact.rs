@@ -1,0 +1,53 @@
+//! Auto-compaction: compacts when the conversation has reached the threshold or the provider rejects its length.
+
+use tokio_util::sync::CancellationToken;
+use whimbrel_wire::system::CompactTrigger;
+
+use super::summary::{self, CompactionError, SummaryInput};
+use crate::agent::Agent;
+
+/// Returns whether the conversation can be compacted automatically. Before the first reply there is nothing to
+/// summarise: then the prompt itself is too long.
+pub fn can_compact(agent: &Agent) -> bool {
+    !agent.limits.compaction.auto_disabled
+        && agent.compaction_state.should_try()
+        && agent.conversation.history.has_reply()
+}
+
+/// Compacts if the conversation has reached the threshold. For an unknown window, only the provider's error triggers
+/// it.
+pub async fn compact_if_needed(agent: &mut Agent, cancel: &CancellationToken) {
+    let scarce = threshold(agent).is_some_and(|threshold| agent.conversation.token_count() >= threshold);
+    if scarce && can_compact(agent) {
+        // On failure the request is sent as it is; the provider reports if it does not fit.
+        let _ = Box::pin(compact(agent, SummaryInput::FullHistory, cancel)).await;
+    }
+}
+
+/// Compacts after the provider rejected the conversation as too long; returns whether it succeeded.
+pub async fn compact_after_rejection(agent: &mut Agent, cancel: &CancellationToken) -> bool {
+    Box::pin(compact(agent, SummaryInput::Excerpt, cancel)).await
+}
+
+async fn compact(agent: &mut Agent, source: SummaryInput, cancel: &CancellationToken) -> bool {
+    match summary::summarise(agent, CompactTrigger::Auto, "", source, cancel).await {
+        Ok(summary) => {
+            agent.compaction_state.record_attempt();
+            summary::replace_history(agent, CompactTrigger::Auto, summary).await;
+            true
+        }
+        Err(CompactionError::EmptyConversation | CompactionError::Blocked(_) | CompactionError::Model(_)) => {
+            agent.compaction_state.record_attempt();
+            false
+        }
+        Err(CompactionError::Interrupted) => false,
+    }
+}
+
+/// The threshold of this agent in tokens; none if its model's window is unknown.
+pub fn threshold(agent: &Agent) -> Option<u64> {
+    let model = agent.model();
+    let info = agent.models.catalog().lookup(&model)?;
+    let output = agent.limits.max_output_tokens.unwrap_or(info.max_output_tokens);
+    Some(agent.limits.compaction.threshold(info.context_window, output))
+}
