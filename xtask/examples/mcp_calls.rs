@@ -15,7 +15,7 @@ use rmcp::service::{ClientLifecycleMode, RequestContext, serve_client_with_lifec
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
-use whimbrel_engine::mcp::{
+use whimbrel_mcp::{
     LocalServer, LocalTool, LocalToolFn, ServerConfigs, ServerDeps, ServerOrigin, ServerRegistry,
 };
 use whimbrel_wire::control::{McpServerInfo, McpToolAnnotations};

@@ -5,8 +5,8 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::sync::{Mutex, PoisonError};
 
-use whimbrel_models::log::{Log, LogTopic};
 use whimbrel_os::clock;
+use whimbrel_os::log::{Log, LogTopic};
 use whimbrel_wire::options::Options;
 
 use crate::stdio;

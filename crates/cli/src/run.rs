@@ -3,7 +3,7 @@
 use std::io;
 
 use whimbrel_engine::Start;
-use whimbrel_models::log::Log;
+use whimbrel_os::log::Log;
 use whimbrel_transport::link::{HostEnd, pair};
 use whimbrel_wire::message::User;
 

@@ -9,9 +9,9 @@ use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
 use whimbrel_engine::{Engine, SessionExit, Start, serve};
 use whimbrel_models::http::HttpClient;
-use whimbrel_models::log::Log;
 use whimbrel_models::providers::Providers;
 use whimbrel_models::recording::Recording;
+use whimbrel_os::log::Log;
 use whimbrel_transport::link::Link;
 use whimbrel_wire::options::Options;
 

@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use whimbrel_tools::background_task::BackgroundPolicy;
 use whimbrel_wire::system::SessionState;
 
 /// Time for background commands to finish once nothing else is pending.
@@ -23,20 +24,6 @@ pub enum HostInput {
     Finished,
     /// Nothing.
     Closed,
-}
-
-/// Handling of background work when no input is left.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum BackgroundPolicy {
-    /// Wait for agents; commands get a grace period.
-    #[default]
-    WaitForAgents,
-    /// Wait for all background work.
-    WaitForAll,
-    /// Stop all background work.
-    Stop,
-    /// Wait for agents, which cannot run without the engine; detach commands.
-    Detach,
 }
 
 /// Activity of a session at one moment.

@@ -19,17 +19,17 @@ use crate::context::instructions::{InstructionFile, Instructions};
 use crate::context::plan_mode::{CallPosition, PlanNoticeContext, PlanningAgent};
 use crate::context::{PlanModeState, environment};
 use crate::conversation::Conversation;
-use crate::cost::CostLedger;
 use crate::denial_log::DenialLog;
 use crate::fallback;
 use crate::fallback::FallbackModels;
-use crate::frame_sender::FrameSender;
-use crate::mcp::ServerRegistry;
-use crate::model_access::ModelAccess;
 use crate::runtime_settings::RuntimeSettingsReader;
 use crate::skills::AgentSkills;
 use crate::structured_output::StructuredOutput;
 use crate::tool_scheduler::ToolEnv;
+use whimbrel_mcp::ServerRegistry;
+use whimbrel_tools::cost::CostLedger;
+use whimbrel_tools::model_access::ModelAccess;
+use whimbrel_transport::frame_sender::FrameSender;
 
 /// A turn owns it while it runs.
 pub struct Agent {

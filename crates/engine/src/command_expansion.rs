@@ -12,8 +12,8 @@ use crate::commands::CommandFile;
 use crate::commands::parse::CommandFrontMatter;
 use crate::commands::template::{self, TemplatePiece};
 use crate::runtime_settings::SettingsOverride;
-use crate::tool_api::AgentToolSet;
 use crate::tool_scheduler::{ToolCall, ToolEnv, ToolScheduler};
+use whimbrel_tools::api::AgentToolSet;
 
 const BASH: &str = "Bash";
 

@@ -23,11 +23,11 @@ use whimbrel_wire::{RawJson, StopReason, Usage};
 
 use crate::context::token_estimate::estimate_tokens;
 use crate::context::usage::ContextMeter;
-use crate::frame_sender::FrameSender;
 use crate::tool_scheduler::ToolCallResult;
 use crate::transcript_notices as notices;
 pub use attribution::Attribution;
 use rollback::Uncommitted;
+use whimbrel_transport::frame_sender::FrameSender;
 
 #[derive(Debug)]
 pub struct Conversation {

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use whimbrel_models::api_key::KeySource;
 use whimbrel_models::catalog::Catalog;
-use whimbrel_models::log::Log;
 use whimbrel_models::providers::Providers;
+use whimbrel_os::log::Log;
 
 pub use crate::agents::tools::team_tools;
 use crate::agents::tools::with_agent_tools;
-use crate::model_access::ModelAccess;
-use crate::tool_api::{AnyTool, ToolEntry};
-use crate::tools;
+use whimbrel_tools::api::{AnyTool, ToolEntry};
+use whimbrel_tools::builtin;
+use whimbrel_tools::model_access::ModelAccess;
 
 /// Shared part of all sessions. Cheap to clone.
 #[derive(Clone)]
@@ -73,7 +73,7 @@ impl Engine {
 
 /// Returns the built-in tools in the order in which the model sees them.
 pub fn builtin_tools() -> Vec<Arc<dyn AnyTool>> {
-    with_agent_tools(tools::builtin_tools())
+    with_agent_tools(builtin::builtin_tools())
 }
 
 /// Adds tools to a list; a tool replaces the one with the same name.
@@ -95,8 +95,8 @@ mod tests {
     use whimbrel_wire::tool_names::{RENAMED_TOOLS, TODO_WRITE};
 
     use super::*;
-    use crate::tool_api::example::check_examples;
-    use crate::tool_api::{AgentToolSet, DeferredTools};
+    use whimbrel_tools::api::{AgentToolSet, DeferredTools};
+    use whimbrel_tools::test_support::check_examples;
 
     #[tokio::test]
     async fn examples_of_agent_tools_pass() {

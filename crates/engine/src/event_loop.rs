@@ -34,18 +34,12 @@ use crate::context::usage::ContextMeter;
 use crate::engine::Engine;
 
 use crate::fifo_lock::FifoLock;
-use crate::frame_log::log_frame;
-use crate::frame_sender::FrameSender;
-use crate::hooks::HookDispatcher;
-use crate::host_requests::HostRequests;
 use crate::input_queue::{InputQueue, QueuedInput};
-use crate::internal_events::{EventReceiver, EventSender, InternalEvent, Notification, event_channel};
 use crate::key_helper::KeyHelper;
 use crate::runtime_settings::RuntimeSettingsWriter;
 use crate::setup::{Setup, SetupError, Start, resume};
 use crate::state_notifier::StateNotifier;
 use crate::task_notifications;
-use crate::tasks::TaskRegistry;
 use crate::transcript_notices;
 use crate::turn::TurnOutcome;
 use crate::turn_result;
@@ -53,6 +47,14 @@ pub(crate) use assemble::build_hooks;
 use control::AgentHandles;
 use mcp::SessionMcp;
 use turns::{RunningTurn, wait_for_turn};
+use whimbrel_tools::hooks::HookDispatcher;
+use whimbrel_tools::internal_events::{
+    EventReceiver, EventSender, InternalEvent, Notification, event_channel,
+};
+use whimbrel_tools::tasks::TaskRegistry;
+use whimbrel_transport::frame_log::log_frame;
+use whimbrel_transport::frame_sender::FrameSender;
+use whimbrel_transport::host_requests::HostRequests;
 
 /// Grace period for a cancelled turn to finish when the session is stopped.
 const STOP_GRACE: Duration = Duration::from_millis(1500);
@@ -116,11 +118,12 @@ async fn run(engine: Engine, mut link: Link, start: Box<Start>) -> SessionExit {
         if let Some(error) = session.setup_error.take() {
             session.mcp.close(&link.stop).await;
             session.tasks.shutdown().await;
-            return Box::pin(reject_session(&mut link, error, session.setup.session.clone())).await;
+            return Box::pin(reject_session(&mut link, error, session.setup.session.id.clone())).await;
         }
         let moment = session.activity(input, &posts);
         session.state_notifier.publish(moment).await;
-        let limit = match moment.decide(session.setup.background_policy, session.setup.background_wait_limit)
+        let limit = match moment
+            .decide(session.setup.host.background_policy, session.setup.host.background_wait_limit)
         {
             LoopDecision::Exit => break,
             LoopDecision::Run => {
@@ -183,10 +186,11 @@ async fn run(engine: Engine, mut link: Link, start: Box<Start>) -> SessionExit {
     {
         let _ = tokio::time::timeout(STOP_GRACE, session.frame_sender.warn(text)).await;
     }
-    transcript_notices::close_store(&session.setup.persistence, STOP_GRACE, &session.frame_sender).await;
-    if session.setup.is_ephemeral && outlived == 0 {
+    transcript_notices::close_store(&session.setup.session.persistence, STOP_GRACE, &session.frame_sender)
+        .await;
+    if session.setup.session.is_ephemeral && outlived == 0 {
         // A directory that cannot be removed is left to the cleanup of the temporary directory.
-        let _ = files::remove_dir(session.setup.workspace.output_dir());
+        let _ = files::remove_dir(session.setup.session.workspace.output_dir());
     }
     SessionExit { last_turn: session.last_turn, setup_error: None }
 }
@@ -288,27 +292,27 @@ async fn reject_session(link: &mut Link, error: SetupError, session: String) -> 
 impl Session {
     fn new(engine: Engine, mut setup: Box<Setup>, link: &Link, event_sender: EventSender) -> Self {
         let frame_sender =
-            FrameSender::new(setup.session.as_str().into(), link.outgoing.clone(), link.stop.clone())
+            FrameSender::new(setup.session.id.as_str().into(), link.outgoing.clone(), link.stop.clone())
                 .with_log(engine.log().clone());
         let (host_requests, tasks) = (
             HostRequests::new(frame_sender.clone()),
-            TaskRegistry::for_session(event_sender.clone(), setup.background_policy),
+            TaskRegistry::for_session(event_sender.clone(), setup.host.background_policy),
         );
         let hooks = build_hooks(&setup, &host_requests, &tasks, &frame_sender);
-        let state_notifier = StateNotifier::new(frame_sender.clone(), setup.state_subscription);
+        let state_notifier = StateNotifier::new(frame_sender.clone(), setup.host.state_subscription);
         let engine = engine.with_key_source(KeyHelper::from_setup(&setup, &tasks));
-        let config = setup.config_locations.user_dir.clone().filter(|_| !setup.is_ephemeral);
+        let config = setup.config_locations.user_dir.clone().filter(|_| !setup.session.is_ephemeral);
         Self {
             mcp: SessionMcp::start(&mut setup, (&host_requests, &frame_sender), &state_notifier, &hooks),
             hooks,
-            runtime_settings: watch::Sender::new(setup.runtime_settings.clone()),
+            runtime_settings: watch::Sender::new(setup.models.runtime_settings.clone()),
             host_requests,
             tasks,
             team: SessionTeam::new(
                 event_sender.clone(),
                 config,
-                setup.session.clone(),
-                setup.max_team_messages,
+                setup.session.id.clone(),
+                setup.agents.max_team_messages,
             ),
             event_sender,
             settings_writes: FifoLock::default(),
@@ -380,7 +384,9 @@ impl Session {
                 }
             }
             Ok(Frame::ControlResponse(answer)) => self.host_requests.handle_response(answer.response),
-            Ok(Frame::EnvironmentUpdate(update)) => self.setup.workspace.set_variables(update.variables),
+            Ok(Frame::EnvironmentUpdate(update)) => {
+                self.setup.session.workspace.set_variables(update.variables);
+            }
             Ok(Frame::KeepAlive(_) | Frame::ControlCancel(_) | Frame::Unknown(_)) => {}
             Ok(other) => {
                 let error = WireError::NotForEngine { kind: other.kind().to_owned() };

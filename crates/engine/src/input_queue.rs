@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use whimbrel_wire::message::User;
 
 use crate::commands::{Commands, Invocation};
-use crate::internal_events::Notification;
+use whimbrel_tools::internal_events::Notification;
 
 pub(crate) enum QueuedInput {
     Prompt(Box<User>),

@@ -14,8 +14,8 @@ use whimbrel_os::clock;
 use whimbrel_process::{CommandEvent, CommandOutput, CommandSpec, PipedCommand, ProcessExit};
 
 use crate::setup::Setup;
-use crate::tasks::TaskRegistry;
-use crate::workspace::Workspace;
+use whimbrel_tools::tasks::TaskRegistry;
+use whimbrel_tools::workspace::Workspace;
 
 /// Default lifetime of a cached key.
 const DEFAULT_KEY_TTL: Duration = Duration::from_secs(5 * 60);
@@ -47,8 +47,8 @@ struct CachedKey {
 impl KeyHelper {
     /// The helper of a session, if the settings name one.
     pub(crate) fn from_setup(setup: &Setup, tasks: &TaskRegistry) -> Option<Arc<dyn KeySource>> {
-        let command = setup.key_helper.clone()?;
-        let workspace = Arc::clone(&setup.workspace);
+        let command = setup.models.key_helper.clone()?;
+        let workspace = Arc::clone(&setup.session.workspace);
         let ttl_millis = workspace.variable(TTL_VARIABLE).and_then(|text| text.trim().parse().ok());
         let ttl_millis = ttl_millis.map_or(DEFAULT_KEY_TTL, Duration::from_millis);
         Some(Arc::new(Self {

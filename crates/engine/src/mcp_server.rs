@@ -36,7 +36,7 @@ pub async fn serve_tools(
     stop: CancellationToken,
     tell: impl Fn(&str) + Send + 'static,
 ) -> Result<(), SetupError> {
-    let session = HeadlessSession::open(engine, start, &stop)?;
+    let session = HeadlessSession::open(&engine, start, &stop)?;
     if let Some(warning) = &session.warning {
         tell(warning);
     }

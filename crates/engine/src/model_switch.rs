@@ -9,8 +9,8 @@ use whimbrel_wire::hook::{HookEvent, HookPermissionDecision, PostModelSwitch, Pr
 
 use crate::context::usage::ContextMeter;
 use crate::fifo_lock::FifoSlot;
-use crate::hooks::{HookDispatcher, HookInputBuilder, MergedDecision, MergedOutput, join_reasons};
 use crate::runtime_settings::RuntimeSettingsWriter;
+use whimbrel_tools::hooks::{HookDispatcher, HookInputBuilder, MergedDecision, MergedOutput, join_reasons};
 
 /// Lifetime of a provider's prompt cache, and its name on the wire.
 const PROMPT_CACHE_TTL: (Duration, &str) = (Duration::from_secs(5 * 60), "5m");

@@ -17,16 +17,16 @@ use whimbrel_wire::codec::MAX_LINE_OUT;
 use whimbrel_wire::hook::{HookEvent, HookPermissionDecision};
 use whimbrel_wire::permission::{PermissionMode, PermissionUpdate};
 
-use crate::frame_sender::FrameSender;
-use crate::hooks::{HookDispatcher, MergedDecision, MergedOutput, ToolCallRef, join_reasons};
-use crate::host_requests::HostRequests;
-use crate::mcp_tools::ToolCache;
-use crate::permission::{ModeSwitch, PermissionState};
 use crate::state_notifier::StateNotifier;
-use crate::tool_api::ToolEntry;
-use crate::tool_api::ToolError;
 pub use outcome::{CheckDecision, CheckOutcome, DeniedBy, EndTurn};
 use prompt::{AnsweredBy, PromptOutcome};
+use whimbrel_tools::api::ToolEntry;
+use whimbrel_tools::api::ToolError;
+use whimbrel_tools::hooks::{HookDispatcher, MergedDecision, MergedOutput, ToolCallRef, join_reasons};
+use whimbrel_tools::mcp_tools::ToolCache;
+use whimbrel_tools::permission::{ModeSwitch, PermissionState};
+use whimbrel_transport::frame_sender::FrameSender;
+use whimbrel_transport::host_requests::HostRequests;
 
 /// Who answers permission requests.
 #[derive(Debug, Clone)]
@@ -56,10 +56,11 @@ impl PermissionChecker {
     #[cfg(test)]
     pub(crate) fn for_tests(
         permissions: PermissionState,
-        workspace: &std::sync::Arc<crate::workspace::Workspace>,
+        workspace: &std::sync::Arc<whimbrel_tools::workspace::Workspace>,
         frames: FrameSender,
     ) -> Self {
-        let (hooks, base) = (crate::hooks::HookExecutor::default(), whimbrel_wire::hook::HookBase::default());
+        let (hooks, base) =
+            (whimbrel_tools::hooks::HookExecutor::default(), whimbrel_wire::hook::HookBase::default());
         let workspace = std::sync::Arc::clone(workspace);
         Self {
             hooks: HookDispatcher::new(hooks, permissions.clone(), workspace, frames.clone(), base),
@@ -292,8 +293,9 @@ impl PermissionChecker {
         message: String,
         cancel: &CancellationToken,
     ) -> String {
-        let input =
-            |builder: &crate::hooks::HookInputBuilder| builder.permission_denied(call, message.clone());
+        let input = |builder: &whimbrel_tools::hooks::HookInputBuilder| {
+            builder.permission_denied(call, message.clone())
+        };
         let output = self.hooks.dispatch(HookEvent::PermissionDenied, input, cancel).await;
         match output.event_specific.retry {
             true => format!("{message} A hook allows a retry."),

@@ -6,8 +6,8 @@ use whimbrel_os::files;
 use whimbrel_session_store::checkpoint::{Checkpoints, RewindMode, RewindReport};
 use whimbrel_wire::control::{ControlResponse, RewindFiles, RewindFilesReply};
 
-use crate::frame_sender::FrameSender;
-use crate::workspace::Workspace;
+use whimbrel_tools::workspace::Workspace;
+use whimbrel_transport::frame_sender::FrameSender;
 
 /// Begins a checkpoint for a prompt.
 pub(crate) async fn begin_checkpoint(workspace: &Workspace, prompt: Option<&str>) {

@@ -10,8 +10,8 @@ use whimbrel_models::ToolSpec;
 use whimbrel_wire::RawJson;
 
 use crate::next_step;
-use crate::tool_api::{AnyTool, Effects, Example, ToolContext, ToolError, ToolOutput, ToolResult};
 use crate::tool_scheduler::ToolCallResult;
+use whimbrel_tools::api::{AnyTool, Effects, Example, ToolContext, ToolError, ToolOutput, ToolResult};
 
 /// The tool that takes the output.
 pub const TOOL_NAME: &str = "StructuredOutput";

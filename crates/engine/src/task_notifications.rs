@@ -6,8 +6,8 @@ use whimbrel_wire::system::{
     TaskUpdated,
 };
 
-use crate::internal_events::Notification;
-use crate::tasks::{NotifyModel, TaskEvent, TaskStatus};
+use whimbrel_tools::internal_events::Notification;
+use whimbrel_tools::tasks::{NotifyModel, TaskEvent, TaskStatus};
 
 /// System events for the host.
 pub(crate) fn system_events(event: &TaskEvent) -> Vec<SystemEvent> {

@@ -13,14 +13,16 @@ use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};
 use serde_json::{Value, json};
 use tokio::sync::SetOnce;
-use whimbrel_models::log::LogTopic;
 use whimbrel_os::clock;
+use whimbrel_os::log::LogTopic;
 use whimbrel_wire::content::{Block, ResultContent};
 use whimbrel_wire::hook::{BatchedCall, HookEvent};
 use whimbrel_wire::message::Denial;
 
 use crate::permission_checker::{CheckDecision, CheckOutcome, DeniedBy, EndTurn, PermissionChecker};
-use crate::tool_api::{AgentToolSet, AnyTool, DeferredTools, ToolContext, ToolEntry, ToolError, ToolOutput};
+use whimbrel_tools::api::{
+    AgentToolSet, AnyTool, DeferredTools, ToolContext, ToolEntry, ToolError, ToolOutput,
+};
 
 /// A tool call requested by the model.
 #[derive(Debug, Clone, PartialEq)]

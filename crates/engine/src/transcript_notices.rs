@@ -9,7 +9,7 @@ use whimbrel_session_store::writer::{Persistence, TranscriptNotice, TranscriptWr
 use whimbrel_wire::notice::TranscriptMirror;
 use whimbrel_wire::system::SessionWritesLost;
 
-use crate::frame_sender::FrameSender;
+use whimbrel_transport::frame_sender::FrameSender;
 
 /// Flushes the transcript to its store, then sends mirrored lines and the pending notice to the host.
 pub(crate) async fn publish_notices(writer: &TranscriptWriter, frame_sender: &FrameSender) {

@@ -5,9 +5,9 @@ use std::time::Duration;
 use whimbrel_wire::message::{Denial, Origin, Outcome, TerminalReason, TurnResult};
 
 use crate::agent::AgentLimits;
-use crate::cost::Spend;
 use crate::next_step::TurnEnd;
 use crate::turn::TurnOutcome;
+use whimbrel_tools::cost::Spend;
 
 /// Input of a result frame.
 pub struct ResultInput<'a> {

@@ -12,13 +12,13 @@ use whimbrel_wire::system::{InformationLevel, Informational, Init};
 
 use crate::agent::Agent;
 use crate::context::sanitize::sanitize;
-use crate::frame_sender::FrameSender;
-use crate::hooks::{HookInputBuilder, MergedOutput, join_reasons};
 use crate::input_queue::QueuedInput;
-use crate::internal_events::Notification;
 use crate::next_step::TurnEnd;
 use crate::rewind;
 use crate::turn::{self, TurnOutcome};
+use whimbrel_tools::hooks::{HookInputBuilder, MergedOutput, join_reasons};
+use whimbrel_tools::internal_events::Notification;
+use whimbrel_transport::frame_sender::FrameSender;
 
 /// Input of a turn.
 pub(crate) struct TurnInput {

@@ -11,11 +11,11 @@ use whimbrel_wire::message::FailureKind;
 use crate::downgrade::{Downgrade, find_downgrade};
 use crate::error::{ModelError, ModelErrorKind};
 use crate::event::ReplyEvent;
-use crate::log::{Log, LogTopic};
 use crate::model::{Model, RawEvents, ReplyItem};
 use crate::request::Request;
 use crate::retry::{GiveUpReason, RetryDecision, RetryPolicy};
 use crate::usage::ReportedUsage;
+use whimbrel_os::log::{Log, LogTopic};
 
 use attempt::{Attempt, AttemptStep};
 

@@ -13,9 +13,9 @@
 //! - [`sse`]: bytes to server-sent events, pure; [`reply_stream`]: an HTTP response as reply events;
 //!   [`whole_reply`]: a complete reply as reply events
 //! - [`anthropic`], [`openai_chat`], [`scripted`]: the providers; [`providers`]: maps a model name to its provider
-//! - [`api_key`]: keys fetched on demand; [`log`]: debug log lines
+//! - [`api_key`]: keys fetched on demand
 //! - [`recording`]: records replies to a file and replays them
-//! - [`http`]: the HTTP client
+//! - [`http`]: the HTTP client; `images`: images scaled to the limits of a request
 //! - [`catalog`]: aliases, context windows, output limits, prices
 
 #![cfg_attr(not(feature = "http"), allow(dead_code, reason = "some parts serve only providers over HTTP"))]
@@ -33,7 +33,8 @@ mod hint;
 pub mod history;
 #[cfg(feature = "http")]
 pub mod http;
-pub mod log;
+#[cfg(feature = "images")]
+pub mod images;
 pub mod model;
 #[cfg(feature = "http")]
 pub mod openai_chat;

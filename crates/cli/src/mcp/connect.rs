@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
-use whimbrel_engine::mcp::{ServerConfigs, ServerDeps, ServerRegistry};
 use whimbrel_engine::setup::Setup;
+use whimbrel_mcp::{ServerConfigs, ServerDeps, ServerRegistry};
 use whimbrel_wire::control::McpServerStatus;
 
 /// Time that a list waits for servers.
@@ -58,5 +58,5 @@ pub(super) fn build_runtime() -> Result<Runtime, String> {
 
 /// Dependencies of servers outside a session.
 pub(super) fn server_deps(setup: &Setup) -> ServerDeps {
-    ServerDeps::new(setup.workspace.root().to_path_buf(), setup.workspace.environment())
+    ServerDeps::new(setup.session.workspace.root().to_path_buf(), setup.session.workspace.environment())
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::timeout;
-use whimbrel_engine::mcp::oauth::{CredentialStore, LoginFlow};
 use whimbrel_engine::setup::Setup;
+use whimbrel_mcp::oauth::{CredentialStore, LoginFlow};
 use whimbrel_wire::options::RemoteServer;
 
 use super::connect;
@@ -46,7 +46,7 @@ pub(super) fn logout(name: &str, server: &RemoteServer, setup: &Setup) -> Result
 }
 
 fn credential_store(setup: &Setup) -> Result<CredentialStore, String> {
-    CredentialStore::from_env(&setup.workspace.environment())
+    CredentialStore::from_env(&setup.session.workspace.environment())
         .ok_or_else(|| "The directory of the credentials is unknown. Set HOME.".into())
 }
 

@@ -52,7 +52,7 @@ fn execute(command: McpCommand, env: Env) -> Result<String, String> {
         McpCommand::List(format) => {
             let mut setup = resolve_setup(env)?;
             let entries = McpConfigFiles::from_setup(&setup).entries()?;
-            let servers = std::mem::take(&mut setup.servers);
+            let servers = std::mem::take(&mut setup.mcp.servers);
             servers.warnings.iter().for_each(|warning| print_note(warning));
             let statuses = connect::server_statuses(servers, &setup)?;
             Ok(match format {
@@ -97,7 +97,7 @@ fn test_server(setup: &Setup, name: &str) -> Result<String, String> {
     let files = McpConfigFiles::from_setup(setup);
     let ConfigFileEntry { scope, entry, .. } = effective_entry(&files, name)?;
     let mut servers = files.to_server_configs(scope, name, &entry);
-    servers.policy = setup.servers.policy.clone();
+    servers.policy = setup.mcp.servers.policy.clone();
     servers.warnings.iter().for_each(|warning| print_note(warning));
     render::render_test(&connect::server_status(servers, setup)?)
 }

@@ -6,7 +6,7 @@ use whimbrel_os::clock;
 use whimbrel_wire::system::{TaskProgress, TaskUsage};
 
 use super::Agent;
-use crate::tasks::TaskFacts;
+use whimbrel_tools::tasks::TaskFacts;
 
 #[derive(Debug, Clone, Default)]
 pub struct AgentProgress {

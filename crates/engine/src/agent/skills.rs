@@ -9,7 +9,7 @@ use whimbrel_wire::tool_names::SKILL;
 use super::Agent;
 use crate::commands::parse::CommandFrontMatter;
 use crate::commands::{CommandFile, CommandOwner, SKILL_DIR_VARIABLE};
-use crate::hooks::front_matter;
+use whimbrel_tools::hooks::front_matter;
 
 impl Agent {
     /// Injects the list of skills at the start of an agent.

@@ -14,16 +14,16 @@ use crate::agent::{Agent, AgentLimits, AgentProgress};
 use crate::context::compaction_policy::CompactionConfig;
 use crate::context::instructions::Instructions;
 use crate::conversation::Attribution;
-use crate::mcp_tools::ToolCache;
-use crate::permission::PlanLock;
 use crate::permission_checker::PermissionChecker;
 use crate::runtime_settings::{RuntimeSettings, RuntimeSettingsReader};
 use crate::structured_output::{self, StructuredOutput};
-use crate::task_list::TodoList;
-use crate::tasks::AgentTask;
-use crate::tool_api::AgentToolSet;
-use crate::tool_api::{AgentServices, DynamicTools, ToolContext};
 use crate::tool_scheduler::ToolEnv;
+use whimbrel_tools::api::AgentToolSet;
+use whimbrel_tools::api::{AgentServices, DynamicTools, ToolContext};
+use whimbrel_tools::mcp_tools::ToolCache;
+use whimbrel_tools::permission::PlanLock;
+use whimbrel_tools::task_list::TodoList;
+use whimbrel_tools::tasks::AgentTask;
 use whimbrel_wire::tool_names::{AGENT, SEND_MESSAGE, TEAM_CREATE, TEAM_DELETE};
 
 /// Relation of an agent to the one that starts it.
@@ -68,15 +68,16 @@ impl AgentSpawner {
         let (agent_context, parent) = (&self.context, &self.position);
         let agent_id = &entry.facts.task_id;
         let transcripts = agent_context
+            .storage
             .project_dir
             .as_ref()
-            .map(|project_dir| project_dir.subagents_dir(&agent_context.identity.session));
-        let ledger = agent_context.ledger.for_agent(format!("{} ({agent_id})", definition.name));
+            .map(|project_dir| project_dir.subagents_dir(&agent_context.storage.identity.session));
+        let ledger = agent_context.accounts.ledger.for_agent(format!("{} ({agent_id})", definition.name));
         let log = TranscriptLog::sidechain(
-            agent_context.identity.clone(),
+            agent_context.storage.identity.clone(),
             agent_id,
             transcripts.as_deref(),
-            &agent_context.persistence,
+            &agent_context.storage.persistence,
         );
         let writer = log.writer().clone();
         let permission_state = parent
@@ -87,7 +88,7 @@ impl AgentSpawner {
         let permission_state =
             permission_state.with_plan_lock(role.plan_lock()).with_workspace(&call.workspace);
         let dispatcher = parent.permission_checker.hooks.for_subagent(agent_id, &definition.name);
-        let dispatcher = match &agent_context.hook_deps {
+        let dispatcher = match &agent_context.extensions.hook_deps {
             Some(deps) => dispatcher.with_hooks(hooks::agent_hooks(definition).0, deps),
             None => dispatcher,
         };
@@ -96,7 +97,8 @@ impl AgentSpawner {
             permissions: permission_state,
             ..parent.permission_checker.clone()
         };
-        let own_tools = agent_context.server_starter.create_tool_cache(definition, &checker.permissions);
+        let own_tools =
+            agent_context.spawning.server_starter.create_tool_cache(definition, &checker.permissions);
         let own_servers = own_tools.as_ref().and_then(ToolCache::registry).cloned();
         let own_tools = own_tools.map(|tools| Arc::new(tools) as Arc<dyn DynamicTools>);
         let tool_set = subagent_tools(&parent.tool_set, definition, role).with_own_mcp_tools(own_tools);
@@ -120,7 +122,7 @@ impl AgentSpawner {
             log,
             resumed,
             attribution: Attribution::subagent(&call.id, agent_id, &definition.name, &task.description)
-                .with_text_forwarded(agent_context.forward_subagent_text),
+                .with_text_forwarded(agent_context.spawning.forward_subagent_text),
             system: vec![definition.prompt.clone()],
             tool_env: ToolEnv {
                 tool_set,
@@ -130,19 +132,19 @@ impl AgentSpawner {
                     agents,
                     cancel: entry.stop.clone(),
                     small_model: call.small_model.with_ledger(ledger.clone()),
-                    deferred_tools: agent_context.deferred_tools.for_new_agent(),
+                    deferred_tools: agent_context.main.deferred_tools.for_new_agent(),
                     todos: TodoList::default(),
                     transcript: writer,
                     ..call.clone()
                 },
             },
             runtime_settings: settings,
-            limits: subagent_limits(&agent_context.limits, definition, task),
+            limits: subagent_limits(&agent_context.main.limits, definition, task),
             ledger,
             structured_output: StructuredOutput::default(),
             instructions: match definition.omit_instructions {
                 true => Instructions::new(Arc::new(ConfigLocations::default()), None),
-                false => agent_context.instructions.for_new_agent(),
+                false => agent_context.extensions.instructions.for_new_agent(),
             },
             progress: AgentProgress::for_task(entry.facts.clone()),
             own_servers,
@@ -156,7 +158,7 @@ impl AgentSpawner {
         task: &SubagentTask,
     ) -> RuntimeSettingsReader {
         let parents = &self.position.runtime_settings;
-        let by_environment = self.context.workspace.variable("CLAUDE_CODE_SUBAGENT_MODEL");
+        let by_environment = self.context.environment.workspace.variable("CLAUDE_CODE_SUBAGENT_MODEL");
         let wanted = by_environment.as_ref().or(task.model.as_ref()).or(definition.model.as_ref());
         let model = wanted.filter(|name| !matches!(name.as_str(), "" | "inherit"));
         let effort = task.effort.or(definition.effort);
@@ -176,7 +178,7 @@ impl AgentSpawner {
     /// without them.
     pub(super) async fn load_skills(&self, agent: &mut Agent, definition: &Definition) {
         for name in &definition.skills {
-            let (skills, wanted) = (self.context.skills.clone(), name.clone());
+            let (skills, wanted) = (self.context.extensions.skills.clone(), name.clone());
             let body = files::run_blocking(move || {
                 skills.render_body(&wanted).map_err(|missing| missing.to_string())
             })

@@ -21,28 +21,28 @@ use crate::context::PlanModeState;
 use crate::context::compaction_policy::CompactionState;
 use crate::context::instructions::Instructions;
 use crate::conversation::{Attribution, Conversation};
-use crate::cost::CostLedger;
 use crate::denial_log::DenialLog;
 use crate::fallback::FallbackModels;
-use crate::frame_sender::FrameSender;
-use crate::hooks::HookDeps;
-use crate::internal_events::EventSender;
-use crate::mcp::ServerRegistry;
-use crate::mcp_tools::ToolCache;
-use crate::model_access::ModelAccess;
-use crate::permission::SearchFilter;
 use crate::permission_checker::PermissionChecker;
 use crate::runtime_settings::RuntimeSettingsReader;
 use crate::skills::{AgentSkills, Skills};
-use crate::small_model::SmallModel;
 use crate::structured_output::{OutputSchema, StructuredOutput};
-use crate::task_list::{TaskList, TodoList};
-use crate::tasks::TaskRegistry;
-use crate::tool_api::AgentToolSet;
-use crate::tool_api::DeferredTools;
-use crate::tool_api::{AgentServices, ToolContext};
 use crate::tool_scheduler::ToolEnv;
-use crate::workspace::Workspace;
+use whimbrel_mcp::ServerRegistry;
+use whimbrel_tools::api::AgentToolSet;
+use whimbrel_tools::api::DeferredTools;
+use whimbrel_tools::api::{AgentServices, ToolContext};
+use whimbrel_tools::cost::CostLedger;
+use whimbrel_tools::hooks::HookDeps;
+use whimbrel_tools::internal_events::EventSender;
+use whimbrel_tools::mcp_tools::ToolCache;
+use whimbrel_tools::model_access::ModelAccess;
+use whimbrel_tools::permission::SearchFilter;
+use whimbrel_tools::small_model::SmallModel;
+use whimbrel_tools::task_list::{TaskList, TodoList};
+use whimbrel_tools::tasks::TaskRegistry;
+use whimbrel_tools::workspace::Workspace;
+use whimbrel_transport::frame_sender::FrameSender;
 
 /// Builds and launches the agents of a session, seen from one agent. Cheap to clone.
 #[derive(Clone)]
@@ -70,48 +70,74 @@ pub struct TreePosition {
 pub struct AgentContext {
     pub models: ModelAccess,
     pub frame_sender: FrameSender,
+    /// Sends notifications for the main agent.
+    pub event_sender: EventSender,
+    pub main: MainAgentConfig,
+    pub accounts: AgentAccounts,
+    pub storage: AgentStorage,
+    pub environment: AgentEnvironment,
+    pub spawning: SpawnContext,
+    pub extensions: AgentExtensions,
+}
+
+/// Configuration of the main agent.
+pub struct MainAgentConfig {
     pub runtime_settings: RuntimeSettingsReader,
     /// Tools of the session.
     pub tool_set: Arc<AgentToolSet>,
-    /// Tools of the session's MCP servers.
-    pub mcp_tools: ToolCache,
-    /// Deferred tools of the main agent.
     pub deferred_tools: DeferredTools,
-    /// Permission checker of the main agent.
     pub permission_checker: PermissionChecker,
-    /// Limits of the main agent.
     pub limits: AgentLimits,
-    /// Shared by the whole agent tree.
+    /// Schema of its structured output, if the host requires one.
+    pub output_schema: Option<OutputSchema>,
+}
+
+/// Totals over the whole agent tree.
+pub struct AgentAccounts {
     pub ledger: CostLedger,
-    /// Denied tool calls of the whole agent tree.
+    /// Denied tool calls.
     pub denials: DenialLog,
+}
+
+/// Where transcripts go.
+pub struct AgentStorage {
     /// Session identity for the transcript.
     pub identity: SessionIdentity,
     /// Directory of the transcripts; none if they are not stored in files.
     pub project_dir: Option<ProjectDir>,
     pub persistence: Persistence,
-    pub definitions: AgentDefinitions,
-    pub spawn_limits: SpawnLimits,
-    pub registry: AgentRegistry,
-    pub team: SessionTeam,
-    /// Sends notifications for the main agent.
-    pub event_sender: EventSender,
+}
+
+/// What the agents work on.
+pub struct AgentEnvironment {
     pub workspace: Arc<Workspace>,
     pub tasks: TaskRegistry,
     pub task_list: TaskList,
     pub small_model: String,
+}
+
+/// What starting agents needs.
+pub struct SpawnContext {
+    pub definitions: AgentDefinitions,
+    pub limits: SpawnLimits,
+    pub registry: AgentRegistry,
+    pub team: SessionTeam,
+    /// Starts MCP servers owned by one agent.
+    pub server_starter: ServerStarter,
     /// Whether the text of subagents is forwarded to the host as it streams.
     pub forward_subagent_text: bool,
-    /// Schema of the main agent's structured output, if the host requires one.
-    pub output_schema: Option<OutputSchema>,
+}
+
+/// Instructions, skills, hooks and MCP tools of the session.
+pub struct AgentExtensions {
     /// Instruction files; each agent loads them anew.
     pub instructions: Instructions,
     pub skills: Skills,
     pub config_locations: Arc<ConfigLocations>,
-    /// Starts MCP servers owned by one agent.
-    pub server_starter: ServerStarter,
     /// Dependencies of the hooks of definitions; none if hooks are disabled.
     pub hook_deps: Option<HookDeps>,
+    /// Tools of the session's MCP servers.
+    pub mcp_tools: ToolCache,
 }
 
 /// Parts that differ between agents.
@@ -135,9 +161,9 @@ impl AgentSpawner {
         let position = TreePosition {
             depth: 0,
             agent_id: None,
-            tool_set: Arc::clone(&agent_context.tool_set),
-            permission_checker: agent_context.permission_checker.clone(),
-            runtime_settings: agent_context.runtime_settings.clone(),
+            tool_set: Arc::clone(&agent_context.main.tool_set),
+            permission_checker: agent_context.main.permission_checker.clone(),
+            runtime_settings: agent_context.main.runtime_settings.clone(),
             startable: StartableAgents::All,
             teammate_name: None,
         };
@@ -160,7 +186,7 @@ impl AgentSpawner {
     }
 
     pub fn team(&self) -> &SessionTeam {
-        &self.context.team
+        &self.context.spawning.team
     }
 
     /// The sender name on messages from this agent.
@@ -182,18 +208,24 @@ impl AgentSpawner {
     /// Builds the main agent; it continues a resumed session if there is one.
     pub fn build_main(&self, system: Vec<String>, mut resumed: Option<ResumedSession>) -> Agent {
         let agent_context = &self.context;
-        let SessionIdentity { session, .. } = &agent_context.identity;
+        let SessionIdentity { session, .. } = &agent_context.storage.identity;
         let small_model = SmallModel::new(
             agent_context.models.clone(),
-            agent_context.ledger.clone(),
-            agent_context.small_model.clone(),
-            agent_context.limits.retry_policy(),
+            agent_context.accounts.ledger.clone(),
+            agent_context.environment.small_model.clone(),
+            agent_context.main.limits.retry_policy(),
             session.as_str().into(),
         )
-        .with_timing(agent_context.limits.timing);
-        let path = agent_context.project_dir.as_ref().map(|project_dir| project_dir.transcript(session));
+        .with_timing(agent_context.main.limits.timing);
+        let path =
+            agent_context.storage.project_dir.as_ref().map(|project_dir| project_dir.transcript(session));
         let lock = resumed.as_mut().and_then(|resumed| resumed.lock.take());
-        let log = TranscriptLog::new(agent_context.identity.clone(), path, &agent_context.persistence, lock);
+        let log = TranscriptLog::new(
+            agent_context.storage.identity.clone(),
+            path,
+            &agent_context.storage.persistence,
+            lock,
+        );
         let writer = log.writer().clone();
         let lost_notice =
             resumed.as_ref().and_then(|resumed| lost_agents::lost_agents_notice(&resumed.loaded.history));
@@ -203,32 +235,32 @@ impl AgentSpawner {
             attribution: Attribution::main(),
             system,
             tool_env: ToolEnv {
-                tool_set: Arc::clone(&agent_context.tool_set),
-                checker: agent_context.permission_checker.clone(),
+                tool_set: Arc::clone(&agent_context.main.tool_set),
+                checker: agent_context.main.permission_checker.clone(),
                 context: ToolContext {
                     id: String::new(),
                     checked_file: None,
                     original_input: None,
-                    workspace: Arc::clone(&agent_context.workspace),
-                    tasks: agent_context.tasks.clone(),
-                    tool_set: Arc::clone(&agent_context.tool_set),
-                    deferred_tools: agent_context.deferred_tools.clone(),
-                    task_list: agent_context.task_list.clone(),
+                    workspace: Arc::clone(&agent_context.environment.workspace),
+                    tasks: agent_context.environment.tasks.clone(),
+                    tool_set: Arc::clone(&agent_context.main.tool_set),
+                    deferred_tools: agent_context.main.deferred_tools.clone(),
+                    task_list: agent_context.environment.task_list.clone(),
                     todos: TodoList::default(),
                     read_filter: SearchFilter::default(),
                     small_model,
                     agents: Some(Arc::new(self.clone())),
-                    mode: agent_context.permission_checker.mode_switch(),
-                    hooks: agent_context.permission_checker.hooks.clone(),
+                    mode: agent_context.main.permission_checker.mode_switch(),
+                    hooks: agent_context.main.permission_checker.hooks.clone(),
                     transcript: writer,
                     cancel: CancellationToken::new(),
                 },
             },
-            runtime_settings: agent_context.runtime_settings.clone(),
-            limits: agent_context.limits.clone(),
-            ledger: agent_context.ledger.clone(),
-            structured_output: StructuredOutput::new(agent_context.output_schema.clone()),
-            instructions: agent_context.instructions.for_new_agent(),
+            runtime_settings: agent_context.main.runtime_settings.clone(),
+            limits: agent_context.main.limits.clone(),
+            ledger: agent_context.accounts.ledger.clone(),
+            structured_output: StructuredOutput::new(agent_context.main.output_schema.clone()),
+            instructions: agent_context.extensions.instructions.for_new_agent(),
             progress: AgentProgress::default(),
             own_servers: None,
         });
@@ -249,7 +281,7 @@ impl AgentServices for AgentSpawner {
     }
 
     fn definitions_notice(&self) -> Option<String> {
-        self.context.definitions.render_notice()
+        self.context.spawning.definitions.render_notice()
     }
 }
 
@@ -270,9 +302,9 @@ impl AgentContext {
             progress,
             own_servers,
         } = own;
-        let skills = AgentSkills::new(&self.skills, self.hook_deps.clone());
+        let skills = AgentSkills::new(&self.extensions.skills, self.extensions.hook_deps.clone());
         if tool_env.tool_set.find(SKILL).is_some() {
-            let tool = SkillTool::new(self.skills.clone(), skills.queue());
+            let tool = SkillTool::new(self.extensions.skills.clone(), skills.queue());
             tool_env.tool_set = Arc::new(tool_env.tool_set.with_tool(Arc::new(tool)));
         }
         if let Some(resumed) = &resumed {
@@ -291,7 +323,7 @@ impl AgentContext {
             frame_sender: self.frame_sender.clone(),
             limits,
             ledger,
-            denials: self.denials.clone(),
+            denials: self.accounts.denials.clone(),
             structured_output,
             fallback_models,
             compaction_state: CompactionState::default(),

@@ -12,7 +12,7 @@ use whimbrel_wire::options::AgentDefinition;
 
 use super::definition::{self, Definition, DefinitionSource};
 use super::discover;
-use crate::permission::PermissionState;
+use whimbrel_tools::permission::PermissionState;
 use whimbrel_wire::tool_names::AGENT;
 
 /// Limit on the characters of a description that are shown to the model.

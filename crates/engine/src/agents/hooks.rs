@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::Definition;
-use crate::hooks::HookSet;
-use crate::hooks::front_matter::{map_stop_to_subagent_stop, parse_hooks};
+use whimbrel_tools::hooks::HookSet;
+use whimbrel_tools::hooks::front_matter::{map_stop_to_subagent_stop, parse_hooks};
 
 /// The hooks of a definition, with warnings. `Stop` hooks run as `SubagentStop`.
 pub(super) fn agent_hooks(definition: &Definition) -> (HookSet, Vec<String>) {

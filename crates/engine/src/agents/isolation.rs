@@ -5,9 +5,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::SubagentTask;
 use super::run::AgentOrigin;
-use crate::tool_api::{ToolContext, ToolError};
-use crate::workspace::worktree::Worktree;
-use crate::worktrees::RemovalOutcome;
+use whimbrel_tools::api::{ToolContext, ToolError};
+use whimbrel_tools::workspace::worktree::Worktree;
+use whimbrel_tools::worktrees::RemovalOutcome;
 
 /// The only supported isolation.
 const WORKTREE: &str = "worktree";

@@ -9,7 +9,7 @@ use whimbrel_wire::content::ResultContent;
 
 use super::tools::agent::{LAUNCHED_PREFIX, NOTIFIED_WHEN_DONE};
 use super::tools::send_message::SENT_TO_PREFIX;
-use crate::tools::STOPPED_PREFIX;
+use whimbrel_tools::builtin::STOPPED_PREFIX;
 
 /// Beginning of the notice; used to recognise it in the history.
 const NOTICE_PREFIX: &str = "<system-reminder>\nBackground agents stopped when the previous run ended";

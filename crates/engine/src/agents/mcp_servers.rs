@@ -10,9 +10,9 @@ use whimbrel_wire::options::McpServerConfig;
 
 use super::{AgentSpawner, Definition};
 use crate::agent::Agent;
-use crate::mcp::{ServerConfigs, ServerOrigin, ServerRegistry};
-use crate::mcp_tools::ToolCache;
-use crate::permission::PermissionState;
+use whimbrel_mcp::{ServerConfigs, ServerOrigin, ServerRegistry};
+use whimbrel_tools::mcp_tools::ToolCache;
+use whimbrel_tools::permission::PermissionState;
 
 /// Limit on an agent's wait for its servers. The tools of a later server are available from the next model call on.
 const STARTUP_TIMEOUT: Duration = Duration::from_secs(20);
@@ -56,13 +56,13 @@ impl AgentSpawner {
         definition: &Definition,
         stop: &CancellationToken,
     ) {
-        for warning in definition.missing_server_warnings(self.context.mcp_tools.registry()) {
+        for warning in definition.missing_server_warnings(self.context.extensions.mcp_tools.registry()) {
             self.context.frame_sender.warn(warning).await;
         }
         let wanted = &definition.mcp_servers.own;
         let registry = agent.own_servers.clone();
         let Some(registry) = registry.filter(|_| !wanted.is_empty()) else { return };
-        registry.add(resolve_configs(wanted, |name| self.context.workspace.variable(name)));
+        registry.add(resolve_configs(wanted, |name| self.context.environment.workspace.variable(name)));
         stop.run_until_cancelled(registry.wait_ready(STARTUP_TIMEOUT)).await;
         let lost = registry.status().into_iter().filter(|server| wanted.contains_key(&server.name));
         for (name, why) in lost.filter_map(|server| Some((server.name, server.error?))) {

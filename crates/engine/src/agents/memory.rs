@@ -58,7 +58,7 @@ impl AgentSpawner {
     /// Adds the memory notice to the conversation of an agent, if its definition has a memory.
     pub(super) async fn inject_memory(&self, agent: &mut Agent, definition: &Definition) {
         let Some(scope) = definition.memory.as_deref().and_then(MemoryScope::from_name) else { return };
-        let Some(dir) = scope.dir(&self.context.config_locations, &definition.name) else {
+        let Some(dir) = scope.dir(&self.context.extensions.config_locations, &definition.name) else {
             let text = format!(
                 "The agent {} starts without memory: there is no configuration directory.",
                 definition.name

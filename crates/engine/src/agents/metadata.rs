@@ -12,9 +12,9 @@ use whimbrel_wire::permission::PermissionMode;
 use super::SubagentTask;
 use super::context::AgentContext;
 use crate::effort::parse_effort;
-use crate::permission::PermissionState;
 use crate::skills::InvokedSkill;
-use crate::tasks::TaskFacts;
+use whimbrel_tools::permission::PermissionState;
+use whimbrel_tools::tasks::TaskFacts;
 
 const MAX_FILE_BYTES: u64 = 64 * 1024;
 
@@ -211,7 +211,11 @@ impl AgentMetadata {
 
 /// Directory of the session's subagent transcripts; none if transcripts are not stored in files.
 pub(super) fn transcripts_dir(context: &AgentContext) -> Option<PathBuf> {
-    context.project_dir.as_ref().map(|project_dir| project_dir.subagents_dir(&context.identity.session))
+    context
+        .storage
+        .project_dir
+        .as_ref()
+        .map(|project_dir| project_dir.subagents_dir(&context.storage.identity.session))
 }
 
 fn metadata_path(dir: &Path, id: &str) -> PathBuf {
@@ -229,7 +233,7 @@ mod tests {
             task_id: "a1".into(),
             tool_use_id: "call".into(),
             owner: None,
-            kind: crate::tasks::TaskKind::Agent,
+            kind: whimbrel_tools::tasks::TaskKind::Agent,
             description: "looks".into(),
             command: String::new(),
             agent_type: Some("Explore".into()),

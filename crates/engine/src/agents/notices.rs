@@ -7,8 +7,8 @@ use whimbrel_wire::system::{
 };
 
 use super::AgentReport;
-use crate::frame_sender::FrameSender;
-use crate::tasks::{TaskFacts, TaskRegistry, TaskSnapshot, TaskStatus};
+use whimbrel_tools::tasks::{TaskFacts, TaskRegistry, TaskSnapshot, TaskStatus};
+use whimbrel_transport::frame_sender::FrameSender;
 
 /// Facts about an agent's start that its task does not hold.
 pub(super) struct AgentStart<'a> {

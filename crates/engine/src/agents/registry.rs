@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use super::Definition;
 use super::context::TreePosition;
 use crate::agent::Agent;
-use crate::workspace::worktree::Worktree;
+use whimbrel_tools::workspace::worktree::Worktree;
 
 const MAX_FINISHED: usize = 50;
 

@@ -6,9 +6,9 @@ use whimbrel_wire::Usage;
 use whimbrel_wire::system::TaskUsage;
 
 use crate::next_step::TurnEnd;
-use crate::tasks::TaskStatus;
 use crate::turn::TurnOutcome;
-use crate::workspace::worktree::Worktree;
+use whimbrel_tools::tasks::TaskStatus;
+use whimbrel_tools::workspace::worktree::Worktree;
 
 #[derive(Debug, Clone)]
 pub struct AgentReport {

@@ -9,7 +9,7 @@ use whimbrel_wire::RawJson;
 
 use super::metadata::{self, AgentMetadata};
 use super::{AgentSpawner, Definition};
-use crate::tool_api::ToolError;
+use whimbrel_tools::api::ToolError;
 
 /// A stored agent that can be continued.
 pub(super) struct RestorableAgent {
@@ -29,9 +29,12 @@ struct StoredAgent {
 impl AgentSpawner {
     /// Loads the agent with this id or name that an earlier run of the session left; none if there is none.
     pub(super) async fn load_stored(&self, to: &str) -> Result<Option<RestorableAgent>, ToolError> {
-        let found = match (&self.context.persistence.store_writer, metadata::transcripts_dir(&self.context)) {
+        let found = match (
+            &self.context.storage.persistence.store_writer,
+            metadata::transcripts_dir(&self.context),
+        ) {
             (Some(store_writer), _) => {
-                load_from_store(store_writer, &self.context.identity.session, to).await
+                load_from_store(store_writer, &self.context.storage.identity.session, to).await
             }
             (None, Some(dir)) => {
                 let wanted = to.to_owned();

@@ -18,13 +18,13 @@ use super::restore::RestorableAgent;
 use super::spawn_limits::SpawnReservation;
 use super::{AgentReport, AgentSpawner, Definition, SubagentTask, isolation, mcp_servers, notices};
 use crate::agent::{Agent, AgentProgress};
-use crate::hooks::HookInputBuilder;
-use crate::internal_events::{InternalEvent, Notification};
 use crate::next_step::TurnEnd;
-use crate::tasks::AgentTask;
-use crate::tool_api::{AgentServices, ToolContext};
 use crate::turn::{self, TurnOutcome};
-use crate::workspace::worktree::Worktree;
+use whimbrel_tools::api::{AgentServices, ToolContext};
+use whimbrel_tools::hooks::HookInputBuilder;
+use whimbrel_tools::internal_events::{InternalEvent, Notification};
+use whimbrel_tools::tasks::AgentTask;
+use whimbrel_tools::workspace::worktree::Worktree;
 
 /// Time for a stopped agent to finish its turn.
 const STOP_GRACE: Duration = Duration::from_millis(1000);
@@ -97,7 +97,7 @@ impl AgentRun {
         // Released only now, so that the host never sees more running agents than allowed.
         drop(permit);
         if let Some(finished) = finished {
-            context.registry.store_finished(entry.id(), finished);
+            context.spawning.registry.store_finished(entry.id(), finished);
         }
         // An agent that stopped it needs no notification; a stop by the host starts no turn.
         let post = match report.background && (!report.stopped || entry.was_stopped_by_host()) {
@@ -216,7 +216,7 @@ async fn run_turns(
         if ending.end != TurnEnd::Done || entry.stop.is_cancelled() {
             break ending;
         }
-        match agents.context.registry.take_next_or_close(entry.id(), mailbox) {
+        match agents.context.spawning.registry.take_next_or_close(entry.id(), mailbox) {
             Some(message) => {
                 texts.push(ending.text);
                 agent.conversation.push_task(&Content::from(message.as_str())).await;

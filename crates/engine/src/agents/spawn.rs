@@ -15,8 +15,8 @@ use super::run::{AgentOrigin, AgentRun};
 use super::team::MemberInfo;
 use super::{AgentReport, AgentSpawner, Definition, isolation};
 use crate::skills::InvokedSkill;
-use crate::tasks::{TaskFacts, TaskKind};
-use crate::tool_api::{ToolContext, ToolError};
+use whimbrel_tools::api::{ToolContext, ToolError};
+use whimbrel_tools::tasks::{TaskFacts, TaskKind};
 
 /// A task for a subagent.
 #[derive(Debug, Clone, Default)]
@@ -98,6 +98,7 @@ impl AgentSpawner {
     pub fn definition(&self, name: &str) -> Result<&Definition, ToolError> {
         let known: Vec<&Definition> = self
             .context
+            .spawning
             .definitions
             .iter()
             .filter(|kind| self.position.startable.allows(&kind.name))
@@ -113,8 +114,8 @@ impl AgentSpawner {
         if self.is_teammate() {
             return Vec::new();
         }
-        let tasks = self.context.tasks.list();
-        self.context.registry.reachable(self.position.agent_id.as_deref(), |id| {
+        let tasks = self.context.environment.tasks.list();
+        self.context.spawning.registry.reachable(self.position.agent_id.as_deref(), |id| {
             let task = tasks.iter().find(|task| task.facts.task_id == id)?;
             Some((task.facts.agent_type.clone().unwrap_or_default(), task.facts.description.clone()))
         })
@@ -125,6 +126,7 @@ impl AgentSpawner {
         match self.position.agent_id.is_none() || self.is_teammate() {
             true => self
                 .context
+                .spawning
                 .team
                 .members()
                 .into_iter()
@@ -184,7 +186,7 @@ impl AgentSpawner {
     }
 
     fn deliver(&self, to: &str, message: &str) -> Delivery {
-        self.context.registry.deliver(self.position.agent_id.as_deref(), to, message)
+        self.context.spawning.registry.deliver(self.position.agent_id.as_deref(), to, message)
     }
 
     async fn continue_agent(
@@ -212,7 +214,7 @@ impl AgentSpawner {
         background: bool,
         call: &ToolContext,
     ) -> Result<Restored, ToolError> {
-        let _one_at_a_time = self.context.registry.restore_lock.lock().await;
+        let _one_at_a_time = self.context.spawning.registry.restore_lock.lock().await;
         let known = match self.deliver(to, message) {
             Delivery::Queued(id) => return Ok(Restored::AlreadyRunning(id)),
             Delivery::NotOwner(id) => return Err(not_owner_error(&id)),
@@ -250,10 +252,15 @@ impl AgentSpawner {
     ) -> Result<PendingAgent, ToolError> {
         let depth = self.position.depth + 1;
         let background = background && depth == 1;
-        let reservation =
-            self.context.spawn_limits.reserve(depth).map_err(|none| ToolError::Rejected(none.to_string()))?;
+        let reservation = self
+            .context
+            .spawning
+            .limits
+            .reserve(depth)
+            .map_err(|none| ToolError::Rejected(none.to_string()))?;
         let tree = isolation::create_worktree(&who, &subagent_task, &id, call).await?;
-        let output_file = self.context.workspace.output_dir().join("tasks").join(format!("{id}.output"));
+        let output_file =
+            self.context.environment.workspace.output_dir().join("tasks").join(format!("{id}.output"));
         let launched = LaunchedAgent { agent_id: id.clone(), output_file: output_file.clone() };
         let facts = TaskFacts {
             task_id: id,
@@ -263,7 +270,10 @@ impl AgentSpawner {
             description: subagent_task.description.clone(),
             command: String::new(),
             agent_type: Some(subagent_task.agent_type.clone()),
-            name: subagent_task.name.clone().or_else(|| self.context.registry.name_of(&launched.agent_id)),
+            name: subagent_task
+                .name
+                .clone()
+                .or_else(|| self.context.spawning.registry.name_of(&launched.agent_id)),
             output_file,
         };
         // Written before the launch, so that a resume after a crash knows the agent.
@@ -272,8 +282,11 @@ impl AgentSpawner {
         let parent = self.position.agent_id.as_deref();
         let standing = AgentStart { depth, parent, background, prompt: &subagent_task.prompt };
         notices::notify_started(&self.context.frame_sender, &call.tasks, &entry.facts, standing).await;
-        let mailbox =
-            self.context.registry.register(&entry.facts.task_id, subagent_task.name.as_deref(), parent);
+        let mailbox = self.context.spawning.registry.register(
+            &entry.facts.task_id,
+            subagent_task.name.as_deref(),
+            parent,
+        );
         let stop_guard = StopGuard(Some(entry.stop.clone()));
         let backgrounded = entry.watch_background();
         let (done, report) = oneshot::channel();

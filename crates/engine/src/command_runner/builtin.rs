@@ -8,10 +8,10 @@ use whimbrel_wire::message::User;
 use super::answer_without_model;
 use crate::agent::Agent;
 use crate::commands::Commands;
-use crate::cost::Spend;
 use crate::next_step::TurnEnd;
 use crate::turn::TurnOutcome;
 use crate::turn_start;
+use whimbrel_tools::cost::Spend;
 
 /// Clears the conversation in place of a turn; the transcript keeps it, and the next message begins a new branch there.
 /// SessionEnd and SessionStart hooks run, because the model loses their context too. `ignored` is a notice about
@@ -107,7 +107,7 @@ mod tests {
     use whimbrel_wire::message::ModelUsage;
 
     use super::*;
-    use crate::cost::AgentShare;
+    use whimbrel_tools::cost::AgentShare;
 
     #[test]
     fn context_parts_are_listed_in_a_table() {

@@ -15,10 +15,10 @@ use crate::agents::AgentSpawner;
 use crate::command_expansion::{ExpandedPrompt, expand_file};
 use crate::commands::CommandFile;
 use crate::commands::parse::ParsedCommand;
-use crate::hooks::{HookInputBuilder, join_reasons};
 use crate::next_step::TurnEnd;
 use crate::turn::{self, TurnOutcome};
 use crate::turn_start::{self, mentioned_files};
+use whimbrel_tools::hooks::{HookInputBuilder, join_reasons};
 
 /// Call of a command file.
 pub struct CommandExpansion {

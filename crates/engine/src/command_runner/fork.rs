@@ -10,12 +10,12 @@ use super::expand::{self, CommandExpansion};
 use crate::agent::Agent;
 use crate::agents::tools::skill_task;
 use crate::agents::{AgentSpawner, LaunchOutcome};
-use crate::hooks::{HookInputBuilder, join_reasons};
 use crate::next_step::TurnEnd;
 use crate::skills::InvokedSkill;
-use crate::tool_api::ToolContext;
 use crate::turn::TurnOutcome;
 use crate::turn_start;
+use whimbrel_tools::api::ToolContext;
+use whimbrel_tools::hooks::{HookInputBuilder, join_reasons};
 
 /// Runs the command in a subagent and answers with its report.
 pub(super) async fn run(

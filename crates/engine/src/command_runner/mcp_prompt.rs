@@ -8,11 +8,11 @@ use whimbrel_wire::message::User;
 
 use super::{answer_without_model, expand};
 use crate::agent::Agent;
-use crate::hooks::{HookInputBuilder, join_reasons};
-use crate::mcp_tools::ToolCache;
 use crate::next_step::TurnEnd;
 use crate::turn::{self, TurnOutcome};
 use crate::turn_start;
+use whimbrel_tools::hooks::{HookInputBuilder, join_reasons};
+use whimbrel_tools::mcp_tools::ToolCache;
 
 /// Call of an MCP prompt.
 pub struct McpPromptCall {

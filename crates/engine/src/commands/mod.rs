@@ -20,10 +20,10 @@ use whimbrel_wire::control::SlashCommand;
 use whimbrel_wire::message::User;
 
 pub use self::builtin::{BUILTINS, BuiltinAction, BuiltinCommand};
-use crate::mcp::PromptCommand;
-use crate::mcp_tools::ToolCache;
 pub(crate) use file::SKILL_DIR_VARIABLE;
 pub use file::{CommandCallers, CommandDescription, CommandFile, CommandOwner};
+use whimbrel_mcp::PromptCommand;
+use whimbrel_tools::mcp_tools::ToolCache;
 
 #[derive(Debug, Clone, Default)]
 pub struct Commands {

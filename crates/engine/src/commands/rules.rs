@@ -3,7 +3,7 @@
 use whimbrel_config::settings::Trust;
 
 use super::CommandFile;
-use crate::permission::PermissionState;
+use whimbrel_tools::permission::PermissionState;
 
 /// Rules of a command file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

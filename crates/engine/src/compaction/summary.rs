@@ -18,10 +18,10 @@ use whimbrel_wire::{Block, Role};
 use super::auto_compact;
 use super::render_history::render_history;
 use crate::agent::Agent;
-use crate::cost::MeteredCall;
 use crate::fallback;
-use crate::hooks::{HookInputBuilder, join_reasons};
-use crate::small_model::read_reply_text;
+use whimbrel_tools::cost::MeteredCall;
+use whimbrel_tools::hooks::{HookInputBuilder, join_reasons};
+use whimbrel_tools::small_model::read_reply_text;
 
 const MAX_SUMMARY_TOKENS: u64 = 20_000;
 

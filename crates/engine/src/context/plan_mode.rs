@@ -4,7 +4,7 @@
 use whimbrel_models::History;
 use whimbrel_wire::permission::PermissionMode;
 
-use crate::tool_api::AgentToolSet;
+use whimbrel_tools::api::AgentToolSet;
 use whimbrel_wire::tool_names::{ASK_USER_QUESTION, EXIT_PLAN_MODE};
 
 /// Whether the model knows that plan mode is active.

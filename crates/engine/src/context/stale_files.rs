@@ -4,8 +4,8 @@ use std::path::Path;
 
 use whimbrel_os::files::{FileHandle, FileKind, FileStamp};
 
-use crate::tools::patch;
-use crate::workspace::{SeenFile, Workspace};
+use whimbrel_tools::builtin::patch;
+use whimbrel_tools::workspace::{SeenFile, Workspace};
 
 /// Limit for comparing contents; larger files are only reported as changed.
 const MAX_COMPARED_BYTES: u64 = 256 * 1024;

@@ -9,21 +9,24 @@ use whimbrel_wire::hook::HookBase;
 use whimbrel_wire::system::Init;
 
 use super::Session;
+use crate::agents::context::{
+    AgentAccounts, AgentContext, AgentEnvironment, AgentExtensions, AgentSpawner, AgentStorage,
+    MainAgentConfig, SpawnContext,
+};
 use crate::agents::registry::AgentRegistry;
 use crate::agents::spawn_limits::SpawnLimits;
-use crate::agents::{AgentContext, AgentSpawner};
 use crate::context::instructions::Instructions;
 use crate::context::{environment, system_prompt};
-use crate::cost::CostLedger;
 use crate::denial_log::DenialLog;
 use crate::event_loop::control::CAPABILITIES;
-use crate::frame_sender::FrameSender;
-use crate::hooks::{self, HookDispatcher, HookExecutor, HookSet};
-use crate::host_requests::HostRequests;
 use crate::permission_checker::{PermissionChecker, Prompter};
 use crate::runtime_settings::RuntimeSettingsReader;
 use crate::setup::Setup;
-use crate::tasks::TaskRegistry;
+use whimbrel_tools::cost::CostLedger;
+use whimbrel_tools::hooks::{self, HookDispatcher, HookExecutor, HookSet};
+use whimbrel_tools::tasks::TaskRegistry;
+use whimbrel_transport::frame_sender::FrameSender;
+use whimbrel_transport::host_requests::HostRequests;
 
 /// Builds the hook dispatcher of the session.
 pub(crate) fn build_hooks(
@@ -32,18 +35,19 @@ pub(crate) fn build_hooks(
     tasks: &TaskRegistry,
     frame_sender: &FrameSender,
 ) -> HookDispatcher {
-    let transcript = setup.project_dir.as_ref().map(|project_dir| project_dir.transcript(&setup.session));
+    let transcript =
+        setup.session.project_dir.as_ref().map(|project_dir| project_dir.transcript(&setup.session.id));
     let deps = hook_deps(setup, ask, tasks, frame_sender);
     let base = HookBase {
-        session_id: setup.session.clone(),
+        session_id: setup.session.id.clone(),
         transcript_path: transcript.map(|path| path.display().to_string()).unwrap_or_default(),
         ..HookBase::default()
     };
-    let hooks = HookExecutor::new(setup.hooks.clone(), deps);
+    let hooks = HookExecutor::new(setup.hooks.set.clone(), deps);
     HookDispatcher::new(
         hooks,
-        setup.permission_state.clone(),
-        Arc::clone(&setup.workspace),
+        setup.permissions.state.clone(),
+        Arc::clone(&setup.session.workspace),
         frame_sender.clone(),
         base,
     )
@@ -60,8 +64,8 @@ fn hook_deps(
         requests: ask.clone(),
         frames: frame_sender.clone(),
         tasks: tasks.clone(),
-        workspace: Arc::clone(&setup.workspace),
-        progress: setup.hook_progress,
+        workspace: Arc::clone(&setup.session.workspace),
+        progress: setup.hooks.progress,
     }
 }
 
@@ -69,15 +73,16 @@ impl Session {
     pub(super) fn build_init(&self) -> Init {
         let runtime_settings = self.runtime_settings.borrow();
         self.with_extensions(Init {
-            cwd: self.setup.workspace.base_dir().display().to_string(),
-            tools: self.setup.tool_set.names_for_init(),
-            agents: Some(self.setup.agent_definitions.names()),
+            cwd: self.setup.session.workspace.base_dir().display().to_string(),
+            tools: self.setup.tools.tool_set.names_for_init(),
+            agents: Some(self.setup.agents.definitions.names()),
             model: runtime_settings.model.clone(),
-            permission_mode: self.setup.permission_state.mode(),
+            permission_mode: self.setup.permissions.state.mode(),
             api_key_source: self.engine.models().key_source().into(),
             claude_code_version: PROTOCOL_VERSION.into(),
             mcp_servers: self.mcp.init_statuses(),
-            betas: (!self.setup.limits.betas.is_empty()).then(|| self.setup.limits.betas.clone()),
+            betas: (!self.setup.agents.limits.betas.is_empty())
+                .then(|| self.setup.agents.limits.betas.clone()),
             effort: runtime_settings.effort.and_then(|effort| json!(effort).as_str().map(str::to_owned)),
             capabilities: Some(CAPABILITIES.map(str::to_owned).to_vec()),
             ..Init::default()
@@ -85,96 +90,95 @@ impl Session {
     }
 
     pub(super) fn system_prompt(&self) -> Vec<String> {
-        let Setup { system_prompt, append_system_prompt, extensions, .. } = &*self.setup;
-        system_prompt::system_blocks(
-            system_prompt.as_ref(),
-            extensions.style.as_deref(),
-            append_system_prompt.as_deref(),
-        )
+        let Setup { prompt, extensions, .. } = &*self.setup;
+        let (base, appended) = (prompt.system_prompt.as_ref(), prompt.appended.as_deref());
+        system_prompt::system_blocks(base, extensions.style.as_deref(), appended)
     }
 
     /// Builds the spawner for the session's agents.
     pub(super) fn build_agent_spawner(&self) -> AgentSpawner {
-        let Setup {
-            workspace,
-            project_dir,
-            session,
-            tool_set,
-            limits,
-            small_model,
-            agent_definitions: types,
-            output_schema: shape,
-            ..
-        } = &*self.setup;
+        let Setup { session, models, tools, mcp, agents, extensions, config_locations, .. } = &*self.setup;
+        let workspace = &session.workspace;
+        let locations = Arc::clone(config_locations);
         AgentSpawner::new(AgentContext {
             models: self.engine.models().clone(),
             frame_sender: self.frame_sender.clone(),
-            runtime_settings: RuntimeSettingsReader::new(self.runtime_settings.subscribe()),
-            tool_set: Arc::clone(tool_set),
-            mcp_tools: self.setup.mcp_tool_cache.clone(),
-            deferred_tools: self.setup.deferred_tools.clone(),
-            permission_checker: self.build_permission_checker(),
-            limits: limits.clone(),
-            ledger: CostLedger::with_budget(limits.max_budget_usd),
-            denials: DenialLog::default(),
-            identity: SessionIdentity {
-                session: session.clone(),
-                cwd: workspace.root().display().to_string(),
-                git_branch: environment::git_branch(workspace.root()).unwrap_or_default(),
-                entrypoint: self.setup.entrypoint.clone(),
-            },
-            project_dir: project_dir.clone(),
-            persistence: self.setup.persistence.clone(),
-            definitions: types.clone(),
-            spawn_limits: SpawnLimits::new(self.setup.max_concurrent_agents),
-            registry: AgentRegistry::default(),
-            team: self.team.clone(),
             event_sender: self.event_sender.clone(),
-            workspace: Arc::clone(workspace),
-            tasks: self.tasks.clone(),
-            task_list: self.setup.task_list.clone(),
-            small_model: small_model.clone(),
-            output_schema: shape.clone(),
-            forward_subagent_text: self.setup.forward_subagent_text,
-            instructions: Instructions::new(
-                Arc::clone(&self.setup.config_locations),
-                workspace.home_dir().as_deref(),
-            ),
-            skills: self.setup.extensions.skills.clone(),
-            config_locations: Arc::clone(&self.setup.config_locations),
-            server_starter: self.mcp.server_starter(),
-            hook_deps: (self.setup.extensions.has_hooks_enabled())
-                .then(|| hook_deps(&self.setup, &self.host_requests, &self.tasks, &self.frame_sender)),
+            main: MainAgentConfig {
+                runtime_settings: RuntimeSettingsReader::new(self.runtime_settings.subscribe()),
+                tool_set: Arc::clone(&tools.tool_set),
+                deferred_tools: tools.deferred_tools.clone(),
+                permission_checker: self.build_permission_checker(),
+                limits: agents.limits.clone(),
+                output_schema: tools.output_schema.clone(),
+            },
+            accounts: AgentAccounts {
+                ledger: CostLedger::with_budget(agents.limits.max_budget_usd),
+                denials: DenialLog::default(),
+            },
+            storage: AgentStorage {
+                identity: SessionIdentity {
+                    session: session.id.clone(),
+                    cwd: workspace.root().display().to_string(),
+                    git_branch: environment::git_branch(workspace.root()).unwrap_or_default(),
+                    entrypoint: session.entrypoint.clone(),
+                },
+                project_dir: session.project_dir.clone(),
+                persistence: session.persistence.clone(),
+            },
+            environment: AgentEnvironment {
+                workspace: Arc::clone(workspace),
+                tasks: self.tasks.clone(),
+                task_list: tools.task_list.clone(),
+                small_model: models.small_model.clone(),
+            },
+            spawning: SpawnContext {
+                definitions: agents.definitions.clone(),
+                limits: SpawnLimits::new(agents.max_concurrent),
+                registry: AgentRegistry::default(),
+                team: self.team.clone(),
+                server_starter: self.mcp.server_starter(),
+                forward_subagent_text: agents.forward_subagent_text,
+            },
+            extensions: AgentExtensions {
+                instructions: Instructions::new(Arc::clone(&locations), workspace.home_dir().as_deref()),
+                skills: extensions.skills.clone(),
+                config_locations: locations,
+                hook_deps: (extensions.has_hooks_enabled())
+                    .then(|| hook_deps(&self.setup, &self.host_requests, &self.tasks, &self.frame_sender)),
+                mcp_tools: mcp.tool_cache.clone(),
+            },
         })
     }
 
     fn build_permission_checker(&self) -> PermissionChecker {
         PermissionChecker {
-            permissions: self.setup.permission_state.clone(),
-            prompter: match &self.setup.prompt_tool {
-                Some(tool) => Prompter::Tool(self.setup.mcp_tool_cache.clone(), tool.clone()),
-                None if self.setup.host_answers => Prompter::Host(self.host_requests.clone()),
+            permissions: self.setup.permissions.state.clone(),
+            prompter: match &self.setup.permissions.prompt_tool {
+                Some(tool) => Prompter::Tool(self.setup.mcp.tool_cache.clone(), tool.clone()),
+                None if self.setup.permissions.host_answers => Prompter::Host(self.host_requests.clone()),
                 None => Prompter::Unavailable,
             },
             state_notifier: self.state_notifier.clone(),
             frames: self.frame_sender.clone(),
             hooks: self.hooks.clone(),
-            prompt_timeout: self.setup.permission_timeout,
+            prompt_timeout: self.setup.permissions.prompt_timeout,
         }
     }
 
     /// Adds hooks to those of the settings.
     pub(crate) fn add_hooks(&mut self, more: HookSet) {
         self.add_warnings(more.warnings().to_vec());
-        self.setup.hooks.append(more);
-        self.setup.tool_set = Arc::new(self.setup.tool_set.with_hook_responders(&self.setup.hooks));
+        self.setup.hooks.set.append(more);
+        self.setup.tools.tool_set =
+            Arc::new(self.setup.tools.tool_set.with_hook_responders(&self.setup.hooks.set));
         self.hooks = build_hooks(&self.setup, &self.host_requests, &self.tasks, &self.frame_sender);
         self.mcp.set_hooks(&self.hooks);
     }
 
     /// Queues warnings; the host gets them with the next turn.
     pub(super) fn add_warnings(&mut self, more: Vec<String>) {
-        let warnings = self.setup.warning.take().into_iter().chain(more);
-        self.setup.warning = warnings.reduce(|one, other| format!("{one}\n{other}"));
+        let warnings = self.setup.host.warning.take().into_iter().chain(more);
+        self.setup.host.warning = warnings.reduce(|one, other| format!("{one}\n{other}"));
     }
 }

@@ -17,8 +17,8 @@ use crate::context::instructions::Instructions;
 use crate::context::usage::{self, AutoCompact, ContextMeter, UsageInput};
 use crate::model_switch::{ModelSwitch, SwitchRequest, SwitchRequester, has_switch_hooks, set_model};
 use crate::rewind;
-use crate::tool_api::ToolEntry;
 use crate::turn_start::{PromptReplay, TurnNotices};
+use whimbrel_tools::api::ToolEntry;
 
 impl Session {
     /// Starts the command that a prompt invokes.
@@ -95,10 +95,10 @@ impl Session {
     /// Accepts a prompt that invokes a command; also returns the notices to send before the command's output.
     async fn accept_prompt(&mut self, prompt: User, warnings: Vec<String>) -> (Box<User>, Box<TurnNotices>) {
         self.publish_turn_start().await;
-        rewind::begin_checkpoint(&self.setup.workspace, prompt.uuid.as_deref()).await;
+        rewind::begin_checkpoint(&self.setup.session.workspace, prompt.uuid.as_deref()).await;
         let notices = TurnNotices {
             init: self.build_init(),
-            warnings: self.setup.warning.take().into_iter().chain(warnings).collect(),
+            warnings: self.setup.host.warning.take().into_iter().chain(warnings).collect(),
             replay: (self.prompt_replay() == PromptReplay::Enabled).then(|| prompt.clone()),
         };
         (Box::new(prompt), Box::new(notices))
@@ -124,7 +124,7 @@ impl Session {
         let error = parsed.warning.take().filter(|error| file.warning.as_ref() != Some(error));
         let mut warnings: Vec<String> = error.into_iter().collect();
         match parsed.front_matter.rules().apply(
-            &self.setup.permission_state,
+            &self.setup.permissions.state,
             &file,
             self.setup.config_locations.trust,
         ) {
@@ -140,7 +140,7 @@ impl Session {
         }
         let (prompt, mut notices) = self.accept_prompt(prompt, warnings).await;
         notices.init.model = agent.runtime_settings.current().model;
-        let mode = self.setup.permission_state.mode().to_string();
+        let mode = self.setup.permissions.state.mode().to_string();
         let expansion = CommandExpansion { file, parsed, arguments, prompt, mode };
         self.run_command(agent, CommandJob::Expand(Box::new(expansion)), notices);
     }
@@ -153,7 +153,7 @@ impl Session {
         prompt: User,
     ) {
         let (prompt, notices) = self.accept_prompt(prompt, Vec::new()).await;
-        let tool_cache = self.setup.mcp_tool_cache.clone();
+        let tool_cache = self.setup.mcp.tool_cache.clone();
         let call = mcp_prompt::McpPromptCall { name, arguments, prompt, tool_cache };
         self.run_command(agent, CommandJob::McpPrompt(Box::new(call)), notices);
     }
@@ -164,11 +164,12 @@ impl Session {
         if !self.has_begun() {
             let mut memory = Instructions::new(
                 self.setup.config_locations.clone(),
-                self.setup.workspace.home_dir().as_deref(),
+                self.setup.session.workspace.home_dir().as_deref(),
             );
             let size = memory.load_initial().map_or(0, |text| text.len());
             match self
                 .setup
+                .session
                 .resumed
                 .as_ref()
                 .map(|resumed| &resumed.loaded)
@@ -186,7 +187,8 @@ impl Session {
         let model = self.runtime_settings.borrow().model.clone();
         let (tools, mcp_entries) = self.tools_in_use();
         let info = self.engine.catalog().lookup(&model);
-        let (limits, window) = (&self.setup.limits, info.as_ref().map_or(0, |info| info.context_window));
+        let (limits, window) =
+            (&self.setup.agents.limits, info.as_ref().map_or(0, |info| info.context_window));
         let output = |most: u64| limits.max_output_tokens.unwrap_or(most);
         let threshold = info.map(|info| limits.compaction.threshold(window, output(info.max_output_tokens)));
         usage::compute_usage(&UsageInput {
@@ -207,13 +209,13 @@ impl Session {
 
     /// The tools shown to the model, and separately those of MCP servers, which may be deferred.
     fn tools_in_use(&self) -> (Vec<Arc<ToolSpec>>, Vec<usage::McpToolEntry>) {
-        let mut shown = self.setup.deferred_tools.visible_specs(&self.setup.tool_set);
+        let mut shown = self.setup.tools.deferred_tools.visible_specs(&self.setup.tools.tool_set);
         let to_entry = |tool: &Arc<ToolEntry>| {
             let (spec, server) = (tool.spec(), tool.tool().server()?.to_owned());
             let is_loaded = shown.iter().any(|shown| shown.name == spec.name);
             Some(usage::McpToolEntry { spec, server, is_loaded })
         };
-        let mcp_entries: Vec<_> = self.setup.tool_set.tools().iter().filter_map(to_entry).collect();
+        let mcp_entries: Vec<_> = self.setup.tools.tool_set.tools().iter().filter_map(to_entry).collect();
         shown.retain(|tool| !mcp_entries.iter().any(|to_entry| to_entry.spec.name == tool.name));
         (shown, mcp_entries)
     }

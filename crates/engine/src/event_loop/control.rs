@@ -23,14 +23,14 @@ use whimbrel_wire::system::Status;
 
 use crate::agents::{Definition, notices};
 use crate::event_loop::Session;
-use crate::hooks::HookSet;
-use crate::mcp::Toggle;
 use crate::model_switch::{SwitchRequest, SwitchRequester};
-use crate::permission::AUTO_MODE_UNSUPPORTED;
 use crate::rewind;
 use crate::setup::SetupError;
-use crate::tasks::{TaskOutputReport, TaskRegistry, TaskScope};
 pub(crate) use session::AgentHandles;
+use whimbrel_mcp::Toggle;
+use whimbrel_tools::hooks::HookSet;
+use whimbrel_tools::permission::AUTO_MODE_UNSUPPORTED;
+use whimbrel_tools::tasks::{TaskOutputReport, TaskRegistry, TaskScope};
 
 /// Capabilities announced to hosts, by their wire names.
 pub(crate) const CAPABILITIES: [&str; 4] = [
@@ -95,9 +95,11 @@ pub(crate) async fn handle_request(
         Request::SetHasSubscribers(_) => ControlResponse::ok(id),
         Request::CancelAsyncMessage(asked) => session::cancel_message(session, id, &asked),
         Request::SeedReadState(asked) => {
-            session::seed_read_state(Arc::clone(&session.setup.workspace), id, asked).await
+            session::seed_read_state(Arc::clone(&session.setup.session.workspace), id, asked).await
         }
-        Request::RewindFiles(asked) => rewind::handle_rewind(&session.setup.workspace, id, asked).await,
+        Request::RewindFiles(asked) => {
+            rewind::handle_rewind(&session.setup.session.workspace, id, asked).await
+        }
         Request::GetSettings(_) => settings::get_settings(session, id),
         Request::ApplyFlagSettings(apply) => {
             return settings::apply_flag_settings(session, id, apply.settings).await;
@@ -161,19 +163,19 @@ fn apply_initialize(session: &mut Session, initialize: &Initialize) -> Result<In
         session.add_hooks(hooks);
         extensions::apply_initialize(session, initialize);
         if let Some(blocks) = &initialize.system_prompt {
-            session.setup.system_prompt = Some(SystemPrompt::Text(blocks.join("\n\n")));
+            session.setup.prompt.system_prompt = Some(SystemPrompt::Text(blocks.join("\n\n")));
         }
         if initialize.append_system_prompt.is_some() {
-            session.setup.append_system_prompt.clone_from(&initialize.append_system_prompt);
+            session.setup.prompt.appended.clone_from(&initialize.append_system_prompt);
         }
         if let Some(schema) = &initialize.json_schema {
             session.setup.require_output_schema(schema)?;
         }
         session.add_agent_definitions(initialize.agents.clone().unwrap_or_default());
         if initialize.title.is_some() {
-            session.setup.title.clone_from(&initialize.title);
+            session.setup.session.title.clone_from(&initialize.title);
         }
-        session.setup.forward_subagent_text |= initialize.forward_subagent_text == Some(true);
+        session.setup.agents.forward_subagent_text |= initialize.forward_subagent_text == Some(true);
         if let Some(text) = initialize.plan_mode_instructions.as_deref() {
             session
                 .runtime_settings
@@ -183,10 +185,10 @@ fn apply_initialize(session: &mut Session, initialize: &Initialize) -> Result<In
     if has_begun && initialize.hooks.as_ref().is_some_and(|hooks| !hooks.is_empty()) {
         return Err("Hooks can only be registered before the first turn.".into());
     }
-    let mode = session.setup.permission_state.mode();
+    let mode = session.setup.permissions.state.mode();
     let reply = InitializeReply {
         commands: session.setup.commands.slash_commands(),
-        agents: session.setup.agent_definitions.iter().map(agent_info).collect(),
+        agents: session.setup.agents.definitions.iter().map(agent_info).collect(),
         models: model_infos(session),
         account: AccountInfo {
             api_key_source: Some(session.engine.models().key_source().into()),
@@ -233,8 +235,8 @@ async fn interrupt(session: &mut Session, id: String, asked: &Interrupt) -> Cont
 }
 
 async fn set_permission_mode(session: &mut Session, id: String, mode: PermissionMode) -> ControlResponse {
-    if !session.setup.permission_state.set_mode(mode) {
-        let (text, code) = match session.setup.permission_state.is_bypass_disabled() {
+    if !session.setup.permissions.state.set_mode(mode) {
+        let (text, code) = match session.setup.permissions.state.is_bypass_disabled() {
             true => (
                 "Permissions cannot be bypassed: the settings contain disableBypassPermissionsMode.",
                 "bypass_disabled",
@@ -249,7 +251,7 @@ async fn set_permission_mode(session: &mut Session, id: String, mode: Permission
     if mode == PermissionMode::Auto {
         session.frame_sender.warn(AUTO_MODE_UNSUPPORTED).await;
     }
-    let mode = session.setup.permission_state.mode();
+    let mode = session.setup.permissions.state.mode();
     session.frame_sender.notify(Status { permission_mode: Some(mode), ..Status::default() }).await;
     ControlResponse::success(id, &SetPermissionModeReply { mode })
 }

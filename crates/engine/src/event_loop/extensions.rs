@@ -27,7 +27,7 @@ impl Session {
 
     /// Adds the Skill tool if skills were added since, and tells the agent which skills changed.
     pub(super) fn refresh_skills(&self, agent: &mut Agent) {
-        if self.setup.tool_set.find(SKILL).is_some() && agent.tool_env.tool_set.find(SKILL).is_none() {
+        if self.setup.tools.tool_set.find(SKILL).is_some() && agent.tool_env.tool_set.find(SKILL).is_none() {
             let tool = SkillTool::new(self.setup.extensions.skills.clone(), agent.invoked_skills.queue());
             let tool_set = Arc::new(agent.tool_env.tool_set.with_tool(Arc::new(tool)));
             Arc::make_mut(&mut agent.tool_env).tool_set = tool_set;

@@ -19,16 +19,17 @@ impl Session {
         if given.is_empty() {
             return;
         }
-        let warnings = self.setup.agent_definitions.add_host(given);
+        let warnings = self.setup.agents.definitions.add_host(given);
         self.add_warnings(warnings);
-        self.setup.agent_definitions = self.setup.agent_definitions.allowed_by(&self.setup.permission_state);
+        self.setup.agents.definitions =
+            self.setup.agents.definitions.allowed_by(&self.setup.permissions.state);
     }
 
     /// Applies the definition named by `--agent`. Called once everything is configured and before the first turn.
     pub(super) fn apply_main_agent(&mut self) {
-        let Some(name) = self.setup.main_agent.take() else { return };
-        let Some(kind) = self.setup.agent_definitions.get(&name).cloned() else {
-            let known = self.setup.agent_definitions.names().join(", ");
+        let Some(name) = self.setup.agents.main_agent.take() else { return };
+        let Some(kind) = self.setup.agents.definitions.get(&name).cloned() else {
+            let known = self.setup.agents.definitions.names().join(", ");
             let text =
                 format!("Unknown agent \"{name}\" (--agent, or the setting \"agent\"). Available: {known}.");
             self.setup_error = Some(SetupError::Invalid(text));
@@ -54,7 +55,7 @@ impl Session {
         self.add_warnings(kind.missing_server_warnings(self.mcp.registry()));
         let own = &kind.mcp_servers.own;
         if !own.is_empty() {
-            let workspace = Arc::clone(&self.setup.workspace);
+            let workspace = Arc::clone(&self.setup.session.workspace);
             self.mcp
                 .ensure_registry()
                 .add(mcp_servers::resolve_configs(own, |name| workspace.variable(name)));
@@ -65,20 +66,20 @@ impl Session {
     /// Applies a definition's prompt, tools, limits, mode and model, where the host has not set its own.
     fn apply_definition(&mut self, kind: &Definition) {
         let setup = &mut self.setup;
-        let hosts = match &setup.system_prompt {
+        let hosts = match &setup.prompt.system_prompt {
             Some(SystemPrompt::Text(text)) if !text.trim().is_empty() => Some(text.clone()),
             _ => None,
         };
         let notes = memory::session_notice(kind, &setup.config_locations);
         let prompt = std::iter::once(kind.prompt.clone()).chain(hosts).chain(notes);
         let prompt = prompt.collect::<Vec<_>>().join("\n\n");
-        setup.system_prompt = Some(SystemPrompt::Text(prompt));
-        setup.tool_set = Arc::new(session_tools(&setup.tool_set, kind));
-        setup.limits.max_turns = setup.limits.max_turns.or(kind.max_turns);
+        setup.prompt.system_prompt = Some(SystemPrompt::Text(prompt));
+        setup.tools.tool_set = Arc::new(session_tools(&setup.tools.tool_set, kind));
+        setup.agents.limits.max_turns = setup.agents.limits.max_turns.or(kind.max_turns);
         if let Some(mode) = kind.permission_mode {
-            setup.permission_state.set_mode(stricter_mode(setup.permission_state.mode(), mode));
+            setup.permissions.state.set_mode(stricter_mode(setup.permissions.state.mode(), mode));
         }
-        let model = kind.model.as_ref().filter(|_| !setup.has_explicit_model);
+        let model = kind.model.as_ref().filter(|_| !setup.models.is_explicit);
         let model = model.map(|name| self.engine.catalog().resolve_alias(name));
         let effort = kind.effort;
         self.runtime_settings.send_modify(|runtime_settings| {

@@ -25,17 +25,17 @@ use crate::agent::Agent;
 use crate::agents::mcp_servers::ServerStarter;
 use crate::command_runner::CommandJob;
 use crate::commands::Commands;
-use crate::frame_sender::FrameSender;
-use crate::hooks::HookDispatcher;
-use crate::host_requests::HostRequests;
-use crate::mcp::{
+use crate::setup::Setup;
+use crate::state_notifier::StateNotifier;
+use whimbrel_mcp::{
     LocalServer, McpCallProgress, NotifyFn, ServerConfigs, ServerDeps, ServerNotification, ServerOrigin,
     ServerPolicy, ServerRegistry,
 };
-use crate::mcp_tools::ToolCache;
-use crate::setup::Setup;
-use crate::state_notifier::StateNotifier;
-use crate::workspace::Workspace;
+use whimbrel_tools::hooks::HookDispatcher;
+use whimbrel_tools::mcp_tools::ToolCache;
+use whimbrel_tools::workspace::Workspace;
+use whimbrel_transport::frame_sender::FrameSender;
+use whimbrel_transport::host_requests::HostRequests;
 
 /// Limit on a turn's wait for starting servers. The tools of a later server are available from the next model call
 /// on.
@@ -93,18 +93,18 @@ impl SessionMcp {
         dispatcher: &HookDispatcher,
     ) -> Self {
         let deps = Arc::new(SessionDeps {
-            workspace: Arc::clone(&setup.workspace),
+            workspace: Arc::clone(&setup.session.workspace),
             host_requests: ask.clone(),
             frame_sender: frame_sender.clone(),
             state_notifier: state.clone(),
             hooks: watch::Sender::new(dispatcher.clone()),
-            local_servers: Arc::clone(&setup.local_servers),
+            local_servers: Arc::clone(&setup.mcp.local_servers),
         });
         let mut mcp = Self {
-            tool_cache: setup.mcp_tool_cache.clone(),
+            tool_cache: setup.mcp.tool_cache.clone(),
             deps,
-            server_policy: Arc::new(setup.servers.policy.clone()),
-            unstarted: std::mem::take(&mut setup.servers),
+            server_policy: Arc::new(setup.mcp.servers.policy.clone()),
+            unstarted: std::mem::take(&mut setup.mcp.servers),
             wait_before_turn: false,
             session_announced: CancellationToken::new(),
             status_watcher: None,

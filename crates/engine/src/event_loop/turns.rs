@@ -79,10 +79,10 @@ impl Session {
         let mut agent = match self.agent.take() {
             Some(agent) => agent,
             None => {
-                let resumed = self.setup.resumed.take().map(|resumed| *resumed);
+                let resumed = self.setup.session.resumed.take().map(|resumed| *resumed);
                 let mut agent =
                     Box::new(self.build_agent_spawner().build_main(self.system_prompt(), resumed));
-                if self.setup.origin != resume::SessionOrigin::New
+                if self.setup.session.origin != resume::SessionOrigin::New
                     && let Some(notice) = self.team.previous_team_notice().await
                 {
                     agent.conversation.push_hidden(&notice);
@@ -91,13 +91,13 @@ impl Session {
             }
         };
         self.assign_uuids(batch.prompts_mut(), &mut agent);
-        if let Some(title) = self.setup.title.take() {
+        if let Some(title) = self.setup.session.title.take() {
             agent.conversation.transcript_writer().set_title(&title);
         }
         self.context_meter = agent.conversation.context_meter().clone();
         self.agent_handles = Some(AgentHandles::for_agent(&agent));
         self.refresh_skills(&mut agent);
-        if let Some(changed) = stale_files::render_changes(&self.setup.workspace) {
+        if let Some(changed) = stale_files::render_changes(&self.setup.session.workspace) {
             agent.conversation.push_hidden(&changed);
         }
         match batch {
@@ -122,8 +122,8 @@ impl Session {
             user.uuid = Some(ids::new_uuid());
             if has_id && !std::mem::replace(&mut self.warned_about_uuid, true) {
                 let text = "A message has an empty or duplicate uuid. It was assigned a new one, as will be later ones.";
-                let notice = self.setup.warning.take().into_iter().chain([text.to_owned()]);
-                self.setup.warning = Some(notice.collect::<Vec<_>>().join("\n"));
+                let notice = self.setup.host.warning.take().into_iter().chain([text.to_owned()]);
+                self.setup.host.warning = Some(notice.collect::<Vec<_>>().join("\n"));
             }
         }
     }
@@ -136,7 +136,7 @@ impl Session {
             for input in remarks {
                 if let QueuedInput::Prompt(user) = input {
                     let user = *user;
-                    rewind::begin_checkpoint(&self.setup.workspace, user.uuid.as_deref()).await;
+                    rewind::begin_checkpoint(&self.setup.session.workspace, user.uuid.as_deref()).await;
                     turn_start::record_prompt(&mut agent, &user);
                     if echo == PromptReplay::Enabled {
                         turn_start::replay_prompt(&self.frame_sender, user).await;
@@ -151,7 +151,7 @@ impl Session {
         self.publish_turn_start().await;
         let origin = notification_origin(&inputs);
         let first = self.session_start();
-        let (init, warning) = (self.build_init(), self.setup.warning.take());
+        let (init, warning) = (self.build_init(), self.setup.host.warning.take());
         let opening = TurnInput { session_start: first, init, warning, inputs, prompt_replay: echo };
         self.start_work(agent, TurnWork::Turn(Box::new(opening)), origin);
     }
@@ -206,12 +206,12 @@ impl Session {
 
     /// Start source of the session on the first call; none later.
     pub(super) fn session_start(&mut self) -> Option<&'static str> {
-        (!std::mem::replace(&mut self.first_turn_started, true)).then_some(self.setup.origin.name())
+        (!std::mem::replace(&mut self.first_turn_started, true)).then_some(self.setup.session.origin.name())
     }
 
     /// Returns whether prompts are replayed to the host.
     pub(super) fn prompt_replay(&self) -> PromptReplay {
-        if self.setup.replay_user_messages { PromptReplay::Enabled } else { PromptReplay::Disabled }
+        if self.setup.host.replay_user_messages { PromptReplay::Enabled } else { PromptReplay::Disabled }
     }
 
     /// Ends a turn: sends its result and takes the agent back.
@@ -231,9 +231,9 @@ impl Session {
         });
         self.result_count += 1;
         // Overrides by skills and commands last for one turn.
-        self.setup.permission_state.clear_turn_rules();
+        self.setup.permissions.state.clear_turn_rules();
         agent.runtime_settings.clear_overrides();
-        rewind::warn_about_losses(&self.setup.workspace, &self.frame_sender).await;
+        rewind::warn_about_losses(&self.setup.session.workspace, &self.frame_sender).await;
         self.team.flush().await;
         self.agent = Some(agent);
         self.last_turn = Some(TurnSummary::from(&result));

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, ResourceContents, Tool, ToolAnnotations};
 use whimbrel_wire::content::{Block, ResultContent, Source};
 
-use crate::tool_api::ToolEntry;
 use crate::tool_scheduler::ToolCallResult;
+use whimbrel_tools::api::ToolEntry;
 
 /// Access of a tool, for its MCP annotations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,23 +10,23 @@ use whimbrel_session_store::{Mirror, TranscriptWriter};
 use whimbrel_wire::Frame;
 
 use super::convert;
-use crate::cost::CostLedger;
 use crate::engine::Engine;
 use crate::event_loop;
-use crate::frame_sender::FrameSender;
-use crate::host_requests::HostRequests;
-use crate::internal_events::{EventReceiver, event_channel};
 use crate::key_helper::KeyHelper;
-use crate::permission::SearchFilter;
 use crate::permission_checker::{PermissionChecker, Prompter};
 use crate::setup::{Setup, SetupError, Start};
-use crate::small_model::SmallModel;
 use crate::state_notifier::{StateNotifier, StateSubscription};
-use crate::task_list::TodoList;
-use crate::tasks::TaskRegistry;
-use crate::tool_api::DeferredTools;
-use crate::tool_api::ToolContext;
 use crate::tool_scheduler::ToolEnv;
+use whimbrel_tools::api::DeferredTools;
+use whimbrel_tools::api::ToolContext;
+use whimbrel_tools::cost::CostLedger;
+use whimbrel_tools::internal_events::{EventReceiver, event_channel};
+use whimbrel_tools::permission::SearchFilter;
+use whimbrel_tools::small_model::SmallModel;
+use whimbrel_tools::task_list::TodoList;
+use whimbrel_tools::tasks::TaskRegistry;
+use whimbrel_transport::frame_sender::FrameSender;
+use whimbrel_transport::host_requests::HostRequests;
 
 /// Capacity of the channel of discarded frames.
 const FRAME_BUFFER: usize = 64;
@@ -44,57 +44,57 @@ pub(super) struct HeadlessSession {
 impl HeadlessSession {
     /// Builds the session from options and settings. Reads the disk.
     pub(super) fn open(
-        engine: Engine,
+        engine: &Engine,
         mut start: Start,
         stop: &CancellationToken,
     ) -> Result<Self, SetupError> {
         // There is no conversation to persist.
         start.options.persist_session = Some(false);
-        let setup = Setup::resolve(&engine, start)?;
+        let setup = Setup::resolve(engine, start)?;
         let (frames, ignored) = mpsc::channel(FRAME_BUFFER);
         let (events, posts) = event_channel();
         let deaf = AbortOnDropHandle::new(tokio::spawn(drain(ignored, posts)));
-        let frame_sender = FrameSender::new(setup.session.as_str().into(), frames, stop.child_token());
+        let frame_sender = FrameSender::new(setup.session.id.as_str().into(), frames, stop.child_token());
         let (ask, tasks) = (HostRequests::new(frame_sender.clone()), TaskRegistry::new(events));
         let dispatcher = event_loop::build_hooks(&setup, &ask, &tasks, &frame_sender);
         let checker = PermissionChecker {
-            permissions: setup.permission_state.clone(),
+            permissions: setup.permissions.state.clone(),
             prompter: Prompter::Unavailable,
             prompt_timeout: None,
             state_notifier: StateNotifier::new(frame_sender.clone(), StateSubscription::Off),
             hooks: dispatcher.clone(),
             frames: frame_sender,
         };
-        let tool_set = Arc::new(setup.tool_set.restricted_to(Some(&convert::tool_names()), &[]));
+        let tool_set = Arc::new(setup.tools.tool_set.restricted_to(Some(&convert::tool_names()), &[]));
         let small_model = SmallModel::new(
             engine.models().clone().with_key_source(KeyHelper::from_setup(&setup, &tasks)),
-            CostLedger::with_budget(setup.limits.max_budget_usd),
-            setup.small_model.clone(),
-            setup.limits.retry_policy(),
-            setup.session.as_str().into(),
+            CostLedger::with_budget(setup.agents.limits.max_budget_usd),
+            setup.models.small_model.clone(),
+            setup.agents.limits.retry_policy(),
+            setup.session.id.as_str().into(),
         )
-        .with_timing(setup.limits.timing);
+        .with_timing(setup.agents.limits.timing);
         let call = ToolContext {
             id: String::new(),
             checked_file: None,
             original_input: None,
-            workspace: Arc::clone(&setup.workspace),
+            workspace: Arc::clone(&setup.session.workspace),
             tasks: tasks.clone(),
             tool_set: Arc::clone(&tool_set),
             deferred_tools: DeferredTools::default(),
             read_filter: SearchFilter::default(),
-            task_list: setup.task_list.clone(),
+            task_list: setup.tools.task_list.clone(),
             todos: TodoList::default(),
             small_model,
             agents: None,
             mode: checker.mode_switch(),
             hooks: dispatcher,
-            transcript: TranscriptWriter::new(&setup.session, None, Mirror::Off),
+            transcript: TranscriptWriter::new(&setup.session.id, None, Mirror::Off),
             cancel: stop.child_token(),
         };
         Ok(Self {
             env: ToolEnv { tool_set, checker, context: call },
-            warning: setup.warning,
+            warning: setup.host.warning,
             tasks,
             _drain: deaf,
         })

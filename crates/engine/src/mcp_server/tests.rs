@@ -4,13 +4,13 @@ use serde_json::{Value, json};
 use whimbrel_wire::content::{Block, ResultContent, Source};
 
 use super::convert::{self, ToolAccess};
-use crate::tool_api::ToolEntry;
+use crate::builtin_tools;
 use crate::tool_scheduler::ToolCallResult;
-use crate::tools;
+use whimbrel_tools::api::ToolEntry;
 
 #[test]
 fn read_only_annotations_match_declared_effects() {
-    let all = tools::builtin_tools();
+    let all = builtin_tools();
     for (name, nature) in convert::TOOLS {
         let tool = all.iter().find(|tool| tool.name() == name).unwrap_or_else(|| panic!("no {name}"));
         let looks = matches!(nature, ToolAccess::ReadOnly | ToolAccess::ReadOnlyNetwork);

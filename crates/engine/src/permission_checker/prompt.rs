@@ -16,9 +16,9 @@ use super::{
     CheckOutcome, DeniedBy, EndTurn, PermissionChecker, PromptRequest, Prompter, RequestHooks, prompt_tool,
     tool_call_ref,
 };
-use crate::hooks::HookInputBuilder;
-use crate::host_requests::HostRequestError;
-use crate::permission::request::build_request;
+use whimbrel_tools::hooks::HookInputBuilder;
+use whimbrel_tools::permission::request::build_request;
+use whimbrel_transport::host_requests::HostRequestError;
 
 /// Outcome of a prompt.
 pub(super) enum PromptOutcome {

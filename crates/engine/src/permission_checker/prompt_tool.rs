@@ -6,8 +6,8 @@ use tokio_util::sync::CancellationToken;
 use whimbrel_wire::control::{CanUseTool, ControlError};
 use whimbrel_wire::permission::PermissionResult;
 
-use crate::host_requests::HostRequestError;
-use crate::mcp_tools::ToolCache;
+use whimbrel_tools::mcp_tools::ToolCache;
+use whimbrel_transport::host_requests::HostRequestError;
 
 pub(super) async fn ask(
     tool_cache: &ToolCache,

@@ -6,9 +6,10 @@ use std::time::Duration;
 use whimbrel_wire::options::{BackgroundAtEnd, Options};
 
 use super::SetupError;
-use crate::activity::{self, BackgroundPolicy};
+use crate::activity;
 use crate::agents::spawn_limits::CONCURRENCY_VARIABLE;
 use crate::agents::team::MAX_MESSAGES_VARIABLE;
+use whimbrel_tools::background_task::BackgroundPolicy;
 
 type Env = BTreeMap<String, String>;
 

@@ -10,8 +10,8 @@ use super::extensions::{self, Extensions};
 use super::{SetupError, hooks, mcp_servers};
 use crate::agents::AgentDefinitions;
 use crate::commands::Commands;
-use crate::hooks::HookSet;
-use crate::mcp::ServerConfigs;
+use whimbrel_mcp::ServerConfigs;
+use whimbrel_tools::hooks::HookSet;
 
 pub(super) struct Discovered {
     pub(super) hooks: HookSet,

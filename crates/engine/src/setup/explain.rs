@@ -9,8 +9,8 @@ use whimbrel_wire::hook::HookEvent;
 use whimbrel_wire::permission::{PermissionBehavior, PermissionMode, PermissionUpdate};
 
 use crate::engine::Engine;
-use crate::permission::PermissionState;
 use crate::setup::{Setup, SetupError, Start};
+use whimbrel_tools::permission::PermissionState;
 
 /// Explanation of a decision.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -73,9 +73,9 @@ pub struct DecidingRule {
 /// `Read(/etc/hosts)`, `WebFetch(https://example.com)`, or a bare tool name.
 pub fn explain(engine: &Engine, start: Start, call: &str) -> Result<Explanation, SetupError> {
     let setup = Setup::resolve(engine, start)?;
-    let permissions = &setup.permission_state;
+    let permissions = &setup.permissions.state;
     let (name, detail) = parse_call(call)?;
-    let listed = setup.tool_set.find(name);
+    let listed = setup.tools.tool_set.find(name);
     let facts = match &listed {
         Some(listed) => listed.facts().clone(),
         None if name.starts_with("mcp__") => ToolFacts::for_tool(name, &[]),
@@ -97,6 +97,7 @@ pub fn explain(engine: &Engine, start: Start, call: &str) -> Result<Explanation,
     };
     let hooks = setup
         .hooks
+        .set
         .has_hooks(HookEvent::PreToolUse)
         .then(|| "There are PreToolUse hooks, which may decide differently.".to_owned());
     Ok(Explanation {
@@ -106,7 +107,7 @@ pub fn explain(engine: &Engine, start: Start, call: &str) -> Result<Explanation,
         judged: judged_now,
         if_trusted,
         suggestions,
-        warnings: setup.warning.into_iter().chain(hooks).chain(unsure).collect(),
+        warnings: setup.host.warning.into_iter().chain(hooks).chain(unsure).collect(),
     })
 }
 

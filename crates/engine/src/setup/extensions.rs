@@ -16,8 +16,8 @@ use super::Setup;
 use super::hooks::{self, HookSpec};
 use crate::agents::tools::SkillTool;
 use crate::commands::Commands;
-use crate::hooks::HookSet;
 use crate::skills::Skills;
+use whimbrel_tools::hooks::HookSet;
 use whimbrel_wire::tool_names::SKILL;
 
 pub struct Extensions {
@@ -58,8 +58,8 @@ pub(super) fn find_extensions(
     let plugins = Plugins::load(&options.plugins, cwd);
     let switched_off = options.extra_args.contains_key("disable-slash-commands");
     let (commands, mut warnings) = find_commands(locations, &plugins, switched_off);
-    let (styles, about_styles) = OutputStyles::discover(locations, &plugins);
-    warnings.extend(about_styles);
+    let (styles, style_warnings) = OutputStyles::discover(locations, &plugins);
+    warnings.extend(style_warnings);
     warnings.extend(plugins.errors().iter().map(|error| error.message.clone()));
     let mut extensions = Extensions {
         skills: Skills::new(&commands, options.skills.clone(), locations.trust),
@@ -156,8 +156,8 @@ impl Setup {
         extensions.plugins = Plugins::load(&configs, &extensions.cwd);
         let (commands, mut warnings) =
             find_commands(&self.config_locations, &extensions.plugins, extensions.commands_disabled);
-        let (styles, about_styles) = OutputStyles::discover(&self.config_locations, &extensions.plugins);
-        warnings.extend(about_styles);
+        let (styles, style_warnings) = OutputStyles::discover(&self.config_locations, &extensions.plugins);
+        warnings.extend(style_warnings);
         warnings.extend(extensions.plugins.errors().iter().map(|error| error.message.clone()));
         extensions.skills.set_commands(&commands);
         extensions.styles = styles;
@@ -174,11 +174,13 @@ impl Setup {
 
     /// Adds the Skill tool if it is enabled and there are skills; removes it otherwise.
     pub fn update_skill_tool(&mut self) {
-        let Extensions { skills, skill_tool_enabled: wanted, .. } = &self.extensions;
-        let offered = *wanted && !skills.is_empty() && !self.permission_state.denies_tool_named(SKILL);
-        self.tool_set = Arc::new(match offered {
-            true => self.tool_set.with_tool(SkillTool::for_listing(skills.clone())),
-            false => self.tool_set.without_tools(&[SKILL]),
+        let Extensions { skills, skill_tool_enabled, .. } = &self.extensions;
+        let offered =
+            *skill_tool_enabled && !skills.is_empty() && !self.permissions.state.denies_tool_named(SKILL);
+        let tool_set = &self.tools.tool_set;
+        self.tools.tool_set = Arc::new(match offered {
+            true => tool_set.with_tool(SkillTool::for_listing(skills.clone())),
+            false => tool_set.without_tools(&[SKILL]),
         });
     }
 }

@@ -9,8 +9,8 @@ use whimbrel_config::settings::{ConfiguredHook, EffectiveSettings};
 use whimbrel_wire::hook::HookEvent;
 
 use super::SetupError;
-use crate::hooks::front_matter::to_command_hook;
-use crate::hooks::{HookError, HookSet};
+use whimbrel_tools::hooks::front_matter::to_command_hook;
+use whimbrel_tools::hooks::{HookError, HookSet};
 
 /// A hook to add.
 pub(super) struct HookSpec<'a> {

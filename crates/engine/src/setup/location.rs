@@ -5,25 +5,20 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use whimbrel_config::settings;
-use whimbrel_session_store::{Durability, Persistence, ProjectDir, ResumedSession};
+use whimbrel_session_store::{Durability, ProjectDir};
 use whimbrel_wire::options::Options;
 
-use super::resume::{self, SessionOrigin, TranscriptWrites};
+use super::parts::SessionSetup;
+use super::resume::{self, TranscriptWrites};
 use super::start::working_directory;
 use super::store_resume::StoreResolvedSession;
 use super::{SetupError, checkpoints, storage, tools};
-use crate::task_list::TaskList;
-use crate::workspace::Workspace;
+use whimbrel_tools::task_list::TaskList;
+use whimbrel_tools::workspace::Workspace;
 
-/// State of a session before settings are applied.
-pub(super) struct SessionLocation {
-    pub(super) session: String,
-    pub(super) workspace: Arc<Workspace>,
-    pub(super) project_dir: Option<ProjectDir>,
-    pub(super) persistence: Persistence,
-    pub(super) resumed: Option<ResumedSession>,
-    pub(super) origin: SessionOrigin,
-    pub(super) is_ephemeral: bool,
+/// A located session, its task list, and warnings for the host.
+pub(super) struct ResolvedLocation {
+    pub(super) session: SessionSetup,
     pub(super) task_list: TaskList,
     pub(super) warnings: Vec<String>,
 }
@@ -33,46 +28,47 @@ pub(super) fn resolve_location(
     options: &Options,
     env: &BTreeMap<String, String>,
     stored: Option<StoreResolvedSession>,
-) -> Result<SessionLocation, SetupError> {
+) -> Result<ResolvedLocation, SetupError> {
     let root = working_directory(options)?;
-    let mut keeping = resume::resolve_persistence(options, env)?;
+    let mut persistence = resume::resolve_persistence(options, env)?;
     let storage::TranscriptStorage { project_dir: stored_in, error: lost } =
         storage::find_storage(env, &root);
-    let leaves_nothing = options.persist_session == Some(false) || stored.is_some();
+    let is_ephemeral = options.persist_session == Some(false) || stored.is_some();
     let writes =
-        if leaves_nothing || lost.is_some() { TranscriptWrites::Disabled } else { TranscriptWrites::Enabled };
+        if is_ephemeral || lost.is_some() { TranscriptWrites::Disabled } else { TranscriptWrites::Enabled };
     // Without `HOME` and configuration directory the session is not stored; that is an error only if durability is
     // strict.
-    let is_owed = stored_in.is_none() && keeping.durability == Durability::Strict;
+    let is_owed = stored_in.is_none() && persistence.durability == Durability::Strict;
     let nowhere = || is_owed.then(|| "neither HOME nor CLAUDE_CONFIG_DIR is set".into());
-    let lost = lost.or_else(nowhere).filter(|_| !leaves_nothing);
-    keeping.unavailable.clone_from(&lost);
+    let lost = lost.or_else(nowhere).filter(|_| !is_ephemeral);
+    persistence.unavailable.clone_from(&lost);
     let resume::ResolvedSession { session, project_dir, resumed, origin, forked_from, warning } = match stored
     {
-        Some(stored) => stored.into_resolved(&mut keeping),
-        None => resume::resolve_session(options, stored_in.as_ref(), writes, &keeping)?,
+        Some(stored) => stored.into_resolved(&mut persistence),
+        None => resume::resolve_session(options, stored_in.as_ref(), writes, &persistence)?,
     };
-    let spill = tool_output_dir(project_dir.as_ref(), env, &session);
+    let output_dir = tool_output_dir(project_dir.as_ref(), env, &session);
     let config = settings::config_dir(env);
     let kept_in = config.as_deref().filter(|_| project_dir.is_some());
-    let checkpoints = checkpoints::create_checkpoints(options, kept_in, &spill, &session);
+    let checkpoints = checkpoints::create_checkpoints(options, kept_in, &output_dir, &session);
     let not_copied =
         checkpoints::inherit_checkpoints(forked_from.as_deref(), checkpoints.as_ref(), config.as_deref());
     let task_list = tools::open_task_list(kept_in, env, &session);
-    let workspace = Arc::new(Workspace::new(root, spill, env.clone()).with_checkpoints(checkpoints));
+    let workspace = Arc::new(Workspace::new(root, output_dir, env.clone()).with_checkpoints(checkpoints));
     let warnings =
         lost.as_deref().map(storage::render_warning).into_iter().chain(warning).chain(not_copied).collect();
-    Ok(SessionLocation {
-        session,
+    let session = SessionSetup {
+        id: session,
         workspace,
         project_dir,
-        persistence: keeping,
-        resumed,
+        persistence,
+        resumed: resumed.map(Box::new),
         origin,
-        is_ephemeral: leaves_nothing,
-        task_list,
-        warnings,
-    })
+        is_ephemeral,
+        title: options.title.clone(),
+        entrypoint: env.get("CLAUDE_CODE_ENTRYPOINT").cloned().unwrap_or_else(|| "cli".into()),
+    };
+    Ok(ResolvedLocation { session, task_list, warnings })
 }
 
 /// Directory of long tool output: next to the transcript, or temporary if the session is not stored.

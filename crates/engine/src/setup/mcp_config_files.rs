@@ -11,8 +11,8 @@ use whimbrel_config::settings::{FileAccess, SettingsChange, change_file};
 use whimbrel_os::files;
 use whimbrel_wire::options::McpServerConfig;
 
-use crate::mcp::config::{ServerConfigs, ServerEntry, ServerOrigin, parse_servers};
 use crate::setup::{LARGEST_SERVER_FILE, PROJECT_FILE, Setup, server_files};
+use whimbrel_mcp::config::{ServerConfigs, ServerEntry, ServerOrigin, parse_servers};
 
 /// File scope of a server, strongest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -67,7 +67,7 @@ impl McpConfigFiles {
     /// Files of the directory that a session with this setup works in.
     pub fn from_setup(setup: &Setup) -> Self {
         Self {
-            env: setup.workspace.environment(),
+            env: setup.session.workspace.environment(),
             root: setup.config_locations.working_dir.clone(),
             project: server_files(&setup.config_locations),
         }

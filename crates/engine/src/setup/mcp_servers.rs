@@ -11,8 +11,8 @@ use whimbrel_config::settings::{Settings, Trust};
 use whimbrel_os::files;
 use whimbrel_wire::options::{Options, SettingSource};
 
-use crate::mcp::config::parse_servers;
-use crate::mcp::{ProjectApproval, ServerConfigs, ServerOrigin, ServerPolicy};
+use whimbrel_mcp::config::parse_servers;
+use whimbrel_mcp::{ProjectApproval, ServerConfigs, ServerOrigin, ServerPolicy};
 
 /// File with the project's servers.
 pub(crate) const PROJECT_FILE: &str = ".mcp.json";
@@ -125,7 +125,7 @@ mod tests {
         let settings = configure::load_settings(options, &env, root).unwrap();
         let locations = configure::config_locations(options, &settings, None, root);
         let servers = resolve_servers(options, &env, &settings, &locations, &Plugins::default());
-        let scope = |(name, entry): (String, crate::mcp::ServerEntry)| match entry.config {
+        let scope = |(name, entry): (String, whimbrel_mcp::ServerEntry)| match entry.config {
             Ok(_) => (name, entry.origin.as_str()),
             Err(_) => (name, "bad"),
         };

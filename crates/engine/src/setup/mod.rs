@@ -1,6 +1,6 @@
 //! Resolves options, environment and settings into a [`Setup`], once before the first turn.
 //!
-//! Modules: [`start`] (the request), [`resolve`] (builds the [`Setup`]), `location` (session, working directory,
+//! Modules: [`start`] (the request), [`resolve`] (builds the [`Setup`]), [`parts`] (of what it consists), `location` (session, working directory,
 //! storage), [`resume`] (selects a new, resumed or forked session), `store_resume` (the same from a session store),
 //! `storage` (where transcripts go), `checkpoints`, `configure` (settings), `discover` (hooks, MCP servers, agents,
 //! extensions), [`extensions`] (plugins, commands, skills, output styles), `permissions`, `hooks`, `limits`,
@@ -19,6 +19,7 @@ mod location;
 pub mod mcp_config_files;
 mod mcp_servers;
 pub mod model;
+pub mod parts;
 mod permissions;
 pub mod resolve;
 pub mod resume;

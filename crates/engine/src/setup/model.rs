@@ -7,9 +7,9 @@ use whimbrel_models::{Thinking, ThinkingDisplay};
 use whimbrel_wire::options::{self, Options};
 
 use super::SetupError;
-use crate::cost::unknown_price_text;
 use crate::effort::{parse_effort, to_model_effort};
 use crate::engine::Engine;
+use whimbrel_tools::cost::unknown_price_text;
 
 pub(super) fn default_model(
     engine: &Engine,

@@ -10,10 +10,10 @@ use whimbrel_wire::options::{Options, PermissionPromptTool};
 use whimbrel_wire::permission::PermissionMode;
 
 use super::{SetupError, configure};
-use crate::permission::state::{Bypass, InitialPermissions, NewPermissions};
-use crate::permission::{AUTO_MODE_UNSUPPORTED, PermissionState};
-use crate::responders::UserPresence;
-use crate::workspace::Workspace;
+use whimbrel_tools::permission::state::{Bypass, InitialPermissions, NewPermissions};
+use whimbrel_tools::permission::{AUTO_MODE_UNSUPPORTED, PermissionState};
+use whimbrel_tools::responders::UserPresence;
+use whimbrel_tools::workspace::Workspace;
 
 /// Builds the initial permission state.
 pub(super) fn initial_permissions(

@@ -11,7 +11,7 @@ use whimbrel_session_store::store::SharedStore;
 use whimbrel_wire::options::Options;
 
 use super::configure;
-use crate::mcp::LocalServer;
+use whimbrel_mcp::LocalServer;
 
 /// A request to start a session.
 #[derive(Debug, Clone, Default)]

@@ -12,9 +12,9 @@ use whimbrel_wire::tool_names::{
 
 use crate::agents::AgentDefinitions;
 use crate::agents::tools::agent_description;
-use crate::task_list::TaskList;
-use crate::tool_api::AgentToolSet;
-use crate::tool_api::deferred_tools::{self, DeferredTools};
+use whimbrel_tools::api::AgentToolSet;
+use whimbrel_tools::api::deferred_tools::{self, DeferredTools};
+use whimbrel_tools::task_list::TaskList;
 
 /// Chooses between the task list and the todo list.
 const TASKS_VARIABLE: &str = "CLAUDE_CODE_ENABLE_TASKS";

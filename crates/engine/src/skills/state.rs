@@ -8,7 +8,7 @@ use whimbrel_config::settings::Trust;
 use super::Skills;
 use crate::commands::CommandFile;
 use crate::commands::parse::ParsedCommand;
-use crate::hooks::{HookDeps, HookDispatcher, HookSet};
+use whimbrel_tools::hooks::{HookDeps, HookDispatcher, HookSet};
 
 /// Skill state of one agent.
 pub struct AgentSkills {

@@ -11,10 +11,10 @@ use whimbrel_wire::content::ResultContent;
 use whimbrel_wire::hook::HookEvent;
 
 use super::ToolCallResult;
-use crate::hooks::inputs::FailureCause;
-use crate::hooks::{HookDispatcher, MergedOutput, ToolCallRef};
-use crate::tool_api::ToolContext;
-use crate::tool_api::ToolEntry;
+use whimbrel_tools::api::ToolContext;
+use whimbrel_tools::api::ToolEntry;
+use whimbrel_tools::hooks::inputs::FailureCause;
+use whimbrel_tools::hooks::{HookDispatcher, MergedOutput, ToolCallRef};
 
 /// Runs an allowed call, then dispatches its hook events, including CwdChanged.
 pub(super) async fn run_with_hooks(
@@ -31,7 +31,7 @@ pub(super) async fn run_with_hooks(
     let result = run_and_notify(hooks, entry, call, input).await;
     let new = workspace.cwd();
     if new != old {
-        let build_input = |builder: &crate::hooks::HookInputBuilder| builder.cwd_changed(&old, &new);
+        let build_input = |builder: &whimbrel_tools::hooks::HookInputBuilder| builder.cwd_changed(&old, &new);
         hooks.dispatch(HookEvent::CwdChanged, build_input, &cancel).await;
     }
     result
@@ -83,13 +83,14 @@ async fn dispatch_result_hooks(
             ResultContent::Blocks(_) => result.meta.to_string(),
         };
         let failure = HookEvent::PostToolUseFailure;
-        let build_input = |builder: &crate::hooks::HookInputBuilder| {
+        let build_input = |builder: &whimbrel_tools::hooks::HookInputBuilder| {
             builder.post_tool_use_failure(call, error, FailureCause::Error, took)
         };
         return hooks.dispatch(failure, build_input, cancel).await;
     }
-    let build_input =
-        |builder: &crate::hooks::HookInputBuilder| builder.post_tool_use(call, result.meta.clone(), took);
+    let build_input = |builder: &whimbrel_tools::hooks::HookInputBuilder| {
+        builder.post_tool_use(call, result.meta.clone(), took)
+    };
     hooks.dispatch(HookEvent::PostToolUse, build_input, cancel).await
 }
 

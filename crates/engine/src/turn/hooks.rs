@@ -6,10 +6,10 @@ use whimbrel_wire::hook::{BackgroundTaskSummary, BatchedCall, HookEvent, Session
 
 use super::TurnOutcome;
 use crate::agent::Agent;
-use crate::hooks::{inputs, join_reasons};
 use crate::permission_checker::EndTurn;
-use crate::tasks::{TaskSnapshot, TaskState};
-use crate::timers::TimerJob;
+use whimbrel_tools::hooks::{inputs, join_reasons};
+use whimbrel_tools::tasks::{TaskSnapshot, TaskState};
+use whimbrel_tools::timers::TimerJob;
 
 /// Limit on how often Stop hooks may keep an agent working within one turn.
 pub(super) const MAX_STOP_HOOK_BLOCKS: u32 = 8;
@@ -54,7 +54,7 @@ pub(super) async fn run_stop_hooks(
     };
     let transcript =
         agent.conversation.transcript_path().map(|path| path.display().to_string()).unwrap_or_default();
-    let build_input = |input: &crate::hooks::HookInputBuilder| match event {
+    let build_input = |input: &whimbrel_tools::hooks::HookInputBuilder| match event {
         HookEvent::SubagentStop => input.subagent_stop(&transcript, end),
         _ => input.stop(end),
     };
@@ -80,7 +80,7 @@ pub(super) async fn notify_instructions_loaded(agent: &mut Agent, cancel: &Cance
 
 /// Runs the `StopFailure` hooks after an API error.
 pub(super) async fn run_stop_failure_hooks(agent: &Agent, error: &ModelError) {
-    let build_input = |input: &crate::hooks::HookInputBuilder| {
+    let build_input = |input: &whimbrel_tools::hooks::HookInputBuilder| {
         input.stop_failure(error.failure_kind(), Some(error.message.clone()))
     };
     let hooks = &agent.tool_env.checker.hooks;

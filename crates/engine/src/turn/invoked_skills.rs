@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::Agent;
 use crate::command_expansion;
 use crate::skills::InvokedSkill;
-use crate::tool_api::AgentToolSet;
+use whimbrel_tools::api::AgentToolSet;
 
 /// Injects the called skills. Their rules and model apply until the turn ends, their hooks from now on.
 pub(super) async fn inject_invoked(agent: &mut Agent, cancel: &CancellationToken) {

@@ -11,11 +11,11 @@ use whimbrel_wire::{Block, RawJson, StopReason};
 
 use crate::agent::Agent;
 use crate::conversation::{Attribution, ReplyHead};
-use crate::cost::MeteredCall;
 use crate::fallback;
-use crate::model_access;
 use crate::next_step::TurnEvent;
 use crate::tool_scheduler::{ToolCall, ToolScheduler};
+use whimbrel_tools::cost::MeteredCall;
+use whimbrel_tools::model_access;
 
 /// Outcome of one model call.
 pub(super) struct ReplyOutcome {

@@ -9,7 +9,7 @@ use whimbrel_wire::content::ResultContent;
 
 use crate::agent::Agent;
 use crate::context::mentions;
-use crate::tool_api::{ToolContext, ToolOutput};
+use whimbrel_tools::api::{ToolContext, ToolOutput};
 
 /// Limit on files attached to one prompt.
 const MAX_FILES: usize = 20;

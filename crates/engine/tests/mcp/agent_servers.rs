@@ -161,7 +161,7 @@ async fn strict_config_ignores_servers_of_definition_files() {
             strict,
             "{frames}"
         );
-        assert_eq!(server_states(&host.init_frame().unwrap()), [], "the session does not get these servers");
+        assert_eq!(server_states(host.init_frame().unwrap()), [], "the session does not get these servers");
     }
 }
 
@@ -239,7 +239,7 @@ async fn main_agent_gets_the_servers_of_its_definition() {
     let options = Options { agents, agent: Some("own".into()), ..Options::default() };
     let mut host = Host::with_script([Reply::text("Done.")]).options(options).start().await.unwrap();
     host.run("Go.").await.unwrap();
-    assert_eq!(server_states(&host.init_frame().unwrap()), [("mine".into(), "connected".into())]);
+    assert_eq!(server_states(host.init_frame().unwrap()), [("mine".into(), "connected".into())]);
     let requests = host.model_requests();
     assert!(requests[0].tool_names().contains(&"mcp__mine__echo"), "{:?}", requests[0].tool_names());
     assert!(requests[0].tool_names().contains(&"Read") && !requests[0].tool_names().contains(&"Bash"));

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use tokio::sync::mpsc::unbounded_channel;
-use whimbrel_engine::mcp::ServerDeps;
-use whimbrel_engine::mcp::oauth::LoginFlow;
+use whimbrel_mcp::ServerDeps;
+use whimbrel_mcp::oauth::LoginFlow;
 use whimbrel_testkit::oauth_mock::{ClientRegistration, authorize_redirect, complete_login};
 use whimbrel_testkit::{Host, OauthMock, Reply, TestDirs};
 use whimbrel_wire::control::{McpReconnect, McpStatus};
@@ -63,7 +63,7 @@ async fn login_is_requested_used_refreshed_and_lost() {
     host.run("Go.").await.unwrap();
     let expected =
         [("birds", "needs-auth"), ("sh", "connected")].map(|(name, state)| (name.into(), state.into()));
-    assert_eq!(server_states(&host.init_frame().unwrap()), expected);
+    assert_eq!(server_states(host.init_frame().unwrap()), expected);
     let (word, error) = birds_status(&mut host).await;
     assert!(word == "needs-auth" && error.contains("whimbrel mcp login"), "{word}: {error}");
     assert_eq!(mock.requests(), ["POST /mcp"], "the refresh is not repeated");
@@ -129,7 +129,7 @@ async fn preregistered_client_logs_in_with_pasted_redirect() {
         .await
         .unwrap();
     host.run("Go.").await.unwrap();
-    assert_eq!(server_states(&host.init_frame().unwrap())[0], ("birds".into(), "connected".into()));
+    assert_eq!(server_states(host.init_frame().unwrap())[0], ("birds".into(), "connected".into()));
     host.finish().await.unwrap();
 }
 

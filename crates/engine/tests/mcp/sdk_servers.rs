@@ -61,7 +61,7 @@ async fn server_declared_twice_connects_once() {
     let mut host = host.start().await.unwrap();
     host.run("Go.").await.unwrap();
     assert!(host.model_requests()[1].contains_text("sum=5"));
-    assert_eq!(server_states(&host.init_frame().unwrap()), [("calc".into(), "connected".into())]);
+    assert_eq!(server_states(host.init_frame().unwrap()), [("calc".into(), "connected".into())]);
     let log = log.lock().unwrap().clone();
     assert_eq!(log, ["initialize", "notifications/initialized", "tools/list", "tools/call"]);
 }

@@ -17,7 +17,7 @@ async fn first_turn_has_server_tools_and_instructions() {
     let mut host = host(script).start().await.unwrap();
     host.run("Go.").await.unwrap();
     let notice = host.init_frame().unwrap();
-    assert_eq!(server_states(&notice), [("sh".into(), "connected".into())]);
+    assert_eq!(server_states(notice), [("sh".into(), "connected".into())]);
     let tools: Vec<_> = notice["tools"].as_array().unwrap().iter().filter_map(|tool| tool.as_str()).collect();
     assert!(tools.contains(&"mcp__sh__echo") && tools.contains(&"ListMcpResourcesTool"), "{tools:?}");
     assert!(notice["slash_commands"].as_array().unwrap().contains(&json!("mcp__sh__hello")));
@@ -91,7 +91,7 @@ async fn invalid_server_is_reported_and_others_start() {
     let mut host =
         Host::with_script([Reply::text("Done."), Reply::text("Done.")]).options(wrong).start().await.unwrap();
     host.run("Go.").await.unwrap();
-    let states = server_states(&host.init_frame().unwrap());
+    let states = server_states(host.init_frame().unwrap());
     let expected = [("lost", "failed"), ("pigeon", "failed"), ("sh", "connected")];
     assert_eq!(states, expected.map(|(name, state)| (name.to_owned(), state.to_owned())));
     host.run("Again.").await.unwrap();
@@ -106,7 +106,7 @@ async fn unresponsive_server_times_out() {
     let script = [word_call("mcp__sh__echo", "hey"), Reply::text("Done.")];
     let mut host = Host::with_script(script).options(hung).env("MCP_TIMEOUT", "1500").start().await.unwrap();
     host.run("Go.").await.unwrap();
-    let states = server_states(&host.init_frame().unwrap());
+    let states = server_states(host.init_frame().unwrap());
     assert_eq!(states, [("hung".into(), "failed".into()), ("sh".into(), "connected".into())]);
 }
 
@@ -178,7 +178,7 @@ async fn host_manages_servers_by_control_requests() {
     }
     host.send_request(McpToggle { server_name: "sh".into(), enabled: false }).await.unwrap();
     host.run("Two.").await.unwrap();
-    assert_eq!(server_states(&host.init_frame().unwrap()), [("sh".into(), "disabled".into())]);
+    assert_eq!(server_states(host.init_frame().unwrap()), [("sh".into(), "disabled".into())]);
     assert!(!host.model_requests()[1].tool_names().iter().any(|tool| tool.starts_with("mcp__")));
     host.send_request(McpReconnect { server_name: "sh".into() }).await.unwrap();
     let wanted =
@@ -201,7 +201,7 @@ async fn host_manages_servers_by_control_requests() {
 async fn session_without_servers_reports_none() {
     let mut host = Host::with_script(Script::from([Reply::text("Hi.")])).start().await.unwrap();
     host.run("Hi.").await.unwrap();
-    assert_eq!(server_states(&host.init_frame().unwrap()), []);
+    assert_eq!(server_states(host.init_frame().unwrap()), []);
     assert!(host.send_request(McpStatus::default()).await.unwrap().mcp_servers.is_empty());
     assert!(host.send_request(McpToggle { server_name: "x".into(), enabled: true }).await.is_err());
     host.send_request(GetContextUsage::default()).await.unwrap();
@@ -251,7 +251,7 @@ async fn plugin_servers_start_unless_config_is_strict() {
         let host = Host::with_script([word_call(tool, "curlew"), Reply::text("Done.")]).options(options);
         let mut host = host.file("birds/.mcp.json", file.clone()).start().await.unwrap();
         host.run("Go.").await.unwrap();
-        assert_eq!(server_states(&host.init_frame().unwrap()), expected, "{name}");
+        assert_eq!(server_states(host.init_frame().unwrap()), expected, "{name}");
         let answer = if strict_mcp_config { "No such tool" } else { "said: curlew" };
         assert!(host.model_requests()[1].contains_text(answer), "{name}");
         host.finish().await.unwrap();

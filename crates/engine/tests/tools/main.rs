@@ -5,5 +5,6 @@
 mod deferred_tools;
 mod monitor;
 mod task_list;
+mod timers;
 mod web_search;
 mod worktree;

@@ -65,8 +65,8 @@ impl ToolServer {
 
     /// Converts the server for an engine in this process.
     #[cfg(feature = "in-process")]
-    pub(crate) fn to_local_server(&self) -> whimbrel_engine::mcp::LocalServer {
-        use whimbrel_engine::mcp::{LocalServer, LocalTool};
+    pub(crate) fn to_local_server(&self) -> whimbrel_mcp::LocalServer {
+        use whimbrel_mcp::{LocalServer, LocalTool};
         let local = |tool: &Tool| {
             let function = Arc::clone(&tool.function);
             LocalTool {
@@ -106,7 +106,7 @@ impl ToolServers {
 
     /// Converts all servers for an engine in this process.
     #[cfg(feature = "in-process")]
-    pub(crate) fn to_local_servers(&self) -> BTreeMap<String, whimbrel_engine::mcp::LocalServer> {
+    pub(crate) fn to_local_servers(&self) -> BTreeMap<String, whimbrel_mcp::LocalServer> {
         self.0.iter().map(|server| (server.name().to_owned(), server.to_local_server())).collect()
     }
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::delivery::NO_TEAM;
 use super::message::{ControlMessage, TeamMessage, TeammateInput};
 use super::{MemberFacts, SessionTeam, validate_name};
-use crate::internal_events::{InternalEvent, Notification};
-use crate::permission::PlanLock;
+use whimbrel_tools::internal_events::{InternalEvent, Notification};
+use whimbrel_tools::permission::PlanLock;
 
 /// Removes the member on drop.
 pub struct Membership {

@@ -29,7 +29,7 @@ pub use self::state::{MemberFacts, MemberInfo};
 use self::state::{Team, TeamMember};
 use self::team_dir::TeamDir;
 use self::writer::TeamWriter;
-use crate::internal_events::EventSender;
+use whimbrel_tools::internal_events::EventSender;
 
 pub const LEAD: &str = "team-lead";
 

@@ -73,7 +73,7 @@ fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Option<T> {
 mod tests {
     use super::super::MemberFacts;
     use super::*;
-    use crate::internal_events::event_channel;
+    use whimbrel_tools::internal_events::event_channel;
 
     fn teams(config: &Path, session: &str) -> SessionTeam {
         SessionTeam::new(event_channel().0, Some(config.into()), session.into(), None)

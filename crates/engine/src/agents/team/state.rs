@@ -11,8 +11,8 @@ use whimbrel_os::clock;
 use super::message::{TeamMessage, TeammateInput};
 use super::writer::TeamWriter;
 use super::{LEAD, Receipt};
-use crate::internal_events::{EventSender, InternalEvent, Notification};
-use crate::permission::PlanLock;
+use whimbrel_tools::internal_events::{EventSender, InternalEvent, Notification};
+use whimbrel_tools::permission::PlanLock;
 
 const MAX_MEMBERS: usize = 100;
 

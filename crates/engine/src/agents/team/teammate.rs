@@ -13,12 +13,12 @@ use crate::agents::metadata::AgentMetadata;
 use crate::agents::notices::{self, AgentStart};
 use crate::agents::run::{run_one_turn, run_start_hooks, write_output};
 use crate::agents::{AgentReport, AgentSpawner, Definition, SubagentTask, mcp_servers};
-use crate::hooks::join_reasons;
 use crate::next_step::TurnEnd;
-use crate::permission::PlanLock;
-use crate::tasks::{AgentTask, TaskFacts, TaskKind};
-use crate::tool_api::{ToolContext, ToolError};
 use crate::turn::TurnOutcome;
+use whimbrel_tools::api::{ToolContext, ToolError};
+use whimbrel_tools::hooks::join_reasons;
+use whimbrel_tools::permission::PlanLock;
+use whimbrel_tools::tasks::{AgentTask, TaskFacts, TaskKind};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JoinedTeammate {
@@ -34,9 +34,9 @@ const MAX_IDLE_HOOK_BLOCKS: usize = 3;
 impl AgentSpawner {
     /// The team that a named agent joins, if there is one.
     pub fn resolve_team(&self, asked: Option<&str>) -> Result<Option<String>, ToolError> {
-        match (self.context.team.name(), asked) {
+        match (self.context.spawning.team.name(), asked) {
             (Some(team), None) => Ok(Some(team)),
-            (Some(team), Some(asked)) if self.context.team.matches_name(asked) => Ok(Some(team)),
+            (Some(team), Some(asked)) if self.context.spawning.team.matches_name(asked) => Ok(Some(team)),
             (Some(team), Some(_)) => Err(ToolError::Rejected(format!("The team of this session is {team}."))),
             (None, Some(asked)) => Err(ToolError::Rejected(format!(
                 "There is no team {asked}. Create it with TeamCreate (teams need CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS=1), or leave out team_name."
@@ -53,7 +53,7 @@ impl AgentSpawner {
         call: &ToolContext,
     ) -> Result<JoinedTeammate, ToolError> {
         let definition = self.definition(&task.agent_type)?.clone();
-        let teams = &self.context.team;
+        let teams = &self.context.spawning.team;
         let refused = |why: String| ToolError::Rejected(why);
         if task.isolation.as_ref().or(definition.isolation.as_ref()).is_some() {
             // Isolated work must not happen in the user's own checkout.
@@ -68,12 +68,13 @@ impl AgentSpawner {
             agent_type: definition.name.clone(),
             model: self.subagent_settings(&definition, task).current().model,
             prompt: task.prompt.clone(),
-            cwd: self.context.workspace.root().display().to_string(),
+            cwd: self.context.environment.workspace.root().display().to_string(),
         };
         let plan_lock = (task.mode == Some(PermissionMode::Plan)).then(PlanLock::default);
         let membership = teams.join(&facts, plan_lock.clone()).map_err(refused)?;
         let facts = MemberFacts { name: membership.name().to_owned(), ..facts };
-        let output_file = self.context.workspace.output_dir().join("tasks").join(format!("{task_id}.output"));
+        let output_file =
+            self.context.environment.workspace.output_dir().join("tasks").join(format!("{task_id}.output"));
         let entry = call.tasks.register_agent(
             TaskFacts {
                 task_id,
@@ -241,6 +242,6 @@ impl Teammate {
         notices::notify_ended(&agents.context.frame_sender, &tasks, &entry.facts, &report).await;
         entry.finish(report.status());
         // Wakes the event loop, which may have nothing left to wait for.
-        let _ = agents.context.event_sender.send(crate::internal_events::InternalEvent::RecheckIdle);
+        let _ = agents.context.event_sender.send(whimbrel_tools::internal_events::InternalEvent::RecheckIdle);
     }
 }

@@ -5,8 +5,8 @@ use futures::FutureExt;
 use super::message::{TeamMessage, TeammateInput};
 use super::requests::RequestAnswer;
 use super::*;
-use crate::internal_events::{EventReceiver, InternalEvent, event_channel};
-use crate::permission::PlanLock;
+use whimbrel_tools::internal_events::{EventReceiver, InternalEvent, event_channel};
+use whimbrel_tools::permission::PlanLock;
 
 fn new_team() -> (SessionTeam, EventReceiver) {
     let (sender, posts) = event_channel();

@@ -17,7 +17,7 @@ use crate::agents::{
 };
 use crate::effort::parse_effort;
 use crate::next_step::TurnEnd;
-use crate::tool_api::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult, lenient};
+use whimbrel_tools::api::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult, lenient};
 
 /// Built-in agent types in the tool's description.
 const BUILT_IN_TYPES: [(&str, &str); 3] =
@@ -297,7 +297,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::tool_api::AnyTool;
+    use whimbrel_tools::api::AnyTool;
 
     #[test]
     fn unavailable_types_are_not_described() {

@@ -8,8 +8,8 @@ use crate::agents::AgentSpawner;
 use crate::agents::registry::ReachableAgent;
 use crate::agents::team::message::count_text;
 use crate::agents::team::{LEAD, MemberInfo};
-use crate::tool_api::ToolLoading;
-use crate::tool_api::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult};
+use whimbrel_tools::api::ToolLoading;
+use whimbrel_tools::api::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult};
 
 pub(super) struct ListAgentsTool;
 

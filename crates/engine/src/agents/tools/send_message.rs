@@ -10,8 +10,8 @@ use crate::agents::team::message::TeamMessage;
 use crate::agents::team::requests::{RequestAnswer, SentRequest};
 use crate::agents::team::{LEAD, Receipt};
 use crate::agents::{AgentSpawner, LaunchOutcome, LaunchedAgent};
-use crate::tool_api::ToolLoading;
-use crate::tool_api::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult};
+use whimbrel_tools::api::ToolLoading;
+use whimbrel_tools::api::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult};
 
 pub(super) struct SendMessageTool;
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::skill_fork;
 use crate::agents::AgentSpawner;
 use crate::skills::{InvocationQueue, InvokedSkill, SkillError, Skills};
-use crate::tool_api::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult};
+use whimbrel_tools::api::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult};
 use whimbrel_wire::tool_names::SKILL;
 
 #[derive(Clone)]
@@ -102,7 +102,7 @@ mod tests {
 
     use super::*;
     use crate::skills::tests::test_skills;
-    use crate::tool_api::AnyTool;
+    use whimbrel_tools::api::AnyTool;
 
     #[test]
     fn only_skills_with_allow_rules_need_permission() {
@@ -129,7 +129,7 @@ mod tests {
     fn the_older_name_is_known() {
         let dir = tempfile::tempdir().unwrap();
         let tool = SkillTool::for_listing(test_skills(dir.path(), None, Trust::Full));
-        let tools = crate::tool_api::AgentToolSet::empty().with_tool(tool);
+        let tools = whimbrel_tools::api::AgentToolSet::empty().with_tool(tool);
         assert_eq!(tools.names(), ["Skill"]);
         assert!(tools.find("SlashCommand").is_some());
     }

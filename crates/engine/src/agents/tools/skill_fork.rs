@@ -8,7 +8,7 @@ use super::agent::{background_result, report_error};
 use crate::agents::definition::GENERAL_PURPOSE;
 use crate::agents::{AgentSpawner, LaunchOutcome, SubagentTask};
 use crate::skills::InvokedSkill;
-use crate::tool_api::{ToolContext, ToolOutput, ToolResult};
+use whimbrel_tools::api::{ToolContext, ToolOutput, ToolResult};
 
 /// Subagent task of a skill.
 pub(crate) fn subagent_task(loaded: InvokedSkill) -> SubagentTask {

@@ -61,7 +61,7 @@ pub(crate) async fn reload_plugins(
     let listed = plugins.init_plugins().into_iter().filter_map(|plugin| serde_json::to_value(plugin).ok());
     let reply = ReloadPluginsReply {
         commands: session.setup.commands.slash_commands(),
-        agents: session.setup.agent_definitions.iter().map(agent_info).collect(),
+        agents: session.setup.agents.definitions.iter().map(agent_info).collect(),
         plugins: listed.collect(),
         error_count: plugins.errors().len() as u64,
         // The session's tools do not depend on it.

@@ -17,10 +17,10 @@ const MAX_READ_BYTES: u64 = 1_000_000;
 const MAX_ENCODED_BYTES: usize = 900_000;
 
 pub(crate) async fn read_file(session: &mut Session, id: String, asked: ReadFile) -> ControlResponse {
-    let path = files::normalize_path(&session.setup.workspace.resolve(&asked.path));
+    let path = files::normalize_path(&session.setup.session.workspace.resolve(&asked.path));
     let input = json!({"file_path": path});
     let decision =
-        session.setup.permission_state.decide("Read", &ToolFacts::for_tool("Read", &[]), &input, None);
+        session.setup.permissions.state.decide("Read", &ToolFacts::for_tool("Read", &[]), &input, None);
     let (Decision::Allow(_), Some(file)) = (decision.decision, decision.file) else {
         return ControlResponse::error(id, format!("read denied: {}", path.display()));
     };

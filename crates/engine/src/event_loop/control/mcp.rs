@@ -12,7 +12,7 @@ use whimbrel_wire::control::{
 use whimbrel_wire::permission::PermissionMode;
 
 use crate::event_loop::Session;
-use crate::mcp::{ServerRegistry, Toggle};
+use whimbrel_mcp::{ServerRegistry, Toggle};
 
 pub(crate) fn status(session: &Session, id: String) -> ControlResponse {
     let mcp_servers = session.mcp.registry().map(ServerRegistry::status).unwrap_or_default();
@@ -73,7 +73,7 @@ pub(crate) fn set_mode_override(
     let Some(prefix) = prefix else { return unknown_server_error(id, &server_name) };
     match mode {
         None | Some(PermissionMode::Default | PermissionMode::Auto) => {
-            session.setup.permission_state.set_server_mode(&prefix, mode);
+            session.setup.permissions.state.set_server_mode(&prefix, mode);
             ControlResponse::ok(id)
         }
         Some(other) => ControlResponse::error(
@@ -124,7 +124,7 @@ pub(crate) fn call_tool(session: &mut Session, id: String, call: McpCall) -> Opt
     {
         return Some(ControlResponse::error(id, error));
     }
-    let tool_cache = session.setup.mcp_tool_cache.clone();
+    let tool_cache = session.setup.mcp.tool_cache.clone();
     session.mcp.respond_later(async move {
         let never = CancellationToken::new();
         let calling = tool_cache.call_tool(&tool, arguments, &never);
@@ -144,8 +144,8 @@ pub(crate) fn call_tool(session: &mut Session, id: String, call: McpCall) -> Opt
 
 /// Returns an error unless the rules allow the tool without a permission request.
 fn check_permission(session: &Session, tool: &str, input: &Value) -> Result<(), String> {
-    let listed = session.setup.tool_set.find(tool).ok_or_else(|| format!("Tool not found: {tool}"))?;
-    let permissions = &session.setup.permission_state;
+    let listed = session.setup.tools.tool_set.find(tool).ok_or_else(|| format!("Tool not found: {tool}"))?;
+    let permissions = &session.setup.permissions.state;
     let mode = permissions.mode_for_server(listed.tool().server());
     match permissions.decide_in_mode(mode, tool, listed.facts(), input, None).decision {
         Decision::Allow(_) => Ok(()),

@@ -16,12 +16,12 @@ use whimbrel_wire::control::{
 
 use crate::agent::Agent;
 use crate::command_runner::builtin;
-use crate::cost::{CostLedger, Spend};
 use crate::event_loop::Session;
 use crate::setup::Setup;
 use crate::setup::resume::SessionOrigin;
 use crate::transcript_notices as notices;
-use crate::workspace::{SeenFile, Workspace};
+use whimbrel_tools::cost::{CostLedger, Spend};
+use whimbrel_tools::workspace::{SeenFile, Workspace};
 
 /// Handles to the main agent that work while a turn owns it.
 #[derive(Debug)]
@@ -73,20 +73,24 @@ pub(crate) async fn rename_session(
 /// Sets the title of a session without a turn yet. A new session stores it with its first turn; a resumed one has a
 /// transcript already.
 async fn rename_before_turns(setup: &mut Setup, title: String) -> io::Result<()> {
-    let written = match (&mut setup.resumed, &setup.persistence.store_writer) {
+    let written = match (&mut setup.session.resumed, &setup.session.persistence.store_writer) {
         (Some(resumed), Some(store_writer)) => {
-            let writer =
-                TranscriptWriter::for_store(&setup.session, None, store_writer, setup.persistence.durability);
+            let writer = TranscriptWriter::for_store(
+                &setup.session.id,
+                None,
+                store_writer,
+                setup.session.persistence.durability,
+            );
             writer.rename(&title).await?;
             resumed.loaded.facts.title = Some(title.clone());
             true
         }
-        (Some(resumed), None) if setup.origin != SessionOrigin::New => {
-            resumed.rename(&title, &setup.session)?
+        (Some(resumed), None) if setup.session.origin != SessionOrigin::New => {
+            resumed.rename(&title, &setup.session.id)?
         }
         _ => false,
     };
-    setup.title = (!written).then_some(title);
+    setup.session.title = (!written).then_some(title);
     Ok(())
 }
 
@@ -100,7 +104,7 @@ pub(crate) fn session_cost(session: &Session, id: String) -> ControlResponse {
 pub(crate) fn session_usage(session: &Session, id: String) -> ControlResponse {
     let spend = session.agent_handles.as_ref().map_or_else(Spend::default, |books| books.ledger.snapshot());
     let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
-    let lines = session.setup.workspace.changed_lines();
+    let lines = session.setup.session.workspace.changed_lines();
     let model_usage = spend.models.iter().map(|(model, usage)| (model.clone(), json!(usage)));
     let usage = SessionUsage {
         total_cost_usd: spend.total_usd(),

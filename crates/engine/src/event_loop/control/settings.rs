@@ -14,9 +14,9 @@ use whimbrel_wire::system::Status;
 use super::switch_model;
 use crate::effort::parse_effort;
 use crate::event_loop::Session;
-use crate::hooks::{HookDispatcher, HookInputBuilder, join_reasons};
 use crate::model_switch::{SwitchRequest, SwitchRequester};
-use crate::permission::PermissionState;
+use whimbrel_tools::hooks::{HookDispatcher, HookInputBuilder, join_reasons};
+use whimbrel_tools::permission::PermissionState;
 
 /// Keys about hooks, which are fixed at the start of a session.
 const HOOK_KEYS: &[&str] =
@@ -28,10 +28,10 @@ pub(crate) fn get_settings(session: &Session, id: String) -> ControlResponse {
     let applied = json!({
         "model": runtime_settings.model,
         "effort": runtime_settings.effort,
-        "permissionMode": session.setup.permission_state.mode(),
+        "permissionMode": session.setup.permissions.state.mode(),
     });
     let applied = applied.as_object().cloned().unwrap_or_default();
-    ControlResponse::success(id, &session.setup.permission_state.settings().report(applied))
+    ControlResponse::success(id, &session.setup.permissions.state.settings().report(applied))
 }
 
 /// Applies settings of the host over all other sources. If any is invalid, nothing changes.
@@ -40,9 +40,9 @@ pub(crate) async fn apply_flag_settings(
     id: String,
     changes: Map<String, Value>,
 ) -> Option<ControlResponse> {
-    let before = session.setup.permission_state.mode();
+    let before = session.setup.permissions.state.mode();
     let applied = try_apply_flag_settings(session, changes);
-    let mode = session.setup.permission_state.mode();
+    let mode = session.setup.permissions.state.mode();
     if mode != before {
         // Bypass mode was disabled.
         session.frame_sender.notify(Status { permission_mode: Some(mode), ..Status::default() }).await;
@@ -68,10 +68,10 @@ fn try_apply_flag_settings(
         );
     }
     let named: Vec<String> = changes.keys().cloned().collect();
-    let (before, effective) = session.setup.permission_state.apply_host_settings(changes)?;
+    let (before, effective) = session.setup.permissions.state.apply_host_settings(changes)?;
     let gone = before.env.keys().filter(|name| !effective.env.contains_key(*name));
-    session.setup.workspace.unset_variables(gone);
-    session.setup.workspace.set_variables(effective.env.clone());
+    session.setup.session.workspace.unset_variables(gone);
+    session.setup.session.workspace.set_variables(effective.env.clone());
     let is_named = |key: &str| named.iter().any(|name| name == key);
     if is_named("effortLevel") {
         let effort = effective.typed.effort_level.as_deref().and_then(parse_effort);
@@ -93,7 +93,7 @@ pub(crate) fn update_settings(
     id: String,
     update: UpdateSettings,
 ) -> Option<ControlResponse> {
-    let (permissions, hooks) = (session.setup.permission_state.clone(), session.hooks.clone());
+    let (permissions, hooks) = (session.setup.permissions.state.clone(), session.hooks.clone());
     let mut queue_slot = session.settings_writes.enqueue();
     session.mcp.respond_later(async move {
         queue_slot.acquire().await;
@@ -131,7 +131,7 @@ async fn try_update_settings(
 
 /// Lists rules and directories with their sources.
 pub(crate) fn list_rules(session: &Session, id: String) -> ControlResponse {
-    let now = session.setup.permission_state.snapshot();
+    let now = session.setup.permissions.state.snapshot();
     let behaviors = [PermissionBehavior::Allow, PermissionBehavior::Deny, PermissionBehavior::Ask];
     let rules = behaviors.into_iter().flat_map(|behavior| now.rules.with_behavior(behavior));
     let directories = now.dirs.extra.iter();
@@ -140,7 +140,7 @@ pub(crate) fn list_rules(session: &Session, id: String) -> ControlResponse {
         workspace_directories: directories
             .map(|(directory, source)| json!({"path": directory.lexical, "source": source.as_str()}))
             .collect(),
-        original_cwd: session.setup.workspace.root().display().to_string(),
+        original_cwd: session.setup.session.workspace.root().display().to_string(),
         managed_only: now.rules.is_managed_only(),
         ..PermissionRulesState::default()
     };

@@ -8,10 +8,10 @@ use tokio_util::sync::CancellationToken;
 use whimbrel_wire::control::{Elicitation, ElicitationAction, ElicitationReply};
 use whimbrel_wire::hook::{self, HookEvent};
 
-use crate::hooks::{HookDispatcher, MergedOutput};
-use crate::host_requests::HostRequests;
-use crate::mcp::ElicitFn;
 use crate::state_notifier::StateNotifier;
+use whimbrel_mcp::ElicitFn;
+use whimbrel_tools::hooks::{HookDispatcher, MergedOutput};
+use whimbrel_transport::host_requests::HostRequests;
 
 /// Creates the handler that asks hooks, then the host.
 pub(super) fn elicitation_handler(

@@ -7,8 +7,8 @@ use tokio_util::sync::CancellationToken;
 use whimbrel_wire::control::{McpConnection, McpServerStatus};
 use whimbrel_wire::system::{InformationLevel, Informational};
 
-use crate::frame_sender::FrameSender;
-use crate::mcp::ServerRegistry;
+use whimbrel_mcp::ServerRegistry;
+use whimbrel_transport::frame_sender::FrameSender;
 
 /// Watches the servers from the `init` frame on, until dropped.
 pub(super) async fn watch_status(

@@ -1,0 +1,299 @@
+//! The tools of an agent and their lookup by name.
+
+use std::borrow::Cow;
+use std::sync::{Arc, OnceLock};
+
+use serde_json::Value;
+use whimbrel_models::ToolSpec;
+use whimbrel_policy::ToolFacts;
+use whimbrel_wire::options::ToolSet;
+use whimbrel_wire::permission::McpServerProvenance;
+
+use super::{AnyTool, Availability};
+use crate::hooks::HookSet;
+use crate::permission::PermissionState;
+use crate::responders::{Responders, UserPresence};
+use whimbrel_wire::tool_names::AGENT;
+
+/// A tool with its derived data. Specification, facts and size are computed once and shared by all sessions.
+pub struct ToolEntry {
+    tool: Arc<dyn AnyTool>,
+    spec: OnceLock<Arc<ToolSpec>>,
+    facts: OnceLock<ToolFacts>,
+    provenance: OnceLock<Option<McpServerProvenance>>,
+    size: OnceLock<usize>,
+}
+
+impl ToolEntry {
+    pub fn new(tool: Arc<dyn AnyTool>) -> Self {
+        let (spec, facts, size) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        Self { tool, spec, facts, size, provenance: OnceLock::new() }
+    }
+
+    /// Replaces a tool of the same name. Shares the specification if it is unchanged.
+    pub fn replacing(before: &Self, tool: Arc<dyn AnyTool>) -> Self {
+        let (old, new) = (before.spec(), tool.spec());
+        let spec = if *old == new { old } else { Arc::new(new) };
+        Self { spec: spec.into(), ..Self::new(tool) }
+    }
+
+    fn with_description(&self, description: &str) -> Self {
+        let spec = ToolSpec { description: description.into(), ..ToolSpec::clone(&self.spec()) };
+        Self { spec: Arc::new(spec).into(), ..Self::new(Arc::clone(&self.tool)) }
+    }
+
+    pub fn spec(&self) -> Arc<ToolSpec> {
+        Arc::clone(self.spec.get_or_init(|| Arc::new(self.tool.spec())))
+    }
+
+    /// Size of the specification as JSON, in bytes.
+    pub fn spec_size(&self) -> usize {
+        *self.size.get_or_init(|| serde_json::to_string(self.spec().as_ref()).map_or(0, |json| json.len()))
+    }
+
+    pub fn tool(&self) -> &dyn AnyTool {
+        self.tool.as_ref()
+    }
+
+    /// Facts for permission rules.
+    pub fn facts(&self) -> &ToolFacts {
+        self.facts.get_or_init(|| {
+            let schema: Value = serde_json::from_str(self.spec().input_schema.as_str()).unwrap_or_default();
+            let fields = schema.get("properties").and_then(Value::as_object);
+            let fields: Vec<&str> =
+                fields.into_iter().flat_map(|fields| fields.keys()).map(String::as_str).collect();
+            let mut facts = ToolFacts::for_tool(self.tool.name(), &fields);
+            // Server names may contain the separator, so the name of the tool does not tell where the server's name
+            // ends.
+            facts.mcp_server = self.tool.server().map(str::to_owned).or(facts.mcp_server);
+            facts.requires_interaction |= self.tool.needs_user();
+            facts
+        })
+    }
+
+    /// The MCP server of the tool, in the form that hosts and hooks receive.
+    pub fn provenance(&self) -> Option<&McpServerProvenance> {
+        self.provenance.get_or_init(|| self.tool.provenance()).as_ref()
+    }
+
+    /// Facts for permission rules about a call with this input.
+    pub fn facts_for_input(&self, input: &Value) -> Cow<'_, ToolFacts> {
+        match self.tool.adds_allow_rules(input) {
+            true => Cow::Owned(ToolFacts { adds_rules_or_hooks: true, ..self.facts().clone() }),
+            false => Cow::Borrowed(self.facts()),
+        }
+    }
+
+    fn is_noninteractive(&self) -> bool {
+        self.tool.availability() != Availability::Interactive
+    }
+
+    fn is_for_all_agents(&self) -> bool {
+        self.tool.availability() == Availability::AllAgents
+    }
+
+    /// Returns whether an entry of an agent's tool list selects this tool: by tool name, `*`, or MCP server
+    /// (`mcp__server`, in the server's own spelling or as in tool names).
+    fn matches_selector(&self, name: &str) -> bool {
+        let server = |rest: &str| {
+            let meant = rest.strip_suffix("__*").unwrap_or(rest);
+            let called = self.provenance().and_then(|server| server.name.as_deref());
+            called == Some(meant) || self.tool.server() == Some(meant)
+        };
+        name == "*"
+            || self.has_name(name)
+            || name.strip_prefix("mcp__").is_some_and(|rest| rest == "*" || server(rest))
+    }
+
+    fn has_name(&self, name: &str) -> bool {
+        self.tool.name() == name || self.tool.aliases().contains(&name)
+    }
+}
+
+/// Tools that change while a session runs: those of MCP servers, which connect and disconnect.
+pub trait DynamicTools: Send + Sync {
+    /// The current tools, in a stable order.
+    fn tools(&self) -> Arc<[Arc<ToolEntry>]>;
+    /// Instructions for the model about these tools, one text for each server.
+    fn instructions(&self) -> Arc<[String]>;
+}
+
+/// The tools of one agent.
+#[derive(Clone, Default)]
+pub struct AgentToolSet {
+    tools: Vec<Arc<ToolEntry>>,
+    /// Decides whether interactive tools can be answered; without it they are not available.
+    responders: Option<Arc<Responders>>,
+    /// Tools of the session's MCP servers.
+    mcp_tools: Option<Arc<dyn DynamicTools>>,
+    /// Tools of MCP servers that belong to this agent alone. Exempt from the tool lists.
+    own_mcp_tools: Option<Arc<dyn DynamicTools>>,
+    /// Lists that select MCP tools; a tool must be selected by all of them.
+    server_tool_filters: Vec<Arc<[String]>>,
+    /// Names of tools that are removed.
+    excluded: Vec<String>,
+}
+
+impl AgentToolSet {
+    /// Selects tools by the options and removes those that a deny rule names. Interactive tools are available only
+    /// while they can be answered.
+    pub fn select(
+        all: &[Arc<ToolEntry>],
+        selection: Option<&ToolSet>,
+        permissions: &PermissionState,
+        user: UserPresence,
+    ) -> Self {
+        let is_selected = |tool: &Arc<ToolEntry>| match selection {
+            None | Some(ToolSet::Default) => true,
+            Some(ToolSet::List(names)) => names.iter().any(|name| tool.has_name(name)),
+        };
+        let is_denied = |tool: &Arc<ToolEntry>| permissions.denies_tool_named(tool.tool.name());
+        let is_available = |tool: &&Arc<ToolEntry>| is_selected(tool) && !is_denied(tool);
+        let responders = Some(Arc::new(Responders::new(user, permissions)));
+        Self { tools: all.iter().filter(is_available).cloned().collect(), responders, ..Self::default() }
+    }
+
+    /// Adds hooks that may answer interactive tools in place of the user.
+    #[must_use]
+    pub fn with_hook_responders(&self, hooks: &HookSet) -> Self {
+        let asking = self.tools.iter().filter(|tool| !tool.is_noninteractive()).map(|tool| tool.tool.name());
+        let responders = self.responders.as_ref().map(|known| Arc::new(known.with_hooks(hooks, asking)));
+        Self { responders, ..self.clone() }
+    }
+
+    /// Adds the tools of the session's MCP servers.
+    #[must_use]
+    pub fn with_mcp_tools(self, tools: Arc<dyn DynamicTools>) -> Self {
+        Self { mcp_tools: Some(tools), ..self }
+    }
+
+    /// Adds the tools of MCP servers that belong to this agent alone.
+    #[must_use]
+    pub fn with_own_mcp_tools(self, tools: Option<Arc<dyn DynamicTools>>) -> Self {
+        Self { own_mcp_tools: tools, ..self }
+    }
+
+    /// Adds a tool, or replaces the one of the same name.
+    #[must_use]
+    pub fn with_tool(&self, tool: Arc<dyn AnyTool>) -> Self {
+        let mut tools = self.tools.clone();
+        let known = tools.iter().position(|entry| entry.tool.name() == tool.name());
+        let tool = Arc::new(ToolEntry::new(tool));
+        match known {
+            Some(index) => tools[index] = tool,
+            None => tools.push(tool),
+        }
+        Self { tools, ..self.clone() }
+    }
+
+    /// Changes the description of one tool.
+    #[must_use]
+    pub fn with_description(mut self, name: &str, description: &str) -> Self {
+        for tool in self.tools.iter_mut().filter(|tool| tool.tool.name() == name) {
+            *tool = Arc::new(tool.with_description(description));
+        }
+        self
+    }
+
+    #[must_use]
+    pub fn without_tools(&self, names: &[&str]) -> Self {
+        let is_available = |tool: &&Arc<ToolEntry>| !names.contains(&tool.tool.name());
+        let except =
+            self.excluded.iter().cloned().chain(names.iter().map(|name| (*name).to_owned())).collect();
+        Self {
+            tools: self.tools.iter().filter(is_available).cloned().collect(),
+            excluded: except,
+            ..self.clone()
+        }
+    }
+
+    #[cfg(any(test, feature = "test-support"))]
+    pub fn empty() -> Self {
+        Self::default()
+    }
+
+    #[cfg(any(test, feature = "test-support"))]
+    pub fn from_tools(tools: Vec<Arc<dyn AnyTool>>) -> Self {
+        let tools = tools.into_iter().map(|tool| Arc::new(ToolEntry::new(tool))).collect();
+        Self { tools, ..Self::default() }
+    }
+
+    /// The tools for a subagent: no interactive or main-agent tools, without `without`, and only those in `only` if
+    /// given.
+    pub fn for_subagent(&self, only: Option<&[String]>, without: &[&str]) -> Self {
+        let mut narrowed = self.restricted_to(only, without);
+        narrowed.tools.retain(|tool| tool.is_for_all_agents());
+        narrowed
+    }
+
+    /// Removes `without` and keeps only the tools in `only` if given.
+    pub fn restricted_to(&self, only: Option<&[String]>, without: &[&str]) -> Self {
+        let is_available = |tool: &&Arc<ToolEntry>| {
+            !without.contains(&tool.tool.name())
+                && only.is_none_or(|names| names.iter().any(|name| name == "*" || tool.has_name(name)))
+        };
+        let lists = self.server_tool_filters.iter().cloned().chain(only.map(Arc::from)).collect();
+        let tools = self.tools.iter().filter(is_available).cloned().collect();
+        let except =
+            self.excluded.iter().cloned().chain(without.iter().map(|name| (*name).to_owned())).collect();
+        Self { tools, server_tool_filters: lists, excluded: except, ..self.clone() }
+    }
+
+    /// Keeps only the MCP tools of these servers.
+    #[must_use]
+    pub fn restricted_to_servers<'a>(&self, servers: impl IntoIterator<Item = &'a String>) -> Self {
+        let list: Vec<String> = servers.into_iter().map(|server| format!("mcp__{server}")).collect();
+        let only = self.server_tool_filters.iter().cloned().chain([Arc::from(list)]).collect();
+        Self { server_tool_filters: only, ..self.clone() }
+    }
+
+    /// All tools; MCP tools come last.
+    fn all_tools(&self) -> impl Iterator<Item = Arc<ToolEntry>> {
+        let is_selected =
+            |tool: &ToolEntry, list: &[String]| list.iter().any(|name| tool.matches_selector(name));
+        let shared = self.mcp_tools.as_ref().map(|tools| tools.tools()).unwrap_or_default();
+        let shared =
+            shared.iter().filter(|tool| self.server_tool_filters.iter().all(|list| is_selected(tool, list)));
+        let own = self.own_mcp_tools.as_ref().map(|tools| tools.tools()).unwrap_or_default();
+        // If two servers have the same name, the agent's own wins.
+        let shared = shared.filter(|tool| own.iter().all(|other| other.tool.name() != tool.tool.name()));
+        let from_servers = own.iter().chain(shared).filter(|tool| !is_selected(tool, &self.excluded));
+        self.available_builtins().chain(from_servers).cloned().collect::<Vec<_>>().into_iter()
+    }
+
+    /// Built-in tools, without interactive ones that cannot be answered now.
+    fn available_builtins(&self) -> impl Iterator<Item = &Arc<ToolEntry>> {
+        let answers =
+            |tool: &ToolEntry| self.responders.as_ref().is_some_and(|it| it.can_answer(tool.tool.name()));
+        self.tools.iter().filter(move |tool| tool.is_noninteractive() || answers(tool))
+    }
+
+    /// Instructions of the MCP servers, one text each.
+    pub fn server_instructions(&self) -> Arc<[String]> {
+        let shared = self.mcp_tools.as_ref().map(|tools| tools.instructions()).unwrap_or_default();
+        match &self.own_mcp_tools {
+            None => shared,
+            Some(own) => own.instructions().iter().chain(shared.iter()).cloned().collect(),
+        }
+    }
+
+    /// Finds a tool by name or alias.
+    pub fn find(&self, name: &str) -> Option<Arc<ToolEntry>> {
+        let own = self.available_builtins().find(|tool| tool.has_name(name)).cloned();
+        own.or_else(|| self.all_tools().find(|tool| tool.has_name(name)))
+    }
+
+    pub fn names(&self) -> Vec<String> {
+        self.all_tools().map(|entry| entry.tool.name().to_owned()).collect()
+    }
+
+    /// Names for the init frame: hosts expect the subagent tool under its old name there.
+    pub fn names_for_init(&self) -> Vec<String> {
+        let entry = |name: &str| if name == AGENT { "Task".to_owned() } else { name.to_owned() };
+        self.all_tools().map(|tool| entry(tool.tool.name())).collect()
+    }
+
+    pub fn tools(&self) -> Vec<Arc<ToolEntry>> {
+        self.all_tools().collect()
+    }
+}

@@ -1,0 +1,205 @@
+//! The file that a call works on: resolved path, current content, and whether the model has read that content.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use whimbrel_os::files::{self, FileHandle, FileKind, FileStamp};
+use whimbrel_policy::ResolvedFile;
+use whimbrel_policy::fs::RealFs;
+use whimbrel_policy::paths::physical_path;
+
+use super::encoding::{DecodedText, TextEncoding, decode};
+use super::file_errors::{not_a_file_message, read_error, write_error};
+use crate::api::{ToolContext, ToolError};
+use crate::workspace::{SeenFile, Workspace};
+
+/// A resolved path with an open directory handle.
+pub(super) struct FileTarget {
+    /// The path shown to model and host: absolute, normalized, symlinks not resolved.
+    pub(super) path: PathBuf,
+    real_path: PathBuf,
+    handle: FileHandle,
+}
+
+/// State of the path that a call is about to write.
+pub(super) enum TargetState {
+    Missing,
+    File(ExistingFile),
+}
+
+pub(super) struct ExistingFile {
+    pub(super) content: FileContent,
+    /// Whether the model has read this content.
+    pub(super) read_state: ReadState,
+}
+
+pub(super) enum FileContent {
+    Text(DecodedText),
+    Binary,
+    /// Larger than [`MAX_FILE_BYTES`].
+    TooLarge,
+}
+
+/// Whether the model knows the current content of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ReadState {
+    /// Never read.
+    Unread,
+    /// Changed since the last read.
+    Changed,
+    /// Unchanged since the last read.
+    Current,
+}
+
+/// Largest file that is edited or compared.
+const MAX_FILE_BYTES: u64 = 32 * 1024 * 1024;
+/// Longest text that is kept of a file for comparison.
+const MAX_REMEMBERED_BYTES: usize = 256 * 1024;
+
+impl FileTarget {
+    /// Uses the file that the permission check resolved. Calls that bypassed the check (tests) resolve it here.
+    pub(super) fn resolve(call: &ToolContext, written: &str) -> Result<Self, ToolError> {
+        let ResolvedFile { display_path: shown, real_path: real } =
+            call.checked_file.clone().unwrap_or_else(|| {
+                let shown = files::normalize_path(&call.workspace.resolve(written));
+                ResolvedFile { real_path: physical_path(&shown, &RealFs), display_path: shown }
+            });
+        match FileHandle::for_real_path(&real) {
+            Ok(spot) => Ok(Self { path: shown, real_path: real, handle: spot }),
+            Err(error) => Err(read_error(&shown, &error)),
+        }
+    }
+
+    pub(super) fn file_kind(&self) -> Result<FileKind, ToolError> {
+        self.handle.kind().map_err(|error| read_error(&self.path, &error))
+    }
+
+    /// Loads the content of a file that the call is about to change.
+    pub(super) fn load(&self, workspace: &Workspace) -> Result<TargetState, ToolError> {
+        let stamp = match self.file_kind()? {
+            FileKind::Missing => return Ok(TargetState::Missing),
+            FileKind::File(stamp) => stamp,
+            other => return Err(ToolError::Rejected(not_a_file_message(&self.path, other))),
+        };
+        let (body, stamp) = match self.handle.read(MAX_FILE_BYTES) {
+            Ok((bytes, stamp)) => (decode(bytes).map_or(FileContent::Binary, FileContent::Text), stamp),
+            Err(error) if error.kind() == io::ErrorKind::FileTooLarge => (FileContent::TooLarge, stamp),
+            Err(error) => return Err(read_error(&self.path, &error)),
+        };
+        let text = match &body {
+            FileContent::Text(decoded) => Some(decoded.text.as_str()),
+            FileContent::Binary | FileContent::TooLarge => None,
+        };
+        let standing = compare_with_seen(workspace.seen_file(&self.path).as_ref(), stamp, text);
+        Ok(TargetState::File(ExistingFile { content: body, read_state: standing }))
+    }
+
+    pub(super) fn create(&self, bytes: &[u8]) -> Result<FileStamp, ToolError> {
+        self.handle.create(bytes).map_err(|error| write_error(&self.path, &error))
+    }
+
+    pub(super) fn replace(&self, bytes: &[u8]) -> Result<FileStamp, ToolError> {
+        self.handle.replace(bytes).map_err(|error| write_error(&self.path, &error))
+    }
+
+    /// Records that the model knows the current content. `text` is set if the model has read or written all of it.
+    pub(super) fn record_seen(&self, workspace: &Workspace, stamp: FileStamp, text: Option<&str>) {
+        let text = text.filter(|text| text.len() <= MAX_REMEMBERED_BYTES).map(Arc::from);
+        let seen =
+            SeenFile { real_path: self.real_path.clone(), modified: stamp.modified, size: stamp.size, text };
+        workspace.record_seen(&self.path, seen);
+    }
+
+    /// See [`files::is_special_path`]; checks the shown and the real path.
+    pub(super) fn is_special(&self) -> bool {
+        files::is_special_path_name(&self.path) || files::is_special_path_name(&self.real_path)
+    }
+
+    pub(super) fn handle(&self) -> &FileHandle {
+        &self.handle
+    }
+}
+
+/// Compares a file with what the model last saw: by text if that was kept, otherwise by modification time and size.
+fn compare_with_seen(seen: Option<&SeenFile>, stamp: FileStamp, text: Option<&str>) -> ReadState {
+    let Some(seen) = seen else { return ReadState::Unread };
+    let same = match (&seen.text, text) {
+        (Some(seen), Some(text)) => **seen == *text,
+        _ => seen.modified == stamp.modified && seen.size == stamp.size,
+    };
+    if same { ReadState::Current } else { ReadState::Changed }
+}
+
+impl ExistingFile {
+    /// Returns the text if it can be edited and written back in its encoding.
+    pub(super) fn require_editable(&self, path: &Path) -> Result<&DecodedText, ToolError> {
+        let reject = |why| Err(ToolError::Rejected(format!("{} {why}", path.display())));
+        match &self.content {
+            FileContent::Text(DecodedText { encoding: TextEncoding::Invalid, .. }) => {
+                reject("has bytes that are not valid in any known encoding. Change it with a command.")
+            }
+            FileContent::Text(decoded) => Ok(decoded),
+            FileContent::Binary => reject("is not a text file."),
+            FileContent::TooLarge => reject("is too large to edit. Change it with a command."),
+        }
+    }
+
+    /// Fails unless the model has read the current content.
+    pub(super) fn require_fresh_read(&self, path: &Path) -> Result<(), ToolError> {
+        match self.read_state {
+            ReadState::Unread => Err(unread_error(path)),
+            ReadState::Changed => Err(changed_error(path)),
+            ReadState::Current => Ok(()),
+        }
+    }
+}
+
+pub(super) fn unread_error(path: &Path) -> ToolError {
+    ToolError::Rejected(format!("{} has not been read yet. Read it before changing it.", path.display()))
+}
+
+pub(super) fn changed_error(path: &Path) -> ToolError {
+    ToolError::Rejected(format!(
+        "{} has changed since it was read. Read it again before changing it.",
+        path.display()
+    ))
+}
+
+pub(super) fn special_path_error(path: &Path) -> ToolError {
+    ToolError::Rejected(format!("{} is a device or system file and cannot be read.", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, SystemTime};
+
+    use super::*;
+
+    #[test]
+    fn read_state_compares_text_then_stamp() {
+        let then = SystemTime::UNIX_EPOCH;
+        let later = then + Duration::from_secs(1);
+        let seen = |text: Option<&str>| {
+            Some(SeenFile { real_path: "/f".into(), modified: then, size: 1, text: text.map(Arc::from) })
+        };
+        let stamp = |modified, size| FileStamp { modified, size };
+        for (name, seen, stamp, text, expected) in [
+            ("never seen", None, stamp(then, 1), Some("a"), ReadState::Unread),
+            ("same text, only touched", seen(Some("a")), stamp(later, 1), Some("a"), ReadState::Current),
+            (
+                "other text in the same instant",
+                seen(Some("a")),
+                stamp(then, 1),
+                Some("b"),
+                ReadState::Changed,
+            ),
+            ("text not kept, same stamp", seen(None), stamp(then, 1), Some("a"), ReadState::Current),
+            ("text not kept, touched", seen(None), stamp(later, 1), Some("a"), ReadState::Changed),
+            ("text not kept, other size", seen(None), stamp(then, 2), Some("a"), ReadState::Changed),
+            ("was text, is binary, touched", seen(Some("a")), stamp(later, 1), None, ReadState::Changed),
+        ] {
+            assert_eq!(compare_with_seen(seen.as_ref(), stamp, text), expected, "{name}");
+        }
+    }
+}

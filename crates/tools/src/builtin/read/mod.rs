@@ -1,0 +1,336 @@
+//! Read: shows a file to the model. This module detects the kind of file and rejects those that never end; each kind
+//! has its own module.
+
+mod image;
+pub(super) mod notebook;
+mod pdf;
+mod text;
+
+use std::io::{self, Read as _};
+use std::path::Path;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+use whimbrel_os::files::{self, FileHandle, FileKind, FileStamp};
+use whimbrel_session_store::text_diff;
+
+use self::text::LineSpan;
+use super::encoding::{self, TextEncoding};
+use super::file_errors::{self, not_a_file_message, read_error};
+use super::file_target::{self, FileTarget};
+use crate::api::{Effects, Example, Tool, ToolContext, ToolError, ToolResult, lenient};
+use crate::workspace::Workspace;
+use whimbrel_models::images;
+
+pub(super) struct ReadTool;
+
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct Input {
+    file_path: String,
+    /// First line, 1-based
+    #[serde(default, deserialize_with = "lenient::count")]
+    #[schemars(with = "Option<usize>")]
+    offset: Option<usize>,
+    /// Number of lines
+    #[serde(default, deserialize_with = "lenient::count")]
+    #[schemars(with = "Option<usize>")]
+    limit: Option<usize>,
+    /// PDF pages, e.g. "1-5"; at most 20
+    #[serde(default)]
+    pages: Option<String>,
+}
+
+/// Largest text that is read without offset or limit.
+const MAX_TEXT_BYTES: u64 = 256 * 1024;
+/// Largest image, document or notebook.
+const MAX_WHOLE_FILE_BYTES: u64 = 64 * 1024 * 1024;
+/// Maximum base64 size of an image or document in a frame.
+const MAX_WIRE_BASE64_BYTES: usize = 950_000;
+
+impl Tool for ReadTool {
+    type Input = Input;
+
+    const NAME: &'static str = "Read";
+
+    const DESCRIPTION: &'static str = "Reads a file: text with line numbers, an image, a PDF or a notebook. For large \
+        files, use offset and limit.";
+
+    fn effects(input: &Input) -> Effects {
+        Effects::Reads(vec![input.file_path.clone()])
+    }
+
+    async fn run(&self, input: Input, call: ToolContext) -> ToolResult {
+        let work = files::run_blocking(move || read_file(&input, &call)).await;
+        work.unwrap_or_else(|error| Err(ToolError::Failed(error.to_string())))
+    }
+
+    fn examples() -> Vec<Example> {
+        let three = &[("a.txt", "alpha\nbeta\n\tgamma\n")];
+        vec![
+            Example::new("numbers the lines", json!({"file_path": "a.txt"}))
+                .with_files(three)
+                .expect_output(&["1\talpha\n2\tbeta\n3\t\tgamma\n4\t"]),
+            Example::new("shows a part", json!({"file_path": "a.txt", "offset": "2", "limit": 1}))
+                .with_files(three)
+                .expect_output(&["2\tbeta"]),
+            Example::new("reports an empty file", json!({"file_path": "a.txt"}))
+                .with_files(&[("a.txt", "")])
+                .expect_output(&["<system-reminder>", "empty"]),
+            Example::new("suggests a similar name", json!({"file_path": "src/mian.rs"}))
+                .with_files(&[("src/main.rs", "fn main() {}")])
+                .expect_error(&["does not exist", "src/main.rs"]),
+            Example::new("rejects a directory", json!({"file_path": "."})).expect_error(&["EISDIR"]),
+            Example::new("shows the cells of a notebook", json!({"file_path": "n.ipynb"}))
+                .with_files(&[(
+                    "n.ipynb",
+                    r##"{"cells": [{"cell_type": "markdown", "id": "c1", "source": "# t"}]}"##,
+                )])
+                .expect_output(&[r#"<cell id="c1" type="markdown">"#, "# t"]),
+        ]
+    }
+}
+
+fn read_file(input: &Input, call: &ToolContext) -> ToolResult {
+    let target = FileTarget::resolve(call, &input.file_path)?;
+    match target.file_kind()? {
+        FileKind::File(_) => {}
+        FileKind::Missing => return Err(ToolError::Failed(missing_file_text(&target, &call.workspace))),
+        FileKind::Directory => {
+            let text = format!(
+                "EISDIR: {} is a directory, not a file. List it with Glob or ls.",
+                target.path.display()
+            );
+            return Err(ToolError::Failed(text));
+        }
+        other => return Err(ToolError::Rejected(not_a_file_message(&target.path, other))),
+    }
+    if target.is_special() {
+        return Err(file_target::special_path_error(&target.path));
+    }
+    match target.handle().read(MAX_TEXT_BYTES) {
+        Ok((bytes, stamp)) => show_content(input, &call.workspace, &target, bytes, stamp),
+        Err(error) if error.kind() == io::ErrorKind::FileTooLarge => read_large_file(input, call, &target),
+        Err(error) => Err(read_error(&target.path, &error)),
+    }
+}
+
+/// Reads a large file: whole if its format requires that, otherwise the requested part.
+fn read_large_file(input: &Input, call: &ToolContext, target: &FileTarget) -> ToolResult {
+    let (path, workspace) = (target.path.as_path(), &*call.workspace);
+    let head = read_head(target.handle()).map_err(|error| read_error(path, &error))?;
+    let asks_for_part = input.offset.is_some() || input.limit.is_some();
+    let is_utf16 = encoding::has_utf16_bom(&head);
+    if needs_whole_file(path, &head) || (asks_for_part && is_utf16) {
+        return match target.handle().read(MAX_WHOLE_FILE_BYTES) {
+            Ok((bytes, stamp)) => show_content(input, workspace, target, bytes, stamp),
+            Err(error) => Err(read_error(path, &error)),
+        };
+    }
+    let (file, stamp) = target.handle().open().map_err(|error| read_error(path, &error))?;
+    if head.contains(&0) && !is_utf16 {
+        return Err(binary_file_error(workspace, target, stamp));
+    }
+    if !asks_for_part {
+        return Err(too_large_error(path));
+    }
+    let part =
+        text::scan_lines(file, input.line_span(), &call.cancel).map_err(|error| read_error(path, &error))?;
+    let Some(done) = part.render(path) else { return Err(binary_file_error(workspace, target, stamp)) };
+    target.record_seen(workspace, stamp, None);
+    Ok(done)
+}
+
+/// Dispatches on the content.
+fn show_content(
+    input: &Input,
+    workspace: &Workspace,
+    target: &FileTarget,
+    bytes: Vec<u8>,
+    stamp: FileStamp,
+) -> ToolResult {
+    let path = target.path.as_path();
+    // Record it even if it cannot be shown: otherwise a damaged image could never be overwritten.
+    if let Some(format) = images::detect_format(&bytes) {
+        target.record_seen(workspace, stamp, None);
+        return image::render_image(path, &bytes, format);
+    }
+    if pdf::is_pdf(&bytes) {
+        target.record_seen(workspace, stamp, None);
+        return pdf::render_pdf(path, &bytes, input.pages.as_deref());
+    }
+    let Some(decoded) = encoding::decode(bytes) else {
+        return Err(binary_file_error(workspace, target, stamp));
+    };
+    let known = (decoded.encoding != TextEncoding::Invalid).then_some(decoded.text.as_str());
+    if is_notebook(path)
+        && let Some(done) = notebook::render_notebook(path, &decoded.text, input.line_span())
+    {
+        target.record_seen(workspace, stamp, known);
+        return Ok(done);
+    }
+    let (done, whole) = text::render_text(path, &decoded.text, input.line_span());
+    target.record_seen(workspace, stamp, known.filter(|_| whole));
+    Ok(done)
+}
+
+impl Input {
+    fn line_span(&self) -> LineSpan {
+        LineSpan { first: self.offset.unwrap_or(1).max(1), count: self.limit.filter(|limit| *limit > 0) }
+    }
+}
+
+/// The first bytes of a file, enough to detect its kind.
+fn read_head(spot: &FileHandle) -> io::Result<Vec<u8>> {
+    let (file, _) = spot.open()?;
+    let mut head = Vec::new();
+    file.take(64).read_to_end(&mut head)?;
+    Ok(head)
+}
+
+/// Returns whether a file of this kind must be read whole.
+fn needs_whole_file(path: &Path, head: &[u8]) -> bool {
+    images::detect_format(head).is_some() || pdf::is_pdf(head) || is_notebook(path)
+}
+
+fn is_notebook(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("ipynb"))
+}
+
+/// Error for a binary file. Records it as seen, so that Write may overwrite it.
+fn binary_file_error(workspace: &Workspace, target: &FileTarget, stamp: FileStamp) -> ToolError {
+    target.record_seen(workspace, stamp, None);
+    let text = format!(
+        "{} is a binary file without text to show. Inspect it with a command; Write can replace it.",
+        target.path.display()
+    );
+    ToolError::Rejected(text)
+}
+
+fn too_large_error(path: &Path) -> ToolError {
+    let text = format!(
+        "{} is larger than {} KB and cannot be read at once. Read a part with offset and limit, or use Grep.",
+        path.display(),
+        MAX_TEXT_BYTES / 1024
+    );
+    ToolError::Rejected(text)
+}
+
+/// Error text for a missing file: working directory and the closest existing name.
+fn missing_file_text(target: &FileTarget, workspace: &Workspace) -> String {
+    let (path, cwd) = (target.path.as_path(), workspace.cwd());
+    let gone = if matches!(files::file_kind(&cwd), Ok(FileKind::Directory)) {
+        ""
+    } else {
+        ", which no longer exists"
+    };
+    if files::non_directory_ancestor(path).is_some() || files::link_target(path).is_some() {
+        return file_errors::missing_file_message(path, &cwd);
+    }
+    let text =
+        format!("File does not exist: {}. The current directory is {}{gone}.", path.display(), cwd.display());
+    let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else { return text };
+    let names = target.handle().sibling_names(2000);
+    match text_diff::closest_match(&name.to_string_lossy(), names.iter().map(String::as_str)) {
+        Some(near) => format!("{text} Did you mean {}?", dir.join(near).display()),
+        None => text,
+    }
+}
+
+/// Base64 for the host: the same bytes as for the model, unless the frame would become too long.
+fn base64_for_host(base64: &str) -> &str {
+    if base64.len() * 2 <= MAX_WIRE_BASE64_BYTES { base64 } else { "" }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+    use crate::test_support::TestWorkspace;
+
+    #[tokio::test]
+    async fn the_host_gets_the_text_and_its_position() {
+        let fixture = TestWorkspace::new(&[("a.txt", "one\r\ntwo\r\nthree\r\n")]);
+        let done =
+            fixture.run_tool("Read", json!({"file_path": "a.txt", "offset": 2, "limit": 2})).await.unwrap();
+        let file = json!({
+            "filePath": fixture.path("a.txt"), "content": "two\nthree", "numLines": 2, "startLine": 2, "totalLines": 4,
+        });
+        assert_eq!(done.meta, json!({"type": "text", "file": file}));
+    }
+
+    #[tokio::test]
+    async fn endless_files_are_never_opened() {
+        let fixture = TestWorkspace::new(&[]);
+        nix::unistd::mkfifo(&fixture.path("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        symlink("/proc/self/environ", fixture.path("link")).unwrap();
+        symlink("/dev/zero", fixture.path("zero")).unwrap();
+        for path in [
+            "pipe",
+            "link",
+            "zero",
+            "/dev/zero",
+            "/dev/stdin",
+            "/proc/self/environ",
+            "/proc/1/mem",
+            "/proc/kmsg",
+        ] {
+            let error = fixture.run_tool("Read", json!({"file_path": path})).await.unwrap_err();
+            assert!(matches!(error, ToolError::Rejected(_) | ToolError::Failed(_)), "{path}: {error:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn files_of_unknown_size_are_shown() {
+        let fixture = TestWorkspace::new(&[]);
+        assert!(
+            fixture
+                .run_to_text("Read", json!({"file_path": "/proc/meminfo"}))
+                .await
+                .starts_with("1\tMemTotal")
+        );
+    }
+
+    #[tokio::test]
+    async fn a_large_file_is_shown_in_parts_only() {
+        let fixture = TestWorkspace::new(&[]);
+        let text: String = (1..=100_000).map(|n| format!("line {n}\n")).collect();
+        fs::write(fixture.path("big.txt"), &text).unwrap();
+        let error = fixture.run_tool("Read", json!({"file_path": "big.txt"})).await.unwrap_err();
+        assert!(error.reason().contains("offset and limit"), "{error:?}");
+        let done = fixture.run_tool("Read", json!({"file_path": "big.txt", "offset": 99_999})).await.unwrap();
+        assert_eq!(done.content, "99999\tline 99999\n100000\tline 100000\n100001\t".to_owned().into());
+        assert_eq!(done.meta["file"]["totalLines"], 100_001);
+    }
+
+    #[tokio::test]
+    async fn every_encoding_is_read() {
+        let fixture = TestWorkspace::new(&[]);
+        for (name, bytes) in [
+            ("marked", &b"\xEF\xBB\xBFgr\xC3\xBCn\n"[..]),
+            ("utf16", b"\xFF\xFEg\0r\0\xFC\0n\0\n\0"),
+            ("western", b"gr\xFCn\n"),
+        ] {
+            fs::write(fixture.path("a.txt"), bytes).unwrap();
+            assert_eq!(
+                fixture.run_to_text("Read", json!({"file_path": "a.txt"})).await,
+                "1\tgrün\n2\t",
+                "{name}"
+            );
+        }
+        fs::write(fixture.path("a.txt"), b"\x7FELF\0\0").unwrap();
+        let error = fixture.run_tool("Read", json!({"file_path": "a.txt"})).await.unwrap_err();
+        assert!(error.reason().contains("binary"), "{error:?}");
+    }
+
+    #[tokio::test]
+    async fn a_deleted_working_directory_is_reported() {
+        let fixture = TestWorkspace::new(&[("gone/a.txt", "x")]);
+        fixture.workspace().set_cwd(fixture.path("gone"));
+        fs::remove_dir_all(fixture.path("gone")).unwrap();
+        let error = fixture.run_tool("Read", json!({"file_path": "a.txt"})).await.unwrap_err();
+        assert!(error.reason().contains("no longer exists"), "{error:?}");
+    }
+}

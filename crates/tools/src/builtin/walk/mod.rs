@@ -1,0 +1,223 @@
+//! Parallel directory walk like ripgrep's: skips ignored and hidden files, and stops soon after cancellation. Shared by
+//! Glob and Grep.
+
+mod cancel;
+mod ignore_rules;
+mod name_filter;
+#[cfg(test)]
+mod tests;
+mod walk_filter;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::available_parallelism;
+use std::time::SystemTime;
+
+use ignore::{DirEntry, WalkBuilder, WalkState};
+use whimbrel_os::files::{self, FileKind};
+
+use super::file_errors;
+use crate::api::ToolError;
+use crate::permission::SearchFilter;
+use crate::workspace::Workspace;
+pub(super) use cancel::{CancelFlag, SearchOutcome, run_search};
+use ignore_rules::{IgnoreDecision, IgnoreRules};
+pub(super) use name_filter::{NameFilter, is_literal};
+use walk_filter::WalkFilter;
+
+/// Virtual file systems. Reading their files can block forever.
+const VIRTUAL_FILE_SYSTEMS: [&str; 3] = ["/dev", "/proc", "/sys"];
+
+/// Handles the files of one walker thread.
+pub(super) trait FileVisitor: Send {
+    /// Handles a file or a symlink.
+    fn visit_file(&mut self, file: DirEntry);
+}
+
+pub(super) struct DirWalk<'a> {
+    pub(super) root: &'a Path,
+    pub(super) name_filter: Arc<NameFilter>,
+    pub(super) read_filter: SearchFilter,
+    /// All levels if `None`.
+    pub(super) max_depth: Option<usize>,
+    pub(super) stop: &'a CancelFlag,
+}
+
+/// Result of a walk.
+pub(super) struct WalkOutcome<V> {
+    /// One visitor per thread.
+    pub(super) visitors: Vec<V>,
+    pub(super) gaps: SearchGaps,
+}
+
+/// What a search could not read.
+#[derive(Debug, Default)]
+pub(super) struct SearchGaps {
+    /// Number of unreadable files and directories.
+    pub(super) unreadable: usize,
+    /// Ignore files that were not applied.
+    pub(super) skipped_ignore_files: Vec<PathBuf>,
+    /// Whether a permission rule denied reading something that would have counted.
+    pub(super) hidden: bool,
+}
+
+impl DirWalk<'_> {
+    /// Walks the directory with one visitor per thread.
+    pub(super) fn run<V: FileVisitor>(self, visitor: impl Fn() -> V) -> WalkOutcome<V> {
+        let home = Mutex::new(Vec::new());
+        let unreadable = AtomicUsize::new(0);
+        // A symlink is followed only as the root, and only with a trailing slash.
+        let root = if self.root.is_symlink() { self.root.join("") } else { self.root.to_path_buf() };
+        let ignored = Arc::new(IgnoreRules::for_root(&root));
+        let guard = Arc::new(WalkFilter::new(&root, self.read_filter.clone(), self.max_depth));
+        self.builder(&root, ignored.clone(), guard.clone()).build_parallel().run(|| {
+            let mut tour = ThreadVisitor { visitor: Some(visitor()), finished: &home };
+            let (stop, unreadable) = (self.stop, &unreadable);
+            Box::new(move |entry| {
+                if stop.is_cancelled() {
+                    return WalkState::Quit;
+                }
+                match entry {
+                    Ok(entry) => tour.visit(entry),
+                    Err(_) => {
+                        unreadable.fetch_add(1, Ordering::Relaxed);
+                    }
+                }
+                WalkState::Continue
+            })
+        });
+        let visitors = home.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let gaps = SearchGaps {
+            unreadable: unreadable.into_inner(),
+            skipped_ignore_files: ignored.take_skipped_files(),
+            hidden: guard.has_hidden(),
+        };
+        WalkOutcome { visitors, gaps }
+    }
+
+    fn builder(&self, root: &Path, ignored: Arc<IgnoreRules>, guard: Arc<WalkFilter>) -> WalkBuilder {
+        let threads = match self.max_depth {
+            Some(1) => 1,
+            _ => available_parallelism().map_or(2, usize::from).clamp(2, 12),
+        };
+        let mut builder = WalkBuilder::new(root);
+        // The crate's own filters would read any file with the right name.
+        builder.standard_filters(false).max_depth(self.max_depth).threads(threads);
+        let (names, root, stop) = (self.name_filter.clone(), root.to_path_buf(), self.stop.clone());
+        builder.filter_entry(move |entry| {
+            !stop.is_cancelled()
+                && is_candidate(entry, &root, &names, &ignored)
+                && admit_entry(entry, &ignored, &guard)
+        });
+        builder
+    }
+}
+
+/// Returns whether an entry matches name filter and ignore rules.
+fn is_candidate(entry: &DirEntry, root: &Path, names: &NameFilter, ignored: &IgnoreRules) -> bool {
+    let path = entry.path();
+    let Ok(below) = path.strip_prefix(root) else { return true };
+    if entry.depth() == 0 {
+        return true;
+    }
+    let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
+    let is_named = if is_folder {
+        names.may_enter(below) && !(entry.depth() == 1 && is_virtual_file_system(path))
+    } else {
+        names.matches(below)
+    };
+    let is_hidden = !names.includes_hidden() && entry.file_name().as_encoded_bytes().starts_with(b".");
+    is_named
+        && match ignored.decide(path, is_folder) {
+            IgnoreDecision::Ignored => false,
+            IgnoreDecision::Included => true,
+            IgnoreDecision::Unmatched => !is_hidden,
+        }
+}
+
+/// Returns whether a candidate may be read; loads the ignore rules of a directory that is entered.
+fn admit_entry(entry: &DirEntry, ignored: &IgnoreRules, guard: &WalkFilter) -> bool {
+    if entry.depth() == 0 {
+        return true;
+    }
+    if guard.hides(entry) {
+        return false;
+    }
+    if entry.file_type().is_some_and(|kind| kind.is_dir()) {
+        ignored.enter_dir(entry.path());
+    }
+    true
+}
+
+fn is_virtual_file_system(dir: &Path) -> bool {
+    VIRTUAL_FILE_SYSTEMS.iter().any(|name| dir == Path::new(name))
+}
+
+/// The visitor of one thread; moves it to `finished` on drop.
+struct ThreadVisitor<'a, V> {
+    visitor: Option<V>,
+    finished: &'a Mutex<Vec<V>>,
+}
+
+impl<V: FileVisitor> ThreadVisitor<'_, V> {
+    fn visit(&mut self, entry: DirEntry) {
+        let is_file = entry.file_type().is_some_and(|kind| kind.is_file() || kind.is_symlink());
+        if let Some(visitor) = self.visitor.as_mut().filter(|_| is_file) {
+            visitor.visit_file(entry);
+        }
+    }
+}
+
+impl<V> Drop for ThreadVisitor<'_, V> {
+    fn drop(&mut self) {
+        self.finished.lock().unwrap_or_else(PoisonError::into_inner).extend(self.visitor.take());
+    }
+}
+
+/// A path of the model, or the working directory; absolute and normalized.
+pub(super) fn resolve_root(path: Option<&str>, workspace: &Workspace) -> PathBuf {
+    match path {
+        Some(path) if !path.is_empty() => files::normalize_path(&workspace.resolve(path)),
+        _ => workspace.cwd(),
+    }
+}
+
+/// Checks the start of a search: a file or a directory, otherwise an error.
+pub(super) fn check_start(path: &Path, cwd: &Path) -> Result<FileKind, ToolError> {
+    match files::file_kind(path).map_err(|error| file_errors::read_error(path, &error))? {
+        FileKind::Missing => Err(ToolError::Rejected(file_errors::missing_file_message(path, cwd))),
+        found @ (FileKind::File(_) | FileKind::Directory) => Ok(found),
+        other @ (FileKind::Pipe | FileKind::Socket | FileKind::Device) => {
+            Err(ToolError::Rejected(file_errors::not_a_file_message(path, other)))
+        }
+    }
+}
+
+/// A path as shown to the model: relative if it is below the working directory.
+pub(super) fn display_path(path: &Path, cwd: &Path) -> String {
+    path.strip_prefix(cwd).unwrap_or(path).to_string_lossy().into_owned()
+}
+
+/// Sorts by modification time, newest first, then by path.
+pub(super) fn sort_newest_first(files: &mut [(SystemTime, PathBuf)]) {
+    files.sort_unstable_by(|(a, one), (b, other)| b.cmp(a).then_with(|| one.cmp(other)));
+}
+
+/// Notes on what a search could not read; empty if there is nothing.
+pub(super) fn render_gaps(gaps: &SearchGaps, out_of_time: bool, cwd: &Path) -> String {
+    let mut text = String::new();
+    if gaps.unreadable > 0 {
+        text.push_str(&format!("\n(Could not read: {}.)", gaps.unreadable));
+    }
+    if gaps.hidden {
+        text.push_str("\n(Some files were skipped because a permission rule denies reading them.)");
+    }
+    text.push_str(&ignore_rules::skipped_files_note(&gaps.skipped_ignore_files, cwd));
+    if out_of_time {
+        text.push_str(
+            "\n(Stopped at the time limit; there may be more results. Search a smaller directory.)",
+        );
+    }
+    text
+}

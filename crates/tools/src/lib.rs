@@ -1,0 +1,32 @@
+//! The tools of an agent, and everything that a tool call needs: permissions, hooks, background tasks, the workspace.
+//!
+//! It knows no turn, no conversation and no agent: the engine decides when a call runs and what happens with its result.
+//!
+//! - tools: [`api`] (the trait, the context of a call, tool sets), [`builtin`] (the built-in tools, one file each),
+//!   [`mcp_tools`] (tools of MCP servers), [`responders`] (who can answer interactive tools)
+//! - permissions: [`permission`] (state: mode, rules, directories); [`hooks`]
+//! - state of a session: [`workspace`] (directories and files that the model has read), [`worktrees`] (git worktrees),
+//!   [`task_list`]
+//! - background: [`background_task`] (data of tasks), [`tasks`] (shell commands and agents), [`timers`] (scheduled
+//!   prompts), [`internal_events`] (what wakes a session from within)
+//! - models: [`model_access`] (providers, catalog, key), [`cost`] (ledger and budget), [`small_model`] (one-off requests
+//!   outside the conversation)
+
+pub mod api;
+pub mod background_task;
+pub mod builtin;
+pub mod cost;
+pub mod hooks;
+pub mod internal_events;
+pub mod mcp_tools;
+pub mod model_access;
+pub mod permission;
+pub mod responders;
+pub mod small_model;
+pub mod task_list;
+pub mod tasks;
+#[cfg(any(test, feature = "test-support"))]
+pub mod test_support;
+pub mod timers;
+pub mod workspace;
+pub mod worktrees;

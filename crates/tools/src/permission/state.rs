@@ -1,0 +1,520 @@
+//! Permission state of a session: mode, rules and directories, shared by all its agents.
+
+mod overlay;
+mod update;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::Value;
+use tokio::sync::watch;
+use whimbrel_config::settings::{self, EffectiveSettings, Settings, Tolerance, Trust};
+use whimbrel_policy::fs::RealFs;
+use whimbrel_policy::mode::stricter_mode;
+use whimbrel_policy::{
+    Call, CallContext, GitInspector, PermissionSet, PreToolDecision, ResolvedDecision, RuleLayer, RuleSet,
+    RuleSource, ToolFacts, UpdateContext, WorkDirs, apply_update, decide_and_resolve,
+};
+use whimbrel_wire::permission::{PermissionMode, PermissionUpdate};
+
+use self::overlay::RuleOverlay;
+use crate::permission::git::UntrustedRepos;
+use crate::permission::{PlanLock, SearchFilter, from_settings};
+use crate::workspace::Workspace;
+
+/// Permission state of a session. Cheap to clone; all clones see a change at once.
+#[derive(Debug, Clone)]
+pub struct PermissionState {
+    current: watch::Sender<Arc<PermissionSet>>,
+    /// Settings that the rules come from. Never locked while a file is written.
+    settings: Arc<Mutex<Settings>>,
+    shared: Arc<SharedState>,
+    workspace: Arc<Workspace>,
+    /// Widest mode of this agent, if it is restricted.
+    mode_cap: Option<PermissionMode>,
+    /// Rules of this agent only.
+    overlay: Arc<RuleOverlay>,
+    /// Keeps the agent in plan mode until its plan is approved.
+    plan_lock: Option<PlanLock>,
+}
+
+/// State shared by all agents of a session.
+#[derive(Debug)]
+struct SharedState {
+    modes: Mutex<Modes>,
+    /// Updates that their file does not put in force by itself, in order: they hold for the session.
+    session_only: Mutex<Vec<PermissionUpdate>>,
+    /// Serializes writing a settings file and reading the files again.
+    write_lock: Mutex<()>,
+    home: Arc<Path>,
+    /// Files that configure this session.
+    protected_paths: Box<[PathBuf]>,
+    /// Whether unreadable rules prevent the start.
+    tolerance: Tolerance,
+    untrusted_repos: UntrustedRepos,
+    bypass: Bypass,
+}
+
+/// Modes besides the current one.
+#[derive(Debug, Default)]
+struct Modes {
+    /// Mode to return to after plan mode.
+    before_plan: PermissionMode,
+    /// Modes of single MCP servers, by tool prefix.
+    by_server: BTreeMap<String, PermissionMode>,
+}
+
+/// Whether the session may switch to `bypassPermissions`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bypass {
+    /// Allowed by the start options.
+    Available,
+    Unavailable,
+}
+
+/// Initial permissions besides those of the settings.
+#[derive(Debug, Clone, Default)]
+pub struct InitialPermissions {
+    pub mode: PermissionMode,
+    /// Allow rules of the options.
+    pub allow: Vec<String>,
+    /// Deny rules of the options.
+    pub deny: Vec<String>,
+    /// Additional directories of the options.
+    pub directories: Vec<PathBuf>,
+}
+
+/// New permission state with its warnings.
+#[derive(Debug)]
+pub struct NewPermissions {
+    pub state: PermissionState,
+    /// Rules that do not do what they seem to.
+    pub warnings: Vec<String>,
+}
+
+impl PermissionState {
+    /// Builds the initial state. An unreadable deny or ask rule is an error.
+    pub fn build(
+        workspace: Arc<Workspace>,
+        settings: Settings,
+        grants: InitialPermissions,
+        bypass: Bypass,
+    ) -> Result<NewPermissions, String> {
+        let home = workspace.home_dir().unwrap_or_default();
+        let mut rules = RuleSet::new(&home, workspace.root());
+        let mut dirs = WorkDirs::new(workspace.root(), &RealFs);
+        let mut warnings = add_option_rules(&mut rules, workspace.root(), grants.allow, grants.deny)?;
+        for directory in &grants.directories {
+            dirs.add(directory, RuleSource::CliArg, &RealFs);
+        }
+        let standing = PermissionSet { rules, mode: grants.mode, dirs };
+        let common = SharedState {
+            modes: Mutex::default(),
+            session_only: Mutex::default(),
+            write_lock: Mutex::default(),
+            home: home.into(),
+            protected_paths: settings.protected_paths().into(),
+            tolerance: settings.tolerance(),
+            untrusted_repos: UntrustedRepos::default(),
+            bypass,
+        };
+        let permissions = Self {
+            current: watch::Sender::new(Arc::new(standing)),
+            settings: Arc::new(Mutex::new(settings)),
+            shared: Arc::new(common),
+            workspace,
+            mode_cap: None,
+            overlay: Arc::default(),
+            plan_lock: None,
+        };
+        let effective = permissions.settings().effective().clone();
+        warnings.extend(permissions.apply_settings(&effective, settings::LayerSource::ALL)?);
+        Ok(NewPermissions { state: permissions, warnings })
+    }
+
+    /// State without settings and rules, for tests.
+    #[cfg(any(test, feature = "test-support"))]
+    pub fn for_tests(workspace: &Arc<Workspace>) -> Self {
+        let (settings, grants) = (Settings::empty(), InitialPermissions::default());
+        #[expect(clippy::unwrap_used, reason = "there is no rule that could be invalid")]
+        Self::build(Arc::clone(workspace), settings, grants, Bypass::Unavailable).unwrap().state
+    }
+
+    pub fn settings(&self) -> MutexGuard<'_, Settings> {
+        self.settings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Replaces the rules and directories of these sources by those of the settings. Returns warnings; if a deny or ask
+    /// rule is unreadable, nothing changes.
+    fn apply_settings(
+        &self,
+        effective: &EffectiveSettings,
+        sources: &[settings::LayerSource],
+    ) -> Result<Vec<String>, String> {
+        let unkept = self.session_only().clone();
+        // Updates of the mode are never recorded here.
+        let bounds = UpdateContext { bypass_available: false, fs: &RealFs };
+        let tolerance = self.shared.tolerance;
+        let taken = self.update(|standing| {
+            if effective.managed_rules_only {
+                standing.rules.limit_to_managed();
+            }
+            if effective.bypass_disabled && standing.mode == PermissionMode::BypassPermissions {
+                standing.mode = PermissionMode::Default;
+            }
+            let warnings =
+                from_settings::replace_sources(standing, effective, sources, &self.workspace, tolerance)?;
+            let is_taken = |update: &&PermissionUpdate| {
+                let source = RuleSource::from_destination(update.destination());
+                sources.iter().any(|taken| from_settings::policy_source(*taken) == source)
+            };
+            for update in unkept.iter().filter(is_taken) {
+                // Its errors were reported when it was made.
+                apply_update(standing, update, &bounds);
+            }
+            Ok(warnings)
+        });
+        self.update_workspace();
+        taken
+    }
+
+    /// Changes the permission set atomically: applies the change to a copy, because it may read the disk, and retries
+    /// if another change came first. An error changes nothing.
+    fn update<T, E>(&self, change: impl Fn(&mut PermissionSet) -> Result<T, E>) -> Result<T, E> {
+        loop {
+            let before = Arc::clone(&self.current.borrow());
+            let mut after = PermissionSet::clone(&before);
+            let outcome = change(&mut after)?;
+            let is_done = self.current.send_if_modified(|now| {
+                let is_same = Arc::ptr_eq(now, &before);
+                if is_same {
+                    *now = Arc::new(after);
+                }
+                is_same
+            });
+            if is_done {
+                return Ok(outcome);
+            }
+        }
+    }
+
+    /// Mode in effect.
+    pub fn mode(&self) -> PermissionMode {
+        let mode = self.current.borrow().mode;
+        let mode = self.mode_cap.map_or(mode, |cap| stricter_mode(mode, cap));
+        if self.needs_plan() { PermissionMode::Plan } else { supported_mode(mode) }
+    }
+
+    /// Returns true if a plan must be approved before anything may be changed.
+    pub fn needs_plan(&self) -> bool {
+        self.plan_lock.as_ref().is_some_and(PlanLock::is_held)
+    }
+
+    /// Mode for the tools of an MCP server: the host's override for that server, else the session's mode. Plan mode has
+    /// no overrides.
+    pub fn mode_for_server(&self, server: Option<&str>) -> PermissionMode {
+        let own = server.and_then(|server| self.modes().by_server.get(server).copied());
+        match (self.mode(), own) {
+            (PermissionMode::Plan, _) | (_, None) => self.mode(),
+            (_, Some(own)) => supported_mode(self.mode_cap.map_or(own, |cap| stricter_mode(own, cap))),
+        }
+    }
+
+    /// Sets or clears the mode override of an MCP server.
+    pub fn set_server_mode(&self, server: &str, mode: Option<PermissionMode>) {
+        let of_servers = &mut self.modes().by_server;
+        match mode {
+            Some(mode) => drop(of_servers.insert(server.to_owned(), mode)),
+            None => drop(of_servers.remove(server)),
+        }
+    }
+
+    /// State for a subagent, limited to `mode` where that is stricter. Turn rules of either agent do not apply to the
+    /// other.
+    #[must_use]
+    pub fn for_subagent(&self, mode: Option<PermissionMode>) -> Self {
+        let cap = match (self.mode_cap, mode) {
+            (Some(cap), Some(mode)) => Some(stricter_mode(cap, mode)),
+            (cap, mode) => cap.or(mode),
+        };
+        Self { mode_cap: cap, overlay: self.overlay.for_subagent(), ..self.clone() }
+    }
+
+    #[must_use]
+    pub fn with_plan_lock(&self, pledge: Option<PlanLock>) -> Self {
+        Self { plan_lock: pledge, ..self.clone() }
+    }
+
+    /// State for an agent with another working directory.
+    #[must_use]
+    pub fn with_workspace(&self, workspace: &Arc<Workspace>) -> Self {
+        Self { workspace: Arc::clone(workspace), ..self.clone() }
+    }
+
+    /// Sets the mode. Returns false if the session may not use it.
+    pub fn set_mode(&self, mode: PermissionMode) -> bool {
+        if mode == PermissionMode::BypassPermissions && !self.can_bypass() {
+            return false;
+        }
+        let from = self.mode();
+        self.current.send_modify(|standing| Arc::make_mut(standing).mode = mode);
+        self.remember_mode_before_plan(from);
+        true
+    }
+
+    /// Returns true if the settings disable `bypassPermissions`.
+    pub fn is_bypass_disabled(&self) -> bool {
+        self.settings().effective().bypass_disabled
+    }
+
+    fn can_bypass(&self) -> bool {
+        self.shared.bypass == Bypass::Available && !self.is_bypass_disabled()
+    }
+
+    /// Leaves plan mode and restores the mode before it. Other modes stay.
+    pub fn leave_plan(&self) {
+        if self.mode() == PermissionMode::Plan {
+            let before = self.modes().before_plan;
+            // The previous mode may have been disabled meanwhile.
+            if !self.set_mode(before) {
+                self.set_mode(PermissionMode::Default);
+            }
+        }
+    }
+
+    /// Records the mode in which plan mode began.
+    fn remember_mode_before_plan(&self, from: PermissionMode) {
+        if from != PermissionMode::Plan && self.mode() == PermissionMode::Plan {
+            self.modes().before_plan = from;
+        }
+    }
+
+    /// Values are replaced whole, so a poisoned lock cannot hold a half-written one.
+    fn modes(&self) -> MutexGuard<'_, Modes> {
+        self.shared.modes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns true if a rule denies the whole tool.
+    pub fn denies_tool_named(&self, name: &str) -> bool {
+        self.denies_tool(name, &ToolFacts::for_tool(name, &[]))
+    }
+
+    /// Like [`denies_tool_named`](Self::denies_tool_named), with known facts about the tool.
+    pub fn denies_tool(&self, name: &str, facts: &ToolFacts) -> bool {
+        let call = Call { tool: name, input: &Value::Null };
+        // Turn rules are checked per call, so that they do not change the tool list.
+        self.current.borrow().rules.rule_removing_tool(facts.name(&call)).is_some()
+    }
+
+    /// Decides one call in the current mode.
+    pub fn decide(
+        &self,
+        tool: &str,
+        facts: &ToolFacts,
+        input: &Value,
+        hook: Option<PreToolDecision>,
+    ) -> ResolvedDecision {
+        self.decide_in_mode(self.mode(), tool, facts, input, hook)
+    }
+
+    /// Decides one call in a given mode: an answer that changes the mode must not be decided by its own effect.
+    pub fn decide_in_mode(
+        &self,
+        mode: PermissionMode,
+        tool: &str,
+        facts: &ToolFacts,
+        input: &Value,
+        hook: Option<PreToolDecision>,
+    ) -> ResolvedDecision {
+        let standing = self.effective();
+        let cwd = self.workspace.cwd();
+        let vouched_for = self.settings().trust() != Trust::Untrusted;
+        let facts = CallContext {
+            hook,
+            protected_paths: &self.shared.protected_paths,
+            git_inspector: (!vouched_for).then_some(&self.shared.untrusted_repos as &dyn GitInspector),
+            ..CallContext::new(&cwd, &self.shared.home, &RealFs, facts.clone())
+        };
+        let call = Call { tool, input };
+        let resolved = decide_and_resolve(&call, &standing.rules, mode, &standing.dirs, &facts);
+        // A planning agent must not ask in a session that never asks.
+        let mode = if mode == PermissionMode::Plan { standing.mode } else { mode };
+        ResolvedDecision { decision: resolved.decision.in_mode(mode), ..resolved }
+    }
+
+    /// Path for display: relative to the working directory, to home, or absolute.
+    pub fn display_path(&self, path: &str) -> String {
+        let path = self.workspace.resolve(path);
+        if let Ok(below) = path.strip_prefix(self.workspace.cwd()) {
+            return below.display().to_string();
+        }
+        match path.strip_prefix(&self.shared.home) {
+            Ok(below) if !self.shared.home.as_os_str().is_empty() => format!("~/{}", below.display()),
+            _ => path.display().to_string(),
+        }
+    }
+
+    /// Current rules, mode and directories of this agent.
+    pub fn snapshot(&self) -> Arc<PermissionSet> {
+        self.effective()
+    }
+
+    pub fn search_filter(&self) -> SearchFilter {
+        SearchFilter::new(self.effective(), Arc::clone(&self.shared.home))
+    }
+
+    /// Changes from now on.
+    pub fn changes(&self) -> PermissionChanges {
+        PermissionChanges(self.current.subscribe())
+    }
+
+    /// State as if the project were trusted. It is independent of this one.
+    pub fn if_trusted(&self) -> Result<Self, String> {
+        let settings = self.settings().as_if_trusted().map_err(|error| error.to_string())?;
+        let effective = settings.effective().clone();
+        let trusted = Self {
+            current: watch::Sender::new(Arc::clone(&self.current.borrow())),
+            settings: Arc::new(Mutex::new(settings)),
+            ..self.clone()
+        };
+        let (all, tolerance) = (settings::LayerSource::ALL, self.shared.tolerance);
+        trusted.update(|standing| {
+            from_settings::replace_sources(standing, &effective, all, &self.workspace, tolerance)
+        })?;
+        Ok(trusted)
+    }
+
+    fn update_workspace(&self) {
+        self.workspace.set_additional_dirs(self.current.borrow().dirs.real_paths());
+    }
+}
+
+/// Subscription to changes of the permission state.
+#[derive(Debug)]
+pub struct PermissionChanges(watch::Receiver<Arc<PermissionSet>>);
+
+impl PermissionChanges {
+    /// Waits for the next change; forever once no sender is left.
+    pub async fn next(&mut self) {
+        if self.0.changed().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+/// Adds the rules of the start options.
+fn add_option_rules(
+    rules: &mut RuleSet,
+    root: &Path,
+    allow: Vec<String>,
+    deny: Vec<String>,
+) -> Result<Vec<String>, String> {
+    // `Tool()` in the options has always meant the whole tool.
+    let whole = |rule: String| rule.strip_suffix("()").map(str::to_owned).unwrap_or(rule);
+    let allow = allow.into_iter().map(whole).collect();
+    let layer = RuleLayer { allow, deny, ..RuleLayer::new(RuleSource::CliArg, root) };
+    let loaded = rules.add_layer(&layer, &RealFs);
+    match loaded.errors.first() {
+        Some(error) => Err(format!("The session cannot start, because a deny rule is not valid: {error}.")),
+        None => Ok(loaded.warnings.iter().map(ToString::to_string).collect()),
+    }
+}
+
+/// Maps the unsupported mode `auto` to `default`.
+fn supported_mode(mode: PermissionMode) -> PermissionMode {
+    if mode == PermissionMode::Auto { PermissionMode::Default } else { mode }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use PermissionMode::{AcceptEdits, BypassPermissions, Default, Plan};
+
+    use super::*;
+
+    fn test_state(mode: PermissionMode, bypass: Bypass) -> PermissionState {
+        let workspace = Workspace::new("/place".into(), "/place/.spill".into(), BTreeMap::new());
+        let grants = InitialPermissions { mode, ..InitialPermissions::default() };
+        PermissionState::build(Arc::new(workspace), Settings::empty(), grants, bypass).unwrap().state
+    }
+
+    #[test]
+    fn leaving_plan_mode_restores_the_mode_before() {
+        let rows = [
+            ("from the start", Plan, &[][..], Default),
+            ("switched to", AcceptEdits, &[Plan], AcceptEdits),
+            ("switched to twice", AcceptEdits, &[Plan, Plan], AcceptEdits),
+            ("begun a second time", AcceptEdits, &[Plan, Default, Plan], Default),
+            ("left already", AcceptEdits, &[Plan, Default], Default),
+            ("never begun", AcceptEdits, &[], AcceptEdits),
+            ("from the widest mode", BypassPermissions, &[Plan], BypassPermissions),
+        ];
+        for (name, start, switches, expected) in rows {
+            let permissions = test_state(start, Bypass::Available);
+            for mode in switches {
+                assert!(permissions.set_mode(*mode), "{name}");
+            }
+            permissions.leave_plan();
+            assert_eq!(permissions.mode(), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn mode_auto_is_never_in_effect() {
+        let by_session = test_state(PermissionMode::Auto, Bypass::Available);
+        let by_kind =
+            test_state(BypassPermissions, Bypass::Available).for_subagent(Some(PermissionMode::Auto));
+        by_kind.set_server_mode("server", Some(PermissionMode::Auto));
+        for mode in [by_session.mode(), by_kind.mode(), by_kind.mode_for_server(Some("server"))] {
+            assert_eq!(mode, Default);
+        }
+    }
+
+    #[test]
+    fn a_planning_agent_never_asks_in_dont_ask_sessions() {
+        let (facts, input) =
+            (ToolFacts::for_tool("Bash", &["command"]), serde_json::json!({"command": "touch a"}));
+        for (session, asks) in [(Default, true), (PermissionMode::DontAsk, false)] {
+            let agent = test_state(session, Bypass::Unavailable).for_subagent(Some(Plan));
+            assert_eq!(agent.mode(), Plan);
+            let decision = agent.decide("Bash", &facts, &input, None).decision;
+            assert_eq!(matches!(decision, whimbrel_policy::Decision::Ask(_)), asks, "{session:?}");
+        }
+    }
+
+    #[test]
+    fn repository_and_config_paths_are_considered() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        std::fs::create_dir_all(root.join("work/.git")).unwrap();
+        let resolved = |trust: Trust, tool: &str, input: Value| {
+            let (cwd, config) = (root.join("work"), Some(root.join("work/conf")));
+            let settings = Settings::load(settings::SettingsRequest {
+                config_dir: config,
+                cwd,
+                trust,
+                ..settings::SettingsRequest::default()
+            })
+            .unwrap();
+            let workspace = Workspace::new(root.join("work"), root.join("spill"), BTreeMap::new());
+            let grants = InitialPermissions { mode: AcceptEdits, ..InitialPermissions::default() };
+            let granted =
+                PermissionState::build(Arc::new(workspace), settings, grants, Bypass::Unavailable).unwrap();
+            let facts = ToolFacts::for_tool(tool, &["command", "file_path"]);
+            let decision = granted.state.decide(tool, &facts, &input, None).decision;
+            matches!(decision, whimbrel_policy::Decision::Allow(_))
+        };
+        let status = || serde_json::json!({"command": "git status"});
+        std::fs::write(root.join("work/.git/config"), "[core]\nbare = false\n").unwrap();
+        assert!(resolved(Trust::Untrusted, "Bash", status()), "an ordinary repository");
+        std::fs::write(root.join("work/.git/config"), "[core]\nfsmonitor = touch pwned\n").unwrap();
+        assert!(!resolved(Trust::Untrusted, "Bash", status()), "one that names a program");
+        assert!(resolved(Trust::Full, "Bash", status()), "one that is trusted");
+        let write =
+            |path: &str| serde_json::json!({"file_path": root.join("work").join(path), "content": ""});
+        assert!(!resolved(Trust::Full, "Write", write("conf/settings.json")));
+        assert!(resolved(Trust::Full, "Write", write("configuration")));
+    }
+}
