@@ -11,6 +11,7 @@ use whimbrel_wire::message::User;
 use whimbrel_wire::system::{InformationLevel, Informational, Init};
 
 use crate::agent::Agent;
+use crate::agents::AgentSpawner;
 use crate::context::sanitize::sanitize;
 use crate::input_queue::QueuedInput;
 use crate::next_step::TurnEnd;
@@ -126,14 +127,22 @@ async fn submit_notification(
     cancel: &CancellationToken,
 ) -> Result<(), TurnOutcome> {
     if !notification.starts_turn {
-        agent.conversation.push_synthetic(&notification.text).await;
+        record_notification(agent, notification).await;
         return Ok(());
     }
     let output = run_prompt_hooks(agent, PromptSource::Engine, &notification.text, cancel).await?;
     if !output.event_specific.suppress_original_prompt || output.contexts.is_empty() {
-        agent.conversation.push_synthetic(&notification.text).await;
+        record_notification(agent, notification).await;
     }
     apply_hook_output(agent, &output).map_or(Ok(()), Err)
+}
+
+async fn record_notification(agent: &mut Agent, notification: &Notification) {
+    agent.conversation.push_synthetic(&notification.text).await;
+    let spawner = AgentSpawner::from_context(&agent.tool_env.context);
+    if let (Some(agent_id), Some(spawner)) = (&notification.reporting_agent, spawner) {
+        spawner.mark_reported(agent_id, agent.conversation.transcript_writer()).await;
+    }
 }
 
 /// Submits a prompt to the hooks and records it; the error is the outcome of a blocked turn.

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use whimbrel_wire::options::McpServerConfig;
 
-use super::listing::{ListedTool, ServerFeatures};
+use super::listed_tool::ListedTool;
+use super::listing::ServerFeatures;
 use super::local::LocalServer;
 use super::names;
 use super::prompts::{self, PromptCommand};

@@ -7,7 +7,7 @@
 //!   entries; [`names`]: tool names
 //! - `transport/`: stdio, HTTP, SSE and host transports
 //! - `connection`: one connection; `client_handler`: requests and notifications from the server; `listing`:
-//!   `tools/list` and the like; `schema`: limits on input schemas; [`oauth`]: logins
+//!   `tools/list` and the like; `listed_tool`: one of the listed tools; `schema`: limits on input schemas; [`oauth`]: logins
 //! - `server`: one server with reconnects; `error`: errors by remedy; `limits`: timeouts and sizes
 //! - [`ServerRegistry`]: all servers of a session; `slot`: one entry of it; `status`: status frames; `features`: tools
 //!   and prompts of all servers; `requests`: requests outside the conversation; [`ServerPool`]: servers that sessions
@@ -26,6 +26,7 @@ mod error;
 mod expand;
 mod features;
 mod limits;
+mod listed_tool;
 mod listing;
 mod local;
 pub mod names;
@@ -50,7 +51,7 @@ pub use deps::{ElicitFn, McpCallProgress, NotifyFn, ServerDeps, ServerNotificati
 pub use error::{McpError, ReconnectBackoff};
 pub use expand::VariableLookup;
 pub use limits::{MAX_TOTAL_INSTRUCTIONS_BYTES, McpLimits};
-pub use listing::ListedTool;
+pub use listed_tool::ListedTool;
 pub use local::{LocalServer, LocalTool, LocalToolFn};
 pub use prompts::PromptCommand;
 pub use registry::{ServerRegistry, Toggle, WeakServerRegistry};

@@ -9,7 +9,7 @@ use whimbrel_wire::RawJson;
 use whimbrel_wire::content::Block;
 use whimbrel_wire::control::{McpServerInfo, McpToolAnnotations};
 
-use super::listing::ListedTool;
+use super::listed_tool::ListedTool;
 
 /// Function behind a tool. The error text is shown to the model.
 pub type LocalToolFn = Arc<dyn Fn(Value) -> BoxFuture<'static, Result<Vec<Block>, String>> + Send + Sync>;

@@ -15,7 +15,7 @@ use super::connection::{CallContext, Connection, RequestTimeouts};
 use super::content::{OutputLimits, convert_call_result, fit_blocks};
 use super::error::McpError;
 use super::limits::{self, McpLimits};
-use super::listing::ListedTool;
+use super::listed_tool::ListedTool;
 use super::local::LocalToolFn;
 use super::server::ServerHandle;
 

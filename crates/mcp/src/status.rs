@@ -6,7 +6,7 @@ use whimbrel_wire::options::McpServerConfig;
 use whimbrel_wire::system::InitServer;
 
 use super::error::McpError;
-use super::listing::ListedTool;
+use super::listed_tool::ListedTool;
 use super::registry::ServerRegistry;
 use super::server::ServerPhase;
 use super::slot::{ServerSlot, SlotState};

@@ -24,7 +24,7 @@ pub use crate::load::index::{RepairCounts, TranscriptFacts};
 use crate::load::repair::{MessageContent, RepairedHistory, block_placeholders, message_placeholder, repair};
 use crate::load::siblings::BranchEntry;
 use crate::load::tool_calls::ToolSearchCalls;
-pub use crate::metadata::MetadataEntries;
+pub use crate::metadata::{AwaitedAgent, MetadataEntries};
 
 const READ_BUFFER_SIZE: usize = 256 * 1024;
 
@@ -64,6 +64,8 @@ pub struct LoadedConversation {
     /// Uuids of all messages.
     pub uuids: HashSet<IdKey>,
     pub metadata: MetadataEntries,
+    /// Background agents whose reports the conversation awaits.
+    pub awaited_agents: Vec<AwaitedAgent>,
     /// Deferred tools loaded so far, in order.
     pub loaded_tools: Vec<String>,
     /// Number of prompts.
@@ -127,6 +129,11 @@ fn build_conversation<R: Read + Seek>(
     loaded.history = history;
     loaded.has_unsigned_thinking = has_unsigned_thinking;
     loaded.call_ids = calls;
+    loaded.awaited_agents = index.metadata.awaited_agents();
+    if last.is_some() {
+        // The conversation may end before an agent was started.
+        loaded.awaited_agents.retain(|agent| loaded.call_ids.contains(&agent.tool_use_id));
+    }
     Ok(loaded)
 }
 

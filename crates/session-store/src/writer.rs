@@ -14,7 +14,7 @@ use crate::appender::{Appender, Durability};
 use crate::entry::TOOL_START;
 pub use crate::health::TranscriptNotice;
 use crate::health::WriteHealth;
-use crate::metadata::{MetadataEntries, MetadataEntry, truncate_title};
+use crate::metadata::{AwaitedAgent, MetadataEntries, MetadataEntry, truncate_title};
 use crate::store::StoreKey;
 use crate::store_writer::{FlushMode, StoreWriter};
 
@@ -295,6 +295,15 @@ impl TranscriptWriter {
             "timestamp": clock::timestamp(),
         });
         let _ = self.write_line(Ok(line.to_string()));
+        self.flush().await;
+    }
+
+    /// Records the background agents whose reports are awaited. A failed write stays pending like any other line.
+    pub async fn record_awaited_agents(&self, agents: &[AwaitedAgent]) {
+        let entry = MetadataEntry::AwaitedAgents { agents, session_id: &self.session };
+        if let Ok(line) = entry.to_line() {
+            let _ = self.write_line(Ok(line.as_str().to_owned()));
+        }
         self.flush().await;
     }
 

@@ -26,6 +26,8 @@ pub struct Notification {
     pub origin: Origin,
     /// Whether it starts a turn; otherwise it is added to the next one.
     pub starts_turn: bool,
+    /// The background agent whose report it is.
+    pub reporting_agent: Option<String>,
 }
 
 /// Origin of messages between agents.
@@ -48,6 +50,7 @@ impl Notification {
             text: text.into(),
             origin: Origin { kind: kind.into(), details: Map::new() },
             starts_turn: true,
+            reporting_agent: None,
         }
     }
 

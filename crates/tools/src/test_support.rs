@@ -9,15 +9,44 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use tempfile::TempDir;
-
+use tokio_util::sync::CancellationToken;
+use whimbrel_session_store::{Mirror, TranscriptWriter};
 use whimbrel_wire::content::ResultContent;
 
-use crate::permission::state::{Bypass, InitialPermissions};
-use crate::permission::{PermissionState, SearchFilter};
-
-use crate::api::{AnyTool, Example, ToolContext, ToolResult};
+use crate::api::{AgentToolSet, AnyTool, DeferredTools, Example, ToolContext, ToolResult};
 use crate::builtin::builtin_tools;
+use crate::hooks::HookDispatcher;
+use crate::internal_events::event_channel;
+use crate::permission::state::{Bypass, InitialPermissions};
+use crate::permission::{ModeSwitch, PermissionState, SearchFilter};
+use crate::small_model::SmallModel;
+use crate::task_list::{TaskList, TodoList};
+use crate::tasks::TaskRegistry;
 use crate::workspace::Workspace;
+
+impl ToolContext {
+    /// A context without model and subagents, with all tools.
+    pub fn for_test(workspace: Arc<Workspace>) -> Self {
+        Self {
+            id: "toolu_1".into(),
+            checked_file: None,
+            original_input: None,
+            mode: ModeSwitch::for_tests(&workspace),
+            hooks: HookDispatcher::disabled(&workspace),
+            workspace,
+            tasks: TaskRegistry::new(event_channel().0),
+            tool_set: Arc::new(AgentToolSet::from_tools(builtin_tools())),
+            deferred_tools: DeferredTools::default(),
+            task_list: TaskList::default(),
+            todos: TodoList::default(),
+            read_filter: SearchFilter::default(),
+            small_model: SmallModel::unavailable(),
+            agents: None,
+            transcript: TranscriptWriter::new("session", None, Mirror::Off),
+            cancel: CancellationToken::new(),
+        }
+    }
+}
 
 /// A temporary workspace in which tests run tools.
 pub struct TestWorkspace {

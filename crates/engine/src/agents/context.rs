@@ -10,13 +10,14 @@ use whimbrel_session_store::{Persistence, ProjectDir, ResumedSession, Transcript
 use whimbrel_wire::tool_names::SKILL;
 
 use crate::agent::{Agent, AgentLimits, AgentProgress};
+use crate::agents::AgentDefinitions;
+use crate::agents::awaited_agents::{AwaitedAgents, lost_agents_notice};
 use crate::agents::definition::StartableAgents;
 use crate::agents::mcp_servers::ServerStarter;
 use crate::agents::registry::AgentRegistry;
 use crate::agents::spawn_limits::SpawnLimits;
 use crate::agents::team::{LEAD, SessionTeam};
 use crate::agents::tools::SkillTool;
-use crate::agents::{AgentDefinitions, lost_agents};
 use crate::context::PlanModeState;
 use crate::context::compaction_policy::CompactionState;
 use crate::context::instructions::Instructions;
@@ -122,6 +123,7 @@ pub struct SpawnContext {
     pub limits: SpawnLimits,
     pub registry: AgentRegistry,
     pub team: SessionTeam,
+    pub awaited: AwaitedAgents,
     /// Starts MCP servers owned by one agent.
     pub server_starter: ServerStarter,
     /// Whether the text of subagents is forwarded to the host as it streams.
@@ -228,7 +230,7 @@ impl AgentSpawner {
         );
         let writer = log.writer().clone();
         let lost_notice =
-            resumed.as_ref().and_then(|resumed| lost_agents::lost_agents_notice(&resumed.loaded.history));
+            resumed.as_ref().and_then(|resumed| lost_agents_notice(&resumed.loaded.awaited_agents));
         let mut agent = agent_context.build_agent(AgentParts {
             log,
             resumed,
@@ -265,7 +267,8 @@ impl AgentSpawner {
             own_servers: None,
         });
         if let Some(notice) = lost_notice {
-            agent.conversation.push_hidden(&notice);
+            // Once, however often the session is resumed.
+            agent.conversation.push_hidden_once(&notice);
         }
         agent
     }

@@ -10,9 +10,10 @@
 //! - running: [`spawn`] (launch, message, resume), [`spawn_limits`] (concurrency and depth), `run` (the task of one
 //!   subagent), [`report`], `notices` (frames and notifications about agents)
 //! - [`registry`] (running and finished agents, with mailboxes), `metadata` (file beside the transcript), `restore`
-//!   (agents of an earlier run), `lost_agents` (background agents that will never report)
+//!   (agents of an earlier run), [`awaited_agents`] (background agents that have not reported)
 //! - [`team`] (teammates, which stay alive between tasks), [`tools`] (the tools that start and message agents)
 
+pub mod awaited_agents;
 pub(crate) mod build;
 pub mod context;
 pub mod definition;
@@ -21,7 +22,6 @@ pub mod definitions;
 pub mod discover;
 pub(crate) mod hooks;
 mod isolation;
-mod lost_agents;
 pub(crate) mod mcp_servers;
 pub(crate) mod memory;
 mod metadata;

@@ -106,10 +106,17 @@ impl AgentRun {
                     Notification::from_task(notices::render_notification(&entry.facts, &report));
                 InternalEvent::Notification(Box::new(Notification {
                     starts_turn: !report.stopped,
+                    reporting_agent: Some(entry.id().to_owned()),
                     ..notification
                 }))
             }
-            false => InternalEvent::RecheckIdle,
+            false => {
+                // An agent that a call has stopped is no longer awaited; one that ends with the session is lost.
+                if report.stopped && !call.tasks.is_closing() {
+                    context.spawning.awaited.remove(entry.id(), &call.transcript).await;
+                }
+                InternalEvent::RecheckIdle
+            }
         };
         // The event loop may have ended.
         let _ = context.event_sender.send(post);

@@ -7,6 +7,7 @@ use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use whimbrel_models::Effort;
 use whimbrel_os::ids;
+use whimbrel_session_store::writer::TranscriptWriter;
 use whimbrel_wire::permission::PermissionMode;
 
 use super::notices::{self, AgentStart};
@@ -141,7 +142,8 @@ impl AgentSpawner {
         let definition = self.definition(&task.agent_type)?.clone();
         let background = task.background.unwrap_or(definition.background);
         let who = AgentOrigin::New(Box::new(definition));
-        self.launch(ids::new_task_id('a'), who, task, background, call).await?.wait().await
+        let pending = self.launch(ids::new_task_id('a'), who, task, background, call).await?;
+        self.wait_for(pending, call).await
     }
 
     /// Sends a message to an agent: a running one gets it after its turn, a finished one continues in the background.
@@ -154,11 +156,12 @@ impl AgentSpawner {
         match self.deliver(to, message) {
             Delivery::Queued(agent_id) => Ok(queued_outcome(agent_id, call)),
             Delivery::Finished(id, finished) => {
-                self.continue_agent(id, *finished, message, true, call).await?.wait().await
+                let pending = self.continue_agent(id, *finished, message, true, call).await?;
+                self.wait_for(pending, call).await
             }
             Delivery::NotOwner(id) => Err(not_owner_error(&id)),
             Delivery::Unknown(_) => match self.restore_agent(to, message, true, call).await? {
-                Restored::Started(underway) => underway.wait().await,
+                Restored::Started(pending) => self.wait_for(pending, call).await,
                 Restored::AlreadyRunning(agent_id) => Ok(queued_outcome(agent_id, call)),
             },
         }
@@ -176,13 +179,28 @@ impl AgentSpawner {
             Delivery::Queued(agent_id) => Ok(queued_outcome(agent_id, call)),
             Delivery::NotOwner(id) => Err(not_owner_error(&id)),
             Delivery::Finished(id, finished) => {
-                self.continue_agent(id, *finished, &task.prompt, background, call).await?.wait().await
+                let pending = self.continue_agent(id, *finished, &task.prompt, background, call).await?;
+                self.wait_for(pending, call).await
             }
             Delivery::Unknown(_) => match self.restore_agent(id, &task.prompt, background, call).await? {
-                Restored::Started(underway) => underway.wait().await,
+                Restored::Started(pending) => self.wait_for(pending, call).await,
                 Restored::AlreadyRunning(agent_id) => Ok(queued_outcome(agent_id, call)),
             },
         }
+    }
+
+    /// Waits for a launched agent. One that moves to the background is awaited from then on.
+    async fn wait_for(&self, pending: PendingAgent, call: &ToolContext) -> Result<LaunchOutcome, ToolError> {
+        let outcome = pending.wait().await?;
+        if let LaunchOutcome::Background(launched) = &outcome {
+            self.context.spawning.awaited.add(&launched.agent_id, &call.id, &call.transcript).await;
+        }
+        Ok(outcome)
+    }
+
+    /// Called when the report of a background agent has reached the conversation of the main agent.
+    pub async fn mark_reported(&self, agent_id: &str, transcript: &TranscriptWriter) {
+        self.context.spawning.awaited.remove(agent_id, transcript).await;
     }
 
     fn deliver(&self, to: &str, message: &str) -> Delivery {

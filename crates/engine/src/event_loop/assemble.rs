@@ -9,6 +9,7 @@ use whimbrel_wire::hook::HookBase;
 use whimbrel_wire::system::Init;
 
 use super::Session;
+use crate::agents::awaited_agents::AwaitedAgents;
 use crate::agents::context::{
     AgentAccounts, AgentContext, AgentEnvironment, AgentExtensions, AgentSpawner, AgentStorage,
     MainAgentConfig, SpawnContext,
@@ -137,6 +138,7 @@ impl Session {
                 limits: SpawnLimits::new(agents.max_concurrent),
                 registry: AgentRegistry::default(),
                 team: self.team.clone(),
+                awaited: AwaitedAgents::default(),
                 server_starter: self.mcp.server_starter(),
                 forward_subagent_text: agents.forward_subagent_text,
             },

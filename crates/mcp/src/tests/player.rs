@@ -16,7 +16,7 @@ const TEST_SERVER_VARIABLE: &str = "WHIMBREL_TEST_PLAYER";
 pub(super) fn entry() -> Value {
     json!({
         "command": std::env::current_exe().unwrap(),
-        "args": ["--quiet", "--nocapture", "--exact", "mcp::tests::player::this_program_can_play_a_server"],
+        "args": ["--quiet", "--nocapture", "--exact", "tests::player::this_program_can_play_a_server"],
         "env": {TEST_SERVER_VARIABLE: "1"},
     })
 }

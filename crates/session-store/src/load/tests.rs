@@ -579,3 +579,30 @@ fn order_follows_lines_and_not_timestamps() {
         "u: hi | a: hello | u: go | a: call t1 | u: t1 gives done"
     );
 }
+
+#[test]
+fn awaited_agents_are_those_of_the_last_entry() {
+    let awaited = |agents: &[(&str, &str)]| {
+        let agents: Vec<Value> =
+            agents.iter().map(|(agent, call)| json!({"agentId": agent, "toolUseId": call})).collect();
+        json!({"type": "awaited-agents", "agents": agents, "sessionId": "s"})
+    };
+    let lines = [
+        user("1", None, "Start two."),
+        call("2", "1", "c1"),
+        awaited(&[("a1", "c1")]),
+        result("3", "2", "c1", "started"),
+        call("4", "3", "c2"),
+        awaited(&[("a1", "c1"), ("a2", "c2")]),
+        result("5", "4", "c2", "started"),
+    ];
+    let ids = |until: &LoadRange, lines: &[Value]| -> Vec<String> {
+        let loaded = load(Cursor::new(bytes(lines)), until).unwrap();
+        loaded.awaited_agents.into_iter().map(|agent| agent.agent_id).collect()
+    };
+    assert_eq!(ids(&LoadRange::default(), &lines), ["a1", "a2"]);
+    let early = LoadRange { last_message: Some("3".into()), dropped_prompt: None };
+    assert_eq!(ids(&early, &lines), ["a1"], "the second one was started later");
+    let reported = [&lines[..], &[awaited(&[])]].concat();
+    assert!(ids(&LoadRange::default(), &reported).is_empty());
+}

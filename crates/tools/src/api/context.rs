@@ -7,8 +7,6 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use whimbrel_models::{ModelError, ModelErrorKind};
 use whimbrel_policy::ResolvedFile;
-#[cfg(any(test, feature = "test-support"))]
-use whimbrel_session_store::Mirror;
 use whimbrel_session_store::TranscriptWriter;
 use whimbrel_wire::content::ResultContent;
 
@@ -102,31 +100,6 @@ pub trait AgentServices: Any + Send + Sync {
     fn team_name(&self) -> Option<String>;
     /// Text that tells the model which agent definitions it can start.
     fn definitions_notice(&self) -> Option<String>;
-}
-
-#[cfg(any(test, feature = "test-support"))]
-impl ToolContext {
-    /// A context without model and subagents, with all tools.
-    pub fn for_test(workspace: Arc<Workspace>) -> Self {
-        Self {
-            id: "toolu_1".into(),
-            checked_file: None,
-            original_input: None,
-            mode: ModeSwitch::for_tests(&workspace),
-            hooks: HookDispatcher::disabled(&workspace),
-            workspace,
-            tasks: TaskRegistry::new(tokio::sync::mpsc::unbounded_channel().0),
-            tool_set: Arc::new(AgentToolSet::from_tools(crate::builtin::builtin_tools())),
-            deferred_tools: DeferredTools::default(),
-            task_list: TaskList::default(),
-            todos: TodoList::default(),
-            read_filter: SearchFilter::default(),
-            small_model: SmallModel::unavailable(),
-            agents: None,
-            transcript: TranscriptWriter::new("session", None, Mirror::Off),
-            cancel: CancellationToken::new(),
-        }
-    }
 }
 
 pub type ToolResult = Result<ToolOutput, ToolError>;

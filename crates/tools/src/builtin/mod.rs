@@ -36,8 +36,6 @@ use crate::api::AnyTool;
 
 pub use whimbrel_wire::tool_names::*;
 
-pub use task_stop::STOPPED_PREFIX;
-
 /// Returns the built-in tools in the order in which the model sees them. Those that start and message agents are in
 /// the engine.
 pub fn builtin_tools() -> Vec<Arc<dyn AnyTool>> {

@@ -6,9 +6,6 @@ use serde_json::json;
 
 use crate::api::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult};
 
-/// Start of the result, followed by the task id. Parsed on resume to find lost agents.
-pub const STOPPED_PREFIX: &str = "Stopped ";
-
 pub(super) struct TaskStopTool;
 
 #[derive(Deserialize, JsonSchema)]
@@ -34,7 +31,7 @@ impl Tool for TaskStopTool {
     async fn run(&self, input: Input, call: ToolContext) -> ToolResult {
         let stopped = call.tasks.stop(&input.task_id, call.task_scope()).await;
         let facts = stopped.map_err(|none| ToolError::Rejected(format!("Nothing to stop: {none}.")))?.facts;
-        let message = format!("{STOPPED_PREFIX}{} ({}).", facts.task_id, facts.description);
+        let message = format!("Stopped {} ({}).", facts.task_id, facts.description);
         let meta = json!({
             "message": message,
             "task_id": facts.task_id,

@@ -184,17 +184,14 @@ fn report_result(report: &AgentReport, task: &SubagentTask) -> ToolResult {
     Ok(ToolOutput { content: ResultContent::Blocks(vec![Block::text(text), Block::text(id_note)]), meta })
 }
 
-/// Start of the result of a background agent; the id follows. Parsed on resume to find lost agents.
-pub(crate) const LAUNCHED_PREFIX: &str = "The agent works in the background. agentId: ";
-
-/// Part of the result of a background agent. Parsed on resume to find lost agents.
-pub(crate) const NOTIFIED_WHEN_DONE: &str = "You will be told when it is done";
+/// Part of the result of a call that leaves an agent in the background.
+pub(super) const NOTIFIED_WHEN_DONE: &str = "You will be told when it is done";
 
 /// Result of a call that started a background agent.
 pub(crate) fn background_result(launched: &LaunchedAgent, task: &SubagentTask) -> ToolOutput {
     let LaunchedAgent { agent_id, output_file } = launched;
     let text = format!(
-        "{LAUNCHED_PREFIX}{agent_id}. {NOTIFIED_WHEN_DONE}; do not wait for it or duplicate its work. Its report goes \
+        "The agent works in the background. agentId: {agent_id}. {NOTIFIED_WHEN_DONE}; do not wait for it or duplicate its work. Its report goes \
          to {}.",
         output_file.display()
     );

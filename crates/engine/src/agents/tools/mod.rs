@@ -1,9 +1,9 @@
 //! The tools that start and message agents: Agent, ListAgents, SendMessage, the team tools, and Skill, which may run in
 //! a subagent.
 
-pub(super) mod agent;
+mod agent;
 mod list_agents;
-pub(super) mod send_message;
+mod send_message;
 mod skill;
 mod skill_fork;
 mod team;

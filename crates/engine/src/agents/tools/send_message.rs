@@ -145,9 +145,6 @@ fn require_content(input: Input) -> Result<Input, ToolError> {
     }
 }
 
-/// Start of the result, followed by the recipient's id. Parsed on resume to find lost agents.
-pub(crate) const SENT_TO_PREFIX: &str = "Sent to ";
-
 async fn send_message(agents: &AgentSpawner, input: Input, call: &ToolContext) -> ToolResult {
     let to = require_recipient(&input)?;
     if agents.is_teammate() || agents.team().has_member(&to) {
@@ -157,7 +154,7 @@ async fn send_message(agents: &AgentSpawner, input: Input, call: &ToolContext) -
     }
     match agents.send_message(&to, &input.content, call).await? {
         LaunchOutcome::Background(LaunchedAgent { agent_id, output_file }) => {
-            let text = format!("{SENT_TO_PREFIX}{agent_id}. {NOTIFIED_WHEN_DONE}.");
+            let text = format!("Sent to {agent_id}. {NOTIFIED_WHEN_DONE}.");
             let meta =
                 json!({"success": true, "message": text, "agentId": agent_id, "outputFile": output_file});
             Ok(ToolOutput::text(text, meta))
