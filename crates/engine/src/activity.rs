@@ -63,18 +63,18 @@ impl Activity {
         }
     }
 
-    /// Decides whether to run, wait or exit; `ceiling` limits the wait for background work, none means no limit.
-    pub fn decide(&self, at_end: BackgroundPolicy, ceiling: Option<Duration>) -> LoopDecision {
+    /// Decides whether to run, wait or exit; `wait_limit` limits the wait for background work, none means no limit.
+    pub fn decide(&self, policy: BackgroundPolicy, wait_limit: Option<Duration>) -> LoopDecision {
         if self.input == HostInput::Open || self.turn_running || self.input_pending {
             return LoopDecision::Run;
         }
-        match (at_end, self.running_agents, self.running_commands) {
+        match (policy, self.running_agents, self.running_commands) {
             (_, 0, 0) | (BackgroundPolicy::Stop, ..) | (BackgroundPolicy::Detach, 0, _) => LoopDecision::Exit,
             (BackgroundPolicy::WaitForAgents, 0, _) => LoopDecision::WaitFor(Some(COMMAND_GRACE)),
             (
                 BackgroundPolicy::WaitForAgents | BackgroundPolicy::WaitForAll | BackgroundPolicy::Detach,
                 ..,
-            ) => LoopDecision::WaitFor(ceiling),
+            ) => LoopDecision::WaitFor(wait_limit),
         }
     }
 }
@@ -96,11 +96,11 @@ mod tests {
     fn state_shown_to_host() {
         use SessionState::{Idle, RequiresAction, Running};
         let table = [
-            ("nothing goes on", IDLE, Idle),
-            ("the input is open, and nothing goes on", Activity { input: HostInput::Open, ..IDLE }, Idle),
+            ("no activity", IDLE, Idle),
+            ("open input, no activity", Activity { input: HostInput::Open, ..IDLE }, Idle),
             ("a turn runs", Activity { turn_running: true, ..IDLE }, Running),
             ("a prompt waits", Activity { input_pending: true, ..IDLE }, Running),
-            ("an agent works in the background", Activity { running_agents: 1, ..IDLE }, Running),
+            ("an agent runs in the background", Activity { running_agents: 1, ..IDLE }, Running),
             ("a command runs in the background", Activity { running_commands: 1, ..IDLE }, Idle),
             (
                 "the turn waits for the host",
@@ -113,44 +113,48 @@ mod tests {
                 RequiresAction,
             ),
         ];
-        for (name, moment, expected) in table {
-            assert_eq!(moment.session_state(), expected, "{name}");
+        for (name, activity, expected) in table {
+            assert_eq!(activity.session_state(), expected, "{name}");
         }
     }
 
     #[test]
     fn session_exit_decision() {
         use LoopDecision::{Exit, Run, WaitFor};
-        let (open, gone) =
+        let (open, closed) =
             (Activity { input: HostInput::Open, ..IDLE }, Activity { input: HostInput::Closed, ..IDLE });
         let (agent, command) =
             (Activity { running_agents: 1, ..IDLE }, Activity { running_commands: 1, ..IDLE });
         let both = Activity { running_agents: 1, running_commands: 1, ..IDLE };
         let limit = Some(BACKGROUND_WAIT_LIMIT);
         let table = [
-            ("input may come", open, BackgroundPolicy::WaitForAgents, Run),
-            ("input may come, whatever is stopped at the end", open, BackgroundPolicy::Stop, Run),
+            ("input is open", open, BackgroundPolicy::WaitForAgents, Run),
+            ("input is open, stop policy", open, BackgroundPolicy::Stop, Run),
             ("a turn runs", Activity { turn_running: true, ..IDLE }, BackgroundPolicy::Stop, Run),
-            ("something is due", Activity { input_pending: true, ..gone }, BackgroundPolicy::Stop, Run),
-            ("nothing runs and nothing is due", IDLE, BackgroundPolicy::WaitForAgents, Exit),
-            ("nor can anybody answer", gone, BackgroundPolicy::WaitForAll, Exit),
-            ("an agent works", agent, BackgroundPolicy::WaitForAgents, WaitFor(limit)),
+            ("input is pending", Activity { input_pending: true, ..closed }, BackgroundPolicy::Stop, Run),
+            ("input finished, no activity", IDLE, BackgroundPolicy::WaitForAgents, Exit),
+            ("input closed, no activity", closed, BackgroundPolicy::WaitForAll, Exit),
+            ("an agent runs", agent, BackgroundPolicy::WaitForAgents, WaitFor(limit)),
             (
-                "an agent works for a host that is gone",
+                "an agent runs after the host closed its input",
                 Activity { input: HostInput::Closed, ..agent },
                 BackgroundPolicy::WaitForAgents,
                 WaitFor(limit),
             ),
             ("a command runs", command, BackgroundPolicy::WaitForAgents, WaitFor(Some(COMMAND_GRACE))),
-            ("a command beside an agent", both, BackgroundPolicy::WaitForAgents, WaitFor(limit)),
+            ("a command and an agent run", both, BackgroundPolicy::WaitForAgents, WaitFor(limit)),
             ("a command is waited for", command, BackgroundPolicy::WaitForAll, WaitFor(limit)),
             ("nothing is waited for", both, BackgroundPolicy::Stop, Exit),
-            ("a command is let go", command, BackgroundPolicy::Detach, Exit),
-            ("a command is let go once no agent works", both, BackgroundPolicy::Detach, WaitFor(limit)),
+            ("a command is detached", command, BackgroundPolicy::Detach, Exit),
+            ("a command is detached after the agents end", both, BackgroundPolicy::Detach, WaitFor(limit)),
         ];
-        for (name, moment, at_end, expected) in table {
-            assert_eq!(moment.decide(at_end, limit), expected, "{name}");
+        for (name, activity, policy, expected) in table {
+            assert_eq!(activity.decide(policy, limit), expected, "{name}");
         }
-        assert_eq!(agent.decide(BackgroundPolicy::WaitForAgents, None), WaitFor(None), "without a ceiling");
+        assert_eq!(
+            agent.decide(BackgroundPolicy::WaitForAgents, None),
+            WaitFor(None),
+            "without a wait limit"
+        );
     }
 }

@@ -6,10 +6,14 @@ mod skills;
 use std::sync::Arc;
 use std::time::Duration;
 
+use whimbrel_mcp::ServerRegistry;
 use whimbrel_models::call::CallTimeouts;
 use whimbrel_models::retry::RetryPolicy;
 use whimbrel_models::{ModelError, Preamble};
 use whimbrel_os::files;
+use whimbrel_tools::cost::CostLedger;
+use whimbrel_tools::model_access::ModelAccess;
+use whimbrel_transport::frame_sender::FrameSender;
 use whimbrel_wire::system::ModelFallback;
 use whimbrel_wire::tool_names::AGENT;
 
@@ -26,10 +30,6 @@ use crate::runtime_settings::RuntimeSettingsReader;
 use crate::skills::AgentSkills;
 use crate::structured_output::StructuredOutput;
 use crate::tool_scheduler::ToolEnv;
-use whimbrel_mcp::ServerRegistry;
-use whimbrel_tools::cost::CostLedger;
-use whimbrel_tools::model_access::ModelAccess;
-use whimbrel_transport::frame_sender::FrameSender;
 
 /// A turn owns it while it runs.
 pub struct Agent {
@@ -125,7 +125,7 @@ impl Agent {
     /// Injects the plan mode notice that is due.
     pub fn inject_plan_notice(&mut self, position: CallPosition) {
         let checker = &self.tool_env.checker;
-        let own = self.runtime_settings.current().plan_mode_instructions;
+        let host_instructions = self.runtime_settings.current().plan_mode_instructions;
         let context = PlanNoticeContext {
             tool_set: &self.tool_env.tool_set,
             agent: match checker.hooks.agent_id() {
@@ -133,7 +133,7 @@ impl Agent {
                 Some(_) => PlanningAgent::Subagent,
                 None => PlanningAgent::Main,
             },
-            own_instructions: own.as_deref(),
+            own_instructions: host_instructions.as_deref(),
         };
         if let Some(text) = self.plan_mode.take_notice(checker.permissions.mode(), position, &context) {
             self.conversation.push_hidden(&text);
@@ -150,12 +150,12 @@ impl Agent {
 
     /// Activates the next fallback model and notifies the host.
     pub async fn switch_to_fallback(&mut self, error: Option<&ModelError>) {
-        let wanted = self.runtime_settings.current().model;
+        let primary = self.runtime_settings.current().model;
         let failed = self.model();
-        let (trigger, why) =
+        let (trigger, reason) =
             error.and_then(fallback::unavailability).unwrap_or(("unavailable", "does not answer"));
-        let Some(name) = self.fallback_models.activate_next(&wanted) else { return };
-        let content = format!("{failed} {why}; using {name} for the rest of this turn.");
+        let Some(name) = self.fallback_models.activate_next(&primary) else { return };
+        let content = format!("{failed} {reason}; using {name} for the rest of this turn.");
         let trigger = trigger.to_owned();
         let notice = ModelFallback { trigger, original_model: failed, fallback_model: name, content };
         self.frame_sender.notify(notice).await;
@@ -164,8 +164,8 @@ impl Agent {
     /// Injects the instructions of directories whose files the model has accessed since the last call.
     pub fn inject_nested_instructions(&mut self) {
         let workspace = &self.tool_env.context.workspace;
-        let written = self.instructions.take_watched_paths();
-        let paths = written.iter().map(|path| files::normalize_path(&workspace.resolve(path)));
+        let watched = self.instructions.take_watched_paths();
+        let paths = watched.iter().map(|path| files::normalize_path(&workspace.resolve(path)));
         let seen: Vec<_> = paths.filter(|path| workspace.seen_file(path).is_some()).collect();
         for path in seen {
             for text in self.instructions.load_nested(&path) {

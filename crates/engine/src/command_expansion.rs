@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use whimbrel_os::ids;
+use whimbrel_tools::api::AgentToolSet;
 use whimbrel_wire::content::{Content, ResultContent};
 
 use crate::agent::Agent;
@@ -13,7 +14,6 @@ use crate::commands::parse::CommandFrontMatter;
 use crate::commands::template::{self, TemplatePiece};
 use crate::runtime_settings::SettingsOverride;
 use crate::tool_scheduler::{ToolCall, ToolEnv, ToolScheduler};
-use whimbrel_tools::api::AgentToolSet;
 
 const BASH: &str = "Bash";
 
@@ -70,9 +70,9 @@ async fn run_shell(agent: &mut Agent, tools: &Arc<AgentToolSet>, command: &str) 
     scheduler.submit(ToolCall { id: ids::new_task_id('c'), tool: BASH.into(), input, bad_input: None });
     scheduler.mark_reply_complete();
     let Some(result) = scheduler.next_result().await else { return Ok(String::new()) };
-    if let Some(refused) = result.denial {
-        agent.denials.record(refused.denial);
-        return Err(format!("It needs `{command}`. {}", refused.message));
+    if let Some(denied) = result.denial {
+        agent.denials.record(denied.denial);
+        return Err(format!("It needs `{command}`. {}", denied.message));
     }
     Ok(match result.content {
         ResultContent::Text(text) => text,

@@ -7,15 +7,15 @@ mod side_results;
 use std::collections::HashSet;
 
 use serde_json::Value;
-use whimbrel_models::History;
-use whimbrel_models::Thinking;
 use whimbrel_models::error::ModelError;
 use whimbrel_models::providers::ApiDialect;
+use whimbrel_models::{History, Thinking};
 use whimbrel_os::ids;
 use whimbrel_session_store::load::IdKey;
 use whimbrel_session_store::load::repair::{EMPTY_PROMPT, is_blank};
 use whimbrel_session_store::writer::TranscriptWriter;
 use whimbrel_session_store::{MessageEntry, ResumedSession, TranscriptLog};
+use whimbrel_transport::frame_sender::FrameSender;
 use whimbrel_wire::content::{Block, Content, ResultContent, Role};
 use whimbrel_wire::message::{Assistant, FailureKind, Reply, Said, User};
 use whimbrel_wire::system::CompactBoundary;
@@ -27,7 +27,6 @@ use crate::tool_scheduler::ToolCallResult;
 use crate::transcript_notices as notices;
 pub use attribution::Attribution;
 use rollback::Uncommitted;
-use whimbrel_transport::frame_sender::FrameSender;
 
 #[derive(Debug)]
 pub struct Conversation {
@@ -146,9 +145,9 @@ impl Conversation {
         self.add_to_history(Role::User, &Block::text(text));
         let key = IdKey::new(text);
         if self.injected_keys.insert(key)
-            && let Some(fresh) = &mut self.uncommitted
+            && let Some(uncommitted) = &mut self.uncommitted
         {
-            fresh.record_key(key);
+            uncommitted.record_key(key);
         }
         self.log.push_hidden(text);
     }
@@ -210,8 +209,8 @@ impl Conversation {
 
     /// Attributes further messages of a subagent to this tool call.
     pub fn set_parent_call(&mut self, call: &str) {
-        if let Some(below) = &mut self.attribution.subagent_info {
-            call.clone_into(&mut below.parent_tool_use_id);
+        if let Some(subagent) = &mut self.attribution.subagent_info {
+            call.clone_into(&mut subagent.parent_tool_use_id);
         }
     }
 
@@ -220,11 +219,11 @@ impl Conversation {
         self.push_synthetic_with(text, Vec::new()).await;
     }
 
-    async fn push_synthetic_with(&mut self, text: &str, more: Vec<(&'static str, Value)>) {
+    async fn push_synthetic_with(&mut self, text: &str, extra_fields: Vec<(&'static str, Value)>) {
         let uuid = ids::new_uuid();
         let content = Content::Blocks(vec![Block::text(text)]);
         self.add_to_history(Role::User, &Block::text(text));
-        self.write_user(&uuid, &content, more);
+        self.write_user(&uuid, &content, extra_fields);
         let frame = User { is_synthetic: Some(true), ..self.user_frame(uuid, content) };
         self.publish_warnings().await;
         self.frame_sender.send(frame).await;
@@ -259,12 +258,12 @@ impl Conversation {
     /// Makes the id of a tool call unique in the conversation: results are matched by id, and some servers restart
     /// numbering in each reply or send no id.
     pub fn make_call_id_unique(&mut self, id: &mut String) {
-        let given = if id.is_empty() { "call".to_owned() } else { id.clone() };
-        id.clone_from(&given);
-        let mut nth = 2;
+        let base = if id.is_empty() { "call".to_owned() } else { id.clone() };
+        id.clone_from(&base);
+        let mut suffix = 2;
         while !self.tool_call_ids.insert(id.clone()) {
-            *id = format!("{given}_{nth}");
-            nth += 1;
+            *id = format!("{base}_{suffix}");
+            suffix += 1;
         }
     }
 
@@ -279,8 +278,8 @@ impl Conversation {
             block => {
                 self.unanswered.clear();
                 self.uncommitted = None;
-                for thought in std::mem::take(&mut self.pending_thinking) {
-                    self.add_to_history(Role::Assistant, &thought);
+                for thinking in std::mem::take(&mut self.pending_thinking) {
+                    self.add_to_history(Role::Assistant, &thinking);
                 }
                 self.add_to_history(Role::Assistant, block);
             }
@@ -315,11 +314,11 @@ impl Conversation {
         self.add_to_history(Role::User, &block);
         let uuid = ids::new_uuid();
         let content = Content::Blocks(vec![block]);
-        let mut more = vec![("toolUseResult", meta.clone())];
-        more.extend(
+        let mut extra_fields = vec![("toolUseResult", meta.clone())];
+        extra_fields.extend(
             self.last_assistant_uuid.clone().map(|id| ("sourceToolAssistantUUID", Value::String(id))),
         );
-        self.write_user(&uuid, &content, more);
+        self.write_user(&uuid, &content, extra_fields);
         User { tool_use_result: Some(meta), ..self.user_frame(uuid, content) }
     }
 
@@ -351,7 +350,7 @@ impl Conversation {
         if dialect == Some(ApiDialect::Messages) && std::mem::take(&mut self.has_unsigned_thinking) {
             self.history.drop_unsigned_thinking();
         }
-        if self.thinking_model.as_deref().is_some_and(|thinker| !is_same_model(thinker, model)) {
+        if self.thinking_model.as_deref().is_some_and(|previous| !is_same_model(previous, model)) {
             self.history.drop_thinking();
         }
         self.thinking_model = Some(model.to_owned());
@@ -359,17 +358,17 @@ impl Conversation {
 
     /// The thinking configuration that the next request can use. Within a tool loop, the Messages API requires
     /// thinking to stay on or off; Chat Completions wants the reasoning before a call back in any case.
-    pub fn effective_thinking(&mut self, wanted: Thinking, dialect: Option<ApiDialect>) -> Thinking {
+    pub fn effective_thinking(&mut self, requested: Thinking, dialect: Option<ApiDialect>) -> Thinking {
         if dialect == Some(ApiDialect::Chat) {
-            return wanted;
+            return requested;
         }
-        match (wanted, self.history.tool_loop_has_thinking()) {
+        match (requested, self.history.tool_loop_has_thinking()) {
             (Thinking::Enabled { .. }, Some(false)) => Thinking::Disabled,
             (Thinking::Disabled, Some(true)) => {
                 self.history.drop_thinking();
                 Thinking::Disabled
             }
-            _ => wanted,
+            _ => requested,
         }
     }
 
@@ -391,15 +390,15 @@ impl Conversation {
     /// Adds unanswered prompts again after the history was reset. In the transcript they follow the summary as copies
     /// that refer to the original uuid.
     pub fn restore_unanswered(&mut self, unanswered: Vec<UnansweredPrompt>) {
-        for asked in unanswered {
+        for prompt in unanswered {
             self.begin_uncommitted();
-            for block in &asked.content {
+            for block in &prompt.content {
                 self.add_to_history(Role::User, block);
             }
-            let mut more = vec![("copyOf", Value::String(asked.uuid.clone()))];
-            more.extend(asked.mode.clone().map(|mode| ("permissionMode", mode.into())));
-            self.write_user(&ids::new_uuid(), &Content::Blocks(asked.content.clone()), more);
-            self.unanswered.push(asked);
+            let mut extra_fields = vec![("copyOf", Value::String(prompt.uuid.clone()))];
+            extra_fields.extend(prompt.mode.clone().map(|mode| ("permissionMode", mode.into())));
+            self.write_user(&ids::new_uuid(), &Content::Blocks(prompt.content.clone()), extra_fields);
+            self.unanswered.push(prompt);
         }
     }
 
@@ -444,8 +443,8 @@ impl Conversation {
 
     /// Records a local command and its output. The model sees neither.
     pub async fn push_local_command(&mut self, prompt: &User, answer: &str) {
-        let asked = prompt.uuid.clone().unwrap_or_else(ids::new_uuid);
-        self.log.append_local_command(&asked, &prompt.message.content.joined_text());
+        let prompt_uuid = prompt.uuid.clone().unwrap_or_else(ids::new_uuid);
+        self.log.append_local_command(&prompt_uuid, &prompt.message.content.joined_text());
         let (uuid, text) =
             (ids::new_uuid(), format!("<local-command-stdout>{answer}</local-command-stdout>"));
         self.log.append_local_command(&uuid, &text);
@@ -456,8 +455,8 @@ impl Conversation {
 
     /// Records a local command with its output as a synthetic reply. The model sees neither.
     pub async fn push_local_answer(&mut self, prompt: &User, answer: &str) {
-        let asked = prompt.uuid.clone().unwrap_or_else(ids::new_uuid);
-        self.log.append_local_command(&asked, &prompt.message.content.joined_text());
+        let prompt_uuid = prompt.uuid.clone().unwrap_or_else(ids::new_uuid);
+        self.log.append_local_command(&prompt_uuid, &prompt.message.content.joined_text());
         let frame = self.assistant_frame(synthetic_reply(answer));
         self.log.append_local_command(&frame.uuid, answer);
         self.flush().await;
@@ -493,20 +492,20 @@ impl Conversation {
     fn user_frame(&self, uuid: String, content: Content) -> User {
         let session_id = self.frame_sender.session_id().to_owned();
         let mut frame = User { uuid: Some(uuid), session_id, ..User::prompt(content) };
-        if let Some(below) = &self.attribution.subagent_info {
-            frame.parent_tool_use_id = Some(below.parent_tool_use_id.clone());
-            frame.agent_id = Some(below.agent_id.clone());
-            frame.subagent_type = Some(below.agent_type.clone());
-            frame.task_description = Some(below.description.clone());
+        if let Some(subagent) = &self.attribution.subagent_info {
+            frame.parent_tool_use_id = Some(subagent.parent_tool_use_id.clone());
+            frame.agent_id = Some(subagent.agent_id.clone());
+            frame.subagent_type = Some(subagent.agent_type.clone());
+            frame.task_description = Some(subagent.description.clone());
         }
         frame
     }
 
     fn assistant_frame(&self, message: Reply) -> Assistant {
-        let below = self.attribution.subagent_info.as_ref();
+        let subagent = self.attribution.subagent_info.as_ref();
         Assistant {
             message,
-            parent_tool_use_id: below.map(|below| below.parent_tool_use_id.clone()),
+            parent_tool_use_id: subagent.map(|subagent| subagent.parent_tool_use_id.clone()),
             uuid: ids::new_uuid(),
             session_id: self.frame_sender.session_id().to_owned(),
             error: None,
@@ -516,23 +515,27 @@ impl Conversation {
             user_message_uuids: None,
             resume_reason: None,
             supersedes: None,
-            agent_id: below.map(|below| below.agent_id.clone()),
-            subagent_type: below.map(|below| below.agent_type.clone()),
-            task_description: below.map(|below| below.description.clone()),
+            agent_id: subagent.map(|subagent| subagent.agent_id.clone()),
+            subagent_type: subagent.map(|subagent| subagent.agent_type.clone()),
+            task_description: subagent.map(|subagent| subagent.description.clone()),
             timestamp: None,
             context_usage: None,
             usage_report: None,
         }
     }
 
-    fn write_user(&mut self, uuid: &str, content: &Content, more: Vec<(&'static str, Value)>) {
+    fn write_user(&mut self, uuid: &str, content: &Content, extra_fields: Vec<(&'static str, Value)>) {
         self.context_meter.note_size(self.history.size());
-        if let Some(fresh) = &mut self.uncommitted {
-            fresh.record_message(uuid, content, more.iter().any(|(field, _)| *field == "isMeta"));
+        if let Some(uncommitted) = &mut self.uncommitted {
+            uncommitted.record_message(
+                uuid,
+                content,
+                extra_fields.iter().any(|(field, _)| *field == "isMeta"),
+            );
         }
         let wire_message = Said { role: Role::User, content: content.clone() };
         if let Ok(message) = RawJson::from_value(&wire_message) {
-            self.log.append(MessageEntry { kind: "user", uuid, message, extra_fields: more });
+            self.log.append(MessageEntry { kind: "user", uuid, message, extra_fields });
         }
     }
 
@@ -542,13 +545,8 @@ impl Conversation {
             let request = frame.request_id.iter().map(|id| ("requestId", Value::String(id.clone())));
             let calls = frame.message.content.iter().any(|block| matches!(block, Block::ToolUse { .. }));
             let starts = calls.then(|| ("startsRecorded", true.into()));
-            let more = request.chain(starts).collect();
-            self.log.append(MessageEntry {
-                kind: "assistant",
-                uuid: &frame.uuid,
-                message,
-                extra_fields: more,
-            });
+            let extra_fields = request.chain(starts).collect();
+            self.log.append(MessageEntry { kind: "assistant", uuid: &frame.uuid, message, extra_fields });
         }
         self.last_assistant_uuid = Some(frame.uuid.clone());
     }

@@ -6,12 +6,12 @@ use whimbrel_models::api_key::KeySource;
 use whimbrel_models::catalog::Catalog;
 use whimbrel_models::providers::Providers;
 use whimbrel_os::log::Log;
-
-pub use crate::agents::tools::team_tools;
-use crate::agents::tools::with_agent_tools;
 use whimbrel_tools::api::{AnyTool, ToolEntry};
 use whimbrel_tools::builtin;
 use whimbrel_tools::model_access::ModelAccess;
+
+pub use crate::agents::tools::team_tools;
+use crate::agents::tools::with_agent_tools;
 
 /// Shared part of all sessions. Cheap to clone.
 #[derive(Clone)]
@@ -92,11 +92,11 @@ fn merge_tools(tools: &[Arc<ToolEntry>], more: Vec<Arc<dyn AnyTool>>) -> Vec<Arc
 
 #[cfg(test)]
 mod tests {
+    use whimbrel_tools::api::{AgentToolSet, DeferredTools};
+    use whimbrel_tools::test_support::check_examples;
     use whimbrel_wire::tool_names::{RENAMED_TOOLS, TODO_WRITE};
 
     use super::*;
-    use whimbrel_tools::api::{AgentToolSet, DeferredTools};
-    use whimbrel_tools::test_support::check_examples;
 
     #[tokio::test]
     async fn examples_of_agent_tools_pass() {
@@ -117,8 +117,8 @@ mod tests {
     #[test]
     fn eager_tool_schemas_stay_small() {
         // A session has either to-do or task-list tools, and the latter are deferred.
-        let usual = AgentToolSet::from_tools(builtin_tools()).without_tools(&[TODO_WRITE]);
-        let shown = DeferredTools::default().visible_specs(&usual);
+        let tool_set = AgentToolSet::from_tools(builtin_tools()).without_tools(&[TODO_WRITE]);
+        let shown = DeferredTools::default().visible_specs(&tool_set);
         let sizes: Vec<(&str, usize)> = shown
             .iter()
             .map(|spec| (spec.name.as_str(), serde_json::to_string(spec.as_ref()).unwrap().len()))

@@ -18,6 +18,14 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use whimbrel_os::{clock, files, ids};
+use whimbrel_tools::hooks::HookDispatcher;
+use whimbrel_tools::internal_events::{
+    EventReceiver, EventSender, InternalEvent, Notification, event_channel,
+};
+use whimbrel_tools::tasks::TaskRegistry;
+use whimbrel_transport::frame_log::log_frame;
+use whimbrel_transport::frame_sender::FrameSender;
+use whimbrel_transport::host_requests::HostRequests;
 use whimbrel_transport::link::{IncomingFrame, Link};
 use whimbrel_wire::codec::WireError;
 use whimbrel_wire::control::ControlResponse;
@@ -32,7 +40,6 @@ use crate::agents::notices;
 use crate::agents::team::SessionTeam;
 use crate::context::usage::ContextMeter;
 use crate::engine::Engine;
-
 use crate::fifo_lock::FifoLock;
 use crate::input_queue::{InputQueue, QueuedInput};
 use crate::key_helper::KeyHelper;
@@ -47,14 +54,6 @@ pub(crate) use assemble::build_hooks;
 use control::AgentHandles;
 use mcp::SessionMcp;
 use turns::{RunningTurn, wait_for_turn};
-use whimbrel_tools::hooks::HookDispatcher;
-use whimbrel_tools::internal_events::{
-    EventReceiver, EventSender, InternalEvent, Notification, event_channel,
-};
-use whimbrel_tools::tasks::TaskRegistry;
-use whimbrel_transport::frame_log::log_frame;
-use whimbrel_transport::frame_sender::FrameSender;
-use whimbrel_transport::host_requests::HostRequests;
 
 /// Grace period for a cancelled turn to finish when the session is stopped.
 const STOP_GRACE: Duration = Duration::from_millis(1500);
@@ -103,16 +102,16 @@ async fn run(engine: Engine, mut link: Link, start: Box<Start>) -> SessionExit {
         Some(Err(error)) => return Box::pin(reject_session(&mut link, error, ids::new_uuid())).await,
         None => return SessionExit::default(),
     };
-    let (inbox, mut posts) = event_channel();
-    let mut session = Box::new(Session::new(engine, setup, &link, inbox));
+    let (event_sender, mut events) = event_channel();
+    let mut session = Box::new(Session::new(engine, setup, &link, event_sender));
     // Stops all background work if this future is dropped.
     let _guard = session.tasks.close_on_drop();
     let mut input = HostInput::Open;
-    let mut quiet_since = None;
+    let mut idle_since = None;
     loop {
         if session.is_turn_due() {
             // Events posted so far belong to this turn.
-            session.handle_pending_events(&mut posts).await;
+            session.handle_pending_events(&mut events).await;
             Box::pin(session.start_next_turn()).await;
         }
         if let Some(error) = session.setup_error.take() {
@@ -120,32 +119,32 @@ async fn run(engine: Engine, mut link: Link, start: Box<Start>) -> SessionExit {
             session.tasks.shutdown().await;
             return Box::pin(reject_session(&mut link, error, session.setup.session.id.clone())).await;
         }
-        let moment = session.activity(input, &posts);
-        session.state_notifier.publish(moment).await;
-        let limit = match moment
+        let activity = session.activity(input, &events);
+        session.state_notifier.publish(activity).await;
+        let limit = match activity
             .decide(session.setup.host.background_policy, session.setup.host.background_wait_limit)
         {
             LoopDecision::Exit => break,
             LoopDecision::Run => {
-                quiet_since = None;
+                idle_since = None;
                 None
             }
             // Measured from when the session became idle; events in between do not extend it.
             LoopDecision::WaitFor(limit) => {
-                let since = *quiet_since.get_or_insert_with(|| Instant::from_std(clock::monotonic()));
+                let since = *idle_since.get_or_insert_with(|| Instant::from_std(clock::monotonic()));
                 limit.map(|limit| since + limit)
             }
         };
-        let wake = tokio::select! {
+        let event = tokio::select! {
             biased;
             () = link.stop.cancelled() => SessionEvent::Stop,
             line = link.incoming.recv(), if input != HostInput::Closed => line.map_or(SessionEvent::HostClosed, SessionEvent::HostFrame),
             () = link.finished.cancelled(), if input == HostInput::Open => SessionEvent::InputFinished,
-            Some(post) = posts.recv() => SessionEvent::Internal(post),
+            Some(event) = events.recv() => SessionEvent::Internal(event),
             ended = wait_for_turn(&mut session.running_turn) => SessionEvent::TurnEnded(ended),
             () = wait_until(limit) => SessionEvent::DeadlineReached,
         };
-        match wake {
+        match event {
             SessionEvent::HostFrame(line) => {
                 Box::pin(session.handle_frame(line)).await;
                 // Frames that arrived together belong to the same turn.
@@ -158,10 +157,10 @@ async fn run(engine: Engine, mut link: Link, start: Box<Start>) -> SessionExit {
                 input = HostInput::Closed;
                 session.host_requests.close();
             }
-            SessionEvent::Internal(post) => session.handle_event(post).await,
+            SessionEvent::Internal(event) => session.handle_event(event).await,
             SessionEvent::TurnEnded(ended) => {
                 // Send notices about tasks that started in the turn before its result.
-                session.handle_pending_events(&mut posts).await;
+                session.handle_pending_events(&mut events).await;
                 Box::pin(session.end_turn(ended)).await;
             }
             SessionEvent::DeadlineReached => break,
@@ -176,11 +175,11 @@ async fn run(engine: Engine, mut link: Link, start: Box<Start>) -> SessionExit {
     }
     session.mcp.close(&link.stop).await;
     // A stop ends all background work; a session that ends by itself detaches what may outlive it.
-    let outlived = if link.stop.is_cancelled() { 0 } else { session.tasks.detach_all().await };
+    let detached = if link.stop.is_cancelled() { 0 } else { session.tasks.detach_all().await };
     // No more responses are read: pending requests fail.
     session.host_requests.close();
     session.tasks.shutdown().await;
-    session.handle_pending_events(&mut posts).await;
+    session.handle_pending_events(&mut events).await;
     session.team.flush().await;
     if let Some(text) = session.engine.providers().describe_unplayed().filter(|_| session.first_turn_started)
     {
@@ -188,7 +187,7 @@ async fn run(engine: Engine, mut link: Link, start: Box<Start>) -> SessionExit {
     }
     transcript_notices::close_store(&session.setup.session.persistence, STOP_GRACE, &session.frame_sender)
         .await;
-    if session.setup.session.is_ephemeral && outlived == 0 {
+    if session.setup.session.is_ephemeral && detached == 0 {
         // A directory that cannot be removed is left to the cleanup of the temporary directory.
         let _ = files::remove_dir(session.setup.session.workspace.output_dir());
     }
@@ -271,9 +270,9 @@ pub(crate) struct Session {
 async fn reject_session(link: &mut Link, error: SetupError, session: String) -> SessionExit {
     let result = turn_result::setup_error_result(error.to_string(), session, ids::new_uuid());
     let last_turn = TurnSummary::from(&result);
-    // A closed link means that the host is gone.
+    // A closed link means that the host has disconnected.
     let _ = link.outgoing.send(result.into()).await;
-    let hear_out = async {
+    let drain = async {
         while let Some(line) = link.incoming.recv().await {
             if let Ok(Frame::ControlRequest(request)) = line {
                 let answer = ControlResponse::error(request.request_id, error.to_string());
@@ -282,7 +281,7 @@ async fn reject_session(link: &mut Link, error: SetupError, session: String) -> 
         }
     };
     tokio::select! {
-        _ = tokio::time::timeout(REJECT_DRAIN_TIMEOUT, hear_out) => {}
+        _ = tokio::time::timeout(REJECT_DRAIN_TIMEOUT, drain) => {}
         () = link.stop.cancelled() => {}
         () = link.finished.cancelled() => {}
     }
@@ -336,11 +335,11 @@ impl Session {
     }
 
     /// Activity of the session, counting internal events that were posted but not handled yet.
-    fn activity(&self, input: HostInput, posts: &EventReceiver) -> Activity {
+    fn activity(&self, input: HostInput, events: &EventReceiver) -> Activity {
         // An agent posts its last event before it stops being counted. The count is therefore read first; in the
         // other order, an event posted in between would be missed and the session could exit early.
-        let at_work = self.activity_without_events(input);
-        Activity { input_pending: at_work.input_pending || !posts.is_empty(), ..at_work }
+        let activity = self.activity_without_events(input);
+        Activity { input_pending: activity.input_pending || !events.is_empty(), ..activity }
     }
 
     /// The same without pending internal events.
@@ -378,8 +377,10 @@ impl Session {
                 self.input_queue.push(QueuedInput::Prompt(user));
             }
             Ok(Frame::User(_)) => self.send_wire_error("a \"user\" line must have the role \"user\"").await,
-            Ok(Frame::ControlRequest(asked)) => {
-                if let Some(response) = control::handle_request(self, asked.request_id, asked.request).await {
+            Ok(Frame::ControlRequest(request)) => {
+                if let Some(response) =
+                    control::handle_request(self, request.request_id, request.request).await
+                {
                     self.frame_sender.send(response).await;
                 }
             }
@@ -401,15 +402,15 @@ impl Session {
     }
 
     /// Handles all internal events that were posted so far.
-    async fn handle_pending_events(&mut self, posts: &mut EventReceiver) {
-        while let Ok(post) = posts.try_recv() {
-            self.handle_event(post).await;
+    async fn handle_pending_events(&mut self, events: &mut EventReceiver) {
+        while let Ok(event) = events.try_recv() {
+            self.handle_event(event).await;
         }
     }
 
     /// Handles one internal event.
-    async fn handle_event(&mut self, post: InternalEvent) {
-        match post {
+    async fn handle_event(&mut self, event: InternalEvent) {
+        match event {
             InternalEvent::Notification(notification) => self.enqueue_notification(*notification),
             InternalEvent::RecheckIdle => {}
             InternalEvent::Task(event) => {
@@ -438,8 +439,8 @@ impl Session {
     /// Queues a notification for the model. After a result has reported the exceeded budget, notifications no longer
     /// start turns: each would only repeat that result.
     fn enqueue_notification(&mut self, notification: Notification) {
-        let wakes = notification.starts_turn && !self.is_over_budget();
-        self.input_queue.push(QueuedInput::Notification(Notification { starts_turn: wakes, ..notification }));
+        let starts_turn = notification.starts_turn && !self.is_over_budget();
+        self.input_queue.push(QueuedInput::Notification(Notification { starts_turn, ..notification }));
     }
 
     /// Returns whether the last turn ended because the budget was exceeded.

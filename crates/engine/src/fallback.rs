@@ -26,33 +26,33 @@ impl FallbackModels {
         self.active = None;
     }
 
-    /// The model to call for `wanted`.
-    pub fn active_model(&self, wanted: &str) -> String {
+    /// The model to call for `primary`.
+    pub fn active_model(&self, primary: &str) -> String {
         match &self.active {
-            Some((at, stands_for)) if stands_for == wanted => self.names[*at].clone(),
-            _ => wanted.to_owned(),
+            Some((index, replaced)) if replaced == primary => self.names[*index].clone(),
+            _ => primary.to_owned(),
         }
     }
 
-    /// Returns whether another fallback model is left for `wanted`.
-    pub fn has_next(&self, wanted: &str) -> bool {
-        self.next_index(wanted).is_some()
+    /// Returns whether another fallback model is left for `primary`.
+    pub fn has_next(&self, primary: &str) -> bool {
+        self.next_index(primary).is_some()
     }
 
-    /// Activates the next fallback model for `wanted` and returns its name.
-    pub fn activate_next(&mut self, wanted: &str) -> Option<String> {
-        let at = self.next_index(wanted)?;
-        self.active = Some((at, wanted.to_owned()));
-        self.names.get(at).cloned()
+    /// Activates the next fallback model for `primary` and returns its name.
+    pub fn activate_next(&mut self, primary: &str) -> Option<String> {
+        let index = self.next_index(primary)?;
+        self.active = Some((index, primary.to_owned()));
+        self.names.get(index).cloned()
     }
 
-    /// The index of the next fallback model that is not `wanted` itself.
-    fn next_index(&self, wanted: &str) -> Option<usize> {
-        let from = match &self.active {
-            Some((at, stands_for)) if stands_for == wanted => at + 1,
+    /// The index of the next fallback model that is not `primary` itself.
+    fn next_index(&self, primary: &str) -> Option<usize> {
+        let start = match &self.active {
+            Some((index, replaced)) if replaced == primary => index + 1,
             _ => 0,
         };
-        (from..self.names.len()).find(|at| self.names[*at] != wanted)
+        (start..self.names.len()).find(|index| self.names[*index] != primary)
     }
 }
 
@@ -96,12 +96,12 @@ mod tests {
         assert_eq!(models.activate_next("b").as_deref(), Some("a"));
         assert_eq!(models.active_model("b"), "a");
         assert!(models.has_next("b"));
-        assert_eq!(models.activate_next("b").as_deref(), Some("openai:c"), "b does not stand in for b");
+        assert_eq!(models.activate_next("b").as_deref(), Some("openai:c"), "b is no fallback for itself");
         assert!(!models.has_next("b"));
         assert_eq!(models.activate_next("b"), None);
         assert_eq!(models.active_model("b"), "openai:c", "the last model stays active");
         models.begin_turn();
-        assert_eq!(models.active_model("b"), "b", "the next turn begins with the model itself");
+        assert_eq!(models.active_model("b"), "b", "the next turn begins with the primary model");
     }
 
     #[test]

@@ -22,15 +22,15 @@ struct Predecessor(oneshot::Receiver<Predecessor>);
 impl FifoLock {
     /// Appends a slot to the queue.
     pub(crate) fn enqueue(&mut self) -> FifoSlot {
-        let (behind, last) = oneshot::channel();
-        FifoSlot { predecessor: self.tail.replace(Predecessor(last)), successor: Some(behind) }
+        let (successor, predecessor) = oneshot::channel();
+        FifoSlot { predecessor: self.tail.replace(Predecessor(predecessor)), successor: Some(successor) }
     }
 
     /// Returns whether the queue is empty. Removes slots that were dropped.
     pub(crate) fn is_free(&mut self) -> bool {
         while let Some(last) = &mut self.tail {
             match last.0.try_recv() {
-                Ok(ahead) => self.tail = Some(ahead),
+                Ok(predecessor) => self.tail = Some(predecessor),
                 Err(TryRecvError::Empty) => return false,
                 Err(TryRecvError::Closed) => self.tail = None,
             }
@@ -42,17 +42,17 @@ impl FifoLock {
 impl FifoSlot {
     /// Waits until all earlier slots are dropped. Cancel-safe.
     pub(crate) async fn acquire(&mut self) {
-        while let Some(ahead) = &mut self.predecessor {
-            self.predecessor = (&mut ahead.0).await.ok();
+        while let Some(predecessor) = &mut self.predecessor {
+            self.predecessor = (&mut predecessor.0).await.ok();
         }
     }
 }
 
 impl Drop for FifoSlot {
     fn drop(&mut self) {
-        if let (Some(ahead), Some(behind)) = (self.predecessor.take(), self.successor.take()) {
+        if let (Some(predecessor), Some(successor)) = (self.predecessor.take(), self.successor.take()) {
             // There may be no successor.
-            let _ = behind.send(ahead);
+            let _ = successor.send(predecessor);
         }
     }
 }
@@ -63,36 +63,36 @@ mod tests {
 
     use super::*;
 
-    fn is_acquired(place: &mut FifoSlot) -> bool {
-        place.acquire().now_or_never().is_some()
+    fn is_acquired(slot: &mut FifoSlot) -> bool {
+        slot.acquire().now_or_never().is_some()
     }
 
     #[test]
     fn slots_are_acquired_in_order() {
-        let mut line = FifoLock::default();
-        assert!(line.is_free());
-        let (mut one, mut two, mut three) = (line.enqueue(), line.enqueue(), line.enqueue());
+        let mut lock = FifoLock::default();
+        assert!(lock.is_free());
+        let (mut one, mut two, mut three) = (lock.enqueue(), lock.enqueue(), lock.enqueue());
         assert!(is_acquired(&mut one) && !is_acquired(&mut two) && !is_acquired(&mut three));
         drop(one);
         assert!(is_acquired(&mut two) && !is_acquired(&mut three));
         drop(two);
-        assert!(is_acquired(&mut three) && !line.is_free());
+        assert!(is_acquired(&mut three) && !lock.is_free());
         drop(three);
-        assert!(line.is_free());
+        assert!(lock.is_free());
     }
 
     #[test]
     fn abandoned_slot_does_not_let_successors_pass() {
-        let mut line = FifoLock::default();
-        let (one, two, mut three) = (line.enqueue(), line.enqueue(), line.enqueue());
+        let mut lock = FifoLock::default();
+        let (one, two, mut three) = (lock.enqueue(), lock.enqueue(), lock.enqueue());
         drop(two);
-        assert!(!is_acquired(&mut three), "the first is not done");
+        assert!(!is_acquired(&mut three), "the first slot still holds the lock");
         drop(one);
         assert!(is_acquired(&mut three));
-        let four = line.enqueue();
+        let four = lock.enqueue();
         drop(four);
-        assert!(!line.is_free(), "the one before who gave up is still there");
+        assert!(!lock.is_free(), "the slot before the dropped one still holds the lock");
         drop(three);
-        assert!(line.is_free());
+        assert!(lock.is_free());
     }
 }

@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 
+use whimbrel_tools::internal_events::Notification;
 use whimbrel_wire::message::User;
 
 use crate::commands::{Commands, Invocation};
-use whimbrel_tools::internal_events::Notification;
 
 pub(crate) enum QueuedInput {
     Prompt(Box<User>),
@@ -44,12 +44,12 @@ impl InputQueue {
     /// Appends input. A notification equal to a queued one is dropped, except messages between agents, which may
     /// repeat.
     pub(crate) fn push(&mut self, input: QueuedInput) {
-        let waits = |notification: &Notification| {
+        let is_queued = |notification: &Notification| {
             self.0
                 .iter()
                 .any(|other| matches!(other, QueuedInput::Notification(known) if known == notification))
         };
-        if !matches!(&input, QueuedInput::Notification(notification) if !notification.is_from_peer() && waits(notification))
+        if !matches!(&input, QueuedInput::Notification(notification) if !notification.is_from_peer() && is_queued(notification))
         {
             self.0.push_back(input);
         }
@@ -99,8 +99,8 @@ impl InputQueue {
 
     /// Removes one queued prompt; false if there is none with this uuid.
     pub(crate) fn drop_prompt(&mut self, id: &str) -> bool {
-        let is_it = |input: &QueuedInput| matches!(input, QueuedInput::Prompt(user) if user.uuid.as_deref() == Some(id));
-        self.0.iter().position(is_it).and_then(|at| self.0.remove(at)).is_some()
+        let has_id = |input: &QueuedInput| matches!(input, QueuedInput::Prompt(user) if user.uuid.as_deref() == Some(id));
+        self.0.iter().position(has_id).and_then(|index| self.0.remove(index)).is_some()
     }
 
     /// Takes the input of the next turn: a command alone, or everything before the next command. None if nothing
@@ -108,10 +108,10 @@ impl InputQueue {
     pub(crate) fn take_batch(&mut self, commands: &Commands) -> Option<TurnBatch> {
         let first = self.0.iter().position(QueuedInput::starts_turn)?;
         if let QueuedInput::Prompt(prompt) = &self.0[first]
-            && let Some(called) = commands.parse_invocation(prompt)
+            && let Some(invocation) = commands.parse_invocation(prompt)
             && let Some(QueuedInput::Prompt(prompt)) = self.0.remove(first)
         {
-            return Some(TurnBatch::Command { invocation: called, prompt });
+            return Some(TurnBatch::Command { invocation, prompt });
         }
         let count = self.0.iter().take_while(|input| !input.is_command(commands)).count();
         Some(TurnBatch::Inputs(self.0.drain(..count).collect()))
@@ -142,9 +142,10 @@ impl QueuedInput {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use whimbrel_config::locations::ConfigLocations;
     use whimbrel_config::plugins::Plugins;
+
+    use super::*;
 
     fn prompt(text: &str) -> QueuedInput {
         QueuedInput::Prompt(Box::new(User { uuid: Some(text.into()), ..User::prompt(text) }))
@@ -168,7 +169,7 @@ mod tests {
         while let Some(batch) = queue.take_batch(&commands) {
             turns.push(match batch {
                 TurnBatch::Inputs(inputs) => inputs.len().to_string(),
-                TurnBatch::Command { invocation: called, .. } => called.arguments,
+                TurnBatch::Command { invocation, .. } => invocation.arguments,
             });
         }
         assert_eq!(turns, ["3", "x", "1"]);
@@ -195,7 +196,7 @@ mod tests {
         };
         match batch {
             Some(TurnBatch::Inputs(inputs)) => inputs.into_iter().map(text).collect(),
-            Some(TurnBatch::Command { invocation: called, .. }) => vec![called.arguments],
+            Some(TurnBatch::Command { invocation, .. }) => vec![invocation.arguments],
             None => Vec::new(),
         }
     }
@@ -203,17 +204,21 @@ mod tests {
     #[test]
     fn deferred_notifications_wait_for_a_turn_in_order() {
         let (commands, _) = Commands::discover(&ConfigLocations::default(), &Plugins::default());
-        let letter = || QueuedInput::Notification(Notification::from_peer("letter"));
+        let message = || QueuedInput::Notification(Notification::from_peer("message"));
         type Turns = &'static [&'static [&'static str]];
         let rows: [(&str, Vec<QueuedInput>, Turns); 5] = [
-            ("alone", vec![deferred_notification("rests")], &[]),
-            ("behind a letter", vec![letter(), deferred_notification("rests")], &[&["letter", "rests"]]),
-            ("before a prompt", vec![deferred_notification("rests"), prompt("a")], &[&["rests", "a"]]),
-            ("before a command", vec![deferred_notification("rests"), prompt("/compact x")], &[&["x"]]),
+            ("alone", vec![deferred_notification("deferred")], &[]),
             (
-                "over a command",
-                vec![deferred_notification("rests"), prompt("/compact x"), letter()],
-                &[&["x"], &["rests", "letter"]],
+                "after a message",
+                vec![message(), deferred_notification("deferred")],
+                &[&["message", "deferred"]],
+            ),
+            ("before a prompt", vec![deferred_notification("deferred"), prompt("a")], &[&["deferred", "a"]]),
+            ("before a command", vec![deferred_notification("deferred"), prompt("/compact x")], &[&["x"]]),
+            (
+                "around a command",
+                vec![deferred_notification("deferred"), prompt("/compact x"), message()],
+                &[&["x"], &["deferred", "message"]],
             ),
         ];
         for (name, inputs, expected) in rows {
@@ -258,8 +263,8 @@ mod tests {
 
     #[test]
     fn prompt_without_query_needs_no_reply() {
-        let remark = User { should_query: Some(false), ..User::prompt("by the way") };
-        assert!(!QueuedInput::Prompt(Box::new(remark)).needs_reply());
+        let prompt_only = User { should_query: Some(false), ..User::prompt("by the way") };
+        assert!(!QueuedInput::Prompt(Box::new(prompt_only)).needs_reply());
         assert!(prompt("a").needs_reply());
     }
 }

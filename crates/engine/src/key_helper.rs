@@ -12,10 +12,10 @@ use whimbrel_models::api_key::{API_KEY_HELPER, KeySource};
 use whimbrel_models::{ModelError, ModelErrorKind};
 use whimbrel_os::clock;
 use whimbrel_process::{CommandEvent, CommandOutput, CommandSpec, PipedCommand, ProcessExit};
-
-use crate::setup::Setup;
 use whimbrel_tools::tasks::TaskRegistry;
 use whimbrel_tools::workspace::Workspace;
+
+use crate::setup::Setup;
 
 /// Default lifetime of a cached key.
 const DEFAULT_KEY_TTL: Duration = Duration::from_secs(5 * 60);
@@ -49,40 +49,34 @@ impl KeyHelper {
     pub(crate) fn from_setup(setup: &Setup, tasks: &TaskRegistry) -> Option<Arc<dyn KeySource>> {
         let command = setup.models.key_helper.clone()?;
         let workspace = Arc::clone(&setup.session.workspace);
-        let ttl_millis = workspace.variable(TTL_VARIABLE).and_then(|text| text.trim().parse().ok());
-        let ttl_millis = ttl_millis.map_or(DEFAULT_KEY_TTL, Duration::from_millis);
-        Some(Arc::new(Self {
-            command,
-            workspace,
-            tasks: tasks.clone(),
-            ttl: ttl_millis,
-            cached: Mutex::default(),
-        }))
+        let ttl = workspace.variable(TTL_VARIABLE).and_then(|text| text.trim().parse().ok());
+        let ttl = ttl.map_or(DEFAULT_KEY_TTL, Duration::from_millis);
+        Some(Arc::new(Self { command, workspace, tasks: tasks.clone(), ttl, cached: Mutex::default() }))
     }
 
     /// Runs the command. Its stdout is never put into an error: it may be a key.
     async fn fetch(&self) -> Result<String, ModelError> {
-        let order = CommandSpec {
+        let spec = CommandSpec {
             command: self.command.clone(),
             cwd: self.workspace.root().to_path_buf(),
             environment: self.workspace.environment(),
         };
-        let exchange = PipedCommand::spawn(self.tasks.process_groups(), &order, Bytes::new());
-        let mut exchange = exchange.map_err(|error| key_error(&format!("cannot be started: {error}")))?;
+        let command = PipedCommand::spawn(self.tasks.process_groups(), &spec, Bytes::new());
+        let mut command = command.map_err(|error| key_error(&format!("cannot be started: {error}")))?;
         let ended = tokio::time::timeout(COMMAND_TIMEOUT, async {
             loop {
-                match exchange.next_event().await {
+                match command.next_event().await {
                     CommandEvent::Output => {}
-                    CommandEvent::Exited(ending) => return Some(ending),
+                    CommandEvent::Exited(exit) => return Some(exit),
                     CommandEvent::SessionClosing => return None,
                 }
             }
         });
         match ended.await {
-            Ok(Some(ending)) => parse_output(ending, &exchange.into_output()),
+            Ok(Some(exit)) => parse_output(exit, &command.into_output()),
             Ok(None) => Err(key_error("was stopped because the session ended")),
             Err(_) => {
-                exchange.stop().await;
+                command.stop().await;
                 Err(key_error(&format!("printed no key within {} s", COMMAND_TIMEOUT.as_secs())))
             }
         }
@@ -90,12 +84,12 @@ impl KeyHelper {
 }
 
 impl KeySource for KeyHelper {
-    fn fetch_key(&self, refused: Option<String>) -> BoxFuture<'_, Result<String, ModelError>> {
+    fn fetch_key(&self, rejected: Option<String>) -> BoxFuture<'_, Result<String, ModelError>> {
         Box::pin(async move {
             let mut cached = self.cached.lock().await;
-            if let Some(CachedKey { key, fetched_at: since }) = &*cached
-                && refused.as_ref() != Some(key)
-                && clock::monotonic() - *since < self.ttl
+            if let Some(CachedKey { key, fetched_at }) = &*cached
+                && rejected.as_ref() != Some(key)
+                && clock::monotonic() - *fetched_at < self.ttl
             {
                 return Ok(key.clone());
             }
@@ -108,9 +102,9 @@ impl KeySource for KeyHelper {
 }
 
 /// Reads the key from the output of the finished command.
-fn parse_output(ending: ProcessExit, output: &CommandOutput) -> Result<String, ModelError> {
+fn parse_output(exit: ProcessExit, output: &CommandOutput) -> Result<String, ModelError> {
     let key = output.stdout.raw().trim().to_owned();
-    let mut what = match ending {
+    let mut text = match exit {
         ProcessExit::Exited(0) if !key.is_empty() && !output.stdout.is_truncated() => return Ok(key),
         ProcessExit::Exited(0) => "printed no key".to_owned(),
         ProcessExit::Exited(code) => format!("exited with code {code}"),
@@ -120,14 +114,14 @@ fn parse_output(ending: ProcessExit, output: &CommandOutput) -> Result<String, M
     let stderr = output.stderr.text();
     if let Some(line) = stderr.lines().map(str::trim).find(|line| !line.is_empty()) {
         let line: String = line.chars().take(MAX_STDERR_CHARS).collect();
-        let _ = write!(what, ": {line}");
+        let _ = write!(text, ": {line}");
     }
-    Err(key_error(&what))
+    Err(key_error(&text))
 }
 
-fn key_error(what: &str) -> ModelError {
+fn key_error(text: &str) -> ModelError {
     let message = format!(
-        "There is no API key: the {API_KEY_HELPER} command {what}. Run it by hand to check, or set ANTHROPIC_API_KEY."
+        "There is no API key: the {API_KEY_HELPER} command {text}. Run it by hand to check, or set ANTHROPIC_API_KEY."
     );
     ModelError::new(ModelErrorKind::NoCredentials, message)
 }

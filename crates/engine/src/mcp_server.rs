@@ -28,27 +28,27 @@ use crate::setup::{SetupError, Start};
 use crate::tool_scheduler::{ToolCall, ToolCallResult, ToolEnv, ToolScheduler};
 
 /// Serves the tools over a pair of streams until the client disconnects or `stop` fires. Calls in flight get a few
-/// seconds to finish; then every process started by them is ended. `tell` receives warnings for the user.
+/// seconds to finish; then every process started by them is ended. `warn` receives warnings for the user.
 pub async fn serve_tools(
     engine: Engine,
     start: Start,
     streams: (impl AsyncRead + Send + Unpin + 'static, impl AsyncWrite + Send + Unpin + 'static),
     stop: CancellationToken,
-    tell: impl Fn(&str) + Send + 'static,
+    warn: impl Fn(&str) + Send + 'static,
 ) -> Result<(), SetupError> {
     let session = HeadlessSession::open(&engine, start, &stop)?;
     if let Some(warning) = &session.warning {
-        tell(warning);
+        warn(warning);
     }
-    let registry =
+    let server =
         McpToolServer { env: session.env.clone(), root: session.root(), call_lock: RwLock::default() };
-    match stop.run_until_cancelled(registry.serve_with_ct(streams, stop.child_token())).await {
+    match stop.run_until_cancelled(server.serve_with_ct(streams, stop.child_token())).await {
         Some(Ok(running)) => {
-            // The client is gone, however the loop ended.
+            // The client has disconnected, whatever the result.
             let _ = running.waiting().await;
         }
         None | Some(Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled)) => {}
-        Some(Err(error)) => tell(&format!("The MCP handshake failed: {error}.")),
+        Some(Err(error)) => warn(&format!("The MCP handshake failed: {error}.")),
     }
     session.close().await;
     Ok(())
@@ -65,20 +65,20 @@ struct McpToolServer {
 
 impl McpToolServer {
     /// Runs one call through permission check, hooks and tool.
-    async fn run_call(&self, wanted: ToolCall, cancel: &CancellationToken) -> Option<ToolCallResult> {
+    async fn run_call(&self, tool_call: ToolCall, cancel: &CancellationToken) -> Option<ToolCallResult> {
         let mut tool_env = self.env.clone();
         tool_env.context.cancel = cancel.clone();
-        let tool = tool_env.tool_set.find(&wanted.tool)?;
-        let touches = tool.tool().effects(&wanted.input);
-        let alone = touches.is_ok_and(|touches| !touches.is_parallel_safe());
-        let (_beside, _alone) = match alone {
+        let tool = tool_env.tool_set.find(&tool_call.tool)?;
+        let effects = tool.tool().effects(&tool_call.input);
+        let is_exclusive = effects.is_ok_and(|effects| !effects.is_parallel_safe());
+        let (_shared, _exclusive) = match is_exclusive {
             true => (None, Some(self.call_lock.write().await)),
             false => (Some(self.call_lock.read().await), None),
         };
         // Each call is a turn of its own: a hook that stops one does not stop the next.
         tool_env.checker.hooks.begin_turn();
         let mut scheduler = ToolScheduler::new(Arc::new(tool_env));
-        scheduler.submit(wanted);
+        scheduler.submit(tool_call);
         scheduler.mark_reply_complete();
         scheduler.next_result().await
     }
@@ -113,14 +113,14 @@ impl ServerHandler for McpToolServer {
         if self.env.tool_set.find(&call.name).is_none() {
             return Err(ErrorData::invalid_params(unknown(), None));
         }
-        let wanted = ToolCall {
+        let tool_call = ToolCall {
             id: ids::new_uuid(),
             tool: call.name.to_string(),
             input: Value::Object(call.arguments.unwrap_or_default()),
             bad_input: None,
         };
         // Dropping the future ends the call and the processes that it started.
-        let result = context.ct.run_until_cancelled(self.run_call(wanted, &context.ct)).await.flatten();
+        let result = context.ct.run_until_cancelled(self.run_call(tool_call, &context.ct)).await.flatten();
         Ok(result.map_or_else(convert::interrupted_result, convert::to_call_result).into())
     }
 }

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use whimbrel_os::clock;
+use whimbrel_tools::hooks::{HookDispatcher, HookInputBuilder, MergedDecision, MergedOutput, join_reasons};
 use whimbrel_wire::hook::{HookEvent, HookPermissionDecision, PostModelSwitch, PreModelSwitch};
 
 use crate::context::usage::ContextMeter;
 use crate::fifo_lock::FifoSlot;
 use crate::runtime_settings::RuntimeSettingsWriter;
-use whimbrel_tools::hooks::{HookDispatcher, HookInputBuilder, MergedDecision, MergedOutput, join_reasons};
 
 /// Lifetime of a provider's prompt cache, and its name on the wire.
 const PROMPT_CACHE_TTL: (Duration, &str) = (Duration::from_secs(5 * 60), "5m");
@@ -55,9 +55,9 @@ impl ModelSwitch {
 
     /// Switches the model once earlier switches are done, unless a hook denies it; the error is the reason.
     pub(crate) async fn apply(mut self, cancel: &CancellationToken) -> Result<(), String> {
-        let came = cancel.run_until_cancelled(self.queue_slot.acquire()).await;
+        let acquired = cancel.run_until_cancelled(self.queue_slot.acquire()).await;
         let from = self.runtime_settings.borrow().model.clone();
-        if came.is_none() {
+        if acquired.is_none() {
             return Err(rejection_text(&from, INTERRUPTED_REASON));
         }
         if from == self.request.model || !has_switch_hooks(&self.hooks, self.request.requester) {
@@ -67,8 +67,8 @@ impl ModelSwitch {
         let before = self.pre_switch_input(from);
         let build_input = |input: &HookInputBuilder| input.build(before.clone());
         let output = self.hooks.dispatch(HookEvent::PreModelSwitch, build_input, cancel).await;
-        if let Some(why) = hook_objection(&output) {
-            return Err(rejection_text(&before.from_model, &why));
+        if let Some(reason) = hook_objection(&output) {
+            return Err(rejection_text(&before.from_model, &reason));
         }
         set_model(&self.runtime_settings, &before.to_model);
         let build_input = |input: &HookInputBuilder| input.build(post_switch_input(before.clone()));
@@ -113,8 +113,8 @@ pub(crate) fn set_model(runtime_settings: &RuntimeSettingsWriter, model: &str) {
     runtime_settings.send_modify(|runtime_settings| model.clone_into(&mut runtime_settings.model));
 }
 
-fn rejection_text(model: &str, why: &str) -> String {
-    format!("The model is still {model}: {why}")
+fn rejection_text(model: &str, reason: &str) -> String {
+    format!("The model is still {model}: {reason}")
 }
 
 const INTERRUPTED_REASON: &str = "the change was interrupted before the hooks finished.";

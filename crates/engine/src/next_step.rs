@@ -132,55 +132,55 @@ pub enum TurnEnd {
 /// 5. valid structured output ends the turn; while it is missing, the turn does not end successfully;
 /// 6. a truncated reply is continued up to its limit;
 /// 7. the turn limit ends a turn that would call the model again.
-pub fn next_step(now: &TurnState) -> NextStep {
-    let ask_again = |next: NextStep| match now.max_turns {
-        Some(limit) if now.model_calls >= limit => NextStep::End(TurnEnd::MaxTurns),
+pub fn next_step(state: &TurnState) -> NextStep {
+    let call_again = |next: NextStep| match state.max_turns {
+        Some(limit) if state.model_calls >= limit => NextStep::End(TurnEnd::MaxTurns),
         _ => next,
     };
-    let make_room = if now.can_compact { NextStep::Compact } else { NextStep::End(TurnEnd::ContextTooLong) };
-    match &now.event {
-        TurnEvent::ToolsRan { .. } if now.aborted => NextStep::End(TurnEnd::AbortedTools),
-        _ if now.aborted => NextStep::End(TurnEnd::AbortedStreaming),
-        _ if now.over_budget => NextStep::End(TurnEnd::BudgetExceeded),
+    let compact = if state.can_compact { NextStep::Compact } else { NextStep::End(TurnEnd::ContextTooLong) };
+    match &state.event {
+        TurnEvent::ToolsRan { .. } if state.aborted => NextStep::End(TurnEnd::AbortedTools),
+        _ if state.aborted => NextStep::End(TurnEnd::AbortedStreaming),
+        _ if state.over_budget => NextStep::End(TurnEnd::BudgetExceeded),
         TurnEvent::ToolsRan { halt: Some(EndTurn::Denied) } => NextStep::End(TurnEnd::AbortedTools),
         TurnEvent::ToolsRan { halt: Some(EndTurn::Hook) } => NextStep::End(TurnEnd::HookStopped),
         TurnEvent::ToolsRan { halt: Some(EndTurn::Deferred) } => NextStep::End(TurnEnd::Deferred),
-        TurnEvent::ToolsRan { halt: None } => match now.structured_output {
+        TurnEvent::ToolsRan { halt: None } => match state.structured_output {
             OutputRequirement::Satisfied => NextStep::End(TurnEnd::Done),
             OutputRequirement::Pending { attempts, limit, .. } if attempts >= limit => {
                 NextStep::End(TurnEnd::NoStructuredOutput)
             }
             OutputRequirement::Pending { .. } | OutputRequirement::NotRequired => {
-                ask_again(NextStep::CallModel)
+                call_again(NextStep::CallModel)
             }
         },
-        TurnEvent::StopBlocked => ask_again(NextStep::CallModel),
-        TurnEvent::Unavailable if now.has_fallback => NextStep::UseFallback,
+        TurnEvent::StopBlocked => call_again(NextStep::CallModel),
+        TurnEvent::Unavailable if state.has_fallback => NextStep::UseFallback,
         TurnEvent::Failed | TurnEvent::Unavailable => NextStep::End(TurnEnd::ApiError),
-        TurnEvent::ContextTooLong => make_room,
+        TurnEvent::ContextTooLong => compact,
         TurnEvent::Compacted { succeeded: true } => NextStep::CallModel,
         TurnEvent::Compacted { succeeded: false } => NextStep::End(TurnEnd::ContextTooLong),
         TurnEvent::Replied { tool_calls: 1.., .. } => NextStep::RunTools,
-        TurnEvent::Replied { stop_reason: stop, .. } => match stop {
-            Some(StopReason::MaxTokens) if now.continuations < MAX_CONTINUATIONS => {
-                ask_again(NextStep::Continue(Continuation::OutputLimit))
+        TurnEvent::Replied { stop_reason, .. } => match stop_reason {
+            Some(StopReason::MaxTokens) if state.continuations < MAX_CONTINUATIONS => {
+                call_again(NextStep::Continue(Continuation::OutputLimit))
             }
             Some(StopReason::MaxTokens) => NextStep::End(TurnEnd::OutputLimit),
-            None if now.continuations < MAX_CONTINUATIONS => {
-                ask_again(NextStep::Continue(Continuation::ConnectionCut))
+            None if state.continuations < MAX_CONTINUATIONS => {
+                call_again(NextStep::Continue(Continuation::ConnectionCut))
             }
             None => NextStep::End(TurnEnd::ApiError),
-            Some(StopReason::PauseTurn) if now.continuations < MAX_PAUSES => {
-                ask_again(NextStep::Continue(Continuation::Paused))
+            Some(StopReason::PauseTurn) if state.continuations < MAX_PAUSES => {
+                call_again(NextStep::Continue(Continuation::Paused))
             }
             Some(StopReason::PauseTurn) => NextStep::End(TurnEnd::Stalled),
             Some(StopReason::Refusal) => NextStep::End(TurnEnd::Refused),
-            Some(StopReason::ModelContextWindowExceeded) => make_room,
+            Some(StopReason::ModelContextWindowExceeded) => compact,
             Some(
                 StopReason::EndTurn | StopReason::StopSequence | StopReason::ToolUse | StopReason::Other(_),
-            ) => match now.structured_output {
-                OutputRequirement::Pending { reminders: demands, limit, .. } if demands < limit => {
-                    ask_again(NextStep::Continue(Continuation::MissingOutput))
+            ) => match state.structured_output {
+                OutputRequirement::Pending { reminders, limit, .. } if reminders < limit => {
+                    call_again(NextStep::Continue(Continuation::MissingOutput))
                 }
                 OutputRequirement::Pending { .. } => NextStep::End(TurnEnd::NoStructuredOutput),
                 OutputRequirement::NotRequired | OutputRequirement::Satisfied => NextStep::End(TurnEnd::Done),

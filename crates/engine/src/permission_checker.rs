@@ -13,6 +13,12 @@ use whimbrel_os::files;
 use whimbrel_policy::{
     Decision, PermissionQuestion, PreToolDecision, Reason, ResolvedDecision, ResolvedFile, ToolKind,
 };
+use whimbrel_tools::api::{ToolEntry, ToolError};
+use whimbrel_tools::hooks::{HookDispatcher, MergedDecision, MergedOutput, ToolCallRef, join_reasons};
+use whimbrel_tools::mcp_tools::ToolCache;
+use whimbrel_tools::permission::{ModeSwitch, PermissionState};
+use whimbrel_transport::frame_sender::FrameSender;
+use whimbrel_transport::host_requests::HostRequests;
 use whimbrel_wire::codec::MAX_LINE_OUT;
 use whimbrel_wire::hook::{HookEvent, HookPermissionDecision};
 use whimbrel_wire::permission::{PermissionMode, PermissionUpdate};
@@ -20,15 +26,8 @@ use whimbrel_wire::permission::{PermissionMode, PermissionUpdate};
 use crate::state_notifier::StateNotifier;
 pub use outcome::{CheckDecision, CheckOutcome, DeniedBy, EndTurn};
 use prompt::{AnsweredBy, PromptOutcome};
-use whimbrel_tools::api::ToolEntry;
-use whimbrel_tools::api::ToolError;
-use whimbrel_tools::hooks::{HookDispatcher, MergedDecision, MergedOutput, ToolCallRef, join_reasons};
-use whimbrel_tools::mcp_tools::ToolCache;
-use whimbrel_tools::permission::{ModeSwitch, PermissionState};
-use whimbrel_transport::frame_sender::FrameSender;
-use whimbrel_transport::host_requests::HostRequests;
 
-/// Who answers permission requests.
+/// Receiver of permission requests.
 #[derive(Debug, Clone)]
 pub enum Prompter {
     /// Host, by `can_use_tool`.
@@ -175,12 +174,12 @@ impl PermissionChecker {
         match decision {
             Decision::Allow(_) => Ok(CheckOutcome::allow(input, file)),
             Decision::Deny(reason) => self.deny(entry, id, &input, &reason, cancel).await,
-            Decision::Ask(why) => {
+            Decision::Ask(question) => {
                 let request = PromptRequest {
                     entry,
                     id,
                     input: &input,
-                    question: &why,
+                    question: &question,
                     hook,
                     request_hooks: RequestHooks::Run,
                 };
@@ -242,17 +241,17 @@ impl PermissionChecker {
             Decision::Deny(reason) if !matches!(reason, Reason::Mode(_)) => {
                 Ok(self.deny(entry, id, &input, &reason, cancel).await?.with_changed_input(input))
             }
-            Decision::Ask(why) if by == AnsweredBy::Hook && why.reason != Reason::Interaction => {
+            Decision::Ask(question) if by == AnsweredBy::Hook && question.reason != Reason::Interaction => {
                 if matches!(self.prompter, Prompter::Unavailable) {
-                    let why = why.reason.text();
-                    let message = format!("A hook changed the call to one that needs permission. {why}");
+                    let reason = question.reason.text();
+                    let message = format!("A hook changed the call to one that needs permission. {reason}");
                     return Ok(CheckOutcome::deny(message, DeniedBy::Hook).with_changed_input(input));
                 }
                 let request = PromptRequest {
                     entry,
                     id,
                     input: &input,
-                    question: &why,
+                    question: &question,
                     hook: None,
                     request_hooks: RequestHooks::AlreadyRun,
                 };
@@ -308,9 +307,9 @@ impl PermissionChecker {
     }
 
     /// Applies permission updates of an answer; reports those that failed or could not be parsed.
-    async fn apply_updates(&self, updates: Vec<PermissionUpdate>, unread: &[String]) {
-        for why in unread {
-            self.frames.warn(format!("Ignored an invalid permission update in an answer: {why}.")).await;
+    async fn apply_updates(&self, updates: Vec<PermissionUpdate>, invalid: &[String]) {
+        for reason in invalid {
+            self.frames.warn(format!("Ignored an invalid permission update in an answer: {reason}.")).await;
         }
         if updates.is_empty() {
             return;

@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use whimbrel_os::files;
 use whimbrel_session_store::checkpoint::{Checkpoints, RewindMode, RewindReport};
-use whimbrel_wire::control::{ControlResponse, RewindFiles, RewindFilesReply};
-
 use whimbrel_tools::workspace::Workspace;
 use whimbrel_transport::frame_sender::FrameSender;
+use whimbrel_wire::control::{ControlResponse, RewindFiles, RewindFilesReply};
 
 /// Begins a checkpoint for a prompt.
 pub(crate) async fn begin_checkpoint(workspace: &Workspace, prompt: Option<&str>) {
@@ -27,10 +26,14 @@ pub(crate) async fn warn_about_losses(workspace: &Workspace, frame_sender: &Fram
 }
 
 /// Handles `rewind_files`. A failure is an error response, but a field of the reply for a dry run, as hosts expect.
-pub(crate) async fn handle_rewind(workspace: &Workspace, id: String, asked: RewindFiles) -> ControlResponse {
-    let dry_run = asked.dry_run.unwrap_or(false);
+pub(crate) async fn handle_rewind(
+    workspace: &Workspace,
+    id: String,
+    request: RewindFiles,
+) -> ControlResponse {
+    let dry_run = request.dry_run.unwrap_or(false);
     let mode = if dry_run { RewindMode::DryRun } else { RewindMode::Restore };
-    match rewind(workspace.checkpoints(), asked.user_message_id, mode).await {
+    match rewind(workspace.checkpoints(), request.user_message_id, mode).await {
         Ok(reply) => ControlResponse::success(id, &reply),
         Err(error) if dry_run => {
             ControlResponse::success(id, &RewindFilesReply { error: Some(error), ..Default::default() })
@@ -45,15 +48,16 @@ async fn rewind(
     mode: RewindMode,
 ) -> Result<RewindFilesReply, String> {
     let checkpoints = checkpoints.ok_or("File rewinding is not enabled.")?;
-    let rewound = files::run_blocking(move || checkpoints.rewind(&prompt, mode)).await;
-    let rewound = rewound.map_err(|error| format!("Rewinding failed: {error}."))?;
-    to_reply(rewound.ok_or("No file checkpoint found for this message.")?)
+    let report = files::run_blocking(move || checkpoints.rewind(&prompt, mode)).await;
+    let report = report.map_err(|error| format!("Rewinding failed: {error}."))?;
+    to_reply(report.ok_or("No file checkpoint found for this message.")?)
 }
 
 /// Builds the reply. Partial failures are reported in it; if no file could be restored, that is an error.
-fn to_reply(rewound: RewindReport) -> Result<RewindFilesReply, String> {
-    let RewindReport { changed, insertions, deletions, skipped_links, failures: left } = rewound;
-    let error = (!left.is_empty()).then(|| format!("Files that cannot be restored: {}.", left.join("; ")));
+fn to_reply(report: RewindReport) -> Result<RewindFilesReply, String> {
+    let RewindReport { changed, insertions, deletions, skipped_links, failures } = report;
+    let error =
+        (!failures.is_empty()).then(|| format!("Files that cannot be restored: {}.", failures.join("; ")));
     match error {
         Some(error) if changed.is_empty() => Err(error),
         error => Ok(RewindFilesReply {

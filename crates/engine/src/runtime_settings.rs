@@ -48,17 +48,19 @@ struct ActiveOverride {
 }
 
 impl ActiveOverride {
-    fn apply(&self, runtime_settings: &mut RuntimeSettings, turned: &RuntimeSettings) {
-        let Self { values: turn_override, host_settings_before: over } = self;
-        if let Some(model) = turn_override.model.as_ref().filter(|_| turned.model == over.model) {
+    fn apply(&self, runtime_settings: &mut RuntimeSettings, host_settings: &RuntimeSettings) {
+        let Self { values: turn_override, host_settings_before } = self;
+        if let Some(model) =
+            turn_override.model.as_ref().filter(|_| host_settings.model == host_settings_before.model)
+        {
             runtime_settings.model.clone_from(model);
-            if turned.thinking == over.thinking {
+            if host_settings.thinking == host_settings_before.thinking {
                 // A thinking budget was meant for the other model.
                 runtime_settings.thinking =
                     runtime_settings.thinking.filter(|thinking| *thinking == Thinking::Disabled);
             }
         }
-        if turn_override.effort.is_some() && turned.effort == over.effort {
+        if turn_override.effort.is_some() && host_settings.effort == host_settings_before.effort {
             runtime_settings.effort = turn_override.effort;
         }
     }
@@ -88,20 +90,20 @@ impl RuntimeSettingsReader {
 
     /// A snapshot with all overrides applied.
     pub fn current(&self) -> RuntimeSettings {
-        let turned = self.host_settings.borrow();
-        let mut runtime_settings = turned.clone();
+        let host_settings = self.host_settings.borrow();
+        let mut runtime_settings = host_settings.clone();
         self.inherited_overrides
             .iter()
             .chain(self.lock_own().iter())
-            .for_each(|loan| loan.apply(&mut runtime_settings, &turned));
+            .for_each(|active_override| active_override.apply(&mut runtime_settings, &host_settings));
         runtime_settings
     }
 
     /// Adds an override that lasts until [`Self::clear_overrides`].
     pub fn push_override(&self, turn_override: SettingsOverride) {
         if turn_override != SettingsOverride::default() {
-            let over = self.host_settings.borrow().clone();
-            self.lock_own().push(ActiveOverride { values: turn_override, host_settings_before: over });
+            let host_settings_before = self.host_settings.borrow().clone();
+            self.lock_own().push(ActiveOverride { values: turn_override, host_settings_before });
         }
     }
 
@@ -131,27 +133,27 @@ mod tests {
 
     #[test]
     fn override_lasts_until_cleared_or_host_changes_that_setting() {
-        type Turn = fn(&mut RuntimeSettings);
-        let both = || settings_override(Some("lent"), Some(Effort::Low));
-        let rows: [(&str, SettingsOverride, Turn, RuntimeSettings); 6] = [
-            ("all of it", both(), |_| {}, settings("lent", None, Some(Effort::Low))),
+        type Change = fn(&mut RuntimeSettings);
+        let both = || settings_override(Some("override"), Some(Effort::Low));
+        let rows: [(&str, SettingsOverride, Change, RuntimeSettings); 6] = [
+            ("unchanged by the host", both(), |_| {}, settings("override", None, Some(Effort::Low))),
             (
-                "another model of the host's",
+                "model changed by the host",
                 both(),
                 |runtime_settings| runtime_settings.model = "new".into(),
                 settings("new", SOME, Some(Effort::Low)),
             ),
             (
-                "thinking that the host has set since",
+                "thinking changed by the host",
                 both(),
                 |runtime_settings| runtime_settings.thinking = MORE,
-                settings("lent", MORE, Some(Effort::Low)),
+                settings("override", MORE, Some(Effort::Low)),
             ),
             (
-                "no thinking stays none",
-                settings_override(Some("lent"), None),
+                "disabled thinking stays disabled",
+                settings_override(Some("override"), None),
                 |runtime_settings| runtime_settings.thinking = Some(Thinking::Disabled),
-                settings("lent", Some(Thinking::Disabled), None),
+                settings("override", Some(Thinking::Disabled), None),
             ),
             (
                 "effort alone leaves thinking",
@@ -160,17 +162,17 @@ mod tests {
                 settings("own", SOME, Some(Effort::High)),
             ),
             (
-                "another effort of the host's",
+                "effort changed by the host",
                 both(),
                 |runtime_settings| runtime_settings.effort = Some(Effort::Max),
-                settings("lent", None, Some(Effort::Max)),
+                settings("override", None, Some(Effort::Max)),
             ),
         ];
-        for (name, turn_override, turn, expected) in rows {
+        for (name, turn_override, change, expected) in rows {
             let writer = watch::Sender::new(settings("own", SOME, None));
             let reader = RuntimeSettingsReader::new(writer.subscribe());
             reader.push_override(turn_override);
-            writer.send_modify(turn);
+            writer.send_modify(change);
             assert_eq!(reader.current(), expected, "{name}");
             reader.clear_overrides();
             assert_eq!(reader.current(), *writer.borrow(), "{name}, afterwards");
@@ -187,16 +189,16 @@ mod tests {
 
     #[test]
     fn subagent_inherits_overrides_of_its_start() {
-        let above = RuntimeSettingsReader::fixed(settings("own", None, None));
-        let early = above.for_subagent();
-        above.push_override(settings_override(Some("lent"), None));
-        let late = above.for_subagent();
-        let models = || [&above, &early, &late].map(|reader| reader.current().model);
-        assert_eq!(models(), ["lent", "own", "lent"]);
-        late.push_override(settings_override(Some("lower"), None));
-        assert_eq!(models(), ["lent", "own", "lower"]);
-        late.clear_overrides();
-        above.clear_overrides();
-        assert_eq!(models(), ["own", "own", "lent"]);
+        let parent = RuntimeSettingsReader::fixed(settings("own", None, None));
+        let first = parent.for_subagent();
+        parent.push_override(settings_override(Some("override"), None));
+        let second = parent.for_subagent();
+        let models = || [&parent, &first, &second].map(|reader| reader.current().model);
+        assert_eq!(models(), ["override", "own", "override"]);
+        second.push_override(settings_override(Some("lower"), None));
+        assert_eq!(models(), ["override", "own", "lower"]);
+        second.clear_overrides();
+        parent.clear_overrides();
+        assert_eq!(models(), ["own", "own", "override"]);
     }
 }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::Mutex;
+use whimbrel_transport::frame_sender::FrameSender;
 use whimbrel_wire::system::{SessionState, SessionStateChanged};
 
 use crate::activity::{Activity, HostInput};
-use whimbrel_transport::frame_sender::FrameSender;
 
 /// Sends `session_state_changed` frames if the host subscribed. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -40,7 +40,7 @@ struct PublishedState {
 impl StateNotifier {
     /// Creates a notifier. The initial idle state is not sent.
     pub fn new(frame_sender: FrameSender, subscription: StateSubscription) -> Self {
-        let moment = Activity {
+        let activity = Activity {
             input: HostInput::Open,
             turn_running: false,
             input_pending: false,
@@ -48,25 +48,25 @@ impl StateNotifier {
             running_agents: 0,
             running_commands: 0,
         };
-        let shown = PublishedState { activity: moment, last: Some(SessionState::Idle) };
+        let published = PublishedState { activity, last: Some(SessionState::Idle) };
         Self {
             frame_sender,
             subscription,
             pending_count: Arc::default(),
-            published: Arc::new(Mutex::new(shown)),
+            published: Arc::new(Mutex::new(published)),
         }
     }
 
     /// Publishes the state that follows from this activity.
-    pub async fn publish(&self, moment: Activity) {
-        self.update(|shown| shown.activity = moment).await;
+    pub async fn publish(&self, activity: Activity) {
+        self.update(|published| published.activity = activity).await;
     }
 
     /// Publishes the start of a turn, even if the state is unchanged: the host learns that its prompt was accepted.
-    pub async fn publish_turn_start(&self, moment: Activity) {
-        self.update(|shown| {
-            shown.activity = Activity { turn_running: true, ..moment };
-            shown.last = None;
+    pub async fn publish_turn_start(&self, activity: Activity) {
+        self.update(|published| {
+            published.activity = Activity { turn_running: true, ..activity };
+            published.last = None;
         })
         .await;
     }
@@ -89,12 +89,12 @@ impl StateNotifier {
             StateSubscription::Sdk => Some(true),
             StateSubscription::Caller => None,
         };
-        let mut shown = self.published.lock().await;
-        change(&mut shown);
-        shown.activity.pending_requests = self.pending_requests();
-        let state = shown.activity.session_state();
-        if shown.last.as_ref() != Some(&state) {
-            shown.last = Some(state.clone());
+        let mut published = self.published.lock().await;
+        change(&mut published);
+        published.activity.pending_requests = self.pending_requests();
+        let state = published.activity.session_state();
+        if published.last.as_ref() != Some(&state) {
+            published.last = Some(state.clone());
             self.frame_sender.notify(SessionStateChanged { state, sdk_host_only }).await;
         }
     }

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use jsonschema::{Retrieve, Uri, Validator};
 use serde_json::{Map, Value};
 use whimbrel_models::ToolSpec;
+use whimbrel_tools::api::{AnyTool, Effects, Example, ToolContext, ToolError, ToolOutput, ToolResult};
 use whimbrel_wire::RawJson;
 
 use crate::next_step;
 use crate::tool_scheduler::ToolCallResult;
-use whimbrel_tools::api::{AnyTool, Effects, Example, ToolContext, ToolError, ToolOutput, ToolResult};
 
 /// The tool that takes the output.
 pub const TOOL_NAME: &str = "StructuredOutput";
@@ -46,13 +46,13 @@ pub struct OutputSchema {
 impl OutputSchema {
     /// Compiles a JSON Schema, which must describe an object. The error says why it cannot be used.
     pub fn new(schema: &Value, attempts: u32) -> Result<Self, String> {
-        let wrong = |why: &str| format!("The JSON Schema of the output is not usable: {why}");
-        let Value::Object(fields) = schema else { return Err(wrong("it is not an object.")) };
+        let unusable = |reason: &str| format!("The JSON Schema of the output is not usable: {reason}");
+        let Value::Object(fields) = schema else { return Err(unusable("it is not an object.")) };
         let validator = jsonschema::options().with_retriever(NoRetrieval).build(schema).map_err(|error| {
-            wrong(&format!("{error} (at {}).", display_path(error.instance_path().as_str())))
+            unusable(&format!("{error} (at {}).", display_path(error.instance_path().as_str())))
         })?;
-        let input_schema = RawJson::from_value(&to_tool_schema(fields).map_err(|why| wrong(&why))?)
-            .map_err(|error| wrong(&error.to_string()))?;
+        let input_schema = RawJson::from_value(&to_tool_schema(fields).map_err(|reason| unusable(&reason))?)
+            .map_err(|error| unusable(&error.to_string()))?;
         Ok(Self { validator: Arc::new(validator), input_schema, max_attempts: attempts })
     }
 
@@ -198,10 +198,10 @@ impl StructuredOutput {
         match &self.schema {
             None => next_step::OutputRequirement::NotRequired,
             Some(_) if self.output.is_some() => next_step::OutputRequirement::Satisfied,
-            Some(shape) => next_step::OutputRequirement::Pending {
+            Some(schema) => next_step::OutputRequirement::Pending {
                 attempts: u32::try_from(self.call_ids.len()).unwrap_or(u32::MAX),
                 reminders: self.reminders,
-                limit: shape.max_attempts,
+                limit: schema.max_attempts,
             },
         }
     }

@@ -1,13 +1,12 @@
 //! Notifications about background tasks: system events for the host, messages for the model.
 
+use whimbrel_tools::internal_events::Notification;
+use whimbrel_tools::tasks::{NotifyModel, TaskEvent, TaskStatus};
 use whimbrel_wire::system::TaskStatus as WireStatus;
 use whimbrel_wire::system::{
     InformationLevel, Informational, SystemEvent, TaskEnd, TaskNotification, TaskPatch, TaskStarted,
     TaskUpdated,
 };
-
-use whimbrel_tools::internal_events::Notification;
-use whimbrel_tools::tasks::{NotifyModel, TaskEvent, TaskStatus};
 
 /// System events for the host.
 pub(crate) fn system_events(event: &TaskEvent) -> Vec<SystemEvent> {

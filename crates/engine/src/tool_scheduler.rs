@@ -15,14 +15,14 @@ use serde_json::{Value, json};
 use tokio::sync::SetOnce;
 use whimbrel_os::clock;
 use whimbrel_os::log::LogTopic;
+use whimbrel_tools::api::{
+    AgentToolSet, AnyTool, DeferredTools, ToolContext, ToolEntry, ToolError, ToolOutput,
+};
 use whimbrel_wire::content::{Block, ResultContent};
 use whimbrel_wire::hook::{BatchedCall, HookEvent};
 use whimbrel_wire::message::Denial;
 
 use crate::permission_checker::{CheckDecision, CheckOutcome, DeniedBy, EndTurn, PermissionChecker};
-use whimbrel_tools::api::{
-    AgentToolSet, AnyTool, DeferredTools, ToolContext, ToolEntry, ToolError, ToolOutput,
-};
 
 /// A tool call requested by the model.
 #[derive(Debug, Clone, PartialEq)]
@@ -75,7 +75,7 @@ impl ToolEnv {
     /// Records in the transcript that a call starts, unless it is repeatable. On error the call must not be made.
     async fn record_start(&self, tool: &ToolEntry, id: &str, input: &Value) -> Result<(), ToolError> {
         match tool.tool().effects(input) {
-            Ok(touches) if touches.is_repeatable() => Ok(()),
+            Ok(effects) if effects.is_repeatable() => Ok(()),
             _ => self
                 .context
                 .transcript
@@ -143,8 +143,8 @@ impl ToolScheduler {
     /// Adds a call. A parallel-safe one starts at once, even while the reply is still streaming.
     pub fn submit(&mut self, tool_call: ToolCall) {
         self.call_count += 1;
-        let pace = self.concurrency(&tool_call);
-        self.queued.push_back((tool_call, pace));
+        let concurrency = self.concurrency(&tool_call);
+        self.queued.push_back((tool_call, concurrency));
         self.start_ready_calls();
     }
 
@@ -185,17 +185,17 @@ impl ToolScheduler {
         self.results.pop_front()
     }
 
-    /// Drops running calls and answers every call without a result. `why` names the cause.
-    pub fn cancel_all(mut self, why: &str) -> Vec<ToolCallResult> {
+    /// Drops running calls and answers every call without a result. `reason` names the cause.
+    pub fn cancel_all(mut self, reason: &str) -> Vec<ToolCallResult> {
         self.running.clear();
-        let begun =
-            self.started.iter().map(|(tool_call, progress)| match progress.allowed.load(Ordering::Relaxed) {
-                true => interrupted_result(tool_call, why),
-                false => not_started_result(tool_call, why),
+        let started =
+            self.started.iter().map(|(tool_call, stage)| match stage.allowed.load(Ordering::Relaxed) {
+                true => interrupted_result(tool_call, reason),
+                false => not_started_result(tool_call, reason),
             });
-        let waiting = self.queued.iter().map(|(tool_call, _)| not_started_result(tool_call, why));
-        let cut_off: Vec<ToolCallResult> = begun.chain(waiting).collect();
-        self.results.into_iter().chain(cut_off).collect()
+        let queued = self.queued.iter().map(|(tool_call, _)| not_started_result(tool_call, reason));
+        let cancelled: Vec<ToolCallResult> = started.chain(queued).collect();
+        self.results.into_iter().chain(cancelled).collect()
     }
 
     /// Takes the finished calls for the PostToolBatch hook.
@@ -206,13 +206,13 @@ impl ToolScheduler {
     fn record_result(&mut self, mut result: ToolCallResult) {
         let hooks = &self.env.checker.hooks;
         result.halt = result.halt.or(hooks.is_stopped().then_some(EndTurn::Hook));
-        let begun = self.started.iter().position(|(tool_call, _)| tool_call.id == result.id);
-        if let Some((tool_call, progress)) = begun.map(|index| self.started.swap_remove(index))
+        let index = self.started.iter().position(|(tool_call, _)| tool_call.id == result.id);
+        if let Some((tool_call, stage)) = index.map(|index| self.started.swap_remove(index))
             && hooks.has_hooks(HookEvent::PostToolBatch)
         {
             self.batch.push(BatchedCall {
                 tool_name: tool_call.tool,
-                tool_input: progress.changed_input.get().cloned().unwrap_or(tool_call.input),
+                tool_input: stage.changed_input.get().cloned().unwrap_or(tool_call.input),
                 tool_use_id: tool_call.id,
                 tool_response: Some(result.meta.clone()),
             });
@@ -224,21 +224,26 @@ impl ToolScheduler {
 
     /// Starts queued calls in order, as far as they may run with the running ones.
     fn start_ready_calls(&mut self) {
-        while let Some((_, pace)) = self.queued.front() {
-            let may = !self.closed
-                && match pace {
+        while let Some((_, concurrency)) = self.queued.front() {
+            let can_start = !self.closed
+                && match concurrency {
                     Concurrency::Parallel => !self.exclusive_running,
                     Concurrency::Exclusive => self.running.is_empty() && !self.streaming,
                 };
-            if !may {
+            if !can_start {
                 return;
             }
-            self.exclusive_running = *pace == Concurrency::Exclusive;
+            self.exclusive_running = *concurrency == Concurrency::Exclusive;
             if let Some((tool_call, _)) = self.queued.pop_front() {
-                let progress = Arc::<CallStage>::default();
-                self.started.push((tool_call.clone(), Arc::clone(&progress)));
-                let size = Arc::clone(&self.reply_size);
-                self.running.push(Box::pin(execute_call(Arc::clone(&self.env), tool_call, progress, size)));
+                let stage = Arc::<CallStage>::default();
+                self.started.push((tool_call.clone(), Arc::clone(&stage)));
+                let reply_size = Arc::clone(&self.reply_size);
+                self.running.push(Box::pin(execute_call(
+                    Arc::clone(&self.env),
+                    tool_call,
+                    stage,
+                    reply_size,
+                )));
             }
         }
     }
@@ -247,7 +252,7 @@ impl ToolScheduler {
     fn concurrency(&self, tool_call: &ToolCall) -> Concurrency {
         let tool = self.env.tool_set.find(&tool_call.tool);
         match tool.map(|entry| entry.tool().effects(&tool_call.input)) {
-            Some(Ok(touches)) if !touches.is_parallel_safe() => Concurrency::Exclusive,
+            Some(Ok(effects)) if !effects.is_parallel_safe() => Concurrency::Exclusive,
             _ => Concurrency::Parallel,
         }
     }
@@ -257,11 +262,11 @@ impl ToolScheduler {
 async fn execute_call(
     env: Arc<ToolEnv>,
     tool_call: ToolCall,
-    progress: Arc<CallStage>,
-    size: ReplySize,
+    stage: Arc<CallStage>,
+    reply_size: ReplySize,
 ) -> ToolCallResult {
-    if let Some(why) = &tool_call.bad_input {
-        return error_result(&tool_call.id, &ToolError::Rejected(format!("InputValidationError: {why}")));
+    if let Some(reason) = &tool_call.bad_input {
+        return error_result(&tool_call.id, &ToolError::Rejected(format!("InputValidationError: {reason}")));
     }
     let Some(tool) = env.tool_set.find(&tool_call.tool) else {
         let names = env.tool_set.names().join(", ");
@@ -269,15 +274,15 @@ async fn execute_call(
         return error_result(&tool_call.id, &ToolError::Rejected(text));
     };
     let (deferred_tools, tool_set) = (env.context.deferred_tools.clone(), Arc::clone(&env.tool_set));
-    let (log, began) = (env.checker.frames.log().clone(), clock::monotonic());
-    let mut result = check_and_run(env, &tool, tool_call, progress, size).await;
+    let (log, started_at) = (env.checker.frames.log().clone(), clock::monotonic());
+    let mut result = check_and_run(env, &tool, tool_call, stage, reply_size).await;
     log.write_line(LogTopic::Tools, || {
-        let how = if result.is_error { "failed" } else { "done" };
+        let status = if result.is_error { "failed" } else { "done" };
         format!(
-            "{} {}: {how} after {} ms",
+            "{} {}: {status} after {} ms",
             tool.tool().name(),
             result.id,
-            (clock::monotonic() - began).as_millis()
+            (clock::monotonic() - started_at).as_millis()
         )
     });
     load_after_failed_call(&deferred_tools, &tool_set, tool.tool().name(), &mut result);
@@ -289,20 +294,20 @@ async fn check_and_run(
     env: Arc<ToolEnv>,
     tool: &ToolEntry,
     tool_call: ToolCall,
-    progress: Arc<CallStage>,
-    size: ReplySize,
+    stage: Arc<CallStage>,
+    reply_size: ReplySize,
 ) -> ToolCallResult {
     let cancel = &env.context.cancel;
-    let mut passed = env.checker.check(tool, &tool_call.id, tool_call.input.clone(), cancel).await;
-    if let Ok(CheckOutcome { decision: CheckDecision::Defer(input), notes, .. }) = &mut passed
-        && !is_only_call(&size).await
+    let mut checked = env.checker.check(tool, &tool_call.id, tool_call.input.clone(), cancel).await;
+    if let Ok(CheckOutcome { decision: CheckDecision::Defer(input), notes, .. }) = &mut checked
+        && !is_only_call(&reply_size).await
     {
         let notes = std::mem::take(notes);
         let resolved = env.checker.check_ignoring_defer(tool, &tool_call.id, input.take(), cancel).await;
-        passed = resolved.map(|outcome| CheckOutcome { notes: [notes, outcome.notes].concat(), ..outcome });
+        checked = resolved.map(|outcome| CheckOutcome { notes: [notes, outcome.notes].concat(), ..outcome });
     }
     let log = env.checker.frames.log();
-    let CheckOutcome { decision, mut notes, end_turn: halt } = match passed {
+    let CheckOutcome { decision, mut notes, end_turn: halt } = match checked {
         Ok(outcome) => {
             log.write_line(LogTopic::Tools, || {
                 format!("{} {}: {}", tool_call.tool, tool_call.id, outcome.decision.summary())
@@ -316,16 +321,16 @@ async fn check_and_run(
             if let Err(error) = env.record_start(tool, &tool_call.id, &input).await {
                 return error_result(&tool_call.id, &error);
             }
-            progress.allowed.store(true, Ordering::Relaxed);
-            let written = (input != tool_call.input).then(|| Arc::new(tool_call.input));
-            if written.is_some() {
-                let _ = progress.changed_input.set(input.clone());
+            stage.allowed.store(true, Ordering::Relaxed);
+            let original_input = (input != tool_call.input).then(|| Arc::new(tool_call.input));
+            if original_input.is_some() {
+                let _ = stage.changed_input.set(input.clone());
             }
             let read_filter = env.checker.permissions.search_filter();
             let (id, tool_set, hooks) = (tool_call.id, Arc::clone(&env.tool_set), env.checker.hooks.clone());
             let call = ToolContext {
                 id,
-                original_input: written,
+                original_input,
                 checked_file: file,
                 read_filter,
                 tool_set,
@@ -348,8 +353,8 @@ async fn check_and_run(
 type ReplySize = Arc<SetOnce<usize>>;
 
 /// Returns whether the reply has only this call; waits until the reply is complete.
-async fn is_only_call(size: &SetOnce<usize>) -> bool {
-    *size.wait().await == 1
+async fn is_only_call(reply_size: &SetOnce<usize>) -> bool {
+    *reply_size.wait().await == 1
 }
 
 async fn run_tool(tool: &dyn AnyTool, call: ToolContext, input: Value) -> ToolCallResult {
@@ -396,13 +401,13 @@ fn deferred_result(tool_call: &ToolCall, input: &Value) -> ToolCallResult {
 }
 
 /// Result of a call that never started.
-fn not_started_result(tool_call: &ToolCall, why: &str) -> ToolCallResult {
-    error_result(&tool_call.id, &ToolError::Failed(format!("Not started: {why} before it.")))
+fn not_started_result(tool_call: &ToolCall, reason: &str) -> ToolCallResult {
+    error_result(&tool_call.id, &ToolError::Failed(format!("Not started: {reason} before it.")))
 }
 
 /// Result of a call that was interrupted.
-fn interrupted_result(tool_call: &ToolCall, why: &str) -> ToolCallResult {
-    let text = format!("Stopped: {why} before it finished; changes made so far remain.");
+fn interrupted_result(tool_call: &ToolCall, reason: &str) -> ToolCallResult {
+    let text = format!("Stopped: {reason} before it finished; changes made so far remain.");
     error_result(&tool_call.id, &ToolError::Failed(text))
 }
 

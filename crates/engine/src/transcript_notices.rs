@@ -6,17 +6,16 @@ use std::time::Duration;
 use whimbrel_session_store::mirror::{MirrorFrames, split_into_frames};
 use whimbrel_session_store::store_writer::FlushMode;
 use whimbrel_session_store::writer::{Persistence, TranscriptNotice, TranscriptWriter};
+use whimbrel_transport::frame_sender::FrameSender;
 use whimbrel_wire::notice::TranscriptMirror;
 use whimbrel_wire::system::SessionWritesLost;
-
-use whimbrel_transport::frame_sender::FrameSender;
 
 /// Flushes the transcript to its store, then sends mirrored lines and the pending notice to the host.
 pub(crate) async fn publish_notices(writer: &TranscriptWriter, frame_sender: &FrameSender) {
     writer.flush().await;
-    if let Some(copies) = writer.take_mirrored() {
-        let file_path = copies.path.display().to_string();
-        let MirrorFrames { frames, shortened } = split_into_frames(copies.lines, copies.mirror);
+    if let Some(mirrored) = writer.take_mirrored() {
+        let file_path = mirrored.path.display().to_string();
+        let MirrorFrames { frames, shortened } = split_into_frames(mirrored.lines, mirrored.mirror);
         for entries in frames {
             frame_sender.send(TranscriptMirror { file_path: file_path.clone(), entries }).await;
         }
@@ -71,8 +70,8 @@ pub(crate) async fn publish_notices(writer: &TranscriptWriter, frame_sender: &Fr
 }
 
 /// Flushes the store writer at the end of a session and warns about lines that were not delivered.
-pub(crate) async fn close_store(keeping: &Persistence, timeout: Duration, frame_sender: &FrameSender) {
-    let Some(store_writer) = &keeping.store_writer else { return };
+pub(crate) async fn close_store(persistence: &Persistence, timeout: Duration, frame_sender: &FrameSender) {
+    let Some(store_writer) = &persistence.store_writer else { return };
     // A timeout shows in the number of undelivered lines.
     let _ = tokio::time::timeout(timeout, store_writer.flush(FlushMode::WithRetries)).await;
     let count = store_writer.undelivered_count();

@@ -54,7 +54,7 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> TurnOutcome {
     let mut outcome = TurnOutcome::new(TurnEnd::Done);
     agent.structured_output.begin_turn();
     agent.fallback_models.begin_turn();
-    let mut now = TurnState {
+    let mut state = TurnState {
         event: TurnEvent::Failed,
         aborted: false,
         model_calls: 0,
@@ -65,7 +65,7 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> TurnOutcome {
         has_fallback: false,
         can_compact: false,
     };
-    let (mut next, mut objections) = (NextStep::CallModel, 0);
+    let (mut next, mut stop_blocks) = (NextStep::CallModel, 0);
     let mut scheduler = ToolScheduler::new(Arc::clone(&agent.tool_env));
     let started = clock::monotonic();
     hooks::notify_instructions_loaded(agent, cancel).await;
@@ -75,27 +75,27 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> TurnOutcome {
         }
         match next {
             NextStep::CallModel | NextStep::Continue(_) if agent.tool_env.checker.hooks.is_stopped() => {
-                now.event = TurnEvent::ToolsRan { halt: Some(EndTurn::Hook) };
+                state.event = TurnEvent::ToolsRan { halt: Some(EndTurn::Hook) };
             }
             NextStep::CallModel | NextStep::Continue(_) => {
                 if let NextStep::Continue(continuation) = next {
-                    begin_continuation(agent, continuation, &mut now).await;
+                    begin_continuation(agent, continuation, &mut state).await;
                 }
                 hooks::inject_async_results(agent).await;
                 if next != NextStep::Continue(Continuation::Paused) {
-                    agent.inject_plan_notice(CallPosition::from_call_count(now.model_calls));
+                    agent.inject_plan_notice(CallPosition::from_call_count(state.model_calls));
                 }
                 agent.refresh_tools();
                 scheduler = ToolScheduler::new(Arc::clone(&agent.tool_env));
-                now.model_calls += 1;
+                state.model_calls += 1;
                 let reply = stream_reply(agent, &mut scheduler, cancel).await;
                 outcome.time_to_first_token =
                     outcome.time_to_first_token.or_else(|| reply.first_event_at.map(|at| at - started));
-                now.event = reply.to_turn_event(scheduler.call_count());
-                match now.event {
+                state.event = reply.to_turn_event(scheduler.call_count());
+                match state.event {
                     TurnEvent::Replied { .. } => agent.compaction_state.record_reply(),
                     // A rejected call that is repeated does not count.
-                    TurnEvent::Unavailable | TurnEvent::ContextTooLong => now.model_calls -= 1,
+                    TurnEvent::Unavailable | TurnEvent::ContextTooLong => state.model_calls -= 1,
                     _ => {}
                 }
                 outcome.apply_reply(reply);
@@ -106,24 +106,24 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> TurnOutcome {
                 continue;
             }
             NextStep::Compact => {
-                now.event = TurnEvent::Compacted {
+                state.event = TurnEvent::Compacted {
                     succeeded: auto_compact::compact_after_rejection(agent, cancel).await,
                 };
             }
             NextStep::RunTools => {
                 let halt = Box::pin(run_tools(agent, &mut scheduler, &mut outcome, cancel)).await;
-                now.event = TurnEvent::ToolsRan { halt };
+                state.event = TurnEvent::ToolsRan { halt };
                 agent.inject_nested_instructions();
                 agent.notify_progress().await;
                 hooks::notify_instructions_loaded(agent, cancel).await;
-                now.continuations = 0;
+                state.continuations = 0;
             }
             NextStep::End(TurnEnd::Done)
-                if let Some(objection) = hooks::run_stop_hooks(agent, &outcome, objections, cancel).await =>
+                if let Some(text) = hooks::run_stop_hooks(agent, &outcome, stop_blocks, cancel).await =>
             {
-                objections += 1;
-                agent.conversation.push_synthetic(&objection).await;
-                now.event = TurnEvent::StopBlocked;
+                stop_blocks += 1;
+                agent.conversation.push_synthetic(&text).await;
+                state.event = TurnEvent::StopBlocked;
             }
             NextStep::End(end) => {
                 outcome.end = end;
@@ -131,21 +131,21 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> TurnOutcome {
                 return outcome;
             }
         }
-        now.aborted = cancel.is_cancelled();
-        now.structured_output = agent.structured_output.requirement();
-        now.over_budget = agent.ledger.is_budget_exhausted();
-        now.has_fallback = agent.fallback_models.has_next(&agent.runtime_settings.current().model);
-        now.can_compact = auto_compact::can_compact(agent);
-        next = next_step::next_step(&now);
+        state.aborted = cancel.is_cancelled();
+        state.structured_output = agent.structured_output.requirement();
+        state.over_budget = agent.ledger.is_budget_exhausted();
+        state.has_fallback = agent.fallback_models.has_next(&agent.runtime_settings.current().model);
+        state.can_compact = auto_compact::can_compact(agent);
+        next = next_step::next_step(&state);
     }
 }
 
 /// Counts a continuation and tells the model why it is asked again.
-async fn begin_continuation(agent: &mut Agent, continuation: Continuation, now: &mut TurnState) {
+async fn begin_continuation(agent: &mut Agent, continuation: Continuation, state: &mut TurnState) {
     match continuation {
         Continuation::MissingOutput => agent.structured_output.record_reminder(),
         Continuation::OutputLimit | Continuation::ConnectionCut | Continuation::Paused => {
-            now.continuations += 1;
+            state.continuations += 1;
         }
     }
     if let Some(text) = continuation_text(continuation) {
@@ -180,8 +180,8 @@ impl TurnOutcome {
 }
 
 /// The message that asks the model to continue, if one is needed.
-fn continuation_text(nudge: Continuation) -> Option<&'static str> {
-    Some(match nudge {
+fn continuation_text(continuation: Continuation) -> Option<&'static str> {
+    Some(match continuation {
         Continuation::Paused => return None,
         Continuation::MissingOutput => structured_output::REMINDER,
         Continuation::OutputLimit => {

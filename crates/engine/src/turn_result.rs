@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use whimbrel_tools::cost::Spend;
 use whimbrel_wire::message::{Denial, Origin, Outcome, TerminalReason, TurnResult};
 
 use crate::agent::AgentLimits;
 use crate::next_step::TurnEnd;
 use crate::turn::TurnOutcome;
-use whimbrel_tools::cost::Spend;
 
 /// Input of a result frame.
 pub struct ResultInput<'a> {
@@ -29,56 +29,46 @@ pub struct ResultInput<'a> {
     pub uuid: String,
 }
 
-pub fn build_result(report: ResultInput<'_>) -> TurnResult {
-    let ResultInput {
-        outcome: end,
-        spend,
-        denials,
-        duration: took,
-        origin,
-        limits,
-        index,
-        queued,
-        session_id,
-        uuid,
-    } = report;
-    let (subtype, is_error, terminal, error) = classify(end.end, limits);
+pub fn build_result(input: ResultInput<'_>) -> TurnResult {
+    let ResultInput { outcome, spend, denials, duration, origin, limits, index, queued, session_id, uuid } =
+        input;
+    let (subtype, is_error, terminal, error) = classify(outcome.end, limits);
     let succeeded = subtype == Outcome::Success;
     TurnResult {
         subtype,
         is_error,
-        duration_ms: millis(took),
+        duration_ms: millis(duration),
         duration_api_ms: millis(spend.turn_api_time),
-        num_turns: end.num_turns,
-        result: succeeded.then_some(end.text),
+        num_turns: outcome.num_turns,
+        result: succeeded.then_some(outcome.text),
         errors: (!succeeded).then(|| error.into_iter().collect()),
-        stop_reason: end.stop_reason,
+        stop_reason: outcome.stop_reason,
         session_id,
         total_cost_usd: spend.total_usd(),
         usage: spend.turn_usage.clone(),
         model_usage: spend.models.iter().cloned().collect(),
         permission_denials: denials,
-        structured_output: end.structured_output,
+        structured_output: outcome.structured_output,
         terminal_reason: Some(terminal),
-        api_error_status: end.error.and_then(|cause| cause.status).filter(|_| is_error),
+        api_error_status: outcome.error.and_then(|cause| cause.status).filter(|_| is_error),
         origin,
-        ttft_ms: end.time_to_first_token.map(millis),
+        ttft_ms: outcome.time_to_first_token.map(millis),
         queued_turn_count: u32::try_from(queued).ok(),
         result_index: Some(index),
         user_message_uuid: None,
         user_message_uuids: None,
         local_command: None,
         startup_failure_reason: None,
-        deferred_tool_use: end.deferred_call.map(|call| *call),
+        deferred_tool_use: outcome.deferred_call.map(|call| *call),
         uuid,
     }
 }
 
 /// The result of a session that could not be started.
 pub fn setup_error_result(error: String, session_id: String, uuid: String) -> TurnResult {
-    let end = TurnOutcome { num_turns: 0, ..TurnOutcome::new(TurnEnd::AbortedStreaming) };
+    let outcome = TurnOutcome { num_turns: 0, ..TurnOutcome::new(TurnEnd::AbortedStreaming) };
     let result = build_result(ResultInput {
-        outcome: end,
+        outcome,
         spend: &Spend::default(),
         denials: Vec::new(),
         duration: Duration::ZERO,

@@ -5,6 +5,9 @@ pub(crate) mod mentioned_files;
 
 use tokio_util::sync::CancellationToken;
 use whimbrel_os::ids;
+use whimbrel_tools::hooks::{HookInputBuilder, MergedOutput, join_reasons};
+use whimbrel_tools::internal_events::Notification;
+use whimbrel_transport::frame_sender::FrameSender;
 use whimbrel_wire::content::Content;
 use whimbrel_wire::hook::HookEvent;
 use whimbrel_wire::message::User;
@@ -17,11 +20,7 @@ use crate::input_queue::QueuedInput;
 use crate::next_step::TurnEnd;
 use crate::rewind;
 use crate::turn::{self, TurnOutcome};
-use whimbrel_tools::hooks::{HookInputBuilder, MergedOutput, join_reasons};
-use whimbrel_tools::internal_events::Notification;
-use whimbrel_transport::frame_sender::FrameSender;
 
-/// Input of a turn.
 pub(crate) struct TurnInput {
     /// Start source (`startup`, `resume`, ...) if this is the session's first turn.
     pub(crate) session_start: Option<&'static str>,
@@ -65,28 +64,28 @@ impl TurnNotices {
 /// Starts a turn. Returns an outcome if the model is not to be called.
 pub(crate) async fn start_turn(
     agent: &mut Agent,
-    opening: TurnInput,
+    turn_input: TurnInput,
     cancel: &CancellationToken,
 ) -> Option<TurnOutcome> {
-    let TurnInput { session_start: first, init, warning, inputs: dues, prompt_replay: echo } = opening;
-    let stopped = run_session_start_hooks(agent, first, cancel).await;
+    let TurnInput { session_start, init, warning, inputs, prompt_replay } = turn_input;
+    let stopped = run_session_start_hooks(agent, session_start, cancel).await;
     agent.frame_sender.notify(init).await;
     if let Some(warning) = warning {
         agent.frame_sender.warn(warning).await;
     }
-    let mut refused = None;
+    let mut rejection = None;
     let mut accepted = false;
-    for due in dues {
-        let asks = due.needs_reply();
-        let taken = match due {
+    for input in inputs {
+        let needs_reply = input.needs_reply();
+        let result = match input {
             QueuedInput::Notification(notification) => {
                 submit_notification(agent, &notification, cancel).await
             }
-            QueuedInput::Prompt(user) => submit_prompt(agent, *user, echo, cancel).await,
+            QueuedInput::Prompt(user) => submit_prompt(agent, *user, prompt_replay, cancel).await,
         };
-        match taken {
-            Ok(()) => accepted |= asks,
-            Err(outcome) => refused = Some(outcome),
+        match result {
+            Ok(()) => accepted |= needs_reply,
+            Err(outcome) => rejection = Some(outcome),
         }
     }
     if cancel.is_cancelled() {
@@ -96,16 +95,16 @@ pub(crate) async fn start_turn(
     if stopped {
         return Some(TurnOutcome::new(TurnEnd::HookStopped));
     }
-    refused.filter(|_| !accepted)
+    rejection.filter(|_| !accepted)
 }
 
 /// Runs the SessionStart hooks on the first turn and adds their context; true if a hook stops the turn.
 pub(crate) async fn run_session_start_hooks(
     agent: &mut Agent,
-    first: Option<&str>,
+    session_start: Option<&str>,
     cancel: &CancellationToken,
 ) -> bool {
-    let Some(source) = first else { return false };
+    let Some(source) = session_start else { return false };
     let model = agent.runtime_settings.current().model;
     let title = agent.conversation.transcript_writer().title();
     let build_input = |input: &HookInputBuilder| input.session_start(source, Some(&model), title);
@@ -149,17 +148,17 @@ async fn record_notification(agent: &mut Agent, notification: &Notification) {
 async fn submit_prompt(
     agent: &mut Agent,
     mut user: User,
-    echo: PromptReplay,
+    prompt_replay: PromptReplay,
     cancel: &CancellationToken,
 ) -> Result<(), TurnOutcome> {
     user.uuid.get_or_insert_with(ids::new_uuid);
-    let taken = accept_prompt(agent, &user, cancel).await;
+    let result = accept_prompt(agent, &user, cancel).await;
     // Write the transcript first, so that everything the host has seen can be resumed.
     agent.conversation.flush().await;
-    if echo == PromptReplay::Enabled {
+    if prompt_replay == PromptReplay::Enabled {
         replay_prompt(&agent.frame_sender, user).await;
     }
-    taken
+    result
 }
 
 /// Records a prompt with the files it mentions, unless hooks block it.
@@ -212,10 +211,10 @@ impl PromptSource {
     }
 
     /// The notice shown when a hook blocks it.
-    fn blocked_text(self, why: &str) -> String {
+    fn blocked_text(self, reason: &str) -> String {
         match self {
-            Self::Host => format!("A hook blocked the prompt: {why}"),
-            Self::Engine => format!("A hook blocked a notification: {why}"),
+            Self::Host => format!("A hook blocked the prompt: {reason}"),
+            Self::Engine => format!("A hook blocked a notification: {reason}"),
         }
     }
 }
@@ -233,11 +232,11 @@ pub(crate) async fn run_host_prompt_hooks(
 
 async fn run_prompt_hooks(
     agent: &mut Agent,
-    sender: PromptSource,
+    source: PromptSource,
     text: &str,
     cancel: &CancellationToken,
 ) -> Result<MergedOutput, TurnOutcome> {
-    let build_input = |input: &HookInputBuilder| input.user_prompt_submit(text, Some(sender.hook_source()));
+    let build_input = |input: &HookInputBuilder| input.user_prompt_submit(text, Some(source.hook_source()));
     let output =
         agent.tool_env.checker.hooks.dispatch(HookEvent::UserPromptSubmit, build_input, cancel).await;
     // Interrupted hooks have not approved the prompt.
@@ -247,7 +246,7 @@ async fn run_prompt_hooks(
     if output.blocked.is_empty() {
         return Ok(output);
     }
-    let text = sender.blocked_text(&join_reasons(&output.blocked));
+    let text = source.blocked_text(&join_reasons(&output.blocked));
     let notice = Informational {
         content: text.clone(),
         level: InformationLevel::Warning,

@@ -23,11 +23,11 @@ fn sent_keys(host: &Host) -> Vec<String> {
 
 #[tokio::test]
 async fn key_is_cached_until_expired_or_rejected() {
-    let hi = || Reply::text("hi");
+    let reply = || Reply::text("hi");
     let rows = [
-        ("cached", [hi(), hi()], None, vec!["key-1", "key-1"]),
-        ("expires at once", [hi(), hi()], Some("0"), vec!["key-1", "key-2"]),
-        ("rejected", [hi().status(401), hi()], None, vec!["key-1", "key-2", "key-2"]),
+        ("cached", [reply(), reply()], None, vec!["key-1", "key-1"]),
+        ("expires at once", [reply(), reply()], Some("0"), vec!["key-1", "key-2"]),
+        ("rejected", [reply().status(401), reply()], None, vec!["key-1", "key-2", "key-2"]),
     ];
     for (name, script, ttl, expected) in rows {
         let mut builder = host(script, COUNTING_COMMAND);

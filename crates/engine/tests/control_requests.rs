@@ -25,12 +25,15 @@ async fn read_file_obeys_read_permissions() {
     let text = host.send_request(read_file("a.txt")).await.unwrap();
     assert_eq!((text.contents.as_str(), text.lossy, text.truncated), ("grün\n", Some(false), Some(false)));
     assert!(text.abs_path.ends_with("/a.txt") && text.abs_path.starts_with('/'), "{}", text.abs_path);
-    let cut = host.send_request(ReadFile { max_bytes: Some(3), ..read_file("a.txt") }).await.unwrap();
-    assert_eq!((cut.contents.as_str(), cut.lossy, cut.truncated), ("gr\u{fffd}", Some(true), Some(true)));
+    let truncated = host.send_request(ReadFile { max_bytes: Some(3), ..read_file("a.txt") }).await.unwrap();
+    assert_eq!(
+        (truncated.contents.as_str(), truncated.lossy, truncated.truncated),
+        ("gr\u{fffd}", Some(true), Some(true))
+    );
     let bytes =
         host.send_request(ReadFile { encoding: Some("base64".into()), ..read_file("b.bin") }).await.unwrap();
     assert_eq!((bytes.contents.as_str(), bytes.encoding.as_deref()), ("Yf8A", Some("base64")));
-    for (path, why) in [
+    for (path, reason) in [
         ("secret.txt", "read denied"),
         ("/etc/passwd", "read denied"),
         ("/proc/self/environ", ""),
@@ -38,7 +41,7 @@ async fn read_file_obeys_read_permissions() {
         (".", "cannot be read"),
     ] {
         let error = host.send_request(read_file(path)).await.unwrap_err().to_string();
-        assert!(error.contains(why), "{path}: {error}");
+        assert!(error.contains(reason), "{path}: {error}");
     }
 }
 
@@ -116,8 +119,8 @@ async fn initialize_repeats_pending_permission_requests() {
     host.send_frame(User::prompt("Go.")).await.unwrap();
     let pattern = json!({"type": "control_request", "request": {"subtype": "can_use_tool"}});
     let request = host.next_matching(&pattern).await.unwrap().clone();
-    let again = host.send_raw_request(json!({"subtype": "initialize"})).await.unwrap();
-    assert_eq!(open_permission_requests(&again), std::slice::from_ref(&request));
+    let second = host.send_raw_request(json!({"subtype": "initialize"})).await.unwrap();
+    assert_eq!(open_permission_requests(&second), std::slice::from_ref(&request));
     let allow = json!({"subtype": "success", "request_id": request["request_id"],
         "response": {"behavior": "allow", "updatedInput": {"command": "touch made"}}});
     host.send_line(&json!({"type": "control_response", "response": allow}).to_string()).await.unwrap();

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rmcp::model::{
     ClientCapabilities, ClientConfig, CreateMessageRequestParams, CreateMessageResult, CustomNotification,
-    ElicitRequestParams, ElicitResult, ElicitationAction as TheirAction, ElicitationCapability, ErrorCode,
+    ElicitRequestParams, ElicitResult, ElicitationAction as RmcpAction, ElicitationCapability, ErrorCode,
     ErrorData, FormElicitationCapability, Implementation, ListRootsResult, ProgressNotificationParam,
     ProgressToken, ProtocolVersion, Root, RootsCapabilities, UrlElicitationCapability,
 };
@@ -116,11 +116,11 @@ impl ClientHandler for McpClientHandler {
     fn get_info(&self) -> ClientConfig {
         let mut capabilities = ClientCapabilities::default();
         capabilities.roots = Some(RootsCapabilities::default());
-        let both = || {
+        let elicitation_capability = || {
             let form = ElicitationCapability::new().with_form(FormElicitationCapability::default());
             form.with_url(UrlElicitationCapability::default())
         };
-        capabilities.elicitation = self.elicit.as_ref().map(|_| both());
+        capabilities.elicitation = self.elicit.as_ref().map(|_| elicitation_capability());
         let client_info = Implementation::new("whimbrel", env!("CARGO_PKG_VERSION"));
         // Newer protocol versions start without `initialize`, which current servers do not support.
         ClientConfig::new(capabilities, client_info)
@@ -148,11 +148,11 @@ impl ClientHandler for McpClientHandler {
         let Some(elicit) = &self.elicit else {
             return Err(unsupported("This client does not support elicitation in this session."));
         };
-        let question = to_elicitation(&self.server, request)?;
+        let elicitation = to_elicitation(&self.server, request)?;
         // Registered first: the completion may arrive before the user's answer.
-        self.tracker.url_elicitations().extend(question.elicitation_id.clone());
+        self.tracker.url_elicitations().extend(elicitation.elicitation_id.clone());
         let _open = ElicitationGuard::new(&self.tracker.open_elicitations);
-        let withdrawn = async {
+        let cancelled = async {
             tokio::select! {
                 () = context.ct.cancelled() => {}
                 () = self.state.wait_lost() => {}
@@ -160,11 +160,11 @@ impl ClientHandler for McpClientHandler {
                 () = self.tracker.wait_calls_done() => {}
             }
         };
-        let answer = tokio::select! {
-            answer = elicit(question) => answer,
-            () = withdrawn => ElicitationReply { action: ElicitationAction::Cancel, content: None },
+        let reply = tokio::select! {
+            reply = elicit(elicitation) => reply,
+            () = cancelled => ElicitationReply { action: ElicitationAction::Cancel, content: None },
         };
-        Ok(to_elicit_result(answer))
+        Ok(to_elicit_result(reply))
     }
 
     async fn on_progress(&self, notification: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
@@ -183,8 +183,8 @@ impl ClientHandler for McpClientHandler {
                 message: notification.message,
             }
         };
-        if let Some(tell) = &self.notify {
-            tell(ServerNotification::Progress(params));
+        if let Some(notify) = &self.notify {
+            notify(ServerNotification::Progress(params));
         }
     }
 
@@ -197,10 +197,10 @@ impl ClientHandler for McpClientHandler {
             (ELICITATION_COMPLETE, Some(params)) => params.get("elicitationId").and_then(Value::as_str),
             _ => None,
         };
-        if let (Some(id), Some(tell)) = (id, &self.notify)
+        if let (Some(id), Some(notify)) = (id, &self.notify)
             && self.tracker.url_elicitations().remove(id)
         {
-            tell(ServerNotification::ElicitationComplete {
+            notify(ServerNotification::ElicitationComplete {
                 server: self.server.to_string(),
                 id: id.to_owned(),
             });
@@ -243,14 +243,14 @@ fn to_elicitation(server: &str, request: ElicitRequestParams) -> Result<Elicitat
     }
 }
 
-fn to_elicit_result(answer: ElicitationReply) -> ElicitResult {
-    let action = match answer.action {
-        ElicitationAction::Accept => TheirAction::Accept,
-        ElicitationAction::Decline => TheirAction::Decline,
-        ElicitationAction::Cancel => TheirAction::Cancel,
+fn to_elicit_result(reply: ElicitationReply) -> ElicitResult {
+    let action = match reply.action {
+        ElicitationAction::Accept => RmcpAction::Accept,
+        ElicitationAction::Decline => RmcpAction::Decline,
+        ElicitationAction::Cancel => RmcpAction::Cancel,
     };
     let result = ElicitResult::new(action);
-    match answer.content {
+    match reply.content {
         Some(content) => result.with_content(Value::Object(content)),
         None => result,
     }

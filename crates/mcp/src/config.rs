@@ -63,8 +63,8 @@ pub struct ProjectApproval {
 impl ProjectApproval {
     /// Returns true if the server may be started.
     pub fn approves(&self, name: &str) -> bool {
-        let named = |names: &[String]| names.iter().any(|other| other == name);
-        !named(&self.disabled) && (self.all || named(&self.enabled))
+        let is_listed = |names: &[String]| names.iter().any(|other| other == name);
+        !is_listed(&self.disabled) && (self.all || is_listed(&self.enabled))
     }
 }
 
@@ -105,36 +105,42 @@ impl ServerConfigs {
         }
     }
 
-    /// Adds the JSON of a file or flag, `{"mcpServers": {...}}`. `what` names the source in warnings.
-    pub fn add_json(&mut self, origin: ServerOrigin, what: &str, text: &str, variables: VariableLookup<'_>) {
-        self.add_filtered(origin, what, text, variables, |_| true);
+    /// Adds the JSON of a file or flag, `{"mcpServers": {...}}`. `source` names it in warnings.
+    pub fn add_json(
+        &mut self,
+        origin: ServerOrigin,
+        source: &str,
+        text: &str,
+        variables: VariableLookup<'_>,
+    ) {
+        self.add_filtered(origin, source, text, variables, |_| true);
     }
 
     /// Adds the `.mcp.json` of a project, limited to approved servers. Other entries are not even expanded.
     pub fn add_project_json(
         &mut self,
-        what: &str,
+        source: &str,
         text: &str,
         approval: &ProjectApproval,
         variables: VariableLookup<'_>,
     ) {
-        self.add_filtered(ServerOrigin::Project, what, text, variables, |name| approval.approves(name));
+        self.add_filtered(ServerOrigin::Project, source, text, variables, |name| approval.approves(name));
     }
 
     fn add_filtered(
         &mut self,
         origin: ServerOrigin,
-        what: &str,
+        source: &str,
         text: &str,
         variables: VariableLookup<'_>,
-        wanted: impl Fn(&str) -> bool,
+        is_included: impl Fn(&str) -> bool,
     ) {
         match parse_servers(text) {
             Ok(mut servers) => {
-                servers.retain(|name, _| wanted(name));
+                servers.retain(|name, _| is_included(name));
                 self.add_entries(origin, servers, variables);
             }
-            Err(problem) => self.warnings.push(format!("{what}: {problem}")),
+            Err(error) => self.warnings.push(format!("{source}: {error}")),
         }
     }
 
@@ -152,8 +158,8 @@ impl ServerConfigs {
     }
 
     /// Adds an invalid entry with its error.
-    pub fn add_invalid(&mut self, origin: ServerOrigin, name: &str, problem: &str) {
-        self.insert(name, origin, Err(problem.to_owned()), &|_| None);
+    pub fn add_invalid(&mut self, origin: ServerOrigin, name: &str, error: &str) {
+        self.insert(name, origin, Err(error.to_owned()), &|_| None);
     }
 
     /// Keeps only servers named by the host or a flag (`--strict-mcp-config`).
@@ -172,9 +178,9 @@ impl ServerConfigs {
         if name.trim().is_empty() {
             return self.warnings.push("An MCP server has no name. Add one.".into());
         }
-        let mut expansion = VariableExpander::new(variables);
-        let config = config.and_then(|config| validate(config, &mut expansion));
-        for variable in &expansion.missing {
+        let mut expander = VariableExpander::new(variables);
+        let config = config.and_then(|config| validate(config, &mut expander));
+        for variable in &expander.missing {
             self.warnings.push(format!(
                 "MCP server {name}: the variable {variable} is not set. Set it, or write ${{{variable}:-default}}."
             ));
@@ -185,10 +191,10 @@ impl ServerConfigs {
 
 /// Parses the entries of a file or flag, by name.
 pub fn parse_servers(text: &str) -> Result<Map<String, Value>, String> {
-    let whole: Value =
+    let document: Value =
         serde_json::from_str(text.trim_start_matches('\u{feff}')).map_err(|error| format!("{error}."))?;
-    match whole {
-        Value::Object(mut whole) => match whole.remove("mcpServers") {
+    match document {
+        Value::Object(mut document) => match document.remove("mcpServers") {
             Some(Value::Object(servers)) => Ok(servers),
             _ => Err("`mcpServers` is missing. Write {\"mcpServers\": {\"name\": {...}}}.".into()),
         },
@@ -199,19 +205,19 @@ pub fn parse_servers(text: &str) -> Result<Map<String, Value>, String> {
 /// Expands the variables of an entry and validates it without connecting.
 pub(super) fn validate(
     mut config: McpServerConfig,
-    expansion: &mut VariableExpander<'_>,
+    expander: &mut VariableExpander<'_>,
 ) -> Result<McpServerConfig, String> {
     match &mut config {
-        McpServerConfig::Stdio(server) => validate_stdio(server, expansion)?,
-        McpServerConfig::Sse(server) | McpServerConfig::Http(server) => validate_remote(server, expansion)?,
+        McpServerConfig::Stdio(server) => validate_stdio(server, expander)?,
+        McpServerConfig::Sse(server) | McpServerConfig::Http(server) => validate_remote(server, expander)?,
         McpServerConfig::Sdk(_) => {}
     }
     Ok(config)
 }
 
-fn validate_stdio(server: &mut StdioServer, expansion: &mut VariableExpander<'_>) -> Result<(), String> {
-    expansion.expand(&mut server.command);
-    server.args.iter_mut().chain(server.env.values_mut()).for_each(|text| expansion.expand(text));
+fn validate_stdio(server: &mut StdioServer, expander: &mut VariableExpander<'_>) -> Result<(), String> {
+    expander.expand(&mut server.command);
+    server.args.iter_mut().chain(server.env.values_mut()).for_each(|text| expander.expand(text));
     if server.command.trim().is_empty() {
         return Err("`command` is empty. Name the program.".into());
     }
@@ -225,16 +231,16 @@ fn validate_stdio(server: &mut StdioServer, expansion: &mut VariableExpander<'_>
     Ok(())
 }
 
-fn validate_remote(server: &mut RemoteServer, expansion: &mut VariableExpander<'_>) -> Result<(), String> {
-    expansion.expand(&mut server.url);
-    server.headers.values_mut().for_each(|value| expansion.expand(value));
+fn validate_remote(server: &mut RemoteServer, expander: &mut VariableExpander<'_>) -> Result<(), String> {
+    expander.expand(&mut server.url);
+    server.headers.values_mut().for_each(|value| expander.expand(value));
     let url = Url::parse(&server.url).map_err(|error| format!("`url`: {error}."))?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(format!("`url`: the scheme {}: is not supported. Use http: or https:.", url.scheme()));
     }
     for (name, value) in &server.headers {
-        let named = name.parse::<HeaderName>().is_ok();
-        if !named || HeaderValue::from_str(value).is_err() {
+        let valid_name = name.parse::<HeaderName>().is_ok();
+        if !valid_name || HeaderValue::from_str(value).is_err() {
             return Err(format!("`headers`: {name:?} has an invalid character in its name or value."));
         }
     }

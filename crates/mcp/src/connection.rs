@@ -65,14 +65,13 @@ impl Connection {
         name: &Arc<str>,
         config: &McpServerConfig,
         deps: &ServerDeps,
-        letterbox: &HostedInbox,
+        inbox: &HostedInbox,
     ) -> Result<Self, McpError> {
         let limit = deps.limits.connect_timeout;
         let deadline = Instant::now() + limit;
         let state = ConnectionState::default();
-        let opened =
-            timeout_at(deadline, McpTransport::open(name, config, deps, letterbox, state.clone())).await;
-        let (wire, kill_handle) = opened.map_err(|_| McpError::Timeout(limit))??;
+        let opened = timeout_at(deadline, McpTransport::open(name, config, deps, inbox, state.clone())).await;
+        let (transport, kill_handle) = opened.map_err(|_| McpError::Timeout(limit))??;
         let tracker = Arc::<CallTracker>::default();
         let handler = McpClientHandler {
             server: Arc::clone(name),
@@ -82,8 +81,8 @@ impl Connection {
             tracker: Arc::clone(&tracker),
             state: state.clone(),
         };
-        let served = serve_client_with_lifecycle(handler, wire, ClientLifecycleMode::Initialize);
-        let cause = match timeout_at(deadline, served).await {
+        let handshake = serve_client_with_lifecycle(handler, transport, ClientLifecycleMode::Initialize);
+        let error = match timeout_at(deadline, handshake).await {
             Ok(Ok(running)) => {
                 let (peer, info) = (running.peer().clone(), running.peer().peer_info());
                 let info = info.ok_or_else(|| {
@@ -98,7 +97,7 @@ impl Connection {
         if let Some(kill_handle) = kill_handle {
             kill_handle.kill().await;
         }
-        Err(cause)
+        Err(error)
     }
 
     /// Sends a request and waits for the response within the timeouts. Dropping the future cancels the request at the
@@ -109,40 +108,40 @@ impl Connection {
         timeouts: RequestTimeouts,
         caller: CallContext<'_>,
     ) -> Result<ServerResult, McpError> {
-        let total = Instant::now() + timeouts.total;
+        let deadline = Instant::now() + timeouts.total;
         let options = PeerRequestOptions::no_options().with_meta(request_meta(caller.tool_use_id));
         let sent = self.peer.send_request_with_option(request, options);
-        let sent = timeout_at(total, sent).await.map_err(|_| McpError::Timeout(timeouts.total))?;
-        let mut flight = CancelOnDrop(Some(sent.map_err(|error| self.map_error(&error))?));
-        let Some(handle) = &mut flight.0 else { return Err(McpError::Cancelled) };
-        let (pulse, mut beats) = watch::channel(());
+        let sent = timeout_at(deadline, sent).await.map_err(|_| McpError::Timeout(timeouts.total))?;
+        let mut cancel_guard = CancelOnDrop(Some(sent.map_err(|error| self.map_error(&error))?));
+        let Some(handle) = &mut cancel_guard.0 else { return Err(McpError::Cancelled) };
+        let (progress_sender, mut progress) = watch::channel(());
         let (tool, tool_use_id) = (caller.tool.into(), caller.tool_use_id.into());
-        let call = InFlightCall { tool, tool_use_id, started: Instant::now(), progress: pulse };
+        let call = InFlightCall { tool, tool_use_id, started: Instant::now(), progress: progress_sender };
         let _watch = self.tracker.track(handle.progress_token.clone(), call);
-        let mut questions = self.tracker.open_elicitations.subscribe();
-        let mut sign_of_life = Instant::now();
+        let mut elicitations = self.tracker.open_elicitations.subscribe();
+        let mut last_activity = Instant::now();
         loop {
             // The idle timeout pauses while the server waits for the user's answer.
-            let asks = *questions.borrow_and_update() > 0;
-            let silence = timeouts.idle.filter(|_| !asks);
+            let waits_for_user = *elicitations.borrow_and_update() > 0;
+            let idle_timeout = timeouts.idle.filter(|_| !waits_for_user);
             tokio::select! {
                 biased;
-                answer = &mut handle.rx => {
-                    flight.0 = None;
-                    return match answer {
-                        Ok(answer) => answer.map_err(|error| self.map_error(&error)),
+                response = &mut handle.rx => {
+                    cancel_guard.0 = None;
+                    return match response {
+                        Ok(response) => response.map_err(|error| self.map_error(&error)),
                         Err(_) => Err(self.state.loss_error()),
                     };
                 }
                 () = self.state.wait_lost() => {
-                    flight.0 = None;
+                    cancel_guard.0 = None;
                     return Err(self.state.loss_error());
                 }
                 () = caller.cancel.cancelled() => return Err(McpError::Cancelled),
-                () = sleep_until(total) => return Err(McpError::Timeout(timeouts.total)),
-                () = wait_idle(sign_of_life, silence) => return Err(McpError::Timeout(silence.unwrap_or_default())),
-                _ = beats.changed() => sign_of_life = Instant::now(),
-                _ = questions.changed() => sign_of_life = Instant::now(),
+                () = sleep_until(deadline) => return Err(McpError::Timeout(timeouts.total)),
+                () = wait_idle(last_activity, idle_timeout) => return Err(McpError::Timeout(idle_timeout.unwrap_or_default())),
+                _ = progress.changed() => last_activity = Instant::now(),
+                _ = elicitations.changed() => last_activity = Instant::now(),
             }
         }
     }
@@ -171,7 +170,7 @@ impl Connection {
     }
 }
 
-/// Never returns without a limit.
+/// Waits until `limit` has passed since the last activity; forever without a limit.
 async fn wait_idle(since: Instant, limit: Option<Duration>) {
     match limit {
         Some(limit) => sleep_until(since + limit).await,

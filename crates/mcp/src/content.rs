@@ -22,7 +22,7 @@ const MAX_IMAGES: usize = 20;
 /// Limit of the text shown to the model, and directory for the rest.
 #[derive(Debug, Clone)]
 pub struct OutputLimits {
-    pub spill_dir: PathBuf,
+    pub output_dir: PathBuf,
     pub max_text_bytes: usize,
 }
 
@@ -32,12 +32,12 @@ pub(crate) async fn convert_call_result(
     result: ServerResult,
     limits: OutputLimits,
 ) -> Result<Vec<Block>, String> {
-    let answer = CallResult::parse(result)?;
-    let plain = |block: &ContentBlock| matches!(block, ContentBlock::Text(_));
-    if answer.content.iter().all(plain) && answer.text_length() <= limits.max_text_bytes {
-        return answer.into_blocks(&limits);
+    let parsed = CallResult::parse(result)?;
+    let is_text = |block: &ContentBlock| matches!(block, ContentBlock::Text(_));
+    if parsed.content.iter().all(is_text) && parsed.text_length() <= limits.max_text_bytes {
+        return parsed.into_blocks(&limits);
     }
-    let work = files::run_blocking(move || answer.into_blocks(&limits));
+    let work = files::run_blocking(move || parsed.into_blocks(&limits));
     work.await.unwrap_or_else(|error| Err(format!("The result could not be read: {error}.")))
 }
 
@@ -62,7 +62,7 @@ pub async fn fit_text(text: String, limits: &OutputLimits) -> String {
     if text.len() <= limits.max_text_bytes {
         return text;
     }
-    let path = limits.spill_dir.join(format!("{}.txt", ids::new_task_id('m')));
+    let path = limits.output_dir.join(format!("{}.txt", ids::new_task_id('m')));
     let work = files::run_blocking(move || spill_texts(path, &[&text]));
     work.await.unwrap_or_else(|error| format!("The text could not be read: {error}."))
 }
@@ -202,34 +202,35 @@ impl<'a> BlockConverter<'a> {
     }
 
     /// Image for the model. The declared type is ignored; the bytes must be a supported image.
-    fn image_block(&mut self, data: &str, kind: &str) -> Block {
+    fn image_block(&mut self, data: &str, mime_type: &str) -> Block {
         self.images += 1;
         if self.images > MAX_IMAGES {
-            return self.file_block("too many images", data, Some(kind));
+            return self.file_block("too many images", data, Some(mime_type));
         }
-        let shown = decode_base64(data).and_then(|bytes| image_block(&bytes));
-        shown.unwrap_or_else(|why| Block::text(format!("[image ({kind}) not shown: {why}]")))
+        let block = decode_base64(data).and_then(|bytes| image_block(&bytes));
+        block.unwrap_or_else(|error| Block::text(format!("[image ({mime_type}) not shown: {error}]")))
     }
 
     /// Saves content that models cannot read to a file.
-    fn file_block(&self, what: &str, data: &str, kind: Option<&str>) -> Block {
-        let kind = kind.unwrap_or("application/octet-stream");
-        let saved = decode_base64(data).and_then(|bytes| save_bytes(&self.limits.spill_dir, &bytes, kind));
+    fn file_block(&self, label: &str, data: &str, mime_type: Option<&str>) -> Block {
+        let mime_type = mime_type.unwrap_or("application/octet-stream");
+        let saved =
+            decode_base64(data).and_then(|bytes| save_bytes(&self.limits.output_dir, &bytes, mime_type));
         Block::text(match saved {
             Ok((path, length)) => {
-                format!("[{what}: {kind}, {}, saved to {}]", format_size(length), path.display())
+                format!("[{label}: {mime_type}, {}, saved to {}]", format_size(length), path.display())
             }
-            Err(why) => format!("[{what}: {kind}, not readable: {why}]"),
+            Err(error) => format!("[{label}: {mime_type}, not readable: {error}]"),
         })
     }
 
     /// Moves all text to a file and shows both ends.
     fn spill_text(&self, blocks: Vec<Block>) -> Vec<Block> {
-        let path = self.limits.spill_dir.join(format!("{}.txt", ids::new_task_id('m')));
+        let path = self.limits.output_dir.join(format!("{}.txt", ids::new_task_id('m')));
         let (texts, others): (Vec<Block>, Vec<Block>) =
             blocks.into_iter().partition(|block| block_text(block).is_some());
-        let shown = spill_texts(path, &texts.iter().filter_map(block_text).collect::<Vec<_>>());
-        std::iter::once(Block::text(shown)).chain(others).collect()
+        let preview = spill_texts(path, &texts.iter().filter_map(block_text).collect::<Vec<_>>());
+        std::iter::once(Block::text(preview)).chain(others).collect()
     }
 }
 
@@ -243,15 +244,16 @@ fn decode_base64(data: &str) -> Result<Vec<u8>, String> {
 }
 
 /// Saves bytes to a new file; returns path and size.
-pub fn save_bytes(spill: &Path, bytes: &[u8], kind: &str) -> Result<(PathBuf, u64), String> {
-    let path = spill.join(format!("{}.{}", ids::new_task_id('m'), extension(kind)));
+pub fn save_bytes(output_dir: &Path, bytes: &[u8], mime_type: &str) -> Result<(PathBuf, u64), String> {
+    let path = output_dir.join(format!("{}.{}", ids::new_task_id('m'), extension(mime_type)));
     files::create(&path, bytes).map_err(|error| format!("cannot be saved: {error}"))?;
     Ok((path, bytes.len() as u64))
 }
 
 /// File extension for a MIME type.
-fn extension(kind: &str) -> &str {
-    let subtype = kind.split([';', '+']).next().unwrap_or_default().rsplit('/').next().unwrap_or_default();
+fn extension(mime_type: &str) -> &str {
+    let subtype =
+        mime_type.split([';', '+']).next().unwrap_or_default().rsplit('/').next().unwrap_or_default();
     match subtype {
         "plain" => "txt",
         "jpeg" => "jpg",

@@ -86,9 +86,9 @@ impl ServerDeps {
     }
 
     /// Adds a host that runs servers of its own and answers elicitations.
-    pub fn with_host(self, ask: HostRequests) -> Self {
-        let elicit = elicit_via_host(ask.clone());
-        Self { host: Some(ask), elicit: Some(elicit), ..self }
+    pub fn with_host(self, host: HostRequests) -> Self {
+        let elicit = elicit_via_host(host.clone());
+        Self { host: Some(host), elicit: Some(elicit), ..self }
     }
 }
 
@@ -102,12 +102,12 @@ impl fmt::Debug for ServerDeps {
 }
 
 /// Sends elicitations to the host. A host that fails to answer counts as `cancel`.
-pub fn elicit_via_host(ask: HostRequests) -> ElicitFn {
-    Arc::new(move |question| {
-        let ask = ask.clone();
+pub fn elicit_via_host(host: HostRequests) -> ElicitFn {
+    Arc::new(move |elicitation| {
+        let host = host.clone();
         Box::pin(async move {
-            let gone = ElicitationReply { action: ElicitationAction::Cancel, content: None };
-            ask.request(question).await.unwrap_or(gone)
+            let cancelled = ElicitationReply { action: ElicitationAction::Cancel, content: None };
+            host.request(elicitation).await.unwrap_or(cancelled)
         })
     })
 }

@@ -47,9 +47,9 @@ impl McpError {
         }
     }
 
-    /// Delay before the next connection attempt after `failed` failures in a row; `None` gives up.
-    pub(super) fn retry_delay(&self, failed: u32, backoff: ReconnectBackoff) -> Option<Duration> {
-        self.is_transient().then(|| backoff.delay(failed)).flatten()
+    /// Delay before the next connection attempt after `failures` failures in a row; `None` gives up.
+    pub(super) fn retry_delay(&self, failures: u32, backoff: ReconnectBackoff) -> Option<Duration> {
+        self.is_transient().then(|| backoff.delay(failures)).flatten()
     }
 }
 
@@ -68,9 +68,9 @@ impl Default for ReconnectBackoff {
 }
 
 impl ReconnectBackoff {
-    fn delay(self, failed: u32) -> Option<Duration> {
-        (failed <= self.max_attempts)
-            .then(|| self.initial_delay * 2_u32.saturating_pow(failed.saturating_sub(1)))
+    fn delay(self, failures: u32) -> Option<Duration> {
+        (failures <= self.max_attempts)
+            .then(|| self.initial_delay * 2_u32.saturating_pow(failures.saturating_sub(1)))
     }
 }
 
@@ -81,19 +81,19 @@ mod tests {
     #[test]
     fn only_transient_errors_are_retried_and_not_forever() {
         let backoff = ReconnectBackoff { initial_delay: Duration::from_secs(1), max_attempts: 3 };
-        let gone = || McpError::Disconnected(String::new());
-        for (name, error, failed, seconds) in [
-            ("at first soon", gone(), 1, Some(1)),
-            ("then later", gone(), 2, Some(2)),
-            ("then later still", gone(), 3, Some(4)),
-            ("then no more", gone(), 4, None),
-            ("nor ever again", gone(), u32::MAX, None),
-            ("late", McpError::Timeout(Duration::ZERO), 1, Some(1)),
-            ("an error", McpError::ErrorResponse(String::new()), 1, Some(1)),
-            ("no such program", McpError::Permanent(String::new()), 1, None),
-            ("no login", McpError::NeedsAuth(String::new()), 1, None),
+        let disconnected = || McpError::Disconnected(String::new());
+        for (name, error, failures, seconds) in [
+            ("first failure", disconnected(), 1, Some(1)),
+            ("second failure", disconnected(), 2, Some(2)),
+            ("third failure", disconnected(), 3, Some(4)),
+            ("attempts exhausted", disconnected(), 4, None),
+            ("far beyond the limit", disconnected(), u32::MAX, None),
+            ("timeout", McpError::Timeout(Duration::ZERO), 1, Some(1)),
+            ("error response", McpError::ErrorResponse(String::new()), 1, Some(1)),
+            ("permanent error", McpError::Permanent(String::new()), 1, None),
+            ("login required", McpError::NeedsAuth(String::new()), 1, None),
         ] {
-            assert_eq!(error.retry_delay(failed, backoff), seconds.map(Duration::from_secs), "{name}");
+            assert_eq!(error.retry_delay(failures, backoff), seconds.map(Duration::from_secs), "{name}");
         }
     }
 

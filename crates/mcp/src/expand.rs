@@ -25,28 +25,28 @@ impl<'a> VariableExpander<'a> {
     }
 
     fn expand_text(&mut self, text: &str) -> String {
-        let mut whole = String::with_capacity(text.len());
+        let mut output = String::with_capacity(text.len());
         let mut rest = text;
-        while let Some(at) = rest.find("${") {
-            whole.push_str(&rest[..at]);
-            rest = &rest[at..];
+        while let Some(start) = rest.find("${") {
+            output.push_str(&rest[..start]);
+            rest = &rest[start..];
             // Without a closing brace it is not a reference.
-            let Some((written, after)) = rest[2..].split_once('}') else { break };
-            match self.resolve(written) {
-                Some(value) => whole.push_str(&value),
-                None => whole.push_str(&rest[..written.len() + 3]),
+            let Some((reference, after)) = rest[2..].split_once('}') else { break };
+            match self.resolve(reference) {
+                Some(value) => output.push_str(&value),
+                None => output.push_str(&rest[..reference.len() + 3]),
             }
             rest = after;
         }
-        whole.push_str(rest);
-        whole
+        output.push_str(rest);
+        output
     }
 
     /// Value of the reference between the braces; `None` leaves the reference unexpanded.
-    fn resolve(&mut self, written: &str) -> Option<String> {
-        let (name, default) = match written.split_once(":-") {
+    fn resolve(&mut self, reference: &str) -> Option<String> {
+        let (name, default) = match reference.split_once(":-") {
             Some((name, default)) => (name, Some(default)),
-            None => (written, None),
+            None => (reference, None),
         };
         if !is_variable_name(name) {
             return None;
@@ -72,33 +72,33 @@ mod tests {
 
     #[test]
     fn variables_are_expanded_and_the_rest_stays() {
-        let set = |name: &str| match name {
+        let variables = |name: &str| match name {
             "A" => Some("one".to_owned()),
             "EMPTY" => Some(String::new()),
             "NESTED" => Some("${A}".to_owned()),
             _ => None,
         };
         for (name, text, expected, missing) in [
-            ("nothing to do", "plain $A", "plain $A", None),
+            ("no reference", "plain $A", "plain $A", None),
             ("a variable", "x${A}y", "xoney", None),
             ("two variables", "${A}${A}", "oneone", None),
             ("a default that is not needed", "${A:-two}", "one", None),
             ("a default", "${B:-two}", "two", None),
             ("an empty default", "<${B:-}>", "<>", None),
-            ("a default with signs", "${B:-http://h:1/p?q=1}", "http://h:1/p?q=1", None),
+            ("a default with special characters", "${B:-http://h:1/p?q=1}", "http://h:1/p?q=1", None),
             ("an empty variable", "<${EMPTY}>", "<>", None),
             ("an empty variable with a default", "${EMPTY:-d}", "d", None),
-            ("one that is not set", "a${B}b", "a${B}b", Some("B")),
-            ("what came in is not read again", "${NESTED}", "${A}", None),
-            ("never closed", "${A} ${A", "one ${A", None),
+            ("an unset variable", "a${B}b", "a${B}b", Some("B")),
+            ("values are not expanded again", "${NESTED}", "${A}", None),
+            ("unclosed", "${A} ${A", "one ${A", None),
             ("no name", "${} ${1} ${a b}", "${} ${1} ${a b}", None),
-            ("not ours", "${A%x}", "${A%x}", None),
+            ("unsupported syntax", "${A%x}", "${A%x}", None),
         ] {
-            let mut expansion = VariableExpander::new(&set);
+            let mut expander = VariableExpander::new(&variables);
             let mut text = text.to_owned();
-            expansion.expand(&mut text);
+            expander.expand(&mut text);
             assert_eq!(text, expected, "{name}");
-            assert_eq!(expansion.missing.iter().next().map(String::as_str), missing, "{name}");
+            assert_eq!(expander.missing.iter().next().map(String::as_str), missing, "{name}");
         }
     }
 }

@@ -42,7 +42,7 @@ impl ServerRegistry {
             for tool in local.tools() {
                 let name = names::tool_name(&prefix, &tool.name, &mut taken);
                 let Some(listed) = apply_tool_policy(tool.to_listed_tool(), &config) else { continue };
-                let backend = ToolBackend::InProcess { work: Arc::clone(&tool.function), timeout };
+                let backend = ToolBackend::InProcess { function: Arc::clone(&tool.function), timeout };
                 tools.push(ServerTool {
                     name,
                     owner: owner.clone(),
@@ -63,35 +63,36 @@ impl ServerRegistry {
 
     /// Instructions for the model, by server name.
     pub fn instructions(&self) -> Vec<(String, String)> {
-        let to_entry = |(server, _, offer): (Arc<ServerHandle>, String, Arc<ServerFeatures>)| {
-            let text = offer.instructions.clone().filter(|text| !text.trim().is_empty())?;
+        let to_entry = |(server, _, features): (Arc<ServerHandle>, String, Arc<ServerFeatures>)| {
+            let text = features.instructions.clone().filter(|text| !text.trim().is_empty())?;
             Some((server.name.to_string(), text))
         };
-        let here = self.local_servers().into_iter();
-        let here = here.filter_map(|(name, _, _, local)| Some((name, local.instructions()?.to_owned())));
-        self.connected_features().into_iter().filter_map(to_entry).chain(here).collect()
+        let local_entries = self.local_servers().into_iter();
+        let local_entries =
+            local_entries.filter_map(|(name, _, _, local)| Some((name, local.instructions()?.to_owned())));
+        self.connected_features().into_iter().filter_map(to_entry).chain(local_entries).collect()
     }
 
     /// Servers in this process: name, tool prefix, config.
     pub(super) fn local_servers(&self) -> Vec<(String, String, McpServerConfig, LocalServer)> {
         let all = self.all_slots();
         let prefixes = names::tool_prefixes(all.iter().map(|(name, _)| name.as_str()));
-        let of = |(name, slot): (String, ServerSlot)| match (slot.state, slot.entry.config) {
+        let to_entry = |(name, slot): (String, ServerSlot)| match (slot.state, slot.entry.config) {
             (SlotState::InProcess(local), Ok(config)) => {
                 let prefix = prefixes.get(&name)?.clone();
                 Some((name, prefix, config, local))
             }
             _ => None,
         };
-        all.into_iter().filter_map(of).collect()
+        all.into_iter().filter_map(to_entry).collect()
     }
 
     /// Prompts of all servers, as slash commands.
     pub fn prompts(&self) -> Vec<PromptCommand> {
         let mut taken = HashSet::new();
         let mut commands = Vec::new();
-        for (server, prefix, offer) in self.connected_features() {
-            for prompt in &offer.prompts {
+        for (server, prefix, features) in self.connected_features() {
+            for prompt in &features.prompts {
                 commands.push(PromptCommand {
                     name: names::tool_name(&prefix, &prompt.name, &mut taken),
                     server: server.name.to_string(),
@@ -134,7 +135,7 @@ impl ServerRegistry {
     pub(super) fn connected_features(&self) -> Vec<(Arc<ServerHandle>, String, Arc<ServerFeatures>)> {
         let all = self.all_slots();
         let prefixes = names::tool_prefixes(all.iter().map(|(name, _)| name.as_str()));
-        let of = |server: Arc<ServerHandle>| {
+        let to_entry = |server: Arc<ServerHandle>| {
             let state = server.state();
             match state.phase {
                 ServerPhase::Connected(_) | ServerPhase::Reconnecting(_) => {
@@ -144,18 +145,19 @@ impl ServerRegistry {
                 ServerPhase::Starting | ServerPhase::Failed(_) => None,
             }
         };
-        self.enabled_servers().into_iter().filter_map(of).collect()
+        self.enabled_servers().into_iter().filter_map(to_entry).collect()
     }
 
     /// Finds a server by its name or by its tool prefix.
     pub(super) fn find_server(&self, name: &str) -> Result<Arc<ServerHandle>, String> {
         let servers = self.enabled_servers();
-        let known = || servers.iter().map(|server| server.name.to_string()).collect::<Vec<_>>().join(", ");
+        let available =
+            || servers.iter().map(|server| server.name.to_string()).collect::<Vec<_>>().join(", ");
         let exact = servers.iter().find(|server| *server.name == *name);
         exact
             .or_else(|| servers.iter().find(|server| names::normalize(&server.name) == name))
             .cloned()
-            .ok_or_else(|| format!("Server not found: {name}. Available: {}.", known()))
+            .ok_or_else(|| format!("Server not found: {name}. Available: {}.", available()))
     }
 }
 

@@ -50,13 +50,13 @@ impl McpLimits {
     /// Reads the limits from environment variables; invalid values are ignored.
     pub fn from_env(variables: VariableLookup<'_>) -> Self {
         let number = |name: &str| variables(name)?.trim().parse::<u64>().ok().filter(|number| *number > 0);
-        let usual = Self::default();
+        let defaults = Self::default();
         let tokens = number("MAX_MCP_OUTPUT_TOKENS").and_then(|tokens| usize::try_from(tokens).ok());
         Self {
-            connect_timeout: number("MCP_TIMEOUT").map_or(usual.connect_timeout, Duration::from_millis),
-            call_timeout: number("MCP_TOOL_TIMEOUT").map_or(usual.call_timeout, Duration::from_millis),
-            max_output_bytes: tokens.map_or(usual.max_output_bytes, |tokens| tokens.saturating_mul(4)),
-            ..usual
+            connect_timeout: number("MCP_TIMEOUT").map_or(defaults.connect_timeout, Duration::from_millis),
+            call_timeout: number("MCP_TOOL_TIMEOUT").map_or(defaults.call_timeout, Duration::from_millis),
+            max_output_bytes: tokens.map_or(defaults.max_output_bytes, |tokens| tokens.saturating_mul(4)),
+            ..defaults
         }
     }
 }
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn environment_overrides_limits_where_valid() {
-        let set = |name: &str| match name {
+        let variables = |name: &str| match name {
             "MCP_TIMEOUT" => Some("1500".to_owned()),
             "MCP_TOOL_TIMEOUT" => Some("soon".to_owned()),
             "MAX_MCP_OUTPUT_TOKENS" => Some("10".to_owned()),
@@ -84,7 +84,7 @@ mod tests {
             max_output_bytes: 40,
             ..McpLimits::default()
         };
-        assert_eq!(McpLimits::from_env(&set), expected);
+        assert_eq!(McpLimits::from_env(&variables), expected);
         assert_eq!(McpLimits::from_env(&|_| Some("0".into())), McpLimits::default());
     }
 

@@ -39,9 +39,9 @@ pub(super) async fn fetch_features(
     connection: &Connection,
     limit: Duration,
 ) -> Result<ServerFeatures, McpError> {
-    let (info, can) = (&connection.info, &connection.info.capabilities);
+    let (info, capabilities) = (&connection.info, &connection.info.capabilities);
     let server_info = info.server_info.as_ref();
-    let mut offer = ServerFeatures {
+    let mut features = ServerFeatures {
         info: server_info
             .map(|server_info| McpServerInfo {
                 name: server_info.name.clone(),
@@ -49,10 +49,10 @@ pub(super) async fn fetch_features(
             })
             .unwrap_or_default(),
         instructions: info.instructions.as_deref().map(|text| truncate(text, limits::MAX_INSTRUCTIONS_BYTES)),
-        has_resources: can.resources.is_some(),
+        has_resources: capabilities.resources.is_some(),
         ..ServerFeatures::default()
     };
-    if can.tools.is_some() {
+    if capabilities.tools.is_some() {
         let listed = list_all(
             connection,
             limit,
@@ -60,21 +60,21 @@ pub(super) async fn fetch_features(
             parse_tools_page,
         )
         .await?;
-        offer.notes.extend(listed.notes("tools"));
-        offer.add_tools(listed.items);
+        features.notes.extend(listed.notes("tools"));
+        features.add_tools(listed.items);
     }
-    if can.prompts.is_some() {
+    if capabilities.prompts.is_some() {
         let request = |page| ClientRequest::ListPromptsRequest(ListPromptsRequest::with_param(page));
         // Prompts are optional: tools stay usable without them.
         match list_all(connection, limit, request, parse_prompts_page).await {
             Ok(listed) => {
-                offer.notes.extend(listed.notes("prompts"));
-                offer.prompts = listed.items;
+                features.notes.extend(listed.notes("prompts"));
+                features.prompts = listed.items;
             }
-            Err(error) => offer.notes.push(format!("its prompts could not be listed: {error}")),
+            Err(error) => features.notes.push(format!("its prompts could not be listed: {error}")),
         }
     }
-    Ok(offer)
+    Ok(features)
 }
 
 pub(super) async fn list_resources(
@@ -178,12 +178,12 @@ struct WholeList<T> {
 
 impl<T> WholeList<T> {
     fn notes(&self, what: &str) -> impl Iterator<Item = String> + use<T> {
-        let cut = self
+        let truncation = self
             .truncated
             .then(|| format!("it has more than {} {what}; the rest is left out.", limits::MAX_LISTED_ITEMS));
-        let bad = (self.unreadable > 0)
+        let invalid = (self.unreadable > 0)
             .then(|| format!("{} of its {what} are not valid and are left out.", self.unreadable));
-        cut.into_iter().chain(bad)
+        truncation.into_iter().chain(invalid)
     }
 }
 
@@ -192,7 +192,7 @@ async fn list_all<T>(
     connection: &Connection,
     limit: Duration,
     request: impl Fn(PaginatedRequestParams) -> ClientRequest,
-    read: impl Fn(ServerResult) -> Option<Page<T>>,
+    parse: impl Fn(ServerResult) -> Option<Page<T>>,
 ) -> Result<WholeList<T>, McpError> {
     let never = CancellationToken::new();
     let caller = CallContext { tool: "", tool_use_id: "", cancel: &never };
@@ -202,7 +202,7 @@ async fn list_all<T>(
         let mut page = PaginatedRequestParams::default();
         page.cursor.clone_from(&cursor);
         let result = connection.request(request(page), RequestTimeouts::from_total(limit), caller).await?;
-        let page = read(result).ok_or_else(|| McpError::InvalidResponse("not a list response.".into()))?;
+        let page = parse(result).ok_or_else(|| McpError::InvalidResponse("not a list response.".into()))?;
         list.unreadable += page.unreadable;
         list.items.extend(page.items);
         list.truncated = list.items.len() > limits::MAX_LISTED_ITEMS;
@@ -232,6 +232,6 @@ fn truncate(text: &str, limit: usize) -> String {
     if text.len() <= limit {
         return text.to_owned();
     }
-    let end = (0..=limit).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    let end = (0..=limit).rev().find(|index| text.is_char_boundary(*index)).unwrap_or(0);
     format!("{}… (truncated)", &text[..end])
 }

@@ -37,17 +37,17 @@ fn unique_name(name: &str, taken: &mut HashSet<String>) -> String {
 }
 
 /// Appends a suffix. A name that is too long is truncated and gets a digest of the whole name.
-fn truncate_name(name: &str, ending: &str) -> String {
-    if name.len() + ending.len() <= MAX_TOOL_NAME_BYTES {
-        return format!("{name}{ending}");
+fn truncate_name(name: &str, suffix: &str) -> String {
+    if name.len() + suffix.len() <= MAX_TOOL_NAME_BYTES {
+        return format!("{name}{suffix}");
     }
-    let stem = &name[..MAX_TOOL_NAME_BYTES - ending.len() - 9];
-    format!("{stem}_{:08x}{ending}", digest(name))
+    let stem = &name[..MAX_TOOL_NAME_BYTES - suffix.len() - 9];
+    format!("{stem}_{:08x}{suffix}", digest(name))
 }
 
 /// 32-bit FNV-1a: short, and stable across versions.
 fn digest(name: &str) -> u32 {
-    name.bytes().fold(0x811c_9dc5, |sum, byte| (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+    name.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
 #[cfg(test)]

@@ -30,19 +30,19 @@ impl PromptCommand {
     }
 
     /// Splits the text behind the command into arguments: one word each; the last argument takes the rest.
-    pub(super) fn parse_arguments(&self, written: &str) -> JsonObject {
-        let mut rest = written.trim();
-        let mut filled = JsonObject::new();
+    pub(super) fn parse_arguments(&self, text: &str) -> JsonObject {
+        let mut rest = text.trim();
+        let mut values = JsonObject::new();
         for (number, name) in self.arguments.iter().enumerate() {
             if rest.is_empty() {
                 break;
             }
             let is_last = number + 1 == self.arguments.len();
             let end = if is_last { rest.len() } else { rest.find(char::is_whitespace).unwrap_or(rest.len()) };
-            filled.insert(name.clone(), rest[..end].into());
+            values.insert(name.clone(), rest[..end].into());
             rest = rest[end..].trim_start();
         }
-        filled
+        values
     }
 }
 
@@ -92,7 +92,7 @@ mod tests {
             description: String::new(),
             arguments: arguments.iter().map(|name| (*name).to_owned()).collect(),
         };
-        for (names, written, expected) in [
+        for (names, text, expected) in [
             (&[][..], "what else", json!({})),
             (&["who"], "Zed", json!({"who": "Zed"})),
             (&["who"], "  Zed and others ", json!({"who": "Zed and others"})),
@@ -100,7 +100,7 @@ mod tests {
             (&["a", "b"], "1", json!({"a": "1"})),
             (&["a"], "", json!({})),
         ] {
-            assert_eq!(Value::Object(command(names).parse_arguments(written)), expected, "{written}");
+            assert_eq!(Value::Object(command(names).parse_arguments(text)), expected, "{text}");
         }
         assert_eq!(command(&["a", "b"]).argument_hint(), "[a] [b]");
     }

@@ -72,9 +72,9 @@ impl ServerRegistry {
     }
 
     fn start_with_pool(servers: ServerConfigs, deps: ServerDeps, pool: Option<ServerPool>) -> Self {
-        let admission = servers.policy.clone();
+        let policy = servers.policy.clone();
         let (slots, version) = (Mutex::default(), watch::Sender::default());
-        let inner = RegistryInner { deps, pool, policy: admission, slots, version };
+        let inner = RegistryInner { deps, pool, policy, slots, version };
         let registry = Self(Arc::new(inner));
         registry.add(servers);
         registry
@@ -98,15 +98,15 @@ impl ServerRegistry {
     /// Like [`wait_ready`](Self::wait_ready), except for servers in the host's process: they wait for the host, which
     /// may be waiting for us.
     pub async fn wait_ready_external(&self, limit: Duration) {
-        let hosted = |server: &Arc<ServerHandle>| matches!(server.config, McpServerConfig::Sdk(_));
-        let outside = self.enabled_servers().into_iter().filter(|server| !hosted(server));
-        self.wait_settled(outside.collect(), limit).await;
+        let is_hosted = |server: &Arc<ServerHandle>| matches!(server.config, McpServerConfig::Sdk(_));
+        let external = self.enabled_servers().into_iter().filter(|server| !is_hosted(server));
+        self.wait_settled(external.collect(), limit).await;
     }
 
     /// Waits until these servers have finished their first connection attempt, at most for `limit`.
     async fn wait_settled(&self, servers: Vec<Arc<ServerHandle>>, limit: Duration) {
-        let round = join_all(servers.iter().map(|server| server.wait_settled()));
-        let _ = timeout(limit, round).await;
+        let settled = join_all(servers.iter().map(|server| server.wait_settled()));
+        let _ = timeout(limit, settled).await;
         // The tasks that forward version changes may run later; the caller must see the new tools now.
         self.bump_version();
     }
@@ -134,7 +134,7 @@ impl ServerRegistry {
                 self.toggle(name, Toggle::On).await?;
                 return self.wait_connected(name).await;
             }
-            SlotState::Invalid(problem) => return Err(format!("MCP server {name}: {problem}")),
+            SlotState::Invalid(error) => return Err(format!("MCP server {name}: {error}")),
         };
         let connected = server.reconnect().await;
         self.bump_version();
@@ -153,10 +153,10 @@ impl ServerRegistry {
     }
 
     /// Enables or disables a server. Disabling ends it; enabling does not wait for the connection.
-    pub async fn toggle(&self, name: &str, switch: Toggle) -> Result<(), String> {
+    pub async fn toggle(&self, name: &str, toggle: Toggle) -> Result<(), String> {
         let slot = self.slot(name)?;
-        match (slot.state, switch) {
-            (SlotState::Invalid(problem), Toggle::On) => return Err(format!("MCP server {name}: {problem}")),
+        match (slot.state, toggle) {
+            (SlotState::Invalid(error), Toggle::On) => return Err(format!("MCP server {name}: {error}")),
             (SlotState::Enabled(..) | SlotState::InProcess(_), Toggle::On)
             | (SlotState::Disabled, Toggle::Off) => {}
             (SlotState::Disabled, Toggle::On) => {
@@ -186,8 +186,8 @@ impl ServerRegistry {
                 "MCP server {name}: the message is not valid, or the server is not connected."
             ));
         }
-        let done = serde_json::json!({"jsonrpc": "2.0", "id": 0, "result": {}});
-        let mcp_response = RawJson::from_value(&done).map_err(|error| error.to_string())?;
+        let acknowledgement = serde_json::json!({"jsonrpc": "2.0", "id": 0, "result": {}});
+        let mcp_response = RawJson::from_value(&acknowledgement).map_err(|error| error.to_string())?;
         Ok(McpMessageReply { mcp_response })
     }
 
@@ -217,9 +217,9 @@ impl ServerRegistry {
 
     fn insert(&self, name: String, entry: ServerEntry) {
         let entry = ServerEntry { config: self.check_policy(&name, entry.config), ..entry };
-        let managed = matches!(entry.config, Ok(McpServerConfig::Sdk(_)));
+        let host_managed = matches!(entry.config, Ok(McpServerConfig::Sdk(_)));
         let state = match &entry.config {
-            Err(problem) => SlotState::Invalid(problem.clone()),
+            Err(error) => SlotState::Invalid(error.clone()),
             Ok(McpServerConfig::Sdk(_)) if let Some(server) = self.0.deps.local_servers.get(&name) => {
                 SlotState::InProcess(server.clone())
             }
@@ -229,7 +229,7 @@ impl ServerRegistry {
                 SlotState::Enabled(server, Arc::new(AbortOnDropHandle::new(watcher)))
             }
         };
-        self.slots().insert(name, ServerSlot { entry, host_managed: managed, state });
+        self.slots().insert(name, ServerSlot { entry, host_managed, state });
         self.bump_version();
     }
 
@@ -256,11 +256,11 @@ impl ServerRegistry {
     }
 
     pub(super) fn enabled_servers(&self) -> Vec<Arc<ServerHandle>> {
-        let on = |slot: &ServerSlot| match &slot.state {
+        let enabled_server = |slot: &ServerSlot| match &slot.state {
             SlotState::Enabled(server, _) => Some(Arc::clone(server)),
             SlotState::InProcess(_) | SlotState::Disabled | SlotState::Invalid(_) => None,
         };
-        self.slots().values().filter_map(on).collect()
+        self.slots().values().filter_map(enabled_server).collect()
     }
 
     fn slot(&self, name: &str) -> Result<ServerSlot, String> {

@@ -24,30 +24,30 @@ use super::server_tool::{self, request_timeouts};
 use super::{listing, names};
 
 impl ServerRegistry {
-    /// Fetches a prompt with the arguments written after its command. Large contents are saved under `spill`.
+    /// Fetches a prompt with the arguments written after its command. Large contents are saved under `output_dir`.
     pub async fn get_prompt(
         &self,
         command: &PromptCommand,
-        written: &str,
-        spill: &Path,
+        argument_text: &str,
+        output_dir: &Path,
     ) -> Result<Vec<Block>, String> {
         let server = self.find_server(&command.server)?;
         let limits = self.inner().deps.limits;
         let output_limits =
-            OutputLimits { spill_dir: spill.to_path_buf(), max_text_bytes: limits.max_output_bytes };
-        let asked = async {
+            OutputLimits { output_dir: output_dir.to_path_buf(), max_text_bytes: limits.max_output_bytes };
+        let request = async {
             let connection = server.connection().await?;
             let timeouts = request_timeouts(&server.config, limits);
             prompts::get_prompt(
                 &connection,
                 &command.prompt,
-                command.parse_arguments(written),
+                command.parse_arguments(argument_text),
                 timeouts,
                 output_limits,
             )
             .await
         };
-        asked.await.map_err(|error| describe_error(&server, &error))
+        request.await.map_err(|error| describe_error(&server, &error))
     }
 
     /// Lists the resources of one server or of all. Returns the resources and the errors of servers that failed.
@@ -57,35 +57,35 @@ impl ServerRegistry {
             None => self
                 .connected_features()
                 .into_iter()
-                .filter(|(_, _, offer)| offer.has_resources)
+                .filter(|(_, _, features)| features.has_resources)
                 .map(|(server, ..)| server)
                 .collect(),
         };
         let limit = self.inner().deps.limits.connect_timeout;
-        let asked = join_all(servers.iter().map(async |server| {
+        let responses = join_all(servers.iter().map(async |server| {
             let connection = server.connection().await?;
             listing::list_resources(&connection, limit).await
         }));
-        let (mut resources, mut problems) = (Vec::new(), Vec::new());
-        for (server, answer) in servers.iter().zip(asked.await) {
-            match answer {
+        let (mut resources, mut errors) = (Vec::new(), Vec::new());
+        for (server, result) in servers.iter().zip(responses.await) {
+            match result {
                 Ok(list) => resources.extend(list.into_iter().filter_map(|resource| {
-                    let known = serde_json::to_value(&resource).ok()?;
+                    let value = serde_json::to_value(&resource).ok()?;
                     let fields = ["uri", "name", "mimeType", "description"];
                     let fields =
-                        fields.iter().filter_map(|key| Some(((*key).to_owned(), known.get(*key)?.clone())));
+                        fields.iter().filter_map(|key| Some(((*key).to_owned(), value.get(*key)?.clone())));
                     let server = ("server".to_owned(), Value::from(&*server.name));
                     Some(Value::Object(fields.chain([server]).collect()))
                 })),
-                Err(error) => problems.push(describe_error(server, &error)),
+                Err(error) => errors.push(describe_error(server, &error)),
             }
         }
-        Ok((resources, problems))
+        Ok((resources, errors))
     }
 
     pub async fn read_resource(&self, server: &str, uri: &str) -> Result<McpReadResourceReply, String> {
         let server = self.find_server(server)?;
-        let asked = async {
+        let response = async {
             let connection = server.connection().await?;
             let params = ReadResourceRequestParams::new(uri);
             let request = ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params));
@@ -96,7 +96,7 @@ impl ServerRegistry {
                 connection.request(request, request_timeouts(&server.config, limits), caller).await?,
             )
         };
-        asked.await.map_err(|error| describe_error(&server, &error))
+        response.await.map_err(|error| describe_error(&server, &error))
     }
 
     /// Calls a tool by its full name, for a host and outside the conversation. Returns the server's own result.
@@ -107,29 +107,31 @@ impl ServerRegistry {
         cancel: &CancellationToken,
     ) -> Result<Value, String> {
         for (_, prefix, _, local) in self.local_servers() {
-            let called = |own: &&LocalTool| tool == format!("mcp__{prefix}__{}", names::normalize(&own.name));
-            if let Some(own) = local.tools().iter().find(called) {
-                let answer = cancel.run_until_cancelled(own.call(Value::Object(arguments))).await;
-                return answer.ok_or_else(|| McpError::Cancelled.to_string());
+            let is_called = |local_tool: &&LocalTool| {
+                tool == format!("mcp__{prefix}__{}", names::normalize(&local_tool.name))
+            };
+            if let Some(local_tool) = local.tools().iter().find(is_called) {
+                let output = cancel.run_until_cancelled(local_tool.call(Value::Object(arguments))).await;
+                return output.ok_or_else(|| McpError::Cancelled.to_string());
             }
         }
         let mut taken = HashSet::new();
-        let mut all = self.connected_features().into_iter().flat_map(|(server, prefix, offer)| {
-            let names = offer
+        let mut all = self.connected_features().into_iter().flat_map(|(server, prefix, features)| {
+            let names = features
                 .tools
                 .iter()
                 .map(|listed| (names::tool_name(&prefix, &listed.name, &mut taken), listed.name.clone()));
-            names.map(|(whole, name)| (whole, name, Arc::clone(&server))).collect::<Vec<_>>()
+            names.map(|(full_name, name)| (full_name, name, Arc::clone(&server))).collect::<Vec<_>>()
         });
-        let found = all.find(|(whole, ..)| whole == tool);
+        let found = all.find(|(full_name, ..)| full_name == tool);
         let (_, name, server) = found.ok_or_else(|| format!("Tool not found: {tool}"))?;
-        let asked = async {
+        let call = async {
             let connection = server.connection().await?;
             let timeouts = request_timeouts(&server.config, self.inner().deps.limits);
             let caller = CallContext { tool, tool_use_id: "", cancel };
             server_tool::call_tool(&connection, &name, arguments, timeouts, caller).await
         };
-        let result = asked.await.map_err(|cause| describe_error(&server, &cause))?;
+        let result = call.await.map_err(|error| describe_error(&server, &error))?;
         serde_json::to_value(result).map_err(|error| error.to_string())
     }
 }

@@ -23,16 +23,16 @@ const FORBIDDEN_TOP_LEVEL_KEYS: [&str; 3] = ["oneOf", "anyOf", "allOf"];
 /// Sanitizes a schema. `$ref` is never followed, so recursive schemas are safe.
 pub(super) fn sanitize(schema: &JsonObject) -> SanitizedSchema {
     let fields = schema.get("properties").and_then(Value::as_object);
-    let strange = fields.and_then(|fields| fields.keys().find(|name| !is_field_name(name)));
-    if let Some(name) = strange {
+    let invalid_name = fields.and_then(|fields| fields.keys().find(|name| !is_field_name(name)));
+    if let Some(name) = invalid_name {
         return SanitizedSchema::Unusable(name.clone());
     }
-    let open = || {
+    let open_object = || {
         RawJson::from_value(&json!({"type": "object"}))
             .map_or_else(|error| SanitizedSchema::Unusable(error.to_string()), SanitizedSchema::Replaced)
     };
     if depth(schema) > limits::MAX_SCHEMA_DEPTH || !is_valid(schema) {
-        return open();
+        return open_object();
     }
     let text = if is_plain_object(schema) {
         RawJson::from_value(schema)
@@ -41,20 +41,21 @@ pub(super) fn sanitize(schema: &JsonObject) -> SanitizedSchema {
     };
     match text {
         Ok(text) if text.as_str().len() <= limits::MAX_SCHEMA_BYTES => SanitizedSchema::Accepted(text),
-        Ok(_) | Err(_) => open(),
+        Ok(_) | Err(_) => open_object(),
     }
 }
 
 /// Checks the types of `properties` and `required`: a provider would reject the whole request otherwise.
 fn is_valid(schema: &JsonObject) -> bool {
-    let names = |list: &Value| list.as_array().is_some_and(|list| list.iter().all(Value::is_string));
-    schema.get("properties").is_none_or(Value::is_object) && schema.get("required").is_none_or(names)
+    let is_string_list = |list: &Value| list.as_array().is_some_and(|list| list.iter().all(Value::is_string));
+    schema.get("properties").is_none_or(Value::is_object) && schema.get("required").is_none_or(is_string_list)
 }
 
 /// Checks a property name against the pattern of the API.
 fn is_field_name(name: &str) -> bool {
-    let c = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'.' | b'-');
-    (1..=64).contains(&name.len()) && name.bytes().all(c)
+    let is_allowed =
+        |is_allowed: u8| is_allowed.is_ascii_alphanumeric() || matches!(is_allowed, b'_' | b'.' | b'-');
+    (1..=64).contains(&name.len()) && name.bytes().all(is_allowed)
 }
 
 fn is_plain_object(schema: &JsonObject) -> bool {
@@ -72,12 +73,12 @@ fn strip_top_level(mut schema: JsonObject) -> JsonObject {
 /// Nesting depth, computed without recursion.
 fn depth(schema: &JsonObject) -> usize {
     let mut deepest = 0;
-    let mut left: Vec<(&Value, usize)> = schema.values().map(|value| (value, 1)).collect();
-    while let Some((value, depth)) = left.pop() {
+    let mut pending: Vec<(&Value, usize)> = schema.values().map(|value| (value, 1)).collect();
+    while let Some((value, depth)) = pending.pop() {
         deepest = deepest.max(depth);
         match value {
-            Value::Array(items) => left.extend(items.iter().map(|item| (item, depth + 1))),
-            Value::Object(fields) => left.extend(fields.values().map(|field| (field, depth + 1))),
+            Value::Array(items) => pending.extend(items.iter().map(|item| (item, depth + 1))),
+            Value::Object(fields) => pending.extend(fields.values().map(|field| (field, depth + 1))),
             _ => {}
         }
     }
@@ -94,26 +95,26 @@ mod tests {
 
     #[test]
     fn schemas_change_only_where_models_require_it() {
-        let usual = json!({"type": "object", "properties": {"z": {"type": "string"}, "a": {"$ref": "#"}}, "required": ["z"]});
-        let whole = |schema: Value| SanitizedSchema::Accepted(RawJson::from_value(&schema).unwrap());
-        let open = SanitizedSchema::Replaced(RawJson::from_value(&json!({"type": "object"})).unwrap());
+        let valid = json!({"type": "object", "properties": {"z": {"type": "string"}, "a": {"$ref": "#"}}, "required": ["z"]});
+        let accepted = |schema: Value| SanitizedSchema::Accepted(RawJson::from_value(&schema).unwrap());
+        let replaced = SanitizedSchema::Replaced(RawJson::from_value(&json!({"type": "object"})).unwrap());
         for (name, schema, expected) in [
-            ("a usual one, in its order", usual.clone(), whole(usual)),
-            ("an empty one", json!({}), whole(json!({"type": "object"}))),
-            ("of another type", json!({"type": ["object", "null"]}), whole(json!({"type": "object"}))),
+            ("a valid schema keeps its order", valid.clone(), accepted(valid)),
+            ("an empty schema", json!({}), accepted(json!({"type": "object"}))),
+            ("of another type", json!({"type": ["object", "null"]}), accepted(json!({"type": "object"}))),
             (
-                "a choice at the top",
+                "anyOf at the top level",
                 json!({"type": "object", "anyOf": [{"required": ["a"]}], "properties": {"a": {"anyOf": []}}}),
-                whole(json!({"type": "object", "properties": {"a": {"anyOf": []}}})),
+                accepted(json!({"type": "object", "properties": {"a": {"anyOf": []}}})),
             ),
-            ("too deep", json!({"type": "object", "not": nested(100)}), open.clone()),
+            ("too deep", json!({"type": "object", "not": nested(100)}), replaced.clone()),
             (
                 "too large",
                 json!({"type": "object", "description": "x".repeat(limits::MAX_SCHEMA_BYTES)}),
-                open.clone(),
+                replaced.clone(),
             ),
-            ("fields as a list", json!({"type": "object", "properties": []}), open.clone()),
-            ("what is required as a word", json!({"type": "object", "required": "a"}), open.clone()),
+            ("properties as a list", json!({"type": "object", "properties": []}), replaced.clone()),
+            ("required as a string", json!({"type": "object", "required": "a"}), replaced.clone()),
             (
                 "a field with a space",
                 json!({"properties": {"a b": {}}}),
@@ -121,9 +122,9 @@ mod tests {
             ),
         ] {
             let schema = schema.as_object().unwrap();
-            let fitted = sanitize(schema);
-            assert_eq!(fitted, expected, "{name}");
-            if let (SanitizedSchema::Accepted(text), Some(_)) = (&fitted, schema.get("required")) {
+            let sanitized = sanitize(schema);
+            assert_eq!(sanitized, expected, "{name}");
+            if let (SanitizedSchema::Accepted(text), Some(_)) = (&sanitized, schema.get("required")) {
                 assert!(text.as_str().find("\"z\"") < text.as_str().find("\"a\""), "{name}: {text:?}");
             }
         }

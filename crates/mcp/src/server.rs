@@ -59,7 +59,7 @@ impl ServerHandle {
     /// Starts a server without waiting for it.
     pub(super) fn start(name: &str, config: McpServerConfig, deps: ServerDeps) -> Self {
         let starting = ServerState { phase: ServerPhase::Starting, features: Arc::default() };
-        let (tell, state) = watch::channel(starting);
+        let (state_sender, state) = watch::channel(starting);
         let (reconnects, incoming) = mpsc::channel(4);
         let (shutdown, name) = (CancellationToken::new(), Arc::<str>::from(name));
         let inbox = HostedInbox::default();
@@ -69,7 +69,7 @@ impl ServerHandle {
             config: config.clone(),
             deps,
             inbox: inbox.clone(),
-            state: tell,
+            state: state_sender,
             reconnects: incoming,
             shutdown: shutdown.clone(),
         };
@@ -90,20 +90,20 @@ impl ServerHandle {
     /// Waits for the end of the first connection attempt.
     pub(super) async fn wait_settled(&self) -> ServerState {
         let mut state = self.state.clone();
-        let round = state.wait_for(|state| !matches!(state.phase, ServerPhase::Starting)).await;
-        round.map_or_else(|_| self.state(), |state| state.clone())
+        let settled = state.wait_for(|state| !matches!(state.phase, ServerPhase::Starting)).await;
+        settled.map_or_else(|_| self.state(), |state| state.clone())
     }
 
     /// Returns the connection. Waits while it is being made or restored, up to the connect timeout.
     pub(super) async fn connection(&self) -> Result<Arc<Connection>, McpError> {
         let mut state = self.state.clone();
-        let round = state.wait_for(|state| match &state.phase {
+        let settled = state.wait_for(|state| match &state.phase {
             // The connection may be lost before the server task notices.
             ServerPhase::Connected(connection) => !connection.state.is_lost(),
             ServerPhase::Failed(_) => true,
             ServerPhase::Starting | ServerPhase::Reconnecting(_) => false,
         });
-        let _ = timeout(self.connect_timeout, round).await;
+        let _ = timeout(self.connect_timeout, settled).await;
         match self.state().phase {
             ServerPhase::Connected(connection) => Ok(connection),
             ServerPhase::Reconnecting(error) | ServerPhase::Failed(error) => Err(error),
@@ -112,10 +112,10 @@ impl ServerHandle {
     }
 
     pub(super) async fn reconnect(&self) -> Result<(), McpError> {
-        let (order, done) = oneshot::channel();
-        let ended = || McpError::Disconnected("it has been stopped.".into());
-        self.reconnects.send(order).await.map_err(|_| ended())?;
-        done.await.unwrap_or_else(|_| Err(ended()))
+        let (request, result) = oneshot::channel();
+        let stopped = || McpError::Disconnected("it has been stopped.".into());
+        self.reconnects.send(request).await.map_err(|_| stopped())?;
+        result.await.unwrap_or_else(|_| Err(stopped()))
     }
 
     /// Delivers a message that the host forwards from its server; false if it could not be parsed or is not connected.
@@ -154,38 +154,38 @@ enum LoopEvent {
 
 impl ServerTask {
     async fn run(mut self) {
-        let mut failed = 0;
-        let mut order: Option<ReconnectRequest> = None;
+        let mut failures = 0;
+        let mut request: Option<ReconnectRequest> = None;
         loop {
-            let end = self.shutdown.clone();
-            let Some(connected) = end.run_until_cancelled(self.connect()).await else { return };
-            let turn = match connected {
+            let shutdown = self.shutdown.clone();
+            let Some(connected) = shutdown.run_until_cancelled(self.connect()).await else { return };
+            let event = match connected {
                 Ok(connection) => {
-                    reply(order.take(), Ok(()));
-                    let since = Instant::now();
-                    let turn = self.monitor(&connection).await;
+                    reply(request.take(), Ok(()));
+                    let connected_at = Instant::now();
+                    let event = self.monitor(&connection).await;
                     connection.close().await;
-                    failed = if since.elapsed() > STABLE_UPTIME { 0 } else { failed };
-                    turn
+                    failures = if connected_at.elapsed() > STABLE_UPTIME { 0 } else { failures };
+                    event
                 }
                 Err(error) => {
-                    reply(order.take(), Err(error.clone()));
+                    reply(request.take(), Err(error.clone()));
                     LoopEvent::ConnectFailed(error)
                 }
             };
-            let turn = match turn {
+            let event = match event {
                 LoopEvent::Lost(error) | LoopEvent::ConnectFailed(error) => {
-                    failed += 1;
-                    self.wait_before_retry(error, failed).await
+                    failures += 1;
+                    self.wait_before_retry(error, failures).await
                 }
                 other => other,
             };
-            match turn {
+            match event {
                 LoopEvent::Shutdown => return,
                 LoopEvent::Retry | LoopEvent::Lost(_) | LoopEvent::ConnectFailed(_) => {}
-                LoopEvent::Reconnect(given) => {
-                    failed = 0;
-                    order = Some(given);
+                LoopEvent::Reconnect(new_request) => {
+                    failures = 0;
+                    request = Some(new_request);
                     self.set_phase(ServerPhase::Starting);
                 }
             }
@@ -196,10 +196,10 @@ impl ServerTask {
     async fn connect(&self) -> Result<Arc<Connection>, McpError> {
         let connection = Connection::open(&self.name, &self.config, &self.deps, &self.inbox).await?;
         match fetch_features(&connection, self.deps.limits.connect_timeout).await {
-            Ok(offer) => {
+            Ok(features) => {
                 let connection = Arc::new(connection);
                 let phase = ServerPhase::Connected(Arc::clone(&connection));
-                self.state.send_replace(ServerState { phase, features: Arc::new(offer) });
+                self.state.send_replace(ServerState { phase, features: Arc::new(features) });
                 Ok(connection)
             }
             Err(error) => {
@@ -212,10 +212,10 @@ impl ServerTask {
     /// Monitors a connection until it is lost, replaced or shut down.
     async fn monitor(&mut self, connection: &Connection) -> LoopEvent {
         let limit = self.deps.limits.connect_timeout;
-        let mut offers = connection.tracker.list_changes.subscribe();
+        let mut list_changes = connection.tracker.list_changes.subscribe();
         // Fetch again if a list changed during the first fetch.
-        if *offers.borrow() > 0 {
-            offers.mark_changed();
+        if *list_changes.borrow() > 0 {
+            list_changes.mark_changed();
         }
         loop {
             tokio::select! {
@@ -226,29 +226,29 @@ impl ServerTask {
                     self.set_phase(self.phase_after(&error));
                     return LoopEvent::Lost(error);
                 }
-                Some(order) = self.reconnects.recv() => {
+                Some(request) = self.reconnects.recv() => {
                     self.set_phase(ServerPhase::Starting);
-                    return LoopEvent::Reconnect(order);
+                    return LoopEvent::Reconnect(request);
                 }
-                Some(offer) = refetch_features(&mut offers, connection, limit) => {
-                    self.state.send_modify(|state| state.features = Arc::new(offer));
+                Some(features) = refetch_features(&mut list_changes, connection, limit) => {
+                    self.state.send_modify(|state| state.features = Arc::new(features));
                 }
             }
         }
     }
 
     /// Publishes the error and waits for the next retry.
-    async fn wait_before_retry(&mut self, error: McpError, failed: u32) -> LoopEvent {
-        let pause = error.retry_delay(failed, self.deps.limits.backoff);
-        self.set_phase(match pause {
+    async fn wait_before_retry(&mut self, error: McpError, failures: u32) -> LoopEvent {
+        let delay = error.retry_delay(failures, self.deps.limits.backoff);
+        self.set_phase(match delay {
             Some(_) => self.phase_after(&error),
             None => ServerPhase::Failed(error),
         });
         tokio::select! {
             biased;
             () = self.shutdown.cancelled() => LoopEvent::Shutdown,
-            Some(order) = self.reconnects.recv() => LoopEvent::Reconnect(order),
-            () = sleep_or_forever(pause) => LoopEvent::Retry,
+            Some(request) = self.reconnects.recv() => LoopEvent::Reconnect(request),
+            () = sleep_or_forever(delay) => LoopEvent::Retry,
         }
     }
 
@@ -273,26 +273,26 @@ impl ServerTask {
 
 /// Waits for a `list_changed` notification and fetches the features again.
 async fn refetch_features(
-    offers: &mut watch::Receiver<u64>,
+    list_changes: &mut watch::Receiver<u64>,
     connection: &Connection,
     limit: Duration,
 ) -> Option<ServerFeatures> {
-    offers.changed().await.ok()?;
+    list_changes.changed().await.ok()?;
     sleep(LIST_CHANGED_DEBOUNCE).await;
-    offers.borrow_and_update();
+    list_changes.borrow_and_update();
     fetch_features(connection, limit).await.ok()
 }
 
-async fn sleep_or_forever(pause: Option<Duration>) {
-    match pause {
-        Some(pause) => sleep(pause).await,
+async fn sleep_or_forever(delay: Option<Duration>) {
+    match delay {
+        Some(delay) => sleep(delay).await,
         None => std::future::pending().await,
     }
 }
 
-fn reply(order: Option<ReconnectRequest>, result: Result<(), McpError>) {
-    if let Some(order) = order {
+fn reply(request: Option<ReconnectRequest>, result: Result<(), McpError>) {
+    if let Some(request) = request {
         // The requester may be gone.
-        let _ = order.send(result);
+        let _ = request.send(result);
     }
 }

@@ -59,13 +59,13 @@ impl ServerPattern {
             words.iter().map(|word| word.as_str().map(str::to_owned)).collect::<Option<Vec<_>>>()
         };
         let command = || words("serverCommand").map(Self::Command);
-        let address = || text("serverUrl").map(Self::Url);
-        text("serverName").map(Self::Name).or_else(command).or_else(address).unwrap_or(Self::Unknown)
+        let url = || text("serverUrl").map(Self::Url);
+        text("serverName").map(Self::Name).or_else(command).or_else(url).unwrap_or(Self::Unknown)
     }
 
     fn matches(&self, name: &str, config: &McpServerConfig) -> bool {
         match (self, config) {
-            (Self::Name(named), _) => named == name,
+            (Self::Name(pattern_name), _) => pattern_name == name,
             (Self::Command(words), McpServerConfig::Stdio(server)) => {
                 words.iter().eq(std::iter::once(&server.command).chain(&server.args))
             }
@@ -89,8 +89,8 @@ fn matches_wildcard(pattern: &str, text: &str) -> bool {
         if parts.peek().is_none() {
             return rest.ends_with(part);
         }
-        let Some(at) = rest.find(part) else { return false };
-        rest = &rest[at + part.len()..];
+        let Some(index) = rest.find(part) else { return false };
+        rest = &rest[index + part.len()..];
     }
     true
 }
@@ -104,23 +104,18 @@ mod tests {
     #[test]
     fn lists_decide_which_servers_start() {
         let program = json!({"command": "npx", "args": ["-y", "x"]});
-        let address = json!({"type": "http", "url": "https://a.example.com/mcp"});
+        let remote = json!({"type": "http", "url": "https://a.example.com/mcp"});
         let hosted = json!({"type": "sdk", "name": "x"});
-        let named = |name: &str| json!([{"serverName": name}]);
+        let by_name = |name: &str| json!([{"serverName": name}]);
         let rows = [
-            ("nothing said", json!({}), &program, true),
-            ("another is denied", json!({"deniedMcpServers": named("y")}), &program, true),
-            ("denied by name", json!({"deniedMcpServers": named("x")}), &program, false),
-            (
-                "denied in words that we do not know",
-                json!({"deniedMcpServers": [{"colour": "red"}]}),
-                &program,
-                false,
-            ),
-            ("others are allowed", json!({"allowedMcpServers": named("y")}), &program, false),
+            ("no lists", json!({}), &program, true),
+            ("another is denied", json!({"deniedMcpServers": by_name("y")}), &program, true),
+            ("denied by name", json!({"deniedMcpServers": by_name("x")}), &program, false),
+            ("unknown deny entry", json!({"deniedMcpServers": [{"colour": "red"}]}), &program, false),
+            ("others are allowed", json!({"allowedMcpServers": by_name("y")}), &program, false),
             ("empty allow list", json!({"allowedMcpServers": []}), &program, false),
             (
-                "allowed by its program",
+                "allowed by command",
                 json!({"allowedMcpServers": [{"serverCommand": ["npx", "-y", "x"]}]}),
                 &program,
                 true,
@@ -132,29 +127,29 @@ mod tests {
                 false,
             ),
             (
-                "allowed by its address",
+                "allowed by URL",
                 json!({"allowedMcpServers": [{"serverUrl": "https://*.example.com/*"}]}),
-                &address,
+                &remote,
                 true,
             ),
             (
-                "at another address",
+                "allowed by another URL",
                 json!({"allowedMcpServers": [{"serverUrl": "https://*.example.org/*"}]}),
-                &address,
+                &remote,
                 false,
             ),
             (
                 "denied and allowed",
-                json!({"allowedMcpServers": named("x"), "deniedMcpServers": named("x")}),
+                json!({"allowedMcpServers": by_name("x"), "deniedMcpServers": by_name("x")}),
                 &program,
                 false,
             ),
             ("in the host's process", json!({"allowedMcpServers": []}), &hosted, true),
         ];
         for (name, settings, config, expected) in rows {
-            let admission = ServerPolicy::from_settings(settings.as_object().unwrap());
+            let policy = ServerPolicy::from_settings(settings.as_object().unwrap());
             let config = serde_json::from_value(config.clone()).unwrap();
-            assert_eq!(admission.denial_reason("x", &config).is_none(), expected, "{name}");
+            assert_eq!(policy.denial_reason("x", &config).is_none(), expected, "{name}");
         }
     }
 

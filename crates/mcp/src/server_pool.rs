@@ -29,15 +29,15 @@ impl ServerPool {
         config: &McpServerConfig,
         deps: &ServerDeps,
     ) -> Arc<ServerHandle> {
-        let alone = ServerDeps { elicit: None, notify: None, ..deps.clone() };
-        let ServerDeps { cwd, environment, roots, limits, .. } = &alone;
+        let shared_deps = ServerDeps { elicit: None, notify: None, ..deps.clone() };
+        let ServerDeps { cwd, environment, roots, limits, .. } = &shared_deps;
         let key = json!([name, config, cwd, environment, roots, format!("{limits:?}")]).to_string();
         let mut servers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         servers.retain(|_, server| server.strong_count() > 0);
         if let Some(server) = servers.get(&key).and_then(Weak::upgrade) {
             return server;
         }
-        let server = Arc::new(ServerHandle::start(name, config.clone(), alone));
+        let server = Arc::new(ServerHandle::start(name, config.clone(), shared_deps));
         servers.insert(key, Arc::downgrade(&server));
         server
     }

@@ -47,7 +47,7 @@ pub(super) enum ToolBackend {
     /// At a server, by request.
     Remote(Weak<ServerHandle>),
     /// In this process, with a timeout.
-    InProcess { work: LocalToolFn, timeout: Duration },
+    InProcess { function: LocalToolFn, timeout: Duration },
 }
 
 /// One call of a tool.
@@ -63,7 +63,7 @@ impl ServerTool {
     /// Calls the tool. The error is the text of a failed call.
     pub async fn call(&self, request: ToolRequest<'_>) -> Result<Vec<Block>, String> {
         let limits = OutputLimits {
-            spill_dir: request.output_dir.clone(),
+            output_dir: request.output_dir.clone(),
             max_text_bytes: self.limits.max_output_bytes,
         };
         match &self.backend {
@@ -71,8 +71,8 @@ impl ServerTool {
                 let result = self.call_server(server, request).await;
                 convert_call_result(result.map_err(|error| self.describe_error(&error))?, limits).await
             }
-            ToolBackend::InProcess { work, timeout } => {
-                let blocks = self.call_function(work, *timeout, request).await?;
+            ToolBackend::InProcess { function, timeout } => {
+                let blocks = self.call_function(function, *timeout, request).await?;
                 Ok(fit_blocks(blocks, limits).await)
             }
         }
@@ -98,14 +98,14 @@ impl ServerTool {
 
     async fn call_function(
         &self,
-        work: &LocalToolFn,
+        function: &LocalToolFn,
         limit: Duration,
         request: ToolRequest<'_>,
     ) -> Result<Vec<Block>, String> {
-        let work = timeout(limit, work(Value::Object(request.arguments)));
-        let finished = request.cancel.run_until_cancelled(work).await;
-        let finished = finished.ok_or_else(|| self.describe_error(&McpError::Cancelled))?;
-        finished.map_err(|_| self.describe_error(&McpError::Timeout(limit)))?
+        let call = timeout(limit, function(Value::Object(request.arguments)));
+        let result = request.cancel.run_until_cancelled(call).await;
+        let result = result.ok_or_else(|| self.describe_error(&McpError::Cancelled))?;
+        result.map_err(|_| self.describe_error(&McpError::Timeout(limit)))?
     }
 
     fn describe_error(&self, error: &McpError) -> String {
@@ -132,14 +132,17 @@ pub(super) async fn call_tool(
 
 /// Timeouts of a call. The idle timeout applies only to remote servers, whose connection may be dead without notice.
 pub(super) fn request_timeouts(config: &McpServerConfig, limits: McpLimits) -> RequestTimeouts {
-    let (own, silence) = match config {
+    let (configured, idle) = match config {
         McpServerConfig::Stdio(server) => (server.timeout, None),
         McpServerConfig::Sdk(server) => (server.timeout, None),
         McpServerConfig::Sse(server) | McpServerConfig::Http(server) => {
             (server.timeout, Some(limits.idle_timeout))
         }
     };
-    let own = limits::entry_timeout(own);
+    let configured = limits::entry_timeout(configured);
     // An explicit timeout replaces the idle timeout.
-    RequestTimeouts { total: own.unwrap_or(limits.call_timeout), idle: silence.filter(|_| own.is_none()) }
+    RequestTimeouts {
+        total: configured.unwrap_or(limits.call_timeout),
+        idle: idle.filter(|_| configured.is_none()),
+    }
 }

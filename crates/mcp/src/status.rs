@@ -19,21 +19,25 @@ impl ServerRegistry {
 
     /// Servers for the `init` frame.
     pub fn init_servers(&self) -> Vec<InitServer> {
-        let listed = |(name, slot): (String, ServerSlot)| InitServer {
+        let to_init_server = |(name, slot): (String, ServerSlot)| InitServer {
             name,
             status: status_word(&connection_status(&slot.state)).into(),
             source: Some(slot.source().into()),
         };
-        self.all_slots().into_iter().map(listed).collect()
+        self.all_slots().into_iter().map(to_init_server).collect()
     }
 
     /// Items that were left out of servers' lists, and why.
     pub fn notes(&self) -> Vec<String> {
-        let of = |server: std::sync::Arc<super::server::ServerHandle>| {
-            let offer = server.state().features;
-            offer.notes.iter().map(|note| format!("MCP server {}: {note}", server.name)).collect::<Vec<_>>()
+        let to_notes = |server: std::sync::Arc<super::server::ServerHandle>| {
+            let features = server.state().features;
+            features
+                .notes
+                .iter()
+                .map(|note| format!("MCP server {}: {note}", server.name))
+                .collect::<Vec<_>>()
         };
-        self.enabled_servers().into_iter().flat_map(of).collect()
+        self.enabled_servers().into_iter().flat_map(to_notes).collect()
     }
 }
 
@@ -45,9 +49,9 @@ fn status(name: String, slot: &ServerSlot) -> McpServerStatus {
         tools = Some(server.tools().iter().map(|tool| tool.to_listed_tool().info()).collect());
     }
     if let (SlotState::Enabled(server, _), McpConnection::Connected) = (&slot.state, &status) {
-        let offer = server.state().features;
-        info = Some(offer.info.clone());
-        tools = Some(offer.tools.iter().map(ListedTool::info).collect());
+        let features = server.state().features;
+        info = Some(features.info.clone());
+        tools = Some(features.tools.iter().map(ListedTool::info).collect());
     }
     McpServerStatus {
         name,
@@ -78,7 +82,7 @@ fn connection_status(state: &SlotState) -> McpConnection {
 fn error_text(state: &SlotState) -> Option<String> {
     match state {
         SlotState::InProcess(_) | SlotState::Disabled => None,
-        SlotState::Invalid(problem) => Some(problem.clone()),
+        SlotState::Invalid(error) => Some(error.clone()),
         SlotState::Enabled(server, _) => match server.state().phase {
             ServerPhase::Starting | ServerPhase::Connected(_) => None,
             ServerPhase::Reconnecting(error) => Some(format!("{error} Reconnecting.")),

@@ -53,17 +53,17 @@ mod tests {
     #[test]
     fn an_entry_restricts_and_never_allows() {
         let rows = [
-            ("nothing is said", json!([]), ToolPolicy::Default),
+            ("no entry", json!([]), ToolPolicy::Default),
             (
-                "about another",
+                "entry of another tool",
                 json!([{"name": "b", "permission_policy": "always_deny"}]),
                 ToolPolicy::Default,
             ),
             ("allowed", json!([{"name": "a", "permission_policy": "always_allow"}]), ToolPolicy::Default),
             ("asked", json!([{"name": "a", "permission_policy": "always_ask"}]), ToolPolicy::Ask),
             ("denied", json!([{"name": "a", "permission_policy": "always_deny"}]), ToolPolicy::Deny),
-            ("a new word", json!([{"name": "a", "permission_policy": "sometimes"}]), ToolPolicy::Ask),
-            ("no word", json!([{"name": "a", "permission_policy": 5}]), ToolPolicy::Ask),
+            ("an unknown value", json!([{"name": "a", "permission_policy": "sometimes"}]), ToolPolicy::Ask),
+            ("not a string", json!([{"name": "a", "permission_policy": 5}]), ToolPolicy::Ask),
             (
                 "capped",
                 json!([{"name": "a", "permission_policy": "always_allow", "org_max_permission": "ask"}]),
@@ -75,7 +75,7 @@ mod tests {
                 ToolPolicy::Deny,
             ),
             (
-                "said twice",
+                "two entries",
                 json!([{"name": "a", "permission_policy": "always_deny"}, {"name": "a"}]),
                 ToolPolicy::Deny,
             ),

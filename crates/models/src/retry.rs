@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use whimbrel_os::backoff::Backoff;
+
 use crate::error::{ModelError, ModelErrorKind};
 
 /// Retry limits.
@@ -100,8 +102,8 @@ impl RetryPolicy {
     }
 
     fn backoff(&self, retries: u32, cap: Duration, random: f64) -> Duration {
-        let doubled = self.initial_delay.saturating_mul(2u32.saturating_pow(retries.min(31)));
-        doubled.min(cap).mul_f64(1.0 + JITTER * random)
+        let backoff = Backoff { initial: self.initial_delay, factor: 2, max: cap };
+        backoff.delay(retries.saturating_add(1)).mul_f64(1.0 + JITTER * random)
     }
 
     /// Total wait for capacity after this kind of error. An overload with a fallback model does not wait.

@@ -5,8 +5,9 @@
 //! - [`links`]: resolves symbolic links
 //! - [`clock`]: the only reader of the clock
 //! - [`ids`]: the only source of random numbers
-//! - [`log`]: debug log
+//! - [`log`]: debug log; [`backoff`]: delays between attempts
 
+pub mod backoff;
 pub mod clock;
 pub mod files;
 pub mod ids;

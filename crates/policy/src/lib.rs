@@ -9,6 +9,7 @@
 //! | `rules` | permission rules, their patterns, and the compiled set of all rules in force |
 //! | `paths`, `work_dirs` | path resolution and comparison, protected paths, working directories |
 //! | `fs`, `dir_walk` | view of the disk, and walks below a directory |
+//! | `git_settings` | git settings that run programs |
 //! | `shell` | analysis of a shell command from its text alone |
 //! | `call`, `decision_input`, `decision` | input and result of a decision |
 //! | `decide`, `steps` | the decision and its ordered steps |
@@ -27,6 +28,7 @@ pub mod file_access;
 #[cfg(test)]
 mod fixture;
 pub mod fs;
+pub mod git_settings;
 pub mod mode;
 pub mod paths;
 pub mod rules;

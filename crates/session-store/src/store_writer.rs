@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout};
+use whimbrel_os::backoff::Backoff;
 use whimbrel_wire::RawJson;
 
 use crate::health::{TranscriptNotice, WriteHealth};
@@ -22,9 +23,9 @@ const APPEND_TIMEOUT: Duration = Duration::from_secs(10);
 const LOAD_TIMEOUT: Duration = Duration::from_secs(60);
 const MAX_BATCH_LINES: usize = 500;
 const MAX_BUFFERED_BYTES: usize = 64 << 20;
-/// Delay before the next attempt after a failure; quadruples with each further failure.
-const INITIAL_BACKOFF: Duration = Duration::from_millis(200);
-const MAX_BACKOFF: Duration = Duration::from_secs(30);
+/// Delay before the next attempt after a failure.
+const BACKOFF: Backoff =
+    Backoff { initial: Duration::from_millis(200), factor: 4, max: Duration::from_secs(30) };
 /// Attempts of a flush with [`FlushMode::WithRetries`].
 const FINAL_FLUSH_ATTEMPTS: u32 = 3;
 
@@ -150,7 +151,7 @@ impl StoreWriter {
             if result.is_ok() {
                 break;
             }
-            sleep(backoff(attempt)).await;
+            sleep(BACKOFF.delay(attempt)).await;
             result = self.send_buffered(&mut retry).await;
         }
         result
@@ -170,7 +171,7 @@ impl StoreWriter {
             Ok(()) => RetryState::default(),
             Err(_) => {
                 let failures = retry.failures + 1;
-                RetryState { failures, retry_after: Some(Instant::now() + backoff(failures)) }
+                RetryState { failures, retry_after: Some(Instant::now() + BACKOFF.delay(failures)) }
             }
         };
         let mut buffer = self.buffer();
@@ -214,11 +215,6 @@ pub async fn with_load_timeout<T>(
 fn timeout_error(timeout: Duration) -> StoreError {
     let text = format!("the session store did not answer within {} s", timeout.as_secs());
     io::Error::new(io::ErrorKind::TimedOut, text).into()
-}
-
-/// Backoff after a number of failures in a row.
-fn backoff(failures: u32) -> Duration {
-    INITIAL_BACKOFF.saturating_mul(4u32.saturating_pow(failures.saturating_sub(1))).min(MAX_BACKOFF)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //!
 //! ```
 //! use serde_json::json;
-//! use whimbrel_engine::session::store::{SessionStore, StoreKey};
+//! use whimbrel_session_store::store::{SessionStore, StoreKey};
 //! use whimbrel_store_sqlite::SqliteStore;
 //! use whimbrel_wire::RawJson;
 //!
@@ -21,7 +21,7 @@
 //!
 //! Modules: this file (the store), `schema` (tables and migrations), `error` (error messages).
 //!
-//! Lines acknowledged by [`append`](whimbrel_engine::session::store::SessionStore::append) are durable: each batch is
+//! Lines acknowledged by [`append`](whimbrel_session_store::store::SessionStore::append) are durable: each batch is
 //! one transaction, committed with fsync. Readers are not blocked by writers (write-ahead log); a writer waits for
 //! another writer up to [`BUSY_TIMEOUT`] and then fails.
 

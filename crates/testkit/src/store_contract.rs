@@ -2,7 +2,7 @@
 //!
 //! ```
 //! # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
-//! use whimbrel_engine::session::store::MemoryStore;
+//! use whimbrel_session_store::store::MemoryStore;
 //! whimbrel_testkit::store_contract::check(MemoryStore::default).await.unwrap();
 //! # })
 //! ```

@@ -204,8 +204,8 @@ impl TaskStatus {
     }
 
     /// Status and exit code of a command that exited by itself.
-    pub(crate) fn from_exit(ending: ProcessExit) -> (Self, Option<i32>) {
-        match ending {
+    pub(crate) fn from_exit(exit: ProcessExit) -> (Self, Option<i32>) {
+        match exit {
             ProcessExit::Exited(0) => (Self::Completed, Some(0)),
             ProcessExit::Exited(code) => (Self::Failed, Some(code)),
             ProcessExit::Killed(_) | ProcessExit::TimedOut | ProcessExit::Unknown => (Self::Failed, None),
@@ -244,11 +244,11 @@ impl TaskState {
 impl TaskFacts {
     /// Returns whether this is its name; a teammate's name may have `@team` appended.
     pub(crate) fn has_name(&self, name: &str) -> bool {
-        let bare = match self.kind {
+        let own_name = match self.kind {
             TaskKind::Teammate => name.split_once('@').map_or(name, |(name, _)| name),
             TaskKind::Agent | TaskKind::Command => name,
         };
-        self.name.as_deref() == Some(bare)
+        self.name.as_deref() == Some(own_name)
     }
 
     pub(crate) fn started_event(&self) -> TaskEvent {

@@ -78,10 +78,10 @@ impl CostLedger {
     /// The token budget for the current prompt, over the whole agent tree. A provider sees the output in the
     /// conversation it gets; output of others is passed as `remaining`.
     pub fn task_budget(&self, total: u64) -> TaskBudget {
-        let written = self.lock().turn_usage.output_tokens;
+        let output_tokens = self.lock().turn_usage.output_tokens;
         let own = self.lock_own();
-        let is_told = own.agent.is_some() || written > own.visible_output_tokens;
-        TaskBudget { total, remaining: is_told.then(|| total.saturating_sub(written)) }
+        let sends_remaining = own.agent.is_some() || output_tokens > own.visible_output_tokens;
+        TaskBudget { total, remaining: sends_remaining.then(|| total.saturating_sub(output_tokens)) }
     }
 
     fn lock_own(&self) -> MutexGuard<'_, AgentColumn> {
@@ -113,10 +113,10 @@ impl CostLedger {
     }
 
     /// Books time spent waiting for the model.
-    pub fn add_api_time(&self, waited: Duration) {
+    pub fn add_api_time(&self, elapsed: Duration) {
         let mut spend = self.lock();
-        spend.turn_api_time += waited;
-        spend.api_time += waited;
+        spend.turn_api_time += elapsed;
+        spend.api_time += elapsed;
     }
 
     /// A handle that books for the agent of this name as well.
@@ -204,7 +204,7 @@ impl Spend {
 
     /// The entry of a model, created on first use.
     fn model_entry(&mut self, model: &str, info: Option<&ModelInfo>) -> &mut ModelUsage {
-        let at = self.models.iter().position(|(name, _)| name == model).unwrap_or_else(|| {
+        let index = self.models.iter().position(|(name, _)| name == model).unwrap_or_else(|| {
             let usage = ModelUsage {
                 context_window: info.map_or(0, |info| info.context_window),
                 max_output_tokens: info.map_or(0, |info| info.max_output_tokens),
@@ -213,7 +213,7 @@ impl Spend {
             self.models.push((model.to_owned(), usage));
             self.models.len() - 1
         });
-        &mut self.models[at].1
+        &mut self.models[index].1
     }
 
     /// Total cost in dollars.
@@ -259,42 +259,42 @@ mod tests {
     fn token_budget_is_shared_by_the_agent_tree() {
         let (main, catalog) = (CostLedger::default(), Catalog::default());
         let sub = main.for_agent("Explore (a1)");
-        let say = |ledger: &CostLedger, tokens: u64| {
+        let add_output = |ledger: &CostLedger, tokens: u64| {
             let usage = ReportedUsage::from_json(&json!({"input_tokens": 9, "output_tokens": tokens}));
             let _ = ledger.add_usage(&catalog, "m", &usage);
         };
-        let left = |ledger: &CostLedger| ledger.task_budget(8_000).remaining;
+        let remaining = |ledger: &CostLedger| ledger.task_budget(8_000).remaining;
         main.begin_turn();
-        say(&main, 5_000);
-        assert_eq!((left(&main), left(&sub)), (None, Some(3_000)));
-        say(&sub, 2_000);
-        assert_eq!((left(&main), left(&sub)), (Some(1_000), Some(1_000)));
-        say(&sub, 2_000);
-        assert_eq!(left(&sub), Some(0), "never less than nothing");
+        add_output(&main, 5_000);
+        assert_eq!((remaining(&main), remaining(&sub)), (None, Some(3_000)));
+        add_output(&sub, 2_000);
+        assert_eq!((remaining(&main), remaining(&sub)), (Some(1_000), Some(1_000)));
+        add_output(&sub, 2_000);
+        assert_eq!(remaining(&sub), Some(0), "never negative");
         main.begin_turn();
-        say(&main, 100);
-        assert_eq!(left(&main), None, "the next request contains the summary");
+        add_output(&main, 100);
+        assert_eq!(remaining(&main), None, "the provider sees all output");
         main.reset_visible_output();
-        assert_eq!(left(&main), Some(7_900), "the summary does not show what it took");
+        assert_eq!(remaining(&main), Some(7_900), "after a compaction the provider sees no earlier output");
     }
 
     #[test]
     fn usage_of_turn_has_provider_words_and_no_null() {
         let (ledger, catalog) = (CostLedger::default(), Catalog::default());
         ledger.begin_turn();
-        let words = |ledger: &CostLedger| {
+        let text_fields = |ledger: &CostLedger| {
             let usage = serde_json::to_value(&ledger.snapshot().turn_usage).unwrap();
             ["service_tier", "inference_geo", "iterations", "speed"].map(|name| usage[name].clone())
         };
-        assert_eq!(words(&ledger), [json!("standard"), json!(""), json!([]), json!("standard")]);
+        assert_eq!(text_fields(&ledger), [json!("standard"), json!(""), json!([]), json!("standard")]);
         let full = json!({"input_tokens": 1, "output_tokens": 1, "inference_geo": "eu", "speed": "fast",
             "iterations": [{"type": "message"}], "service_tier": "priority"});
-        let silent = json!({"input_tokens": 1, "output_tokens": 1, "inference_geo": null, "speed": null});
-        for reported in [full, silent] {
+        let nulls = json!({"input_tokens": 1, "output_tokens": 1, "inference_geo": null, "speed": null});
+        for reported in [full, nulls] {
             let _ = ledger.add_usage(&catalog, "m", &ReportedUsage::from_json(&reported));
         }
         let expected = [json!("priority"), json!("eu"), json!([{"type": "message"}]), json!("fast")];
-        assert_eq!(words(&ledger), expected);
+        assert_eq!(text_fields(&ledger), expected);
     }
 
     #[test]
@@ -317,9 +317,9 @@ mod tests {
             ),
             ("no price", "unknown-model", vec![known], (0.0, Some("unknown"))),
         ];
-        for (name, model, bills, (dollars, basis)) in table {
+        for (name, model, usages, (dollars, basis)) in table {
             let ledger = CostLedger::default();
-            for usage in &bills {
+            for usage in &usages {
                 let known = ledger.add_usage(&Catalog::default(), model, &ReportedUsage::from_json(usage));
                 assert!(known.is_ok() || basis.is_some(), "{name}");
             }

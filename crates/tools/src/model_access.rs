@@ -71,14 +71,14 @@ impl ModelAccess {
 
     /// Returns a preamble with this system prompt and these tools; a cached one if it is in use elsewhere.
     pub fn preamble(&self, system: Vec<String>, tools: Vec<Arc<ToolSpec>>) -> Arc<Preamble> {
-        let mut known = self.shared.preambles.lock().unwrap_or_else(PoisonError::into_inner);
-        known.retain(|preamble| preamble.strong_count() > 0);
-        let same =
-            known.iter().filter_map(Weak::upgrade).find(|preamble| preamble.is_built_from(&system, &tools));
-        same.unwrap_or_else(|| {
-            let fresh = Arc::new(Preamble::new(system, tools));
-            known.push(Arc::downgrade(&fresh));
-            fresh
+        let mut cached = self.shared.preambles.lock().unwrap_or_else(PoisonError::into_inner);
+        cached.retain(|preamble| preamble.strong_count() > 0);
+        let existing =
+            cached.iter().filter_map(Weak::upgrade).find(|preamble| preamble.is_built_from(&system, &tools));
+        existing.unwrap_or_else(|| {
+            let created = Arc::new(Preamble::new(system, tools));
+            cached.push(Arc::downgrade(&created));
+            created
         })
     }
 }

@@ -54,7 +54,13 @@ impl SmallModel {
     pub fn unavailable() -> Self {
         use whimbrel_models::providers::Providers;
         let models = ModelAccess::new(Providers::offline());
-        Self::new(models, CostLedger::default(), "nobody".into(), RetryPolicy::default(), "session".into())
+        Self::new(
+            models,
+            CostLedger::default(),
+            "unavailable".into(),
+            RetryPolicy::default(),
+            "session".into(),
+        )
     }
 
     /// Asks one question with the given system prompt.
@@ -97,19 +103,19 @@ pub async fn read_reply_text(call: MeteredCall, host: Option<&FrameSender>) -> R
         Block::Text { text, .. } => Some(text),
         _ => None,
     });
-    let answer: String = texts.collect();
+    let text_of_reply: String = texts.collect();
     let unfinished = match stop_reason {
         Some(StopReason::MaxTokens) => Some("The model's answer hit the output limit."),
         Some(StopReason::Refusal) => Some("The model declined to answer."),
         _ => None,
     };
-    if let Some(why) = unfinished {
-        return Err(ModelError::new(ModelErrorKind::Protocol, why));
+    if let Some(reason) = unfinished {
+        return Err(ModelError::new(ModelErrorKind::Protocol, reason));
     }
-    if answer.trim().is_empty() {
+    if text_of_reply.trim().is_empty() {
         return Err(ModelError::new(ModelErrorKind::Protocol, "The model's answer is empty."));
     }
-    Ok(answer)
+    Ok(text_of_reply)
 }
 
 /// The blocks of one complete reply, and its stop reason.
@@ -117,22 +123,22 @@ async fn read_reply(
     mut call: MeteredCall,
     host: Option<&FrameSender>,
 ) -> Result<(Vec<Block>, Option<StopReason>), ModelError> {
-    let mut assembly = ReplyAssembler::default();
+    let mut assembler = ReplyAssembler::default();
     let mut blocks = Vec::new();
     while let Some(step) = call.next().await {
         match step? {
             CallStep::Item(delta) => {
-                blocks.extend(assembly.push_event(&delta.event)?.map(|finished| finished.block));
+                blocks.extend(assembler.push_event(&delta.event)?.map(|finished| finished.block));
             }
             CallStep::Retry(retry) => {
                 if let Some(host) = host {
                     host.notify(model_access::retry_notice(&retry)).await;
                 }
-                assembly = ReplyAssembler::default();
+                assembler = ReplyAssembler::default();
                 blocks.clear();
             }
             CallStep::Truncated(error) => return Err(error),
         }
     }
-    Ok((blocks, assembly.stop_reason))
+    Ok((blocks, assembler.stop_reason))
 }

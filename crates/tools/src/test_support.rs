@@ -57,9 +57,9 @@ pub struct TestWorkspace {
 impl TestWorkspace {
     pub fn new(files: &[(&str, &str)]) -> Self {
         let dir = TempDir::new().unwrap();
-        let spill = dir.path().join(".spill");
+        let output_dir = dir.path().join(".spill");
         let env: BTreeMap<String, String> = std::env::vars().collect();
-        let workspace = Arc::new(Workspace::new(dir.path().to_path_buf(), spill, env));
+        let workspace = Arc::new(Workspace::new(dir.path().to_path_buf(), output_dir, env));
         let fixture = Self { context: ToolContext::for_test(workspace), dir };
         for (path, content) in files {
             let path = fixture.path(path);
@@ -72,16 +72,16 @@ impl TestWorkspace {
     /// Adds deny rules.
     pub fn with_deny_rules(mut self, rules: &[&str]) -> Self {
         let deny = rules.iter().map(|rule| (*rule).to_owned()).collect();
-        let grants = InitialPermissions { deny, ..InitialPermissions::default() };
+        let initial = InitialPermissions { deny, ..InitialPermissions::default() };
         let workspace = Arc::clone(&self.context.workspace);
-        let granted = PermissionState::build(
+        let built = PermissionState::build(
             workspace,
             whimbrel_config::settings::Settings::empty(),
-            grants,
+            initial,
             Bypass::Unavailable,
         )
         .unwrap();
-        self.context.read_filter = granted.state.search_filter();
+        self.context.read_filter = built.state.search_filter();
         self
     }
 
@@ -128,22 +128,22 @@ pub async fn check_examples(tools: &[Arc<dyn AnyTool>]) {
 }
 
 async fn check_example(tool: &dyn AnyTool, example: &Example) {
-    let (name, shows) = (tool.name(), example.title);
+    let (name, title) = (tool.name(), example.title);
     let fixture = TestWorkspace::new(example.files);
     for (tool, input) in &example.calls_before {
         let output = fixture.run_tool(tool, input.clone()).await;
-        output.unwrap_or_else(|error| panic!("before {shows}: {error:?}"));
+        output.unwrap_or_else(|error| panic!("before {title}: {error:?}"));
     }
     let output = tool.run(example.input.clone(), fixture.context()).await;
-    assert_eq!(output.is_err(), example.is_error, "{name}: {shows}: {output:?}");
+    assert_eq!(output.is_err(), example.is_error, "{name}: {title}: {output:?}");
     let text = render_for_model(&output);
-    for words in example.output {
-        assert!(text.contains(words), "{name}: {shows}: {words:?} is not in {text:?}");
+    for expected in example.output {
+        assert!(text.contains(expected), "{name}: {title}: {expected:?} is not in {text:?}");
     }
     for (path, content) in example.files_after {
-        let left =
-            fs::read_to_string(fixture.path(path)).unwrap_or_else(|error| panic!("{name}: {shows}: {error}"));
-        assert_eq!(left, *content, "{name}: {shows}");
+        let actual =
+            fs::read_to_string(fixture.path(path)).unwrap_or_else(|error| panic!("{name}: {title}: {error}"));
+        assert_eq!(actual, *content, "{name}: {title}");
     }
 }
 

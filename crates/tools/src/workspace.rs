@@ -54,7 +54,7 @@ pub struct SeenFile {
 }
 
 impl Workspace {
-    /// A workspace at `root`; long tool output goes below `spill`.
+    /// A workspace at `root`; long tool output goes below `output_dir`.
     pub fn new(root: PathBuf, output_dir: PathBuf, env: BTreeMap<String, String>) -> Self {
         Self {
             cwd: Mutex::new(root.clone()),
@@ -123,8 +123,8 @@ impl Workspace {
         lock(&self.cwd).clone()
     }
 
-    pub fn set_cwd(&self, to: PathBuf) {
-        *lock(&self.cwd) = to;
+    pub fn set_cwd(&self, dir: PathBuf) {
+        *lock(&self.cwd) = dir;
     }
 
     /// Sets the working directory to where a command ended. If that is outside the workspace, resets it to the base
@@ -184,8 +184,8 @@ impl Workspace {
         self.set_cwd(self.base_dir());
     }
 
-    pub fn set_additional_dirs(&self, folders: Vec<PathBuf>) {
-        *lock(&self.additional_dirs) = folders;
+    pub fn set_additional_dirs(&self, dirs: Vec<PathBuf>) {
+        *lock(&self.additional_dirs) = dirs;
     }
 
     /// The start directory and the additional ones.

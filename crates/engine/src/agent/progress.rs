@@ -3,10 +3,10 @@
 use std::time::Instant;
 
 use whimbrel_os::clock;
+use whimbrel_tools::tasks::TaskFacts;
 use whimbrel_wire::system::{TaskProgress, TaskUsage};
 
 use super::Agent;
-use whimbrel_tools::tasks::TaskFacts;
 
 #[derive(Debug, Clone, Default)]
 pub struct AgentProgress {
@@ -48,11 +48,11 @@ impl Agent {
     /// Tokens, tool calls and duration of this agent so far.
     pub fn task_usage(&self) -> TaskUsage {
         let started_at = self.progress.task.as_ref().map(|(_, started_at)| *started_at);
-        let took = started_at.map_or(0, |started_at| (clock::monotonic() - started_at).as_millis());
+        let elapsed = started_at.map_or(0, |started_at| (clock::monotonic() - started_at).as_millis());
         TaskUsage {
             total_tokens: self.ledger.own_usage().total(),
             tool_uses: self.progress.tool_uses,
-            duration_ms: u64::try_from(took).unwrap_or(u64::MAX),
+            duration_ms: u64::try_from(elapsed).unwrap_or(u64::MAX),
         }
     }
 

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use whimbrel_config::plugins::ROOT_VARIABLE;
+use whimbrel_tools::hooks::front_matter;
 use whimbrel_wire::tool_names::SKILL;
 
 use super::Agent;
 use crate::commands::parse::CommandFrontMatter;
 use crate::commands::{CommandFile, CommandOwner, SKILL_DIR_VARIABLE};
-use whimbrel_tools::hooks::front_matter;
 
 impl Agent {
     /// Injects the list of skills at the start of an agent.
@@ -34,19 +34,19 @@ impl Agent {
     /// Adds the hooks of a skill for the agent's lifetime; returns warnings. Hooks of a project's skill need trust in
     /// the project.
     pub fn add_skill_hooks(&mut self, file: &CommandFile, head: &CommandFrontMatter) -> Vec<String> {
-        let Some(given) = &head.hooks else { return Vec::new() };
-        let with_path = |what: String| format!("{}: {what}", file.path.display());
+        let Some(hook_config) = &head.hooks else { return Vec::new() };
+        let with_path = |text: String| format!("{}: {text}", file.path.display());
         if !file.may_grant_permissions(self.invoked_skills.trust()) {
             return vec![with_path("its hooks do not run, because the project is not trusted.".into())];
         }
         let tool_env = Arc::make_mut(&mut self.tool_env);
         let checker = &mut tool_env.checker;
-        let given = match checker.hooks.agent_id() {
-            Some(_) => front_matter::map_stop_to_subagent_stop(given),
-            None => given.clone(),
+        let hook_config = match checker.hooks.agent_id() {
+            Some(_) => front_matter::map_stop_to_subagent_stop(hook_config),
+            None => hook_config.clone(),
         };
         let origin = format!("the skill {}", file.name);
-        let (set, errors) = front_matter::parse_hooks(&given, &origin, &hook_environment(file));
+        let (set, errors) = front_matter::parse_hooks(&hook_config, &origin, &hook_environment(file));
         let Some(hooks) = self.invoked_skills.add_hooks(&file.name, set, &checker.hooks) else {
             return Vec::new();
         };
@@ -63,6 +63,6 @@ fn hook_environment(file: &CommandFile) -> BTreeMap<String, String> {
         CommandOwner::Plugin(plugin) => Some(plugin.root.display().to_string()),
         CommandOwner::User | CommandOwner::Project => dir.clone(),
     };
-    let named = [(SKILL_DIR_VARIABLE, dir), (ROOT_VARIABLE, root)];
-    named.into_iter().filter_map(|(name, path)| Some((name.to_owned(), path?))).collect()
+    let variables = [(SKILL_DIR_VARIABLE, dir), (ROOT_VARIABLE, root)];
+    variables.into_iter().filter_map(|(name, path)| Some((name.to_owned(), path?))).collect()
 }

@@ -28,13 +28,13 @@ impl AwaitedAgents {
     }
 
     async fn change(&self, transcript: &TranscriptWriter, change: impl FnOnce(&mut BTreeSet<AwaitedAgent>)) {
-        let now = {
+        let changed = {
             let mut agents = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             let before = agents.clone();
             change(&mut agents);
             (*agents != before).then(|| agents.iter().cloned().collect::<Vec<_>>())
         };
-        if let Some(agents) = now {
+        if let Some(agents) = changed {
             transcript.record_awaited_agents(&agents).await;
         }
     }

@@ -6,6 +6,12 @@ use whimbrel_config::locations::ConfigLocations;
 use whimbrel_models::Thinking;
 use whimbrel_os::files;
 use whimbrel_session_store::{ResumedSession, TranscriptLog};
+use whimbrel_tools::api::{AgentServices, AgentToolSet, DynamicTools, ToolContext};
+use whimbrel_tools::mcp_tools::ToolCache;
+use whimbrel_tools::permission::PlanLock;
+use whimbrel_tools::task_list::TodoList;
+use whimbrel_tools::tasks::AgentTask;
+use whimbrel_wire::tool_names::{AGENT, SEND_MESSAGE, TEAM_CREATE, TEAM_DELETE};
 
 use super::context::{AgentParts, TreePosition};
 use super::definition::{StartableAgents, split_tool_rule};
@@ -18,13 +24,6 @@ use crate::permission_checker::PermissionChecker;
 use crate::runtime_settings::{RuntimeSettings, RuntimeSettingsReader};
 use crate::structured_output::{self, StructuredOutput};
 use crate::tool_scheduler::ToolEnv;
-use whimbrel_tools::api::AgentToolSet;
-use whimbrel_tools::api::{AgentServices, DynamicTools, ToolContext};
-use whimbrel_tools::mcp_tools::ToolCache;
-use whimbrel_tools::permission::PlanLock;
-use whimbrel_tools::task_list::TodoList;
-use whimbrel_tools::tasks::AgentTask;
-use whimbrel_wire::tool_names::{AGENT, SEND_MESSAGE, TEAM_CREATE, TEAM_DELETE};
 
 /// Relation of an agent to the one that starts it.
 pub(super) enum AgentRole {
@@ -104,7 +103,7 @@ impl AgentSpawner {
         let tool_set = subagent_tools(&parent.tool_set, definition, role).with_own_mcp_tools(own_tools);
         let tool_set = Arc::new(tool_set);
         let settings = self.subagent_settings(definition, task);
-        let below = TreePosition {
+        let position = TreePosition {
             depth: parent.depth + 1,
             agent_id: Some(agent_id.clone()),
             tool_set: Arc::clone(&tool_set),
@@ -116,8 +115,9 @@ impl AgentSpawner {
             },
             teammate_name: role.name().map(Into::into),
         };
-        let reaches_others = below.startable != StartableAgents::NoAgents || below.teammate_name.is_some();
-        let agents = reaches_others.then(|| Arc::new(self.with_position(below)) as Arc<dyn AgentServices>);
+        let reaches_others =
+            position.startable != StartableAgents::NoAgents || position.teammate_name.is_some();
+        let agents = reaches_others.then(|| Arc::new(self.with_position(position)) as Arc<dyn AgentServices>);
         agent_context.build_agent(AgentParts {
             log,
             resumed,
@@ -157,39 +157,39 @@ impl AgentSpawner {
         definition: &Definition,
         task: &SubagentTask,
     ) -> RuntimeSettingsReader {
-        let parents = &self.position.runtime_settings;
+        let parent_settings = &self.position.runtime_settings;
         let by_environment = self.context.environment.workspace.variable("CLAUDE_CODE_SUBAGENT_MODEL");
-        let wanted = by_environment.as_ref().or(task.model.as_ref()).or(definition.model.as_ref());
-        let model = wanted.filter(|name| !matches!(name.as_str(), "" | "inherit"));
+        let requested = by_environment.as_ref().or(task.model.as_ref()).or(definition.model.as_ref());
+        let model = requested.filter(|name| !matches!(name.as_str(), "" | "inherit"));
         let effort = task.effort.or(definition.effort);
         if model.is_none() && effort.is_none() {
-            return parents.for_subagent();
+            return parent_settings.for_subagent();
         }
-        let mut own: RuntimeSettings = parents.current();
-        own.effort = effort.or(own.effort);
+        let mut settings: RuntimeSettings = parent_settings.current();
+        settings.effort = effort.or(settings.effort);
         if let Some(name) = model {
-            own.model = self.context.models.catalog().resolve_alias(name);
-            own.thinking = own.thinking.filter(|thinking| *thinking == Thinking::Disabled);
+            settings.model = self.context.models.catalog().resolve_alias(name);
+            settings.thinking = settings.thinking.filter(|thinking| *thinking == Thinking::Disabled);
         }
-        RuntimeSettingsReader::fixed(own)
+        RuntimeSettingsReader::fixed(settings)
     }
 
     /// Adds the skills of a definition to the conversation. Missing skills are reported to the host; the agent starts
     /// without them.
     pub(super) async fn load_skills(&self, agent: &mut Agent, definition: &Definition) {
         for name in &definition.skills {
-            let (skills, wanted) = (self.context.extensions.skills.clone(), name.clone());
+            let (skills, skill_name) = (self.context.extensions.skills.clone(), name.clone());
             let body = files::run_blocking(move || {
-                skills.render_body(&wanted).map_err(|missing| missing.to_string())
+                skills.render_body(&skill_name).map_err(|missing| missing.to_string())
             })
             .await;
             match body.unwrap_or_else(|error| Err(error.to_string())) {
                 Ok(body) => {
                     agent.conversation.push_hidden(&format!("The skill {name}, for your task:\n\n{body}"));
                 }
-                Err(why) => {
+                Err(reason) => {
                     let warning =
-                        format!("The agent {} starts without the skill {name}: {why}", definition.name);
+                        format!("The agent {} starts without the skill {name}: {reason}", definition.name);
                     self.context.frame_sender.warn(warning).await;
                 }
             }
@@ -200,26 +200,26 @@ impl AgentSpawner {
 /// The parent's tools, restricted by the definition. Only the main agent creates teams, and only teammates send
 /// messages.
 fn subagent_tools(parent: &AgentToolSet, definition: &Definition, role: &AgentRole) -> AgentToolSet {
-    let mut only = definition.tools.as_deref().map(|tools| canonical_names(parent, tools));
+    let mut allowed = definition.tools.as_deref().map(|tools| canonical_names(parent, tools));
     if definition.memory.is_some() {
-        only.iter_mut().for_each(|only| only.extend(memory::MEMORY_TOOLS.map(String::from)));
+        allowed.iter_mut().for_each(|allowed| allowed.extend(memory::MEMORY_TOOLS.map(String::from)));
     }
-    let mut without = canonical_names(parent, &definition.disallowed_tools);
-    without.extend([structured_output::TOOL_NAME, TEAM_CREATE, TEAM_DELETE].map(String::from));
+    let mut excluded = canonical_names(parent, &definition.disallowed_tools);
+    excluded.extend([structured_output::TOOL_NAME, TEAM_CREATE, TEAM_DELETE].map(String::from));
     match role {
         AgentRole::Teammate { .. } => {
-            without.push(AGENT.into());
-            only.iter_mut().for_each(|only| only.push(SEND_MESSAGE.into()));
+            excluded.push(AGENT.into());
+            allowed.iter_mut().for_each(|allowed| allowed.push(SEND_MESSAGE.into()));
         }
         AgentRole::Subagent => {
-            without.push(SEND_MESSAGE.into());
+            excluded.push(SEND_MESSAGE.into());
             if definition.startable_agents() == StartableAgents::NoAgents {
-                without.push(AGENT.into());
+                excluded.push(AGENT.into());
             }
         }
     }
     let narrowed =
-        parent.for_subagent(only.as_deref(), &without.iter().map(String::as_str).collect::<Vec<_>>());
+        parent.for_subagent(allowed.as_deref(), &excluded.iter().map(String::as_str).collect::<Vec<_>>());
     match &definition.mcp_servers.referenced {
         named if named.is_empty() => narrowed,
         named => narrowed.restricted_to_servers(named),
@@ -228,14 +228,15 @@ fn subagent_tools(parent: &AgentToolSet, definition: &Definition, role: &AgentRo
 
 /// The tools of a session to which the definition is applied.
 pub(crate) fn session_tools(all: &AgentToolSet, definition: &Definition) -> AgentToolSet {
-    let mut only = definition.tools.as_deref().map(|tools| canonical_names(all, tools));
+    let mut allowed = definition.tools.as_deref().map(|tools| canonical_names(all, tools));
     let own = &definition.mcp_servers.own;
-    if let Some(only) = &mut only {
-        only.extend(own.keys().map(|server| format!("mcp__{server}")));
-        only.extend(definition.memory.iter().flat_map(|_| memory::MEMORY_TOOLS.map(String::from)));
+    if let Some(allowed) = &mut allowed {
+        allowed.extend(own.keys().map(|server| format!("mcp__{server}")));
+        allowed.extend(definition.memory.iter().flat_map(|_| memory::MEMORY_TOOLS.map(String::from)));
     }
-    let without = canonical_names(all, &definition.disallowed_tools);
-    let limited = all.restricted_to(only.as_deref(), &without.iter().map(String::as_str).collect::<Vec<_>>());
+    let excluded = canonical_names(all, &definition.disallowed_tools);
+    let limited =
+        all.restricted_to(allowed.as_deref(), &excluded.iter().map(String::as_str).collect::<Vec<_>>());
     match &definition.mcp_servers.referenced {
         named if named.is_empty() => limited,
         named => limited.restricted_to_servers(named.iter().chain(own.keys())),
@@ -245,17 +246,17 @@ pub(crate) fn session_tools(all: &AgentToolSet, definition: &Definition) -> Agen
 /// Resolves aliases in a definition's tool entries to tool names.
 fn canonical_names(tool_set: &AgentToolSet, tools: &[String]) -> Vec<String> {
     let names = tools.iter().map(|tool| split_tool_rule(tool).0);
-    let own = |name: &str| tool_set.find(name).map(|tool| tool.tool().name().to_owned());
-    names.map(|name| own(name).unwrap_or_else(|| name.to_owned())).collect()
+    let canonical = |name: &str| tool_set.find(name).map(|tool| tool.tool().name().to_owned());
+    names.map(|name| canonical(name).unwrap_or_else(|| name.to_owned())).collect()
 }
 
-fn subagent_limits(context: &AgentLimits, definition: &Definition, task: &SubagentTask) -> AgentLimits {
+fn subagent_limits(base: &AgentLimits, definition: &Definition, task: &SubagentTask) -> AgentLimits {
     AgentLimits {
         max_turns: task.max_turns.or(definition.max_turns),
         compaction: CompactionConfig {
-            window: definition.auto_compact_window.or(context.compaction.window),
-            ..context.compaction
+            window: definition.auto_compact_window.or(base.compaction.window),
+            ..base.compaction
         },
-        ..context.clone()
+        ..base.clone()
     }
 }

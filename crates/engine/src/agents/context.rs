@@ -5,8 +5,21 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 use whimbrel_config::locations::ConfigLocations;
+use whimbrel_mcp::ServerRegistry;
 use whimbrel_session_store::transcript_log::SessionIdentity;
 use whimbrel_session_store::{Persistence, ProjectDir, ResumedSession, TranscriptLog};
+use whimbrel_tools::api::{AgentServices, AgentToolSet, DeferredTools, ToolContext};
+use whimbrel_tools::cost::CostLedger;
+use whimbrel_tools::hooks::HookDeps;
+use whimbrel_tools::internal_events::EventSender;
+use whimbrel_tools::mcp_tools::ToolCache;
+use whimbrel_tools::model_access::ModelAccess;
+use whimbrel_tools::permission::SearchFilter;
+use whimbrel_tools::small_model::SmallModel;
+use whimbrel_tools::task_list::{TaskList, TodoList};
+use whimbrel_tools::tasks::TaskRegistry;
+use whimbrel_tools::workspace::Workspace;
+use whimbrel_transport::frame_sender::FrameSender;
 use whimbrel_wire::tool_names::SKILL;
 
 use crate::agent::{Agent, AgentLimits, AgentProgress};
@@ -29,21 +42,6 @@ use crate::runtime_settings::RuntimeSettingsReader;
 use crate::skills::{AgentSkills, Skills};
 use crate::structured_output::{OutputSchema, StructuredOutput};
 use crate::tool_scheduler::ToolEnv;
-use whimbrel_mcp::ServerRegistry;
-use whimbrel_tools::api::AgentToolSet;
-use whimbrel_tools::api::DeferredTools;
-use whimbrel_tools::api::{AgentServices, ToolContext};
-use whimbrel_tools::cost::CostLedger;
-use whimbrel_tools::hooks::HookDeps;
-use whimbrel_tools::internal_events::EventSender;
-use whimbrel_tools::mcp_tools::ToolCache;
-use whimbrel_tools::model_access::ModelAccess;
-use whimbrel_tools::permission::SearchFilter;
-use whimbrel_tools::small_model::SmallModel;
-use whimbrel_tools::task_list::{TaskList, TodoList};
-use whimbrel_tools::tasks::TaskRegistry;
-use whimbrel_tools::workspace::Workspace;
-use whimbrel_transport::frame_sender::FrameSender;
 
 /// Builds and launches the agents of a session, seen from one agent. Cheap to clone.
 #[derive(Clone)]
@@ -267,7 +265,7 @@ impl AgentSpawner {
             own_servers: None,
         });
         if let Some(notice) = lost_notice {
-            // Once, however often the session is resumed.
+            // Added once, even if the session is resumed repeatedly.
             agent.conversation.push_hidden_once(&notice);
         }
         agent
@@ -290,7 +288,7 @@ impl AgentServices for AgentSpawner {
 
 impl AgentContext {
     /// Builds an agent, restores its conversation and injects its context.
-    pub(super) fn build_agent(&self, own: AgentParts) -> Agent {
+    pub(super) fn build_agent(&self, parts: AgentParts) -> Agent {
         let AgentParts {
             log,
             resumed,
@@ -304,7 +302,7 @@ impl AgentContext {
             instructions,
             progress,
             own_servers,
-        } = own;
+        } = parts;
         let skills = AgentSkills::new(&self.extensions.skills, self.extensions.hook_deps.clone());
         if tool_env.tool_set.find(SKILL).is_some() {
             let tool = SkillTool::new(self.extensions.skills.clone(), skills.queue());

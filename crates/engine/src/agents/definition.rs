@@ -134,7 +134,7 @@ impl Definition {
             match split_tool_rule(tool) {
                 ("Agent" | "Task", None) => return StartableAgents::All,
                 ("Agent" | "Task", Some(types)) => {
-                    named.extend(types.split(',').map(|kind| kind.trim().to_owned()));
+                    named.extend(types.split(',').map(|name| name.trim().to_owned()));
                 }
                 _ => {}
             }
@@ -152,10 +152,10 @@ pub enum StartableAgents {
 }
 
 impl StartableAgents {
-    pub fn allows(&self, kind: &str) -> bool {
+    pub fn allows(&self, agent_type: &str) -> bool {
         match self {
             Self::All => true,
-            Self::Listed(types) => types.iter().any(|allowed| allowed == kind),
+            Self::Listed(types) => types.iter().any(|allowed| allowed == agent_type),
             Self::NoAgents => false,
         }
     }
@@ -184,22 +184,22 @@ say what you found or did, with file paths as path:line and the facts it needs t
 
 /// The built-in definitions of every session.
 pub fn built_in_definitions() -> Vec<Definition> {
-    let kind = |name: &str, description: &str, work: &str| Definition {
+    let definition = |name: &str, description: &str, task: &str| Definition {
         name: name.into(),
         description: description.into(),
-        prompt: format!("{REPORT_PROMPT}\n\n{work}"),
+        prompt: format!("{REPORT_PROMPT}\n\n{task}"),
         ..Definition::default()
     };
     let read_only = || Some(READ_ONLY_TOOLS.map(str::to_owned).to_vec());
     vec![
-        kind(
+        definition(
             GENERAL_PURPOSE,
             "Research and multi-step tasks that need no interaction",
             "Do exactly the task, with the tools you have and without asking questions.",
         ),
         Definition {
             tools: read_only(),
-            ..kind(
+            ..definition(
                 "Explore",
                 "Read-only code search: where something is and how it fits together",
                 "Read only; change nothing. Search broadly first, by name and by content, then read what matters; run several searches at once. Report where things are and how they fit together, and quote only what is needed.",
@@ -207,7 +207,7 @@ pub fn built_in_definitions() -> Vec<Definition> {
         },
         Definition {
             tools: read_only(),
-            ..kind(
+            ..definition(
                 "Plan",
                 "Plans a change before anything is edited",
                 "Plan only; change nothing. Read the code that the change affects and similar code, then write the plan: the steps in order, the files of each step, the risks, and how to verify the result. Name the three to five files that matter most.",
@@ -240,10 +240,10 @@ mod tests {
             ("x", host_definition(|given| given.description.clear()), Some("no description")),
             ("x", host_definition(|given| given.max_turns = Some(0)), Some("maxTurns")),
         ];
-        for (name, given, problem) in rows {
+        for (name, given, expected) in rows {
             let error = Definition::from_host(name, given).err();
-            assert_eq!(error.is_some(), problem.is_some(), "{name}: {error:?}");
-            assert!(error.unwrap_or_default().contains(problem.unwrap_or_default()));
+            assert_eq!(error.is_some(), expected.is_some(), "{name}: {error:?}");
+            assert!(error.unwrap_or_default().contains(expected.unwrap_or_default()));
         }
     }
 
@@ -283,8 +283,8 @@ mod tests {
 
     #[test]
     fn inherited_model_is_not_explicit() {
-        for (name, own) in [("inherit", None), ("", None), ("haiku", Some("haiku"))] {
-            assert_eq!(explicit_model(Some(name.into())).as_deref(), own);
+        for (name, expected) in [("inherit", None), ("", None), ("haiku", Some("haiku"))] {
+            assert_eq!(explicit_model(Some(name.into())).as_deref(), expected);
         }
     }
 }

@@ -41,18 +41,17 @@ pub(super) struct ParsedDefinition {
 
 /// Loads a definition file. The error names the file and the problem.
 pub(super) fn load(path: &Path, origin: DefinitionSource) -> Result<ParsedDefinition, String> {
-    let wrong = |why: &str| format!("The agent in {} is not used: {why}.", path.display());
-    let text = front_matter::read_text(path).map_err(|why| wrong(&why))?;
-    let MarkdownFile { head, body, error: problem } =
-        front_matter::parse::<AgentFrontMatter>(&text, &["description"]);
-    if let Some(problem) = problem {
-        return Err(wrong(&format!("line {}: {}", problem.line, problem.cause)));
+    let file_error = |reason: &str| format!("The agent in {} is not used: {reason}.", path.display());
+    let text = front_matter::read_text(path).map_err(|reason| file_error(&reason))?;
+    let MarkdownFile { head, body, error } = front_matter::parse::<AgentFrontMatter>(&text, &["description"]);
+    if let Some(error) = error {
+        return Err(file_error(&format!("line {}: {}", error.line, error.cause)));
     }
-    build_definition(head, body, origin).map_err(|why| wrong(&why)).map(|mut written| {
-        for warning in &mut written.warnings {
+    build_definition(head, body, origin).map_err(|reason| file_error(&reason)).map(|mut parsed| {
+        for warning in &mut parsed.warnings {
             *warning = format!("{}: {warning}", path.display());
         }
-        written
+        parsed
     })
 }
 
@@ -110,7 +109,7 @@ mod tests {
 
     use super::*;
 
-    fn read_text(text: &str) -> Result<ParsedDefinition, String> {
+    fn load_text(text: &str) -> Result<ParsedDefinition, String> {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("x.md");
         std::fs::write(&path, text).unwrap();
@@ -120,7 +119,7 @@ mod tests {
     #[test]
     fn file_is_parsed_into_definition() {
         let text = "---\nname: reviewer\ndescription: Reviews: carefully\ntools: Read, Agent(Explore, Plan)\ndisallowedTools: [Bash]\nmodel: inherit\nmaxTurns: 5\npermissionMode: plan\nbackground: true\neffort: low\nisolation: worktree\ncolor: red\n---\n\nYou review.\n";
-        let ParsedDefinition { definition, warnings } = read_text(text).unwrap();
+        let ParsedDefinition { definition, warnings } = load_text(text).unwrap();
         assert_eq!(warnings, Vec::<String>::new());
         let expected = Definition {
             name: "reviewer".into(),
@@ -149,7 +148,7 @@ mod tests {
             ("---\nname: x\ntools: {a: b}\n---\nPrompt.", "line 3"),
         ];
         for (text, part) in rows {
-            let error = read_text(text).unwrap_err();
+            let error = load_text(text).unwrap_err();
             assert!(error.contains("x.md") && error.contains(part), "{error}");
         }
         let dir = tempfile::tempdir().unwrap();
@@ -160,7 +159,7 @@ mod tests {
     #[test]
     fn unknown_values_are_ignored_with_warning() {
         let text = "---\nname: x\ndescription: d\neffort: enormous\nhooks: {Stop: []}\n---\nPrompt.";
-        let ParsedDefinition { definition, warnings } = read_text(text).unwrap();
+        let ParsedDefinition { definition, warnings } = load_text(text).unwrap();
         assert!(warnings.len() == 1 && warnings[0].contains("enormous"), "{warnings:?}");
         assert_eq!(definition.hooks, Some(serde_json::json!({"Stop": []})));
     }

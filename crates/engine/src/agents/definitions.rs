@@ -8,12 +8,12 @@ use serde_json::json;
 use whimbrel_config::locations::ConfigLocations;
 use whimbrel_config::plugins::PluginAgents;
 use whimbrel_policy::{Decision, ToolFacts};
+use whimbrel_tools::permission::PermissionState;
 use whimbrel_wire::options::AgentDefinition;
+use whimbrel_wire::tool_names::AGENT;
 
 use super::definition::{self, Definition, DefinitionSource};
 use super::discover;
-use whimbrel_tools::permission::PermissionState;
-use whimbrel_wire::tool_names::AGENT;
 
 /// Limit on the characters of a description that are shown to the model.
 const MAX_DESCRIPTION_CHARS: usize = 400;
@@ -35,22 +35,24 @@ impl AgentDefinitions {
     /// The built-in definitions and those from files, with warnings. Reads the disk.
     pub fn load(locations: &ConfigLocations, plugins: &[PluginAgents]) -> (Self, Vec<String>) {
         let (found, mut warnings) = discover::discover(locations, plugins);
-        let mut types = Self::built_in();
+        let mut definitions = Self::built_in();
         for definition in found {
             warnings.extend(definition.warnings());
-            types.insert(definition);
+            definitions.insert(definition);
         }
-        (types, warnings)
+        (definitions, warnings)
     }
 
     /// Removes the MCP servers of definitions not given by the host (strict MCP configuration); returns warnings.
     pub fn remove_own_servers(&mut self) -> Vec<String> {
         let mut warnings = Vec::new();
-        for kind in self.list.iter_mut().filter(|kind| kind.source != DefinitionSource::Host) {
-            if !kind.mcp_servers.own.is_empty() && Arc::make_mut(kind).mcp_servers.remove_own() {
+        for definition in
+            self.list.iter_mut().filter(|definition| definition.source != DefinitionSource::Host)
+        {
+            if !definition.mcp_servers.own.is_empty() && Arc::make_mut(definition).mcp_servers.remove_own() {
                 warnings.push(format!(
                     "The agent {}: its own MCP servers are not started, because --strict-mcp-config allows only those of --mcp-config.",
-                    kind.name
+                    definition.name
                 ));
             }
         }
@@ -66,7 +68,7 @@ impl AgentDefinitions {
                     warnings.extend(definition.warnings());
                     self.insert(definition);
                 }
-                Err(why) => warnings.push(format!("The agent {name:?} is not used: {why}.")),
+                Err(reason) => warnings.push(format!("The agent {name:?} is not used: {reason}.")),
             }
         }
         warnings
@@ -137,16 +139,16 @@ mod tests {
 
     #[test]
     fn host_definitions_win_and_invalid_ones_are_reported() {
-        let mut types = AgentDefinitions::built_in();
+        let mut definitions = AgentDefinitions::built_in();
         let host = [
             ("Explore", host_definition("mine")),
             ("rev", host_definition("reviews\ncode")),
             ("bad", host_definition("")),
         ];
-        let warnings = types.add_host(host.map(|(name, given)| (name.to_owned(), given)).into());
-        assert_eq!(types.names(), ["general-purpose", "Explore", "Plan", "rev"]);
+        let warnings = definitions.add_host(host.map(|(name, given)| (name.to_owned(), given)).into());
+        assert_eq!(definitions.names(), ["general-purpose", "Explore", "Plan", "rev"]);
         assert!(warnings.len() == 1 && warnings[0].contains("\"bad\""), "{warnings:?}");
-        let notice = types.render_notice().unwrap();
+        let notice = definitions.render_notice().unwrap();
         assert!(
             notice.contains("- Explore: mine\n- rev: reviews code\n") && !notice.contains("Plan"),
             "{notice}"
@@ -156,20 +158,23 @@ mod tests {
 
     #[test]
     fn strict_mcp_config_removes_servers_of_other_definitions() {
-        let own = |name: &str, origin| {
+        let definition = |name: &str, origin| {
             let mcp_servers = ServerSpecs::parse(vec![json!("docs"), json!({"db": {"command": "x"}})]);
             Arc::new(Definition { name: name.into(), mcp_servers, source: origin, ..Definition::default() })
         };
-        let mut types = AgentDefinitions {
-            list: vec![own("file", DefinitionSource::User), own("host", DefinitionSource::Host)],
+        let mut definitions = AgentDefinitions {
+            list: vec![
+                definition("file", DefinitionSource::User),
+                definition("host", DefinitionSource::Host),
+            ],
         };
-        let warnings = types.remove_own_servers();
+        let warnings = definitions.remove_own_servers();
         assert!(warnings.len() == 1 && warnings[0].contains("The agent file"), "{warnings:?}");
-        let left: Vec<_> = types
+        let counts: Vec<_> = definitions
             .iter()
-            .map(|kind| (kind.mcp_servers.referenced.len(), kind.mcp_servers.own.len()))
+            .map(|definition| (definition.mcp_servers.referenced.len(), definition.mcp_servers.own.len()))
             .collect();
-        assert_eq!(left, [(1, 0), (1, 1)]);
-        assert!(types.remove_own_servers().is_empty());
+        assert_eq!(counts, [(1, 0), (1, 1)]);
+        assert!(definitions.remove_own_servers().is_empty());
     }
 }

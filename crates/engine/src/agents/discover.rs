@@ -22,17 +22,17 @@ pub(super) fn discover(
     locations: &ConfigLocations,
     plugins: &[PluginAgents],
 ) -> (Vec<Definition>, Vec<String>) {
-    let mut finds = AgentDiscovery { search: FileSearch::new(locations, "agents"), found: Vec::new() };
+    let mut discovery = AgentDiscovery { search: FileSearch::new(locations, "agents"), found: Vec::new() };
     for (source, dir) in search_dirs(locations) {
-        finds.scan_dir(&DirOwner::Source(source), &dir);
+        discovery.scan_dir(&DirOwner::Source(source), &dir);
     }
     for plugin in plugins {
         match files::file_kind(&plugin.path) {
-            Ok(FileKind::File(_)) => finds.load_file(&DirOwner::Plugin(plugin), &plugin.path),
-            _ => finds.scan_dir(&DirOwner::Plugin(plugin), &plugin.path),
+            Ok(FileKind::File(_)) => discovery.load_file(&DirOwner::Plugin(plugin), &plugin.path),
+            _ => discovery.scan_dir(&DirOwner::Plugin(plugin), &plugin.path),
         }
     }
-    (finds.found, finds.search.warnings)
+    (discovery.found, discovery.search.warnings)
 }
 
 /// Directories to search, nearest first.
@@ -65,38 +65,38 @@ struct AgentDiscovery<'a> {
 }
 
 impl AgentDiscovery<'_> {
-    fn scan_dir(&mut self, whose: &DirOwner<'_>, dir: &Path) {
-        for found in self.search.find_markdown(whose.author(), dir) {
-            self.load_file(whose, &found.path);
+    fn scan_dir(&mut self, owner: &DirOwner<'_>, dir: &Path) {
+        for found in self.search.find_markdown(owner.author(), dir) {
+            self.load_file(owner, &found.path);
         }
     }
 
-    fn load_file(&mut self, whose: &DirOwner<'_>, path: &Path) {
-        let Some(real) = self.search.resolve(whose.author(), path) else { return };
+    fn load_file(&mut self, owner: &DirOwner<'_>, path: &Path) {
+        let Some(real_path) = self.search.resolve(owner.author(), path) else { return };
         if self.found.len() == MAX_FILES {
             let text = format!("There are more than {MAX_FILES} agent files; {} is ignored.", path.display());
             return self.search.warnings.push(text);
         }
-        let origin = match whose {
+        let origin = match owner {
             DirOwner::Plugin(_) => DefinitionSource::Plugin,
             DirOwner::Source(source) => match self.search.locations.scope(*source, path) {
                 LayerScope::User => DefinitionSource::User,
                 LayerScope::Project => DefinitionSource::Project,
             },
         };
-        match definition_file::load(&real, origin) {
-            Ok(written) => self.add(whose, path, written),
+        match definition_file::load(&real_path, origin) {
+            Ok(parsed) => self.add(owner, path, parsed),
             Err(warning) => self.search.warnings.push(warning),
         }
     }
 
     fn add(
         &mut self,
-        whose: &DirOwner<'_>,
+        owner: &DirOwner<'_>,
         path: &Path,
         ParsedDefinition { mut definition, warnings }: ParsedDefinition,
     ) {
-        if let DirOwner::Plugin(plugin) = whose {
+        if let DirOwner::Plugin(plugin) = owner {
             definition.name = format!("{}:{}", plugin.prefix, definition.name);
         }
         if self.found.iter().any(|other| other.name == definition.name) {
@@ -107,12 +107,12 @@ impl AgentDiscovery<'_> {
             definition.source == DefinitionSource::Project && self.search.locations.trust != Trust::Full;
         let foreign = definition.source == DefinitionSource::Plugin || untrusted;
         let own_servers = foreign && definition.mcp_servers.remove_own();
-        let taken = [
+        let removed = [
             own_servers.then(|| "mcpServers configurations are".to_owned()),
             definition.permission_mode.take_if(|_| foreign).map(|mode| format!("permissionMode {mode} is")),
             definition.hooks.take_if(|_| foreign).map(|_| "hooks are".to_owned()),
         ];
-        for what in taken.into_iter().flatten() {
+        for what in removed.into_iter().flatten() {
             self.search
                 .warnings
                 .push(format!("{}: its {what} ignored, because its source is not trusted.", path.display()));
@@ -125,8 +125,9 @@ impl AgentDiscovery<'_> {
 mod tests {
     use std::os::unix::fs::symlink;
 
-    use super::*;
     use whimbrel_config::locations::test_project::test_project;
+
+    use super::*;
 
     fn agent(name: &str, more: &str) -> String {
         format!("---\nname: {name}\ndescription: d\n{more}---\nPrompt of {name}.")
@@ -145,8 +146,10 @@ mod tests {
             ("code/app/.claude/agents/notes.txt", String::new()),
         ]);
         let (found, warnings) = discover(&project.locations, &[]);
-        let names: Vec<_> =
-            found.iter().map(|kind| (kind.name.as_str(), kind.source, kind.permission_mode)).collect();
+        let names: Vec<_> = found
+            .iter()
+            .map(|definition| (definition.name.as_str(), definition.source, definition.permission_mode))
+            .collect();
         let mode = Some(whimbrel_wire::permission::PermissionMode::AcceptEdits);
         assert_eq!(
             names,
@@ -154,7 +157,7 @@ mod tests {
         );
         assert!(warnings.len() == 2 && warnings.iter().all(|text| text.contains("d.md")), "{warnings:?}");
         assert_eq!(found[0].mcp_servers.referenced, ["docs"]);
-        assert!(found[0].mcp_servers.own.is_empty(), "a stranger starts no programs");
+        assert!(found[0].mcp_servers.own.is_empty(), "an untrusted project starts no servers");
         project.locations.sources = [SettingSource::User].into();
         assert_eq!(discover(&project.locations, &[]).0[0].model.as_deref(), Some("haiku"));
         project.locations.sources.clear();
@@ -173,7 +176,7 @@ mod tests {
         symlink("..", dir.join("circle")).unwrap();
         nix::unistd::mkfifo(&dir.join("pipe.md"), nix::sys::stat::Mode::S_IRWXU).unwrap();
         let (found, warnings) = discover(&project.locations, &[]);
-        assert_eq!(found.iter().map(|kind| kind.name.as_str()).collect::<Vec<_>>(), ["good"]);
+        assert_eq!(found.iter().map(|definition| definition.name.as_str()).collect::<Vec<_>>(), ["good"]);
         for part in ["bad.md", "steal.md links", "pipe.md"] {
             assert_eq!(warnings.iter().filter(|text| text.contains(part)).count(), 1, "{part}: {warnings:?}");
         }

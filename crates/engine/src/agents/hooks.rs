@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-
-use super::Definition;
 use whimbrel_tools::hooks::HookSet;
 use whimbrel_tools::hooks::front_matter::{map_stop_to_subagent_stop, parse_hooks};
+
+use super::Definition;
 
 /// The hooks of a definition, with warnings. `Stop` hooks run as `SubagentStop`.
 pub(super) fn agent_hooks(definition: &Definition) -> (HookSet, Vec<String>) {
@@ -49,7 +49,7 @@ mod tests {
         let set = session_hooks(&definition);
         assert!(
             set.has_hooks(HookEvent::Stop) && !set.has_hooks(HookEvent::SubagentStop),
-            "a session's own end"
+            "Stop hooks of the session"
         );
         assert!(agent_hooks(&Definition::default()).0.is_empty());
     }

@@ -2,12 +2,12 @@
 //! ends unless it has changes.
 
 use tokio_util::sync::CancellationToken;
-
-use super::SubagentTask;
-use super::run::AgentOrigin;
 use whimbrel_tools::api::{ToolContext, ToolError};
 use whimbrel_tools::workspace::worktree::Worktree;
 use whimbrel_tools::worktrees::RemovalOutcome;
+
+use super::SubagentTask;
+use super::run::AgentOrigin;
 
 /// The only supported isolation.
 const WORKTREE: &str = "worktree";
@@ -20,15 +20,17 @@ pub(super) async fn create_worktree(
     agent_id: &str,
     call: &ToolContext,
 ) -> Result<Option<Worktree>, ToolError> {
-    let wanted = match origin {
-        AgentOrigin::New(kind) => task.isolation.as_deref().or(kind.isolation.as_deref()),
+    let requested = match origin {
+        AgentOrigin::New(definition) => task.isolation.as_deref().or(definition.isolation.as_deref()),
         AgentOrigin::Continued(finished) => finished.worktree.as_ref().map(|_| WORKTREE),
-        AgentOrigin::Restored(back) => task.isolation.as_deref().or(back.definition.isolation.as_deref()),
+        AgentOrigin::Restored(restored) => {
+            task.isolation.as_deref().or(restored.definition.isolation.as_deref())
+        }
     };
-    match wanted.map(str::trim) {
+    match requested.map(str::trim) {
         None | Some("") => Ok(None),
         Some(WORKTREE) => match call.worktrees().create(Some(&format!("agent-{agent_id}"))).await {
-            Ok(tree) => Ok(Some(tree)),
+            Ok(worktree) => Ok(Some(worktree)),
             Err(error) => Err(ToolError::Failed(format!(
                 "The agent was not started, because its worktree could not be created: {error}."
             ))),
@@ -40,11 +42,11 @@ pub(super) async fn create_worktree(
 }
 
 /// Removes the worktree of an agent that has ended; returns it if it has changes or cannot be removed.
-pub(super) async fn remove_if_clean(tree: Worktree, call: &ToolContext) -> Option<Worktree> {
+pub(super) async fn remove_if_clean(worktree: Worktree, call: &ToolContext) -> Option<Worktree> {
     // Cleanup also runs after an interruption.
     let call = ToolContext { cancel: CancellationToken::new(), ..call.clone() };
-    match call.worktrees().remove_if_clean(&tree).await {
+    match call.worktrees().remove_if_clean(&worktree).await {
         Ok(RemovalOutcome::Removed) => None,
-        Ok(RemovalOutcome::Kept(_)) | Err(_) => Some(tree),
+        Ok(RemovalOutcome::Kept(_)) | Err(_) => Some(worktree),
     }
 }

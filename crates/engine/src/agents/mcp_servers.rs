@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
+use whimbrel_mcp::{ServerConfigs, ServerOrigin, ServerRegistry};
+use whimbrel_tools::mcp_tools::ToolCache;
+use whimbrel_tools::permission::PermissionState;
 use whimbrel_wire::options::McpServerConfig;
 
 use super::{AgentSpawner, Definition};
 use crate::agent::Agent;
-use whimbrel_mcp::{ServerConfigs, ServerOrigin, ServerRegistry};
-use whimbrel_tools::mcp_tools::ToolCache;
-use whimbrel_tools::permission::PermissionState;
 
 /// Limit on an agent's wait for its servers. The tools of a later server are available from the next model call on.
 const STARTUP_TIMEOUT: Duration = Duration::from_secs(20);
@@ -59,15 +59,15 @@ impl AgentSpawner {
         for warning in definition.missing_server_warnings(self.context.extensions.mcp_tools.registry()) {
             self.context.frame_sender.warn(warning).await;
         }
-        let wanted = &definition.mcp_servers.own;
+        let configs = &definition.mcp_servers.own;
         let registry = agent.own_servers.clone();
-        let Some(registry) = registry.filter(|_| !wanted.is_empty()) else { return };
-        registry.add(resolve_configs(wanted, |name| self.context.environment.workspace.variable(name)));
+        let Some(registry) = registry.filter(|_| !configs.is_empty()) else { return };
+        registry.add(resolve_configs(configs, |name| self.context.environment.workspace.variable(name)));
         stop.run_until_cancelled(registry.wait_ready(STARTUP_TIMEOUT)).await;
-        let lost = registry.status().into_iter().filter(|server| wanted.contains_key(&server.name));
-        for (name, why) in lost.filter_map(|server| Some((server.name, server.error?))) {
+        let failed = registry.status().into_iter().filter(|server| configs.contains_key(&server.name));
+        for (name, reason) in failed.filter_map(|server| Some((server.name, server.error?))) {
             let warning =
-                format!("The agent {} starts without its MCP server {name}: {why}", definition.name);
+                format!("The agent {} starts without its MCP server {name}: {reason}", definition.name);
             self.context.frame_sender.warn(warning).await;
         }
         agent.refresh_tools();
@@ -107,11 +107,11 @@ pub(super) async fn stop_servers(agent: &Agent, stop: &CancellationToken) {
 
 /// Resolves server configurations, with environment variables expanded.
 pub(crate) fn resolve_configs(
-    wanted: &BTreeMap<String, McpServerConfig>,
+    configs: &BTreeMap<String, McpServerConfig>,
     variable: impl Fn(&str) -> Option<String>,
 ) -> ServerConfigs {
     let mut servers = ServerConfigs::default();
-    servers.add_configs(ServerOrigin::Dynamic, wanted, &variable);
+    servers.add_configs(ServerOrigin::Dynamic, configs, &variable);
     servers
 }
 
@@ -129,34 +129,34 @@ pub struct ServerSpecs {
 impl ServerSpecs {
     /// Parses the entries of a definition: names, or names with configurations.
     pub fn parse(given: Vec<Value>) -> Self {
-        let mut wanted = Self::default();
+        let mut specs = Self::default();
         for given in given {
             match given {
-                Value::String(name) => wanted.referenced.push(name),
+                Value::String(name) => specs.referenced.push(name),
                 Value::Object(entries) => {
                     for (name, config) in entries {
                         match serde_json::from_value(config) {
-                            Ok(config) => drop(wanted.own.insert(name, config)),
-                            Err(why) => {
-                                wanted.warnings.push(format!("its MCP server {name} is invalid: {why}"));
+                            Ok(config) => drop(specs.own.insert(name, config)),
+                            Err(reason) => {
+                                specs.warnings.push(format!("its MCP server {name} is invalid: {reason}"));
                             }
                         }
                     }
                 }
-                other => wanted
+                other => specs
                     .warnings
                     .push(format!("{other} in mcpServers is neither a name nor a server configuration")),
             }
         }
-        wanted
+        specs
     }
 
     /// Removes its own servers; returns whether there were any.
     pub(super) fn remove_own(&mut self) -> bool {
-        let had = !self.own.is_empty() || !self.warnings.is_empty();
+        let removed = !self.own.is_empty() || !self.warnings.is_empty();
         self.own.clear();
         self.warnings.clear();
-        had
+        removed
     }
 }
 
@@ -170,17 +170,17 @@ mod tests {
     fn names_refer_to_session_servers_and_objects_are_own() {
         let given =
             [json!("docs"), json!({"db": {"command": "db-server"}, "bad": {"type": "pigeon"}}), json!(5)];
-        let mut wanted = ServerSpecs::parse(given.to_vec());
+        let mut specs = ServerSpecs::parse(given.to_vec());
         assert_eq!(
-            (wanted.referenced.as_slice(), wanted.own.keys().count()),
+            (specs.referenced.as_slice(), specs.own.keys().count()),
             (["docs".to_owned()].as_slice(), 1)
         );
-        let warnings = &wanted.warnings;
+        let warnings = &specs.warnings;
         assert!(
             warnings.len() == 2 && warnings[0].contains("bad") && warnings[1].contains('5'),
             "{warnings:?}"
         );
-        assert!(wanted.remove_own() && !wanted.remove_own());
-        assert_eq!(wanted, ServerSpecs { referenced: vec!["docs".into()], ..ServerSpecs::default() });
+        assert!(specs.remove_own() && !specs.remove_own());
+        assert_eq!(specs, ServerSpecs { referenced: vec!["docs".into()], ..ServerSpecs::default() });
     }
 }

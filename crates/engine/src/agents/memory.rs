@@ -49,8 +49,8 @@ impl MemoryScope {
             Self::Project => locations.project_dir.join(".claude/agent-memory"),
             Self::Local => locations.project_dir.join(".claude/agent-memory-local"),
         };
-        let plain = |c: char| if c.is_alphanumeric() || matches!(c, '-' | '_') { c } else { '-' };
-        Some(subdir.join(agent_type.chars().map(plain).collect::<String>()))
+        let sanitize = |c: char| if c.is_alphanumeric() || matches!(c, '-' | '_') { c } else { '-' };
+        Some(subdir.join(agent_type.chars().map(sanitize).collect::<String>()))
     }
 }
 

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use whimbrel_os::files::{self, FileKind};
 use whimbrel_session_store::writer::TranscriptWriter;
+use whimbrel_tools::permission::PermissionState;
+use whimbrel_tools::tasks::TaskFacts;
 use whimbrel_wire::RawJson;
 use whimbrel_wire::permission::PermissionMode;
 
@@ -13,8 +15,6 @@ use super::SubagentTask;
 use super::context::AgentContext;
 use crate::effort::parse_effort;
 use crate::skills::InvokedSkill;
-use whimbrel_tools::permission::PermissionState;
-use whimbrel_tools::tasks::TaskFacts;
 
 const MAX_FILE_BYTES: u64 = 64 * 1024;
 
@@ -35,7 +35,7 @@ pub(super) struct AgentMetadata {
     /// Id of its parent; none for the main agent.
     pub(super) parent_agent_id: Option<String>,
     #[serde(flatten)]
-    terms: LaunchOptions,
+    options: LaunchOptions,
 }
 
 /// Type of the entry that a session store has instead of the file.
@@ -46,7 +46,7 @@ struct AgentMetadataEntry<T> {
     #[serde(rename = "type")]
     kind: String,
     #[serde(flatten)]
-    about: T,
+    metadata: T,
 }
 
 /// Options of the launching call that differ from the definition.
@@ -103,7 +103,7 @@ impl AgentMetadata {
             tool_use_id: facts.tool_use_id.clone(),
             spawn_depth: depth,
             parent_agent_id: parent.map(Into::into),
-            terms: LaunchOptions {
+            options: LaunchOptions {
                 name: task.name.clone(),
                 model: task.model.clone(),
                 effort: effort.and_then(|effort| effort.as_str().map(Into::into)),
@@ -117,17 +117,17 @@ impl AgentMetadata {
     }
 
     pub(super) fn with_team(mut self, team: &str) -> Self {
-        self.terms.team_name = Some(team.to_owned());
+        self.options.team_name = Some(team.to_owned());
         self
     }
 
     pub(super) fn team_name(&self) -> Option<&str> {
-        self.terms.team_name.as_deref()
+        self.options.team_name.as_deref()
     }
 
     /// Applies the deny rules of the skill to a restored agent. The error says why it cannot be continued.
     pub(super) fn restore_denials(&self, permissions: &PermissionState) -> Result<(), String> {
-        let Some(SkillDenials { file, disallowed_tools }) = &self.terms.skill else { return Ok(()) };
+        let Some(SkillDenials { file, disallowed_tools }) = &self.options.skill else { return Ok(()) };
         permissions.add_turn_rules(file, Vec::new(), disallowed_tools.clone())?;
         permissions.retain_denials();
         Ok(())
@@ -136,7 +136,9 @@ impl AgentMetadata {
     /// Writes the metadata, if transcripts are stored. Errors are ignored: the agent works without it, but cannot be
     /// restored later.
     pub(super) fn write(&self, context: &AgentContext, id: &str, writer: &TranscriptWriter) {
-        if let Ok(entry) = RawJson::from_value(&AgentMetadataEntry { kind: ENTRY_TYPE.into(), about: self }) {
+        if let Ok(entry) =
+            RawJson::from_value(&AgentMetadataEntry { kind: ENTRY_TYPE.into(), metadata: self })
+        {
             writer.write_sidecar_line(entry);
         }
         let Some(path) = transcripts_dir(context).map(|dir| metadata_path(&dir, id)) else { return };
@@ -148,7 +150,7 @@ impl AgentMetadata {
         let mut metadata = None;
         let lines = lines.into_iter().filter(|line| match line.decode::<AgentMetadataEntry<Self>>() {
             Ok(entry) if entry.kind == ENTRY_TYPE => {
-                metadata = Some(entry.about);
+                metadata = Some(entry.metadata);
                 false
             }
             _ => true,
@@ -158,52 +160,53 @@ impl AgentMetadata {
     }
 
     pub(super) fn has_name(&self, name: &str) -> bool {
-        self.terms.name.as_deref() == Some(name)
+        self.options.name.as_deref() == Some(name)
     }
 
     /// Loads the metadata file of an agent. Blocking.
     pub(super) fn load(dir: &Path, id: &str) -> Result<Self, String> {
         let path = metadata_path(dir, id);
-        let wrong =
-            |why: &str| format!("its metadata file {} {why}. Start a new agent instead.", path.display());
+        let file_error = |reason: &str| {
+            format!("its metadata file {} {reason}. Start a new agent instead.", path.display())
+        };
         let (bytes, _) = match files::file_kind(&path) {
             Ok(FileKind::File(_)) => files::read(&path, MAX_FILE_BYTES)
-                .map_err(|error| wrong(&format!("cannot be read ({error})")))?,
-            Ok(FileKind::Missing) => return Err(wrong("does not exist")),
-            Ok(_) => return Err(wrong("is not a regular file")),
-            Err(error) => return Err(wrong(&format!("cannot be read ({error})"))),
+                .map_err(|error| file_error(&format!("cannot be read ({error})")))?,
+            Ok(FileKind::Missing) => return Err(file_error("does not exist")),
+            Ok(_) => return Err(file_error("is not a regular file")),
+            Err(error) => return Err(file_error(&format!("cannot be read ({error})"))),
         };
-        let read: Self =
-            serde_json::from_slice(&bytes).map_err(|error| wrong(&format!("is not valid ({error})")))?;
-        if read.agent_type.is_empty() { Err(wrong("names no agent type")) } else { Ok(read) }
+        let metadata: Self =
+            serde_json::from_slice(&bytes).map_err(|error| file_error(&format!("is not valid ({error})")))?;
+        if metadata.agent_type.is_empty() { Err(file_error("names no agent type")) } else { Ok(metadata) }
     }
 
     /// The latest agent with this name. Blocking.
     pub(super) fn find_id_by_name(dir: &Path, name: &str) -> Option<String> {
         let names = files::entry_names(dir, MAX_FILES);
         let ids = names.iter().filter_map(|file| file.strip_prefix("agent-")?.strip_suffix(".meta.json"));
-        let called = ids.filter_map(|id| {
-            let is_called = Self::load(dir, id).ok()?.terms.name.as_deref() == Some(name);
+        let matches = ids.filter_map(|id| {
+            let has_name = Self::load(dir, id).ok()?.options.name.as_deref() == Some(name);
             let Ok(FileKind::File(stamp)) = files::file_kind(&metadata_path(dir, id)) else { return None };
-            is_called.then(|| (stamp.modified, id.to_owned()))
+            has_name.then(|| (stamp.modified, id.to_owned()))
         });
-        called.max().map(|(_, id)| id)
+        matches.max().map(|(_, id)| id)
     }
 
     /// The task to continue the agent with.
     pub(super) fn to_task(&self, prompt: &str) -> SubagentTask {
-        let terms = self.terms.clone();
+        let options = self.options.clone();
         SubagentTask {
             agent_type: self.agent_type.clone(),
             description: self.description.clone(),
             prompt: prompt.to_owned(),
-            model: terms.model,
-            effort: terms.effort.as_deref().and_then(parse_effort),
-            max_turns: terms.max_turns,
-            name: terms.name,
+            model: options.model,
+            effort: options.effort.as_deref().and_then(parse_effort),
+            max_turns: options.max_turns,
+            name: options.name,
             background: None,
-            isolation: terms.isolation,
-            mode: terms.mode,
+            isolation: options.isolation,
+            mode: options.mode,
             skill: None,
         }
     }
@@ -253,9 +256,9 @@ mod tests {
         };
         let metadata = AgentMetadata::for_task(&facts, &task, 2, Some("a0"));
         std::fs::write(metadata_path(dir.path(), "a1"), serde_json::to_vec(&metadata).unwrap()).unwrap();
-        let read = AgentMetadata::load(dir.path(), "a1").unwrap();
-        assert_eq!(read, metadata);
-        assert_eq!(format!("{:?}", read.to_task("Go on.")), format!("{task:?}"));
+        let loaded = AgentMetadata::load(dir.path(), "a1").unwrap();
+        assert_eq!(loaded, metadata);
+        assert_eq!(format!("{:?}", loaded.to_task("Go on.")), format!("{task:?}"));
         assert_eq!(AgentMetadata::find_id_by_name(dir.path(), "scout").as_deref(), Some("a1"));
         assert_eq!(AgentMetadata::find_id_by_name(dir.path(), "missing"), None);
         std::fs::create_dir(metadata_path(dir.path(), "folder")).unwrap();

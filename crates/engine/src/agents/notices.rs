@@ -1,14 +1,14 @@
 //! Frames to the host and notifications to the main model about agents.
 
 use whimbrel_os::clock;
+use whimbrel_tools::tasks::{TaskFacts, TaskRegistry, TaskSnapshot, TaskStatus};
+use whimbrel_transport::frame_sender::FrameSender;
 use whimbrel_wire::system::TaskStatus as WireStatus;
 use whimbrel_wire::system::{
     BackgroundTask, BackgroundTasksChanged, TaskEnd, TaskNotification, TaskPatch, TaskStarted, TaskUpdated,
 };
 
 use super::AgentReport;
-use whimbrel_tools::tasks::{TaskFacts, TaskRegistry, TaskSnapshot, TaskStatus};
-use whimbrel_transport::frame_sender::FrameSender;
 
 /// Facts about an agent's start that its task does not hold.
 pub(super) struct AgentStart<'a> {
@@ -23,22 +23,22 @@ pub(super) async fn notify_started(
     frame_sender: &FrameSender,
     tasks: &TaskRegistry,
     facts: &TaskFacts,
-    standing: AgentStart<'_>,
+    start: AgentStart<'_>,
 ) {
     let notice = TaskStarted {
         task_id: facts.task_id.clone(),
         tool_use_id: Some(facts.tool_use_id.clone()),
         description: facts.description.clone(),
         subagent_type: facts.agent_type.clone(),
-        is_backgrounded: Some(standing.background),
-        spawn_depth: u32::try_from(standing.depth).ok(),
-        parent_task_id: standing.parent.map(Into::into),
+        is_backgrounded: Some(start.background),
+        spawn_depth: u32::try_from(start.depth).ok(),
+        parent_task_id: start.parent.map(Into::into),
         task_type: Some(facts.kind.as_str().into()),
-        prompt: Some(standing.prompt.to_owned()),
+        prompt: Some(start.prompt.to_owned()),
         ..TaskStarted::default()
     };
     frame_sender.notify(notice).await;
-    if standing.background {
+    if start.background {
         frame_sender.notify(background_tasks(&tasks.running_in_background())).await;
     }
 }

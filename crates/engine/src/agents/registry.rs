@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::mpsc;
+use whimbrel_tools::workspace::worktree::Worktree;
 
 use super::Definition;
 use super::context::TreePosition;
 use crate::agent::Agent;
-use whimbrel_tools::workspace::worktree::Worktree;
 
 const MAX_FINISHED: usize = 50;
 
@@ -75,14 +75,15 @@ pub struct FinishedAgent {
 
 impl RegistryState {
     fn name_of(&self, id: &str) -> Option<String> {
-        self.names.iter().find(|(_, of)| *of == id).map(|(name, _)| name.clone())
+        self.names.iter().find(|(_, agent_id)| *agent_id == id).map(|(name, _)| name.clone())
     }
 
     /// Names and ids of the agents that an agent can message.
     fn reachable_names(&self, requester: Option<&str>) -> Vec<String> {
-        let reached = |id: &String| self.slots.get(id).is_some_and(|slot| slot.is_reachable_by(requester));
-        let names = self.names.iter().filter(|(_, id)| reached(id)).map(|(name, _)| name);
-        names.chain(self.slots.keys().filter(|id| reached(id))).cloned().collect()
+        let is_reachable =
+            |id: &String| self.slots.get(id).is_some_and(|slot| slot.is_reachable_by(requester));
+        let names = self.names.iter().filter(|(_, id)| is_reachable(id)).map(|(name, _)| name);
+        names.chain(self.slots.keys().filter(|id| is_reachable(id))).cloned().collect()
     }
 }
 
@@ -107,10 +108,10 @@ impl AgentRegistry {
         parent: Option<&str>,
     ) -> mpsc::UnboundedReceiver<String> {
         let (sender, mailbox) = mpsc::unbounded_channel();
-        let mut inner = self.lock();
-        inner.slots.insert(id.to_owned(), AgentSlot::Running(sender, parent.map(Into::into)));
+        let mut state = self.lock();
+        state.slots.insert(id.to_owned(), AgentSlot::Running(sender, parent.map(Into::into)));
         if let Some(name) = name {
-            inner.names.insert(name.to_owned(), id.to_owned());
+            state.names.insert(name.to_owned(), id.to_owned());
         }
         mailbox
     }
@@ -122,37 +123,37 @@ impl AgentRegistry {
         id: &str,
         mailbox: &mut mpsc::UnboundedReceiver<String>,
     ) -> Option<String> {
-        let mut inner = self.lock();
+        let mut state = self.lock();
         let next = mailbox.try_recv().ok();
         if next.is_none() {
-            inner.slots.remove(id);
+            state.slots.remove(id);
         }
         next
     }
 
     /// Stores a finished agent; the oldest are dropped beyond `MAX_FINISHED`.
     pub fn store_finished(&self, id: &str, finished: FinishedAgent) {
-        let mut inner = self.lock();
-        inner.slots.insert(id.to_owned(), AgentSlot::Finished(Box::new(finished)));
-        inner.finished_order.push_back(id.to_owned());
-        while inner.finished_order.len() > MAX_FINISHED {
-            let Some(oldest) = inner.finished_order.pop_front() else { break };
-            inner.slots.remove(&oldest);
-            inner.names.retain(|_, id| *id != oldest);
+        let mut state = self.lock();
+        state.slots.insert(id.to_owned(), AgentSlot::Finished(Box::new(finished)));
+        state.finished_order.push_back(id.to_owned());
+        while state.finished_order.len() > MAX_FINISHED {
+            let Some(oldest) = state.finished_order.pop_front() else { break };
+            state.slots.remove(&oldest);
+            state.names.retain(|_, id| *id != oldest);
         }
     }
 
-    /// Agents that an agent can message (none as asker is the main agent); `facts` gives type and description of
+    /// Agents that an agent can message (none as requester is the main agent); `facts` gives type and description of
     /// running ones.
     pub fn reachable(
         &self,
         requester: Option<&str>,
         facts: impl Fn(&str) -> Option<(String, String)>,
     ) -> Vec<ReachableAgent> {
-        let inner = self.lock();
+        let state = self.lock();
         let rows =
-            inner.slots.iter().filter(|(_, slot)| slot.is_reachable_by(requester)).map(|(id, slot)| {
-                let (works, about) = match slot {
+            state.slots.iter().filter(|(_, slot)| slot.is_reachable_by(requester)).map(|(id, slot)| {
+                let (is_running, about) = match slot {
                     AgentSlot::Running(..) => (true, facts(id).unwrap_or_default()),
                     AgentSlot::Finished(finished) => {
                         (false, (finished.definition.name.clone(), finished.description.clone()))
@@ -160,10 +161,10 @@ impl AgentRegistry {
                 };
                 ReachableAgent {
                     id: id.clone(),
-                    name: inner.name_of(id),
+                    name: state.name_of(id),
                     agent_type: about.0,
                     description: about.1,
-                    is_running: works,
+                    is_running,
                 }
             });
         rows.collect()
@@ -173,27 +174,27 @@ impl AgentRegistry {
         self.lock().name_of(id)
     }
 
-    /// Delivers a message between agents. None as asker is the main agent.
+    /// Delivers a message between agents. None as requester is the main agent.
     pub fn deliver(&self, requester: Option<&str>, to: &str, message: &str) -> Delivery {
-        let mut inner = self.lock();
-        let id = if inner.slots.contains_key(to) {
+        let mut state = self.lock();
+        let id = if state.slots.contains_key(to) {
             to.to_owned()
         } else {
-            inner.names.get(to).cloned().unwrap_or_default()
+            state.names.get(to).cloned().unwrap_or_default()
         };
-        match inner.slots.get(&id) {
+        match state.slots.get(&id) {
             Some(slot) if !slot.is_reachable_by(requester) => return Delivery::NotOwner(id),
             Some(AgentSlot::Running(mailbox, _)) if mailbox.send(message.to_owned()).is_ok() => {
                 return Delivery::Queued(id);
             }
             _ => {}
         }
-        match inner.slots.remove(&id) {
+        match state.slots.remove(&id) {
             Some(AgentSlot::Finished(finished)) => {
-                inner.finished_order.retain(|ended| *ended != id);
+                state.finished_order.retain(|ended| *ended != id);
                 Delivery::Finished(id, finished)
             }
-            _ => Delivery::Unknown(inner.reachable_names(requester)),
+            _ => Delivery::Unknown(state.reachable_names(requester)),
         }
     }
 
@@ -253,7 +254,7 @@ mod tests {
                 let delivered = match registry.deliver(requester, to, "x") {
                     Delivery::Queued(_) => true,
                     Delivery::NotOwner(_) => false,
-                    Delivery::Finished(..) | Delivery::Unknown(_) => panic!("{to} is at work"),
+                    Delivery::Finished(..) | Delivery::Unknown(_) => panic!("{to} is running"),
                 };
                 assert_eq!(delivered, expected.contains(&to), "{requester:?} to {to}");
             }

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
+use whimbrel_tools::tasks::TaskStatus;
+use whimbrel_tools::workspace::worktree::Worktree;
 use whimbrel_wire::Usage;
 use whimbrel_wire::system::TaskUsage;
 
 use crate::next_step::TurnEnd;
 use crate::turn::TurnOutcome;
-use whimbrel_tools::tasks::TaskStatus;
-use whimbrel_tools::workspace::worktree::Worktree;
 
 #[derive(Debug, Clone)]
 pub struct AgentReport {
@@ -83,12 +83,12 @@ impl AgentReport {
             text.push_str("\n\nMessages that it has not read: ");
             text.push_str(&self.unread_messages.to_string());
         }
-        let Some(tree) = &self.kept_worktree else { return text };
+        let Some(worktree) = &self.kept_worktree else { return text };
         let branch =
-            tree.branch.as_ref().map(|branch| format!(" on the branch {branch}")).unwrap_or_default();
+            worktree.branch.as_ref().map(|branch| format!(" on the branch {branch}")).unwrap_or_default();
         format!(
             "{text}\n\nIts changes are not in the session's directory but in {}{branch}.",
-            tree.path.display()
+            worktree.path.display()
         )
     }
 
@@ -141,19 +141,19 @@ mod tests {
             unread_messages: 0,
         };
         let rows: [(&str, AgentReport, &[&str]); 5] = [
-            ("well", report(TurnEnd::Done, "Found it.", "Found it."), &["Found it."]),
-            ("silent", report(TurnEnd::Done, "", ""), &["no report"]),
+            ("completed", report(TurnEnd::Done, "Found it.", "Found it."), &["Found it."]),
+            ("no text", report(TurnEnd::Done, "", ""), &["no report"]),
             (
                 "failed",
                 report(TurnEnd::ApiError, "API Error: 400 no", "Half."),
                 &["API Error: 400 no", "Half."],
             ),
             (
-                "with messages left",
+                "with unread messages",
                 AgentReport { unread_messages: 2, ..report(TurnEnd::MaxTurns, "", "Half.") },
                 &["Half.", "not read: 2"],
             ),
-            ("at once", report(TurnEnd::MaxTurns, "", ""), &["model calls", "no text"]),
+            ("failed without text", report(TurnEnd::MaxTurns, "", ""), &["model calls", "no text"]),
         ];
         for (name, report, parts) in rows {
             let text = report.text();

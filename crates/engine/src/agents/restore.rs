@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use whimbrel_os::files::{self, FileKind};
 use whimbrel_session_store::store::StoreError;
 use whimbrel_session_store::{ResumedSession, StoreWriter};
+use whimbrel_tools::api::ToolError;
 use whimbrel_wire::RawJson;
 
 use super::metadata::{self, AgentMetadata};
 use super::{AgentSpawner, Definition};
-use whimbrel_tools::api::ToolError;
 
 /// A stored agent that can be continued.
 pub(super) struct RestorableAgent {
@@ -37,18 +37,19 @@ impl AgentSpawner {
                 load_from_store(store_writer, &self.context.storage.identity.session, to).await
             }
             (None, Some(dir)) => {
-                let wanted = to.to_owned();
-                let found = files::run_blocking(move || load_from_disk(&dir, &wanted)).await;
+                let id_or_name = to.to_owned();
+                let found = files::run_blocking(move || load_from_disk(&dir, &id_or_name)).await;
                 found.unwrap_or_else(|error| Err(error.to_string()))
             }
             (None, None) => return Ok(None),
         };
-        let refused = |why: String| ToolError::Rejected(format!("The agent {to} cannot continue: {why}"));
-        let Some(StoredAgent { id, metadata: stored, resumed }) = found.map_err(refused)? else {
+        let rejected =
+            |reason: String| ToolError::Rejected(format!("The agent {to} cannot continue: {reason}"));
+        let Some(StoredAgent { id, metadata: stored, resumed }) = found.map_err(rejected)? else {
             return Ok(None);
         };
         if let Some(team) = stored.team_name() {
-            return Err(refused(format!(
+            return Err(rejected(format!(
                 "it was a teammate in the team {team}, which has ended. Start a new agent."
             )));
         }
@@ -56,7 +57,7 @@ impl AgentSpawner {
         // The agent is not continued without the deny rules it had.
         stored
             .restore_denials(&self.position.permission_checker.permissions.for_subagent(None))
-            .map_err(refused)?;
+            .map_err(rejected)?;
         let unreadable = resumed.loaded.repairs.unreadable;
         if unreadable > 0 {
             let lines = if unreadable == 1 { "line" } else { "lines" };
@@ -71,8 +72,8 @@ impl AgentSpawner {
 /// Loads an agent from disk. Blocking.
 fn load_from_disk(dir: &Path, to: &str) -> Result<Option<StoredAgent>, String> {
     let can_be_id = !to.is_empty() && to.chars().all(|c| c.is_ascii_alphanumeric());
-    let is_kept = |id: &str| !matches!(files::file_kind(&transcript_path(dir, id)), Ok(FileKind::Missing));
-    let id = match can_be_id && is_kept(to) {
+    let is_stored = |id: &str| !matches!(files::file_kind(&transcript_path(dir, id)), Ok(FileKind::Missing));
+    let id = match can_be_id && is_stored(to) {
         true => to.to_owned(),
         false => match AgentMetadata::find_id_by_name(dir, to) {
             Some(id) => id,

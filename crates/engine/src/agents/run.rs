@@ -7,6 +7,11 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use whimbrel_os::clock;
 use whimbrel_process::OutputCapture;
+use whimbrel_tools::api::{AgentServices, ToolContext};
+use whimbrel_tools::hooks::HookInputBuilder;
+use whimbrel_tools::internal_events::{InternalEvent, Notification};
+use whimbrel_tools::tasks::AgentTask;
+use whimbrel_tools::workspace::worktree::Worktree;
 use whimbrel_wire::content::Content;
 use whimbrel_wire::hook::HookEvent;
 
@@ -20,11 +25,6 @@ use super::{AgentReport, AgentSpawner, Definition, SubagentTask, isolation, mcp_
 use crate::agent::{Agent, AgentProgress};
 use crate::next_step::TurnEnd;
 use crate::turn::{self, TurnOutcome};
-use whimbrel_tools::api::{AgentServices, ToolContext};
-use whimbrel_tools::hooks::HookInputBuilder;
-use whimbrel_tools::internal_events::{InternalEvent, Notification};
-use whimbrel_tools::tasks::AgentTask;
-use whimbrel_tools::workspace::worktree::Worktree;
 
 /// Time for a stopped agent to finish its turn.
 const STOP_GRACE: Duration = Duration::from_millis(1000);
@@ -60,37 +60,37 @@ struct RunResult {
 
 impl AgentRun {
     /// Runs the task and notifies host, model and caller.
-    pub(super) async fn run(self, done: oneshot::Sender<AgentReport>) {
+    pub(super) async fn run(self, report_sender: oneshot::Sender<AgentReport>) {
         let Self {
             agents,
-            origin: who,
+            origin,
             task: subagent_task,
             tool_context: mut call,
             entry,
             reservation,
             mut mailbox,
-            worktree: tree,
+            worktree,
         } = self;
-        if let Some(tree) = &tree {
-            call.workspace = Arc::new(call.workspace.for_worktree(tree.clone()));
+        if let Some(worktree) = &worktree {
+            call.workspace = Arc::new(call.workspace.for_worktree(worktree.clone()));
         }
-        let goes_on = !matches!(who, AgentOrigin::New(_));
+        let is_continued = !matches!(origin, AgentOrigin::New(_));
         let permit = entry.stop.run_until_cancelled(reservation.acquire()).await.flatten();
         let RunResult { mut report, mut finished } = match &permit {
             Some(_) => {
-                let (agent, definition) = start_agent(&agents, who, &subagent_task, &call, &entry).await;
+                let (agent, definition) = start_agent(&agents, origin, &subagent_task, &call, &entry).await;
                 run_turns(&agents, agent, definition, &subagent_task, &entry, &mut mailbox).await
             }
             None => RunResult { report: not_started_report(&entry), finished: None },
         };
         let context = &agents.context;
-        if let Some(tree) = tree {
-            finished.iter_mut().for_each(|finished| finished.worktree = Some(tree.clone()));
-            report.kept_worktree = isolation::remove_if_clean(tree, &call).await;
+        if let Some(worktree) = worktree {
+            finished.iter_mut().for_each(|finished| finished.worktree = Some(worktree.clone()));
+            report.kept_worktree = isolation::remove_if_clean(worktree, &call).await;
         }
         report.background = entry.freeze_background();
         // The output file of a continued agent holds its earlier report and is overwritten.
-        if report.background || goes_on {
+        if report.background || is_continued {
             write_output(&entry, &report.text());
         }
         notices::notify_ended(&context.frame_sender, &call.tasks, &entry.facts, &report).await;
@@ -100,7 +100,7 @@ impl AgentRun {
             context.spawning.registry.store_finished(entry.id(), finished);
         }
         // An agent that stopped it needs no notification; a stop by the host starts no turn.
-        let post = match report.background && (!report.stopped || entry.was_stopped_by_host()) {
+        let event = match report.background && (!report.stopped || entry.was_stopped_by_host()) {
             true => {
                 let notification =
                     Notification::from_task(notices::render_notification(&entry.facts, &report));
@@ -119,41 +119,41 @@ impl AgentRun {
             }
         };
         // The event loop may have ended.
-        let _ = context.event_sender.send(post);
+        let _ = context.event_sender.send(event);
         entry.finish(report.status());
-        let _ = done.send(report);
+        let _ = report_sender.send(report);
     }
 }
 
 /// Builds or restores the agent and gives it the task.
 async fn start_agent(
     agents: &AgentSpawner,
-    who: AgentOrigin,
+    origin: AgentOrigin,
     task: &SubagentTask,
     call: &ToolContext,
     entry: &AgentTask,
 ) -> (Agent, Definition) {
-    match who {
+    match origin {
         AgentOrigin::New(definition) => {
             let mut agent = agents.build_subagent(&definition, task, call, entry, &AgentRole::Subagent, None);
             let notes = run_start_hooks(&agent, &definition, entry).await;
             agents.start_servers(&mut agent, &definition, &entry.stop).await;
             agents.load_skills(&mut agent, &definition).await;
             agents.inject_memory(&mut agent, &definition).await;
-            let words = match &task.skill {
+            let prompt = match &task.skill {
                 Some(skill) => {
                     let tools = &agents.position.tool_set;
-                    let words = turn::invoked_skills::render(&mut agent, skill, tools, &entry.stop).await;
+                    let prompt = turn::invoked_skills::render(&mut agent, skill, tools, &entry.stop).await;
                     // The skill is the task, so its deny rules last for the agent's whole life.
                     agent.tool_env.checker.permissions.retain_denials();
-                    words
+                    prompt
                 }
                 None => task.prompt.clone(),
             };
-            agent.conversation.push_task(&Content::from(words.as_str())).await;
-            let above = &agents.position;
+            agent.conversation.push_task(&Content::from(prompt.as_str())).await;
+            let parent = &agents.position;
             let metadata =
-                AgentMetadata::for_task(&entry.facts, task, above.depth + 1, above.agent_id.as_deref());
+                AgentMetadata::for_task(&entry.facts, task, parent.depth + 1, parent.agent_id.as_deref());
             metadata.write(&agents.context, entry.id(), agent.conversation.transcript_writer());
             if let Some(text) = &definition.reminder {
                 agent.conversation.push_hidden(&format!("<system-reminder>\n{text}\n</system-reminder>"));
@@ -162,8 +162,8 @@ async fn start_agent(
             (agent, *definition)
         }
         AgentOrigin::Continued(finished) => {
-            let FinishedAgent { mut agent, definition, position, worktree: tree, .. } = *finished;
-            if tree.is_some() {
+            let FinishedAgent { mut agent, definition, position, worktree, .. } = *finished;
+            if worktree.is_some() {
                 agent.tool_env.context.workspace.set_worktree(call.workspace.worktree());
             }
             let deps = &mut Arc::make_mut(&mut agent.tool_env).context;
@@ -178,18 +178,18 @@ async fn start_agent(
             agent.inject_hook_context(&notes);
             (agent, definition)
         }
-        AgentOrigin::Restored(back) => {
-            let RestorableAgent { definition, resumed, metadata, .. } = *back;
+        AgentOrigin::Restored(restored) => {
+            let RestorableAgent { definition, resumed, metadata, .. } = *restored;
             let agents = agents.at_least_depth(metadata.spawn_depth);
             let mut agent =
                 agents.build_subagent(&definition, task, call, entry, &AgentRole::Subagent, Some(resumed));
             let notes = run_start_hooks(&agent, &definition, entry).await;
             agents.start_servers(&mut agent, &definition, &entry.stop).await;
-            let words = match metadata.restore_denials(&agent.tool_env.checker.permissions) {
+            let prompt = match metadata.restore_denials(&agent.tool_env.checker.permissions) {
                 Ok(()) => task.prompt.clone(),
-                Err(why) => format!("You cannot continue. Report this and stop: {why}"),
+                Err(reason) => format!("You cannot continue. Report this and stop: {reason}"),
             };
-            agent.conversation.push_task(&Content::from(words.as_str())).await;
+            agent.conversation.push_task(&Content::from(prompt.as_str())).await;
             agent.inject_hook_context(&notes);
             (agent, definition)
         }
@@ -218,37 +218,37 @@ async fn run_turns(
 ) -> RunResult {
     let started_at = clock::monotonic();
     let mut texts = Vec::new();
-    let ending = loop {
-        let ending = run_one_turn(&mut agent, entry).await;
-        if ending.end != TurnEnd::Done || entry.stop.is_cancelled() {
-            break ending;
+    let outcome = loop {
+        let outcome = run_one_turn(&mut agent, entry).await;
+        if outcome.end != TurnEnd::Done || entry.stop.is_cancelled() {
+            break outcome;
         }
         match agents.context.spawning.registry.take_next_or_close(entry.id(), mailbox) {
             Some(message) => {
-                texts.push(ending.text);
+                texts.push(outcome.text);
                 agent.conversation.push_task(&Content::from(message.as_str())).await;
             }
-            None => break ending,
+            None => break outcome,
         }
     };
     // Later messages are rejected; those in the mailbox are counted as unread.
     mailbox.close();
     let unread = std::iter::from_fn(|| mailbox.try_recv().ok()).count();
     mcp_servers::stop_servers(&agent, &entry.stop).await;
-    let stopped = entry.stop.is_cancelled() && ending.end != TurnEnd::BudgetExceeded;
-    if ending.end == TurnEnd::BudgetExceeded {
+    let stopped = entry.stop.is_cancelled() && outcome.end != TurnEnd::BudgetExceeded;
+    if outcome.end == TurnEnd::BudgetExceeded {
         agent.tool_env.context.tasks.stop_tasks_of(entry.id());
     }
-    let ending = match ending.end {
-        TurnEnd::Done => TurnOutcome { text: join_texts(&texts, &ending.text), ..ending },
-        _ => ending,
+    let outcome = match outcome.end {
+        TurnEnd::Done => TurnOutcome { text: join_texts(&texts, &outcome.text), ..outcome },
+        _ => outcome,
     };
     // Without text since the last message, the last text is already in the report.
-    let since =
+    let new_text =
         Some(agent.progress.last_text()).filter(|text| texts.last().is_none_or(|before| before != text));
     let report = AgentReport {
         agent_id: entry.id().to_owned(),
-        partial_text: join_texts(&texts, since.unwrap_or_default()),
+        partial_text: join_texts(&texts, new_text.unwrap_or_default()),
         model: agent.model(),
         usage: agent.ledger.own_usage(),
         cost_usd: agent.ledger.own_cost_usd(),
@@ -258,7 +258,7 @@ async fn run_turns(
         stopped,
         kept_worktree: None,
         unread_messages: unread,
-        outcome: ending,
+        outcome,
     };
     let context = &mut Arc::make_mut(&mut agent.tool_env).context;
     let position = AgentSpawner::from_context(context).map(|agents| Arc::clone(&agents.position));
@@ -273,26 +273,26 @@ async fn run_turns(
 /// something free of charge.
 pub(super) async fn run_one_turn(agent: &mut Agent, entry: &AgentTask) -> TurnOutcome {
     let ledger = agent.ledger.clone();
-    let too_late = async {
+    let stop_deadline = async {
         tokio::select! {
             () = entry.stop.cancelled() => {}
             () = ledger.wait_until_exhausted() => entry.stop.cancel(),
         }
         tokio::time::sleep(STOP_GRACE).await;
     };
-    let ending = tokio::select! {
+    let outcome = tokio::select! {
         biased;
-        ending = turn::run(agent, &entry.stop) => ending,
-        () = too_late => TurnOutcome::new(TurnEnd::AbortedStreaming),
+        outcome = turn::run(agent, &entry.stop) => outcome,
+        () = stop_deadline => TurnOutcome::new(TurnEnd::AbortedStreaming),
     };
     // Overrides by skills last for one turn, even an aborted one.
     agent.tool_env.checker.permissions.clear_turn_rules();
     agent.runtime_settings.clear_overrides();
-    match ending.end {
+    match outcome.end {
         TurnEnd::AbortedStreaming | TurnEnd::AbortedTools if ledger.is_budget_exhausted() => {
-            TurnOutcome { end: TurnEnd::BudgetExceeded, ..ending }
+            TurnOutcome { end: TurnEnd::BudgetExceeded, ..outcome }
         }
-        _ => ending,
+        _ => outcome,
     }
 }
 

@@ -8,6 +8,8 @@ use tokio_util::sync::CancellationToken;
 use whimbrel_models::Effort;
 use whimbrel_os::ids;
 use whimbrel_session_store::writer::TranscriptWriter;
+use whimbrel_tools::api::{ToolContext, ToolError};
+use whimbrel_tools::tasks::{TaskFacts, TaskKind};
 use whimbrel_wire::permission::PermissionMode;
 
 use super::notices::{self, AgentStart};
@@ -16,8 +18,6 @@ use super::run::{AgentOrigin, AgentRun};
 use super::team::MemberInfo;
 use super::{AgentReport, AgentSpawner, Definition, isolation};
 use crate::skills::InvokedSkill;
-use whimbrel_tools::api::{ToolContext, ToolError};
-use whimbrel_tools::tasks::{TaskFacts, TaskKind};
 
 /// A task for a subagent.
 #[derive(Debug, Clone, Default)]
@@ -102,10 +102,10 @@ impl AgentSpawner {
             .spawning
             .definitions
             .iter()
-            .filter(|kind| self.position.startable.allows(&kind.name))
+            .filter(|definition| self.position.startable.allows(&definition.name))
             .collect();
-        known.iter().find(|kind| kind.name == name).copied().ok_or_else(|| {
-            let names: Vec<&str> = known.iter().map(|kind| kind.name.as_str()).collect();
+        known.iter().find(|definition| definition.name == name).copied().ok_or_else(|| {
+            let names: Vec<&str> = known.iter().map(|definition| definition.name.as_str()).collect();
             ToolError::Rejected(format!("Unknown agent type '{name}'. Available: {}.", names.join(", ")))
         })
     }
@@ -141,8 +141,8 @@ impl AgentSpawner {
     pub async fn spawn(&self, task: SubagentTask, call: &ToolContext) -> Result<LaunchOutcome, ToolError> {
         let definition = self.definition(&task.agent_type)?.clone();
         let background = task.background.unwrap_or(definition.background);
-        let who = AgentOrigin::New(Box::new(definition));
-        let pending = self.launch(ids::new_task_id('a'), who, task, background, call).await?;
+        let origin = AgentOrigin::New(Box::new(definition));
+        let pending = self.launch(ids::new_task_id('a'), origin, task, background, call).await?;
         self.wait_for(pending, call).await
     }
 
@@ -232,7 +232,7 @@ impl AgentSpawner {
         background: bool,
         call: &ToolContext,
     ) -> Result<Restored, ToolError> {
-        let _one_at_a_time = self.context.spawning.registry.restore_lock.lock().await;
+        let _restore_guard = self.context.spawning.registry.restore_lock.lock().await;
         let known = match self.deliver(to, message) {
             Delivery::Queued(id) => return Ok(Restored::AlreadyRunning(id)),
             Delivery::NotOwner(id) => return Err(not_owner_error(&id)),
@@ -244,16 +244,16 @@ impl AgentSpawner {
             }
             Delivery::Unknown(known) => known,
         };
-        let back = self.load_stored(to).await?.ok_or_else(|| {
+        let restored = self.load_stored(to).await?.ok_or_else(|| {
             let teammates = self.reachable_teammates().into_iter().map(|teammate| teammate.facts.name);
             unknown_agent_error(to, &teammates.chain(known).collect::<Vec<_>>())
         })?;
-        if self.position.agent_id.is_some() && back.metadata.parent_agent_id != self.position.agent_id {
-            return Err(not_owner_error(&back.id));
+        if self.position.agent_id.is_some() && restored.metadata.parent_agent_id != self.position.agent_id {
+            return Err(not_owner_error(&restored.id));
         }
-        let task = back.metadata.to_task(message);
-        let id = back.id.clone();
-        self.launch(id, AgentOrigin::Restored(Box::new(back)), task, background, call)
+        let task = restored.metadata.to_task(message);
+        let id = restored.id.clone();
+        self.launch(id, AgentOrigin::Restored(Box::new(restored)), task, background, call)
             .await
             .map(Restored::Started)
     }
@@ -263,7 +263,7 @@ impl AgentSpawner {
     async fn launch(
         &self,
         id: String,
-        who: AgentOrigin,
+        origin: AgentOrigin,
         subagent_task: SubagentTask,
         background: bool,
         call: &ToolContext,
@@ -275,8 +275,8 @@ impl AgentSpawner {
             .spawning
             .limits
             .reserve(depth)
-            .map_err(|none| ToolError::Rejected(none.to_string()))?;
-        let tree = isolation::create_worktree(&who, &subagent_task, &id, call).await?;
+            .map_err(|error| ToolError::Rejected(error.to_string()))?;
+        let worktree = isolation::create_worktree(&origin, &subagent_task, &id, call).await?;
         let output_file =
             self.context.environment.workspace.output_dir().join("tasks").join(format!("{id}.output"));
         let launched = LaunchedAgent { agent_id: id.clone(), output_file: output_file.clone() };
@@ -298,8 +298,8 @@ impl AgentSpawner {
         call.transcript.record_call_agent(&call.id, &facts.task_id).await;
         let entry = call.tasks.register_agent(facts, background);
         let parent = self.position.agent_id.as_deref();
-        let standing = AgentStart { depth, parent, background, prompt: &subagent_task.prompt };
-        notices::notify_started(&self.context.frame_sender, &call.tasks, &entry.facts, standing).await;
+        let start = AgentStart { depth, parent, background, prompt: &subagent_task.prompt };
+        notices::notify_started(&self.context.frame_sender, &call.tasks, &entry.facts, start).await;
         let mailbox = self.context.spawning.registry.register(
             &entry.facts.task_id,
             subagent_task.name.as_deref(),
@@ -307,18 +307,18 @@ impl AgentSpawner {
         );
         let stop_guard = StopGuard(Some(entry.stop.clone()));
         let backgrounded = entry.watch_background();
-        let (done, report) = oneshot::channel();
+        let (report_sender, report) = oneshot::channel();
         let run = AgentRun {
             agents: self.clone(),
-            origin: who,
+            origin,
             task: subagent_task,
             tool_context: call.clone(),
             entry,
             reservation,
             mailbox,
-            worktree: tree,
+            worktree,
         };
-        tokio::spawn(run.run(done));
+        tokio::spawn(run.run(report_sender));
         Ok(PendingAgent { report, backgrounded, stop_guard, launched })
     }
 }

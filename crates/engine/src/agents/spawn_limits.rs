@@ -49,21 +49,26 @@ pub enum SpawnLimitError {
 
 impl SpawnLimits {
     /// Creates limits with this concurrency; none means the default.
-    pub fn new(at_once: Option<usize>) -> Self {
-        let at_once = at_once.unwrap_or(DEFAULT_CONCURRENCY).clamp(1, Semaphore::MAX_PERMITS);
-        let semaphores = (0..MAX_DEPTH).map(|_| Arc::new(Semaphore::new(at_once))).collect();
+    pub fn new(max_concurrent: Option<usize>) -> Self {
+        let max_concurrent = max_concurrent.unwrap_or(DEFAULT_CONCURRENCY).clamp(1, Semaphore::MAX_PERMITS);
+        let semaphores = (0..MAX_DEPTH).map(|_| Arc::new(Semaphore::new(max_concurrent))).collect();
         Self { semaphores, waiting_count: Arc::default() }
     }
 
     /// Reserves a position for an agent at a depth, from 1.
     pub fn reserve(&self, depth: usize) -> Result<SpawnReservation, SpawnLimitError> {
-        let level =
-            depth.checked_sub(1).and_then(|at| self.semaphores.get(at)).ok_or(SpawnLimitError::TooDeep)?;
+        let semaphore = depth
+            .checked_sub(1)
+            .and_then(|index| self.semaphores.get(index))
+            .ok_or(SpawnLimitError::TooDeep)?;
         if self.waiting_count.fetch_add(1, Ordering::Relaxed) >= MAX_WAITING {
             self.waiting_count.fetch_sub(1, Ordering::Relaxed);
             return Err(SpawnLimitError::QueueFull);
         }
-        Ok(SpawnReservation { semaphore: Arc::clone(level), waiting_count: Arc::clone(&self.waiting_count) })
+        Ok(SpawnReservation {
+            semaphore: Arc::clone(semaphore),
+            waiting_count: Arc::clone(&self.waiting_count),
+        })
     }
 }
 
@@ -89,16 +94,20 @@ mod tests {
     #[test]
     fn agents_run_in_fifo_order() {
         let limits = SpawnLimits::new(Some(2));
-        let mut taken: Vec<_> =
+        let mut permits: Vec<_> =
             (0..2).map(|_| limits.reserve(1).unwrap().acquire().now_or_never().unwrap().unwrap()).collect();
         let mut waiting: Vec<_> = (0..3).map(|_| Box::pin(limits.reserve(1).unwrap().acquire())).collect();
-        for one in &mut waiting {
-            assert!(one.now_or_never().is_none(), "two work already");
+        for acquire in &mut waiting {
+            assert!(acquire.now_or_never().is_none(), "both permits are held");
         }
-        taken.pop();
-        let served: Vec<bool> = waiting.iter_mut().rev().map(|one| one.now_or_never().is_some()).collect();
-        assert_eq!(served, [false, false, true], "the first of those who wait");
-        assert!(limits.reserve(2).unwrap().acquire().now_or_never().is_some(), "another depth has its own");
+        permits.pop();
+        let acquired: Vec<bool> =
+            waiting.iter_mut().rev().map(|acquire| acquire.now_or_never().is_some()).collect();
+        assert_eq!(acquired, [false, false, true], "first in the queue");
+        assert!(
+            limits.reserve(2).unwrap().acquire().now_or_never().is_some(),
+            "another depth has its own semaphore"
+        );
     }
 
     #[test]

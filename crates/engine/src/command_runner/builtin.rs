@@ -1,6 +1,7 @@
 //! The small built-in commands: `/clear`, `/context`, `/cost`, `/help` and `/model`.
 
 use tokio_util::sync::CancellationToken;
+use whimbrel_tools::cost::Spend;
 use whimbrel_wire::control::ContextUsage;
 use whimbrel_wire::hook::HookEvent;
 use whimbrel_wire::message::User;
@@ -11,7 +12,6 @@ use crate::commands::Commands;
 use crate::next_step::TurnEnd;
 use crate::turn::TurnOutcome;
 use crate::turn_start;
-use whimbrel_tools::cost::Spend;
 
 /// Clears the conversation in place of a turn; the transcript keeps it, and the next message begins a new branch there.
 /// SessionEnd and SessionStart hooks run, because the model loses their context too. `ignored` is a notice about
@@ -103,11 +103,11 @@ mod tests {
     use serde_json::json;
     use whimbrel_config::locations::ConfigLocations;
     use whimbrel_config::plugins::Plugins;
+    use whimbrel_tools::cost::AgentShare;
     use whimbrel_wire::control::ContextCategory;
     use whimbrel_wire::message::ModelUsage;
 
     use super::*;
-    use whimbrel_tools::cost::AgentShare;
 
     #[test]
     fn context_parts_are_listed_in_a_table() {

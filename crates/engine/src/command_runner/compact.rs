@@ -35,7 +35,7 @@ pub(crate) async fn run(
     let summary = summary::summarise(agent, trigger, &request.instructions, source, cancel).await;
     notices.send(&agent.frame_sender).await;
     let done = TurnOutcome::new(TurnEnd::Done);
-    let ending = match summary {
+    let outcome = match summary {
         Ok(summary) => {
             summary::replace_history(agent, CompactTrigger::Manual, summary).await;
             agent.conversation.push_local_command(&request.prompt, "Compacted.").await;
@@ -67,5 +67,5 @@ pub(crate) async fn run(
         }
     };
     agent.conversation.end_turn().await;
-    ending
+    outcome
 }

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
+use whimbrel_tools::hooks::{HookInputBuilder, join_reasons};
 use whimbrel_wire::Block;
 use whimbrel_wire::content::Content;
 use whimbrel_wire::hook::HookEvent;
@@ -18,7 +19,6 @@ use crate::commands::parse::ParsedCommand;
 use crate::next_step::TurnEnd;
 use crate::turn::{self, TurnOutcome};
 use crate::turn_start::{self, mentioned_files};
-use whimbrel_tools::hooks::{HookInputBuilder, join_reasons};
 
 /// Call of a command file.
 pub struct CommandExpansion {
@@ -53,8 +53,9 @@ pub async fn run(agent: &mut Agent, expansion: CommandExpansion, cancel: &Cancel
     };
     let ExpandedPrompt { text, authored } = match outcome {
         Ok(outcome) => outcome,
-        Err(why) => {
-            return answer_without_model(agent, &prompt, format!("/{} was not run. {why}", file.name)).await;
+        Err(reason) => {
+            return answer_without_model(agent, &prompt, format!("/{} was not run. {reason}", file.name))
+                .await;
         }
     };
     let uuid = prompt.uuid.clone();
@@ -63,17 +64,17 @@ pub async fn run(agent: &mut Agent, expansion: CommandExpansion, cancel: &Cancel
     let expanded =
         agent.tool_env.checker.hooks.dispatch(HookEvent::UserPromptExpansion, build_input, cancel).await;
     if !expanded.blocked.is_empty() {
-        let why = join_reasons(&expanded.blocked);
+        let reason = join_reasons(&expanded.blocked);
         return answer_without_model(
             agent,
             &prompt,
-            format!("/{} was not run. A hook blocked it: {why}", file.name),
+            format!("/{} was not run. A hook blocked it: {reason}", file.name),
         )
         .await;
     }
     let submitted = match turn_start::run_host_prompt_hooks(agent, uuid.as_deref(), &text, cancel).await {
         Ok(submitted) => submitted,
-        Err(ending) => return ending,
+        Err(outcome) => return outcome,
     };
     if expanded.interrupted {
         return TurnOutcome::new(TurnEnd::AbortedStreaming);
@@ -94,8 +95,8 @@ pub(super) fn command_header(name: &str, arguments: &str) -> String {
 }
 
 /// Prompt content for the model: command tags, expanded text, and other blocks of the original prompt.
-fn build_content(name: &str, arguments: &str, text: String, sent: Content) -> Content {
+fn build_content(name: &str, arguments: &str, text: String, original: Content) -> Content {
     let head = command_header(name, arguments);
-    let others = sent.into_blocks().into_iter().filter(|block| !matches!(block, Block::Text { .. }));
+    let others = original.into_blocks().into_iter().filter(|block| !matches!(block, Block::Text { .. }));
     Content::Blocks([Block::text(head), Block::text(text)].into_iter().chain(others).collect())
 }

@@ -3,6 +3,8 @@
 
 use tokio_util::sync::CancellationToken;
 use whimbrel_os::ids;
+use whimbrel_tools::api::ToolContext;
+use whimbrel_tools::hooks::{HookInputBuilder, join_reasons};
 use whimbrel_wire::hook::HookEvent;
 
 use super::answer_without_model;
@@ -14,8 +16,6 @@ use crate::next_step::TurnEnd;
 use crate::skills::InvokedSkill;
 use crate::turn::TurnOutcome;
 use crate::turn_start;
-use whimbrel_tools::api::ToolContext;
-use whimbrel_tools::hooks::{HookInputBuilder, join_reasons};
 
 /// Runs the command in a subagent and answers with its report.
 pub(super) async fn run(
@@ -30,11 +30,11 @@ pub(super) async fn run(
     let expanded =
         agent.tool_env.checker.hooks.dispatch(HookEvent::UserPromptExpansion, build_input, cancel).await;
     if !expanded.blocked.is_empty() {
-        let why = join_reasons(&expanded.blocked);
+        let reason = join_reasons(&expanded.blocked);
         return answer_without_model(
             agent,
             &prompt,
-            format!("/{} was not run. A hook blocked it: {why}", file.name),
+            format!("/{} was not run. A hook blocked it: {reason}", file.name),
         )
         .await;
     }
@@ -42,7 +42,7 @@ pub(super) async fn run(
     let submitted =
         match turn_start::run_host_prompt_hooks(agent, prompt.uuid.as_deref(), &text, cancel).await {
             Ok(submitted) => submitted,
-            Err(ending) => return ending,
+            Err(outcome) => return outcome,
         };
     if expanded.stop.is_some() || submitted.stop.is_some() {
         return TurnOutcome::new(TurnEnd::HookStopped);
@@ -52,8 +52,8 @@ pub(super) async fn run(
     let task = skill_task(InvokedSkill { file, parsed, arguments });
     let call =
         ToolContext { id: ids::new_task_id('c'), cancel: cancel.clone(), ..agent.tool_env.context.clone() };
-    let sent = cancel.run_until_cancelled(agents.spawn(task, &call)).await;
-    let outcome = match sent {
+    let launch = cancel.run_until_cancelled(agents.spawn(task, &call)).await;
+    let outcome = match launch {
         None => {
             agent.conversation.push_local_command(&prompt, "Interrupted.").await;
             return TurnOutcome::new(TurnEnd::AbortedStreaming);

@@ -1,6 +1,8 @@
 //! MCP prompts as commands: fetches the prompt and runs a turn with it.
 
 use tokio_util::sync::CancellationToken;
+use whimbrel_tools::hooks::{HookInputBuilder, join_reasons};
+use whimbrel_tools::mcp_tools::ToolCache;
 use whimbrel_wire::Block;
 use whimbrel_wire::content::Content;
 use whimbrel_wire::hook::{HookEvent, UserPromptExpansion};
@@ -11,8 +13,6 @@ use crate::agent::Agent;
 use crate::next_step::TurnEnd;
 use crate::turn::{self, TurnOutcome};
 use crate::turn_start;
-use whimbrel_tools::hooks::{HookInputBuilder, join_reasons};
-use whimbrel_tools::mcp_tools::ToolCache;
 
 /// Call of an MCP prompt.
 pub struct McpPromptCall {
@@ -30,14 +30,14 @@ pub async fn run(agent: &mut Agent, call: McpPromptCall, cancel: &CancellationTo
     let Some(command) = tool_cache.prompts().into_iter().find(|prompt| prompt.name == name) else {
         return match turn_start::accept_prompt(agent, &prompt, cancel).await {
             Ok(()) => turn::run(agent, cancel).await,
-            Err(ending) => ending,
+            Err(outcome) => outcome,
         };
     };
     let spill = agent.tool_env.context.workspace.output_dir().to_path_buf();
     let blocks = match cancel.run_until_cancelled(tool_cache.get_prompt(&command, &arguments, &spill)).await {
         Some(Ok(blocks)) => blocks,
-        Some(Err(why)) => {
-            return answer_without_model(agent, &prompt, format!("/{name} was not run. {why}")).await;
+        Some(Err(reason)) => {
+            return answer_without_model(agent, &prompt, format!("/{name} was not run. {reason}")).await;
         }
         None => {
             agent.conversation.push_local_command(&prompt, "Interrupted.").await;
@@ -48,19 +48,19 @@ pub async fn run(agent: &mut Agent, call: McpPromptCall, cancel: &CancellationTo
         Ok(contexts) => {
             let mode = agent.tool_env.checker.permissions.mode().to_string();
             let head = expand::command_header(&name, &arguments);
-            let sent = prompt.message.content.into_blocks().into_iter();
-            let besides = sent.filter(|block| !matches!(block, Block::Text { .. }));
-            let content = std::iter::once(Block::text(head)).chain(blocks).chain(besides).collect();
+            let prompt_blocks = prompt.message.content.into_blocks().into_iter();
+            let attachments = prompt_blocks.filter(|block| !matches!(block, Block::Text { .. }));
+            let content = std::iter::once(Block::text(head)).chain(blocks).chain(attachments).collect();
             let uuid = prompt.uuid.unwrap_or_default();
             agent.conversation.push_prompt(&uuid, &Content::Blocks(content), &mode);
             agent.inject_hook_context(&contexts);
             turn::run(agent, cancel).await
         }
-        Err(PromptRejection::Blocked(why)) => {
-            answer_without_model(agent, &prompt, format!("/{name} was not run. A hook blocked it: {why}"))
+        Err(PromptRejection::Blocked(reason)) => {
+            answer_without_model(agent, &prompt, format!("/{name} was not run. A hook blocked it: {reason}"))
                 .await
         }
-        Err(PromptRejection::Ended(ending)) => *ending,
+        Err(PromptRejection::Ended(outcome)) => *outcome,
     }
 }
 
@@ -95,7 +95,7 @@ async fn run_prompt_hooks(
         return Err(PromptRejection::Blocked(join_reasons(&expanded.blocked)));
     }
     let submitted = turn_start::run_host_prompt_hooks(agent, prompt.uuid.as_deref(), &text, cancel).await;
-    let submitted = submitted.map_err(|ending| PromptRejection::Ended(Box::new(ending)))?;
+    let submitted = submitted.map_err(|outcome| PromptRejection::Ended(Box::new(outcome)))?;
     if expanded.interrupted {
         return Err(PromptRejection::Ended(Box::new(TurnOutcome::new(TurnEnd::AbortedStreaming))));
     }

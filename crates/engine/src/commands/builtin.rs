@@ -9,7 +9,6 @@ pub struct BuiltinCommand {
     pub action: BuiltinAction,
 }
 
-/// Action of a built-in command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BuiltinAction {
     /// Forgets the conversation.

@@ -25,14 +25,14 @@ pub(super) fn find_commands(
     locations: &ConfigLocations,
     plugins: &Plugins,
 ) -> (Vec<Arc<CommandFile>>, Vec<String>) {
-    let mut finds = Discovery { search: FileSearch::new(locations, "commands"), found: BTreeMap::new() };
+    let mut discovery = Discovery { search: FileSearch::new(locations, "commands"), found: BTreeMap::new() };
     for location in command_locations(locations, plugins) {
         match location.contents {
-            LocationContents::Commands => finds.add_commands(&location),
-            LocationContents::Skills => finds.add_skills(&location),
+            LocationContents::Commands => discovery.add_commands(&location),
+            LocationContents::Skills => discovery.add_skills(&location),
         }
     }
-    (finds.found.into_values().map(Arc::new).collect(), finds.search.warnings)
+    (discovery.found.into_values().map(Arc::new).collect(), discovery.search.warnings)
 }
 
 /// Location to search.
@@ -62,16 +62,12 @@ enum LocationContents {
 /// Locations to search, strongest first: of two commands with the same name the first wins. Skills come before
 /// commands, the user's skills before the project's; among commands the nearest wins.
 fn command_locations(locations: &ConfigLocations, plugins: &Plugins) -> Vec<CommandLocation> {
-    let user = |holds, name: &str| {
+    let user = |contents, name: &str| {
         let config = locations.user_dir.as_ref().filter(|_| locations.includes(SettingSource::User));
-        config.map(|config| CommandLocation {
-            owner: CommandOwner::User,
-            contents: holds,
-            path: config.join(name),
-        })
+        config.map(|config| CommandLocation { owner: CommandOwner::User, contents, path: config.join(name) })
     };
-    let project = |holds, name: &str| {
-        let location = |path| CommandLocation { owner: CommandOwner::Project, contents: holds, path };
+    let project = |contents, name: &str| {
+        let location = |path| CommandLocation { owner: CommandOwner::Project, contents, path };
         locations.project_dirs(name).into_iter().map(location).collect::<Vec<_>>()
     };
     let mut command_locations: Vec<CommandLocation> =
@@ -80,10 +76,10 @@ fn command_locations(locations: &ConfigLocations, plugins: &Plugins) -> Vec<Comm
     command_locations.extend(project(LocationContents::Commands, ".claude/commands"));
     command_locations.extend(user(LocationContents::Commands, "commands"));
     for plugin in plugins.all() {
-        let location = |holds| {
+        let location = |contents| {
             move |path: &PathBuf| CommandLocation {
                 owner: CommandOwner::Plugin(Arc::clone(plugin)),
-                contents: holds,
+                contents,
                 path: path.clone(),
             }
         };
@@ -151,12 +147,12 @@ impl Discovery<'_> {
         if self.found.contains_key(&name) {
             return;
         }
-        let Some(real) = self.search.resolve(location.author(), path) else { return };
-        if let Some(why) = self.rejection(&name) {
-            return self.search.warnings.push(format!("{} {why}", path.display()));
+        let Some(real_path) = self.search.resolve(location.author(), path) else { return };
+        if let Some(reason) = self.rejection(&name) {
+            return self.search.warnings.push(format!("{} {reason}", path.display()));
         }
-        match parse::parse_file(&real) {
-            Ok(parsed) => self.insert(location, real, name, dir, parsed),
+        match parse::parse_file(&real_path) {
+            Ok(parsed) => self.insert(location, real_path, name, dir, parsed),
             Err(warning) => self.search.warnings.push(warning),
         }
     }

@@ -57,7 +57,7 @@ impl CommandDescription {
     }
 }
 
-/// Who may call a command.
+/// Callers that a command accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommandCallers {
     /// User and model.

@@ -16,14 +16,14 @@ use std::sync::Arc;
 
 use whimbrel_config::locations::ConfigLocations;
 use whimbrel_config::plugins::Plugins;
+use whimbrel_mcp::PromptCommand;
+use whimbrel_tools::mcp_tools::ToolCache;
 use whimbrel_wire::control::SlashCommand;
 use whimbrel_wire::message::User;
 
 pub use self::builtin::{BUILTINS, BuiltinAction, BuiltinCommand};
 pub(crate) use file::SKILL_DIR_VARIABLE;
 pub use file::{CommandCallers, CommandDescription, CommandFile, CommandOwner};
-use whimbrel_mcp::PromptCommand;
-use whimbrel_tools::mcp_tools::ToolCache;
 
 #[derive(Debug, Clone, Default)]
 pub struct Commands {
@@ -77,7 +77,7 @@ impl Commands {
         let text = prompt.message.content.joined_text();
         let text = text.trim().strip_prefix('/')?;
         let (name, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
-        let own = self
+        let builtin = self
             .builtins
             .iter()
             .find(|command| command.name == name)
@@ -87,11 +87,11 @@ impl Commands {
             named.next().or_else(|| self.user_callable().find(|file| file.matches_name(name)))
         };
         let in_file = || file().cloned().map(CommandTarget::File);
-        let of_server = || {
+        let mcp_prompt = || {
             self.tool_cache.as_ref()?.may_be_prompt(name).then(|| CommandTarget::McpPrompt(name.to_owned()))
         };
         Some(Invocation {
-            target: own.or_else(in_file).or_else(of_server)?,
+            target: builtin.or_else(in_file).or_else(mcp_prompt)?,
             arguments: rest.trim().to_owned(),
         })
     }
@@ -112,7 +112,7 @@ impl Commands {
 
     /// Commands for the host.
     pub fn slash_commands(&self) -> Vec<SlashCommand> {
-        let own = self.builtins.iter().map(|command| SlashCommand {
+        let builtins = self.builtins.iter().map(|command| SlashCommand {
             name: command.name.into(),
             description: command.description.into(),
             argument_hint: command.argument_hint.into(),
@@ -121,7 +121,7 @@ impl Commands {
         });
         let prompts = self.tool_cache.as_ref().map(ToolCache::prompts).unwrap_or_default();
         let files = self.user_callable().map(|file| to_slash_command(file));
-        own.chain(files).chain(prompts.into_iter().map(prompt_to_slash_command)).collect()
+        builtins.chain(files).chain(prompts.into_iter().map(prompt_to_slash_command)).collect()
     }
 }
 
@@ -155,8 +155,9 @@ fn prompt_to_slash_command(prompt: PromptCommand) -> SlashCommand {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use whimbrel_config::settings::LayerScope;
+
+    use super::*;
 
     fn commands() -> Commands {
         let file = CommandFile {
@@ -179,11 +180,11 @@ mod tests {
 
     #[test]
     fn only_known_names_at_the_start_are_commands() {
-        let called = |prompt: &str| {
-            commands().parse_invocation(&User::prompt(prompt)).map(|called| match called.target {
-                CommandTarget::Builtin(command) => format!("{}|{}", command.name, called.arguments),
-                CommandTarget::File(file) => format!("{}|{}", file.name, called.arguments),
-                CommandTarget::McpPrompt(name) => format!("{name}|{}", called.arguments),
+        let invoke = |prompt: &str| {
+            commands().parse_invocation(&User::prompt(prompt)).map(|invocation| match invocation.target {
+                CommandTarget::Builtin(command) => format!("{}|{}", command.name, invocation.arguments),
+                CommandTarget::File(file) => format!("{}|{}", file.name, invocation.arguments),
+                CommandTarget::McpPrompt(name) => format!("{name}|{}", invocation.arguments),
             })
         };
         let rows = [
@@ -201,10 +202,10 @@ mod tests {
             ("/hidden", None),
         ];
         for (prompt, expected) in rows {
-            assert_eq!(called(prompt).as_deref(), expected, "{prompt}");
+            assert_eq!(invoke(prompt).as_deref(), expected, "{prompt}");
         }
-        let letter = User { client_composed: Some(true), ..User::prompt("/compact") };
-        assert_eq!(commands().parse_invocation(&letter), None);
+        let composed = User { client_composed: Some(true), ..User::prompt("/compact") };
+        assert_eq!(commands().parse_invocation(&composed), None);
         assert_eq!(Commands::none().parse_invocation(&User::prompt("/compact")), None);
     }
 
@@ -215,12 +216,12 @@ mod tests {
             {"type": "text", "text": "/cost"}, {"type": "text", "text": "more"}]}}),
         )
         .unwrap();
-        let called = commands().parse_invocation(&prompt).unwrap();
-        let CommandTarget::Builtin(command) = called.target else { panic!() };
+        let invocation = commands().parse_invocation(&prompt).unwrap();
+        let CommandTarget::Builtin(command) = invocation.target else { panic!() };
         assert!(
-            command.action.ignored_arguments(&called.arguments).contains("ignored"),
+            command.action.ignored_arguments(&invocation.arguments).contains("ignored"),
             "{}",
-            called.arguments
+            invocation.arguments
         );
         assert_eq!(command.action.ignored_arguments(""), "");
         assert_eq!(BuiltinAction::Compact.ignored_arguments("keep the names"), "");

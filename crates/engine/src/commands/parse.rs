@@ -14,7 +14,6 @@ use crate::effort::parse_effort;
 /// Maximum length of a description taken from the body.
 const MAX_DESCRIPTION_CHARS: usize = 100;
 
-/// Front matter of a command file.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct CommandFrontMatter {
@@ -136,7 +135,6 @@ fn split_rules(text: &str) -> Vec<String> {
     rules
 }
 
-/// Parsed command file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ParsedCommand {
     pub front_matter: CommandFrontMatter,
@@ -154,28 +152,28 @@ const DENY_KEY: &str = "disallowed-tools";
 /// Reads and parses a command file. Invalid front matter is ignored with a warning, unless it contains deny rules: then
 /// the file is rejected. The error names the file.
 pub(super) fn parse_file(path: &Path) -> Result<ParsedCommand, String> {
-    let wrong = |why: String| format!("The command file {} cannot be read: {why}.", path.display());
-    let text = front_matter::read_text(path).map_err(wrong)?;
-    let MarkdownFile { head, body, error: problem } =
-        front_matter::parse::<CommandFrontMatter>(&text, PLAIN_KEYS);
-    if let Some(problem) = &problem
+    let file_error =
+        |reason: String| format!("The command file {} cannot be read: {reason}.", path.display());
+    let text = front_matter::read_text(path).map_err(file_error)?;
+    let MarkdownFile { head, body, error } = front_matter::parse::<CommandFrontMatter>(&text, PLAIN_KEYS);
+    if let Some(error) = &error
         && text[..text.len() - body.len()].contains(DENY_KEY)
     {
         // Its deny rules are unknown.
-        return Err(wrong(format!(
+        return Err(file_error(format!(
             "line {}: {}, so its {DENY_KEY} would be ignored",
-            problem.line, problem.cause
+            error.line, error.cause
         )));
     }
-    let problem = problem.map(|problem| {
+    let error = error.map(|error| {
         format!(
             "{}, line {}: the front matter of the command is ignored: {}.",
             path.display(),
-            problem.line,
-            problem.cause
+            error.line,
+            error.cause
         )
     });
-    Ok(ParsedCommand { front_matter: head, body: body.trim().to_owned(), warning: problem })
+    Ok(ParsedCommand { front_matter: head, body: body.trim().to_owned(), warning: error })
 }
 
 impl ParsedCommand {
@@ -272,17 +270,17 @@ mod tests {
         let at = |name: &str| dir.path().join(name);
         std::fs::write(at("bad.md"), "---\nallowed-tools: {a: b}\n---\nbody").unwrap();
         let parsed = parse_file(&at("bad.md")).unwrap();
-        let problem = parsed.warning.unwrap();
-        assert!(problem.contains("bad.md, line 2"), "{problem}");
+        let warning = parsed.warning.unwrap();
+        assert!(warning.contains("bad.md, line 2"), "{warning}");
         assert_eq!((parsed.front_matter, parsed.body.as_str()), (CommandFrontMatter::default(), "body"));
         std::fs::write(at("denies.md"), "---\ndisallowed-tools: {a: b}\n---\nbody").unwrap();
         std::fs::write(at("latin.md"), b"caf\xe9").unwrap();
         nix::unistd::mkfifo(&at("pipe.md"), nix::sys::stat::Mode::S_IRWXU).unwrap();
         let rows =
             [("denies.md", "line 2"), ("latin.md", "UTF-8"), ("pipe.md", "regular"), ("gone.md", "exist")];
-        for (name, why) in rows {
+        for (name, reason) in rows {
             let error = parse_file(&at(name)).unwrap_err();
-            assert!(error.contains(name) && error.contains(why), "{error}");
+            assert!(error.contains(name) && error.contains(reason), "{error}");
         }
     }
 }

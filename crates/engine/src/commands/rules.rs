@@ -1,11 +1,10 @@
 //! Permission rules of a command file, which apply to one turn.
 
 use whimbrel_config::settings::Trust;
-
-use super::CommandFile;
 use whimbrel_tools::permission::PermissionState;
 
-/// Rules of a command file.
+use super::CommandFile;
+
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CommandRules {
     pub allow: Vec<String>,
@@ -22,17 +21,17 @@ impl CommandRules {
         trust: Trust,
     ) -> Result<Vec<String>, String> {
         let Self { mut allow, deny } = self;
-        let mut problems = Vec::new();
+        let mut warnings = Vec::new();
         if !allow.is_empty() && !file.may_grant_permissions(trust) {
             let rules = std::mem::take(&mut allow).join(", ");
-            problems.push(format!("allowed-tools is ignored, because the project is not trusted: {rules}."));
+            warnings.push(format!("allowed-tools is ignored, because the project is not trusted: {rules}."));
         }
         if !(allow.is_empty() && deny.is_empty()) {
             let added = permissions.add_turn_rules(&file.path, allow, deny);
-            problems.extend(added.map_err(|why| {
-                format!("{}: {why}. Fix the rule in disallowed-tools first.", file.path.display())
+            warnings.extend(added.map_err(|reason| {
+                format!("{}: {reason}. Fix the rule in disallowed-tools first.", file.path.display())
             })?);
         }
-        Ok(problems.iter().map(|problem| format!("{}: {problem}", file.path.display())).collect())
+        Ok(warnings.iter().map(|warning| format!("{}: {warning}", file.path.display())).collect())
     }
 }

@@ -133,20 +133,20 @@ fn fill_text(text: &str, all: &str, words: &[String], used: &mut bool) -> String
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find('$') {
-        let Some((value, beyond)) = resolve_placeholder(&rest[at + 1..], all, words) else {
+        let Some((value, after)) = resolve_placeholder(&rest[at + 1..], all, words) else {
             out.push_str(&rest[..=at]);
             rest = &rest[at + 1..];
             continue;
         };
-        let (before, place) = (&rest[..at], &rest[at..rest.len() - beyond.len()]);
+        let (before, placeholder) = (&rest[..at], &rest[at..rest.len() - after.len()]);
         let (before, value) = match before.strip_suffix('\\') {
             Some(before) => (before, None),
             None => (before, value),
         };
         *used |= value.is_some();
         out.push_str(before);
-        out.push_str(value.unwrap_or(place));
-        rest = beyond;
+        out.push_str(value.unwrap_or(placeholder));
+        rest = after;
     }
     out.push_str(rest);
     out

@@ -17,8 +17,8 @@ pub fn can_compact(agent: &Agent) -> bool {
 /// Compacts if the conversation has reached the threshold. For an unknown window, only the provider's error triggers
 /// it.
 pub async fn compact_if_needed(agent: &mut Agent, cancel: &CancellationToken) {
-    let scarce = threshold(agent).is_some_and(|threshold| agent.conversation.token_count() >= threshold);
-    if scarce && can_compact(agent) {
+    let is_needed = threshold(agent).is_some_and(|threshold| agent.conversation.token_count() >= threshold);
+    if is_needed && can_compact(agent) {
         // On failure the request is sent as it is; the provider reports if it does not fit.
         let _ = Box::pin(compact(agent, SummaryInput::FullHistory, cancel)).await;
     }

@@ -13,7 +13,7 @@ const MAX_RESULT_BYTES: usize = 1_500;
 /// Divisor that gives the share of the beginning, where the task is.
 const HEAD_DIVISOR: usize = 4;
 
-/// Renders the history in about `most` bytes: the beginning and, mainly, the end.
+/// Renders the history in about `limit` bytes: the beginning and, mainly, the end.
 pub(super) fn render_history(messages: &[ApiMessage], limit: usize) -> String {
     let texts = messages
         .iter()
@@ -30,11 +30,11 @@ fn render_block(role: Role, block: &Block) -> Option<String> {
     Some(match block {
         Block::Text { text, .. } if text.starts_with("<system-reminder>") => return None,
         Block::Text { text, .. } => {
-            let who = match role {
+            let speaker = match role {
                 Role::User => "User",
                 Role::Assistant => "Agent",
             };
-            format!("{who}: {}", truncate_middle(text, MAX_TEXT_BYTES, " [...] "))
+            format!("{speaker}: {}", truncate_middle(text, MAX_TEXT_BYTES, " [...] "))
         }
         Block::ToolUse { name, input, .. } => {
             format!(
@@ -65,7 +65,7 @@ fn result_text(content: &ResultContent) -> String {
     }
 }
 
-/// Truncates a text to about `most` bytes by removing its middle.
+/// Truncates a text to about `limit` bytes by removing its middle.
 fn truncate_middle(text: &str, limit: usize, gap: &str) -> String {
     if text.len() <= limit {
         return text.to_owned();
@@ -112,8 +112,9 @@ mod tests {
 
     #[test]
     fn long_history_keeps_beginning_and_end() {
-        let say = |text: String| message("user", &json!([{"type": "text", "text": text}]));
-        let messages: Vec<ApiMessage> = (0..2000).map(|n| say(format!("number {n} größer"))).collect();
+        let user_message = |text: String| message("user", &json!([{"type": "text", "text": text}]));
+        let messages: Vec<ApiMessage> =
+            (0..2000).map(|n| user_message(format!("number {n} größer"))).collect();
         let texts = render_history(&messages, 4_000);
         assert!(texts.len() < 4_100, "{}", texts.len());
         assert!(texts.starts_with("User: number 0 ") && texts.ends_with("number 1999 größer"));

@@ -9,6 +9,9 @@ use whimbrel_models::call::ModelCall;
 use whimbrel_models::providers::ApiDialect;
 use whimbrel_models::{History, ModelError, ModelErrorKind, Preamble, Request};
 use whimbrel_os::clock;
+use whimbrel_tools::cost::MeteredCall;
+use whimbrel_tools::hooks::{HookInputBuilder, join_reasons};
+use whimbrel_tools::small_model::read_reply_text;
 use whimbrel_wire::hook::HookEvent;
 use whimbrel_wire::system::{
     CompactBoundary, CompactMetadata, CompactResult, CompactTrigger, Status, StatusKind,
@@ -19,9 +22,6 @@ use super::auto_compact;
 use super::render_history::render_history;
 use crate::agent::Agent;
 use crate::fallback;
-use whimbrel_tools::cost::MeteredCall;
-use whimbrel_tools::hooks::{HookInputBuilder, join_reasons};
-use whimbrel_tools::small_model::read_reply_text;
 
 const MAX_SUMMARY_TOKENS: u64 = 20_000;
 
@@ -126,9 +126,9 @@ pub async fn replace_history(agent: &mut Agent, trigger: CompactTrigger, summary
         ..CompactMetadata::default()
     };
     let boundary = CompactBoundary { compact_metadata };
-    let waiting = agent.conversation.take_unanswered();
+    let unanswered = agent.conversation.take_unanswered();
     let task = match trigger {
-        CompactTrigger::Auto if waiting.is_empty() => Some(agent.conversation.last_prompt().to_owned()),
+        CompactTrigger::Auto if unanswered.is_empty() => Some(agent.conversation.last_prompt().to_owned()),
         CompactTrigger::Auto | CompactTrigger::Manual => None,
     };
     agent.conversation.reset_at_boundary(boundary, &agent.tool_env.context.deferred_tools.loaded()).await;
@@ -139,7 +139,7 @@ pub async fn replace_history(agent: &mut Agent, trigger: CompactTrigger, summary
         .conversation
         .push_summary(&render_summary(&summary.text, task.as_deref(), transcript.as_deref()))
         .await;
-    agent.conversation.restore_unanswered(waiting);
+    agent.conversation.restore_unanswered(unanswered);
     let hooks = agent.tool_env.checker.hooks.clone();
     let cancel = &agent.tool_env.context.cancel;
     hooks.dispatch(HookEvent::PostCompact, |input| input.post_compact(trigger, summary.text), cancel).await;
@@ -157,8 +157,8 @@ async fn request_summary(agent: &mut Agent, keep: &str, source: SummaryInput) ->
     } else {
         format!("\n\nAdditional instructions from the user: {keep}")
     };
-    let open = if agent.conversation.has_unanswered() { UNANSWERED_NOTE } else { "" };
-    let question = format!("{SUMMARY_PROMPT}{open}{instructions}");
+    let unanswered_note = if agent.conversation.has_unanswered() { UNANSWERED_NOTE } else { "" };
+    let question = format!("{SUMMARY_PROMPT}{unanswered_note}{instructions}");
     if source == SummaryInput::FullHistory {
         let mut history = agent.conversation.history.clone();
         let dialect = agent.models.providers().dialect(&agent.model());
@@ -188,10 +188,10 @@ async fn reply_with_fallback(
 ) -> Result<String, ModelError> {
     loop {
         let answer = request_reply(agent, Arc::clone(&preamble), &mut history).await;
-        let wanted = agent.runtime_settings.current().model;
+        let primary = agent.runtime_settings.current().model;
         match answer {
             Err(error)
-                if fallback::unavailability(&error).is_some() && agent.fallback_models.has_next(&wanted) =>
+                if fallback::unavailability(&error).is_some() && agent.fallback_models.has_next(&primary) =>
             {
                 agent.switch_to_fallback(Some(&error)).await;
                 // Thinking is signed for the model that produced it.
@@ -222,12 +222,12 @@ async fn request_reply(
 
 /// Renders the summary message; in the middle of a turn with the current task.
 fn render_summary(summary: &str, task: Option<&str>, transcript: Option<&Path>) -> String {
-    let whole = transcript.map_or_else(String::new, |path| {
+    let transcript_note = transcript.map_or_else(String::new, |path| {
         let path = path.display();
         format!("\n\nThe full conversation is in {path}, one JSON object per line: search there if you need details.")
     });
     let text = format!(
-        "This summary replaces the conversation before this point, to free context:\n\n{}{whole}",
+        "This summary replaces the conversation before this point, to free context:\n\n{}{transcript_note}",
         summary.trim()
     );
     match task {

@@ -30,7 +30,7 @@ pub struct CompactionConfig {
 impl CompactionConfig {
     /// Reads the settings from the environment. The error names an invalid variable.
     pub fn from_env(env: &BTreeMap<String, String>) -> Result<Self, String> {
-        let set = |name: &str| {
+        let is_set = |name: &str| {
             env.get(name).is_some_and(|value| !matches!(value.trim(), "" | "0" | "false" | "no"))
         };
         let number = |name: &str, limit: f64| match env
@@ -45,8 +45,8 @@ impl CompactionConfig {
             },
         };
         Ok(Self {
-            auto_disabled: set("DISABLE_AUTO_COMPACT") || set("DISABLE_COMPACT"),
-            fully_disabled: set("DISABLE_COMPACT"),
+            auto_disabled: is_set("DISABLE_AUTO_COMPACT") || is_set("DISABLE_COMPACT"),
+            fully_disabled: is_set("DISABLE_COMPACT"),
             percent: number("CLAUDE_AUTOCOMPACT_PCT_OVERRIDE", 100.0)?,
             window: number("CLAUDE_CODE_AUTO_COMPACT_WINDOW", 1e9)?.map(|tokens| tokens as u64),
         })
@@ -54,12 +54,12 @@ impl CompactionConfig {
 
     /// The threshold in tokens, for a context window and an output limit.
     pub fn threshold(&self, window: u64, max_output: u64) -> u64 {
-        let window = self.window.map_or(window, |own| own.min(window));
+        let window = self.window.map_or(window, |limit| limit.min(window));
         let usable = window - SUMMARY_RESERVE_TOKENS.min(max_output).min(window / 4);
-        let usual = usable - MARGIN_TOKENS.min(window / 10);
+        let default = usable - MARGIN_TOKENS.min(window / 10);
         match self.percent {
-            Some(percent) => usual.min((usable as f64 * percent / 100.0) as u64),
-            None => usual,
+            Some(percent) => default.min((usable as f64 * percent / 100.0) as u64),
+            None => default,
         }
     }
 }
@@ -101,20 +101,26 @@ mod tests {
 
     #[test]
     fn threshold_is_below_window() {
-        let switches = |percent, window| CompactionConfig { percent, window, ..CompactionConfig::default() };
+        let config = |percent, window| CompactionConfig { percent, window, ..CompactionConfig::default() };
         let table = [
-            ("the usual", switches(None, None), 200_000, 32_000, 167_000),
-            ("a large window", switches(None, None), 1_000_000, 128_000, 967_000),
-            ("little output", switches(None, None), 200_000, 8_192, 178_808),
-            ("a small window", switches(None, None), 8_000, 32_000, 5_200),
-            ("no window at all", switches(None, None), 0, 32_000, 0),
-            ("earlier", switches(Some(50.0), None), 200_000, 32_000, 90_000),
-            ("not later", switches(Some(100.0), None), 200_000, 32_000, 167_000),
-            ("a window of its own", switches(None, Some(100_000)), 1_000_000, 128_000, 70_000),
-            ("not larger than the model's", switches(None, Some(500_000)), 200_000, 32_000, 167_000),
+            ("default", config(None, None), 200_000, 32_000, 167_000),
+            ("a large window", config(None, None), 1_000_000, 128_000, 967_000),
+            ("little output", config(None, None), 200_000, 8_192, 178_808),
+            ("a small window", config(None, None), 8_000, 32_000, 5_200),
+            ("no window at all", config(None, None), 0, 32_000, 0),
+            ("lower percentage", config(Some(50.0), None), 200_000, 32_000, 90_000),
+            ("percentage cannot raise it", config(Some(100.0), None), 200_000, 32_000, 167_000),
+            ("smaller configured window", config(None, Some(100_000)), 1_000_000, 128_000, 70_000),
+            (
+                "configured window larger than the model's",
+                config(None, Some(500_000)),
+                200_000,
+                32_000,
+                167_000,
+            ),
         ];
-        for (name, switches, window, output, expected) in table {
-            assert_eq!(switches.threshold(window, output), expected, "{name}");
+        for (name, config, window, output, expected) in table {
+            assert_eq!(config.threshold(window, output), expected, "{name}");
         }
     }
 
@@ -129,9 +135,9 @@ mod tests {
             env(&[("DISABLE_AUTO_COMPACT", "1")]),
             Ok(CompactionConfig { auto_disabled: true, ..CompactionConfig::default() })
         );
-        let never =
+        let disabled =
             CompactionConfig { auto_disabled: true, fully_disabled: true, ..CompactionConfig::default() };
-        assert_eq!(env(&[("DISABLE_COMPACT", "true")]), Ok(never));
+        assert_eq!(env(&[("DISABLE_COMPACT", "true")]), Ok(disabled));
         assert_eq!(env(&[("DISABLE_AUTO_COMPACT", "0")]), Ok(CompactionConfig::default()));
         let both =
             env(&[("CLAUDE_AUTOCOMPACT_PCT_OVERRIDE", "50"), ("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "9000")]);
@@ -149,7 +155,7 @@ mod tests {
     fn compaction_is_not_repeated_without_progress() {
         let mut state = CompactionState::default();
         state.record_attempt();
-        assert!(!state.should_try(), "nothing was said since");
+        assert!(!state.should_try(), "no reply since the attempt");
         state.record_reply();
         assert!(state.should_try());
         state.record_attempt();

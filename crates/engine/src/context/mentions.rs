@@ -30,10 +30,10 @@ pub fn find_mentions(text: &str) -> (Vec<Mention>, bool) {
     }
     let text = blank_code(text);
     let mut found = Vec::new();
-    let mut before = ' ';
+    let mut previous = ' ';
     for (at, c) in text.char_indices() {
         if c == '@'
-            && (before.is_whitespace() || before == '(')
+            && (previous.is_whitespace() || previous == '(')
             && let Some(mention) = parse_mention(&text[at + 1..])
             && !found.contains(&mention)
         {
@@ -42,7 +42,7 @@ pub fn find_mentions(text: &str) -> (Vec<Mention>, bool) {
             }
             found.push(mention);
         }
-        before = c;
+        previous = c;
     }
     (found, false)
 }
@@ -61,8 +61,8 @@ fn parse_mention(text: &str) -> Option<Mention> {
     if let Some((before, _)) = path.split_once('#') {
         path.truncate(before.len());
     }
-    let begins_well = path.starts_with(|c: char| c.is_alphanumeric() || ".~/_-".contains(c));
-    if !begins_well || path == "/" {
+    let has_valid_start = path.starts_with(|c: char| c.is_alphanumeric() || ".~/_-".contains(c));
+    if !has_valid_start || path == "/" {
         return None;
     }
     let trimmed = path.trim_end_matches(TRAILING_PUNCTUATION);
@@ -118,9 +118,9 @@ mod tests {
     #[test]
     fn number_of_mentions_is_limited() {
         let text = |count: usize| (0..count).map(|n| format!("@{n} ")).collect::<String>();
-        for (count, more) in [(MAX_MENTIONS, false), (1_000, true)] {
-            let (found, names) = find_mentions(&text(count));
-            assert_eq!((found.len(), names), (MAX_MENTIONS, more));
+        for (count, expected) in [(MAX_MENTIONS, false), (1_000, true)] {
+            let (found, has_more) = find_mentions(&text(count));
+            assert_eq!((found.len(), has_more), (MAX_MENTIONS, expected));
         }
     }
 }

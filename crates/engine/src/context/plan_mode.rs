@@ -2,9 +2,8 @@
 //! cached prefix stays the same.
 
 use whimbrel_models::History;
-use whimbrel_wire::permission::PermissionMode;
-
 use whimbrel_tools::api::AgentToolSet;
+use whimbrel_wire::permission::PermissionMode;
 use whimbrel_wire::tool_names::{ASK_USER_QUESTION, EXIT_PLAN_MODE};
 
 /// Whether the model knows that plan mode is active.
@@ -42,8 +41,8 @@ enum PlanDelivery {
 }
 
 impl PlanDelivery {
-    /// The agent in plan mode, and the one that wants a plan.
-    fn parties(self) -> (&'static str, &'static str) {
+    /// The subject of a notice, and the approver of the plan.
+    fn subject_and_approver(self) -> (&'static str, &'static str) {
         match self {
             Self::Approval | Self::Reply | Self::Report => ("The session is", "the user"),
             Self::Lead => ("You are", "your lead"),
@@ -62,12 +61,12 @@ impl PlanModeState {
     /// Restores the state from a history, because a resumed session need not be in the mode in which it ended.
     pub fn from_history(history: &History) -> Self {
         let [session, teammate] =
-            [PlanDelivery::Reply, PlanDelivery::Lead].map(|delivery| delivery.parties().0);
-        let [started, lasting] =
-            [STARTED_TEXT, ACTIVE_TEXT].map(|text| [session, teammate].map(|who| format!("{who} {text}")));
+            [PlanDelivery::Reply, PlanDelivery::Lead].map(|delivery| delivery.subject_and_approver().0);
+        let [started, lasting] = [STARTED_TEXT, ACTIVE_TEXT]
+            .map(|text| [session, teammate].map(|subject| format!("{subject} {text}")));
         let [[a, b], [c, d]] = [started, lasting];
-        let beginnings = [a, b, c, d, ENDED_TEXT.to_owned()].map(|text| format!("{REMINDER_PREFIX}{text}"));
-        let last = history.find_last_text(&beginnings.each_ref().map(String::as_str));
+        let prefixes = [a, b, c, d, ENDED_TEXT.to_owned()].map(|text| format!("{REMINDER_PREFIX}{text}"));
+        let last = history.find_last_text(&prefixes.each_ref().map(String::as_str));
         Self { announced: matches!(last, Some(0..=3)) }
     }
 
@@ -138,16 +137,18 @@ const RULE_TEXT: &str = "wants to agree on a plan before anything is changed. Re
 anything, and take no other action with side effects. Reading and searching are fine.";
 
 /// Renders the notice at the start: rule, procedure, and how to submit the plan.
-fn render_start(delivery: PlanDelivery, own: Option<&str>, tool_set: &AgentToolSet) -> String {
-    let how = match (delivery, own.map(str::trim)) {
+fn render_start(delivery: PlanDelivery, host_steps: Option<&str>, tool_set: &AgentToolSet) -> String {
+    let steps = match (delivery, host_steps.map(str::trim)) {
         (PlanDelivery::Report | PlanDelivery::Lead, _) => None,
-        (PlanDelivery::Approval | PlanDelivery::Reply, Some(own)) if !own.is_empty() => Some(own.to_owned()),
+        (PlanDelivery::Approval | PlanDelivery::Reply, Some(host_steps)) if !host_steps.is_empty() => {
+            Some(host_steps.to_owned())
+        }
         (PlanDelivery::Approval | PlanDelivery::Reply, _) => Some(planning_steps(tool_set)),
     };
-    let (who, wants) = delivery.parties();
+    let (subject, approver) = delivery.subject_and_approver();
     let parts = [
-        Some(format!("{who} {STARTED_TEXT}: {wants} {RULE_TEXT}")),
-        how,
+        Some(format!("{subject} {STARTED_TEXT}: {approver} {RULE_TEXT}")),
+        steps,
         Some(submission_text(delivery).to_owned()),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join("\n\n")
@@ -155,18 +156,22 @@ fn render_start(delivery: PlanDelivery, own: Option<&str>, tool_set: &AgentToolS
 
 /// Renders the short reminder.
 fn render_reminder(delivery: PlanDelivery) -> String {
-    format!("{} {ACTIVE_TEXT}: change nothing yet. {}", delivery.parties().0, submission_text(delivery))
+    format!(
+        "{} {ACTIVE_TEXT}: change nothing yet. {}",
+        delivery.subject_and_approver().0,
+        submission_text(delivery)
+    )
 }
 
 /// The built-in planning procedure.
 fn planning_steps(tool_set: &AgentToolSet) -> String {
-    let ask = match tool_set.find(ASK_USER_QUESTION) {
+    let question_step = match tool_set.find(ASK_USER_QUESTION) {
         Some(_) => "Use AskUserQuestion for decisions that only the user can make.",
         None => "List the decisions that only the user can make, with your recommendation.",
     };
     format!(
         "1. Explore what the task affects until you know what has to change and what can be reused.\n\
-         2. {ask}\n\
+         2. {question_step}\n\
          3. Write the plan: the approach you recommend, the files to change and how, and how to verify the result. Keep it as short as possible, but complete enough to carry out."
     )
 }
@@ -208,19 +213,19 @@ mod tests {
             (Plan, FirstInTurn, Some(PlanNotice::Begins)),
             (Usual, FirstInTurn, Some(PlanNotice::Ends)),
         ];
-        let mut planning = PlanModeState::default();
+        let mut state = PlanModeState::default();
         for (row, (mode, position, expected)) in rows.into_iter().enumerate() {
-            assert_eq!(planning.next_notice(mode, position), expected, "row {row}");
+            assert_eq!(state.next_notice(mode, position), expected, "row {row}");
         }
     }
 
     #[test]
     fn host_instructions_replace_only_the_steps() {
         let tools = AgentToolSet::empty();
-        for own in [None, Some(" \n")] {
-            let usual = render_start(PlanDelivery::Approval, own, &tools);
+        for host_steps in [None, Some(" \n")] {
+            let default_text = render_start(PlanDelivery::Approval, host_steps, &tools);
             assert_eq!(
-                usual,
+                default_text,
                 format!(
                     "The session is in plan mode: the user {RULE_TEXT}\n\n{}\n\n{}",
                     planning_steps(&tools),
@@ -228,17 +233,17 @@ mod tests {
                 )
             );
         }
-        let theirs = render_start(PlanDelivery::Approval, Some("Think of the users.\n"), &tools);
+        let host_text = render_start(PlanDelivery::Approval, Some("Think of the users.\n"), &tools);
         assert_eq!(
-            theirs,
+            host_text,
             format!(
                 "The session is in plan mode: the user {RULE_TEXT}\n\nThink of the users.\n\n{}",
                 submission_text(PlanDelivery::Approval)
             )
         );
-        let below = render_start(PlanDelivery::Report, Some("Think of the users."), &tools);
+        let subagent_text = render_start(PlanDelivery::Report, Some("Think of the users."), &tools);
         assert_eq!(
-            below,
+            subagent_text,
             format!(
                 "The session is in plan mode: the user {RULE_TEXT}\n\n{}",
                 submission_text(PlanDelivery::Report)
@@ -265,11 +270,11 @@ mod tests {
         let tools = AgentToolSet::empty();
         let rows = [
             ("nothing", vec![], false),
-            ("it began", vec![render_start(PlanDelivery::Reply, None, &tools)], true),
-            ("it lasts", vec![render_reminder(PlanDelivery::Report)], true),
-            ("a teammate's began", vec![render_start(PlanDelivery::Lead, None, &tools)], true),
-            ("and lasts", vec![render_reminder(PlanDelivery::Lead)], true),
-            ("it is over", vec![render_reminder(PlanDelivery::Lead), format!("{ENDED_TEXT}: go.")], false),
+            ("started", vec![render_start(PlanDelivery::Reply, None, &tools)], true),
+            ("active", vec![render_reminder(PlanDelivery::Report)], true),
+            ("started for a teammate", vec![render_start(PlanDelivery::Lead, None, &tools)], true),
+            ("active for a teammate", vec![render_reminder(PlanDelivery::Lead)], true),
+            ("ended", vec![render_reminder(PlanDelivery::Lead), format!("{ENDED_TEXT}: go.")], false),
         ];
         for (name, texts, announced) in rows {
             let mut history = History::new();

@@ -11,12 +11,12 @@ pub fn sanitize(content: &Content) -> (Cow<'_, Content>, Vec<String>) {
     let Content::Blocks(blocks) = content else { return (Cow::Borrowed(content), Vec::new()) };
     let reasons: Vec<Option<&'static str>> = blocks.iter().map(rejection_reason).collect();
     let warnings: Vec<String> =
-        reasons.iter().flatten().map(|why| format!("{why} It is left out.")).collect();
+        reasons.iter().flatten().map(|reason| format!("{reason} It is left out.")).collect();
     if warnings.is_empty() {
         return (Cow::Borrowed(content), warnings);
     }
-    let fine = blocks.iter().zip(&reasons).filter(|(_, error)| error.is_none());
-    let mut valid: Vec<Block> = fine.map(|(block, _)| block.clone()).collect();
+    let kept = blocks.iter().zip(&reasons).filter(|(_, error)| error.is_none());
+    let mut valid: Vec<Block> = kept.map(|(block, _)| block.clone()).collect();
     valid.extend(warnings.iter().map(|warning| Block::text(format!("({warning})"))));
     (Cow::Owned(Content::Blocks(valid)), warnings)
 }
@@ -47,25 +47,25 @@ mod tests {
 
     #[test]
     fn invalid_blocks_are_dropped_with_warning() {
-        let picture = |data: &str| json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}});
+        let image = |data: &str| json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}});
         let rows: [(Value, Option<&str>); 7] = [
             (json!({"type": "text", "text": "x"}), None),
             (json!({"type": "brand_new", "x": 1}), None),
-            (picture("aGk="), None),
-            (picture("!!!"), Some("image that is not valid base64")),
-            (picture(""), Some("image that is not valid base64")),
+            (image("aGk="), None),
+            (image("!!!"), Some("image that is not valid base64")),
+            (image(""), Some("image that is not valid base64")),
             (json!({"type": "tool_result", "tool_use_id": "t"}), Some("no tool call is pending")),
             (json!({"type": "tool_use", "id": "t", "name": "x", "input": {}}), Some("only a model")),
         ];
         for (block, expected) in rows {
             let content: Content =
                 serde_json::from_value(json!([{"type": "text", "text": "see"}, block])).unwrap();
-            let (vetted, warnings) = sanitize(&content);
+            let (sanitized, warnings) = sanitize(&content);
             match expected {
-                None => assert_eq!((vetted.as_ref(), warnings), (&content, Vec::new())),
-                Some(words) => {
-                    assert!(warnings.len() == 1 && warnings[0].contains(words), "{warnings:?}");
-                    assert_eq!(vetted.joined_text(), format!("see\n({})", warnings[0]));
+                None => assert_eq!((sanitized.as_ref(), warnings), (&content, Vec::new())),
+                Some(part) => {
+                    assert!(warnings.len() == 1 && warnings[0].contains(part), "{warnings:?}");
+                    assert_eq!(sanitized.joined_text(), format!("see\n({})", warnings[0]));
                 }
             }
         }

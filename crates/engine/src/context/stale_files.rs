@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use whimbrel_os::files::{FileHandle, FileKind, FileStamp};
-
 use whimbrel_tools::builtin::patch;
 use whimbrel_tools::workspace::{SeenFile, Workspace};
 
@@ -45,9 +44,9 @@ pub fn render_changes(workspace: &Workspace) -> Option<String> {
     })
 }
 
-/// A handle to the file and its metadata; none if it is gone.
-fn open_file(real: &Path) -> Option<(FileHandle, FileStamp)> {
-    let handle = FileHandle::for_real_path(real).ok()?;
+/// A handle to the file and its metadata; none if it does not exist.
+fn open_file(real_path: &Path) -> Option<(FileHandle, FileStamp)> {
+    let handle = FileHandle::for_real_path(real_path).ok()?;
     match handle.kind() {
         Ok(FileKind::File(now)) => Some((handle, now)),
         _ => None,
@@ -62,8 +61,8 @@ fn describe_change(path: &Path, before: Option<&str>, after: Option<&str>) -> Op
         return None;
     }
     let mut diff: String = patch::compute_hunks(before, after).iter().map(ToString::to_string).collect();
-    if let Some((cut, _)) = diff.char_indices().nth(MAX_DIFF_CHARS) {
-        diff.truncate(cut);
+    if let Some((end, _)) = diff.char_indices().nth(MAX_DIFF_CHARS) {
+        diff.truncate(end);
         diff.push_str("\n(truncated)");
     }
     Some(format!("{}:\n{diff}", path.display()))

@@ -42,14 +42,14 @@ pub fn system_blocks(
 /// The default prompt, with an output style if there is one.
 fn default_prompt(style: Option<&OutputStyle>) -> String {
     let Some(style) = style else { return format!("{IDENTITY}\n\n{}", DEFAULT_SECTIONS.trim()) };
-    let stays = |section: &String| match style.coding_instructions {
+    let is_kept = |section: &String| match style.coding_instructions {
         CodingInstructions::Keep => !section.starts_with(COMMUNICATION_HEADING),
         CodingInstructions::Drop => ![&[COMMUNICATION_HEADING], CODING_HEADINGS]
             .concat()
             .iter()
             .any(|heading| section.starts_with(heading)),
     };
-    let sections: Vec<String> = sections().filter(stays).collect();
+    let sections: Vec<String> = sections().filter(is_kept).collect();
     let (name, text) = (&style.name, &style.text);
     format!("{IDENTITY}\n\n{}\n\n# Output style: {name}\n{text}", sections.join("\n\n"))
 }
@@ -93,20 +93,23 @@ mod tests {
         for (style, expected) in rows {
             let blocks = system_blocks(None, style.as_ref(), Some("More."));
             let [prompt, more] = blocks.as_slice() else { panic!("{blocks:?}") };
-            let has = [
+            let parts = [
                 COMMUNICATION_HEADING,
                 "# Working method",
                 "# Safety",
                 "# Output style: Pirate\nTalk like one.",
             ];
-            assert_eq!(has.map(|part| prompt.contains(part)), expected, "{style:?}");
+            assert_eq!(parts.map(|part| prompt.contains(part)), expected, "{style:?}");
             assert_eq!(more, "More.");
         }
     }
 
     #[test]
     fn host_prompt_ignores_style() {
-        let own = SystemPrompt::Text("Mine.".into());
-        assert_eq!(system_blocks(Some(&own), Some(&style(CodingInstructions::Keep)), None), ["Mine."]);
+        let host_prompt = SystemPrompt::Text("Mine.".into());
+        assert_eq!(
+            system_blocks(Some(&host_prompt), Some(&style(CodingInstructions::Keep)), None),
+            ["Mine."]
+        );
     }
 }

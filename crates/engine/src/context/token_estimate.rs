@@ -66,14 +66,14 @@ mod tests {
 
     #[test]
     fn images_are_not_measured_by_bytes() {
-        let picture = serde_json::json!({
+        let image = serde_json::json!({
             "type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "A".repeat(400_000)},
         });
-        let picture: Block = serde_json::from_value(picture).unwrap();
-        assert_eq!(estimate_tokens(&picture), 1_600);
+        let image: Block = serde_json::from_value(image).unwrap();
+        assert_eq!(estimate_tokens(&image), 1_600);
         let result = Block::ToolResult {
             tool_use_id: "t".into(),
-            content: Some(ResultContent::Blocks(vec![picture, Block::text("x".repeat(400))])),
+            content: Some(ResultContent::Blocks(vec![image, Block::text("x".repeat(400))])),
             is_error: None,
         };
         assert_eq!(estimate_tokens(&result), 1_700);

@@ -123,55 +123,55 @@ pub struct McpToolEntry {
 }
 
 /// Computes what fills the context.
-pub fn compute_usage(facts: &UsageInput<'_>) -> ContextUsage {
-    let MeterReading { usage, size_when_counted: counted_at, size, instructions: memory, .. } = facts.meter;
-    let prompt: usize = facts.system.iter().map(String::len).sum();
+pub fn compute_usage(input: &UsageInput<'_>) -> ContextUsage {
+    let MeterReading { usage, size_when_counted, size, instructions, .. } = input.meter;
+    let prompt: usize = input.system.iter().map(String::len).sum();
     let tools: Vec<(&str, usize)> =
-        facts.tools.iter().map(|tool| (tool.name.as_str(), spec_size(tool))).collect();
+        input.tools.iter().map(|tool| (tool.name.as_str(), spec_size(tool))).collect();
     let own_tools: usize = tools.iter().map(|(_, bytes)| bytes).sum();
-    let loaded = facts.mcp_tools.iter().filter(|entry| entry.is_loaded);
+    let loaded = input.mcp_tools.iter().filter(|entry| entry.is_loaded);
     let all_mcp_tools: usize = loaded.map(|entry| spec_size(&entry.spec)).sum();
     let all_tools = own_tools + all_mcp_tools;
-    let all_files: usize = memory.iter().map(|file| file.bytes).sum();
+    let all_files: usize = instructions.iter().map(|file| file.bytes).sum();
     let counted_tokens = usage.as_ref().map(Usage::total).filter(|total| *total > 0);
     let rate = match counted_tokens {
-        Some(tokens) => TokenRate { tokens, bytes: prompt + all_tools + counted_at },
+        Some(tokens) => TokenRate { tokens, bytes: prompt + all_tools + size_when_counted },
         None => TokenRate { tokens: 1, bytes: 4 },
     };
     let total = match counted_tokens {
-        Some(tokens) => tokens + rate.tokens(size.saturating_sub(*counted_at)),
+        Some(tokens) => tokens + rate.tokens(size.saturating_sub(*size_when_counted)),
         None => rate.tokens(prompt + all_tools + size),
     };
-    let [prompt_sum, tools_sum, guests_sum, files_sum] =
+    let [prompt_sum, tools_sum, mcp_sum, files_sum] =
         [prompt, own_tools, all_mcp_tools, all_files].map(|bytes| rate.tokens(bytes));
-    let messages = total.saturating_sub(prompt_sum + tools_sum + guests_sum + files_sum);
+    let messages = total.saturating_sub(prompt_sum + tools_sum + mcp_sum + files_sum);
     let categories = [
         ("system_prompt", "System prompt", prompt_sum, "gray", "used"),
         ("system_tools", "System tools", tools_sum, "blue", "used"),
-        ("mcp_tools", "MCP tools", guests_sum, "cyan", "used"),
+        ("mcp_tools", "MCP tools", mcp_sum, "cyan", "used"),
         ("memory_files", "Memory files", files_sum, "orange", "used"),
         ("messages", "Messages", messages, "purple", "used"),
-        ("free_space", "Free space", facts.window.saturating_sub(total), "none", "free"),
+        ("free_space", "Free space", input.window.saturating_sub(total), "none", "free"),
     ];
     ContextUsage {
         categories: categories.into_iter().filter(|(_, _, tokens, ..)| *tokens > 0).map(category).collect(),
         total_tokens: total,
-        max_tokens: facts.window,
-        raw_max_tokens: facts.window,
-        percentage: percentage(total, facts.window),
-        model: facts.model.to_owned(),
-        is_auto_compact_enabled: facts.auto_compact != AutoCompact::Disabled,
-        auto_compact_threshold: match facts.auto_compact {
+        max_tokens: input.window,
+        raw_max_tokens: input.window,
+        percentage: percentage(total, input.window),
+        model: input.model.to_owned(),
+        is_auto_compact_enabled: input.auto_compact != AutoCompact::Disabled,
+        auto_compact_threshold: match input.auto_compact {
             AutoCompact::Threshold(threshold) => threshold.map(|tokens| tokens as f64),
             AutoCompact::Disabled => None,
         },
-        memory_files: memory.iter().map(|file| file_json(file, rate.tokens(file.bytes))).collect(),
-        mcp_tools: facts.mcp_tools.iter().map(|entry| mcp_tool_json(entry, rate)).collect(),
+        memory_files: instructions.iter().map(|file| file_json(file, rate.tokens(file.bytes))).collect(),
+        mcp_tools: input.mcp_tools.iter().map(|entry| mcp_tool_json(entry, rate)).collect(),
         api_usage: usage.as_ref().map(usage_json),
         system_tools: Some(
             tools.iter().map(|(name, bytes)| json!({"name": name, "tokens": rate.tokens(*bytes)})).collect(),
         ),
-        slash_commands: Some(json!({"totalCommands": facts.commands, "includedCommands": 0, "tokens": 0})),
+        slash_commands: Some(json!({"totalCommands": input.commands, "includedCommands": 0, "tokens": 0})),
         ..ContextUsage::default()
     }
 }
@@ -252,7 +252,7 @@ mod tests {
         meter.note_instructions(&[file]);
         meter.note_size(2_000);
         let system = ["x".repeat(40)];
-        let facts = |reading: MeterReading| {
+        let usage_of = |reading: MeterReading| {
             compute_usage(&UsageInput {
                 model: "m",
                 window: 10_000,
@@ -264,16 +264,19 @@ mod tests {
                 meter: &reading,
             })
         };
-        let guessed = facts(meter.read());
+        let estimated = usage_of(meter.read());
         assert_eq!(
-            parts(&guessed),
+            parts(&estimated),
             [("system_prompt", 10), ("memory_files", 100), ("messages", 400), ("free_space", 9_490)]
         );
-        assert_eq!((guessed.total_tokens, &guessed.api_usage), (510, &None));
-        assert_eq!((guessed.is_auto_compact_enabled, guessed.auto_compact_threshold), (true, Some(7_000.0)));
+        assert_eq!((estimated.total_tokens, &estimated.api_usage), (510, &None));
+        assert_eq!(
+            (estimated.is_auto_compact_enabled, estimated.auto_compact_threshold),
+            (true, Some(7_000.0))
+        );
         meter.note_usage(&Usage { input_tokens: 900, output_tokens: 100, ..Usage::default() });
         meter.note_size(2_400);
-        let counted = facts(meter.read());
+        let counted = usage_of(meter.read());
         assert_eq!(
             parts(&counted),
             [("system_prompt", 19), ("memory_files", 196), ("messages", 981), ("free_space", 8_804)]
@@ -281,7 +284,7 @@ mod tests {
         assert_eq!((counted.total_tokens, counted.percentage), (1_196, 12.0));
         assert_eq!(counted.memory_files, [json!({"path": "/w/CLAUDE.md", "type": "Project", "tokens": 196})]);
         meter.reset();
-        assert_eq!(facts(meter.read()).total_tokens, 10);
+        assert_eq!(usage_of(meter.read()).total_tokens, 10);
     }
 
     #[test]
@@ -293,7 +296,7 @@ mod tests {
         };
         let tool =
             |name, bytes, is_loaded| McpToolEntry { spec: spec(name, bytes), server: "s".into(), is_loaded };
-        let found = compute_usage(&UsageInput {
+        let usage = compute_usage(&UsageInput {
             model: "m",
             window: 0,
             auto_compact: AutoCompact::Disabled,
@@ -303,10 +306,10 @@ mod tests {
             commands: 0,
             meter: &MeterReading::default(),
         });
-        assert_eq!(parts(&found), [("system_tools", 10), ("mcp_tools", 20)]);
-        assert_eq!((found.is_auto_compact_enabled, found.auto_compact_threshold), (false, None));
+        assert_eq!(parts(&usage), [("system_tools", 10), ("mcp_tools", 20)]);
+        assert_eq!((usage.is_auto_compact_enabled, usage.auto_compact_threshold), (false, None));
         assert_eq!(
-            found.mcp_tools,
+            usage.mcp_tools,
             [
                 json!({"name": "mcp__s__a", "serverName": "s", "tokens": 20, "isLoaded": true}),
                 json!({"name": "mcp__s__b", "serverName": "s", "tokens": 100, "isLoaded": false})
@@ -317,7 +320,7 @@ mod tests {
     #[test]
     fn unknown_window_is_never_full() {
         let reading = MeterReading { size: 400, ..MeterReading::default() };
-        let found = compute_usage(&UsageInput {
+        let usage = compute_usage(&UsageInput {
             model: "m",
             window: 0,
             auto_compact: AutoCompact::Threshold(None),
@@ -327,6 +330,6 @@ mod tests {
             commands: 0,
             meter: &reading,
         });
-        assert_eq!((parts(&found), found.percentage), (vec![("messages", 100)], 0.0));
+        assert_eq!((parts(&usage), usage.percentage), (vec![("messages", 100)], 0.0));
     }
 }

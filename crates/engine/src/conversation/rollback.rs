@@ -28,12 +28,12 @@ impl Uncommitted {
 
     /// Records a message; a hidden one is not replaced by anything.
     pub(super) fn record_message(&mut self, uuid: &str, content: &Content, is_meta: bool) {
-        let in_place = match content {
+        let placeholders = match content {
             _ if is_meta => Vec::new(),
             Content::Text(_) => vec![message_placeholder()],
             Content::Blocks(blocks) => block_placeholders(blocks),
         };
-        self.messages.push((uuid.to_owned(), in_place));
+        self.messages.push((uuid.to_owned(), placeholders));
     }
 }
 
@@ -41,11 +41,12 @@ impl Conversation {
     /// Starts recording, unless uncommitted messages exist already.
     pub fn begin_uncommitted(&mut self) {
         if self.uncommitted.is_none() {
-            let (history, added, started) = (self.history.clone(), self.added_tokens, self.has_messages);
+            let (history_before, added_before, had_messages) =
+                (self.history.clone(), self.added_tokens, self.has_messages);
             self.uncommitted = Some(Box::new(Uncommitted {
-                history_before: history,
-                added_before: added,
-                had_messages: started,
+                history_before,
+                added_before,
+                had_messages,
                 messages: Vec::new(),
                 injected_keys: Vec::new(),
             }));
@@ -54,28 +55,25 @@ impl Conversation {
 
     /// Rolls back to the last accepted state; false if nothing was added since.
     pub fn roll_back(&mut self) -> bool {
-        let Some(fresh) = self.uncommitted.take().filter(|fresh| !fresh.messages.is_empty()) else {
+        let Some(uncommitted) =
+            self.uncommitted.take().filter(|uncommitted| !uncommitted.messages.is_empty())
+        else {
             return false;
         };
-        let Uncommitted {
-            history_before: history,
-            added_before: added,
-            had_messages: started,
-            messages,
-            injected_keys: keys,
-        } = *fresh;
-        (self.history, self.added_tokens, self.has_messages) = (history, added, started);
+        let Uncommitted { history_before, added_before, had_messages, messages, injected_keys: keys } =
+            *uncommitted;
+        (self.history, self.added_tokens, self.has_messages) = (history_before, added_before, had_messages);
         self.unanswered.clear();
         for key in &keys {
             self.injected_keys.remove(key);
         }
-        let (names, in_place): (Vec<String>, Vec<Vec<Block>>) = messages.into_iter().unzip();
-        let mut in_place: Vec<Block> = in_place.into_iter().flatten().collect();
-        in_place.dedup();
-        for block in &in_place {
+        let (uuids, placeholders): (Vec<String>, Vec<Vec<Block>>) = messages.into_iter().unzip();
+        let mut placeholders: Vec<Block> = placeholders.into_iter().flatten().collect();
+        placeholders.dedup();
+        for block in &placeholders {
             self.add_to_history(Role::User, block);
         }
-        self.log.append_rejection(&names);
+        self.log.append_rejection(&uuids);
         true
     }
 }

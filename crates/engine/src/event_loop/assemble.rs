@@ -4,6 +4,11 @@ use std::sync::Arc;
 
 use serde_json::json;
 use whimbrel_session_store::transcript_log::SessionIdentity;
+use whimbrel_tools::cost::CostLedger;
+use whimbrel_tools::hooks::{self, HookDispatcher, HookExecutor, HookSet};
+use whimbrel_tools::tasks::TaskRegistry;
+use whimbrel_transport::frame_sender::FrameSender;
+use whimbrel_transport::host_requests::HostRequests;
 use whimbrel_wire::PROTOCOL_VERSION;
 use whimbrel_wire::hook::HookBase;
 use whimbrel_wire::system::Init;
@@ -23,22 +28,17 @@ use crate::event_loop::control::CAPABILITIES;
 use crate::permission_checker::{PermissionChecker, Prompter};
 use crate::runtime_settings::RuntimeSettingsReader;
 use crate::setup::Setup;
-use whimbrel_tools::cost::CostLedger;
-use whimbrel_tools::hooks::{self, HookDispatcher, HookExecutor, HookSet};
-use whimbrel_tools::tasks::TaskRegistry;
-use whimbrel_transport::frame_sender::FrameSender;
-use whimbrel_transport::host_requests::HostRequests;
 
 /// Builds the hook dispatcher of the session.
 pub(crate) fn build_hooks(
     setup: &Setup,
-    ask: &HostRequests,
+    requests: &HostRequests,
     tasks: &TaskRegistry,
     frame_sender: &FrameSender,
 ) -> HookDispatcher {
     let transcript =
         setup.session.project_dir.as_ref().map(|project_dir| project_dir.transcript(&setup.session.id));
-    let deps = hook_deps(setup, ask, tasks, frame_sender);
+    let deps = hook_deps(setup, requests, tasks, frame_sender);
     let base = HookBase {
         session_id: setup.session.id.clone(),
         transcript_path: transcript.map(|path| path.display().to_string()).unwrap_or_default(),
@@ -57,12 +57,12 @@ pub(crate) fn build_hooks(
 /// Dependencies of the hook executor.
 fn hook_deps(
     setup: &Setup,
-    ask: &HostRequests,
+    requests: &HostRequests,
     tasks: &TaskRegistry,
     frame_sender: &FrameSender,
 ) -> hooks::HookDeps {
     hooks::HookDeps {
-        requests: ask.clone(),
+        requests: requests.clone(),
         frames: frame_sender.clone(),
         tasks: tasks.clone(),
         workspace: Arc::clone(&setup.session.workspace),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use whimbrel_models::ToolSpec;
+use whimbrel_tools::api::ToolEntry;
 use whimbrel_wire::control::ContextUsage;
 use whimbrel_wire::message::User;
 
@@ -18,23 +19,22 @@ use crate::context::usage::{self, AutoCompact, ContextMeter, UsageInput};
 use crate::model_switch::{ModelSwitch, SwitchRequest, SwitchRequester, has_switch_hooks, set_model};
 use crate::rewind;
 use crate::turn_start::{PromptReplay, TurnNotices};
-use whimbrel_tools::api::ToolEntry;
 
 impl Session {
     /// Starts the command that a prompt invokes.
-    pub(super) async fn start_command(&mut self, agent: Box<Agent>, called: Invocation, prompt: User) {
-        let action = match called.target {
+    pub(super) async fn start_command(&mut self, agent: Box<Agent>, invocation: Invocation, prompt: User) {
+        let action = match invocation.target {
             CommandTarget::File(file) => {
-                return self.start_command_file(agent, file, called.arguments, prompt).await;
+                return self.start_command_file(agent, file, invocation.arguments, prompt).await;
             }
             CommandTarget::McpPrompt(name) => {
-                return self.start_server_prompt(agent, name, called.arguments, prompt).await;
+                return self.start_server_prompt(agent, name, invocation.arguments, prompt).await;
             }
             CommandTarget::Builtin(command) => command.action,
         };
-        let ignored = action.ignored_arguments(&called.arguments);
+        let ignored = action.ignored_arguments(&invocation.arguments);
         let text = match action {
-            BuiltinAction::Compact => return self.start_compact(agent, called.arguments, prompt).await,
+            BuiltinAction::Compact => return self.start_compact(agent, invocation.arguments, prompt).await,
             BuiltinAction::Clear => {
                 let (prompt, notices) = self.accept_prompt(prompt, Vec::new()).await;
                 return self.run_command(
@@ -46,7 +46,7 @@ impl Session {
             BuiltinAction::Context => builtin::render_context(&self.context_usage()),
             BuiltinAction::Cost => builtin::render_cost(&agent.ledger.snapshot()),
             BuiltinAction::Help => builtin::render_help(&self.setup.commands),
-            BuiltinAction::Model => match choose_model(self, &called.arguments) {
+            BuiltinAction::Model => match choose_model(self, &invocation.arguments) {
                 ModelChoice::Answer(text) => text,
                 ModelChoice::Switch(switch) => {
                     let (prompt, notices) = self.accept_prompt(prompt, Vec::new()).await;
@@ -105,8 +105,8 @@ impl Session {
     }
 
     fn run_command(&mut self, agent: Box<Agent>, job: CommandJob, notices: Box<TurnNotices>) {
-        let first = self.session_start();
-        self.start_work(agent, TurnWork::Command { job, notices, session_start: first }, None);
+        let session_start = self.session_start();
+        self.start_work(agent, TurnWork::Command { job, notices, session_start }, None);
     }
 
     async fn start_command_file(
@@ -118,7 +118,7 @@ impl Session {
     ) {
         let mut parsed = match file.parse() {
             Ok(parsed) => parsed,
-            Err(why) => return self.start_local_answer(agent, prompt, why).await,
+            Err(reason) => return self.start_local_answer(agent, prompt, reason).await,
         };
         // Errors that existed at session start were reported then.
         let error = parsed.warning.take().filter(|error| file.warning.as_ref() != Some(error));
@@ -129,8 +129,8 @@ impl Session {
             self.setup.config_locations.trust,
         ) {
             Ok(found) => warnings.extend(found),
-            Err(why) => {
-                let text = format!("/{} was not run. {why}", file.name);
+            Err(reason) => {
+                let text = format!("/{} was not run. {reason}", file.name);
                 return self.start_local_answer(agent, prompt, text).await;
             }
         }
@@ -162,11 +162,11 @@ impl Session {
     pub(crate) fn context_usage(&self) -> ContextUsage {
         let mut reading = self.context_meter.read();
         if !self.has_begun() {
-            let mut memory = Instructions::new(
+            let mut instructions = Instructions::new(
                 self.setup.config_locations.clone(),
                 self.setup.session.workspace.home_dir().as_deref(),
             );
-            let size = memory.load_initial().map_or(0, |text| text.len());
+            let size = instructions.load_initial().map_or(0, |text| text.len());
             match self
                 .setup
                 .session
@@ -182,14 +182,14 @@ impl Session {
                 }
                 None => reading.size = size,
             }
-            reading.instructions = memory.files().to_vec();
+            reading.instructions = instructions.files().to_vec();
         }
         let model = self.runtime_settings.borrow().model.clone();
         let (tools, mcp_entries) = self.tools_in_use();
         let info = self.engine.catalog().lookup(&model);
         let (limits, window) =
             (&self.setup.agents.limits, info.as_ref().map_or(0, |info| info.context_window));
-        let output = |most: u64| limits.max_output_tokens.unwrap_or(most);
+        let output = |model_limit: u64| limits.max_output_tokens.unwrap_or(model_limit);
         let threshold = info.map(|info| limits.compaction.threshold(window, output(info.max_output_tokens)));
         usage::compute_usage(&UsageInput {
             window,
@@ -216,7 +216,7 @@ impl Session {
             Some(usage::McpToolEntry { spec, server, is_loaded })
         };
         let mcp_entries: Vec<_> = self.setup.tools.tool_set.tools().iter().filter_map(to_entry).collect();
-        shown.retain(|tool| !mcp_entries.iter().any(|to_entry| to_entry.spec.name == tool.name));
+        shown.retain(|tool| !mcp_entries.iter().any(|entry| entry.spec.name == tool.name));
         (shown, mcp_entries)
     }
 }
@@ -229,9 +229,9 @@ enum ModelChoice {
 }
 
 /// Shows or switches the model.
-fn choose_model(session: &mut Session, wanted: &str) -> ModelChoice {
+fn choose_model(session: &mut Session, requested: &str) -> ModelChoice {
     let (engine, runtime_settings) = (&session.engine, &session.runtime_settings);
-    if wanted.is_empty() {
+    if requested.is_empty() {
         let names: Vec<&str> = engine
             .catalog()
             .models_with_aliases()
@@ -243,7 +243,7 @@ fn choose_model(session: &mut Session, wanted: &str) -> ModelChoice {
             names.join(", ")
         ));
     }
-    let model = session.setup.model(engine, Some(wanted));
+    let model = session.setup.model(engine, Some(requested));
     if let Err(error) = engine.providers().resolve(&model) {
         return ModelChoice::Answer(format!(
             "The model is still {}: {}",
@@ -255,7 +255,7 @@ fn choose_model(session: &mut Session, wanted: &str) -> ModelChoice {
     match session.request_model_switch(SwitchRequest {
         requester: SwitchRequester::User,
         model,
-        requested_name: Some(wanted.into()),
+        requested_name: Some(requested.into()),
     }) {
         None => ModelChoice::Answer(notice),
         Some(switch) => ModelChoice::Switch(Box::new(switch)),

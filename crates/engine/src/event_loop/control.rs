@@ -10,7 +10,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
+use whimbrel_mcp::Toggle;
 use whimbrel_models::Thinking;
+use whimbrel_tools::hooks::HookSet;
+use whimbrel_tools::permission::AUTO_MODE_UNSUPPORTED;
+use whimbrel_tools::tasks::{TaskOutputReport, TaskRegistry, TaskScope};
 use whimbrel_wire::PROTOCOL_VERSION;
 use whimbrel_wire::control::{
     AccountInfo, AgentInfo, BackgroundTasksReply, BinaryVersion, ControlResponse, Direction, Initialize,
@@ -27,10 +31,6 @@ use crate::model_switch::{SwitchRequest, SwitchRequester};
 use crate::rewind;
 use crate::setup::SetupError;
 pub(crate) use session::AgentHandles;
-use whimbrel_mcp::Toggle;
-use whimbrel_tools::hooks::HookSet;
-use whimbrel_tools::permission::AUTO_MODE_UNSUPPORTED;
-use whimbrel_tools::tasks::{TaskOutputReport, TaskRegistry, TaskScope};
 
 /// Capabilities announced to hosts, by their wire names.
 pub(crate) const CAPABILITIES: [&str; 4] = [
@@ -47,12 +47,14 @@ pub(crate) async fn handle_request(
     request: Request,
 ) -> Option<ControlResponse> {
     Some(match request {
-        Request::McpReconnect(ask) => return mcp::reconnect(session, id, ask.server_name),
-        Request::McpToggle(ask) => {
-            return mcp::toggle(session, id, ask.server_name, Toggle::from_enabled(ask.enabled));
+        Request::McpReconnect(request) => return mcp::reconnect(session, id, request.server_name),
+        Request::McpToggle(request) => {
+            return mcp::toggle(session, id, request.server_name, Toggle::from_enabled(request.enabled));
         }
-        Request::McpSetServers(wanted) => return mcp::set_servers(session, id, wanted),
-        Request::McpReadResource(ask) => return mcp::read_resource(session, id, ask.server_name, ask.uri),
+        Request::McpSetServers(request) => return mcp::set_servers(session, id, request),
+        Request::McpReadResource(request) => {
+            return mcp::read_resource(session, id, request.server_name, request.uri);
+        }
         Request::McpCall(call) => return mcp::call_tool(session, id, call),
         Request::SetMcpPermissionModeOverride(set) => mcp::set_mode_override(session, id, set),
         Request::McpStatus(_) => mcp::status(session, id),
@@ -67,45 +69,45 @@ pub(crate) async fn handle_request(
                 ControlResponse::error(id, error)
             }
         },
-        Request::Interrupt(asked) => interrupt(session, id, &asked).await,
+        Request::Interrupt(request) => interrupt(session, id, &request).await,
         Request::SetPermissionMode(set) => set_permission_mode(session, id, set.mode).await,
         Request::SetModel(set) => {
-            let to = session.setup.model(&session.engine, set.model.as_deref());
-            let reply = SetModelReply { model: Some(to.clone()) };
+            let model = session.setup.model(&session.engine, set.model.as_deref());
+            let reply = SetModelReply { model: Some(model.clone()) };
             let options =
-                SwitchRequest { requester: SwitchRequester::Host, model: to, requested_name: set.model };
+                SwitchRequest { requester: SwitchRequester::Host, model, requested_name: set.model };
             return switch_model(session, options, ControlResponse::success(id, &reply));
         }
         Request::SetMaxThinkingTokens(set) => set_thinking(session, id, &set),
         Request::StopTask(stop) => return stop_task(session, id, stop.task_id),
-        Request::BackgroundTasks(which) => {
-            let changed = session.tasks.move_to_background(which.tool_use_id.as_deref());
+        Request::BackgroundTasks(request) => {
+            let changed = session.tasks.move_to_background(request.tool_use_id.as_deref());
             notices::notify_backgrounded(&session.frame_sender, &session.tasks, &changed).await;
             // A request for all tasks succeeds even if there are none.
-            let backgrounded = which.tool_use_id.is_none() || !changed.is_empty();
+            let backgrounded = request.tool_use_id.is_none() || !changed.is_empty();
             ControlResponse::success(id, &BackgroundTasksReply { backgrounded: Some(backgrounded) })
         }
         Request::GetTaskOutput(get) => task_output(session.tasks.clone(), id, &get.task_id).await,
-        Request::RenameSession(asked) => session::rename_session(session, id, &asked).await,
+        Request::RenameSession(request) => session::rename_session(session, id, &request).await,
         Request::GetSessionCost(_) => session::session_cost(session, id),
         Request::GetUsage(_) => session::session_usage(session, id),
-        Request::ReadFile(asked) => files::read_file(session, id, asked).await,
+        Request::ReadFile(request) => files::read_file(session, id, request).await,
         Request::ListPermissionRules(_) => settings::list_rules(session, id),
         // The engine does not depend on it.
         Request::SetHasSubscribers(_) => ControlResponse::ok(id),
-        Request::CancelAsyncMessage(asked) => session::cancel_message(session, id, &asked),
-        Request::SeedReadState(asked) => {
-            session::seed_read_state(Arc::clone(&session.setup.session.workspace), id, asked).await
+        Request::CancelAsyncMessage(request) => session::cancel_message(session, id, &request),
+        Request::SeedReadState(request) => {
+            session::seed_read_state(Arc::clone(&session.setup.session.workspace), id, request).await
         }
-        Request::RewindFiles(asked) => {
-            rewind::handle_rewind(&session.setup.session.workspace, id, asked).await
+        Request::RewindFiles(request) => {
+            rewind::handle_rewind(&session.setup.session.workspace, id, request).await
         }
         Request::GetSettings(_) => settings::get_settings(session, id),
         Request::ApplyFlagSettings(apply) => {
             return settings::apply_flag_settings(session, id, apply.settings).await;
         }
         Request::UpdateSettings(update) => return settings::update_settings(session, id, update),
-        Request::ReloadPlugins(asked) => extensions::reload_plugins(session, id, asked).await,
+        Request::ReloadPlugins(request) => extensions::reload_plugins(session, id, request).await,
         Request::ReloadSkills(_) => extensions::reload_skills(session, id).await,
         Request::ReloadOutputStyles(_) => extensions::reload_output_styles(session, id).await,
         Request::GetContextUsage(_) => ControlResponse::success(id, &session.context_usage()),
@@ -140,10 +142,10 @@ fn respond_to_initialize(
     id: String,
     mut reply: InitializeReply,
 ) -> Option<ControlResponse> {
-    let ask = session.host_requests.clone();
+    let requests = session.host_requests.clone();
     let answer = move |reply: &InitializeReply| {
         ControlResponse::success(id, reply)
-            .with_pending_requests(ask.pending_permission_requests(), Vec::new())
+            .with_pending_requests(requests.pending_permission_requests(), Vec::new())
     };
     let Some(servers) = session.mcp.startup_wait() else { return Some(answer(&reply)) };
     let commands = session.setup.commands.clone();
@@ -218,18 +220,18 @@ fn stop_task(session: &mut Session, id: String, task: String) -> Option<ControlR
 /// The output of a task so far.
 async fn task_output(tasks: TaskRegistry, id: String, task: &str) -> ControlResponse {
     match tasks.read_output(task, TaskScope::Host, Duration::ZERO).await {
-        Ok(TaskOutputReport { output, omitted_bytes: left_out, .. }) => {
-            let total_bytes = left_out + output.len() as u64;
-            ControlResponse::success(id, &TaskOutput { output, total_bytes, truncated: left_out > 0 })
+        Ok(TaskOutputReport { output, omitted_bytes, .. }) => {
+            let total_bytes = omitted_bytes + output.len() as u64;
+            ControlResponse::success(id, &TaskOutput { output, total_bytes, truncated: omitted_bytes > 0 })
         }
         Err(error) => ControlResponse::error(id, error.to_string()),
     }
 }
 
 /// Interrupts the turn, and removes queued prompts on request.
-async fn interrupt(session: &mut Session, id: String, asked: &Interrupt) -> ControlResponse {
+async fn interrupt(session: &mut Session, id: String, request: &Interrupt) -> ControlResponse {
     session.interrupt().await;
-    let cancelled = asked.cancel_queued.unwrap_or(false).then(|| session.input_queue.drop_prompts());
+    let cancelled = request.cancel_queued.unwrap_or(false).then(|| session.input_queue.drop_prompts());
     let still_queued = session.input_queue.prompt_ids();
     ControlResponse::success(id, &InterruptReply { still_queued, cancelled: cancelled.map(Into::into) })
 }
@@ -288,22 +290,26 @@ fn model_infos(session: &Session) -> Vec<ModelInfo> {
         .collect()
 }
 
-fn agent_info(kind: &Definition) -> AgentInfo {
-    AgentInfo { name: kind.name.clone(), description: kind.description.clone(), model: kind.model.clone() }
+fn agent_info(definition: &Definition) -> AgentInfo {
+    AgentInfo {
+        name: definition.name.clone(),
+        description: definition.description.clone(),
+        model: definition.model.clone(),
+    }
 }
 
-/// Switches the model, asynchronously if hooks run or earlier switches are pending; `done` is the response on
+/// Switches the model, asynchronously if hooks run or earlier switches are pending; `response` is the response on
 /// success.
 fn switch_model(
     session: &mut Session,
     request: SwitchRequest,
-    done: ControlResponse,
+    response: ControlResponse,
 ) -> Option<ControlResponse> {
-    let Some(switch) = session.request_model_switch(request) else { return Some(done) };
+    let Some(switch) = session.request_model_switch(request) else { return Some(response) };
     session.mcp.respond_later(async move {
         match switch.apply(&CancellationToken::new()).await {
-            Ok(()) => done,
-            Err(why) => ControlResponse::error(done.response.request_id(), why),
+            Ok(()) => response,
+            Err(reason) => ControlResponse::error(response.response.request_id(), reason),
         }
     });
     None

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use whimbrel_wire::options::PluginConfig;
 use whimbrel_wire::system::{CommandsChanged, InformationLevel, Informational, Init};
+use whimbrel_wire::tool_names::SKILL;
 
 use super::Session;
 use crate::agent::Agent;
 use crate::agents::tools::SkillTool;
-use whimbrel_wire::tool_names::SKILL;
 
 impl Session {
     /// Adds the extensions to the `init` frame.
@@ -40,9 +40,9 @@ impl Session {
     pub(crate) fn load_plugins(&mut self, configs: &[PluginConfig]) {
         let known = self.plugin_names();
         let mut warnings = self.setup.reload_extensions(configs);
-        let (hooks, about_hooks) =
+        let (hooks, hook_warnings) =
             self.setup.extensions.hooks(|name| !known.iter().any(|other| other == name));
-        warnings.extend(about_hooks);
+        warnings.extend(hook_warnings);
         self.add_hooks(hooks);
         self.add_warnings(warnings);
     }
@@ -51,10 +51,10 @@ impl Session {
     pub(crate) async fn reload_extensions(&mut self, more: &[PluginConfig]) {
         let (known, before) = (self.plugin_names(), self.setup.commands.slash_commands());
         let mut warnings = self.setup.reload_extensions(more);
-        let late = self.setup.extensions.plugins.hooks().map(|(plugin, _)| &plugin.name);
-        let mut late: Vec<&String> = late.filter(|name| !known.contains(name)).collect();
-        late.dedup();
-        warnings.extend(late.into_iter().map(|name| {
+        let new_plugins = self.setup.extensions.plugins.hooks().map(|(plugin, _)| &plugin.name);
+        let mut new_plugins: Vec<&String> = new_plugins.filter(|name| !known.contains(name)).collect();
+        new_plugins.dedup();
+        warnings.extend(new_plugins.into_iter().map(|name| {
             format!("The hooks of the plugin {name} do not run in this session, because it was loaded after the session started.")
         }));
         for content in warnings {

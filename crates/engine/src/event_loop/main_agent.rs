@@ -28,32 +28,32 @@ impl Session {
     /// Applies the definition named by `--agent`. Called once everything is configured and before the first turn.
     pub(super) fn apply_main_agent(&mut self) {
         let Some(name) = self.setup.agents.main_agent.take() else { return };
-        let Some(kind) = self.setup.agents.definitions.get(&name).cloned() else {
+        let Some(definition) = self.setup.agents.definitions.get(&name).cloned() else {
             let known = self.setup.agents.definitions.names().join(", ");
             let text =
                 format!("Unknown agent \"{name}\" (--agent, or the setting \"agent\"). Available: {known}.");
             self.setup_error = Some(SetupError::Invalid(text));
             return;
         };
-        self.apply_definition(&kind);
-        self.apply_hooks_and_servers(&kind);
-        if !kind.skills.is_empty() {
+        self.apply_definition(&definition);
+        self.apply_hooks_and_servers(&definition);
+        if !definition.skills.is_empty() {
             self.add_warnings(vec![format!(
                 "The agent {name}: its skills are preloaded only in a subagent; in a session, they are loaded when called."
             )]);
         }
-        if let Some(text) = &kind.initial_prompt {
+        if let Some(text) = &definition.initial_prompt {
             self.input_queue.push_front(QueuedInput::Prompt(Box::new(User::prompt(text.as_str()))));
         }
     }
 
     /// Adds the hooks and MCP servers of a definition to the session.
-    fn apply_hooks_and_servers(&mut self, kind: &Definition) {
-        if kind.hooks.is_some() && self.setup.extensions.has_hooks_enabled() {
-            self.add_hooks(hooks::session_hooks(kind));
+    fn apply_hooks_and_servers(&mut self, definition: &Definition) {
+        if definition.hooks.is_some() && self.setup.extensions.has_hooks_enabled() {
+            self.add_hooks(hooks::session_hooks(definition));
         }
-        self.add_warnings(kind.missing_server_warnings(self.mcp.registry()));
-        let own = &kind.mcp_servers.own;
+        self.add_warnings(definition.missing_server_warnings(self.mcp.registry()));
+        let own = &definition.mcp_servers.own;
         if !own.is_empty() {
             let workspace = Arc::clone(&self.setup.session.workspace);
             self.mcp
@@ -64,24 +64,24 @@ impl Session {
     }
 
     /// Applies a definition's prompt, tools, limits, mode and model, where the host has not set its own.
-    fn apply_definition(&mut self, kind: &Definition) {
+    fn apply_definition(&mut self, definition: &Definition) {
         let setup = &mut self.setup;
-        let hosts = match &setup.prompt.system_prompt {
+        let host_prompt = match &setup.prompt.system_prompt {
             Some(SystemPrompt::Text(text)) if !text.trim().is_empty() => Some(text.clone()),
             _ => None,
         };
-        let notes = memory::session_notice(kind, &setup.config_locations);
-        let prompt = std::iter::once(kind.prompt.clone()).chain(hosts).chain(notes);
+        let memory_notice = memory::session_notice(definition, &setup.config_locations);
+        let prompt = std::iter::once(definition.prompt.clone()).chain(host_prompt).chain(memory_notice);
         let prompt = prompt.collect::<Vec<_>>().join("\n\n");
         setup.prompt.system_prompt = Some(SystemPrompt::Text(prompt));
-        setup.tools.tool_set = Arc::new(session_tools(&setup.tools.tool_set, kind));
-        setup.agents.limits.max_turns = setup.agents.limits.max_turns.or(kind.max_turns);
-        if let Some(mode) = kind.permission_mode {
+        setup.tools.tool_set = Arc::new(session_tools(&setup.tools.tool_set, definition));
+        setup.agents.limits.max_turns = setup.agents.limits.max_turns.or(definition.max_turns);
+        if let Some(mode) = definition.permission_mode {
             setup.permissions.state.set_mode(stricter_mode(setup.permissions.state.mode(), mode));
         }
-        let model = kind.model.as_ref().filter(|_| !setup.models.is_explicit);
+        let model = definition.model.as_ref().filter(|_| !setup.models.is_explicit);
         let model = model.map(|name| self.engine.catalog().resolve_alias(name));
-        let effort = kind.effort;
+        let effort = definition.effort;
         self.runtime_settings.send_modify(|runtime_settings| {
             runtime_settings.effort = runtime_settings.effort.or(effort);
             if let Some(model) = model {

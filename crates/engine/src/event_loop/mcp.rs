@@ -14,7 +14,16 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
+use whimbrel_mcp::{
+    LocalServer, McpCallProgress, NotifyFn, ServerConfigs, ServerDeps, ServerNotification, ServerOrigin,
+    ServerPolicy, ServerRegistry,
+};
 use whimbrel_os::{clock, ids};
+use whimbrel_tools::hooks::HookDispatcher;
+use whimbrel_tools::mcp_tools::ToolCache;
+use whimbrel_tools::workspace::Workspace;
+use whimbrel_transport::frame_sender::FrameSender;
+use whimbrel_transport::host_requests::HostRequests;
 use whimbrel_wire::control::{ControlResponse, Initialize};
 use whimbrel_wire::message::ToolProgress;
 use whimbrel_wire::options::{McpServerConfig, SdkServer};
@@ -27,15 +36,6 @@ use crate::command_runner::CommandJob;
 use crate::commands::Commands;
 use crate::setup::Setup;
 use crate::state_notifier::StateNotifier;
-use whimbrel_mcp::{
-    LocalServer, McpCallProgress, NotifyFn, ServerConfigs, ServerDeps, ServerNotification, ServerOrigin,
-    ServerPolicy, ServerRegistry,
-};
-use whimbrel_tools::hooks::HookDispatcher;
-use whimbrel_tools::mcp_tools::ToolCache;
-use whimbrel_tools::workspace::Workspace;
-use whimbrel_transport::frame_sender::FrameSender;
-use whimbrel_transport::host_requests::HostRequests;
 
 /// Limit on a turn's wait for starting servers. The tools of a later server are available from the next model call
 /// on.
@@ -88,13 +88,13 @@ impl SessionMcp {
     /// Starts the configured servers without waiting for them.
     pub(crate) fn start(
         setup: &mut Setup,
-        (ask, frame_sender): (&HostRequests, &FrameSender),
+        (requests, frame_sender): (&HostRequests, &FrameSender),
         state: &StateNotifier,
         dispatcher: &HookDispatcher,
     ) -> Self {
         let deps = Arc::new(SessionDeps {
             workspace: Arc::clone(&setup.session.workspace),
-            host_requests: ask.clone(),
+            host_requests: requests.clone(),
             frame_sender: frame_sender.clone(),
             state_notifier: state.clone(),
             hooks: watch::Sender::new(dispatcher.clone()),
@@ -125,22 +125,22 @@ impl SessionMcp {
         let servers = std::mem::take(&mut self.unstarted);
         self.wait_before_turn = true;
         let registry = ServerRegistry::start(servers, self.deps.server_deps());
-        let watching = status_watch::watch_status(
+        let watcher = status_watch::watch_status(
             registry.clone(),
             self.deps.frame_sender.clone(),
             self.session_announced.clone(),
         );
-        self.status_watcher = Some(AbortOnDropHandle::new(tokio::spawn(watching)));
+        self.status_watcher = Some(AbortOnDropHandle::new(tokio::spawn(watcher)));
         self.tool_cache.set_registry(registry.clone());
         registry
     }
 
     /// Starts servers that belong to a single agent, under the same server policy.
     pub(crate) fn server_starter(&self) -> ServerStarter {
-        let (deps, admission) = (Arc::clone(&self.deps), Arc::clone(&self.server_policy));
+        let (deps, policy) = (Arc::clone(&self.deps), Arc::clone(&self.server_policy));
         ServerStarter::new(move |servers| {
-            let admission = ServerPolicy::clone(&admission);
-            ServerRegistry::start(ServerConfigs { policy: admission, ..servers }, deps.server_deps())
+            let policy = ServerPolicy::clone(&policy);
+            ServerRegistry::start(ServerConfigs { policy, ..servers }, deps.server_deps())
         })
     }
 
@@ -155,10 +155,10 @@ impl SessionMcp {
         if names.is_empty() {
             return;
         }
-        let terms = |name: &String| initialize.sdk_mcp_server_configs.as_ref()?.get(name).cloned();
+        let config = |name: &String| initialize.sdk_mcp_server_configs.as_ref()?.get(name).cloned();
         let entry = |name: &String| {
-            let terms = terms(name).unwrap_or_default();
-            let server = SdkServer { name: name.clone(), timeout: terms.timeout, tools: terms.tools };
+            let config = config(name).unwrap_or_default();
+            let server = SdkServer { name: name.clone(), timeout: config.timeout, tools: config.tools };
             (name.clone(), McpServerConfig::Sdk(server))
         };
         let mut servers = ServerConfigs::default();
@@ -204,7 +204,7 @@ impl SessionMcp {
     pub(super) fn startup_barrier(&mut self, commands: &Commands, work: &TurnWork) -> Option<StartupBarrier> {
         let registry = self.registry()?.clone();
         // Work that the engine does without the model needs no servers.
-        let needs = !matches!(
+        let needs_servers = !matches!(
             work,
             TurnWork::Command {
                 job: CommandJob::Answer { .. }
@@ -214,7 +214,8 @@ impl SessionMcp {
                 ..
             }
         );
-        let time_limit = (needs && std::mem::take(&mut self.wait_before_turn)).then_some(STARTUP_TIMEOUT);
+        let time_limit =
+            (needs_servers && std::mem::take(&mut self.wait_before_turn)).then_some(STARTUP_TIMEOUT);
         Some(StartupBarrier {
             registry,
             timeout: time_limit,
@@ -226,8 +227,8 @@ impl SessionMcp {
     /// Closes all servers and running control requests; with short timeouts if the session is stopped.
     pub(crate) async fn close(&mut self, stop: &CancellationToken) {
         self.status_watcher = None;
-        let answered = async { while self.deferred_responses.join_next().await.is_some() {} };
-        let _ = stop.run_until_cancelled(tokio::time::timeout(RESPONSE_DRAIN_TIMEOUT, answered)).await;
+        let drain = async { while self.deferred_responses.join_next().await.is_some() {} };
+        let _ = stop.run_until_cancelled(tokio::time::timeout(RESPONSE_DRAIN_TIMEOUT, drain)).await;
         self.deferred_responses.shutdown().await;
         if let Some(registry) = self.tool_cache.registry() {
             let deadline = async {
@@ -284,7 +285,7 @@ pub(super) async fn wait_for_servers(
     let Some(barrier) = barrier else { return work };
     barrier.wait(agent, cancel).await;
     match &mut work {
-        TurnWork::Turn(opening) => barrier.update_init(&mut opening.init, agent),
+        TurnWork::Turn(input) => barrier.update_init(&mut input.init, agent),
         TurnWork::Command { notices, .. } => barrier.update_init(&mut notices.init, agent),
     }
     work
@@ -294,7 +295,7 @@ impl SessionDeps {
     fn server_deps(&self) -> ServerDeps {
         let Self {
             workspace,
-            host_requests: ask,
+            host_requests: requests,
             frame_sender,
             state_notifier: state,
             hooks: dispatcher,
@@ -303,10 +304,10 @@ impl SessionDeps {
         let deps = ServerDeps::new(workspace.root().to_path_buf(), workspace.environment());
         ServerDeps {
             roots: workspace.directories(),
-            host: Some(ask.clone()),
+            host: Some(requests.clone()),
             local_servers: Arc::clone(local),
             elicit: Some(elicitation::elicitation_handler(
-                ask.clone(),
+                requests.clone(),
                 state.clone(),
                 dispatcher.subscribe(),
             )),

@@ -60,7 +60,7 @@ fn notification_origin(inputs: &[QueuedInput]) -> Option<Origin> {
         QueuedInput::Prompt(_) => None,
     };
     let notification: Option<Vec<(bool, Origin)>> = inputs.iter().map(notification).collect();
-    notification?.into_iter().find(|(wakes, _)| *wakes).map(|(_, origin)| origin)
+    notification?.into_iter().find(|(starts_turn, _)| *starts_turn).map(|(_, origin)| origin)
 }
 
 impl Session {
@@ -102,8 +102,8 @@ impl Session {
         }
         match batch {
             TurnBatch::Inputs(inputs) => self.start_turn(agent, inputs).await,
-            TurnBatch::Command { invocation: called, prompt } => {
-                self.start_command(agent, called, *prompt).await;
+            TurnBatch::Command { invocation, prompt } => {
+                self.start_command(agent, invocation, *prompt).await;
             }
         }
     }
@@ -112,15 +112,15 @@ impl Session {
     /// once.
     fn assign_uuids(&mut self, prompts: Vec<&mut User>, agent: &mut Agent) {
         for user in prompts {
-            let is_fit = |id: &String| !id.trim().is_empty() && agent.conversation.claim_uuid(id);
-            let given = user.uuid.take();
-            let has_id = given.is_some();
-            user.uuid = given.filter(is_fit);
+            let is_usable = |id: &String| !id.trim().is_empty() && agent.conversation.claim_uuid(id);
+            let host_uuid = user.uuid.take();
+            let had_uuid = host_uuid.is_some();
+            user.uuid = host_uuid.filter(is_usable);
             if user.uuid.is_some() {
                 continue;
             }
             user.uuid = Some(ids::new_uuid());
-            if has_id && !std::mem::replace(&mut self.warned_about_uuid, true) {
+            if had_uuid && !std::mem::replace(&mut self.warned_about_uuid, true) {
                 let text = "A message has an empty or duplicate uuid. It was assigned a new one, as will be later ones.";
                 let notice = self.setup.host.warning.take().into_iter().chain([text.to_owned()]);
                 self.setup.host.warning = Some(notice.collect::<Vec<_>>().join("\n"));
@@ -129,16 +129,16 @@ impl Session {
     }
 
     pub(super) async fn start_turn(&mut self, mut agent: Box<Agent>, inputs: Vec<QueuedInput>) {
-        let echo = self.prompt_replay();
+        let prompt_replay = self.prompt_replay();
         if !inputs.iter().any(QueuedInput::needs_reply) {
-            let (remarks, notification): (Vec<QueuedInput>, Vec<QueuedInput>) =
+            let (prompts, notification): (Vec<QueuedInput>, Vec<QueuedInput>) =
                 inputs.into_iter().partition(|input| matches!(input, QueuedInput::Prompt(_)));
-            for input in remarks {
+            for input in prompts {
                 if let QueuedInput::Prompt(user) = input {
                     let user = *user;
                     rewind::begin_checkpoint(&self.setup.session.workspace, user.uuid.as_deref()).await;
                     turn_start::record_prompt(&mut agent, &user);
-                    if echo == PromptReplay::Enabled {
+                    if prompt_replay == PromptReplay::Enabled {
                         turn_start::replay_prompt(&self.frame_sender, user).await;
                     }
                 }
@@ -150,10 +150,10 @@ impl Session {
         }
         self.publish_turn_start().await;
         let origin = notification_origin(&inputs);
-        let first = self.session_start();
+        let session_start = self.session_start();
         let (init, warning) = (self.build_init(), self.setup.host.warning.take());
-        let opening = TurnInput { session_start: first, init, warning, inputs, prompt_replay: echo };
-        self.start_work(agent, TurnWork::Turn(Box::new(opening)), origin);
+        let turn_input = TurnInput { session_start, init, warning, inputs, prompt_replay };
+        self.start_work(agent, TurnWork::Turn(Box::new(turn_input)), origin);
     }
 
     /// Starts a turn, or the work of a command, as a future that the event loop polls.
@@ -167,26 +167,26 @@ impl Session {
         // The outcome is boxed so that the future does not reserve space for it.
         let turn = Box::pin(async move {
             let work = mcp::wait_for_servers(barrier.as_ref(), &mut agent, work, &token).await;
-            let ending = match work {
-                TurnWork::Turn(opening) => {
+            let outcome = match work {
+                TurnWork::Turn(input) => {
                     let ended =
-                        Box::pin(turn_start::start_turn(&mut agent, *opening, &token)).await.map(Box::new);
+                        Box::pin(turn_start::start_turn(&mut agent, *input, &token)).await.map(Box::new);
                     barrier.iter().for_each(StartupBarrier::mark_announced);
                     match ended {
-                        Some(ending) => {
+                        Some(outcome) => {
                             agent.conversation.end_turn().await;
-                            ending
+                            outcome
                         }
                         None => {
-                            let ending = Box::new(turn::run(&mut agent, &token).await);
+                            let outcome = Box::new(turn::run(&mut agent, &token).await);
                             // The cost of agents that were stopped with the turn belongs in its result.
                             agent.tool_env.context.tasks.wait_for_stopped(STOP_GRACE).await;
-                            ending
+                            outcome
                         }
                     }
                 }
-                TurnWork::Command { job, notices, session_start: first } => {
-                    match turn_start::run_session_start_hooks(&mut agent, first, &token).await {
+                TurnWork::Command { job, notices, session_start } => {
+                    match turn_start::run_session_start_hooks(&mut agent, session_start, &token).await {
                         true => {
                             Box::pin(notices.send(&agent.frame_sender)).await;
                             Box::new(TurnOutcome::new(TurnEnd::HookStopped))
@@ -198,7 +198,7 @@ impl Session {
                 }
             };
             barrier.iter().for_each(StartupBarrier::mark_announced);
-            (agent, ending)
+            (agent, outcome)
         });
         self.running_turn =
             Some(RunningTurn { future: turn, cancel, started_at: clock::monotonic(), origin });
@@ -215,10 +215,10 @@ impl Session {
     }
 
     /// Ends a turn: sends its result and takes the agent back.
-    pub(super) async fn end_turn(&mut self, (agent, ending): (Box<Agent>, Box<TurnOutcome>)) {
+    pub(super) async fn end_turn(&mut self, (agent, outcome): (Box<Agent>, Box<TurnOutcome>)) {
         let Some(running) = self.running_turn.take() else { return };
         let result = build_result(ResultInput {
-            outcome: *ending,
+            outcome: *outcome,
             spend: &agent.ledger.snapshot(),
             denials: agent.denials.take_all(),
             duration: clock::monotonic() - running.started_at,

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, ResourceContents, Tool, ToolAnnotations};
+use whimbrel_tools::api::ToolEntry;
 use whimbrel_wire::content::{Block, ResultContent, Source};
 
 use crate::tool_scheduler::ToolCallResult;
-use whimbrel_tools::api::ToolEntry;
 
 /// Access of a tool, for its MCP annotations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,11 +41,11 @@ pub(super) fn tool_names() -> Vec<String> {
 pub(super) fn to_listed_tool(tool: &ToolEntry) -> Tool {
     let spec = tool.spec();
     let schema: JsonObject = serde_json::from_str(spec.input_schema.as_str()).unwrap_or_default();
-    let nature = TOOLS.iter().find(|(name, _)| *name == spec.name).map(|(_, nature)| *nature);
-    let looks = matches!(nature, Some(ToolAccess::ReadOnly | ToolAccess::ReadOnlyNetwork));
-    let outside = !matches!(nature, Some(ToolAccess::ReadOnly | ToolAccess::Writes));
+    let access = TOOLS.iter().find(|(name, _)| *name == spec.name).map(|(_, access)| *access);
+    let is_read_only = matches!(access, Some(ToolAccess::ReadOnly | ToolAccess::ReadOnlyNetwork));
+    let is_open_world = !matches!(access, Some(ToolAccess::ReadOnly | ToolAccess::Writes));
     Tool::new(spec.name.clone(), spec.description.clone(), Arc::new(schema))
-        .with_annotations(ToolAnnotations::new().read_only(looks).open_world(outside))
+        .with_annotations(ToolAnnotations::new().read_only(is_read_only).open_world(is_open_world))
 }
 
 /// Converts the outcome of a call to a `tools/call` result.

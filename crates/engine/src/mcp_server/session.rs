@@ -7,6 +7,15 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use whimbrel_os::files;
 use whimbrel_session_store::{Mirror, TranscriptWriter};
+use whimbrel_tools::api::{DeferredTools, ToolContext};
+use whimbrel_tools::cost::CostLedger;
+use whimbrel_tools::internal_events::{EventReceiver, event_channel};
+use whimbrel_tools::permission::SearchFilter;
+use whimbrel_tools::small_model::SmallModel;
+use whimbrel_tools::task_list::TodoList;
+use whimbrel_tools::tasks::TaskRegistry;
+use whimbrel_transport::frame_sender::FrameSender;
+use whimbrel_transport::host_requests::HostRequests;
 use whimbrel_wire::Frame;
 
 use super::convert;
@@ -17,16 +26,6 @@ use crate::permission_checker::{PermissionChecker, Prompter};
 use crate::setup::{Setup, SetupError, Start};
 use crate::state_notifier::{StateNotifier, StateSubscription};
 use crate::tool_scheduler::ToolEnv;
-use whimbrel_tools::api::DeferredTools;
-use whimbrel_tools::api::ToolContext;
-use whimbrel_tools::cost::CostLedger;
-use whimbrel_tools::internal_events::{EventReceiver, event_channel};
-use whimbrel_tools::permission::SearchFilter;
-use whimbrel_tools::small_model::SmallModel;
-use whimbrel_tools::task_list::TodoList;
-use whimbrel_tools::tasks::TaskRegistry;
-use whimbrel_transport::frame_sender::FrameSender;
-use whimbrel_transport::host_requests::HostRequests;
 
 /// Capacity of the channel of discarded frames.
 const FRAME_BUFFER: usize = 64;
@@ -51,12 +50,12 @@ impl HeadlessSession {
         // There is no conversation to persist.
         start.options.persist_session = Some(false);
         let setup = Setup::resolve(engine, start)?;
-        let (frames, ignored) = mpsc::channel(FRAME_BUFFER);
-        let (events, posts) = event_channel();
-        let deaf = AbortOnDropHandle::new(tokio::spawn(drain(ignored, posts)));
+        let (frames, frame_receiver) = mpsc::channel(FRAME_BUFFER);
+        let (events, event_receiver) = event_channel();
+        let drain_task = AbortOnDropHandle::new(tokio::spawn(drain(frame_receiver, event_receiver)));
         let frame_sender = FrameSender::new(setup.session.id.as_str().into(), frames, stop.child_token());
-        let (ask, tasks) = (HostRequests::new(frame_sender.clone()), TaskRegistry::new(events));
-        let dispatcher = event_loop::build_hooks(&setup, &ask, &tasks, &frame_sender);
+        let (requests, tasks) = (HostRequests::new(frame_sender.clone()), TaskRegistry::new(events));
+        let dispatcher = event_loop::build_hooks(&setup, &requests, &tasks, &frame_sender);
         let checker = PermissionChecker {
             permissions: setup.permissions.state.clone(),
             prompter: Prompter::Unavailable,
@@ -96,7 +95,7 @@ impl HeadlessSession {
             env: ToolEnv { tool_set, checker, context: call },
             warning: setup.host.warning,
             tasks,
-            _drain: deaf,
+            _drain: drain_task,
         })
     }
 
@@ -114,8 +113,8 @@ impl HeadlessSession {
 }
 
 /// Receives frames and events and discards them.
-async fn drain(mut frames: mpsc::Receiver<Frame>, mut posts: EventReceiver) {
+async fn drain(mut frames: mpsc::Receiver<Frame>, mut events: EventReceiver) {
     let frames = async { while frames.recv().await.is_some() {} };
-    let posts = async { while posts.recv().await.is_some() {} };
-    tokio::join!(frames, posts);
+    let events = async { while events.recv().await.is_some() {} };
+    tokio::join!(frames, events);
 }

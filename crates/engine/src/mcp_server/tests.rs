@@ -1,25 +1,28 @@
 //! Tools as a client sees them. The served program is tested in `cli/tests`.
 
 use serde_json::{Value, json};
+use whimbrel_tools::api::ToolEntry;
 use whimbrel_wire::content::{Block, ResultContent, Source};
 
 use super::convert::{self, ToolAccess};
 use crate::builtin_tools;
 use crate::tool_scheduler::ToolCallResult;
-use whimbrel_tools::api::ToolEntry;
 
 #[test]
 fn read_only_annotations_match_declared_effects() {
     let all = builtin_tools();
-    for (name, nature) in convert::TOOLS {
+    for (name, access) in convert::TOOLS {
         let tool = all.iter().find(|tool| tool.name() == name).unwrap_or_else(|| panic!("no {name}"));
-        let looks = matches!(nature, ToolAccess::ReadOnly | ToolAccess::ReadOnlyNetwork);
+        let is_read_only = matches!(access, ToolAccess::ReadOnly | ToolAccess::ReadOnlyNetwork);
         for example in tool.examples() {
-            let Ok(touches) = tool.effects(&example.input) else { continue };
-            assert!(!looks || touches.is_parallel_safe(), "{name}: {}", example.title);
+            let Ok(effects) = tool.effects(&example.input) else { continue };
+            assert!(!is_read_only || effects.is_parallel_safe(), "{name}: {}", example.title);
         }
         let listed = serde_json::to_value(convert::to_listed_tool(&ToolEntry::new(tool.clone()))).unwrap();
-        assert_eq!((&listed["name"], &listed["annotations"]["readOnlyHint"]), (&json!(name), &json!(looks)));
+        assert_eq!(
+            (&listed["name"], &listed["annotations"]["readOnlyHint"]),
+            (&json!(name), &json!(is_read_only))
+        );
         assert_eq!(listed["inputSchema"]["type"], "object", "{name}");
     }
 }
@@ -36,12 +39,12 @@ fn results_keep_their_content_type() {
         halt: None,
         deferred_call: None,
     };
-    let picture = Source::Base64 { media_type: "image/png".into(), data: "AQID".into() };
-    let paper = Source::Base64 { media_type: "application/pdf".into(), data: "BAUG".into() };
+    let image = Source::Base64 { media_type: "image/png".into(), data: "AQID".into() };
+    let document = Source::Base64 { media_type: "application/pdf".into(), data: "BAUG".into() };
     let blocks = vec![
         Block::text("seen"),
-        Block::Image { source: picture },
-        Block::Document { source: paper, title: None },
+        Block::Image { source: image },
+        Block::Document { source: document, title: None },
     ];
     let shown = |result| serde_json::to_value(convert::to_call_result(result)).unwrap();
     let good = shown(result(ResultContent::Blocks(blocks), false));

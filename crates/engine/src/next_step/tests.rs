@@ -7,7 +7,7 @@ fn replied(stop: StopReason, calls: usize) -> TurnEvent {
 #[test]
 #[expect(clippy::too_many_lines, reason = "one table, row by row")]
 fn next_step_decisions() {
-    let now = |event| TurnState {
+    let state = |event| TurnState {
         event,
         aborted: false,
         model_calls: 1,
@@ -18,145 +18,173 @@ fn next_step_decisions() {
         has_fallback: false,
         can_compact: true,
     };
-    let full = |event| TurnState { can_compact: false, ..now(event) };
-    let broke = |event| TurnState { over_budget: true, ..now(event) };
-    let due = |attempts, demands| OutputRequirement::Pending { attempts, reminders: demands, limit: 2 };
-    let owing = |structured_output, event| TurnState { structured_output, ..now(event) };
-    let aborted = |event| TurnState { aborted: true, ..now(event) };
-    let spent = |event| TurnState { model_calls: 2, max_turns: Some(2), ..now(event) };
-    let tired = |event| TurnState { continuations: MAX_CONTINUATIONS, ..now(event) };
-    let acted = TurnEvent::ToolsRan { halt: None };
-    let halted = |halt| now(TurnEvent::ToolsRan { halt: Some(halt) });
+    let uncompactable = |event| TurnState { can_compact: false, ..state(event) };
+    let over_budget = |event| TurnState { over_budget: true, ..state(event) };
+    let pending = |attempts, reminders| OutputRequirement::Pending { attempts, reminders, limit: 2 };
+    let requiring = |structured_output, event| TurnState { structured_output, ..state(event) };
+    let aborted = |event| TurnState { aborted: true, ..state(event) };
+    let at_turn_limit = |event| TurnState { model_calls: 2, max_turns: Some(2), ..state(event) };
+    let at_continuation_limit = |event| TurnState { continuations: MAX_CONTINUATIONS, ..state(event) };
+    let tools_ran = TurnEvent::ToolsRan { halt: None };
+    let ended = |halt| state(TurnEvent::ToolsRan { halt: Some(halt) });
     let rows = [
-        ("a reply with tool calls: make them", now(replied(StopReason::ToolUse, 2)), NextStep::RunTools),
+        ("tool calls are run", state(replied(StopReason::ToolUse, 2)), NextStep::RunTools),
         (
-            "calls are made whatever the stop reason says",
-            now(replied(StopReason::EndTurn, 1)),
+            "tool calls are run whatever the stop reason",
+            state(replied(StopReason::EndTurn, 1)),
             NextStep::RunTools,
         ),
         (
-            "calls of a reply cut by the output limit are made",
-            now(replied(StopReason::MaxTokens, 1)),
+            "tool calls before the output limit are run",
+            state(replied(StopReason::MaxTokens, 1)),
             NextStep::RunTools,
         ),
         (
-            "calls of a reply cut by the connection are made",
-            now(TurnEvent::Replied { stop_reason: None, tool_calls: 1 }),
+            "tool calls before a lost connection are run",
+            state(TurnEvent::Replied { stop_reason: None, tool_calls: 1 }),
             NextStep::RunTools,
         ),
-        ("no tool calls: done", now(replied(StopReason::EndTurn, 0)), NextStep::End(TurnEnd::Done)),
-        ("a stop sequence: done", now(replied(StopReason::StopSequence, 0)), NextStep::End(TurnEnd::Done)),
         (
-            "an unknown stop reason: done",
-            now(replied(StopReason::Other("new".into()), 0)),
+            "a reply without tool calls ends the turn",
+            state(replied(StopReason::EndTurn, 0)),
             NextStep::End(TurnEnd::Done),
         ),
-        ("calls made: ask again", now(acted.clone()), NextStep::CallModel),
-        ("calls made and the limit reached: end", spent(acted.clone()), NextStep::End(TurnEnd::MaxTurns)),
         (
-            "the limit does not take back a finished answer",
-            spent(replied(StopReason::EndTurn, 0)),
+            "a stop sequence ends the turn",
+            state(replied(StopReason::StopSequence, 0)),
             NextStep::End(TurnEnd::Done),
         ),
-        ("the last reply's calls are still made", spent(replied(StopReason::ToolUse, 1)), NextStep::RunTools),
         (
-            "the output limit: go on",
-            now(replied(StopReason::MaxTokens, 0)),
+            "an unknown stop reason ends the turn",
+            state(replied(StopReason::Other("new".into()), 0)),
+            NextStep::End(TurnEnd::Done),
+        ),
+        ("the model is called after tools ran", state(tools_ran.clone()), NextStep::CallModel),
+        (
+            "the turn limit ends the turn after tools ran",
+            at_turn_limit(tools_ran.clone()),
+            NextStep::End(TurnEnd::MaxTurns),
+        ),
+        (
+            "the turn limit does not affect a finished answer",
+            at_turn_limit(replied(StopReason::EndTurn, 0)),
+            NextStep::End(TurnEnd::Done),
+        ),
+        (
+            "tool calls of the last reply are run",
+            at_turn_limit(replied(StopReason::ToolUse, 1)),
+            NextStep::RunTools,
+        ),
+        (
+            "a reply at the output limit is continued",
+            state(replied(StopReason::MaxTokens, 0)),
             NextStep::Continue(Continuation::OutputLimit),
         ),
         (
-            "the output limit too often: end",
-            tired(replied(StopReason::MaxTokens, 0)),
+            "repeated output limit ends the turn",
+            at_continuation_limit(replied(StopReason::MaxTokens, 0)),
             NextStep::End(TurnEnd::OutputLimit),
         ),
         (
             "a continuation counts as a turn",
-            spent(replied(StopReason::MaxTokens, 0)),
+            at_turn_limit(replied(StopReason::MaxTokens, 0)),
             NextStep::End(TurnEnd::MaxTurns),
         ),
         (
-            "a cut connection: go on",
-            now(TurnEvent::Replied { stop_reason: None, tool_calls: 0 }),
+            "a reply with a lost connection is continued",
+            state(TurnEvent::Replied { stop_reason: None, tool_calls: 0 }),
             NextStep::Continue(Continuation::ConnectionCut),
         ),
         (
-            "cut too often: end",
-            tired(TurnEvent::Replied { stop_reason: None, tool_calls: 0 }),
+            "repeated lost connection ends the turn",
+            at_continuation_limit(TurnEvent::Replied { stop_reason: None, tool_calls: 0 }),
             NextStep::End(TurnEnd::ApiError),
         ),
         (
-            "paused too often: end",
-            TurnState { continuations: MAX_PAUSES, ..now(replied(StopReason::PauseTurn, 0)) },
+            "repeated pauses end the turn",
+            TurnState { continuations: MAX_PAUSES, ..state(replied(StopReason::PauseTurn, 0)) },
             NextStep::End(TurnEnd::Stalled),
         ),
         (
-            "a paused turn: ask again",
-            now(replied(StopReason::PauseTurn, 0)),
+            "a paused reply is continued",
+            state(replied(StopReason::PauseTurn, 0)),
             NextStep::Continue(Continuation::Paused),
         ),
-        ("a refusal: end", now(replied(StopReason::Refusal, 0)), NextStep::End(TurnEnd::Refused)),
+        ("a refusal ends the turn", state(replied(StopReason::Refusal, 0)), NextStep::End(TurnEnd::Refused)),
         (
-            "the reply that uses the budget up: its calls are not made",
-            broke(replied(StopReason::ToolUse, 1)),
+            "tool calls over the budget are not run",
+            over_budget(replied(StopReason::ToolUse, 1)),
             NextStep::End(TurnEnd::BudgetExceeded),
         ),
         (
-            "an answer that uses the budget up is over the budget",
-            broke(replied(StopReason::EndTurn, 0)),
-            NextStep::End(TurnEnd::BudgetExceeded),
-        ),
-        ("a call that could not be paid", broke(TurnEvent::Failed), NextStep::End(TurnEnd::BudgetExceeded)),
-        (
-            "a subagent used the budget up",
-            broke(TurnEvent::ToolsRan { halt: Some(EndTurn::Denied) }),
+            "an answer over the budget ends the turn",
+            over_budget(replied(StopReason::EndTurn, 0)),
             NextStep::End(TurnEnd::BudgetExceeded),
         ),
         (
-            "an abort counts more than the budget",
-            TurnState { aborted: true, ..broke(acted.clone()) },
+            "a failed call over the budget",
+            over_budget(TurnEvent::Failed),
+            NextStep::End(TurnEnd::BudgetExceeded),
+        ),
+        (
+            "a subagent exceeded the budget",
+            over_budget(TurnEvent::ToolsRan { halt: Some(EndTurn::Denied) }),
+            NextStep::End(TurnEnd::BudgetExceeded),
+        ),
+        (
+            "an abort precedes the budget",
+            TurnState { aborted: true, ..over_budget(tools_ran.clone()) },
             NextStep::End(TurnEnd::AbortedTools),
         ),
         (
-            "a model that is not to be had: another one",
-            TurnState { has_fallback: true, ..now(TurnEvent::Unavailable) },
+            "an unavailable model is replaced",
+            TurnState { has_fallback: true, ..state(TurnEvent::Unavailable) },
             NextStep::UseFallback,
         ),
-        ("and if there is none: end", now(TurnEvent::Unavailable), NextStep::End(TurnEnd::ApiError)),
-        ("a conversation that is too long: make room", now(TurnEvent::ContextTooLong), NextStep::Compact),
         (
-            "and if that is no use: end",
-            full(TurnEvent::ContextTooLong),
+            "an unavailable model without fallback ends the turn",
+            state(TurnEvent::Unavailable),
+            NextStep::End(TurnEnd::ApiError),
+        ),
+        ("a too long conversation is compacted", state(TurnEvent::ContextTooLong), NextStep::Compact),
+        (
+            "a too long conversation ends the turn without compaction",
+            uncompactable(TurnEvent::ContextTooLong),
             NextStep::End(TurnEnd::ContextTooLong),
         ),
         (
-            "a reply that hit the end of the window: make room",
-            now(replied(StopReason::ModelContextWindowExceeded, 0)),
+            "a reply at the context limit is followed by compaction",
+            state(replied(StopReason::ModelContextWindowExceeded, 0)),
             NextStep::Compact,
         ),
         (
-            "and if that is no use: end",
-            full(replied(StopReason::ModelContextWindowExceeded, 0)),
+            "a reply at the context limit ends the turn without compaction",
+            uncompactable(replied(StopReason::ModelContextWindowExceeded, 0)),
             NextStep::End(TurnEnd::ContextTooLong),
         ),
         (
-            "calls of a reply that hit the end of the window are made",
-            full(replied(StopReason::ModelContextWindowExceeded, 1)),
+            "tool calls of a reply at the context limit are run",
+            uncompactable(replied(StopReason::ModelContextWindowExceeded, 1)),
             NextStep::RunTools,
         ),
-        ("room was made: ask again", full(TurnEvent::Compacted { succeeded: true }), NextStep::CallModel),
         (
-            "room was not made: end",
-            now(TurnEvent::Compacted { succeeded: false }),
+            "the model is called after compaction",
+            uncompactable(TurnEvent::Compacted { succeeded: true }),
+            NextStep::CallModel,
+        ),
+        (
+            "failed compaction ends the turn",
+            state(TurnEvent::Compacted { succeeded: false }),
             NextStep::End(TurnEnd::ContextTooLong),
         ),
         (
-            "aborted while room was made",
+            "aborted during compaction",
             aborted(TurnEvent::Compacted { succeeded: false }),
             NextStep::End(TurnEnd::AbortedStreaming),
         ),
-        ("a failed call: end", now(TurnEvent::Failed), NextStep::End(TurnEnd::ApiError)),
+        ("a failed call ends the turn", state(TurnEvent::Failed), NextStep::End(TurnEnd::ApiError)),
         (
-            "aborted while the model spoke",
+            "aborted while the model replied",
             aborted(replied(StopReason::ToolUse, 1)),
             NextStep::End(TurnEnd::AbortedStreaming),
         ),
@@ -165,46 +193,58 @@ fn next_step_decisions() {
             aborted(TurnEvent::Failed),
             NextStep::End(TurnEnd::AbortedStreaming),
         ),
-        ("aborted while tools ran", aborted(acted.clone()), NextStep::End(TurnEnd::AbortedTools)),
+        ("aborted while tools ran", aborted(tools_ran.clone()), NextStep::End(TurnEnd::AbortedTools)),
         (
-            "an answer in the right shape: done",
-            owing(OutputRequirement::Satisfied, acted.clone()),
+            "valid structured output ends the turn",
+            requiring(OutputRequirement::Satisfied, tools_ran.clone()),
             NextStep::End(TurnEnd::Done),
         ),
-        ("a bad answer: ask again", owing(due(1, 0), acted.clone()), NextStep::CallModel),
         (
-            "too many bad answers: end",
-            owing(due(2, 0), acted.clone()),
+            "the model is called after invalid output",
+            requiring(pending(1, 0), tools_ran.clone()),
+            NextStep::CallModel,
+        ),
+        (
+            "repeated invalid output ends the turn",
+            requiring(pending(2, 0), tools_ran.clone()),
             NextStep::End(TurnEnd::NoStructuredOutput),
         ),
         (
-            "words where an answer is owed: demand it",
-            owing(due(0, 1), replied(StopReason::EndTurn, 0)),
+            "missing output is requested",
+            requiring(pending(0, 1), replied(StopReason::EndTurn, 0)),
             NextStep::Continue(Continuation::MissingOutput),
         ),
         (
-            "nothing but words: end",
-            owing(due(0, 2), replied(StopReason::EndTurn, 0)),
+            "repeatedly missing output ends the turn",
+            requiring(pending(0, 2), replied(StopReason::EndTurn, 0)),
             NextStep::End(TurnEnd::NoStructuredOutput),
         ),
         (
-            "a refusal is an end although an answer is owed",
-            owing(due(0, 0), replied(StopReason::Refusal, 0)),
+            "a refusal ends the turn without output",
+            requiring(pending(0, 0), replied(StopReason::Refusal, 0)),
             NextStep::End(TurnEnd::Refused),
         ),
         (
-            "aborted with an answer owed",
-            TurnState { structured_output: due(1, 1), ..aborted(acted) },
+            "aborted with pending output",
+            TurnState { structured_output: pending(1, 1), ..aborted(tools_ran) },
             NextStep::End(TurnEnd::AbortedTools),
         ),
-        ("a denial that stops the turn", halted(EndTurn::Denied), NextStep::End(TurnEnd::AbortedTools)),
-        ("a hook that stops the turn", halted(EndTurn::Hook), NextStep::End(TurnEnd::HookStopped)),
-        ("a call that was put off", halted(EndTurn::Deferred), NextStep::End(TurnEnd::Deferred)),
-        ("a hook that wants more: ask again", now(TurnEvent::StopBlocked), NextStep::CallModel),
-        ("but not beyond the limit", spent(TurnEvent::StopBlocked), NextStep::End(TurnEnd::MaxTurns)),
-        ("nor after an abort", aborted(TurnEvent::StopBlocked), NextStep::End(TurnEnd::AbortedStreaming)),
+        ("a denial that stops the turn", ended(EndTurn::Denied), NextStep::End(TurnEnd::AbortedTools)),
+        ("a hook that stops the turn", ended(EndTurn::Hook), NextStep::End(TurnEnd::HookStopped)),
+        ("a deferred call", ended(EndTurn::Deferred), NextStep::End(TurnEnd::Deferred)),
+        ("the model is called after a blocked stop", state(TurnEvent::StopBlocked), NextStep::CallModel),
+        (
+            "the turn limit precedes a blocked stop",
+            at_turn_limit(TurnEvent::StopBlocked),
+            NextStep::End(TurnEnd::MaxTurns),
+        ),
+        (
+            "an abort precedes a blocked stop",
+            aborted(TurnEvent::StopBlocked),
+            NextStep::End(TurnEnd::AbortedStreaming),
+        ),
     ];
-    for (name, situation, expected) in rows {
-        assert_eq!(next_step(&situation), expected, "{name}");
+    for (name, turn_state, expected) in rows {
+        assert_eq!(next_step(&turn_state), expected, "{name}");
     }
 }

@@ -14,19 +14,18 @@ use tempfile::TempDir;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use whimbrel_config::settings::Settings;
+use whimbrel_tools::api::{AgentToolSet, ToolContext, ToolEntry, ToolResult};
+use whimbrel_tools::builtin::builtin_tools;
+use whimbrel_tools::permission::PermissionState;
+use whimbrel_tools::permission::state::{Bypass, InitialPermissions};
+use whimbrel_tools::workspace::Workspace;
+use whimbrel_transport::frame_sender::FrameSender;
 use whimbrel_wire::Frame;
 use whimbrel_wire::content::ResultContent;
 use whimbrel_wire::permission::PermissionMode;
 
 use crate::permission_checker::{CheckDecision, PermissionChecker};
 use crate::tool_scheduler::{ToolCall, ToolCallResult, ToolEnv, ToolScheduler};
-use whimbrel_tools::api::{AgentToolSet, ToolEntry};
-use whimbrel_tools::api::{ToolContext, ToolResult};
-use whimbrel_tools::builtin::builtin_tools;
-use whimbrel_tools::permission::PermissionState;
-use whimbrel_tools::permission::state::{Bypass, InitialPermissions};
-use whimbrel_tools::workspace::Workspace;
-use whimbrel_transport::frame_sender::FrameSender;
 
 /// Minimum number of swaps.
 const MIN_SWAPS: usize = 100_000;
@@ -37,7 +36,7 @@ const MIN_CALLS: usize = 600;
 pub(super) struct SwapTestSession {
     dir: TempDir,
     pub(super) env: ToolEnv,
-    _host: mpsc::Receiver<Frame>,
+    _frames: mpsc::Receiver<Frame>,
 }
 
 impl SwapTestSession {
@@ -50,17 +49,17 @@ impl SwapTestSession {
         let env = BTreeMap::from([("HOME".to_owned(), "/nowhere".to_owned())]);
         let workspace = Arc::new(Workspace::new(root.join("work"), root.join("spill"), env));
         let deny = deny.iter().map(|rule| (*rule).to_owned()).collect();
-        let grants = InitialPermissions { mode, deny, ..InitialPermissions::default() };
-        let granted =
-            PermissionState::build(Arc::clone(&workspace), Settings::empty(), grants, Bypass::Unavailable);
-        let permissions = granted.unwrap().state;
-        let offered: Vec<Arc<ToolEntry>> =
+        let initial = InitialPermissions { mode, deny, ..InitialPermissions::default() };
+        let built =
+            PermissionState::build(Arc::clone(&workspace), Settings::empty(), initial, Bypass::Unavailable);
+        let permissions = built.unwrap().state;
+        let tools: Vec<Arc<ToolEntry>> =
             builtin_tools().into_iter().map(|tool| Arc::new(ToolEntry::new(tool))).collect();
         let (frames, host) = mpsc::channel(64);
         let sender = FrameSender::new("session".into(), frames, CancellationToken::new());
         let env = ToolEnv {
             tool_set: Arc::new(AgentToolSet::select(
-                &offered,
+                &tools,
                 None,
                 &permissions,
                 whimbrel_tools::responders::UserPresence::Absent,
@@ -68,24 +67,24 @@ impl SwapTestSession {
             checker: PermissionChecker::for_tests(permissions, &workspace, sender),
             context: ToolContext::for_test(workspace),
         };
-        Self { dir, env, _host: host }
+        Self { dir, env, _frames: host }
     }
 
-    pub(super) fn path(&self, below: &str) -> PathBuf {
-        self.dir.path().canonicalize().unwrap().join(below)
+    pub(super) fn path(&self, relative: &str) -> PathBuf {
+        self.dir.path().canonicalize().unwrap().join(relative)
     }
 
-    pub(super) fn write_file(&self, below: &str, text: &str) {
-        fs::create_dir_all(self.path(below).parent().unwrap()).unwrap();
-        fs::write(self.path(below), text).unwrap();
+    pub(super) fn write_file(&self, relative: &str, text: &str) {
+        fs::create_dir_all(self.path(relative).parent().unwrap()).unwrap();
+        fs::write(self.path(relative), text).unwrap();
     }
 
     /// Runs a call through checker and scheduler.
     pub(super) async fn run_tool(&self, tool: &str, input: Value) -> ToolCallResult {
-        let mut workshop = ToolScheduler::new(Arc::new(self.env.clone()));
-        workshop.submit(ToolCall { id: "toolu_1".into(), tool: tool.into(), input, bad_input: None });
-        workshop.mark_reply_complete();
-        workshop.next_result().await.unwrap()
+        let mut scheduler = ToolScheduler::new(Arc::new(self.env.clone()));
+        scheduler.submit(ToolCall { id: "toolu_1".into(), tool: tool.into(), input, bad_input: None });
+        scheduler.mark_reply_complete();
+        scheduler.next_result().await.unwrap()
     }
 
     /// Runs a call, with an action between permission check and execution.
@@ -114,8 +113,8 @@ pub(super) fn result_text(result: &ToolCallResult) -> String {
 pub(super) fn swap_paths(one: &Path, other: &Path) {
     if renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE).is_err() {
         // Fallback for file systems without an atomic exchange.
-        let aside = one.with_extension("aside");
-        for (from, to) in [(one, aside.as_path()), (other, one), (&aside, other)] {
+        let temp_path = one.with_extension("aside");
+        for (from, to) in [(one, temp_path.as_path()), (other, one), (&temp_path, other)] {
             fs::rename(from, to).unwrap();
         }
     }
@@ -142,7 +141,7 @@ impl PathSwapper {
     }
 
     pub(super) fn has_run_enough(&self, calls: usize) -> bool {
-        assert!(!self.thread.is_finished(), "nothing is swapped any more");
+        assert!(!self.thread.is_finished(), "the swap thread has ended");
         calls >= MIN_CALLS && self.swaps.load(Ordering::Relaxed) >= MIN_SWAPS
     }
 
@@ -165,11 +164,11 @@ pub(super) struct EntrySnapshot {
 
 /// Takes a snapshot of a directory. Even a file that was created and removed at once changes its times.
 pub(super) fn snapshot_dir(dir: &Path) -> DirSnapshot {
-    let facts = |path: &Path| {
-        let found = fs::symlink_metadata(path).unwrap();
-        let times = [(found.mtime(), found.mtime_nsec()), (found.ctime(), found.ctime_nsec())];
-        EntrySnapshot { bytes: fs::read(path).unwrap_or_default(), inode: found.ino(), times }
+    let snapshot = |path: &Path| {
+        let metadata = fs::symlink_metadata(path).unwrap();
+        let times = [(metadata.mtime(), metadata.mtime_nsec()), (metadata.ctime(), metadata.ctime_nsec())];
+        EntrySnapshot { bytes: fs::read(path).unwrap_or_default(), inode: metadata.ino(), times }
     };
     let entries = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
-    entries.chain([dir.to_path_buf()]).map(|path| (path.clone(), facts(&path))).collect()
+    entries.chain([dir.to_path_buf()]).map(|path| (path.clone(), snapshot(&path))).collect()
 }

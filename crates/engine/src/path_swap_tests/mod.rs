@@ -25,13 +25,13 @@ async fn write_and_edit_during_swaps(
     let (mut calls, mut successes) = (0, [0; 3]);
     while !swapper.has_run_enough(calls) {
         let write = new(calls).map(|path| ("Write", json!({"file_path": path, "content": "new"})));
-        let wanted = [
+        let requests = [
             Some((1, ("Write", json!({"file_path": existing, "content": "tick"})))),
             Some((2, ("Edit", input("tick", "tock")))),
             Some((2, ("Edit", input("tock", "tick")))),
             write.map(|write| (0, write)),
         ];
-        for (kind, (tool, input)) in wanted.into_iter().flatten() {
+        for (kind, (tool, input)) in requests.into_iter().flatten() {
             successes[kind] += usize::from(!fixture.run_tool(tool, input).await.is_error);
             calls += 1;
         }
@@ -75,8 +75,8 @@ async fn read_during_swaps(fixture: &SwapTestSession, path: &str) {
             !result_text(&result).contains("secret") && !result.meta.to_string().contains("secret"),
             "{result:?}"
         );
-        let news = render_changes(&fixture.env.context.workspace);
-        assert!(news.as_ref().is_none_or(|news| !news.contains("secret")), "{news:?}");
+        let changes = render_changes(&fixture.env.context.workspace);
+        assert!(changes.as_ref().is_none_or(|changes| !changes.contains("secret")), "{changes:?}");
         successes += usize::from(!result.is_error && result_text(&result).contains("fine"));
         calls += 1;
     }
@@ -125,15 +125,16 @@ async fn a_path_swapped_after_the_check_has_no_effect() {
             assert!(!fixture.run_tool("Read", json!({ "file_path": file })).await.is_error);
         }
         let before = [snapshot_dir(&fixture.path("outside")), snapshot_dir(&fixture.path("work/one"))];
-        let swapped = || swap_paths(&fixture.path("work/one"), &fixture.path("work/other"));
-        let error = fixture.run_tool_after(tool, input, swapped).await.unwrap_err();
+        let swap = || swap_paths(&fixture.path("work/one"), &fixture.path("work/other"));
+        let error = fixture.run_tool_after(tool, input, swap).await.unwrap_err();
         assert!(error.reason().contains("changed during the call"), "{tool}: {error:?}");
         assert!(error.reason().contains("Look at it again"), "{tool}: {error:?}");
         swap_paths(&fixture.path("work/one"), &fixture.path("work/other"));
         let after = [snapshot_dir(&fixture.path("outside")), snapshot_dir(&fixture.path("work/one"))];
-        let bytes = |seen: &[DirSnapshot; 2]| {
-            seen.clone()
-                .map(|seen| seen.into_iter().map(|(path, trace)| (path, trace.bytes)).collect::<Vec<_>>())
+        let bytes = |snapshots: &[DirSnapshot; 2]| {
+            snapshots.clone().map(|snapshots| {
+                snapshots.into_iter().map(|(path, entry)| (path, entry.bytes)).collect::<Vec<_>>()
+            })
         };
         assert_eq!(bytes(&after), bytes(&before), "{tool}");
         assert_eq!(after[0], before[0], "{tool}");

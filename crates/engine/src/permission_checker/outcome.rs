@@ -3,7 +3,6 @@
 use serde_json::Value;
 use whimbrel_policy::ResolvedFile;
 
-/// Outcome of a permission check.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CheckOutcome {
     pub decision: CheckDecision,

@@ -7,6 +7,9 @@ use std::pin::pin;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 use whimbrel_policy::{Decision, ResolvedDecision};
+use whimbrel_tools::hooks::HookInputBuilder;
+use whimbrel_tools::permission::request::build_request;
+use whimbrel_transport::host_requests::HostRequestError;
 use whimbrel_wire::codec::restore_truncated;
 use whimbrel_wire::control::{CanUseTool, ControlError};
 use whimbrel_wire::hook::HookEvent;
@@ -16,9 +19,6 @@ use super::{
     CheckOutcome, DeniedBy, EndTurn, PermissionChecker, PromptRequest, Prompter, RequestHooks, prompt_tool,
     tool_call_ref,
 };
-use whimbrel_tools::hooks::HookInputBuilder;
-use whimbrel_tools::permission::request::build_request;
-use whimbrel_transport::host_requests::HostRequestError;
 
 /// Outcome of a prompt.
 pub(super) enum PromptOutcome {
@@ -65,7 +65,7 @@ impl PermissionChecker {
         cancel: &CancellationToken,
     ) -> PromptOutcome {
         let tool = request.entry.tool().name();
-        let first = match &self.prompter {
+        let winner = match &self.prompter {
             Prompter::Unavailable => match self.run_request_hooks(request, cancel).await {
                 Some(answer) => Winner::Hook(answer),
                 None => return PromptOutcome::Denied(self.deny_no_prompter(request, cancel).await),
@@ -87,19 +87,19 @@ impl PermissionChecker {
                     Prompter::Tool(..) | Prompter::Unavailable => None,
                 };
                 self.notify_user(tool, request.request_hooks, cancel);
-                let first = tokio::select! {
+                let winner = tokio::select! {
                     biased;
-                    first = self.race_answers(request, question, cancel) => first,
+                    winner = self.race_answers(request, question, cancel) => winner,
                     decision = self.wait_superseded(request) => Winner::Superseded(decision),
                     () = self.wait_timeout() => Winner::TimedOut,
                 };
                 if let Some(waiting) = waiting {
                     waiting.finish().await;
                 }
-                first
+                winner
             }
         };
-        let (answer, by) = match first {
+        let (answer, by) = match winner {
             Winner::Superseded(decision) => return PromptOutcome::Superseded(decision),
             Winner::TimedOut => return failed_outcome("no answer in time"),
             Winner::Hook(answer) => (Ok(answer), AnsweredBy::Hook),
@@ -113,8 +113,8 @@ impl PermissionChecker {
             }
             Winner::Host(answer) => (answer, AnsweredBy::Host),
         };
-        if let Ok(PermissionResult::Allow { updated_permissions, invalid_updates: unread, .. }) = &answer {
-            self.apply_updates(updated_permissions.clone().unwrap_or_default(), unread).await;
+        if let Ok(PermissionResult::Allow { updated_permissions, invalid_updates, .. }) = &answer {
+            self.apply_updates(updated_permissions.clone().unwrap_or_default(), invalid_updates).await;
         }
         if let Err(HostRequestError::Failed(ControlError::InvalidReply(error))) = &answer {
             let text = format!(
@@ -245,8 +245,8 @@ impl Prompter {
         cancel: &CancellationToken,
     ) -> Result<PermissionResult, HostRequestError> {
         match self {
-            Self::Host(ask) => ask.request(question).await,
-            Self::Tool(tools, name) => prompt_tool::ask(tools, name, question, cancel).await,
+            Self::Host(requests) => requests.request(question).await,
+            Self::Tool(tools, name) => prompt_tool::request_answer(tools, name, question, cancel).await,
             Self::Unavailable => Err(HostRequestError::Closed),
         }
     }

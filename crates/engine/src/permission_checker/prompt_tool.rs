@@ -3,13 +3,12 @@
 
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
+use whimbrel_tools::mcp_tools::ToolCache;
+use whimbrel_transport::host_requests::HostRequestError;
 use whimbrel_wire::control::{CanUseTool, ControlError};
 use whimbrel_wire::permission::PermissionResult;
 
-use whimbrel_tools::mcp_tools::ToolCache;
-use whimbrel_transport::host_requests::HostRequestError;
-
-pub(super) async fn ask(
+pub(super) async fn request_answer(
     tool_cache: &ToolCache,
     tool: &str,
     question: CanUseTool,
@@ -31,15 +30,15 @@ fn parse_result(tool: &str, answer: &Value) -> Result<PermissionResult, String> 
     if answer.get("isError") == Some(&Value::Bool(true)) {
         return Err(format!("{tool} failed: {text}"));
     }
-    let wrong = |error: serde_json::Error| {
+    let format_error = |error: serde_json::Error| {
         format!(
             "{tool} must answer with {{\"behavior\": \"allow\"}} or {{\"behavior\": \"deny\", \"message\": ..}}: \
              {error}"
         )
     };
     match answer.get("structuredContent") {
-        Some(value) if text.is_empty() => serde_json::from_value(value.clone()).map_err(wrong),
-        _ => serde_json::from_str(&text).map_err(wrong),
+        Some(value) if text.is_empty() => serde_json::from_value(value.clone()).map_err(format_error),
+        _ => serde_json::from_str(&text).map_err(format_error),
     }
 }
 
@@ -60,13 +59,13 @@ mod tests {
             ("allowed", text(r#"{"behavior": "allow"}"#), Ok(PermissionResult::allow())),
             ("denied", text(r#"{"behavior": "deny", "message": "no"}"#), Ok(PermissionResult::deny("no"))),
             (
-                "in a structure",
+                "structured content",
                 json!({"content": [], "structuredContent": {"behavior": "allow"}}),
                 Ok(PermissionResult::allow()),
             ),
             ("not JSON", text("yes"), Err("must answer with")),
-            ("something else", text("{}"), Err("must answer with")),
-            ("nothing", json!({}), Err("must answer with")),
+            ("not a permission result", text("{}"), Err("must answer with")),
+            ("empty result", json!({}), Err("must answer with")),
             (
                 "an error",
                 json!({"isError": true, "content": [{"type": "text", "text": "broken"}]}),

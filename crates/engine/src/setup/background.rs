@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use whimbrel_tools::background_task::BackgroundPolicy;
 use whimbrel_wire::options::{BackgroundAtEnd, Options};
 
 use super::SetupError;
 use crate::activity;
 use crate::agents::spawn_limits::CONCURRENCY_VARIABLE;
 use crate::agents::team::MAX_MESSAGES_VARIABLE;
-use whimbrel_tools::background_task::BackgroundPolicy;
 
 type Env = BTreeMap<String, String>;
 
@@ -21,8 +21,8 @@ const WAIT_LIMIT_VARIABLE: &str = "CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS";
 const AT_END_VARIABLE: &str = "WHIMBREL_BACKGROUND_AT_END";
 
 pub(super) fn background_policy(options: &Options, env: &Env) -> Result<BackgroundPolicy, SetupError> {
-    let wanted = match (options.background_at_end, env.get(AT_END_VARIABLE).map(|text| text.trim())) {
-        (Some(wanted), _) => wanted,
+    let at_end = match (options.background_at_end, env.get(AT_END_VARIABLE).map(|text| text.trim())) {
+        (Some(at_end), _) => at_end,
         (None, None | Some("")) => return Ok(BackgroundPolicy::WaitForAgents),
         (None, Some(text)) => text.parse().map_err(|_| {
             SetupError::Invalid(format!(
@@ -30,7 +30,7 @@ pub(super) fn background_policy(options: &Options, env: &Env) -> Result<Backgrou
             ))
         })?,
     };
-    Ok(match wanted {
+    Ok(match at_end {
         BackgroundAtEnd::Wait => BackgroundPolicy::WaitForAll,
         BackgroundAtEnd::Stop => BackgroundPolicy::Stop,
         BackgroundAtEnd::Detach => BackgroundPolicy::Detach,
@@ -61,8 +61,8 @@ pub(super) fn max_team_messages(env: &Env) -> Result<Option<usize>, SetupError> 
 
 fn parse_number(env: &Env, name: &str) -> Result<Option<u64>, SetupError> {
     let text = env.get(name).map(|text| text.trim()).filter(|text| !text.is_empty());
-    let wrong = |_| SetupError::Invalid(format!("{name} must be a whole number."));
-    text.map(|text| text.parse().map_err(wrong)).transpose()
+    let invalid = |_| SetupError::Invalid(format!("{name} must be a whole number."));
+    text.map(|text| text.parse().map_err(invalid)).transpose()
 }
 
 #[cfg(test)]
@@ -75,13 +75,13 @@ mod tests {
 
     #[test]
     fn invalid_values_name_their_variable() {
-        let wrong = [
+        let errors = [
             background_policy(&Options::default(), &env(AT_END_VARIABLE, "maybe")).unwrap_err(),
             wait_limit(&env(WAIT_LIMIT_VARIABLE, "soon")).unwrap_err(),
             max_concurrent_agents(&env(CONCURRENCY_VARIABLE, "0")).unwrap_err(),
         ];
         let names = [AT_END_VARIABLE, WAIT_LIMIT_VARIABLE, CONCURRENCY_VARIABLE];
-        for (error, name) in wrong.iter().zip(names) {
+        for (error, name) in errors.iter().zip(names) {
             assert!(error.to_string().contains(name), "{error}");
         }
     }

@@ -10,12 +10,12 @@ use whimbrel_wire::options::Options;
 pub(super) fn create_checkpoints(
     options: &Options,
     config: Option<&Path>,
-    spill: &Path,
+    output_dir: &Path,
     session: &str,
 ) -> Option<Checkpoints> {
     let dir = || match config {
         Some(config) => checkpoint::checkpoint_dir(config, session),
-        None => spill.join("file-history"),
+        None => output_dir.join("file-history"),
     };
     options.enable_file_checkpointing.then(|| Checkpoints::new(dir()))
 }
@@ -29,8 +29,8 @@ pub(super) fn inherit_checkpoints(
     let (Some(checkpoints), Some(config), Some(from)) = (checkpoints, config, forked_from) else {
         return None;
     };
-    let copied = checkpoints.inherit(&checkpoint::checkpoint_dir(config, from));
-    copied.err().map(|error| {
+    let result = checkpoints.inherit(&checkpoint::checkpoint_dir(config, from));
+    result.err().map(|error| {
         format!("Files cannot be rewound to prompts before the fork: the checkpoints could not be copied ({error}).")
     })
 }

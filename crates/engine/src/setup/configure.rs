@@ -66,9 +66,9 @@ pub(super) fn setting_sources(options: &Options) -> BTreeSet<SettingSource> {
 /// Trust in the project: full if the host named the project source or the user trusts the directory, limited on a
 /// disposable machine, else none.
 pub(super) fn project_trust(options: &Options, env: &Env, project: &Path) -> Trust {
-    let asked_for =
+    let is_named =
         options.setting_sources.as_ref().is_some_and(|sources| sources.contains(&SettingSource::Project));
-    if asked_for || trusted_dirs::is_trusted_dir(env, project) {
+    if is_named || trusted_dirs::is_trusted_dir(env, project) {
         Trust::Full
     } else if is_disposable(env) {
         Trust::Limited
@@ -116,10 +116,16 @@ mod tests {
         let root = temp_dir.path().join("repository");
         let dir = root.join("part");
         std::fs::create_dir_all(&dir).unwrap();
-        let by = |name: &str| Env::from([("CLAUDE_CODE_ENTRYPOINT".to_owned(), name.to_owned())]);
+        let with_entrypoint =
+            |name: &str| Env::from([("CLAUDE_CODE_ENTRYPOINT".to_owned(), name.to_owned())]);
         assert_eq!(local_settings_root(&Env::new(), &dir), dir, "no repository");
         std::fs::create_dir(root.join(".git")).unwrap();
-        let rows = [(Env::new(), &root), (by("cli"), &root), (by("sdk-py"), &dir), (by("sdk-ts"), &dir)];
+        let rows = [
+            (Env::new(), &root),
+            (with_entrypoint("cli"), &root),
+            (with_entrypoint("sdk-py"), &dir),
+            (with_entrypoint("sdk-ts"), &dir),
+        ];
         for (env, expected) in rows {
             assert_eq!(local_settings_root(&env, &dir), *expected, "{env:?}");
         }

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use whimbrel_config::locations::ConfigLocations;
 use whimbrel_config::settings::Settings;
+use whimbrel_mcp::ServerConfigs;
+use whimbrel_tools::hooks::HookSet;
 use whimbrel_wire::options::Options;
 
 use super::extensions::{self, Extensions};
 use super::{SetupError, hooks, mcp_servers};
 use crate::agents::AgentDefinitions;
 use crate::commands::Commands;
-use whimbrel_mcp::ServerConfigs;
-use whimbrel_tools::hooks::HookSet;
 
 pub(super) struct Discovered {
     pub(super) hooks: HookSet,
@@ -29,25 +29,25 @@ pub(super) fn discover(
     locations: &ConfigLocations,
     warnings: &mut Vec<String>,
 ) -> Result<Discovered, SetupError> {
-    let (mut hooks, about_hooks) = hooks::from_settings(settings.effective())?;
-    warnings.extend(about_hooks);
+    let (mut hooks, hook_warnings) = hooks::from_settings(settings.effective())?;
+    warnings.extend(hook_warnings);
     let found = extensions::find_extensions(options, settings, locations, &locations.working_dir);
     warnings.extend(found.warnings);
     hooks.append(found.hooks);
     let plugins = &found.extensions.plugins;
     let servers = mcp_servers::resolve_servers(options, env, settings, locations, plugins);
     warnings.extend(servers.warnings.iter().cloned());
-    let (mut types, about_kinds) = AgentDefinitions::load(locations, &plugins.agent_dirs());
-    warnings.extend(about_kinds);
+    let (mut definitions, definition_warnings) = AgentDefinitions::load(locations, &plugins.agent_dirs());
+    warnings.extend(definition_warnings);
     if options.strict_mcp_config {
-        warnings.extend(types.remove_own_servers());
+        warnings.extend(definitions.remove_own_servers());
     }
-    warnings.extend(types.add_host(options.agents.clone()));
+    warnings.extend(definitions.add_host(options.agents.clone()));
     Ok(Discovered {
         hooks,
         servers,
         commands: found.commands,
         extensions: found.extensions,
-        agent_definitions: types,
+        agent_definitions: definitions,
     })
 }

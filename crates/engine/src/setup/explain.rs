@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use whimbrel_policy::{Decision, Reason, SourcedRule, ToolFacts, ToolKind};
+use whimbrel_tools::permission::PermissionState;
 use whimbrel_wire::hook::HookEvent;
 use whimbrel_wire::permission::{PermissionBehavior, PermissionMode, PermissionUpdate};
 
 use crate::engine::Engine;
 use crate::setup::{Setup, SetupError, Start};
-use whimbrel_tools::permission::PermissionState;
 
 /// Explanation of a decision.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -75,9 +75,9 @@ pub fn explain(engine: &Engine, start: Start, call: &str) -> Result<Explanation,
     let setup = Setup::resolve(engine, start)?;
     let permissions = &setup.permissions.state;
     let (name, detail) = parse_call(call)?;
-    let listed = setup.tools.tool_set.find(name);
-    let facts = match &listed {
-        Some(listed) => listed.facts().clone(),
+    let entry = setup.tools.tool_set.find(name);
+    let facts = match &entry {
+        Some(entry) => entry.facts().clone(),
         None if name.starts_with("mcp__") => ToolFacts::for_tool(name, &[]),
         None => ToolFacts { known: false, ..ToolFacts::for_tool(name, &[]) },
     };
@@ -87,13 +87,16 @@ pub fn explain(engine: &Engine, start: Start, call: &str) -> Result<Explanation,
         Decision::Ask(question) => question.suggestions.clone(),
         Decision::Allow(_) | Decision::Deny(_) => Vec::new(),
     };
-    let judged_now = explain_decision(permissions, &decision);
-    let (if_trusted, unsure) = match permissions.if_trusted() {
+    let explained = explain_decision(permissions, &decision);
+    let (if_trusted, trust_warning) = match permissions.if_trusted() {
         Ok(trusted) => {
-            let then = explain_decision(&trusted, &trusted.decide(name, &facts, &input, None).decision);
-            (Some(then).filter(|then| *then != judged_now), None)
+            let explained_trusted =
+                explain_decision(&trusted, &trusted.decide(name, &facts, &input, None).decision);
+            (Some(explained_trusted).filter(|explained_trusted| *explained_trusted != explained), None)
         }
-        Err(why) => (None, Some(format!("The decision for a trusted project cannot be determined. {why}"))),
+        Err(reason) => {
+            (None, Some(format!("The decision for a trusted project cannot be determined. {reason}")))
+        }
     };
     let hooks = setup
         .hooks
@@ -104,10 +107,10 @@ pub fn explain(engine: &Engine, start: Start, call: &str) -> Result<Explanation,
         tool: name.to_owned(),
         input,
         mode: permissions.mode(),
-        judged: judged_now,
+        judged: explained,
         if_trusted,
         suggestions,
-        warnings: setup.host.warning.into_iter().chain(hooks).chain(unsure).collect(),
+        warnings: setup.host.warning.into_iter().chain(hooks).chain(trust_warning).collect(),
     })
 }
 
@@ -178,13 +181,13 @@ fn explain_decision(permissions: &PermissionState, decision: &Decision) -> Expla
 fn locate_rule(permissions: &PermissionState, rule: &SourcedRule) -> DecidingRule {
     let text = rule.rule.to_string();
     let settings = permissions.settings();
-    let same = |other: &&whimbrel_config::settings::ConfiguredRule| {
+    let is_same = |other: &&whimbrel_config::settings::ConfiguredRule| {
         other.behavior == rule.behavior
             && other.file == rule.file
             && (other.text == text
                 || whimbrel_policy::Rule::parse(&other.text).is_ok_and(|other| other == rule.rule))
     };
-    let line = settings.effective().rules.iter().find(same).and_then(|rule| rule.line);
+    let line = settings.effective().rules.iter().find(is_same).and_then(|rule| rule.line);
     DecidingRule {
         text,
         behavior: rule.behavior,

@@ -10,15 +10,15 @@ use whimbrel_config::plugins::{Plugins, ROOT_VARIABLE};
 use whimbrel_config::settings::Settings;
 use whimbrel_config::settings::http_hooks::{Authority, HttpHookLimits};
 use whimbrel_config::settings::merge::are_plugin_hooks_enabled;
+use whimbrel_tools::hooks::HookSet;
 use whimbrel_wire::options::{Options, PluginConfig, ToolSet};
+use whimbrel_wire::tool_names::SKILL;
 
 use super::Setup;
 use super::hooks::{self, HookSpec};
 use crate::agents::tools::SkillTool;
 use crate::commands::Commands;
 use crate::skills::Skills;
-use whimbrel_tools::hooks::HookSet;
-use whimbrel_wire::tool_names::SKILL;
 
 pub struct Extensions {
     pub plugins: Plugins,
@@ -56,15 +56,15 @@ pub(super) fn find_extensions(
     cwd: &Path,
 ) -> FoundExtensions {
     let plugins = Plugins::load(&options.plugins, cwd);
-    let switched_off = options.extra_args.contains_key("disable-slash-commands");
-    let (commands, mut warnings) = find_commands(locations, &plugins, switched_off);
+    let commands_disabled = options.extra_args.contains_key("disable-slash-commands");
+    let (commands, mut warnings) = find_commands(locations, &plugins, commands_disabled);
     let (styles, style_warnings) = OutputStyles::discover(locations, &plugins);
     warnings.extend(style_warnings);
     warnings.extend(plugins.errors().iter().map(|error| error.message.clone()));
     let mut extensions = Extensions {
         skills: Skills::new(&commands, options.skills.clone(), locations.trust),
         skill_tool_enabled: is_skill_tool_enabled(options.tools.as_ref()),
-        commands_disabled: switched_off,
+        commands_disabled,
         hooks_enabled: are_plugin_hooks_enabled(settings.layers()),
         http_limits: settings.effective().http_limits.clone(),
         cwd: cwd.into(),
@@ -74,17 +74,17 @@ pub(super) fn find_extensions(
         plugins,
     };
     warnings.extend(extensions.select_style(settings.effective().typed.output_style.as_deref()));
-    let (hooks, about_hooks) = extensions.hooks(|_| true);
-    warnings.extend(about_hooks);
+    let (hooks, hook_warnings) = extensions.hooks(|_| true);
+    warnings.extend(hook_warnings);
     FoundExtensions { extensions, commands, hooks, warnings }
 }
 
 fn find_commands(
     locations: &ConfigLocations,
     plugins: &Plugins,
-    switched_off: bool,
+    commands_disabled: bool,
 ) -> (Commands, Vec<String>) {
-    match switched_off {
+    match commands_disabled {
         true => (Commands::none(), Vec::new()),
         false => Commands::discover(locations, plugins),
     }
@@ -100,12 +100,12 @@ fn is_skill_tool_enabled(tools: Option<&ToolSet>) -> bool {
 impl Extensions {
     /// Activates an output style. Returns what is wrong with the name.
     pub fn select_style(&mut self, name: Option<&str>) -> Option<String> {
-        let (style, wrong) = match self.styles.select(name) {
+        let (style, error) = match self.styles.select(name) {
             Ok(style) => (style, None),
             Err(text) => (None, Some(text)),
         };
         self.style = style;
-        wrong
+        error
     }
 
     /// Name of the active output style.
@@ -126,8 +126,9 @@ impl Extensions {
     pub fn hooks(&self, wanted: impl Fn(&str) -> bool) -> (HookSet, Vec<String>) {
         let mut set = HookSet::default();
         let mut warnings = Vec::new();
-        let brought = self.plugins.hooks().filter(|(plugin, _)| self.hooks_enabled && wanted(&plugin.name));
-        for (plugin, hook) in brought {
+        let plugin_hooks =
+            self.plugins.hooks().filter(|(plugin, _)| self.hooks_enabled && wanted(&plugin.name));
+        for (plugin, hook) in plugin_hooks {
             let environment = [(ROOT_VARIABLE.to_owned(), plugin.root.display().to_string())].into();
             let entry = HookSpec {
                 event: hook.entry.event,
@@ -162,23 +163,23 @@ impl Setup {
         extensions.skills.set_commands(&commands);
         extensions.styles = styles;
         self.commands = commands;
-        let fresh = warnings
+        let new_warnings = warnings
             .iter()
             .filter(|warning| !extensions.reported_warnings.contains(warning))
             .cloned()
             .collect();
         extensions.reported_warnings = warnings;
         self.update_skill_tool();
-        fresh
+        new_warnings
     }
 
     /// Adds the Skill tool if it is enabled and there are skills; removes it otherwise.
     pub fn update_skill_tool(&mut self) {
         let Extensions { skills, skill_tool_enabled, .. } = &self.extensions;
-        let offered =
+        let is_available =
             *skill_tool_enabled && !skills.is_empty() && !self.permissions.state.denies_tool_named(SKILL);
         let tool_set = &self.tools.tool_set;
-        self.tools.tool_set = Arc::new(match offered {
+        self.tools.tool_set = Arc::new(match is_available {
             true => tool_set.with_tool(SkillTool::for_listing(skills.clone())),
             false => tool_set.without_tools(&[SKILL]),
         });

@@ -6,11 +6,11 @@ use whimbrel_config::settings::hooks::HookActionConfig;
 use whimbrel_config::settings::hooks::HttpHookConfig;
 use whimbrel_config::settings::http_hooks::{ALLOWED_URLS_KEY, Authority, HttpHookLimits};
 use whimbrel_config::settings::{ConfiguredHook, EffectiveSettings};
+use whimbrel_tools::hooks::front_matter::to_command_hook;
+use whimbrel_tools::hooks::{HookError, HookSet};
 use whimbrel_wire::hook::HookEvent;
 
 use super::SetupError;
-use whimbrel_tools::hooks::front_matter::to_command_hook;
-use whimbrel_tools::hooks::{HookError, HookSet};
 
 /// A hook to add.
 pub(super) struct HookSpec<'a> {
@@ -51,27 +51,27 @@ pub(super) fn add_hook(
     entry: HookSpec<'_>,
     limits: &HttpHookLimits,
 ) -> Result<Option<String>, HookError> {
-    let HookSpec { event, matcher, action: handler, origin, authority: rank, environment } = entry;
-    let found = match handler {
+    let HookSpec { event, matcher, action, origin, authority, environment } = entry;
+    let added = match action {
         HookActionConfig::Command(hook) => to_command_hook(hook, environment)
             .map(|command| set.add_commands(event.as_str(), matcher, vec![command], origin)),
-        HookActionConfig::Http(hook) => restrict_http_hook(hook, rank, limits)
+        HookActionConfig::Http(hook) => restrict_http_hook(hook, authority, limits)
             .map(|hook| set.add_http(event.as_str(), matcher, &hook, origin)),
         HookActionConfig::Other { kind, .. } => {
             Err(format!("hooks of type \"{kind}\" are not supported yet"))
         }
     };
-    let why = match found {
+    let reason = match added {
         Ok(added) => return added.map(|()| None),
-        Err(why) => why,
+        Err(reason) => reason,
     };
-    let means = if handler.blocks_on_failure() {
-        set.add_unavailable(event.as_str(), matcher, &why, origin)?;
+    let consequence = if action.blocks_on_failure() {
+        set.add_unavailable(event.as_str(), matcher, &reason, origin)?;
         ". Because it blocks on failure, the actions it would check are blocked"
     } else {
         ""
     };
-    Ok(Some(format!("{origin}: a {event} hook does not run: {why}{means}.")))
+    Ok(Some(format!("{origin}: a {event} hook does not run: {reason}{consequence}.")))
 }
 
 fn render_origin(hook: &ConfiguredHook) -> String {
@@ -85,26 +85,26 @@ fn render_origin(hook: &ConfiguredHook) -> String {
 /// Applies the URL and variable limits to an HTTP hook; the error is the reason why it may not run.
 fn restrict_http_hook(
     hook: &HttpHookConfig,
-    rank: Authority,
+    authority: Authority,
     limits: &HttpHookLimits,
 ) -> Result<HttpHookConfig, String> {
-    if !limits.allows_url(rank, &hook.url) {
+    if !limits.allows_url(authority, &hook.url) {
         return Err(format!("its URL is not allowed by {ALLOWED_URLS_KEY}; add it there"));
     }
-    let allowed_env_vars = limits.allowed_variables(rank, &hook.allowed_env_vars);
+    let allowed_env_vars = limits.allowed_variables(authority, &hook.allowed_env_vars);
     Ok(HttpHookConfig { allowed_env_vars, ..hook.clone() })
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
-
-    use super::*;
     use whimbrel_config::settings::document::SettingsDocument;
     use whimbrel_config::settings::layer::check_layer;
     use whimbrel_config::settings::merge::merge;
     use whimbrel_config::settings::sources::{LayerOrigin, LayerScope, LayerSource};
     use whimbrel_config::settings::trust::Trust;
+
+    use super::*;
 
     fn hooks_from(hook: &Value, mut more: Value) -> Result<(HookSet, Vec<String>), SetupError> {
         more["hooks"] = json!({"PreToolUse": [{"hooks": [hook]}]});
@@ -125,22 +125,26 @@ mod tests {
 
     #[test]
     fn unavailable_hooks_are_reported_and_block_if_required() {
-        let address = json!({"type": "http", "url": "http://here.example/hook"});
-        let prompt = json!({"type": "prompt", "prompt": "Is this wise?"});
+        let http_hook = json!({"type": "http", "url": "http://here.example/hook"});
+        let prompt = json!({"type": "prompt", "prompt": "Is this safe?"});
         let rows = [
-            ("without a limit", &address, json!({}), None),
-            ("listed", &address, json!({ALLOWED_URLS_KEY: ["http://here.example/*"]}), None),
-            ("not listed", &address, json!({ALLOWED_URLS_KEY: []}), Some(ALLOWED_URLS_KEY)),
-            ("of a type that is not there", &prompt, json!({}), Some("prompt")),
+            ("without a limit", &http_hook, json!({}), None),
+            ("listed", &http_hook, json!({ALLOWED_URLS_KEY: ["http://here.example/*"]}), None),
+            ("not listed", &http_hook, json!({ALLOWED_URLS_KEY: []}), Some(ALLOWED_URLS_KEY)),
+            ("unsupported type", &prompt, json!({}), Some("prompt")),
         ];
-        for (name, hook, settings, lost) in rows {
+        for (name, hook, settings, expected) in rows {
             let (set, warnings) = hooks_from(hook, settings.clone()).unwrap();
-            assert_eq!((set.is_empty(), warnings.len()), (lost.is_some(), lost.iter().count()), "{name}");
-            assert!(warnings.iter().all(|warning| warning.contains(lost.unwrap())), "{warnings:?}");
+            assert_eq!(
+                (set.is_empty(), warnings.len()),
+                (expected.is_some(), expected.iter().count()),
+                "{name}"
+            );
+            assert!(warnings.iter().all(|warning| warning.contains(expected.unwrap())), "{warnings:?}");
             let mut strict = hook.clone();
             strict["onFailure"] = "block".into();
             let (set, warnings) = hooks_from(&strict, settings).unwrap();
-            assert!(!set.is_empty() && warnings.len() == lost.iter().count(), "{name}: {warnings:?}");
+            assert!(!set.is_empty() && warnings.len() == expected.iter().count(), "{name}: {warnings:?}");
         }
     }
 

@@ -22,15 +22,15 @@ const MAX_TIMEOUT_MILLIS: u64 = MAX_RETRY_MINUTES * 60 * 1000;
 fn parse_timing(
     number: impl Fn(&str) -> Result<Option<u64>, SetupError>,
 ) -> Result<CallTimeouts, SetupError> {
-    let usual = CallTimeouts::default();
-    let time = |name: &str, usual: Duration| -> Result<Duration, SetupError> {
-        Ok(number(name)?.map_or(usual, |millis| Duration::from_millis(millis.min(MAX_TIMEOUT_MILLIS))))
+    let default = CallTimeouts::default();
+    let time = |name: &str, default: Duration| -> Result<Duration, SetupError> {
+        Ok(number(name)?.map_or(default, |millis| Duration::from_millis(millis.min(MAX_TIMEOUT_MILLIS))))
     };
     Ok(CallTimeouts {
-        response_start: time("API_TIMEOUT_MS", usual.response_start)?,
-        bytes: time("WHIMBREL_NO_BYTES_TIMEOUT_MS", usual.bytes)?,
-        events: time("WHIMBREL_NO_EVENTS_TIMEOUT_MS", usual.events)?,
-        total: time("WHIMBREL_REPLY_TIMEOUT_MS", usual.total)?,
+        response_start: time("API_TIMEOUT_MS", default.response_start)?,
+        bytes: time("WHIMBREL_NO_BYTES_TIMEOUT_MS", default.bytes)?,
+        events: time("WHIMBREL_NO_EVENTS_TIMEOUT_MS", default.events)?,
+        total: time("WHIMBREL_REPLY_TIMEOUT_MS", default.total)?,
     })
 }
 
@@ -39,20 +39,20 @@ pub(super) fn resolve_limits(
     engine: &Engine,
     options: &Options,
     env: &BTreeMap<String, String>,
-    known: &TypedSettings,
+    settings: &TypedSettings,
 ) -> Result<AgentLimits, SetupError> {
-    let switches = CompactionConfig::from_env(env).map_err(SetupError::Invalid)?;
+    let compaction = CompactionConfig::from_env(env).map_err(SetupError::Invalid)?;
     let number = |name: &str| -> Result<Option<u64>, SetupError> {
         env.get(name)
             .map(|text| text.trim().parse())
             .transpose()
             .map_err(|_| SetupError::Invalid(format!("{name} must be a whole number.")))
     };
-    let above_nought = |name: &str| match number(name)? {
+    let positive = |name: &str| match number(name)? {
         Some(0) => Err(SetupError::Invalid(format!("{name} must be a whole number above 0."))),
-        given => Ok(given),
+        number => Ok(number),
     };
-    let max_output_tokens = options.max_output_tokens.or(above_nought("CLAUDE_CODE_MAX_OUTPUT_TOKENS")?);
+    let max_output_tokens = options.max_output_tokens.or(positive("CLAUDE_CODE_MAX_OUTPUT_TOKENS")?);
     if max_output_tokens == Some(0) {
         return Err(SetupError::Invalid("The output limit must be more than 0 tokens.".into()));
     }
@@ -68,13 +68,13 @@ pub(super) fn resolve_limits(
         max_retries: number("CLAUDE_CODE_MAX_RETRIES")?.map(|n| u32::try_from(n).unwrap_or(u32::MAX)),
         overload_timeout: number("WHIMBREL_RIDE_OUT_MINUTES")?
             .map(|minutes| Duration::from_secs(minutes.min(MAX_RETRY_MINUTES) * 60)),
-        timing: parse_timing(above_nought)?,
+        timing: parse_timing(positive)?,
         partial_messages: options.include_partial_messages,
         betas: options.betas.clone(),
-        fallback_models: model::fallback_models(engine, options, known),
+        fallback_models: model::fallback_models(engine, options, settings),
         compaction: CompactionConfig {
-            auto_disabled: switches.auto_disabled || known.auto_compact_enabled == Some(false),
-            ..switches
+            auto_disabled: compaction.auto_disabled || settings.auto_compact_enabled == Some(false),
+            ..compaction
         },
     })
 }
@@ -115,18 +115,18 @@ mod tests {
 
     #[test]
     fn each_timeout_has_its_variable() {
-        let (usual, set) = (CallTimeouts::default(), Duration::from_millis(1500));
+        let (default, set) = (CallTimeouts::default(), Duration::from_millis(1500));
         let table = [
-            ("API_TIMEOUT_MS", CallTimeouts { response_start: set, ..usual }),
-            ("WHIMBREL_NO_BYTES_TIMEOUT_MS", CallTimeouts { bytes: set, ..usual }),
-            ("WHIMBREL_NO_EVENTS_TIMEOUT_MS", CallTimeouts { events: set, ..usual }),
-            ("WHIMBREL_REPLY_TIMEOUT_MS", CallTimeouts { total: set, ..usual }),
-            ("SOMETHING_ELSE", usual),
+            ("API_TIMEOUT_MS", CallTimeouts { response_start: set, ..default }),
+            ("WHIMBREL_NO_BYTES_TIMEOUT_MS", CallTimeouts { bytes: set, ..default }),
+            ("WHIMBREL_NO_EVENTS_TIMEOUT_MS", CallTimeouts { events: set, ..default }),
+            ("WHIMBREL_REPLY_TIMEOUT_MS", CallTimeouts { total: set, ..default }),
+            ("SOMETHING_ELSE", default),
         ];
         for (name, expected) in table {
             assert_eq!(limits_with(name, "1500").unwrap().timing, expected, "{name}");
         }
-        let most = limits_with("API_TIMEOUT_MS", &u64::MAX.to_string()).unwrap().timing.response_start;
-        assert_eq!(most, Duration::from_millis(MAX_TIMEOUT_MILLIS), "too large for a clock");
+        let longest = limits_with("API_TIMEOUT_MS", &u64::MAX.to_string()).unwrap().timing.response_start;
+        assert_eq!(longest, Duration::from_millis(MAX_TIMEOUT_MILLIS), "too large for a clock");
     }
 }

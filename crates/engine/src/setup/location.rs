@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use whimbrel_config::settings;
 use whimbrel_session_store::{Durability, ProjectDir};
+use whimbrel_tools::task_list::TaskList;
+use whimbrel_tools::workspace::Workspace;
 use whimbrel_wire::options::Options;
 
 use super::parts::SessionSetup;
@@ -13,8 +15,6 @@ use super::resume::{self, TranscriptWrites};
 use super::start::working_directory;
 use super::store_resume::StoreResolvedSession;
 use super::{SetupError, checkpoints, storage, tools};
-use whimbrel_tools::task_list::TaskList;
-use whimbrel_tools::workspace::Workspace;
 
 /// A located session, its task list, and warnings for the host.
 pub(super) struct ResolvedLocation {
@@ -31,32 +31,40 @@ pub(super) fn resolve_location(
 ) -> Result<ResolvedLocation, SetupError> {
     let root = working_directory(options)?;
     let mut persistence = resume::resolve_persistence(options, env)?;
-    let storage::TranscriptStorage { project_dir: stored_in, error: lost } =
+    let storage::TranscriptStorage { project_dir: storage_dir, error: storage_error } =
         storage::find_storage(env, &root);
     let is_ephemeral = options.persist_session == Some(false) || stored.is_some();
-    let writes =
-        if is_ephemeral || lost.is_some() { TranscriptWrites::Disabled } else { TranscriptWrites::Enabled };
+    let writes = if is_ephemeral || storage_error.is_some() {
+        TranscriptWrites::Disabled
+    } else {
+        TranscriptWrites::Enabled
+    };
     // Without `HOME` and configuration directory the session is not stored; that is an error only if durability is
     // strict.
-    let is_owed = stored_in.is_none() && persistence.durability == Durability::Strict;
-    let nowhere = || is_owed.then(|| "neither HOME nor CLAUDE_CONFIG_DIR is set".into());
-    let lost = lost.or_else(nowhere).filter(|_| !is_ephemeral);
-    persistence.unavailable.clone_from(&lost);
+    let is_required = storage_dir.is_none() && persistence.durability == Durability::Strict;
+    let no_directory = || is_required.then(|| "neither HOME nor CLAUDE_CONFIG_DIR is set".into());
+    let storage_error = storage_error.or_else(no_directory).filter(|_| !is_ephemeral);
+    persistence.unavailable.clone_from(&storage_error);
     let resume::ResolvedSession { session, project_dir, resumed, origin, forked_from, warning } = match stored
     {
         Some(stored) => stored.into_resolved(&mut persistence),
-        None => resume::resolve_session(options, stored_in.as_ref(), writes, &persistence)?,
+        None => resume::resolve_session(options, storage_dir.as_ref(), writes, &persistence)?,
     };
     let output_dir = tool_output_dir(project_dir.as_ref(), env, &session);
     let config = settings::config_dir(env);
-    let kept_in = config.as_deref().filter(|_| project_dir.is_some());
-    let checkpoints = checkpoints::create_checkpoints(options, kept_in, &output_dir, &session);
-    let not_copied =
+    let stored_config = config.as_deref().filter(|_| project_dir.is_some());
+    let checkpoints = checkpoints::create_checkpoints(options, stored_config, &output_dir, &session);
+    let copy_warning =
         checkpoints::inherit_checkpoints(forked_from.as_deref(), checkpoints.as_ref(), config.as_deref());
-    let task_list = tools::open_task_list(kept_in, env, &session);
+    let task_list = tools::open_task_list(stored_config, env, &session);
     let workspace = Arc::new(Workspace::new(root, output_dir, env.clone()).with_checkpoints(checkpoints));
-    let warnings =
-        lost.as_deref().map(storage::render_warning).into_iter().chain(warning).chain(not_copied).collect();
+    let warnings = storage_error
+        .as_deref()
+        .map(storage::render_warning)
+        .into_iter()
+        .chain(warning)
+        .chain(copy_warning)
+        .collect();
     let session = SessionSetup {
         id: session,
         workspace,

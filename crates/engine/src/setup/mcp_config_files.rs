@@ -8,26 +8,26 @@ use std::path::PathBuf;
 use serde_json::{Map, Value};
 use whimbrel_config::settings::trust::trusted_dirs;
 use whimbrel_config::settings::{FileAccess, SettingsChange, change_file};
+use whimbrel_mcp::config::{ServerConfigs, ServerEntry, ServerOrigin, parse_servers};
 use whimbrel_os::files;
 use whimbrel_wire::options::McpServerConfig;
 
 use crate::setup::{LARGEST_SERVER_FILE, PROJECT_FILE, Setup, server_files};
-use whimbrel_mcp::config::{ServerConfigs, ServerEntry, ServerOrigin, parse_servers};
 
 /// File scope of a server, strongest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ConfigScope {
     /// For the user, in this directory.
     Local,
-    /// For everyone who works on the project (`.mcp.json`).
+    /// For all users of the project (`.mcp.json`).
     Project,
     /// For the user, in every directory.
     User,
 }
 
 impl ConfigScope {
-    pub fn parse(word: &str) -> Option<Self> {
-        [Self::Local, Self::Project, Self::User].into_iter().find(|scope| scope.to_string() == word)
+    pub fn parse(name: &str) -> Option<Self> {
+        [Self::Local, Self::Project, Self::User].into_iter().find(|scope| scope.to_string() == name)
     }
 
     pub fn origin(self) -> ServerOrigin {
@@ -75,49 +75,49 @@ impl McpConfigFiles {
 
     /// All entries, strongest scope first. Reads the disk.
     pub fn entries(&self) -> Result<Vec<ConfigFileEntry>, String> {
-        let mine = trusted_dirs::user_servers(&self.env, &self.root);
+        let user_servers = trusted_dirs::user_servers(&self.env, &self.root);
         let mut found = Vec::new();
         let mut add = |scope, file: PathBuf, entries: Map<String, Value>| {
             let to_entry = |(name, entry)| ConfigFileEntry { name, scope, file: file.clone(), entry };
             found.extend(entries.into_iter().map(to_entry));
         };
         if let Some(file) = trusted_dirs::user_state_file(&self.env) {
-            add(ConfigScope::Local, file, mine.local);
+            add(ConfigScope::Local, file, user_servers.local);
         }
         for file in self.project.iter().rev() {
-            let wrong = |why: String| format!("{} cannot be used: {why}", file.display());
+            let file_error = |reason: String| format!("{} cannot be used: {reason}", file.display());
             match files::read(file, LARGEST_SERVER_FILE) {
                 Ok((bytes, _)) => {
                     add(
                         ConfigScope::Project,
                         file.clone(),
-                        parse_servers(&String::from_utf8_lossy(&bytes)).map_err(wrong)?,
+                        parse_servers(&String::from_utf8_lossy(&bytes)).map_err(file_error)?,
                     );
                 }
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-                Err(error) => return Err(wrong(format!("{error}."))),
+                Err(error) => return Err(file_error(format!("{error}."))),
             }
         }
         if let Some(file) = trusted_dirs::user_state_file(&self.env) {
-            add(ConfigScope::User, file, mine.user);
+            add(ConfigScope::User, file, user_servers.user);
         }
         Ok(found)
     }
 
     /// Adds a server and returns the file. Fails if that file already has the name.
     pub fn add(&self, scope: ConfigScope, name: &str, entry: &Value) -> Result<PathBuf, String> {
-        let good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-        if name.is_empty() || !name.chars().all(good) {
+        let is_valid_char = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+        if name.is_empty() || !name.chars().all(is_valid_char) {
             return Err(format!("{name:?} is not a valid server name. Use letters, digits, - and _."));
         }
-        if let Err(problem) = self.parse_entry(scope, name, entry) {
-            return Err(format!("The entry for {name} is not valid: {problem}"));
+        if let Err(error) = self.parse_entry(scope, name, entry) {
+            return Err(format!("The entry for {name} is not valid: {error}"));
         }
         let file = self.file(scope)?;
-        let there = |to_entry: &ConfigFileEntry| {
-            (to_entry.scope, to_entry.name.as_str(), &to_entry.file) == (scope, name, &file)
+        let is_same = |existing: &ConfigFileEntry| {
+            (existing.scope, existing.name.as_str(), &existing.file) == (scope, name, &file)
         };
-        if self.entries()?.iter().any(there) {
+        if self.entries()?.iter().any(is_same) {
             return Err(format!(
                 "There is already a server {name} in {}. Remove it first, or choose another name.",
                 file.display()
@@ -174,11 +174,11 @@ impl McpConfigFiles {
             ConfigScope::Project | ConfigScope::User => Vec::new(),
         };
         path.extend(["mcpServers".to_owned(), name.to_owned()]);
-        let readers = match scope {
+        let access = match scope {
             ConfigScope::Local | ConfigScope::User => FileAccess::User,
             ConfigScope::Project => FileAccess::Project,
         };
-        let changed = change_file(&self.file(scope)?, readers, &SettingsChange::Entry { path, value });
+        let changed = change_file(&self.file(scope)?, access, &SettingsChange::Entry { path, value });
         changed.map(|replaced| replaced.is_some()).map_err(|error| error.to_string())
     }
 }

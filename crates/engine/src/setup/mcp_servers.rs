@@ -8,11 +8,10 @@ use whimbrel_config::locations::ConfigLocations;
 use whimbrel_config::plugins::Plugins;
 use whimbrel_config::settings::trust::trusted_dirs;
 use whimbrel_config::settings::{Settings, Trust};
-use whimbrel_os::files;
-use whimbrel_wire::options::{Options, SettingSource};
-
 use whimbrel_mcp::config::parse_servers;
 use whimbrel_mcp::{ProjectApproval, ServerConfigs, ServerOrigin, ServerPolicy};
+use whimbrel_os::files;
+use whimbrel_wire::options::{Options, SettingSource};
 
 /// File with the project's servers.
 pub(crate) const PROJECT_FILE: &str = ".mcp.json";
@@ -50,8 +49,8 @@ pub(super) fn resolve_servers(
         servers.add_configs(ServerOrigin::Dynamic, &plugins.mcp_servers(), &variable);
     }
     servers.add_configs(ServerOrigin::Dynamic, &options.mcp_servers, &variable);
-    for (name, problem) in &options.invalid_mcp_servers {
-        servers.add_invalid(ServerOrigin::Dynamic, name, problem);
+    for (name, error) in &options.invalid_mcp_servers {
+        servers.add_invalid(ServerOrigin::Dynamic, name, error);
     }
     servers
 }
@@ -75,9 +74,9 @@ fn add_project_servers(
             }
         };
         servers.add_project_json(&file.display().to_string(), &text, &approval, variable);
-        let named = parse_servers(&text).unwrap_or_default();
-        let open = |name: &String| !approval.approves(name) && !approval.disabled.contains(name);
-        unknown.extend(named.into_iter().map(|(name, _)| name).filter(open));
+        let entries = parse_servers(&text).unwrap_or_default();
+        let is_undecided = |name: &String| !approval.approves(name) && !approval.disabled.contains(name);
+        unknown.extend(entries.into_iter().map(|(name, _)| name).filter(is_undecided));
     }
     if !unknown.is_empty() {
         servers.warnings.push(format!(
@@ -89,9 +88,9 @@ fn add_project_servers(
 
 /// Files that may define project servers, the nearest last.
 pub(crate) fn project_files(locations: &ConfigLocations) -> Vec<PathBuf> {
-    let top = locations.repo_root().to_path_buf();
+    let repo_root = locations.repo_root().to_path_buf();
     let mut dirs: Vec<_> =
-        locations.working_dir.ancestors().take_while(|dir| dir.starts_with(&top)).collect();
+        locations.working_dir.ancestors().take_while(|dir| dir.starts_with(&repo_root)).collect();
     if !dirs.contains(&locations.project_dir.as_path()) {
         dirs.insert(0, &locations.project_dir);
     }
@@ -100,11 +99,11 @@ pub(crate) fn project_files(locations: &ConfigLocations) -> Vec<PathBuf> {
 
 /// Approval of project servers: full trust in the project, or the servers named in settings.
 fn project_approval(settings: &Settings) -> ProjectApproval {
-    let known = &settings.effective().typed;
+    let typed = &settings.effective().typed;
     ProjectApproval {
-        all: settings.trust() == Trust::Full || known.enable_all_project_mcp_servers == Some(true),
-        enabled: known.enabled_mcpjson_servers.clone(),
-        disabled: known.disabled_mcpjson_servers.clone(),
+        all: settings.trust() == Trust::Full || typed.enable_all_project_mcp_servers == Some(true),
+        enabled: typed.enabled_mcpjson_servers.clone(),
+        disabled: typed.disabled_mcpjson_servers.clone(),
     }
 }
 
@@ -164,10 +163,10 @@ mod tests {
         let project = [("above", "project"), ("both", "project"), ("here", "project")];
         let rows = [
             ("project not approved", json!({}), with(&[])),
-            ("the host does", json!({"enableAllProjectMcpServers": true}), with(&project)),
-            ("for one", json!({"enabledMcpjsonServers": ["here"]}), with(&project[2..])),
+            ("all approved", json!({"enableAllProjectMcpServers": true}), with(&project)),
+            ("one approved", json!({"enabledMcpjsonServers": ["here"]}), with(&project[2..])),
             (
-                "but not for another",
+                "two disabled",
                 json!({"enableAllProjectMcpServers": true, "disabledMcpjsonServers": ["above", "both"]}),
                 with(&project[2..]),
             ),
@@ -177,7 +176,7 @@ mod tests {
             assert_eq!(servers, expected, "{name}");
             assert_eq!(
                 problems.contains("not approved"),
-                !servers.contains(&("above".to_owned(), "project")) && name != "but not for another",
+                !servers.contains(&("above".to_owned(), "project")) && name != "two disabled",
                 "{name}: {problems}"
             );
         }
@@ -185,18 +184,18 @@ mod tests {
             strict_mcp_config: true,
             ..options_with_settings(&json!({"enableAllProjectMcpServers": true}))
         };
-        let only = [("flag".to_owned(), "dynamic"), ("wrong".to_owned(), "bad")];
-        assert_eq!(resolved(&root, &home, &strict), (only.to_vec(), String::new()));
-        let nothing = Options { setting_sources: Some(Vec::new()), ..options_with_settings(&json!({})) };
-        assert_eq!(resolved(&root, &home, &nothing), (only.to_vec(), String::new()));
-        let trusting = Options {
+        let host_servers = [("flag".to_owned(), "dynamic"), ("wrong".to_owned(), "bad")];
+        assert_eq!(resolved(&root, &home, &strict), (host_servers.to_vec(), String::new()));
+        let no_sources = Options { setting_sources: Some(Vec::new()), ..options_with_settings(&json!({})) };
+        assert_eq!(resolved(&root, &home, &no_sources), (host_servers.to_vec(), String::new()));
+        let trusted = Options {
             setting_sources: Some(vec![SettingSource::Project]),
             ..options_with_settings(&json!({}))
         };
         assert_eq!(
-            resolved(&root, &home, &trusting).0.len(),
+            resolved(&root, &home, &trusted).0.len(),
             5,
-            "who asks for the project's settings trusts it"
+            "naming the project source trusts the project"
         );
     }
 
@@ -208,20 +207,20 @@ mod tests {
         let entries = json!({"mcpServers": {"count": {"command": "${CLAUDE_PLUGIN_ROOT}/count"}, "bad": {"type": "pigeon"}}});
         fs::write(root.join("birds/.mcp.json"), entries.to_string()).unwrap();
         let plugins = Plugins::load(&[PluginConfig::local("birds")], &root);
-        let named = |strict_mcp_config| {
+        let resolve = |strict_mcp_config| {
             let options = Options { strict_mcp_config, ..options_with_settings(&json!({})) };
             let settings = configure::load_settings(&options, &BTreeMap::new(), &root).unwrap();
             let locations = configure::config_locations(&options, &settings, None, &root);
             resolve_servers(&options, &BTreeMap::new(), &settings, &locations, &plugins).entries
         };
-        let all = named(false);
+        let all = resolve(false);
         assert_eq!(all.keys().collect::<Vec<_>>(), ["flag", "plugin:birds:count", "wrong"]);
         let command = match &all["plugin:birds:count"].config {
             Ok(McpServerConfig::Stdio(server)) => server.command.clone(),
             other => panic!("{other:?}"),
         };
         assert_eq!(Path::new(&command), root.join("birds/count"));
-        assert_eq!(named(true).keys().collect::<Vec<_>>(), ["flag", "wrong"], "only the host's count");
+        assert_eq!(resolve(true).keys().collect::<Vec<_>>(), ["flag", "wrong"], "only servers of the host");
     }
 
     #[test]

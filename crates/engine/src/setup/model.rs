@@ -4,22 +4,22 @@ use std::collections::BTreeMap;
 
 use whimbrel_config::settings::TypedSettings;
 use whimbrel_models::{Thinking, ThinkingDisplay};
+use whimbrel_tools::cost::unknown_price_text;
 use whimbrel_wire::options::{self, Options};
 
 use super::SetupError;
 use crate::effort::{parse_effort, to_model_effort};
 use crate::engine::Engine;
-use whimbrel_tools::cost::unknown_price_text;
 
 pub(super) fn default_model(
     engine: &Engine,
     options: &Options,
     env: &BTreeMap<String, String>,
-    known: &TypedSettings,
+    settings: &TypedSettings,
 ) -> String {
     let by_env = env.get("ANTHROPIC_MODEL").map(String::as_str).filter(|name| !name.is_empty());
-    let named = options.model.as_deref().or(by_env).or(known.model.as_deref());
-    match named {
+    let requested = options.model.as_deref().or(by_env).or(settings.model.as_deref());
+    match requested {
         None | Some("" | "default") => engine.catalog().default_model().to_owned(),
         Some(name) => engine.catalog().resolve_alias(name),
     }
@@ -29,29 +29,29 @@ pub(super) fn default_model(
 pub(super) fn check_budget(
     engine: &Engine,
     options: &Options,
-    known: &TypedSettings,
+    settings: &TypedSettings,
     model: &str,
 ) -> Result<(), SetupError> {
-    let models = std::iter::once(model.to_owned()).chain(fallback_models(engine, options, known));
-    let no_price_for = models.into_iter().find(|model| engine.catalog().lookup(model).is_none());
+    let models = std::iter::once(model.to_owned()).chain(fallback_models(engine, options, settings));
+    let unpriced = models.into_iter().find(|model| engine.catalog().lookup(model).is_none());
     match options.max_budget_usd {
         None => Ok(()),
         Some(dollars) if !(dollars.is_finite() && dollars > 0.0) => Err(SetupError::Invalid(format!(
             "The budget (--max-budget-usd) must be an amount above 0, but is {dollars}."
         ))),
-        Some(_) => no_price_for.map_or(Ok(()), |model| Err(SetupError::Invalid(unknown_price_text(&model)))),
+        Some(_) => unpriced.map_or(Ok(()), |model| Err(SetupError::Invalid(unknown_price_text(&model)))),
     }
 }
 
 /// Fallback models: the comma-separated option, or those of the settings.
-pub(super) fn fallback_models(engine: &Engine, options: &Options, known: &TypedSettings) -> Vec<String> {
-    let named = options.fallback_model.as_ref().map(std::slice::from_ref).unwrap_or(&known.fallback_model);
+pub(super) fn fallback_models(engine: &Engine, options: &Options, settings: &TypedSettings) -> Vec<String> {
+    let named = options.fallback_model.as_ref().map(std::slice::from_ref).unwrap_or(&settings.fallback_model);
     let names = named.iter().flat_map(|names| names.split(',')).map(str::trim);
-    let full = |name| match name {
+    let resolve = |name| match name {
         "default" => engine.catalog().default_model().to_owned(),
         name => engine.catalog().resolve_alias(name),
     };
-    names.filter(|name| !name.is_empty()).map(full).collect()
+    names.filter(|name| !name.is_empty()).map(resolve).collect()
 }
 
 /// The small model: the one from the environment, or the provider's default.
@@ -64,7 +64,7 @@ pub(super) fn small_model(engine: &Engine, main: &str, env: &BTreeMap<String, St
     }
 }
 
-pub(super) fn thinking(options: &Options, known: &TypedSettings) -> Option<Thinking> {
+pub(super) fn thinking(options: &Options, settings: &TypedSettings) -> Option<Thinking> {
     match (options.max_thinking_tokens, &options.thinking) {
         (Some(0), _) | (None, Some(options::Thinking::Disabled)) => Some(Thinking::Disabled),
         (Some(budget), _) => Some(Thinking::Enabled { budget }),
@@ -72,7 +72,7 @@ pub(super) fn thinking(options: &Options, known: &TypedSettings) -> Option<Think
         (None, Some(options::Thinking::Enabled { budget_tokens, .. })) => {
             Some(budget_tokens.map_or(Thinking::Adaptive, |budget| Thinking::Enabled { budget }))
         }
-        (None, None) if known.always_thinking_enabled == Some(false) => Some(Thinking::Disabled),
+        (None, None) if settings.always_thinking_enabled == Some(false) => Some(Thinking::Disabled),
         (None, None) => None,
     }
 }
@@ -84,8 +84,8 @@ pub(super) fn thinking_display(options: &Options) -> Option<ThinkingDisplay> {
     }
 }
 
-pub(super) fn effort(options: &Options, known: &TypedSettings) -> Option<whimbrel_models::Effort> {
-    let by_settings = || known.effort_level.as_deref().and_then(parse_effort);
+pub(super) fn effort(options: &Options, settings: &TypedSettings) -> Option<whimbrel_models::Effort> {
+    let by_settings = || settings.effort_level.as_deref().and_then(parse_effort);
     options.effort.map(to_model_effort).or_else(by_settings)
 }
 
@@ -99,10 +99,10 @@ mod tests {
     fn small_model_follows_variable_then_provider() {
         let engine = Engine::new(Providers::offline());
         let table = [
-            ("the provider's own", "claude-opus-4-5", None, "claude-haiku-5-5"),
+            ("default of the provider", "claude-opus-4-5", None, "claude-haiku-5-5"),
             ("a name", "claude-opus-4-5", Some("claude-haiku-4-5"), "claude-haiku-4-5"),
             ("an alias", "claude-opus-4-5", Some("sonnet"), "claude-sonnet-5-5"),
-            ("nothing", "claude-opus-4-5", Some(""), "claude-haiku-5-5"),
+            ("empty", "claude-opus-4-5", Some(""), "claude-haiku-5-5"),
             ("another provider", "openai:big", None, "openai:big"),
             ("another provider with a name", "openai:big", Some("openai:small"), "openai:small"),
         ];

@@ -1,4 +1,4 @@
-//! Initial permissions of a session, and who answers permission requests.
+//! Initial permissions of a session, and the prompter of permission requests.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,14 +6,14 @@ use std::sync::Arc;
 use whimbrel_config::settings::Settings;
 use whimbrel_os::links as paths;
 use whimbrel_policy::mode::stricter_mode;
-use whimbrel_wire::options::{Options, PermissionPromptTool};
-use whimbrel_wire::permission::PermissionMode;
-
-use super::{SetupError, configure};
 use whimbrel_tools::permission::state::{Bypass, InitialPermissions, NewPermissions};
 use whimbrel_tools::permission::{AUTO_MODE_UNSUPPORTED, PermissionState};
 use whimbrel_tools::responders::UserPresence;
 use whimbrel_tools::workspace::Workspace;
+use whimbrel_wire::options::{Options, PermissionPromptTool};
+use whimbrel_wire::permission::PermissionMode;
+
+use super::{SetupError, configure};
 
 /// Builds the initial permission state.
 pub(super) fn initial_permissions(
@@ -21,28 +21,29 @@ pub(super) fn initial_permissions(
     env: &BTreeMap<String, String>,
     settings: Settings,
     workspace: &Arc<Workspace>,
-    before: Option<PermissionMode>,
+    resumed_mode: Option<PermissionMode>,
     warnings: &mut Vec<String>,
 ) -> Result<NewPermissions, SetupError> {
     let effective = settings.effective();
-    let switched_off = effective.bypass_disabled;
-    let wanted = options.permission_mode == Some(PermissionMode::BypassPermissions);
-    if wanted && is_unconfined_root(env) {
+    let bypass_disabled = effective.bypass_disabled;
+    let bypass_requested = options.permission_mode == Some(PermissionMode::BypassPermissions);
+    if bypass_requested && is_unconfined_root(env) {
         return Err(SetupError::Invalid(
             "Permissions cannot be bypassed as root: a mistake could damage the whole machine. Run as another user, or set IS_SANDBOX=1 on a disposable machine.".into(),
         ));
     }
-    if wanted && switched_off {
+    if bypass_requested && bypass_disabled {
         return Err(SetupError::Invalid(
             "Permissions cannot be bypassed: the settings contain disableBypassPermissionsMode.".into(),
         ));
     }
-    let available =
-        wanted || options.allow_dangerously_skip_permissions && !is_unconfined_root(env) && !switched_off;
+    let available = bypass_requested
+        || options.allow_dangerously_skip_permissions && !is_unconfined_root(env) && !bypass_disabled;
     let bypass = if available { Bypass::Available } else { Bypass::Unavailable };
     // A resumed session gets neither more than it had nor more than the settings permit now.
-    let then = before.map(|then| effective.mode.map_or(then, |(now, _)| stricter_mode(then, now)));
-    let mode = match (options.permission_mode.or(then), effective.mode) {
+    let kept_mode = resumed_mode
+        .map(|kept_mode| effective.mode.map_or(kept_mode, |(now, _)| stricter_mode(kept_mode, now)));
+    let mode = match (options.permission_mode.or(kept_mode), effective.mode) {
         (Some(mode), _) => mode,
         (None, Some((PermissionMode::BypassPermissions, _))) if !available => {
             warnings.push("The settings choose the mode bypassPermissions, but the session was not started with --allow-dangerously-skip-permissions. It starts in the mode default.".into());
@@ -54,20 +55,20 @@ pub(super) fn initial_permissions(
     if mode == PermissionMode::Auto {
         warnings.push(AUTO_MODE_UNSUPPORTED.into());
     }
-    let real = |dir: &String| paths::resolve_links(&workspace.resolve(dir));
-    let grants = InitialPermissions {
+    let resolve = |dir: &String| paths::resolve_links(&workspace.resolve(dir));
+    let initial = InitialPermissions {
         mode,
         allow: options.allowed_rules(),
         deny: options.disallowed_tools.clone(),
-        directories: options.additional_directories.iter().map(real).collect(),
+        directories: options.additional_directories.iter().map(resolve).collect(),
     };
-    PermissionState::build(Arc::clone(workspace), settings, grants, bypass).map_err(SetupError::Invalid)
+    PermissionState::build(Arc::clone(workspace), settings, initial, bypass).map_err(SetupError::Invalid)
 }
 
 /// Whether the host answers permission requests.
 pub(super) fn can_host_answer(options: &Options) -> bool {
-    let asked = options.permission_prompts.as_deref() != Some("none");
-    asked && options.permission_prompt_tool == Some(PermissionPromptTool::Stdio)
+    let prompts_enabled = options.permission_prompts.as_deref() != Some("none");
+    prompts_enabled && options.permission_prompt_tool == Some(PermissionPromptTool::Stdio)
 }
 
 /// The MCP tool that answers permission requests instead.
@@ -79,7 +80,7 @@ pub(super) fn prompt_tool(options: &Options) -> Option<String> {
     }
 }
 
-/// Whether anyone can answer questions of the model: the host, or the permission prompt tool.
+/// Whether the host or the permission prompt tool can answer questions of the model.
 pub(super) fn user_presence(options: &Options) -> UserPresence {
     match can_host_answer(options) || prompt_tool(options).is_some() {
         true => UserPresence::Present,
@@ -94,36 +95,36 @@ fn is_unconfined_root(env: &BTreeMap<String, String>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use whimbrel_config::settings::SettingsRequest;
+
+    use super::*;
 
     #[test]
     fn resumed_session_gets_the_narrower_mode() {
         use PermissionMode::{AcceptEdits, Default, DontAsk, Plan};
         let rows = [
-            ("nothing is said", None, None, None, Default),
-            ("as it was", None, Some(AcceptEdits), None, AcceptEdits),
-            ("less by now", None, Some(AcceptEdits), Some("plan"), Plan),
-            ("less then", None, Some(Default), Some("acceptEdits"), Default),
-            ("the host says it", Some(AcceptEdits), Some(Default), Some("dontAsk"), AcceptEdits),
+            ("no configuration", None, None, None, Default),
+            ("resumed mode", None, Some(AcceptEdits), None, AcceptEdits),
+            ("stricter settings", None, Some(AcceptEdits), Some("plan"), Plan),
+            ("stricter resumed mode", None, Some(Default), Some("acceptEdits"), Default),
+            ("mode of the host", Some(AcceptEdits), Some(Default), Some("dontAsk"), AcceptEdits),
             ("a new session", None, None, Some("dontAsk"), DontAsk),
         ];
-        for (name, wanted, before, settings, expected) in rows {
+        for (name, wanted, resumed_mode, settings, expected) in rows {
             let options = Options { permission_mode: wanted, ..Options::default() };
             let flag = settings.map(|mode| format!(r#"{{"permissions": {{"defaultMode": "{mode}"}}}}"#));
             let settings = Settings::load(SettingsRequest { flag, ..SettingsRequest::default() }).unwrap();
-            let workspace =
-                Arc::new(Workspace::new("/place".into(), "/place/.spill".into(), BTreeMap::new()));
-            let granted = initial_permissions(
+            let workspace = Arc::new(Workspace::new("/work".into(), "/work/.spill".into(), BTreeMap::new()));
+            let permissions = initial_permissions(
                 &options,
                 &BTreeMap::new(),
                 settings,
                 &workspace,
-                before,
+                resumed_mode,
                 &mut Vec::new(),
             )
             .unwrap();
-            assert_eq!(granted.state.mode(), expected, "{name}");
+            assert_eq!(permissions.state.mode(), expected, "{name}");
         }
     }
 }

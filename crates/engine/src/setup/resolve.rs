@@ -208,13 +208,12 @@ impl Sources<'_> {
     }
 }
 
-/// Initial runtime settings.
-fn initial_runtime_settings(options: &Options, known: &TypedSettings, model: &str) -> RuntimeSettings {
+fn initial_runtime_settings(options: &Options, settings: &TypedSettings, model: &str) -> RuntimeSettings {
     RuntimeSettings {
         model: model.to_owned(),
-        thinking: model::thinking(options, known),
+        thinking: model::thinking(options, settings),
         thinking_display: model::thinking_display(options),
-        effort: model::effort(options, known),
+        effort: model::effort(options, settings),
         plan_mode_instructions: options.plan_mode_instructions.as_deref().map(Into::into),
     }
 }

@@ -79,7 +79,7 @@ pub async fn resolve(engine: &Engine, start: Start) -> Result<Setup, SetupError>
             busy.wait(BUSY_TIMEOUT).await;
             Setup::resolve(engine, start)
         }
-        done => done,
+        result => result,
     }
 }
 
@@ -106,18 +106,18 @@ pub(super) fn resumed_mode(resumed: Option<&ResumedSession>) -> Option<Permissio
     mode.filter(|mode| is_kept_on_resume(*mode))
 }
 
-/// Selects the session and loads it if it is resumed. `kept` is the directory of the project's sessions.
+/// Selects the session and loads it if it is resumed. `project_dir` is the directory of the project's sessions.
 pub(super) fn resolve_session(
     options: &Options,
     project_dir: Option<&ProjectDir>,
     writes: TranscriptWrites,
-    keeping: &Persistence,
+    persistence: &Persistence,
 ) -> Result<ResolvedSession, SetupError> {
     check_options(options)?;
     let dir = project_dir.filter(|_| writes == TranscriptWrites::Enabled).cloned();
     match requested_session(options, project_dir)? {
         None => new_session(options, dir),
-        Some(found) if options.fork_session => fork_session(options, &found, dir, keeping),
+        Some(found) if options.fork_session => fork_session(options, &found, dir, persistence),
         Some(found) => {
             let FoundSession { session, project_dir } = &found;
             let resumed = match writes {
@@ -151,13 +151,13 @@ struct FoundSession {
 
 /// Checks for options that contradict each other.
 pub(super) fn check_options(options: &Options) -> Result<(), SetupError> {
-    let resumes = options.resume.is_some() || options.continue_conversation;
-    let cuts = options.resume_session_at.is_some() || options.resume_drops_turn.is_some();
+    let is_resume = options.resume.is_some() || options.continue_conversation;
+    let has_range = options.resume_session_at.is_some() || options.resume_drops_turn.is_some();
     let text = match options {
-        Options { session_id: Some(_), fork_session: false, .. } if resumes => {
+        Options { session_id: Some(_), fork_session: false, .. } if is_resume => {
             "--session-id with --resume or --continue requires --fork-session, because a session keeps its id."
         }
-        Options { resume: None, .. } if cuts => {
+        Options { resume: None, .. } if has_range => {
             "--resume-session-at and --resume-drops-turn require --resume: they select how much of that session is used."
         }
         _ => return Ok(()),
@@ -201,10 +201,10 @@ pub(super) fn id_taken_error(session: &str) -> SetupError {
 
 /// The newest session of this directory that has messages.
 fn newest_session(project_dir: &ProjectDir, dir: &Path) -> Option<FoundSession> {
-    let is_meant = |session: &String| {
+    let is_candidate = |session: &String| {
         ResumedSession::has_messages(project_dir, session) && !project_dir.belongs_to_other_dir(session, dir)
     };
-    let session = project_dir.sessions().into_iter().find(is_meant)?;
+    let session = project_dir.sessions().into_iter().find(is_candidate)?;
     Some(FoundSession { session, project_dir: project_dir.clone() })
 }
 
@@ -240,7 +240,7 @@ fn fork_session(
     options: &Options,
     found: &FoundSession,
     project_dir: Option<ProjectDir>,
-    keeping: &Persistence,
+    persistence: &Persistence,
 ) -> Result<ResolvedSession, SetupError> {
     let session = new_id(options)?;
     let FoundSession { session: old, project_dir: from } = found;
@@ -249,12 +249,14 @@ fn fork_session(
     if let Some(project_dir) = &project_dir {
         check_id_unused_elsewhere(options, project_dir, &session)?;
         resumed =
-            resumed.fork(from, old, project_dir, &session, keeping.mirror).map_err(|error| match error {
-                ResumeError::Copy(_, error) if error.kind() == ErrorKind::AlreadyExists => {
-                    id_taken_error(&session)
-                }
-                error => to_setup_error(old, error),
-            })?;
+            resumed.fork(from, old, project_dir, &session, persistence.mirror).map_err(
+                |error| match error {
+                    ResumeError::Copy(_, error) if error.kind() == ErrorKind::AlreadyExists => {
+                        id_taken_error(&session)
+                    }
+                    error => to_setup_error(old, error),
+                },
+            )?;
     }
     Ok(ResolvedSession {
         warning: repair_warning(&resumed),

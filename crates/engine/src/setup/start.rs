@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use whimbrel_config::settings::Settings;
+use whimbrel_mcp::LocalServer;
 use whimbrel_os::files::{self, FileKind};
 use whimbrel_os::links as paths;
 use whimbrel_session_store::lock::BusyError;
@@ -11,7 +12,6 @@ use whimbrel_session_store::store::SharedStore;
 use whimbrel_wire::options::Options;
 
 use super::configure;
-use whimbrel_mcp::LocalServer;
 
 /// A request to start a session.
 #[derive(Debug, Clone, Default)]

@@ -22,15 +22,15 @@ pub(super) struct TranscriptStorage {
 
 pub(super) fn find_storage(env: &Env, root: &Path) -> TranscriptStorage {
     let by_home = explicit_config_dir(env).is_none();
-    let wrong = match env.get("HOME") {
+    let home_error = match env.get("HOME") {
         None => None,
         Some(home) if by_home => home_dir_error(home),
         Some(_) => None,
     };
     let config = config_dir(env);
-    let why = wrong.or_else(|| write_error(config.as_deref()?));
-    let why = why.map(Into::into);
-    TranscriptStorage { project_dir: config.map(|config| ProjectDir::new(&config, root)), error: why }
+    let error = home_error.or_else(|| write_error(config.as_deref()?));
+    let error = error.map(Into::into);
+    TranscriptStorage { project_dir: config.map(|config| ProjectDir::new(&config, root)), error }
 }
 
 pub(super) fn temp_dir(env: &Env) -> PathBuf {
@@ -60,25 +60,25 @@ fn home_dir_error(home: &str) -> Option<String> {
 
 /// Why a directory cannot be written. It and some of its parents may not exist yet.
 fn write_error(dir: &Path) -> Option<String> {
-    for there in dir.ancestors() {
-        match files::file_kind(there) {
+    for ancestor in dir.ancestors() {
+        match files::file_kind(ancestor) {
             Ok(FileKind::Missing) => {}
             Ok(FileKind::Directory) => {
-                let refused = access(there, AccessFlags::W_OK | AccessFlags::X_OK).err();
-                return refused
-                    .map(|error| format!("{} cannot be written: {}", there.display(), error.desc()));
+                let error = access(ancestor, AccessFlags::W_OK | AccessFlags::X_OK).err();
+                return error
+                    .map(|error| format!("{} cannot be written: {}", ancestor.display(), error.desc()));
             }
-            Ok(_) => return Some(format!("{} is not a directory", there.display())),
-            Err(error) => return Some(format!("{} cannot be accessed: {error}", there.display())),
+            Ok(_) => return Some(format!("{} is not a directory", ancestor.display())),
+            Err(error) => return Some(format!("{} cannot be accessed: {error}", ancestor.display())),
         }
     }
     Some(format!("{} does not exist", dir.display()))
 }
 
 /// Warning for the host that the session is not stored.
-pub(super) fn render_warning(why: &str) -> String {
+pub(super) fn render_warning(reason: &str) -> String {
     format!(
-        "This session is not saved and cannot be resumed: {why}. Set HOME or CLAUDE_CONFIG_DIR to a writable directory."
+        "This session is not saved and cannot be resumed: {reason}. Set HOME or CLAUDE_CONFIG_DIR to a writable directory."
     )
 }
 
@@ -94,28 +94,43 @@ mod tests {
     fn storage_is_found_or_the_reason_reported() {
         let dir = tempfile::tempdir().unwrap();
         let path = |name: &str| dir.path().join(name).display().to_string();
-        std::fs::create_dir_all(dir.path().join("spoilt")).unwrap();
+        std::fs::create_dir_all(dir.path().join("invalid")).unwrap();
         std::fs::write(dir.path().join("file"), "").unwrap();
-        std::fs::write(dir.path().join("spoilt/.claude"), "").unwrap();
-        let (home, file, spoilt, gone) = (path(""), path("file"), path("spoilt"), path("gone"));
+        std::fs::write(dir.path().join("invalid/.claude"), "").unwrap();
+        let (home, file, invalid, missing) = (path(""), path("file"), path("invalid"), path("missing"));
         type Row<'a> = (&'a str, &'a [(&'a str, &'a str)], Result<bool, &'a str>);
         let rows: [Row<'_>; 11] = [
             ("no variables", &[], Ok(false)),
             ("a home", &[("HOME", &home)], Ok(true)),
             ("an empty home", &[("HOME", "")], Err("HOME is empty")),
             ("a relative home", &[("HOME", "some/where")], Err("not an absolute path (some/where)")),
-            ("a home that is gone", &[("HOME", &gone)], Err("does not exist")),
+            ("a missing home", &[("HOME", &missing)], Err("does not exist")),
             ("a home that is a file", &[("HOME", &file)], Err("is not a directory")),
-            ("a file where the settings should be", &[("HOME", &spoilt)], Err("is not a directory")),
-            ("a folder that will be made", &[("CLAUDE_CONFIG_DIR", &gone), ("HOME", "")], Ok(true)),
-            ("a folder that cannot be made", &[("CLAUDE_CONFIG_DIR", &file)], Err("is not a directory")),
-            ("an empty name is no name", &[("CLAUDE_CONFIG_DIR", ""), ("HOME", &home)], Ok(true)),
-            ("and leaves a bad home bad", &[("CLAUDE_CONFIG_DIR", ""), ("HOME", "x")], Err("absolute")),
+            (
+                "a file in place of the configuration directory",
+                &[("HOME", &invalid)],
+                Err("is not a directory"),
+            ),
+            (
+                "a configuration directory to be created",
+                &[("CLAUDE_CONFIG_DIR", &missing), ("HOME", "")],
+                Ok(true),
+            ),
+            (
+                "a configuration directory that is a file",
+                &[("CLAUDE_CONFIG_DIR", &file)],
+                Err("is not a directory"),
+            ),
+            ("an empty variable counts as unset", &[("CLAUDE_CONFIG_DIR", ""), ("HOME", &home)], Ok(true)),
+            (
+                "an empty variable and a relative home",
+                &[("CLAUDE_CONFIG_DIR", ""), ("HOME", "x")],
+                Err("absolute"),
+            ),
         ];
         for (name, pairs, expected) in rows {
-            let TranscriptStorage { project_dir: place, error: lost } =
-                find_storage(&env(pairs), Path::new("/work"));
-            let found = lost.map_or(Ok(place.is_some()), Err);
+            let TranscriptStorage { project_dir, error } = find_storage(&env(pairs), Path::new("/work"));
+            let found = error.map_or(Ok(project_dir.is_some()), Err);
             match (&found, expected) {
                 (Ok(found), Ok(expected)) => assert_eq!(*found, expected, "{name}"),
                 (Err(text), Err(part)) => assert!(text.contains(part), "{name}: {text}"),
@@ -129,10 +144,10 @@ mod tests {
         if nix::unistd::Uid::effective().is_root() {
             return;
         }
-        let TranscriptStorage { project_dir: place, error: lost } =
+        let TranscriptStorage { project_dir, error } =
             find_storage(&env(&[("HOME", "/")]), Path::new("/work"));
-        assert!(lost.unwrap().contains("/ cannot be written"));
-        assert!(place.is_some(), "what lies there can be read");
+        assert!(error.unwrap().contains("/ cannot be written"));
+        assert!(project_dir.is_some(), "stored sessions can still be read");
     }
 
     #[test]

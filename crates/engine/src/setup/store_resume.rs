@@ -22,9 +22,9 @@ pub(super) struct StoreResolvedSession {
 
 impl StoreResolvedSession {
     /// Returns the selected session and sets its persistence. The host owns the store, so lines are not mirrored.
-    pub(super) fn into_resolved(self, keeping: &mut Persistence) -> ResolvedSession {
-        keeping.store_writer = self.store_writer;
-        keeping.mirror = Mirror::Off;
+    pub(super) fn into_resolved(self, persistence: &mut Persistence) -> ResolvedSession {
+        persistence.store_writer = self.store_writer;
+        persistence.mirror = Mirror::Off;
         self.resolved
     }
 }
@@ -86,10 +86,10 @@ impl StoreResolver<'_> {
 
     async fn new_session(&self) -> Result<ResolvedSession, SetupError> {
         let session = self.new_id().await?;
-        let (resumed, place, warning, forked_from) = (None, None, None, None);
+        let (resumed, project_dir, warning, forked_from) = (None, None, None, None);
         Ok(ResolvedSession {
             session,
-            project_dir: place,
+            project_dir,
             resumed,
             origin: SessionOrigin::New,
             forked_from,
@@ -105,8 +105,8 @@ impl StoreResolver<'_> {
         let session = self.new_id().await?;
         if self.persists {
             let lines = stored.fork_lines(old, &session).map_err(|error| fork_error(old, error))?;
-            let put = with_load_timeout(self.store.append(&self.store_key(&session), &lines)).await;
-            put.map_err(|error| fork_error(old, error))?;
+            let result = with_load_timeout(self.store.append(&self.store_key(&session), &lines)).await;
+            result.map_err(|error| fork_error(old, error))?;
         }
         let forked_from = Some(old.to_owned());
         Ok(ResolvedSession { forked_from, ..resumed_session(session, stored.resumed, SessionOrigin::Forked) })
@@ -116,8 +116,8 @@ impl StoreResolver<'_> {
     async fn new_id(&self) -> Result<String, SetupError> {
         let session = resume::new_id(self.options)?;
         if self.options.session_id.is_some() && self.persists {
-            let there = with_load_timeout(self.store.load(&self.store_key(&session))).await;
-            if there.map_err(|error| SetupError::Invalid(error.to_string()))?.is_some() {
+            let existing = with_load_timeout(self.store.load(&self.store_key(&session))).await;
+            if existing.map_err(|error| SetupError::Invalid(error.to_string()))?.is_some() {
                 return Err(resume::id_taken_error(&session));
             }
         }
@@ -125,9 +125,9 @@ impl StoreResolver<'_> {
     }
 
     async fn load_session(&self, session: &str) -> Result<Option<StoredSession>, SetupError> {
-        let until = resume::load_range(self.options);
-        let read = ResumedSession::from_store(&**self.store, &self.store_key(session), &until).await;
-        read.map_err(|error: ResumeError| resume::to_setup_error(session, error))
+        let range = resume::load_range(self.options);
+        let result = ResumedSession::from_store(&**self.store, &self.store_key(session), &range).await;
+        result.map_err(|error: ResumeError| resume::to_setup_error(session, error))
     }
 
     fn store_key(&self, session: &str) -> StoreKey {

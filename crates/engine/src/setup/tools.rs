@@ -3,18 +3,17 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use whimbrel_tools::api::AgentToolSet;
+use whimbrel_tools::api::deferred_tools::{self, DeferredTools};
+use whimbrel_tools::task_list::TaskList;
 use whimbrel_wire::options::{Options, ToolSet};
-
-use super::SetupError;
 use whimbrel_wire::tool_names::{
     AGENT, TASK_CREATE, TASK_GET, TASK_LIST, TASK_UPDATE, TODO_WRITE, TOOL_SEARCH,
 };
 
+use super::SetupError;
 use crate::agents::AgentDefinitions;
 use crate::agents::tools::agent_description;
-use whimbrel_tools::api::AgentToolSet;
-use whimbrel_tools::api::deferred_tools::{self, DeferredTools};
-use whimbrel_tools::task_list::TaskList;
 
 /// Chooses between the task list and the todo list.
 const TASKS_VARIABLE: &str = "CLAUDE_CODE_ENABLE_TASKS";
@@ -30,22 +29,22 @@ pub(super) fn finalize_tools(
     env: &BTreeMap<String, String>,
     window: Option<u64>,
 ) -> Result<(AgentToolSet, DeferredTools), SetupError> {
-    let off =
+    let is_off =
         |value: &String| matches!(value.trim().to_ascii_lowercase().as_str(), "0" | "false" | "no" | "off");
-    let mut without: Vec<&str> = match (&options.tools, env.get(TASKS_VARIABLE)) {
+    let mut excluded: Vec<&str> = match (&options.tools, env.get(TASKS_VARIABLE)) {
         (Some(ToolSet::List(_)), _) => Vec::new(),
-        (_, Some(value)) if off(value) => vec![TASK_CREATE, TASK_GET, TASK_LIST, TASK_UPDATE],
+        (_, Some(value)) if is_off(value) => vec![TASK_CREATE, TASK_GET, TASK_LIST, TASK_UPDATE],
         _ => vec![TODO_WRITE],
     };
     let budget = deferred_tools::schema_budget(env, window).map_err(SetupError::Invalid)?;
-    without.extend(budget.is_none().then_some(TOOL_SEARCH));
-    let on_demand = budget.map_or_else(DeferredTools::default, DeferredTools::with_schema_budget);
-    Ok((tool_set.without_tools(&without), on_demand))
+    excluded.extend(budget.is_none().then_some(TOOL_SEARCH));
+    let deferred = budget.map_or_else(DeferredTools::default, DeferredTools::with_schema_budget);
+    Ok((tool_set.without_tools(&excluded), deferred))
 }
 
 /// Describes the Agent tool with the available agent definitions.
-pub(super) fn describe_agent_tool(tool_set: AgentToolSet, types: &AgentDefinitions) -> AgentToolSet {
-    match agent_description(types) {
+pub(super) fn describe_agent_tool(tool_set: AgentToolSet, definitions: &AgentDefinitions) -> AgentToolSet {
+    match agent_description(definitions) {
         Some(text) => tool_set.with_description(AGENT, &text),
         None => tool_set,
     }

@@ -10,7 +10,7 @@ pub fn unsupported_option(options: &Options) -> Option<String> {
         (options.sandbox.as_ref().is_some_and(is_sandbox_enabled), SANDBOX),
         (!options.tool_aliases.is_empty(), "tool aliases"),
     ];
-    rows.iter().find(|(asked, _)| *asked).map(|(_, what)| render_error(what))
+    rows.iter().find(|(is_used, _)| *is_used).map(|(_, what)| render_error(what))
 }
 
 const SANDBOX: &str = "a sandbox";
@@ -22,8 +22,8 @@ pub fn unsupported_setting(settings: &Settings) -> Option<String> {
     };
     let requested =
         settings.layers().iter().any(|layer| layer.origin.source >= LayerSource::Flag && sandbox(layer));
-    let needed = settings.effective().typed.sandbox.get("failIfUnavailable") == Some(&Value::Bool(true));
-    (requested || needed).then(|| render_error(SANDBOX))
+    let required = settings.effective().typed.sandbox.get("failIfUnavailable") == Some(&Value::Bool(true));
+    (requested || required).then(|| render_error(SANDBOX))
 }
 
 /// Warnings about settings that the session ignores.
@@ -79,8 +79,9 @@ fn render_error(what: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use whimbrel_config::settings::SettingsRequest;
+
+    use super::*;
 
     #[test]
     fn unenforced_settings_are_reported() {
@@ -96,7 +97,7 @@ mod tests {
             let request = SettingsRequest { flag: Some(flag.into()), ..SettingsRequest::default() };
             let warnings = ignored_settings(&Settings::load(request).unwrap());
             assert_eq!(warnings.len(), named.iter().count(), "{flag}: {warnings:?}");
-            assert!(warnings.iter().all(|warnings| warnings.contains(named.unwrap())), "{warnings:?}");
+            assert!(warnings.iter().all(|warning| warning.contains(named.unwrap())), "{warnings:?}");
         }
     }
 }

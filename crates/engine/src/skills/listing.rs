@@ -13,15 +13,15 @@ pub fn render(entries: &[(&str, &str)]) -> Option<String> {
     if entries.is_empty() {
         return None;
     }
-    let names: Vec<usize> = entries.iter().map(|(name, _)| name.chars().count() + 4).collect();
-    let shown = count_fitting(&names);
-    let spent: usize = names[..shown].iter().sum();
-    let share = description_limit(
+    let name_sizes: Vec<usize> = entries.iter().map(|(name, _)| name.chars().count() + 4).collect();
+    let shown = count_fitting(&name_sizes);
+    let used: usize = name_sizes[..shown].iter().sum();
+    let limit = description_limit(
         entries[..shown].iter().map(|(_, text)| text.chars().count()),
-        MAX_TOTAL_CHARS - spent.min(MAX_TOTAL_CHARS),
+        MAX_TOTAL_CHARS - used.min(MAX_TOTAL_CHARS),
     );
     let mut lines: Vec<String> =
-        entries[..shown].iter().map(|(name, text)| render_line(name, text, share)).collect();
+        entries[..shown].iter().map(|(name, text)| render_line(name, text, limit)).collect();
     if shown < entries.len() {
         lines.push(format!("- and {} more that are not listed", entries.len() - shown));
     }
@@ -32,13 +32,13 @@ pub fn render(entries: &[(&str, &str)]) -> Option<String> {
 }
 
 /// Number of names that fit.
-fn count_fitting(names: &[usize]) -> usize {
-    let mut spent = 0;
-    names
+fn count_fitting(name_sizes: &[usize]) -> usize {
+    let mut used = 0;
+    name_sizes
         .iter()
         .take_while(|size| {
-            spent += **size;
-            spent <= MAX_TOTAL_CHARS
+            used += **size;
+            used <= MAX_TOTAL_CHARS
         })
         .count()
 }
@@ -58,10 +58,10 @@ fn description_limit(sizes: impl Iterator<Item = usize>, budget: usize) -> usize
     MAX_DESCRIPTION_CHARS
 }
 
-fn render_line(name: &str, text: &str, share: usize) -> String {
+fn render_line(name: &str, text: &str, limit: usize) -> String {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match text.char_indices().nth(share) {
-        _ if text.is_empty() || share < MIN_DESCRIPTION_CHARS => format!("- {name}"),
+    match text.char_indices().nth(limit) {
+        _ if text.is_empty() || limit < MIN_DESCRIPTION_CHARS => format!("- {name}"),
         Some((end, _)) => format!("- {name}: {}...", &text[..end]),
         None => format!("- {name}: {text}"),
     }

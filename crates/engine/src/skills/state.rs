@@ -4,13 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use whimbrel_config::settings::Trust;
+use whimbrel_tools::hooks::{HookDeps, HookDispatcher, HookSet};
 
 use super::Skills;
 use crate::commands::CommandFile;
 use crate::commands::parse::ParsedCommand;
-use whimbrel_tools::hooks::{HookDeps, HookDispatcher, HookSet};
 
-/// Skill state of one agent.
 pub struct AgentSkills {
     skills: Skills,
     queue: InvocationQueue,
@@ -20,7 +19,6 @@ pub struct AgentSkills {
     hooks: SkillHooks,
 }
 
-/// Skill hooks of one agent.
 struct SkillHooks {
     /// Dependencies of hook runs; `None` if hooks do not run in this session.
     deps: Option<HookDeps>,
@@ -35,8 +33,8 @@ struct SkillHooks {
 pub struct InvocationQueue(Arc<Mutex<Vec<InvokedSkill>>>);
 
 impl InvocationQueue {
-    pub fn push(&self, loaded: InvokedSkill) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(loaded);
+    pub fn push(&self, skill: InvokedSkill) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(skill);
     }
 
     /// Takes all of them, in call order.
@@ -45,7 +43,6 @@ impl InvocationQueue {
     }
 }
 
-/// Called skill.
 #[derive(Debug)]
 pub struct InvokedSkill {
     pub file: Arc<CommandFile>,

@@ -19,17 +19,17 @@ fn person_schema() -> Value {
 
 #[test]
 fn output_is_validated_and_errors_name_their_path() {
-    let shape = OutputSchema::new(&person_schema(), DEFAULT_ATTEMPTS).unwrap();
+    let schema = OutputSchema::new(&person_schema(), DEFAULT_ATTEMPTS).unwrap();
     let table: [(&str, Value, &[&str]); 6] = [
-        ("it fits", json!({"name": "Ada", "born": 1915, "mail": ["ada@home"]}), &[]),
+        ("valid", json!({"name": "Ada", "born": 1915, "mail": ["ada@home"]}), &[]),
         ("a field is missing", json!({}), &["the top level", "\"name\" is a required property"]),
-        ("a wrong kind", json!({"name": 7}), &["/name: value is not of type \"string\""]),
+        ("a wrong type", json!({"name": 7}), &["/name: value is not of type \"string\""]),
         ("within a definition", json!({"name": "Ada", "born": 12}), &["/born", "minimum of 1900"]),
         ("within a list", json!({"name": "Ada", "mail": ["a@b", "nobody"]}), &["/mail/1"]),
         ("several at once", json!({"born": "x", "more": 1}), &["/born", "name", "more"]),
     ];
     for (name, answer, parts) in table {
-        match shape.validate(&answer) {
+        match schema.validate(&answer) {
             Ok(()) => assert!(parts.is_empty(), "{name}"),
             Err(text) => {
                 assert!(!parts.is_empty(), "{name}: {text}");
@@ -48,7 +48,7 @@ fn unusable_schema_is_rejected_with_reason() {
     let table = [
         ("no object", json!([]), "it is not an object"),
         ("a list", json!({"type": "array", "items": {}}), "must be an object"),
-        ("an unknown kind", json!({"type": "object", "properties": {"n": {"type": "intger"}}}), "intger"),
+        ("an unknown type", json!({"type": "object", "properties": {"n": {"type": "intger"}}}), "intger"),
         ("a wrong keyword", json!({"type": "object", "required": "n"}), "required"),
         (
             "another server",
@@ -60,12 +60,16 @@ fn unusable_schema_is_rejected_with_reason() {
             json!({"type": "object", "properties": {"n": {"$ref": "file:///etc/passwd"}}}),
             "not fetched",
         ),
-        ("nowhere", json!({"type": "object", "properties": {"n": {"$ref": "#/$defs/n"}}}), "n"),
+        (
+            "an undefined reference",
+            json!({"type": "object", "properties": {"n": {"$ref": "#/$defs/n"}}}),
+            "n",
+        ),
     ];
-    for (name, schema, why) in table {
+    for (name, schema, reason) in table {
         let text = OutputSchema::new(&schema, DEFAULT_ATTEMPTS).err().unwrap_or_default();
         assert!(text.starts_with("The JSON Schema of the output is not usable"), "{name}: {text}");
-        assert!(text.contains(why), "{name}: {text}");
+        assert!(text.contains(reason), "{name}: {text}");
     }
 }
 
@@ -91,24 +95,24 @@ fn output_is_pending_until_a_call_succeeds() {
         halt: None,
         deferred_call: None,
     };
-    let due =
-        |attempts, demands| next_step::OutputRequirement::Pending { attempts, reminders: demands, limit: 3 };
-    let mut pending = StructuredOutput::new(OutputSchema::new(&json!({"type": "object"}), 3).ok());
-    assert_eq!(pending.requirement(), due(0, 0));
-    pending.record_call("Bash", "a");
-    pending.record_result(&result("a", false));
-    assert_eq!(pending.requirement(), due(0, 0), "another tool's result is no answer");
-    pending.record_call(TOOL_NAME, "b");
-    pending.record_result(&result("b", true));
-    pending.record_reminder();
-    assert_eq!(pending.requirement(), due(1, 1));
-    pending.record_call(TOOL_NAME, "c");
-    pending.record_result(&result("c", false));
-    assert_eq!(pending.requirement(), next_step::OutputRequirement::Satisfied);
-    assert_eq!(pending.take_output(), Some(json!({"n": 1})));
-    pending.begin_turn();
-    assert_eq!(pending.requirement(), due(0, 0));
-    let mut free = StructuredOutput::default();
-    free.record_call(TOOL_NAME, "d");
-    assert_eq!(free.requirement(), next_step::OutputRequirement::NotRequired);
+    let pending =
+        |attempts, reminders| next_step::OutputRequirement::Pending { attempts, reminders, limit: 3 };
+    let mut output = StructuredOutput::new(OutputSchema::new(&json!({"type": "object"}), 3).ok());
+    assert_eq!(output.requirement(), pending(0, 0));
+    output.record_call("Bash", "a");
+    output.record_result(&result("a", false));
+    assert_eq!(output.requirement(), pending(0, 0), "another tool's result is no answer");
+    output.record_call(TOOL_NAME, "b");
+    output.record_result(&result("b", true));
+    output.record_reminder();
+    assert_eq!(output.requirement(), pending(1, 1));
+    output.record_call(TOOL_NAME, "c");
+    output.record_result(&result("c", false));
+    assert_eq!(output.requirement(), next_step::OutputRequirement::Satisfied);
+    assert_eq!(output.take_output(), Some(json!({"n": 1})));
+    output.begin_turn();
+    assert_eq!(output.requirement(), pending(0, 0));
+    let mut not_required = StructuredOutput::default();
+    not_required.record_call(TOOL_NAME, "d");
+    assert_eq!(not_required.requirement(), next_step::OutputRequirement::NotRequired);
 }

@@ -6,15 +6,14 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 use whimbrel_os::clock;
+use whimbrel_tools::api::{ToolContext, ToolEntry};
+use whimbrel_tools::hooks::inputs::FailureCause;
+use whimbrel_tools::hooks::{HookDispatcher, MergedOutput, ToolCallRef};
 use whimbrel_wire::Block;
 use whimbrel_wire::content::ResultContent;
 use whimbrel_wire::hook::HookEvent;
 
 use super::ToolCallResult;
-use whimbrel_tools::api::ToolContext;
-use whimbrel_tools::api::ToolEntry;
-use whimbrel_tools::hooks::inputs::FailureCause;
-use whimbrel_tools::hooks::{HookDispatcher, MergedOutput, ToolCallRef};
 
 /// Runs an allowed call, then dispatches its hook events, including CwdChanged.
 pub(super) async fn run_with_hooks(
@@ -46,21 +45,21 @@ async fn run_and_notify(
     if !hooks.has_hooks(HookEvent::PostToolUse) && !hooks.has_hooks(HookEvent::PostToolUseFailure) {
         return super::run_tool(entry.tool(), call, input).await;
     }
-    let began = clock::monotonic();
+    let started_at = clock::monotonic();
     let (id, cancel) = (call.id.clone(), call.cancel.clone());
     let mut result = super::run_tool(entry.tool(), call, input.clone()).await;
-    let took = clock::monotonic() - began;
-    let called =
+    let elapsed = clock::monotonic() - started_at;
+    let call_ref =
         ToolCallRef { name: entry.tool().name(), input: &input, id: &id, server: entry.provenance() };
-    let output = dispatch_result_hooks(hooks, called, &result, took, &cancel).await;
-    if !apply_output_override(&mut result, called.name, &output) {
+    let output = dispatch_result_hooks(hooks, call_ref, &result, elapsed, &cancel).await;
+    if !apply_output_override(&mut result, call_ref.name, &output) {
         hooks
             .warn(
                 HookEvent::PostToolUse,
                 &format!(
                     "its replacement for the result of {} does not have the shape of a \
             result and is ignored",
-                    called.name
+                    call_ref.name
                 ),
             )
             .await;
@@ -74,7 +73,7 @@ async fn dispatch_result_hooks(
     hooks: &HookDispatcher,
     call: ToolCallRef<'_>,
     result: &ToolCallResult,
-    took: Duration,
+    elapsed: Duration,
     cancel: &CancellationToken,
 ) -> MergedOutput {
     if result.is_error {
@@ -84,12 +83,12 @@ async fn dispatch_result_hooks(
         };
         let failure = HookEvent::PostToolUseFailure;
         let build_input = |builder: &whimbrel_tools::hooks::HookInputBuilder| {
-            builder.post_tool_use_failure(call, error, FailureCause::Error, took)
+            builder.post_tool_use_failure(call, error, FailureCause::Error, elapsed)
         };
         return hooks.dispatch(failure, build_input, cancel).await;
     }
     let build_input = |builder: &whimbrel_tools::hooks::HookInputBuilder| {
-        builder.post_tool_use(call, result.meta.clone(), took)
+        builder.post_tool_use(call, result.meta.clone(), elapsed)
     };
     hooks.dispatch(HookEvent::PostToolUse, build_input, cancel).await
 }
@@ -98,8 +97,8 @@ async fn dispatch_result_hooks(
 /// content blocks, or an object with the fields of the tool's own structured result. For an MCP tool, `content` of an
 /// MCP result counts.
 fn apply_output_override(result: &mut ToolCallResult, tool: &str, hook_output: &MergedOutput) -> bool {
-    let by_server = hook_output.mcp_tool_output.as_ref().filter(|_| tool.starts_with("mcp__"));
-    let Some(output) = by_server.or(hook_output.tool_output.as_ref()) else { return true };
+    let mcp_output = hook_output.mcp_tool_output.as_ref().filter(|_| tool.starts_with("mcp__"));
+    let Some(output) = mcp_output.or(hook_output.tool_output.as_ref()) else { return true };
     let output = output.get("content").filter(|_| tool.starts_with("mcp__")).unwrap_or(output);
     match output {
         Value::String(text) => result.content = ResultContent::Text(text.clone()),
@@ -108,10 +107,10 @@ fn apply_output_override(result: &mut ToolCallResult, tool: &str, hook_output: &
             result.content = ResultContent::Blocks(blocks);
         }
         Value::Object(fields) => {
-            let Some(whole) = merge_if_same_shape(&result.meta, fields) else { return false };
-            let text = |key: &str| whole.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
+            let Some(merged) = merge_if_same_shape(&result.meta, fields) else { return false };
+            let text = |key: &str| merged.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
             let printed: Vec<&str> = ["stdout", "stderr"].into_iter().filter_map(text).collect();
-            let output = Value::Object(whole.clone());
+            let output = Value::Object(merged.clone());
             let shown = if printed.is_empty() { output.to_string() } else { printed.join("\n") };
             result.content = ResultContent::Text(shown);
             result.meta = output;
@@ -124,14 +123,14 @@ fn apply_output_override(result: &mut ToolCallResult, tool: &str, hook_output: &
 }
 
 /// Merges the fields of a hook's output into the tool's own result. `None` if they do not share the same fields.
-fn merge_if_same_shape(one: &Value, fields: &Map<String, Value>) -> Option<Map<String, Value>> {
-    let one = one.as_object()?;
-    let is_part = !fields.is_empty() && fields.keys().all(|key| one.contains_key(key));
-    let is_more = one.keys().all(|key| fields.contains_key(key));
-    (is_part || is_more).then(|| {
-        let mut whole = one.clone();
-        whole.extend(fields.clone());
-        whole
+fn merge_if_same_shape(own: &Value, fields: &Map<String, Value>) -> Option<Map<String, Value>> {
+    let own = own.as_object()?;
+    let is_subset = !fields.is_empty() && fields.keys().all(|key| own.contains_key(key));
+    let is_superset = own.keys().all(|key| fields.contains_key(key));
+    (is_subset || is_superset).then(|| {
+        let mut merged = own.clone();
+        merged.extend(fields.clone());
+        merged
     })
 }
 

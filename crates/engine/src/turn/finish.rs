@@ -12,7 +12,7 @@ use crate::tool_scheduler::ToolScheduler;
 
 /// Finishes the turn: gives every tool call a result and records an interruption or error.
 pub(super) async fn finish_turn(agent: &mut Agent, scheduler: ToolScheduler, outcome: &mut TurnOutcome) {
-    let why = match outcome.end {
+    let reason = match outcome.end {
         TurnEnd::BudgetExceeded => "the budget was used up",
         TurnEnd::HookStopped => "a hook ended the turn",
         TurnEnd::Deferred => "a tool call was deferred",
@@ -20,7 +20,7 @@ pub(super) async fn finish_turn(agent: &mut Agent, scheduler: ToolScheduler, out
         _ => "the turn was interrupted by the user",
     };
     let mut round = ToolRound::default();
-    for result in scheduler.cancel_all(why) {
+    for result in scheduler.cancel_all(reason) {
         if outcome.end == TurnEnd::BudgetExceeded {
             agent.conversation.close_unrun_call(result);
             continue;

@@ -2,22 +2,22 @@
 
 use tokio_util::sync::CancellationToken;
 use whimbrel_models::ModelError;
+use whimbrel_tools::hooks::{inputs, join_reasons};
+use whimbrel_tools::tasks::{TaskSnapshot, TaskState};
+use whimbrel_tools::timers::TimerJob;
 use whimbrel_wire::hook::{BackgroundTaskSummary, BatchedCall, HookEvent, SessionCronSummary};
 
 use super::TurnOutcome;
 use crate::agent::Agent;
 use crate::permission_checker::EndTurn;
-use whimbrel_tools::hooks::{inputs, join_reasons};
-use whimbrel_tools::tasks::{TaskSnapshot, TaskState};
-use whimbrel_tools::timers::TimerJob;
 
 /// Limit on how often Stop hooks may keep an agent working within one turn.
 pub(super) const MAX_STOP_HOOK_BLOCKS: u32 = 8;
 
 /// Adds the results of asynchronous hooks before the next model call.
 pub(super) async fn inject_async_results(agent: &mut Agent) {
-    let late = agent.tool_env.checker.hooks.take_async_contexts().await;
-    agent.inject_hook_context(&late);
+    let contexts = agent.tool_env.checker.hooks.take_async_contexts().await;
+    agent.inject_hook_context(&contexts);
 }
 
 /// Runs the `PostToolBatch` hooks after all calls of a reply. They may add context or end the turn.
@@ -38,7 +38,7 @@ pub(super) async fn run_post_batch_hooks(
 pub(super) async fn run_stop_hooks(
     agent: &mut Agent,
     outcome: &TurnOutcome,
-    earlier: u32,
+    stop_blocks: u32,
     cancel: &CancellationToken,
 ) -> Option<String> {
     let hooks = &agent.tool_env.checker.hooks;
@@ -47,7 +47,7 @@ pub(super) async fn run_stop_hooks(
         return None;
     }
     let end = inputs::StopDetails {
-        stop_hook_active: earlier > 0,
+        stop_hook_active: stop_blocks > 0,
         last_message: Some(outcome.text.clone()).filter(|text| !text.is_empty()),
         background_tasks: running_tasks(agent),
         session_crons: scheduled_jobs(agent),
@@ -59,7 +59,7 @@ pub(super) async fn run_stop_hooks(
         _ => input.stop(end),
     };
     let output = hooks.dispatch(event, build_input, cancel).await;
-    if output.stop.is_some() || output.interrupted || earlier >= MAX_STOP_HOOK_BLOCKS {
+    if output.stop.is_some() || output.interrupted || stop_blocks >= MAX_STOP_HOOK_BLOCKS {
         return None;
     }
     let reasons = join_reasons(&output.blocked);

@@ -3,22 +3,22 @@
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
+use whimbrel_tools::api::AgentToolSet;
 
 use crate::agent::Agent;
 use crate::command_expansion;
 use crate::skills::InvokedSkill;
-use whimbrel_tools::api::AgentToolSet;
 
 /// Injects the called skills. Their rules and model apply until the turn ends, their hooks from now on.
 pub(super) async fn inject_invoked(agent: &mut Agent, cancel: &CancellationToken) {
-    for loaded in agent.invoked_skills.take_invoked() {
-        if let Some(invalid) =
-            command_expansion::override_model(agent, &loaded.file, &loaded.parsed.front_matter)
+    for skill in agent.invoked_skills.take_invoked() {
+        if let Some(warning) =
+            command_expansion::override_model(agent, &skill.file, &skill.parsed.front_matter)
         {
-            agent.frame_sender.warn(invalid).await;
+            agent.frame_sender.warn(warning).await;
         }
         let tools = Arc::clone(&agent.tool_env.tool_set);
-        let text = render(agent, &loaded, &tools, cancel).await;
+        let text = render(agent, &skill, &tools, cancel).await;
         agent.conversation.push_synthetic(&text).await;
     }
 }
@@ -27,18 +27,18 @@ pub(super) async fn inject_invoked(agent: &mut Agent, cancel: &CancellationToken
 /// tool set.
 pub(crate) async fn render(
     agent: &mut Agent,
-    loaded: &InvokedSkill,
+    skill: &InvokedSkill,
     tools: &Arc<AgentToolSet>,
     cancel: &CancellationToken,
 ) -> String {
-    let InvokedSkill { file, parsed, arguments } = loaded;
+    let InvokedSkill { file, parsed, arguments } = skill;
     let rules = match parsed.front_matter.rules().apply(
         &agent.tool_env.checker.permissions,
         file,
         agent.invoked_skills.trust(),
     ) {
         Ok(warnings) => warnings,
-        Err(why) => return format!("The skill {} could not be loaded. {why}", file.name),
+        Err(reason) => return format!("The skill {} could not be loaded. {reason}", file.name),
     };
     let hooks = agent.add_skill_hooks(file, &parsed.front_matter);
     // A warning that existed at discovery has been reported then.
@@ -51,7 +51,7 @@ pub(crate) async fn render(
     let expanded = cancel.run_until_cancelled(expanded).await.filter(|_| !cancel.is_cancelled());
     match expanded {
         Some(Ok(expanded)) => expanded.text,
-        Some(Err(why)) => format!("The skill {} could not be loaded. {why}", file.name),
+        Some(Err(reason)) => format!("The skill {} could not be loaded. {reason}", file.name),
         None => format!("The skill {} was not loaded: the turn was interrupted.", file.name),
     }
 }

@@ -57,14 +57,14 @@ pub(super) async fn record_result(
     round.notes.append(&mut result.notes);
     round.halt = round.halt.or(result.halt);
     agent.structured_output.record_result(&result);
-    if let Some(refused) = &result.denial {
-        agent.denials.record(refused.denial.clone());
-        if refused.denied_by != DeniedBy::Host {
+    if let Some(denied) = &result.denial {
+        agent.denials.record(denied.denial.clone());
+        if denied.denied_by != DeniedBy::Host {
             let notice = PermissionDenied {
-                tool_name: refused.denial.tool_name.clone(),
-                tool_use_id: refused.denial.tool_use_id.clone(),
+                tool_name: denied.denial.tool_name.clone(),
+                tool_use_id: denied.denial.tool_use_id.clone(),
                 agent_id: agent.tool_env.checker.hooks.agent_id().map(Into::into),
-                message: refused.message.clone(),
+                message: denied.message.clone(),
                 ..PermissionDenied::default()
             };
             agent.frame_sender.notify(notice).await;

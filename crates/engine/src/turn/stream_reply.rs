@@ -5,6 +5,8 @@ use whimbrel_models::assemble::{FinishedBlock, ReplyAssembler};
 use whimbrel_models::call::{CallStep, ModelCall, ScheduledRetry};
 use whimbrel_models::{ModelError, ModelErrorKind, ReplyEvent, ReplyItem, Request, TaskBudget};
 use whimbrel_os::{clock, ids};
+use whimbrel_tools::cost::MeteredCall;
+use whimbrel_tools::model_access;
 use whimbrel_wire::message::StreamEvent;
 use whimbrel_wire::system::{Status, StatusKind};
 use whimbrel_wire::{Block, RawJson, StopReason};
@@ -14,8 +16,6 @@ use crate::conversation::{Attribution, ReplyHead};
 use crate::fallback;
 use crate::next_step::TurnEvent;
 use crate::tool_scheduler::{ToolCall, ToolScheduler};
-use whimbrel_tools::cost::MeteredCall;
-use whimbrel_tools::model_access;
 
 /// Outcome of one model call.
 pub(super) struct ReplyOutcome {
@@ -51,14 +51,14 @@ pub(super) async fn stream_reply(
 ) -> ReplyOutcome {
     let mut reply =
         ReplyOutcome { stop_reason: None, error: None, is_cut: false, text: None, first_event_at: None };
-    let asked = agent.model();
-    let (model, name) = match agent.models.resolve(&asked) {
+    let full_name = agent.model();
+    let (model, name) = match agent.models.resolve(&full_name) {
         Ok(found) => found,
         Err(cause) => return ReplyOutcome { error: Some(cause), ..reply },
     };
-    agent.conversation.prepare_for_model(&asked, agent.models.providers().dialect(&asked));
+    agent.conversation.prepare_for_model(&full_name, agent.models.providers().dialect(&full_name));
     agent.conversation.flush().await;
-    let request = build_request(agent, &asked, name);
+    let request = build_request(agent, &full_name, name);
     if !agent.conversation.is_main()
         && let Some(TaskBudget { total, remaining: Some(0) }) = request.task_budget
     {
@@ -69,15 +69,15 @@ pub(super) async fn stream_reply(
         agent.frame_sender.notify(Status { status: Some(StatusKind::Requesting), ..Status::default() }).await;
     }
     let call = ModelCall::new(model, request, agent.retry_policy(), agent.limits.timing);
-    let admitted = MeteredCall::start(call, agent.models.clone(), agent.ledger.clone(), asked);
+    let start = MeteredCall::start(call, agent.models.clone(), agent.ledger.clone(), full_name);
     // Boxed so that the future reserves no space for it while it waits for events.
-    let mut call = match Box::pin(cancel.run_until_cancelled(admitted)).await {
+    let mut call = match Box::pin(cancel.run_until_cancelled(start)).await {
         Some(Ok(call)) => call,
         Some(Err(cause)) => return ReplyOutcome { error: Some(cause), ..reply },
         None => return reply,
     };
     let mut assembly = ReplyAssembler::default();
-    let mut ignored = HiddenBlocks::default();
+    let mut hidden = HiddenBlocks::default();
     loop {
         let step = tokio::select! {
             biased;
@@ -91,7 +91,7 @@ pub(super) async fn stream_reply(
                 if !delta.event.is_keepalive() {
                     reply.first_event_at.get_or_insert_with(clock::monotonic);
                 }
-                match handle_delta(agent, &mut assembly, scheduler, &mut ignored, &mut delta).await {
+                match handle_delta(agent, &mut assembly, scheduler, &mut hidden, &mut delta).await {
                     Ok(Some(text)) => reply.text = Some(text),
                     Ok(None) => {}
                     Err(cause) => {
@@ -102,7 +102,7 @@ pub(super) async fn stream_reply(
             }
             Some(Ok(CallStep::Retry(retry))) => {
                 assembly = ReplyAssembler::default();
-                ignored = HiddenBlocks::default();
+                hidden = HiddenBlocks::default();
                 agent.conversation.drop_pending_thinking();
                 notify_retry(agent, &retry).await;
             }
@@ -145,11 +145,11 @@ impl HiddenBlocks {
         match event {
             ReplyEvent::Ping => false,
             ReplyEvent::BlockStart { index, block } => {
-                let reply = attribution.is_visible(block);
-                if !reply {
+                let is_visible = attribution.is_visible(block);
+                if !is_visible {
                     self.0.push(*index);
                 }
-                reply
+                is_visible
             }
             ReplyEvent::BlockDelta { index, .. } | ReplyEvent::BlockStop { index } => !self.0.contains(index),
             _ => true,
@@ -162,7 +162,7 @@ async fn handle_delta(
     agent: &mut Agent,
     assembly: &mut ReplyAssembler,
     scheduler: &mut ToolScheduler,
-    ignored: &mut HiddenBlocks,
+    hidden: &mut HiddenBlocks,
     delta: &mut ReplyItem,
 ) -> Result<Option<String>, ModelError> {
     let finished = assembly.push_event(&delta.event)?;
@@ -171,7 +171,7 @@ async fn handle_delta(
         None => None,
     };
     if let Some(event) = delta.raw.take()
-        && ignored.should_forward(&delta.event, agent.conversation.attribution())
+        && hidden.should_forward(&delta.event, agent.conversation.attribution())
     {
         forward_event(agent, event).await;
     }
@@ -187,7 +187,7 @@ async fn record_block(
 ) -> Option<String> {
     let FinishedBlock { mut block, bad_input } = finished;
     let mut text = None;
-    let mut wanted = None;
+    let mut tool_call = None;
     match &mut block {
         Block::Text { text: block_text, .. } => {
             agent.progress.record_text(block_text);
@@ -198,23 +198,24 @@ async fn record_block(
             agent.structured_output.record_call(name, id);
             agent.instructions.watch_call(name, input);
             agent.progress.record_tool_call(name);
-            wanted = Some(ToolCall { id: id.clone(), tool: name.clone(), input: input.clone(), bad_input });
+            tool_call =
+                Some(ToolCall { id: id.clone(), tool: name.clone(), input: input.clone(), bad_input });
         }
         _ => {}
     }
     if text.as_deref() != Some("") {
         agent.conversation.push_reply_block(&reply_head(assembly), block, false).await;
     }
-    if let Some(wanted) = wanted {
-        scheduler.submit(wanted);
+    if let Some(tool_call) = tool_call {
+        scheduler.submit(tool_call);
     }
     text
 }
 
-/// Builds the request; `asked` is the model's full name, `model` the name its provider uses.
-fn build_request(agent: &mut Agent, asked: &str, model: String) -> Request {
+/// Builds the request; `full_name` is the model's full name, `model` the name its provider uses.
+fn build_request(agent: &mut Agent, full_name: &str, model: String) -> Request {
     let runtime_settings = agent.runtime_settings.current();
-    let dialect = agent.models.providers().dialect(asked);
+    let dialect = agent.models.providers().dialect(full_name);
     let catalog = agent.models.catalog();
     let max_tokens = agent.limits.max_output_tokens.unwrap_or_else(|| catalog.max_output_tokens(&model));
     let thinking = match runtime_settings.thinking {

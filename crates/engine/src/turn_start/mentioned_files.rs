@@ -5,11 +5,11 @@
 use serde_json::json;
 use whimbrel_os::files::{self, FileKind};
 use whimbrel_policy::Decision;
+use whimbrel_tools::api::{ToolContext, ToolOutput};
 use whimbrel_wire::content::ResultContent;
 
 use crate::agent::Agent;
 use crate::context::mentions;
-use whimbrel_tools::api::{ToolContext, ToolOutput};
 
 /// Limit on files attached to one prompt.
 const MAX_FILES: usize = 20;

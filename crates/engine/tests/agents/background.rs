@@ -150,7 +150,10 @@ async fn model_polls_and_stops_a_background_agent() {
     assert_eq!(look["task"]["output"], "", "it has not reported yet");
     assert_eq!(stop["task_type"], "local_agent");
     host.run("How are you?").await.unwrap();
-    assert!(!host.model_requests().last().unwrap().contains_text("<status>stopped</status>"), "it knows");
+    assert!(
+        !host.model_requests().last().unwrap().contains_text("<status>stopped</status>"),
+        "it stopped the agent itself"
+    );
     assert_eq!(host.finish().await.unwrap().code, 0);
 }
 

@@ -15,7 +15,7 @@ fn next_reply(request: &ModelRequest) -> Reply {
     let text = request.last_text();
     match text.lines().rev().find_map(|line| line.strip_prefix("You are number ")) {
         Some(number) => Reply::text(format!("Number {number} was here.")).delay(Duration::from_millis(2)),
-        None if request.messages().len() > 1 => Reply::text("All are back."),
+        None if request.messages().len() > 1 => Reply::text("All have reported."),
         None => (0..AGENT_COUNT).fold(Reply::empty(), |reply, number| {
             reply.and_tool("Agent", agent_input(&format!("You are number {number}"), json!({})))
         }),
@@ -30,7 +30,7 @@ async fn two_hundred_agents_queue_fifo_within_the_limit() {
         .start()
         .await
         .unwrap();
-    assert_eq!(host.run("Send everybody.").await.unwrap().result.as_deref(), Some("All are back."));
+    assert_eq!(host.run("Start all agents.").await.unwrap().result.as_deref(), Some("All have reported."));
     let results = host.model_requests().last().unwrap().messages().last().unwrap()["content"].clone();
     let texts: BTreeSet<String> = results
         .as_array()
@@ -53,8 +53,8 @@ async fn two_hundred_agents_queue_fifo_within_the_limit() {
         }
     }
     assert!(max_running <= 7, "{max_running} at once");
-    // First come, first served, up to the reordering that seven parallel agents allow.
-    let served: Vec<usize> = host
+    // FIFO order, up to the reordering that seven parallel agents allow.
+    let order: Vec<usize> = host
         .model_requests()
         .iter()
         .filter_map(|request| {
@@ -65,7 +65,7 @@ async fn two_hundred_agents_queue_fifo_within_the_limit() {
                 .find_map(|line| line.strip_prefix("You are number ")?.parse().ok())
         })
         .collect();
-    for (position, number) in served.iter().enumerate() {
+    for (position, number) in order.iter().enumerate() {
         assert!(position.abs_diff(*number) <= 14, "agent {number} ran at position {position}");
     }
     assert_eq!(host.system_frames("task_notification").len(), AGENT_COUNT);

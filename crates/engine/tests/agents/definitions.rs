@@ -112,15 +112,17 @@ async fn definition_mode_can_only_restrict() {
         ("wider", PermissionMode::DontAsk, PermissionMode::BypassPermissions, 1),
         ("same", PermissionMode::AcceptEdits, PermissionMode::AcceptEdits, 0),
     ];
-    for (name, session, own, denied) in rows {
+    for (name, session, agent_mode, denied) in rows {
         let script = [
             call_agent("Write.", json!({"subagent_type": "rev"})),
             Reply::tool("Write", json!({"file_path": "w", "content": "x"})),
             Reply::text("Below."),
             Reply::text("Done."),
         ];
-        let options =
-            Options { permission_mode: Some(session), ..options_with_agents([("rev", definition(own))]) };
+        let options = Options {
+            permission_mode: Some(session),
+            ..options_with_agents([("rev", definition(agent_mode))])
+        };
         let mut host = Host::with_script(script).options(options).start().await.unwrap();
         assert_eq!(host.run("Go.").await.unwrap().permission_denials.len(), denied, "{name}");
     }
@@ -193,7 +195,7 @@ async fn skills_of_a_definition_precede_the_task() {
     let mut host = host.start().await.unwrap();
     host.run("Go.").await.unwrap();
     let requests = host.model_requests();
-    assert!(!requests[0].contains_text("OVER AND UNDER"), "the main agent did not run the hook");
+    assert!(!requests[0].contains_text("OVER AND UNDER"), "the main agent does not get the skill");
     let text = requests[1].last_text();
     let (skill, task) = (text.find("OVER AND UNDER").unwrap(), text.find("Tie it.").unwrap());
     assert!(skill < task, "{text}");
@@ -203,7 +205,7 @@ async fn skills_of_a_definition_precede_the_task() {
 
 #[tokio::test]
 async fn trusted_definition_file_brings_its_hooks() {
-    let file = "---\nname: scribe\ndescription: Writes\nhooks:\n  PreToolUse:\n    - matcher: Bash\n      hooks:\n        - type: command\n          command: \"echo not with me >&2; exit 2\"\n  Stop:\n    - hooks:\n        - type: command\n          command: \"touch stopped\"\n---\nYOU WRITE";
+    let file = "---\nname: scribe\ndescription: Writes\nhooks:\n  PreToolUse:\n    - matcher: Bash\n      hooks:\n        - type: command\n          command: \"echo denied by the hook >&2; exit 2\"\n  Stop:\n    - hooks:\n        - type: command\n          command: \"touch stopped\"\n---\nYOU WRITE";
     let bash = || Reply::tool("Bash", json!({"command": "echo ran"}));
     let script = [
         call_agent("Write.", json!({"subagent_type": "scribe"})),
@@ -221,7 +223,7 @@ async fn trusted_definition_file_brings_its_hooks() {
     let mut host = host.start().await.unwrap();
     host.run("Go.").await.unwrap();
     let requests = host.model_requests();
-    assert!(requests[2].last_text().contains("not with me"), "{}", requests[2].last_text());
+    assert!(requests[2].last_text().contains("denied by the hook"), "{}", requests[2].last_text());
     assert!(
         requests[4].last_text().contains("ran"),
         "the main agent has no such hook: {}",
@@ -237,13 +239,13 @@ async fn definition_with_memory_gets_its_content_and_file_tools() {
     let script =
         [call_agent("Look.", json!({"subagent_type": "rev"})), Reply::text("Seen."), Reply::text("Done.")];
     let host = Host::with_script(script).options(options_with_agents([("rev", definition)]));
-    let host = host.file(".claude/agent-memory/rev/MEMORY.md", "- the knot is in knots.md\n");
+    let host = host.file(".claude/agent-memory/rev/MEMORY.md", "- details are in details.md\n");
     let mut host = host.start().await.unwrap();
     host.run("Go.").await.unwrap();
     let request = &host.model_requests()[1];
     let text = request.last_text();
-    let (notes, task) = (text.find("- the knot is in knots.md").unwrap(), text.find("Look.").unwrap());
-    assert!(notes < task && text.contains(".claude/agent-memory/rev"), "{text}");
+    let (memory, task) = (text.find("- details are in details.md").unwrap(), text.find("Look.").unwrap());
+    assert!(memory < task && text.contains(".claude/agent-memory/rev"), "{text}");
     for tool in ["Grep", "Read", "Write", "Edit"] {
         assert!(request.tool_names().contains(&tool), "{tool}: {:?}", request.tool_names());
     }
@@ -251,7 +253,7 @@ async fn definition_with_memory_gets_its_content_and_file_tools() {
 
 #[tokio::test]
 async fn main_agent_gets_hooks_and_memory_of_its_definition() {
-    let file = "---\nname: scribe\ndescription: Writes\ntools: Bash\nmemory: project\nhooks:\n  PreToolUse:\n    - matcher: Bash\n      hooks:\n        - type: command\n          command: \"echo not with me >&2; exit 2\"\n  Stop:\n    - hooks:\n        - type: command\n          command: \"touch stopped\"\n---\nYOU WRITE";
+    let file = "---\nname: scribe\ndescription: Writes\ntools: Bash\nmemory: project\nhooks:\n  PreToolUse:\n    - matcher: Bash\n      hooks:\n        - type: command\n          command: \"echo denied by the hook >&2; exit 2\"\n  Stop:\n    - hooks:\n        - type: command\n          command: \"touch stopped\"\n---\nYOU WRITE";
     let script = [Reply::tool("Bash", json!({"command": "touch ran"})), Reply::text("Done.")];
     let options = Options {
         setting_sources: Some(vec![SettingSource::Project]),
@@ -260,13 +262,20 @@ async fn main_agent_gets_hooks_and_memory_of_its_definition() {
         ..Options::default()
     };
     let host = Host::with_script(script).options(options).file(".claude/agents/x.md", file);
-    let mut host =
-        host.file(".claude/agent-memory/scribe/MEMORY.md", "- ink is in the shed\n").start().await.unwrap();
+    let mut host = host
+        .file(".claude/agent-memory/scribe/MEMORY.md", "- notes are in notes.md\n")
+        .start()
+        .await
+        .unwrap();
     host.run("Go.").await.unwrap();
     let requests = host.model_requests();
-    assert!(requests[0].system_prompt().contains("- ink is in the shed"), "{}", requests[0].system_prompt());
-    assert_eq!(requests[0].tool_names(), ["Bash", "Read", "Write", "Edit"], "it can keep notes");
-    assert!(requests[1].last_text().contains("not with me"), "{}", requests[1].last_text());
+    assert!(
+        requests[0].system_prompt().contains("- notes are in notes.md"),
+        "{}",
+        requests[0].system_prompt()
+    );
+    assert_eq!(requests[0].tool_names(), ["Bash", "Read", "Write", "Edit"], "memory adds the file tools");
+    assert!(requests[1].last_text().contains("denied by the hook"), "{}", requests[1].last_text());
     let files = host.dirs().files().unwrap();
     assert!(files.contains_key("stopped") && !files.contains_key("ran"), "{:?}", files.keys());
 }

@@ -57,11 +57,11 @@ async fn subagent_transcript_is_written_and_text_forwarded_on_request() {
         let options = Options { forward_subagent_text: Some(forward_text), ..Options::default() };
         let mut host = Host::with_script(script).options(options).start().await.unwrap();
         host.run("Go.").await.unwrap();
-        let words = |frame: &Frame| match frame {
+        let is_subagent_text = |frame: &Frame| match frame {
             Frame::Assistant(assistant) => assistant.parent_tool_use_id.is_some(),
             _ => false,
         };
-        assert_eq!(host.frames().any(words), forward_text);
+        assert_eq!(host.frames().any(is_subagent_text), forward_text);
         let id = nth_tool_use_result(&host, 0)["agentId"].as_str().unwrap().to_owned();
         host.finish().await.unwrap();
         let projects = host.dirs().home().join(".claude/projects");
@@ -315,7 +315,8 @@ async fn partial_messages_of_agents_follow_text_forwarding() {
             }
             false => &[("tool_use", false), ("tool_use", true), ("text", false)],
         };
-        let expected: Vec<_> = expected.iter().map(|(block, below)| ((*block).to_owned(), *below)).collect();
+        let expected: Vec<_> =
+            expected.iter().map(|(block, from_subagent)| ((*block).to_owned(), *from_subagent)).collect();
         assert_eq!(events, expected, "forward: {forward}");
     }
 }

@@ -20,8 +20,9 @@ use super::{agent_input, call_agent, find_agent_id, nth_tool_use_result};
 /// Directories whose workspace is a git repository with one commit of `a.txt`.
 fn repository_dirs() -> TestDirs {
     let dirs = TestDirs::new().unwrap();
-    let make = "git init -q -b main . && echo one > a.txt && git add a.txt && git -c user.name=a -c user.email=a@b.c commit -q -m one";
-    let status = Command::new("sh").args(["-c", make]).current_dir(dirs.workspace()).status().unwrap();
+    let setup_command = "git init -q -b main . && echo one > a.txt && git add a.txt && git -c user.name=a -c user.email=a@b.c commit -q -m one";
+    let status =
+        Command::new("sh").args(["-c", setup_command]).current_dir(dirs.workspace()).status().unwrap();
     assert!(status.success());
     dirs
 }
@@ -56,20 +57,23 @@ async fn changes_stay_in_the_worktree_and_are_reported() {
         Host::with_script(script).dirs(repository_dirs()).options(accept_edits()).start().await.unwrap();
     assert_eq!(host.run("Go.").await.unwrap().permission_denials.len(), 0);
     let (meta, workspace) = (nth_tool_use_result(&host, 0), host.dirs().workspace());
-    let tree = Path::new(meta["worktreePath"].as_str().unwrap());
+    let worktree = Path::new(meta["worktreePath"].as_str().unwrap());
     let branch = meta["worktreeBranch"].as_str().unwrap();
-    assert!(tree.starts_with(workspace.canonicalize().unwrap().join(".claude/worktrees")), "{tree:?}");
-    assert_eq!(std::fs::read_to_string(tree.join("b.txt")).unwrap(), "two\n");
-    assert!(!workspace.join("b.txt").exists() && !tree.join("c.txt").exists());
+    assert!(
+        worktree.starts_with(workspace.canonicalize().unwrap().join(".claude/worktrees")),
+        "{worktree:?}"
+    );
+    assert_eq!(std::fs::read_to_string(worktree.join("b.txt")).unwrap(), "two\n");
+    assert!(!workspace.join("b.txt").exists() && !worktree.join("c.txt").exists());
     assert!(workspace.join("c.txt").exists(), "the session stays in its directory");
     let requests = host.model_requests();
     assert!(
-        requests[1].contains_text(&format!("Working directory: {}", tree.display())),
+        requests[1].contains_text(&format!("Working directory: {}", worktree.display())),
         "{:?}",
         requests[1].messages()
     );
     let text = requests[3].last_text() + &requests[3].messages().last().unwrap().to_string();
-    assert!(text.contains(&tree.display().to_string()) && text.contains(branch), "{text}");
+    assert!(text.contains(&worktree.display().to_string()) && text.contains(branch), "{text}");
 }
 
 #[tokio::test]
@@ -88,9 +92,9 @@ async fn unchanged_worktree_is_removed_with_its_branch() {
     host.run("Go.").await.unwrap();
     assert_eq!(host.system_frames("task_notification").len(), 2);
     let workspace = host.dirs().workspace();
-    let left = std::fs::read_dir(workspace.join(".claude/worktrees")).unwrap();
-    let left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
-    assert_eq!(left, [".gitignore"]);
+    let entries = std::fs::read_dir(workspace.join(".claude/worktrees")).unwrap();
+    let entries: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(entries, [".gitignore"]);
     assert_eq!(list_branches(&workspace), "* main\n");
     assert!(nth_tool_use_result(&host, 0)["worktreePath"].is_null());
 }
@@ -119,8 +123,8 @@ async fn resumed_agent_gets_a_worktree_again() {
     host.run("Go.").await.unwrap();
     let (first, second) = (nth_tool_use_result(&host, 0), nth_tool_use_result(&host, 1));
     assert!(first["worktreePath"].is_null(), "the worktree had no changes: {first}");
-    let tree = Path::new(second["worktreePath"].as_str().unwrap());
-    assert!(tree.join("b.txt").exists() && !host.dirs().workspace().join("b.txt").exists());
+    let worktree = Path::new(second["worktreePath"].as_str().unwrap());
+    assert!(worktree.join("b.txt").exists() && !host.dirs().workspace().join("b.txt").exists());
 }
 
 /// Calls the agent `smith`, which writes a file.
@@ -136,7 +140,7 @@ fn smith_script() -> [Reply; 4] {
 #[tokio::test]
 async fn agent_definition_can_require_a_worktree() {
     let file = "---\nname: smith\ndescription: Makes things\nisolation: worktree\n---\nYOU MAKE";
-    let given = AgentDefinition {
+    let definition = AgentDefinition {
         description: "Makes things".into(),
         prompt: "YOU MAKE".into(),
         isolation: Some("worktree".into()),
@@ -144,7 +148,7 @@ async fn agent_definition_can_require_a_worktree() {
     };
     let sources = Some(vec![SettingSource::Project]);
     let in_file = || Host::with_script(smith_script()).file(".claude/agents/smith.md", file);
-    let agents = [("smith".to_owned(), given)].into();
+    let agents = [("smith".to_owned(), definition)].into();
     let rows = [
         ("in a file", in_file().options(Options { setting_sources: sources, ..accept_edits() })),
         ("of the host", Host::with_script(smith_script()).options(Options { agents, ..accept_edits() })),
@@ -204,9 +208,9 @@ async fn remove_hook_runs_while_the_host_stops_the_agent() {
     let mut host = host_with_remove_hook(HostResponse::Success(json!({})), ("UNUSED", "")).await;
     let task_id = nth_tool_use_result(&host, 0)["agentId"].as_str().unwrap().to_owned();
     host.send_request(StopTask { task_id }).await.unwrap();
-    let request =
+    let request_count =
         host.received().iter().filter(|received| received.json["request"]["callback_id"] == "h").count();
-    assert_eq!((request, list_branches(&host.dirs().workspace()).as_str()), (1, "* main\n"));
+    assert_eq!((request_count, list_branches(&host.dirs().workspace()).as_str()), (1, "* main\n"));
     assert_eq!(host.finish().await.unwrap().code, 0);
 }
 

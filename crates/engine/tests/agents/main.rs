@@ -18,16 +18,16 @@ use whimbrel_testkit::{Host, Reply, Script};
 use whimbrel_wire::Frame;
 use whimbrel_wire::message::User;
 
-/// A call of the Agent tool with this prompt; `more` overrides fields of the input.
-fn call_agent(prompt: &str, more: Value) -> Reply {
-    Reply::tool("Agent", agent_input(prompt, more))
+/// A call of the Agent tool with this prompt; `overrides` replaces fields of the input.
+fn call_agent(prompt: &str, overrides: Value) -> Reply {
+    Reply::tool("Agent", agent_input(prompt, overrides))
 }
 
 /// The input of such a call.
-fn agent_input(prompt: &str, more: Value) -> Value {
+fn agent_input(prompt: &str, overrides: Value) -> Value {
     let mut input = json!({"description": "look", "prompt": prompt, "subagent_type": "general-purpose"});
-    if let (Value::Object(input), Value::Object(more)) = (&mut input, more) {
-        input.extend(more);
+    if let (Value::Object(input), Value::Object(overrides)) = (&mut input, overrides) {
+        input.extend(overrides);
     }
     input
 }

@@ -26,12 +26,12 @@ fn teammate_number(request: &ModelRequest) -> Option<usize> {
 }
 
 fn parse_messages(text: &str) -> impl Iterator<Item = (usize, usize)> {
-    let parts = text.lines().filter_map(|line| line.strip_prefix("letter ")?.split_once(" of "));
-    parts.filter_map(|(nth, writer)| Some((writer.parse().ok()?, nth.parse().ok()?)))
+    let parts = text.lines().filter_map(|line| line.strip_prefix("message ")?.split_once(" of "));
+    parts.filter_map(|(nth, sender)| Some((sender.parse().ok()?, nth.parse().ok()?)))
 }
 
-fn message_text(nth: usize, me: usize) -> String {
-    format!("letter {nth} of {me}")
+fn message_text(nth: usize, sender: usize) -> String {
+    format!("message {nth} of {sender}")
 }
 
 /// The lead starts all teammates with one reply and announces when all are there.
@@ -50,14 +50,14 @@ fn lead_reply(text: &str) -> Reply {
 }
 
 /// A teammate sends direct messages to its successors, and broadcasts later.
-fn teammate_reply(text: &str, me: usize) -> Reply {
+fn teammate_reply(text: &str, number: usize) -> Reply {
     let (starts, all_are_here) = (text.contains("Talk."), text.contains("All are here."));
     let direct = (0..DIRECT_MESSAGES).filter(|_| starts).map(|nth| {
-        let to = format!("m{}", (me + 1 + nth % 2) % TEAMMATE_COUNT);
-        json!({"recipient": to, "content": message_text(nth, me)})
+        let to = format!("m{}", (number + 1 + nth % 2) % TEAMMATE_COUNT);
+        json!({"recipient": to, "content": message_text(nth, number)})
     });
     let broadcasts = (DIRECT_MESSAGES..DIRECT_MESSAGES + BROADCASTS).filter(|_| all_are_here);
-    let broadcasts = broadcasts.map(|nth| json!({"type": "broadcast", "content": message_text(nth, me)}));
+    let broadcasts = broadcasts.map(|nth| json!({"type": "broadcast", "content": message_text(nth, number)}));
     match starts || all_are_here {
         true => {
             direct.chain(broadcasts).fold(Reply::empty(), |reply, input| reply.and_tool("SendMessage", input))
@@ -92,15 +92,15 @@ async fn ten_thousand_messages_are_read_once_in_sender_order() {
             None => BROADCASTS * TEAMMATE_COUNT,
         };
         assert_eq!(messages.len(), expected, "{reader:?} has read all its messages");
-        for writer in 0..TEAMMATE_COUNT {
-            let from_writer = messages.iter().filter(|(from, _)| *from == writer);
-            let numbers: Vec<usize> = from_writer.map(|(_, nth)| *nth).collect();
-            assert!(numbers.is_sorted_by(|one, next| one < next), "m{writer} to {reader:?}: {numbers:?}");
+        for sender in 0..TEAMMATE_COUNT {
+            let from_sender = messages.iter().filter(|(from, _)| *from == sender);
+            let numbers: Vec<usize> = from_sender.map(|(_, nth)| *nth).collect();
+            assert!(numbers.is_sorted_by(|one, next| one < next), "m{sender} to {reader:?}: {numbers:?}");
         }
     }
-    let all: usize = read.values().map(Vec::len).sum();
+    let total: usize = read.values().map(Vec::len).sum();
     assert_eq!(
-        (read.len(), all),
+        (read.len(), total),
         (TEAMMATE_COUNT + 1, TEAMMATE_COUNT * (DIRECT_MESSAGES + BROADCASTS * TEAMMATE_COUNT))
     );
 }

@@ -59,15 +59,15 @@ fn request_texts(host: &Host, of_teammate: bool) -> String {
 async fn message_arrives_before_the_idle_notification_of_its_sender() {
     let teammate = |text: &str| match text.contains("Delivered") {
         true => Reply::text("Done."),
-        false => message_lead("LETTER"),
+        false => message_lead("FINDINGS"),
     };
     let lead = |text: &str| {
         let mailbox = "\"$HOME/.claude/teams/my-crew/inboxes/team-lead.json\"";
         let wait_for_idle =
-            format!("until grep -q idle_notification {mailbox}; do sleep 0.05; done; echo It rests.");
+            format!("until grep -q idle_notification {mailbox}; do sleep 0.05; done; echo It is idle.");
         if text.contains("has joined") {
             Reply::tool("Bash", json!({"command": wait_for_idle}))
-        } else if text.contains("It rests.") {
+        } else if text.contains("It is idle.") {
             Reply::text("Busy.")
         } else {
             Reply::text("Noted.")
@@ -82,7 +82,7 @@ async fn message_arrives_before_the_idle_notification_of_its_sender() {
     }
     let lead_texts = request_texts(&host, false);
     let position = |part: &str| lead_texts.find(part).unwrap_or_else(|| panic!("{part}: {lead_texts}"));
-    assert!(position("LETTER") < position("idle_notification"), "{lead_texts}");
+    assert!(position("FINDINGS") < position("idle_notification"), "{lead_texts}");
 }
 
 #[tokio::test]
@@ -107,7 +107,7 @@ async fn command_notification_wakes_only_its_teammate() {
     assert_eq!(
         notifications.collect::<Vec<Value>>(),
         ["completed", "completed", "completed"],
-        "the host hears of all"
+        "the host is notified of all"
     );
 }
 

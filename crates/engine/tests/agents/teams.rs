@@ -27,8 +27,8 @@ fn teammate_name(request: &ModelRequest) -> Option<&'static str> {
     ["m1", "m2"].into_iter().find(|name| request.system_prompt().contains(&format!("You are {name},")))
 }
 
-/// The stored inbox of a team member.
-fn read_inbox(host: &Host, name: &str) -> Vec<Value> {
+/// The stored mailbox of a team member.
+fn read_mailbox(host: &Host, name: &str) -> Vec<Value> {
     let path = host.dirs().home().join(".claude/teams/crew/inboxes").join(format!("{name}.json"));
     let bytes = std::fs::read(path).unwrap_or_default();
     serde_json::from_slice(&bytes).unwrap_or_default()
@@ -73,7 +73,7 @@ async fn message_wakes_the_lead_after_its_input_closed() {
         assert!(was_delivered, "{name}");
     }
     assert_eq!(host.finish().await.unwrap().code, 0, "the session does not wait for idle teammates");
-    let messages = read_inbox(&host, "team-lead");
+    let messages = read_mailbox(&host, "team-lead");
     let idle =
         messages.iter().filter(|message| message["text"].as_str().unwrap().contains("idle_notification"));
     assert_eq!((messages.len(), idle.count()), (4, 2), "{messages:?}");
@@ -111,7 +111,7 @@ async fn teammate_keeps_history_and_exits_on_approved_shutdown() {
         if text.contains("Which flower?") {
             return Reply::tool("SendMessage", message_input("m1", "Which flower?"));
         }
-        if text.contains("Send it home.") {
+        if text.contains("Shut it down.") {
             return Reply::tool(
                 "SendMessage",
                 json!({"type": "shutdown_request", "recipient": "m1", "content": "done"}),
@@ -133,7 +133,7 @@ async fn teammate_keeps_history_and_exits_on_approved_shutdown() {
             .iter()
             .any(|request| teammate_name(request).is_none() && request.contains_text("I know TULIP."))
     );
-    host.run("Send it home.").await.unwrap();
+    host.run("Shut it down.").await.unwrap();
     host.finish().await.unwrap();
     let notifications = host.system_frames("task_notification");
     assert_eq!((notifications.len(), &notifications[0]["status"]), (1, &json!("completed")));
@@ -192,9 +192,9 @@ async fn failed_and_stopped_teammates_are_reported_to_the_lead() {
 
 #[tokio::test]
 async fn without_teams_named_agents_can_still_get_messages() {
-    let mut plain = Host::with_script([Reply::text("Hello.")]).start().await.unwrap();
-    plain.run("Hello?").await.unwrap();
-    assert!(!plain.model_requests()[0].tool_names().contains(&"TeamCreate"));
+    let mut without_teams = Host::with_script([Reply::text("Hello.")]).start().await.unwrap();
+    without_teams.run("Hello?").await.unwrap();
+    assert!(!without_teams.model_requests()[0].tool_names().contains(&"TeamCreate"));
 
     let script = Script::from_fn(|request| {
         let text = request.last_text();
@@ -250,8 +250,8 @@ async fn plan_mode_teammate_cannot_write_before_approval() {
             true => {
                 let request = text.split("\"requestId\":\"").nth(1).unwrap().split('"').next().unwrap();
                 let stale = json!({"type": "plan_approval_response", "recipient": "m1", "request_id": "plan-1@m1", "approve": true});
-                let yes = json!({"type": "plan_approval_response", "recipient": "m1", "request_id": request, "approve": true});
-                Reply::tool("SendMessage", stale).and_tool("SendMessage", yes)
+                let approval = json!({"type": "plan_approval_response", "recipient": "m1", "request_id": request, "approve": true});
+                Reply::tool("SendMessage", stale).and_tool("SendMessage", approval)
             }
             false if text.contains("Go.") => create_team(),
             false => Reply::text("Fine."),

@@ -129,7 +129,9 @@ async fn instructions_loaded_hook_runs_for_every_file() {
         (path.rsplit_once('/').unwrap().1.to_owned(), input["memory_type"].clone(), reason)
     };
     let names: Vec<_> = inputs.iter().map(name).collect();
-    let row = |file: &str, kind: &str, why: &str| (file.to_owned(), json!(kind), why.to_owned());
+    let row = |file: &str, memory_type: &str, load_reason: &str| {
+        (file.to_owned(), json!(memory_type), load_reason.to_owned())
+    };
     let expected = [
         row("CLAUDE.md", "User", "session_start"),
         row("CLAUDE.md", "Project", "session_start"),

@@ -128,7 +128,7 @@ async fn model_override_ends_with_an_interrupted_turn() {
     let skill = "---\ndescription: d\nmodel: haiku\n---\nBe quick.";
     for (name, prompt, mut script) in [("a skill", "Go.", vec![call_skill()]), ("a command", "/it", vec![])] {
         script.extend([Reply::text("A long story.").stall_after(2), Reply::text("Two.")]);
-        let lent = script.len() - 2;
+        let override_index = script.len() - 2;
         let options = Options { include_partial_messages: true, ..project_options() };
         let mut host = host(skill, options, script).await;
         host.send_prompt(prompt).await.unwrap();
@@ -140,7 +140,7 @@ async fn model_override_ends_with_an_interrupted_turn() {
         host.run("And now?").await.unwrap();
         let models: Vec<bool> =
             host.model_requests().iter().map(|request| request.model().contains("haiku")).collect();
-        assert_eq!(models[lent..], [true, false], "{name}");
+        assert_eq!(models[override_index..], [true, false], "{name}");
     }
 }
 
@@ -159,8 +159,8 @@ async fn set_model_replaces_a_model_override() {
         let mut host =
             host(skill, Options { model: Some("sonnet".into()), ..bypass_options() }, script).await;
         host.send_prompt(prompt).await.unwrap();
-        let waits = json!({"message": {"content": [{"input": {"command": "cat gate"}}]}});
-        host.next_matching(&waits).await.unwrap();
+        let cat_call = json!({"message": {"content": [{"input": {"command": "cat gate"}}]}});
+        host.next_matching(&cat_call).await.unwrap();
         host.send_request(SetModel { model: Some("opus".into()) }).await.unwrap();
         // Opening the FIFO blocks until the command opens it too.
         let gate = host.dirs().workspace().join("gate");
@@ -255,16 +255,16 @@ async fn skill_hooks_run_in_their_agent() {
 #[tokio::test]
 async fn skill_hooks_need_trust_and_permission() {
     let script = || vec![call_skill(), Reply::bash("true"), Reply::text("Done.")];
-    let unknown = Options {
+    let untrusted = Options {
         setting_sources: None,
         permission_mode: Some(PermissionMode::BypassPermissions),
         allow_dangerously_skip_permissions: true,
         ..Options::default()
     };
-    let mut unknown = host(SKILL_WITH_HOOKS, unknown, script()).await;
-    unknown.run("Go.").await.unwrap();
-    assert!(trace_since(&unknown, 0).is_empty());
-    let warnings = unknown.info_texts().join("\n");
+    let mut untrusted = host(SKILL_WITH_HOOKS, untrusted, script()).await;
+    untrusted.run("Go.").await.unwrap();
+    assert!(trace_since(&untrusted, 0).is_empty());
+    let warnings = untrusted.info_texts().join("\n");
     assert!(warnings.contains("its hooks do not run"), "{warnings}");
     let mut trusted = host(SKILL_WITH_HOOKS, project_options(), script()).await;
     let result = trusted.run("Go.").await.unwrap();

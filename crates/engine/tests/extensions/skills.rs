@@ -64,7 +64,7 @@ async fn user_invokes_a_skill_as_slash_command() {
 #[tokio::test]
 async fn skill_tool_is_absent_without_skills() {
     let rows = [
-        ("nothing to call", project_options(), "notes.txt"),
+        ("no skills", project_options(), "notes.txt"),
         (
             "other tools only",
             Options { tools: Some(serde_json::from_value(json!(["Bash"])).unwrap()), ..project_options() },
@@ -76,17 +76,17 @@ async fn skill_tool_is_absent_without_skills() {
             ".claude/skills/greet/SKILL.md",
         ),
         (
-            "none chosen",
+            "none allowed",
             Options { skills: Some(vec![]), ..project_options() },
             ".claude/skills/greet/SKILL.md",
         ),
         (
-            "not asked for",
+            "source disabled",
             Options { setting_sources: Some(vec![]), ..Options::default() },
             ".claude/skills/greet/SKILL.md",
         ),
         (
-            "switched off",
+            "commands disabled",
             Options { extra_args: [("disable-slash-commands".to_owned(), None)].into(), ..project_options() },
             ".claude/skills/greet/SKILL.md",
         ),

@@ -202,15 +202,15 @@ async fn slash_commands_can_be_disabled() {
 
 #[tokio::test]
 async fn compaction_can_be_disabled() {
-    for (switch, request) in [("DISABLE_COMPACT", 1), ("DISABLE_AUTO_COMPACT", 2)] {
+    for (variable, request_count) in [("DISABLE_COMPACT", 1), ("DISABLE_AUTO_COMPACT", 2)] {
         let script = [Reply::text("Hello."), Reply::text("We said hello.")];
-        let mut host = Host::with_script(script).env(switch, "1").start().await.unwrap();
+        let mut host = Host::with_script(script).env(variable, "1").start().await.unwrap();
         host.run("Hello!").await.unwrap();
         let result = host.run("/compact").await.unwrap().result.unwrap_or_default();
         assert_eq!(
-            (result.contains(switch), host.model_requests().len()),
-            (request == 1, request),
-            "{switch}: {result}"
+            (result.contains(variable), host.model_requests().len()),
+            (request_count == 1, request_count),
+            "{variable}: {result}"
         );
     }
 }

@@ -63,10 +63,10 @@ async fn own_servers_are_not_inherited_and_outlive_children() {
     let mut host = host(script, &[("owner", owner), ("plain", plain)], &[]).start().await.unwrap();
     assert_eq!(host.run("Go.").await.unwrap().result.as_deref(), Some("Done."));
     let requests = host.model_requests();
-    let of = |prompt: &str| {
+    let requests_with = |prompt: &str| {
         requests.iter().filter(|request| request.system_prompt() == prompt).collect::<Vec<_>>()
     };
-    let (owner, plain) = (of("OWNER"), of("PLAIN"));
+    let (owner, plain) = (requests_with("OWNER"), requests_with("PLAIN"));
     assert!(mcp_tool_names(owner[0]).contains(&"mcp__mine__echo".to_owned()), "{:?}", owner[0].tool_names());
     assert_eq!(mcp_tool_names(plain[0]), Vec::<String>::new());
     assert!(owner[2].last_text().contains("said: still there"), "{}", owner[2].last_text());
@@ -94,28 +94,29 @@ async fn own_server_shadows_the_session_server() {
 
 #[tokio::test]
 async fn unknown_server_of_a_definition_warns() {
-    let named = agent_definition("p", None, &json!(["nosuch", "sh"]));
+    let definition = agent_definition("p", None, &json!(["nosuch", "sh"]));
     let warning = "starts without the MCP server nosuch: the session has no server of that name";
     let script = [call_agent("named", "Look."), Reply::text("Seen."), Reply::text("Done.")];
-    let definitions = [("named", named)];
+    let definitions = [("named", definition)];
     let mut session = host(script, &definitions, &[("sh", shell_server())]).start().await.unwrap();
     session.run("Go.").await.unwrap();
     let warnings = session.info_texts().join("\n");
     assert!(warnings.contains(warning) && !warnings.contains("server sh"), "{warnings}");
 
-    let itself = host([Reply::text("Done.")], &definitions, &[("sh", shell_server())]);
-    let mut itself = itself.configure(|options| options.agent = Some("named".into())).start().await.unwrap();
-    itself.run("Go.").await.unwrap();
-    let text = itself.received().iter().map(|received| received.json.to_string()).collect::<String>();
+    let main_session = host([Reply::text("Done.")], &definitions, &[("sh", shell_server())]);
+    let mut main_session =
+        main_session.configure(|options| options.agent = Some("named".into())).start().await.unwrap();
+    main_session.run("Go.").await.unwrap();
+    let text = main_session.received().iter().map(|received| received.json.to_string()).collect::<String>();
     assert!(text.contains(warning), "{text}");
 }
 
 #[tokio::test]
 async fn definition_names_servers_before_name_normalization() {
     let script = [call_agent("named", "Look."), Reply::text("Seen."), Reply::text("Done.")];
-    let named = agent_definition("p", None, &json!(["my.db"]));
+    let definition = agent_definition("p", None, &json!(["my.db"]));
     let servers = [("my.db", shell_server()), ("my_db", shell_server())];
-    let mut session = host(script, &[("named", named)], &servers).start().await.unwrap();
+    let mut session = host(script, &[("named", definition)], &servers).start().await.unwrap();
     session.run("Go.").await.unwrap();
     let requests = session.model_requests();
     assert!(mcp_tool_names(&requests[0]).contains(&"mcp__my_db__echo".to_owned()));
@@ -123,18 +124,19 @@ async fn definition_names_servers_before_name_normalization() {
     assert!(!names.is_empty() && names.iter().all(|name| name.starts_with("mcp__my_db_2__")), "{names:?}");
 
     let own_definition = agent_definition("p", Some(&["Read"]), &json!([{"my.db": shell_server()}]));
-    let itself = host([Reply::text("Done.")], &[("own", own_definition)], &[]);
-    let mut itself = itself.configure(|options| options.agent = Some("own".into())).start().await.unwrap();
-    itself.run("Go.").await.unwrap();
-    let tools = mcp_tool_names(&itself.model_requests()[0]);
+    let main_session = host([Reply::text("Done.")], &[("own", own_definition)], &[]);
+    let mut main_session =
+        main_session.configure(|options| options.agent = Some("own".into())).start().await.unwrap();
+    main_session.run("Go.").await.unwrap();
+    let tools = mcp_tool_names(&main_session.model_requests()[0]);
     assert!(tools.contains(&"mcp__my_db__echo".to_owned()), "{tools:?}");
 }
 
 #[tokio::test]
 async fn strict_config_ignores_servers_of_definition_files() {
-    let head = json!({"mine": shell_server()});
-    let file = format!("---\nname: filed\ndescription: d\nmcpServers: [{head}]\n---\nFILED");
-    let hosts = agent_definition("HOSTS", None, &json!([{"mine": shell_server()}]));
+    let own_servers = json!({"mine": shell_server()});
+    let file = format!("---\nname: filed\ndescription: d\nmcpServers: [{own_servers}]\n---\nFILED");
+    let host_definition = agent_definition("HOSTS", None, &json!([{"mine": shell_server()}]));
     for strict in [false, true] {
         let script = [call_agent("filed", "Look.")
             .and_tool("Agent", json!({"description": "d", "prompt": "Look.", "subagent_type": "hosts"}))];
@@ -143,18 +145,18 @@ async fn strict_config_ignores_servers_of_definition_files() {
             text if text.contains("Seen.") => Reply::text("Done."),
             _ => script[0].clone(),
         });
-        let host = host(script, &[("hosts", hosts.clone())], &[]).configure(|options| {
+        let host = host(script, &[("hosts", host_definition.clone())], &[]).configure(|options| {
             options.strict_mcp_config = strict;
             options.setting_sources = Some(vec![SettingSource::Project]);
         });
         let mut host = host.file(".claude/agents/filed.md", file.clone()).start().await.unwrap();
         host.run("Go.").await.unwrap();
-        let has = |prompt: &str| {
+        let has_mcp_tools = |prompt: &str| {
             let requests = host.model_requests();
             let requests = requests.iter().find(|request| request.system_prompt() == prompt).unwrap();
             !mcp_tool_names(requests).is_empty()
         };
-        assert_eq!((has("FILED"), has("HOSTS")), (!strict, true), "strict: {strict}");
+        assert_eq!((has_mcp_tools("FILED"), has_mcp_tools("HOSTS")), (!strict, true), "strict: {strict}");
         let frames = host.received().iter().map(|received| received.json.to_string()).collect::<String>();
         assert_eq!(
             frames.contains("The agent filed: its own MCP servers are not started"),
@@ -175,9 +177,9 @@ async fn own_servers_of_an_agent_stop_with_it() {
         mcp_servers: Some(vec![own_servers]),
         ..Default::default()
     };
-    let send = |more: Value| {
+    let agent_call = |overrides: Value| {
         let mut input = json!({"description": "look", "prompt": "Look.", "subagent_type": "own"});
-        input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        input.as_object_mut().unwrap().extend(overrides.as_object().unwrap().clone());
         Reply::tool("Agent", input)
     };
     let script = Script::from_fn(move |request| {
@@ -189,11 +191,11 @@ async fn own_servers_of_an_agent_stop_with_it() {
         } else if let Some(id) = text.split("agentId: ").nth(1).filter(|_| text.contains("Heard.")) {
             let id: String = id.chars().take_while(char::is_ascii_alphanumeric).collect();
             match request.messages().len() {
-                3 => send(json!({"resume": id})),
+                3 => agent_call(json!({"resume": id})),
                 _ => Reply::text("Done."),
             }
         } else {
-            send(json!({}))
+            agent_call(json!({}))
         }
     });
     let mode = Some(PermissionMode::BypassPermissions);

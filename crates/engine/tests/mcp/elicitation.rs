@@ -31,7 +31,7 @@ async fn elicitation_result(hooks: Value, reply: Value) -> String {
 async fn elicitation_goes_to_hooks_and_host() {
     let echo_hook =
         |text: &str| json!([{"hooks": [{"type": "command", "command": format!("echo '{text}'")}]}]);
-    let by_hook = |event: &str, name: &str| {
+    let hook_output = |event: &str, name: &str| {
         json!({"hookSpecificOutput": {"hookEventName": event, "action": "accept", "content": {"name": name}}})
             .to_string()
     };
@@ -41,13 +41,13 @@ async fn elicitation_goes_to_hooks_and_host() {
         ("the host declines", json!({}), json!({"action": "decline"}), "action:decline"),
         (
             "a hook answers",
-            json!({"Elicitation": echo_hook(&by_hook("Elicitation", "Bob"))}),
+            json!({"Elicitation": echo_hook(&hook_output("Elicitation", "Bob"))}),
             accept.clone(),
             "name:Bob",
         ),
         (
             "a hook changes the answer",
-            json!({"ElicitationResult": echo_hook(&by_hook("ElicitationResult", "Cy"))}),
+            json!({"ElicitationResult": echo_hook(&hook_output("ElicitationResult", "Cy"))}),
             accept.clone(),
             "name:Cy",
         ),
@@ -86,8 +86,8 @@ async fn interrupt_cancels_a_pending_elicitation() {
         .await
         .unwrap();
     host.send_prompt("Go.").await.unwrap();
-    let requests = host.next_matching(&json!({"request": {"subtype": "elicitation"}})).await.unwrap();
-    let id = requests["request_id"].clone();
+    let request = host.next_matching(&json!({"request": {"subtype": "elicitation"}})).await.unwrap();
+    let id = request["request_id"].clone();
     host.send_request(Interrupt::default()).await.unwrap();
     host.next_matching(&json!({"type": "control_cancel_request", "request_id": id})).await.unwrap();
 }

@@ -64,8 +64,8 @@ pub(crate) fn shell_server() -> McpServerConfig {
 }
 
 /// Configuration of a stdio server that runs this program.
-pub(crate) fn stdio_server(words: &[&str]) -> McpServerConfig {
-    serde_json::from_value(json!({"command": words[0], "args": words[1..]})).unwrap()
+pub(crate) fn stdio_server(command: &[&str]) -> McpServerConfig {
+    serde_json::from_value(json!({"command": command[0], "args": command[1..]})).unwrap()
 }
 
 /// Options with one server, `sh`.
@@ -94,11 +94,11 @@ pub(crate) fn server_states(init: &Value) -> Vec<(String, String)> {
 /// Waits until all processes of the script have exited.
 pub(crate) async fn wait_until_processes_gone(dir: &Path) {
     let pids = std::fs::read_to_string(dir.join("pids")).unwrap();
-    let gone = async {
+    let exited = async {
         while pids.lines().any(|pid| Path::new("/proc").join(pid).join("cwd").exists()) {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(20), gone).await.unwrap();
+    tokio::time::timeout(Duration::from_secs(20), exited).await.unwrap();
     assert!(!pids.is_empty());
 }

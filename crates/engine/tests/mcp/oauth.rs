@@ -40,8 +40,8 @@ fn server_environment(dirs: &TestDirs, secret: Option<&str>) -> ServerDeps {
 async fn birds_status(host: &mut Host) -> (String, String) {
     let status = host.send_request(McpStatus::default()).await.unwrap();
     let birds = status.mcp_servers.into_iter().find(|server| server.name == "birds").unwrap();
-    let word = serde_json::to_value(birds.status).unwrap().as_str().unwrap().to_owned();
-    (word, birds.error.unwrap_or_default())
+    let status_name = serde_json::to_value(birds.status).unwrap().as_str().unwrap().to_owned();
+    (status_name, birds.error.unwrap_or_default())
 }
 
 #[tokio::test]
@@ -64,12 +64,12 @@ async fn login_is_requested_used_refreshed_and_lost() {
     let expected =
         [("birds", "needs-auth"), ("sh", "connected")].map(|(name, state)| (name.into(), state.into()));
     assert_eq!(server_states(host.init_frame().unwrap()), expected);
-    let (word, error) = birds_status(&mut host).await;
-    assert!(word == "needs-auth" && error.contains("whimbrel mcp login"), "{word}: {error}");
+    let (status, error) = birds_status(&mut host).await;
+    assert!(status == "needs-auth" && error.contains("whimbrel mcp login"), "{status}: {error}");
     assert_eq!(mock.requests(), ["POST /mcp"], "the refresh is not repeated");
 
     let login = LoginFlow::start(as_remote(&birds), &server_environment(host.dirs(), None)).await.unwrap();
-    let (_keep, lines) = unbounded_channel();
+    let (_sender, lines) = unbounded_channel();
     let address = login.authorization_url().to_owned();
     let (finished, page) = tokio::join!(login.finish(lines), complete_login(&address));
     finished.unwrap();
@@ -86,8 +86,8 @@ async fn login_is_requested_used_refreshed_and_lost() {
     mock.revoke_all_tokens();
     host.run("And again.").await.unwrap();
     assert!(host.model_requests()[6].contains_text("the saved login is no longer valid"));
-    let (word, _) = birds_status(&mut host).await;
-    assert_eq!(word, "needs-auth");
+    let (status, _) = birds_status(&mut host).await;
+    assert_eq!(status, "needs-auth");
     host.finish().await.unwrap();
 }
 
@@ -103,7 +103,7 @@ async fn preregistered_client_logs_in_with_pasted_redirect() {
 
     let birds = http_server(&mock.url(), &json!({"oauth": {"clientId": "our-id"}}));
     let login = LoginFlow::start(as_remote(&birds), &server_environment(&dirs, Some("wrong"))).await.unwrap();
-    let (_keep, lines) = unbounded_channel();
+    let (_sender, lines) = unbounded_channel();
     let address = login.authorization_url().to_owned();
     let (finished, _) = tokio::join!(login.finish(lines), complete_login(&address));
     assert!(finished.unwrap_err().contains("invalid_client"));
@@ -115,9 +115,9 @@ async fn preregistered_client_logs_in_with_pasted_redirect() {
         "{}",
         login.authorization_url()
     );
-    let end = authorize_redirect(login.authorization_url()).await.unwrap();
+    let redirect = authorize_redirect(login.authorization_url()).await.unwrap();
     let (paste, lines) = unbounded_channel();
-    for line in ["", "what now?", "http://localhost/callback?code=x&state=not-ours", &end] {
+    for line in ["", "what now?", "http://localhost/callback?code=x&state=not-ours", &redirect] {
         paste.send(line.to_owned()).unwrap();
     }
     login.finish(lines).await.unwrap();
@@ -146,10 +146,10 @@ async fn failed_login_names_the_reason() {
         (http_server("http://127.0.0.1:1/mcp", &json!({})), "127.0.0.1"),
         (http_server("http://birds.test/mcp", &json!({})), "does not use https:"),
     ];
-    for (config, words) in rows {
+    for (config, part) in rows {
         let error =
             LoginFlow::start(as_remote(&config), &server_environment(&dirs, None)).await.err().unwrap();
-        assert!(error.contains(words), "{error}");
+        assert!(error.contains(part), "{error}");
     }
     assert_eq!(std::fs::read_dir(dirs.home()).unwrap().count(), 0, "no credentials are stored");
 }

@@ -40,8 +40,8 @@ async fn mcp_tool_can_decide_permissions() {
 #[tokio::test]
 async fn server_can_have_a_permission_mode_override() {
     let script = || [word_call("mcp__sh__echo", "a"), Reply::text("Done.")];
-    let request = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
-    let count = std::sync::Arc::clone(&request);
+    let request_count = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let count = std::sync::Arc::clone(&request_count);
     let mut host = host([script(), script(), script()].concat())
         .can_use_tool(move |_| {
             count.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
@@ -51,10 +51,10 @@ async fn server_can_have_a_permission_mode_override() {
         .await
         .unwrap();
     let override_as = |mode| SetMcpPermissionModeOverride { server_name: "sh".into(), mode };
-    for (mode, requests) in [(None, 0), (Some(PermissionMode::Default), 1), (None, 1)] {
+    for (mode, expected) in [(None, 0), (Some(PermissionMode::Default), 1), (None, 1)] {
         host.send_request(override_as(mode)).await.unwrap();
         host.run("Go.").await.unwrap();
-        assert_eq!(request.load(std::sync::atomic::Ordering::SeqCst), requests, "{mode:?}");
+        assert_eq!(request_count.load(std::sync::atomic::Ordering::SeqCst), expected, "{mode:?}");
     }
     assert!(host.send_request(override_as(Some(PermissionMode::BypassPermissions))).await.is_err());
     let unknown_server = SetMcpPermissionModeOverride { server_name: "who".into(), mode: None };

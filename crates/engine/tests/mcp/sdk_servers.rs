@@ -85,8 +85,8 @@ async fn server_config_can_restrict_single_tools() {
         assert_eq!(requests[0].tool_names().contains(&"mcp__calc__add"), offered, "{policy}");
         assert_eq!(requests[1].contains_text("sum=5"), offered, "{policy}: {}", requests[1].last_text());
         assert_eq!(host.permission_requests().len(), request_count, "{policy}");
-        let called = log.lock().unwrap().iter().filter(|method| *method == "tools/call").count();
-        assert_eq!(called, usize::from(offered), "{policy}");
+        let call_count = log.lock().unwrap().iter().filter(|method| *method == "tools/call").count();
+        assert_eq!(call_count, usize::from(offered), "{policy}");
     }
 }
 
@@ -98,8 +98,8 @@ async fn list_changed_notification_updates_the_tools() {
     host.run("Go.").await.unwrap();
     assert!(!host.model_requests()[1].tool_names().contains(&"mcp__calc__multiply"));
     let message = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
-    let news = json!({"subtype": "mcp_message", "server_name": "calc", "message": message});
-    host.send_raw_request(news).await.unwrap();
+    let notification = json!({"subtype": "mcp_message", "server_name": "calc", "message": message});
+    host.send_raw_request(notification).await.unwrap();
     // The engine refreshes the list asynchronously; poll the status until it has both tools.
     loop {
         let status = host.send_request(whimbrel_wire::control::McpStatus::default()).await.unwrap();
@@ -118,8 +118,8 @@ async fn list_changed_notification_updates_the_tools() {
 #[tokio::test]
 async fn subagent_gets_the_servers_of_its_definition() {
     let definition = |servers: Value| AgentDefinition {
-        description: "Reckons".into(),
-        prompt: "YOU RECKON".into(),
+        description: "Calculates".into(),
+        prompt: "YOU CALCULATE".into(),
         mcp_servers: servers.as_array().cloned(),
         ..AgentDefinition::default()
     };
@@ -129,11 +129,11 @@ async fn subagent_gets_the_servers_of_its_definition() {
         ("none", json!([]), both.to_vec()),
         ("its own", json!([{"mine": {"command": "x"}}]), both.to_vec()),
     ];
-    for (name, named, expected) in rows {
+    for (name, servers, expected) in rows {
         let agent_input = json!({"description": "add", "prompt": "Add.", "subagent_type": "abacus"});
         let script = [Reply::tool("Agent", agent_input), Reply::text("Added."), Reply::text("Done.")];
         let (host, _) = host_with_calculator(script, &["calc", "other"]);
-        let definition = definition(named);
+        let definition = definition(servers);
         let host = host.configure(|options| drop(options.agents.insert("abacus".into(), definition)));
         let mut host = host.start().await.unwrap();
         host.run("Go.").await.unwrap();

@@ -16,11 +16,11 @@ async fn first_turn_has_server_tools_and_instructions() {
     let script = [word_call("mcp__sh__echo", "hey"), Reply::text("Done."), Reply::text("Again.")];
     let mut host = host(script).start().await.unwrap();
     host.run("Go.").await.unwrap();
-    let notice = host.init_frame().unwrap();
-    assert_eq!(server_states(notice), [("sh".into(), "connected".into())]);
-    let tools: Vec<_> = notice["tools"].as_array().unwrap().iter().filter_map(|tool| tool.as_str()).collect();
+    let init = host.init_frame().unwrap();
+    assert_eq!(server_states(init), [("sh".into(), "connected".into())]);
+    let tools: Vec<_> = init["tools"].as_array().unwrap().iter().filter_map(|tool| tool.as_str()).collect();
     assert!(tools.contains(&"mcp__sh__echo") && tools.contains(&"ListMcpResourcesTool"), "{tools:?}");
-    assert!(notice["slash_commands"].as_array().unwrap().contains(&json!("mcp__sh__hello")));
+    assert!(init["slash_commands"].as_array().unwrap().contains(&json!("mcp__sh__hello")));
     host.run("Again.").await.unwrap();
     let requests = host.model_requests();
     assert!(
@@ -49,8 +49,8 @@ async fn read_only_calls_run_in_parallel_after_permission_checks() {
     ];
     let mut host = Host::with_script(script)
         .options(options())
-        .can_use_tool(|ask| {
-            assert_eq!(ask.mcp_server.as_ref().unwrap().name.as_deref(), Some("sh"));
+        .can_use_tool(|request| {
+            assert_eq!(request.mcp_server.as_ref().unwrap().name.as_deref(), Some("sh"));
             whimbrel_wire::permission::PermissionResult::allow()
         })
         .start()
@@ -85,11 +85,14 @@ async fn read_only_calls_run_in_parallel_after_permission_checks() {
 
 #[tokio::test]
 async fn invalid_server_is_reported_and_others_start() {
-    let mut wrong =
+    let mut invalid =
         Options { invalid_mcp_servers: [("pigeon".into(), "no such kind".into())].into(), ..options() };
-    wrong.mcp_servers.insert("lost".into(), stdio_server(&["/nowhere/at/all"]));
-    let mut host =
-        Host::with_script([Reply::text("Done."), Reply::text("Done.")]).options(wrong).start().await.unwrap();
+    invalid.mcp_servers.insert("lost".into(), stdio_server(&["/nowhere/at/all"]));
+    let mut host = Host::with_script([Reply::text("Done."), Reply::text("Done.")])
+        .options(invalid)
+        .start()
+        .await
+        .unwrap();
     host.run("Go.").await.unwrap();
     let states = server_states(host.init_frame().unwrap());
     let expected = [("lost", "failed"), ("pigeon", "failed"), ("sh", "connected")];
@@ -181,9 +184,9 @@ async fn host_manages_servers_by_control_requests() {
     assert_eq!(server_states(host.init_frame().unwrap()), [("sh".into(), "disabled".into())]);
     assert!(!host.model_requests()[1].tool_names().iter().any(|tool| tool.starts_with("mcp__")));
     host.send_request(McpReconnect { server_name: "sh".into() }).await.unwrap();
-    let wanted =
+    let servers =
         [("other".to_owned(), shell_server()), ("lost".to_owned(), stdio_server(&["/nowhere/at/all"]))];
-    let reply = host.send_request(McpSetServers { servers: wanted.into() }).await.unwrap();
+    let reply = host.send_request(McpSetServers { servers: servers.into() }).await.unwrap();
     assert_eq!((reply.added.len(), reply.errors.len()), (2, 1));
     host.run("Three.").await.unwrap();
     assert!(host.model_requests()[2].tool_names().contains(&"mcp__other__echo"));
@@ -193,8 +196,8 @@ async fn host_manages_servers_by_control_requests() {
     assert!(answer.as_str().contains("said: beside"), "{answer:?}");
     let checked = McpCall { check_permissions: Some(true), tool: "mcp__other__nosuch".into(), ..direct };
     assert!(host.send_request(checked).await.unwrap_err().to_string().contains("Tool not found"));
-    let gone = host.send_request(McpSetServers::default()).await.unwrap();
-    assert_eq!(gone.removed, ["lost", "other"]);
+    let reply = host.send_request(McpSetServers::default()).await.unwrap();
+    assert_eq!(reply.removed, ["lost", "other"]);
 }
 
 #[tokio::test]
@@ -210,7 +213,7 @@ async fn session_without_servers_reports_none() {
 #[tokio::test]
 async fn always_load_controls_deferred_tools() {
     let rows = [("default", None, false), ("always", Some(true), true), ("never", Some(false), false)];
-    for (name, always_load, there) in rows {
+    for (name, always_load, is_loaded) in rows {
         let mut options = options();
         if let Some(McpServerConfig::Stdio(server)) = options.mcp_servers.get_mut("sh") {
             server.always_load = always_load;
@@ -219,10 +222,10 @@ async fn always_load_controls_deferred_tools() {
             Host::with_script([Reply::text("Done.")]).options(options).env("ENABLE_TOOL_SEARCH", "true");
         let mut host = host.start().await.unwrap();
         host.run("Go.").await.unwrap();
-        assert_eq!(host.model_requests()[0].tool_names().contains(&"mcp__sh__echo"), there, "{name}");
+        assert_eq!(host.model_requests()[0].tool_names().contains(&"mcp__sh__echo"), is_loaded, "{name}");
         let usage = host.send_request(GetContextUsage::default()).await.unwrap();
         let echo = usage.mcp_tools.iter().find(|tool| tool["name"] == "mcp__sh__echo").unwrap();
-        assert_eq!((&echo["serverName"], &echo["isLoaded"]), (&json!("sh"), &json!(there)), "{name}");
+        assert_eq!((&echo["serverName"], &echo["isLoaded"]), (&json!("sh"), &json!(is_loaded)), "{name}");
         host.finish().await.unwrap();
     }
     // Deferred even if the tools would fit.

@@ -22,11 +22,11 @@ async fn set_mode(host: &mut Host, mode: &str) -> Value {
 
 /// The only frame with this field value.
 fn only_frame<'a>(host: &'a Host, field: &str, value: &str) -> &'a Value {
-    let mut notices =
+    let mut frames =
         host.received().iter().map(|received| &received.json).filter(|line| line[field] == value);
-    let only = notices.next().unwrap();
-    assert_eq!(notices.next(), None, "{value} is reported once");
-    only
+    let frame = frames.next().unwrap();
+    assert_eq!(frames.next(), None, "{value} is reported once");
+    frame
 }
 
 #[tokio::test]

@@ -228,7 +228,7 @@ async fn custom_plan_mode_instructions_replace_the_default() {
     let options = Options {
         permission_mode: Some(Plan),
         permission_prompt_tool: Some(PermissionPromptTool::Stdio),
-        plan_mode_instructions: Some("Ask the cook first.".into()),
+        plan_mode_instructions: Some("List the risks first.".into()),
         system_prompt: Some(SystemPrompt::Text("Plain.".into())),
         ..Options::default()
     };
@@ -238,7 +238,7 @@ async fn custom_plan_mode_instructions_replace_the_default() {
     assert_eq!(first.system_prompt(), "Plain.");
     for (text, expected) in [
         ("is in plan mode", true),
-        ("Ask the cook first.", true),
+        ("List the risks first.", true),
         ("call ExitPlanMode", true),
         ("1. Explore", false),
     ] {
@@ -347,13 +347,13 @@ async fn approval_can_change_plan_and_mode() {
 #[tokio::test]
 async fn mode_set_during_the_plan_request_is_kept() {
     let rows = [
-        ("and approves", json!({"behavior": "allow"}), "approved the plan"),
+        ("approved", json!({"behavior": "allow"}), "approved the plan"),
         (
-            "and approves another plan",
+            "approved with another plan",
             json!({"behavior": "allow", "updatedInput": {"plan": "2."}}),
             "following this version",
         ),
-        ("and denies", json!({"behavior": "deny", "message": "Just do it."}), "Just do it."),
+        ("denied", json!({"behavior": "deny", "message": "Just do it."}), "Just do it."),
     ];
     for (name, reply, expected_text) in rows {
         let script = [exit_plan_call("1. Build."), Reply::text("Go."), Reply::text("Next.")];
@@ -387,7 +387,7 @@ async fn exit_plan_mode_fails_outside_plan_mode() {
 async fn ask_user_question_always_reaches_the_user() {
     let options = json!([{"label": "Red", "description": "r"}, {"label": "Blue", "description": "b"}]);
     let colour = json!({"question": "Which colour?", "header": "Colour", "options": options});
-    let ask =
+    let question_call =
         Reply::tool("AskUserQuestion", json!({"questions": [colour], "answers": {"Which colour?": "Red"}}));
     for mode in [PermissionMode::BypassPermissions, AcceptEdits, Plan] {
         let options = Options {
@@ -396,8 +396,9 @@ async fn ask_user_question_always_reaches_the_user() {
             allowed_tools: vec!["AskUserQuestion".into()],
             ..Options::default()
         };
-        let builder =
-            Host::with_script([ask.clone(), Reply::text("Oh.")]).options(options).env("IS_SANDBOX", "1");
+        let builder = Host::with_script([question_call.clone(), Reply::text("Oh.")])
+            .options(options)
+            .env("IS_SANDBOX", "1");
         let mut host = builder.on_request(|_| HostResponse::NoResponse).start().await.unwrap();
         host.send_prompt("Go.").await.unwrap();
         let id = wait_for_permission_request(&mut host, "AskUserQuestion").await;

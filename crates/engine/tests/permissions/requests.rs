@@ -130,17 +130,17 @@ async fn path_outside_the_workspace_is_resolved() {
             "decision_reason_type": "workingDir",
             "decision_reason": format!("{file} is outside the working directories of this session.")})
     };
-    let read = suggest_allow_for_session("Read", &format!("/{dir}/**"));
-    let open = json!({"type": "addDirectories", "directories": [dir], "destination": "session"});
+    let allow_read = suggest_allow_for_session("Read", &format!("/{dir}/**"));
+    let add_dir = json!({"type": "addDirectories", "directories": [dir], "destination": "session"});
     let command = format!("cat {file}");
     let rows = [
-        ("Read", json!({"file_path": file}), outside("~/box/a.txt", json!([read]))),
-        ("Read", json!({"file_path": "link/a.txt"}), outside("link/a.txt", json!([read]))),
-        ("Write", write_input(&file), outside("~/box/a.txt", json!([suggest_accept_edits(), open]))),
+        ("Read", json!({"file_path": file}), outside("~/box/a.txt", json!([allow_read]))),
+        ("Read", json!({"file_path": "link/a.txt"}), outside("link/a.txt", json!([allow_read]))),
+        ("Write", write_input(&file), outside("~/box/a.txt", json!([suggest_accept_edits(), add_dir]))),
         (
             "Bash",
             bash_input(&command),
-            json!({"permission_suggestions": [suggest_allow("Bash", &command), read], "blocked_path": file}),
+            json!({"permission_suggestions": [suggest_allow("Bash", &command), allow_read], "blocked_path": file}),
         ),
     ];
     check_requests(&rows, |host| host.dirs(dirs)).await;
@@ -289,9 +289,14 @@ async fn plan_mode_requests_name_the_mode() {
 #[tokio::test]
 async fn request_of_a_subagent_names_it() {
     let agent_input = json!({"description": "look", "prompt": "Look.", "subagent_type": "general-purpose"});
-    let make = || Reply::tool("Bash", bash_input("make it"));
-    let script =
-        [make(), Reply::tool("Agent", agent_input), make(), Reply::text("I may not."), Reply::text("Done.")];
+    let make_call = || Reply::tool("Bash", bash_input("make it"));
+    let script = [
+        make_call(),
+        Reply::tool("Agent", agent_input),
+        make_call(),
+        Reply::text("I may not."),
+        Reply::text("Done."),
+    ];
     let mut host =
         Host::with_script(script).can_use_tool(|_| PermissionResult::deny("no")).start().await.unwrap();
     host.run("Go.").await.unwrap();

@@ -1,4 +1,4 @@
-//! Sessions that go on: resume, continue, fork, rewind, mirror, and their errors.
+//! Continued sessions: resume, continue, fork, rewind, mirror, and their errors.
 
 #![expect(clippy::unwrap_used, reason = "test support may panic")]
 

@@ -98,11 +98,11 @@ async fn fork_leaves_the_original_unchanged() {
     let (_, resumed) = run_prompts(&dirs, resume_options(&forked), &["d"]).await;
     assert_eq!(joined_texts(&resumed), "a 1 b 2 c 1 d");
     let reply = before.iter().find(|line| line["type"] == "assistant").unwrap()["uuid"].as_str().unwrap();
-    let named = "12345678-2222-4333-8444-555555555555";
+    let fork_id = "12345678-2222-4333-8444-555555555555";
     let fork_at_reply =
-        Options { resume_session_at: Some(reply.into()), session_id: Some(named.into()), ..fork };
+        Options { resume_session_at: Some(reply.into()), session_id: Some(fork_id.into()), ..fork };
     let (forked, request) = run_prompts(&dirs, fork_at_reply, &["e"]).await;
-    assert_eq!((forked.as_str(), joined_texts(&request).as_str()), (named, "a 1 e"));
+    assert_eq!((forked.as_str(), joined_texts(&request).as_str()), (fork_id, "a 1 e"));
 }
 
 #[tokio::test]
@@ -149,8 +149,11 @@ async fn failed_resume_names_the_reason() {
         let error = start_error(&dirs, options).await;
         assert!(error.contains(&expected), "{expected}: {error}");
     }
-    let fresh = Options { continue_conversation: true, ..Options::default() };
-    assert_eq!(joined_texts(&run_prompts(&SessionDirs::new().unwrap(), fresh, &["a"]).await.1), "a");
+    let continue_options = Options { continue_conversation: true, ..Options::default() };
+    assert_eq!(
+        joined_texts(&run_prompts(&SessionDirs::new().unwrap(), continue_options, &["a"]).await.1),
+        "a"
+    );
 }
 
 #[tokio::test]
@@ -176,8 +179,8 @@ async fn host_sets_the_session_title() {
         let lines = dirs.read_transcript(session).unwrap();
         lines.iter().filter_map(|line| line["customTitle"].as_str().map(str::to_owned)).collect()
     };
-    let named = |title: &str| Options { title: Some(title.into()), ..Options::default() };
-    let (session, _) = run_prompts(&dirs, named(" My\n title "), &["a", "b"]).await;
+    let with_title = |title: &str| Options { title: Some(title.into()), ..Options::default() };
+    let (session, _) = run_prompts(&dirs, with_title(" My\n title "), &["a", "b"]).await;
     assert_eq!(titles(&session), ["My title"]);
     assert_eq!(
         dirs.read_transcript(&session).unwrap().iter().position(|line| line["type"] == "custom-title"),
@@ -196,9 +199,9 @@ async fn host_sets_the_session_title() {
     for bad in [json!({"subtype": "rename_session", "title": " "}), other] {
         assert!(matches!(host.send_raw_request(bad).await.unwrap(), Response::Error { .. }));
     }
-    let (blank, _) = run_prompts(&dirs, named(" "), &["a"]).await;
+    let (blank, _) = run_prompts(&dirs, with_title(" "), &["a"]).await;
     assert_eq!(titles(&blank), [""; 0]);
-    let (long, _) = run_prompts(&dirs, named(&"x".repeat(100_000)), &["a"]).await;
+    let (long, _) = run_prompts(&dirs, with_title(&"x".repeat(100_000)), &["a"]).await;
     assert_eq!(titles(&long), ["x".repeat(1_000)]);
 }
 
@@ -231,9 +234,9 @@ async fn resumed_session_can_be_renamed_before_the_first_prompt() {
         "the history is intact"
     );
 
-    let mut silent = host_with_replies(&dirs, [], resume_options(&session)).start().await.unwrap();
-    silent.send_request(rename("Newer")).await.unwrap();
-    silent.finish().await.unwrap();
+    let mut without_prompt = host_with_replies(&dirs, [], resume_options(&session)).start().await.unwrap();
+    without_prompt.send_request(rename("Newer")).await.unwrap();
+    without_prompt.finish().await.unwrap();
     assert_eq!(last(&session), "Newer", "also without a prompt");
 }
 
@@ -279,18 +282,22 @@ async fn seeded_read_state_permits_edits_of_unchanged_files() {
     let edits = files.map(|(name, ..)| edit(name)).into_iter();
     let script: Vec<Reply> = edits.chain([Reply::text("Done.")]).collect();
     let mut host = dirs.host(script, options).start().await.unwrap();
-    for (name, more, counts) in files {
+    for (name, offset, is_seeded) in files {
         let path = work.join(name);
         std::fs::write(&path, "old").unwrap();
         let modified = std::fs::metadata(&path).unwrap().modified().unwrap();
-        let mtime = modified.duration_since(std::time::UNIX_EPOCH).unwrap().as_millis() as f64 + more;
+        let mtime = modified.duration_since(std::time::UNIX_EPOCH).unwrap().as_millis() as f64 + offset;
         let path = path.to_string_lossy().into_owned();
-        assert_eq!(host.send_request(SeedReadState { path, mtime }).await.unwrap().seeded, counts, "{name}");
+        assert_eq!(
+            host.send_request(SeedReadState { path, mtime }).await.unwrap().seeded,
+            is_seeded,
+            "{name}"
+        );
     }
     host.run("Edit.").await.unwrap();
-    for (name, _, counts) in files {
+    for (name, _, is_seeded) in files {
         let text = std::fs::read_to_string(work.join(name)).unwrap();
-        assert_eq!(text == "new", counts, "{name}");
+        assert_eq!(text == "new", is_seeded, "{name}");
     }
     let missing = json!({"subtype": "seed_read_state", "path": "gone", "mtime": 1});
     assert!(matches!(host.send_raw_request(missing).await.unwrap(), Response::Error { .. }));
@@ -322,12 +329,12 @@ async fn nested_instructions_are_sent_once_across_resume() {
 async fn fork_keeps_unknown_fields() {
     let dirs = SessionDirs::new().unwrap();
     let (session, _) = run_prompts(&dirs, Options::default(), &["a"]).await;
-    let newer = |mut line: Value| {
+    let with_unknown_fields = |mut line: Value| {
         line["brandNew"] = json!({"x": [1, null]});
         line["message"]["alsoNew"] = json!("y");
         line.to_string() + "\n"
     };
-    let text: String = dirs.read_transcript(&session).unwrap().into_iter().map(newer).collect();
+    let text: String = dirs.read_transcript(&session).unwrap().into_iter().map(with_unknown_fields).collect();
     std::fs::write(&dirs.transcript_paths().unwrap()[0], text).unwrap();
     let (forked_session, _) =
         run_prompts(&dirs, Options { fork_session: true, ..resume_options(&session) }, &["b"]).await;
@@ -514,8 +521,8 @@ async fn invalid_blocks_are_dropped_from_a_prompt() {
     assert!(
         request.contains_text("Look.") && !request.contains_text("!!!") && !request.contains_text("stray")
     );
-    let warned = |words: &str| {
-        host.received().iter().any(|received| received.json["content"].to_string().contains(words))
+    let warned = |part: &str| {
+        host.received().iter().any(|received| received.json["content"].to_string().contains(part))
     };
     assert!(warned("image that is not valid base64") && warned("no tool call is pending"));
     host.finish().await.unwrap();
@@ -540,8 +547,8 @@ async fn deleted_transcript_is_reported_and_rewritten() {
     host.finish().await.unwrap();
     let options = Options { resume: Some(session), ..Options::default() };
     let (_, request) = run_prompts(&dirs, options, &["Fourth thing."]).await;
-    for words in ["First thing.", "Second thing.", "Third thing.", "Fourth thing."] {
-        assert!(request.to_string().contains(words), "{words}");
+    for prompt in ["First thing.", "Second thing.", "Third thing.", "Fourth thing."] {
+        assert!(request.to_string().contains(prompt), "{prompt}");
     }
 }
 
@@ -631,12 +638,16 @@ async fn session_of_the_official_engine_can_be_resumed() {
     }
     let after = std::fs::read_to_string(&path).unwrap();
     assert!(after.starts_with(&before), "existing lines are unchanged");
-    let ours: Vec<Value> =
+    let appended: Vec<Value> =
         after[before.len()..].lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let first = ours.iter().find(|line| line.get("parentUuid").is_some()).unwrap();
-    assert_eq!(first["parentUuid"], "c2", "the branch of a subagent is never gone on from");
+    let first = appended.iter().find(|line| line.get("parentUuid").is_some()).unwrap();
+    assert_eq!(first["parentUuid"], "c2", "the branch of a subagent is not continued");
     let last = Options { continue_conversation: true, ..Options::default() };
     assert_eq!(run_prompts(&dirs, last, &["And on."]).await.0, session);
-    let cut = Options { resume_session_at: Some("e1".into()), fork_session: true, ..resume_options(session) };
-    assert_eq!(joined_texts(&run_prompts(&dirs, cut, &["Else."]).await.1), "List.   Two files. Else.");
+    let fork_at_reply =
+        Options { resume_session_at: Some("e1".into()), fork_session: true, ..resume_options(session) };
+    assert_eq!(
+        joined_texts(&run_prompts(&dirs, fork_at_reply, &["Else."]).await.1),
+        "List.   Two files. Else."
+    );
 }

@@ -32,12 +32,12 @@ async fn monitor_output_starts_a_turn() {
 #[tokio::test]
 async fn flooding_monitor_does_not_block_prompts() {
     let monitor_input = json!({"description": "flood", "command": "exec yes", "timeout_ms": 600_000});
-    let called = AtomicBool::new(false);
+    let has_started = AtomicBool::new(false);
     let script = Script::from_fn(move |request| {
         let text = request.last_text();
         if text.contains("Answer: ") {
             Reply::text("Here I am.")
-        } else if text.contains("Watch it.") && !called.swap(true, Ordering::SeqCst) {
+        } else if text.contains("Watch it.") && !has_started.swap(true, Ordering::SeqCst) {
             Reply::tool("Monitor", monitor_input.clone())
         } else {
             Reply::text("I see.")

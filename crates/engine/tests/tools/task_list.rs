@@ -30,9 +30,9 @@ async fn session_offers_either_todo_or_task_tools() {
         let mut host = host.start().await.unwrap();
         host.run("Hi.").await.unwrap();
         let tools = session_tools(&host);
-        let has = |name: &str| tools.iter().any(|tool| tool == name);
+        let has_tool = |name: &str| tools.iter().any(|tool| tool == name);
         assert_eq!(
-            (has("TodoWrite"), has("TaskCreate"), has("TaskList")),
+            (has_tool("TodoWrite"), has_tool("TaskCreate"), has_tool("TaskList")),
             (todo, !todo, !todo),
             "{variable:?}"
         );
@@ -86,8 +86,8 @@ async fn hooks_can_block_task_creation_and_completion() {
     ];
     let mut host = Host::with_script(script)
         .on_request(|request| {
-            let requests = serde_json::to_value(request).unwrap();
-            let input = &requests["input"];
+            let request_json = serde_json::to_value(request).unwrap();
+            let input = &request_json["input"];
             let is_blocked =
                 input["task_subject"] == "Nonsense" || input["hook_event_name"] == "TaskCompleted";
             HostResponse::Success(if is_blocked {

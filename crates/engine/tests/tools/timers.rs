@@ -26,13 +26,13 @@ fn start_session(dir: &TempDir, replies: Value) -> (HostEnd, JoinHandle<SessionE
         ..Options::default()
     };
     let env = [("HOME".to_owned(), dir.path().display().to_string())].into();
-    let (link, end) = link::pair();
-    let served = tokio::spawn(serve(Engine::new(providers), link, Start::new(options, env)));
-    (end, served, script)
+    let (link, host_end) = link::pair();
+    let session = tokio::spawn(serve(Engine::new(providers), link, Start::new(options, env)));
+    (host_end, session, script)
 }
 
-async fn next_result(end: &mut HostEnd) -> Option<String> {
-    while let Some(frame) = end.receiver.recv().await {
+async fn next_result(host_end: &mut HostEnd) -> Option<String> {
+    while let Some(frame) = host_end.receiver.recv().await {
         if let Frame::Result(result) = frame {
             return Some(result.result.unwrap_or_default());
         }
@@ -48,24 +48,24 @@ fn wakeup_script() -> Value {
 #[tokio::test(start_paused = true)]
 async fn a_timer_starts_a_turn_in_an_open_session() {
     let dir = TempDir::new().unwrap();
-    let (mut end, served, script) = start_session(&dir, wakeup_script());
-    end.sender.send(Ok(User::prompt("Watch.").into())).await.unwrap();
-    assert_eq!(next_result(&mut end).await.as_deref(), Some("I wait."));
-    assert_eq!(next_result(&mut end).await.as_deref(), Some("I look."));
+    let (mut host_end, session, script) = start_session(&dir, wakeup_script());
+    host_end.sender.send(Ok(User::prompt("Watch.").into())).await.unwrap();
+    assert_eq!(next_result(&mut host_end).await.as_deref(), Some("I wait."));
+    assert_eq!(next_result(&mut host_end).await.as_deref(), Some("I look."));
     assert!(script.requests()[2].to_string().contains("Look again."));
-    drop(end.sender);
-    served.await.unwrap();
+    drop(host_end.sender);
+    session.await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_run_without_input_does_not_wait_for_timers() {
     let dir = TempDir::new().unwrap();
-    let (mut end, served, _script) = start_session(&dir, wakeup_script());
-    let began = tokio::time::Instant::now();
-    end.sender.send(Ok(User::prompt("Watch.").into())).await.unwrap();
-    end.finished.cancel();
-    assert_eq!(next_result(&mut end).await.as_deref(), Some("I wait."));
-    assert_eq!(next_result(&mut end).await, None);
-    served.await.unwrap();
-    assert!(began.elapsed() < Duration::from_secs(600));
+    let (mut host_end, session, _script) = start_session(&dir, wakeup_script());
+    let started_at = tokio::time::Instant::now();
+    host_end.sender.send(Ok(User::prompt("Watch.").into())).await.unwrap();
+    host_end.finished.cancel();
+    assert_eq!(next_result(&mut host_end).await.as_deref(), Some("I wait."));
+    assert_eq!(next_result(&mut host_end).await, None);
+    session.await.unwrap();
+    assert!(started_at.elapsed() < Duration::from_secs(600));
 }

@@ -172,18 +172,18 @@ async fn background_agents_respect_the_budget_and_report_it_once() {
     let background_input =
         |prompt: &str| json!({"description": "look", "prompt": prompt, "run_in_background": true});
     // Ten at once. Each reply costs 0.3 dollars, more than the estimate; four are released and cross the limit.
-    let crowd = move |request: &ModelRequest| match request.contains_text("Start the agents.") {
+    let next_reply = move |request: &ModelRequest| match request.contains_text("Start the agents.") {
         true if request.contains_text("in the background") => Reply::text("Launched."),
         true => (1..10).fold(Reply::tool("Agent", background_input("Look at 0!")), |reply, index| {
             reply.and_tool("Agent", background_input(&format!("Look at {index}!")))
         }),
         false => {
             let index = (0..10).find(|index| request.contains_text(&format!("Look at {index}!"))).unwrap();
-            let look = Reply::tool("Read", json!({"file_path": "a"})).usage(usage_costing(0.3));
-            look.hold_until(format!("look {index}"))
+            let read_call = Reply::tool("Read", json!({"file_path": "a"})).usage(usage_costing(0.3));
+            read_call.hold_until(format!("look {index}"))
         }
     };
-    let mut host = host(1.0, Script::from_fn(crowd)).file("a", "x").start().await.unwrap();
+    let mut host = host(1.0, Script::from_fn(next_reply)).file("a", "x").start().await.unwrap();
     assert_eq!(host.run("Start the agents.").await.unwrap().result.as_deref(), Some("Launched."));
     host.api().unwrap().wait_for_model_requests(12).await.unwrap();
     for index in 0..4 {

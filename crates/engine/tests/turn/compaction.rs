@@ -84,10 +84,10 @@ async fn tool_results_count_toward_the_context_estimate() {
 async fn settings_control_auto_compaction() {
     let small = || Usage { input_tokens: 40_000, output_tokens: 10, ..Usage::default() };
     let rows = [
-        ("not yet", vec![], small(), 0),
+        ("below the threshold", vec![], small(), 0),
         ("full", vec![], nearly_full_usage(), 1),
-        ("off", vec![("DISABLE_AUTO_COMPACT", "1")], nearly_full_usage(), 0),
-        ("earlier", vec![("CLAUDE_AUTOCOMPACT_PCT_OVERRIDE", "20")], small(), 1),
+        ("disabled", vec![("DISABLE_AUTO_COMPACT", "1")], nearly_full_usage(), 0),
+        ("lower percentage", vec![("CLAUDE_AUTOCOMPACT_PCT_OVERRIDE", "20")], small(), 1),
         ("a smaller window", vec![("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "50000")], small(), 1),
     ];
     for (name, env, usage, expected) in rows {
@@ -129,31 +129,32 @@ async fn too_long_request_is_compacted_once_and_retried() {
 
 #[tokio::test]
 async fn context_window_stop_continues_after_compaction() {
-    let cut = Reply::text("As I was say").stop_reason(StopReason::ModelContextWindowExceeded);
-    let mut host = host([cut, Reply::text("A SUMMARY."), Reply::text("Saying.")]).start().await.unwrap();
+    let truncated = Reply::text("As I was say").stop_reason(StopReason::ModelContextWindowExceeded);
+    let mut host =
+        host([truncated, Reply::text("A SUMMARY."), Reply::text("Saying.")]).start().await.unwrap();
     assert_eq!(host.run("Say.").await.unwrap().result.as_deref(), Some("Saying."));
 }
 
 #[tokio::test]
 async fn ineffective_compaction_ends_in_an_error() {
-    let always = Script::from_fn(|request| match request.number {
+    let always_too_long = Script::from_fn(|request| match request.number {
         0 => Reply::text("Begun."),
         _ if request.contains_text(SUMMARY_REQUEST_TEXT) => Reply::text("A SUMMARY."),
         _ => too_long_error(),
     });
-    let started =
+    let no_summary =
         |request: &ModelRequest| if request.number == 0 { Reply::text("Begun.") } else { too_long_error() };
-    let refill = Script::from_fn(|request| match request.number {
+    let refilled = Script::from_fn(|request| match request.number {
         0 => Reply::text("Begun."),
         _ if request.contains_text(SUMMARY_REQUEST_TEXT) => Reply::text("A SUMMARY."),
         _ if count_tool_use(request) > 0 => too_long_error(),
         _ => read_call(),
     });
     let rows = [
-        ("it is still too long", always, vec![], 4),
-        ("no summary", Script::from_fn(started), vec![], 3),
-        ("the context fills up again", refill, vec![], 12),
-        ("disabled", Script::from_fn(started), vec![("DISABLE_AUTO_COMPACT", "1")], 2),
+        ("still too long", always_too_long, vec![], 4),
+        ("no summary", Script::from_fn(no_summary), vec![], 3),
+        ("the context fills up again", refilled, vec![], 12),
+        ("disabled", Script::from_fn(no_summary), vec![("DISABLE_AUTO_COMPACT", "1")], 2),
         ("the very first prompt", Script::from_fn(|_| too_long_error()), vec![], 1),
     ];
     for (name, script, env, requests) in rows {

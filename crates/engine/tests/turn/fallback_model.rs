@@ -126,17 +126,17 @@ async fn fallback_is_used_only_for_certain_errors() {
         ("a bad request", failed(400, "invalid_request_error"), false),
         ("a bad key", failed(401, "authentication_error"), false),
     ];
-    for (name, failure, steps_in) in rows {
+    for (name, failure, uses_fallback) in rows {
         let script = Script::from_fn(move |request: &ModelRequest| match request.model() {
             MODEL => failure.clone(),
             _ => Reply::text("Here."),
         });
         let mut host =
             host(FALLBACK_MODEL, script).env("CLAUDE_CODE_MAX_RETRIES", "1").start().await.unwrap();
-        let result = host.run("Anybody?").await.unwrap();
+        let result = host.run("Hello?").await.unwrap();
         assert_eq!(
             (result.is_error, fallback_frames(&host).len()),
-            (!steps_in, usize::from(steps_in)),
+            (!uses_fallback, usize::from(uses_fallback)),
             "{name}"
         );
     }
@@ -172,9 +172,9 @@ async fn thinking_blocks_are_not_sent_to_another_model() {
     });
     let mut host = host(FALLBACK_MODEL, script).file("a.txt", "x").start().await.unwrap();
     assert_eq!(host.run("Read.").await.unwrap().result.as_deref(), Some("Here."));
-    let thinks = |request: &ModelRequest| request.body["messages"].to_string().contains("Let me see.");
+    let has_thinking = |request: &ModelRequest| request.body["messages"].to_string().contains("Let me see.");
     assert_eq!(
-        host.model_requests().iter().map(thinks).collect::<Vec<_>>(),
+        host.model_requests().iter().map(has_thinking).collect::<Vec<_>>(),
         [false, true, true, true, false]
     );
     // The provider rejects thinking for calls that no longer have their thinking block.

@@ -36,8 +36,8 @@ async fn transient_faults_are_retried() {
         ("invalid stream", reply().raw_body("data: {\n\n")),
     ];
     for (name, reply) in table {
-        let (request, retries, text) = run_script([reply]).await;
-        assert_eq!((request, text.as_str()), (2, "At last."), "{name}");
+        let (requests, retries, text) = run_script([reply]).await;
+        assert_eq!((requests, text.as_str()), (2, "At last."), "{name}");
         assert_eq!(retries, 1, "{name}");
     }
 }
@@ -50,8 +50,8 @@ async fn unknown_event_is_ignored() {
 
 #[tokio::test]
 async fn permanent_fault_ends_in_an_error() {
-    let (request, retries, text) = run_script([Reply::empty().status(529).retry_after("0").always()]).await;
-    assert_eq!((request, retries), (3, 2));
+    let (requests, retries, text) = run_script([Reply::empty().status(529).retry_after("0").always()]).await;
+    assert_eq!((requests, retries), (3, 2));
     assert!(text.starts_with("API Error: 529"), "{text}");
 }
 
@@ -60,8 +60,8 @@ async fn final_errors_are_not_retried() {
     for status in [400, 403, 404] {
         assert_eq!(run_script([Reply::empty().status(status)]).await.0, 1, "{status}");
     }
-    let spoken = Reply::empty().status(500).header("x-should-retry", "false");
-    assert_eq!(run_script([spoken]).await.0, 1);
+    let no_retry = Reply::empty().status(500).header("x-should-retry", "false");
+    assert_eq!(run_script([no_retry]).await.0, 1);
 }
 
 #[tokio::test]
@@ -128,16 +128,16 @@ async fn chat_server_gets_no_reasoning_it_rejected() {
 
 #[tokio::test]
 async fn provider_timeouts_can_be_configured() {
-    let every = Duration::from_millis(20);
+    let interval = Duration::from_millis(20);
     let table = [
         ("API_TIMEOUT_MS", Reply::text("late").hold_until("never"), "did not answer"),
         ("WHIMBREL_NO_BYTES_TIMEOUT_MS", Reply::text("late").stall_after(1), "sent no data"),
         (
             "WHIMBREL_NO_EVENTS_TIMEOUT_MS",
-            Reply::text("late").pings_after(1, every),
+            Reply::text("late").pings_after(1, interval),
             "The model sent only keep-alives",
         ),
-        ("WHIMBREL_REPLY_TIMEOUT_MS", Reply::text("late").pings_after(1, every), "not complete after"),
+        ("WHIMBREL_REPLY_TIMEOUT_MS", Reply::text("late").pings_after(1, interval), "not complete after"),
     ];
     for (name, reply, expected) in table {
         let host = Host::with_script([reply]).env(name, "200").env("CLAUDE_CODE_MAX_RETRIES", "0");
@@ -149,8 +149,8 @@ async fn provider_timeouts_can_be_configured() {
 
 #[tokio::test]
 async fn exhausted_script_is_reported() {
-    let (request, _, text) = run_script(Script::from([])).await;
-    assert_eq!(request, 1);
+    let (requests, _, text) = run_script(Script::from([])).await;
+    assert_eq!(requests, 1);
     assert!(text.contains("The script has only 0 replies"), "{text}");
 }
 
@@ -173,9 +173,9 @@ async fn delay_and_event_interval_are_kept() {
         .delay(Duration::from_millis(30))
         .event_interval(Duration::from_millis(5));
     let mut host = Host::with_script([reply]).start().await.unwrap();
-    let began = tokio::time::Instant::now();
+    let started_at = tokio::time::Instant::now();
     host.run("Hello?").await.unwrap();
-    assert!(began.elapsed() >= Duration::from_millis(30 + 11 * 5));
+    assert!(started_at.elapsed() >= Duration::from_millis(30 + 11 * 5));
 }
 
 /// A call that appends to a file each time it runs, streamed in three events: start, input, stop.
@@ -232,11 +232,11 @@ async fn stop_reason_is_passed_to_the_result() {
         ("unknown reason", vec![stopped(StopReason::Other("tide_turned".into()))], "tide_turned"),
     ];
     for (name, script, expected) in rows {
-        let request = script.len();
+        let request_count = script.len();
         let mut host = Host::with_script(script).start().await.unwrap();
         let result = serde_json::to_value(host.run("Go.").await.unwrap()).unwrap();
         assert_eq!(result["stop_reason"], expected, "A38 {name}: {result}");
-        assert_eq!(host.model_requests().len(), request, "A38 {name}");
+        assert_eq!(host.model_requests().len(), request_count, "A38 {name}");
     }
 }
 
@@ -259,16 +259,16 @@ fn retry_frames(host: &Host) -> Vec<&Value> {
 #[tokio::test]
 async fn overload_is_retried_without_limit_if_configured() {
     let overloaded = || Reply::text("At last.").status(529).header("retry-after-ms", "2").times(15);
-    for (patience, expected, text) in [("60", 15, "At last."), ("0", 10, "API Error: 529")] {
+    for (minutes, expected, text) in [("60", 15, "At last."), ("0", 10, "API Error: 529")] {
         let mut builder = Host::with_script([overloaded()]);
-        if patience != "0" {
-            builder = builder.env("WHIMBREL_RIDE_OUT_MINUTES", patience);
+        if minutes != "0" {
+            builder = builder.env("WHIMBREL_RIDE_OUT_MINUTES", minutes);
         }
         let mut host = builder.start().await.unwrap();
         let result = host.run("Hello?").await.unwrap().result.unwrap();
-        assert!(result.starts_with(text), "{patience}: {result}");
+        assert!(result.starts_with(text), "{minutes}: {result}");
         let retries = retry_frames(&host);
-        assert_eq!(retries.len(), expected, "{patience}");
+        assert_eq!(retries.len(), expected, "{minutes}");
         for (number, notice) in retries.into_iter().enumerate() {
             assert_eq!(notice["attempt"], json!(number + 1));
             assert_eq!((&notice["error_status"], &notice["error"]), (&json!(529), &json!("overloaded")));

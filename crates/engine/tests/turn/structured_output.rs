@@ -31,10 +31,10 @@ fn outcome(result: &TurnResult) -> (Outcome, bool, Option<Value>) {
 async fn structured_output_ends_the_turn_and_is_the_result() {
     let rows = [
         ("at once", vec![output_call(5)], 1),
-        ("after words", vec![Reply::text("Five."), output_call(5)], 2),
-        ("after a wrong one", vec![output_call("five"), output_call(5)], 2),
+        ("after text", vec![Reply::text("Five."), output_call(5)], 2),
+        ("after an invalid call", vec![output_call("five"), output_call(5)], 2),
         (
-            "after one that is no JSON",
+            "after invalid JSON",
             vec![Reply::tool(TOOL, json!({})).raw_tool_input("{\"n\": "), output_call(5)],
             2,
         ),
@@ -123,11 +123,11 @@ async fn unusable_schema_fails_initialize() {
         (json!({"type": "object", "properties": {"n": {"$ref": "http://127.0.0.1:9/n"}}}), "not fetched"),
         (json!({"type": "array"}), "must be an object"),
     ];
-    for (schema, why) in rows {
+    for (schema, reason) in rows {
         let text = match Host::with_script([Reply::text("Hm.")]).options(options(schema)).start().await {
-            Ok(_) => panic!("{why}: the session started"),
+            Ok(_) => panic!("{reason}: the session started"),
             Err(error) => format!("{error:#}"),
         };
-        assert!(text.contains("JSON Schema of the output") && text.contains(why), "{text}");
+        assert!(text.contains("JSON Schema of the output") && text.contains(reason), "{text}");
     }
 }

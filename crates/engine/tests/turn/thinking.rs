@@ -15,22 +15,22 @@ async fn thinking_blocks_are_sent_back_with_signatures() {
     let mut host = Host::with_script(script).file("a.txt", "x").start().await.unwrap();
     assert_eq!(host.run("Read.").await.unwrap().result.as_deref(), Some("Seen."));
     let requests = host.model_requests();
-    let thoughts = |index: usize| -> Vec<(String, bool)> {
+    let thinking_blocks = |index: usize| -> Vec<(String, bool)> {
         let blocks =
             requests[index].messages().iter().flat_map(|message| message["content"].as_array().unwrap());
-        let thoughts = blocks.filter(|block| block["type"] == "thinking");
-        thoughts
+        let thinking_blocks = blocks.filter(|block| block["type"] == "thinking");
+        thinking_blocks
             .map(|block| {
                 let signed = block["signature"].as_str().is_some_and(|text| !text.is_empty());
                 (block["thinking"].as_str().unwrap().to_owned(), signed)
             })
             .collect()
     };
-    assert_eq!(thoughts(0), []);
-    assert_eq!(thoughts(1), [("Let me see.".to_owned(), true)]);
-    assert_eq!(thoughts(2), [("Let me see.".to_owned(), true), ("Once more.".to_owned(), true)]);
+    assert_eq!(thinking_blocks(0), []);
+    assert_eq!(thinking_blocks(1), [("Let me see.".to_owned(), true)]);
+    assert_eq!(thinking_blocks(2), [("Let me see.".to_owned(), true), ("Once more.".to_owned(), true)]);
     let first = requests[1].messages()[1]["content"][0]["type"].clone();
-    assert_eq!(first, "thinking", "a thought stands before the call that it led to");
+    assert_eq!(first, "thinking", "thinking precedes its call");
     let betas = host.api().unwrap().requests()[0].headers["anthropic-beta"].clone();
     assert!(betas.contains("interleaved-thinking"), "{betas}");
 }

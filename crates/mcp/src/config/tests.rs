@@ -9,16 +9,16 @@ fn no_variables(_: &str) -> Option<String> {
 }
 
 fn summaries(servers: &ServerConfigs) -> Vec<(&str, String)> {
-    let word = |entry: &ServerEntry| match &entry.config {
+    let summary = |entry: &ServerEntry| match &entry.config {
         Ok(McpServerConfig::Stdio(server)) => {
             [std::slice::from_ref(&server.command), server.args.as_slice()].concat().join(" ")
         }
         Ok(McpServerConfig::Sse(server)) => format!("sse {}", server.url),
         Ok(McpServerConfig::Http(server)) => format!("http {}", server.url),
         Ok(McpServerConfig::Sdk(server)) => format!("sdk {}", server.name),
-        Err(problem) => format!("bad: {problem}"),
+        Err(error) => format!("bad: {error}"),
     };
-    servers.entries.iter().map(|(name, entry)| (name.as_str(), word(entry))).collect()
+    servers.entries.iter().map(|(name, entry)| (name.as_str(), summary(entry))).collect()
 }
 
 #[test]
@@ -33,7 +33,7 @@ fn invalid_entries_are_reported_and_the_others_kept() {
         "no command": {"args": []},
         "empty command": {"command": " "},
         "number": {"command": 3},
-        "pigeon": {"type": "carrier-pigeon"},
+        "unknown": {"type": "unknown-type"},
         "list": [],
         "nul": {"command": "a", "args": ["b\0"]},
         "variable": {"command": "a", "env": {"A=B": "c"}},
@@ -44,10 +44,10 @@ fn invalid_entries_are_reported_and_the_others_kept() {
     }});
     servers.add_json(ServerOrigin::Dynamic, "--mcp-config", &text.to_string(), &no_variables);
     assert_eq!(servers.warnings, Vec::<String>::new());
-    let (bad, good): (Vec<_>, Vec<_>) =
-        summaries(&servers).into_iter().partition(|(_, word)| word.starts_with("bad: "));
+    let (invalid, valid): (Vec<_>, Vec<_>) =
+        summaries(&servers).into_iter().partition(|(_, summary)| summary.starts_with("bad: "));
     assert_eq!(
-        good,
+        valid,
         [
             ("old", "sse http://127.0.0.1:1/sse".to_owned()),
             ("ours", "sdk calc".into()),
@@ -56,12 +56,12 @@ fn invalid_entries_are_reported_and_the_others_kept() {
             ("web", "http https://example.com/mcp".into()),
         ]
     );
-    let bad: BTreeMap<_, _> = bad.into_iter().collect();
-    for (name, says) in [
+    let invalid: BTreeMap<_, _> = invalid.into_iter().collect();
+    for (name, expected) in [
         ("no command", "command"),
         ("empty command", "Name the program"),
         ("number", "command"),
-        ("pigeon", "carrier-pigeon"),
+        ("unknown", "unknown-type"),
         ("list", "map"),
         ("nul", "NUL byte"),
         ("variable", "A=B"),
@@ -70,7 +70,7 @@ fn invalid_entries_are_reported_and_the_others_kept() {
         ("header", "a b"),
         ("value", "invalid character"),
     ] {
-        assert!(bad[name].contains(says), "{name}: {}", bad[name]);
+        assert!(invalid[name].contains(expected), "{name}: {}", invalid[name]);
     }
 }
 
@@ -89,11 +89,11 @@ fn later_sources_win_by_name() {
     servers.add_flag(r#"{"servers": {}}"#, dir.path(), &no_variables);
     servers.add_flag(".", dir.path(), &no_variables);
     assert_eq!(summaries(&servers), [("a", "file".to_owned()), ("b", "user".into()), ("c", "flag".into())]);
-    let says =
+    let expected =
         ["missing.json cannot be read", "--mcp-config: EOF", "`mcpServers` is missing", ". cannot be read"];
-    assert_eq!(servers.warnings.len(), says.len());
-    for (problem, says) in servers.warnings.iter().zip(says) {
-        assert!(problem.contains(says), "{problem}");
+    assert_eq!(servers.warnings.len(), expected.len());
+    for (warning, expected) in servers.warnings.iter().zip(expected) {
+        assert!(warning.contains(expected), "{warning}");
     }
     assert_eq!(summaries(&servers.into_strict()), [("a", "file".to_owned()), ("c", "flag".into())]);
 }
@@ -139,7 +139,7 @@ fn project_servers_need_approval() {
             &["a"],
         ),
         (
-            "a refusal wins",
+            "disabled wins over enabled",
             ProjectApproval { enabled: names(&["a"]), disabled: names(&["a"]), ..ProjectApproval::default() },
             &[],
         ),

@@ -10,11 +10,11 @@ fn page(value: Value) -> Page<Tool> {
 
 #[test]
 fn an_invalid_tool_does_not_affect_the_others() {
-    let good = json!({"name": "a", "inputSchema": {"type": "object"}});
-    let whole = page(json!({"tools": [good], "nextCursor": "2"}));
-    assert_eq!((whole.items.len(), whole.unreadable, whole.next.as_deref()), (1, 0, Some("2")));
-    let part = page(json!({"tools": [good, {"name": 3}, {"name": "no schema"}, "x"], "nextCursor": "2"}));
-    assert_eq!((part.items.len(), part.unreadable, part.next.as_deref()), (1, 3, Some("2")));
+    let valid = json!({"name": "a", "inputSchema": {"type": "object"}});
+    let complete = page(json!({"tools": [valid], "nextCursor": "2"}));
+    assert_eq!((complete.items.len(), complete.unreadable, complete.next.as_deref()), (1, 0, Some("2")));
+    let partial = page(json!({"tools": [valid, {"name": 3}, {"name": "no schema"}, "x"], "nextCursor": "2"}));
+    assert_eq!((partial.items.len(), partial.unreadable, partial.next.as_deref()), (1, 3, Some("2")));
     assert!(parse_tools_page(serde_json::from_value(json!({"tools": 5})).unwrap()).is_none());
     assert!(parse_tools_page(serde_json::from_value(json!({})).unwrap()).is_none());
 }

@@ -35,10 +35,11 @@ pub(super) struct CallbackListener {
 impl CallbackListener {
     /// Binds the configured port, or a free one.
     pub(super) async fn bind(terms: &OauthTerms) -> Result<Self, String> {
-        let wanted = terms.callback_port.unwrap_or(0);
-        let listener = TcpListener::bind(("127.0.0.1", wanted)).await;
-        let listener = listener
-            .map_err(|error| format!("Cannot listen on port {wanted} for the browser redirect: {error}."))?;
+        let requested_port = terms.callback_port.unwrap_or(0);
+        let listener = TcpListener::bind(("127.0.0.1", requested_port)).await;
+        let listener = listener.map_err(|error| {
+            format!("Cannot listen on port {requested_port} for the browser redirect: {error}.")
+        })?;
         let port = listener.local_addr().map_err(|error| error.to_string())?.port();
         // Registered clients use `localhost` by convention; otherwise the IP address avoids name resolution.
         let host = if terms.client_id.is_some() { "localhost" } else { "127.0.0.1" };
@@ -53,17 +54,17 @@ impl CallbackListener {
     /// Waits for the redirect. Requests with another `state` are answered with 404.
     pub(super) async fn wait_callback(&self, state: &str) -> Result<CallbackParams, String> {
         // Browsers open speculative connections, so all connections are read concurrently.
-        let mut callers = JoinSet::new();
+        let mut connections = JoinSet::new();
         loop {
             tokio::select! {
-                caller = self.listener.accept() => {
-                    let (stream, _) = caller.map_err(|error| format!("Cannot accept the browser redirect: {error}."))?;
+                connection = self.listener.accept() => {
+                    let (stream, _) = connection.map_err(|error| format!("Cannot accept the browser redirect: {error}."))?;
                     let state = state.to_owned();
-                    callers.spawn(async move { timeout(READ_TIMEOUT, handle_connection(stream, &state)).await.ok().flatten() });
+                    connections.spawn(async move { timeout(READ_TIMEOUT, handle_connection(stream, &state)).await.ok().flatten() });
                 }
-                Some(callback) = callers.join_next() => {
-                    if let Ok(Some(outcome)) = callback {
-                        return Ok(outcome);
+                Some(callback) = connections.join_next() => {
+                    if let Ok(Some(params)) = callback {
+                        return Ok(params);
                     }
                 }
             }
@@ -82,8 +83,8 @@ async fn handle_connection(mut stream: TcpStream, state: &str) -> Option<Callbac
     let head = String::from_utf8_lossy(&head);
     let target =
         head.strip_prefix("GET ").and_then(|rest| rest.split_whitespace().next()).unwrap_or_default();
-    let outcome = parse_callback_url(&format!("http://127.0.0.1{target}"), state);
-    let (status, text) = match &outcome {
+    let params = parse_callback_url(&format!("http://127.0.0.1{target}"), state);
+    let (status, text) = match &params {
         Some(CallbackParams { error: None, .. }) => {
             ("200 OK", "Whimbrel has received the login. You can close this page and return to the terminal.")
         }
@@ -91,14 +92,14 @@ async fn handle_connection(mut stream: TcpStream, state: &str) -> Option<Callbac
         None => ("404 Not Found", "Not found."),
     };
     let page = format!("<!doctype html><meta charset=utf-8><title>Whimbrel</title><p>{text}</p>");
-    let answer = format!(
+    let response = format!(
         "HTTP/1.1 {status}\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {}\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n{page}",
         page.len()
     );
     // The parameters count even if the browser has closed the connection.
-    let _ = stream.write_all(answer.as_bytes()).await;
+    let _ = stream.write_all(response.as_bytes()).await;
     let _ = stream.shutdown().await;
-    outcome
+    params
 }
 
 /// Parses a pasted line as the URL that the browser ended at.
@@ -107,15 +108,15 @@ pub(super) fn parse_pasted(line: &str, state: &str) -> Option<CallbackParams> {
 }
 
 /// Parses a redirect URL; `None` if path or `state` do not match.
-fn parse_callback_url(address: &str, state: &str) -> Option<CallbackParams> {
-    let url = Url::parse(address).ok().filter(|url| url.path() == CALLBACK_PATH)?;
+fn parse_callback_url(text: &str, state: &str) -> Option<CallbackParams> {
+    let url = Url::parse(text).ok().filter(|url| url.path() == CALLBACK_PATH)?;
     let fields: BTreeMap<String, String> =
         url.query_pairs().map(|(name, value)| (name.into_owned(), value.into_owned())).collect();
     if fields.get("state").map(String::as_str) != Some(state) {
         return None;
     }
     let error = fields.get("error").map(|error| match fields.get("error_description") {
-        Some(words) => format!("{} ({error})", super::token::sanitize_text(words)),
+        Some(description) => format!("{} ({error})", super::token::sanitize_text(description)),
         None => super::token::sanitize_text(error),
     });
     Some(CallbackParams { code: fields.get("code").cloned(), error, issuer: fields.get("iss").cloned() })
@@ -127,15 +128,15 @@ mod tests {
 
     #[test]
     fn only_a_redirect_with_our_state_counts() {
-        let outcome = |code: Option<&str>, error: Option<&str>| {
+        let params = |code: Option<&str>, error: Option<&str>| {
             Some(CallbackParams { code: code.map(Into::into), error: error.map(Into::into), issuer: None })
         };
-        for (address, expected) in [
-            ("http://127.0.0.1:5/callback?code=a%20b&state=s", outcome(Some("a b"), None)),
-            (" http://localhost:5/callback?state=s&code=c\n", outcome(Some("c"), None)),
+        for (url, expected) in [
+            ("http://127.0.0.1:5/callback?code=a%20b&state=s", params(Some("a b"), None)),
+            (" http://localhost:5/callback?state=s&code=c\n", params(Some("c"), None)),
             (
                 "http://127.0.0.1/callback?state=s&error=access_denied&error_description=No",
-                outcome(None, Some("No (access_denied)")),
+                params(None, Some("No (access_denied)")),
             ),
             ("http://127.0.0.1/callback?code=a&state=other", None),
             ("http://127.0.0.1/callback?code=a", None),
@@ -143,7 +144,7 @@ mod tests {
             ("yes please", None),
             ("", None),
         ] {
-            assert_eq!(parse_pasted(address, "s"), expected, "{address}");
+            assert_eq!(parse_pasted(url, "s"), expected, "{url}");
         }
     }
 }

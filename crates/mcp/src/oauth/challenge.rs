@@ -11,20 +11,20 @@ pub(crate) fn missing_scope(header: &str) -> Option<Option<String>> {
     is_scope_error.then(scope)
 }
 
-/// Value of a parameter, in whichever challenge it stands.
+/// Value of a parameter, in any of the challenges.
 pub(crate) fn parameter(header: &str, name: &str) -> Option<String> {
     let mut rest = header;
     loop {
         rest = rest.trim_start_matches(|c: char| c == ',' || c.is_whitespace());
         let end = rest.find(|c: char| c == '=' || c == ',' || c.is_whitespace())?;
-        let (word, after) = rest.split_at(end);
+        let (key, after) = rest.split_at(end);
         // A token without `=` is the name of a scheme.
         let Some(after) = after.trim_start().strip_prefix('=') else {
             rest = &rest[end..];
             continue;
         };
         let (value, after) = parse_value(after.trim_start());
-        if word.eq_ignore_ascii_case(name) {
+        if key.eq_ignore_ascii_case(name) {
             return Some(value);
         }
         rest = after;
@@ -38,14 +38,14 @@ fn parse_value(text: &str) -> (String, &str) {
         return (text[..end].to_owned(), &text[end..]);
     };
     let (mut value, mut escaped) = (String::new(), false);
-    for (at, c) in quoted.char_indices() {
+    for (index, c) in quoted.char_indices() {
         match c {
             _ if escaped => {
                 value.push(c);
                 escaped = false;
             }
             '\\' => escaped = true,
-            '"' => return (value, &quoted[at + 1..]),
+            '"' => return (value, &quoted[index + 1..]),
             _ => value.push(c),
         }
     }
@@ -60,21 +60,21 @@ mod tests {
     fn missing_scope_is_read_from_the_challenge() {
         for (name, header, expected) in [
             (
-                "with its name",
+                "with scope",
                 r#"Bearer error="insufficient_scope", scope="a:read b:write""#,
                 Some(Some("a:read b:write")),
             ),
-            ("without", r#"Bearer error="insufficient_scope""#, Some(None)),
+            ("without scope", r#"Bearer error="insufficient_scope""#, Some(None)),
             (
-                "with signs for a terminal",
+                "with control characters",
                 "Bearer error=insufficient_scope, scope=\"a\u{1b}b\"",
                 Some(Some("a b")),
             ),
-            ("about something else", r#"Bearer error="invalid_token", scope="a""#, None),
-            ("about nothing", "Bearer", None),
+            ("another error", r#"Bearer error="invalid_token", scope="a""#, None),
+            ("no error", "Bearer", None),
         ] {
-            let found = missing_scope(header);
-            assert_eq!(found.as_ref().map(|scope| scope.as_deref()), expected, "{name}");
+            let scope_found = missing_scope(header);
+            assert_eq!(scope_found.as_ref().map(|scope| scope.as_deref()), expected, "{name}");
         }
     }
 

@@ -43,46 +43,46 @@ struct RegistrationResponse {
 pub(super) async fn register_client(
     terms: &OauthTerms,
     secret: Option<String>,
-    authority: &AuthorizationServer,
-    redirect: &str,
+    authorization_server: &AuthorizationServer,
+    redirect_url: &str,
     http_client: &HttpClient,
 ) -> Result<OauthClient, String> {
-    let methods = &authority.token_endpoint_auth_methods_supported;
+    let methods = &authorization_server.token_endpoint_auth_methods_supported;
     if let Some(id) = terms.client_id.clone() {
         return Ok(OauthClient {
             id,
             secret: secret.map(|secret| choose_secret_method(secret, None, methods)),
         });
     }
-    let unknown = "Its authorization server does not support dynamic client registration. Register a client there, and set its id in `oauth.clientId` of the entry (whimbrel mcp add --client-id).";
-    let endpoint = authority.registration_endpoint.as_ref().ok_or(unknown)?;
+    let unsupported = "Its authorization server does not support dynamic client registration. Register a client there, and set its id in `oauth.clientId` of the entry (whimbrel mcp add --client-id).";
+    let endpoint = authorization_server.registration_endpoint.as_ref().ok_or(unsupported)?;
     let registration = json!({
         "client_name": "Whimbrel",
-        "redirect_uris": [redirect],
+        "redirect_uris": [redirect_url],
         "grant_types": ["authorization_code", "refresh_token"],
         "response_types": ["code"],
         "token_endpoint_auth_method": "none",
     });
     let json = HeaderValue::from_static("application/json");
     let headers = HeaderMap::from_iter([(CONTENT_TYPE, json.clone()), (ACCEPT, json)]);
-    let answer =
+    let response =
         send_request(http_client, Method::POST, endpoint, headers, Bytes::from(registration.to_string()))
             .await?;
-    let status = answer.status;
-    let text = answer.read_prefix(MAX_RESPONSE_BYTES).await;
+    let status = response.status;
+    let text = response.read_prefix(MAX_RESPONSE_BYTES).await;
     match status {
         200..300 => {
-            let given: RegistrationResponse = serde_json::from_slice(&text).map_err(|error| {
+            let registered: RegistrationResponse = serde_json::from_slice(&text).map_err(|error| {
                 format!("{endpoint} registered the client, but its response is not valid: {error}.")
             })?;
-            let method = given.token_endpoint_auth_method.as_deref();
-            let secret = given.client_secret.filter(|_| method != Some("none"));
+            let method = registered.token_endpoint_auth_method.as_deref();
+            let secret = registered.client_secret.filter(|_| method != Some("none"));
             Ok(OauthClient {
-                id: given.client_id,
+                id: registered.client_id,
                 secret: secret.map(|secret| choose_secret_method(secret, method, methods)),
             })
         }
-        404 | 405 => Err(unknown.into()),
+        404 | 405 => Err(unsupported.into()),
         _ => Err(format!(
             "{endpoint} rejected the client registration (HTTP {status}): {}",
             super::token::error_message(&text)
@@ -92,11 +92,13 @@ pub(super) async fn register_client(
 
 /// Method of sending the secret: as agreed at registration, else one that the server supports.
 fn choose_secret_method(secret: String, agreed: Option<&str>, methods: &[String]) -> ClientSecret {
-    let knows = |method: &str| methods.iter().any(|known| known == method);
+    let is_supported = |method: &str| methods.iter().any(|known| known == method);
     match agreed {
         Some("client_secret_post") => ClientSecret::Field(secret),
         Some("client_secret_basic") => ClientSecret::Header(secret),
-        _ if knows("client_secret_basic") || !knows("client_secret_post") => ClientSecret::Header(secret),
+        _ if is_supported("client_secret_basic") || !is_supported("client_secret_post") => {
+            ClientSecret::Header(secret)
+        }
         _ => ClientSecret::Field(secret),
     }
 }

@@ -41,13 +41,13 @@ impl CredentialStore {
     /// Loads the token of a server; an unreadable file counts as none. Reads the disk.
     pub(super) fn load(&self, server: &Url) -> Option<OauthToken> {
         let (bytes, _) = files::read(&self.file, MAX_FILE_BYTES).ok()?;
-        let whole: Value = serde_json::from_slice(&bytes).ok()?;
-        serde_json::from_value(whole.get(LOGINS_KEY)?.get(server_key(server))?.clone()).ok()
+        let document: Value = serde_json::from_slice(&bytes).ok()?;
+        serde_json::from_value(document.get(LOGINS_KEY)?.get(server_key(server))?.clone()).ok()
     }
 
     /// Stores a token in place of an older one. Writes to the disk.
-    pub(super) fn save(&self, server: &Url, grant: &OauthToken) -> Result<(), String> {
-        let value = serde_json::to_value(grant).map_err(|error| error.to_string())?;
+    pub(super) fn save(&self, server: &Url, token: &OauthToken) -> Result<(), String> {
+        let value = serde_json::to_value(token).map_err(|error| error.to_string())?;
         self.update(server, Some(value)).map(drop)
     }
 
@@ -98,24 +98,24 @@ mod tests {
         let env = BTreeMap::from([("HOME".to_owned(), home.path().to_str().unwrap().to_owned())]);
         let store = CredentialStore::from_env(&env).unwrap();
         assert_eq!(store.remove("https://x.test/mcp"), Ok(false));
-        assert!(!home.path().join(".claude").exists(), "nothing is made only to say nothing");
-        let grant: OauthToken = serde_json::from_value(json!({
+        assert!(!home.path().join(".claude").exists(), "removing creates no directory");
+        let token: OauthToken = serde_json::from_value(json!({
             "accessToken": "t", "tokenEndpoint": "https://id.test/token", "resource": "https://x.test/mcp",
             "client": {"id": "c", "secret": {"header": "s"}},
         }))
         .unwrap();
-        store.save(&url("https://x.test/mcp#top"), &grant).unwrap();
+        store.save(&url("https://x.test/mcp#top"), &token).unwrap();
         let mode = store.file().metadata().unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
-        assert!(store.load(&url("https://x.test/mcp")) == Some(grant));
+        assert!(store.load(&url("https://x.test/mcp")) == Some(token));
         assert!(store.load(&url("https://x.test/other")).is_none());
         assert_eq!(store.remove("https://x.test/mcp"), Ok(true));
         assert_eq!(store.remove("https://x.test/mcp"), Ok(false));
         assert!(store.load(&url("https://x.test/mcp")).is_none());
         std::fs::write(store.file(), "{").unwrap();
-        assert!(store.load(&url("https://x.test/mcp")).is_none(), "what cannot be read is no login");
+        assert!(store.load(&url("https://x.test/mcp")).is_none(), "an unreadable file counts as no login");
         assert!(store.save(&url("https://x.test/mcp"), &serde_json::from_value::<OauthToken>(json!({
             "accessToken": "t", "tokenEndpoint": "https://id.test/token", "resource": "r", "client": {"id": "c"},
-        })).unwrap()).unwrap_err().contains("mcp-logins.json"), "and is not overwritten");
+        })).unwrap()).unwrap_err().contains("mcp-logins.json"), "an unreadable file is not overwritten");
     }
 }

@@ -52,10 +52,11 @@ struct ProtectedResource {
 
 impl OauthMetadata {
     /// Scope to request: the configured one, or the discovered one.
-    pub(super) fn scope(&self, wanted: Option<&str>) -> Option<String> {
-        let mut scope = wanted.map(str::to_owned).or_else(|| self.scopes.clone()).unwrap_or_default();
-        let offered = self.authorization_server.scopes_supported.iter().any(|scope| scope == OFFLINE_ACCESS);
-        if offered && !scope.split_whitespace().any(|scope| scope == OFFLINE_ACCESS) {
+    pub(super) fn scope(&self, configured: Option<&str>) -> Option<String> {
+        let mut scope = configured.map(str::to_owned).or_else(|| self.scopes.clone()).unwrap_or_default();
+        let supports_offline_access =
+            self.authorization_server.scopes_supported.iter().any(|scope| scope == OFFLINE_ACCESS);
+        if supports_offline_access && !scope.split_whitespace().any(|scope| scope == OFFLINE_ACCESS) {
             scope = format!("{scope} {OFFLINE_ACCESS}");
         }
         Some(scope.trim().to_owned()).filter(|scope| !scope.is_empty())
@@ -64,37 +65,40 @@ impl OauthMetadata {
 
 /// Queries the MCP server and the authorization server that it names.
 pub(super) async fn discover(
-    address: &Url,
+    server_url: &Url,
     server: &RemoteServer,
     http_client: &HttpClient,
 ) -> Result<OauthMetadata, String> {
-    require_secure(address, address)?;
-    let refusal = fetch_challenge(address, server, http_client).await?;
-    let named = challenge::parameter(&refusal, "resource_metadata").and_then(|text| address.join(&text).ok());
-    let urls = named.map_or_else(|| resource_metadata_urls(address), |url| vec![url]);
-    let resource = fetch_first::<ProtectedResource>(&urls, address, http_client).await?.unwrap_or_default();
+    require_secure(server_url, server_url)?;
+    let challenges = fetch_challenge(server_url, server, http_client).await?;
+    let metadata_url =
+        challenge::parameter(&challenges, "resource_metadata").and_then(|text| server_url.join(&text).ok());
+    let urls = metadata_url.map_or_else(|| resource_metadata_urls(server_url), |url| vec![url]);
+    let resource =
+        fetch_first::<ProtectedResource>(&urls, server_url, http_client).await?.unwrap_or_default();
     let name = match resource.resource {
-        Some(name) if !is_same_resource(&name, address) => {
+        Some(name) if !is_same_resource(&name, server_url) => {
             return Err(format!("Its metadata names another resource, {name:?}, so no login is attempted."));
         }
         Some(name) => name,
-        None => without_fragment(address),
+        None => without_fragment(server_url),
     };
     let issuer = resource.authorization_servers.into_iter().next();
-    let issuer = issuer.unwrap_or_else(|| with_path(address, "/"));
-    let authority = match fetch_first(&server_metadata_urls(&issuer), address, http_client).await? {
-        Some(authority) => authority,
-        None => default_endpoints(&issuer),
-    };
-    validate(&authority, address)?;
-    let all = Some(resource.scopes_supported.join(" ")).filter(|scopes| !scopes.is_empty());
-    let scopes = challenge::parameter(&refusal, "scope").filter(|scope| !scope.is_empty()).or(all);
-    Ok(OauthMetadata { authorization_server: authority, resource: name, scopes })
+    let issuer = issuer.unwrap_or_else(|| with_path(server_url, "/"));
+    let authorization_server =
+        match fetch_first(&server_metadata_urls(&issuer), server_url, http_client).await? {
+            Some(authorization_server) => authorization_server,
+            None => default_endpoints(&issuer),
+        };
+    validate(&authorization_server, server_url)?;
+    let supported = Some(resource.scopes_supported.join(" ")).filter(|scopes| !scopes.is_empty());
+    let scopes = challenge::parameter(&challenges, "scope").filter(|scope| !scope.is_empty()).or(supported);
+    Ok(OauthMetadata { authorization_server, resource: name, scopes })
 }
 
 /// Sends an unauthenticated request and returns the challenges of the 401 response.
 async fn fetch_challenge(
-    address: &Url,
+    url: &Url,
     server: &RemoteServer,
     http_client: &HttpClient,
 ) -> Result<String, String> {
@@ -106,27 +110,28 @@ async fn fetch_challenge(
             headers.insert(name, value);
         }
     }
-    let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+    let initialize = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
         "protocolVersion": "2025-06-18", "capabilities": {},
         "clientInfo": {"name": "whimbrel", "version": env!("CARGO_PKG_VERSION")},
     }});
-    let answer =
-        send_request(http_client, Method::POST, address, headers.clone(), hello.to_string().into()).await?;
+    let response =
+        send_request(http_client, Method::POST, url, headers.clone(), initialize.to_string().into()).await?;
     // Servers with the SSE transport accept no POST at their URL.
-    let answer = match answer.status {
-        404 | 405 => send_request(http_client, Method::GET, address, headers, Bytes::new()).await?,
-        _ => answer,
+    let response = match response.status {
+        404 | 405 => send_request(http_client, Method::GET, url, headers, Bytes::new()).await?,
+        _ => response,
     };
-    match answer.status {
+    match response.status {
         401 => {
-            let challenges = answer.headers.get_all(WWW_AUTHENTICATE).iter();
+            let challenges = response.headers.get_all(WWW_AUTHENTICATE).iter();
             let texts: Vec<&str> = challenges.filter_map(|value| value.to_str().ok()).collect();
             Ok(texts.join(", "))
         }
         200..300 => Err("It does not require a login.".into()),
-        status => {
-            Err(format!("It answered HTTP {status} {} instead of asking for a login.", answer.status_text()))
-        }
+        status => Err(format!(
+            "It answered HTTP {status} {} instead of asking for a login.",
+            response.status_text()
+        )),
     }
 }
 
@@ -138,10 +143,10 @@ pub(super) async fn send_request(
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<Response, String> {
-    let asked = timeout(REQUEST_TIMEOUT, http_client.request(method, url.clone(), headers, body)).await;
+    let sent = timeout(REQUEST_TIMEOUT, http_client.request(method, url.clone(), headers, body)).await;
     let host = url.host_str().unwrap_or_default();
-    let late = |_| format!("{host} did not answer within {} s.", REQUEST_TIMEOUT.as_secs());
-    asked.map_err(late)?.map_err(|error| error.message)
+    let timed_out = |_| format!("{host} did not answer within {} s.", REQUEST_TIMEOUT.as_secs());
+    sent.map_err(timed_out)?.map_err(|error| error.message)
 }
 
 /// Fetches the first of these URLs that has a document.
@@ -153,23 +158,23 @@ async fn fetch_first<T: DeserializeOwned>(
     for url in urls {
         require_secure(url, server)?;
         let headers = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static("application/json"))]);
-        let answer = send_request(http_client, Method::GET, url, headers, Bytes::new()).await?;
-        match answer.status {
+        let response = send_request(http_client, Method::GET, url, headers, Bytes::new()).await?;
+        match response.status {
             200..300 => {
-                let text = timeout(REQUEST_TIMEOUT, answer.read_all(MAX_METADATA_BYTES)).await;
+                let text = timeout(REQUEST_TIMEOUT, response.read_all(MAX_METADATA_BYTES)).await;
                 let text = text
                     .map_err(|_| format!("{url} did not answer in time."))?
-                    .map_err(|cause| cause.message)?;
+                    .map_err(|error| error.message)?;
                 // A server may serve an HTML page for unknown paths.
                 match serde_json::from_slice(&text) {
-                    Ok(found) => return Ok(Some(found)),
+                    Ok(document) => return Ok(Some(document)),
                     Err(error) if text.trim_ascii_start().starts_with(b"{") => {
                         return Err(format!("The metadata at {url} is not valid: {error}."));
                     }
                     Err(_) => {}
                 }
             }
-            500.. => return Err(format!("{url} answered HTTP {}. Try again later.", answer.status)),
+            500.. => return Err(format!("{url} answered HTTP {}. Try again later.", response.status)),
             _ => {}
         }
     }
@@ -212,12 +217,13 @@ fn default_endpoints(issuer: &Url) -> AuthorizationServer {
     }
 }
 
-fn validate(authority: &AuthorizationServer, server: &Url) -> Result<(), String> {
-    let AuthorizationServer { authorization_endpoint, token_endpoint, registration_endpoint, .. } = authority;
+fn validate(authorization_server: &AuthorizationServer, server: &Url) -> Result<(), String> {
+    let AuthorizationServer { authorization_endpoint, token_endpoint, registration_endpoint, .. } =
+        authorization_server;
     for url in [authorization_endpoint, token_endpoint].into_iter().chain(registration_endpoint) {
         require_secure(url, server)?;
     }
-    match &authority.code_challenge_methods_supported {
+    match &authorization_server.code_challenge_methods_supported {
         Some(methods) if !methods.iter().any(|method| method == "S256") => {
             Err("Its authorization server does not support PKCE with S256, which protects the login from interception.".into())
         }
@@ -329,32 +335,29 @@ mod tests {
 
     #[test]
     fn configured_scope_wins_over_discovered_scope() {
-        let with = |scopes: Option<&str>, supported: &[&str]| {
-            let mut authority = default_endpoints(&url("https://id.test"));
-            authority.scopes_supported = supported.iter().map(|scope| (*scope).to_owned()).collect();
-            OauthMetadata {
-                authorization_server: authority,
-                resource: String::new(),
-                scopes: scopes.map(str::to_owned),
-            }
+        let metadata_with = |scopes: Option<&str>, supported: &[&str]| {
+            let mut authorization_server = default_endpoints(&url("https://id.test"));
+            authorization_server.scopes_supported =
+                supported.iter().map(|scope| (*scope).to_owned()).collect();
+            OauthMetadata { authorization_server, resource: String::new(), scopes: scopes.map(str::to_owned) }
         };
         let rows = [
-            (with(None, &[]), None, None),
-            (with(Some("read"), &[]), None, Some("read")),
-            (with(Some("read"), &[]), Some("write"), Some("write")),
-            (with(Some("read"), &["read", "offline_access"]), None, Some("read offline_access")),
-            (with(Some("offline_access"), &["offline_access"]), None, Some("offline_access")),
+            (metadata_with(None, &[]), None, None),
+            (metadata_with(Some("read"), &[]), None, Some("read")),
+            (metadata_with(Some("read"), &[]), Some("write"), Some("write")),
+            (metadata_with(Some("read"), &["read", "offline_access"]), None, Some("read offline_access")),
+            (metadata_with(Some("offline_access"), &["offline_access"]), None, Some("offline_access")),
         ];
-        for (findings, wanted, expected) in rows {
-            assert_eq!(findings.scope(wanted).as_deref(), expected);
+        for (metadata, configured, expected) in rows {
+            assert_eq!(metadata.scope(configured).as_deref(), expected);
         }
     }
 
     #[test]
     fn a_server_without_s256_is_rejected() {
-        let mut authority = default_endpoints(&url("https://id.test"));
-        assert_eq!(validate(&authority, &url("https://x.test")), Ok(()));
-        authority.code_challenge_methods_supported = Some(vec!["plain".into()]);
-        assert!(validate(&authority, &url("https://x.test")).unwrap_err().contains("PKCE"));
+        let mut authorization_server = default_endpoints(&url("https://id.test"));
+        assert_eq!(validate(&authorization_server, &url("https://x.test")), Ok(()));
+        authorization_server.code_challenge_methods_supported = Some(vec!["plain".into()]);
+        assert!(validate(&authorization_server, &url("https://x.test")).unwrap_err().contains("PKCE"));
     }
 }

@@ -62,27 +62,27 @@ impl LoginFlow {
             );
         }
         let store = CredentialStore::from_env(&deps.environment).ok_or(credential_store::NO_HOME)?;
-        let address = Url::parse(&server.url).map_err(|error| format!("`url`: {error}."))?;
+        let server_url = Url::parse(&server.url).map_err(|error| format!("`url`: {error}."))?;
         let terms = server.oauth.clone().unwrap_or_default();
         let http_client = deps.http_client.clone();
-        let findings = discovery::discover(&address, server, &http_client).await?;
-        let redirect = CallbackListener::bind(&terms).await?;
+        let metadata = discovery::discover(&server_url, server, &http_client).await?;
+        let callback = CallbackListener::bind(&terms).await?;
         let secret = deps.environment.get(CLIENT_SECRET).cloned();
         let client = client::register_client(
             &terms,
             secret,
-            &findings.authorization_server,
-            redirect.url(),
+            &metadata.authorization_server,
+            callback.url(),
             &http_client,
         )
         .await?;
         let (state, verifier) = (ids::new_secret(), ids::new_secret());
         let mut login = Self {
-            authorization_url: address.clone(),
-            server: address,
-            metadata: findings,
+            authorization_url: server_url.clone(),
+            server: server_url,
+            metadata,
             client,
-            callback: redirect,
+            callback,
             state,
             verifier,
             http_client,
@@ -100,37 +100,39 @@ impl LoginFlow {
     /// Waits for the redirect, or for a pasted redirect URL, exchanges the code and stores the token.
     pub async fn finish(self, mut pasted: UnboundedReceiver<String>) -> Result<(), String> {
         let code = loop {
-            let outcome = tokio::select! {
-                outcome = self.callback.wait_callback(&self.state) => outcome?,
+            let params = tokio::select! {
+                params = self.callback.wait_callback(&self.state) => params?,
                 Some(line) = pasted.recv() => match callback::parse_pasted(&line, &self.state) {
-                    Some(outcome) => outcome,
+                    Some(params) => params,
                     None => continue,
                 },
             };
-            break self.check_callback(outcome)?;
+            break self.check_callback(params)?;
         };
-        let grant = token::exchange_code(
+        let token = token::exchange_code(
             &self.http_client,
             &self.client,
             &self.metadata,
             token::CodeExchange { code: &code, verifier: &self.verifier, redirect_url: self.callback.url() },
         );
-        let grant = grant.await.map_err(|refusal| refusal.to_string())?;
+        let token = token.await.map_err(|error| error.to_string())?;
         let (store, server) = (self.store, self.server);
-        let saved = files::run_blocking(move || store.save(&server, &grant)).await;
+        let saved = files::run_blocking(move || store.save(&server, &token)).await;
         saved.map_err(|error| format!("The login could not be saved: {error}."))?
     }
 
-    /// Checks the redirect's parameters and returns the code. The issuer must be the one that was asked.
-    fn check_callback(&self, outcome: CallbackParams) -> Result<String, String> {
-        let CallbackParams { code, error, issuer } = outcome;
+    /// Checks the redirect's parameters and returns the code. The issuer must be the one of the login.
+    fn check_callback(&self, params: CallbackParams) -> Result<String, String> {
+        let CallbackParams { code, error, issuer } = params;
         if let Some(error) = error {
             return Err(format!("The login was denied: {error}."));
         }
         match (&issuer, &self.metadata.authorization_server.issuer) {
-            (Some(named), Some(known)) if named.trim_end_matches('/') != known.trim_end_matches('/') => {
+            (Some(received), Some(expected))
+                if received.trim_end_matches('/') != expected.trim_end_matches('/') =>
+            {
                 Err(format!(
-                    "The response comes from {named:?}, but the login was started at {known}. Nothing was saved."
+                    "The response comes from {received:?}, but the login was started at {expected}. Nothing was saved."
                 ))
             }
             _ => code.ok_or_else(|| "The redirect has no authorization code. Try again.".into()),
@@ -138,22 +140,22 @@ impl LoginFlow {
     }
 
     fn build_authorization_url(&self, terms: &OauthTerms) -> Url {
-        let Self { metadata: findings, client, callback: redirect, state, verifier, .. } = self;
+        let Self { metadata, client, callback, state, verifier, .. } = self;
         let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(verifier));
-        let mut address = findings.authorization_server.authorization_endpoint.clone();
-        let mut query = address.query_pairs_mut();
+        let mut url = metadata.authorization_server.authorization_endpoint.clone();
+        let mut query = url.query_pairs_mut();
         query
             .append_pair("response_type", "code")
             .append_pair("client_id", &client.id)
-            .append_pair("redirect_uri", redirect.url())
+            .append_pair("redirect_uri", callback.url())
             .append_pair("code_challenge", &challenge)
             .append_pair("code_challenge_method", "S256")
             .append_pair("state", state)
-            .append_pair("resource", &findings.resource);
-        if let Some(scope) = findings.scope(terms.scopes.as_deref()) {
+            .append_pair("resource", &metadata.resource);
+        if let Some(scope) = metadata.scope(terms.scopes.as_deref()) {
             query.append_pair("scope", &scope);
         }
         drop(query);
-        address
+        url
     }
 }

@@ -78,21 +78,21 @@ struct TokenResponse {
 pub(super) async fn exchange_code(
     http_client: &HttpClient,
     client: &OauthClient,
-    findings: &OauthMetadata,
-    CodeExchange { code, verifier, redirect_url: redirect }: CodeExchange<'_>,
+    metadata: &OauthMetadata,
+    CodeExchange { code, verifier, redirect_url }: CodeExchange<'_>,
 ) -> Result<OauthToken, TokenError> {
     let fields = [
         ("grant_type", "authorization_code"),
         ("code", code),
-        ("redirect_uri", redirect),
+        ("redirect_uri", redirect_url),
         ("code_verifier", verifier),
-        ("resource", &findings.resource),
+        ("resource", &metadata.resource),
     ];
-    let token_endpoint = findings.authorization_server.token_endpoint.clone();
-    let given = request_token(http_client, &token_endpoint, client, &fields).await?;
-    let ends_at = expiry_seconds(&given);
-    let TokenResponse { access_token, refresh_token, scope, .. } = given;
-    let (resource, client) = (findings.resource.clone(), client.clone());
+    let token_endpoint = metadata.authorization_server.token_endpoint.clone();
+    let response = request_token(http_client, &token_endpoint, client, &fields).await?;
+    let ends_at = expiry_seconds(&response);
+    let TokenResponse { access_token, refresh_token, scope, .. } = response;
+    let (resource, client) = (metadata.resource.clone(), client.clone());
     Ok(OauthToken { access_token, refresh_token, ends_at, scope, token_endpoint, resource, client })
 }
 
@@ -109,14 +109,14 @@ impl OauthToken {
         };
         let fields =
             [("grant_type", "refresh_token"), ("refresh_token", refresh_token), ("resource", &self.resource)];
-        let given = request_token(http_client, &self.token_endpoint, &self.client, &fields).await?;
-        let ends_at = expiry_seconds(&given);
+        let response = request_token(http_client, &self.token_endpoint, &self.client, &fields).await?;
+        let ends_at = expiry_seconds(&response);
         Ok(Self {
-            access_token: given.access_token,
+            access_token: response.access_token,
             // A response without a refresh token means that the old one stays valid.
-            refresh_token: given.refresh_token.or_else(|| Some(refresh_token.clone())),
+            refresh_token: response.refresh_token.or_else(|| Some(refresh_token.clone())),
             ends_at,
-            scope: given.scope.or_else(|| self.scope.clone()),
+            scope: response.scope.or_else(|| self.scope.clone()),
             ..self.clone()
         })
     }
@@ -129,10 +129,10 @@ async fn request_token(
     fields: &[(&str, &str)],
 ) -> Result<TokenResponse, TokenError> {
     let (headers, body) = build_form(client, fields);
-    let answer =
+    let response =
         send_request(http_client, Method::POST, url, headers, body).await.map_err(TokenError::Temporary)?;
-    let status = answer.status;
-    let text = answer.read_prefix(MAX_RESPONSE_BYTES).await;
+    let status = response.status;
+    let text = response.read_prefix(MAX_RESPONSE_BYTES).await;
     match status {
         200..300 => parse_token_response(&text).map_err(TokenError::Permanent),
         400 | 401 | 403 => {
@@ -151,9 +151,9 @@ fn build_form(client: &OauthClient, fields: &[(&str, &str)]) -> (HeaderMap, Byte
     body.extend_pairs(fields);
     match &client.secret {
         Some(ClientSecret::Header(secret)) => {
-            let part = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
-            let both = STANDARD.encode(format!("{}:{}", part(&client.id), part(secret)));
-            if let Ok(mut value) = HeaderValue::from_str(&format!("Basic {both}")) {
+            let encode = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
+            let credentials = STANDARD.encode(format!("{}:{}", encode(&client.id), encode(secret)));
+            if let Ok(mut value) = HeaderValue::from_str(&format!("Basic {credentials}")) {
                 value.set_sensitive(true);
                 headers.insert(AUTHORIZATION, value);
             }
@@ -170,21 +170,21 @@ fn build_form(client: &OauthClient, fields: &[(&str, &str)]) -> (HeaderMap, Byte
 
 /// Parses a token response. Its contents never appear in the error.
 fn parse_token_response(text: &[u8]) -> Result<TokenResponse, String> {
-    let given: TokenResponse = serde_json::from_slice(text)
+    let response: TokenResponse = serde_json::from_slice(text)
         .map_err(|_| format!("the response has no token: {}", error_message(text)))?;
-    if given.token_type.as_deref().is_some_and(|kind| !kind.eq_ignore_ascii_case("bearer")) {
+    if response.token_type.as_deref().is_some_and(|kind| !kind.eq_ignore_ascii_case("bearer")) {
         return Err("the token type is not `bearer`.".into());
     }
-    let sendable = |text: &str| !text.is_empty() && HeaderValue::from_str(text).is_ok();
-    if sendable(&given.access_token) {
-        Ok(given)
+    let is_sendable = |text: &str| !text.is_empty() && HeaderValue::from_str(text).is_ok();
+    if is_sendable(&response.access_token) {
+        Ok(response)
     } else {
         Err("the token has characters that cannot be sent in a header.".into())
     }
 }
 
-fn expiry_seconds(given: &TokenResponse) -> Option<u64> {
-    let lifetime = given.expires_in.filter(|seconds| seconds.is_finite() && *seconds >= 0.0)?;
+fn expiry_seconds(response: &TokenResponse) -> Option<u64> {
+    let lifetime = response.expires_in.filter(|seconds| seconds.is_finite() && *seconds >= 0.0)?;
     // The value is finite and bounded above.
     Some(now_seconds() + lifetime.min(1e10) as u64)
 }
@@ -198,7 +198,7 @@ pub(super) fn error_message(text: &[u8]) -> String {
     let body = serde_json::from_slice::<Value>(text).ok();
     let field = |name: &str| body.as_ref()?.get(name)?.as_str().map(sanitize_text);
     match (field("error"), field("error_description")) {
-        (Some(error), Some(words)) => format!("{words} ({error})."),
+        (Some(error), Some(description)) => format!("{description} ({error})."),
         (Some(error), None) => format!("{error}."),
         _ if body.is_some() => "no reason given.".into(),
         _ => sanitize_text(&String::from_utf8_lossy(&text[..text.len().min(MAX_SHOWN_CHARS)])),
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn only_a_sendable_token_is_accepted() {
-        for (text, problem) in [
+        for (text, expected_error) in [
             (r#"{"access_token":"t","token_type":"Bearer","expires_in":3600}"#, None),
             (r#"{"access_token":"t"}"#, None),
             (r#"{"access_token":"t","token_type":"mac"}"#, Some("not `bearer`")),
@@ -230,12 +230,12 @@ mod tests {
             (r#"{"token":"secret"}"#, Some("no reason given")),
             ("<html>", Some("<html>")),
         ] {
-            match (parse_token_response(text.as_bytes()), problem) {
-                (Ok(given), None) => assert!(!given.access_token.is_empty()),
-                (Err(body), Some(words)) => {
-                    assert!(body.contains(words) && !body.contains("secret"), "{body}");
+            match (parse_token_response(text.as_bytes()), expected_error) {
+                (Ok(response), None) => assert!(!response.access_token.is_empty()),
+                (Err(error), Some(words)) => {
+                    assert!(error.contains(words) && !error.contains("secret"), "{error}");
                 }
-                (read, expected) => panic!("{text}: {:?} instead of {expected:?}", read.err()),
+                (result, expected) => panic!("{text}: {:?} instead of {expected:?}", result.err()),
             }
         }
     }
@@ -250,8 +250,8 @@ mod tests {
         assert_eq!(headers.get(AUTHORIZATION), None);
         assert_eq!(&body[..], b"grant_type=x+y&client_id=a+b&client_secret=s");
         let (headers, body) = build_form(&client(Some(ClientSecret::Header("s:t".into()))), &fields);
-        let shown = STANDARD.encode("a+b:s%3At");
-        assert_eq!(headers[AUTHORIZATION], format!("Basic {shown}"));
+        let credentials = STANDARD.encode("a+b:s%3At");
+        assert_eq!(headers[AUTHORIZATION], format!("Basic {credentials}"));
         assert_eq!(&body[..], b"grant_type=x+y");
     }
 }

@@ -31,33 +31,33 @@ impl TokenProvider {
         client: &HttpClient,
     ) -> Option<Self> {
         let store = store?;
-        let held = store.load_async(server).await.ok().flatten()?;
-        let (server, client, held) = (server.clone(), client.clone(), Mutex::new(held));
-        Some(Self(Arc::new(Inner { store, server, http_client: client, token: held })))
+        let token = store.load_async(server).await.ok().flatten()?;
+        let (server, client, token) = (server.clone(), client.clone(), Mutex::new(token));
+        Some(Self(Arc::new(Inner { store, server, http_client: client, token })))
     }
 
     /// Current `Authorization` header. Refreshes the token first if it is about to expire.
     pub(crate) async fn authorization(&self) -> Option<HeaderValue> {
-        let mut held = self.0.token.lock().await;
-        if held.is_expiring() {
+        let mut token = self.0.token.lock().await;
+        if token.is_expiring() {
             // If that fails, the old token is sent; the server decides.
-            let _ = self.0.refresh(&mut held).await;
+            let _ = self.0.refresh(&mut token).await;
         }
-        bearer_header(&held)
+        bearer_header(&token)
     }
 
-    /// Header to use after `refused` got HTTP 401; `None` if no other token is available.
+    /// Header to use after `rejected` got HTTP 401; `None` if no other token is available.
     pub(crate) async fn refresh_authorization(
         &self,
-        refused: &HeaderValue,
+        rejected: &HeaderValue,
     ) -> Result<Option<HeaderValue>, ModelError> {
-        let mut held = self.0.token.lock().await;
-        let shown = bearer_header(&held);
-        if shown.as_ref() != Some(refused) {
-            return Ok(shown);
+        let mut token = self.0.token.lock().await;
+        let current = bearer_header(&token);
+        if current.as_ref() != Some(rejected) {
+            return Ok(current);
         }
-        match self.0.refresh(&mut held).await {
-            Ok(()) => Ok(bearer_header(&held).filter(|shown| shown != refused)),
+        match self.0.refresh(&mut token).await {
+            Ok(()) => Ok(bearer_header(&token).filter(|current| current != rejected)),
             Err(TokenError::Permanent(_)) => Ok(None),
             Err(TokenError::Temporary(text)) => Err(ModelError::new(ModelErrorKind::Connection, text)),
         }
@@ -66,28 +66,28 @@ impl TokenProvider {
 
 impl Inner {
     /// Replaces the token: by one that another process has stored, else by a refresh.
-    async fn refresh(&self, held: &mut OauthToken) -> Result<(), TokenError> {
-        if self.reload_if_newer(held).await {
+    async fn refresh(&self, token: &mut OauthToken) -> Result<(), TokenError> {
+        if self.reload_if_newer(token).await {
             return Ok(());
         }
-        match held.refresh(&self.http_client).await {
-            Ok(grant) => {
-                *held = grant.clone();
+        match token.refresh(&self.http_client).await {
+            Ok(refreshed) => {
+                *token = refreshed.clone();
                 let (store, server) = (self.store.clone(), self.server.clone());
                 // A token that cannot be stored is used until the process ends.
-                let _ = files::run_blocking(move || store.save(&server, &grant)).await;
+                let _ = files::run_blocking(move || store.save(&server, &refreshed)).await;
                 Ok(())
             }
             // Another process may have used the refresh token first.
-            Err(TokenError::Permanent(_)) if self.reload_if_newer(held).await => Ok(()),
-            Err(refusal) => Err(refusal),
+            Err(TokenError::Permanent(_)) if self.reload_if_newer(token).await => Ok(()),
+            Err(error) => Err(error),
         }
     }
 
-    async fn reload_if_newer(&self, held: &mut OauthToken) -> bool {
+    async fn reload_if_newer(&self, token: &mut OauthToken) -> bool {
         match self.store.load_async(&self.server).await {
-            Ok(Some(stored)) if stored.access_token != held.access_token && !stored.is_expiring() => {
-                *held = stored;
+            Ok(Some(stored)) if stored.access_token != token.access_token && !stored.is_expiring() => {
+                *token = stored;
                 true
             }
             _ => false,
@@ -95,8 +95,8 @@ impl Inner {
     }
 }
 
-fn bearer_header(grant: &OauthToken) -> Option<HeaderValue> {
-    let mut value = HeaderValue::from_str(&format!("Bearer {}", grant.access_token)).ok()?;
+fn bearer_header(token: &OauthToken) -> Option<HeaderValue> {
+    let mut value = HeaderValue::from_str(&format!("Bearer {}", token.access_token)).ok()?;
     value.set_sensitive(true);
     Some(value)
 }

@@ -19,13 +19,13 @@ impl ServerRegistry {
     /// reply.
     pub async fn set_servers(&self, servers: &BTreeMap<String, McpServerConfig>) -> McpSetServersReply {
         let mut reply = McpSetServersReply::default();
-        let gone: Vec<String> = {
+        let removed: Vec<String> = {
             let slots = self.slots();
             let omitted =
                 |(name, slot): &(&String, &ServerSlot)| slot.host_managed && !servers.contains_key(*name);
             slots.iter().filter(omitted).map(|(name, _)| name.clone()).collect()
         };
-        for name in gone {
+        for name in removed {
             self.remove(&name).await;
             reply.removed.push(name);
         }
@@ -51,8 +51,8 @@ impl ServerRegistry {
         self.remove(name).await;
         match &config {
             Ok(_) => reply.added.push(name.to_owned()),
-            Err(problem) => {
-                reply.errors.insert(name.to_owned(), problem.clone());
+            Err(error) => {
+                reply.errors.insert(name.to_owned(), error.clone());
             }
         }
         self.insert(name.to_owned(), ServerEntry { origin: ServerOrigin::Dynamic, config });
@@ -63,12 +63,13 @@ impl ServerRegistry {
 
     /// Waits for the new servers and adds the errors of those that failed.
     async fn add_errors(&self, reply: &mut McpSetServersReply) {
-        let hosted = |server: &Arc<ServerHandle>| matches!(server.config, McpServerConfig::Sdk(_));
-        let new = |server: &Arc<ServerHandle>| reply.added.iter().any(|name| **name == *server.name);
-        let awaited = self.enabled_servers().into_iter().filter(|server| !hosted(server) && new(server));
-        let round =
-            join_all(awaited.map(async |server| (server.name.to_string(), server.wait_settled().await)));
-        for (name, state) in round.await {
+        let is_hosted = |server: &Arc<ServerHandle>| matches!(server.config, McpServerConfig::Sdk(_));
+        let is_new = |server: &Arc<ServerHandle>| reply.added.iter().any(|name| **name == *server.name);
+        let new_servers =
+            self.enabled_servers().into_iter().filter(|server| !is_hosted(server) && is_new(server));
+        let settled =
+            join_all(new_servers.map(async |server| (server.name.to_string(), server.wait_settled().await)));
+        for (name, state) in settled.await {
             if let ServerPhase::Failed(error) = state.phase {
                 reply.errors.insert(name, error.to_string());
             }

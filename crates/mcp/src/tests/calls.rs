@@ -19,8 +19,8 @@ async fn tools_are_listed_over_all_pages_and_called() {
     let names = servers.tool_names();
     assert_eq!(names[..3], ["mcp__play__echo", "mcp__play__env", "mcp__play__boom"]);
     assert_eq!(names.len(), 13);
-    let done = servers.call("mcp__play__echo", json!({"word": "hey"})).await.unwrap();
-    assert_eq!(done, [Block::text("echo:hey")]);
+    let blocks = servers.call("mcp__play__echo", json!({"word": "hey"})).await.unwrap();
+    assert_eq!(blocks, [Block::text("echo:hey")]);
     let boom = servers.call("mcp__play__boom", json!({})).await;
     assert_eq!(boom, Err("boom happened".into()));
     servers.registry.close().await;
@@ -48,11 +48,11 @@ async fn a_program_gets_the_session_environment_and_its_own() {
 #[tokio::test]
 async fn a_call_sends_its_id_and_reports_progress() {
     let received = Arc::new(Mutex::new(Vec::new()));
-    let accepts = Arc::clone(&received);
+    let recorder = Arc::clone(&received);
     let servers = TestServers::start_with(json!({"play": player::entry()}), |deps| ServerDeps {
         notify: Some(Arc::new(move |notification| {
             let ServerNotification::Progress(progress) = notification else { panic!("{notification:?}") };
-            accepts.lock().unwrap().push(progress);
+            recorder.lock().unwrap().push(progress);
         })),
         ..deps
     })
@@ -74,23 +74,23 @@ async fn a_call_sends_its_id_and_reports_progress() {
 
 #[tokio::test]
 async fn a_cancelled_or_dropped_call_is_cancelled_at_the_server() {
-    for way in ["token", "drop"] {
+    for method in ["token", "drop"] {
         let servers = TestServers::start_test_server().await;
         let tool = servers.tool("mcp__play__wait");
         let mut call = tool.call(servers.request(json!({}))).boxed();
         let marker = servers.dir().join("waiting");
         while !marker.exists() {
-            assert!(tokio::time::timeout(Duration::from_millis(5), &mut call).await.is_err(), "{way}");
+            assert!(tokio::time::timeout(Duration::from_millis(5), &mut call).await.is_err(), "{method}");
         }
-        if way == "token" {
+        if method == "token" {
             servers.cancel.cancel();
-            let ended = call.await;
-            assert_eq!(ended, Err("MCP server play: the call was cancelled.".into()));
+            let result = call.await;
+            assert_eq!(result, Err("MCP server play: the call was cancelled.".into()));
         } else {
             drop(call);
         }
         servers.wait_file("cancelled").await;
-        if way == "drop" {
+        if method == "drop" {
             assert_eq!(servers.call_text("mcp__play__echo", json!({"word": "still"})).await, "echo:still");
         }
         servers.registry.close().await;
@@ -111,12 +111,12 @@ async fn a_timed_out_call_is_cancelled_at_the_server() {
 
 #[tokio::test]
 async fn a_server_can_elicit_input_from_the_user() {
-    let asked = Arc::new(Mutex::new(Vec::<Elicitation>::new()));
-    let accepts = Arc::clone(&asked);
+    let elicitations = Arc::new(Mutex::new(Vec::<Elicitation>::new()));
+    let recorder = Arc::clone(&elicitations);
     let content = Map::from_iter([("name".to_owned(), json!("Zed"))]);
     let servers = TestServers::start_with(json!({"play": player::entry()}), |deps| ServerDeps {
-        elicit: Some(Arc::new(move |question| {
-            accepts.lock().unwrap().push(question);
+        elicit: Some(Arc::new(move |elicitation| {
+            recorder.lock().unwrap().push(elicitation);
             let content = Some(content.clone());
             async move { ElicitationReply { action: ElicitationAction::Accept, content } }.boxed()
         })),
@@ -125,10 +125,13 @@ async fn a_server_can_elicit_input_from_the_user() {
     .await;
     let answer: Value = serde_json::from_str(&servers.call_text("mcp__play__ask", json!({})).await).unwrap();
     assert_eq!(answer, json!({"action": "accept", "content": {"name": "Zed"}}));
-    let question = asked.lock().unwrap().pop().unwrap();
-    assert_eq!((question.mcp_server_name.as_str(), question.message.as_str()), ("play", "Who are you?"));
-    assert_eq!(question.mode.as_deref(), Some("form"));
-    assert_eq!(question.requested_schema.unwrap()["properties"]["name"]["type"], "string");
+    let elicitation = elicitations.lock().unwrap().pop().unwrap();
+    assert_eq!(
+        (elicitation.mcp_server_name.as_str(), elicitation.message.as_str()),
+        ("play", "Who are you?")
+    );
+    assert_eq!(elicitation.mode.as_deref(), Some("form"));
+    assert_eq!(elicitation.requested_schema.unwrap()["properties"]["name"]["type"], "string");
     servers.registry.close().await;
 }
 
@@ -176,9 +179,9 @@ async fn prompts_are_commands() {
     let commands = servers.registry.prompts();
     let hello = &commands[0];
     assert_eq!((hello.name.as_str(), hello.description.as_str()), ("mcp__play__hello", "says hello"));
-    for (written, says) in [("Zed", "Hello Zed"), ("", "Hello nobody")] {
-        let blocks = servers.registry.get_prompt(hello, written, servers.dir()).await.unwrap();
-        assert_eq!(serde_json::to_value(blocks).unwrap(), json!([{"type": "text", "text": says}]));
+    for (arguments, expected) in [("Zed", "Hello Zed"), ("", "Hello world")] {
+        let blocks = servers.registry.get_prompt(hello, arguments, servers.dir()).await.unwrap();
+        assert_eq!(serde_json::to_value(blocks).unwrap(), json!([{"type": "text", "text": expected}]));
     }
     assert_eq!(servers.registry.instructions(), [("play".to_owned(), "Play fair.".to_owned())]);
     servers.registry.close().await;

@@ -108,12 +108,12 @@ impl TestServers {
     /// Waits until a server has written a file.
     pub(super) async fn wait_file(&self, name: &str) {
         let path = self.dir().join(name);
-        let looking = async {
+        let waiting = async {
             while !path.exists() {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
-        tokio::time::timeout(TEST_TIMEOUT, looking).await.unwrap();
+        tokio::time::timeout(TEST_TIMEOUT, waiting).await.unwrap();
     }
 
     pub(super) fn tool_names(&self) -> Vec<String> {

@@ -11,7 +11,7 @@ use crate::ServerRegistry;
 /// Answers 401 without this token.
 fn require_token(token: &'static str) -> impl Fn(&ReceivedRequest) -> HttpReply {
     move |request| match (request.headers.get("authorization"), answer_request(&request.body)) {
-        (Some(shown), _) if *shown != format!("Bearer {token}") => HttpReply::status(401),
+        (Some(header), _) if *header != format!("Bearer {token}") => HttpReply::status(401),
         (None, _) => HttpReply::status(401),
         (Some(_), Some(answer)) => HttpReply::json(&answer),
         (Some(_), None) => HttpReply::status(if request.method == "POST" { 202 } else { 405 }),
@@ -36,18 +36,18 @@ async fn the_command_runs_again_after_http_401() {
     for kind in ["http", "sse"] {
         let http_server = HttpTestServer::new(require_token("second")).await;
         let dir = tempfile::tempdir().unwrap();
-        let helper = r#"echo x >> asked; if test $(wc -l < asked) = 1; then t=first; else t=second; fi; printf '{"Authorization": "Bearer %s"}' $t"#;
+        let helper = r#"echo x >> runs; if test $(wc -l < runs) = 1; then t=first; else t=second; fi; printf '{"Authorization": "Bearer %s"}' $t"#;
         let entries =
             json!({"birds": {"type": kind, "url": http_server.url("/mcp"), "headersHelper": helper}});
         let registry = ServerRegistry::start(server_configs(&entries), test_deps(dir.path()));
         registry.wait_ready(super::fixture::TEST_TIMEOUT).await;
         let state = serde_json::to_value(registry.status()).unwrap();
         registry.close().await;
-        let request = http_server.requests();
-        let shown: Vec<&str> =
-            request.iter().map(|request| request.headers["authorization"].as_str()).collect();
-        assert_eq!(shown[..2], ["Bearer first", "Bearer second"], "{kind}");
-        assert_eq!(fs::read_to_string(dir.path().join("asked")).unwrap().lines().count() % 2, 0, "{kind}");
+        let requests = http_server.requests();
+        let authorizations: Vec<&str> =
+            requests.iter().map(|request| request.headers["authorization"].as_str()).collect();
+        assert_eq!(authorizations[..2], ["Bearer first", "Bearer second"], "{kind}");
+        assert_eq!(fs::read_to_string(dir.path().join("runs")).unwrap().lines().count() % 2, 0, "{kind}");
         if kind == "http" {
             assert_eq!(state[0]["status"], "connected");
         }
@@ -57,7 +57,7 @@ async fn the_command_runs_again_after_http_401() {
 #[tokio::test]
 async fn a_failing_command_is_reported_without_its_output() {
     let http_server = HttpTestServer::new(require_token("never")).await;
-    for (helper, state, words) in [
+    for (helper, state, expected) in [
         ("echo 'no network' >&2; exit 3", "failed", "exited with code 3: no network."),
         ("echo secret", "failed", "must print a JSON object"),
         ("printf '{\"Authorization\": \"Bearer secret\"}'", "needs-auth", "it rejected the headers"),
@@ -66,10 +66,10 @@ async fn a_failing_command_is_reported_without_its_output() {
             json!({"birds": {"type": "http", "url": http_server.url("/"), "headersHelper": helper}}),
         )
         .await;
-        let (found, error) = servers.status_and_error("birds");
+        let (status, error) = servers.status_and_error("birds");
         assert!(
-            found == state && error.contains(words) && !error.contains("secret"),
-            "{helper}: {found}: {error}"
+            status == state && error.contains(expected) && !error.contains("secret"),
+            "{helper}: {status}: {error}"
         );
         servers.registry.close().await;
     }

@@ -40,14 +40,16 @@ impl TestHost {
         let (frames, mut sent) = mpsc::channel(64);
         let requests =
             HostRequests::new(FrameSender::new("session".into(), frames, CancellationToken::new()));
-        let (methods, answers) = (Arc::new(Mutex::new(Vec::new())), requests.clone());
-        let (note, cancelled) = mpsc::unbounded_channel();
+        let (methods, responder) = (Arc::new(Mutex::new(Vec::new())), requests.clone());
+        let (cancelled_sender, cancelled) = mpsc::unbounded_channel();
         let recorded = Arc::clone(&methods);
         tokio::spawn(async move {
             while let Some(frame) = sent.recv().await {
                 match frame {
-                    Frame::ControlRequest(asked) => {
-                        let Request::McpMessage(message) = &asked.request else { panic!("{asked:?}") };
+                    Frame::ControlRequest(control_request) => {
+                        let Request::McpMessage(message) = &control_request.request else {
+                            panic!("{control_request:?}")
+                        };
                         let value: Value = message.message.decode().unwrap();
                         recorded
                             .lock()
@@ -56,19 +58,19 @@ impl TestHost {
                         match answer(message) {
                             Some(Ok(reply)) => {
                                 let reply = json!({"mcp_response": reply});
-                                answers.handle_response(
-                                    ControlResponse::success(&asked.request_id, &reply).response,
+                                responder.handle_response(
+                                    ControlResponse::success(&control_request.request_id, &reply).response,
                                 );
                             }
                             Some(Err(error)) => {
-                                answers.handle_response(
-                                    ControlResponse::error(&asked.request_id, error).response,
+                                responder.handle_response(
+                                    ControlResponse::error(&control_request.request_id, error).response,
                                 );
                             }
                             None => {}
                         }
                     }
-                    Frame::ControlCancel(cancel) => note.send(cancel.request_id).unwrap(),
+                    Frame::ControlCancel(cancel) => cancelled_sender.send(cancel.request_id).unwrap(),
                     other => panic!("{other:?}"),
                 }
             }
@@ -77,9 +79,9 @@ impl TestHost {
     }
 
     async fn start_servers(&self) -> TestServers {
-        let ask = self.requests.clone();
+        let host = self.requests.clone();
         let entries = json!({"calc": {"type": "sdk", "name": "calculator"}});
-        TestServers::start_with(entries, |deps| ServerDeps { host: Some(ask), ..deps }).await
+        TestServers::start_with(entries, |deps| ServerDeps { host: Some(host), ..deps }).await
     }
 
     fn methods(&self) -> Vec<String> {
@@ -88,17 +90,17 @@ impl TestHost {
 }
 
 fn result_reply(message: &McpMessage, result: &Value) -> HostAnswer {
-    let asked: Value = message.message.decode().unwrap();
-    Some(Ok(json!({"jsonrpc": "2.0", "id": asked["id"], "result": result})))
+    let request: Value = message.message.decode().unwrap();
+    Some(Ok(json!({"jsonrpc": "2.0", "id": request["id"], "result": result})))
 }
 
 /// Answers as a simple host does.
 fn answer_calculator(message: &McpMessage) -> HostAnswer {
     assert_eq!(message.server_name, "calc");
-    let asked: Value = message.message.decode().unwrap();
-    match asked["method"].as_str().unwrap() {
+    let request: Value = message.message.decode().unwrap();
+    match request["method"].as_str().unwrap() {
         "initialize" => {
-            assert_eq!(asked["params"]["protocolVersion"], "2025-11-25");
+            assert_eq!(request["params"]["protocolVersion"], "2025-11-25");
             result_reply(
                 message,
                 &json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "calc", "version": "1"}}),
@@ -107,7 +109,7 @@ fn answer_calculator(message: &McpMessage) -> HostAnswer {
         "tools/list" => {
             result_reply(message, &json!({"tools": [{"name": "add", "inputSchema": {"type": "object"}}]}))
         }
-        "tools/call" => match asked["params"]["arguments"]["a"].as_i64() {
+        "tools/call" => match request["params"]["arguments"]["a"].as_i64() {
             Some(a) => result_reply(
                 message,
                 &json!({"content": [{"type": "text", "text": format!("sum={}", a + 3)}]}),
@@ -153,21 +155,21 @@ async fn cancelling_a_call_cancels_the_control_request() {
 #[tokio::test(start_paused = true)]
 async fn progress_extends_the_idle_timeout() {
     let token = Arc::new(Mutex::new(Value::Null));
-    let noted = Arc::clone(&token);
+    let recorded_token = Arc::clone(&token);
     let host = TestHost::new(move |message| {
-        let asked: Value = message.message.decode().unwrap();
-        if asked["method"] != "tools/call" {
+        let request: Value = message.message.decode().unwrap();
+        if request["method"] != "tools/call" {
             return answer_calculator(message);
         }
-        *noted.lock().unwrap() = asked["params"]["_meta"]["progressToken"].clone();
+        *recorded_token.lock().unwrap() = request["params"]["_meta"]["progressToken"].clone();
         None
     });
     let dir = tempfile::tempdir().unwrap();
     let deps = ServerDeps { host: Some(host.requests.clone()), ..test_deps(dir.path()) };
-    let (config, letterbox) = (McpServerConfig::Sdk(SdkServer::default()), HostedInbox::default());
-    let connection = Connection::open(&"calc".into(), &config, &deps, &letterbox).await.unwrap();
-    let (silence, step) = (Duration::from_secs(1), Duration::from_millis(800));
-    let timeouts = RequestTimeouts { total: TEST_TIMEOUT, idle: Some(silence) };
+    let (config, inbox) = (McpServerConfig::Sdk(SdkServer::default()), HostedInbox::default());
+    let connection = Connection::open(&"calc".into(), &config, &deps, &inbox).await.unwrap();
+    let (idle, step) = (Duration::from_secs(1), Duration::from_millis(800));
+    let timeouts = RequestTimeouts { total: TEST_TIMEOUT, idle: Some(idle) };
     let (started_at, never) = (Instant::now(), CancellationToken::new());
     let caller = CallContext { tool: "add", tool_use_id: "", cancel: &never };
     let call = call_tool(&connection, "add", Map::new(), timeouts, caller);
@@ -177,28 +179,28 @@ async fn progress_extends_the_idle_timeout() {
             let params = json!({"progressToken": *token.lock().unwrap(), "progress": progress});
             let notification =
                 json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params});
-            assert!(letterbox.deliver(&RawJson::from_value(&notification).unwrap()));
+            assert!(inbox.deliver(&RawJson::from_value(&notification).unwrap()));
         }
     });
-    assert_eq!(ended.unwrap_err(), McpError::Timeout(silence));
-    let (took, least) = (started_at.elapsed(), step * 5 + silence);
-    assert!((least..least + step).contains(&took), "{took:?}");
+    assert_eq!(ended.unwrap_err(), McpError::Timeout(idle));
+    let (elapsed, minimum) = (started_at.elapsed(), step * 5 + idle);
+    assert!((minimum..minimum + step).contains(&elapsed), "{elapsed:?}");
     connection.close().await;
 }
 
 #[tokio::test]
 async fn host_errors_and_invalid_responses_are_reported() {
-    let unknown = TestHost::new(|_| Some(Err("SDK MCP server not found: calc".into())));
-    let servers = unknown.start_servers().await;
+    let failing = TestHost::new(|_| Some(Err("SDK MCP server not found: calc".into())));
+    let servers = failing.start_servers().await;
     let (state, error) = servers.status_and_error("calc");
     assert_eq!(state, "failed");
     assert!(error.contains("SDK MCP server not found: calc"), "{error}");
     servers.registry.close().await;
-    let nonsense = TestHost::new(|message| {
-        let asked: Value = message.message.decode().unwrap();
-        if asked["method"] == "tools/call" { Some(Ok(json!("what?"))) } else { answer_calculator(message) }
+    let invalid = TestHost::new(|message| {
+        let request: Value = message.message.decode().unwrap();
+        if request["method"] == "tools/call" { Some(Ok(json!("what?"))) } else { answer_calculator(message) }
     });
-    let servers = nonsense.start_servers().await;
+    let servers = invalid.start_servers().await;
     let text = servers.call_text("mcp__calc__add", json!({"a": 1})).await;
     assert_eq!(text, "error: the response is not valid: not a JSON-RPC message");
     servers.registry.close().await;
@@ -257,7 +259,7 @@ impl Transport<RoleServer> for ChannelTransport {
 /// Runs a complete server in the host's process, including server-initiated messages.
 async fn start_hosted(server: impl ServerHandler) -> TestServers {
     let (frames, mut sent) = mpsc::channel(64);
-    let ask = HostRequests::new(FrameSender::new("session".into(), frames, CancellationToken::new()));
+    let host = HostRequests::new(FrameSender::new("session".into(), frames, CancellationToken::new()));
     let (to_server, from_engine) = mpsc::unbounded_channel();
     let (to_engine, mut from_server) = mpsc::unbounded_channel::<Value>();
     tokio::spawn(async move {
@@ -265,33 +267,34 @@ async fn start_hosted(server: impl ServerHandler) -> TestServers {
         running.waiting().await.unwrap();
     });
     let entries = json!({"play": {"type": "sdk", "name": "play"}});
-    let answers = ask.clone();
-    let servers = TestServers::start_without_waiting(&entries, |deps| ServerDeps { host: Some(ask), ..deps });
+    let responder = host.clone();
+    let servers =
+        TestServers::start_without_waiting(&entries, |deps| ServerDeps { host: Some(host), ..deps });
     let registry = servers.registry.clone();
     tokio::spawn(async move {
-        let mut open = std::collections::HashMap::new();
+        let mut pending = std::collections::HashMap::new();
         loop {
             tokio::select! {
                 Some(frame) = sent.recv() => {
-                    let Frame::ControlRequest(asked) = frame else { continue };
-                    let Request::McpMessage(message) = &asked.request else { continue };
+                    let Frame::ControlRequest(control_request) = frame else { continue };
+                    let Request::McpMessage(message) = &control_request.request else { continue };
                     let value: Value = message.message.decode().unwrap();
                     match (value.get("method"), value.get("id")) {
                         (Some(_), Some(id)) => {
-                            open.insert(id.to_string(), asked.request_id.clone());
+                            pending.insert(id.to_string(), control_request.request_id.clone());
                         }
                         _ => {
-                            let done = json!({"mcp_response": {"jsonrpc": "2.0", "id": 0, "result": {}}});
-                            answers.handle_response(ControlResponse::success(&asked.request_id, &done).response);
+                            let acknowledgement = json!({"mcp_response": {"jsonrpc": "2.0", "id": 0, "result": {}}});
+                            responder.handle_response(ControlResponse::success(&control_request.request_id, &acknowledgement).response);
                         }
                     }
                     to_server.send(message.message.decode().unwrap()).unwrap();
                 }
                 Some(value) = from_server.recv() => match (value.get("method"), value.get("id")) {
                     (None, Some(id)) => {
-                        let question = open.remove(&id.to_string()).unwrap();
+                        let request_id = pending.remove(&id.to_string()).unwrap();
                         let reply = json!({"mcp_response": value});
-                        answers.handle_response(ControlResponse::success(&question, &reply).response);
+                        responder.handle_response(ControlResponse::success(&request_id, &reply).response);
                     }
                     _ => {
                         registry.handle_host_message("play", &RawJson::from_value(&value).unwrap()).unwrap();
@@ -314,10 +317,10 @@ async fn a_hosted_server_can_send_requests_and_notifications() {
     assert!(roots.contains(&format!("file://{}", servers.dir().display())), "{roots}");
     servers.call_text("mcp__play__grow", json!({})).await;
     servers.wait_until(|servers| servers.tool_names().contains(&"mcp__play__grown".to_owned())).await;
-    let garbage = RawJson::from_value(&json!({"hello": true})).unwrap();
-    assert!(servers.registry.handle_host_message("play", &garbage).unwrap_err().contains("not valid"));
+    let invalid = RawJson::from_value(&json!({"hello": true})).unwrap();
+    assert!(servers.registry.handle_host_message("play", &invalid).unwrap_err().contains("not valid"));
     assert_eq!(
-        servers.registry.handle_host_message("other", &garbage).unwrap_err(),
+        servers.registry.handle_host_message("other", &invalid).unwrap_err(),
         "Server not found: other"
     );
     servers.registry.close().await;

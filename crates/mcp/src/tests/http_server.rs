@@ -95,21 +95,21 @@ impl HttpTestServer {
     pub(super) async fn new(answer: impl Fn(&ReceivedRequest) -> HttpReply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let (request, answer) = (Arc::new(Mutex::new(Vec::new())), Arc::new(answer));
-        let notes = Arc::clone(&request);
+        let (requests, answer) = (Arc::new(Mutex::new(Vec::new())), Arc::new(answer));
+        let recorded = Arc::clone(&requests);
         let task = tokio::spawn(async move {
             let mut connections = tokio::task::JoinSet::new();
             while let Ok((stream, _)) = listener.accept().await {
-                let (notes, answer) = (Arc::clone(&notes), Arc::clone(&answer));
+                let (recorded, answer) = (Arc::clone(&recorded), Arc::clone(&answer));
                 connections.spawn(async move {
                     let mut stream = BufReader::new(stream);
                     let Some(request) = read_request(&mut stream).await else { return };
-                    notes.lock().unwrap().push(request.clone());
+                    recorded.lock().unwrap().push(request.clone());
                     let _ = write_reply(stream.into_inner(), answer(&request)).await;
                 });
             }
         });
-        Self { address, requests: request, _task: AbortOnDropHandle::new(task) }
+        Self { address, requests, _task: AbortOnDropHandle::new(task) }
     }
 
     pub(super) fn url(&self, path: &str) -> String {
@@ -175,16 +175,16 @@ async fn write_reply(mut stream: TcpStream, reply: HttpReply) -> std::io::Result
 }
 
 /// Answers a JSON-RPC message as a small server does; `None` for notifications.
-pub(super) fn answer_request(asked: &Value) -> Option<Value> {
-    let result = match asked["method"].as_str()? {
+pub(super) fn answer_request(request: &Value) -> Option<Value> {
+    let result = match request["method"].as_str()? {
         "initialize" => {
             json!({"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "web", "version": "1"}})
         }
         "tools/list" => json!({"tools": [{"name": "go", "inputSchema": {"type": "object"}}]}),
         "tools/call" => {
-            json!({"content": [{"type": "text", "text": format!("did {}", asked["params"]["arguments"])}]})
+            json!({"content": [{"type": "text", "text": format!("did {}", request["params"]["arguments"])}]})
         }
         _ => return None,
     };
-    Some(json!({"jsonrpc": "2.0", "id": asked["id"], "result": result}))
+    Some(json!({"jsonrpc": "2.0", "id": request["id"], "result": result}))
 }

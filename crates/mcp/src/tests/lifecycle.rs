@@ -16,9 +16,9 @@ async fn a_crash_fails_calls_at_once_and_the_server_reconnects() {
     let waiting = servers.tool("mcp__play__wait");
     let waiting = waiting.call(servers.request(json!({})));
     let (died, waited) = tokio::join!(servers.call_text("mcp__play__die", json!({})), waiting);
-    let why = "MCP server play: its program exited with code 7. Its stderr: I give up";
-    assert_eq!(died, format!("error: {why}"));
-    assert_eq!(waited.unwrap_err(), why);
+    let error = "MCP server play: its program exited with code 7. Its stderr: I give up";
+    assert_eq!(died, format!("error: {error}"));
+    assert_eq!(waited.unwrap_err(), error);
     // The next call waits for the reconnect; the tools stay meanwhile.
     assert_eq!(servers.call_text("mcp__play__echo", json!({"word": "again"})).await, "echo:again");
     assert_eq!(servers.status_and_error("play"), ("connected".into(), String::new()));
@@ -78,7 +78,7 @@ async fn closing_or_dropping_the_registry_ends_all_programs() {
         let mut good = server_entry(LIST_ONE_TOOL, &reply_text("ok"));
         good["args"][1] = format!("echo $$ > running; {}", good["args"][1].as_str().unwrap()).into();
         let servers =
-            TestServers::start_without_waiting(&json!({"good": good, "stubborn": stubborn}), |it| it);
+            TestServers::start_without_waiting(&json!({"good": good, "stubborn": stubborn}), |deps| deps);
         servers.wait_status("good", "connected").await;
         let mut pids = Vec::new();
         for name in ["running", "starting", "child"] {

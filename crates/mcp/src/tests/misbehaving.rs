@@ -61,7 +61,7 @@ async fn a_silent_server_times_out_and_is_killed() {
 async fn a_slow_server_does_not_block_others() {
     let servers = TestServers::start_without_waiting(
         &json!({"silent": shell_entry("sleep 300"), "play": player::entry()}),
-        |it| it,
+        |deps| deps,
     );
     servers.wait_status("play", "connected").await;
     assert_eq!(servers.status_and_error("silent").0, "pending");
@@ -138,9 +138,9 @@ async fn a_deeply_nested_response_is_truncated() {
 
 #[tokio::test]
 async fn many_and_invalid_tools_are_limited() {
-    let strange = r##"{"name":"a.b","inputSchema":{"type":"object"}},{"name":"a_b","inputSchema":{"type":"object"}},{"name":"self","inputSchema":{"type":"object","properties":{"me":{"$ref":"#"}},"required":["me"]}},{"name":"bad","inputSchema":{"type":"object","properties":{"a b":{}}}},{"name":7},"##;
+    let unusual_tools = r##"{"name":"a.b","inputSchema":{"type":"object"}},{"name":"a_b","inputSchema":{"type":"object"}},{"name":"self","inputSchema":{"type":"object","properties":{"me":{"$ref":"#"}},"required":["me"]}},{"name":"bad","inputSchema":{"type":"object","properties":{"a b":{}}}},{"name":7},"##;
     let list = format!(
-        r#"{{ printf '{{"jsonrpc":"2.0","id":%s,"result":{{"tools":[{strange}' "$id"; seq -f '{{"name":"t%g","inputSchema":{{"type":"object"}}}},' 5000 | tr -d '\n'; printf '{{"name":"last","inputSchema":{{"type":"object"}}}}],"nextCursor":"again"}}}}\n'; }}"#
+        r#"{{ printf '{{"jsonrpc":"2.0","id":%s,"result":{{"tools":[{unusual_tools}' "$id"; seq -f '{{"name":"t%g","inputSchema":{{"type":"object"}}}},' 5000 | tr -d '\n'; printf '{{"name":"last","inputSchema":{{"type":"object"}}}}],"nextCursor":"again"}}}}\n'; }}"#
     );
     let servers = TestServers::start(json!({"many": server_entry(&list, &reply_text("ok"))})).await;
     assert_eq!(servers.status_and_error("many"), ("connected".into(), String::new()));
@@ -148,8 +148,8 @@ async fn many_and_invalid_tools_are_limited() {
     assert_eq!(names[..3], ["mcp__many__a_b", "mcp__many__a_b_2", "mcp__many__self"]);
     assert_eq!(names.len(), 999);
     let notes = servers.registry.notes().join("\n");
-    for says in ["more than 1000 tools", "1 of its tools are not valid", "bad is left out"] {
-        assert!(notes.contains(says), "{notes}");
+    for expected in ["more than 1000 tools", "1 of its tools are not valid", "bad is left out"] {
+        assert!(notes.contains(expected), "{notes}");
     }
     // Each name leads to the tool that it was made from.
     assert_eq!(servers.call_text("mcp__many__a_b_2", json!({})).await, "ok");
@@ -166,26 +166,26 @@ async fn a_repeating_cursor_ends_the_list() {
 
 #[tokio::test]
 async fn a_server_that_does_not_read_blocks_nothing() {
-    let mut deaf = server_entry(LIST_ONE_TOOL, "exec sleep 300");
-    deaf["timeout"] = 400.into();
-    let servers = TestServers::start(json!({"deaf": deaf})).await;
+    let mut stuck = server_entry(LIST_ONE_TOOL, "exec sleep 300");
+    stuck["timeout"] = 400.into();
+    let servers = TestServers::start(json!({"stuck": stuck})).await;
     let large = json!({"text": "x".repeat(3_000_000)});
     let (first, second) = tokio::join!(
-        servers.call_text("mcp__deaf__go", large.clone()),
-        servers.call_text("mcp__deaf__go", large)
+        servers.call_text("mcp__stuck__go", large.clone()),
+        servers.call_text("mcp__stuck__go", large)
     );
     for text in [first, second] {
-        assert_eq!(text, "error: MCP server deaf: it did not answer within 400 ms.");
+        assert_eq!(text, "error: MCP server stuck: it did not answer within 400 ms.");
     }
     tokio::time::timeout(TEST_TIMEOUT, servers.registry.close()).await.unwrap();
 }
 
 #[tokio::test]
 async fn a_handshake_error_is_reported() {
-    let refuses = shell_entry(
+    let rejecting = shell_entry(
         r#"read -r line; echo '{"jsonrpc":"2.0","id":0,"error":{"code":-32000,"message":"no licence"}}'; sleep 300"#,
     );
-    let servers = TestServers::start(json!({"no": refuses})).await;
+    let servers = TestServers::start(json!({"no": rejecting})).await;
     assert_eq!(
         servers.status_and_error("no"),
         ("failed".into(), "it rejected `initialize`: no licence".into())

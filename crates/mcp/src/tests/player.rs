@@ -16,13 +16,13 @@ const TEST_SERVER_VARIABLE: &str = "WHIMBREL_TEST_PLAYER";
 pub(super) fn entry() -> Value {
     json!({
         "command": std::env::current_exe().unwrap(),
-        "args": ["--quiet", "--nocapture", "--exact", "tests::player::this_program_can_play_a_server"],
+        "args": ["--quiet", "--nocapture", "--exact", "tests::player::runs_as_mcp_server_if_requested"],
         "env": {TEST_SERVER_VARIABLE: "1"},
     })
 }
 
 #[test]
-fn this_program_can_play_a_server() {
+fn runs_as_mcp_server_if_requested() {
     if std::env::var_os(TEST_SERVER_VARIABLE).is_none() {
         return;
     }
@@ -85,13 +85,13 @@ impl TestMcpServer {
 
 impl ServerHandler for TestMcpServer {
     fn get_info(&self) -> ServerConfig {
-        let can = ServerCapabilities::builder()
+        let capabilities = ServerCapabilities::builder()
             .enable_tools()
             .enable_tool_list_changed()
             .enable_prompts()
             .enable_resources()
             .build();
-        ServerConfig::new(can)
+        ServerConfig::new(capabilities)
             .with_server_info(Implementation::new("player", "1.2.3"))
             .with_instructions("Play fair.")
     }
@@ -176,10 +176,10 @@ impl ServerHandler for TestMcpServer {
 
     async fn read_resource(
         &self,
-        wanted: ReadResourceRequestParams,
+        request: ReadResourceRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let contents = match wanted.uri.as_str() {
+        let contents = match request.uri.as_str() {
             "play://one" => ResourceContents::text("the first", "play://one"),
             "play://bytes" => ResourceContents::blob("AQID", "play://bytes"),
             other => return Err(ErrorData::resource_not_found(format!("there is no {other}"), None)),
@@ -198,12 +198,11 @@ impl ServerHandler for TestMcpServer {
 
     async fn get_prompt(
         &self,
-        wanted: GetPromptRequestParams,
+        request: GetPromptRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        let who = wanted.arguments.and_then(|fields| fields.get("who")?.as_str().map(str::to_owned));
-        let message =
-            PromptMessage::new_text(Role::User, format!("Hello {}", who.unwrap_or("nobody".into())));
+        let who = request.arguments.and_then(|fields| fields.get("who")?.as_str().map(str::to_owned));
+        let message = PromptMessage::new_text(Role::User, format!("Hello {}", who.unwrap_or("world".into())));
         Ok(GetPromptResult::new(vec![message]).into())
     }
 }

@@ -153,10 +153,10 @@ async fn similar_server_names_get_distinct_tool_names() {
         json!({"my srv": entry("space"), "my.srv": entry("dot"), "my_srv": entry("line")}),
     )
     .await;
-    for (tool, says) in
+    for (tool, expected) in
         [("mcp__my_srv__go", "line"), ("mcp__my_srv_2__go", "space"), ("mcp__my_srv_3__go", "dot")]
     {
-        assert_eq!(servers.call_text(tool, json!({})).await, says, "{tool}");
+        assert_eq!(servers.call_text(tool, json!({})).await, expected, "{tool}");
     }
     assert_eq!(servers.tool("mcp__my_srv_3__go").owner.prefix, "my_srv_3");
     servers.registry.close().await;

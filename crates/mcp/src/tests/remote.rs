@@ -90,12 +90,12 @@ async fn http_401_is_shown_as_needs_auth() {
 
 #[tokio::test]
 async fn a_missing_scope_is_reported_with_its_name() {
-    let narrow = || {
+    let scope_error = || {
         let challenge = r#"Bearer error="insufficient_scope", scope="birds:count""#;
         HttpReply::status(403).with_header("www-authenticate", challenge)
     };
     for kind in ["http", "sse"] {
-        let http_server = HttpTestServer::new(move |_| narrow()).await;
+        let http_server = HttpTestServer::new(move |_| scope_error()).await;
         let servers = TestServers::start(json!({"web": {"type": kind, "url": http_server.url("/")}})).await;
         let (state, error) = servers.status_and_error("web");
         assert_eq!((state.as_str(), http_server.requests().len()), ("needs-auth", 1), "{kind}: {error}");
@@ -104,13 +104,13 @@ async fn a_missing_scope_is_reported_with_its_name() {
     }
     let http_server =
         HttpTestServer::new(move |request| match request.body["params"]["arguments"]["all"] == true {
-            true => narrow(),
+            true => scope_error(),
             false => answer_default(request),
         })
         .await;
     let servers = connect(&http_server).await;
-    let refused = servers.call_text("mcp__web__go", json!({"all": true})).await;
-    assert!(refused.contains("\"birds:count\"") && refused.contains("whimbrel mcp login"), "{refused}");
+    let text = servers.call_text("mcp__web__go", json!({"all": true})).await;
+    assert!(text.contains("\"birds:count\"") && text.contains("whimbrel mcp login"), "{text}");
     assert_eq!(servers.call_text("mcp__web__go", json!({})).await, "did {}");
     assert_eq!(servers.status_and_error("web"), ("connected".into(), String::new()));
     // The scope error is not recorded as the connection's error.
@@ -189,15 +189,16 @@ async fn an_oversized_response_is_an_error() {
 
 #[tokio::test]
 async fn redirects_are_not_followed() {
-    let elsewhere = HttpTestServer::new(answer_default).await;
-    let there = elsewhere.url("/taken?token=x");
+    let target = HttpTestServer::new(answer_default).await;
+    let target_url = target.url("/taken?token=x");
     let http_server =
-        HttpTestServer::new(move |_| HttpReply::status(307).with_header("location", there.clone())).await;
+        HttpTestServer::new(move |_| HttpReply::status(307).with_header("location", target_url.clone()))
+            .await;
     let servers = connect(&http_server).await;
     let (state, error) = servers.status_and_error("web");
     assert_eq!(state, "failed");
     assert!(error.contains("HTTP 307") && error.contains("/taken.") && !error.contains("token=x"), "{error}");
-    assert!(elsewhere.requests().is_empty());
+    assert!(target.requests().is_empty());
     servers.registry.close().await;
 }
 
@@ -216,17 +217,17 @@ async fn responses_of_other_servers_are_reported() {
             "HTTP 500 Internal Server Error: out of order",
         ),
         (
-            "nothing there",
+            "not found",
             |_| HttpReply::status(404).with_body("no such page"),
             "HTTP 404 Not Found: no such page",
         ),
         ("other JSON", |_| HttpReply::json(&json!({"hello": 1})), "not a JSON-RPC message: {\"hello\":1}"),
     ];
-    for (name, answers, says) in cases {
+    for (name, answers, expected) in cases {
         let http_server = HttpTestServer::new(answers).await;
         let servers = connect(&http_server).await;
         let (state, error) = servers.status_and_error("web");
-        assert!(state == "failed" && error.contains(says), "{name}: {state} {error}");
+        assert!(state == "failed" && error.contains(expected), "{name}: {state} {error}");
         servers.registry.close().await;
     }
     let closed = HttpTestServer::new(answer_default).await.url("/");
@@ -292,21 +293,23 @@ struct SseTestServer {
 
 impl SseTestServer {
     async fn new(endpoint: &'static str) -> Self {
-        let open = Arc::new(Mutex::new(None::<UnboundedSender<String>>));
-        let held = Arc::clone(&open);
+        let stream = Arc::new(Mutex::new(None::<UnboundedSender<String>>));
+        let shared_stream = Arc::clone(&stream);
         let http_server = HttpTestServer::new(move |request| {
             if request.method == "GET" {
                 let (sender, events) = event_channel(&[format!("event: endpoint\ndata: {endpoint}\n\n")]);
-                *held.lock().unwrap() = Some(sender);
+                *shared_stream.lock().unwrap() = Some(sender);
                 return HttpReply::events(events);
             }
-            if let (Some(answer), Some(sender)) = (answer_request(&request.body), &*held.lock().unwrap()) {
+            if let (Some(answer), Some(sender)) =
+                (answer_request(&request.body), &*shared_stream.lock().unwrap())
+            {
                 let _ = sender.send(format_event(&answer));
             }
             HttpReply::status(202).with_body("Accepted")
         })
         .await;
-        Self { http_server, stream: open }
+        Self { http_server, stream }
     }
 
     async fn start_servers(&self) -> TestServers {
@@ -320,20 +323,21 @@ impl SseTestServer {
 
 #[tokio::test]
 async fn a_server_is_reached_by_sse() {
-    let old = SseTestServer::new("messages?session=1").await;
-    let servers = old.start_servers().await;
+    let sse_server = SseTestServer::new("messages?session=1").await;
+    let servers = sse_server.start_servers().await;
     assert_eq!(servers.status_and_error("old"), ("connected".into(), String::new()));
     assert_eq!(servers.call_text("mcp__old__go", json!({"a": 2})).await, r#"did {"a":2}"#);
     assert_eq!(
-        old.http_server.rpc_methods(),
+        sse_server.http_server.rpc_methods(),
         ["initialize", "notifications/initialized", "tools/list", "tools/call"]
     );
-    let requests = old.http_server.requests();
+    let requests = sse_server.http_server.requests();
     assert!(requests.iter().all(|request| request.headers["x-key"] == "secret"));
     assert!(requests.iter().skip(1).all(|request| request.path == "/a/messages?session=1"));
     // Closing the stream makes the client reconnect.
-    old.stream.lock().unwrap().take();
-    let streams = || old.http_server.requests().iter().filter(|request| request.method == "GET").count();
+    sse_server.stream.lock().unwrap().take();
+    let streams =
+        || sse_server.http_server.requests().iter().filter(|request| request.method == "GET").count();
     servers.wait_until(|servers| streams() == 2 && servers.status_and_error("old").0 == "connected").await;
     assert_eq!(servers.call_text("mcp__old__go", json!({})).await, "did {}");
     servers.registry.close().await;
@@ -341,12 +345,12 @@ async fn a_server_is_reached_by_sse() {
 
 #[tokio::test]
 async fn messages_are_not_sent_to_another_origin() {
-    let old = SseTestServer::new("http://127.0.0.1:9/messages").await;
-    let servers = old.start_servers().await;
+    let sse_server = SseTestServer::new("http://127.0.0.1:9/messages").await;
+    let servers = sse_server.start_servers().await;
     let (state, error) = servers.status_and_error("old");
     assert_eq!(state, "failed");
     assert_eq!(error, "its message endpoint http://127.0.0.1:9 is on another server.");
-    assert_eq!(old.http_server.rpc_methods(), Vec::<String>::new());
+    assert_eq!(sse_server.http_server.rpc_methods(), Vec::<String>::new());
     servers.registry.close().await;
     let page = HttpTestServer::new(|_| {
         HttpReply::status(200).with_header("content-type", "text/html").with_body("<html>")

@@ -10,13 +10,13 @@ pub(super) fn shell_entry(script: &str) -> Value {
 /// Entry of a server that performs the handshake and runs shell code for `tools/list` and `tools/call`. `$id` is the
 /// request's id.
 pub(super) fn server_entry(list: &str, call: &str) -> Value {
-    let hello = r#"{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"sh","version":"1"}}}\n"#;
+    let initialize_reply = r#"{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"sh","version":"1"}}}\n"#;
     shell_entry(&format!(
         r#"
         while read -r line; do
             id=$(printf %s "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
             case "$line" in
-                *'"initialize"'*) printf '{hello}' "$id" ;;
+                *'"initialize"'*) printf '{initialize_reply}' "$id" ;;
                 *'"tools/list"'*) {list} ;;
                 *'"tools/call"'*) {call} ;;
             esac

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
-use whimbrel_models::ModelError as HttpFault;
+use whimbrel_models::ModelError as HttpError;
 use whimbrel_models::http::{HttpClient, Response, Url};
 use whimbrel_wire::options::RemoteServer;
 
@@ -41,8 +41,8 @@ impl RemoteEndpoint {
         deps: &ServerDeps,
     ) -> Result<Self, McpError> {
         let url = Url::parse(&server.url).map_err(|error| McpError::Permanent(format!("`url`: {error}.")))?;
-        let agent = HeaderValue::from_static(concat!("whimbrel/", env!("CARGO_PKG_VERSION")));
-        let mut headers = HeaderMap::from_iter([(http::header::USER_AGENT, agent)]);
+        let user_agent = HeaderValue::from_static(concat!("whimbrel/", env!("CARGO_PKG_VERSION")));
+        let mut headers = HeaderMap::from_iter([(http::header::USER_AGENT, user_agent)]);
         for (name, value) in &server.headers {
             let header = sensitive_header(name, value);
             let (name, value) =
@@ -50,7 +50,7 @@ impl RemoteEndpoint {
             headers.insert(name, value);
         }
         let client = deps.http_client.clone();
-        let auth_headers = match &server.headers_helper {
+        let credentials = match &server.headers_helper {
             Some(command) => {
                 let helper = HeadersCommand::new(command, name, &server.url, deps);
                 helper.run().await.map_err(McpError::Disconnected)?;
@@ -58,12 +58,12 @@ impl RemoteEndpoint {
             }
             None if headers.contains_key(AUTHORIZATION) => Credentials::None,
             None => {
-                let pass =
+                let provider =
                     TokenProvider::load(CredentialStore::from_env(&deps.environment), &url, &client).await;
-                pass.map_or(Credentials::None, Credentials::Token)
+                provider.map_or(Credentials::None, Credentials::Token)
             }
         };
-        Ok(Self { url, headers, credentials: auth_headers, http_client: client })
+        Ok(Self { url, headers, credentials, http_client: client })
     }
 
     /// Same headers and credentials with another URL of the same origin.
@@ -76,20 +76,20 @@ impl RemoteEndpoint {
     pub(super) async fn request(
         &self,
         method: Method,
-        more: HeaderMap,
+        extra_headers: HeaderMap,
         body: Bytes,
-    ) -> Result<Response, HttpFault> {
+    ) -> Result<Response, HttpError> {
         let headers = self.credentials.headers().await;
-        let answer = self.send(method.clone(), &headers, more.clone(), body.clone()).await?;
-        if answer.status != 401 {
-            return Ok(answer);
+        let response = self.send(method.clone(), &headers, extra_headers.clone(), body.clone()).await?;
+        if response.status != 401 {
+            return Ok(response);
         }
         match self.credentials.refresh_headers(&headers).await? {
             Some(headers) => {
-                answer.into_body().drain();
-                self.send(method, &headers, more, body).await
+                response.into_body().drain();
+                self.send(method, &headers, extra_headers, body).await
             }
-            None => Ok(answer),
+            None => Ok(response),
         }
     }
 
@@ -97,20 +97,20 @@ impl RemoteEndpoint {
         &self,
         method: Method,
         auth_headers: &HeaderMap,
-        more: HeaderMap,
+        extra_headers: HeaderMap,
         body: Bytes,
-    ) -> Result<Response, HttpFault> {
+    ) -> Result<Response, HttpError> {
         let mut headers = self.headers.clone();
         headers.extend(auth_headers.clone());
-        headers.extend(more);
+        headers.extend(extra_headers);
         self.http_client.request(method, self.url.clone(), headers, body).await
     }
 
     /// Text of an authentication or scope error, if the response is one.
-    pub(super) fn auth_error(&self, answer: &Response) -> Option<String> {
-        match answer.status {
+    pub(super) fn auth_error(&self, response: &Response) -> Option<String> {
+        match response.status {
             401 => Some(self.unauthorized_text()),
-            403 => missing_scope(answer.header(WWW_AUTHENTICATE.as_str())?)
+            403 => missing_scope(response.header(WWW_AUTHENTICATE.as_str())?)
                 .map(|scope| missing_scope_text(scope.as_deref())),
             _ => None,
         }
@@ -131,21 +131,21 @@ impl Credentials {
     async fn headers(&self) -> HeaderMap {
         match self {
             Self::None => HeaderMap::new(),
-            Self::Token(pass) => authorization_headers(pass.authorization().await),
+            Self::Token(provider) => authorization_headers(provider.authorization().await),
             Self::Command(helper) => helper.cached().await,
         }
     }
 
-    /// Headers to use after `refused` got HTTP 401; `None` if nothing else is available.
-    async fn refresh_headers(&self, refused: &HeaderMap) -> Result<Option<HeaderMap>, HttpFault> {
-        match (self, refused.get(AUTHORIZATION)) {
-            (Self::Token(pass), Some(refused)) => {
-                let another = pass.refresh_authorization(refused).await?;
-                Ok(another.map(|header| authorization_headers(Some(header))))
+    /// Headers to use after `rejected` got HTTP 401; `None` if nothing else is available.
+    async fn refresh_headers(&self, rejected: &HeaderMap) -> Result<Option<HeaderMap>, HttpError> {
+        match (self, rejected.get(AUTHORIZATION)) {
+            (Self::Token(provider), Some(rejected)) => {
+                let refreshed = provider.refresh_authorization(rejected).await?;
+                Ok(refreshed.map(|header| authorization_headers(Some(header))))
             }
             (Self::Token(_) | Self::None, _) => Ok(None),
             // If the command fails now, the server's 401 is reported.
-            (Self::Command(helper), _) => Ok(helper.rerun(refused).await),
+            (Self::Command(helper), _) => Ok(helper.rerun(rejected).await),
         }
     }
 }

@@ -47,22 +47,22 @@ impl HeadersCommand {
 
     /// Runs the command and caches its headers.
     pub(super) async fn run(&self) -> Result<(), String> {
-        let mut last = self.cached.lock().await;
-        *last = self
+        let mut cached = self.cached.lock().await;
+        *cached = self
             .run_command()
             .await
-            .map_err(|what| format!("the `headersHelper` command {what} Run it by hand to check."))?;
+            .map_err(|reason| format!("the `headersHelper` command {reason} Run it by hand to check."))?;
         Ok(())
     }
 
-    /// Runs the command again because `refused` got HTTP 401, unless another request has done so meanwhile. `None` if
+    /// Runs the command again because `rejected` got HTTP 401, unless another request has done so meanwhile. `None` if
     /// the headers did not change.
-    pub(super) async fn rerun(&self, refused: &HeaderMap) -> Option<HeaderMap> {
-        let mut last = self.cached.lock().await;
-        if *last == *refused {
-            *last = self.run_command().await.ok()?;
+    pub(super) async fn rerun(&self, rejected: &HeaderMap) -> Option<HeaderMap> {
+        let mut cached = self.cached.lock().await;
+        if *cached == *rejected {
+            *cached = self.run_command().await.ok()?;
         }
-        Some(last.clone()).filter(|headers| headers != refused)
+        Some(cached.clone()).filter(|headers| headers != rejected)
     }
 
     /// Runs the command. Its output never appears in the error, because it may be a secret.
@@ -81,7 +81,7 @@ impl HeadersCommand {
             }
             match child.wait_for_exit().await {
                 Some(ProcessExit::Exited(0)) => parse_headers(&text),
-                ending => Err(exit_message(ending, &child.stderr_tail().await)),
+                exit => Err(exit_message(exit, &child.stderr_tail().await)),
             }
         })
         .await;
@@ -90,8 +90,8 @@ impl HeadersCommand {
     }
 }
 
-fn exit_message(ending: Option<ProcessExit>, stderr: &str) -> String {
-    let how = match ending {
+fn exit_message(exit: Option<ProcessExit>, stderr: &str) -> String {
+    let outcome = match exit {
         Some(ProcessExit::Exited(code)) => format!("exited with code {code}"),
         Some(ProcessExit::Killed(signal)) => format!("was killed by signal {signal}"),
         Some(ProcessExit::TimedOut | ProcessExit::Unknown) | None => {
@@ -101,11 +101,11 @@ fn exit_message(ending: Option<ProcessExit>, stderr: &str) -> String {
     match stderr.lines().map(str::trim).find(|line| !line.is_empty()) {
         Some(line) => {
             format!(
-                "{how}: {}.",
+                "{outcome}: {}.",
                 line.chars().take(MAX_SHOWN_CHARS).collect::<String>().trim_end_matches('.')
             )
         }
-        None => format!("{how}."),
+        None => format!("{outcome}."),
     }
 }
 
@@ -128,7 +128,7 @@ mod tests {
         let good = parse_headers(br#" {"Authorization": "Bearer t", "X-Team": "birds"} "#).unwrap();
         assert_eq!(good.len(), 2);
         assert_eq!(good["authorization"], "Bearer t");
-        for (text, words) in [
+        for (text, expected) in [
             ("Bearer t", "JSON object"),
             ("[]", "JSON object"),
             (r#"{"a": 1}"#, "JSON object"),
@@ -136,7 +136,7 @@ mod tests {
             ("{\"a\": \"x\\ny\"}", "\"a\""),
         ] {
             let error = parse_headers(text.as_bytes()).unwrap_err();
-            assert!(error.contains(words) && !error.contains("Bearer t"), "{text}: {error}");
+            assert!(error.contains(expected) && !error.contains("Bearer t"), "{text}: {error}");
         }
     }
 }

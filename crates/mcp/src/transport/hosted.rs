@@ -24,13 +24,13 @@ pub(crate) struct HostedInbox(Arc<Mutex<Option<UnboundedSender<ServerJsonRpcMess
 impl HostedInbox {
     /// Delivers a message; false if it cannot be parsed or the transport is not open.
     pub(crate) fn deliver(&self, message: &RawJson) -> bool {
-        let open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (Some(open), ParsedInput::Messages(messages)) =
-            (&*open, parse_messages(message.as_str().as_bytes()))
+        let sender = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (Some(sender), ParsedInput::Messages(messages)) =
+            (&*sender, parse_messages(message.as_str().as_bytes()))
         else {
             return false;
         };
-        messages.into_iter().all(|message| open.send(message).is_ok())
+        messages.into_iter().all(|message| sender.send(message).is_ok())
     }
 }
 
@@ -51,19 +51,14 @@ struct HostChannel {
 }
 
 impl HostedTransport {
-    pub(super) fn new(
-        server: &str,
-        ask: HostRequests,
-        letterbox: &HostedInbox,
-        state: ConnectionState,
-    ) -> Self {
-        let (back, incoming) = unbounded_channel();
-        *letterbox.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(back.clone());
+    pub(super) fn new(server: &str, host: HostRequests, inbox: &HostedInbox, state: ConnectionState) -> Self {
+        let (sender, incoming) = unbounded_channel();
+        *inbox.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(sender.clone());
         Self {
             channel: HostChannel {
                 server: server.into(),
-                host: ask,
-                incoming: back,
+                host,
+                incoming: sender,
                 pending: Arc::default(),
                 state,
             },
@@ -93,25 +88,25 @@ impl HostChannel {
     async fn send(self, item: ClientJsonRpcMessage) -> Result<(), McpError> {
         let message =
             RawJson::from_value(&item).map_err(|error| McpError::ErrorResponse(error.to_string()))?;
-        let question = McpMessage { server_name: self.server.to_string(), message };
+        let envelope = McpMessage { server_name: self.server.to_string(), message };
         match item {
-            JsonRpcMessage::Request(request) => self.request(request.id, question).await,
+            JsonRpcMessage::Request(request) => self.request(request.id, envelope).await,
             JsonRpcMessage::Notification(notification) => {
                 if let ClientNotification::CancelledNotification(cancelled) = &notification.notification {
                     self.cancel(cancelled.params.request_id.as_ref());
                 }
-                self.notify(question).await
+                self.notify(envelope).await
             }
-            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => self.notify(question).await,
+            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => self.notify(envelope).await,
         }
     }
 
-    async fn request(&self, id: RequestId, question: McpMessage) -> Result<(), McpError> {
-        let withdrawn = CancellationToken::new();
-        self.pending().insert(id.clone(), withdrawn.clone());
-        let answer = withdrawn.run_until_cancelled(self.host.request(question)).await;
+    async fn request(&self, id: RequestId, envelope: McpMessage) -> Result<(), McpError> {
+        let cancel = CancellationToken::new();
+        self.pending().insert(id.clone(), cancel.clone());
+        let reply = cancel.run_until_cancelled(self.host.request(envelope)).await;
         self.pending().remove(&id);
-        let message = match answer {
+        let message = match reply {
             // The request was cancelled.
             None => return Ok(()),
             Some(Ok(McpMessageReply { mcp_response })) => parse_response(id, &mcp_response),
@@ -124,8 +119,8 @@ impl HostChannel {
     }
 
     /// Sends a notification or response; the host only acknowledges it.
-    async fn notify(&self, question: McpMessage) -> Result<(), McpError> {
-        match self.host.request(question).await {
+    async fn notify(&self, envelope: McpMessage) -> Result<(), McpError> {
+        match self.host.request(envelope).await {
             Err(HostRequestError::Closed) => Err(self.host_closed()),
             Ok(_) | Err(HostRequestError::Failed(_)) => Ok(()),
         }

@@ -7,9 +7,9 @@ const MAX_DEPTH: usize = 100;
 /// Replaces values that are too deep; `None` if there are none.
 pub(super) fn truncate_depth(text: &[u8]) -> Option<Vec<u8>> {
     let mut output = Vec::with_capacity(text.len());
-    let (mut depth, mut quoted, mut escaped, mut cut) = (0_usize, false, false, false);
+    let (mut depth, mut quoted, mut escaped, mut truncated) = (0_usize, false, false, false);
     for &byte in text {
-        let was = depth;
+        let previous = depth;
         if quoted {
             quoted = escaped || byte != b'"';
             escaped = !escaped && byte == b'\\';
@@ -21,14 +21,14 @@ pub(super) fn truncate_depth(text: &[u8]) -> Option<Vec<u8>> {
                 _ => {}
             }
         }
-        if was <= MAX_DEPTH && depth <= MAX_DEPTH {
+        if previous <= MAX_DEPTH && depth <= MAX_DEPTH {
             output.push(byte);
-        } else if was == MAX_DEPTH {
+        } else if previous == MAX_DEPTH {
             output.extend_from_slice(b"null");
-            cut = true;
+            truncated = true;
         }
     }
-    cut.then_some(output)
+    truncated.then_some(output)
 }
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ pub(super) fn parse_messages(text: &[u8]) -> ParsedInput {
         }
         Some(b'[') => match serde_json::from_slice::<Vec<&RawValue>>(text) {
             Ok(batch) => ParsedInput::Messages(
-                batch.iter().filter_map(|one_of| parse_message(one_of.get().as_bytes())).collect(),
+                batch.iter().filter_map(|message| parse_message(message.get().as_bytes())).collect(),
             ),
             Err(_) => ParsedInput::Ignored,
         },
@@ -57,13 +57,13 @@ fn parse_message(text: &[u8]) -> Option<ServerJsonRpcMessage> {
 }
 
 /// Error response in place of one that could not be parsed.
-pub(super) fn unreadable_response(id: RequestId, why: &str) -> ServerJsonRpcMessage {
-    error_response(id, format!("the response is not valid: {why}"))
+pub(super) fn unreadable_response(id: RequestId, reason: &str) -> ServerJsonRpcMessage {
+    error_response(id, format!("the response is not valid: {reason}"))
 }
 
 /// Error response made by us.
-pub(super) fn error_response(id: RequestId, why: String) -> ServerJsonRpcMessage {
-    ServerJsonRpcMessage::error(ErrorData::new(ErrorCode::INTERNAL_ERROR, why, None), Some(id))
+pub(super) fn error_response(id: RequestId, reason: String) -> ServerJsonRpcMessage {
+    ServerJsonRpcMessage::error(ErrorData::new(ErrorCode::INTERNAL_ERROR, reason, None), Some(id))
 }
 
 #[cfg(test)]
@@ -74,7 +74,7 @@ mod tests {
 
     fn kinds(text: &str) -> Vec<String> {
         let ParsedInput::Messages(messages) = parse_messages(text.as_bytes()) else {
-            return vec!["noise".into()];
+            return vec!["ignored".into()];
         };
         let kind = |message: &ServerJsonRpcMessage| match message {
             JsonRpcMessage::Request(request) => format!("request {}", request.id),
@@ -93,20 +93,20 @@ mod tests {
     fn messages_are_distinguished_from_other_output() {
         let deep = format!(r#"{{"jsonrpc":"2.0","id":3,"result":{}{}}}"#, "[".repeat(500), "]".repeat(500));
         for (name, text, expected) in [
-            ("nothing", "", "noise"),
-            ("words", "Server listening on stdio", "noise"),
-            ("other JSON", "17", "noise"),
-            ("an object of something else", r#"{"level":"info","msg":"up"}"#, "noise"),
-            ("half a message", r#"{"jsonrpc":"2.0","id":1,"#, "noise"),
-            ("an answer", r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#, "call 1"),
+            ("nothing", "", "ignored"),
+            ("text", "Server listening on stdio", "ignored"),
+            ("other JSON", "17", "ignored"),
+            ("an object of another kind", r#"{"level":"info","msg":"up"}"#, "ignored"),
+            ("a truncated message", r#"{"jsonrpc":"2.0","id":1,"#, "ignored"),
+            ("a response", r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#, "call 1"),
             (
                 "with spaces around",
                 "  {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"content\":[]}}\r",
                 "call 1",
             ),
             (
-                "a strange answer",
-                r#"{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"smell"}]}}"#,
+                "a response with an unknown block",
+                r#"{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"other"}]}}"#,
                 "custom 1",
             ),
             (

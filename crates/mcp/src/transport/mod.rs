@@ -56,7 +56,7 @@ impl McpTransport {
         name: &str,
         config: &McpServerConfig,
         deps: &ServerDeps,
-        letterbox: &HostedInbox,
+        inbox: &HostedInbox,
         state: ConnectionState,
     ) -> Result<(Self, Option<KillHandle>), McpError> {
         let (kind, kill_handle) = match config {
@@ -66,17 +66,17 @@ impl McpTransport {
                 (TransportKind::Stdio(Box::new(stdio)), Some(kill_handle))
             }
             McpServerConfig::Http(server) => {
-                let line = RemoteEndpoint::connect(name, server, deps).await?;
-                (TransportKind::Http(http::new_transport(line, state.clone())), None)
+                let endpoint = RemoteEndpoint::connect(name, server, deps).await?;
+                (TransportKind::Http(http::new_transport(endpoint, state.clone())), None)
             }
             McpServerConfig::Sse(server) => {
-                let line = RemoteEndpoint::connect(name, server, deps).await?;
-                (TransportKind::Sse(SseTransport::connect(line, state.clone()).await?), None)
+                let endpoint = RemoteEndpoint::connect(name, server, deps).await?;
+                (TransportKind::Sse(SseTransport::connect(endpoint, state.clone()).await?), None)
             }
             McpServerConfig::Sdk(_) => {
                 let no_host = || McpError::Permanent("no host is connected to run it.".into());
-                let ask = deps.host.clone().ok_or_else(no_host)?;
-                (TransportKind::Hosted(HostedTransport::new(name, ask, letterbox, state.clone())), None)
+                let host = deps.host.clone().ok_or_else(no_host)?;
+                (TransportKind::Hosted(HostedTransport::new(name, host, inbox, state.clone())), None)
             }
         };
         Ok((Self { kind, state }, kill_handle))
@@ -107,7 +107,7 @@ impl Transport<RoleClient> for McpTransport {
             TransportKind::Stdio(stdio) => Box::pin(stdio.send(&item)),
             TransportKind::Http(http) => {
                 let sent = http.send(item);
-                Box::pin(async move { sent.await.map_err(|failure| http::to_mcp_error(&failure)) })
+                Box::pin(async move { sent.await.map_err(|error| http::to_mcp_error(&error)) })
             }
             TransportKind::Sse(sse) => Box::pin(sse.send(&item)),
             TransportKind::Hosted(hosted) => Box::pin(hosted.send(item)),
@@ -133,7 +133,7 @@ impl Transport<RoleClient> for McpTransport {
         match &mut self.kind {
             TransportKind::Stdio(stdio) => stdio.close().await,
             TransportKind::Http(http) => {
-                http.close().await.map_err(|failure| http::to_mcp_error(&failure))?;
+                http.close().await.map_err(|error| http::to_mcp_error(&error))?;
             }
             TransportKind::Sse(_) | TransportKind::Hosted(_) => {}
         }

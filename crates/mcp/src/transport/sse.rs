@@ -32,31 +32,31 @@ pub(super) struct SseTransport {
 
 impl SseTransport {
     /// Connects and waits for the `endpoint` event.
-    pub(super) async fn connect(line: RemoteEndpoint, state: ConnectionState) -> Result<Self, McpError> {
+    pub(super) async fn connect(endpoint: RemoteEndpoint, state: ConnectionState) -> Result<Self, McpError> {
         let accept = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static("text/event-stream"))]);
-        let answer = line.request(Method::GET, accept, Bytes::new()).await;
-        let answer = answer.map_err(|error| McpError::Disconnected(error.message))?;
-        if let Some(why) = line.auth_error(&answer) {
-            return Err(McpError::NeedsAuth(why));
+        let response = endpoint.request(Method::GET, accept, Bytes::new()).await;
+        let response = response.map_err(|error| McpError::Disconnected(error.message))?;
+        if let Some(reason) = endpoint.auth_error(&response) {
+            return Err(McpError::NeedsAuth(reason));
         }
-        match (answer.status, answer.media_type().as_deref()) {
+        match (response.status, response.media_type().as_deref()) {
             (200..300, Some("text/event-stream")) => {}
-            (status, kind) => {
-                let kind = kind.unwrap_or("something").to_owned();
-                let page = answer.read_prefix(MAX_SHOWN_BYTES).await;
-                let page = String::from_utf8_lossy(&page);
+            (status, content_type) => {
+                let content_type = content_type.unwrap_or("something").to_owned();
+                let body = response.read_prefix(MAX_SHOWN_BYTES).await;
+                let body = String::from_utf8_lossy(&body);
                 let text = format!(
-                    "it answered HTTP {status} with {kind} instead of an event stream: {}",
-                    page.trim()
+                    "it answered HTTP {status} with {content_type} instead of an event stream: {}",
+                    body.trim()
                 );
                 return Err(McpError::Disconnected(text));
             }
         }
-        let mut events = EventReader { chunks: answer.into_body(), decoder: SseDecoder::new() };
-        let url = events.read_endpoint(&line.url).await?;
-        let (send, incoming) = mpsc::channel(QUEUE_CAPACITY);
-        let reader = AbortOnDropHandle::new(tokio::spawn(events.forward_messages(send, state.clone())));
-        Ok(Self { message_endpoint: line.with_url(url), state, incoming, _reader: reader })
+        let mut events = EventReader { chunks: response.into_body(), decoder: SseDecoder::new() };
+        let url = events.read_endpoint(&endpoint.url).await?;
+        let (sender, incoming) = mpsc::channel(QUEUE_CAPACITY);
+        let reader = AbortOnDropHandle::new(tokio::spawn(events.forward_messages(sender, state.clone())));
+        Ok(Self { message_endpoint: endpoint.with_url(url), state, incoming, _reader: reader })
     }
 
     /// Posts a message. The response arrives as an event.
@@ -64,35 +64,35 @@ impl SseTransport {
         &self,
         item: &ClientJsonRpcMessage,
     ) -> impl Future<Output = Result<(), McpError>> + use<> {
-        let (line, state, body) =
+        let (endpoint, state, body) =
             (self.message_endpoint.clone(), self.state.clone(), serde_json::to_vec(item));
         async move {
             let body = body.map_err(|error| McpError::ErrorResponse(error.to_string()))?;
             let json = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json"))]);
-            let request = line.request(Method::POST, json, body.into());
-            let answer = tokio::time::timeout(ACCEPT_TIMEOUT, request).await;
-            let answer = answer.map_err(|_| McpError::Timeout(ACCEPT_TIMEOUT))?;
-            let answer = answer.map_err(|cause| McpError::Disconnected(cause.message))?;
-            match answer.status {
+            let request = endpoint.request(Method::POST, json, body.into());
+            let response = tokio::time::timeout(ACCEPT_TIMEOUT, request).await;
+            let response = response.map_err(|_| McpError::Timeout(ACCEPT_TIMEOUT))?;
+            let response = response.map_err(|error| McpError::Disconnected(error.message))?;
+            match response.status {
                 200..300 => {
-                    answer.into_body().drain();
+                    response.into_body().drain();
                     Ok(())
                 }
-                status if let Some(why) = line.auth_error(&answer) => {
-                    let cause = McpError::NeedsAuth(why);
+                status if let Some(reason) = endpoint.auth_error(&response) => {
+                    let error = McpError::NeedsAuth(reason);
                     if status == 401 {
                         // The server would accept no further message.
-                        state.record_error(cause.clone());
+                        state.record_error(error.clone());
                         state.mark_lost();
                     }
-                    Err(cause)
+                    Err(error)
                 }
                 status => {
-                    let page = answer.read_prefix(MAX_SHOWN_BYTES).await;
-                    let page = String::from_utf8_lossy(&page);
+                    let text = response.read_prefix(MAX_SHOWN_BYTES).await;
+                    let text = String::from_utf8_lossy(&text);
                     Err(McpError::Disconnected(format!(
                         "it answered HTTP {status} to a message: {}",
-                        page.trim()
+                        text.trim()
                     )))
                 }
             }
@@ -123,13 +123,13 @@ impl EventReader {
     }
 
     /// Forwards messages until the stream ends.
-    async fn forward_messages(mut self, send: mpsc::Sender<ServerJsonRpcMessage>, state: ConnectionState) {
+    async fn forward_messages(mut self, sender: mpsc::Sender<ServerJsonRpcMessage>, state: ConnectionState) {
         let error = loop {
             match self.next_event().await {
                 Ok((name, data)) if name.is_empty() || name == "message" => {
                     let ParsedInput::Messages(messages) = parse_messages(data.as_bytes()) else { continue };
                     for message in messages {
-                        if send.send(message).await.is_err() {
+                        if sender.send(message).await.is_err() {
                             return;
                         }
                     }
@@ -150,7 +150,7 @@ impl EventReader {
             }
             match self.chunks.next().await {
                 Some(Ok(bytes)) => self.decoder.push(&bytes),
-                Some(Err(cause)) => return Err(McpError::Disconnected(cause.message)),
+                Some(Err(error)) => return Err(McpError::Disconnected(error.message)),
                 None => return Err(McpError::Disconnected("it closed its event stream.".into())),
             }
         }
@@ -158,13 +158,13 @@ impl EventReader {
 }
 
 /// Resolves the message URL. It must have the same origin, because our headers are sent there.
-fn resolve_endpoint(base: &Url, written: &str) -> Result<Url, McpError> {
-    let url = base.join(written).map_err(|error| {
+fn resolve_endpoint(base: &Url, text: &str) -> Result<Url, McpError> {
+    let url = base.join(text).map_err(|error| {
         McpError::Disconnected(format!("its message endpoint is not a valid URL: {error}."))
     })?;
     if url.origin() != base.origin() {
-        let there = url.origin().ascii_serialization();
-        return Err(McpError::Permanent(format!("its message endpoint {there} is on another server.")));
+        let origin = url.origin().ascii_serialization();
+        return Err(McpError::Permanent(format!("its message endpoint {origin} is on another server.")));
     }
     Ok(url)
 }
@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn messages_go_to_the_same_origin_only() {
         let base = Url::parse("http://127.0.0.1:80/a/sse?k=1").unwrap();
-        for (written, expected) in [
+        for (text, expected) in [
             ("/messages?s=1", Some("http://127.0.0.1/messages?s=1")),
             ("messages", Some("http://127.0.0.1/a/messages")),
             ("http://127.0.0.1/m", Some("http://127.0.0.1/m")),
@@ -186,11 +186,7 @@ mod tests {
             ("file:///etc/passwd", None),
             ("http://[", None),
         ] {
-            assert_eq!(
-                resolve_endpoint(&base, written).ok().as_ref().map(Url::as_str),
-                expected,
-                "{written}"
-            );
+            assert_eq!(resolve_endpoint(&base, text).ok().as_ref().map(Url::as_str), expected, "{text}");
         }
     }
 }

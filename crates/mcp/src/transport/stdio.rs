@@ -66,9 +66,9 @@ impl StdioTransport {
             line
         });
         async move {
-            let gone = || McpError::Disconnected("it no longer accepts messages.".into());
+            let closed = || McpError::Disconnected("it no longer accepts messages.".into());
             let line = line.map_err(|error| McpError::ErrorResponse(error.to_string()))?;
-            queue.ok_or_else(gone)?.send(line).await.map_err(|_| gone())
+            queue.ok_or_else(closed)?.send(line).await.map_err(|_| closed())
         }
     }
 
@@ -119,8 +119,8 @@ impl StdioTransport {
 
     /// Error that describes the program's exit and the end of its stderr.
     async fn exit_error(&mut self) -> McpError {
-        let ending = self.child.wait_for_exit().await;
-        let end = match ending {
+        let exit = self.child.wait_for_exit().await;
+        let description = match exit {
             Some(ProcessExit::Exited(127)) => "its program was not found".to_owned(),
             Some(ProcessExit::Exited(126)) => "its program cannot be run".to_owned(),
             Some(ProcessExit::Exited(code)) => format!("its program exited with code {code}"),
@@ -132,13 +132,13 @@ impl StdioTransport {
             None | Some(0) => String::new(),
             Some(lines) => format!(" (none of its {lines} output lines is a message)"),
         };
-        let reasons = self.child.stderr_tail().await;
-        let stderr = tail(&reasons, MAX_SHOWN_STDERR_BYTES);
+        let stderr_tail = self.child.stderr_tail().await;
+        let stderr = tail(&stderr_tail, MAX_SHOWN_STDERR_BYTES);
         let text = match stderr {
-            "" => format!("{end}{ignored}."),
-            stderr => format!("{end}{ignored}. Its stderr: {stderr}"),
+            "" => format!("{description}{ignored}."),
+            stderr => format!("{description}{ignored}. Its stderr: {stderr}"),
         };
-        match ending {
+        match exit {
             Some(ProcessExit::Exited(126 | 127)) => McpError::Permanent(text),
             _ => McpError::Disconnected(text),
         }
@@ -147,9 +147,9 @@ impl StdioTransport {
 
 impl Writer {
     fn spawn(mut input: ChildStdin) -> Self {
-        let (queue, mut waiting) = mpsc::channel::<Vec<u8>>(QUEUE_CAPACITY);
+        let (queue, mut receiver) = mpsc::channel::<Vec<u8>>(QUEUE_CAPACITY);
         let task = AbortOnDropHandle::new(tokio::spawn(async move {
-            while let Some(line) = waiting.recv().await {
+            while let Some(line) = receiver.recv().await {
                 if input.write_all(&line).await.is_err() || input.flush().await.is_err() {
                     return;
                 }
@@ -171,7 +171,7 @@ fn start_error(error: &SpawnError) -> McpError {
 
 /// Last part of a text, from a character boundary.
 fn tail(text: &str, length: usize) -> &str {
-    let from = text.len().saturating_sub(length);
-    let from = (from..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
-    &text[from..]
+    let start = text.len().saturating_sub(length);
+    let start = (start..=text.len()).find(|index| text.is_char_boundary(*index)).unwrap_or(text.len());
+    &text[start..]
 }

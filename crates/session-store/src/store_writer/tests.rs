@@ -106,7 +106,7 @@ async fn rejected_lines_are_resent_in_order() {
     assert!(fixture.writer.take_notice().is_none());
     assert_eq!(fixture.writer.undelivered_count(), 3);
     fixture.set_behavior(Behavior::Works);
-    tokio::time::advance(INITIAL_BACKOFF).await;
+    tokio::time::advance(BACKOFF.initial).await;
     assert!(fixture.flush(FlushMode::RespectBackoff).await);
     assert!(matches!(fixture.writer.take_notice(), Some(TranscriptNotice::Recovered)));
     assert_eq!(

@@ -8,17 +8,17 @@ use crate::api::Effects;
 use crate::workspace::Workspace;
 
 /// Saves the files that the call declares to write, if the session keeps checkpoints.
-pub(crate) async fn save_checkpoint(touches: Effects, workspace: &Arc<Workspace>) {
-    let (Effects::Writes(paths), Some(checkpoints)) = (touches, workspace.checkpoints()) else { return };
+pub(crate) async fn save_checkpoint(effects: Effects, workspace: &Arc<Workspace>) {
+    let (Effects::Writes(paths), Some(checkpoints)) = (effects, workspace.checkpoints()) else { return };
     let workspace = Arc::clone(workspace);
-    let keep = move || {
+    let save = move || {
         let paths = paths.iter().map(|path| files::normalize_path(&workspace.resolve(path)));
         paths
             .filter(|path| !files::is_special_path(path))
             .for_each(|path| checkpoints.snapshot_before_change(&path));
     };
     // Fails only if the runtime is shutting down.
-    let _ = files::run_blocking(keep).await;
+    let _ = files::run_blocking(save).await;
 }
 
 #[cfg(test)]
@@ -36,10 +36,10 @@ mod tests {
     fn every_writing_tool_declares_its_paths() {
         let input = json!({"file_path": "a", "notebook_path": "a", "content": "", "old_string": "", "new_string": "x"});
         let tools = builtin_tools();
-        let writes = |touches: &Effects| matches!(touches, Effects::Writes(paths) if paths == &["a"]);
+        let writes = |effects: &Effects| matches!(effects, Effects::Writes(paths) if paths == &["a"]);
         let writers: Vec<&str> = tools
             .iter()
-            .filter(|tool| tool.effects(&input).is_ok_and(|touches| writes(&touches)))
+            .filter(|tool| tool.effects(&input).is_ok_and(|effects| writes(&effects)))
             .map(|tool| tool.name())
             .collect();
         assert_eq!(writers, ["Write", "Edit", "NotebookEdit"]);

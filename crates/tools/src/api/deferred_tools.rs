@@ -68,27 +68,27 @@ impl DeferredTools {
             return Vec::new();
         }
         let tools = tool_set.tools();
-        let guests = tools.iter().filter(|tool| tool.tool().loading() == ToolLoading::IfFits);
-        let crowded = guests.map(|tool| tool.spec_size()).sum::<usize>() > self.max_schema_bytes;
-        let waits = |tool: &&Arc<ToolEntry>| match tool.tool().loading() {
+        let mcp_tools = tools.iter().filter(|tool| tool.tool().loading() == ToolLoading::IfFits);
+        let exceeds_budget = mcp_tools.map(|tool| tool.spec_size()).sum::<usize>() > self.max_schema_bytes;
+        let is_deferred = |tool: &&Arc<ToolEntry>| match tool.tool().loading() {
             ToolLoading::Eager => false,
             ToolLoading::Deferred => true,
-            ToolLoading::IfFits => crowded,
+            ToolLoading::IfFits => exceeds_budget,
         };
-        tools.iter().filter(waits).cloned().collect()
+        tools.iter().filter(is_deferred).cloned().collect()
     }
 
     /// Specifications to send: eager tools, then loaded tools in order of loading.
     pub fn visible_specs(&self, tool_set: &AgentToolSet) -> Vec<Arc<ToolSpec>> {
         let deferred_tools = self.deferred_in(tool_set);
-        let shown = |tool: &&Arc<ToolEntry>| match tool.tool().name() {
+        let is_visible = |tool: &&Arc<ToolEntry>| match tool.tool().name() {
             TOOL_SEARCH => !deferred_tools.is_empty(),
             _ => !deferred_tools.iter().any(|other| Arc::ptr_eq(other, tool)),
         };
         let loaded = self.loaded();
         let loaded =
             loaded.iter().filter_map(|name| deferred_tools.iter().find(|tool| tool.tool().name() == *name));
-        tool_set.tools().iter().filter(shown).chain(loaded).map(|tool| tool.spec()).collect()
+        tool_set.tools().iter().filter(is_visible).chain(loaded).map(|tool| tool.spec()).collect()
     }
 
     /// Loads tools by name. Already loaded tools keep their position.
@@ -121,9 +121,9 @@ impl DeferredTools {
         let tools = self.deferred_in(tool_set);
         let mut state = self.lock();
         let names = tools.iter().map(|tool| tool.tool().name());
-        let fresh: Vec<&str> = names.filter(|name| !state.announced.contains(*name)).collect();
-        state.announced.extend(fresh.iter().map(|name| (*name).to_owned()));
-        (!fresh.is_empty()).then(|| render_announcement(&fresh))
+        let new_names: Vec<&str> = names.filter(|name| !state.announced.contains(*name)).collect();
+        state.announced.extend(new_names.iter().map(|name| (*name).to_owned()));
+        (!new_names.is_empty()).then(|| render_announcement(&new_names))
     }
 
     /// Every change is complete when the lock is released, so a poisoned lock holds valid data.
@@ -133,8 +133,8 @@ impl DeferredTools {
 }
 
 fn render_announcement(names: &[&str]) -> String {
-    let (listed, left_out) = names.split_at(names.len().min(MAX_ANNOUNCED_NAMES));
-    let more = match left_out.len() {
+    let (listed, omitted) = names.split_at(names.len().min(MAX_ANNOUNCED_NAMES));
+    let more = match omitted.len() {
         0 => String::new(),
         more => format!(" and {more} more, which ToolSearch finds by keyword"),
     };

@@ -70,7 +70,7 @@ pub(crate) fn parse_input<T: Tool>(input: &Value) -> Result<T::Input, ToolError>
 /// placeholder and the input is parsed again.
 fn find_input_errors<I: DeserializeOwned + JsonSchema>(input: &Value) -> Vec<String> {
     let schema: Value = input_schema::<I>().decode().unwrap_or_default();
-    let (mut rest, mut errors, mut named) = (input.clone(), Vec::new(), Vec::new());
+    let (mut rest, mut errors, mut seen_fields) = (input.clone(), Vec::new(), Vec::new());
     while let Err(error) = serde_path_to_error::deserialize::<_, I>(&rest) {
         let (path, reason) = (error.path().to_string(), error.inner().to_string());
         let missing = reason.strip_prefix("missing field `").and_then(|name| name.strip_suffix('`'));
@@ -85,14 +85,14 @@ fn find_input_errors<I: DeserializeOwned + JsonSchema>(input: &Value) -> Vec<Str
             _ => format!("`{path}`: {reason}"),
         });
         let Value::Object(fields) = &mut rest else { break };
-        if field.is_empty() || named.contains(&field) {
+        if field.is_empty() || seen_fields.contains(&field) {
             break;
         }
         match placeholder_value(&schema, &field) {
             Some(value) => drop(fields.insert(field.clone(), value)),
             None => drop(fields.remove(&field)),
         }
-        named.push(field);
+        seen_fields.push(field);
     }
     errors
 }
@@ -150,10 +150,10 @@ mod tests {
         ] {
             let tool =
                 crate::builtin::builtin_tools().into_iter().find(|known| known.name() == tool).unwrap();
-            let why = AnyTool::effects(&*tool, &input).unwrap_err();
-            let errors = why.reason().split("; ").count();
-            assert!(named.iter().all(|name| why.reason().contains(name)), "{input}: {why:?}");
-            assert_eq!(errors, named.len(), "{input}: {why:?}");
+            let error = AnyTool::effects(&*tool, &input).unwrap_err();
+            let errors = error.reason().split("; ").count();
+            assert!(named.iter().all(|name| error.reason().contains(name)), "{input}: {error:?}");
+            assert_eq!(errors, named.len(), "{input}: {error:?}");
         }
     }
 }

@@ -96,9 +96,9 @@ impl ToolEntry {
     /// (`mcp__server`, in the server's own spelling or as in tool names).
     fn matches_selector(&self, name: &str) -> bool {
         let server = |rest: &str| {
-            let meant = rest.strip_suffix("__*").unwrap_or(rest);
-            let called = self.provenance().and_then(|server| server.name.as_deref());
-            called == Some(meant) || self.tool.server() == Some(meant)
+            let selected = rest.strip_suffix("__*").unwrap_or(rest);
+            let display_name = self.provenance().and_then(|server| server.name.as_deref());
+            display_name == Some(selected) || self.tool.server() == Some(selected)
         };
         name == "*"
             || self.has_name(name)
@@ -156,8 +156,9 @@ impl AgentToolSet {
     /// Adds hooks that may answer interactive tools in place of the user.
     #[must_use]
     pub fn with_hook_responders(&self, hooks: &HookSet) -> Self {
-        let asking = self.tools.iter().filter(|tool| !tool.is_noninteractive()).map(|tool| tool.tool.name());
-        let responders = self.responders.as_ref().map(|known| Arc::new(known.with_hooks(hooks, asking)));
+        let interactive =
+            self.tools.iter().filter(|tool| !tool.is_noninteractive()).map(|tool| tool.tool.name());
+        let responders = self.responders.as_ref().map(|known| Arc::new(known.with_hooks(hooks, interactive)));
         Self { responders, ..self.clone() }
     }
 
@@ -198,13 +199,9 @@ impl AgentToolSet {
     #[must_use]
     pub fn without_tools(&self, names: &[&str]) -> Self {
         let is_available = |tool: &&Arc<ToolEntry>| !names.contains(&tool.tool.name());
-        let except =
+        let excluded =
             self.excluded.iter().cloned().chain(names.iter().map(|name| (*name).to_owned())).collect();
-        Self {
-            tools: self.tools.iter().filter(is_available).cloned().collect(),
-            excluded: except,
-            ..self.clone()
-        }
+        Self { tools: self.tools.iter().filter(is_available).cloned().collect(), excluded, ..self.clone() }
     }
 
     #[cfg(any(test, feature = "test-support"))]
@@ -221,9 +218,9 @@ impl AgentToolSet {
     /// The tools for a subagent: no interactive or main-agent tools, without `without`, and only those in `only` if
     /// given.
     pub fn for_subagent(&self, only: Option<&[String]>, without: &[&str]) -> Self {
-        let mut narrowed = self.restricted_to(only, without);
-        narrowed.tools.retain(|tool| tool.is_for_all_agents());
-        narrowed
+        let mut restricted = self.restricted_to(only, without);
+        restricted.tools.retain(|tool| tool.is_for_all_agents());
+        restricted
     }
 
     /// Removes `without` and keeps only the tools in `only` if given.
@@ -232,19 +229,19 @@ impl AgentToolSet {
             !without.contains(&tool.tool.name())
                 && only.is_none_or(|names| names.iter().any(|name| name == "*" || tool.has_name(name)))
         };
-        let lists = self.server_tool_filters.iter().cloned().chain(only.map(Arc::from)).collect();
+        let filters = self.server_tool_filters.iter().cloned().chain(only.map(Arc::from)).collect();
         let tools = self.tools.iter().filter(is_available).cloned().collect();
-        let except =
+        let excluded =
             self.excluded.iter().cloned().chain(without.iter().map(|name| (*name).to_owned())).collect();
-        Self { tools, server_tool_filters: lists, excluded: except, ..self.clone() }
+        Self { tools, server_tool_filters: filters, excluded, ..self.clone() }
     }
 
     /// Keeps only the MCP tools of these servers.
     #[must_use]
     pub fn restricted_to_servers<'a>(&self, servers: impl IntoIterator<Item = &'a String>) -> Self {
         let list: Vec<String> = servers.into_iter().map(|server| format!("mcp__{server}")).collect();
-        let only = self.server_tool_filters.iter().cloned().chain([Arc::from(list)]).collect();
-        Self { server_tool_filters: only, ..self.clone() }
+        let filters = self.server_tool_filters.iter().cloned().chain([Arc::from(list)]).collect();
+        Self { server_tool_filters: filters, ..self.clone() }
     }
 
     /// All tools; MCP tools come last.
@@ -263,9 +260,9 @@ impl AgentToolSet {
 
     /// Built-in tools, without interactive ones that cannot be answered now.
     fn available_builtins(&self) -> impl Iterator<Item = &Arc<ToolEntry>> {
-        let answers =
+        let can_answer =
             |tool: &ToolEntry| self.responders.as_ref().is_some_and(|it| it.can_answer(tool.tool.name()));
-        self.tools.iter().filter(move |tool| tool.is_noninteractive() || answers(tool))
+        self.tools.iter().filter(move |tool| tool.is_noninteractive() || can_answer(tool))
     }
 
     /// Instructions of the MCP servers, one text each.

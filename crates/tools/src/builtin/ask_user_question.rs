@@ -63,8 +63,8 @@ struct Annotation {
 fn askable<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<Question>, D::Error> {
     let questions = Vec::<Question>::deserialize(deserializer)?;
     let mut texts = HashSet::new();
-    let problem = match questions.iter().find(|question| !texts.insert(&question.question)) {
-        Some(twice) => Some(format!("the question {:?} occurs twice", twice.question)),
+    let error = match questions.iter().find(|question| !texts.insert(&question.question)) {
+        Some(duplicate) => Some(format!("the question {:?} occurs twice", duplicate.question)),
         None if !(1..=4).contains(&questions.len()) => {
             Some(format!("expected 1 to 4 questions, got {}", questions.len()))
         }
@@ -78,8 +78,8 @@ fn askable<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<Ques
             })
         }
     };
-    match problem {
-        Some(problem) => Err(serde::de::Error::custom(problem)),
+    match error {
+        Some(error) => Err(serde::de::Error::custom(error)),
         None => Ok(questions),
     }
 }
@@ -138,12 +138,13 @@ impl Tool for AskUserQuestionTool {
     }
 }
 
-/// The answers that did not come from the model, as text. `written` is the model's original input.
-fn user_answers(answers: Map<String, Value>, written: Option<&Value>) -> BTreeMap<String, String> {
-    let Some(written) = written else { return BTreeMap::new() };
-    let own = written.get("answers").and_then(Value::as_object);
-    let from_user =
-        |(question, answer): &(String, Value)| own.and_then(|own| own.get(question)) != Some(answer);
+/// The answers that did not come from the model, as text. `original_input` is the model's.
+fn user_answers(answers: Map<String, Value>, original_input: Option<&Value>) -> BTreeMap<String, String> {
+    let Some(original_input) = original_input else { return BTreeMap::new() };
+    let model_answers = original_input.get("answers").and_then(Value::as_object);
+    let from_user = |(question, answer): &(String, Value)| {
+        model_answers.and_then(|model_answers| model_answers.get(question)) != Some(answer)
+    };
     let answers = answers.into_iter().filter(from_user);
     let answers = answers.map(|(question, answer)| (question, answer_text(&answer)));
     answers.filter(|(_, answer)| !answer.trim().is_empty()).collect()
@@ -165,9 +166,9 @@ fn render_answers(
     annotations: Option<&BTreeMap<String, Annotation>>,
     response: Option<&str>,
 ) -> String {
-    let in_their_words = response.map(|text| format!("The user replied in their own words: {text}"));
+    let free_response = response.map(|text| format!("The user replied in their own words: {text}"));
     if answers.is_empty() {
-        return in_their_words.unwrap_or_else(|| {
+        return free_response.unwrap_or_else(|| {
             "The user did not answer. Treat that as neither yes nor no: continue only with work that does not depend \
              on it, or ask in your reply.".into()
         });
@@ -185,7 +186,7 @@ fn render_answers(
     let other = answers.keys().filter(|key| !questions.iter().any(|one| one.question == **key));
     let lines = questions.iter().map(|one| &one.question).chain(other).map(|question| line(question));
     let answered = format!("The user answered:\n{}", lines.collect::<Vec<_>>().join("\n"));
-    [Some(answered), in_their_words].into_iter().flatten().collect::<Vec<_>>().join("\n")
+    [Some(answered), free_response].into_iter().flatten().collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]

@@ -93,21 +93,21 @@ async fn run_foreground(input: &Input, call: &ToolContext) -> ToolResult {
     let limit = command_timeout(input.timeout, &call.workspace);
     let mut spec = command_spec(&input.command, &call.workspace);
     let tracker = CwdTracker::attach(&mut spec);
-    let (spill, start) = (call.workspace.output_dir(), new_task(input, call));
-    let work = call.tasks.run_or_background(&spec, &input.command, spill, limit, start);
-    let Some(ran) = call.cancel.run_until_cancelled(work).await else {
+    let (output_dir, start) = (call.workspace.output_dir(), new_task(input, call));
+    let work = call.tasks.run_or_background(&spec, &input.command, output_dir, limit, start);
+    let Some(run) = call.cancel.run_until_cancelled(work).await else {
         return Err(ToolError::Failed("The command was interrupted and killed.".into()));
     };
-    let finished = match ran.map_err(|error| spawn_failure(&error, &call.workspace))? {
+    let finished = match run.map_err(|error| spawn_failure(&error, &call.workspace))? {
         CommandRun::Finished(finished) => finished,
         CommandRun::Backgrounded(task) => {
-            let mut done = background_result("The user moved this command to the background", &task);
-            done.meta["backgroundedByUser"] = true.into();
-            return Ok(done);
+            let mut output = background_result("The user moved this command to the background", &task);
+            output.meta["backgroundedByUser"] = true.into();
+            return Ok(output);
         }
     };
-    let moved = tracker.and_then(CwdTracker::last_dir).and_then(|dir| call.workspace.follow_command(&dir));
-    command_result(&finished, limit, moved)
+    let cwd_note = tracker.and_then(CwdTracker::last_dir).and_then(|dir| call.workspace.follow_command(&dir));
+    command_result(&finished, limit, cwd_note)
 }
 
 fn start_background(input: &Input, call: &ToolContext) -> ToolResult {
@@ -155,10 +155,10 @@ pub(super) fn command_spec(command: &str, workspace: &Workspace) -> CommandSpec 
 fn command_timeout(requested: Option<usize>, workspace: &Workspace) -> Duration {
     let setting = |name| workspace.variable(name).and_then(|value| value.parse().ok());
     let default = setting("BASH_DEFAULT_TIMEOUT_MS").unwrap_or(120_000);
-    let longest = setting("BASH_MAX_TIMEOUT_MS").unwrap_or(600_000).max(default);
+    let max_timeout = setting("BASH_MAX_TIMEOUT_MS").unwrap_or(600_000).max(default);
     let requested =
         requested.filter(|requested| *requested > 0).map_or(default, |requested| requested as u64);
-    Duration::from_millis(requested.min(longest))
+    Duration::from_millis(requested.min(max_timeout))
 }
 
 /// Error of a command that could not be started. If its directory is gone, the working directory falls back to the base
@@ -183,11 +183,11 @@ pub(super) fn spawn_failure(error: &SpawnError, workspace: &Workspace) -> ToolEr
     }
 }
 
-fn command_result(finished: &FinishedCommand, limit: Duration, moved: Option<String>) -> ToolResult {
+fn command_result(finished: &FinishedCommand, limit: Duration, cwd_note: Option<String>) -> ToolResult {
     let output = finished.output.render_for_model();
     let end = exit_line(finished.exit, limit);
-    let silence = (output.is_empty() && end.is_none()).then(|| "(no output)".to_owned());
-    let left = match finished.leftover {
+    let empty_note = (output.is_empty() && end.is_none()).then(|| "(no output)".to_owned());
+    let leftover_note = match finished.leftover {
         Leftover::Nothing => None,
         Leftover::Running => Some(
             "(A process started by this command is still running; its further output is not \
@@ -195,7 +195,7 @@ fn command_result(finished: &FinishedCommand, limit: Duration, moved: Option<Str
                 .into(),
         ),
     };
-    let parts = [end, silence, Some(output).filter(|output| !output.is_empty()), left, moved];
+    let parts = [end, empty_note, Some(output).filter(|output| !output.is_empty()), leftover_note, cwd_note];
     let text = parts.into_iter().flatten().collect::<Vec<_>>().join("\n");
     match finished.exit {
         ProcessExit::Exited(0) => Ok(ToolOutput::text(text, result_meta(finished))),
@@ -206,8 +206,8 @@ fn command_result(finished: &FinishedCommand, limit: Duration, moved: Option<Str
 }
 
 /// First line of the result of a failed command.
-fn exit_line(ending: ProcessExit, limit: Duration) -> Option<String> {
-    match ending {
+fn exit_line(exit: ProcessExit, limit: Duration) -> Option<String> {
+    match exit {
         ProcessExit::Exited(0) => None,
         ProcessExit::Exited(code) => Some(format!("Exit code {code}")),
         ProcessExit::Killed(signal) => {
@@ -238,7 +238,7 @@ fn stdout_meta(stdout: &str) -> Value {
 fn default_description(command: &str) -> String {
     let line = command.trim().lines().next().unwrap_or_default();
     match line.char_indices().nth(MAX_DESCRIPTION_CHARS) {
-        Some((at, _)) => format!("{}...", &line[..at]),
+        Some((index, _)) => format!("{}...", &line[..index]),
         None => line.to_owned(),
     }
 }
@@ -263,22 +263,22 @@ mod tests {
     #[tokio::test]
     async fn the_host_gets_the_output() {
         let fixture = TestWorkspace::new(&[]);
-        let done = run_bash(&fixture, "echo out; echo err >&2").await;
+        let output = run_bash(&fixture, "echo out; echo err >&2").await;
         let meta = json!({
             "stdout": "out\nerr", "stderr": "", "interrupted": false, "isImage": false, "noOutputExpected": false,
         });
-        assert_eq!(done, ToolOutput::text("out\nerr", meta));
+        assert_eq!(output, ToolOutput::text("out\nerr", meta));
     }
 
     #[tokio::test]
     async fn long_output_is_shortened_and_saved() {
         let fixture = TestWorkspace::new(&[]);
-        let done = run_bash(&fixture, "seq 1 20000").await;
-        let file = done.meta["persistedOutputPath"].as_str().unwrap();
+        let output = run_bash(&fixture, "seq 1 20000").await;
+        let file = output.meta["persistedOutputPath"].as_str().unwrap();
         assert!(file.starts_with(fixture.workspace().output_dir().to_str().unwrap()));
         assert_eq!(std::fs::read_to_string(file).unwrap().lines().count(), 20_000);
-        assert_eq!(done.meta["persistedOutputSize"], 108_894);
-        let text = serde_json::to_string(&done.content).unwrap();
+        assert_eq!(output.meta["persistedOutputSize"], 108_894);
+        let text = serde_json::to_string(&output.content).unwrap();
         assert!(
             text.len() < 40_000 && text.contains("\\n20\\n") && text.contains("20000") && text.contains(file)
         );
@@ -364,7 +364,7 @@ mod tests {
             Arc::new(Workspace::new(fixture.path(""), fixture.path("spill"), std::env::vars().collect()));
         let (tasks, cancel) = (TaskRegistry::new(mpsc::unbounded_channel().0), CancellationToken::new());
         let call = ToolContext { tasks, cancel: cancel.clone(), ..ToolContext::for_test(workspace) };
-        let begun = clock::monotonic();
+        let started = clock::monotonic();
         let input: Input = serde_json::from_value(json!({"command": "touch begun; sleep 60"})).unwrap();
         let (output, ()) = tokio::join!(BashTool.run(input, call), async {
             while !fixture.path("begun").exists() {
@@ -373,7 +373,7 @@ mod tests {
             cancel.cancel();
         });
         assert_eq!(output, Err(ToolError::Failed("The command was interrupted and killed.".into())));
-        assert!(begun.elapsed() < Duration::from_secs(30));
+        assert!(started.elapsed() < Duration::from_secs(30));
     }
 
     #[test]

@@ -21,14 +21,14 @@ pub(super) struct CreateInput {
     /// The prompt you will receive.
     prompt: String,
     /// Default true; false: fire once.
-    #[serde(default = "yes", deserialize_with = "lenient::flag")]
+    #[serde(default = "default_true", deserialize_with = "lenient::flag")]
     recurring: bool,
     /// Not supported: jobs end with the session.
     #[serde(default, deserialize_with = "lenient::flag")]
     durable: bool,
 }
 
-fn yes() -> bool {
+fn default_true() -> bool {
     true
 }
 
@@ -56,7 +56,7 @@ impl Tool for CronCreateTool {
         check_prompt(&input.prompt)?;
         let recurrence = if input.recurring { Recurrence::EveryTime } else { Recurrence::Once };
         let schedule = Schedule::parse_cron(&input.cron, recurrence)
-            .map_err(|why| ToolError::Rejected(format!("Not scheduled: {why}.")))?;
+            .map_err(|error| ToolError::Rejected(format!("Not scheduled: {error}.")))?;
         let human = schedule.describe();
         let scheduled = call.tasks.timers().schedule_prompt(schedule, input.prompt);
         let job = scheduled.map_err(|error| ToolError::Rejected(format!("Not scheduled: {error}.")))?;

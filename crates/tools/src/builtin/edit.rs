@@ -121,8 +121,8 @@ fn edit_file(input: &Input, call: &ToolContext) -> ToolResult {
             path,
         )));
     }
-    let grown = ranges.len().saturating_mul(input.new_string.len()).saturating_add(decoded.text.len());
-    if grown > MAX_RESULT_BYTES {
+    let new_size = ranges.len().saturating_mul(input.new_string.len()).saturating_add(decoded.text.len());
+    if new_size > MAX_RESULT_BYTES {
         let text = format!(
             "{} would grow to more than {} MB. Use a command instead.",
             path.display(),
@@ -131,11 +131,11 @@ fn edit_file(input: &Input, call: &ToolContext) -> ToolResult {
         return Err(ToolError::Rejected(text));
     }
     let new = replace_matches(&decoded.text, &ranges, &input.new_string);
-    let mut done = write_edit(input, workspace, &target, decoded, &new, ranges.len())?;
-    if let (ReadState::Changed, ResultContent::Text(text)) = (existing.read_state, &mut done.content) {
+    let mut output = write_edit(input, workspace, &target, decoded, &new, ranges.len())?;
+    if let (ReadState::Changed, ResultContent::Text(text)) = (existing.read_state, &mut output.content) {
         text.push_str("\nNote: the file had changed since you read it.");
     }
-    Ok(done)
+    Ok(output)
 }
 
 /// Writes the new text in the file's encoding.
@@ -227,36 +227,37 @@ fn edit_result(
 /// Byte ranges where `old` occurs. A newline in `old` also matches CRLF.
 fn find_matches(text: &str, old: &str) -> Vec<Range<usize>> {
     if !text.contains('\r') {
-        return text.match_indices(old).map(|(at, found)| at..at + found.len()).collect();
+        return text.match_indices(old).map(|(offset, matched)| offset..offset + matched.len()).collect();
     }
-    let mut plain = String::with_capacity(text.len());
-    // Positions in `plain` where a `\r` was removed before the newline.
-    let mut missing = Vec::new();
+    let mut normalized = String::with_capacity(text.len());
+    // Positions in `normalized` where a `\r` was removed before the newline.
+    let mut removed_returns = Vec::new();
     for line in text.split_inclusive('\n') {
         match line.strip_suffix("\r\n") {
             Some(line) => {
-                plain.push_str(line);
-                missing.push(plain.len());
-                plain.push('\n');
+                normalized.push_str(line);
+                removed_returns.push(normalized.len());
+                normalized.push('\n');
             }
-            None => plain.push_str(line),
+            None => normalized.push_str(line),
         }
     }
-    let real = |at: usize| at + missing.partition_point(|missing| *missing < at);
-    plain
+    let original_offset =
+        |offset: usize| offset + removed_returns.partition_point(|removed| *removed < offset);
+    normalized
         .match_indices(&old.replace("\r\n", "\n"))
-        .map(|(at, found)| real(at)..real(at + found.len()))
+        .map(|(offset, matched)| original_offset(offset)..original_offset(offset + matched.len()))
         .collect()
 }
 
 /// Replaces all ranges by `new`, using the line ending of each range.
 fn replace_matches(text: &str, ranges: &[Range<usize>], new: &str) -> String {
-    let with_returns = text.contains("\r\n").then(|| new.replace("\r\n", "\n").replace('\n', "\r\n"));
+    let crlf_text = text.contains("\r\n").then(|| new.replace("\r\n", "\n").replace('\n', "\r\n"));
     let mut result = String::with_capacity(text.len() + new.len() * ranges.len());
     let mut end = 0;
     for range in ranges {
         result.push_str(&text[end..range.start]);
-        match &with_returns {
+        match &crlf_text {
             Some(new) if uses_crlf_at(text, range.start) => result.push_str(new),
             _ => result.push_str(new),
         }
@@ -267,8 +268,8 @@ fn replace_matches(text: &str, ranges: &[Range<usize>], new: &str) -> String {
 }
 
 /// Returns whether the line at this position (or the one before, for the last line) ends with CRLF.
-fn uses_crlf_at(text: &str, at: usize) -> bool {
-    let end = text[at..].find('\n').map(|end| at + end).or_else(|| text[..at].rfind('\n'));
+fn uses_crlf_at(text: &str, position: usize) -> bool {
+    let end = text[position..].find('\n').map(|end| position + end).or_else(|| text[..position].rfind('\n'));
     end.is_some_and(|end| text[..end].ends_with('\r'))
 }
 
@@ -289,38 +290,43 @@ fn match_error_message(text: &str, old: &str, ranges: &[Range<usize>], path: &Pa
     )
 }
 
-fn line_number(text: &str, at: usize) -> usize {
-    patch::count_newlines(&text.as_bytes()[..at]) + 1
+fn line_number(text: &str, position: usize) -> usize {
+    patch::count_newlines(&text.as_bytes()[..position]) + 1
 }
 
 /// A hint at the likely mistake.
 fn mismatch_hint(text: &str, old: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
-    let wanted: Vec<&str> = old.trim().lines().map(str::trim).collect();
-    if wanted.is_empty() {
+    let old_lines: Vec<&str> = old.trim().lines().map(str::trim).collect();
+    if old_lines.is_empty() {
         return String::new();
     }
-    if let Some(at) = lines
-        .windows(wanted.len())
-        .position(|window| window.iter().map(|line| line.trim()).eq(wanted.iter().copied()))
+    if let Some(index) = lines
+        .windows(old_lines.len())
+        .position(|window| window.iter().map(|line| line.trim()).eq(old_lines.iter().copied()))
     {
-        let there = lines[at..at + wanted.len()].iter().take(5).copied().collect::<Vec<_>>().join("\n");
-        return format!(" The lines {}-{} differ only in whitespace:\n{there}", at + 1, at + wanted.len());
+        let excerpt =
+            lines[index..index + old_lines.len()].iter().take(5).copied().collect::<Vec<_>>().join("\n");
+        return format!(
+            " The lines {}-{} differ only in whitespace:\n{excerpt}",
+            index + 1,
+            index + old_lines.len()
+        );
     }
-    if wanted
+    if old_lines
         .iter()
         .all(|line| line.split_once('\t').is_some_and(|(number, _)| number.parse::<usize>().is_ok()))
     {
         return " Omit the line number and tab that Read puts before each line.".into();
     }
-    closest_line_hint(&lines, wanted[0])
+    closest_line_hint(&lines, old_lines[0])
 }
 
 /// The line most similar to the first line searched for.
-fn closest_line_hint(lines: &[&str], wanted: &str) -> String {
-    let short = |line: &str| line.len() <= 200;
-    let candidates = lines.iter().map(|line| line.trim()).filter(|line| short(line)).take(5_000);
-    let found = if short(wanted) { text_diff::closest_match(wanted, candidates) } else { None };
+fn closest_line_hint(lines: &[&str], target: &str) -> String {
+    let is_short = |line: &str| line.len() <= 200;
+    let candidates = lines.iter().map(|line| line.trim()).filter(|line| is_short(line)).take(5_000);
+    let found = if is_short(target) { text_diff::closest_match(target, candidates) } else { None };
     let Some(found) = found else { return String::new() };
     let number = lines.iter().position(|line| line.trim() == found).unwrap_or_default() + 1;
     format!(" The most similar line is {number}: {}", truncate_chars(found, 200))

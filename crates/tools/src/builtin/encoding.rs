@@ -41,14 +41,14 @@ pub(crate) fn decode(mut bytes: Vec<u8>) -> Option<DecodedText> {
     if bytes.contains(&0) {
         return None;
     }
-    let marked = bytes.starts_with(UTF8_BOM);
-    if marked {
+    let has_bom = bytes.starts_with(UTF8_BOM);
+    if has_bom {
         bytes.drain(..UTF8_BOM.len());
     }
     match String::from_utf8(bytes) {
-        Ok(text) if marked => Some(DecodedText { text, encoding: TextEncoding::Utf8Bom }),
+        Ok(text) if has_bom => Some(DecodedText { text, encoding: TextEncoding::Utf8Bom }),
         Ok(text) => Some(DecodedText { text, encoding: TextEncoding::Utf8 }),
-        Err(error) if marked => Some(decode_lossy(error.as_bytes())),
+        Err(error) if has_bom => Some(decode_lossy(error.as_bytes())),
         Err(error) => decode_legacy(error.as_bytes()),
     }
 }
@@ -95,8 +95,8 @@ pub(crate) fn encode(text: &str, encoding: TextEncoding) -> Option<Vec<u8>> {
     }
 }
 
-fn encode_utf16(mark: &[u8], text: &str, order: fn(u16) -> [u8; 2]) -> Vec<u8> {
-    mark.iter().copied().chain(text.encode_utf16().flat_map(order)).collect()
+fn encode_utf16(bom: &[u8], text: &str, to_bytes: fn(u16) -> [u8; 2]) -> Vec<u8> {
+    bom.iter().copied().chain(text.encode_utf16().flat_map(to_bytes)).collect()
 }
 
 #[cfg(test)]
@@ -108,11 +108,11 @@ mod tests {
     #[test]
     fn each_encoding_is_detected_and_round_trips() {
         for (name, bytes, text, encoding) in [
-            ("plain", &b"a\xC3\xA9"[..], "aé", TextEncoding::Utf8),
-            ("marked", b"\xEF\xBB\xBFa", "a", TextEncoding::Utf8Bom),
-            ("little", b"\xFF\xFEa\0\xE9\0", "aé", TextEncoding::Utf16Le),
-            ("big", b"\xFE\xFF\0a\xD8\x3D\xDE\x00", "a😀", TextEncoding::Utf16Be),
-            ("western", b"caf\xE9 \x80", "café €", TextEncoding::Windows1252),
+            ("utf-8", &b"a\xC3\xA9"[..], "aé", TextEncoding::Utf8),
+            ("utf-8 with BOM", b"\xEF\xBB\xBFa", "a", TextEncoding::Utf8Bom),
+            ("utf-16 LE", b"\xFF\xFEa\0\xE9\0", "aé", TextEncoding::Utf16Le),
+            ("utf-16 BE", b"\xFE\xFF\0a\xD8\x3D\xDE\x00", "a😀", TextEncoding::Utf16Be),
+            ("windows-1252", b"caf\xE9 \x80", "café €", TextEncoding::Windows1252),
         ] {
             let decoded = decode(bytes.to_vec()).unwrap();
             assert_eq!(decoded, DecodedText { text: text.into(), encoding }, "{name}");

@@ -46,17 +46,17 @@ fn path_changed_error(path: &Path) -> ToolError {
 
 /// Message for a missing path: names the working directory, a file used as a directory, or a dangling symlink.
 pub(super) fn missing_file_message(path: &Path, cwd: &Path) -> String {
-    let (shown, cwd) = (path.display(), cwd.display());
+    let (path_text, cwd) = (path.display(), cwd.display());
     if let Some(file) = files::non_directory_ancestor(path) {
         let file = file.display();
-        return format!("{shown} does not exist: {file} is a file, not a directory. Correct the path.");
+        return format!("{path_text} does not exist: {file} is a file, not a directory. Correct the path.");
     }
     match files::link_target(path) {
         Some(target) => format!(
-            "{shown} does not exist: it is a symbolic link to {}, which does not exist. Fix or remove the link.",
+            "{path_text} does not exist: it is a symbolic link to {}, which does not exist. Fix or remove the link.",
             target.display()
         ),
-        None => format!("{shown} does not exist. The current directory is {cwd}."),
+        None => format!("{path_text} does not exist. The current directory is {cwd}."),
     }
 }
 
@@ -74,27 +74,27 @@ pub(super) fn not_a_file_message(path: &Path, kind: FileKind) -> String {
 }
 
 fn describe_error(path: &Path, operation: FileOperation, error: &io::Error) -> String {
-    let done = match operation {
+    let verb = match operation {
         FileOperation::Read => "read",
         FileOperation::Write => "written",
     };
-    let shown = path.display();
+    let path_text = path.display();
     if path.as_os_str().as_bytes().contains(&0) {
-        return format!("{shown} cannot be {done}: the path contains a NUL byte. Remove it.");
+        return format!("{path_text} cannot be {verb}: the path contains a NUL byte. Remove it.");
     }
     let Some(code) = error.raw_os_error().map(Errno::from_raw) else {
-        return format!("{shown} cannot be {done}: {}", describe_without_errno(error));
+        return format!("{path_text} cannot be {verb}: {}", describe_without_errno(error));
     };
     if let (Errno::ENOTDIR, Some(file)) = (code, files::non_directory_ancestor(path)) {
         let file = file.display();
         return format!(
-            "{shown} cannot be {done}: {file} is a file, not a directory (ENOTDIR). Correct the path."
+            "{path_text} cannot be {verb}: {file} is a file, not a directory (ENOTDIR). Correct the path."
         );
     }
     let Some((cause, remedy)) = cause_and_remedy(operation, code) else {
-        return format!("{shown} cannot be {done}: {error}.");
+        return format!("{path_text} cannot be {verb}: {error}.");
     };
-    format!("{shown} cannot be {done}: {cause} ({code:?}). {remedy}")
+    format!("{path_text} cannot be {verb}: {cause} ({code:?}). {remedy}")
 }
 
 /// Describes errors that were raised before a system call and so carry no errno.
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn errors_name_cause_and_remedy() {
-        for (code, words) in [
+        for (code, expected) in [
             (Errno::ENOSPC, "/no/where cannot be written: the disk is full (ENOSPC). Free some space"),
             (Errno::EDQUOT, "quota is used up (EDQUOT). Delete"),
             (Errno::EROFS, "read-only (EROFS). Write to another"),
@@ -159,7 +159,7 @@ mod tests {
             (Errno::EXDEV, "/no/where cannot be written: Invalid cross-device link"),
         ] {
             let error = write_error(Path::new("/no/where"), &code.into());
-            assert!(error.reason().contains(words), "{error:?}");
+            assert!(error.reason().contains(expected), "{error:?}");
         }
         let denied = read_error(Path::new("/no/where"), &Errno::EACCES.into());
         assert_eq!(

@@ -59,15 +59,14 @@ const MAX_REMEMBERED_BYTES: usize = 256 * 1024;
 
 impl FileTarget {
     /// Uses the file that the permission check resolved. Calls that bypassed the check (tests) resolve it here.
-    pub(super) fn resolve(call: &ToolContext, written: &str) -> Result<Self, ToolError> {
-        let ResolvedFile { display_path: shown, real_path: real } =
-            call.checked_file.clone().unwrap_or_else(|| {
-                let shown = files::normalize_path(&call.workspace.resolve(written));
-                ResolvedFile { real_path: physical_path(&shown, &RealFs), display_path: shown }
-            });
-        match FileHandle::for_real_path(&real) {
-            Ok(spot) => Ok(Self { path: shown, real_path: real, handle: spot }),
-            Err(error) => Err(read_error(&shown, &error)),
+    pub(super) fn resolve(call: &ToolContext, path_text: &str) -> Result<Self, ToolError> {
+        let ResolvedFile { display_path, real_path } = call.checked_file.clone().unwrap_or_else(|| {
+            let display_path = files::normalize_path(&call.workspace.resolve(path_text));
+            ResolvedFile { real_path: physical_path(&display_path, &RealFs), display_path }
+        });
+        match FileHandle::for_real_path(&real_path) {
+            Ok(handle) => Ok(Self { path: display_path, real_path, handle }),
+            Err(error) => Err(read_error(&display_path, &error)),
         }
     }
 
@@ -82,17 +81,17 @@ impl FileTarget {
             FileKind::File(stamp) => stamp,
             other => return Err(ToolError::Rejected(not_a_file_message(&self.path, other))),
         };
-        let (body, stamp) = match self.handle.read(MAX_FILE_BYTES) {
+        let (content, stamp) = match self.handle.read(MAX_FILE_BYTES) {
             Ok((bytes, stamp)) => (decode(bytes).map_or(FileContent::Binary, FileContent::Text), stamp),
             Err(error) if error.kind() == io::ErrorKind::FileTooLarge => (FileContent::TooLarge, stamp),
             Err(error) => return Err(read_error(&self.path, &error)),
         };
-        let text = match &body {
+        let text = match &content {
             FileContent::Text(decoded) => Some(decoded.text.as_str()),
             FileContent::Binary | FileContent::TooLarge => None,
         };
-        let standing = compare_with_seen(workspace.seen_file(&self.path).as_ref(), stamp, text);
-        Ok(TargetState::File(ExistingFile { content: body, read_state: standing }))
+        let read_state = compare_with_seen(workspace.seen_file(&self.path).as_ref(), stamp, text);
+        Ok(TargetState::File(ExistingFile { content, read_state }))
     }
 
     pub(super) fn create(&self, bytes: &[u8]) -> Result<FileStamp, ToolError> {
@@ -124,17 +123,17 @@ impl FileTarget {
 /// Compares a file with what the model last saw: by text if that was kept, otherwise by modification time and size.
 fn compare_with_seen(seen: Option<&SeenFile>, stamp: FileStamp, text: Option<&str>) -> ReadState {
     let Some(seen) = seen else { return ReadState::Unread };
-    let same = match (&seen.text, text) {
+    let is_same = match (&seen.text, text) {
         (Some(seen), Some(text)) => **seen == *text,
         _ => seen.modified == stamp.modified && seen.size == stamp.size,
     };
-    if same { ReadState::Current } else { ReadState::Changed }
+    if is_same { ReadState::Current } else { ReadState::Changed }
 }
 
 impl ExistingFile {
     /// Returns the text if it can be edited and written back in its encoding.
     pub(super) fn require_editable(&self, path: &Path) -> Result<&DecodedText, ToolError> {
-        let reject = |why| Err(ToolError::Rejected(format!("{} {why}", path.display())));
+        let reject = |reason| Err(ToolError::Rejected(format!("{} {reason}", path.display())));
         match &self.content {
             FileContent::Text(DecodedText { encoding: TextEncoding::Invalid, .. }) => {
                 reject("has bytes that are not valid in any known encoding. Change it with a command.")
@@ -178,25 +177,25 @@ mod tests {
 
     #[test]
     fn read_state_compares_text_then_stamp() {
-        let then = SystemTime::UNIX_EPOCH;
-        let later = then + Duration::from_secs(1);
+        let earlier = SystemTime::UNIX_EPOCH;
+        let later = earlier + Duration::from_secs(1);
         let seen = |text: Option<&str>| {
-            Some(SeenFile { real_path: "/f".into(), modified: then, size: 1, text: text.map(Arc::from) })
+            Some(SeenFile { real_path: "/f".into(), modified: earlier, size: 1, text: text.map(Arc::from) })
         };
         let stamp = |modified, size| FileStamp { modified, size };
         for (name, seen, stamp, text, expected) in [
-            ("never seen", None, stamp(then, 1), Some("a"), ReadState::Unread),
+            ("never seen", None, stamp(earlier, 1), Some("a"), ReadState::Unread),
             ("same text, only touched", seen(Some("a")), stamp(later, 1), Some("a"), ReadState::Current),
             (
                 "other text in the same instant",
                 seen(Some("a")),
-                stamp(then, 1),
+                stamp(earlier, 1),
                 Some("b"),
                 ReadState::Changed,
             ),
-            ("text not kept, same stamp", seen(None), stamp(then, 1), Some("a"), ReadState::Current),
+            ("text not kept, same stamp", seen(None), stamp(earlier, 1), Some("a"), ReadState::Current),
             ("text not kept, touched", seen(None), stamp(later, 1), Some("a"), ReadState::Changed),
-            ("text not kept, other size", seen(None), stamp(then, 2), Some("a"), ReadState::Changed),
+            ("text not kept, other size", seen(None), stamp(earlier, 2), Some("a"), ReadState::Changed),
             ("was text, is binary, touched", seen(Some("a")), stamp(later, 1), None, ReadState::Changed),
         ] {
             assert_eq!(compare_with_seen(seen.as_ref(), stamp, text), expected, "{name}");

@@ -50,15 +50,15 @@ impl Tool for GlobTool {
     }
 
     async fn run(&self, input: Input, call: ToolContext) -> ToolResult {
-        let began = clock::monotonic();
+        let started = clock::monotonic();
         let cwd = call.workspace.cwd();
-        let (workspace, sight) = (call.workspace.clone(), call.read_filter.clone());
+        let (workspace, read_filter) = (call.workspace.clone(), call.read_filter.clone());
         let search = move |stop: &CancelFlag| {
-            GlobSearch::new(&input, &workspace, sight).map(|search| search.run(stop))
+            GlobSearch::new(&input, &workspace, read_filter).map(|search| search.run(stop))
         };
-        let found = walk::run_search(&call.cancel, search).await?;
-        let millis = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        Ok(search_result(found, &cwd, millis))
+        let outcome = walk::run_search(&call.cancel, search).await?;
+        let millis = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        Ok(search_result(outcome, &cwd, millis))
     }
 
     fn examples() -> Vec<Example> {
@@ -113,7 +113,7 @@ struct GlobMatches {
 }
 
 impl GlobSearch {
-    fn new(input: &Input, workspace: &Workspace, sight: SearchFilter) -> Result<Self, ToolError> {
+    fn new(input: &Input, workspace: &Workspace, read_filter: SearchFilter) -> Result<Self, ToolError> {
         let base = walk::resolve_root(input.path.as_deref(), workspace);
         if walk::check_start(&base, &workspace.cwd())? != FileKind::Directory {
             return Err(ToolError::Rejected(format!(
@@ -122,40 +122,35 @@ impl GlobSearch {
             )));
         }
         let (dir, pattern) = split_literal_prefix(&input.pattern);
-        let home = dir.starts_with("~/");
+        let is_home = dir.starts_with("~/");
         let (root, pattern) = enter_literal_dirs(
-            files::normalize_path(&if home { workspace.resolve(dir) } else { base.join(dir) }),
+            files::normalize_path(&if is_home { workspace.resolve(dir) } else { base.join(dir) }),
             pattern,
         );
         Ok(Self {
             root,
             pattern: pattern.to_owned(),
             name_filter: Arc::new(NameFilter::from_pattern(pattern)?),
-            read_filter: sight,
+            read_filter,
         })
     }
 
     fn run(&self, stop: &CancelFlag) -> GlobMatches {
         // A literal file name asks for this file: it counts even if it is ignored or contains brackets.
-        let named = with_modified_time(self.root.join(&self.pattern));
-        if named.is_some() || walk::is_literal(&self.pattern) || !self.root.is_dir() {
-            let (hidden, shown) =
-                named.into_iter().partition::<Vec<_>, _>(|(_, path)| self.read_filter.hides(path));
+        let exact = with_modified_time(self.root.join(&self.pattern));
+        if exact.is_some() || walk::is_literal(&self.pattern) || !self.root.is_dir() {
+            let (hidden, visible) =
+                exact.into_iter().partition::<Vec<_>, _>(|(_, path)| self.read_filter.hides(path));
             let gaps = SearchGaps { hidden: !hidden.is_empty(), ..SearchGaps::default() };
-            return GlobMatches { files: shown, gaps };
+            return GlobMatches { files: visible, gaps };
         }
-        let (names, sight) = (self.name_filter.clone(), self.read_filter.clone());
-        let walk = DirWalk {
-            root: &self.root,
-            name_filter: names,
-            read_filter: sight,
-            max_depth: self.max_depth(),
-            stop,
-        };
-        let walked = walk.run(|| FileCollector(Vec::new()));
-        let mut files: Vec<DatedFile> = walked.visitors.into_iter().flat_map(|lister| lister.0).collect();
+        let (name_filter, read_filter) = (self.name_filter.clone(), self.read_filter.clone());
+        let walk = DirWalk { root: &self.root, name_filter, read_filter, max_depth: self.max_depth(), stop };
+        let outcome = walk.run(|| FileCollector(Vec::new()));
+        let mut files: Vec<DatedFile> =
+            outcome.visitors.into_iter().flat_map(|collector| collector.0).collect();
         walk::sort_newest_first(&mut files);
-        GlobMatches { files, gaps: walked.gaps }
+        GlobMatches { files, gaps: outcome.gaps }
     }
 
     /// Maximum depth of a matching file. Slashes within braces may make it too large, never too small.
@@ -167,10 +162,9 @@ impl GlobSearch {
 /// Splits a pattern into its literal directory prefix and the rest.
 fn split_literal_prefix(pattern: &str) -> (&str, &str) {
     let pattern = pattern.trim_start_matches("./");
-    let wild = pattern
-        .find(|letter: char| !walk::is_literal(letter.encode_utf8(&mut [0; 4])))
-        .unwrap_or(pattern.len());
-    match pattern[..wild].rfind('/') {
+    let first_wildcard =
+        pattern.find(|c: char| !walk::is_literal(c.encode_utf8(&mut [0; 4]))).unwrap_or(pattern.len());
+    match pattern[..first_wildcard].rfind('/') {
         Some(slash) => (&pattern[..=slash], &pattern[slash + 1..]),
         None => ("", pattern),
     }
@@ -199,12 +193,12 @@ impl FileVisitor for FileCollector {
 
 /// The modification time of a regular file; `None` for anything else.
 fn with_modified_time(path: PathBuf) -> Option<DatedFile> {
-    let data = path.metadata().ok().filter(std::fs::Metadata::is_file)?;
-    Some((data.modified().unwrap_or(SystemTime::UNIX_EPOCH), path))
+    let metadata = path.metadata().ok().filter(std::fs::Metadata::is_file)?;
+    Some((metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH), path))
 }
 
-fn search_result(searched: SearchOutcome<GlobMatches>, cwd: &Path, millis: u64) -> ToolOutput {
-    let SearchOutcome { found: GlobMatches { files, gaps }, timed_out: out_of_time } = searched;
+fn search_result(outcome: SearchOutcome<GlobMatches>, cwd: &Path, millis: u64) -> ToolOutput {
+    let SearchOutcome { found: GlobMatches { files, gaps }, timed_out } = outcome;
     let total = files.len();
     let names: Vec<String> =
         files.iter().take(MAX_RESULTS).map(|(_, path)| walk::display_path(path, cwd)).collect();
@@ -214,17 +208,17 @@ fn search_result(searched: SearchOutcome<GlobMatches>, cwd: &Path, millis: u64) 
             "\n(Showing the newest {MAX_RESULTS} of {total} files. Narrow the pattern or path to see the others.)"
         ));
     }
-    text.push_str(&walk::render_gaps(&gaps, out_of_time, cwd));
+    text.push_str(&walk::render_gaps(&gaps, timed_out, cwd));
     let mut meta = json!({
         "durationMs": millis,
         "numFiles": names.len(),
         "filenames": names,
-        "truncated": total > MAX_RESULTS || out_of_time,
+        "truncated": total > MAX_RESULTS || timed_out,
     });
     if total > MAX_RESULTS {
         meta["totalMatches"] = total.into();
     }
-    if out_of_time {
+    if timed_out {
         meta["timedOut"] = true.into();
     }
     ToolOutput::text(text, meta)
@@ -244,8 +238,8 @@ mod tests {
     const TREE: &[(&str, &str)] =
         &[("a.py", ""), ("d/b.py", ""), ("d/e/c.py", ""), ("d/e/c.rs", ""), (".x/h.py", "")];
 
-    fn file_names(done: &ToolOutput) -> Vec<String> {
-        let mut names: Vec<String> = serde_json::from_value(done.meta["filenames"].clone()).unwrap();
+    fn file_names(output: &ToolOutput) -> Vec<String> {
+        let mut names: Vec<String> = serde_json::from_value(output.meta["filenames"].clone()).unwrap();
         names.sort();
         names
     }
@@ -292,8 +286,8 @@ mod tests {
         for number in 0..120 {
             File::create(fixture.root().join(format!("{number}.txt"))).unwrap();
         }
-        let done = fixture.run_tool("Glob", json!({"pattern": "*.txt"})).await.unwrap();
-        assert_eq!((&done.meta["numFiles"], &done.meta["truncated"]), (&json!(100), &json!(true)));
+        let output = fixture.run_tool("Glob", json!({"pattern": "*.txt"})).await.unwrap();
+        assert_eq!((&output.meta["numFiles"], &output.meta["truncated"]), (&json!(100), &json!(true)));
         let text = fixture.run_to_text("Glob", json!({"pattern": "*.txt"})).await;
         assert!(text.ends_with(
             "\n(Showing the newest 100 of 120 files. Narrow the pattern or path to see the others.)"

@@ -118,8 +118,8 @@ fn edit_notebook(input: &Input, call: &ToolContext) -> ToolResult {
     let target = FileTarget::resolve(call, &input.notebook_path)?;
     let path = target.path.as_path();
     let TargetState::File(existing) = target.load(&call.workspace)? else {
-        let why = file_errors::missing_file_message(path, &call.workspace.cwd());
-        return Err(ToolError::Rejected(format!("{why} Create a new notebook with Write.")));
+        let message = file_errors::missing_file_message(path, &call.workspace.cwd());
+        return Err(ToolError::Rejected(format!("{message} Create a new notebook with Write.")));
     };
     existing.require_fresh_read(path)?;
     let old = existing.require_editable(path)?;

@@ -45,10 +45,11 @@ pub(super) fn fits_host_frame(text: &str) -> bool {
 
 /// Size of a text as JSON: quotes, backslashes and control characters take more than one byte.
 fn json_size(text: &str) -> usize {
-    let short = |byte| matches!(byte, b'\n' | b'\r' | b'\t');
-    let escaped = count_bytes(text.as_bytes(), |byte| short(byte) | (byte == b'"') | (byte == b'\\'));
-    let spelled = count_bytes(text.as_bytes(), |byte| (byte < b' ') & !short(byte));
-    text.len() + escaped + spelled * 5
+    let is_short_escape = |byte| matches!(byte, b'\n' | b'\r' | b'\t');
+    let escaped =
+        count_bytes(text.as_bytes(), |byte| is_short_escape(byte) | (byte == b'"') | (byte == b'\\'));
+    let unicode_escapes = count_bytes(text.as_bytes(), |byte| (byte < b' ') & !is_short_escape(byte));
+    text.len() + escaped + unicode_escapes * 5
 }
 
 pub(super) fn count_newlines(bytes: &[u8]) -> usize {
@@ -56,10 +57,10 @@ pub(super) fn count_newlines(bytes: &[u8]) -> usize {
 }
 
 /// Counts matching bytes in chunks of 255 so that a chunk's count fits a byte and the loop vectorizes.
-fn count_bytes(bytes: &[u8], such: impl Fn(u8) -> bool) -> usize {
+fn count_bytes(bytes: &[u8], predicate: impl Fn(u8) -> bool) -> usize {
     bytes
         .chunks(255)
-        .map(|piece| usize::from(piece.iter().map(|byte| u8::from(such(*byte))).sum::<u8>()))
+        .map(|chunk| usize::from(chunk.iter().map(|byte| u8::from(predicate(*byte))).sum::<u8>()))
         .sum()
 }
 
@@ -135,15 +136,16 @@ fn common_ends(old: &str, new: &str) -> (usize, usize) {
     let (old_rest, new_rest) = (&old.as_bytes()[head..], &new.as_bytes()[head..]);
     let same = common_suffix_len(old_rest, new_rest);
     let tail = &old.as_bytes()[old.len() - same..];
-    let mut newlines = tail.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1);
-    (head, newlines.nth(CONTEXT_LINES).map_or(0, |at| same - at))
+    let mut newlines =
+        tail.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(index, _)| index + 1);
+    (head, newlines.nth(CONTEXT_LINES).map_or(0, |index| same - index))
 }
 
 /// Start of the line that is [`CONTEXT_LINES`] lines before the line at `position`.
 fn context_start(text: &str, position: usize) -> usize {
     let mut newlines =
         text.as_bytes()[..position].iter().enumerate().rev().filter(|(_, byte)| **byte == b'\n');
-    newlines.nth(CONTEXT_LINES).map_or(0, |(at, _)| at + 1)
+    newlines.nth(CONTEXT_LINES).map_or(0, |(index, _)| index + 1)
 }
 
 fn common_prefix_len<'a>(old: impl Iterator<Item = &'a [u8]>, new: impl Iterator<Item = &'a [u8]>) -> usize {
@@ -173,8 +175,9 @@ fn common_suffix_len(old: &[u8], new: &[u8]) -> usize {
 /// Renders the first changed region with line numbers, at most twelve lines.
 pub(super) fn render_snippet(hunks: &[Hunk]) -> String {
     let Some(hunk) = hunks.first() else { return String::new() };
-    let now = hunk.lines.iter().filter(|line| line.starts_with([' ', '+'])).zip(hunk.new_start..);
-    let lines = now.take(12).map(|(line, number)| format!("{number}\t{}", truncate_chars(&line[1..], 200)));
+    let new_lines = hunk.lines.iter().filter(|line| line.starts_with([' ', '+'])).zip(hunk.new_start..);
+    let lines =
+        new_lines.take(12).map(|(line, number)| format!("{number}\t{}", truncate_chars(&line[1..], 200)));
     lines.collect::<Vec<_>>().join("\n")
 }
 
@@ -235,14 +238,14 @@ mod tests {
     fn apply_hunks(old: &str, hunks: &[Hunk]) -> Vec<String> {
         let old: Vec<&str> = old.split_terminator('\n').collect();
         let mut new = Vec::new();
-        let mut at = 0;
+        let mut position = 0;
         for hunk in hunks {
-            new.extend(old[at..hunk.old_start - 1].iter().map(ToString::to_string));
+            new.extend(old[position..hunk.old_start - 1].iter().map(ToString::to_string));
             assert_eq!(new.len() + 1, hunk.new_start);
             new.extend(hunk.lines.iter().filter(|l| l.starts_with([' ', '+'])).map(|l| l[1..].to_owned()));
-            at = hunk.old_start - 1 + hunk.old_lines;
+            position = hunk.old_start - 1 + hunk.old_lines;
         }
-        new.extend(old[at.min(old.len())..].iter().map(ToString::to_string));
+        new.extend(old[position.min(old.len())..].iter().map(ToString::to_string));
         new
     }
 

@@ -81,9 +81,9 @@ impl Tool for ExitPlanModeTool {
     async fn run(&self, input: ExitInput, call: ToolContext) -> ToolResult {
         // If the answer has set a mode, that one is kept.
         call.mode.leave_plan().await;
-        let written =
-            call.original_input.as_deref().map(|written| written.get("plan").and_then(Value::as_str));
-        let edited = written.is_some_and(|written| written != input.plan.as_deref());
+        let original_plan =
+            call.original_input.as_deref().map(|input| input.get("plan").and_then(Value::as_str));
+        let edited = original_plan.is_some_and(|original_plan| original_plan != input.plan.as_deref());
         let mut meta = json!({"plan": input.plan, "isAgent": false});
         let text = match input.plan {
             Some(plan) if edited => {
@@ -120,27 +120,28 @@ mod tests {
         assert_eq!(schema.as_str(), r#"{"type":"object","properties":{}}"#);
     }
 
-    async fn run_approved(written: Option<Value>, input: Value) -> ToolOutput {
-        let call = ToolContext { original_input: written.map(Arc::new), ..TestWorkspace::new(&[]).context() };
+    async fn run_approved(original_input: Option<Value>, input: Value) -> ToolOutput {
+        let call =
+            ToolContext { original_input: original_input.map(Arc::new), ..TestWorkspace::new(&[]).context() };
         ExitPlanModeTool.run(serde_json::from_value(input).unwrap(), call).await.unwrap()
     }
 
     #[tokio::test]
     async fn the_model_sees_a_plan_edited_by_the_user() {
-        let done = run_approved(Some(json!({"plan": "all"})), json!({"plan": "half"})).await;
-        assert_eq!(done.meta, json!({"plan": "half", "isAgent": false, "planWasEdited": true}));
+        let output = run_approved(Some(json!({"plan": "all"})), json!({"plan": "half"})).await;
+        assert_eq!(output.meta, json!({"plan": "half", "isAgent": false, "planWasEdited": true}));
         let text =
             "The user edited and approved the plan. Start working now, following this version:\n\nhalf";
-        assert_eq!(done, ToolOutput::text(text, done.meta.clone()));
+        assert_eq!(output, ToolOutput::text(text, output.meta.clone()));
     }
 
     #[tokio::test]
     async fn an_unchanged_plan_is_not_repeated() {
-        let untouched = [None, Some(json!({"plan": "all", "note": "x"}))];
-        for written in untouched {
-            let done = run_approved(written, json!({"plan": "all"})).await;
+        let inputs = [None, Some(json!({"plan": "all", "note": "x"}))];
+        for original_input in inputs {
+            let output = run_approved(original_input, json!({"plan": "all"})).await;
             let meta = json!({"plan": "all", "isAgent": false});
-            assert_eq!(done, ToolOutput::text("The user approved the plan. Start working now.", meta));
+            assert_eq!(output, ToolOutput::text("The user approved the plan. Start working now.", meta));
         }
         assert_eq!(run_approved(None, json!({})).await.meta["plan"], Value::Null);
     }

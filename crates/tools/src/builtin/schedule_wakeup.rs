@@ -122,10 +122,10 @@ mod tests {
     async fn a_new_wakeup_replaces_the_previous_one() {
         let fixture = TestWorkspace::new(&[]);
         fixture.run_tool("ScheduleWakeup", json!({"delaySeconds": 100})).await.unwrap();
-        let done = fixture.run_tool("ScheduleWakeup", json!({"delaySeconds": 9999})).await.unwrap();
-        assert_eq!(done.meta["cancelledWakeups"], 1);
+        let output = fixture.run_tool("ScheduleWakeup", json!({"delaySeconds": 9999})).await.unwrap();
+        assert_eq!(output.meta["cancelledWakeups"], 1);
         assert_eq!(
-            (&done.meta["clampedDelaySeconds"], &done.meta["wasClamped"]),
+            (&output.meta["clampedDelaySeconds"], &output.meta["wasClamped"]),
             (&json!(3600), &json!(true))
         );
         assert_eq!(fixture.context().tasks.timers().jobs().len(), 1);

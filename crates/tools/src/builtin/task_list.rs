@@ -190,16 +190,16 @@ impl Tool for TaskListTool {
 
     async fn run(&self, _: ListInput, call: ToolContext) -> ToolResult {
         let items = call.task_list.items().await.map_err(|error| task_list_error(&error))?;
-        let done: HashSet<&str> = items
+        let completed: HashSet<&str> = items
             .iter()
             .filter(|item| item.status == TaskItemStatus::Completed)
             .map(|item| item.id.as_str())
             .collect();
-        let waits = |item: &TaskItem| -> Vec<String> {
-            item.blocked_by.iter().filter(|id| !done.contains(id.as_str())).cloned().collect()
+        let open_blockers = |item: &TaskItem| -> Vec<String> {
+            item.blocked_by.iter().filter(|id| !completed.contains(id.as_str())).cloned().collect()
         };
-        let tasks: Vec<Value> = items.iter().map(|item| task_summary(item, &waits(item))).collect();
-        let lines: Vec<String> = items.iter().map(|item| render_line(item, &waits(item))).collect();
+        let tasks: Vec<Value> = items.iter().map(|item| task_summary(item, &open_blockers(item))).collect();
+        let lines: Vec<String> = items.iter().map(|item| render_line(item, &open_blockers(item))).collect();
         let text = if lines.is_empty() { "There are no tasks.".to_owned() } else { lines.join("\n") };
         Ok(ToolOutput::text(text, json!({"tasks": tasks})))
     }
@@ -217,18 +217,20 @@ impl Tool for TaskListTool {
     }
 }
 
-fn task_summary(item: &TaskItem, waits: &[String]) -> Value {
-    let mut task = json!({"id": item.id, "subject": item.subject, "status": item.status, "blockedBy": waits});
+fn task_summary(item: &TaskItem, blockers: &[String]) -> Value {
+    let mut task =
+        json!({"id": item.id, "subject": item.subject, "status": item.status, "blockedBy": blockers});
     if let Some(owner) = &item.owner {
         task["owner"] = owner.as_str().into();
     }
     task
 }
 
-fn render_line(item: &TaskItem, waits: &[String]) -> String {
+fn render_line(item: &TaskItem, blockers: &[String]) -> String {
     let owner = item.owner.as_ref().map(|owner| format!(" ({owner})")).unwrap_or_default();
-    let waits = if waits.is_empty() { String::new() } else { format!(", blocked by #{}", waits.join(", #")) };
-    format!("#{} [{}] {}{owner}{waits}", item.id, item.status.as_str(), item.subject)
+    let blockers =
+        if blockers.is_empty() { String::new() } else { format!(", blocked by #{}", blockers.join(", #")) };
+    format!("#{} [{}] {}{owner}{blockers}", item.id, item.status.as_str(), item.subject)
 }
 
 pub(super) struct TaskUpdateTool;
@@ -378,7 +380,7 @@ fn unknown_task_result(id: &str) -> ToolOutput {
     unchanged_result(id, &format!("there is no task #{}", id.trim_start_matches('#')))
 }
 
-fn unchanged_result(id: &str, why: &str) -> ToolOutput {
-    let meta = json!({"success": false, "taskId": id, "updatedFields": [], "error": why});
-    ToolOutput::text(format!("Not updated: {why}."), meta)
+fn unchanged_result(id: &str, reason: &str) -> ToolOutput {
+    let meta = json!({"success": false, "taskId": id, "updatedFields": [], "error": reason});
+    ToolOutput::text(format!("Not updated: {reason}."), meta)
 }

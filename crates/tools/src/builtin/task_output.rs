@@ -50,13 +50,13 @@ impl Tool for TaskOutputTool {
         let Some(task) = input.task_id.or(input.bash_id) else {
             return Err(ToolError::Rejected("InputValidationError: `task_id` is missing.".into()));
         };
-        let longest = input.timeout.unwrap_or(DEFAULT_WAIT_MS).min(MAX_WAIT_MS);
-        let wait = Duration::from_millis(if block { longest as u64 } else { 0 });
+        let max_wait = input.timeout.unwrap_or(DEFAULT_WAIT_MS).min(MAX_WAIT_MS);
+        let wait = Duration::from_millis(if block { max_wait as u64 } else { 0 });
         let output = call.tasks.read_output(&task, call.task_scope(), wait);
-        let look = call.cancel.run_until_cancelled(output).await;
-        let report = look
+        let result = call.cancel.run_until_cancelled(output).await;
+        let report = result
             .ok_or_else(|| ToolError::Failed("The wait was interrupted; the task keeps running.".into()))?;
-        let report = report.map_err(|none| ToolError::Rejected(format!("Invalid task_id: {none}.")))?;
+        let report = report.map_err(|error| ToolError::Rejected(format!("Invalid task_id: {error}.")))?;
         Ok(ToolOutput::text(render_report(&report), report_meta(&report, block)))
     }
 
@@ -75,15 +75,15 @@ impl Tool for TaskOutputTool {
 }
 
 fn render_report(report: &TaskOutputReport) -> String {
-    let TaskOutputReport { task, output, omitted_bytes: left_out } = report;
+    let TaskOutputReport { task, output, omitted_bytes } = report;
     let code = task.state.exit_code().map(|code| format!(", exit code {code}")).unwrap_or_default();
-    let before = match left_out {
+    let earlier_note = match omitted_bytes {
         0 => String::new(),
         bytes => format!(" {bytes} earlier bytes are in {}.", task.facts.output_file.display()),
     };
     let output = output.trim_end();
     let output = if output.is_empty() { "(no output)" } else { output };
-    format!("{}: {}{code}.{before}\n{output}", task.facts.task_id, task.state.as_str())
+    format!("{}: {}{code}.{earlier_note}\n{output}", task.facts.task_id, task.state.as_str())
 }
 
 fn report_meta(report: &TaskOutputReport, block: bool) -> serde_json::Value {
@@ -122,7 +122,7 @@ mod tests {
     async fn it_waits_for_the_end() {
         let fixture = TestWorkspace::new(&[]);
         let id = start_background(&fixture, "echo one; sleep 0.1; echo two; exit 4").await;
-        let done = fixture
+        let output = fixture
             .run_tool("TaskOutput", json!({"task_id": id, "block": true, "timeout": 20_000}))
             .await
             .unwrap();
@@ -130,7 +130,7 @@ mod tests {
             "task_id": id, "task_type": "local_bash", "status": "failed", "description": "work",
             "output": "one\ntwo\n", "exitCode": 4,
         }});
-        assert_eq!(done, ToolOutput::text(format!("{id}: failed, exit code 4.\none\ntwo"), meta));
+        assert_eq!(output, ToolOutput::text(format!("{id}: failed, exit code 4.\none\ntwo"), meta));
     }
 
     #[tokio::test]
@@ -143,10 +143,10 @@ mod tests {
             (json!({"bash_id": id}), "not_ready"),
             (json!({"bash_id": id, "block": true, "timeout": 10}), "timeout"),
         ] {
-            let done = fixture.run_tool("TaskOutput", input).await.unwrap();
-            assert_eq!(done.meta["retrieval_status"], status);
-            assert_eq!(done.meta["task"]["exitCode"], serde_json::Value::Null);
-            assert_eq!(done, ToolOutput::text(format!("{id}: running.\n(no output)"), done.meta.clone()));
+            let output = fixture.run_tool("TaskOutput", input).await.unwrap();
+            assert_eq!(output.meta["retrieval_status"], status);
+            assert_eq!(output.meta["task"]["exitCode"], serde_json::Value::Null);
+            assert_eq!(output, ToolOutput::text(format!("{id}: running.\n(no output)"), output.meta.clone()));
         }
     }
 

@@ -30,7 +30,7 @@ impl Tool for TaskStopTool {
 
     async fn run(&self, input: Input, call: ToolContext) -> ToolResult {
         let stopped = call.tasks.stop(&input.task_id, call.task_scope()).await;
-        let facts = stopped.map_err(|none| ToolError::Rejected(format!("Nothing to stop: {none}.")))?.facts;
+        let facts = stopped.map_err(|error| ToolError::Rejected(format!("Nothing to stop: {error}.")))?.facts;
         let message = format!("Stopped {} ({}).", facts.task_id, facts.description);
         let meta = json!({
             "message": message,
@@ -64,11 +64,11 @@ mod tests {
         let input = json!({"command": "sleep 60", "run_in_background": true, "description": "nap"});
         let started = fixture.run_tool("Bash", input).await.unwrap();
         let id = started.meta["backgroundTaskId"].as_str().unwrap();
-        let done = fixture.run_tool("TaskStop", json!({"shell_id": id})).await.unwrap();
+        let output = fixture.run_tool("TaskStop", json!({"shell_id": id})).await.unwrap();
         let message = format!("Stopped {id} (nap).");
         let meta =
             json!({"message": message, "task_id": id, "task_type": "local_bash", "command": "sleep 60"});
-        assert_eq!(done, ToolOutput::text(message, meta));
+        assert_eq!(output, ToolOutput::text(message, meta));
         let again = fixture.run_to_text("TaskStop", json!({"task_id": id})).await;
         assert_eq!(
             again,

@@ -34,10 +34,10 @@ impl Tool for TodoWriteTool {
         if input.todos.iter().any(|todo| todo.content.trim().is_empty()) {
             return Err(ToolError::Rejected("A todo is empty: say what to do.".into()));
         }
-        let open = input.todos.iter().filter(|todo| todo.status != TaskItemStatus::Completed).count();
-        let text = match open {
+        let open_count = input.todos.iter().filter(|todo| todo.status != TaskItemStatus::Completed).count();
+        let text = match open_count {
             0 => "Todos saved; all are completed.".to_owned(),
-            open => format!("Todos saved; {open} of {} are open.", input.todos.len()),
+            open_count => format!("Todos saved; {open_count} of {} are open.", input.todos.len()),
         };
         let new = json!(input.todos);
         let old = call.todos.replace(input.todos);
@@ -73,9 +73,9 @@ mod tests {
         let fixture = TestWorkspace::new(&[]);
         let first = json!([{"content": "a", "status": "pending", "activeForm": "doing a"}]);
         let second = json!([{"content": "a", "status": "completed", "activeForm": "doing a"}]);
-        let done = fixture.run_tool("TodoWrite", json!({"todos": first})).await.unwrap();
-        assert_eq!(done.meta, json!({"oldTodos": [], "newTodos": first}));
-        let done = fixture.run_tool("TodoWrite", json!({"todos": second})).await.unwrap();
-        assert_eq!(done.meta, json!({"oldTodos": first, "newTodos": second}));
+        let output = fixture.run_tool("TodoWrite", json!({"todos": first})).await.unwrap();
+        assert_eq!(output.meta, json!({"oldTodos": [], "newTodos": first}));
+        let output = fixture.run_tool("TodoWrite", json!({"todos": second})).await.unwrap();
+        assert_eq!(output.meta, json!({"oldTodos": first, "newTodos": second}));
     }
 }

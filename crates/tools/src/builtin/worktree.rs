@@ -49,15 +49,15 @@ impl Tool for EnterWorktreeTool {
             return Err(ToolError::Rejected(text));
         }
         let name = input.name.as_deref().map(str::trim).filter(|name| !name.is_empty());
-        let trees = call.worktrees();
+        let worktrees = call.worktrees();
         let tree = match input.path.as_deref().map(str::trim).filter(|path| !path.is_empty()) {
             Some(_) if name.is_some() => {
                 return Err(ToolError::Rejected(
                     "Set `name` for a new worktree or `path` for an existing one, not both.".into(),
                 ));
             }
-            Some(path) => trees.find(path).await,
-            None => trees.create(name).await,
+            Some(path) => worktrees.find(path).await,
+            None => worktrees.create(name).await,
         };
         let tree = tree.map_err(|error| ToolError::Failed(format!("No worktree was entered: {error}.")))?;
         call.workspace.set_worktree(Some(tree.clone()));
@@ -148,12 +148,12 @@ impl Tool for ExitWorktreeTool {
         let Some(tree) = call.workspace.worktree() else {
             return Err(ToolError::Rejected("The session is not in a worktree.".into()));
         };
-        let lost = match input.action {
+        let discarded = match input.action {
             ExitAction::Keep => None,
             ExitAction::Remove => Some(remove_worktree(&call, &tree, input.discard_changes).await?),
         };
         call.workspace.set_worktree(None);
-        Ok(exit_result(&call, tree, lost))
+        Ok(exit_result(&call, tree, discarded))
     }
 
     fn examples() -> Vec<Example> {
@@ -187,8 +187,8 @@ async fn remove_worktree(
     discard: bool,
 ) -> Result<WorktreeChanges, ToolError> {
     let failed = |error| ToolError::Failed(format!("The session stays in the worktree: {error}."));
-    let trees = call.worktrees();
-    let changes = trees.changes(tree).await.map_err(failed)?;
+    let worktrees = call.worktrees();
+    let changes = worktrees.changes(tree).await.map_err(failed)?;
     if !changes.is_empty() && !discard {
         return Err(ToolError::Rejected(format!(
             "The session stays in the worktree: removing it would lose {}. Commit elsewhere, use action `keep`, or ask \
@@ -196,7 +196,7 @@ async fn remove_worktree(
             describe_changes(changes)
         )));
     }
-    trees.remove(tree).await.map_err(failed)?;
+    worktrees.remove(tree).await.map_err(failed)?;
     Ok(changes)
 }
 
@@ -210,16 +210,16 @@ fn describe_changes(changes: WorktreeChanges) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(" and ")
 }
 
-fn exit_result(call: &ToolContext, tree: Worktree, lost: Option<WorktreeChanges>) -> ToolOutput {
+fn exit_result(call: &ToolContext, tree: Worktree, discarded: Option<WorktreeChanges>) -> ToolOutput {
     let (path, root) = (tree.path.display().to_string(), call.workspace.root().display().to_string());
-    let outcome = match lost {
+    let outcome = match discarded {
         None => "was kept".to_owned(),
         Some(changes) if changes.is_empty() => "was removed".to_owned(),
         Some(changes) => format!("was removed with {}", describe_changes(changes)),
     };
     let message = format!("The worktree {path} {outcome}. The session is back in {root}.");
     let mut meta = json!({
-        "action": if lost.is_some() { "remove" } else { "keep" },
+        "action": if discarded.is_some() { "remove" } else { "keep" },
         "originalCwd": root,
         "worktreePath": path,
         "message": message,
@@ -227,7 +227,7 @@ fn exit_result(call: &ToolContext, tree: Worktree, lost: Option<WorktreeChanges>
     if let Some(branch) = tree.branch {
         meta["worktreeBranch"] = branch.into();
     }
-    if let Some(changes) = lost.filter(|changes| !changes.is_empty()) {
+    if let Some(changes) = discarded.filter(|changes| !changes.is_empty()) {
         meta["discardedFiles"] = changes.files.into();
         meta["discardedCommits"] = changes.commits.into();
     }

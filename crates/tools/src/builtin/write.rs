@@ -137,7 +137,7 @@ mod tests {
     async fn the_host_gets_old_content_and_patch() {
         let fixture = TestWorkspace::new(&[("a.txt", "old\n")]);
         fixture.run_tool("Read", json!({"file_path": "a.txt"})).await.unwrap();
-        let done =
+        let output =
             fixture.run_tool("Write", json!({"file_path": "a.txt", "content": "new\n"})).await.unwrap();
         let expected = json!({
             "type": "update",
@@ -146,7 +146,7 @@ mod tests {
             "structuredPatch": [{"oldStart": 1, "oldLines": 1, "newStart": 1, "newLines": 1, "lines": ["-old", "+new"]}],
             "originalFile": "old\n",
         });
-        assert_eq!(done.meta, expected);
+        assert_eq!(output.meta, expected);
     }
 
     #[tokio::test]
@@ -187,9 +187,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_binary_file_can_be_overwritten_after_reading() {
-        let broken_picture = [&b"\x89PNG\r\n\x1a\n"[..], &[7; 40]].concat();
+        let damaged_image = [&b"\x89PNG\r\n\x1a\n"[..], &[7; 40]].concat();
         let large = [&b"\x7FELF\0"[..], &[1; 400_000]].concat();
-        for (name, bytes) in [("small", &b"\x7FELF\0\0"[..]), ("picture", &broken_picture), ("large", &large)]
+        for (name, bytes) in [("small", &b"\x7FELF\0\0"[..]), ("picture", &damaged_image), ("large", &large)]
         {
             let fixture = TestWorkspace::new(&[]);
             fs::write(fixture.path("a.bin"), bytes).unwrap();
@@ -197,9 +197,12 @@ mod tests {
             let error = fixture.run_tool("Write", input.clone()).await.unwrap_err();
             assert!(error.reason().contains("not been read"), "{name}: {error:?}");
             fixture.run_tool("Read", json!({"file_path": "a.bin"})).await.unwrap_err();
-            let done =
+            let output =
                 fixture.run_tool("Write", input).await.unwrap_or_else(|error| panic!("{name}: {error:?}"));
-            assert_eq!((&done.meta["originalFile"], &done.meta["type"]), (&Value::Null, &json!("update")));
+            assert_eq!(
+                (&output.meta["originalFile"], &output.meta["type"]),
+                (&Value::Null, &json!("update"))
+            );
             assert_eq!(fs::read_to_string(fixture.path("a.bin")).unwrap(), "text\n", "{name}");
         }
     }
@@ -260,7 +263,7 @@ mod tests {
         let fixture = TestWorkspace::new(&[("file", "x")]);
         symlink("round", fixture.path("round")).unwrap();
         let long = "n".repeat(300);
-        for (path, words) in [
+        for (path, expected) in [
             ("file/below/x", "/file is a file, not a directory"),
             ("round", "its symbolic links form a loop (ELOOP). Name the target file"),
             (&long, "the name is too long (at most 255 bytes per name, 4096 per path) (ENAMETOOLONG). Use a"),
@@ -276,7 +279,7 @@ mod tests {
             ];
             for (tool, input) in calls {
                 let text = fixture.run_to_text(tool, input).await;
-                assert!(text.contains(words), "{tool} {path:?}: {text}");
+                assert!(text.contains(expected), "{tool} {path:?}: {text}");
             }
         }
         assert_eq!(files::entry_names(fixture.root(), 9).len(), 2);
@@ -286,11 +289,11 @@ mod tests {
     async fn a_huge_text_is_shortened_for_the_host_only() {
         let fixture = TestWorkspace::new(&[]);
         let content = "é".repeat(400_000);
-        let done =
+        let output =
             fixture.run_tool("Write", json!({"file_path": "a.txt", "content": content})).await.unwrap();
-        assert!(done.meta["content"].as_str().is_some_and(|echo| echo.len() <= MAX_ECHO_BYTES));
+        assert!(output.meta["content"].as_str().is_some_and(|echo| echo.len() <= MAX_ECHO_BYTES));
         assert_eq!(fs::read_to_string(fixture.path("a.txt")).unwrap(), content);
-        let done = fixture.run_tool("Write", json!({"file_path": "a.txt", "content": ""})).await.unwrap();
-        assert_eq!(done.meta["originalFile"], Value::Null);
+        let output = fixture.run_tool("Write", json!({"file_path": "a.txt", "content": ""})).await.unwrap();
+        assert_eq!(output.meta["originalFile"], Value::Null);
     }
 }

@@ -82,14 +82,14 @@ impl BudgetState {
     }
 
     fn estimate(&self, call: &CostEstimate) -> f64 {
-        let longest = self.longest_reply.get(&call.model).copied().unwrap_or(0);
-        call.input_usd + call.output_token_usd * longest.max(EXPECTED_REPLY_TOKENS) as f64
+        let longest_reply = self.longest_reply.get(&call.model).copied().unwrap_or(0);
+        call.input_usd + call.output_token_usd * longest_reply.max(EXPECTED_REPLY_TOKENS) as f64
     }
 
     /// Sum of the reservations; none without running calls.
     fn reserved(&self) -> Option<f64> {
-        let prices = self.reservations.values().map(|call| self.estimate(call));
-        (!self.reservations.is_empty()).then(|| prices.sum())
+        let estimates = self.reservations.values().map(|call| self.estimate(call));
+        (!self.reservations.is_empty()).then(|| estimates.sum())
     }
 }
 
@@ -107,7 +107,7 @@ impl Budget {
     pub async fn wait_until_exhausted(&self) -> BudgetExceeded {
         let mut changes = self.state.subscribe();
         // The sender is owned by `self`, so the channel is open.
-        drop(changes.wait_for(|content| content.total() >= self.limit).await);
+        drop(changes.wait_for(|state| state.total() >= self.limit).await);
         BudgetExceeded { limit: self.limit }
     }
 
@@ -116,25 +116,21 @@ impl Budget {
         let mut changes = self.state.subscribe();
         loop {
             changes.mark_unchanged();
-            let (mut answer, mut number) = (AdmissionDecision::Wait, 0);
-            self.state.send_if_modified(|content| {
-                answer = decide_admission(
-                    self.limit,
-                    content.total(),
-                    content.reserved(),
-                    content.estimate(&call),
-                );
-                let goes = answer == AdmissionDecision::Start;
-                if goes {
-                    number = content.next_id;
-                    content.next_id += 1;
-                    content.reservations.insert(number, call.clone());
+            let (mut decision, mut id) = (AdmissionDecision::Wait, 0);
+            self.state.send_if_modified(|state| {
+                decision =
+                    decide_admission(self.limit, state.total(), state.reserved(), state.estimate(&call));
+                let is_admitted = decision == AdmissionDecision::Start;
+                if is_admitted {
+                    id = state.next_id;
+                    state.next_id += 1;
+                    state.reservations.insert(id, call.clone());
                 }
-                goes
+                is_admitted
             });
-            match answer {
+            match decision {
                 AdmissionDecision::Start => {
-                    return Ok(BudgetReservation { budget: self.clone(), id: number });
+                    return Ok(BudgetReservation { budget: self.clone(), id });
                 }
                 AdmissionDecision::Deny => return Err(BudgetExceeded { limit: self.limit }),
                 // The sender is owned by `self`, so the channel is open.
@@ -145,31 +141,31 @@ impl Budget {
 
     /// Records a reply and the total cost so far.
     pub(super) fn record_reply(&self, model: &str, tokens: u64, spent: f64) {
-        self.state.send_modify(|content| {
+        self.state.send_modify(|state| {
             // Concurrent calls may arrive in any order.
-            content.spent = spent.max(content.spent);
-            let longest = content.longest_reply.entry(model.to_owned()).or_default();
-            *longest = tokens.max(*longest);
+            state.spent = spent.max(state.spent);
+            let longest_reply = state.longest_reply.entry(model.to_owned()).or_default();
+            *longest_reply = tokens.max(*longest_reply);
         });
     }
 
     /// Adds the estimate of a reply whose cost is unknown.
     pub fn add_estimate(&self, dollars: f64) {
-        self.state.send_modify(|content| content.estimated += dollars.max(0.0));
+        self.state.send_modify(|state| state.estimated += dollars.max(0.0));
     }
 }
 
 impl BudgetReservation {
     /// The current estimate in dollars.
     pub fn estimated_usd(&self) -> f64 {
-        let content = self.budget.state.borrow();
-        content.reservations.get(&self.id).map_or(0.0, |call| content.estimate(call))
+        let state = self.budget.state.borrow();
+        state.reservations.get(&self.id).map_or(0.0, |call| state.estimate(call))
     }
 }
 
 impl Drop for BudgetReservation {
     fn drop(&mut self) {
-        self.budget.state.send_modify(|content| drop(content.reservations.remove(&self.id)));
+        self.budget.state.send_modify(|state| drop(state.reservations.remove(&self.id)));
     }
 }
 
@@ -192,12 +188,12 @@ mod tests {
             ("something left", 0.9, None, 0.1, Start),
             ("all spent", 1.0, None, 0.1, Deny),
             ("more than all spent", 1.5, Some(0.1), 0.1, Deny),
-            ("others under way, and room beside them", 0.5, Some(0.3), 0.1, Start),
-            ("others under way, and room for exactly this one", 0.5, Some(0.25), 0.25, Start),
-            ("others under way, and no room beside them", 0.5, Some(0.5), 0.1, Wait),
-            ("others under way, and too little room for this one", 0.5, Some(0.3), 0.3, Wait),
-            ("others that cost nothing, and no room for this one", 0.5, Some(0.0), 0.6, Wait),
-            ("the only one may cross the limit", 0.999, None, 5.0, Start),
+            ("others running, budget left", 0.5, Some(0.3), 0.1, Start),
+            ("others running, budget exactly sufficient", 0.5, Some(0.25), 0.25, Start),
+            ("others running, everything reserved", 0.5, Some(0.5), 0.1, Wait),
+            ("others running, too little left", 0.5, Some(0.3), 0.3, Wait),
+            ("others running at no cost, too little left", 0.5, Some(0.0), 0.6, Wait),
+            ("a single call may exceed the limit", 0.999, None, 5.0, Start),
         ];
         for (name, spent, others, own, expected) in table {
             assert_eq!(decide_admission(1.0, spent, others, own), expected, "{name}");
@@ -223,16 +219,16 @@ mod tests {
     #[test]
     fn longer_reply_raises_running_reservations() {
         let budget = Budget::new(1.0);
-        let begin = || budget.reserve(estimate_for(0.05)).now_or_never();
-        let under_way: Vec<BudgetReservation> = (0..3).map(|_| begin().unwrap().unwrap()).collect();
-        assert!((under_way[0].estimated_usd() - 0.05).abs() < 1e-9);
+        let reserve = || budget.reserve(estimate_for(0.05)).now_or_never();
+        let reservations: Vec<BudgetReservation> = (0..3).map(|_| reserve().unwrap().unwrap()).collect();
+        assert!((reservations[0].estimated_usd() - 0.05).abs() < 1e-9);
         budget.record_reply("m", 5_000, 0.25);
-        assert!((under_way[0].estimated_usd() - 0.25).abs() < 1e-9);
-        assert!(begin().is_none(), "three more of that length may come");
+        assert!((reservations[0].estimated_usd() - 0.25).abs() < 1e-9);
+        assert!(reserve().is_none(), "running calls may get replies of that length");
         let other = CostEstimate { model: "another".into(), ..estimate_for(0.0) };
-        assert!(budget.reserve(other).now_or_never().unwrap().is_ok(), "another model is another matter");
-        drop(under_way);
-        assert!(begin().unwrap().is_ok());
+        assert!(budget.reserve(other).now_or_never().unwrap().is_ok(), "other models are not affected");
+        drop(reservations);
+        assert!(reserve().unwrap().is_ok());
     }
 
     #[test]

@@ -41,8 +41,8 @@ impl MeteredCall {
         let reservation = match ledger.budget() {
             None => None,
             Some(budget) => {
-                let expected = estimate_cost(models.catalog(), &model, call.size() as u64)?;
-                Some(budget.reserve(expected).await.map_err(budget_error)?)
+                let estimate = estimate_cost(models.catalog(), &model, call.size() as u64)?;
+                Some(budget.reserve(estimate).await.map_err(budget_error)?)
             }
         };
         let call = call.with_log(models.log().clone());
@@ -65,9 +65,9 @@ impl MeteredCall {
         }
         tokio::select! {
             biased;
-            empty = budget.wait_until_exhausted() => {
+            exceeded = budget.wait_until_exhausted() => {
                 self.is_abandoned = true;
-                Some(Err(budget_error(empty)))
+                Some(Err(budget_error(exceeded)))
             }
             step = self.call.next() => step,
         }
@@ -78,11 +78,11 @@ impl Drop for MeteredCall {
     fn drop(&mut self) {
         self.ledger.add_api_time(clock::monotonic() - self.started_at);
         for usage in self.call.attempt_usages() {
-            let known = self.ledger.add_usage(self.models.catalog(), &self.model, usage);
-            if let (Err(part), Some(reservation), Some(budget)) =
-                (known, &self.reservation, self.ledger.budget())
+            let booked = self.ledger.add_usage(self.models.catalog(), &self.model, usage);
+            if let (Err(known_cost), Some(reservation), Some(budget)) =
+                (booked, &self.reservation, self.ledger.budget())
             {
-                budget.add_estimate(reservation.estimated_usd() - part);
+                budget.add_estimate(reservation.estimated_usd() - known_cost);
             }
         }
         // A call that was sent and then abandoned is billed too, although its cost is unknown.
@@ -101,8 +101,8 @@ fn estimate_cost(catalog: &Catalog, model: &str, bytes: u64) -> Result<CostEstim
         .lookup(model)
         .ok_or_else(|| ModelError::new(ModelErrorKind::SpendLimit, unknown_price_text(model)))?;
     let input_usd = info.cost(&Usage { input_tokens: bytes / BYTES_PER_TOKEN, ..Usage::default() });
-    let per_token = info.cost(&Usage { output_tokens: 1, ..Usage::default() });
-    Ok(CostEstimate { model: model.to_owned(), input_usd, output_token_usd: per_token })
+    let output_token_usd = info.cost(&Usage { output_tokens: 1, ..Usage::default() });
+    Ok(CostEstimate { model: model.to_owned(), input_usd, output_token_usd })
 }
 
 /// Error text for a budget with a model of unknown price.
@@ -112,8 +112,8 @@ pub fn unknown_price_text(model: &str) -> String {
     )
 }
 
-fn budget_error(empty: BudgetExceeded) -> ModelError {
-    ModelError::new(ModelErrorKind::SpendLimit, format!("The budget of ${} is used up.", empty.limit))
+fn budget_error(exceeded: BudgetExceeded) -> ModelError {
+    ModelError::new(ModelErrorKind::SpendLimit, format!("The budget of ${} is used up.", exceeded.limit))
 }
 
 #[cfg(test)]
@@ -155,14 +155,14 @@ mod tests {
             );
             MeteredCall::start(call, ModelAccess::new(Providers::offline()), ledger.clone(), MODEL.to_owned())
         };
-        let is_left = || !ledger.is_budget_exhausted();
+        let has_budget_left = || !ledger.is_budget_exhausted();
         ledger.budget().unwrap().add_estimate(0.01);
         drop(begin().await.unwrap());
-        assert!(is_left(), "what was never asked costs nothing");
-        let mut asked = begin().await.unwrap();
-        assert!(asked.next().now_or_never().is_none());
-        drop(asked);
-        assert!(!is_left());
+        assert!(has_budget_left(), "a call that was never sent costs nothing");
+        let mut sent = begin().await.unwrap();
+        assert!(sent.next().now_or_never().is_none());
+        drop(sent);
+        assert!(!has_budget_left());
         assert_eq!(ledger.snapshot().models[0].1.cost_basis.as_deref(), Some("unknown"));
     }
 

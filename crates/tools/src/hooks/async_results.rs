@@ -33,9 +33,10 @@ pub struct AsyncResults {
 impl AsyncResults {
     /// Takes the results so far, in order of arrival: a subagent its own, the main agent all.
     pub fn take(&self, agent_id: Option<&str>) -> Vec<AsyncResult> {
-        let mut answers = self.results.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_for = |answer: &mut AsyncResult| agent_id.is_none() || answer.agent_id.as_deref() == agent_id;
-        answers.extract_if(.., is_for).collect()
+        let mut results = self.results.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_recipient =
+            |result: &mut AsyncResult| agent_id.is_none() || result.agent_id.as_deref() == agent_id;
+        results.extract_if(.., is_recipient).collect()
     }
 
     /// Waits until the queue is not empty.
@@ -55,8 +56,8 @@ impl AsyncResults {
         self.push(AsyncResult { hook, event, agent_id, context, system_message: None, error: None });
     }
 
-    fn push(&self, answer: AsyncResult) {
-        self.results.lock().unwrap_or_else(PoisonError::into_inner).push(answer);
+    fn push(&self, result: AsyncResult) {
+        self.results.lock().unwrap_or_else(PoisonError::into_inner).push(result);
         self.available.notify_one();
     }
 

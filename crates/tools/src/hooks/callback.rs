@@ -16,19 +16,19 @@ use whimbrel_transport::host_requests::{HostRequestError, HostRequests};
 
 /// Asks the host. Cancelling withdraws the request.
 pub(super) async fn run(
-    ask: &HostRequests,
+    host: &HostRequests,
     (event, id): (HookEvent, &str),
     hook_call: &HookCall,
     limit: Duration,
     cancel: &CancellationToken,
 ) -> ParsedOutput {
-    let question = HookCallback {
+    let request = HookCallback {
         callback_id: id.to_owned(),
         input: hook_call.input.clone(),
         tool_use_id: Some(hook_call.tool_use_id.clone().unwrap_or_else(ids::new_uuid)),
     };
-    let answer = tokio::time::timeout(limit, ask.request(question));
-    match cancel.run_until_cancelled(answer).await {
+    let response = tokio::time::timeout(limit, host.request(request));
+    match cancel.run_until_cancelled(response).await {
         None => ParsedOutput::Cancelled,
         Some(Err(_)) => ParsedOutput::TimedOut(limit),
         // Without an answer to PreToolUse the call is not approved.
@@ -47,7 +47,7 @@ pub(super) async fn run(
 /// line.
 fn restore_truncated_input(output: &mut HookOutput, event: &HookEventInput) {
     let HookOutput::Sync(output) = output else { return };
-    let (given, original) = match (&mut output.specific, event) {
+    let (updated, original) = match (&mut output.specific, event) {
         (Some(HookSpecific::PreToolUse(answer)), HookEventInput::PreToolUse(on)) => {
             (&mut answer.updated_input, &on.tool_input)
         }
@@ -59,10 +59,10 @@ fn restore_truncated_input(output: &mut HookOutput, event: &HookEventInput) {
         }
         _ => return,
     };
-    if let Some(given) = given {
-        let mut whole = Value::Object(std::mem::take(given));
-        restore_truncated(&mut whole, original);
-        *given = match whole {
+    if let Some(updated) = updated {
+        let mut value = Value::Object(std::mem::take(updated));
+        restore_truncated(&mut value, original);
+        *updated = match value {
             Value::Object(fields) => fields,
             _ => Map::new(),
         };

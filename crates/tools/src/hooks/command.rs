@@ -74,14 +74,14 @@ impl CommandHookRun<'_> {
         };
         match run.listen(self.timeout, cancel).await {
             // It went async and ended before we noticed.
-            ListenEnd::Finished(over @ RunEnd::Ended(_)) if run.take_async_timeout().is_some() => {
-                let mut output = run.finish(over, self.event, parse_late_output).await;
+            ListenEnd::Finished(end @ RunEnd::Ended(_)) if run.take_async_timeout().is_some() => {
+                let mut output = run.finish(end, self.event, parse_late_output).await;
                 truncate_texts(&mut output, self.deps.workspace.output_dir());
                 let agent_id = self.call.input.base.agent_id.clone();
                 self.async_results.add(&self.hook, self.event, agent_id, output);
                 ParsedOutput::Async
             }
-            ListenEnd::Finished(over) => run.finish(over, self.event, ParsedOutput::from_command).await,
+            ListenEnd::Finished(end) => run.finish(end, self.event, ParsedOutput::from_command).await,
             ListenEnd::Detached(limit) => {
                 self.detach(run, limit);
                 ParsedOutput::Async
@@ -113,28 +113,30 @@ impl CommandHookRun<'_> {
         let cwd = existing_dir(workspace.root());
         let spec = CommandSpec { command: self.command.to_owned(), cwd, environment };
         let exchange = PipedCommand::spawn(self.deps.tasks.process_groups(), &spec, self.input.clone())?;
-        let mut herald = ProgressReporter::new(&self.deps.frames, self.deps.progress, self.event, self.call);
-        herald.report_started().await;
-        Ok(RunningHook { exchange: Some(exchange), progress: herald, may_defer: true })
+        let mut progress =
+            ProgressReporter::new(&self.deps.frames, self.deps.progress, self.event, self.call);
+        progress.report_started().await;
+        Ok(RunningHook { exchange: Some(exchange), progress, may_defer: true })
     }
 
     /// Detaches the command. Its output is injected with the next model call.
     fn detach(&self, mut run: RunningHook, mut limit: Duration) {
-        let (hook, event, late) = (Arc::clone(&self.hook), self.event, Arc::clone(self.async_results));
+        let (hook, event, async_results) =
+            (Arc::clone(&self.hook), self.event, Arc::clone(self.async_results));
         let agent_id = self.call.input.base.agent_id.clone();
-        let spill = self.deps.workspace.output_dir().to_path_buf();
+        let output_dir = self.deps.workspace.output_dir().to_path_buf();
         tokio::spawn(async move {
             // Only the end of the session cancels it.
-            let unheard = CancellationToken::new();
-            let over = loop {
-                match run.listen(limit, &unheard).await {
-                    ListenEnd::Finished(over) => break over,
-                    ListenEnd::Detached(more) => limit = more,
+            let never_cancelled = CancellationToken::new();
+            let end = loop {
+                match run.listen(limit, &never_cancelled).await {
+                    ListenEnd::Finished(end) => break end,
+                    ListenEnd::Detached(new_limit) => limit = new_limit,
                 }
             };
-            let mut output = run.finish(over, event, parse_late_output).await;
-            truncate_texts(&mut output, &spill);
-            late.add(&hook, event, agent_id, output);
+            let mut output = run.finish(end, event, parse_late_output).await;
+            truncate_texts(&mut output, &output_dir);
+            async_results.add(&hook, event, agent_id, output);
         });
     }
 }
@@ -143,23 +145,23 @@ impl RunningHook {
     /// Waits until the command ends, times out, is cancelled or goes async.
     async fn listen(&mut self, limit: Duration, cancel: &CancellationToken) -> ListenEnd {
         let mut deadline = std::pin::pin!(sleep(limit));
-        let mut pace = interval_at(Instant::now() + PROGRESS_INTERVAL, PROGRESS_INTERVAL);
-        pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut news = false;
+        let mut progress_timer = interval_at(Instant::now() + PROGRESS_INTERVAL, PROGRESS_INTERVAL);
+        progress_timer.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut has_output = false;
         loop {
             let Some(exchange) = &mut self.exchange else { return ListenEnd::Finished(RunEnd::Cancelled) };
             tokio::select! {
                 biased;
                 () = cancel.cancelled() => return ListenEnd::Finished(RunEnd::Cancelled),
                 () = &mut deadline => return ListenEnd::Finished(RunEnd::TimedOut(limit)),
-                step = exchange.next_event() => match step {
+                event = exchange.next_event() => match event {
                     CommandEvent::SessionClosing => return ListenEnd::Finished(RunEnd::Cancelled),
-                    CommandEvent::Exited(ending) => return ListenEnd::Finished(RunEnd::Ended(ending)),
-                    CommandEvent::Output => news = true,
+                    CommandEvent::Exited(exit) => return ListenEnd::Finished(RunEnd::Ended(exit)),
+                    CommandEvent::Output => has_output = true,
                 },
-                _ = pace.tick(), if news && self.progress.is_enabled() => {
+                _ = progress_timer.tick(), if has_output && self.progress.is_enabled() => {
                     self.progress.report_output(exchange.output());
-                    news = false;
+                    has_output = false;
                 }
             }
             if let Some(time) = self.take_async_timeout() {
@@ -175,24 +177,24 @@ impl RunningHook {
         }
         let line = self.exchange.as_ref()?.output().stdout.first_line()?;
         self.may_defer = false;
-        let later = parse_async_request(&line)?;
-        Some(later.async_timeout.map_or(DEFAULT_ASYNC_TIMEOUT, Duration::from_millis))
+        let request = parse_async_request(&line)?;
+        Some(request.async_timeout.map_or(DEFAULT_ASYNC_TIMEOUT, Duration::from_millis))
     }
 
     /// Ends the process if it still runs, reports the end to the host and parses the output.
     async fn finish(
         mut self,
-        over: RunEnd,
+        end: RunEnd,
         event: HookEvent,
-        read: impl FnOnce(HookEvent, ProcessExit, &CommandOutput) -> ParsedOutput,
+        parse: impl FnOnce(HookEvent, ProcessExit, &CommandOutput) -> ParsedOutput,
     ) -> ParsedOutput {
-        match over {
-            RunEnd::Ended(ending) => {
+        match end {
+            RunEnd::Ended(exit) => {
                 let Some(output) = self.exchange.take().map(PipedCommand::into_output) else {
                     return ParsedOutput::Cancelled;
                 };
-                self.progress.report_finished(Some(ending), &output).await;
-                read(event, ending, &output)
+                self.progress.report_finished(Some(exit), &output).await;
+                parse(event, exit, &output)
             }
             RunEnd::TimedOut(limit) => {
                 let Some(exchange) = self.exchange.take() else { return ParsedOutput::Cancelled };

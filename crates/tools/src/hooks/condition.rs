@@ -112,12 +112,15 @@ mod tests {
         ] {
             let hook_call =
                 PreToolUse { tool_name: tool.into(), tool_input: input.clone(), ..PreToolUse::default() };
-            let fits =
+            let matched =
                 HookCondition::parse(rule).unwrap().matches_event(&hook_call.into(), &root, &workspace);
-            assert_eq!(fits, expected, "{rule}: {tool} {input}");
+            assert_eq!(matched, expected, "{rule}: {tool} {input}");
         }
         let condition = HookCondition::parse("Bash").unwrap();
-        assert!(!condition.matches_event(&Stop::default().into(), &root, &workspace), "a stop is no call");
+        assert!(
+            !condition.matches_event(&Stop::default().into(), &root, &workspace),
+            "a stop is not a tool call"
+        );
         assert!(HookCondition::parse("Bash(git").is_err());
     }
 }

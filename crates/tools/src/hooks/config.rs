@@ -85,7 +85,7 @@ impl HookSet {
         for hook in hooks {
             let CommandHook { command, timeout, background, on_failure, condition, once, environment } = hook;
             let condition = self.parse_condition(event, condition.as_deref(), origin)?;
-            let spent = once.then(Arc::default);
+            let has_run = once.then(Arc::default);
             let command = command.into();
             let action = if background {
                 HookAction::BackgroundCommand(command)
@@ -95,7 +95,7 @@ impl HookSet {
             let limit = parse_timeout(event, timeout).unwrap_or_else(|| catalog::row(event).default_timeout);
             let failure = parse_on_failure(event, on_failure.as_ref(), origin)?;
             let handler = HookHandler { action, timeout: limit, failure, environment: Arc::new(environment) };
-            self.push(RegisteredHook { event, matcher: matcher.clone(), condition, has_run: spent, handler });
+            self.push(RegisteredHook { event, matcher: matcher.clone(), condition, has_run, handler });
         }
         Ok(())
     }
@@ -119,8 +119,8 @@ impl HookSet {
             environment: Arc::default(),
         };
         let condition = self.parse_condition(event, hook.condition.as_deref(), origin)?;
-        let spent = hook.once.then(Arc::default);
-        self.push(RegisteredHook { event, matcher, condition, has_run: spent, handler });
+        let has_run = hook.once.then(Arc::default);
+        self.push(RegisteredHook { event, matcher, condition, has_run, handler });
         Ok(())
     }
 
@@ -129,12 +129,12 @@ impl HookSet {
         &mut self,
         event: &str,
         matcher: Option<&str>,
-        why: &str,
+        reason: &str,
         origin: &str,
     ) -> Result<(), HookError> {
         let Some((event, matcher)) = self.parse_entry(event, matcher, origin)? else { return Ok(()) };
         let handler = HookHandler {
-            action: HookAction::Unavailable(format!("{origin}: {why}").into()),
+            action: HookAction::Unavailable(format!("{origin}: {reason}").into()),
             timeout: MAX_TIMEOUT,
             failure: FailurePolicy::Block,
             environment: Arc::default(),
@@ -161,12 +161,12 @@ impl HookSet {
     /// Returns true if a hook may answer an interactive tool: a PermissionRequest hook, or a PreToolUse hook that names
     /// the tool. A PreToolUse hook for all tools is no sign of that.
     pub fn can_answer_tool(&self, tool: &str) -> bool {
-        let meant = |hook: &RegisteredHook| match hook.event {
+        let can_answer = |hook: &RegisteredHook| match hook.event {
             HookEvent::PermissionRequest => hook.matcher.matches(Some(tool)),
             HookEvent::PreToolUse => hook.matcher.is_specific_to(tool),
             _ => false,
         };
-        self.hooks.iter().any(meant)
+        self.hooks.iter().any(can_answer)
     }
 
     /// Warnings, e.g. about unknown events.
@@ -181,30 +181,30 @@ impl HookSet {
         let Some(event) = input.event() else { return Vec::new() };
         // An agent may have another working directory than the session.
         let cwd = if base.cwd.is_empty() { workspace.cwd() } else { base.cwd.clone().into() };
-        let subject = match_target(input);
-        let mut chosen: Vec<HookHandler> = Vec::new();
+        let target = match_target(input);
+        let mut selected: Vec<HookHandler> = Vec::new();
         for hook in self.hooks.iter().filter(|hook| hook.event == event) {
             if !hook.handler.accepts(input)
-                || !hook.matcher.matches(subject.as_deref())
+                || !hook.matcher.matches(target.as_deref())
                 || hook
                     .condition
                     .as_ref()
                     .is_some_and(|condition| !condition.matches_event(input, &cwd, workspace))
-                || hook.has_run.as_ref().is_some_and(|spent| spent.swap(true, Ordering::Relaxed))
+                || hook.has_run.as_ref().is_some_and(|has_run| has_run.swap(true, Ordering::Relaxed))
             {
                 continue;
             }
-            match chosen.iter_mut().find(|handler| handler.is_same(&hook.handler)) {
-                Some(twin) => twin.merge(&hook.handler),
-                None => chosen.push(hook.handler.clone()),
+            match selected.iter_mut().find(|handler| handler.is_same(&hook.handler)) {
+                Some(duplicate) => duplicate.merge(&hook.handler),
+                None => selected.push(hook.handler.clone()),
             }
         }
-        chosen
+        selected
     }
 
     fn add_callbacks(&mut self, event: &str, group: &HookMatcher) -> Result<(), HookError> {
-        let found = self.parse_entry(event, group.matcher.as_deref(), HOST_ORIGIN)?;
-        let Some((event, matcher)) = found else { return Ok(()) };
+        let entry = self.parse_entry(event, group.matcher.as_deref(), HOST_ORIGIN)?;
+        let Some((event, matcher)) = entry else { return Ok(()) };
         let failure = parse_on_failure(event, group.on_failure.as_ref(), HOST_ORIGIN)?;
         for field in group.unknown.keys() {
             self.warnings.push(format!(
@@ -218,8 +218,8 @@ impl HookSet {
                 failure,
                 environment: Arc::default(),
             };
-            let (condition, spent) = (None, None);
-            self.push(RegisteredHook { event, matcher: matcher.clone(), condition, has_run: spent, handler });
+            let (condition, has_run) = (None, None);
+            self.push(RegisteredHook { event, matcher: matcher.clone(), condition, has_run, handler });
         }
         Ok(())
     }
@@ -259,8 +259,8 @@ impl HookSet {
                 "A {event} hook from {origin} has an \"if\", which applies to tool calls only, so the hook never runs."
             ));
         }
-        let bad = |reason| HookError::BadCondition { event, origin: origin.into(), reason };
-        HookCondition::parse(text).map(Some).map_err(bad)
+        let invalid = |reason| HookError::BadCondition { event, origin: origin.into(), reason };
+        HookCondition::parse(text).map(Some).map_err(invalid)
     }
 
     fn push(&mut self, hook: RegisteredHook) {
@@ -288,10 +288,10 @@ fn event_bit(event: HookEvent) -> u64 {
     1 << (event as u32)
 }
 
-fn parse_timeout(event: HookEvent, given: Option<f64>) -> Option<Duration> {
-    let longest = if event == HookEvent::SessionEnd { MAX_SESSION_END_TIMEOUT } else { MAX_TIMEOUT };
-    let given = given.filter(|seconds| *seconds > 0.0)?;
-    Some(Duration::try_from_secs_f64(given).unwrap_or(longest).min(longest))
+fn parse_timeout(event: HookEvent, seconds: Option<f64>) -> Option<Duration> {
+    let max_timeout = if event == HookEvent::SessionEnd { MAX_SESSION_END_TIMEOUT } else { MAX_TIMEOUT };
+    let seconds = seconds.filter(|seconds| *seconds > 0.0)?;
+    Some(Duration::try_from_secs_f64(seconds).unwrap_or(max_timeout).min(max_timeout))
 }
 
 /// Adds the current names of tools that are listed by an older name.

@@ -42,28 +42,28 @@ impl HookDispatcher {
         frames: FrameSender,
         base: HookBase,
     ) -> Self {
-        let (prompt, stop_flag) = (Arc::default(), StopFlag::default());
+        let (prompt_id, stop_flag) = (Arc::default(), StopFlag::default());
         Self::from_inner(Inner {
             executor: hooks,
             permissions,
             workspace,
             frames,
             base,
-            prompt_id: prompt,
+            prompt_id,
             stop_flag,
         })
     }
 
-    fn from_inner(post: Inner) -> Self {
-        Self(Arc::new(post))
+    fn from_inner(inner: Inner) -> Self {
+        Self(Arc::new(inner))
     }
 
     /// Dispatcher of a subagent.
     #[must_use]
-    pub fn for_subagent(&self, agent_id: &str, kind: &str) -> Self {
+    pub fn for_subagent(&self, agent_id: &str, agent_type: &str) -> Self {
         let base = HookBase {
             agent_id: Some(agent_id.into()),
-            agent_type: Some(kind.into()),
+            agent_type: Some(agent_type.into()),
             ..self.0.base.clone()
         };
         Self::from_inner(Inner { base, stop_flag: self.0.stop_flag.child(), ..Inner::clone(&self.0) })
@@ -71,8 +71,8 @@ impl HookDispatcher {
 
     /// Adds hooks for this agent only.
     #[must_use]
-    pub fn with_hooks(&self, more: HookSet, desk: &HookDeps) -> Self {
-        Self::from_inner(Inner { executor: self.0.executor.with_added(more, desk), ..Inner::clone(&self.0) })
+    pub fn with_hooks(&self, hooks: HookSet, deps: &HookDeps) -> Self {
+        Self::from_inner(Inner { executor: self.0.executor.with_added(hooks, deps), ..Inner::clone(&self.0) })
     }
 
     /// Dispatcher for an agent with another working directory and other permissions.
@@ -86,7 +86,7 @@ impl HookDispatcher {
         self.0.stop_flag.clear();
     }
 
-    /// Returns true if a hook has ended the turn, at whichever event.
+    /// Returns true if a hook has ended the turn, at any event.
     pub fn is_stopped(&self) -> bool {
         self.0.stop_flag.is_set()
     }
@@ -133,19 +133,19 @@ impl HookDispatcher {
             return MergedOutput::default();
         }
         // Boxed, so that sessions without hooks do not pay for the size of this future.
-        let folded = Box::pin(self.0.executor.run(hook_call(&self.input_builder()), cancel)).await;
-        if folded.stop.is_some() {
+        let output = Box::pin(self.0.executor.run(hook_call(&self.input_builder()), cancel)).await;
+        if output.stop.is_some() {
             self.0.stop_flag.set();
         }
-        self.forward_messages(event, &folded).await;
-        folded
+        self.forward_messages(event, &output).await;
+        output
     }
 
     /// Queues context from hooks that ran between turns, for the next model call.
     pub fn defer_contexts(&self, event: HookEvent, contexts: Vec<String>) {
-        if let Some(late) = self.0.executor.async_results() {
+        if let Some(async_results) = self.0.executor.async_results() {
             for context in contexts {
-                late.add_context(event, self.0.base.agent_id.clone(), context);
+                async_results.add_context(event, self.0.base.agent_id.clone(), context);
             }
         }
     }
@@ -153,14 +153,14 @@ impl HookDispatcher {
     /// Takes the context of finished async hooks, and forwards their messages to the host.
     pub async fn take_async_contexts(&self) -> Vec<String> {
         let mut contexts = Vec::new();
-        for answer in self.0.executor.take_async_results(self.agent_id()) {
-            if let Some(error) = answer.error {
-                self.0.frames.warn(format!("{} hook ({}): {error}", answer.event, answer.hook)).await;
+        for result in self.0.executor.take_async_results(self.agent_id()) {
+            if let Some(error) = result.error {
+                self.0.frames.warn(format!("{} hook ({}): {error}", result.event, result.hook)).await;
             }
-            if let Some(message) = answer.system_message {
+            if let Some(message) = result.system_message {
                 self.0.frames.info(message).await;
             }
-            contexts.extend(answer.context);
+            contexts.extend(result.context);
         }
         contexts
     }
@@ -174,14 +174,14 @@ impl HookDispatcher {
         })
     }
 
-    async fn forward_messages(&self, event: HookEvent, folded: &MergedOutput) {
-        for message in &folded.system_messages {
+    async fn forward_messages(&self, event: HookEvent, output: &MergedOutput) {
+        for message in &output.system_messages {
             self.0.frames.info(message.clone()).await;
         }
-        for error in &folded.errors {
+        for error in &output.errors {
             self.0.frames.warn(format!("{event} hook ({}): {}", error.hook, error.text)).await;
         }
-        if let Some(StopRequest { reason: Some(reason) }) = &folded.stop {
+        if let Some(StopRequest { reason: Some(reason) }) = &output.stop {
             let content = reason.clone();
             let prevent_continuation = Some(true);
             self.0

@@ -46,19 +46,19 @@ struct Inner {
 }
 
 impl HookExecutor {
-    pub fn new(set: HookSet, desk: HookDeps) -> Self {
-        Self((!set.is_empty()).then(|| Arc::new(Inner { set, deps: desk, async_results: Arc::default() })))
+    pub fn new(set: HookSet, deps: HookDeps) -> Self {
+        Self((!set.is_empty()).then(|| Arc::new(Inner { set, deps, async_results: Arc::default() })))
     }
 
-    /// Adds hooks; `desk` is used if there were none before.
+    /// Adds hooks; `deps` is used if there were none before.
     #[must_use]
-    pub fn with_added(&self, more: HookSet, desk: &HookDeps) -> Self {
-        if more.is_empty() {
+    pub fn with_added(&self, added: HookSet, deps: &HookDeps) -> Self {
+        if added.is_empty() {
             return self.clone();
         }
-        let Some(inner) = &self.0 else { return Self::new(more, desk.clone()) };
+        let Some(inner) = &self.0 else { return Self::new(added, deps.clone()) };
         let mut set = inner.set.clone();
-        set.append(more);
+        set.append(added);
         Self(Some(Arc::new(Inner {
             set,
             deps: inner.deps.clone(),
@@ -87,20 +87,20 @@ impl HookExecutor {
         let input = command_input(&handlers, &hook_call.input);
         let runs =
             handlers.iter().map(|handler| inner.run_handler(handler, event, &hook_call, &input, cancel));
-        let began = clock::monotonic();
+        let started = clock::monotonic();
         let outcomes = join_all(runs).await;
         for HookResult { hook, output } in &outcomes {
             inner.deps.frames.log().write_line(LogTopic::Hooks, || {
                 let hook: String = hook.chars().take(100).collect();
-                let time = (clock::monotonic() - began).as_millis();
+                let time = (clock::monotonic() - started).as_millis();
                 format!("{event}: {hook}: {}, all finished after {time} ms", output.summary())
             });
         }
-        let seen = match &hook_call.input.event {
+        let original_input = match &hook_call.input.event {
             HookEventInput::PreToolUse(call) => Some(&call.tool_input),
             _ => None,
         };
-        merge(event, seen, outcomes)
+        merge(event, original_input, outcomes)
     }
 
     /// Takes finished async results: a subagent its own, the main agent all.
@@ -124,7 +124,7 @@ impl Inner {
         cancel: &CancellationToken,
     ) -> HookResult {
         let hook = handler.display_name();
-        let job = |command| command::CommandHookRun {
+        let command_run = |command| command::CommandHookRun {
             deps: &self.deps,
             async_results: &self.async_results,
             hook: Arc::clone(&hook),
@@ -141,15 +141,15 @@ impl Inner {
             }
             // At the end of a session async hooks are awaited.
             HookAction::BackgroundCommand(command) if event != HookEvent::SessionEnd => {
-                job(command).run_in_background().await
+                command_run(command).run_in_background().await
             }
             HookAction::Command(command) | HookAction::BackgroundCommand(command) => {
-                job(command).run(cancel).await
+                command_run(command).run(cancel).await
             }
             HookAction::Http(hook) => {
                 http::run(hook, event, input.clone(), &self.deps.workspace, handler.timeout, cancel).await
             }
-            HookAction::Unavailable(why) => ParsedOutput::Failed(why.to_string()),
+            HookAction::Unavailable(reason) => ParsedOutput::Failed(reason.to_string()),
         };
         output = apply_failure_policy(event, handler.failure, output);
         truncate_texts(&mut output, self.deps.workspace.output_dir());
@@ -180,11 +180,11 @@ fn apply_failure_policy(event: HookEvent, failure: FailurePolicy, output: Parsed
         }
         other => other,
     };
-    let closes = match &output {
+    let is_blocking = match &output {
         ParsedOutput::TimedOut(_) => failure == FailurePolicy::Block || event == HookEvent::PreModelSwitch,
         _ => failure == FailurePolicy::Block,
     };
-    let Some(error) = output.error().filter(|_| closes) else { return output };
+    let Some(error) = output.error().filter(|_| is_blocking) else { return output };
     let blocking = match output {
         ParsedOutput::Partial { blocking, .. } => Some(blocking),
         _ => None,

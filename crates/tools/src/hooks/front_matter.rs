@@ -9,34 +9,32 @@ use super::{CommandHook, HookSet};
 
 /// Parses hooks from front matter, with warnings. Commands get these additional environment variables.
 pub fn parse_hooks(
-    given: &Value,
+    config: &Value,
     origin: &str,
     environment: &BTreeMap<String, String>,
 ) -> (HookSet, Vec<String>) {
     let mut set = HookSet::default();
-    let (entries, errors) = hooks::parse_hooks(given);
-    let mut warnings: Vec<String> = errors
-        .iter()
-        .map(|problem| format!("Hooks of {origin}: {} {}.", problem.pointer, problem.cause))
-        .collect();
+    let (entries, errors) = hooks::parse_hooks(config);
+    let mut warnings: Vec<String> =
+        errors.iter().map(|error| format!("Hooks of {origin}: {} {}.", error.pointer, error.cause)).collect();
     for entry in entries {
         let (event, matcher) = (entry.event.to_string(), entry.matcher.as_deref());
-        let found = match &entry.action {
+        let converted = match &entry.action {
             hooks::HookActionConfig::Command(hook) => to_command_hook(hook, environment.clone()),
             hooks::HookActionConfig::Http(_) => Err("HTTP hooks are allowed only in settings".into()),
             hooks::HookActionConfig::Other { kind, .. } => {
                 Err(format!("hooks of type \"{kind}\" are not supported yet"))
             }
         };
-        let added = found.and_then(|command| {
+        let added = converted.and_then(|command| {
             set.add_commands(&event, matcher, vec![command], origin).map_err(|error| error.to_string())
         });
-        if let Err(why) = added {
+        if let Err(reason) = added {
             if entry.action.blocks_on_failure() {
                 // Errors of event and matcher were reported above.
-                let _ = set.add_unavailable(&event, matcher, &why, origin);
+                let _ = set.add_unavailable(&event, matcher, &reason, origin);
             }
-            warnings.push(format!("A {event} hook of {origin} does not run: {why}."));
+            warnings.push(format!("A {event} hook of {origin} does not run: {reason}."));
         }
     }
     warnings.extend(set.warnings().iter().cloned());
@@ -44,9 +42,9 @@ pub fn parse_hooks(
 }
 
 /// Moves `Stop` hooks to `SubagentStop`, the event that a subagent raises at its end.
-pub fn map_stop_to_subagent_stop(given: &Value) -> Value {
-    let mut given = given.clone();
-    if let Value::Object(events) = &mut given
+pub fn map_stop_to_subagent_stop(config: &Value) -> Value {
+    let mut config = config.clone();
+    if let Value::Object(events) = &mut config
         && let Some(Value::Array(stop)) = events.remove("Stop")
     {
         // A malformed `SubagentStop` is reported when it is parsed.
@@ -55,7 +53,7 @@ pub fn map_stop_to_subagent_stop(given: &Value) -> Value {
             groups.extend(stop);
         }
     }
-    given
+    config
 }
 
 /// Converts a command hook; the error is the reason why this version cannot run it.
@@ -83,6 +81,6 @@ pub fn to_command_hook(
 /// The command as shell text. With `args` each word is quoted.
 fn shell_command(hook: &CommandHookConfig) -> String {
     let Some(args) = &hook.args else { return hook.command.clone() };
-    let quoted = |word: &String| format!("'{}'", word.replace('\'', r"'\''"));
-    std::iter::once(&hook.command).chain(args).map(quoted).collect::<Vec<_>>().join(" ")
+    let quote = |word: &String| format!("'{}'", word.replace('\'', r"'\''"));
+    std::iter::once(&hook.command).chain(args).map(quote).collect::<Vec<_>>().join(" ")
 }

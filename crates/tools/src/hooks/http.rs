@@ -27,8 +27,8 @@ pub(super) fn validation_error(hook: &HttpHookConfig) -> Option<String> {
         Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => {}
         _ => return Some(format!("{:?} is not a URL that begins with http:// or https://", hook.url)),
     }
-    let bad = hook.headers.keys().find(|name| HeaderName::from_bytes(name.as_bytes()).is_err())?;
-    Some(format!("{bad:?} is not a valid header name"))
+    let invalid = hook.headers.keys().find(|name| HeaderName::from_bytes(name.as_bytes()).is_err())?;
+    Some(format!("{invalid:?} is not a valid header name"))
 }
 
 /// Sends the hook input and parses the response.
@@ -40,11 +40,11 @@ pub(super) async fn run(
     limit: Duration,
     cancel: &CancellationToken,
 ) -> ParsedOutput {
-    let answer = tokio::time::timeout(limit, post(hook, body, workspace));
-    match cancel.run_until_cancelled(answer).await {
+    let response = tokio::time::timeout(limit, post(hook, body, workspace));
+    match cancel.run_until_cancelled(response).await {
         None => ParsedOutput::Cancelled,
         Some(Err(_)) => ParsedOutput::TimedOut(limit),
-        Some(Ok(Err(why))) => ParsedOutput::Failed(why),
+        Some(Ok(Err(error))) => ParsedOutput::Failed(error),
         Some(Ok(Ok(text))) => ParsedOutput::from_http(event, &text),
     }
 }
@@ -52,14 +52,14 @@ pub(super) async fn run(
 async fn post(hook: &HttpHookConfig, input: Bytes, workspace: &Workspace) -> Result<String, String> {
     let client = HttpClient::from_env(|name| workspace.variable(name));
     let headers = expand_headers(hook, |name| workspace.variable(name))?;
-    let answer = client.post(&hook.url, headers, input).await.map_err(|error| error.message)?;
-    match answer.status {
+    let response = client.post(&hook.url, headers, input).await.map_err(|error| error.message)?;
+    match response.status {
         200..=299 => {
-            let body = answer.read_all(MAX_RESPONSE_BYTES).await.map_err(|error| error.message)?;
+            let body = response.read_all(MAX_RESPONSE_BYTES).await.map_err(|error| error.message)?;
             Ok(String::from_utf8_lossy(&body).into_owned())
         }
         status @ 300..=399 => Err(format!("it responded with {status}: redirects of hooks are not followed")),
-        status => Err(format!("it responded with {status} {}", answer.status_text())),
+        status => Err(format!("it responded with {status} {}", response.status_text())),
     }
 }
 
@@ -73,9 +73,9 @@ fn expand_headers(
             variable(name).filter(|_| hook.allowed_env_vars.iter().any(|allowed| allowed == name))
         });
         // The value may hold a secret and is not shown.
-        let bad = || format!("the value of its header {name} is not valid");
-        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad())?;
-        headers.insert(name, HeaderValue::from_str(&value).map_err(|_| bad())?);
+        let invalid = || format!("the value of its header {name} is not valid");
+        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| invalid())?;
+        headers.insert(name, HeaderValue::from_str(&value).map_err(|_| invalid())?);
     }
     Ok(headers)
 }
@@ -84,8 +84,8 @@ fn expand_variables(text: &str, variable: impl Fn(&str) -> Option<String>) -> St
     let Ok(pattern) = Regex::new(r"\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))") else {
         return text.to_owned();
     };
-    let value = |found: &Captures<'_, str>| {
-        found.get(1).or(found.get(2)).and_then(|name| variable(name.as_str())).unwrap_or_default()
+    let value = |captures: &Captures<'_, str>| {
+        captures.get(1).or(captures.get(2)).and_then(|name| variable(name.as_str())).unwrap_or_default()
     };
     pattern.replace_all(text, value).into_owned()
 }
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn the_url_must_be_http_or_https() {
-        for (url, good) in [
+        for (url, valid) in [
             ("https://example.invalid/hook", true),
             ("http://127.0.0.1:8080", true),
             ("file:///etc/passwd", false),
@@ -120,7 +120,7 @@ mod tests {
             ("", false),
         ] {
             let hook = HttpHookConfig { url: url.into(), ..HttpHookConfig::default() };
-            assert_eq!(validation_error(&hook).is_none(), good, "{url}");
+            assert_eq!(validation_error(&hook).is_none(), valid, "{url}");
         }
         let headers = BTreeMap::from([("no name".into(), String::new())]);
         let hook = HttpHookConfig { url: "http://127.0.0.1".into(), headers, ..HttpHookConfig::default() };

@@ -74,14 +74,14 @@ impl HookInputBuilder {
         })
     }
 
-    pub fn post_tool_use(&self, call: ToolCallRef<'_>, response: Value, took: Duration) -> HookCall {
+    pub fn post_tool_use(&self, call: ToolCallRef<'_>, response: Value, duration: Duration) -> HookCall {
         let ToolCallRef { name, input, id, server } = call;
         self.build(PostToolUse {
             tool_name: name.into(),
             tool_input: input.clone(),
             tool_response: response,
             tool_use_id: id.into(),
-            duration_ms: Some(milliseconds(took)),
+            duration_ms: Some(milliseconds(duration)),
             mcp_server: server.cloned(),
         })
     }
@@ -90,8 +90,8 @@ impl HookInputBuilder {
         &self,
         call: ToolCallRef<'_>,
         error: impl Into<String>,
-        how: FailureCause,
-        took: Duration,
+        cause: FailureCause,
+        duration: Duration,
     ) -> HookCall {
         let ToolCallRef { name, input, id, server } = call;
         self.build(PostToolUseFailure {
@@ -99,8 +99,8 @@ impl HookInputBuilder {
             tool_input: input.clone(),
             tool_use_id: id.into(),
             error: error.into(),
-            is_interrupt: Some(how == FailureCause::Interrupted),
-            duration_ms: Some(milliseconds(took)),
+            is_interrupt: Some(cause == FailureCause::Interrupted),
+            duration_ms: Some(milliseconds(duration)),
             mcp_server: server.cloned(),
         })
     }
@@ -175,12 +175,12 @@ impl HookInputBuilder {
         self.build(SessionEnd { reason: reason.into() })
     }
 
-    pub fn stop(&self, ending: StopDetails) -> HookCall {
+    pub fn stop(&self, details: StopDetails) -> HookCall {
         self.build(Stop {
-            stop_hook_active: ending.stop_hook_active,
-            last_assistant_message: ending.last_message,
-            background_tasks: Some(ending.background_tasks.into_iter().map(truncate_summary).collect()),
-            session_crons: Some(ending.session_crons),
+            stop_hook_active: details.stop_hook_active,
+            last_assistant_message: details.last_message,
+            background_tasks: Some(details.background_tasks.into_iter().map(truncate_summary).collect()),
+            session_crons: Some(details.session_crons),
         })
     }
 
@@ -193,15 +193,15 @@ impl HookInputBuilder {
     }
 
     /// Must be called on the subagent's own builder, which holds the agent id.
-    pub fn subagent_stop(&self, transcript: &str, ending: StopDetails) -> HookCall {
+    pub fn subagent_stop(&self, transcript: &str, details: StopDetails) -> HookCall {
         self.build(SubagentStop {
-            stop_hook_active: ending.stop_hook_active,
+            stop_hook_active: details.stop_hook_active,
             agent_id: self.0.agent_id.clone().unwrap_or_default(),
             agent_transcript_path: transcript.into(),
             agent_type: self.0.agent_type.clone().unwrap_or_default(),
-            last_assistant_message: ending.last_message,
-            background_tasks: Some(ending.background_tasks.into_iter().map(truncate_summary).collect()),
-            session_crons: Some(ending.session_crons),
+            last_assistant_message: details.last_message,
+            background_tasks: Some(details.background_tasks.into_iter().map(truncate_summary).collect()),
+            session_crons: Some(details.session_crons),
         })
     }
 

@@ -29,7 +29,7 @@ impl Matcher {
         if text.is_empty() || text == "*" || ignores_matcher(event) {
             return Ok(Self::All);
         }
-        if text.chars().all(|letter| is_list_char(event, letter)) {
+        if text.chars().all(|c| is_list_char(event, c)) {
             let names = text.split(['|', ',']).map(str::trim).filter(|name| !name.is_empty());
             return Ok(Self::Names(names.map(Into::into).collect()));
         }
@@ -37,20 +37,20 @@ impl Matcher {
     }
 
     /// Returns true if the target matches. An event without a target matches every hook.
-    pub fn matches(&self, subject: Option<&str>) -> bool {
-        let Some(subject) = subject else { return true };
+    pub fn matches(&self, target: Option<&str>) -> bool {
+        let Some(target) = target else { return true };
         match self {
             Self::All => true,
-            Self::Names(names) => names.iter().any(|name| name == subject),
+            Self::Names(names) => names.iter().any(|name| name == target),
             // If the regex engine gives up, the hook runs: a guard must not be skipped.
-            Self::Pattern(pattern) => pattern.is_match(subject).unwrap_or(true),
+            Self::Pattern(pattern) => pattern.is_match(target).unwrap_or(true),
         }
     }
 
     /// Returns true if the matcher selects this target specifically, not because it matches everything.
-    pub fn is_specific_to(&self, subject: &str) -> bool {
-        let no_name = "\u{1}";
-        self.matches(Some(subject)) && !self.matches(Some(no_name))
+    pub fn is_specific_to(&self, target: &str) -> bool {
+        let unused_name = "\u{1}";
+        self.matches(Some(target)) && !self.matches(Some(unused_name))
     }
 }
 
@@ -115,9 +115,9 @@ fn ignores_matcher(event: HookEvent) -> bool {
 }
 
 /// Returns true if the character may stand in a list of names.
-fn is_list_char(event: HookEvent, letter: char) -> bool {
-    let wide = !matches!(event, HookEvent::FileChanged | HookEvent::StopFailure);
-    letter.is_alphanumeric() || matches!(letter, '_' | '|') || (wide && matches!(letter, '-' | ' ' | ','))
+fn is_list_char(event: HookEvent, c: char) -> bool {
+    let allows_separators = !matches!(event, HookEvent::FileChanged | HookEvent::StopFailure);
+    c.is_alphanumeric() || matches!(c, '_' | '|') || (allows_separators && matches!(c, '-' | ' ' | ','))
 }
 
 /// Model name without the context-window suffix.
@@ -128,7 +128,7 @@ fn base_model(name: &str) -> &str {
 /// Wire name of a unit variant.
 fn wire_str(value: &impl Serialize) -> Cow<'static, str> {
     match serde_json::to_value(value) {
-        Ok(serde_json::Value::String(word)) => Cow::Owned(word),
+        Ok(serde_json::Value::String(name)) => Cow::Owned(name),
         _ => Cow::Borrowed(""),
     }
 }
@@ -140,8 +140,8 @@ mod tests {
 
     use super::*;
 
-    fn fires(event: HookEvent, matcher: Option<&str>, subject: Option<&str>) -> bool {
-        Matcher::parse(event, matcher).unwrap().matches(subject)
+    fn fires(event: HookEvent, matcher: Option<&str>, target: Option<&str>) -> bool {
+        Matcher::parse(event, matcher).unwrap().matches(target)
     }
 
     #[test]
@@ -193,9 +193,9 @@ mod tests {
 
     #[test]
     fn a_regex_that_gives_up_matches() {
-        let greedy = Matcher::parse(HookEvent::PreToolUse, Some("(a|b|ab)*(?>c)")).unwrap();
-        assert!(greedy.matches(Some(&"ab".repeat(40))));
-        assert!(!greedy.matches(Some("x")));
+        let pattern = Matcher::parse(HookEvent::PreToolUse, Some("(a|b|ab)*(?>c)")).unwrap();
+        assert!(pattern.matches(Some(&"ab".repeat(40))));
+        assert!(!pattern.matches(Some("x")));
     }
 
     #[test]

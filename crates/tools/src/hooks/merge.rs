@@ -100,14 +100,14 @@ pub struct EventSpecific {
     pub terminal_sequences: Vec<String>,
 }
 
-/// Merges outputs, given in registration order. `seen` is the tool input that the hooks were shown, if the event has
+/// Merges outputs, given in registration order. `original_input` is the tool input that the hooks were shown, if the event has
 /// one.
-pub fn merge(event: HookEvent, seen: Option<&Value>, mut outcomes: Vec<HookResult>) -> MergedOutput {
-    if let Some(seen) = seen {
-        drop_uncovered_allows(&mut outcomes, seen);
+pub fn merge(event: HookEvent, original_input: Option<&Value>, mut results: Vec<HookResult>) -> MergedOutput {
+    if let Some(original_input) = original_input {
+        drop_uncovered_allows(&mut results, original_input);
     }
     let mut merged = MergedOutput::default();
-    for HookResult { hook, output: parsed } in outcomes {
+    for HookResult { hook, output: parsed } in results {
         merged.add(event, &hook, parsed);
     }
     merged
@@ -136,8 +136,8 @@ impl MergedOutput {
             ParsedOutput::Output(output) | ParsedOutput::Partial { blocking: output, .. } => {
                 self.add_output(event, hook, *output);
             }
-            ParsedOutput::Block { reason, output: besides } => {
-                if let Some(output) = besides {
+            ParsedOutput::Block { reason, output } => {
+                if let Some(output) = output {
                     self.add_output(event, hook, *output);
                 }
                 self.add_block(event, hook, reason);
@@ -188,17 +188,17 @@ impl MergedOutput {
     fn add_decision(&mut self, decision: HookPermissionDecision, hook: &Arc<str>, reason: Option<String>) {
         let reason = reason.map(|text| HookReason { hook: Arc::clone(hook), text });
         match &mut self.decision {
-            Some(ruling) if strictness(ruling.decision) > strictness(decision) => {}
-            Some(ruling) if ruling.decision == decision => ruling.reasons.extend(reason),
-            ruling => *ruling = Some(MergedDecision { decision, reasons: reason.into_iter().collect() }),
+            Some(current) if strictness(current.decision) > strictness(decision) => {}
+            Some(current) if current.decision == decision => current.reasons.extend(reason),
+            current => *current = Some(MergedDecision { decision, reasons: reason.into_iter().collect() }),
         }
     }
 
     /// A deny wins over an allow, and the first answer over later ones.
-    fn add_permission(&mut self, answer: PermissionResult) {
-        let is_no = |answer: &PermissionResult| matches!(answer, PermissionResult::Deny { .. });
-        if self.permission_result.as_ref().is_none_or(|given| is_no(&answer) && !is_no(given)) {
-            self.permission_result = Some(answer);
+    fn add_permission(&mut self, result: PermissionResult) {
+        let is_deny = |result: &PermissionResult| matches!(result, PermissionResult::Deny { .. });
+        if self.permission_result.as_ref().is_none_or(|current| is_deny(&result) && !is_deny(current)) {
+            self.permission_result = Some(result);
         }
     }
 
@@ -206,33 +206,33 @@ impl MergedOutput {
     fn add_specific(&mut self, hook: &Arc<str>, specific: HookSpecific) {
         use HookSpecific as On;
         match specific {
-            On::PreToolUse(answer) => self.add_pre_tool_use(hook, answer),
-            On::PostToolUse(answer) => self.add_post_tool_use(answer),
-            On::PreModelSwitch(answer) => {
-                if let Some(decision) = answer.permission_decision {
-                    self.add_decision(decision, hook, answer.permission_decision_reason);
+            On::PreToolUse(output) => self.add_pre_tool_use(hook, output),
+            On::PostToolUse(output) => self.add_post_tool_use(output),
+            On::PreModelSwitch(output) => {
+                if let Some(decision) = output.permission_decision {
+                    self.add_decision(decision, hook, output.permission_decision_reason);
                 }
             }
-            On::PermissionRequest(answer) => self.add_permission(answer.decision),
-            On::PermissionDenied(answer) => self.event_specific.retry |= answer.retry == Some(true),
-            On::UserPromptSubmit(answer) => {
-                replace_if_some(&mut self.event_specific.session_title, answer.session_title);
-                self.event_specific.suppress_original_prompt |= answer.suppress_original_prompt == Some(true);
+            On::PermissionRequest(output) => self.add_permission(output.decision),
+            On::PermissionDenied(output) => self.event_specific.retry |= output.retry == Some(true),
+            On::UserPromptSubmit(output) => {
+                replace_if_some(&mut self.event_specific.session_title, output.session_title);
+                self.event_specific.suppress_original_prompt |= output.suppress_original_prompt == Some(true);
             }
-            On::UserPromptExpansion(answer) => {
-                self.event_specific.suppress_original_prompt |= answer.suppress_original_prompt == Some(true);
+            On::UserPromptExpansion(output) => {
+                self.event_specific.suppress_original_prompt |= output.suppress_original_prompt == Some(true);
             }
-            On::SessionStart(answer) => self.event_specific.add_session_start(answer),
-            On::Elicitation(answer) | On::ElicitationResult(answer) => {
-                self.event_specific.add_elicitation(answer);
+            On::SessionStart(output) => self.event_specific.add_session_start(output),
+            On::Elicitation(output) | On::ElicitationResult(output) => {
+                self.event_specific.add_elicitation(output);
             }
-            On::CwdChanged(answer) | On::FileChanged(answer) => {
-                self.event_specific.watch_paths.extend(answer.watch_paths.into_iter().flatten());
+            On::CwdChanged(output) | On::FileChanged(output) => {
+                self.event_specific.watch_paths.extend(output.watch_paths.into_iter().flatten());
             }
-            On::MessageDisplay(answer) => {
-                replace_if_some(&mut self.event_specific.display_content, answer.display_content);
+            On::MessageDisplay(output) => {
+                replace_if_some(&mut self.event_specific.display_content, output.display_content);
             }
-            On::WorktreeCreate(answer) => self.event_specific.worktree_path = Some(answer.worktree_path),
+            On::WorktreeCreate(output) => self.event_specific.worktree_path = Some(output.worktree_path),
             On::PostToolUseFailure(_)
             | On::PostToolBatch(_)
             | On::Notification(_)
@@ -245,36 +245,36 @@ impl MergedOutput {
         }
     }
 
-    fn add_pre_tool_use(&mut self, hook: &Arc<str>, answer: PreToolUseOutput) {
-        if let Some(decision) = answer.permission_decision {
-            self.add_decision(decision, hook, answer.permission_decision_reason);
+    fn add_pre_tool_use(&mut self, hook: &Arc<str>, output: PreToolUseOutput) {
+        if let Some(decision) = output.permission_decision {
+            self.add_decision(decision, hook, output.permission_decision_reason);
         }
-        replace_if_some(&mut self.updated_input, answer.updated_input);
+        replace_if_some(&mut self.updated_input, output.updated_input);
     }
 
-    fn add_post_tool_use(&mut self, answer: PostToolUseOutput) {
-        replace_if_some(&mut self.tool_output, answer.updated_tool_output);
-        replace_if_some(&mut self.mcp_tool_output, answer.updated_mcp_tool_output);
-        self.event_specific.classifier_contexts.extend(answer.classifier_context);
+    fn add_post_tool_use(&mut self, output: PostToolUseOutput) {
+        replace_if_some(&mut self.tool_output, output.updated_tool_output);
+        replace_if_some(&mut self.mcp_tool_output, output.updated_mcp_tool_output);
+        self.event_specific.classifier_contexts.extend(output.classifier_context);
     }
 }
 
 impl EventSpecific {
-    fn add_session_start(&mut self, answer: SessionStartOutput) {
-        replace_if_some(&mut self.session_title, answer.session_title);
-        replace_if_some(&mut self.initial_user_message, answer.initial_user_message);
-        self.watch_paths.extend(answer.watch_paths.into_iter().flatten());
-        self.reload_skills |= answer.reload_skills == Some(true);
+    fn add_session_start(&mut self, output: SessionStartOutput) {
+        replace_if_some(&mut self.session_title, output.session_title);
+        replace_if_some(&mut self.initial_user_message, output.initial_user_message);
+        self.watch_paths.extend(output.watch_paths.into_iter().flatten());
+        self.reload_skills |= output.reload_skills == Some(true);
     }
 
     /// An answer that declines or cancels wins over one that accepts.
-    fn add_elicitation(&mut self, answer: ElicitationOutput) {
-        let gives = |answer: &ElicitationOutput| answer.action == Some(ElicitationAction::Accept);
-        if answer.action.is_none() {
+    fn add_elicitation(&mut self, output: ElicitationOutput) {
+        let accepts = |output: &ElicitationOutput| output.action == Some(ElicitationAction::Accept);
+        if output.action.is_none() {
             return;
         }
-        if self.elicitation.as_ref().is_none_or(|given| gives(given) && !gives(&answer)) {
-            self.elicitation = Some(answer);
+        if self.elicitation.as_ref().is_none_or(|current| accepts(current) && !accepts(&output)) {
+            self.elicitation = Some(output);
         }
     }
 }
@@ -300,15 +300,16 @@ fn replace_if_some<T>(slot: &mut Option<T>, value: Option<T>) {
 }
 
 /// Drops every allow for an input other than the one used, which is that of the last registered hook that changes it.
-/// `seen` is the input that the hooks were shown.
-fn drop_uncovered_allows(outcomes: &mut [HookResult], seen: &Value) {
-    let Some(used) = outcomes.iter().rev().find_map(|outcome| updated_input(&outcome.output)).cloned() else {
+/// `original_input` is the input that the hooks were shown.
+fn drop_uncovered_allows(results: &mut [HookResult], original_input: &Value) {
+    let Some(final_input) = results.iter().rev().find_map(|result| updated_input(&result.output)).cloned()
+    else {
         return;
     };
-    for outcome in outcomes {
-        let allowed = updated_input(&outcome.output).or(seen.as_object());
-        if allowed != Some(&used)
-            && let ParsedOutput::Output(output) = &mut outcome.output
+    for result in results {
+        let covered = updated_input(&result.output).or(original_input.as_object());
+        if covered != Some(&final_input)
+            && let ParsedOutput::Output(output) = &mut result.output
         {
             clear_allow(output);
         }
@@ -322,15 +323,15 @@ fn updated_input(parsed: &ParsedOutput) -> Option<&Map<String, Value>> {
         _ => return None,
     };
     match &output.specific {
-        Some(HookSpecific::PreToolUse(answer)) => answer.updated_input.as_ref(),
+        Some(HookSpecific::PreToolUse(specific)) => specific.updated_input.as_ref(),
         _ => None,
     }
 }
 
 fn clear_allow(output: &mut SyncOutput) {
     output.decision = output.decision.filter(|decision| *decision != HookDecision::Approve);
-    if let Some(HookSpecific::PreToolUse(answer)) = &mut output.specific {
-        answer.permission_decision =
-            answer.permission_decision.filter(|decision| *decision != HookPermissionDecision::Allow);
+    if let Some(HookSpecific::PreToolUse(specific)) = &mut output.specific {
+        specific.permission_decision =
+            specific.permission_decision.filter(|decision| *decision != HookPermissionDecision::Allow);
     }
 }

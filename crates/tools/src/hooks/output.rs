@@ -70,20 +70,16 @@ impl ParsedOutput {
     }
 
     /// Parses the output of a command that has ended.
-    pub(super) fn from_command(
-        event: HookEvent,
-        ending: ProcessExit,
-        command_output: &CommandOutput,
-    ) -> Self {
-        let answer = ParsedJson::parse(event, command_output);
-        match (ending, answer) {
-            (ProcessExit::Exited(2), answer) => to_block(answer, &command_output.stderr.text()),
+    pub(super) fn from_command(event: HookEvent, exit: ProcessExit, command_output: &CommandOutput) -> Self {
+        let parsed = ParsedJson::parse(event, command_output);
+        match (exit, parsed) {
+            (ProcessExit::Exited(2), parsed) => to_block(parsed, &command_output.stderr.text()),
             (ProcessExit::Exited(code), _) if code != 0 && is_worktree_event(event) => {
-                Self::Block { reason: exit_error(ending, &command_output.stderr.text()), output: None }
+                Self::Block { reason: exit_error(exit, &command_output.stderr.text()), output: None }
             }
             (ProcessExit::Exited(0), ParsedJson::Valid(output)) => Self::Output(output),
             (_, ParsedJson::Valid(output)) => {
-                let error = exit_error(ending, &command_output.stderr.text());
+                let error = exit_error(exit, &command_output.stderr.text());
                 match blocking_part(*output) {
                     Some(blocking) => Self::Partial { blocking: Box::new(blocking), error },
                     None => Self::Failed(error),
@@ -94,18 +90,18 @@ impl ParsedOutput {
             (_, ParsedJson::Invalid(reason)) => Self::Failed(reason),
             (ProcessExit::Exited(0), ParsedJson::Text(text)) if text.is_empty() => Self::Empty,
             (ProcessExit::Exited(0), ParsedJson::Text(text)) => Self::Text(text),
-            (_, ParsedJson::Text(_)) => Self::Failed(exit_error(ending, &command_output.stderr.text())),
+            (_, ParsedJson::Text(_)) => Self::Failed(exit_error(exit, &command_output.stderr.text())),
         }
     }
 
     /// Parses the response body of an HTTP hook.
     pub(super) fn from_http(event: HookEvent, text: &str) -> Self {
         let trimmed = text.trim().trim_start_matches('\u{feff}');
-        let answer = match trimmed.starts_with('{') {
+        let parsed = match trimmed.starts_with('{') {
             true => parse_json(event, trimmed),
             false => ParsedJson::Text(trimmed.to_owned()),
         };
-        match answer {
+        match parsed {
             ParsedJson::Valid(output) => Self::Output(output),
             ParsedJson::Partial { blocking, error } => Self::Partial { blocking, error },
             ParsedJson::Async => Self::Async,
@@ -158,7 +154,7 @@ impl ParsedOutput {
 /// Parses the first line of output as a request to go async.
 pub(super) fn parse_async_request(first_line: &str) -> Option<AsyncOutput> {
     match serde_json::from_str(first_line.trim()) {
-        Ok(HookOutput::Async(later)) => Some(later),
+        Ok(HookOutput::Async(request)) => Some(request),
         Ok(HookOutput::Sync(_)) | Err(_) => None,
     }
 }
@@ -167,7 +163,7 @@ pub(super) fn parse_async_request(first_line: &str) -> Option<AsyncOutput> {
 /// skipped.
 pub(super) fn parse_late_output(
     event: HookEvent,
-    ending: ProcessExit,
+    exit: ProcessExit,
     command_output: &CommandOutput,
 ) -> ParsedOutput {
     let raw = command_output.stdout.raw();
@@ -182,11 +178,11 @@ pub(super) fn parse_late_output(
             return ParsedOutput::Output(output);
         }
     }
-    match ending {
+    match exit {
         // Text that is not JSON has no use here.
         ProcessExit::Exited(0) => ParsedOutput::Empty,
         ProcessExit::Exited(_) | ProcessExit::Killed(_) | ProcessExit::TimedOut | ProcessExit::Unknown => {
-            ParsedOutput::Failed(exit_error(ending, &command_output.stderr.text()))
+            ParsedOutput::Failed(exit_error(exit, &command_output.stderr.text()))
         }
     }
 }
@@ -246,8 +242,8 @@ fn parse_json(event: HookEvent, json: &str) -> ParsedJson {
 
 /// Blocking part of output that starts as JSON and continues as something else.
 fn parse_prefix(event: HookEvent, json: &str, error: String) -> ParsedJson {
-    let whole = serde_json::Deserializer::from_str(json).into_iter::<HookOutput>().map_while(Result::ok);
-    match whole.filter_map(|output| validate(event, output).into_blocking()).next() {
+    let outputs = serde_json::Deserializer::from_str(json).into_iter::<HookOutput>().map_while(Result::ok);
+    match outputs.filter_map(|output| validate(event, output).into_blocking()).next() {
         Some(blocking) => ParsedJson::Partial { blocking, error },
         None => ParsedJson::Invalid(error),
     }
@@ -278,15 +274,15 @@ fn validate(event: HookEvent, output: HookOutput) -> ParsedJson {
 }
 
 /// Output of a hook that exited with code 2.
-fn to_block(answer: ParsedJson, stderr: &str) -> ParsedOutput {
-    let (given, rest) = match answer {
+fn to_block(parsed: ParsedJson, stderr: &str) -> ParsedOutput {
+    let (own_reason, rest) = match parsed {
         ParsedJson::Valid(mut output) | ParsedJson::Partial { blocking: mut output, .. } => {
             (take_reason(&mut output), Some(output))
         }
         ParsedJson::Async | ParsedJson::Invalid(_) | ParsedJson::Text(_) => (None, None),
     };
     let stderr = Some(stderr.trim()).filter(|text| !text.is_empty());
-    let reason = given.or_else(|| stderr.map(Into::into));
+    let reason = own_reason.or_else(|| stderr.map(Into::into));
     ParsedOutput::Block { reason: reason.unwrap_or_else(|| "The hook gave no reason.".into()), output: rest }
 }
 
@@ -313,16 +309,16 @@ fn take_reason(output: &mut SyncOutput) -> Option<String> {
 }
 
 /// Error text: how the command ended, and the first line of stderr.
-fn exit_error(ending: ProcessExit, stderr: &str) -> String {
-    let how = match ending {
+fn exit_error(exit: ProcessExit, stderr: &str) -> String {
+    let outcome = match exit {
         ProcessExit::Exited(code) => format!("it exited with code {code}"),
         ProcessExit::Killed(signal) => format!("it was killed by signal {signal}"),
         ProcessExit::TimedOut => "it timed out".into(),
         ProcessExit::Unknown => "it ended with an unknown status".into(),
     };
     match stderr.trim().lines().next() {
-        Some(line) => format!("{how}: {line}"),
-        None => how,
+        Some(line) => format!("{outcome}: {line}"),
+        None => outcome,
     }
 }
 
@@ -349,19 +345,19 @@ fn output_texts(output: &mut SyncOutput) -> Vec<&mut String> {
 pub(super) fn additional_context(specific: &mut HookSpecific) -> Option<&mut String> {
     use HookSpecific as On;
     match specific {
-        On::PreToolUse(answer) => answer.additional_context.as_mut(),
-        On::PostToolUse(answer) => answer.additional_context.as_mut(),
-        On::UserPromptSubmit(answer) => answer.additional_context.as_mut(),
-        On::UserPromptExpansion(answer) => answer.additional_context.as_mut(),
-        On::SessionStart(answer) => answer.additional_context.as_mut(),
-        On::PostToolUseFailure(answer)
-        | On::PostToolBatch(answer)
-        | On::Notification(answer)
-        | On::Setup(answer)
-        | On::Stop(answer)
-        | On::SubagentStart(answer)
-        | On::SubagentStop(answer)
-        | On::PostModelSwitch(answer) => answer.additional_context.as_mut(),
+        On::PreToolUse(output) => output.additional_context.as_mut(),
+        On::PostToolUse(output) => output.additional_context.as_mut(),
+        On::UserPromptSubmit(output) => output.additional_context.as_mut(),
+        On::UserPromptExpansion(output) => output.additional_context.as_mut(),
+        On::SessionStart(output) => output.additional_context.as_mut(),
+        On::PostToolUseFailure(output)
+        | On::PostToolBatch(output)
+        | On::Notification(output)
+        | On::Setup(output)
+        | On::Stop(output)
+        | On::SubagentStart(output)
+        | On::SubagentStop(output)
+        | On::PostModelSwitch(output) => output.additional_context.as_mut(),
         On::PermissionRequest(_)
         | On::PermissionDenied(_)
         | On::PreModelSwitch(_)
@@ -380,24 +376,24 @@ const MAX_TEXT_CHARS: usize = 10_000;
 /// Length of the part shown.
 const SHOWN_CHARS: usize = 2_000;
 
-/// Truncates long texts. The whole text is saved under `spill`.
-pub(super) fn truncate_texts(output: &mut ParsedOutput, spill: &Path) {
+/// Truncates long texts. The whole text is saved under `output_dir`.
+pub(super) fn truncate_texts(output: &mut ParsedOutput, output_dir: &Path) {
     for text in output.model_texts() {
         if text.char_indices().nth(MAX_TEXT_CHARS).is_some() {
-            *text = spill_text(text, spill);
+            *text = spill_text(text, output_dir);
         }
     }
 }
 
-fn spill_text(text: &str, spill: &Path) -> String {
+fn spill_text(text: &str, output_dir: &Path) -> String {
     let end = text.char_indices().nth(SHOWN_CHARS).map_or(text.len(), |(end, _)| end);
-    let left_out = text.len() - end;
-    let path = spill.join("hooks").join(format!("{}.txt", ids::new_task_id('h')));
+    let omitted = text.len() - end;
+    let path = output_dir.join("hooks").join(format!("{}.txt", ids::new_task_id('h')));
     let rest = match files::create(&path, text.as_bytes()) {
         Ok(_) => format!("Full text: {}", path.display()),
         Err(error) => format!("The rest is lost: {} cannot be written: {error}", path.display()),
     };
-    format!("{}\n[... {left_out} more bytes. {rest}]", &text[..end])
+    format!("{}\n[... {omitted} more bytes. {rest}]", &text[..end])
 }
 
 #[cfg(test)]
@@ -407,13 +403,13 @@ mod tests {
     #[test]
     fn a_long_text_is_saved_and_a_short_one_kept() {
         let dir = tempfile::tempdir().unwrap();
-        let whole = "ü".repeat(MAX_TEXT_CHARS + 1);
-        let mut output = ParsedOutput::Text(whole.clone());
+        let long_text = "ü".repeat(MAX_TEXT_CHARS + 1);
+        let mut output = ParsedOutput::Text(long_text.clone());
         truncate_texts(&mut output, dir.path());
         let ParsedOutput::Text(text) = &output else { panic!() };
         assert!(text.len() < 2 * SHOWN_CHARS + 500 && text.starts_with("üüü"), "{text}");
         let path = text.split("Full text: ").nth(1).unwrap().trim_end_matches(']');
-        assert_eq!(std::fs::read_to_string(path).unwrap(), whole);
+        assert_eq!(std::fs::read_to_string(path).unwrap(), long_text);
 
         let mut output = ParsedOutput::Text("ü".repeat(MAX_TEXT_CHARS));
         truncate_texts(&mut output, dir.path());

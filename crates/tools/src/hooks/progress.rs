@@ -31,22 +31,22 @@ pub(super) struct ProgressReporter {
 impl ProgressReporter {
     pub(super) fn new(
         frames: &FrameSender,
-        announce: ProgressPolicy,
+        policy: ProgressPolicy,
         event: HookEvent,
         hook_call: &HookCall,
     ) -> Self {
-        let wanted =
-            announce == ProgressPolicy::All || matches!(event, HookEvent::SessionStart | HookEvent::Setup);
-        if !wanted {
+        let is_reported =
+            policy == ProgressPolicy::All || matches!(event, HookEvent::SessionStart | HookEvent::Setup);
+        if !is_reported {
             let (hook_id, hook_name, hook_event) = Default::default();
             return Self { sender: None, started: false, hook_id, hook_name, hook_event };
         }
         let hook_name = match match_target(&hook_call.input.event) {
-            Some(subject) => format!("{event}:{subject}"),
+            Some(target) => format!("{event}:{target}"),
             None => event.to_string(),
         };
-        let (to, hook_id) = (Some(frames.clone()), ids::new_uuid());
-        Self { sender: to, started: false, hook_id, hook_name, hook_event: event.to_string() }
+        let (sender, hook_id) = (Some(frames.clone()), ids::new_uuid());
+        Self { sender, started: false, hook_id, hook_name, hook_event: event.to_string() }
     }
 
     pub(super) fn is_enabled(&self) -> bool {
@@ -79,9 +79,9 @@ impl ProgressReporter {
         frames.try_send(System { event, uuid: ids::new_uuid(), session_id: frames.session_id().to_owned() });
     }
 
-    /// Reports the end; `ending` is `None` if we ended the process.
-    pub(super) async fn report_finished(&mut self, ending: Option<ProcessExit>, output: &CommandOutput) {
-        let (exit_code, outcome) = match ending {
+    /// Reports the end; `exit` is `None` if we ended the process.
+    pub(super) async fn report_finished(&mut self, exit: Option<ProcessExit>, output: &CommandOutput) {
+        let (exit_code, outcome) = match exit {
             Some(ProcessExit::Exited(0)) => (Some(0), HookOutcome::Success),
             Some(ProcessExit::Exited(code)) => (Some(code), HookOutcome::Error),
             Some(ProcessExit::Killed(_) | ProcessExit::TimedOut | ProcessExit::Unknown) => {

@@ -20,12 +20,12 @@ use whimbrel_wire::permission::PermissionResult;
 
 /// Blocking part of an output; `None` if nothing in it blocks.
 pub(super) fn blocking_part(output: SyncOutput) -> Option<SyncOutput> {
-    let go_on = output.should_continue.filter(|goes_on| !goes_on);
+    let should_continue = output.should_continue.filter(|continues| !continues);
     let decision = output.decision.filter(|decision| *decision == HookDecision::Block);
     let specific = output.specific.and_then(blocking_specific);
-    let blocks = go_on.is_some() || decision.is_some() || specific.is_some();
+    let blocks = should_continue.is_some() || decision.is_some() || specific.is_some();
     blocks.then_some(SyncOutput {
-        should_continue: go_on,
+        should_continue,
         decision,
         specific,
         stop_reason: output.stop_reason,
@@ -65,15 +65,15 @@ fn is_blocking(decision: HookPermissionDecision) -> bool {
 /// PermissionRequest alike.
 pub(super) fn check_event_name(event: HookEvent, output: &mut SyncOutput) -> Option<String> {
     let specific = output.specific.take()?;
-    let meant = specific.event();
-    if meant == Some(event) {
+    let named_event = specific.event();
+    if named_event == Some(event) {
         output.specific = Some(specific);
         return None;
     }
-    let mut named = true;
+    let mut has_name = true;
     match specific {
-        HookSpecific::Other(fields) if meant.is_none() => {
-            named = fields.get("hookEventName").is_some_and(Value::is_string);
+        HookSpecific::Other(fields) if named_event.is_none() => {
+            has_name = fields.get("hookEventName").is_some_and(Value::is_string);
             output.specific = HookSpecific::parse_partial(Some(event), fields).0;
         }
         HookSpecific::PreToolUse(answer)
@@ -89,9 +89,9 @@ pub(super) fn check_event_name(event: HookEvent, output: &mut SyncOutput) -> Opt
         }
         _ => {}
     }
-    let meant = meant.map_or("an unknown event", HookEvent::as_str);
+    let named_event = named_event.map_or("an unknown event", HookEvent::as_str);
     // A missing name has been reported already.
-    named.then(|| format!("its output is for {meant}, but the event is {event}"))
+    has_name.then(|| format!("its output is for {named_event}, but the event is {event}"))
 }
 
 fn set_block(output: &mut SyncOutput, reason: Option<String>) {
@@ -101,9 +101,10 @@ fn set_block(output: &mut SyncOutput, reason: Option<String>) {
 
 /// Parses JSON so that the first of duplicate keys wins; `None` if there are no duplicates.
 pub(super) fn keep_first_duplicates(json: &str) -> Option<Value> {
-    let twice = Cell::new(false);
-    let value = FirstKeyWins(&twice).deserialize(&mut serde_json::Deserializer::from_str(json)).ok()?;
-    twice.get().then_some(value)
+    let has_duplicates = Cell::new(false);
+    let value =
+        FirstKeyWins(&has_duplicates).deserialize(&mut serde_json::Deserializer::from_str(json)).ok()?;
+    has_duplicates.get().then_some(value)
 }
 
 /// Deserializes a value, keeps the first of duplicate keys and records whether there were any.

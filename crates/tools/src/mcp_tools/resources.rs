@@ -50,12 +50,12 @@ impl Tool for ListMcpResources {
         let registry = upgrade_registry(&self.0)?;
         let listing = registry.list_resources(input.server.as_deref());
         let listed = call.cancel.run_until_cancelled(listing).await.ok_or_else(interrupted)?;
-        let (resources, problems) = listed.map_err(ToolError::Rejected)?;
+        let (resources, errors) = listed.map_err(ToolError::Rejected)?;
         let mut text = match resources.as_slice() {
             [] => "No resources found. Servers may still have tools.".to_owned(),
             resources => Value::from(resources.to_vec()).to_string(),
         };
-        problems.iter().for_each(|problem| text += &format!("\n{problem}"));
+        errors.iter().for_each(|error| text += &format!("\n{error}"));
         let text = fit_text(text, &output_limits(&call, &registry)).await;
         Ok(ToolOutput::text(text, resources.into()))
     }
@@ -82,9 +82,9 @@ impl Tool for ReadMcpResource {
         let read = call.cancel.run_until_cancelled(reading).await.ok_or_else(interrupted)?;
         let contents = read.map_err(ToolError::Failed)?.contents;
         let limits = output_limits(&call, &registry);
-        let spill = limits.spill_dir.clone();
+        let output_dir = limits.output_dir.clone();
         let meta = files::run_blocking(move || {
-            contents.into_iter().map(|part| render_part(part, &spill)).collect::<Vec<_>>()
+            contents.into_iter().map(|part| render_part(part, &output_dir)).collect::<Vec<_>>()
         });
         let meta = meta
             .await
@@ -99,8 +99,8 @@ impl Tool for ReadMcpResource {
 }
 
 fn upgrade_registry(weak: &WeakServerRegistry) -> Result<ServerRegistry, ToolError> {
-    let gone = || ToolError::Failed("The MCP servers of this session have been stopped.".into());
-    weak.upgrade().ok_or_else(gone)
+    let stopped = || ToolError::Failed("The MCP servers of this session have been stopped.".into());
+    weak.upgrade().ok_or_else(stopped)
 }
 
 fn interrupted() -> ToolError {
@@ -109,13 +109,13 @@ fn interrupted() -> ToolError {
 
 fn output_limits(call: &ToolContext, registry: &ServerRegistry) -> OutputLimits {
     OutputLimits {
-        spill_dir: call.workspace.output_dir().to_path_buf(),
+        output_dir: call.workspace.output_dir().to_path_buf(),
         max_text_bytes: registry.max_output_bytes(),
     }
 }
 
 /// Renders a part of a resource for the model. Binary contents are saved to a file.
-fn render_part(part: McpResourceContents, spill: &Path) -> Value {
+fn render_part(part: McpResourceContents, output_dir: &Path) -> Value {
     let McpResourceContents { uri, mime_type, text, blob, .. } = part;
     let mut entry = json!({"uri": uri});
     if let Some(kind) = &mime_type {
@@ -127,9 +127,9 @@ fn render_part(part: McpResourceContents, spill: &Path) -> Value {
     if let Some(blob) = blob {
         let bytes = BASE64_STANDARD.decode(blob.trim()).map_err(|error| format!("not valid base64: {error}"));
         let kind = mime_type.as_deref().unwrap_or_default();
-        match bytes.and_then(|bytes| save_bytes(spill, &bytes, kind)) {
+        match bytes.and_then(|bytes| save_bytes(output_dir, &bytes, kind)) {
             Ok((path, _)) => entry["blobSavedTo"] = path.display().to_string().into(),
-            Err(problem) => entry["text"] = format!("[unreadable binary content: {problem}]").into(),
+            Err(error) => entry["text"] = format!("[unreadable binary content: {error}]").into(),
         }
     }
     entry

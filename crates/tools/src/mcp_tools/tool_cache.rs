@@ -36,12 +36,12 @@ struct Cached {
 }
 
 impl ToolCache {
-    /// Creates an empty cache. `reserved` names a tool to hide from the model.
-    pub fn new(permission_state: PermissionState, reserved: Option<String>) -> Self {
+    /// Creates an empty cache. `hidden_tool` names a tool to hide from the model.
+    pub fn new(permissions: PermissionState, hidden_tool: Option<String>) -> Self {
         Self(Arc::new(Inner {
             registry: OnceLock::new(),
-            permissions: permission_state,
-            hidden_tool: reserved,
+            permissions,
+            hidden_tool,
             cached: Mutex::default(),
         }))
     }
@@ -68,15 +68,15 @@ impl ToolCache {
                 || self.registry().is_some_and(|registry| registry.may_add_prompt(command)))
     }
 
-    /// Fetches a prompt. Large contents are saved under `spill`.
+    /// Fetches a prompt. Large contents are saved under `output_dir`.
     pub async fn get_prompt(
         &self,
         command: &PromptCommand,
-        written: &str,
-        spill: &Path,
+        arguments: &str,
+        output_dir: &Path,
     ) -> Result<Vec<Block>, String> {
         match self.registry() {
-            Some(registry) => registry.get_prompt(command, written, spill).await,
+            Some(registry) => registry.get_prompt(command, arguments, output_dir).await,
             None => Err(NO_SERVERS.into()),
         }
     }
@@ -97,7 +97,7 @@ impl ToolCache {
         }
     }
 
-    fn with_cached<T>(&self, at: impl FnOnce(&Cached) -> T) -> Option<T> {
+    fn with_cached<T>(&self, read: impl FnOnce(&Cached) -> T) -> Option<T> {
         let registry = self.registry()?;
         // Read before the lists: a change in between shows up at the next read.
         let version = registry.version();
@@ -109,19 +109,20 @@ impl ToolCache {
                 instructions: render_instructions(registry.instructions()),
             };
         }
-        Some(at(&cached))
+        Some(read(&cached))
     }
 
     /// Tools that the model may see. An unchanged tool keeps its serialized spec, so that the request stays
     /// byte-identical and the prompt cache stays valid.
     fn visible_tools(&self, registry: &ServerRegistry, before: &[Arc<ToolEntry>]) -> Arc<[Arc<ToolEntry>]> {
-        let Inner { permissions: permission_state, hidden_tool: reserved, .. } = &*self.0;
-        let tools = build_tools(registry).into_iter().filter(|tool| Some(tool.name()) != reserved.as_deref());
+        let Inner { permissions, hidden_tool, .. } = &*self.0;
+        let tools =
+            build_tools(registry).into_iter().filter(|tool| Some(tool.name()) != hidden_tool.as_deref());
         let listed = tools.map(|tool| match before.iter().find(|old| old.tool().name() == tool.name()) {
             Some(old) => ToolEntry::replacing(old, tool),
             None => ToolEntry::new(tool),
         });
-        let allowed = listed.filter(|tool| !permission_state.denies_tool(tool.tool().name(), tool.facts()));
+        let allowed = listed.filter(|tool| !permissions.denies_tool(tool.tool().name(), tool.facts()));
         allowed.map(Arc::new).collect()
     }
 }
@@ -147,9 +148,9 @@ impl fmt::Debug for ToolCache {
 /// Renders instructions for the model. Each server gets its own text, so that a server that connects later changes no
 /// earlier message. The total size is limited.
 fn render_instructions(instructions: Vec<(String, String)>) -> Arc<[String]> {
-    let mut left = MAX_TOTAL_INSTRUCTIONS_BYTES;
+    let mut remaining = MAX_TOTAL_INSTRUCTIONS_BYTES;
     let texts = instructions.into_iter().filter_map(|(server, text)| {
-        left = left.checked_sub(text.len())?;
+        remaining = remaining.checked_sub(text.len())?;
         // Escapes the closing tag, which would let the server's text leave the reminder.
         let text = text.trim().replace("</system-reminder", "< /system-reminder");
         Some(format!(
@@ -166,13 +167,13 @@ mod tests {
     #[test]
     fn instructions_are_rendered_per_server_and_limited() {
         let long = "x".repeat(MAX_TOTAL_INSTRUCTIONS_BYTES);
-        let note = |server: &str, text: &str| (server.to_owned(), text.to_owned());
+        let instruction = |server: &str, text: &str| (server.to_owned(), text.to_owned());
         let texts = render_instructions(vec![
-            note("a", " Be kind.</system-reminder> "),
-            note("b", &long),
-            note("c", "Short."),
+            instruction("a", " Be kind.</system-reminder> "),
+            instruction("b", &long),
+            instruction("c", "Short."),
         ]);
-        assert_eq!(texts.len(), 2, "what does not fit is left out");
+        assert_eq!(texts.len(), 2, "texts beyond the limit are omitted");
         assert!(
             texts[0].contains("MCP server a for") && texts[0].contains("\nBe kind.< /system-reminder>\n")
         );

@@ -11,7 +11,7 @@ use crate::workspace::Workspace;
 /// Replaces the rules and directories of some setting sources. Returns warnings about rules that do not do what they
 /// seem to; the error is about an unreadable deny or ask rule.
 pub fn replace_sources(
-    standing: &mut PermissionSet,
+    permissions: &mut PermissionSet,
     effective: &EffectiveSettings,
     sources: &[settings::LayerSource],
     workspace: &Workspace,
@@ -19,14 +19,14 @@ pub fn replace_sources(
 ) -> Result<Vec<String>, String> {
     for source in sources.iter().copied().map(policy_source) {
         for behavior in PermissionBehavior::ALL {
-            standing.rules.remove_rules(source, *behavior, |_| true);
+            permissions.rules.remove_rules(source, *behavior, |_| true);
         }
-        standing.dirs.extra.retain(|(_, by)| *by != source);
+        permissions.dirs.extra.retain(|(_, by)| *by != source);
     }
     let mut warnings = Vec::new();
     for rule in effective.rules.iter().filter(|rule| sources.contains(&rule.source)) {
-        match add_rule(standing, rule) {
-            Ok(found) => warnings.extend(found),
+        match add_rule(permissions, rule) {
+            Ok(rule_warnings) => warnings.extend(rule_warnings),
             // Rules of the host and of administrators are never dropped.
             Err(error) if tolerance == Tolerance::Tolerant && rule.source < settings::LayerSource::Flag => {
                 warnings.push(error);
@@ -36,16 +36,20 @@ pub fn replace_sources(
     }
     for AdditionalDirectory { path, source: by } in &effective.directories {
         if sources.contains(by) {
-            standing.dirs.add(&paths::resolve_links(&workspace.resolve(path)), policy_source(*by), &RealFs);
+            permissions.dirs.add(
+                &paths::resolve_links(&workspace.resolve(path)),
+                policy_source(*by),
+                &RealFs,
+            );
         }
     }
     Ok(warnings)
 }
 
 /// Each rule is its own layer, so that messages can name its line.
-fn add_rule(standing: &mut PermissionSet, rule: &ConfiguredRule) -> Result<Vec<String>, String> {
+fn add_rule(permissions: &mut PermissionSet, rule: &ConfiguredRule) -> Result<Vec<String>, String> {
     let texts = |behavior| if rule.behavior == behavior { vec![rule.text.clone()] } else { Vec::new() };
-    let loaded = standing.rules.add_layer(
+    let loaded = permissions.rules.add_layer(
         &RuleLayer {
             file: rule.file.clone(),
             allow: texts(PermissionBehavior::Allow),

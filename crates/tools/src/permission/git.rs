@@ -37,13 +37,13 @@ type NestedRepos = Option<Arc<[PathBuf]>>;
 
 impl GitInspector for UntrustedRepos {
     fn configured_program(&self, work_tree: &Path) -> Option<GitProgram> {
-        let mut todo = vec![work_tree.to_owned()];
+        let mut pending = vec![work_tree.to_owned()];
         for _ in 0..MAX_NESTED_REPOS {
-            let tree = todo.pop()?;
+            let tree = pending.pop()?;
             match self.inspect(&tree) {
-                Ok(inside) => {
-                    todo.extend(
-                        inside.iter().map(|path| tree.join(path)).filter(|tree| has_repository(tree)),
+                Ok(nested) => {
+                    pending.extend(
+                        nested.iter().map(|path| tree.join(path)).filter(|tree| has_repository(tree)),
                     );
                 }
                 Err(program) => return Some(program),
@@ -64,10 +64,10 @@ fn git_program(key: &str, file: &Path) -> GitProgram {
 impl UntrustedRepos {
     /// Inspects one repository; returns its nested ones, or the program that it makes git run.
     fn inspect(&self, tree: &Path) -> Result<Arc<[PathBuf]>, GitProgram> {
-        let unclear = || git_program("unrecognized content", &tree.join(".git"));
-        let (own, shared) = git_dirs(tree).map_err(|_| unclear())?;
-        let mut hooks = shared.join("hooks");
-        for file in [shared.join("config"), own.join("config.worktree")] {
+        let unrecognized = || git_program("unrecognized content", &tree.join(".git"));
+        let (git_dir, common_dir) = git_dirs(tree).map_err(|_| unrecognized())?;
+        let mut hooks = common_dir.join("hooks");
+        for file in [common_dir.join("config"), git_dir.join("config.worktree")] {
             for setting in read_config(&file)? {
                 match setting.key().as_str() {
                     "core.hookspath" => {
@@ -75,7 +75,7 @@ impl UntrustedRepos {
                             .ok_or_else(|| git_program("core.hooksPath", &file))?;
                     }
                     "core.worktree"
-                        if files::normalize_path(&own.join(&setting.value))
+                        if files::normalize_path(&git_dir.join(&setting.value))
                             != files::normalize_path(tree) =>
                     {
                         return Err(git_program("core.worktree", &file));
@@ -89,62 +89,62 @@ impl UntrustedRepos {
         if is_executable(&hook) {
             return Err(git_program("a hook", &hook));
         }
-        self.nested_repos(&own.join("index"))
+        self.nested_repos(&git_dir.join("index"))
     }
 
     /// Nested repositories listed in an index.
     fn nested_repos(&self, index: &Path) -> Result<Arc<[PathBuf]>, GitProgram> {
-        let unclear = || git_program("unrecognized content", index);
+        let unrecognized = || git_program("unrecognized content", index);
         let stamp = match files::file_kind(index) {
             Ok(FileKind::File(stamp)) => stamp,
             Ok(FileKind::Missing) => return Ok(Arc::default()),
-            Ok(_) | Err(_) => return Err(unclear()),
+            Ok(_) | Err(_) => return Err(unrecognized()),
         };
-        let mut known = self.index_cache.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((before, inside)) = known.get(index)
-            && *before == stamp
+        let mut cache = self.index_cache.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((cached_stamp, nested)) = cache.get(index)
+            && *cached_stamp == stamp
         {
-            return inside.clone().ok_or_else(unclear);
+            return nested.clone().ok_or_else(unrecognized);
         }
-        let (bytes, stamp) = files::read(index, MAX_INDEX_SIZE).map_err(|_| unclear())?;
-        let inside: NestedRepos = submodule_paths(&bytes).map(Into::into);
-        known.insert(index.to_owned(), (stamp, inside.clone()));
-        inside.ok_or_else(unclear)
+        let (bytes, stamp) = files::read(index, MAX_INDEX_SIZE).map_err(|_| unrecognized())?;
+        let nested: NestedRepos = submodule_paths(&bytes).map(Into::into);
+        cache.insert(index.to_owned(), (stamp, nested.clone()));
+        nested.ok_or_else(unrecognized)
     }
 }
 
 /// Git directory of a worktree, and the common one that it shares with other worktrees.
 fn git_dirs(tree: &Path) -> io::Result<(PathBuf, PathBuf)> {
     let git = tree.join(".git");
-    let own = match files::file_kind(&git)? {
+    let git_dir = match files::file_kind(&git)? {
         FileKind::Directory => git,
         FileKind::File(_) => git_dir_from_file(&git, tree)?.ok_or(io::ErrorKind::InvalidData)?,
         FileKind::Missing | FileKind::Pipe | FileKind::Socket | FileKind::Device => {
             return Err(io::ErrorKind::InvalidData.into());
         }
     };
-    let shared = match files::read(&own.join("commondir"), MAX_CONFIG_BYTES) {
-        Ok((bytes, _)) => own.join(String::from_utf8_lossy(&bytes).trim_end()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => own.clone(),
+    let common_dir = match files::read(&git_dir.join("commondir"), MAX_CONFIG_BYTES) {
+        Ok((bytes, _)) => git_dir.join(String::from_utf8_lossy(&bytes).trim_end()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => git_dir.clone(),
         Err(error) => return Err(error),
     };
-    Ok((own, shared))
+    Ok((git_dir, common_dir))
 }
 
 fn read_config(file: &Path) -> Result<Vec<GitSetting>, GitProgram> {
-    let unclear = || git_program("unrecognized content", file);
+    let unrecognized = || git_program("unrecognized content", file);
     match files::read(file, MAX_CONFIG_BYTES) {
-        Ok((bytes, _)) => parse_config(&String::from_utf8_lossy(&bytes)).ok_or_else(unclear),
+        Ok((bytes, _)) => parse_config(&String::from_utf8_lossy(&bytes)).ok_or_else(unrecognized),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-        Err(_) => Err(unclear()),
+        Err(_) => Err(unrecognized()),
     }
 }
 
 /// Hooks directory that a setting names, unless an agent could write hooks there without a prompt.
 fn safe_hooks_dir(tree: &Path, value: &str) -> Option<PathBuf> {
     let dir = files::normalize_path(&tree.join(value));
-    let plain = !value.starts_with(['~', '%']);
-    (plain && (is_protected(&dir) || !dir.starts_with(tree))).then_some(dir)
+    let is_plain = !value.starts_with(['~', '%']);
+    (is_plain && (is_protected(&dir) || !dir.starts_with(tree))).then_some(dir)
 }
 
 fn is_executable(file: &Path) -> bool {

@@ -1,9 +1,9 @@
 //! Permission state of a session and its changes. Decisions are made by [`whimbrel_policy`].
 //!
-//! Modules: [`state`] (mode, rules and directories), [`from_settings`] (rules of settings), [`explain`] (why a call is
-//! decided so), [`request`] (permission request to the host), [`paths`] (resolves links), [`mode_switch`] (sets the
-//! mode and informs the host), [`search_filter`] (hides files from searches), [`plan_lock`] (plan mode until approval),
-//! `git` (programs that a repository makes git run).
+//! Modules: [`state`] (mode, rules and directories), [`from_settings`] (rules of settings),
+//! [`request`] (permission request to the host), [`mode_switch`] (sets the mode and informs the host),
+//! [`search_filter`] (hides files from searches), [`plan_lock`] (plan mode until approval), `git` (programs that a
+//! repository makes git run).
 
 pub mod from_settings;
 mod git;

@@ -10,28 +10,28 @@ const MAX_DESCRIPTION_CHARS: usize = 500;
 
 /// Builds the permission request of a call.
 ///
-/// `shown` shortens a path for display.
+/// `display_path` shortens a path for display.
 pub fn build_request(
     (tool, facts): (&str, &ToolFacts),
     id: &str,
     input: &Value,
-    why: &PermissionQuestion,
-    shown: impl Fn(&str) -> String,
+    question: &PermissionQuestion,
+    display_path: impl Fn(&str) -> String,
 ) -> CanUseTool {
-    let by_person = facts.requires_interaction || why.requires_user_interaction();
-    let reason_type = why.reason_type(facts.kind);
+    let needs_user = facts.requires_interaction || question.requires_user_interaction();
+    let reason_type = question.reason_type(facts.kind);
     CanUseTool {
         tool_name: tool.to_owned(),
         input: input.as_object().cloned().unwrap_or_default(),
         tool_use_id: id.to_owned(),
-        permission_suggestions: (!by_person).then(|| why.suggestions.clone()),
-        blocked_path: why.blocked_path.clone(),
-        decision_reason: reason_type.map(|_| strip_invisible(&why.reason.text())),
+        permission_suggestions: (!needs_user).then(|| question.suggestions.clone()),
+        blocked_path: question.blocked_path.clone(),
+        decision_reason: reason_type.map(|_| strip_invisible(&question.reason.text())),
         decision_reason_type: reason_type.map(Into::into),
-        classifier_approvable: why.classifier_approvable(),
-        suppress_always_allow_rule: (by_person || why.suggestions.is_empty()).then_some(true),
-        default_to_no: why.should_default_to_no().then_some(true),
-        matched_ask_rule: why.matched_ask_rule().map(|rule| {
+        classifier_approvable: question.classifier_approvable(),
+        suppress_always_allow_rule: (needs_user || question.suggestions.is_empty()).then_some(true),
+        default_to_no: question.should_default_to_no().then_some(true),
+        matched_ask_rule: question.matched_ask_rule().map(|rule| {
             let value = rule.rule.to_value();
             MatchedAskRule {
                 source: rule.source.to_string(),
@@ -40,31 +40,36 @@ pub fn build_request(
             }
         }),
         display_name: Some(tool.to_owned()),
-        description: description(tool, facts.kind, input, shown),
-        requires_user_interaction: by_person.then_some(true),
+        description: description(tool, facts.kind, input, display_path),
+        requires_user_interaction: needs_user.then_some(true),
         ..CanUseTool::default()
     }
 }
 
 /// Description of the call, from its input.
-fn description(tool: &str, kind: ToolKind, input: &Value, shown: impl Fn(&str) -> String) -> Option<String> {
+fn description(
+    tool: &str,
+    kind: ToolKind,
+    input: &Value,
+    display_path: impl Fn(&str) -> String,
+) -> Option<String> {
     let field = match kind {
         ToolKind::Shell => "description",
         ToolKind::WebSearch => "query",
         other => other.primary_field(tool)?,
     };
     let text = input.get(field)?.as_str()?;
-    let shown = match kind {
-        ToolKind::Read | ToolKind::Edit => shown(text),
+    let description = match kind {
+        ToolKind::Read | ToolKind::Edit => display_path(text),
         _ => text.to_owned(),
     };
-    Some(strip_invisible(&shown)).filter(|text| !text.is_empty())
+    Some(strip_invisible(&description)).filter(|text| !text.is_empty())
 }
 
 /// Removes control and invisible characters, which could spoof the display, and truncates.
 fn strip_invisible(text: &str) -> String {
-    let tricky = |c: &char| c.is_control() && *c != '\n' || is_invisible(*c);
-    text.chars().filter(|c| !tricky(c)).take(MAX_DESCRIPTION_CHARS).collect()
+    let is_hidden = |c: &char| c.is_control() && *c != '\n' || is_invisible(*c);
+    text.chars().filter(|c| !is_hidden(c)).take(MAX_DESCRIPTION_CHARS).collect()
 }
 
 #[cfg(test)]
@@ -87,9 +92,9 @@ mod tests {
             ("Agent", json!({"prompt": "x"}), None),
         ];
         for (tool, input, expected) in rows {
-            let shown = |path: &str| format!("<{}>", path.trim_start_matches("/a/"));
+            let display_path = |path: &str| format!("<{}>", path.trim_start_matches("/a/"));
             assert_eq!(
-                description(tool, ToolKind::from_name(tool), &input, shown).as_deref(),
+                description(tool, ToolKind::from_name(tool), &input, display_path).as_deref(),
                 expected,
                 "{tool}"
             );

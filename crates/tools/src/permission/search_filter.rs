@@ -15,14 +15,14 @@ pub struct SearchFilter {
 /// Rules of which at least one denies reading.
 #[derive(Debug, Clone)]
 struct FilterRules {
-    standing: Arc<PermissionSet>,
+    permissions: Arc<PermissionSet>,
     home: Arc<Path>,
 }
 
 impl SearchFilter {
-    pub(super) fn new(standing: Arc<PermissionSet>, home: Arc<Path>) -> Self {
-        let is_limited = ReadFilter::new(&standing.rules, &RealFs, &home).is_some();
-        Self { rules: is_limited.then_some(FilterRules { standing, home }) }
+    pub(super) fn new(permissions: Arc<PermissionSet>, home: Arc<Path>) -> Self {
+        let is_limited = ReadFilter::new(&permissions.rules, &RealFs, &home).is_some();
+        Self { rules: is_limited.then_some(FilterRules { permissions, home }) }
     }
 
     /// Returns true if the absolute path must not be shown; links are followed.
@@ -37,6 +37,6 @@ impl SearchFilter {
 
     fn policy_filter(&self) -> Option<ReadFilter<'_>> {
         let limits = self.rules.as_ref()?;
-        ReadFilter::new(&limits.standing.rules, &RealFs, &limits.home)
+        ReadFilter::new(&limits.permissions.rules, &RealFs, &limits.home)
     }
 }

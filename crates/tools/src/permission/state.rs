@@ -98,18 +98,18 @@ impl PermissionState {
     pub fn build(
         workspace: Arc<Workspace>,
         settings: Settings,
-        grants: InitialPermissions,
+        initial: InitialPermissions,
         bypass: Bypass,
     ) -> Result<NewPermissions, String> {
         let home = workspace.home_dir().unwrap_or_default();
         let mut rules = RuleSet::new(&home, workspace.root());
         let mut dirs = WorkDirs::new(workspace.root(), &RealFs);
-        let mut warnings = add_option_rules(&mut rules, workspace.root(), grants.allow, grants.deny)?;
-        for directory in &grants.directories {
+        let mut warnings = add_option_rules(&mut rules, workspace.root(), initial.allow, initial.deny)?;
+        for directory in &initial.directories {
             dirs.add(directory, RuleSource::CliArg, &RealFs);
         }
-        let standing = PermissionSet { rules, mode: grants.mode, dirs };
-        let common = SharedState {
+        let set = PermissionSet { rules, mode: initial.mode, dirs };
+        let shared = SharedState {
             modes: Mutex::default(),
             session_only: Mutex::default(),
             write_lock: Mutex::default(),
@@ -120,9 +120,9 @@ impl PermissionState {
             bypass,
         };
         let permissions = Self {
-            current: watch::Sender::new(Arc::new(standing)),
+            current: watch::Sender::new(Arc::new(set)),
             settings: Arc::new(Mutex::new(settings)),
-            shared: Arc::new(common),
+            shared: Arc::new(shared),
             workspace,
             mode_cap: None,
             overlay: Arc::default(),
@@ -136,9 +136,9 @@ impl PermissionState {
     /// State without settings and rules, for tests.
     #[cfg(any(test, feature = "test-support"))]
     pub fn for_tests(workspace: &Arc<Workspace>) -> Self {
-        let (settings, grants) = (Settings::empty(), InitialPermissions::default());
+        let (settings, initial) = (Settings::empty(), InitialPermissions::default());
         #[expect(clippy::unwrap_used, reason = "there is no rule that could be invalid")]
-        Self::build(Arc::clone(workspace), settings, grants, Bypass::Unavailable).unwrap().state
+        Self::build(Arc::clone(workspace), settings, initial, Bypass::Unavailable).unwrap().state
     }
 
     pub fn settings(&self) -> MutexGuard<'_, Settings> {
@@ -152,31 +152,31 @@ impl PermissionState {
         effective: &EffectiveSettings,
         sources: &[settings::LayerSource],
     ) -> Result<Vec<String>, String> {
-        let unkept = self.session_only().clone();
+        let session_only = self.session_only().clone();
         // Updates of the mode are never recorded here.
-        let bounds = UpdateContext { bypass_available: false, fs: &RealFs };
+        let context = UpdateContext { bypass_available: false, fs: &RealFs };
         let tolerance = self.shared.tolerance;
-        let taken = self.update(|standing| {
+        let result = self.update(|permissions| {
             if effective.managed_rules_only {
-                standing.rules.limit_to_managed();
+                permissions.rules.limit_to_managed();
             }
-            if effective.bypass_disabled && standing.mode == PermissionMode::BypassPermissions {
-                standing.mode = PermissionMode::Default;
+            if effective.bypass_disabled && permissions.mode == PermissionMode::BypassPermissions {
+                permissions.mode = PermissionMode::Default;
             }
             let warnings =
-                from_settings::replace_sources(standing, effective, sources, &self.workspace, tolerance)?;
-            let is_taken = |update: &&PermissionUpdate| {
+                from_settings::replace_sources(permissions, effective, sources, &self.workspace, tolerance)?;
+            let is_affected = |update: &&PermissionUpdate| {
                 let source = RuleSource::from_destination(update.destination());
-                sources.iter().any(|taken| from_settings::policy_source(*taken) == source)
+                sources.iter().any(|layer| from_settings::policy_source(*layer) == source)
             };
-            for update in unkept.iter().filter(is_taken) {
+            for update in session_only.iter().filter(is_affected) {
                 // Its errors were reported when it was made.
-                apply_update(standing, update, &bounds);
+                apply_update(permissions, update, &context);
             }
             Ok(warnings)
         });
         self.update_workspace();
-        taken
+        result
     }
 
     /// Changes the permission set atomically: applies the change to a copy, because it may read the disk, and retries
@@ -185,16 +185,16 @@ impl PermissionState {
         loop {
             let before = Arc::clone(&self.current.borrow());
             let mut after = PermissionSet::clone(&before);
-            let outcome = change(&mut after)?;
-            let is_done = self.current.send_if_modified(|now| {
-                let is_same = Arc::ptr_eq(now, &before);
+            let value = change(&mut after)?;
+            let is_applied = self.current.send_if_modified(|current| {
+                let is_same = Arc::ptr_eq(current, &before);
                 if is_same {
-                    *now = Arc::new(after);
+                    *current = Arc::new(after);
                 }
                 is_same
             });
-            if is_done {
-                return Ok(outcome);
+            if is_applied {
+                return Ok(value);
             }
         }
     }
@@ -214,19 +214,21 @@ impl PermissionState {
     /// Mode for the tools of an MCP server: the host's override for that server, else the session's mode. Plan mode has
     /// no overrides.
     pub fn mode_for_server(&self, server: Option<&str>) -> PermissionMode {
-        let own = server.and_then(|server| self.modes().by_server.get(server).copied());
-        match (self.mode(), own) {
+        let server_mode = server.and_then(|server| self.modes().by_server.get(server).copied());
+        match (self.mode(), server_mode) {
             (PermissionMode::Plan, _) | (_, None) => self.mode(),
-            (_, Some(own)) => supported_mode(self.mode_cap.map_or(own, |cap| stricter_mode(own, cap))),
+            (_, Some(server_mode)) => {
+                supported_mode(self.mode_cap.map_or(server_mode, |cap| stricter_mode(server_mode, cap)))
+            }
         }
     }
 
     /// Sets or clears the mode override of an MCP server.
     pub fn set_server_mode(&self, server: &str, mode: Option<PermissionMode>) {
-        let of_servers = &mut self.modes().by_server;
+        let by_server = &mut self.modes().by_server;
         match mode {
-            Some(mode) => drop(of_servers.insert(server.to_owned(), mode)),
-            None => drop(of_servers.remove(server)),
+            Some(mode) => drop(by_server.insert(server.to_owned(), mode)),
+            None => drop(by_server.remove(server)),
         }
     }
 
@@ -242,8 +244,8 @@ impl PermissionState {
     }
 
     #[must_use]
-    pub fn with_plan_lock(&self, pledge: Option<PlanLock>) -> Self {
-        Self { plan_lock: pledge, ..self.clone() }
+    pub fn with_plan_lock(&self, plan_lock: Option<PlanLock>) -> Self {
+        Self { plan_lock, ..self.clone() }
     }
 
     /// State for an agent with another working directory.
@@ -257,9 +259,9 @@ impl PermissionState {
         if mode == PermissionMode::BypassPermissions && !self.can_bypass() {
             return false;
         }
-        let from = self.mode();
-        self.current.send_modify(|standing| Arc::make_mut(standing).mode = mode);
-        self.remember_mode_before_plan(from);
+        let previous = self.mode();
+        self.current.send_modify(|permissions| Arc::make_mut(permissions).mode = mode);
+        self.remember_mode_before_plan(previous);
         true
     }
 
@@ -284,9 +286,9 @@ impl PermissionState {
     }
 
     /// Records the mode in which plan mode began.
-    fn remember_mode_before_plan(&self, from: PermissionMode) {
-        if from != PermissionMode::Plan && self.mode() == PermissionMode::Plan {
-            self.modes().before_plan = from;
+    fn remember_mode_before_plan(&self, previous: PermissionMode) {
+        if previous != PermissionMode::Plan && self.mode() == PermissionMode::Plan {
+            self.modes().before_plan = previous;
         }
     }
 
@@ -327,19 +329,19 @@ impl PermissionState {
         input: &Value,
         hook: Option<PreToolDecision>,
     ) -> ResolvedDecision {
-        let standing = self.effective();
+        let permissions = self.effective();
         let cwd = self.workspace.cwd();
-        let vouched_for = self.settings().trust() != Trust::Untrusted;
+        let is_trusted = self.settings().trust() != Trust::Untrusted;
         let facts = CallContext {
             hook,
             protected_paths: &self.shared.protected_paths,
-            git_inspector: (!vouched_for).then_some(&self.shared.untrusted_repos as &dyn GitInspector),
+            git_inspector: (!is_trusted).then_some(&self.shared.untrusted_repos as &dyn GitInspector),
             ..CallContext::new(&cwd, &self.shared.home, &RealFs, facts.clone())
         };
         let call = Call { tool, input };
-        let resolved = decide_and_resolve(&call, &standing.rules, mode, &standing.dirs, &facts);
+        let resolved = decide_and_resolve(&call, &permissions.rules, mode, &permissions.dirs, &facts);
         // A planning agent must not ask in a session that never asks.
-        let mode = if mode == PermissionMode::Plan { standing.mode } else { mode };
+        let mode = if mode == PermissionMode::Plan { permissions.mode } else { mode };
         ResolvedDecision { decision: resolved.decision.in_mode(mode), ..resolved }
     }
 
@@ -378,9 +380,9 @@ impl PermissionState {
             settings: Arc::new(Mutex::new(settings)),
             ..self.clone()
         };
-        let (all, tolerance) = (settings::LayerSource::ALL, self.shared.tolerance);
-        trusted.update(|standing| {
-            from_settings::replace_sources(standing, &effective, all, &self.workspace, tolerance)
+        let (sources, tolerance) = (settings::LayerSource::ALL, self.shared.tolerance);
+        trusted.update(|permissions| {
+            from_settings::replace_sources(permissions, &effective, sources, &self.workspace, tolerance)
         })?;
         Ok(trusted)
     }
@@ -411,8 +413,8 @@ fn add_option_rules(
     deny: Vec<String>,
 ) -> Result<Vec<String>, String> {
     // `Tool()` in the options has always meant the whole tool.
-    let whole = |rule: String| rule.strip_suffix("()").map(str::to_owned).unwrap_or(rule);
-    let allow = allow.into_iter().map(whole).collect();
+    let strip_parentheses = |rule: String| rule.strip_suffix("()").map(str::to_owned).unwrap_or(rule);
+    let allow = allow.into_iter().map(strip_parentheses).collect();
     let layer = RuleLayer { allow, deny, ..RuleLayer::new(RuleSource::CliArg, root) };
     let loaded = rules.add_layer(&layer, &RealFs);
     match loaded.errors.first() {
@@ -435,9 +437,9 @@ mod tests {
     use super::*;
 
     fn test_state(mode: PermissionMode, bypass: Bypass) -> PermissionState {
-        let workspace = Workspace::new("/place".into(), "/place/.spill".into(), BTreeMap::new());
-        let grants = InitialPermissions { mode, ..InitialPermissions::default() };
-        PermissionState::build(Arc::new(workspace), Settings::empty(), grants, bypass).unwrap().state
+        let workspace = Workspace::new("/nowhere".into(), "/nowhere/.output".into(), BTreeMap::new());
+        let initial = InitialPermissions { mode, ..InitialPermissions::default() };
+        PermissionState::build(Arc::new(workspace), Settings::empty(), initial, bypass).unwrap().state
     }
 
     #[test]
@@ -464,10 +466,10 @@ mod tests {
     #[test]
     fn mode_auto_is_never_in_effect() {
         let by_session = test_state(PermissionMode::Auto, Bypass::Available);
-        let by_kind =
+        let by_agent =
             test_state(BypassPermissions, Bypass::Available).for_subagent(Some(PermissionMode::Auto));
-        by_kind.set_server_mode("server", Some(PermissionMode::Auto));
-        for mode in [by_session.mode(), by_kind.mode(), by_kind.mode_for_server(Some("server"))] {
+        by_agent.set_server_mode("server", Some(PermissionMode::Auto));
+        for mode in [by_session.mode(), by_agent.mode(), by_agent.mode_for_server(Some("server"))] {
             assert_eq!(mode, Default);
         }
     }
@@ -489,7 +491,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap();
         std::fs::create_dir_all(root.join("work/.git")).unwrap();
-        let resolved = |trust: Trust, tool: &str, input: Value| {
+        let is_allowed = |trust: Trust, tool: &str, input: Value| {
             let (cwd, config) = (root.join("work"), Some(root.join("work/conf")));
             let settings = Settings::load(settings::SettingsRequest {
                 config_dir: config,
@@ -499,22 +501,22 @@ mod tests {
             })
             .unwrap();
             let workspace = Workspace::new(root.join("work"), root.join("spill"), BTreeMap::new());
-            let grants = InitialPermissions { mode: AcceptEdits, ..InitialPermissions::default() };
-            let granted =
-                PermissionState::build(Arc::new(workspace), settings, grants, Bypass::Unavailable).unwrap();
+            let initial = InitialPermissions { mode: AcceptEdits, ..InitialPermissions::default() };
+            let built =
+                PermissionState::build(Arc::new(workspace), settings, initial, Bypass::Unavailable).unwrap();
             let facts = ToolFacts::for_tool(tool, &["command", "file_path"]);
-            let decision = granted.state.decide(tool, &facts, &input, None).decision;
+            let decision = built.state.decide(tool, &facts, &input, None).decision;
             matches!(decision, whimbrel_policy::Decision::Allow(_))
         };
         let status = || serde_json::json!({"command": "git status"});
         std::fs::write(root.join("work/.git/config"), "[core]\nbare = false\n").unwrap();
-        assert!(resolved(Trust::Untrusted, "Bash", status()), "an ordinary repository");
+        assert!(is_allowed(Trust::Untrusted, "Bash", status()), "an ordinary repository");
         std::fs::write(root.join("work/.git/config"), "[core]\nfsmonitor = touch pwned\n").unwrap();
-        assert!(!resolved(Trust::Untrusted, "Bash", status()), "one that names a program");
-        assert!(resolved(Trust::Full, "Bash", status()), "one that is trusted");
+        assert!(!is_allowed(Trust::Untrusted, "Bash", status()), "one that names a program");
+        assert!(is_allowed(Trust::Full, "Bash", status()), "one that is trusted");
         let write =
             |path: &str| serde_json::json!({"file_path": root.join("work").join(path), "content": ""});
-        assert!(!resolved(Trust::Full, "Write", write("conf/settings.json")));
-        assert!(resolved(Trust::Full, "Write", write("configuration")));
+        assert!(!is_allowed(Trust::Full, "Write", write("conf/settings.json")));
+        assert!(is_allowed(Trust::Full, "Write", write("configuration")));
     }
 }

@@ -23,26 +23,26 @@ const MAX_ITEMS: usize = 10_000;
 const MAX_ITEM_BYTES: u64 = 1024 * 1024;
 
 /// Reads the list. A missing list is empty and is not created.
-pub(super) fn read_list<T>(dir: &Path, look: impl FnOnce(&TaskListState) -> T) -> io::Result<T> {
+pub(super) fn read_list<T>(dir: &Path, read: impl FnOnce(&TaskListState) -> T) -> io::Result<T> {
     if files::file_kind(dir)? == FileKind::Missing {
-        return Ok(look(&TaskListState::default()));
+        return Ok(read(&TaskListState::default()));
     }
     let _lock = lock_dir(dir)?;
-    load(dir).map(|plan| look(&plan))
+    load(dir).map(|state| read(&state))
 }
 
 /// Applies one change to the list under the lock.
 pub(super) fn modify_list<T>(
     dir: &Path,
-    step: impl FnOnce(&mut TaskListState) -> Result<T, TaskRuleError>,
+    change: impl FnOnce(&mut TaskListState) -> Result<T, TaskRuleError>,
 ) -> io::Result<Result<T, TaskRuleError>> {
     files::create_private_dir(dir)?;
     let _lock = lock_dir(dir)?;
     let before = load(dir)?;
-    let mut plan = before.clone();
-    let done = step(&mut plan);
-    save_changes(dir, &before, &plan)?;
-    Ok(done)
+    let mut state = before.clone();
+    let result = change(&mut state);
+    save_changes(dir, &before, &state)?;
+    Ok(result)
 }
 
 fn lock_dir(dir: &Path) -> io::Result<File> {
@@ -80,8 +80,8 @@ fn save_changes(dir: &Path, before: &TaskListState, after: &TaskListState) -> io
         let json = serde_json::to_vec_pretty(item).map_err(io::Error::other)?;
         write_atomically(dir, &format!("{}.json", item.id), &json)?;
     }
-    for gone in before.items().filter(|item| after.get(&item.id).is_none()) {
-        files::remove_file(&dir.join(format!("{}.json", gone.id)))?;
+    for removed in before.items().filter(|item| after.get(&item.id).is_none()) {
+        files::remove_file(&dir.join(format!("{}.json", removed.id)))?;
     }
     Ok(())
 }

@@ -72,8 +72,8 @@ impl Default for TaskList {
 }
 
 impl TaskList {
-    fn new(own: Store, teams: Option<PathBuf>) -> Self {
-        Self(Arc::new(Inner { session_store: own, teams_dir: teams, team_dir: Mutex::default() }))
+    fn new(session_store: Store, teams_dir: Option<PathBuf>) -> Self {
+        Self(Arc::new(Inner { session_store, teams_dir, team_dir: Mutex::default() }))
     }
 
     /// The list of a session below the configuration directory. Teams get their own list next to it.
@@ -90,9 +90,9 @@ impl TaskList {
     /// Switches to a team's list. Returns false if teams use the session's list.
     pub fn switch_to_team(&self, team: &str) -> bool {
         let dir = self.0.teams_dir.as_ref().map(|lists| lists.join(team));
-        let moved = dir.is_some();
+        let switched = dir.is_some();
         *self.lock_team() = dir;
-        moved
+        switched
     }
 
     /// Switches back to the session's own list.
@@ -101,39 +101,39 @@ impl TaskList {
     }
 
     pub async fn items(&self) -> Result<Vec<TaskItem>, TaskListError> {
-        self.read(|plan| plan.items().cloned().collect()).await
+        self.read(|state| state.items().cloned().collect()).await
     }
 
     pub async fn get(&self, id: &str) -> Result<Option<TaskItem>, TaskListError> {
         let id = id.to_owned();
-        self.read(move |plan| plan.get(&id).cloned()).await
+        self.read(move |state| state.get(&id).cloned()).await
     }
 
     pub async fn add(&self, item: NewTaskItem) -> Result<TaskItem, TaskListError> {
-        self.modify(|plan| Ok(plan.add(item))).await
+        self.modify(|state| Ok(state.add(item))).await
     }
 
     pub async fn update(&self, id: &str, change: TaskItemUpdate) -> Result<UpdatedTaskItem, TaskListError> {
         let id = id.to_owned();
-        self.modify(move |plan| plan.update(&id, change)).await
+        self.modify(move |state| state.update(&id, change)).await
     }
 
     pub async fn remove(&self, id: &str) -> Result<(), TaskListError> {
         let id = id.to_owned();
-        self.modify(move |plan| plan.remove(&id)).await
+        self.modify(move |state| state.remove(&id)).await
     }
 
     /// Assigns a task to an agent, unless another agent has it or it is blocked.
     pub async fn claim(&self, id: &str, agent: &str) -> Result<TaskItem, TaskListError> {
         let (id, agent) = (id.to_owned(), agent.to_owned());
-        self.modify(move |plan| plan.claim(&id, &agent)).await
+        self.modify(move |state| state.claim(&id, &agent)).await
     }
 
     fn current_store(&self) -> StoreRef<'_> {
         match (self.lock_team().clone(), &self.0.session_store) {
             (Some(dir), _) => StoreRef::Directory(dir),
             (None, Store::Directory(dir)) => StoreRef::Directory(dir.clone()),
-            (None, Store::Memory(plan)) => StoreRef::Memory(plan),
+            (None, Store::Memory(state)) => StoreRef::Memory(state),
         }
     }
 
@@ -144,43 +144,43 @@ impl TaskList {
 
     async fn read<T: Send + 'static>(
         &self,
-        look: impl FnOnce(&TaskListState) -> T + Send + 'static,
+        read_state: impl FnOnce(&TaskListState) -> T + Send + 'static,
     ) -> Result<T, TaskListError> {
         match self.current_store() {
-            StoreRef::Memory(plan) => Ok(look(&lock(plan))),
-            StoreRef::Directory(dir) => run_with_timeout(move || disk::read_list(&dir, look)).await,
+            StoreRef::Memory(state) => Ok(read_state(&lock(state))),
+            StoreRef::Directory(dir) => run_with_timeout(move || disk::read_list(&dir, read_state)).await,
         }
     }
 
     /// Applies one change; on disk the lock is held meanwhile.
     async fn modify<T: Send + 'static>(
         &self,
-        step: impl FnOnce(&mut TaskListState) -> Result<T, TaskRuleError> + Send + 'static,
+        change: impl FnOnce(&mut TaskListState) -> Result<T, TaskRuleError> + Send + 'static,
     ) -> Result<T, TaskListError> {
         match self.current_store() {
-            StoreRef::Memory(plan) => Ok(step(&mut lock(plan))?),
-            StoreRef::Directory(dir) => Ok(run_with_timeout(move || disk::modify_list(&dir, step)).await??),
+            StoreRef::Memory(state) => Ok(change(&mut lock(state))?),
+            StoreRef::Directory(dir) => Ok(run_with_timeout(move || disk::modify_list(&dir, change)).await??),
         }
     }
 }
 
 /// Makes a name usable as a directory name.
 fn sanitize_dir_name(name: &str) -> String {
-    let flat = |letter: char| if letter.is_ascii_alphanumeric() || letter == '_' { letter } else { '-' };
-    name.chars().map(flat).collect()
+    let to_dir_char = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
+    name.chars().map(to_dir_char).collect()
 }
 
 /// A panicking change leaves a valid list.
-fn lock(plan: &Mutex<TaskListState>) -> MutexGuard<'_, TaskListState> {
-    plan.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(state: &Mutex<TaskListState>) -> MutexGuard<'_, TaskListState> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Runs disk work that may wait for the lock of another process.
 async fn run_with_timeout<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> Result<T, TaskListError> {
-    let done = tokio::time::timeout(LOCK_TIMEOUT, files::run_blocking(work))
+    let result = tokio::time::timeout(LOCK_TIMEOUT, files::run_blocking(work))
         .await
         .map_err(|_| TaskListError::LockTimeout)?;
-    Ok(done??)
+    Ok(result??)
 }

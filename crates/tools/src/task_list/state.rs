@@ -78,14 +78,14 @@ pub enum TaskRuleError {
 impl TaskListState {
     /// A list of these tasks; `highest` is the highest id ever assigned.
     pub(super) fn from_items(items: impl IntoIterator<Item = TaskItem>, highest: u64) -> Self {
-        let mut plan = Self { items: BTreeMap::new(), highest_id: highest };
+        let mut state = Self { items: BTreeMap::new(), highest_id: highest };
         for item in items {
             if let Ok(number) = item.id.parse() {
-                plan.highest_id = plan.highest_id.max(number);
-                plan.items.insert(number, item);
+                state.highest_id = state.highest_id.max(number);
+                state.items.insert(number, item);
             }
         }
-        plan
+        state
     }
 
     pub(super) fn highest_id(&self) -> u64 {
@@ -127,20 +127,20 @@ impl TaskListState {
         let id = self.resolve_id(id)?;
         let mut next = self.clone();
         let fields = next.apply_update(&id, change)?;
-        let before = self.get(&id).map(|item| item.status).unwrap_or_default();
+        let previous_status = self.get(&id).map(|item| item.status).unwrap_or_default();
         *self = next;
         let item = self.get(&id).cloned().ok_or(TaskRuleError::UnknownTask(id))?;
-        Ok(UpdatedTaskItem { item, fields, previous_status: before })
+        Ok(UpdatedTaskItem { item, fields, previous_status })
     }
 
     /// Assigns a task to an agent.
     pub fn claim(&mut self, id: &str, agent: &str) -> Result<TaskItem, TaskRuleError> {
         let item = self.get(id).ok_or_else(|| TaskRuleError::UnknownTask(id.into()))?;
-        let (id, waits) = (item.id.clone(), self.open_blockers(item));
+        let (id, blockers) = (item.id.clone(), self.open_blockers(item));
         match item.status {
             TaskItemStatus::Completed => return Err(TaskRuleError::AlreadyCompleted(id)),
-            TaskItemStatus::Pending if !waits.is_empty() => {
-                return Err(TaskRuleError::Blocked { id, blockers: waits });
+            TaskItemStatus::Pending if !blockers.is_empty() => {
+                return Err(TaskRuleError::Blocked { id, blockers });
             }
             TaskItemStatus::Pending | TaskItemStatus::InProgress => {}
         }
@@ -154,8 +154,9 @@ impl TaskListState {
 
     /// Unfinished tasks that a task depends on.
     pub fn open_blockers(&self, item: &TaskItem) -> Vec<String> {
-        let open = |id: &&String| self.get(id).is_some_and(|other| other.status != TaskItemStatus::Completed);
-        item.blocked_by.iter().filter(open).cloned().collect()
+        let is_open =
+            |id: &&String| self.get(id).is_some_and(|other| other.status != TaskItemStatus::Completed);
+        item.blocked_by.iter().filter(is_open).cloned().collect()
     }
 
     /// Normalizes the id of an existing task.
@@ -177,12 +178,15 @@ impl TaskListState {
         if let Some(owner) = change.owner {
             let owner = Some(owner.trim().to_owned()).filter(|owner| !owner.is_empty());
             match &item.owner {
-                Some(by)
+                Some(current_owner)
                     if owner.is_some()
                         && owner != item.owner
                         && item.status == TaskItemStatus::InProgress =>
                 {
-                    return Err(TaskRuleError::OwnedByOther { id: item.id.clone(), owner: by.clone() });
+                    return Err(TaskRuleError::OwnedByOther {
+                        id: item.id.clone(),
+                        owner: current_owner.clone(),
+                    });
                 }
                 _ => set_field(&mut item.owner, Some(owner), "owner", &mut fields),
             }
@@ -203,29 +207,29 @@ impl TaskListState {
     }
 
     /// Adds a dependency; returns false if it exists.
-    fn add_dependency(&mut self, waiter: &str, other: &str) -> Result<bool, TaskRuleError> {
-        let (waiter, other) = (self.resolve_id(waiter)?, self.resolve_id(other)?);
-        if self.depends_on(&other, &waiter) {
-            return Err(TaskRuleError::Cycle(waiter));
+    fn add_dependency(&mut self, dependent: &str, other: &str) -> Result<bool, TaskRuleError> {
+        let (dependent, other) = (self.resolve_id(dependent)?, self.resolve_id(other)?);
+        if self.depends_on(&other, &dependent) {
+            return Err(TaskRuleError::Cycle(dependent));
         }
-        let mut note = |of: &str, list: fn(&mut TaskItem) -> &mut Vec<String>, name: &str| {
-            let item = parse_id(of).and_then(|number| self.items.get_mut(&number));
+        let mut add_link = |id: &str, list: fn(&mut TaskItem) -> &mut Vec<String>, name: &str| {
+            let item = parse_id(id).and_then(|number| self.items.get_mut(&number));
             let list = item.map(list).filter(|list| !list.iter().any(|known| known == name));
             list.map(|list| list.push(name.to_owned())).is_some()
         };
-        let waits = note(&waiter, |item| &mut item.blocked_by, &other);
-        Ok(note(&other, |item| &mut item.blocks, &waiter) | waits)
+        let added = add_link(&dependent, |item| &mut item.blocked_by, &other);
+        Ok(add_link(&other, |item| &mut item.blocks, &dependent) | added)
     }
 
     /// Returns whether `from` is `to` or depends on it, directly or through others.
     fn depends_on(&self, from: &str, to: &str) -> bool {
-        let (mut open, mut seen) = (vec![from.to_owned()], Vec::new());
-        while let Some(id) = open.pop() {
+        let (mut pending, mut seen) = (vec![from.to_owned()], Vec::new());
+        while let Some(id) = pending.pop() {
             if id == to {
                 return true;
             }
             if !seen.contains(&id) {
-                open.extend(self.get(&id).into_iter().flat_map(|item| item.blocked_by.iter().cloned()));
+                pending.extend(self.get(&id).into_iter().flat_map(|item| item.blocked_by.iter().cloned()));
                 seen.push(id);
             }
         }

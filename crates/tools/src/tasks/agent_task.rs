@@ -25,8 +25,8 @@ pub struct AgentTask {
 impl TaskRegistry {
     /// Registers a running agent; `background` says whether the turn continues meanwhile.
     pub fn register_agent(&self, facts: TaskFacts, background: bool) -> AgentTask {
-        let (tell, state) = watch::channel(TaskState::Running);
-        let (stop, by_host) = (self.table.groups.closed.child_token(), CancellationToken::new());
+        let (state_sender, state) = watch::channel(TaskState::Running);
+        let (stop, stopped_by_host) = (self.table.groups.closed.child_token(), CancellationToken::new());
         let mut rows = self.table.rows();
         // A continued agent is already in the table.
         rows.retain(|task| task.facts.task_id != facts.task_id);
@@ -34,26 +34,26 @@ impl TaskRegistry {
             facts: facts.clone(),
             state,
             stop: stop.clone(),
-            stopped_by_host: by_host.clone(),
+            stopped_by_host: stopped_by_host.clone(),
             background: watch::Sender::new(background),
             background_frozen: false,
             detach: None,
         });
         drop(rows);
-        AgentTask { facts, stop, stopped_by_host: by_host, state: tell, table: Arc::clone(&self.table) }
+        AgentTask { facts, stop, stopped_by_host, state: state_sender, table: Arc::clone(&self.table) }
     }
 
     /// Moves foreground work of the main turn to the background: all of it, or the work of one call. Work of a subagent
     /// is skipped, because notifications would not reach the subagent. Returns the moved tasks.
     pub fn move_to_background(&self, call: Option<&str>) -> Vec<TaskSnapshot> {
         let rows = self.table.rows();
-        let waited_for = rows.iter().filter(|task| {
-            let is_meant = call.is_none_or(|call| call == task.facts.tool_use_id);
+        let foreground = rows.iter().filter(|task| {
+            let is_selected = call.is_none_or(|call| call == task.facts.tool_use_id);
             let is_main = task.facts.owner.is_none();
-            is_meant && is_main && !task.background_frozen && *task.state.borrow() == TaskState::Running
+            is_selected && is_main && !task.background_frozen && *task.state.borrow() == TaskState::Running
         });
-        let changed = waited_for.filter(|task| !task.background.send_replace(true));
-        changed.map(TaskRow::snapshot).collect()
+        let moved = foreground.filter(|task| !task.background.send_replace(true));
+        moved.map(TaskRow::snapshot).collect()
     }
 
     pub fn output_file(&self, id: &str) -> Option<PathBuf> {
@@ -74,20 +74,20 @@ impl TaskRegistry {
         self.wait_for_stopped(limit).await;
     }
 
-    /// Waits for tasks that were told to stop, at most for `limit`.
+    /// Waits for tasks that are stopping, at most for `limit`.
     pub async fn wait_for_stopped(&self, limit: Duration) {
         let stopped: Vec<_> = {
             let rows = self.table.rows();
             let stopped = rows.iter().filter(|task| task.stop.is_cancelled());
             stopped.map(|task| task.state.clone()).collect()
         };
-        let gone = async {
+        let all_ended = async {
             for mut state in stopped {
                 // A closed channel means that the task has ended, too.
                 let _ = state.wait_for(|state| *state != TaskState::Running).await;
             }
         };
-        let _ = tokio::time::timeout(limit, gone).await;
+        let _ = tokio::time::timeout(limit, all_ended).await;
     }
 }
 
@@ -109,31 +109,31 @@ impl AgentTask {
 
     /// Fixes foreground or background before the agent ends. Returns whether it is in the background.
     pub fn freeze_background(&self) -> bool {
-        let sealed = self.with_row(|task| {
+        let in_background = self.with_row(|task| {
             task.background_frozen = true;
             *task.background.borrow()
         });
-        sealed.unwrap_or(true)
+        in_background.unwrap_or(true)
     }
 
     pub fn finish(self, status: TaskStatus) {
         self.state.send_replace(TaskState::Ended { status, exit_code: None });
     }
 
-    fn with_row<T>(&self, take: impl FnOnce(&mut TaskRow) -> T) -> Option<T> {
+    fn with_row<T>(&self, read: impl FnOnce(&mut TaskRow) -> T) -> Option<T> {
         let mut rows = self.table.rows();
-        rows.iter_mut().find(|task| task.facts.task_id == self.facts.task_id).map(take)
+        rows.iter_mut().find(|task| task.facts.task_id == self.facts.task_id).map(read)
     }
 }
 
 impl Drop for AgentTask {
     fn drop(&mut self) {
         self.state.send_if_modified(|state| {
-            let cut_off = *state == TaskState::Running;
-            if cut_off {
+            let was_running = *state == TaskState::Running;
+            if was_running {
                 *state = TaskState::Ended { status: TaskStatus::Failed, exit_code: None };
             }
-            cut_off
+            was_running
         });
     }
 }

@@ -25,16 +25,16 @@ pub(super) fn spawn_detachable(
 impl TaskRegistry {
     /// Detaches every detachable command and returns their number. They are not watched any more.
     pub async fn detach_all(&self) -> usize {
-        let free: Vec<_> = {
+        let detachable: Vec<_> = {
             let rows = self.table.rows();
             let running = rows.iter().filter(|task| *task.state.borrow() == TaskState::Running);
             running.filter_map(|task| Some((task.detach.clone()?, task.state.clone()))).collect()
         };
-        for (release, _) in &free {
-            release.cancel();
+        for (detach, _) in &detachable {
+            detach.cancel();
         }
-        let count = free.len();
-        for (_, mut state) in free {
+        let count = detachable.len();
+        for (_, mut state) in detachable {
             // A closed channel means that it is detached, too.
             let _ = state.wait_for(|state| *state != TaskState::Running).await;
         }

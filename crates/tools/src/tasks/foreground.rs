@@ -26,15 +26,15 @@ enum RunState {
 }
 
 impl TaskRegistry {
-    /// Runs a command and waits at most `limit`. Output too long to show goes to a file below `spill`. Dropping the
+    /// Runs a command and waits at most `limit`. Output too long to show goes to a file below `output_dir`. Dropping the
     /// future kills the command and its children.
     pub async fn run_command(
         &self,
         spec: &CommandSpec,
-        spill: &Path,
+        output_dir: &Path,
         limit: Duration,
     ) -> Result<FinishedCommand, SpawnError> {
-        match self.run_until_backgrounded(spec, spill, limit, std::future::pending()).await? {
+        match self.run_until_backgrounded(spec, output_dir, limit, std::future::pending()).await? {
             RunState::Finished(finished) => Ok(finished),
             // Impossible: the future that moves it to the background never completes.
             RunState::Running(_) => Err(SpawnError::SessionEnded),
@@ -48,32 +48,32 @@ impl TaskRegistry {
         &self,
         spec: &CommandSpec,
         command: &str,
-        spill: &Path,
+        output_dir: &Path,
         limit: Duration,
-        start: NewTask,
+        new_task: NewTask,
     ) -> Result<CommandRun, SpawnError> {
         let task_id = ids::new_task_id('b');
         let mut facts = TaskFacts {
-            output_file: spill.join("tasks").join(format!("{task_id}.output")),
+            output_file: output_dir.join("tasks").join(format!("{task_id}.output")),
             task_id,
-            tool_use_id: start.tool_use_id,
-            owner: start.owner,
+            tool_use_id: new_task.tool_use_id,
+            owner: new_task.owner,
             kind: TaskKind::Command,
-            description: start.description,
+            description: new_task.description,
             command: command.to_owned(),
             agent_type: None,
             name: None,
         };
-        let (seat, mut beside) = self.table.add_foreground_row(&facts);
-        let let_go = async {
-            // The sender lives in the table row, which exists as long as `seat`.
-            let _ = beside.wait_for(|beside| *beside).await;
+        let (row, mut in_background) = self.table.add_foreground_row(&facts);
+        let moved_to_background = async {
+            // The sender lives in the table row, which exists as long as `row`.
+            let _ = in_background.wait_for(|in_background| *in_background).await;
         };
-        match self.run_until_backgrounded(spec, spill, limit, let_go).await? {
+        match self.run_until_backgrounded(spec, output_dir, limit, moved_to_background).await? {
             RunState::Finished(finished) => Ok(CommandRun::Finished(finished)),
-            RunState::Running(underway) => {
-                let (process, mut capture) = *underway;
-                drop(seat);
+            RunState::Running(running) => {
+                let (process, mut capture) = *running;
+                drop(row);
                 facts.output_file = capture.continue_in_file(facts.output_file);
                 self.table.watch(facts.clone(), process, capture, None);
                 Ok(CommandRun::Backgrounded(facts))
@@ -81,30 +81,30 @@ impl TaskRegistry {
         }
     }
 
-    /// Runs a command until it exits, times out, or `let_go` completes.
+    /// Runs a command until it exits, times out, or `moved_to_background` completes.
     async fn run_until_backgrounded(
         &self,
         spec: &CommandSpec,
-        spill: &Path,
+        output_dir: &Path,
         limit: Duration,
-        let_go: impl Future<Output = ()>,
+        moved_to_background: impl Future<Output = ()>,
     ) -> Result<RunState, SpawnError> {
         let closed = &self.table.groups.closed;
-        let mut capture = OutputCapture::in_memory(spill.join(format!("{}.txt", ids::new_task_id('o'))));
+        let mut capture = OutputCapture::in_memory(output_dir.join(format!("{}.txt", ids::new_task_id('o'))));
         let mut process = Process::spawn(spec, &self.table.groups)?;
         let finish = tokio::time::timeout(limit, process.run_to_end(&mut capture));
         let finish = tokio::select! {
             biased;
             finish = closed.run_until_cancelled(finish) => finish.ok_or(SpawnError::SessionEnded)?,
-            () = let_go => return Ok(RunState::Running(Box::new((process, capture)))),
+            () = moved_to_background => return Ok(RunState::Running(Box::new((process, capture)))),
         };
-        let (ending, leftover) = finish.unwrap_or((ProcessExit::TimedOut, Leftover::Nothing));
-        match (ending, leftover) {
+        let (exit, leftover) = finish.unwrap_or((ProcessExit::TimedOut, Leftover::Nothing));
+        match (exit, leftover) {
             (ProcessExit::TimedOut, _) => process.stop(&mut capture).await,
             (_, Leftover::Running) => process.discard_output(closed.clone()),
             (_, Leftover::Nothing) => {}
         }
-        Ok(RunState::Finished(FinishedCommand { exit: ending, output: capture.finish(), leftover }))
+        Ok(RunState::Finished(FinishedCommand { exit, output: capture.finish(), leftover }))
     }
 }
 
@@ -118,7 +118,7 @@ impl TaskTable {
     /// Adds a row for a foreground command, and returns a receiver that tells when it moves to the background.
     fn add_foreground_row(&self, facts: &TaskFacts) -> (ForegroundRow<'_>, watch::Receiver<bool>) {
         let background = watch::Sender::new(false);
-        let beside = background.subscribe();
+        let receiver = background.subscribe();
         self.rows().push(TaskRow {
             facts: facts.clone(),
             state: watch::channel(TaskState::Running).1,
@@ -128,7 +128,7 @@ impl TaskTable {
             background_frozen: false,
             detach: None,
         });
-        (ForegroundRow { table: self, task_id: facts.task_id.clone() }, beside)
+        (ForegroundRow { table: self, task_id: facts.task_id.clone() }, receiver)
     }
 }
 

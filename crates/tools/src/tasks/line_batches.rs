@@ -58,14 +58,14 @@ mod tests {
 
     /// Reported batches for this output.
     async fn reported(pieces: &[&[u8]]) -> Vec<String> {
-        let (mut lines, teller) = line_channel();
+        let (mut lines, line_receiver) = line_channel();
         let (sender, mut receiver) = mpsc::unbounded_channel();
         pieces.iter().for_each(|piece| lines.push(piece));
         drop(lines);
-        report_lines(teller, facts(), sender, CancellationToken::new()).await;
+        report_lines(line_receiver, facts(), sender, CancellationToken::new()).await;
         let mut texts = Vec::new();
-        while let Ok(post) = receiver.try_recv() {
-            let InternalEvent::Task(event) = post else { panic!("{post:?}") };
+        while let Ok(internal_event) = receiver.try_recv() {
+            let InternalEvent::Task(event) = internal_event else { panic!("{internal_event:?}") };
             let TaskEvent::Output { text, .. } = *event else { panic!("{event:?}") };
             texts.push(text);
         }
@@ -89,10 +89,10 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_endless_monitor_is_stopped() {
-        let (mut lines, teller) = line_channel();
+        let (mut lines, line_receiver) = line_channel();
         let (sender, mut receiver) = mpsc::unbounded_channel();
         let stop = CancellationToken::new();
-        let telling = tokio::spawn(report_lines(teller, facts(), sender, stop.clone()));
+        let reporter = tokio::spawn(report_lines(line_receiver, facts(), sender, stop.clone()));
         let mut batches = 0;
         while !stop.is_cancelled() {
             lines.push(b"x\n");
@@ -100,7 +100,7 @@ mod tests {
                 batches += 1;
             }
         }
-        telling.await.unwrap();
+        reporter.await.unwrap();
         assert_eq!(batches, MAX_BATCHES);
     }
 }

@@ -1,13 +1,9 @@
 //! Commands of a session, in the foreground and in the background.
 //!
-//! - `process`: one command from start to exit; `shell_script`: how the shell receives it; `direct_exec`: exec without
-//!   a shell; `piped_command`: with piped stdin; `child_process`: long-lived child
-//! - `pipe`: reading output; `capture`: output in bounded memory; `plain_text`: output without escape sequences
 //! - `foreground`: commands that a call waits for; `detach`: commands that may outlive the session
 //! - `agent_task`: agents as tasks; `line_batches`: output of monitors
-//! - `cwd_tracker`: carries `cd` over to the next command
-//! - `process_groups`: what runs now; `process_tag` and `procfs`: finding processes that left their group; `reaper`:
-//!   cleanup if the engine is killed
+//!
+//! Processes, their output and their cleanup are in the crate [`whimbrel_process`].
 
 mod agent_task;
 mod detach;
@@ -97,20 +93,20 @@ struct CommandWatcher {
 }
 
 impl TaskRegistry {
-    /// An empty registry that reports to `news`.
-    pub fn new(news: EventSender) -> Self {
-        Self::for_session(news, BackgroundPolicy::default())
+    /// An empty registry that reports to `events`.
+    pub fn new(events: EventSender) -> Self {
+        Self::for_session(events, BackgroundPolicy::default())
     }
 
     /// The same with a policy for background work at the end of the session.
-    pub fn for_session(news: EventSender, at_end: BackgroundPolicy) -> Self {
-        let roster = Arc::new(ProcessGroups::new());
-        let timers = Timers::new(news.clone(), roster.closed.clone());
+    pub fn for_session(events: EventSender, at_end: BackgroundPolicy) -> Self {
+        let groups = Arc::new(ProcessGroups::new());
+        let timers = Timers::new(events.clone(), groups.closed.clone());
         Self {
             table: Arc::new(TaskTable {
-                groups: roster,
+                groups,
                 tasks: Mutex::default(),
-                events: news,
+                events,
                 timers,
                 at_end,
                 agents_stopped: AtomicBool::new(false),
@@ -123,18 +119,18 @@ impl TaskRegistry {
         &self.table.groups
     }
 
-    /// Starts a command in the background. Its output goes to a file below `spill`.
+    /// Starts a command in the background. Its output goes to a file below `output_dir`.
     pub fn start_command(
         &self,
         spec: &CommandSpec,
-        spill: &Path,
-        start: NewTask,
+        output_dir: &Path,
+        new_task: NewTask,
     ) -> Result<TaskFacts, SpawnError> {
-        let (facts, capture) = TaskTable::prepare_command(spec, spill, start)?;
+        let (facts, capture) = TaskTable::prepare_command(spec, output_dir, new_task)?;
         match self.table.at_end {
             BackgroundPolicy::Detach => {
-                let (process, release) = detach::spawn_detachable(spec, &self.table.groups, &capture)?;
-                self.table.watch_detachable(facts.clone(), process, capture, None, Some(release));
+                let (process, detach_token) = detach::spawn_detachable(spec, &self.table.groups, &capture)?;
+                self.table.watch_detachable(facts.clone(), process, capture, None, Some(detach_token));
             }
             BackgroundPolicy::WaitForAgents | BackgroundPolicy::WaitForAll | BackgroundPolicy::Stop => {
                 let process = Process::spawn(spec, &self.table.groups)?;
@@ -148,11 +144,11 @@ impl TaskRegistry {
     pub fn start_monitor(
         &self,
         spec: &CommandSpec,
-        spill: &Path,
-        start: NewTask,
+        output_dir: &Path,
+        new_task: NewTask,
         limit: Duration,
     ) -> Result<TaskFacts, SpawnError> {
-        let (facts, capture) = TaskTable::prepare_command(spec, spill, start)?;
+        let (facts, capture) = TaskTable::prepare_command(spec, output_dir, new_task)?;
         let process = Process::spawn(spec, &self.table.groups)?;
         let (lines, receiver) = line_channel::line_channel();
         let stop = self.table.watch(facts.clone(), process, capture.with_line_sender(lines), Some(limit));
@@ -177,8 +173,8 @@ impl TaskRegistry {
         self.count_running(|kind| kind == TaskKind::Agent)
     }
 
-    fn count_running(&self, counts: impl Fn(TaskKind) -> bool) -> usize {
-        self.table.rows().iter().filter(|task| task.is_in_background() && counts(task.facts.kind)).count()
+    fn count_running(&self, is_counted: impl Fn(TaskKind) -> bool) -> usize {
+        self.table.rows().iter().filter(|task| task.is_in_background() && is_counted(task.facts.kind)).count()
     }
 
     /// Ends everything on drop. Needed because tasks of the session hold the registry too, so that the last handle
@@ -191,19 +187,19 @@ impl TaskRegistry {
     pub async fn read_output(
         &self,
         id: &str,
-        reach: TaskScope<'_>,
+        scope: TaskScope<'_>,
         wait: Duration,
     ) -> Result<TaskOutputReport, TaskError> {
-        let mut state = self.table.find(id, reach, |task| task.state.clone())?;
+        let mut state = self.table.find(id, scope, |task| task.state.clone())?;
         let _ = tokio::time::timeout(wait, state.wait_for(|state| *state != TaskState::Running)).await;
-        let task = self.table.find(id, reach, TaskRow::snapshot)?;
-        let (output, left_out) = match capture::read_tail(&task.facts.output_file) {
+        let task = self.table.find(id, scope, TaskRow::snapshot)?;
+        let (output, omitted_bytes) = match capture::read_tail(&task.facts.output_file) {
             Ok(printed) => printed,
             // An agent writes its report only when it ends.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => (String::new(), 0),
             Err(error) => (format!("(the output file cannot be read: {error})"), 0),
         };
-        Ok(TaskOutputReport { task, output, omitted_bytes: left_out })
+        Ok(TaskOutputReport { task, output, omitted_bytes })
     }
 
     /// The agent that started a task; `None` for the main agent or an unknown task.
@@ -225,19 +221,19 @@ impl TaskRegistry {
     }
 
     /// Stops a task with its children, and waits until they are gone.
-    pub async fn stop(&self, id: &str, reach: TaskScope<'_>) -> Result<TaskSnapshot, TaskError> {
-        let take = |task: &TaskRow| (task.state.clone(), task.stop.clone(), task.stopped_by_host.clone());
-        let (mut state, stop, by_host) = self.table.find(id, reach, take)?;
-        let now = *state.borrow();
-        if now != TaskState::Running {
-            return Err(TaskError::Ended { id: id.into(), state: now });
+    pub async fn stop(&self, id: &str, scope: TaskScope<'_>) -> Result<TaskSnapshot, TaskError> {
+        let read = |task: &TaskRow| (task.state.clone(), task.stop.clone(), task.stopped_by_host.clone());
+        let (mut state, stop, by_host) = self.table.find(id, scope, read)?;
+        let current = *state.borrow();
+        if current != TaskState::Running {
+            return Err(TaskError::Ended { id: id.into(), state: current });
         }
-        if reach == TaskScope::Host {
+        if scope == TaskScope::Host {
             by_host.cancel();
         }
         stop.cancel();
         let _ = state.wait_for(|state| *state != TaskState::Running).await;
-        self.table.find(id, reach, TaskRow::snapshot)
+        self.table.find(id, scope, TaskRow::snapshot)
     }
 
     /// Ends everything that the session has started and that still runs, and reports it. Afterwards nothing can be
@@ -261,38 +257,39 @@ impl TaskTable {
     }
 
     /// Finds a task by id, or an agent by name; among several of a name the last running one.
-    fn find<T>(&self, id: &str, reach: TaskScope<'_>, take: impl Fn(&TaskRow) -> T) -> Result<T, TaskError> {
+    fn find<T>(&self, id: &str, scope: TaskScope<'_>, read: impl Fn(&TaskRow) -> T) -> Result<T, TaskError> {
         let rows = self.rows();
-        let of_id = rows.iter().find(|task| task.facts.task_id == id);
-        let called = || rows.iter().rev().filter(|task| task.facts.has_name(id));
-        let named = || called().find(|task| *task.state.borrow() == TaskState::Running).or(called().next());
-        match of_id.or_else(named) {
-            Some(task) if reach.includes(&task.facts) => Ok(take(task)),
+        let by_id = rows.iter().find(|task| task.facts.task_id == id);
+        let with_name = || rows.iter().rev().filter(|task| task.facts.has_name(id));
+        let by_name =
+            || with_name().find(|task| *task.state.borrow() == TaskState::Running).or(with_name().next());
+        match by_id.or_else(by_name) {
+            Some(task) if scope.includes(&task.facts) => Ok(read(task)),
             Some(_) => Err(TaskError::OtherAgent { id: id.into() }),
             None => {
                 let known =
-                    rows.iter().filter(|task| *task.background.borrow() && reach.includes(&task.facts));
+                    rows.iter().filter(|task| *task.background.borrow() && scope.includes(&task.facts));
                 let known = known.map(|task| task.facts.task_id.clone()).collect();
                 Err(TaskError::Unknown { id: id.into(), known })
             }
         }
     }
 
-    /// Creates the facts of a background command and its output file below `spill`.
+    /// Creates the facts of a background command and its output file below `output_dir`.
     fn prepare_command(
         spec: &CommandSpec,
-        spill: &Path,
-        start: NewTask,
+        output_dir: &Path,
+        new_task: NewTask,
     ) -> Result<(TaskFacts, OutputCapture), SpawnError> {
         let task_id = ids::new_task_id('b');
-        let capture = OutputCapture::in_file(spill.join("tasks").join(format!("{task_id}.output")))?;
+        let capture = OutputCapture::in_file(output_dir.join("tasks").join(format!("{task_id}.output")))?;
         let output_file = capture.path().map(Path::to_path_buf).unwrap_or_default();
         let facts = TaskFacts {
             task_id,
-            tool_use_id: start.tool_use_id,
-            owner: start.owner,
+            tool_use_id: new_task.tool_use_id,
+            owner: new_task.owner,
             kind: TaskKind::Command,
-            description: start.description,
+            description: new_task.description,
             command: spec.command.clone(),
             agent_type: None,
             name: None,
@@ -319,34 +316,34 @@ impl TaskTable {
         process: Process,
         capture: OutputCapture,
         limit: Option<Duration>,
-        release: Option<CancellationToken>,
+        detach: Option<CancellationToken>,
     ) -> CancellationToken {
-        let (tell, state) = watch::channel(TaskState::Running);
+        let (state_sender, state) = watch::channel(TaskState::Running);
         let closed = self.groups.closed.clone();
         let stop = closed.child_token();
-        let (background, by_host) = (watch::Sender::new(true), CancellationToken::new());
+        let (background, stopped_by_host) = (watch::Sender::new(true), CancellationToken::new());
         self.rows().push(TaskRow {
             facts: facts.clone(),
             state,
             stop: stop.clone(),
-            stopped_by_host: by_host.clone(),
+            stopped_by_host: stopped_by_host.clone(),
             background,
             background_frozen: false,
-            detach: release.clone(),
+            detach: detach.clone(),
         });
         // The session may be gone.
         let _ = self.events.send(InternalEvent::Task(Box::new(facts.started_event())));
         let token = stop.clone();
-        let release = release.unwrap_or_default();
-        let news = self.events.clone();
+        let detach = detach.unwrap_or_default();
+        let events = self.events.clone();
         let watcher = CommandWatcher {
             facts,
             stop,
-            stopped_by_host: by_host,
-            detach: release,
+            stopped_by_host,
+            detach,
             closed,
-            state: tell,
-            events: news,
+            state: state_sender,
+            events,
             limit,
         };
         tokio::spawn(watcher.run(process, capture));
@@ -391,11 +388,11 @@ impl CommandWatcher {
             None => NotifyModel::Never,
         };
         let (status, exit_code) = match end.flatten() {
-            Some((ending, leftover)) => {
+            Some((exit, leftover)) => {
                 if leftover == Leftover::Running {
                     process.discard_output(self.closed);
                 }
-                TaskStatus::from_exit(ending)
+                TaskStatus::from_exit(exit)
             }
             None => {
                 process.stop(&mut capture).await;

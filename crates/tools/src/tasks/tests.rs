@@ -21,8 +21,8 @@ struct TestSession {
 }
 
 fn test_session() -> TestSession {
-    let (sender, news) = crate::internal_events::event_channel();
-    TestSession { tasks: TaskRegistry::new(sender), events: news, dir: tempfile::tempdir().unwrap() }
+    let (sender, events) = crate::internal_events::event_channel();
+    TestSession { tasks: TaskRegistry::new(sender), events, dir: tempfile::tempdir().unwrap() }
 }
 
 impl TestSession {
@@ -83,11 +83,11 @@ fn agent_facts(id: &str, kind: TaskKind, name: &str) -> TaskFacts {
 #[tokio::test]
 async fn an_agent_is_found_by_name_preferring_running_ones() {
     let tasks = TaskRegistry::new(crate::internal_events::event_channel().0);
-    let enter = |id, kind, name| tasks.register_agent(agent_facts(id, kind, name), true);
-    let _old = enter("a1", TaskKind::Agent, "scout");
-    enter("a2", TaskKind::Agent, "scout").finish(TaskStatus::Completed);
-    enter("a3", TaskKind::Agent, "gone").finish(TaskStatus::Completed);
-    let _mate = enter("t1", TaskKind::Teammate, "ann");
+    let register = |id, kind, name| tasks.register_agent(agent_facts(id, kind, name), true);
+    let _old = register("a1", TaskKind::Agent, "scout");
+    register("a2", TaskKind::Agent, "scout").finish(TaskStatus::Completed);
+    register("a3", TaskKind::Agent, "gone").finish(TaskStatus::Completed);
+    let _mate = register("t1", TaskKind::Teammate, "ann");
     let rows = [
         ("a2", Some("a2"), "an id counts before all"),
         ("scout", Some("a1"), "the one that runs"),
@@ -95,11 +95,11 @@ async fn an_agent_is_found_by_name_preferring_running_ones() {
         ("ann", Some("t1"), "a teammate"),
         ("ann@crew", Some("t1"), "a teammate with its team"),
         ("scout@crew", None, "an agent has no team"),
-        ("nobody", None, "nobody"),
+        ("unknown", None, "an unknown name"),
     ];
-    for (name, expected, why) in rows {
+    for (name, expected, title) in rows {
         let found = tasks.read_output(name, TaskScope::Main, Duration::ZERO).await.ok();
-        assert_eq!(found.map(|report| report.task.facts.task_id).as_deref(), expected, "{why}");
+        assert_eq!(found.map(|report| report.task.facts.task_id).as_deref(), expected, "{title}");
     }
 }
 
@@ -129,7 +129,7 @@ fn peak_memory_kb() -> usize {
 #[tokio::test]
 async fn exit_status_and_output_are_reported() {
     let session = test_session();
-    for (command, ending, text) in [
+    for (command, exit, text) in [
         ("echo hello", ProcessExit::Exited(0), "hello"),
         ("true", ProcessExit::Exited(0), ""),
         ("echo before; exit 3", ProcessExit::Exited(3), "before"),
@@ -152,7 +152,7 @@ async fn exit_status_and_output_are_reported() {
         ),
         ("-x", ProcessExit::Exited(127), "/bin/bash: line 1: -x: command not found"),
     ] {
-        assert_eq!(session.run_to_text(command).await, (ending, text.to_owned()), "{command}");
+        assert_eq!(session.run_to_text(command).await, (exit, text.to_owned()), "{command}");
     }
 }
 
@@ -172,11 +172,11 @@ async fn a_command_gets_its_directory_and_environment() {
 #[tokio::test]
 async fn a_timeout_kills_grandchildren_and_keeps_output() {
     let session = test_session();
-    let begun = clock::monotonic();
+    let started = clock::monotonic();
     let command = "echo early; sh -c 'sh -c \"echo \\$\\$ > pid; exec sleep 300\"; true'; true";
     let finished = session.run_for(command, Duration::from_millis(300)).await;
     assert_eq!((finished.exit, finished.output.render_for_model()), (ProcessExit::TimedOut, "early".into()));
-    assert!(begun.elapsed() < Duration::from_secs(2));
+    assert!(started.elapsed() < Duration::from_secs(2));
     assert!(exits(session.pid("pid").await).await);
 }
 
@@ -201,8 +201,8 @@ async fn dropping_the_call_kills_the_process_tree() {
     let session = test_session();
     let command = "sh -c 'echo $$ > child; exec sleep 300' & echo $$ > parent; wait";
     let spec = session.spec(command);
-    let spill = session.output_dir();
-    let call = session.tasks.run_command(&spec, &spill, LONG);
+    let output_dir = session.output_dir();
+    let call = session.tasks.run_command(&spec, &output_dir, LONG);
     let (parent, child) = tokio::select! {
         _ = call => panic!("the command ended by itself"),
         ids = async { (session.pid("parent").await, session.pid("child").await) } => ids,
@@ -215,9 +215,9 @@ async fn dropping_the_call_kills_the_process_tree() {
 fn dropping_the_runtime_kills_commands() {
     let session = test_session();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let (tasks, spec, spill) =
+    let (tasks, spec, output_dir) =
         (session.tasks.clone(), session.spec("echo $$ > pid; exec sleep 300"), session.output_dir());
-    runtime.spawn(async move { tasks.run_command(&spec, &spill, LONG).await });
+    runtime.spawn(async move { tasks.run_command(&spec, &output_dir, LONG).await });
     let id = runtime.block_on(session.pid("pid"));
     drop(runtime);
     let after = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -235,17 +235,16 @@ async fn a_daemon_ends_with_the_session() {
     assert!(process_state(id).is_some(), "the next command ended it");
     session.tasks.shutdown().await;
     assert!(exits(id).await);
-    let refused = session.tasks.run_command(&session.spec("true"), &session.output_dir(), LONG).await;
-    assert!(matches!(refused, Err(SpawnError::SessionEnded)));
+    let result = session.tasks.run_command(&session.spec("true"), &session.output_dir(), LONG).await;
+    assert!(matches!(result, Err(SpawnError::SessionEnded)));
 }
 
 #[tokio::test]
 async fn closing_one_session_leaves_others_running() {
     track_daemons();
-    for surroundings in ["", "env -i"] {
+    for prefix in ["", "env -i"] {
         let (ending, staying) = (test_session(), test_session());
-        let command =
-            format!("{surroundings} setsid sh -c 'echo $$ > pid; exec sleep 300' >/dev/null 2>&1 &");
+        let command = format!("{prefix} setsid sh -c 'echo $$ > pid; exec sleep 300' >/dev/null 2>&1 &");
         ending.run(&command).await;
         staying.run(&command).await;
         let (ended, stayed) = (ending.pid("pid").await, staying.pid("pid").await);
@@ -273,11 +272,11 @@ async fn a_daemon_without_environment_ends_with_the_session() {
 #[tokio::test]
 async fn a_leftover_process_neither_blocks_nor_dies_of_printing() {
     let session = test_session();
-    let begun = clock::monotonic();
+    let started = clock::monotonic();
     let command =
         "(echo $BASHPID > pid; while :; do sleep 0.02; echo tick; echo >> ticks; done) & echo started";
     let finished = session.run(command).await;
-    assert!(begun.elapsed() < Duration::from_secs(5));
+    assert!(started.elapsed() < Duration::from_secs(5));
     assert_eq!((finished.exit, finished.leftover), (ProcessExit::Exited(0), Leftover::Running));
     assert!(finished.output.render_for_model().contains("started"));
     let ticks = || std::fs::read(session.dir.path().join("ticks")).map_or(0, |ticks| ticks.len());
@@ -405,23 +404,23 @@ async fn a_background_task_can_be_read_and_awaited() {
 
 #[tokio::test]
 async fn a_background_task_can_be_stopped_once() {
-    for (reach, expected) in
+    for (scope, expected) in
         [(TaskScope::Main, NotifyModel::Never), (TaskScope::Host, NotifyModel::WithNextInput)]
     {
         let mut session = test_session();
         let facts = session.start("sh -c 'echo $$ > pid; exec sleep 300'; true");
         let id = session.pid("pid").await;
-        let stopped = session.tasks.stop(&facts.task_id, reach).await.unwrap();
+        let stopped = session.tasks.stop(&facts.task_id, scope).await.unwrap();
         assert_eq!(stopped.state, TaskState::Ended { status: TaskStatus::Stopped, exit_code: None });
         assert!(exits(id).await);
         assert_eq!(session.event().await, facts.started_event());
         assert_eq!(session.event().await, facts.ended_event(TaskStatus::Stopped, None, expected));
-        let again = session.tasks.stop(&facts.task_id, reach).await.unwrap_err();
+        let again = session.tasks.stop(&facts.task_id, scope).await.unwrap_err();
         assert_eq!(
             again.to_string(),
             format!("the background task {} is not running: stopped", facts.task_id)
         );
-        let unknown = session.tasks.stop("b0", reach).await.unwrap_err();
+        let unknown = session.tasks.stop("b0", scope).await.unwrap_err();
         assert_eq!(unknown, TaskError::Unknown { id: "b0".into(), known: vec![facts.task_id] });
     }
 }
@@ -442,27 +441,27 @@ async fn an_agent_accesses_only_its_own_tasks() {
         (TaskScope::Main, vec![&main, &one, &two]),
         (TaskScope::Host, vec![&main, &one, &two]),
     ];
-    for (reach, expected) in rows {
+    for (scope, expected) in rows {
         let expected: Vec<String> = expected.into_iter().cloned().collect();
-        let TaskError::Unknown { known, .. } = session.tasks.stop("b0", reach).await.unwrap_err() else {
-            panic!("{reach:?}")
+        let TaskError::Unknown { known, .. } = session.tasks.stop("b0", scope).await.unwrap_err() else {
+            panic!("{scope:?}")
         };
-        assert_eq!(known, expected, "{reach:?}");
+        assert_eq!(known, expected, "{scope:?}");
         for id in [&main, &one, &two] {
-            let seen = session.tasks.read_output(id, reach, Duration::ZERO).await;
-            assert_eq!(seen.is_ok(), expected.contains(id), "{reach:?} at {id}: {seen:?}");
+            let seen = session.tasks.read_output(id, scope, Duration::ZERO).await;
+            assert_eq!(seen.is_ok(), expected.contains(id), "{scope:?} at {id}: {seen:?}");
         }
     }
     let foreign = session.tasks.stop(&two, TaskScope::Agent("a1")).await.unwrap_err();
     assert_eq!(foreign, TaskError::OtherAgent { id: two.clone() });
     assert!(session.tasks.stop(&one, TaskScope::Agent("a1")).await.is_ok());
-    assert_eq!(session.tasks.running_commands(), 2, "the others go on");
+    assert_eq!(session.tasks.running_commands(), 2, "the other tasks keep running");
 }
 
 #[tokio::test]
 async fn only_work_of_the_main_turn_moves_to_background() {
     let session = test_session();
-    let enter = |id: &str, owner: Option<&str>| {
+    let register = |id: &str, owner: Option<&str>| {
         let facts = TaskFacts {
             task_id: id.into(),
             tool_use_id: format!("call of {id}"),
@@ -476,13 +475,13 @@ async fn only_work_of_the_main_turn_moves_to_background() {
         };
         session.tasks.register_agent(facts, false)
     };
-    let (outer, inner) = (enter("a1", None), enter("a2", Some("a1")));
-    let let_go = |call| -> Vec<String> {
+    let (outer, inner) = (register("a1", None), register("a2", Some("a1")));
+    let move_to_background = |call| -> Vec<String> {
         session.tasks.move_to_background(call).into_iter().map(|task| task.facts.task_id).collect()
     };
-    assert_eq!(let_go(Some("call of a2")), [""; 0], "a subagent waits for it");
-    assert_eq!(let_go(None), ["a1"]);
-    assert_eq!(let_go(None), [""; 0], "it has been let go");
+    assert_eq!(move_to_background(Some("call of a2")), [""; 0], "a subagent waits for it");
+    assert_eq!(move_to_background(None), ["a1"]);
+    assert_eq!(move_to_background(None), [""; 0], "it already runs in the background");
     assert_eq!((*outer.watch_background().borrow(), *inner.watch_background().borrow()), (true, false));
 }
 
@@ -501,10 +500,10 @@ async fn an_agent_can_clean_up_when_the_session_ends() {
         output_file: session.dir.path().join("a1"),
     };
     let entry = session.tasks.register_agent(facts, true);
-    let (tasks, spec, spill) = (session.tasks.clone(), session.spec("touch tidy"), session.output_dir());
+    let (tasks, spec, output_dir) = (session.tasks.clone(), session.spec("touch tidy"), session.output_dir());
     tokio::spawn(async move {
         entry.stop.cancelled().await;
-        let _ = tasks.run_command(&spec, &spill, LONG).await;
+        let _ = tasks.run_command(&spec, &output_dir, LONG).await;
         entry.finish(TaskStatus::Stopped);
     });
     session.tasks.shutdown().await;
@@ -527,8 +526,8 @@ async fn closing_the_session_stops_and_reports_tasks() {
 async fn closing_the_session_releases_a_waiting_call() {
     let session = test_session();
     let spec = session.spec("echo $$ > pid; exec sleep 300");
-    let spill = session.output_dir();
-    let (end, ()) = tokio::join!(session.tasks.run_command(&spec, &spill, LONG), async {
+    let output_dir = session.output_dir();
+    let (end, ()) = tokio::join!(session.tasks.run_command(&spec, &output_dir, LONG), async {
         session.pid("pid").await;
         session.tasks.shutdown().await;
     });
@@ -539,8 +538,8 @@ async fn closing_the_session_releases_a_waiting_call() {
 #[tokio::test]
 async fn a_command_has_no_stdin_and_no_terminal() {
     let session = test_session();
-    let asks = "read answer; echo \"code $?\"; tty; (: > /dev/tty) 2>/dev/null || echo nobody";
-    assert_eq!(session.run_to_text(asks).await, (ProcessExit::Exited(0), "code 1\nnot a tty\nnobody".into()));
+    let script = "read answer; echo \"code $?\"; tty; (: > /dev/tty) 2>/dev/null || echo none";
+    assert_eq!(session.run_to_text(script).await, (ProcessExit::Exited(0), "code 1\nnot a tty\nnone".into()));
 }
 
 #[tokio::test]
@@ -552,7 +551,7 @@ async fn hundreds_of_children_are_killed() {
     let pids = std::fs::read_to_string(session.dir.path().join("pids")).unwrap();
     assert_eq!(pids.lines().count(), 300);
     for pid in pids.lines() {
-        assert!(exits(pid.parse().unwrap()).await, "{pid} is left");
+        assert!(exits(pid.parse().unwrap()).await, "{pid} still runs");
     }
 }
 
@@ -590,7 +589,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("daemon", "setsid sh -c 'echo $$ > daemon; exec sleep 300' >/dev/null 2>&1 & sleep 300"),
     ("stranger", "env -i setsid sh -c 'echo $$ > stranger; exec sleep 300' >/dev/null 2>&1 & sleep 300"),
     ("unmarked", "exec env -i sh -c 'echo $$ > unmarked; exec sleep 300'"),
-    ("deaf", "trap '' TERM HUP INT; echo $$ > deaf; while :; do sleep 300; done"),
+    ("stubborn", "trap '' TERM HUP INT; echo $$ > stubborn; while :; do sleep 300; done"),
 ];
 
 /// Not a test: the engine process that the next test kills.

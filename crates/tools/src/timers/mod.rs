@@ -56,9 +56,9 @@ pub enum TimerError {
 }
 
 impl Timers {
-    /// Timers that report to `news`, until `closed` fires.
-    pub(crate) fn new(news: EventSender, closed: CancellationToken) -> Self {
-        Self(Arc::new(Shared { rows: Mutex::default(), events: news, closed }))
+    /// Timers that report to `events`, until `closed` fires.
+    pub(crate) fn new(events: EventSender, closed: CancellationToken) -> Self {
+        Self(Arc::new(Shared { rows: Mutex::default(), events, closed }))
     }
 
     pub fn schedule_prompt(&self, schedule: Schedule, prompt: String) -> Result<TimerJob, TimerError> {
@@ -70,9 +70,9 @@ impl Timers {
         }
         let job = TimerJob { id: ids::new_task_id('c'), schedule, prompt, next: due.timestamp() };
         let stop = self.0.closed.child_token();
-        let ringing = run_timer(Arc::downgrade(&self.0), job.clone(), now, due);
+        let timer = run_timer(Arc::downgrade(&self.0), job.clone(), now, due);
         let token = stop.clone();
-        tokio::spawn(async move { token.run_until_cancelled(ringing).await });
+        tokio::spawn(async move { token.run_until_cancelled(timer).await });
         rows.push(Row { job: job.clone(), _stop: stop.drop_guard() });
         Ok(job)
     }
@@ -83,9 +83,10 @@ impl Timers {
     }
 
     /// Cancels matching jobs and returns them.
-    pub fn cancel(&self, fits: impl Fn(&TimerJob) -> bool) -> Vec<TimerJob> {
+    pub fn cancel(&self, predicate: impl Fn(&TimerJob) -> bool) -> Vec<TimerJob> {
         let mut rows = self.0.lock();
-        let (cancelled, remaining): (Vec<Row>, Vec<Row>) = rows.drain(..).partition(|row| fits(&row.job));
+        let (cancelled, remaining): (Vec<Row>, Vec<Row>) =
+            rows.drain(..).partition(|row| predicate(&row.job));
         *rows = remaining;
         cancelled.into_iter().map(|row| row.job).collect()
     }

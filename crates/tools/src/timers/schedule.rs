@@ -28,7 +28,7 @@ pub enum Recurrence {
 
 impl Schedule {
     /// Parses a cron expression of five fields, in local time.
-    pub fn parse_cron(text: &str, often: Recurrence) -> Result<Self, String> {
+    pub fn parse_cron(text: &str, recurrence: Recurrence) -> Result<Self, String> {
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         if text.split(' ').count() != 5 {
             return Err(format!(
@@ -37,7 +37,7 @@ impl Schedule {
         }
         let pattern = Cron::from_str(&text)
             .map_err(|error| format!("{text:?} is not a valid cron expression: {error}"))?;
-        Ok(Self::Cron { text, pattern: Box::new(pattern), recurrence: often })
+        Ok(Self::Cron { text, pattern: Box::new(pattern), recurrence })
     }
 
     /// The first due time after `now`, if any.

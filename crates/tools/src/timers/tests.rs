@@ -10,13 +10,13 @@ fn test_timers() -> (Timers, EventReceiver, CancellationToken) {
     (Timers::new(sender, closed.clone()), events, closed)
 }
 
-fn cron(text: &str, often: Recurrence) -> Schedule {
-    Schedule::parse_cron(text, often).unwrap()
+fn cron(text: &str, recurrence: Recurrence) -> Schedule {
+    Schedule::parse_cron(text, recurrence).unwrap()
 }
 
 async fn next_prompt(events: &mut EventReceiver) -> String {
     match events.recv().await.unwrap() {
-        InternalEvent::Notification(sender) => sender.text,
+        InternalEvent::Notification(notification) => notification.text,
         other => panic!("{other:?}"),
     }
 }
@@ -32,7 +32,7 @@ async fn a_job_fires_as_often_as_scheduled() {
     assert!(again.next > job.next, "{again:?}");
     assert_eq!(timers.cancel(|other| other.id == job.id).len(), 1);
     timers.schedule_prompt(cron("*/5 * * * *", Recurrence::Once), "Once.".into()).unwrap();
-    assert!(next_prompt(&mut events).await.ends_with("\n\nOnce."), "what was called off rings no more");
+    assert!(next_prompt(&mut events).await.ends_with("\n\nOnce."), "a cancelled job does not fire");
     while !timers.jobs().is_empty() {
         tokio::task::yield_now().await;
     }
@@ -50,7 +50,7 @@ async fn nothing_fires_after_close() {
 
 #[tokio::test(start_paused = true)]
 async fn the_number_of_jobs_is_limited() {
-    let (timers, _heard, _closed) = test_timers();
+    let (timers, _events, _closed) = test_timers();
     for _ in 0..MAX_JOBS {
         timers.schedule_prompt(cron("0 9 * * 1-5", Recurrence::EveryTime), String::new()).unwrap();
     }
@@ -62,8 +62,8 @@ async fn the_number_of_jobs_is_limited() {
 
 #[test]
 fn due_times_follow_the_expression() {
-    let at = |text: &str| text.parse::<Zoned>().unwrap();
-    let now = at("2026-11-16T08:30:10+00:00[UTC]");
+    let parse_time = |text: &str| text.parse::<Zoned>().unwrap();
+    let now = parse_time("2026-11-16T08:30:10+00:00[UTC]");
     let rows = [
         ("*/15 * * * *", "2026-11-16T08:45:00+00:00[UTC]"),
         ("0 9 * * *", "2026-11-16T09:00:00+00:00[UTC]"),
@@ -73,7 +73,7 @@ fn due_times_follow_the_expression() {
         ("0 12 29 2 *", "2028-02-29T12:00:00+00:00[UTC]"),
     ];
     for (text, expected) in rows {
-        assert_eq!(cron(text, Recurrence::Once).next_after(&now), Some(at(expected)), "{text}");
+        assert_eq!(cron(text, Recurrence::Once).next_after(&now), Some(parse_time(expected)), "{text}");
     }
     assert_eq!(cron("0 9 * * *", Recurrence::Once).next_repeat(&now), None);
     assert_eq!(cron("0 0 30 2 *", Recurrence::EveryTime).next_after(&now), None, "there is no such day");

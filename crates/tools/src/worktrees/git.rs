@@ -51,10 +51,10 @@ impl Git {
         trust: Trust,
     ) -> Self {
         environment.retain(|name, _| !REPOSITORY_VARIABLES.contains(&name.as_str()));
-        let settled = [("LC_ALL", "C"), ("GIT_TERMINAL_PROMPT", "0"), ("GIT_OPTIONAL_LOCKS", "0")];
-        let strict = if trust == Trust::Untrusted { &NO_FETCH_VARIABLES[..] } else { &[] };
-        let settled = settled.iter().chain(strict);
-        environment.extend(settled.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+        let variables = [("LC_ALL", "C"), ("GIT_TERMINAL_PROMPT", "0"), ("GIT_OPTIONAL_LOCKS", "0")];
+        let no_fetch = if trust == Trust::Untrusted { &NO_FETCH_VARIABLES[..] } else { &[] };
+        let variables = variables.iter().chain(no_fetch);
+        environment.extend(variables.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
         Self { tasks, environment, cancel, trust }
     }
 
@@ -83,15 +83,17 @@ impl Git {
         dir: &Path,
         arguments: &[&str],
     ) -> Result<CommandOutput, WorktreeError> {
-        let what = arguments.first().copied().unwrap_or_default().to_owned();
+        let subcommand = arguments.first().copied().unwrap_or_default().to_owned();
         let words = ["git", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"];
-        let (options, values) = overrides.to_arguments();
+        let (options, variables) = overrides.to_arguments();
         let words = words.into_iter().chain(options.iter().map(String::as_str));
-        let command = shlex::try_join(words.chain(arguments.iter().copied())).map_err(|_| {
-            WorktreeError::Git { subcommand: what.clone(), message: "a name contains a NUL byte".into() }
-        })?;
+        let command =
+            shlex::try_join(words.chain(arguments.iter().copied())).map_err(|_| WorktreeError::Git {
+                subcommand: subcommand.clone(),
+                message: "a name contains a NUL byte".into(),
+            })?;
         let mut environment = self.environment.clone();
-        environment.extend(values);
+        environment.extend(variables);
         let spec = CommandSpec { command, cwd: dir.to_path_buf(), environment };
         let mut exchange = PipedCommand::spawn(self.tasks.process_groups(), &spec, Bytes::new())?;
         let ended =
@@ -99,14 +101,14 @@ impl Git {
         match ended.await {
             Err(_) => {
                 exchange.stop().await;
-                Err(WorktreeError::TimedOut(what))
+                Err(WorktreeError::TimedOut(subcommand))
             }
             Ok(None) => {
                 exchange.stop().await;
                 Err(WorktreeError::Interrupted)
             }
             Ok(Some(None)) => Err(SpawnError::SessionEnded.into()),
-            Ok(Some(Some(ending))) => check_exit(what, ending, exchange.into_output()),
+            Ok(Some(Some(exit))) => check_exit(subcommand, exit, exchange.into_output()),
         }
     }
 
@@ -119,8 +121,8 @@ impl Git {
         let listed = self
             .run_captured(&GitOverrides::default(), dir, &["config", "--list", "--show-scope", "-z"])
             .await?;
-        let whole = (!listed.stdout.is_truncated()).then(|| listed.stdout.raw());
-        whole.and_then(|listed| GitOverrides::from_listing(&listed)).ok_or(WorktreeError::UnsafeSettings)
+        let complete = (!listed.stdout.is_truncated()).then(|| listed.stdout.raw());
+        complete.and_then(|listed| GitOverrides::from_listing(&listed)).ok_or(WorktreeError::UnsafeSettings)
     }
 
     /// The commit that is checked out.
@@ -168,16 +170,17 @@ impl Git {
         }
         let is_new = !self.has_branch(root, branch).await;
         self.add_with_retry(&overrides, root, path, branch, base).await?;
-        let filled = if self.trust == Trust::Untrusted { self.checkout_files(path).await } else { Ok(()) };
-        if filled.is_err() {
+        let checked_out =
+            if self.trust == Trust::Untrusted { self.checkout_files(path).await } else { Ok(()) };
+        if checked_out.is_err() {
             // Clean up even after a cancellation; errors leave only harmless remains.
-            let unhurried = self.without_cancellation();
-            let _ = unhurried.remove_or_prune(&overrides, root, path).await;
+            let cleanup = self.without_cancellation();
+            let _ = cleanup.remove_or_prune(&overrides, root, path).await;
             if is_new {
-                let _ = unhurried.run_with_retry(&overrides, root, &["branch", "-D", branch]).await;
+                let _ = cleanup.run_with_retry(&overrides, root, &["branch", "-D", branch]).await;
             }
         }
-        filled
+        checked_out
     }
 
     async fn add_with_retry(
@@ -190,7 +193,7 @@ impl Git {
     ) -> Result<(), WorktreeError> {
         let shown_path = path.to_string_lossy();
         let files = if self.trust == Trust::Untrusted { "--no-checkout" } else { "--checkout" };
-        let mut patience = LockBackoff::default();
+        let mut backoff = LockBackoff::default();
         loop {
             let mut arguments = vec!["worktree", "add", "--quiet", files];
             // A failed attempt may have created the branch.
@@ -199,7 +202,7 @@ impl Git {
                 false => arguments.extend(["-b", branch, &*shown_path, base]),
             }
             let added = self.run_with(overrides, root, &arguments).await;
-            if !patience.wait_before_retry(&added, &self.cancel).await {
+            if !backoff.wait_before_retry(&added, &self.cancel).await {
                 return added.map(drop);
             }
         }
@@ -257,11 +260,11 @@ impl Git {
         root: &Path,
         arguments: &[&str],
     ) -> Result<String, WorktreeError> {
-        let mut patience = LockBackoff::default();
+        let mut backoff = LockBackoff::default();
         loop {
-            let done = self.run_with(overrides, root, arguments).await;
-            if !patience.wait_before_retry(&done, &self.cancel).await {
-                return done;
+            let result = self.run_with(overrides, root, arguments).await;
+            if !backoff.wait_before_retry(&result, &self.cancel).await {
+                return result;
             }
         }
     }
@@ -274,19 +277,19 @@ impl Git {
     ) -> Result<WorktreeChanges, WorktreeError> {
         let overrides = self.config_overrides(tree).await?;
         let mut arguments = vec!["status", "--porcelain", "--untracked-files=all"];
-        let mut inside = 0;
+        let mut nested = 0;
         if self.trust == Trust::Untrusted {
             // Git would follow the settings of nested repositories, so it must not look into them; each counts as a
             // change.
             arguments.push("--ignore-submodules=dirty");
-            inside = self.count_nested_repositories(tree).await?;
+            nested = self.count_nested_repositories(tree).await?;
         }
         let status = self.run_with(&overrides, tree, &arguments).await?;
         let commits = match base {
             Some(base) => self.count_commits(tree, base, "HEAD").await?,
             None => 0,
         };
-        Ok(WorktreeChanges { files: status.lines().count() + inside, commits })
+        Ok(WorktreeChanges { files: status.lines().count() + nested, commits })
     }
 
     /// Number of commits in `from..to`.
@@ -312,9 +315,9 @@ impl Git {
 /// Counts existing nested repositories listed in an index. Accesses the disk.
 fn count_fetched(index: &Path, tree: &Path) -> Option<usize> {
     let (bytes, _) = files::read(index, MAX_INDEX_SIZE).ok()?;
-    let is_there =
+    let is_present =
         |path: &PathBuf| !matches!(files::file_kind(&tree.join(path).join(".git")), Ok(FileKind::Missing));
-    Some(submodule_paths(&bytes)?.iter().filter(|path| is_there(path)).count())
+    Some(submodule_paths(&bytes)?.iter().filter(|path| is_present(path)).count())
 }
 
 /// Backoff while another git process holds a lock.
@@ -332,16 +335,16 @@ impl LockBackoff {
     /// Waits before a retry; returns false if retrying is pointless.
     async fn wait_before_retry(
         &mut self,
-        done: &Result<String, WorktreeError>,
+        result: &Result<String, WorktreeError>,
         cancel: &CancellationToken,
     ) -> bool {
-        let locked = matches!(done, Err(error) if error.is_lock_conflict());
+        let locked = matches!(result, Err(error) if error.is_lock_conflict());
         if !locked || self.delay > LAST_RETRY_DELAY {
             return false;
         }
-        let waited = cancel.run_until_cancelled(tokio::time::sleep(self.delay)).await;
+        let slept = cancel.run_until_cancelled(tokio::time::sleep(self.delay)).await;
         self.delay *= 2;
-        waited.is_some()
+        slept.is_some()
     }
 }
 
@@ -350,21 +353,21 @@ async fn wait_for_exit(exchange: &mut PipedCommand) -> Option<ProcessExit> {
     loop {
         match exchange.next_event().await {
             CommandEvent::Output => {}
-            CommandEvent::Exited(ending) => return Some(ending),
+            CommandEvent::Exited(exit) => return Some(exit),
             CommandEvent::SessionClosing => return None,
         }
     }
 }
 
 fn check_exit(
-    what: String,
-    ending: ProcessExit,
+    subcommand: String,
+    exit: ProcessExit,
     output: CommandOutput,
 ) -> Result<CommandOutput, WorktreeError> {
-    if ending == ProcessExit::Exited(0) {
+    if exit == ProcessExit::Exited(0) {
         return Ok(output);
     }
-    if ending == ProcessExit::Exited(127) {
+    if exit == ProcessExit::Exited(127) {
         return Err(WorktreeError::GitNotFound);
     }
     let stderr = output.stderr.text();
@@ -372,7 +375,7 @@ fn check_exit(
         "" => "no message on stderr",
         text => &text[..text.floor_char_boundary(MAX_STDERR_BYTES)],
     };
-    Err(WorktreeError::Git { subcommand: what, message: message.to_owned() })
+    Err(WorktreeError::Git { subcommand, message: message.to_owned() })
 }
 
 /// Parses the output of `worktree list --porcelain -z`.

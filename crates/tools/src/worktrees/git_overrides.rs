@@ -37,34 +37,35 @@ impl GitOverrides {
     /// Computes the overrides for a listing. `None` if a key cannot be expressed.
     pub(super) fn from_listing(listing: &str) -> Option<Self> {
         let settings = parse_listing(listing);
-        let mut over = Vec::new();
+        let mut entries = Vec::new();
         for setting in settings.iter().filter(|setting| !setting.is_trusted()) {
-            let Some(instead) = replacement_for(setting.key) else { continue };
+            let Some(replacement) = replacement_for(setting.key) else { continue };
             // Invalid UTF-8 was replaced when the listing was decoded.
             if setting.key.contains(char::REPLACEMENT_CHARACTER) {
                 return None;
             }
-            match instead {
+            match replacement {
                 Replacement::Value(value) => {
-                    let same = |other: &&ConfigEntry<'_>| other.is_trusted() && other.key == setting.key;
-                    let own = settings.iter().rfind(same).map_or(value, |own| own.value);
-                    over.push((setting.key.to_owned(), own.to_owned()));
+                    let is_user_setting =
+                        |other: &&ConfigEntry<'_>| other.is_trusted() && other.key == setting.key;
+                    let own = settings.iter().rfind(is_user_setting).map_or(value, |own| own.value);
+                    entries.push((setting.key.to_owned(), own.to_owned()));
                 }
                 Replacement::Disable(name) => {
-                    let whose = setting.key.rsplit_once('.').map_or("", |(whose, _)| whose);
-                    over.push((format!("{whose}.{name}"), "false".to_owned()));
+                    let section = setting.key.rsplit_once('.').map_or("", |(section, _)| section);
+                    entries.push((format!("{section}.{name}"), "false".to_owned()));
                 }
                 Replacement::ResetList => {
-                    over.push(("credential.helper".to_owned(), String::new()));
+                    entries.push(("credential.helper".to_owned(), String::new()));
                     let own =
                         settings.iter().filter(|other| other.is_trusted() && is_credential_helper(other.key));
-                    over.extend(own.map(|own| (own.key.to_owned(), own.value.to_owned())));
+                    entries.extend(own.map(|own| (own.key.to_owned(), own.value.to_owned())));
                 }
             }
         }
-        let varies =
+        let depends_on_location =
             settings.iter().any(|setting| !setting.is_trusted() && setting.key.starts_with("includeif."));
-        Some(Self { entries: over, depends_on_location: varies })
+        Some(Self { entries, depends_on_location })
     }
 
     /// Returns whether another directory or branch may need further overrides.

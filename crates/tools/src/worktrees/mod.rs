@@ -180,10 +180,14 @@ impl Worktrees {
         let path = worktrees_dir(root)?.join(name);
         let branch = format!("worktree-{name}");
         let listed = self.git.list_worktrees(root).await?;
-        if let Some((_, found)) = listed.into_iter().find(|(tree, _)| *tree == path) {
+        if let Some((_, existing_branch)) = listed.into_iter().find(|(tree, _)| *tree == path) {
             if has_git_link(&path) {
                 let base = self.git.fork_point(&path, &base).await.unwrap_or(base);
-                return Ok(Worktree { path, branch: found, creator: WorktreeCreator::Engine { base } });
+                return Ok(Worktree {
+                    path,
+                    branch: existing_branch,
+                    creator: WorktreeCreator::Engine { base },
+                });
             }
             // Its directory was deleted: prune it, so that it can be created again.
             self.git.remove_worktree(root, &path).await?;
@@ -212,19 +216,19 @@ fn ensure_gitignore(dir: &Path) -> io::Result<()> {
     }
     match ignore.create(b"*\n") {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        made => made.map(drop),
+        created => created.map(drop),
     }
 }
 
 /// A name must be a plain component of a path and of a branch name.
 fn check_name(name: &str) -> Result<(), WorktreeError> {
-    let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '_' | '-');
-    let fits = !name.is_empty()
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    let is_valid = !name.is_empty()
         && name.len() <= MAX_NAME_LENGTH
-        && name.chars().all(plain)
+        && name.chars().all(is_allowed)
         && name.starts_with(|first: char| first.is_ascii_alphanumeric())
         && !name.contains("..")
         && !name.ends_with('.')
         && !name.to_ascii_lowercase().ends_with(".lock");
-    if fits { Ok(()) } else { Err(WorktreeError::InvalidName(name.into())) }
+    if is_valid { Ok(()) } else { Err(WorktreeError::InvalidName(name.into())) }
 }

@@ -30,15 +30,15 @@ impl TestRepository {
         ] {
             env.insert(name.into(), value.into());
         }
-        env.insert("GIT_CONFIG_GLOBAL".into(), root.join(".git/person").display().to_string());
+        env.insert("GIT_CONFIG_GLOBAL".into(), root.join(".git/user-config").display().to_string());
         let workspace = Arc::new(Workspace::new(root.clone(), root.join("spill"), env));
         let call = ToolContext::for_test(workspace);
-        let here = Self { worktrees: worktrees_with_trust(&call, trust), call, dir };
-        here.git(&root, &["init", "-q", "-b", "main"]).await;
+        let repository = Self { worktrees: worktrees_with_trust(&call, trust), call, dir };
+        repository.git(&root, &["init", "-q", "-b", "main"]).await;
         fs::write(root.join("a.txt"), "one").unwrap();
-        here.git(&root, &["add", "a.txt"]).await;
-        here.git(&root, &["commit", "-q", "-m", "one"]).await;
-        here
+        repository.git(&root, &["add", "a.txt"]).await;
+        repository.git(&root, &["commit", "-q", "-m", "one"]).await;
+        repository
     }
 
     async fn git(&self, dir: &Path, arguments: &[&str]) -> String {
@@ -65,7 +65,7 @@ impl TestRepository {
     /// Puts a git wrapper first on the PATH that logs its arguments; returns the log file.
     fn record_git_calls(&mut self) -> PathBuf {
         use std::os::unix::fs::PermissionsExt;
-        let (programs, log) = (self.root().join(".git/programs"), self.root().join(".git/heard"));
+        let (programs, log) = (self.root().join(".git/programs"), self.root().join(".git/git-calls"));
         let paths = std::env::var_os("PATH").unwrap();
         let real = std::env::split_paths(&paths).map(|dir| dir.join("git")).find(|git| git.exists());
         let script =
@@ -98,64 +98,64 @@ fn worktrees_with_trust(call: &ToolContext, trust: Trust) -> Worktrees {
 
 #[tokio::test]
 async fn a_worktree_is_created_reused_and_removed_when_clean() {
-    let here = TestRepository::new().await;
-    let tree = here.worktrees.create(Some("try")).await.unwrap();
-    assert_eq!(tree.path, here.root().join(".claude/worktrees/try"));
+    let repository = TestRepository::new().await;
+    let tree = repository.worktrees.create(Some("try")).await.unwrap();
+    assert_eq!(tree.path, repository.root().join(".claude/worktrees/try"));
     assert_eq!(tree.branch.as_deref(), Some("worktree-try"));
     assert_eq!(fs::read_to_string(tree.path.join("a.txt")).unwrap(), "one");
     assert_eq!(
-        here.git(&here.root(), &["status", "--porcelain"]).await,
+        repository.git(&repository.root(), &["status", "--porcelain"]).await,
         "",
-        "the first checkout sees nothing"
+        "the main checkout has no changes"
     );
-    assert_eq!(here.worktrees.create(Some("try")).await.unwrap(), tree);
-    assert_eq!(here.worktrees.find(".claude/worktrees/try").await.unwrap().path, tree.path);
-    assert_eq!(here.worktrees.remove_if_clean(&tree).await.unwrap(), RemovalOutcome::Removed);
+    assert_eq!(repository.worktrees.create(Some("try")).await.unwrap(), tree);
+    assert_eq!(repository.worktrees.find(".claude/worktrees/try").await.unwrap().path, tree.path);
+    assert_eq!(repository.worktrees.remove_if_clean(&tree).await.unwrap(), RemovalOutcome::Removed);
     assert!(!tree.path.exists());
-    assert_eq!(here.git(&here.root(), &["branch", "--list", "worktree-*"]).await, "");
+    assert_eq!(repository.git(&repository.root(), &["branch", "--list", "worktree-*"]).await, "");
 }
 
 #[tokio::test]
 async fn files_and_commits_prevent_removal() {
-    let here = TestRepository::new().await;
-    let tree = here.worktrees.create(None).await.unwrap();
+    let repository = TestRepository::new().await;
+    let tree = repository.worktrees.create(None).await.unwrap();
     fs::write(tree.path.join("new.txt"), "x").unwrap();
-    let remaining = here.worktrees.remove_if_clean(&tree).await.unwrap();
+    let remaining = repository.worktrees.remove_if_clean(&tree).await.unwrap();
     assert_eq!(remaining, RemovalOutcome::Kept(WorktreeChanges { files: 1, commits: 0 }));
-    here.git(&tree.path, &["add", "new.txt"]).await;
-    here.git(&tree.path, &["commit", "-q", "-m", "two"]).await;
-    let remaining = here.worktrees.remove_if_clean(&tree).await.unwrap();
+    repository.git(&tree.path, &["add", "new.txt"]).await;
+    repository.git(&tree.path, &["commit", "-q", "-m", "two"]).await;
+    let remaining = repository.worktrees.remove_if_clean(&tree).await.unwrap();
     assert_eq!(remaining, RemovalOutcome::Kept(WorktreeChanges { files: 0, commits: 1 }));
-    here.worktrees.remove(&tree).await.unwrap();
+    repository.worktrees.remove(&tree).await.unwrap();
     assert!(!tree.path.exists());
 }
 
 #[tokio::test]
 async fn a_deleted_worktree_can_be_removed() {
-    let here = TestRepository::new().await;
-    let tree = here.worktrees.create(Some("gone")).await.unwrap();
+    let repository = TestRepository::new().await;
+    let tree = repository.worktrees.create(Some("gone")).await.unwrap();
     fs::remove_dir_all(&tree.path).unwrap();
-    assert_eq!(here.worktrees.remove_if_clean(&tree).await.unwrap(), RemovalOutcome::Removed);
-    assert!(!here.git(&here.root(), &["worktree", "list"]).await.contains("gone"));
+    assert_eq!(repository.worktrees.remove_if_clean(&tree).await.unwrap(), RemovalOutcome::Removed);
+    assert!(!repository.git(&repository.root(), &["worktree", "list"]).await.contains("gone"));
 }
 
 #[tokio::test]
 async fn a_deleted_worktree_is_created_again_with_its_commits() {
-    let here = TestRepository::new().await;
-    let tree = here.worktrees.create(Some("again")).await.unwrap();
+    let repository = TestRepository::new().await;
+    let tree = repository.worktrees.create(Some("again")).await.unwrap();
     assert!(tree.exists());
     fs::write(tree.path.join("new.txt"), "x").unwrap();
-    here.git(&tree.path, &["add", "new.txt"]).await;
-    here.git(&tree.path, &["commit", "-q", "-m", "two"]).await;
+    repository.git(&tree.path, &["add", "new.txt"]).await;
+    repository.git(&tree.path, &["commit", "-q", "-m", "two"]).await;
     fs::remove_dir_all(&tree.path).unwrap();
     assert!(!tree.exists());
-    let remaining = here.worktrees.remove_if_clean(&tree).await.unwrap();
+    let remaining = repository.worktrees.remove_if_clean(&tree).await.unwrap();
     assert_eq!(
         remaining,
         RemovalOutcome::Kept(WorktreeChanges { files: 0, commits: 1 }),
-        "its branch is all there is"
+        "only its branch is left"
     );
-    assert_eq!(here.worktrees.create(Some("again")).await.unwrap(), tree);
+    assert_eq!(repository.worktrees.create(Some("again")).await.unwrap(), tree);
     assert_eq!(fs::read_to_string(tree.path.join("new.txt")).unwrap(), "x");
     fs::remove_file(tree.path.join(".git")).unwrap();
     assert!(!tree.exists(), "git would look for the repository further up");
@@ -163,25 +163,25 @@ async fn a_deleted_worktree_is_created_again_with_its_commits() {
 
 #[tokio::test]
 async fn nothing_is_checked_out_through_a_symlink() {
-    let here = TestRepository::new().await;
-    let elsewhere = TempDir::new().unwrap();
-    fs::create_dir(here.root().join(".claude")).unwrap();
-    std::os::unix::fs::symlink(elsewhere.path(), here.root().join(".claude/worktrees")).unwrap();
-    let error = here.worktrees.create(Some("try")).await.unwrap_err();
+    let repository = TestRepository::new().await;
+    let outside = TempDir::new().unwrap();
+    fs::create_dir(repository.root().join(".claude")).unwrap();
+    std::os::unix::fs::symlink(outside.path(), repository.root().join(".claude/worktrees")).unwrap();
+    let error = repository.worktrees.create(Some("try")).await.unwrap_err();
     assert!(matches!(error, WorktreeError::OutsideSession(_)), "{error}");
-    assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0);
+    assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
 }
 
 #[tokio::test]
 async fn the_gitignore_is_not_written_through_a_symlink() {
-    let here = TestRepository::new().await;
-    let elsewhere = TempDir::new().unwrap();
-    let shelf = here.root().join(".claude/worktrees");
-    fs::create_dir_all(&shelf).unwrap();
-    std::os::unix::fs::symlink(elsewhere.path().join("new"), shelf.join(".gitignore")).unwrap();
-    let error = here.worktrees.create(Some("try")).await.unwrap_err();
+    let repository = TestRepository::new().await;
+    let outside = TempDir::new().unwrap();
+    let worktrees_dir = repository.root().join(".claude/worktrees");
+    fs::create_dir_all(&worktrees_dir).unwrap();
+    std::os::unix::fs::symlink(outside.path().join("new"), worktrees_dir.join(".gitignore")).unwrap();
+    let error = repository.worktrees.create(Some("try")).await.unwrap_err();
     assert!(matches!(error, WorktreeError::OutsideSession(_)), "{error}");
-    assert!(!elsewhere.path().join("new").exists() && !shelf.join("try").exists());
+    assert!(!outside.path().join("new").exists() && !worktrees_dir.join("try").exists());
 }
 
 const SMUDGE: &str = "[filter \"a=b\"]\n\tsmudge = RUN\n\tclean = RUN\n\trequired = true\n";
@@ -190,13 +190,13 @@ const SMUDGE: &str = "[filter \"a=b\"]\n\tsmudge = RUN\n\tclean = RUN\n\trequire
 async fn filters_of_an_untrusted_repository_do_not_run() {
     let process = "[filter \"a=b\"]\n\tprocess = RUN\n";
     for settings in [&[("config", SMUDGE)][..], &[("config", process)], &[("config.worktree", SMUDGE)]] {
-        let here = TestRepository::new().await;
-        let ran = here.install_filter(settings).await;
-        let tree = here.worktrees.create(Some("try")).await.unwrap();
+        let repository = TestRepository::new().await;
+        let ran = repository.install_filter(settings).await;
+        let tree = repository.worktrees.create(Some("try")).await.unwrap();
         assert_eq!(fs::read_to_string(tree.path.join("a.txt")).unwrap(), "one");
         // A changed file forces git to read it.
         fs::write(tree.path.join("a.txt"), "two").unwrap();
-        let changes = here.worktrees.changes(&tree).await.unwrap();
+        let changes = repository.worktrees.changes(&tree).await.unwrap();
         assert_eq!(changes, WorktreeChanges { files: 1, commits: 0 });
         assert!(!ran.exists(), "{settings:?}");
     }
@@ -204,26 +204,26 @@ async fn filters_of_an_untrusted_repository_do_not_run() {
 
 #[tokio::test]
 async fn filters_of_the_user_or_a_trusted_repository_run() {
-    for (trust, file) in [(Trust::Full, "config"), (Trust::Untrusted, "person")] {
-        let here = TestRepository::with_trust(trust).await;
-        let ran = here.install_filter(&[(file, SMUDGE)]).await;
-        here.worktrees.create(Some("try")).await.unwrap();
+    for (trust, file) in [(Trust::Full, "config"), (Trust::Untrusted, "user-config")] {
+        let repository = TestRepository::with_trust(trust).await;
+        let ran = repository.install_filter(&[(file, SMUDGE)]).await;
+        repository.worktrees.create(Some("try")).await.unwrap();
         assert!(ran.exists(), "{file}");
     }
 }
 
 #[tokio::test]
 async fn a_nested_repository_is_kept_but_not_inspected() {
-    let here = TestRepository::new().await;
-    let tree = here.worktrees.create(Some("try")).await.unwrap();
-    let (inside, ran) = (tree.path.join("inside"), here.root().join(".git/ran"));
-    fs::create_dir(&inside).unwrap();
-    here.git(&inside, &["init", "-q"]).await;
-    here.git(&inside, &["commit", "-q", "--allow-empty", "-m", "inside"]).await;
-    here.git(&tree.path, &["add", "inside"]).await;
-    here.git(&tree.path, &["commit", "-q", "-m", "a repository"]).await;
-    here.git(&inside, &["config", "core.fsmonitor", &format!("touch {}", ran.display())]).await;
-    let remaining = here.worktrees.remove_if_clean(&tree).await.unwrap();
+    let repository = TestRepository::new().await;
+    let tree = repository.worktrees.create(Some("try")).await.unwrap();
+    let (nested, ran) = (tree.path.join("inside"), repository.root().join(".git/ran"));
+    fs::create_dir(&nested).unwrap();
+    repository.git(&nested, &["init", "-q"]).await;
+    repository.git(&nested, &["commit", "-q", "--allow-empty", "-m", "inside"]).await;
+    repository.git(&tree.path, &["add", "inside"]).await;
+    repository.git(&tree.path, &["commit", "-q", "-m", "a repository"]).await;
+    repository.git(&nested, &["config", "core.fsmonitor", &format!("touch {}", ran.display())]).await;
+    let remaining = repository.worktrees.remove_if_clean(&tree).await.unwrap();
     assert_eq!(remaining, RemovalOutcome::Kept(WorktreeChanges { files: 1, commits: 1 }));
     assert!(!ran.exists());
 }
@@ -232,71 +232,71 @@ async fn a_nested_repository_is_kept_but_not_inspected() {
 async fn unexpressible_settings_prevent_creation() {
     let by_branch = b"[includeIf \"onbranch:worktree-*\"]\n\tpath = more\n";
     for settings in [&b"[filter \"\xff\"]\n\tsmudge = x\n"[..], by_branch] {
-        let here = TestRepository::new().await;
-        let root = here.root();
+        let repository = TestRepository::new().await;
+        let root = repository.root();
         let before = fs::read(root.join(".git/config")).unwrap();
         fs::write(root.join(".git/config"), [&before, settings].concat()).unwrap();
-        let error = here.worktrees.create(Some("try")).await.unwrap_err();
+        let error = repository.worktrees.create(Some("try")).await.unwrap_err();
         assert!(matches!(error, WorktreeError::UnsafeSettings), "{error}");
-        here.assert_only_main_worktree().await;
+        repository.assert_only_main_worktree().await;
     }
 }
 
 #[tokio::test]
 async fn a_failed_checkout_is_cleaned_up() {
-    let here = TestRepository::new().await;
-    let root = here.root();
-    let blob = here.git(&root, &["rev-parse", "HEAD:a.txt"]).await;
+    let repository = TestRepository::new().await;
+    let root = repository.root();
+    let blob = repository.git(&root, &["rev-parse", "HEAD:a.txt"]).await;
     let (dir, name) = blob.trim().split_at(2);
     fs::remove_file(root.join(".git/objects").join(dir).join(name)).unwrap();
-    let error = here.worktrees.create(Some("try")).await.unwrap_err();
+    let error = repository.worktrees.create(Some("try")).await.unwrap_err();
     assert!(matches!(error, WorktreeError::Git { .. }), "{error}");
-    here.assert_only_main_worktree().await;
+    repository.assert_only_main_worktree().await;
     // An existing branch is kept.
-    here.git(&root, &["branch", "worktree-old"]).await;
-    here.worktrees.create(Some("old")).await.unwrap_err();
-    assert_eq!(here.git(&root, &["branch", "--list", "worktree-*"]).await.trim(), "worktree-old");
+    repository.git(&root, &["branch", "worktree-old"]).await;
+    repository.worktrees.create(Some("old")).await.unwrap_err();
+    assert_eq!(repository.git(&root, &["branch", "--list", "worktree-*"]).await.trim(), "worktree-old");
 }
 
 #[tokio::test]
 async fn branch_commands_disable_hooks_from_settings() {
-    let mut here = TestRepository::new().await;
-    let root = here.root();
-    let log = here.record_git_calls();
-    here.git(&root, &["config", "hook.mine.command", "true"]).await;
-    let tree = here.worktrees.create(Some("try")).await.unwrap();
-    here.worktrees.remove(&tree).await.unwrap();
-    let tree = here.worktrees.create(Some("gone")).await.unwrap();
+    let mut repository = TestRepository::new().await;
+    let root = repository.root();
+    let log = repository.record_git_calls();
+    repository.git(&root, &["config", "hook.mine.command", "true"]).await;
+    let tree = repository.worktrees.create(Some("try")).await.unwrap();
+    repository.worktrees.remove(&tree).await.unwrap();
+    let tree = repository.worktrees.create(Some("gone")).await.unwrap();
     fs::remove_dir_all(&tree.path).unwrap();
-    here.worktrees.remove(&tree).await.unwrap();
+    repository.worktrees.remove(&tree).await.unwrap();
     let log = fs::read_to_string(log).unwrap();
-    for words in ["worktree add", "worktree remove", "worktree prune", "branch -D", "reset --hard"] {
-        let mut lines = log.lines().filter(|line| line.contains(words)).peekable();
-        assert!(lines.peek().is_some(), "{words}");
-        assert!(lines.all(|line| line.contains("--config-env=hook.mine.enabled=")), "{words}: {log}");
+    for subcommand in ["worktree add", "worktree remove", "worktree prune", "branch -D", "reset --hard"] {
+        let mut lines = log.lines().filter(|line| line.contains(subcommand)).peekable();
+        assert!(lines.peek().is_some(), "{subcommand}");
+        assert!(lines.all(|line| line.contains("--config-env=hook.mine.enabled=")), "{subcommand}: {log}");
     }
 }
 
 #[tokio::test]
 async fn hooks_of_the_repository_do_not_run() {
     use std::os::unix::fs::PermissionsExt;
-    let here = TestRepository::new().await;
-    let hook = here.root().join(".git/hooks/post-checkout");
+    let repository = TestRepository::new().await;
+    let hook = repository.root().join(".git/hooks/post-checkout");
     fs::create_dir_all(hook.parent().unwrap()).unwrap();
     fs::write(&hook, "#!/bin/sh\ntouch \"$(git rev-parse --git-common-dir)/ran\"\n").unwrap();
     fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
-    here.worktrees.create(Some("try")).await.unwrap();
-    assert!(!here.root().join(".git/ran").exists());
+    repository.worktrees.create(Some("try")).await.unwrap();
+    assert!(!repository.root().join(".git/ran").exists());
 }
 
 #[tokio::test]
 async fn a_worktree_from_before_the_session_is_not_removed() {
-    let here = TestRepository::new().await;
-    here.git(&here.root(), &["worktree", "add", "-q", "old"]).await;
-    let tree = here.worktrees.find("old").await.unwrap();
-    let error = here.worktrees.remove(&tree).await.unwrap_err();
+    let repository = TestRepository::new().await;
+    repository.git(&repository.root(), &["worktree", "add", "-q", "old"]).await;
+    let tree = repository.worktrees.find("old").await.unwrap();
+    let error = repository.worktrees.remove(&tree).await.unwrap_err();
     assert!(matches!(error, WorktreeError::NotCreatedHere(_)), "{error}");
-    assert!(here.call.workspace.worktree().is_none() && tree.path.exists());
+    assert!(repository.call.workspace.worktree().is_none() && tree.path.exists());
 }
 
 #[test]
@@ -311,29 +311,31 @@ fn a_name_cannot_escape_the_directory() {
 
 #[tokio::test]
 async fn worktrees_are_created_and_removed_concurrently() {
-    let here = TestRepository::new().await;
+    let repository = TestRepository::new().await;
     let names: Vec<String> = (0..8).map(|number| format!("t{number}")).collect();
-    let created = futures::future::join_all(names.iter().map(|name| here.worktrees.create(Some(name)))).await;
+    let created =
+        futures::future::join_all(names.iter().map(|name| repository.worktrees.create(Some(name)))).await;
     let trees: Vec<Worktree> = created.into_iter().map(Result::unwrap).collect();
-    for gone in futures::future::join_all(trees.iter().map(|tree| here.worktrees.remove_if_clean(tree))).await
+    for removed in
+        futures::future::join_all(trees.iter().map(|tree| repository.worktrees.remove_if_clean(tree))).await
     {
-        assert_eq!(gone.unwrap(), RemovalOutcome::Removed);
+        assert_eq!(removed.unwrap(), RemovalOutcome::Removed);
     }
-    assert_eq!(here.git(&here.root(), &["branch", "--format=%(refname:short)"]).await, "main\n");
-    assert_eq!(here.worktrees.git.list_worktrees(&here.root()).await.unwrap().len(), 1);
+    assert_eq!(repository.git(&repository.root(), &["branch", "--format=%(refname:short)"]).await, "main\n");
+    assert_eq!(repository.worktrees.git.list_worktrees(&repository.root()).await.unwrap().len(), 1);
 }
 
 #[tokio::test]
 async fn a_git_lock_is_waited_for() {
-    let here = TestRepository::new().await;
-    let tree = here.worktrees.create(Some("try")).await.unwrap();
-    let lock = here.root().join(".git/refs/heads/worktree-try.lock");
+    let repository = TestRepository::new().await;
+    let tree = repository.worktrees.create(Some("try")).await.unwrap();
+    let lock = repository.root().join(".git/refs/heads/worktree-try.lock");
     fs::write(&lock, "").unwrap();
     let holder = async {
         tokio::time::sleep(std::time::Duration::from_millis(100)).await;
         fs::remove_file(&lock).unwrap();
     };
-    let (removed, ()) = tokio::join!(here.worktrees.remove(&tree), holder);
+    let (removed, ()) = tokio::join!(repository.worktrees.remove(&tree), holder);
     removed.unwrap();
-    assert_eq!(here.git(&here.root(), &["branch", "--format=%(refname:short)"]).await, "main\n");
+    assert_eq!(repository.git(&repository.root(), &["branch", "--format=%(refname:short)"]).await, "main\n");
 }

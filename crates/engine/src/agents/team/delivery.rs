@@ -17,7 +17,6 @@ const JOIN_GRACE: Duration = Duration::from_secs(2);
 const CONTROL_MESSAGE_RESERVE: usize = 200;
 
 impl SessionTeam {
-    /// Sends a message.
     pub fn send(&self, to: &str, message: TeamMessage) -> Result<Receipt, String> {
         let mut guard = self.lock();
         let team = guard.as_mut().ok_or(NO_TEAM)?;
@@ -29,7 +28,7 @@ impl SessionTeam {
         let send_lock =
             self.lock().as_mut().and_then(|team| Some(Arc::clone(&team.member(&message.from)?.send_lock)));
         let Some(send_lock) = send_lock else { return self.send(to, message) };
-        let _in_turn = send_lock.lock().await;
+        let _guard = send_lock.lock().await;
         self.wait_for_member(&to_member_name(to)).await;
         self.send(to, message)
     }
@@ -44,9 +43,9 @@ impl SessionTeam {
         names.retain(|name| *name != message.from);
         let limit = self.shared.max_messages;
         let sent = names.iter().map(|name| self.post_message(team, name, message.clone(), limit));
-        let (reached, missed): (Vec<_>, Vec<_>) = sent.partition(Result::is_ok);
-        match missed.into_iter().find_map(Result::err) {
-            Some(why) if reached.is_empty() => Err(why),
+        let (reached, failed): (Vec<_>, Vec<_>) = sent.partition(Result::is_ok);
+        match failed.into_iter().find_map(Result::err) {
+            Some(reason) if reached.is_empty() => Err(reason),
             _ => Ok(reached.into_iter().flatten().collect()),
         }
     }
@@ -54,12 +53,12 @@ impl SessionTeam {
     /// Waits for a member to join, as long as others keep joining.
     async fn wait_for_member(&self, name: &str) {
         loop {
-            let mut barriers = match &*self.lock() {
+            let mut joins = match &*self.lock() {
                 Some(team) if !team.has_member(name) => team.last_joined.subscribe(),
                 _ => return,
             };
-            let until = *barriers.borrow_and_update() + JOIN_GRACE;
-            if !matches!(tokio::time::timeout_at(until, barriers.changed()).await, Ok(Ok(()))) {
+            let deadline = *joins.borrow_and_update() + JOIN_GRACE;
+            if !matches!(tokio::time::timeout_at(deadline, joins.changed()).await, Ok(Ok(()))) {
                 return;
             }
         }
@@ -94,7 +93,7 @@ impl SessionTeam {
         Ok(receipt)
     }
 
-    /// Delivers a notification to the teammate that owns the task; returns it if that teammate is gone.
+    /// Delivers a notification to the teammate that owns the task; returns it if that teammate has left.
     pub fn deliver_notification(&self, task_id: Option<&str>, notification: String) -> Option<String> {
         let mut guard = self.lock();
         let mut members = guard.iter_mut().flat_map(|team| &mut team.members);
@@ -117,9 +116,9 @@ impl SessionTeam {
 
     /// Waits until all changes so far are on disk.
     pub async fn flush(&self) {
-        let record = self.lock().as_ref().and_then(|team| team.writer.clone());
-        if let Some(record) = record {
-            record.flush().await;
+        let writer = self.lock().as_ref().and_then(|team| team.writer.clone());
+        if let Some(writer) = writer {
+            writer.flush().await;
         }
     }
 }

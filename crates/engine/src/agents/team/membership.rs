@@ -3,11 +3,12 @@
 
 use std::sync::Arc;
 
+use whimbrel_tools::internal_events::{InternalEvent, Notification};
+use whimbrel_tools::permission::PlanLock;
+
 use super::delivery::NO_TEAM;
 use super::message::{ControlMessage, TeamMessage, TeammateInput};
 use super::{MemberFacts, SessionTeam, validate_name};
-use whimbrel_tools::internal_events::{InternalEvent, Notification};
-use whimbrel_tools::permission::PlanLock;
 
 /// Removes the member on drop.
 pub struct Membership {
@@ -22,10 +23,10 @@ impl SessionTeam {
     /// Adds a member and returns its membership, which holds the final name. With a plan lock, a plan must be
     /// approved first.
     pub fn join(&self, facts: &MemberFacts, plan_lock: Option<PlanLock>) -> Result<Membership, String> {
-        let wanted = validate_name(&facts.name)?;
+        let requested = validate_name(&facts.name)?;
         let mut guard = self.lock();
         let team = guard.as_mut().ok_or(NO_TEAM)?;
-        let name = team.add_member(facts, &wanted, plan_lock)?;
+        let name = team.add_member(facts, &requested, plan_lock)?;
         Ok(Membership { team: self.clone(), name, task_id: facts.task_id.clone(), active: false })
     }
 }
@@ -51,21 +52,21 @@ impl Membership {
             let notify = {
                 let mut guard = self.team.lock();
                 let team = guard.as_mut()?;
-                let record = team.writer.clone();
+                let writer = team.writer.clone();
                 let member = team.member_by_task(&self.name, &self.task_id)?;
                 if member.is_leaving {
                     return None;
                 }
-                if !member.inbox.is_empty() {
+                if !member.mailbox.is_empty() {
                     member.is_running = true;
                     member.wrote_to_lead = false;
-                    let mail = member.inbox.drain(..).collect();
-                    if let Some(record) = record {
-                        record.mark_read(&self.name);
+                    let inputs = member.mailbox.drain(..).collect();
+                    if let Some(writer) = writer {
+                        writer.mark_read(&self.name);
                     }
-                    return Some(mail);
+                    return Some(inputs);
                 }
-                Arc::clone(&member.wake)
+                Arc::clone(&member.notify)
             };
             notify.notified().await;
         }
@@ -86,7 +87,7 @@ impl Membership {
             && let Some(member) = team.member_by_task(&self.name, &self.task_id)
         {
             member.is_running = false;
-            let (idle, wrote_to_lead) = (member.inbox.is_empty(), member.wrote_to_lead);
+            let (idle, wrote_to_lead) = (member.mailbox.is_empty(), member.wrote_to_lead);
             if idle && !member.is_leaving {
                 let message = TeamMessage::from_control(&self.name, &ControlMessage::Idle);
                 team.notify_lead(&message, !wrote_to_lead, &self.team.shared.event_sender);

@@ -70,9 +70,9 @@ impl TeamMessage {
     }
 
     /// A control message, with its JSON as the text.
-    pub fn from_control(from: &str, form: &ControlMessage) -> Self {
+    pub fn from_control(from: &str, control: &ControlMessage) -> Self {
         let message = Self::new(from, "", None);
-        Self { text: form.to_json(from, &message.timestamp).to_string(), ..message }
+        Self { text: control.to_json(from, &message.timestamp).to_string(), ..message }
     }
 
     /// Renders the message for the model.
@@ -97,20 +97,20 @@ impl ControlMessage {
             Self::Idle => {
                 json!({"type": "idle_notification", "from": from, "timestamp": timestamp, "idleReason": "available"})
             }
-            Self::ShutdownRequest { request_id: request, reason } => {
-                json!({"type": "shutdown_request", "requestId": request, "from": from, "reason": reason, "timestamp": timestamp})
+            Self::ShutdownRequest { request_id, reason } => {
+                json!({"type": "shutdown_request", "requestId": request_id, "from": from, "reason": reason, "timestamp": timestamp})
             }
-            Self::ShutdownApproved { request_id: request } => {
-                json!({"type": "shutdown_approved", "requestId": request, "from": from, "timestamp": timestamp})
+            Self::ShutdownApproved { request_id } => {
+                json!({"type": "shutdown_approved", "requestId": request_id, "from": from, "timestamp": timestamp})
             }
-            Self::ShutdownRejected { request_id: request, reason } => {
-                json!({"type": "shutdown_rejected", "requestId": request, "from": from, "reason": reason, "timestamp": timestamp})
+            Self::ShutdownRejected { request_id, reason } => {
+                json!({"type": "shutdown_rejected", "requestId": request_id, "from": from, "reason": reason, "timestamp": timestamp})
             }
-            Self::PlanRequest { request_id: request, plan } => {
-                json!({"type": "plan_approval_request", "requestId": request, "from": from, "planContent": plan, "timestamp": timestamp})
+            Self::PlanRequest { request_id, plan } => {
+                json!({"type": "plan_approval_request", "requestId": request_id, "from": from, "planContent": plan, "timestamp": timestamp})
             }
-            Self::PlanResponse { request_id: request, approved, feedback } => {
-                json!({"type": "plan_approval_response", "requestId": request, "approved": approved, "feedback": feedback, "timestamp": timestamp})
+            Self::PlanResponse { request_id, approved, feedback } => {
+                json!({"type": "plan_approval_response", "requestId": request_id, "approved": approved, "feedback": feedback, "timestamp": timestamp})
             }
         }
     }
@@ -150,9 +150,9 @@ mod tests {
     #[test]
     fn control_messages_have_their_json_type() {
         let message = TeamMessage::from_control("m1", &ControlMessage::Idle);
-        let read: Value = serde_json::from_str(&message.text).unwrap();
+        let json: Value = serde_json::from_str(&message.text).unwrap();
         assert_eq!(
-            (&read["type"], &read["from"], &read["idleReason"]),
+            (&json["type"], &json["from"], &json["idleReason"]),
             (&json!("idle_notification"), &json!("m1"), &json!("available"))
         );
     }

@@ -23,13 +23,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
 use whimbrel_os::ids;
+use whimbrel_tools::internal_events::EventSender;
 
 pub use self::membership::Membership;
 pub use self::state::{MemberFacts, MemberInfo};
 use self::state::{Team, TeamMember};
 use self::team_dir::TeamDir;
 use self::writer::TeamWriter;
-use whimbrel_tools::internal_events::EventSender;
 
 pub const LEAD: &str = "team-lead";
 
@@ -67,18 +67,18 @@ impl SessionTeam {
     /// default.
     pub fn new(
         event_sender: EventSender,
-        config: Option<PathBuf>,
-        session: String,
-        most_letters: Option<usize>,
+        config_dir: Option<PathBuf>,
+        session_id: String,
+        max_messages: Option<usize>,
     ) -> Self {
-        let most_letters = most_letters.unwrap_or(DEFAULT_MAX_MESSAGES);
+        let max_messages = max_messages.unwrap_or(DEFAULT_MAX_MESSAGES);
         Self {
             shared: Arc::new(Shared {
                 team: Mutex::default(),
                 event_sender,
-                config_dir: config,
-                session_id: session,
-                max_messages: most_letters,
+                config_dir,
+                session_id,
+                max_messages,
             }),
         }
     }
@@ -93,11 +93,15 @@ impl SessionTeam {
                 team.name
             ));
         }
-        let dir = self.shared.config_dir.as_ref().map(|config| TeamDir::new(config, &name, &ids::new_uuid()));
-        let record = dir.map(TeamWriter::create).transpose();
-        let record = record.map_err(|error| format!("The team cannot be saved: {error}."))?;
-        let file = record.as_ref().map(|record| record.config_path().display().to_string());
-        let team = Team::new(name.clone(), description, &self.shared.session_id, record);
+        let dir = self
+            .shared
+            .config_dir
+            .as_ref()
+            .map(|config_dir| TeamDir::new(config_dir, &name, &ids::new_uuid()));
+        let writer = dir.map(TeamWriter::create).transpose();
+        let writer = writer.map_err(|error| format!("The team cannot be saved: {error}."))?;
+        let file = writer.as_ref().map(|writer| writer.config_path().display().to_string());
+        let team = Team::new(name.clone(), description, &self.shared.session_id, writer);
         *guard = Some(team);
         Ok(json!({"team_name": name, "team_file_path": file, "lead_agent_id": format!("{LEAD}@{name}")}))
     }
@@ -120,7 +124,7 @@ impl SessionTeam {
         }
         for member in &mut team.members {
             member.is_leaving = true;
-            member.wake.notify_one();
+            member.notify.notify_one();
         }
         let (name, removed) = (team.name.clone(), team.writer.as_ref().map_or(Ok(()), TeamWriter::remove));
         *guard = None;
@@ -148,8 +152,8 @@ impl SessionTeam {
 
     /// All members but the lead.
     pub fn members(&self) -> Vec<MemberInfo> {
-        let shown = |team: &Team| team.members.iter().map(TeamMember::info).collect();
-        self.lock().as_ref().map(shown).unwrap_or_default()
+        let infos = |team: &Team| team.members.iter().map(TeamMember::info).collect();
+        self.lock().as_ref().map(infos).unwrap_or_default()
     }
 
     /// Number of teammates that are working or have unread input.
@@ -175,9 +179,9 @@ fn to_file_name(name: &str) -> String {
 
 /// Checks and normalizes a name, which becomes a file name.
 fn validate_name(name: &str) -> Result<String, String> {
-    let good = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ' ');
+    let is_valid_char = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ' ');
     let name = name.trim();
-    if name.is_empty() || name.len() > 64 || name.starts_with('.') || !name.chars().all(good) {
+    if name.is_empty() || name.len() > 64 || name.starts_with('.') || !name.chars().all(is_valid_char) {
         return Err(format!("{name:?} is not a valid name: use up to 64 letters, digits, '-' and '_'."));
     }
     Ok(to_file_name(name))

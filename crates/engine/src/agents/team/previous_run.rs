@@ -46,7 +46,7 @@ fn render_notice(dir: &Path, session: &str) -> Option<String> {
         let unread = messages.iter().filter(|message| !message.read).count();
         (unread > 0).then(|| format!("{name} ({} not read)", count_text(unread)))
     };
-    let who = match names.is_empty() {
+    let teammates = match names.is_empty() {
         true => "It had no teammates left.".to_owned(),
         false => {
             let shown = names.iter().map(|name| unread(name).unwrap_or_else(|| (*name).to_owned()));
@@ -57,7 +57,7 @@ fn render_notice(dir: &Path, session: &str) -> Option<String> {
         }
     };
     Some(format!(
-        "This session's team {} ended with the previous run. {who} Its messages are in {}. If you still need the team, create it again.",
+        "This session's team {} ended with the previous run. {teammates} Its messages are in {}. If you still need the team, create it again.",
         config["name"].as_str().unwrap_or("?"),
         dir.display()
     ))
@@ -71,9 +71,10 @@ fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Option<T> {
 
 #[cfg(test)]
 mod tests {
+    use whimbrel_tools::internal_events::event_channel;
+
     use super::super::MemberFacts;
     use super::*;
-    use whimbrel_tools::internal_events::event_channel;
 
     fn teams(config: &Path, session: &str) -> SessionTeam {
         SessionTeam::new(event_channel().0, Some(config.into()), session.into(), None)

@@ -26,11 +26,11 @@ impl SessionTeam {
     /// Asks a teammate to shut down, for the lead.
     pub fn request_shutdown(&self, to: &str, reason: String) -> Result<SentRequest, String> {
         self.with_member(&to_member_name(to), |teams, team, name| {
-            let request = new_request_id("shutdown", name);
-            let control = ControlMessage::ShutdownRequest { request_id: request.clone(), reason };
+            let request_id = new_request_id("shutdown", name);
+            let control = ControlMessage::ShutdownRequest { request_id: request_id.clone(), reason };
             let receipt = teams.post_control(team, name, TeamMessage::from_control(LEAD, &control))?;
-            find_member(team, name)?.shutdown_request = Some(request.clone());
-            Ok(SentRequest { request_id: request, receipt })
+            find_member(team, name)?.shutdown_request = Some(request_id.clone());
+            Ok(SentRequest { request_id, receipt })
         })
     }
 
@@ -69,13 +69,13 @@ impl SessionTeam {
             if find_member(team, name)?.required_plan.is_none() {
                 return Err("Your lead requires no plan from you. Send a message instead.".into());
             }
-            let request = new_request_id("plan", name);
-            let control = ControlMessage::PlanRequest { request_id: request.clone(), plan };
+            let request_id = new_request_id("plan", name);
+            let control = ControlMessage::PlanRequest { request_id: request_id.clone(), plan };
             let receipt = teams.post_control(team, LEAD, TeamMessage::from_control(name, &control))?;
             if let Some(pending) = &mut find_member(team, name)?.required_plan {
-                pending.request_id = Some(request.clone());
+                pending.request_id = Some(request_id.clone());
             }
-            Ok(SentRequest { request_id: request, receipt })
+            Ok(SentRequest { request_id, receipt })
         })
     }
 
@@ -87,12 +87,12 @@ impl SessionTeam {
         answer: RequestAnswer,
     ) -> Result<SentRequest, String> {
         self.with_member(&to_member_name(to), |teams, team, name| {
-            let waiting = find_member(team, name)?
+            let open_request = find_member(team, name)?
                 .required_plan
                 .as_ref()
                 .and_then(|pending| pending.request_id.as_deref());
             let request =
-                match_open_request(waiting, request, "It has submitted no plan that awaits approval.")?;
+                match_open_request(open_request, request, "It has submitted no plan that awaits approval.")?;
             let (approved, feedback) = match answer {
                 RequestAnswer::Approve(text) => (true, text),
                 RequestAnswer::Reject(reason) => (false, reason),
@@ -114,10 +114,10 @@ impl SessionTeam {
     fn with_member<T>(
         &self,
         name: &str,
-        act: impl FnOnce(&Self, &mut Team, &str) -> Result<T, String>,
+        action: impl FnOnce(&Self, &mut Team, &str) -> Result<T, String>,
     ) -> Result<T, String> {
         let mut guard = self.lock();
-        act(self, guard.as_mut().ok_or(NO_TEAM)?, name)
+        action(self, guard.as_mut().ok_or(NO_TEAM)?, name)
     }
 }
 
@@ -141,6 +141,6 @@ fn match_open_request(open: Option<&str>, answered: Option<&str>, none: &str) ->
     }
 }
 
-fn new_request_id(what: &str, name: &str) -> String {
-    format!("{what}-{}@{name}", clock::unix_millis())
+fn new_request_id(prefix: &str, name: &str) -> String {
+    format!("{prefix}-{}@{name}", clock::unix_millis())
 }

@@ -7,12 +7,12 @@ use serde_json::json;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 use whimbrel_os::clock;
+use whimbrel_tools::internal_events::{EventSender, InternalEvent, Notification};
+use whimbrel_tools::permission::PlanLock;
 
 use super::message::{TeamMessage, TeammateInput};
 use super::writer::TeamWriter;
 use super::{LEAD, Receipt};
-use whimbrel_tools::internal_events::{EventSender, InternalEvent, Notification};
-use whimbrel_tools::permission::PlanLock;
 
 const MAX_MEMBERS: usize = 100;
 
@@ -36,7 +36,7 @@ pub(super) struct TeamMember {
     color: &'static str,
     joined_at: u64,
     /// Unread input.
-    pub(super) inbox: VecDeque<TeammateInput>,
+    pub(super) mailbox: VecDeque<TeammateInput>,
     pub(super) is_running: bool,
     /// Whether it has messaged the lead since its last wake-up.
     pub(super) wrote_to_lead: bool,
@@ -46,7 +46,7 @@ pub(super) struct TeamMember {
     /// The plan that must be approved first, if one is required.
     pub(super) required_plan: Option<RequiredPlan>,
     /// Wakes the teammate.
-    pub(super) wake: Arc<Notify>,
+    pub(super) notify: Arc<Notify>,
     /// Held while it sends a message, so that messages keep their order.
     pub(super) send_lock: Arc<tokio::sync::Mutex<()>>,
 }
@@ -84,30 +84,30 @@ pub struct MemberInfo {
 
 impl TeamMember {
     pub(super) fn info(&self) -> MemberInfo {
-        MemberInfo { facts: self.facts.clone(), is_active: self.is_active(), unread: self.inbox.len() }
+        MemberInfo { facts: self.facts.clone(), is_active: self.is_active(), unread: self.mailbox.len() }
     }
 
     /// Adds input and wakes the teammate.
-    pub(super) fn push_input(&mut self, mail: TeammateInput) {
-        self.inbox.push_back(mail);
-        self.wake.notify_one();
+    pub(super) fn push_input(&mut self, input: TeammateInput) {
+        self.mailbox.push_back(input);
+        self.notify.notify_one();
     }
 
     /// Returns whether it is working or has unread input.
     pub(super) fn is_active(&self) -> bool {
-        self.is_running || !self.inbox.is_empty()
+        self.is_running || !self.mailbox.is_empty()
     }
 }
 
 impl Team {
     /// Creates a team that has only its lead.
-    pub(super) fn new(name: String, description: &str, session: &str, record: Option<TeamWriter>) -> Self {
+    pub(super) fn new(name: String, description: &str, session_id: &str, writer: Option<TeamWriter>) -> Self {
         let team = Self {
             name,
             description: description.to_owned(),
             created_at: clock::unix_millis(),
-            session_id: session.to_owned(),
-            writer: record,
+            session_id: session_id.to_owned(),
+            writer,
             members: Vec::new(),
             message_count: 0,
             last_joined: watch::Sender::new(now()),
@@ -140,27 +140,27 @@ impl Team {
     pub(super) fn add_member(
         &mut self,
         facts: &MemberFacts,
-        wanted: &str,
+        requested: &str,
         plan_lock: Option<PlanLock>,
     ) -> Result<String, String> {
         if self.members.len() >= MAX_MEMBERS {
             return Err(format!("The team already has {MAX_MEMBERS} members. Give the work to one of them."));
         }
         let name = (1..)
-            .map(|nth| if nth == 1 { wanted.to_owned() } else { format!("{wanted}-{nth}") })
+            .map(|nth| if nth == 1 { requested.to_owned() } else { format!("{requested}-{nth}") })
             .find(|name| !self.has_member(name))
-            .unwrap_or_else(|| wanted.to_owned());
+            .unwrap_or_else(|| requested.to_owned());
         self.members.push(TeamMember {
             facts: MemberFacts { name: name.clone(), ..facts.clone() },
             color: COLORS[self.members.len() % COLORS.len()],
             joined_at: clock::unix_millis(),
-            inbox: VecDeque::new(),
+            mailbox: VecDeque::new(),
             is_running: false,
             wrote_to_lead: false,
             is_leaving: false,
             shutdown_request: None,
             required_plan: plan_lock.map(|plan_lock| RequiredPlan { plan_lock, request_id: None }),
-            wake: Arc::default(),
+            notify: Arc::default(),
             send_lock: Arc::default(),
         });
         self.last_joined.send_replace(now());
@@ -168,7 +168,6 @@ impl Team {
         Ok(name)
     }
 
-    /// Removes a member.
     pub(super) fn remove_member(&mut self, name: &str, task_id: &str) {
         if self.member_by_task(name, task_id).is_some() {
             self.members.retain(|member| member.facts.name != name);
@@ -188,8 +187,8 @@ impl Team {
         }
         message.color = self.member(&message.from).map(|member| member.color.to_owned());
         if to == LEAD {
-            if let Some(writer) = self.member(&message.from.clone()) {
-                writer.wrote_to_lead = true;
+            if let Some(sender) = self.member(&message.from.clone()) {
+                sender.wrote_to_lead = true;
             }
             self.notify_lead(&message, true, event_sender);
             return Ok(Receipt { to: to.into(), recipient_is_running: false });
@@ -198,36 +197,36 @@ impl Team {
         let Some(member) = self.member(to) else {
             return Err(format!("There is no team member {to}. Team members: {}.", known.join(", ")));
         };
-        let reader_works = member.is_running;
+        let recipient_is_running = member.is_running;
         member.push_input(TeammateInput::Message(message.clone()));
         self.write_message(to, &message);
-        Ok(Receipt { to: to.into(), recipient_is_running: reader_works })
+        Ok(Receipt { to: to.into(), recipient_is_running })
     }
 
-    /// Notifies the lead; `wakes` says whether that starts a turn.
-    pub(super) fn notify_lead(&self, message: &TeamMessage, wakes: bool, event_sender: &EventSender) {
+    /// Notifies the lead; `starts_turn` says whether that starts a turn.
+    pub(super) fn notify_lead(&self, message: &TeamMessage, starts_turn: bool, event_sender: &EventSender) {
         self.write_message(LEAD, message);
-        let notification = Notification { starts_turn: wakes, ..Notification::from_peer(message.render()) };
+        let notification = Notification { starts_turn, ..Notification::from_peer(message.render()) };
         // The event loop may have ended.
         let _ = event_sender.send(InternalEvent::Notification(Box::new(notification)));
     }
 
     fn write_message(&self, to: &str, message: &TeamMessage) {
-        if let Some(record) = &self.writer {
-            record.add_message(to, message.clone());
+        if let Some(writer) = &self.writer {
+            writer.add_message(to, message.clone());
         }
     }
 
     fn write_config(&self) {
-        let Some(record) = &self.writer else { return };
+        let Some(writer) = &self.writer else { return };
         let lead = format!("{LEAD}@{}", self.name);
         let mut members = vec![
             json!({"agentId": lead, "name": LEAD, "agentType": LEAD, "joinedAt": self.created_at, "subscriptions": []}),
         ];
         members.extend(self.members.iter().map(|member| {
-            let MemberFacts { name, task_id, agent_type: kind, model, prompt, cwd } = &member.facts;
+            let MemberFacts { name, task_id, agent_type, model, prompt, cwd } = &member.facts;
             json!({
-                "agentId": format!("{name}@{}", self.name), "name": name, "agentType": kind, "model": model,
+                "agentId": format!("{name}@{}", self.name), "name": name, "agentType": agent_type, "model": model,
                 "prompt": prompt, "color": member.color, "planModeRequired": member.required_plan.is_some(), "joinedAt": member.joined_at,
                 "cwd": cwd, "subscriptions": [], "backendType": "in-process", "taskId": task_id,
             })
@@ -236,7 +235,7 @@ impl Team {
             "name": self.name, "description": self.description, "createdAt": self.created_at,
             "leadAgentId": lead, "leadSessionId": self.session_id, "members": members,
         });
-        record.set_config(config);
+        writer.set_config(config);
     }
 }
 

@@ -1,6 +1,10 @@
 //! Main loop of a teammate: wait for input, run a turn, become idle, until it is stopped or asked to shut down.
 
 use whimbrel_os::ids;
+use whimbrel_tools::api::{ToolContext, ToolError};
+use whimbrel_tools::hooks::join_reasons;
+use whimbrel_tools::permission::PlanLock;
+use whimbrel_tools::tasks::{AgentTask, TaskFacts, TaskKind};
 use whimbrel_wire::content::Content;
 use whimbrel_wire::hook::{HookEvent, TeammateIdle};
 use whimbrel_wire::permission::PermissionMode;
@@ -15,10 +19,6 @@ use crate::agents::run::{run_one_turn, run_start_hooks, write_output};
 use crate::agents::{AgentReport, AgentSpawner, Definition, SubagentTask, mcp_servers};
 use crate::next_step::TurnEnd;
 use crate::turn::TurnOutcome;
-use whimbrel_tools::api::{ToolContext, ToolError};
-use whimbrel_tools::hooks::join_reasons;
-use whimbrel_tools::permission::PlanLock;
-use whimbrel_tools::tasks::{AgentTask, TaskFacts, TaskKind};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JoinedTeammate {
@@ -33,13 +33,15 @@ const MAX_IDLE_HOOK_BLOCKS: usize = 3;
 
 impl AgentSpawner {
     /// The team that a named agent joins, if there is one.
-    pub fn resolve_team(&self, asked: Option<&str>) -> Result<Option<String>, ToolError> {
-        match (self.context.spawning.team.name(), asked) {
+    pub fn resolve_team(&self, requested: Option<&str>) -> Result<Option<String>, ToolError> {
+        match (self.context.spawning.team.name(), requested) {
             (Some(team), None) => Ok(Some(team)),
-            (Some(team), Some(asked)) if self.context.spawning.team.matches_name(asked) => Ok(Some(team)),
+            (Some(team), Some(requested)) if self.context.spawning.team.matches_name(requested) => {
+                Ok(Some(team))
+            }
             (Some(team), Some(_)) => Err(ToolError::Rejected(format!("The team of this session is {team}."))),
-            (None, Some(asked)) => Err(ToolError::Rejected(format!(
-                "There is no team {asked}. Create it with TeamCreate (teams need CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS=1), or leave out team_name."
+            (None, Some(requested)) => Err(ToolError::Rejected(format!(
+                "There is no team {requested}. Create it with TeamCreate (teams need CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS=1), or leave out team_name."
             ))),
             (None, None) => Ok(None),
         }
@@ -54,13 +56,13 @@ impl AgentSpawner {
     ) -> Result<JoinedTeammate, ToolError> {
         let definition = self.definition(&task.agent_type)?.clone();
         let teams = &self.context.spawning.team;
-        let refused = |why: String| ToolError::Rejected(why);
+        let rejected = |reason: String| ToolError::Rejected(reason);
         if task.isolation.as_ref().or(definition.isolation.as_ref()).is_some() {
             // Isolated work must not happen in the user's own checkout.
-            return Err(refused("A teammate works in the session's directory. Leave out isolation, or start a subagent without a name.".into()));
+            return Err(rejected("A teammate works in the session's directory. Leave out isolation, or start a subagent without a name.".into()));
         }
         let team =
-            teams.name().ok_or_else(|| refused("There is no team. Create one with TeamCreate.".into()))?;
+            teams.name().ok_or_else(|| rejected("There is no team. Create one with TeamCreate.".into()))?;
         let task_id = ids::new_task_id('t');
         let facts = MemberFacts {
             name: name.to_owned(),
@@ -71,7 +73,7 @@ impl AgentSpawner {
             cwd: self.context.environment.workspace.root().display().to_string(),
         };
         let plan_lock = (task.mode == Some(PermissionMode::Plan)).then(PlanLock::default);
-        let membership = teams.join(&facts, plan_lock.clone()).map_err(refused)?;
+        let membership = teams.join(&facts, plan_lock.clone()).map_err(rejected)?;
         let facts = MemberFacts { name: membership.name().to_owned(), ..facts };
         let output_file =
             self.context.environment.workspace.output_dir().join("tasks").join(format!("{task_id}.output"));
@@ -89,27 +91,27 @@ impl AgentSpawner {
             },
             true,
         );
-        let standing = AgentStart { depth: 1, parent: None, background: true, prompt: &task.prompt };
-        notices::notify_started(&self.context.frame_sender, &call.tasks, &entry.facts, standing).await;
+        let start = AgentStart { depth: 1, parent: None, background: true, prompt: &task.prompt };
+        notices::notify_started(&self.context.frame_sender, &call.tasks, &entry.facts, start).await;
         let mut prompt = teammate_prompt(&definition.prompt, &facts.name, &team);
-        let plans_first = plan_lock.is_some();
-        if plans_first {
+        let requires_plan = plan_lock.is_some();
+        if requires_plan {
             prompt.push_str(PLAN_FIRST_PROMPT);
         }
         let definition = Definition { prompt, ..definition };
-        let named = SubagentTask { name: Some(facts.name.clone()), ..task.clone() };
-        let metadata = AgentMetadata::for_task(&entry.facts, &named, 1, None).with_team(&team);
+        let named_task = SubagentTask { name: Some(facts.name.clone()), ..task.clone() };
+        let metadata = AgentMetadata::for_task(&entry.facts, &named_task, 1, None).with_team(&team);
         // Plan mode is enforced by the plan lock, which ends with the approval.
-        let task = &SubagentTask { mode: task.mode.filter(|_| !plans_first), ..task.clone() };
+        let task = &SubagentTask { mode: task.mode.filter(|_| !requires_plan), ..task.clone() };
         let role = AgentRole::Teammate { name: facts.name.clone(), plan_lock };
         let agent = self.build_subagent(&definition, task, call, &entry, &role, None);
         metadata.write(&self.context, entry.id(), agent.conversation.transcript_writer());
-        let first = TeamMessage::new(LEAD, task.prompt.clone(), Some(task.description.clone()));
-        teams.deliver_first_task(membership.name(), first).map_err(refused)?;
+        let first_message = TeamMessage::new(LEAD, task.prompt.clone(), Some(task.description.clone()));
+        teams.deliver_first_task(membership.name(), first_message).map_err(rejected)?;
         let teammate =
             Teammate { agents: self.clone(), agent, definition, entry, membership, team: team.clone() };
         tokio::spawn(teammate.run());
-        Ok(JoinedTeammate { facts, team, requires_plan: plans_first })
+        Ok(JoinedTeammate { facts, team, requires_plan })
     }
 }
 
@@ -145,14 +147,14 @@ impl Teammate {
         self.agents.inject_memory(&mut self.agent, &self.definition).await;
         let mut last = TurnOutcome::new(TurnEnd::Done);
         loop {
-            let mail = tokio::select! {
+            let inputs = tokio::select! {
                 biased;
-                mail = self.entry.stop.run_until_cancelled(self.membership.receive()) => mail.flatten(),
+                inputs = self.entry.stop.run_until_cancelled(self.membership.receive()) => inputs.flatten(),
                 // Without budget, further input cannot be handled.
                 () = self.agent.ledger.wait_until_exhausted() => None,
             };
-            let Some(mail) = mail else { break };
-            let text = mail.iter().map(TeammateInput::render).collect::<Vec<_>>().join("\n");
+            let Some(inputs) = inputs else { break };
+            let text = inputs.iter().map(TeammateInput::render).collect::<Vec<_>>().join("\n");
             last = self.run_turn(&text).await;
             if self.entry.stop.is_cancelled() && last.end != TurnEnd::BudgetExceeded {
                 break;
@@ -170,12 +172,12 @@ impl Teammate {
     /// Runs a turn for new input; TeammateIdle hooks may keep it working.
     async fn run_turn(&mut self, text: &str) -> TurnOutcome {
         let mut text = text.to_owned();
-        let mut objections = 0;
+        let mut block_count = 0;
         loop {
             self.agent.conversation.push_task(&Content::from(text.as_str())).await;
-            let ending = run_one_turn(&mut self.agent, &self.entry).await;
-            if ending.end != TurnEnd::Done || objections == MAX_IDLE_HOOK_BLOCKS {
-                return ending;
+            let outcome = run_one_turn(&mut self.agent, &self.entry).await;
+            if outcome.end != TurnEnd::Done || block_count == MAX_IDLE_HOOK_BLOCKS {
+                return outcome;
             }
             let idle = TeammateIdle {
                 teammate_name: self.membership.name().to_owned(),
@@ -185,22 +187,22 @@ impl Teammate {
             let output =
                 hooks.dispatch(HookEvent::TeammateIdle, |input| input.build(idle), &self.entry.stop).await;
             if output.blocked.is_empty() {
-                return ending;
+                return outcome;
             }
-            objections += 1;
+            block_count += 1;
             text = format!("A hook requires you to continue:\n{}", join_reasons(&output.blocked));
         }
     }
 
     /// Reports a failed turn to the lead, because the teammate itself cannot.
-    fn report_failure(&self, ending: &TurnOutcome) {
-        let report = self.build_report(ending.clone());
+    fn report_failure(&self, outcome: &TurnOutcome) {
+        let report = self.build_report(outcome.clone());
         if report.failure_reason().is_some() {
             self.membership.report_to_lead(report.text());
         }
     }
 
-    fn build_report(&self, ending: TurnOutcome) -> AgentReport {
+    fn build_report(&self, outcome: TurnOutcome) -> AgentReport {
         let usage = self.agent.task_usage();
         AgentReport {
             agent_id: self.entry.id().to_owned(),
@@ -214,7 +216,7 @@ impl Teammate {
             kept_worktree: None,
             unread_messages: 0,
             stopped: self.entry.stop.is_cancelled(),
-            outcome: ending,
+            outcome,
         }
     }
 
@@ -222,16 +224,16 @@ impl Teammate {
         let tasks = self.agent.tool_env.context.tasks.clone();
         // A teammate that was idle when the session ended was not interrupted.
         let stopped = self.entry.stop.is_cancelled() && !(tasks.is_closing() && self.membership.is_idle());
-        let ending = match last.end {
+        let outcome = match last.end {
             TurnEnd::BudgetExceeded => last,
             _ if stopped => TurnOutcome::new(TurnEnd::AbortedStreaming),
             _ => TurnOutcome { end: TurnEnd::Done, ..last },
         };
-        let broke = ending.end == TurnEnd::BudgetExceeded;
-        let report = self.build_report(ending);
+        let over_budget = outcome.end == TurnEnd::BudgetExceeded;
+        let report = self.build_report(outcome);
         let Self { agents, agent, entry, membership, .. } = self;
         mcp_servers::stop_servers(&agent, &entry.stop).await;
-        if broke {
+        if over_budget {
             tasks.stop_tasks_of(entry.id());
         } else if stopped {
             membership.notify_stopped();

@@ -1,18 +1,18 @@
 //! Tests of teams.
 
 use futures::FutureExt;
+use whimbrel_tools::internal_events::{EventReceiver, InternalEvent, event_channel};
+use whimbrel_tools::permission::PlanLock;
 
 use super::message::{TeamMessage, TeammateInput};
 use super::requests::RequestAnswer;
 use super::*;
-use whimbrel_tools::internal_events::{EventReceiver, InternalEvent, event_channel};
-use whimbrel_tools::permission::PlanLock;
 
 fn new_team() -> (SessionTeam, EventReceiver) {
-    let (sender, posts) = event_channel();
+    let (sender, events) = event_channel();
     let teams = SessionTeam::new(sender, None, "session".into(), Some(7));
     teams.create("crew", "d").unwrap();
-    (teams, posts)
+    (teams, events)
 }
 
 fn join(teams: &SessionTeam, name: &str) -> Membership {
@@ -24,18 +24,18 @@ fn join_as_task(teams: &SessionTeam, name: &str, task_id: &str) -> Membership {
     teams.join(&facts, None).unwrap()
 }
 
-fn messages(mail: Vec<TeammateInput>) -> Vec<TeamMessage> {
-    let message = |mail: TeammateInput| match mail {
+fn messages(inputs: Vec<TeammateInput>) -> Vec<TeamMessage> {
+    let message = |input: TeammateInput| match input {
         TeammateInput::Message(message) => message,
-        TeammateInput::Notification(text) => panic!("{text} is no letter"),
+        TeammateInput::Notification(text) => panic!("{text} is not a message"),
     };
-    mail.into_iter().map(message).collect()
+    inputs.into_iter().map(message).collect()
 }
 
-fn drain_starts_turn(posts: &mut EventReceiver) -> Vec<bool> {
+fn drain_starts_turn(events: &mut EventReceiver) -> Vec<bool> {
     let mut found = Vec::new();
-    while let Ok(post) = posts.try_recv() {
-        if let InternalEvent::Notification(notification) = post {
+    while let Ok(event) = events.try_recv() {
+        if let InternalEvent::Notification(notification) = event {
             found.push(notification.starts_turn);
         }
     }
@@ -44,18 +44,18 @@ fn drain_starts_turn(posts: &mut EventReceiver) -> Vec<bool> {
 
 #[test]
 fn input_is_pushed_and_makes_member_active() {
-    let (teams, _posts) = new_team();
+    let (teams, _events) = new_team();
     let m1 = join(&teams, "m1");
-    assert!(m1.receive().now_or_never().is_none(), "no mail yet");
+    assert!(m1.receive().now_or_never().is_none(), "no input yet");
     assert_eq!(teams.active_count(), 0);
     let receipt = teams.send("m1@crew", TeamMessage::new(LEAD, "work", None)).unwrap();
     assert_eq!(receipt, Receipt { to: "m1".into(), recipient_is_running: false });
     assert_eq!(teams.active_count(), 1, "active once it has a message");
-    let mail = m1.receive().now_or_never().unwrap().unwrap();
-    assert_eq!(messages(mail)[0].text, "work");
+    let inputs = m1.receive().now_or_never().unwrap().unwrap();
+    assert_eq!(messages(inputs)[0].text, "work");
     assert!(teams.send("m1", TeamMessage::new(LEAD, "more", None)).unwrap().recipient_is_running);
     m1.mark_idle();
-    assert_eq!(teams.active_count(), 1, "there is more");
+    assert_eq!(teams.active_count(), 1, "more input is queued");
     m1.receive().now_or_never().unwrap().unwrap();
     m1.mark_idle();
     assert_eq!(teams.active_count(), 0);
@@ -63,7 +63,7 @@ fn input_is_pushed_and_makes_member_active() {
 
 #[test]
 fn lead_is_woken_by_messages_and_silent_idle_members() {
-    let (teams, mut posts) = new_team();
+    let (teams, mut events) = new_team();
     let [m1, m2] = ["m1", "m2"].map(|name| {
         let membership = join(&teams, name);
         teams.send(name, TeamMessage::new(LEAD, "work", None)).unwrap();
@@ -71,28 +71,30 @@ fn lead_is_woken_by_messages_and_silent_idle_members() {
         membership
     });
     teams.send(LEAD, TeamMessage::new("m1", "found it", None)).unwrap();
-    assert_eq!(drain_starts_turn(&mut posts), [true]);
+    assert_eq!(drain_starts_turn(&mut events), [true]);
     m1.mark_idle();
-    assert_eq!(drain_starts_turn(&mut posts), [false], "it wrote to the lead before");
+    assert_eq!(drain_starts_turn(&mut events), [false], "it wrote to the lead before");
     m2.mark_idle();
-    assert_eq!(drain_starts_turn(&mut posts), [true], "it did not write to the lead");
+    assert_eq!(drain_starts_turn(&mut events), [true], "it did not write to the lead");
 }
 
 #[test]
 fn task_notifications_go_to_their_owner() {
-    let (teams, mut posts) = new_team();
+    let (teams, mut events) = new_team();
     let ann = join_as_task(&teams, "ann", "t1");
     assert_eq!(teams.deliver_notification(Some("t1"), "built".into()), None);
     assert_eq!(
-        (teams.active_count(), drain_starts_turn(&mut posts)),
+        (teams.active_count(), drain_starts_turn(&mut events)),
         (1, Vec::new()),
-        "it is woken, and the lead is not"
+        "only the owner is woken"
     );
     assert_eq!(ann.receive().now_or_never().unwrap().unwrap(), [TeammateInput::Notification("built".into())]);
-    for (owner, why) in
-        [(None, "the lead's own"), (Some("a1"), "an agent on an errand"), (Some("t2"), "gone")]
-    {
-        assert_eq!(teams.deliver_notification(owner, "built".into()).as_deref(), Some("built"), "{why}");
+    for (owner, reason) in [
+        (None, "a task of the lead"),
+        (Some("a1"), "a task of a subagent"),
+        (Some("t2"), "a teammate that has left"),
+    ] {
+        assert_eq!(teams.deliver_notification(owner, "built".into()).as_deref(), Some("built"), "{reason}");
     }
 }
 
@@ -110,7 +112,7 @@ fn names_with_blanks_are_normalized() {
 
 #[test]
 fn names_are_unique_and_invalid_ones_rejected() {
-    let (teams, _posts) = new_team();
+    let (teams, _events) = new_team();
     let memberships = [join(&teams, "m"), join(&teams, "m"), join(&teams, LEAD)];
     assert_eq!(memberships.each_ref().map(Membership::name), ["m", "m-2", "team-lead-2"]);
     for bad in ["", "../x", ".hidden", "a/b", "x\n"] {
@@ -123,23 +125,23 @@ fn names_are_unique_and_invalid_ones_rejected() {
 
 #[test]
 fn number_of_messages_is_limited() {
-    let (teams, _posts) = new_team();
+    let (teams, _events) = new_team();
     let _memberships = ["a", "b"].map(|name| join(&teams, name));
-    let mut written = 0;
+    let mut sent = 0;
     let error = loop {
-        match teams.send(["a", "b"][written % 2], TeamMessage::new("x", "ping", None)) {
-            Ok(_) => written += 1,
+        match teams.send(["a", "b"][sent % 2], TeamMessage::new("x", "ping", None)) {
+            Ok(_) => sent += 1,
             Err(error) => break error,
         }
     };
-    assert_eq!(written, 7);
+    assert_eq!(sent, 7);
     assert!(error.contains("limit"), "{error}");
     assert!(teams.request_shutdown("a", "enough".into()).is_ok(), "control messages have a reserve");
 }
 
 #[test]
 fn team_is_deleted_only_when_idle() {
-    let (teams, _posts) = new_team();
+    let (teams, _events) = new_team();
     let m1 = join(&teams, "m1");
     teams.send("m1", TeamMessage::new(LEAD, "work", None)).unwrap();
     assert!(teams.delete().unwrap_err().contains("m1"));
@@ -153,7 +155,7 @@ fn team_is_deleted_only_when_idle() {
 
 #[test]
 fn member_of_deleted_team_cannot_affect_next_team() {
-    let (teams, _posts) = new_team();
+    let (teams, _events) = new_team();
     let old = join_as_task(&teams, "ann", "t1");
     teams.delete().unwrap();
     teams.create("crew", "again").unwrap();
@@ -168,27 +170,27 @@ fn member_of_deleted_team_cannot_affect_next_team() {
 
 #[test]
 fn vanished_member_is_removed_and_reported() {
-    let (teams, mut posts) = new_team();
+    let (teams, mut events) = new_team();
     drop(join(&teams, "never-began"));
-    assert_eq!(drain_starts_turn(&mut posts), [] as [bool; 0]);
+    assert_eq!(drain_starts_turn(&mut events), [] as [bool; 0]);
     let mut ann = join(&teams, "ann");
     ann.activate();
     teams.send("ann", TeamMessage::new(LEAD, "work", None)).unwrap();
     ann.receive().now_or_never().unwrap().unwrap();
     drop(ann);
     assert_eq!(
-        (drain_starts_turn(&mut posts), teams.active_count(), teams.names()),
+        (drain_starts_turn(&mut events), teams.active_count(), teams.names()),
         (vec![true], 0, vec![LEAD.to_owned()])
     );
     let mut bob = join(&teams, "bob");
     bob.activate();
     bob.leave();
-    assert_eq!(drain_starts_turn(&mut posts), [] as [bool; 0], "it shut down on request");
+    assert_eq!(drain_starts_turn(&mut events), [] as [bool; 0], "it shut down on request");
 }
 
 #[test]
 fn only_answer_to_open_request_counts() {
-    let (teams, _posts) = new_team();
+    let (teams, _events) = new_team();
     let ann = join(&teams, "ann");
     let yes = || RequestAnswer::Approve(String::new());
     assert!(teams.answer_shutdown("ann", Some("shutdown-1@ann"), yes()).is_err(), "no shutdown request");
@@ -208,7 +210,7 @@ fn only_answer_to_open_request_counts() {
 
 #[test]
 fn required_plan_locks_until_approved() {
-    let (teams, _posts) = new_team();
+    let (teams, _events) = new_team();
     let plan_lock = PlanLock::default();
     let facts = MemberFacts { name: "ann".into(), ..MemberFacts::default() };
     let _ann = teams.join(&facts, Some(plan_lock.clone())).unwrap();
@@ -233,22 +235,22 @@ fn required_plan_locks_until_approved() {
 
 #[tokio::test(start_paused = true)]
 async fn message_waits_for_member_about_to_join() {
-    let (teams, _posts) = new_team();
+    let (teams, _events) = new_team();
     let _ann = join(&teams, "ann");
-    let to_be_written =
+    let sends =
         (0..20).map(|nth| {
             let (teams, to) = (teams.clone(), ["bob", "team-lead"][nth % 2]);
             async move {
                 teams.send_in_order(to, TeamMessage::new("ann", nth.to_string(), None)).await.map(|_| nth)
             }
         });
-    let written = tokio::spawn(futures::future::join_all(to_be_written.take(6).collect::<Vec<_>>()));
+    let sent = tokio::spawn(futures::future::join_all(sends.take(6).collect::<Vec<_>>()));
     tokio::time::sleep(std::time::Duration::from_millis(500)).await;
     let bob = join(&teams, "bob");
-    assert!(written.await.unwrap().iter().all(Result::is_ok));
-    let got: Vec<String> =
+    assert!(sent.await.unwrap().iter().all(Result::is_ok));
+    let received: Vec<String> =
         messages(bob.receive().await.unwrap()).into_iter().map(|message| message.text).collect();
-    assert_eq!(got, ["0", "2", "4"]);
+    assert_eq!(received, ["0", "2", "4"]);
     let error = teams.send_in_order("missing", TeamMessage::new("ann", "x", None)).await.unwrap_err();
     assert!(error.contains("missing") && error.contains("bob"), "{error}");
     assert!(
@@ -271,28 +273,28 @@ async fn team_led_by_another_session_is_refused() {
 
 #[test]
 fn broadcast_reaches_all_but_sender() {
-    let (teams, mut posts) = new_team();
+    let (teams, mut events) = new_team();
     let _memberships = ["a", "b"].map(|name| join(&teams, name));
     let to: Vec<String> = teams
-        .broadcast(&TeamMessage::new("a", "hear", None))
+        .broadcast(&TeamMessage::new("a", "hello", None))
         .unwrap()
         .into_iter()
         .map(|receipt| receipt.to)
         .collect();
     assert_eq!(to, ["b", LEAD]);
-    assert_eq!(drain_starts_turn(&mut posts), [true]);
+    assert_eq!(drain_starts_turn(&mut events), [true]);
 }
 
 #[test]
 fn broadcast_fails_only_if_no_member_is_reached() {
-    let (teams, _posts) = new_team();
+    let (teams, _events) = new_team();
     let _memberships = ["a", "b"].map(|name| join(&teams, name));
     for _ in 0..6 {
         teams.send("a", TeamMessage::new("b", "ping", None)).unwrap();
     }
-    let reached = teams.broadcast(&TeamMessage::new("a", "hear", None)).unwrap();
+    let reached = teams.broadcast(&TeamMessage::new("a", "hello", None)).unwrap();
     assert_eq!(reached.iter().map(|receipt| receipt.to.as_str()).collect::<Vec<_>>(), ["b"]);
-    assert!(teams.broadcast(&TeamMessage::new("a", "hear", None)).unwrap_err().contains("limit"));
+    assert!(teams.broadcast(&TeamMessage::new("a", "hello", None)).unwrap_err().contains("limit"));
 }
 
 /// Messages of a teammate, as pairs of sender and number.
@@ -302,56 +304,57 @@ const MEMBERS: usize = 50;
 const MESSAGES_EACH: usize = 200;
 
 /// Sends its share to all members in turn, then reads until all of its own have arrived.
-async fn exchange(teams: SessionTeam, me: usize, membership: Membership) -> ReceivedMessages {
+async fn exchange(teams: SessionTeam, index: usize, membership: Membership) -> ReceivedMessages {
     let name = membership.name().to_owned();
     for nth in 0..MESSAGES_EACH {
-        let to = format!("m{}", (me + 1 + nth % (MEMBERS - 1)) % MEMBERS);
+        let to = format!("m{}", (index + 1 + nth % (MEMBERS - 1)) % MEMBERS);
         teams.send(&to, TeamMessage::new(&name, nth.to_string(), None)).unwrap();
         tokio::task::yield_now().await;
     }
-    let mut got = Vec::new();
-    while got.len() < MESSAGES_EACH {
+    let mut received = Vec::new();
+    while received.len() < MESSAGES_EACH {
         for message in messages(membership.receive().await.unwrap()) {
-            got.push((message.from, message.text.parse().unwrap()));
+            received.push((message.from, message.text.parse().unwrap()));
         }
         membership.mark_idle();
     }
     membership.leave();
-    got
+    received
 }
 
 #[tokio::test]
 async fn ten_thousand_messages_arrive_once_and_in_sender_order() {
     let home = tempfile::tempdir().unwrap();
-    let (sender, _posts) = event_channel();
+    let (sender, _events) = event_channel();
     let teams =
         SessionTeam::new(sender, Some(home.path().into()), "session".into(), Some(MEMBERS * MESSAGES_EACH));
     teams.create("crowd", "d").unwrap();
     let last = join(&teams, &format!("m{MEMBERS}"));
-    let memberships: Vec<_> = (0..MEMBERS).map(|me| join(&teams, &format!("m{me}"))).collect();
+    let memberships: Vec<_> = (0..MEMBERS).map(|index| join(&teams, &format!("m{index}"))).collect();
     let exchanges = memberships.into_iter().enumerate();
-    let exchanges: Vec<_> =
-        exchanges.map(|(me, membership)| tokio::spawn(exchange(teams.clone(), me, membership))).collect();
-    let mut all = 0;
-    for (me, talk) in exchanges.into_iter().enumerate() {
-        let got = talk.await.unwrap();
-        all += got.len();
-        for writer in (0..MEMBERS).map(|writer| format!("m{writer}")) {
+    let exchanges: Vec<_> = exchanges
+        .map(|(index, membership)| tokio::spawn(exchange(teams.clone(), index, membership)))
+        .collect();
+    let mut total = 0;
+    for (index, task) in exchanges.into_iter().enumerate() {
+        let received = task.await.unwrap();
+        total += received.len();
+        for sender in (0..MEMBERS).map(|sender| format!("m{sender}")) {
             let numbers: Vec<usize> =
-                got.iter().filter(|(from, _)| *from == writer).map(|(_, nth)| *nth).collect();
-            assert!(numbers.is_sorted_by(|one, next| one < next), "{writer} to m{me}: {numbers:?}");
+                received.iter().filter(|(from, _)| *from == sender).map(|(_, nth)| *nth).collect();
+            assert!(numbers.is_sorted_by(|one, next| one < next), "{sender} to m{index}: {numbers:?}");
         }
     }
-    assert_eq!(all, MEMBERS * MESSAGES_EACH);
+    assert_eq!(total, MEMBERS * MESSAGES_EACH);
     let error = teams.send(last.name(), TeamMessage::new("m0", "one more", None)).unwrap_err();
     assert!(error.contains("limit"), "{error}");
-    assert_eq!(teams.active_count(), 0, "nothing is left over");
+    assert_eq!(teams.active_count(), 0, "no input is left");
     teams.flush().await;
     let mut read_count = 0;
-    for me in 0..MEMBERS {
-        let text = std::fs::read_to_string(home.path().join(format!("teams/crowd/inboxes/m{me}.json")));
+    for index in 0..MEMBERS {
+        let text = std::fs::read_to_string(home.path().join(format!("teams/crowd/inboxes/m{index}.json")));
         let messages: Vec<TeamMessage> = serde_json::from_str(&text.unwrap()).unwrap();
         read_count += messages.iter().filter(|message| message.read).count();
     }
-    assert_eq!(read_count, MEMBERS * MESSAGES_EACH, "the record has them all");
+    assert_eq!(read_count, MEMBERS * MESSAGES_EACH, "all are stored as read");
 }

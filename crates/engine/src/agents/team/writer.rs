@@ -48,9 +48,9 @@ impl TeamWriter {
     pub(super) fn create(directory: TeamDir) -> io::Result<Self> {
         let path = directory.lock_path();
         // The lock is released with this writer; a lock file with contents was written by an older version.
-        let name = TranscriptLock::claim(&path)
-            .and_then(|free| free.map_or_else(|| TranscriptLock::acquire_or_create(&path), Ok));
-        let name = name.map_err(|error| match error {
+        let name_lock = TranscriptLock::claim(&path)
+            .and_then(|lock| lock.map_or_else(|| TranscriptLock::acquire_or_create(&path), Ok));
+        let name_lock = name_lock.map_err(|error| match error {
             LockError::Busy(busy) => io::Error::other(format!("its name is {busy}; choose another name")),
             LockError::Io(error) => error,
         })?;
@@ -60,7 +60,7 @@ impl TeamWriter {
             pending: Mutex::default(),
             written_count: watch::Sender::default(),
             disk_lock: Mutex::default(),
-            name_lock: Mutex::new(Some(name)),
+            name_lock: Mutex::new(Some(name_lock)),
         };
         Ok(Self { shared: Arc::new(shared) })
     }
@@ -84,15 +84,15 @@ impl TeamWriter {
 
     /// Waits until all changes queued so far are on disk.
     pub(super) async fn flush(&self) {
-        let noted = self.shared.lock_pending().queued_count;
+        let queued = self.shared.lock_pending().queued_count;
         // The sender is owned by `self`, so the channel is open.
-        let _ = self.shared.written_count.subscribe().wait_for(|written| *written >= noted).await;
+        let _ = self.shared.written_count.subscribe().wait_for(|written| *written >= queued).await;
     }
 
     /// Removes all files of the team.
     pub(super) fn remove(&self) -> io::Result<()> {
         self.shared.lock_pending().removed = true;
-        let _disk = self.shared.disk_lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let _guard = self.shared.disk_lock.lock().unwrap_or_else(PoisonError::into_inner);
         let removed = self.shared.dir.remove();
         *self.shared.name_lock.lock().unwrap_or_else(PoisonError::into_inner) = None;
         removed
@@ -103,9 +103,9 @@ impl TeamWriter {
     }
 
     /// Queues a change and starts a writer if none runs.
-    fn queue_write(&self, note: impl FnOnce(&mut PendingWrites)) {
+    fn queue_write(&self, change: impl FnOnce(&mut PendingWrites)) {
         let mut pending = self.shared.lock_pending();
-        note(&mut pending);
+        change(&mut pending);
         pending.queued_count += 1;
         if std::mem::replace(&mut pending.writing, true) {
             return;
@@ -123,7 +123,7 @@ impl Shared {
     /// Writes until nothing is queued. The files are only a record, so errors are ignored.
     fn write_pending(&self) {
         while let Some(batch) = self.take_batch() {
-            let _disk = self.disk_lock.lock().unwrap_or_else(PoisonError::into_inner);
+            let _guard = self.disk_lock.lock().unwrap_or_else(PoisonError::into_inner);
             if !self.lock_pending().removed {
                 if let Some(config) = batch.config {
                     let _ = self.dir.write_config(&config);
@@ -163,22 +163,22 @@ mod tests {
     #[tokio::test]
     async fn changes_are_flushed_and_none_written_after_removal() {
         let home = tempfile::tempdir().unwrap();
-        let record = TeamWriter::create(TeamDir::new(home.path(), "crew", "e1")).unwrap();
-        record.set_config(serde_json::json!({"name": "crew"}));
+        let writer = TeamWriter::create(TeamDir::new(home.path(), "crew", "e1")).unwrap();
+        writer.set_config(serde_json::json!({"name": "crew"}));
         for number in 0..100 {
-            record.add_message("m1", TeamMessage::new("m2", number.to_string(), None));
+            writer.add_message("m1", TeamMessage::new("m2", number.to_string(), None));
         }
-        record.mark_read("m1");
-        record.flush().await;
+        writer.mark_read("m1");
+        writer.flush().await;
         let text = std::fs::read_to_string(home.path().join("teams/crew/inboxes/m1.json")).unwrap();
         let stored: Vec<TeamMessage> = serde_json::from_str(&text).unwrap();
         let shown: Vec<(usize, bool)> =
             stored.iter().map(|message| (message.text.parse().unwrap(), message.read)).collect();
         assert_eq!(shown, (0..100).map(|number| (number, true)).collect::<Vec<_>>());
-        assert!(record.config_path().exists());
-        record.remove().unwrap();
-        record.add_message("m1", TeamMessage::new("m2", "late", None));
-        record.flush().await;
-        assert!(!record.config_path().parent().unwrap().exists());
+        assert!(writer.config_path().exists());
+        writer.remove().unwrap();
+        writer.add_message("m1", TeamMessage::new("m2", "late", None));
+        writer.flush().await;
+        assert!(!writer.config_path().parent().unwrap().exists());
     }
 }

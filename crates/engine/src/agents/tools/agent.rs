@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 use serde_json::json;
+use whimbrel_tools::api::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult, lenient};
 use whimbrel_wire::Block;
 use whimbrel_wire::content::ResultContent;
 use whimbrel_wire::permission::PermissionMode;
@@ -17,7 +18,6 @@ use crate::agents::{
 };
 use crate::effort::parse_effort;
 use crate::next_step::TurnEnd;
-use whimbrel_tools::api::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult, lenient};
 
 /// Built-in agent types in the tool's description.
 const BUILT_IN_TYPES: [(&str, &str); 3] =
@@ -90,7 +90,7 @@ impl Tool for AgentTool {
             prompt: input.prompt,
             model: input.model,
             effort: input.effort.as_deref().and_then(parse_effort),
-            max_turns: input.max_turns.filter(|most| *most > 0),
+            max_turns: input.max_turns.filter(|limit| *limit > 0),
             name: input.name,
             background: input.run_in_background,
             isolation: input.isolation,
@@ -108,11 +108,11 @@ impl Tool for AgentTool {
                 .await
                 .map(|joined| teammate_result(&joined, &task));
         }
-        let sent = match &input.resume {
+        let outcome = match &input.resume {
             Some(agent_id) => agents.resume(agent_id, &task, &call).await?,
             None => agents.spawn(task.clone(), &call).await?,
         };
-        match sent {
+        match outcome {
             LaunchOutcome::Finished(report) => report_result(&report, &task),
             LaunchOutcome::Background(launched) => Ok(background_result(&launched, &task)),
         }
@@ -176,9 +176,9 @@ fn report_result(report: &AgentReport, task: &SubagentTask) -> ToolResult {
         "usage": report.usage,
         "costUsd": report.cost_usd,
     });
-    if let Some(tree) = &report.kept_worktree {
-        meta["worktreePath"] = tree.path.display().to_string().into();
-        meta["worktreeBranch"] = tree.branch.clone().into();
+    if let Some(worktree) = &report.kept_worktree {
+        meta["worktreePath"] = worktree.path.display().to_string().into();
+        meta["worktreeBranch"] = worktree.branch.clone().into();
     }
     let id_note = format!("agentId: {} (pass it as `resume` to continue this agent)", report.agent_id);
     Ok(ToolOutput { content: ResultContent::Blocks(vec![Block::text(text), Block::text(id_note)]), meta })
@@ -209,7 +209,7 @@ pub(crate) fn background_result(launched: &LaunchedAgent, task: &SubagentTask) -
 
 /// Result of a call that started a teammate.
 fn teammate_result(joined: &JoinedTeammate, task: &SubagentTask) -> ToolOutput {
-    let JoinedTeammate { facts, team, requires_plan: plans_first } = joined;
+    let JoinedTeammate { facts, team, requires_plan } = joined;
     let id = format!("{}@{team}", facts.name);
     let text = format!(
         "{} has joined the team {team} and is working (task {}). Reach it with SendMessage; you are notified when it \
@@ -226,7 +226,7 @@ fn teammate_result(joined: &JoinedTeammate, task: &SubagentTask) -> ToolOutput {
         "name": facts.name,
         "team_name": team,
         "task_id": facts.task_id,
-        "plan_mode_required": plans_first,
+        "plan_mode_required": requires_plan,
         "is_splitpane": false,
     });
     ToolOutput { content: ResultContent::Blocks(vec![Block::text(text)]), meta }
@@ -260,10 +260,10 @@ impl JsonSchema for TeamInput {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let mut schema = Input::json_schema(generator);
-        let more = TeamFields::json_schema(generator).to_value();
-        let own = schema.get_mut("properties").and_then(|fields| fields.as_object_mut());
-        if let (Some(own), Some(more)) = (own, more["properties"].as_object()) {
-            own.extend(more.clone());
+        let extra = TeamFields::json_schema(generator).to_value();
+        let properties = schema.get_mut("properties").and_then(|fields| fields.as_object_mut());
+        if let (Some(properties), Some(extra)) = (properties, extra["properties"].as_object()) {
+            properties.extend(extra.clone());
         }
         schema
     }
@@ -292,9 +292,9 @@ impl Tool for TeamAgentTool {
 #[cfg(test)]
 mod tests {
     use serde_json::Value;
+    use whimbrel_tools::api::AnyTool;
 
     use super::*;
-    use whimbrel_tools::api::AnyTool;
 
     #[test]
     fn unavailable_types_are_not_described() {
@@ -320,15 +320,15 @@ mod tests {
 
     #[test]
     fn the_schema_adds_only_the_teammate_fields() {
-        let (alone, in_team) = (schema_of(&AgentTool), schema_of(&TeamAgentTool));
-        let more = ["name", "team_name", "mode", "resume"];
-        for field in more {
+        let (base, in_team) = (schema_of(&AgentTool), schema_of(&TeamAgentTool));
+        let extra = ["name", "team_name", "mode", "resume"];
+        for field in extra {
             assert_eq!(in_team["properties"][field]["type"], "string", "{in_team}");
-            assert!(alone["properties"].get(field).is_none(), "{field}");
+            assert!(base["properties"].get(field).is_none(), "{field}");
         }
         let mut rest = in_team.clone();
         let fields = rest["properties"].as_object_mut().unwrap();
-        fields.retain(|field, _| !more.contains(&field.as_str()));
-        assert_eq!(rest, alone);
+        fields.retain(|field, _| !extra.contains(&field.as_str()));
+        assert_eq!(rest, base);
     }
 }

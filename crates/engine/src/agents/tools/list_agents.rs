@@ -3,13 +3,14 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use whimbrel_tools::api::{
+    Effects, Example, Tool, ToolContext, ToolError, ToolLoading, ToolOutput, ToolResult,
+};
 
 use crate::agents::AgentSpawner;
 use crate::agents::registry::ReachableAgent;
 use crate::agents::team::message::count_text;
 use crate::agents::team::{LEAD, MemberInfo};
-use whimbrel_tools::api::ToolLoading;
-use whimbrel_tools::api::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult};
 
 pub(super) struct ListAgentsTool;
 
@@ -59,7 +60,7 @@ impl Tool for ListAgentsTool {
 struct Row {
     id: String,
     name: Option<String>,
-    kind: String,
+    agent_type: String,
     description: String,
     state: &'static str,
 }
@@ -69,7 +70,7 @@ impl Row {
         Self {
             id: LEAD.into(),
             name: None,
-            kind: "main".into(),
+            agent_type: "main".into(),
             description: "team lead".into(),
             state: "there",
         }
@@ -79,7 +80,7 @@ impl Row {
         Self {
             id: member.facts.task_id.clone(),
             name: Some(member.facts.name.clone()),
-            kind: member.facts.agent_type.clone(),
+            agent_type: member.facts.agent_type.clone(),
             description: match member.unread {
                 0 => "teammate".into(),
                 unread => format!("teammate, {} unread", count_text(unread)),
@@ -88,24 +89,24 @@ impl Row {
         }
     }
 
-    fn for_agent(known: &ReachableAgent) -> Self {
+    fn for_agent(agent: &ReachableAgent) -> Self {
         Self {
-            id: known.id.clone(),
-            name: known.name.clone(),
-            kind: known.agent_type.clone(),
-            description: known.description.clone(),
-            state: if known.is_running { "working" } else { "ended" },
+            id: agent.id.clone(),
+            name: agent.name.clone(),
+            agent_type: agent.agent_type.clone(),
+            description: agent.description.clone(),
+            state: if agent.is_running { "working" } else { "ended" },
         }
     }
 
     fn render_line(&self) -> String {
-        let called = self.name.as_ref().map(|name| format!("{name}, ")).unwrap_or_default();
-        format!("- {called}{} ({}): {}, {}", self.id, self.kind, self.state, self.description)
+        let name_prefix = self.name.as_ref().map(|name| format!("{name}, ")).unwrap_or_default();
+        format!("- {name_prefix}{} ({}): {}, {}", self.id, self.agent_type, self.state, self.description)
     }
 
     fn to_json(&self) -> Value {
         json!({
-            "agentId": self.id, "name": self.name, "agentType": self.kind, "description": self.description,
+            "agentId": self.id, "name": self.name, "agentType": self.agent_type, "description": self.description,
             "status": self.state,
         })
     }

@@ -10,12 +10,12 @@ mod team;
 
 use std::sync::Arc;
 
+use whimbrel_tools::api::AnyTool;
 use whimbrel_wire::tool_names::TASK_UPDATE;
 
 pub(crate) use self::agent::describe_tool as agent_description;
 pub use self::skill::SkillTool;
 pub(crate) use self::skill_fork::subagent_task as skill_task;
-use whimbrel_tools::api::AnyTool;
 
 /// Adds the agent tools to the built-in tools, in the order in which the model sees them: the tools for messages follow
 /// the task list.

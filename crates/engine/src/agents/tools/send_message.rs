@@ -4,14 +4,15 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use whimbrel_tools::api::{
+    Effects, Example, Tool, ToolContext, ToolError, ToolLoading, ToolOutput, ToolResult,
+};
 
 use super::agent::NOTIFIED_WHEN_DONE;
 use crate::agents::team::message::TeamMessage;
 use crate::agents::team::requests::{RequestAnswer, SentRequest};
 use crate::agents::team::{LEAD, Receipt};
 use crate::agents::{AgentSpawner, LaunchOutcome, LaunchedAgent};
-use whimbrel_tools::api::ToolLoading;
-use whimbrel_tools::api::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult};
 
 pub(super) struct SendMessageTool;
 
@@ -133,8 +134,8 @@ impl Tool for TeamSendMessageTool {
 }
 
 fn require_recipient(input: &Input) -> Result<String, ToolError> {
-    let named = input.recipient.clone().filter(|name| !name.is_empty());
-    named.ok_or_else(|| ToolError::Rejected("InputValidationError: `recipient` is missing.".into()))
+    let recipient = input.recipient.clone().filter(|name| !name.is_empty());
+    recipient.ok_or_else(|| ToolError::Rejected("InputValidationError: `recipient` is missing.".into()))
 }
 
 /// Requires a non-empty content.
@@ -192,13 +193,13 @@ fn into_answer(input: Input) -> (Option<String>, RequestAnswer) {
 
 /// Result of a team request or response.
 fn request_result(sent: Result<SentRequest, String>) -> ToolResult {
-    let SentRequest { request_id: request, receipt } = sent.map_err(ToolError::Rejected)?;
-    let mut done = delivery_result(&receipt, None);
-    if let Value::Object(meta) = &mut done.meta {
-        meta.insert("request_id".into(), request.into());
+    let SentRequest { request_id, receipt } = sent.map_err(ToolError::Rejected)?;
+    let mut output = delivery_result(&receipt, None);
+    if let Value::Object(meta) = &mut output.meta {
+        meta.insert("request_id".into(), request_id.into());
         meta.insert("target".into(), receipt.to.into());
     }
-    Ok(done)
+    Ok(output)
 }
 
 fn delivery_result(receipt: &Receipt, summary: Option<&str>) -> ToolOutput {

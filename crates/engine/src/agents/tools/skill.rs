@@ -5,12 +5,12 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use whimbrel_tools::api::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult};
+use whimbrel_wire::tool_names::SKILL;
 
 use super::skill_fork;
 use crate::agents::AgentSpawner;
 use crate::skills::{InvocationQueue, InvokedSkill, SkillError, Skills};
-use whimbrel_tools::api::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult};
-use whimbrel_wire::tool_names::SKILL;
 
 #[derive(Clone)]
 pub struct SkillTool {
@@ -70,7 +70,7 @@ impl Tool for SkillTool {
 
     async fn run(&self, input: Input, call: ToolContext) -> ToolResult {
         let (name, arguments) = input.split_call();
-        let file = self.skills.find_callable(name).map_err(|missing| match missing {
+        let file = self.skills.find_callable(name).map_err(|error| match error {
             SkillError::Unreadable(text) => ToolError::Failed(text),
             other => ToolError::Rejected(other.to_string()),
         })?;
@@ -99,10 +99,10 @@ impl Tool for SkillTool {
 #[cfg(test)]
 mod tests {
     use whimbrel_config::settings::Trust;
+    use whimbrel_tools::api::AnyTool;
 
     use super::*;
     use crate::skills::tests::test_skills;
-    use whimbrel_tools::api::AnyTool;
 
     #[test]
     fn only_skills_with_allow_rules_need_permission() {

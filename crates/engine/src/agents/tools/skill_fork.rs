@@ -3,33 +3,33 @@
 use std::sync::Arc;
 
 use serde_json::json;
+use whimbrel_tools::api::{ToolContext, ToolOutput, ToolResult};
 
 use super::agent::{background_result, report_error};
 use crate::agents::definition::GENERAL_PURPOSE;
 use crate::agents::{AgentSpawner, LaunchOutcome, SubagentTask};
 use crate::skills::InvokedSkill;
-use whimbrel_tools::api::{ToolContext, ToolOutput, ToolResult};
 
 /// Subagent task of a skill.
-pub(crate) fn subagent_task(loaded: InvokedSkill) -> SubagentTask {
-    let (name, head) = (&loaded.file.name, &loaded.parsed.front_matter);
-    let kind = head.agent.as_deref().map(str::trim).filter(|kind| !kind.is_empty());
+pub(crate) fn subagent_task(skill: InvokedSkill) -> SubagentTask {
+    let (name, head) = (&skill.file.name, &skill.parsed.front_matter);
+    let agent_type = head.agent.as_deref().map(str::trim).filter(|agent_type| !agent_type.is_empty());
     SubagentTask {
-        agent_type: kind.unwrap_or(GENERAL_PURPOSE).into(),
+        agent_type: agent_type.unwrap_or(GENERAL_PURPOSE).into(),
         description: name.clone(),
-        prompt: format!("/{name} {}", loaded.arguments).trim_end().into(),
+        prompt: format!("/{name} {}", skill.arguments).trim_end().into(),
         model: head.model().map(Into::into),
         effort: head.effort(),
         background: Some(false),
-        skill: Some(Arc::new(loaded)),
+        skill: Some(Arc::new(skill)),
         ..SubagentTask::default()
     }
 }
 
 /// Runs a skill in a subagent for a call of the model.
-pub(super) async fn run(agents: &AgentSpawner, loaded: InvokedSkill, call: &ToolContext) -> ToolResult {
-    let name = loaded.file.name.clone();
-    let task = subagent_task(loaded);
+pub(super) async fn run(agents: &AgentSpawner, skill: InvokedSkill, call: &ToolContext) -> ToolResult {
+    let name = skill.file.name.clone();
+    let task = subagent_task(skill);
     let report = match agents.spawn(task.clone(), call).await? {
         LaunchOutcome::Finished(report) => report,
         LaunchOutcome::Background(launched) => return Ok(background_result(&launched, &task)),

@@ -127,8 +127,8 @@ fn plugin_commands_are_prefixed() {
     ]);
     let config = whimbrel_wire::options::PluginConfig::local("plug");
     let plugins = Plugins::load(&[config], &project.root);
-    let nowhere = ConfigLocations { sources: [].into(), ..project.locations.clone() };
-    let (found, warnings) = find_commands(&nowhere, &plugins);
+    let no_sources = ConfigLocations { sources: [].into(), ..project.locations.clone() };
+    let (found, warnings) = find_commands(&no_sources, &plugins);
     let names: Vec<(&str, Option<&str>)> =
         found.iter().map(|file| (file.name.as_str(), file.alias.as_deref())).collect();
     assert_eq!(

@@ -52,13 +52,13 @@ impl<'a> InstructionLoader<'a> {
         config_locations: &'a ConfigLocations,
         home: Option<&'a Path>,
         known_paths: &'a mut HashSet<PathBuf>,
-        so_far: usize,
+        injected_bytes: usize,
     ) -> Self {
         Self {
             config_locations,
             home,
             known_paths,
-            remaining_bytes: MAX_TOTAL_BYTES.saturating_sub(so_far),
+            remaining_bytes: MAX_TOTAL_BYTES.saturating_sub(injected_bytes),
             loaded: Vec::new(),
             warnings: Vec::new(),
         }
@@ -66,34 +66,34 @@ impl<'a> InstructionLoader<'a> {
 
     /// Loads a candidate file, if it exists, and its imports.
     pub(super) fn load(&mut self, candidate: &CandidateFile, reason: LoadReason, trigger: Option<&Path>) {
-        let Some(real) = candidate.real_path.clone().or_else(|| read::resolve(&candidate.path)) else {
+        let Some(real_path) = candidate.real_path.clone().or_else(|| read::resolve(&candidate.path)) else {
             return;
         };
-        if self.is_foreign_owned(candidate, &real) {
+        if self.is_foreign_owned(candidate, &real_path) {
             return self.warn_unreadable(candidate, "it is above the project and belongs to another user");
         }
-        self.load_resolved(candidate, &real, &ImportChain { reason, trigger, parents: Vec::new() });
+        self.load_resolved(candidate, &real_path, &ImportChain { reason, trigger, parents: Vec::new() });
     }
 
-    fn load_resolved(&mut self, candidate: &CandidateFile, real: &Path, chain: &ImportChain<'_>) {
-        if self.known_paths.contains(real) {
+    fn load_resolved(&mut self, candidate: &CandidateFile, real_path: &Path, chain: &ImportChain<'_>) {
+        if self.known_paths.contains(real_path) {
             return;
         }
         let shown = candidate.path.display();
-        if !self.config_locations.may_read(candidate.scope, &candidate.boundary, real) {
+        if !self.config_locations.may_read(candidate.scope, &candidate.boundary, real_path) {
             self.warnings.push(match chain.parents.last() {
                 Some(parent) => format!("{} imports {shown}, which is outside the project and is not read. Trust the project, or import it from your own instruction file.", parent.display()),
-                None => format!("{shown} is a symlink to {}, which is outside the project and is not read. Trust the project, or replace the symlink with a file.", real.display()),
+                None => format!("{shown} is a symlink to {}, which is outside the project and is not read. Trust the project, or replace the symlink with a file.", real_path.display()),
             });
             return;
         }
-        let FileText { text, full_size } = match read::read(real) {
+        let FileText { text, full_size } = match read::read(real_path) {
             ReadOutcome::Text(text) => text,
             ReadOutcome::Missing => return,
             ReadOutcome::Directory => return self.warn_unreadable(candidate, "it is a directory"),
             ReadOutcome::Unreadable(why) => return self.warn_unreadable(candidate, &why),
         };
-        self.known_paths.insert(real.to_owned());
+        self.known_paths.insert(real_path.to_owned());
         if text.is_empty() || self.loaded.iter().any(|loaded| loaded.text == text) {
             return;
         }
@@ -113,8 +113,8 @@ impl<'a> InstructionLoader<'a> {
             parent: chain.parents.last().cloned(),
             bytes: text.len(),
         };
-        let (imports, more) = mentions::find_mentions(&text);
-        if more {
+        let (imports, has_more) = mentions::find_mentions(&text);
+        if has_more {
             self.warnings.push(format!("{shown} imports more than {} files: the rest are not read. Merge some of them, or import some from an imported file.", mentions::MAX_MENTIONS));
         }
         self.loaded.push(InstructionText { file, text, full_size });
@@ -125,12 +125,12 @@ impl<'a> InstructionLoader<'a> {
 
     /// Loads the file that a mention imports, if it names one.
     fn import(&mut self, candidate: &CandidateFile, mention: &mentions::Mention, chain: &ImportChain<'_>) {
-        let readings = mention.candidates().map(|written| self.resolve_import(&candidate.path, written));
-        let Some((path, real)) =
-            readings.flatten().find_map(|path| Some((path.clone(), read::resolve(&path)?)))
+        let paths = mention.candidates().map(|mentioned| self.resolve_import(&candidate.path, mentioned));
+        let Some((path, real_path)) =
+            paths.flatten().find_map(|path| Some((path.clone(), read::resolve(&path)?)))
         else {
             // Most `@name` mentions are people or packages, so only Markdown files are reported.
-            if mention.candidates().any(|written| written.ends_with(".md")) {
+            if mention.candidates().any(|mentioned| mentioned.ends_with(".md")) {
                 self.warnings.push(format!(
                     "{} imports {}, which does not exist.",
                     candidate.path.display(),
@@ -139,14 +139,14 @@ impl<'a> InstructionLoader<'a> {
             }
             return;
         };
-        let named = path.extension().is_some_and(|end| end == "md");
-        if !named && matches!(files::file_kind(&real), Ok(files::FileKind::Directory)) {
+        let is_markdown = path.extension().is_some_and(|end| end == "md");
+        if !is_markdown && matches!(files::file_kind(&real_path), Ok(files::FileKind::Directory)) {
             return;
         }
         let mut parents = chain.parents.clone();
         parents.push(candidate.path.clone());
         if parents.len() > MAX_IMPORT_DEPTH {
-            if !self.known_paths.contains(&real) {
+            if !self.known_paths.contains(&real_path) {
                 self.warnings.push(format!(
                     "{} is not read: imports are nested more than {MAX_IMPORT_DEPTH} deep.",
                     path.display()
@@ -157,33 +157,33 @@ impl<'a> InstructionLoader<'a> {
         let candidate = CandidateFile { path, real_path: None, ..candidate.clone() };
         self.load_resolved(
             &candidate,
-            &real,
+            &real_path,
             &ImportChain { reason: LoadReason::Include, trigger: chain.trigger, parents },
         );
     }
 
     /// Resolves the path of an import, relative to the importing file or to `~`.
-    fn resolve_import(&self, file: &Path, written: &str) -> Option<PathBuf> {
-        let path = match written.strip_prefix("~/") {
+    fn resolve_import(&self, file: &Path, mentioned: &str) -> Option<PathBuf> {
+        let path = match mentioned.strip_prefix("~/") {
             Some(rest) => self.home?.join(rest),
-            None => file.parent()?.join(written),
+            None => file.parent()?.join(mentioned),
         };
         Some(files::normalize_path(&path))
     }
 
     /// Returns whether a file above the project belongs to another user; directories like `/tmp` are writable by all.
-    fn is_foreign_owned(&self, candidate: &CandidateFile, real: &Path) -> bool {
+    fn is_foreign_owned(&self, candidate: &CandidateFile, real_path: &Path) -> bool {
         let ConfigLocations { working_dir: root, .. } = self.config_locations;
-        let ours = [Some(nix::unistd::Uid::effective().as_raw()), Some(0), files::owner_uid(root)];
+        let trusted_uids = [Some(nix::unistd::Uid::effective().as_raw()), Some(0), files::owner_uid(root)];
         matches!(candidate.kind, InstructionKind::Project | InstructionKind::Local)
             && !candidate.path.starts_with(self.config_locations.repo_root())
-            && !ours.contains(&files::owner_uid(real))
+            && !trusted_uids.contains(&files::owner_uid(real_path))
     }
 
-    fn warn_unreadable(&mut self, candidate: &CandidateFile, why: &str) {
-        let who = if candidate.scope == LayerScope::User { "your" } else { "the project's" };
+    fn warn_unreadable(&mut self, candidate: &CandidateFile, reason: &str) {
+        let owner = if candidate.scope == LayerScope::User { "your" } else { "the project's" };
         self.warnings.push(format!(
-            "{} cannot be read as one of {who} instruction files: {why}.",
+            "{} cannot be read as one of {owner} instruction files: {reason}.",
             candidate.path.display()
         ));
     }

@@ -42,13 +42,13 @@ pub(super) fn initial_files(locations: &ConfigLocations, managed: &[PathBuf]) ->
                 .map(|name| candidate(config.join(name), InstructionKind::User, LayerScope::User, config)),
         );
     }
-    let other = enclosing_checkout(&locations.working_dir);
+    let enclosing = enclosing_checkout(&locations.working_dir);
     // The root directory belongs to no project.
     let mut dirs: Vec<&Path> =
         locations.working_dir.ancestors().filter(|dir| dir.parent().is_some()).collect();
     dirs.reverse();
     for dir in dirs {
-        let same_project = other.as_ref().is_some_and(|other| other.contains(dir));
+        let same_project = enclosing.as_ref().is_some_and(|enclosing| enclosing.contains(dir));
         let found = files_in_dir(locations, dir, DirResolution::Unresolved);
         candidates.extend(found.filter(|file| !same_project || file.kind != InstructionKind::Project));
     }
@@ -92,9 +92,11 @@ impl DirResolution<'_> {
         }
     }
 
-    fn is_user_config(self, locations: &ConfigLocations, path: &Path, real: Option<&Path>) -> bool {
-        match (self, real) {
-            (Self::Resolved { config }, Some(real)) => config.is_some_and(|config| real.starts_with(config)),
+    fn is_user_config(self, locations: &ConfigLocations, path: &Path, real_path: Option<&Path>) -> bool {
+        match (self, real_path) {
+            (Self::Resolved { config }, Some(real_path)) => {
+                config.is_some_and(|config| real_path.starts_with(config))
+            }
             (Self::Resolved { .. }, None) | (Self::Unresolved, _) => locations.is_user_config(path),
         }
     }
@@ -104,30 +106,30 @@ impl DirResolution<'_> {
 fn files_in_dir<'a>(
     locations: &'a ConfigLocations,
     dir: &'a Path,
-    known: DirResolution<'a>,
+    resolution: DirResolution<'a>,
 ) -> impl Iterator<Item = CandidateFile> + 'a {
     // A file above the project is limited to its own directory.
-    let top = locations.repo_root();
-    let within = if dir.starts_with(top) { top } else { dir };
+    let repo_root = locations.repo_root();
+    let boundary = if dir.starts_with(repo_root) { repo_root } else { dir };
     let project = PROJECT_FILES.iter().map(|name| (*name, InstructionKind::Project, SettingSource::Project));
     let names = project.chain([(LOCAL_FILE, InstructionKind::Local, SettingSource::Local)]);
     names.filter(|(.., source)| locations.includes(*source)).filter_map(move |(name, kind, source)| {
         let path = dir.join(name);
-        let is_there = !matches!(files::file_kind(&path), Ok(files::FileKind::Missing));
-        if !is_there {
+        let exists = !matches!(files::file_kind(&path), Ok(files::FileKind::Missing));
+        if !exists {
             return None;
         }
-        let real = known.real_path_of(&path);
-        if known.is_user_config(locations, &path, real.as_deref()) {
+        let real_path = resolution.real_path_of(&path);
+        if resolution.is_user_config(locations, &path, real_path.as_deref()) {
             return None;
         }
         let scope = locations.scope(source, &path);
-        Some(CandidateFile { real_path: real, ..candidate(path, kind, scope, within) })
+        Some(CandidateFile { real_path, ..candidate(path, kind, scope, boundary) })
     })
 }
 
-fn candidate(path: PathBuf, kind: InstructionKind, scope: LayerScope, within: &Path) -> CandidateFile {
-    CandidateFile { path, real_path: None, kind, scope, boundary: within.to_owned() }
+fn candidate(path: PathBuf, kind: InstructionKind, scope: LayerScope, boundary: &Path) -> CandidateFile {
+    CandidateFile { path, real_path: None, kind, scope, boundary: boundary.to_owned() }
 }
 
 /// The main checkout that contains the worktree of the session.
@@ -146,14 +148,16 @@ impl EnclosingCheckout {
 
 /// In a git worktree, the main checkout if it contains the worktree.
 fn enclosing_checkout(root: &Path) -> Option<EnclosingCheckout> {
-    let ours = root
+    let worktree = root
         .ancestors()
         .find(|dir| !matches!(files::file_kind(&dir.join(".git")), Ok(files::FileKind::Missing)))?;
-    let (bytes, _) = files::read(&ours.join(".git"), 64 * 1024).ok()?;
+    let (bytes, _) = files::read(&worktree.join(".git"), 64 * 1024).ok()?;
     let text = String::from_utf8(bytes).ok()?;
-    let git = files::real_path(&ours.join(text.strip_prefix("gitdir:")?.trim()))?;
+    let git = files::real_path(&worktree.join(text.strip_prefix("gitdir:")?.trim()))?;
     // <main>/.git/worktrees/<name>
     let worktrees = git.parent().filter(|dir| dir.ends_with(".git/worktrees"))?;
     let main = worktrees.parent()?.parent()?;
-    ours.starts_with(main).then(|| EnclosingCheckout { root: main.to_owned(), worktree: ours.to_owned() })
+    worktree
+        .starts_with(main)
+        .then(|| EnclosingCheckout { root: main.to_owned(), worktree: worktree.to_owned() })
 }

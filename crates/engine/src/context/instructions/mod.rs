@@ -215,12 +215,12 @@ impl Instructions {
         reason: LoadReason,
         trigger: Option<&Path>,
     ) -> Option<Vec<InstructionText>> {
-        let so_far = self.files.iter().map(|file| file.bytes).sum();
+        let injected_bytes = self.files.iter().map(|file| file.bytes).sum();
         let mut loader = InstructionLoader::new(
             &self.config_locations,
             self.home.as_deref(),
             &mut self.known_paths,
-            so_far,
+            injected_bytes,
         );
         for candidate in candidates {
             loader.load(candidate, reason, trigger);
@@ -256,7 +256,7 @@ fn render_files(head: &str, texts: &[InstructionText]) -> Option<String> {
 
 fn render_file(instructions: &InstructionText) -> String {
     let InstructionText { file, text, full_size } = instructions;
-    let whose = match file.kind {
+    let owner = match file.kind {
         InstructionKind::Managed => "from the administrator",
         InstructionKind::User => "from the user, for all projects",
         InstructionKind::Project => "from the project",
@@ -267,5 +267,5 @@ fn render_file(instructions: &InstructionText) -> String {
     let rest = full_size
         .map(|size| format!("\n(Truncated: the file has {size} bytes. Read it if you need the rest.)"))
         .unwrap_or_default();
-    format!("{} ({whose}{imported}):\n{text}{rest}", file.path.display())
+    format!("{} ({owner}{imported}):\n{text}{rest}", file.path.display())
 }

@@ -30,15 +30,15 @@ pub(super) fn resolve(path: &Path) -> Option<PathBuf> {
 }
 
 /// Reads a file. The path must be resolved, so that the file that was checked is the one that is read.
-pub(super) fn read(real: &Path) -> ReadOutcome {
-    match files::file_kind(real) {
+pub(super) fn read(real_path: &Path) -> ReadOutcome {
+    match files::file_kind(real_path) {
         Ok(FileKind::Missing) => ReadOutcome::Missing,
         Ok(FileKind::Directory) => ReadOutcome::Directory,
         Ok(FileKind::Pipe) => ReadOutcome::Unreadable("it is a named pipe".into()),
         Ok(FileKind::Socket) => ReadOutcome::Unreadable("it is a socket".into()),
         Ok(FileKind::Device) => ReadOutcome::Unreadable("it is a device".into()),
         Ok(FileKind::File(_)) => {
-            read_start(real).unwrap_or_else(|error| ReadOutcome::Unreadable(error.to_string()))
+            read_start(real_path).unwrap_or_else(|error| ReadOutcome::Unreadable(error.to_string()))
         }
         Err(error) => ReadOutcome::Unreadable(error.to_string()),
     }
@@ -48,14 +48,14 @@ fn read_start(path: &Path) -> io::Result<ReadOutcome> {
     let (file, stamp) = files::open(path)?;
     let mut bytes = Vec::new();
     file.take(MAX_FILE_BYTES as u64 + 1).read_to_end(&mut bytes)?;
-    let cut = bytes.len() > MAX_FILE_BYTES;
+    let is_truncated = bytes.len() > MAX_FILE_BYTES;
     bytes.truncate(MAX_FILE_BYTES);
     let text = match String::from_utf8(bytes) {
         Ok(text) => text,
         Err(error) => {
             // A character split by the limit is not an encoding error.
             let valid = error.utf8_error().valid_up_to();
-            if !cut || MAX_FILE_BYTES - valid > 3 {
+            if !is_truncated || MAX_FILE_BYTES - valid > 3 {
                 return Ok(ReadOutcome::Unreadable("it is not UTF-8 text".into()));
             }
             let mut bytes = error.into_bytes();
@@ -64,5 +64,5 @@ fn read_start(path: &Path) -> io::Result<ReadOutcome> {
         }
     };
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text).trim().to_owned();
-    Ok(ReadOutcome::Text(FileText { text, full_size: cut.then_some(stamp.size) }))
+    Ok(ReadOutcome::Text(FileText { text, full_size: is_truncated.then_some(stamp.size) }))
 }

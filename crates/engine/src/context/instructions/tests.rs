@@ -22,9 +22,9 @@ struct InstructionsFixture {
 impl InstructionsFixture {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let top = dir.path().canonicalize().unwrap();
+        let root = dir.path().canonicalize().unwrap();
         let sources = [SettingSource::User, SettingSource::Project, SettingSource::Local].into();
-        let project = Self { root: top, trust: Trust::Untrusted, sources, _temp_dir: dir };
+        let project = Self { root, trust: Trust::Untrusted, sources, _temp_dir: dir };
         fs::create_dir_all(project.path("home/.claude")).unwrap();
         fs::create_dir_all(project.path("code/.git")).unwrap();
         project
@@ -51,17 +51,17 @@ impl InstructionsFixture {
             sources: self.sources.clone(),
             trust: self.trust,
         };
-        let memory = Instructions::new(Arc::new(locations), Some(&self.path("home")));
+        let instructions = Instructions::new(Arc::new(locations), Some(&self.path("home")));
         // The administrator's files of this machine are excluded.
-        Instructions { managed: [].into(), ..memory }
+        Instructions { managed: [].into(), ..instructions }
     }
 
     /// The initial files, as relative paths, and the warnings.
     fn load_initial(&self) -> (Vec<String>, Vec<String>) {
-        let mut memory = self.instructions();
-        memory.load_initial();
-        let names = memory.files().iter().map(|file| self.relative(&file.path)).collect();
-        (names, memory.take_updates().warnings)
+        let mut instructions = self.instructions();
+        instructions.load_initial();
+        let names = instructions.files().iter().map(|file| self.relative(&file.path)).collect();
+        (names, instructions.take_updates().warnings)
     }
 
     fn relative(&self, path: &Path) -> String {
@@ -111,10 +111,14 @@ fn user_files_are_not_project_files_of_home() {
     let mut project = InstructionsFixture::new()
         .with_files(&[("home/.claude/CLAUDE.md", "user"), ("home/CLAUDE.md", "home")]);
     project.sources = [SettingSource::Project].into();
-    let mut memory = project.instructions();
-    memory.config_locations =
-        Arc::new(ConfigLocations { working_dir: project.path("home"), ..(*memory.config_locations).clone() });
-    assert!(memory.load_initial().is_some_and(|text| text.contains("home\n") && !text.contains("\nuser")));
+    let mut instructions = project.instructions();
+    instructions.config_locations = Arc::new(ConfigLocations {
+        working_dir: project.path("home"),
+        ..(*instructions.config_locations).clone()
+    });
+    assert!(
+        instructions.load_initial().is_some_and(|text| text.contains("home\n") && !text.contains("\nuser"))
+    );
 }
 
 #[test]
@@ -216,8 +220,8 @@ fn non_text_files_are_reported_without_blocking() {
         ("code/CLAUDE.local.md", "UTF-8"),
     ];
     assert_eq!(warnings.len(), expected.len(), "{warnings:?}");
-    for (warning, (path, why)) in warnings.iter().zip(expected) {
-        assert!(warning.contains(path) && warning.contains(why), "{warning}");
+    for (warning, (path, reason)) in warnings.iter().zip(expected) {
+        assert!(warning.contains(path) && warning.contains(reason), "{warning}");
     }
 }
 
@@ -236,10 +240,10 @@ fn other_mentions_are_not_imports() {
 fn long_files_are_truncated_with_warning() {
     let long = "ä".repeat(40 * 1024);
     let project = InstructionsFixture::new().with_files(&[("code/CLAUDE.md", &format!("x{long}"))]);
-    let mut memory = project.instructions();
-    let text = memory.load_initial().unwrap();
+    let mut instructions = project.instructions();
+    let text = instructions.load_initial().unwrap();
     assert!(text.contains("(Truncated: the file has 81921 bytes."), "{}", &text[text.len() - 200..]);
-    let warnings = memory.take_updates().warnings;
+    let warnings = instructions.take_updates().warnings;
     assert!(warnings.len() == 1 && warnings[0].contains("81921 bytes"), "{warnings:?}");
 }
 
@@ -268,20 +272,20 @@ fn nested_files_are_loaded_when_a_file_is_accessed() {
         ("code/a/d.rs", ""),
         ("home/x.rs", ""),
     ]);
-    let mut memory = project.instructions();
-    memory.load_initial();
-    memory.take_updates();
-    let text = memory.load_nested(&project.path("code/a/b/c.rs")).concat();
+    let mut instructions = project.instructions();
+    instructions.load_initial();
+    instructions.take_updates();
+    let text = instructions.load_nested(&project.path("code/a/b/c.rs")).concat();
     assert!(text.contains("of a") && text.contains("of b") && !text.contains("top"), "{text}");
-    let loaded = memory.take_updates().loaded;
-    let seen: Vec<_> = loaded
+    let loaded = instructions.take_updates().loaded;
+    let loaded_files: Vec<_> = loaded
         .iter()
         .map(|file| {
             (project.relative(&file.path), file.reason, file.trigger.is_some(), file.parent.is_some())
         })
         .collect();
     assert_eq!(
-        seen,
+        loaded_files,
         [
             ("code/a/CLAUDE.md".into(), LoadReason::Nested, true, false),
             ("code/a/more.md".into(), LoadReason::Include, true, true),
@@ -289,12 +293,12 @@ fn nested_files_are_loaded_when_a_file_is_accessed() {
         ]
     );
     for file in ["code/a/b/c.rs", "code/a/d.rs", "home/x.rs", "code/gone.rs"] {
-        assert_eq!(memory.load_nested(&project.path(file)), [""; 0], "{file}");
+        assert_eq!(instructions.load_nested(&project.path(file)), [""; 0], "{file}");
     }
     // A compaction resets everything.
-    memory.load_initial();
-    assert_eq!(memory.take_updates().loaded[0].reason, LoadReason::Compact);
-    assert!(!memory.load_nested(&project.path("code/a/d.rs")).is_empty());
+    instructions.load_initial();
+    assert_eq!(instructions.take_updates().loaded[0].reason, LoadReason::Compact);
+    assert!(!instructions.load_nested(&project.path("code/a/d.rs")).is_empty());
 }
 
 #[test]
@@ -307,25 +311,25 @@ fn worktree_skips_project_files_of_main_checkout() {
         ("code/trees/w/CLAUDE.md", "worktree"),
         ("CLAUDE.md", "above both"),
     ]);
-    let mut memory = project.instructions();
-    memory.config_locations = Arc::new(ConfigLocations {
+    let mut instructions = project.instructions();
+    instructions.config_locations = Arc::new(ConfigLocations {
         working_dir: project.path("code/trees/w"),
-        ..(*memory.config_locations).clone()
+        ..(*instructions.config_locations).clone()
     });
-    memory.load_initial();
-    let found: Vec<String> = memory.files().iter().map(|file| project.relative(&file.path)).collect();
+    instructions.load_initial();
+    let found: Vec<String> = instructions.files().iter().map(|file| project.relative(&file.path)).collect();
     assert_eq!(found, ["CLAUDE.md", "code/CLAUDE.local.md", "code/trees/w/CLAUDE.md"]);
 }
 
 #[test]
 fn only_calls_that_access_files_are_watched() {
-    let mut memory = InstructionsFixture::new().instructions();
-    memory.watch_call("Read", &json!({"file_path": "a"}));
-    memory.watch_call("NotebookEdit", &json!({"notebook_path": "b"}));
-    memory.watch_call("Bash", &json!({"file_path": "c"}));
-    memory.watch_call("Read", &json!({"file_path": 5}));
-    assert_eq!(memory.take_watched_paths(), ["a", "b"]);
-    assert!(memory.take_watched_paths().is_empty());
+    let mut instructions = InstructionsFixture::new().instructions();
+    instructions.watch_call("Read", &json!({"file_path": "a"}));
+    instructions.watch_call("NotebookEdit", &json!({"notebook_path": "b"}));
+    instructions.watch_call("Bash", &json!({"file_path": "c"}));
+    instructions.watch_call("Read", &json!({"file_path": 5}));
+    assert_eq!(instructions.take_watched_paths(), ["a", "b"]);
+    assert!(instructions.take_watched_paths().is_empty());
 }
 
 #[test]

@@ -30,13 +30,13 @@ pub(crate) fn describe_extensions(
     reply: InitializeReply,
 ) -> InitializeReply {
     let extensions = &session.setup.extensions;
-    let asked = initialize.plugins.as_ref().filter(|plugins| !plugins.is_empty());
-    let styles = output_styles::user_styles_dir(&session.setup.config_locations);
+    let requested = initialize.plugins.as_ref().filter(|plugins| !plugins.is_empty());
+    let styles_dir = output_styles::user_styles_dir(&session.setup.config_locations);
     InitializeReply {
         output_style: extensions.style_name().into(),
         available_output_styles: extensions.styles.names(),
-        plugins_applied: asked.map(|plugins| extensions.has_plugins(plugins).into()),
-        user_output_styles_dir: styles.map(|dir| dir.display().to_string()),
+        plugins_applied: requested.map(|plugins| extensions.has_plugins(plugins).into()),
+        user_output_styles_dir: styles_dir.map(|dir| dir.display().to_string()),
         ..reply
     }
 }
@@ -45,13 +45,13 @@ pub(crate) fn describe_extensions(
 pub(crate) async fn reload_plugins(
     session: &mut Session,
     id: String,
-    asked: ReloadPlugins,
+    request: ReloadPlugins,
 ) -> ControlResponse {
-    if asked.refuse_if_busy == Some(true) && session.is_busy() {
+    if request.refuse_if_busy == Some(true) && session.is_busy() {
         let text = "Plugins were not reloaded: the session is busy. Try again when it is idle.";
         return ControlResponse::error_with_code(id, text, "reload_plugins_busy");
     }
-    let more = asked.add_plugins.unwrap_or_default();
+    let more = request.add_plugins.unwrap_or_default();
     if let Some(config) = more.iter().find(|config| !Path::new(&config.path).is_absolute()) {
         let text = format!("add_plugins: {} is not an absolute path.", config.path);
         return ControlResponse::error(id, text);
@@ -65,7 +65,7 @@ pub(crate) async fn reload_plugins(
         plugins: listed.collect(),
         error_count: plugins.errors().len() as u64,
         // The session's tools do not depend on it.
-        held: asked.hold_on_cache_impact.filter(|hold| *hold).map(|_| false),
+        held: request.hold_on_cache_impact.filter(|hold| *hold).map(|_| false),
         ..ReloadPluginsReply::default()
     };
     ControlResponse::success(id, &reply)

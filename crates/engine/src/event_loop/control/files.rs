@@ -16,8 +16,8 @@ const MAX_READ_BYTES: u64 = 1_000_000;
 /// Limit on the encoded contents in one frame.
 const MAX_ENCODED_BYTES: usize = 900_000;
 
-pub(crate) async fn read_file(session: &mut Session, id: String, asked: ReadFile) -> ControlResponse {
-    let path = files::normalize_path(&session.setup.session.workspace.resolve(&asked.path));
+pub(crate) async fn read_file(session: &mut Session, id: String, request: ReadFile) -> ControlResponse {
+    let path = files::normalize_path(&session.setup.session.workspace.resolve(&request.path));
     let input = json!({"file_path": path});
     let decision =
         session.setup.permissions.state.decide("Read", &ToolFacts::for_tool("Read", &[]), &input, None);
@@ -25,39 +25,39 @@ pub(crate) async fn read_file(session: &mut Session, id: String, asked: ReadFile
         return ControlResponse::error(id, format!("read denied: {}", path.display()));
     };
     let shown = path.display().to_string();
-    match files::run_blocking(move || read_allowed(&file, &asked)).await.and_then(|looked| looked) {
+    match files::run_blocking(move || read_allowed(&file, &request)).await.and_then(|result| result) {
         Ok(reply) => ControlResponse::success(id, &ReadFileReply { abs_path: shown, ..reply }),
         Err(error) => ControlResponse::error(id, format!("{shown} cannot be read: {error}.")),
     }
 }
 
-fn read_allowed(target: &ResolvedFile, asked: &ReadFile) -> io::Result<ReadFileReply> {
+fn read_allowed(target: &ResolvedFile, request: &ReadFile) -> io::Result<ReadFileReply> {
     if files::is_special_path(&target.real_path) || files::is_special_path(&target.display_path) {
         return Err(io::Error::other("it belongs to the system"));
     }
-    let limit = asked.max_bytes.unwrap_or(MAX_READ_BYTES).min(MAX_READ_BYTES);
+    let limit = request.max_bytes.unwrap_or(MAX_READ_BYTES).min(MAX_READ_BYTES);
     let (file, _) = FileHandle::for_real_path(&target.real_path)?.open()?;
     let mut bytes = Vec::new();
     file.take(limit + 1).read_to_end(&mut bytes)?;
-    let is_cut = bytes.len() as u64 > limit;
+    let is_truncated = bytes.len() as u64 > limit;
     bytes.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
-    Ok(match asked.encoding.as_deref() {
-        Some("base64") => encode_base64(&bytes, is_cut),
-        _ => encode_text(&bytes, is_cut),
+    Ok(match request.encoding.as_deref() {
+        Some("base64") => encode_base64(&bytes, is_truncated),
+        _ => encode_text(&bytes, is_truncated),
     })
 }
 
-fn encode_base64(bytes: &[u8], is_cut: bool) -> ReadFileReply {
+fn encode_base64(bytes: &[u8], is_truncated: bool) -> ReadFileReply {
     let shown = &bytes[..bytes.len().min(MAX_ENCODED_BYTES / 4 * 3)];
     ReadFileReply {
         contents: BASE64_STANDARD.encode(shown),
-        truncated: Some(is_cut || shown.len() < bytes.len()),
+        truncated: Some(is_truncated || shown.len() < bytes.len()),
         encoding: Some("base64".into()),
         ..ReadFileReply::default()
     }
 }
 
-fn encode_text(bytes: &[u8], is_cut: bool) -> ReadFileReply {
+fn encode_text(bytes: &[u8], is_truncated: bool) -> ReadFileReply {
     let text = String::from_utf8_lossy(bytes);
     let mut end = text.len();
     // Escaping may enlarge the text up to six times.
@@ -66,7 +66,7 @@ fn encode_text(bytes: &[u8], is_cut: bool) -> ReadFileReply {
     }
     ReadFileReply {
         contents: text[..end].to_owned(),
-        truncated: Some(is_cut || end < text.len()),
+        truncated: Some(is_truncated || end < text.len()),
         lossy: Some(std::str::from_utf8(bytes).is_err()),
         ..ReadFileReply::default()
     }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
+use whimbrel_mcp::{ServerRegistry, Toggle};
 use whimbrel_policy::Decision;
 use whimbrel_wire::RawJson;
 use whimbrel_wire::control::{
@@ -12,7 +13,6 @@ use whimbrel_wire::control::{
 use whimbrel_wire::permission::PermissionMode;
 
 use crate::event_loop::Session;
-use whimbrel_mcp::{ServerRegistry, Toggle};
 
 pub(crate) fn status(session: &Session, id: String) -> ControlResponse {
     let mcp_servers = session.mcp.registry().map(ServerRegistry::status).unwrap_or_default();
@@ -38,10 +38,10 @@ pub(crate) fn toggle(
     let Some(registry) = session.mcp.registry().cloned() else {
         return Some(unknown_server_error(id, &name));
     };
-    let turns = session.mcp.change_lock();
+    let lock = session.mcp.change_lock();
     session.mcp.mark_starting();
     session.mcp.respond_later(async move {
-        let _turn = turns.lock().await;
+        let _guard = lock.lock().await;
         to_response(id, registry.toggle(&name, switch).await)
     });
     None
@@ -51,14 +51,14 @@ pub(crate) fn toggle(
 pub(crate) fn set_servers(
     session: &mut Session,
     id: String,
-    wanted: McpSetServers,
+    request: McpSetServers,
 ) -> Option<ControlResponse> {
     let registry = session.mcp.ensure_registry();
-    let turns = session.mcp.change_lock();
+    let lock = session.mcp.change_lock();
     session.mcp.mark_starting();
     session.mcp.respond_later(async move {
-        let _turn = turns.lock().await;
-        ControlResponse::success(id, &registry.set_servers(&wanted.servers).await)
+        let _guard = lock.lock().await;
+        ControlResponse::success(id, &registry.set_servers(&request.servers).await)
     });
     None
 }
@@ -126,13 +126,13 @@ pub(crate) fn call_tool(session: &mut Session, id: String, call: McpCall) -> Opt
     }
     let tool_cache = session.setup.mcp.tool_cache.clone();
     session.mcp.respond_later(async move {
-        let never = CancellationToken::new();
-        let calling = tool_cache.call_tool(&tool, arguments, &never);
+        let cancel = CancellationToken::new();
+        let pending_call = tool_cache.call_tool(&tool, arguments, &cancel);
         let answer = match timeout_ms.map(Duration::from_millis) {
-            Some(limit) => tokio::time::timeout(limit, calling)
+            Some(limit) => tokio::time::timeout(limit, pending_call)
                 .await
                 .unwrap_or_else(|_| Err(format!("{tool} did not answer within {} ms.", limit.as_millis()))),
-            None => calling.await,
+            None => pending_call.await,
         };
         match answer.and_then(|answer| RawJson::from_value(&answer).map_err(|error| error.to_string())) {
             Ok(answer) => ControlResponse::success(id, &answer),
@@ -144,10 +144,10 @@ pub(crate) fn call_tool(session: &mut Session, id: String, call: McpCall) -> Opt
 
 /// Returns an error unless the rules allow the tool without a permission request.
 fn check_permission(session: &Session, tool: &str, input: &Value) -> Result<(), String> {
-    let listed = session.setup.tools.tool_set.find(tool).ok_or_else(|| format!("Tool not found: {tool}"))?;
+    let entry = session.setup.tools.tool_set.find(tool).ok_or_else(|| format!("Tool not found: {tool}"))?;
     let permissions = &session.setup.permissions.state;
-    let mode = permissions.mode_for_server(listed.tool().server());
-    match permissions.decide_in_mode(mode, tool, listed.facts(), input, None).decision {
+    let mode = permissions.mode_for_server(entry.tool().server());
+    match permissions.decide_in_mode(mode, tool, entry.facts(), input, None).decision {
         Decision::Allow(_) => Ok(()),
         Decision::Deny(reason) => Err(format!("{tool} is denied. {}", reason.text())),
         Decision::Ask(_) => Err(format!("{tool} needs permission. Add an allow rule for it.")),

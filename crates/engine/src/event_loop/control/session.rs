@@ -9,6 +9,8 @@ use whimbrel_os::clock;
 use whimbrel_os::files::{self, FileKind};
 use whimbrel_session_store::metadata;
 use whimbrel_session_store::writer::TranscriptWriter;
+use whimbrel_tools::cost::{CostLedger, Spend};
+use whimbrel_tools::workspace::{SeenFile, Workspace};
 use whimbrel_wire::control::{
     CancelAsyncMessage, CancelAsyncMessageReply, ControlResponse, RenameSession, SeedReadState,
     SeedReadStateReply, SessionCost, SessionUsage, UsageReport,
@@ -20,8 +22,6 @@ use crate::event_loop::Session;
 use crate::setup::Setup;
 use crate::setup::resume::SessionOrigin;
 use crate::transcript_notices as notices;
-use whimbrel_tools::cost::{CostLedger, Spend};
-use whimbrel_tools::workspace::{SeenFile, Workspace};
 
 /// Handles to the main agent that work while a turn owns it.
 #[derive(Debug)]
@@ -43,16 +43,16 @@ impl AgentHandles {
 pub(crate) async fn rename_session(
     session: &mut Session,
     id: String,
-    asked: &RenameSession,
+    request: &RenameSession,
 ) -> ControlResponse {
-    let ours = session.frame_sender.session_id();
-    if asked.session_id.as_deref().is_some_and(|other| other != ours) {
+    let session_id = session.frame_sender.session_id();
+    if request.session_id.as_deref().is_some_and(|other| other != session_id) {
         let text = format!(
-            "Only this session ({ours}) can be renamed here. Rename others with `whimbrel sessions rename`."
+            "Only this session ({session_id}) can be renamed here. Rename others with `whimbrel sessions rename`."
         );
         return ControlResponse::error(id, text);
     }
-    let title = match metadata::validate_title(&asked.title) {
+    let title = match metadata::validate_title(&request.title) {
         Ok(title) => title,
         Err(error) => return ControlResponse::error(id, error.to_string()),
     };
@@ -96,13 +96,15 @@ async fn rename_before_turns(setup: &mut Setup, title: String) -> io::Result<()>
 
 /// The cost of the session as text.
 pub(crate) fn session_cost(session: &Session, id: String) -> ControlResponse {
-    let spend = session.agent_handles.as_ref().map_or_else(Spend::default, |books| books.ledger.snapshot());
+    let spend =
+        session.agent_handles.as_ref().map_or_else(Spend::default, |handles| handles.ledger.snapshot());
     ControlResponse::success(id, &SessionCost { text: builtin::render_cost(&spend) })
 }
 
 /// The cost of the session as numbers. There are no subscription limits to report.
 pub(crate) fn session_usage(session: &Session, id: String) -> ControlResponse {
-    let spend = session.agent_handles.as_ref().map_or_else(Spend::default, |books| books.ledger.snapshot());
+    let spend =
+        session.agent_handles.as_ref().map_or_else(Spend::default, |handles| handles.ledger.snapshot());
     let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
     let lines = session.setup.session.workspace.changed_lines();
     let model_usage = spend.models.iter().map(|(model, usage)| (model.clone(), json!(usage)));
@@ -121,9 +123,9 @@ pub(crate) fn session_usage(session: &Session, id: String) -> ControlResponse {
 pub(crate) fn cancel_message(
     session: &mut Session,
     id: String,
-    asked: &CancelAsyncMessage,
+    request: &CancelAsyncMessage,
 ) -> ControlResponse {
-    let cancelled = session.input_queue.drop_prompt(&asked.message_uuid);
+    let cancelled = session.input_queue.drop_prompt(&request.message_uuid);
     ControlResponse::success(id, &CancelAsyncMessageReply { cancelled })
 }
 
@@ -132,30 +134,30 @@ pub(crate) fn cancel_message(
 pub(crate) async fn seed_read_state(
     workspace: Arc<Workspace>,
     id: String,
-    asked: SeedReadState,
+    request: SeedReadState,
 ) -> ControlResponse {
-    let path = files::normalize_path(&workspace.resolve(&asked.path));
+    let path = files::normalize_path(&workspace.resolve(&request.path));
     // Hosts round to milliseconds, file systems have a finer resolution.
-    let next = Duration::try_from_secs_f64((asked.mtime.max(0.0).floor() + 1.0) / 1_000.0).ok();
+    let next = Duration::try_from_secs_f64((request.mtime.max(0.0).floor() + 1.0) / 1_000.0).ok();
     let next = next.and_then(|next| SystemTime::UNIX_EPOCH.checked_add(next));
-    let looked = files::run_blocking(move || {
+    let result = files::run_blocking(move || {
         let FileKind::File(stamp) = files::file_kind(&path)? else {
             return Err(io::Error::other("the file does not exist"));
         };
         let seeded = next.is_some_and(|next| stamp.modified < next);
         if seeded {
-            let real = files::real_path(&path).unwrap_or_else(|| path.clone());
+            let real_path = files::real_path(&path).unwrap_or_else(|| path.clone());
             workspace.record_seen(
                 &path,
-                SeenFile { real_path: real, modified: stamp.modified, size: stamp.size, text: None },
+                SeenFile { real_path, modified: stamp.modified, size: stamp.size, text: None },
             );
         } else {
             workspace.forget_seen(&path);
         }
         Ok(seeded)
     });
-    match looked.await.and_then(|looked| looked) {
+    match result.await.and_then(|result| result) {
         Ok(seeded) => ControlResponse::success(id, &SeedReadStateReply { seeded }),
-        Err(error) => ControlResponse::error(id, format!("{} cannot be accessed: {error}.", asked.path)),
+        Err(error) => ControlResponse::error(id, format!("{} cannot be accessed: {error}.", request.path)),
     }
 }

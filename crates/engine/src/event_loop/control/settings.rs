@@ -5,6 +5,8 @@ use tokio_util::sync::CancellationToken;
 use whimbrel_config::settings::http_hooks::{ALLOWED_ENV_VARS_KEY, ALLOWED_URLS_KEY};
 use whimbrel_os::files;
 use whimbrel_policy::{RuleSource, SourcedRule};
+use whimbrel_tools::hooks::{HookDispatcher, HookInputBuilder, join_reasons};
+use whimbrel_tools::permission::PermissionState;
 use whimbrel_wire::control::{ControlResponse, PermissionRules, PermissionRulesState, UpdateSettings};
 use whimbrel_wire::hook::HookEvent;
 use whimbrel_wire::options::SettingSource;
@@ -15,8 +17,6 @@ use super::switch_model;
 use crate::effort::parse_effort;
 use crate::event_loop::Session;
 use crate::model_switch::{SwitchRequest, SwitchRequester};
-use whimbrel_tools::hooks::{HookDispatcher, HookInputBuilder, join_reasons};
-use whimbrel_tools::permission::PermissionState;
 
 /// Keys about hooks, which are fixed at the start of a session.
 const HOOK_KEYS: &[&str] =
@@ -67,21 +67,21 @@ fn try_apply_flag_settings(
             "permissions.defaultMode applies only when a session starts. Use set_permission_mode.".into()
         );
     }
-    let named: Vec<String> = changes.keys().cloned().collect();
+    let keys: Vec<String> = changes.keys().cloned().collect();
     let (before, effective) = session.setup.permissions.state.apply_host_settings(changes)?;
-    let gone = before.env.keys().filter(|name| !effective.env.contains_key(*name));
-    session.setup.session.workspace.unset_variables(gone);
+    let removed = before.env.keys().filter(|name| !effective.env.contains_key(*name));
+    session.setup.session.workspace.unset_variables(removed);
     session.setup.session.workspace.set_variables(effective.env.clone());
-    let is_named = |key: &str| named.iter().any(|name| name == key);
+    let is_named = |key: &str| keys.iter().any(|name| name == key);
     if is_named("effortLevel") {
         let effort = effective.typed.effort_level.as_deref().and_then(parse_effort);
         session.runtime_settings.send_modify(|runtime_settings| runtime_settings.effort = effort);
     }
     let requested = effective.typed.model.clone();
-    let to = session.setup.model(&session.engine, requested.as_deref());
+    let model = session.setup.model(&session.engine, requested.as_deref());
     Ok(is_named("model").then_some(SwitchRequest {
         requester: SwitchRequester::Settings,
-        model: to,
+        model,
         requested_name: requested,
     }))
 }
@@ -131,17 +131,17 @@ async fn try_update_settings(
 
 /// Lists rules and directories with their sources.
 pub(crate) fn list_rules(session: &Session, id: String) -> ControlResponse {
-    let now = session.setup.permissions.state.snapshot();
+    let snapshot = session.setup.permissions.state.snapshot();
     let behaviors = [PermissionBehavior::Allow, PermissionBehavior::Deny, PermissionBehavior::Ask];
-    let rules = behaviors.into_iter().flat_map(|behavior| now.rules.with_behavior(behavior));
-    let directories = now.dirs.extra.iter();
+    let rules = behaviors.into_iter().flat_map(|behavior| snapshot.rules.with_behavior(behavior));
+    let directories = snapshot.dirs.extra.iter();
     let state = PermissionRulesState {
         rules: rules.map(|rule| rule_json(&rule.sourced)).collect(),
         workspace_directories: directories
             .map(|(directory, source)| json!({"path": directory.lexical, "source": source.as_str()}))
             .collect(),
         original_cwd: session.setup.session.workspace.root().display().to_string(),
-        managed_only: now.rules.is_managed_only(),
+        managed_only: snapshot.rules.is_managed_only(),
         ..PermissionRulesState::default()
     };
     ControlResponse::success(id, &PermissionRules { state })

@@ -5,35 +5,35 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
+use whimbrel_mcp::ElicitFn;
+use whimbrel_tools::hooks::{HookDispatcher, MergedOutput};
+use whimbrel_transport::host_requests::HostRequests;
 use whimbrel_wire::control::{Elicitation, ElicitationAction, ElicitationReply};
 use whimbrel_wire::hook::{self, HookEvent};
 
 use crate::state_notifier::StateNotifier;
-use whimbrel_mcp::ElicitFn;
-use whimbrel_tools::hooks::{HookDispatcher, MergedOutput};
-use whimbrel_transport::host_requests::HostRequests;
 
 /// Creates the handler that asks hooks, then the host.
 pub(super) fn elicitation_handler(
-    ask: HostRequests,
+    requests: HostRequests,
     state: StateNotifier,
     hooks: watch::Receiver<HookDispatcher>,
 ) -> ElicitFn {
     Arc::new(move |question| {
-        let (ask, state, hooks) = (ask.clone(), state.clone(), hooks.borrow().clone());
-        Box::pin(async move { elicit(question, &ask, &state, &hooks).await })
+        let (requests, state, hooks) = (requests.clone(), state.clone(), hooks.borrow().clone());
+        Box::pin(async move { elicit(question, &requests, &state, &hooks).await })
     })
 }
 
 async fn elicit(
     question: Elicitation,
-    ask: &HostRequests,
+    requests: &HostRequests,
     state: &StateNotifier,
     hooks: &HookDispatcher,
 ) -> ElicitationReply {
     // A caller that no longer waits drops this future, and the hooks with it.
-    let never = CancellationToken::new();
-    let asked = hook::Elicitation {
+    let cancel = CancellationToken::new();
+    let hook_input = hook::Elicitation {
         mcp_server_name: question.mcp_server_name.clone(),
         message: question.message.clone(),
         mode: question.mode.clone(),
@@ -42,14 +42,14 @@ async fn elicit(
         requested_schema: question.requested_schema.clone(),
     };
     let (server, id, mode) =
-        (asked.mcp_server_name.clone(), asked.elicitation_id.clone(), asked.mode.clone());
-    let output = hooks.dispatch(HookEvent::Elicitation, |input| input.build(asked), &never).await;
+        (hook_input.mcp_server_name.clone(), hook_input.elicitation_id.clone(), hook_input.mode.clone());
+    let output = hooks.dispatch(HookEvent::Elicitation, |input| input.build(hook_input), &cancel).await;
     let reply = match reply_from_hooks(&output) {
         Some(reply) => reply,
         None => {
             let waiting = state.requires_action().await;
             // A host that cannot answer counts as cancelled.
-            let reply = ask
+            let reply = requests
                 .request(question)
                 .await
                 .unwrap_or_else(|_| reply_without_content(ElicitationAction::Cancel));
@@ -64,7 +64,7 @@ async fn elicit(
         action: reply.action,
         content: reply.content.clone().map(Into::into),
     };
-    let output = hooks.dispatch(HookEvent::ElicitationResult, |input| input.build(result), &never).await;
+    let output = hooks.dispatch(HookEvent::ElicitationResult, |input| input.build(result), &cancel).await;
     reply_from_hooks(&output).unwrap_or(reply)
 }
 

@@ -4,29 +4,30 @@
 use std::collections::BTreeMap;
 
 use tokio_util::sync::CancellationToken;
-use whimbrel_wire::control::{McpConnection, McpServerStatus};
-use whimbrel_wire::system::{InformationLevel, Informational};
-
 use whimbrel_mcp::ServerRegistry;
 use whimbrel_transport::frame_sender::FrameSender;
+use whimbrel_wire::control::{McpConnection, McpServerStatus};
+use whimbrel_wire::system::{InformationLevel, Informational};
 
 /// Watches the servers from the `init` frame on, until dropped.
 pub(super) async fn watch_status(
     registry: ServerRegistry,
     frame_sender: FrameSender,
-    opened: CancellationToken,
+    announced: CancellationToken,
 ) {
     let mut changes = registry.changes();
-    opened.cancelled().await;
+    announced.cancelled().await;
     let mut before = BTreeMap::new();
-    let mut noted = Vec::new();
+    let mut sent_notes = Vec::new();
     loop {
         changes.borrow_and_update();
         for (level, content) in status_changes(&mut before, registry.status()) {
             frame_sender.notify(Informational { content, level, ..Informational::default() }).await;
         }
-        for content in registry.notes().into_iter().filter(|note| !noted.contains(note)).collect::<Vec<_>>() {
-            noted.push(content.clone());
+        for content in
+            registry.notes().into_iter().filter(|note| !sent_notes.contains(note)).collect::<Vec<_>>()
+        {
+            sent_notes.push(content.clone());
             frame_sender.notify(Informational { content, ..Informational::default() }).await;
         }
         if changes.changed().await.is_err() {
@@ -43,17 +44,17 @@ fn status_changes(
     let mut notices = Vec::new();
     let mut seen = BTreeMap::new();
     for server in now {
-        let was = before.get(&server.name).map_or(&McpConnection::Pending, |was| &was.status);
-        let was_lost = before.get(&server.name).is_some_and(|was| was.error.is_some());
+        let previous = before.get(&server.name).map_or(&McpConnection::Pending, |previous| &previous.status);
+        let was_lost = before.get(&server.name).is_some_and(|previous| previous.error.is_some());
         let name = &server.name;
-        let why = server.error.as_deref().unwrap_or("it is not available.");
-        match (was, &server.status) {
-            (was, now) if was == now => {}
+        let reason = server.error.as_deref().unwrap_or("it is not available.");
+        match (previous, &server.status) {
+            (previous, now) if previous == now => {}
             (_, McpConnection::Failed | McpConnection::NeedsAuth)
             | (McpConnection::Connected, McpConnection::Pending)
                 if server.error.is_some() =>
             {
-                notices.push((InformationLevel::Warning, format!("MCP server {name}: {why}")));
+                notices.push((InformationLevel::Warning, format!("MCP server {name}: {reason}")));
             }
             (_, McpConnection::Connected) if was_lost => {
                 notices.push((InformationLevel::Info, format!("MCP server {name} is connected again.")));
@@ -87,15 +88,15 @@ mod tests {
     fn only_relevant_status_changes_are_reported() {
         use McpConnection::{Connected, Disabled, Failed, NeedsAuth, Pending};
         let rows: [(&str, McpServerStatus, Option<&str>); 9] = [
-            ("it starts", server(Pending, None), None),
-            ("it is there", server(Connected, None), None),
-            ("it dies", server(Pending, Some("gone.")), Some("MCP server s: gone.")),
-            ("it is looked for", server(Pending, Some("gone.")), None),
-            ("it is back", server(Connected, None), Some("MCP server s is connected again.")),
-            ("it cannot be used", server(Failed, Some("broken.")), Some("MCP server s: broken.")),
-            ("it requires a login", server(NeedsAuth, Some("who?")), Some("MCP server s: who?")),
-            ("it is switched off", server(Disabled, None), None),
-            ("it is switched on", server(Pending, None), None),
+            ("starting", server(Pending, None), None),
+            ("connected", server(Connected, None), None),
+            ("connection lost", server(Pending, Some("gone.")), Some("MCP server s: gone.")),
+            ("reconnecting", server(Pending, Some("gone.")), None),
+            ("reconnected", server(Connected, None), Some("MCP server s is connected again.")),
+            ("failed", server(Failed, Some("broken.")), Some("MCP server s: broken.")),
+            ("needs a login", server(NeedsAuth, Some("no login.")), Some("MCP server s: no login.")),
+            ("disabled", server(Disabled, None), None),
+            ("enabled", server(Pending, None), None),
         ];
         let mut before = BTreeMap::new();
         for (name, now, expected) in rows {
@@ -107,7 +108,7 @@ mod tests {
         assert_eq!(
             status_changes(&mut before, vec![server(Failed, Some("bad entry."))]).len(),
             1,
-            "from the start"
+            "failed at the start"
         );
     }
 }

@@ -16,12 +16,12 @@ impl Fixture {
     fn new() -> Self {
         let config = tempfile::tempdir().unwrap();
         let dir = ProjectDir::new(config.path(), Path::new("/work"));
-        let project_dir = Self { config, project_dir: dir };
+        let fixture = Self { config, project_dir: dir };
         let line = json!({"type": "user", "uuid": "u", "parentUuid": null, "sessionId": ID,
-            "message": {"role": "user", "content": "Remember the tulip."}});
-        std::fs::create_dir_all(project_dir.transcript_path().parent().unwrap()).unwrap();
-        std::fs::write(project_dir.transcript_path(), format!("{line}\n")).unwrap();
-        project_dir
+            "message": {"role": "user", "content": "Remember the word."}});
+        std::fs::create_dir_all(fixture.transcript_path().parent().unwrap()).unwrap();
+        std::fs::write(fixture.transcript_path(), format!("{line}\n")).unwrap();
+        fixture
     }
 
     fn transcript_path(&self) -> PathBuf {
@@ -39,8 +39,8 @@ fn resume(session: &str) -> Options {
 
 #[test]
 fn sessions_resume_without_storage() {
-    let project_dir = Fixture::new();
-    let before = std::fs::read(project_dir.transcript_path()).unwrap();
+    let fixture = Fixture::new();
+    let before = std::fs::read(fixture.transcript_path()).unwrap();
     let here = Some("/".to_owned());
     let last = Options { continue_conversation: true, cwd: here, ..Options::default() };
     let forked = Options { fork_session: true, ..resume(ID) };
@@ -48,47 +48,43 @@ fn sessions_resume_without_storage() {
         [("--resume", resume(ID), true), ("--continue", last, true), ("--fork-session", forked, false)]
     {
         let ResolvedSession { session, project_dir: dir, resumed, .. } =
-            project_dir.resolve(&options, TranscriptWrites::Disabled).unwrap();
+            fixture.resolve(&options, TranscriptWrites::Disabled).unwrap();
         let mut resumed = resumed.unwrap();
         assert!(resumed.loaded.history.snapshot().messages().len() == 1, "{name}");
         assert_eq!((session == ID, dir.is_none()), (is_same, true), "{name}");
         assert!(resumed.lock.is_none() && !resumed.rename("New", ID).unwrap(), "{name}: it has no lock");
     }
-    assert_eq!(std::fs::read(project_dir.transcript_path()).unwrap(), before);
-    let held = project_dir.resolve(&resume(ID), TranscriptWrites::Enabled).unwrap();
-    assert!(held.resumed.unwrap().lock.is_some());
-    assert_eq!(project_dir.config.path().read_dir().unwrap().count(), 1);
+    assert_eq!(std::fs::read(fixture.transcript_path()).unwrap(), before);
+    let resumed_session = fixture.resolve(&resume(ID), TranscriptWrites::Enabled).unwrap();
+    assert!(resumed_session.resumed.unwrap().lock.is_some());
+    assert_eq!(fixture.config.path().read_dir().unwrap().count(), 1);
 }
 
 #[test]
 fn session_id_is_found_in_any_spelling_and_unique() {
-    let project_dir = Fixture::new();
-    let shouted = ID.to_uppercase();
-    let found = project_dir.resolve(&resume(&shouted), TranscriptWrites::Enabled).unwrap();
+    let fixture = Fixture::new();
+    let uppercase = ID.to_uppercase();
+    let found = fixture.resolve(&resume(&uppercase), TranscriptWrites::Enabled).unwrap();
     assert_eq!(found.session, ID, "spelled as in the stored file name");
     drop(found);
-    let elsewhere = ProjectDir::new(project_dir.config.path(), Path::new("/elsewhere"));
+    let elsewhere = ProjectDir::new(fixture.config.path(), Path::new("/elsewhere"));
     let new = |id: &str| Options { session_id: Some(id.into()), ..Options::default() };
     let forked = Options { session_id: Some(ID.into()), fork_session: true, ..resume(ID) };
     for (name, options, dir) in [
-        ("the same", new(ID), &project_dir.project_dir),
-        ("the same in capitals", new(&shouted), &project_dir.project_dir),
-        ("the same in another folder", new(ID), &elsewhere),
-        ("a copy of itself", forked, &project_dir.project_dir),
+        ("same id", new(ID), &fixture.project_dir),
+        ("same id in uppercase", new(&uppercase), &fixture.project_dir),
+        ("same id in another directory", new(ID), &elsewhere),
+        ("fork with its own id", forked, &fixture.project_dir),
     ] {
-        let refused =
-            resolve_session(&options, Some(dir), TranscriptWrites::Enabled, &Persistence::default())
-                .unwrap_err();
-        assert!(refused.to_string().contains("already exists"), "{name}: {refused}");
+        let error = resolve_session(&options, Some(dir), TranscriptWrites::Enabled, &Persistence::default())
+            .unwrap_err();
+        assert!(error.to_string().contains("already exists"), "{name}: {error}");
     }
-    for odd in [&format!("{{{ID}}}"), &ID.replace('-', "")] {
-        for options in [new(odd), resume(odd)] {
+    for invalid in [&format!("{{{ID}}}"), &ID.replace('-', "")] {
+        for options in [new(invalid), resume(invalid)] {
             assert!(
-                matches!(
-                    project_dir.resolve(&options, TranscriptWrites::Enabled),
-                    Err(SetupError::Invalid(_))
-                ),
-                "{odd}"
+                matches!(fixture.resolve(&options, TranscriptWrites::Enabled), Err(SetupError::Invalid(_))),
+                "{invalid}"
             );
         }
     }
@@ -96,20 +92,20 @@ fn session_id_is_found_in_any_spelling_and_unique() {
 
 #[test]
 fn session_without_messages_can_be_resumed() {
-    let project_dir = Fixture::new();
+    let fixture = Fixture::new();
     let title = json!({"type": "custom-title", "customTitle": "x", "sessionId": ID}).to_string();
     for text in ["", title.as_str()] {
-        std::fs::write(project_dir.transcript_path(), text).unwrap();
+        std::fs::write(fixture.transcript_path(), text).unwrap();
         for options in [resume(ID), Options { fork_session: true, ..resume(ID) }] {
             for writes in [TranscriptWrites::Enabled, TranscriptWrites::Disabled] {
-                let resumed = project_dir.resolve(&options, writes).unwrap().resumed;
+                let resumed = fixture.resolve(&options, writes).unwrap().resumed;
                 assert!(resumed.is_some_and(|resumed| !resumed.loaded.has_messages()), "{text:?}");
             }
         }
     }
-    std::fs::write(project_dir.transcript_path(), "half of what was sa\n").unwrap();
+    std::fs::write(fixture.transcript_path(), "half of what was sa\n").unwrap();
     assert!(
-        project_dir.resolve(&resume(ID), TranscriptWrites::Enabled).unwrap().warning.is_some(),
-        "what is spoilt is told"
+        fixture.resolve(&resume(ID), TranscriptWrites::Enabled).unwrap().warning.is_some(),
+        "damage is reported"
     );
 }

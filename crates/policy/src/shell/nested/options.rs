@@ -1,6 +1,7 @@
 //! Commands in the arguments of ordinary programs: options and operands that are commands, and settings that may be.
 //! Code of other languages is handled in `foreign_code`.
 
+use crate::git_settings::is_command_setting;
 use crate::shell::programs::argv::{NO_OPTIONS, OptionSpec, parse_args};
 use crate::shell::programs::git::skip_global_options;
 use crate::shell::words::expand::value_text;
@@ -54,33 +55,6 @@ const SETTING_OPTIONS: &[(&[&str], &[&str])] = &[
     (&["git"], &["-c", "-x", "-O"]),
     (&["ssh", "scp", "sftp"], &["-o"]),
     (&["vi", "vim", "nvim", "view", "ex"], &["-c", "-S", "--cmd"]),
-];
-
-/// Last parts of the names of `git` settings whose value is a command.
-const GIT_COMMAND_SETTINGS: &[&str] = &[
-    "alternaterefscommand",
-    "askpass",
-    "browser",
-    "clean",
-    "cmd",
-    "command",
-    "difffilter",
-    "driver",
-    "editor",
-    "external",
-    "fsmonitor",
-    "gitproxy",
-    "helper",
-    "packobjectshook",
-    "pager",
-    "process",
-    "program",
-    "receivepack",
-    "smudge",
-    "sshcommand",
-    "textconv",
-    "update",
-    "uploadpack",
 ];
 
 /// Letters of `tar` that take a word each when used without a dash.
@@ -237,7 +211,7 @@ impl NestedCommands {
 fn is_git_command_setting(setting: &str) -> bool {
     let setting = setting.to_ascii_lowercase();
     let last = setting.rsplit('.').next().unwrap_or_default();
-    setting.starts_with("alias.") || setting.starts_with("pager.") || GIT_COMMAND_SETTINGS.contains(&last)
+    setting.starts_with("alias.") || setting.starts_with("pager.") || is_command_setting(last)
 }
 
 /// Marks a text as partly unknown, so that it is searched nevertheless.

@@ -34,15 +34,15 @@ impl AnyTool for ServerTool {
         Vec::new()
     }
     fn server(&self) -> Option<&str> {
-        Some("guests")
+        Some("server")
     }
 }
 
 fn with_server_tools(bytes: &[usize]) -> AgentToolSet {
-    let guests = bytes.iter().enumerate().map(|(nth, bytes)| {
-        Arc::new(ServerTool { name: format!("mcp__guests__{nth}"), bytes: *bytes }) as Arc<dyn AnyTool>
+    let server_tools = bytes.iter().enumerate().map(|(nth, bytes)| {
+        Arc::new(ServerTool { name: format!("mcp__server__{nth}"), bytes: *bytes }) as Arc<dyn AnyTool>
     });
-    AgentToolSet::from_tools(builtin_tools().into_iter().chain(guests).collect())
+    AgentToolSet::from_tools(builtin_tools().into_iter().chain(server_tools).collect())
 }
 
 fn visible_names(deferred_tools: &DeferredTools, tool_set: &AgentToolSet) -> Vec<String> {
@@ -61,7 +61,7 @@ fn deferred_tools_are_hidden_until_loaded() {
         deferred_tools.is_unloaded(&tool_set, "NotebookEdit")
             && !deferred_tools.is_unloaded(&tool_set, "Read")
     );
-    deferred_tools.load(["NotebookEdit".to_owned(), "Nobody".to_owned(), "NotebookEdit".to_owned()]);
+    deferred_tools.load(["NotebookEdit".to_owned(), "Unknown".to_owned(), "NotebookEdit".to_owned()]);
     let after = visible_names(&deferred_tools, &tool_set);
     assert_eq!(after[..before.len()], before, "the beginning of a request must stay the same");
     assert_eq!(after[before.len()..], ["NotebookEdit"]);
@@ -73,14 +73,14 @@ fn server_tools_are_shown_while_all_fit_the_budget() {
     let rows = [
         ("a few", [100, 200], 1000, true),
         ("too many", [100, 2000], 1000, false),
-        ("none is wanted at once", [1, 1], 0, false),
+        ("zero budget", [1, 1], 0, false),
     ];
     for (name, bytes, budget, shown) in rows {
         let tool_set = with_server_tools(&bytes);
         let deferred_tools = DeferredTools::with_schema_budget(budget);
         let found = visible_names(&deferred_tools, &tool_set);
-        let guests = found.iter().filter(|name| name.starts_with("mcp__")).count();
-        assert_eq!(guests, if shown { 2 } else { 0 }, "{name}");
+        let visible = found.iter().filter(|name| name.starts_with("mcp__")).count();
+        assert_eq!(visible, if shown { 2 } else { 0 }, "{name}");
         assert!(found.contains(&"Read".to_owned()), "{name}");
     }
 }
@@ -93,10 +93,10 @@ fn without_tool_search_everything_is_shown() {
 
 #[test]
 fn without_deferred_tools_there_is_no_tool_search() {
-    let few = AgentToolSet::from_tools(
+    let tool_set = AgentToolSet::from_tools(
         builtin_tools().into_iter().filter(|tool| ["Read", TOOL_SEARCH].contains(&tool.name())).collect(),
     );
-    assert_eq!(visible_names(&DeferredTools::default(), &few), ["Read"]);
+    assert_eq!(visible_names(&DeferredTools::default(), &tool_set), ["Read"]);
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn names_are_announced_once_and_new_ones_later() {
     assert!(first.contains("NotebookEdit") && first.contains("ToolSearch"), "{first}");
     assert_eq!(deferred_tools.take_announcement(&with_server_tools(&[])), None);
     let second = deferred_tools.take_announcement(&with_server_tools(&[1])).unwrap();
-    assert!(second.contains("mcp__guests__0") && !second.contains("NotebookEdit"), "{second}");
+    assert!(second.contains("mcp__server__0") && !second.contains("NotebookEdit"), "{second}");
     deferred_tools.reset_announced();
     assert!(deferred_tools.take_announcement(&with_server_tools(&[1])).is_some());
     let many = DeferredTools::with_schema_budget(0).take_announcement(&with_server_tools(&[1; 400])).unwrap();

@@ -26,50 +26,54 @@ async fn run_with_answers(by_model: Value, by_host: Value) -> ToolOutput {
     AskUserQuestionTool.run(serde_json::from_value(with(by_host)).unwrap(), call).await.unwrap()
 }
 
-fn output_text(done: &ToolOutput) -> &str {
-    match &done.content {
+fn output_text(output: &ToolOutput) -> &str {
+    match &output.content {
         whimbrel_wire::content::ResultContent::Text(text) => text,
-        whimbrel_wire::content::ResultContent::Blocks(_) => unreachable!("the tool says a text"),
+        whimbrel_wire::content::ResultContent::Blocks(_) => unreachable!("the tool returns text"),
     }
 }
 
 #[tokio::test]
 async fn answers_follow_the_order_of_the_questions() {
-    let given = json!({"answers": {"Which sizes?": ["S", "L"], "Which colour?": "Blue"}});
-    let done = run_with_answers(json!({}), given).await;
+    let host_input = json!({"answers": {"Which sizes?": ["S", "L"], "Which colour?": "Blue"}});
+    let output = run_with_answers(json!({}), host_input).await;
     let answers = json!({"Which colour?": "Blue", "Which sizes?": "S, L"});
-    assert_eq!(done.meta, json!({"questions": questions(), "answers": answers}));
-    assert_eq!(output_text(&done), "The user answered:\n- Which colour? → Blue\n- Which sizes? → S, L");
+    assert_eq!(output.meta, json!({"questions": questions(), "answers": answers}));
+    assert_eq!(output_text(&output), "The user answered:\n- Which colour? → Blue\n- Which sizes? → S, L");
 }
 
 #[tokio::test]
 async fn missing_answers_notes_and_responses_are_rendered() {
     let notes = json!({"Which colour?": {"notes": "a dark one", "preview": "p"}});
-    let given = json!({"answers": {"Which colour?": "Blue", "Sizes": "S"}, "annotations": notes, "response": "Hurry."});
-    let done = run_with_answers(json!({}), given).await;
+    let host_input = json!({"answers": {"Which colour?": "Blue", "Sizes": "S"}, "annotations": notes, "response": "Hurry."});
+    let output = run_with_answers(json!({}), host_input).await;
     assert_eq!(
-        output_text(&done),
+        output_text(&output),
         "The user answered:\n- Which colour? → Blue (note: a dark one)\n- Which sizes? → no answer\n- Sizes → S\nThe \
          user replied in their own words: Hurry."
     );
-    assert_eq!((&done.meta["annotations"], &done.meta["response"]), (&notes, &json!("Hurry.")));
+    assert_eq!((&output.meta["annotations"], &output.meta["response"]), (&notes, &json!("Hurry.")));
 }
 
 #[tokio::test]
 async fn a_free_response_replaces_answers() {
-    let done = run_with_answers(json!({}), json!({"response": "Neither, please."})).await;
-    assert_eq!(output_text(&done), "The user replied in their own words: Neither, please.");
+    let output = run_with_answers(json!({}), json!({"response": "Neither, please."})).await;
+    assert_eq!(output_text(&output), "The user replied in their own words: Neither, please.");
 }
 
 #[tokio::test]
 async fn only_answers_from_the_host_count() {
-    let own = json!({"answers": {"Which colour?": "Red"}});
+    let model_input = json!({"answers": {"Which colour?": "Red"}});
     let rows = [
         (json!({"answers": {"Which colour?": "Red"}}), json!({})),
         (json!({"answers": {"Which colour?": " ", "Which sizes?": null}}), json!({})),
         (json!({"answers": {"Which colour?": "Red", "Which sizes?": "S"}}), json!({"Which sizes?": "S"})),
     ];
-    for (given, counts) in rows {
-        assert_eq!(run_with_answers(own.clone(), given.clone()).await.meta["answers"], counts, "{given}");
+    for (host_input, expected) in rows {
+        assert_eq!(
+            run_with_answers(model_input.clone(), host_input.clone()).await.meta["answers"],
+            expected,
+            "{host_input}"
+        );
     }
 }

@@ -54,7 +54,7 @@ async fn read_and_edit(fixture: &TestWorkspace, old: &str, new: &str) -> ToolRes
 #[tokio::test]
 async fn the_host_gets_the_whole_change() {
     let fixture = TestWorkspace::new(&[("a.txt", "one\ntwo\nthree\n")]);
-    let done = read_and_edit(&fixture, "two", "2").await.unwrap();
+    let output = read_and_edit(&fixture, "two", "2").await.unwrap();
     let expected = json!({
         "filePath": fixture.path("a.txt"),
         "oldString": "two",
@@ -66,7 +66,7 @@ async fn the_host_gets_the_whole_change() {
         "userModified": false,
         "replaceAll": false,
     });
-    assert_eq!(done.meta, expected);
+    assert_eq!(output.meta, expected);
 }
 
 #[tokio::test]
@@ -93,10 +93,12 @@ async fn text_the_encoding_lacks_is_rejected() {
 
 #[tokio::test]
 async fn a_changed_file_is_edited_only_if_unambiguous() {
-    for (theirs, expected) in [("new\nold line\n", Ok("new\n2 line\n")), ("gone\n", Err("changed since"))] {
+    for (new_content, expected) in
+        [("new\nold line\n", Ok("new\n2 line\n")), ("gone\n", Err("changed since"))]
+    {
         let fixture = TestWorkspace::new(&[("a.txt", "old line\n")]);
         fixture.run_tool("Read", json!({"file_path": "a.txt"})).await.unwrap();
-        fs::write(fixture.path("a.txt"), theirs).unwrap();
+        fs::write(fixture.path("a.txt"), new_content).unwrap();
         let output = fixture
             .run_tool("Edit", json!({"file_path": "a.txt", "old_string": "old", "new_string": "2"}))
             .await;
@@ -113,7 +115,7 @@ async fn invalid_targets_are_rejected_with_a_reason() {
     let fixture = TestWorkspace::new(&[("full.txt", "x"), ("empty.txt", ""), ("n.ipynb", "{}"), ("d/x", "")]);
     let edit = |path: &str, old: &str| json!({"file_path": path, "old_string": old, "new_string": "new"});
     fixture.run_tool("Read", json!({"file_path": "n.ipynb"})).await.unwrap();
-    for (path, old, words) in [
+    for (path, old, expected) in [
         ("full.txt", "", "not empty"),
         ("full.txt", "new", "identical"),
         ("none.txt", "x", "does not exist"),
@@ -121,7 +123,7 @@ async fn invalid_targets_are_rejected_with_a_reason() {
         ("d", "x", "EISDIR"),
     ] {
         let error = fixture.run_tool("Edit", edit(path, old)).await.unwrap_err();
-        assert!(error.reason().contains(words), "{path}: {error:?}");
+        assert!(error.reason().contains(expected), "{path}: {error:?}");
     }
     fixture.run_tool("Edit", edit("empty.txt", "")).await.unwrap();
     assert_eq!(fs::read_to_string(fixture.path("empty.txt")).unwrap(), "new");
@@ -133,7 +135,7 @@ async fn a_large_original_is_not_sent_to_the_host() {
     fs::write(fixture.path("a.txt"), "line\n".repeat(100_000) + "last\n").unwrap();
     fixture.run_tool("Read", json!({"file_path": "a.txt", "limit": 1})).await.unwrap();
     let input = json!({"file_path": "a.txt", "old_string": "last", "new_string": "end"});
-    let done = fixture.run_tool("Edit", input).await.unwrap();
-    assert_eq!(done.meta["originalFile"], Value::Null);
-    assert_eq!(done.meta["structuredPatch"][0]["oldStart"], 99_998);
+    let output = fixture.run_tool("Edit", input).await.unwrap();
+    assert_eq!(output.meta["originalFile"], Value::Null);
+    assert_eq!(output.meta["structuredPatch"][0]["oldStart"], 99_998);
 }

@@ -78,41 +78,41 @@ impl<'a> ExcerptSink<'a> {
     /// Counts the single matches instead of the matched lines.
     fn count_matches(&mut self, bytes: &[u8]) {
         self.excerpt.hits -= 1;
-        self.for_each_match(bytes, |taker, _, _| taker.excerpt.hits += 1);
+        self.for_each_match(bytes, |sink, _, _| sink.excerpt.hits += 1);
     }
 
     fn push_lines(&mut self, found: &SinkMatch<'_>) {
         let mut number = found.line_number();
         for line in found.lines() {
             let line = trim_line_end(line);
-            let at = if line.len() > MAX_LINE_BYTES { self.first_match_offset(line) } else { 0 };
-            self.push_output_line(':', number, line, at);
+            let offset = if line.len() > MAX_LINE_BYTES { self.first_match_offset(line) } else { 0 };
+            self.push_output_line(':', number, line, offset);
             number = number.map(|number| number + 1);
         }
     }
 
     fn push_matches(&mut self, found: &SinkMatch<'_>) {
         let bytes = found.bytes();
-        self.for_each_match(bytes, |taker, part, lines_before| {
+        self.for_each_match(bytes, |sink, part, lines_before| {
             let mut number = found.line_number().map(|number| number + lines_before);
             for line in part.split(|&byte| byte == b'\n') {
-                taker.push_output_line(':', number, trim_line_end(line), 0);
+                sink.push_output_line(':', number, trim_line_end(line), 0);
                 number = number.map(|number| number + 1);
             }
         });
     }
 
-    /// Calls `part` for every non-empty match with the number of newlines before it.
-    fn for_each_match(&mut self, bytes: &[u8], mut part: impl FnMut(&mut Self, &[u8], u64)) {
+    /// Calls `callback` for every non-empty match with the number of newlines before it.
+    fn for_each_match(&mut self, bytes: &[u8], mut callback: impl FnMut(&mut Self, &[u8], u64)) {
         let text = trim_line_end(bytes);
         let matcher = self.matcher;
-        let (mut upto, mut line_ends) = (0, 0);
+        let (mut position, mut line_ends) = (0, 0);
         // A regex matcher cannot fail.
         let _ = matcher.find_iter(text, |found| {
-            line_ends += text[upto..found.start()].iter().filter(|&&byte| byte == b'\n').count() as u64;
-            upto = found.start();
+            line_ends += text[position..found.start()].iter().filter(|&&byte| byte == b'\n').count() as u64;
+            position = found.start();
             if !found.is_empty() {
-                part(self, &text[found.start()..found.end()], line_ends);
+                callback(self, &text[found.start()..found.end()], line_ends);
             }
             true
         });
@@ -122,15 +122,15 @@ impl<'a> ExcerptSink<'a> {
         self.matcher.find(line).ok().flatten().map_or(0, |found| found.start())
     }
 
-    fn push_output_line(&mut self, mark: char, number: Option<u64>, line: &[u8], at: usize) {
+    fn push_output_line(&mut self, separator: char, number: Option<u64>, line: &[u8], offset: usize) {
         let text = &mut self.excerpt.text;
         text.push_str(self.name.get_or_insert_with(self.label));
-        text.push(mark);
+        text.push(separator);
         if let Some(number) = number {
             text.push_str(&number.to_string());
-            text.push(mark);
+            text.push(separator);
         }
-        push_clipped_line(text, line, at);
+        push_clipped_line(text, line, offset);
         text.push('\n');
         self.excerpt.lines += 1;
     }
@@ -191,27 +191,27 @@ fn trim_line_end(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
 }
 
-/// Appends a line; a long one is clipped around `at`.
-fn push_clipped_line(text: &mut String, line: &[u8], at: usize) {
+/// Appends a line; a long one is clipped around `offset`.
+fn push_clipped_line(text: &mut String, line: &[u8], offset: usize) {
     if line.len() <= MAX_LINE_BYTES {
         text.push_str(&String::from_utf8_lossy(line));
         return;
     }
-    let from = char_start(line, at.saturating_sub(MAX_LINE_BYTES / 4).min(line.len() - MAX_LINE_BYTES));
-    let upto = char_start(line, from + MAX_LINE_BYTES);
-    if from > 0 {
+    let start = char_start(line, offset.saturating_sub(MAX_LINE_BYTES / 4).min(line.len() - MAX_LINE_BYTES));
+    let end = char_start(line, start + MAX_LINE_BYTES);
+    if start > 0 {
         text.push('…');
     }
-    text.push_str(&String::from_utf8_lossy(&line[from..upto]));
-    if upto < line.len() {
+    text.push_str(&String::from_utf8_lossy(&line[start..end]));
+    if end < line.len() {
         text.push('…');
     }
     text.push_str(&format!(" [part of a line of {} bytes]", line.len()));
 }
 
-/// The last character boundary up to `at`.
-fn char_start(line: &[u8], at: usize) -> usize {
-    (0..=at).rev().find(|&at| line.get(at).is_none_or(|byte| byte & 0xC0 != 0x80)).unwrap_or(0)
+/// The last character boundary up to `offset`.
+fn char_start(line: &[u8], offset: usize) -> usize {
+    (0..=offset).rev().find(|&offset| line.get(offset).is_none_or(|byte| byte & 0xC0 != 0x80)).unwrap_or(0)
 }
 
 #[cfg(test)]

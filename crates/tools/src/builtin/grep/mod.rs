@@ -44,7 +44,7 @@ pub(super) struct Input {
     #[serde(default, deserialize_with = "lenient::count")]
     context: Option<usize>,
     /// Default true
-    #[serde(rename = "-n", default = "yes", deserialize_with = "lenient::flag")]
+    #[serde(rename = "-n", default = "default_true", deserialize_with = "lenient::flag")]
     numbers: bool,
     #[serde(rename = "-i", default, deserialize_with = "lenient::flag")]
     ignore_case: bool,
@@ -64,7 +64,7 @@ pub(super) struct Input {
     multiline: bool,
 }
 
-fn yes() -> bool {
+fn default_true() -> bool {
     true
 }
 
@@ -93,12 +93,12 @@ impl Tool for GrepTool {
     async fn run(&self, input: Input, call: ToolContext) -> ToolResult {
         let page = ResultPage::from_input(&input);
         let cwd = call.workspace.cwd();
-        let (workspace, sight) = (call.workspace.clone(), call.read_filter.clone());
+        let (workspace, read_filter) = (call.workspace.clone(), call.read_filter.clone());
         let search = move |stop: &CancelFlag| {
-            GrepSearch::new(&input, &page, &workspace).map(|search| search.run(&sight, stop))
+            GrepSearch::new(&input, &page, &workspace).map(|search| search.run(&read_filter, stop))
         };
-        let found = walk::run_search(&call.cancel, search).await?;
-        Ok(output::search_result(found, &page, &cwd))
+        let outcome = walk::run_search(&call.cancel, search).await?;
+        Ok(output::search_result(outcome, &page, &cwd))
     }
 
     fn examples() -> Vec<Example> {

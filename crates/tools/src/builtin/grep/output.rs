@@ -45,28 +45,29 @@ impl ResultPage {
 
     /// Selects the lines of the page.
     fn slice<'a>(self, lines: impl Iterator<Item = &'a str>) -> PageSlice<'a> {
-        let mut cut = PageSlice { lines: Vec::new(), skipped: 0, has_more: false };
+        let mut slice = PageSlice { lines: Vec::new(), skipped: 0, has_more: false };
         let mut bytes = 0;
         for line in lines {
-            if cut.skipped < self.offset {
-                cut.skipped += 1;
+            if slice.skipped < self.offset {
+                slice.skipped += 1;
                 continue;
             }
             bytes += line.len() + 1;
-            let is_full = self.limit.is_some_and(|limit| cut.lines.len() >= limit) || bytes > MAX_PAGE_BYTES;
-            if is_full && !cut.lines.is_empty() {
-                cut.has_more = true;
+            let is_full =
+                self.limit.is_some_and(|limit| slice.lines.len() >= limit) || bytes > MAX_PAGE_BYTES;
+            if is_full && !slice.lines.is_empty() {
+                slice.has_more = true;
                 break;
             }
-            cut.lines.push(line);
+            slice.lines.push(line);
         }
-        cut
+        slice
     }
 
     /// Adds limit and offset to the metadata if they had an effect.
-    fn add_meta(self, meta: &mut Value, cut: &PageSlice<'_>) {
-        if cut.has_more {
-            meta["appliedLimit"] = cut.lines.len().into();
+    fn add_meta(self, meta: &mut Value, slice: &PageSlice<'_>) {
+        if slice.has_more {
+            meta["appliedLimit"] = slice.lines.len().into();
         }
         if self.offset > 0 {
             meta["appliedOffset"] = self.offset.into();
@@ -83,30 +84,29 @@ struct PageSlice<'a> {
 
 impl PageSlice<'_> {
     /// Tells which part is shown, if not all.
-    fn position_note(&self, things: &str) -> String {
-        let upto = self.skipped + self.lines.len();
+    fn position_note(&self, noun: &str) -> String {
+        let last = self.skipped + self.lines.len();
         match (self.has_more, self.lines.is_empty(), self.skipped) {
             (true, ..) => format!(
-                "\n({things} {} to {upto}; there are more. Continue with offset {upto}, or narrow the search.)",
+                "\n({noun} {} to {last}; there are more. Continue with offset {last}, or narrow the search.)",
                 self.skipped + 1
             ),
             (false, true, 1..) => {
-                format!("\n(No more results: there are only {} {}.)", self.skipped, things.to_lowercase())
+                format!("\n(No more results: there are only {} {}.)", self.skipped, noun.to_lowercase())
             }
-            (false, false, 1..) => format!("\n({things} {} to {upto}; there are no more.)", self.skipped + 1),
+            (false, false, 1..) => format!("\n({noun} {} to {last}; there are no more.)", self.skipped + 1),
             (false, _, 0) => String::new(),
         }
     }
 }
 
 pub(super) fn search_result(
-    searched: SearchOutcome<GrepMatches>,
+    outcome: SearchOutcome<GrepMatches>,
     page: &ResultPage,
     cwd: &Path,
 ) -> ToolOutput {
-    let SearchOutcome { found: GrepMatches { findings: what, gaps, is_binary }, timed_out: out_of_time } =
-        searched;
-    let (mut text, mut meta) = match what {
+    let SearchOutcome { found: GrepMatches { findings, gaps, is_binary }, timed_out } = outcome;
+    let (mut text, mut meta) = match findings {
         GrepFindings::Files(files) => {
             let names: Vec<String> = files.iter().map(|(_, path)| walk::display_path(path, cwd)).collect();
             render_files(&names, *page)
@@ -123,77 +123,78 @@ pub(super) fn search_result(
     if is_binary {
         text.push_str("\n(The file is binary.)");
     }
-    text.push_str(&walk::render_gaps(&gaps, out_of_time, cwd));
-    if out_of_time {
+    text.push_str(&walk::render_gaps(&gaps, timed_out, cwd));
+    if timed_out {
         meta["timedOut"] = true.into();
     }
     ToolOutput::text(text, meta)
 }
 
 fn render_files(names: &[String], page: ResultPage) -> (String, Value) {
-    let cut = page.slice(names.iter().map(String::as_str));
-    let mut meta = json!({"mode": "files_with_matches", "numFiles": cut.lines.len(), "filenames": cut.lines});
-    if cut.lines.len() < names.len() {
+    let slice = page.slice(names.iter().map(String::as_str));
+    let mut meta =
+        json!({"mode": "files_with_matches", "numFiles": slice.lines.len(), "filenames": slice.lines});
+    if slice.lines.len() < names.len() {
         meta["totalFiles"] = names.len().into();
     }
-    page.add_meta(&mut meta, &cut);
+    page.add_meta(&mut meta, &slice);
     let text = match names.len() {
         0 => "No files found".to_owned(),
         total => format!(
             "Found {}{}{}",
             format_file_count(total),
-            prefix_with_newlines(&cut.lines),
-            cut.position_note("Files")
+            prefix_with_newlines(&slice.lines),
+            slice.position_note("Files")
         ),
     };
     (text, meta)
 }
 
 fn render_counts(lines: &[String], total: u64, page: ResultPage) -> (String, Value) {
-    let cut = page.slice(lines.iter().map(String::as_str));
-    let content = cut.lines.join("\n");
+    let slice = page.slice(lines.iter().map(String::as_str));
+    let content = slice.lines.join("\n");
     let mut meta = json!({
         "mode": "count", "numFiles": lines.len(), "filenames": [], "content": content, "numMatches": total,
     });
-    page.add_meta(&mut meta, &cut);
+    page.add_meta(&mut meta, &slice);
     let text = match lines.len() {
         0 => "No matches found".to_owned(),
         found => {
             let noun = if total == 1 { "matching line" } else { "matching lines" };
             let total = format!("\n\n{total} {noun} in {}", format_file_count(found));
-            format!("{content}{total}{}", cut.position_note("Files")).trim_start_matches('\n').to_owned()
+            format!("{content}{total}{}", slice.position_note("Files")).trim_start_matches('\n').to_owned()
         }
     };
     (text, meta)
 }
 
 fn render_lines(excerpts: &[Excerpt], has_context: bool, page: ResultPage) -> (String, Value) {
-    let mark = has_context.then_some("--");
-    let lines = excerpts.iter().enumerate().flat_map(|(at, excerpt)| {
-        mark.filter(|_| at > 0).into_iter().chain(excerpt.text.split_terminator('\n'))
+    let separator = has_context.then_some("--");
+    let lines = excerpts.iter().enumerate().flat_map(|(index, excerpt)| {
+        separator.filter(|_| index > 0).into_iter().chain(excerpt.text.split_terminator('\n'))
     });
-    let cut = page.slice(lines);
-    let content = cut.lines.join("\n");
+    let slice = page.slice(lines);
+    let content = slice.lines.join("\n");
     let text = match excerpts {
         [] => "No matches found".to_owned(),
-        _ => format!("{content}{}", cut.position_note("Lines")).trim_start_matches('\n').to_owned(),
+        _ => format!("{content}{}", slice.position_note("Lines")).trim_start_matches('\n').to_owned(),
     };
     let mut meta = json!({
-        "mode": "content", "numFiles": count_files_on_page(&cut, excerpts, has_context), "filenames": [], "content": content, "numLines": cut.lines.len(),
+        "mode": "content", "numFiles": count_files_on_page(&slice, excerpts, has_context), "filenames": [], "content": content, "numLines": slice.lines.len(),
     });
-    page.add_meta(&mut meta, &cut);
+    page.add_meta(&mut meta, &slice);
     (text, meta)
 }
 
 /// Number of files that the lines of a page come from.
-fn count_files_on_page(cut: &PageSlice<'_>, excerpts: &[Excerpt], has_context: bool) -> usize {
-    let mut upto = 0;
-    let ends = excerpts.iter().enumerate().map(|(at, excerpt)| {
-        let from = upto;
-        upto += excerpt.lines + usize::from(has_context && at > 0);
-        (from, upto)
+fn count_files_on_page(slice: &PageSlice<'_>, excerpts: &[Excerpt], has_context: bool) -> usize {
+    let mut end = 0;
+    let ends = excerpts.iter().enumerate().map(|(index, excerpt)| {
+        let start = end;
+        end += excerpt.lines + usize::from(has_context && index > 0);
+        (start, end)
     });
-    ends.filter(|&(from, upto)| from < cut.skipped + cut.lines.len() && upto > cut.skipped).count()
+    ends.filter(|&(start, end)| start < slice.skipped + slice.lines.len() && end > slice.skipped).count()
 }
 
 fn format_file_count(count: usize) -> String {

@@ -19,8 +19,7 @@ pub(super) struct SearchPattern {
 enum MatchSpan {
     /// Part of one line.
     Line,
-    /// Part of one line; the pattern contains `$`, which must also match before `\r
-    /// `.
+    /// Part of one line; the pattern contains `$`, which must also match before CRLF.
     LineWithEnd,
     /// Several lines.
     Lines,
@@ -31,22 +30,22 @@ impl SearchPattern {
     pub(super) fn from_input(input: &Input) -> Result<Self, ToolError> {
         let mut builder = RegexMatcherBuilder::new();
         builder.multi_line(true).case_insensitive(input.ignore_case);
-        let reach = if input.multiline {
+        let span = if input.multiline {
             MatchSpan::Lines
         } else if input.pattern.contains('$') {
             MatchSpan::LineWithEnd
         } else {
             MatchSpan::Line
         };
-        match reach {
+        match span {
             MatchSpan::Line => builder.line_terminator(Some(b'\n')),
             MatchSpan::LineWithEnd => builder.crlf(true),
             MatchSpan::Lines => builder.dot_matches_new_line(true),
         };
         match builder.build(&input.pattern) {
-            Ok(matcher) => Ok(Self { matcher, span: reach }),
+            Ok(matcher) => Ok(Self { matcher, span }),
             // The pattern contains line terminators, so let it span lines; `.` still does not match them.
-            Err(error) if reach != MatchSpan::Lines && matches!(error.kind(), ErrorKind::NotAllowed(_)) => {
+            Err(error) if span != MatchSpan::Lines && matches!(error.kind(), ErrorKind::NotAllowed(_)) => {
                 builder
                     .crlf(false)
                     .build(&input.pattern)
@@ -84,11 +83,11 @@ fn regex_error(pattern: &str, error: &Error) -> ToolError {
 
 fn escape_regex(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len() * 2);
-    for letter in text.chars() {
-        if r"\.+*?()|[]{}^$".contains(letter) {
+    for c in text.chars() {
+        if r"\.+*?()|[]{}^$".contains(c) {
             escaped.push('\\');
         }
-        escaped.push(letter);
+        escaped.push(c);
     }
     escaped
 }

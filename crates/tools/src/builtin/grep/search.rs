@@ -59,11 +59,11 @@ impl GrepSearch {
     /// Prepares the search of a call.
     pub(super) fn new(input: &Input, page: &ResultPage, workspace: &Workspace) -> Result<Self, ToolError> {
         let pattern = SearchPattern::from_input(input)?;
-        let want = search_goal(input, page.collection_limit());
-        let around = input.around.or(input.context);
-        let (before, after) = match want {
+        let goal = search_goal(input, page.collection_limit());
+        let context_lines = input.around.or(input.context);
+        let (before, after) = match goal {
             SearchGoal::Lines(_) => {
-                (input.before.or(around).unwrap_or(0), input.after.or(around).unwrap_or(0))
+                (input.before.or(context_lines).unwrap_or(0), input.after.or(context_lines).unwrap_or(0))
             }
             SearchGoal::Match | SearchGoal::LineCount | SearchGoal::MatchCount | SearchGoal::Parts(_) => {
                 (0, 0)
@@ -73,20 +73,20 @@ impl GrepSearch {
         searcher
             .binary_detection(BinaryDetection::quit(0))
             .heap_limit(Some(MAX_HEAP_BYTES))
-            .line_number(matches!(want, SearchGoal::Lines(_) | SearchGoal::Parts(_)) && input.numbers)
+            .line_number(matches!(goal, SearchGoal::Lines(_) | SearchGoal::Parts(_)) && input.numbers)
             .before_context(before)
             .after_context(after);
         pattern.configure(&mut searcher);
-        let (place, cwd) = (SearchTarget::resolve(input, workspace)?, workspace.cwd());
-        Ok(Self { target: place, cwd, pattern, goal: want, searcher, has_context: before + after > 0 })
+        let (target, cwd) = (SearchTarget::resolve(input, workspace)?, workspace.cwd());
+        Ok(Self { target, cwd, pattern, goal, searcher, has_context: before + after > 0 })
     }
 
-    pub(super) fn run(&self, sight: &SearchFilter, stop: &CancelFlag) -> GrepMatches {
-        let shelf = Mutex::new(ExcerptBuffer::new(self.goal));
-        let reader = || FileReader::new(self, stop, &shelf);
+    pub(super) fn run(&self, read_filter: &SearchFilter, stop: &CancelFlag) -> GrepMatches {
+        let buffer = Mutex::new(ExcerptBuffer::new(self.goal));
+        let reader = || FileReader::new(self, stop, &buffer);
         match &self.target {
-            SearchTarget::File(path) if sight.hides(path) => GrepMatches {
-                findings: self.collect_findings(Vec::new(), &shelf),
+            SearchTarget::File(path) if read_filter.hides(path) => GrepMatches {
+                findings: self.collect_findings(Vec::new(), &buffer),
                 gaps: SearchGaps { hidden: true, ..SearchGaps::default() },
                 is_binary: false,
             },
@@ -95,25 +95,25 @@ impl GrepSearch {
                 reader.search_file(path.clone());
                 let gaps = SearchGaps { unreadable: reader.unreadable, ..SearchGaps::default() };
                 let is_binary = reader.binary > 0;
-                GrepMatches { findings: self.collect_findings(vec![reader], &shelf), gaps, is_binary }
+                GrepMatches { findings: self.collect_findings(vec![reader], &buffer), gaps, is_binary }
             }
-            SearchTarget::Directory(root, names) => {
+            SearchTarget::Directory(root, name_filter) => {
                 let walk = DirWalk {
                     root,
-                    name_filter: names.clone(),
-                    read_filter: sight.clone(),
+                    name_filter: name_filter.clone(),
+                    read_filter: read_filter.clone(),
                     max_depth: None,
                     stop,
                 };
                 let WalkOutcome { visitors, mut gaps } = walk.run(reader);
                 gaps.unreadable += visitors.iter().map(|reader| reader.unreadable).sum::<usize>();
-                GrepMatches { findings: self.collect_findings(visitors, &shelf), gaps, is_binary: false }
+                GrepMatches { findings: self.collect_findings(visitors, &buffer), gaps, is_binary: false }
             }
         }
     }
 
     /// Combines the results of all threads.
-    fn collect_findings(&self, readers: Vec<FileReader<'_>>, shelf: &Mutex<ExcerptBuffer>) -> GrepFindings {
+    fn collect_findings(&self, readers: Vec<FileReader<'_>>, buffer: &Mutex<ExcerptBuffer>) -> GrepFindings {
         match self.goal {
             SearchGoal::Match => {
                 let mut files: Vec<_> = readers.into_iter().flat_map(|reader| reader.files).collect();
@@ -124,7 +124,7 @@ impl GrepSearch {
                 GrepFindings::Counts(readers.into_iter().flat_map(|reader| reader.counts).collect())
             }
             SearchGoal::Lines(_) | SearchGoal::Parts(_) => {
-                let excerpts = std::mem::take(&mut lock(shelf).excerpts).into_values().collect();
+                let excerpts = std::mem::take(&mut lock(buffer).excerpts).into_values().collect();
                 GrepFindings::Lines { excerpts, has_context: self.has_context }
             }
         }
@@ -218,16 +218,18 @@ impl<'a> FileReader<'a> {
         let (file, _) = files::open(path)?;
         let file = StoppableFile { file, stop: self.stop };
         let label = || walk::display_path(path, &self.search.cwd);
-        let mut taker = ExcerptSink::new(&self.pattern.matcher, self.search.goal, &label);
-        self.searcher.search_reader(&self.pattern.matcher, file, &mut taker)?;
-        Ok(taker.into_outcome())
+        let mut sink = ExcerptSink::new(&self.pattern.matcher, self.search.goal, &label);
+        self.searcher.search_reader(&self.pattern.matcher, file, &mut sink)?;
+        Ok(sink.into_outcome())
     }
 
     fn keep_match(&mut self, path: PathBuf, excerpt: Excerpt) {
         match self.search.goal {
             SearchGoal::Match => {
-                let modified =
-                    path.metadata().and_then(|data| data.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
+                let modified = path
+                    .metadata()
+                    .and_then(|metadata| metadata.modified())
+                    .unwrap_or(SystemTime::UNIX_EPOCH);
                 self.files.push((modified, path));
             }
             SearchGoal::LineCount | SearchGoal::MatchCount => {
@@ -239,8 +241,8 @@ impl<'a> FileReader<'a> {
 }
 
 /// Changes are complete when the lock is released, so a poisoned lock holds valid data.
-fn lock(shelf: &Mutex<ExcerptBuffer>) -> MutexGuard<'_, ExcerptBuffer> {
-    shelf.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(buffer: &Mutex<ExcerptBuffer>) -> MutexGuard<'_, ExcerptBuffer> {
+    buffer.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A reader that fails once the search is cancelled.
@@ -268,8 +270,8 @@ struct ExcerptBuffer {
 }
 
 impl ExcerptBuffer {
-    fn new(want: SearchGoal) -> Self {
-        let limit = match want {
+    fn new(goal: SearchGoal) -> Self {
+        let limit = match goal {
             SearchGoal::Lines(limit) | SearchGoal::Parts(limit) => limit,
             SearchGoal::Match | SearchGoal::LineCount | SearchGoal::MatchCount => {
                 OutputLimit { lines: 0, bytes: 0 }

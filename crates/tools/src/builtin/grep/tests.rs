@@ -15,8 +15,8 @@ const TREE: &[(&str, &str)] = &[
     ("n.md", "nothing\n"),
 ];
 
-fn names(done: &ToolOutput) -> Vec<String> {
-    let mut names: Vec<String> = serde_json::from_value(done.meta["filenames"].clone()).unwrap();
+fn names(output: &ToolOutput) -> Vec<String> {
+    let mut names: Vec<String> = serde_json::from_value(output.meta["filenames"].clone()).unwrap();
     names.sort();
     names
 }
@@ -34,9 +34,9 @@ async fn files_are_listed_newest_first() {
         let file = fs::File::options().write(true).open(fixture.root().join(name)).unwrap();
         file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(second)).unwrap();
     }
-    let done = fixture.run_tool("Grep", json!({"pattern": "foo"})).await.unwrap();
+    let output = fixture.run_tool("Grep", json!({"pattern": "foo"})).await.unwrap();
     let meta = json!({"mode": "files_with_matches", "numFiles": 2, "filenames": ["d/b.py", "c.py"]});
-    assert_eq!(done, ToolOutput::text("Found 2 files\nd/b.py\nc.py", meta));
+    assert_eq!(output, ToolOutput::text("Found 2 files\nd/b.py\nc.py", meta));
     let none = fixture.run_tool("Grep", json!({"pattern": "qqq"})).await.unwrap();
     let meta = json!({"mode": "files_with_matches", "numFiles": 0, "filenames": []});
     assert_eq!(none, ToolOutput::text("No files found", meta));
@@ -86,23 +86,23 @@ async fn groups_of_lines_are_separated() {
 
 #[tokio::test]
 async fn the_host_gets_the_lines() {
-    let done = TestWorkspace::new(TREE)
+    let output = TestWorkspace::new(TREE)
         .run_tool("Grep", json!({"pattern": "bar", "output_mode": "content"}))
         .await
         .unwrap();
     let expected = json!({
         "mode": "content", "numFiles": 1, "filenames": [], "content": "c.py:2:bar", "numLines": 1,
     });
-    assert_eq!(done.meta, expected);
+    assert_eq!(output.meta, expected);
 }
 
 #[tokio::test]
 async fn counts_have_a_total() {
     let fixture = TestWorkspace::new(&[("a", "xx\nx\ny\n"), ("b", "x\n")]);
-    let done = fixture.run_tool("Grep", json!({"pattern": "x", "output_mode": "count"})).await.unwrap();
+    let output = fixture.run_tool("Grep", json!({"pattern": "x", "output_mode": "count"})).await.unwrap();
     let meta =
         json!({"mode": "count", "numFiles": 2, "filenames": [], "content": "a:2\nb:1", "numMatches": 3});
-    assert_eq!(done, ToolOutput::text("a:2\nb:1\n\n3 matching lines in 2 files", meta));
+    assert_eq!(output, ToolOutput::text("a:2\nb:1\n\n3 matching lines in 2 files", meta));
     let parts =
         fixture.run_tool("Grep", json!({"pattern": "x", "output_mode": "count", "-o": true})).await.unwrap();
     assert_eq!(parts.meta["numMatches"], 4);
@@ -159,10 +159,7 @@ async fn filters_select_the_searched_files() {
     }
     let lines =
         fixture.run_to_text("Grep", json!({"pattern": "x", "path": "s", "output_mode": "content"})).await;
-    assert_eq!(
-        lines, "s/d.py:1:x",
-        "a file that turns out to be binary later is left out where it is read to the end"
-    );
+    assert_eq!(lines, "s/d.py:1:x", "a file that turns out to be binary is skipped");
 }
 
 #[tokio::test]
@@ -215,10 +212,11 @@ async fn pages_follow_each_other() {
         let input = json!({"pattern": "x", "output_mode": mode, "head_limit": limit, "offset": offset});
         assert_eq!(fixture.run_to_text("Grep", input).await, expected, "{name}");
     }
-    let done = fixture.run_tool("Grep", json!({"pattern": "x", "head_limit": 1, "offset": 1})).await.unwrap();
-    assert_eq!(done.meta["numFiles"], 1);
-    assert_eq!((&done.meta["appliedLimit"], &done.meta["appliedOffset"]), (&json!(1), &json!(1)));
-    assert_eq!(done.meta["totalFiles"], 3);
+    let output =
+        fixture.run_tool("Grep", json!({"pattern": "x", "head_limit": 1, "offset": 1})).await.unwrap();
+    assert_eq!(output.meta["numFiles"], 1);
+    assert_eq!((&output.meta["appliedLimit"], &output.meta["appliedOffset"]), (&json!(1), &json!(1)));
+    assert_eq!(output.meta["totalFiles"], 3);
 }
 
 #[tokio::test]

@@ -38,20 +38,20 @@ pub(super) fn apply_change(
     notebook: &Notebook<'_>,
     input: &Input,
 ) -> Result<NotebookChange, String> {
-    let at = input.cell_id.as_deref().map(|id| find_cell(notebook, id)).transpose()?;
-    match (input.mode(), at) {
-        (EditMode::Insert, at) => insert_cell(text, notebook, input, at),
+    let index = input.cell_id.as_deref().map(|id| find_cell(notebook, id)).transpose()?;
+    match (input.mode(), index) {
+        (EditMode::Insert, index) => insert_cell(text, notebook, input, index),
         (EditMode::Replace | EditMode::Delete, None) => Err("cell_id is missing.".into()),
-        (EditMode::Replace, Some(at)) => replace_cell(text, notebook, input, at),
-        (EditMode::Delete, Some(at)) => delete_cell(text, notebook, at),
+        (EditMode::Replace, Some(index)) => replace_cell(text, notebook, input, index),
+        (EditMode::Delete, Some(index)) => delete_cell(text, notebook, index),
     }
 }
 
 /// Index of a cell, by its id or as `cell-N`.
 fn find_cell(notebook: &Notebook<'_>, id: &str) -> Result<usize, String> {
     let ids: Vec<Option<String>> = notebook.cells.iter().map(|cell| read_id(&parse_cell(cell))).collect();
-    if let Some(at) = ids.iter().position(|known| known.as_deref() == Some(id)) {
-        return Ok(at);
+    if let Some(index) = ids.iter().position(|known| known.as_deref() == Some(id)) {
+        return Ok(index);
     }
     let position = id
         .strip_prefix("cell-")
@@ -90,9 +90,9 @@ fn replace_cell(
     text: &str,
     notebook: &Notebook<'_>,
     input: &Input,
-    at: usize,
+    index: usize,
 ) -> Result<NotebookChange, String> {
-    let raw = notebook.cells[at];
+    let raw = notebook.cells[index];
     let mut cell = parse_cell(raw);
     let old_source = read_source(&cell);
     let in_lines = cell.get("source").is_none_or(Value::is_array);
@@ -110,9 +110,9 @@ fn replace_cell(
         cell.shift_remove("outputs");
     }
     let position = byte_range(text, raw);
-    let written = JsonStyle::for_cell(text, &position).format(&cell)?;
-    let cell_id = cell_name(read_id(&cell).as_deref(), at);
-    Ok(NotebookChange { text: splice(text, position, &written), cell_id, cell_type, old_source })
+    let cell_text = JsonStyle::for_cell(text, &position).format(&cell)?;
+    let cell_id = cell_name(read_id(&cell).as_deref(), index);
+    Ok(NotebookChange { text: splice(text, position, &cell_text), cell_id, cell_type, old_source })
 }
 
 fn insert_cell(
@@ -159,31 +159,31 @@ fn insert_cell_at(
     if let Some(next) = notebook.cells.first().filter(|_| index == 0) {
         let position = byte_range(text, next);
         let style = JsonStyle::for_cell(text, &position);
-        let written = format!("{},{}", style.format(cell)?, style.separator());
-        return Ok(splice(text, position.start..position.start, &written));
+        let cell_text = format!("{},{}", style.format(cell)?, style.separator());
+        return Ok(splice(text, position.start..position.start, &cell_text));
     }
     if let Some(before) = index.checked_sub(1).and_then(|before| notebook.cells.get(before)) {
         let position = byte_range(text, before);
         let style = JsonStyle::for_cell(text, &position);
-        let written = format!(",{}{}", style.separator(), style.format(cell)?);
-        return Ok(splice(text, position.end..position.end, &written));
+        let cell_text = format!(",{}{}", style.separator(), style.format(cell)?);
+        return Ok(splice(text, position.end..position.end, &cell_text));
     }
-    let mut whole: Map<String, Value> = serde_json::from_str(text).map_err(|error| error.to_string())?;
-    whole.insert("cells".into(), json!([cell]));
-    let ending = if text.ends_with('\n') { "\n" } else { "" };
-    Ok(JsonStyle::for_document(text).format(&whole)? + ending)
+    let mut document: Map<String, Value> = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    document.insert("cells".into(), json!([cell]));
+    let trailing_newline = if text.ends_with('\n') { "\n" } else { "" };
+    Ok(JsonStyle::for_document(text).format(&document)? + trailing_newline)
 }
 
-fn delete_cell(text: &str, notebook: &Notebook<'_>, at: usize) -> Result<NotebookChange, String> {
-    let raw = notebook.cells[at];
+fn delete_cell(text: &str, notebook: &Notebook<'_>, index: usize) -> Result<NotebookChange, String> {
+    let raw = notebook.cells[index];
     let cell = parse_cell(raw);
     let mut position = byte_range(text, raw);
-    if let Some(next) = notebook.cells.get(at + 1) {
+    if let Some(next) = notebook.cells.get(index + 1) {
         position.end = byte_range(text, next).start;
-    } else if let Some(before) = at.checked_sub(1).and_then(|before| notebook.cells.get(before)) {
+    } else if let Some(before) = index.checked_sub(1).and_then(|before| notebook.cells.get(before)) {
         position.start = byte_range(text, before).end;
     }
-    let cell_id = cell_name(read_id(&cell).as_deref(), at);
+    let cell_id = cell_name(read_id(&cell).as_deref(), index);
     Ok(NotebookChange {
         text: splice(text, position, ""),
         cell_id,

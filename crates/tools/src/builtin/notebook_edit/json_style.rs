@@ -29,7 +29,7 @@ impl JsonStyle {
         Self { indent: text.contains('\n').then(String::new), unit: indent_unit(text) }
     }
 
-    /// The layout around the cell at `place`.
+    /// The layout around the cell at `range`.
     pub(super) fn for_cell(text: &str, range: &Range<usize>) -> Self {
         let line = text[..range.start].rfind('\n').map(|newline| &text[newline + 1..range.start]);
         let indent = line.filter(|line| line.trim().is_empty()).map(str::to_owned);
@@ -49,8 +49,8 @@ impl JsonStyle {
         let mut bytes = Vec::new();
         let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, formatter);
         value.serialize(&mut serializer).map_err(|error| error.to_string())?;
-        let written = String::from_utf8(bytes).map_err(|error| error.to_string())?;
-        Ok(written.replace('\n', &format!("\n{indent}")))
+        let formatted = String::from_utf8(bytes).map_err(|error| error.to_string())?;
+        Ok(formatted.replace('\n', &format!("\n{indent}")))
     }
 }
 

@@ -79,14 +79,14 @@ fn changing_the_cell_type_adds_and_removes_outputs() {
 
 #[test]
 fn invalid_changes_are_rejected_with_a_reason() {
-    for (input, words) in [
+    for (input, expected) in [
         (input("replace", None), "cell_id is missing"),
         (json!({"notebook_path": "n", "cell_id": "c1", "new_source": null}), "new_source is missing"),
         (input("delete", Some("cell-2")), "Cells: c1, c2"),
         (input("insert", Some("nope")), "No cell has the id nope"),
     ] {
-        let why = apply(NOTEBOOK, input).unwrap_err();
-        assert!(why.contains(words), "{why}");
+        let error = apply(NOTEBOOK, input).unwrap_err();
+        assert!(error.contains(expected), "{error}");
     }
 }
 
@@ -95,7 +95,7 @@ async fn the_host_gets_both_versions() {
     let fixture = crate::test_support::TestWorkspace::new(&[("n.ipynb", NOTEBOOK)]);
     fixture.run_tool("Read", json!({"file_path": "n.ipynb"})).await.unwrap();
     let input = json!({"notebook_path": "n.ipynb", "cell_id": "c1", "new_source": "print(2)\nprint(3)"});
-    let done = fixture.run_tool("NotebookEdit", input).await.unwrap();
+    let output = fixture.run_tool("NotebookEdit", input).await.unwrap();
     let expected = json!({
         "new_source": "print(2)\nprint(3)",
         "old_source": "print(1)",
@@ -107,5 +107,5 @@ async fn the_host_gets_both_versions() {
         "original_file": NOTEBOOK,
         "updated_file": REPLACED,
     });
-    assert_eq!(done.meta, expected);
+    assert_eq!(output.meta, expected);
 }

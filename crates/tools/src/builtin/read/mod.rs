@@ -119,9 +119,9 @@ fn read_file(input: &Input, call: &ToolContext) -> ToolResult {
 fn read_large_file(input: &Input, call: &ToolContext, target: &FileTarget) -> ToolResult {
     let (path, workspace) = (target.path.as_path(), &*call.workspace);
     let head = read_head(target.handle()).map_err(|error| read_error(path, &error))?;
-    let asks_for_part = input.offset.is_some() || input.limit.is_some();
+    let is_partial = input.offset.is_some() || input.limit.is_some();
     let is_utf16 = encoding::has_utf16_bom(&head);
-    if needs_whole_file(path, &head) || (asks_for_part && is_utf16) {
+    if needs_whole_file(path, &head) || (is_partial && is_utf16) {
         return match target.handle().read(MAX_WHOLE_FILE_BYTES) {
             Ok((bytes, stamp)) => show_content(input, workspace, target, bytes, stamp),
             Err(error) => Err(read_error(path, &error)),
@@ -131,14 +131,14 @@ fn read_large_file(input: &Input, call: &ToolContext, target: &FileTarget) -> To
     if head.contains(&0) && !is_utf16 {
         return Err(binary_file_error(workspace, target, stamp));
     }
-    if !asks_for_part {
+    if !is_partial {
         return Err(too_large_error(path));
     }
     let part =
         text::scan_lines(file, input.line_span(), &call.cancel).map_err(|error| read_error(path, &error))?;
-    let Some(done) = part.render(path) else { return Err(binary_file_error(workspace, target, stamp)) };
+    let Some(output) = part.render(path) else { return Err(binary_file_error(workspace, target, stamp)) };
     target.record_seen(workspace, stamp, None);
-    Ok(done)
+    Ok(output)
 }
 
 /// Dispatches on the content.
@@ -162,16 +162,16 @@ fn show_content(
     let Some(decoded) = encoding::decode(bytes) else {
         return Err(binary_file_error(workspace, target, stamp));
     };
-    let known = (decoded.encoding != TextEncoding::Invalid).then_some(decoded.text.as_str());
+    let known_text = (decoded.encoding != TextEncoding::Invalid).then_some(decoded.text.as_str());
     if is_notebook(path)
-        && let Some(done) = notebook::render_notebook(path, &decoded.text, input.line_span())
+        && let Some(output) = notebook::render_notebook(path, &decoded.text, input.line_span())
     {
-        target.record_seen(workspace, stamp, known);
-        return Ok(done);
+        target.record_seen(workspace, stamp, known_text);
+        return Ok(output);
     }
-    let (done, whole) = text::render_text(path, &decoded.text, input.line_span());
-    target.record_seen(workspace, stamp, known.filter(|_| whole));
-    Ok(done)
+    let (output, is_complete) = text::render_text(path, &decoded.text, input.line_span());
+    target.record_seen(workspace, stamp, known_text.filter(|_| is_complete));
+    Ok(output)
 }
 
 impl Input {
@@ -181,8 +181,8 @@ impl Input {
 }
 
 /// The first bytes of a file, enough to detect its kind.
-fn read_head(spot: &FileHandle) -> io::Result<Vec<u8>> {
-    let (file, _) = spot.open()?;
+fn read_head(handle: &FileHandle) -> io::Result<Vec<u8>> {
+    let (file, _) = handle.open()?;
     let mut head = Vec::new();
     file.take(64).read_to_end(&mut head)?;
     Ok(head)
@@ -219,7 +219,7 @@ fn too_large_error(path: &Path) -> ToolError {
 /// Error text for a missing file: working directory and the closest existing name.
 fn missing_file_text(target: &FileTarget, workspace: &Workspace) -> String {
     let (path, cwd) = (target.path.as_path(), workspace.cwd());
-    let gone = if matches!(files::file_kind(&cwd), Ok(FileKind::Directory)) {
+    let cwd_note = if matches!(files::file_kind(&cwd), Ok(FileKind::Directory)) {
         ""
     } else {
         ", which no longer exists"
@@ -227,12 +227,15 @@ fn missing_file_text(target: &FileTarget, workspace: &Workspace) -> String {
     if files::non_directory_ancestor(path).is_some() || files::link_target(path).is_some() {
         return file_errors::missing_file_message(path, &cwd);
     }
-    let text =
-        format!("File does not exist: {}. The current directory is {}{gone}.", path.display(), cwd.display());
+    let text = format!(
+        "File does not exist: {}. The current directory is {}{cwd_note}.",
+        path.display(),
+        cwd.display()
+    );
     let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else { return text };
     let names = target.handle().sibling_names(2000);
     match text_diff::closest_match(&name.to_string_lossy(), names.iter().map(String::as_str)) {
-        Some(near) => format!("{text} Did you mean {}?", dir.join(near).display()),
+        Some(closest) => format!("{text} Did you mean {}?", dir.join(closest).display()),
         None => text,
     }
 }
@@ -253,12 +256,12 @@ mod tests {
     #[tokio::test]
     async fn the_host_gets_the_text_and_its_position() {
         let fixture = TestWorkspace::new(&[("a.txt", "one\r\ntwo\r\nthree\r\n")]);
-        let done =
+        let output =
             fixture.run_tool("Read", json!({"file_path": "a.txt", "offset": 2, "limit": 2})).await.unwrap();
         let file = json!({
             "filePath": fixture.path("a.txt"), "content": "two\nthree", "numLines": 2, "startLine": 2, "totalLines": 4,
         });
-        assert_eq!(done.meta, json!({"type": "text", "file": file}));
+        assert_eq!(output.meta, json!({"type": "text", "file": file}));
     }
 
     #[tokio::test]
@@ -300,9 +303,10 @@ mod tests {
         fs::write(fixture.path("big.txt"), &text).unwrap();
         let error = fixture.run_tool("Read", json!({"file_path": "big.txt"})).await.unwrap_err();
         assert!(error.reason().contains("offset and limit"), "{error:?}");
-        let done = fixture.run_tool("Read", json!({"file_path": "big.txt", "offset": 99_999})).await.unwrap();
-        assert_eq!(done.content, "99999\tline 99999\n100000\tline 100000\n100001\t".to_owned().into());
-        assert_eq!(done.meta["file"]["totalLines"], 100_001);
+        let output =
+            fixture.run_tool("Read", json!({"file_path": "big.txt", "offset": 99_999})).await.unwrap();
+        assert_eq!(output.content, "99999\tline 99999\n100000\tline 100000\n100001\t".to_owned().into());
+        assert_eq!(output.meta["file"]["totalLines"], 100_001);
     }
 
     #[tokio::test]

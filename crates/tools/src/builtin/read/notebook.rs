@@ -89,35 +89,35 @@ const MAX_IMAGE_BASE64_BYTES: usize = 120_000;
 pub(super) fn render_notebook(path: &Path, text: &str, span: LineSpan) -> Option<ToolOutput> {
     let notebook: ParsedNotebook = serde_json::from_str(text).ok()?;
     let language = language(&notebook.metadata);
-    let mut shown = String::new();
+    let mut text_shown = String::new();
     let mut cells = Vec::new();
-    let mut pictures = Vec::new();
+    let mut images = Vec::new();
     let selected =
         notebook.cells.iter().enumerate().skip(span.first - 1).take(span.count.unwrap_or(usize::MAX));
     for (index, cell) in selected {
-        let piece = cell.render(index);
-        if !cells.is_empty() && shown.len() + piece.len() > MAX_SHOWN_BYTES {
+        let cell_text = cell.render(index);
+        if !cells.is_empty() && text_shown.len() + cell_text.len() > MAX_SHOWN_BYTES {
             let total = notebook.cells.len();
-            shown += &format!(
+            text_shown += &format!(
                 "[{total} cells in total. Continue with offset {} (counted in cells).]\n",
                 index + 1
             );
             break;
         }
-        shown += &piece;
+        text_shown += &cell_text;
         cells.push(cell.to_host_json(index, language));
-        pictures.extend(
-            cell.outputs.iter().filter_map(CellOutput::image_block).take(MAX_IMAGES - pictures.len()),
-        );
+        images
+            .extend(cell.outputs.iter().filter_map(CellOutput::image_block).take(MAX_IMAGES - images.len()));
     }
     if cells.is_empty() {
-        shown = format!("{} has {} cells, none of them in this range.", path.display(), notebook.cells.len());
+        text_shown =
+            format!("{} has {} cells, none of them in this range.", path.display(), notebook.cells.len());
     }
     let meta = json!({"type": "notebook", "file": {"filePath": path.to_string_lossy(), "cells": cells}});
-    if pictures.is_empty() {
-        return Some(ToolOutput::text(shown.trim_end(), meta));
+    if images.is_empty() {
+        return Some(ToolOutput::text(text_shown.trim_end(), meta));
     }
-    let blocks = std::iter::once(Block::text(shown.trim_end())).chain(pictures).collect();
+    let blocks = std::iter::once(Block::text(text_shown.trim_end())).chain(images).collect();
     Some(ToolOutput { content: ResultContent::Blocks(blocks), meta })
 }
 
@@ -127,10 +127,10 @@ pub(in crate::builtin) fn cell_name(id: Option<&str>, index: usize) -> String {
 }
 
 pub(in crate::builtin) fn language(metadata: &Value) -> &str {
-    let known = ["/language_info/name", "/kernelspec/language"]
+    let declared = ["/language_info/name", "/kernelspec/language"]
         .iter()
         .find_map(|path| metadata.pointer(path)?.as_str());
-    known.unwrap_or("python")
+    declared.unwrap_or("python")
 }
 
 impl NotebookCell {
@@ -140,8 +140,8 @@ impl NotebookCell {
         let mut text =
             format!("<cell id=\"{name}\" type=\"{}\">\n{}\n</cell>\n", self.cell_type, source.trim_end());
         for output in &self.outputs {
-            let piece = truncate_chars(&output.output_text(), MAX_PIECE_CHARS);
-            text += &format!("<output>\n{}\n</output>\n", piece.trim_end());
+            let output_text = truncate_chars(&output.output_text(), MAX_PIECE_CHARS);
+            text += &format!("<output>\n{}\n</output>\n", output_text.trim_end());
         }
         text
     }
@@ -155,7 +155,7 @@ impl NotebookCell {
         if self.cell_type == "code" {
             let outputs = self.outputs.iter();
             let outputs =
-                outputs.map(|it| json!({"output_type": it.output_type, "text": truncate_chars(&it.output_text(), MAX_PIECE_CHARS)}));
+                outputs.map(|output| json!({"output_type": output.output_type, "text": truncate_chars(&output.output_text(), MAX_PIECE_CHARS)}));
             cell["language"] = language.into();
             cell["execution_count"] = self.execution_count.into();
             cell["outputs"] = outputs.collect();
@@ -208,10 +208,10 @@ mod tests {
             {"output_type": "execute_result", "data": {"text/plain": "2"}},
             {"output_type": "error", "ename": "E", "evalue": "bad"},
         ]);
-        let done = render_notebook(Path::new("/n"), &notebook(&outputs), ALL).unwrap();
+        let output = render_notebook(Path::new("/n"), &notebook(&outputs), ALL).unwrap();
         let expected = "<cell id=\"c1\" type=\"code\">\nprint(1)\nplot()\n</cell>\n<output>\n1\n</output>\n<output>\n2\n</output>\n\
             <output>\nE: bad\n</output>\n<cell id=\"cell-1\" type=\"markdown\">\n# t\n</cell>";
-        assert_eq!(done.content, ResultContent::Text(expected.into()));
+        assert_eq!(output.content, ResultContent::Text(expected.into()));
         let outputs = json!([
             {"output_type": "stream", "text": "1\n"},
             {"output_type": "execute_result", "text": "2"},
@@ -222,7 +222,7 @@ mod tests {
                 "outputs": outputs},
             {"cellType": "markdown", "source": "# t", "cell_id": "cell-1"},
         ]);
-        assert_eq!(done.meta, json!({"type": "notebook", "file": {"filePath": "/n", "cells": cells}}));
+        assert_eq!(output.meta, json!({"type": "notebook", "file": {"filePath": "/n", "cells": cells}}));
     }
 
     #[test]
@@ -231,8 +231,8 @@ mod tests {
             {"output_type": "display_data", "data": {"image/png": DOT}},
             {"output_type": "display_data", "data": {"image/png": "AAAA"}},
         ]);
-        let done = render_notebook(Path::new("/n"), &notebook(&outputs), ALL).unwrap();
-        let ResultContent::Blocks(blocks) = done.content else { panic!("no blocks") };
+        let output = render_notebook(Path::new("/n"), &notebook(&outputs), ALL).unwrap();
+        let ResultContent::Blocks(blocks) = output.content else { panic!("no blocks") };
         assert!(matches!(&blocks[..], [Block::Text { .. }, Block::Image { .. }]), "{blocks:?}");
     }
 
@@ -241,14 +241,14 @@ mod tests {
         let cells: Vec<_> =
             (0..30).map(|_| json!({"cell_type": "code", "source": "x".repeat(9_000)})).collect();
         let text = json!({"cells": cells}).to_string();
-        let done = render_notebook(Path::new("/n"), &text, ALL).unwrap();
-        let ResultContent::Text(text_shown) = done.content else { panic!("no text") };
+        let output = render_notebook(Path::new("/n"), &text, ALL).unwrap();
+        let ResultContent::Text(text_shown) = output.content else { panic!("no text") };
         assert!(
             text_shown.len() < MAX_SHOWN_BYTES + 100
                 && text_shown.ends_with("Continue with offset 12 (counted in cells).]")
         );
-        let done = render_notebook(Path::new("/n"), &text, LineSpan { first: 12, count: Some(1) }).unwrap();
-        assert_eq!(done.meta["file"]["cells"][0]["cell_id"], "cell-11");
+        let output = render_notebook(Path::new("/n"), &text, LineSpan { first: 12, count: Some(1) }).unwrap();
+        assert_eq!(output.meta["file"]["cells"][0]["cell_id"], "cell-11");
     }
 
     #[test]

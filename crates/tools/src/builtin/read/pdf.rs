@@ -36,12 +36,12 @@ pub(super) fn render_pdf(path: &Path, bytes: &[u8], pages: Option<&str>) -> Resu
         return Err(ToolError::Failed(format!("{} has no pages.", path.display())));
     }
     let selected = select_pages(pages, all.len())
-        .map_err(|why| ToolError::Rejected(format!("{}: {why}", path.display())))?;
+        .map_err(|reason| ToolError::Rejected(format!("{}: {reason}", path.display())))?;
     let sent = if selected.len() == all.len() && !document.was_encrypted() {
         bytes.to_vec()
     } else {
-        let chosen: Vec<ObjectId> = selected.iter().filter_map(|page| all.get(page - 1).copied()).collect();
-        extract_pages(document, &chosen).map_err(|error| {
+        let page_ids: Vec<ObjectId> = selected.iter().filter_map(|page| all.get(page - 1).copied()).collect();
+        extract_pages(document, &page_ids).map_err(|error| {
             ToolError::Failed(format!("{} cannot be split into pages: {error}", path.display()))
         })?
     };
@@ -57,9 +57,9 @@ pub(super) fn render_pdf(path: &Path, bytes: &[u8], pages: Option<&str>) -> Resu
 }
 
 fn too_large_message(path: &Path, size: usize, pages: usize) -> String {
-    let advice = if pages > 1 { "Request fewer pages" } else { "Extract its text or images with a command" };
-    let (size, most) = (size >> 20, MAX_DOCUMENT_BYTES >> 20);
-    format!("{}: these pages are {size} MB; the limit is {most} MB. {advice}.", path.display())
+    let hint = if pages > 1 { "Request fewer pages" } else { "Extract its text or images with a command" };
+    let (size, limit) = (size >> 20, MAX_DOCUMENT_BYTES >> 20);
+    format!("{}: these pages are {size} MB; the limit is {limit} MB. {hint}.", path.display())
 }
 
 /// Parses a page selection: `3`, `1-5`, `7-`, or a comma-separated list. All pages if empty.
@@ -73,21 +73,21 @@ fn select_pages(pages: Option<&str>, total: usize) -> Result<Vec<usize>, String>
             ))
         };
     };
-    let mut chosen = Vec::new();
+    let mut selected = Vec::new();
     for part in pages.split(',') {
         let (first, last) =
             parse_range(part.trim(), total).ok_or_else(|| format!("\"{pages}\" is not a page range."))?;
         if first > total {
             return Err(format!("there is no page {first}: it has {total} pages."));
         }
-        chosen.extend(first..=last.min(total));
-        if chosen.len() > MAX_PAGES {
+        selected.extend(first..=last.min(total));
+        if selected.len() > MAX_PAGES {
             return Err(format!("at most {MAX_PAGES} pages can be read at once."));
         }
     }
-    chosen.sort_unstable();
-    chosen.dedup();
-    Ok(chosen)
+    selected.sort_unstable();
+    selected.dedup();
+    Ok(selected)
 }
 
 fn parse_range(part: &str, total: usize) -> Option<(usize, usize)> {
@@ -100,18 +100,18 @@ fn parse_range(part: &str, total: usize) -> Option<(usize, usize)> {
 }
 
 /// Creates a document with only these pages and their resources.
-fn extract_pages(mut document: Document, chosen: &[ObjectId]) -> lopdf::Result<Vec<u8>> {
+fn extract_pages(mut document: Document, selected: &[ObjectId]) -> lopdf::Result<Vec<u8>> {
     let root = document.new_object_id();
-    for page in chosen {
+    for page in selected {
         let inherited = inherited_attributes(&document, *page);
         let page = document.get_dictionary_mut(*page)?;
         inherited.into_iter().for_each(|(key, value)| page.set(key, value));
         page.set("Parent", root);
     }
     // Links may point to removed pages; dangling links are allowed.
-    let others: Vec<ObjectId> = document.page_iter().filter(|page| !chosen.contains(page)).collect();
+    let others: Vec<ObjectId> = document.page_iter().filter(|page| !selected.contains(page)).collect();
     others.iter().for_each(|page| drop(document.objects.remove(page)));
-    let kids: Vec<Object> = chosen.iter().map(|page| Object::Reference(*page)).collect();
+    let kids: Vec<Object> = selected.iter().map(|page| Object::Reference(*page)).collect();
     let count = kids.len() as i64;
     document.objects.insert(root, dictionary! { "Type" => "Pages", "Kids" => kids, "Count" => count }.into());
     let catalog = document.catalog_mut()?;
@@ -125,13 +125,13 @@ fn extract_pages(mut document: Document, chosen: &[ObjectId]) -> lopdf::Result<V
 /// Attributes that a page inherits from the page tree.
 fn inherited_attributes(document: &Document, page: ObjectId) -> Vec<(&'static str, Object)> {
     const INHERITABLE: [&str; 4] = ["Resources", "MediaBox", "CropBox", "Rotate"];
-    let above = |dictionary: &Dictionary| {
+    let parent_dictionary = |dictionary: &Dictionary| {
         let parent = dictionary.get(b"Parent").and_then(Object::as_reference).ok()?;
         document.get_dictionary(parent).ok()
     };
     let lookup = |key: &'static str| {
         let own = document.get_dictionary(page).ok()?;
-        let mut chain = std::iter::successors(Some(own), |dictionary| above(dictionary)).take(64);
+        let mut chain = std::iter::successors(Some(own), |dictionary| parent_dictionary(dictionary)).take(64);
         chain.find_map(|dictionary| dictionary.get(key.as_bytes()).ok()).map(|value| (key, value.clone()))
     };
     INHERITABLE.into_iter().filter_map(lookup).collect()
@@ -166,8 +166,8 @@ mod tests {
         bytes
     }
 
-    fn sent_document(done: &ToolOutput) -> Document {
-        let ResultContent::Blocks(blocks) = &done.content else { panic!("no blocks") };
+    fn sent_document(output: &ToolOutput) -> Document {
+        let ResultContent::Blocks(blocks) = &output.content else { panic!("no blocks") };
         let Block::Document { source: Source::Base64 { data, .. }, .. } = &blocks[1] else {
             panic!("no document")
         };
@@ -177,8 +177,8 @@ mod tests {
     #[test]
     fn only_requested_pages_are_sent_with_inherited_attributes() {
         let bytes = document(30);
-        let done = render_pdf(Path::new("/d.pdf"), &bytes, Some("3-4")).unwrap();
-        let sent = sent_document(&done);
+        let output = render_pdf(Path::new("/d.pdf"), &bytes, Some("3-4")).unwrap();
+        let sent = sent_document(&output);
         let pages: Vec<ObjectId> = sent.page_iter().collect();
         let contents: Vec<Vec<u8>> = pages.iter().map(|page| sent.get_page_content(*page)).collect();
         let contents: Vec<_> =
@@ -186,30 +186,30 @@ mod tests {
         assert_eq!(contents, ["(page 3) Tj", "(page 4) Tj"]);
         assert!(sent.get_dictionary(pages[0]).unwrap().get(b"MediaBox").is_ok());
         assert!(sent.objects.len() < 10, "{:?}", sent.objects.keys());
-        assert_eq!(done.meta["file"]["originalSize"], bytes.len());
+        assert_eq!(output.meta["file"]["originalSize"], bytes.len());
     }
 
     #[test]
     fn a_short_document_is_sent_unchanged() {
         let bytes = document(2);
-        let done = render_pdf(Path::new("/d.pdf"), &bytes, None).unwrap();
-        assert_eq!(done.meta["file"]["base64"], BASE64_STANDARD.encode(&bytes));
+        let output = render_pdf(Path::new("/d.pdf"), &bytes, None).unwrap();
+        assert_eq!(output.meta["file"]["base64"], BASE64_STANDARD.encode(&bytes));
     }
 
     #[test]
     fn a_large_scan_is_sent_but_not_to_the_host() {
         let mut bytes = document(1);
         bytes.extend(vec![b'\n'; 3 << 20]);
-        let done = render_pdf(Path::new("/d.pdf"), &bytes, None).unwrap();
-        assert_eq!(done.meta["file"]["base64"], "");
-        let ResultContent::Blocks(blocks) = &done.content else { panic!("no blocks") };
+        let output = render_pdf(Path::new("/d.pdf"), &bytes, None).unwrap();
+        assert_eq!(output.meta["file"]["base64"], "");
+        let ResultContent::Blocks(blocks) = &output.content else { panic!("no blocks") };
         let Block::Document { source: Source::Base64 { data, .. }, .. } = &blocks[1] else {
             panic!("no document")
         };
         assert_eq!(data.len(), bytes.len().div_ceil(3) * 4);
         bytes.extend(vec![b'\n'; MAX_DOCUMENT_BYTES]);
-        let why = render_pdf(Path::new("/d.pdf"), &bytes, None).unwrap_err();
-        assert!(why.reason().contains("23 MB; the limit is 20 MB"), "{why:?}");
+        let error = render_pdf(Path::new("/d.pdf"), &bytes, None).unwrap_err();
+        assert!(error.reason().contains("23 MB; the limit is 20 MB"), "{error:?}");
     }
 
     #[test]
@@ -231,7 +231,7 @@ mod tests {
         ] {
             match (select_pages(pages, total), chosen) {
                 (Ok(found), Ok(expected)) => assert_eq!(found, expected, "{pages:?}"),
-                (Err(why), Err(words)) => assert!(why.contains(words), "{pages:?}: {why}"),
+                (Err(error), Err(words)) => assert!(error.contains(words), "{pages:?}: {error}"),
                 (found, _) => panic!("{pages:?}: {found:?}"),
             }
         }

@@ -52,10 +52,10 @@ pub(super) fn render_text(path: &Path, text: &str, span: LineSpan) -> (ToolOutpu
     }
     let total = count_newlines(text.as_bytes()) + 1;
     let capacity = MAX_SHOWN_BYTES.min(text.len() + total * 6);
-    let shown =
+    let numbered =
         number_lines(text.split('\n').skip(span.first - 1), span, LineTotal::Exactly(total), capacity);
-    let whole = span.first == 1 && shown.count == total;
-    (shown.into_output(path, span, LineTotal::Exactly(total)), whole)
+    let is_complete = span.first == 1 && numbered.count == total;
+    (numbered.into_output(path, span, LineTotal::Exactly(total)), is_complete)
 }
 
 /// Rendered lines for the model and the host.
@@ -67,7 +67,7 @@ struct NumberedLines {
     has_continuation_hint: bool,
 }
 
-/// Numbers the requested lines; `room` is the expected size.
+/// Numbers the requested lines; `capacity` is the expected size.
 fn number_lines<'a>(
     lines: impl Iterator<Item = &'a str>,
     span: LineSpan,
@@ -75,19 +75,19 @@ fn number_lines<'a>(
     capacity: usize,
 ) -> NumberedLines {
     let (text, content) = (String::with_capacity(capacity), String::with_capacity(capacity));
-    let mut shown = NumberedLines { text, content, count: 0, has_continuation_hint: false };
+    let mut numbered = NumberedLines { text, content, count: 0, has_continuation_hint: false };
     for line in lines.take(span.count.unwrap_or(usize::MAX)) {
         let line = line.strip_suffix('\r').unwrap_or(line);
-        if shown.count > 0
-            && (shown.text.len() + line.len().min(MAX_LINE_CHARS) > MAX_SHOWN_BYTES
-                || shown.content.len() + line.len() > MAX_KEPT_BYTES)
+        if numbered.count > 0
+            && (numbered.text.len() + line.len().min(MAX_LINE_CHARS) > MAX_SHOWN_BYTES
+                || numbered.content.len() + line.len() > MAX_KEPT_BYTES)
         {
-            shown.add_continuation_hint(span, total);
+            numbered.add_continuation_hint(span, total);
             break;
         }
-        shown.push(line, span.first + shown.count);
+        numbered.push(line, span.first + numbered.count);
     }
-    shown
+    numbered
 }
 
 impl NumberedLines {
@@ -158,7 +158,7 @@ pub(super) fn scan_lines(
     let mut chunk = vec![0; 64 * 1024];
     let mut bytes = Vec::new();
     let mut line = 1;
-    let mut beyond = 0;
+    let mut counted_bytes = 0;
     loop {
         if cancel.is_cancelled() {
             return Err(io::Error::other("interrupted"));
@@ -173,10 +173,10 @@ pub(super) fn scan_lines(
         if last >= span.first && line < end && bytes.len() < MAX_KEPT_BYTES {
             keep_lines_in_range(&chunk[..read], line, span.first..end, &mut bytes);
         } else if last >= span.first {
-            beyond += read;
+            counted_bytes += read;
         }
         line = last;
-        if beyond > MAX_COUNTED_BYTES {
+        if counted_bytes > MAX_COUNTED_BYTES {
             return Ok(FilePart { bytes, span, total: LineTotal::AtLeast(line) });
         }
     }
@@ -196,17 +196,18 @@ impl FilePart {
     /// Renders the part. `None` if it is not text.
     pub(super) fn render(mut self, path: &Path) -> Option<ToolOutput> {
         let (LineTotal::Exactly(total) | LineTotal::AtLeast(total)) = self.total;
-        let cut = self.bytes.len() >= MAX_KEPT_BYTES;
-        if cut {
+        let truncated = self.bytes.len() >= MAX_KEPT_BYTES;
+        if truncated {
             self.bytes.truncate(whole_lines_end(&self.bytes));
         }
         let decoded = decode(self.bytes)?;
         let lines = decoded.text.split('\n').filter(|_| self.span.first <= total);
-        let mut shown = number_lines(lines, self.span, self.total, MAX_SHOWN_BYTES.min(decoded.text.len()));
-        if cut && !shown.has_continuation_hint && self.span.first + shown.count <= total {
-            shown.add_continuation_hint(self.span, self.total);
+        let mut numbered =
+            number_lines(lines, self.span, self.total, MAX_SHOWN_BYTES.min(decoded.text.len()));
+        if truncated && !numbered.has_continuation_hint && self.span.first + numbered.count <= total {
+            numbered.add_continuation_hint(self.span, self.total);
         }
-        Some(shown.into_output(path, self.span, self.total))
+        Some(numbered.into_output(path, self.span, self.total))
     }
 }
 
@@ -229,8 +230,8 @@ mod tests {
 
     const ALL: LineSpan = LineSpan { first: 1, count: None };
 
-    fn output_text(done: ToolOutput) -> String {
-        match done.content {
+    fn output_text(output: ToolOutput) -> String {
+        match output.content {
             ResultContent::Text(text) => text,
             ResultContent::Blocks(blocks) => panic!("{blocks:?}"),
         }
@@ -246,15 +247,15 @@ mod tests {
             ("a", LineSpan { first: 7, count: None }, "/f has only 1 lines; line 7 is past the end.", false),
             ("", ALL, "<system-reminder>\n/f exists but is empty.\n</system-reminder>", true),
         ] {
-            let (done, was_whole) = render_text(Path::new("/f"), text, span);
-            assert_eq!((output_text(done).as_str(), was_whole), (expected, whole), "{text:?}");
+            let (output, was_whole) = render_text(Path::new("/f"), text, span);
+            assert_eq!((output_text(output).as_str(), was_whole), (expected, whole), "{text:?}");
         }
     }
 
     #[test]
     fn a_long_line_is_clipped() {
-        let (done, _) = render_text(Path::new("/f"), &format!("{}\nend", "é".repeat(100_000)), ALL);
-        let text = output_text(done);
+        let (output, _) = render_text(Path::new("/f"), &format!("{}\nend", "é".repeat(100_000)), ALL);
+        let text = output_text(output);
         assert!(
             text.len() < 5_000 && text.ends_with("[line truncated: 200000 bytes in total]\n2\tend"),
             "{}",
@@ -265,10 +266,10 @@ mod tests {
     #[test]
     fn long_text_ends_with_a_continuation_hint() {
         let text = "0123456789\n".repeat(20_000);
-        let (done, whole) = render_text(Path::new("/f"), &text, ALL);
+        let (output, whole) = render_text(Path::new("/f"), &text, ALL);
         assert!(!whole);
-        let count = done.meta["file"]["numLines"].as_u64().unwrap();
-        let text = output_text(done);
+        let count = output.meta["file"]["numLines"].as_u64().unwrap();
+        let text = output_text(output);
         assert!(text.len() <= MAX_SHOWN_BYTES + 100);
         assert!(
             text.ends_with(&format!(
@@ -304,14 +305,19 @@ mod tests {
     #[test]
     fn scanning_keeps_little_of_an_endless_line() {
         let endless = [&b"first\n"[..], "é".repeat(1_000_000).as_bytes(), b"\nlast"].concat();
-        let at = |first| output_text(scan_and_render(&endless, LineSpan { first, count: None }).unwrap());
+        let render_from =
+            |first| output_text(scan_and_render(&endless, LineSpan { first, count: None }).unwrap());
         assert!(
-            at(1).starts_with("1\tfirst") && at(1).ends_with("Continue with offset 2.]"),
+            render_from(1).starts_with("1\tfirst") && render_from(1).ends_with("Continue with offset 2.]"),
             "{}",
-            at(1).len()
+            render_from(1).len()
         );
-        assert!(at(2).starts_with("2\té") && at(2).ends_with("Continue with offset 3.]"), "{}", at(2).len());
-        assert_eq!(at(3), "3\tlast");
+        assert!(
+            render_from(2).starts_with("2\té") && render_from(2).ends_with("Continue with offset 3.]"),
+            "{}",
+            render_from(2).len()
+        );
+        assert_eq!(render_from(3), "3\tlast");
         assert_eq!(scan_and_render(b"a\0b\nc", ALL).map(output_text), None);
     }
 

@@ -52,10 +52,10 @@ impl Tool for ToolSearchTool {
         let found = match query.strip_prefix("select:") {
             Some(names) => select_by_name(names, &call),
             None => {
-                let known: Vec<SearchableTool> =
+                let candidates: Vec<SearchableTool> =
                     tools.iter().map(|tool| SearchableTool::from_spec(&tool.spec())).collect();
-                let most = input.max_results.unwrap_or(DEFAULT_RESULTS).clamp(1, MAX_RESULTS);
-                ToolMatches { matches: rank_tools(query, &known, most), missing: Vec::new() }
+                let limit = input.max_results.unwrap_or(DEFAULT_RESULTS).clamp(1, MAX_RESULTS);
+                ToolMatches { matches: rank_tools(query, &candidates, limit), missing: Vec::new() }
             }
         };
         call.deferred_tools.load(found.matches.iter().cloned());
@@ -113,8 +113,8 @@ impl ToolMatches {
 fn select_by_name(names: &str, call: &ToolContext) -> ToolMatches {
     let mut found = ToolMatches { matches: Vec::new(), missing: Vec::new() };
     for name in names.split(',').map(str::trim).filter(|name| !name.is_empty()) {
-        let like = |tool: &Arc<ToolEntry>| tool.tool().name().eq_ignore_ascii_case(name);
-        match call.tool_set.find(name).or_else(|| call.tool_set.tools().into_iter().find(like)) {
+        let has_name = |tool: &Arc<ToolEntry>| tool.tool().name().eq_ignore_ascii_case(name);
+        match call.tool_set.find(name).or_else(|| call.tool_set.tools().into_iter().find(has_name)) {
             Some(tool) => found.matches.push(tool.tool().name().to_owned()),
             None => found.missing.push(name.to_owned()),
         }
@@ -131,10 +131,10 @@ mod tests {
     async fn matches_are_loaded_and_reported_to_the_host() {
         let fixture = TestWorkspace::new(&[]);
         let call = fixture.context();
-        let done = fixture.run_tool("ToolSearch", json!({"query": "select:notebookedit"})).await.unwrap();
+        let output = fixture.run_tool("ToolSearch", json!({"query": "select:notebookedit"})).await.unwrap();
         let all = call.deferred_tools.deferred_in(&call.tool_set).len();
         assert_eq!(
-            done.meta,
+            output.meta,
             json!({"matches": ["NotebookEdit"], "query": "select:notebookedit", "total_deferred_tools": all})
         );
         assert_eq!(call.deferred_tools.loaded(), ["NotebookEdit"]);

@@ -44,40 +44,40 @@ impl SearchableTool {
     }
 }
 
-/// Names of matching tools, best first, at most `most`. A term after `+` must match.
-pub(super) fn rank_tools(query: &str, tools: &[SearchableTool], most: usize) -> Vec<String> {
+/// Names of matching tools, best first, at most `limit`. A term after `+` must match.
+pub(super) fn rank_tools(query: &str, tools: &[SearchableTool], limit: usize) -> Vec<String> {
     if let Some(tool) = tools.iter().find(|tool| tool.lowercase_name == query.to_lowercase()) {
         return vec![tool.name.clone()];
     }
-    let (must, may): (Vec<&str>, Vec<&str>) =
+    let (required, optional): (Vec<&str>, Vec<&str>) =
         query.split_whitespace().partition(|term| term.starts_with('+'));
-    let must: Vec<String> = must.iter().flat_map(|term| split_words(term)).collect();
-    let may: Vec<String> = may.iter().flat_map(|term| split_words(term)).collect();
+    let required: Vec<String> = required.iter().flat_map(|term| split_words(term)).collect();
+    let optional: Vec<String> = optional.iter().flat_map(|term| split_words(term)).collect();
     let score = |tool: &SearchableTool| {
-        let all = must.iter().map(|term| tool.score_term(term)).collect::<Vec<_>>();
+        let all = required.iter().map(|term| tool.score_term(term)).collect::<Vec<_>>();
         let missing = all.contains(&0);
-        let sum = all.iter().sum::<u32>() + may.iter().map(|term| tool.score_term(term)).sum::<u32>();
+        let sum = all.iter().sum::<u32>() + optional.iter().map(|term| tool.score_term(term)).sum::<u32>();
         (!missing && sum > 0).then_some(sum)
     };
     let mut found: Vec<(u32, &SearchableTool)> =
         tools.iter().filter_map(|tool| Some((score(tool)?, tool))).collect();
     found.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
-    found.into_iter().take(most).map(|(_, tool)| tool.name.clone()).collect()
+    found.into_iter().take(limit).map(|(_, tool)| tool.name.clone()).collect()
 }
 
 /// Words in lower case; `CronCreate` and `cron_create` are two words each.
 fn split_words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word = String::new();
-    let mut was_small = false;
-    for letter in text.chars() {
-        if !letter.is_alphanumeric() || (letter.is_uppercase() && was_small) {
+    let mut was_lowercase = false;
+    for c in text.chars() {
+        if !c.is_alphanumeric() || (c.is_uppercase() && was_lowercase) {
             words.extend((!word.is_empty()).then(|| std::mem::take(&mut word)));
         }
-        if letter.is_alphanumeric() {
-            word.extend(letter.to_lowercase());
+        if c.is_alphanumeric() {
+            word.extend(c.to_lowercase());
         }
-        was_small = letter.is_lowercase();
+        was_lowercase = c.is_lowercase();
     }
     words.extend((!word.is_empty()).then_some(word));
     words
@@ -107,8 +107,8 @@ mod tests {
             ("repeat", 5, &["CronCreate"]),
             ("xylophone", 5, &[]),
         ];
-        for (query, most, expected) in rows {
-            assert_eq!(rank_tools(query, &tools, most), expected, "{query}");
+        for (query, limit, expected) in rows {
+            assert_eq!(rank_tools(query, &tools, limit), expected, "{query}");
         }
     }
 

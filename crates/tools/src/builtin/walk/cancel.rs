@@ -55,15 +55,15 @@ pub(in crate::builtin) async fn run_search<T: Send + 'static>(
     let worker_stop = stop.clone();
     let mut job = tokio::task::spawn_blocking(move || search(&worker_stop));
     let wait = async {
-        let in_time = timeout(SEARCH_TIMEOUT, &mut job).await;
-        let out_of_time = in_time.is_err();
+        let result = timeout(SEARCH_TIMEOUT, &mut job).await;
+        let timed_out = result.is_err();
         stop.cancel();
-        let ended = match in_time {
-            Ok(ended) => ended,
+        let joined = match result {
+            Ok(joined) => joined,
             Err(_) => timeout(STOP_GRACE, &mut job).await.map_err(|_| stuck_error())?,
         };
-        let found = ended.map_err(|error| ToolError::Failed(format!("The search failed: {error}.")))?;
-        found.map(|found| SearchOutcome { found, timed_out: out_of_time })
+        let found = joined.map_err(|error| ToolError::Failed(format!("The search failed: {error}.")))?;
+        found.map(|found| SearchOutcome { found, timed_out })
     };
     cancel
         .run_until_cancelled(wait)
@@ -126,11 +126,11 @@ mod tests {
             let _ = disk.recv();
             Ok(())
         });
-        let (answer, ()) = tokio::join!(search, async {
+        let (result, ()) = tokio::join!(search, async {
             seen.recv().await;
             cancel.cancel();
         });
-        assert_eq!(answer.unwrap_err().reason(), "The search was interrupted.");
+        assert_eq!(result.unwrap_err().reason(), "The search was interrupted.");
         drop(release);
     }
 
@@ -158,12 +158,12 @@ mod tests {
             let _ = disk.recv();
             Ok(())
         });
-        let (answer, ()) = tokio::join!(search, async {
+        let (result, ()) = tokio::join!(search, async {
             tokio::time::advance(SEARCH_TIMEOUT + Duration::from_secs(1)).await;
             tokio::task::yield_now().await;
             tokio::time::advance(STOP_GRACE + Duration::from_secs(1)).await;
         });
-        assert!(answer.unwrap_err().reason().contains("does not respond"));
+        assert!(result.unwrap_err().reason().contains("does not respond"));
         drop(release);
     }
 }

@@ -68,11 +68,11 @@ impl IgnoreRules {
     }
 
     /// Decides about an entry of the walk.
-    pub(super) fn decide(&self, path: &Path, is_folder: bool) -> IgnoreDecision {
+    pub(super) fn decide(&self, path: &Path, is_dir: bool) -> IgnoreDecision {
         let rules = path.parent().and_then(|dir| self.rules_for(dir));
         let own =
-            rules.map_or(IgnoreDecision::Unmatched, |rules| rules.decide(&self.real_path(path), is_folder));
-        own.or(|| IgnoreDecision::from_match(&self.global_rules.matched(path, is_folder)))
+            rules.map_or(IgnoreDecision::Unmatched, |rules| rules.decide(&self.real_path(path), is_dir));
+        own.or(|| IgnoreDecision::from_match(&self.global_rules.matched(path, is_dir)))
     }
 
     /// Reads the rules of a directory that the walk enters.
@@ -105,40 +105,42 @@ impl DirRules {
         let ignore = reader.read_rules(dir, &dir.join(".ignore"));
         let gitignore = reader.read_rules(dir, &dir.join(".gitignore"));
         let git = dir.join(".git");
-        let control = files::file_kind(&git).unwrap_or(FileKind::Missing);
-        let exclude = git_dir(dir, git, control);
+        let git_kind = files::file_kind(&git).unwrap_or(FileKind::Missing);
+        let exclude = git_dir(dir, git, git_kind);
         let exclude = exclude.and_then(|git| reader.read_rules(dir, &git.join("info/exclude")));
-        let is_top = control != FileKind::Missing || exists(&dir.join(".jj"));
-        if ignore.is_none() && gitignore.is_none() && exclude.is_none() && !is_top {
+        let is_repository_root = git_kind != FileKind::Missing || exists(&dir.join(".jj"));
+        if ignore.is_none() && gitignore.is_none() && exclude.is_none() && !is_repository_root {
             return self.clone();
         }
-        Arc::new(Self { parent: Some(self.clone()), ignore, gitignore, exclude, is_repository_root: is_top })
+        Arc::new(Self { parent: Some(self.clone()), ignore, gitignore, exclude, is_repository_root })
     }
 
     /// Decision of the nearest matching rule: first all `.ignore` files, then the repository's `.gitignore` files, then
     /// its excludes.
-    fn decide(&self, path: &Path, is_folder: bool) -> IgnoreDecision {
+    fn decide(&self, path: &Path, is_dir: bool) -> IgnoreDecision {
         fn nearest<'a>(
             files: impl Iterator<Item = &'a Gitignore>,
             path: &Path,
-            is_folder: bool,
+            is_dir: bool,
         ) -> IgnoreDecision {
-            let mut words = files.map(|rules| IgnoreDecision::from_match(&rules.matched(path, is_folder)));
-            words.find(|word| *word != IgnoreDecision::Unmatched).unwrap_or(IgnoreDecision::Unmatched)
+            let mut decisions = files.map(|rules| IgnoreDecision::from_match(&rules.matched(path, is_dir)));
+            decisions
+                .find(|decision| *decision != IgnoreDecision::Unmatched)
+                .unwrap_or(IgnoreDecision::Unmatched)
         }
-        nearest(self.ancestors().filter_map(|rules| rules.ignore.as_ref()), path, is_folder)
+        nearest(self.ancestors().filter_map(|rules| rules.ignore.as_ref()), path, is_dir)
             .or(|| {
                 nearest(
                     self.ancestors_in_repository().filter_map(|rules| rules.gitignore.as_ref()),
                     path,
-                    is_folder,
+                    is_dir,
                 )
             })
             .or(|| {
                 nearest(
                     self.ancestors_in_repository().filter_map(|rules| rules.exclude.as_ref()),
                     path,
-                    is_folder,
+                    is_dir,
                 )
             })
     }
@@ -204,34 +206,35 @@ impl IgnoreFileReader {
         read.map(|(bytes, _)| String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// The user's global excludes. `which` finds their file by reading git's config files to the end, so it is called
+    /// The user's global excludes. `find_file` finds their file by reading git's config files to the end, so it is called
     /// only if all of those are regular files of limited size.
     fn read_global_rules(
         &self,
         root: &Path,
         settings: Vec<PathBuf>,
-        which: impl FnOnce() -> Option<PathBuf>,
+        find_file: impl FnOnce() -> Option<PathBuf>,
     ) -> Gitignore {
-        let is_sane = |file: &PathBuf| match files::file_kind(file) {
+        let is_readable = |file: &PathBuf| match files::file_kind(file) {
             Ok(FileKind::Missing) => true,
             Ok(FileKind::File(stamp)) => stamp.size <= MAX_IGNORE_FILE_BYTES,
             Ok(FileKind::Directory | FileKind::Pipe | FileKind::Socket | FileKind::Device) | Err(_) => false,
         };
-        if let Some(odd) = settings.into_iter().find(|file| !is_sane(file)) {
-            self.skipped_files.lock().unwrap_or_else(PoisonError::into_inner).push(odd);
+        if let Some(unreadable) = settings.into_iter().find(|file| !is_readable(file)) {
+            self.skipped_files.lock().unwrap_or_else(PoisonError::into_inner).push(unreadable);
             return Gitignore::empty();
         }
-        which().and_then(|file| self.read_rules(root, &file)).unwrap_or_else(Gitignore::empty)
+        find_file().and_then(|file| self.read_rules(root, &file)).unwrap_or_else(Gitignore::empty)
     }
 }
 
 /// Paths of git's global and system config files, existing or not.
 fn git_config_files() -> Vec<PathBuf> {
-    let in_folder =
+    let in_dir =
         |(variable, name): (&str, &str)| std::env::var_os(variable).map(|dir| PathBuf::from(dir).join(name));
-    let usual = [("HOME", ".gitconfig"), ("HOME", ".config/git/config"), ("XDG_CONFIG_HOME", "git/config")];
-    let named = ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"].into_iter().filter_map(std::env::var_os);
-    let files = usual.into_iter().filter_map(in_folder).chain(named.map(PathBuf::from));
+    let default_files =
+        [("HOME", ".gitconfig"), ("HOME", ".config/git/config"), ("XDG_CONFIG_HOME", "git/config")];
+    let from_env = ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"].into_iter().filter_map(std::env::var_os);
+    let files = default_files.into_iter().filter_map(in_dir).chain(from_env.map(PathBuf::from));
     files.chain([PathBuf::from("/etc/gitconfig")]).collect()
 }
 
@@ -263,13 +266,13 @@ fn linked_git_dir(dir: &Path, git: &Path) -> Option<PathBuf> {
 }
 
 /// A note on skipped ignore files; empty if there are none.
-pub(super) fn skipped_files_note(left_out: &[PathBuf], cwd: &Path) -> String {
-    if left_out.is_empty() {
+pub(super) fn skipped_files_note(skipped: &[PathBuf], cwd: &Path) -> String {
+    if skipped.is_empty() {
         return String::new();
     }
     let names: Vec<String> =
-        left_out.iter().take(MAX_NAMED_FILES).map(|path| super::display_path(path, cwd)).collect();
-    let more = left_out.len().saturating_sub(MAX_NAMED_FILES);
+        skipped.iter().take(MAX_NAMED_FILES).map(|path| super::display_path(path, cwd)).collect();
+    let more = skipped.len().saturating_sub(MAX_NAMED_FILES);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     format!(
         "\n(Skipped ignore files that are too large, unreadable or not regular files: {}{more}.)",
@@ -293,14 +296,14 @@ mod tests {
         mkfifo(&pipe, Mode::S_IRWXU).unwrap();
         fs::write(&rules, "*.bak\n").unwrap();
         let none = dir.path().join("none");
-        for (settings, file, expected, left_out) in [
+        for (settings, file, expected, skipped) in [
             (vec![none.clone()], Some(rules.clone()), 1, vec![]),
             (vec![none.clone(), rules.clone()], Some(pipe.clone()), 0, vec![pipe.clone()]),
             (vec![none.clone()], None, 0, vec![]),
         ] {
             let reader = IgnoreFileReader::default();
             assert_eq!(reader.read_global_rules(dir.path(), settings, || file).len(), expected);
-            assert_eq!(reader.skipped_files.into_inner().unwrap(), left_out);
+            assert_eq!(reader.skipped_files.into_inner().unwrap(), skipped);
         }
         let reader = IgnoreFileReader::default();
         let never = || panic!("the settings must not be read");

@@ -65,21 +65,21 @@ pub(super) struct SearchGaps {
 impl DirWalk<'_> {
     /// Walks the directory with one visitor per thread.
     pub(super) fn run<V: FileVisitor>(self, visitor: impl Fn() -> V) -> WalkOutcome<V> {
-        let home = Mutex::new(Vec::new());
+        let finished = Mutex::new(Vec::new());
         let unreadable = AtomicUsize::new(0);
         // A symlink is followed only as the root, and only with a trailing slash.
         let root = if self.root.is_symlink() { self.root.join("") } else { self.root.to_path_buf() };
-        let ignored = Arc::new(IgnoreRules::for_root(&root));
-        let guard = Arc::new(WalkFilter::new(&root, self.read_filter.clone(), self.max_depth));
-        self.builder(&root, ignored.clone(), guard.clone()).build_parallel().run(|| {
-            let mut tour = ThreadVisitor { visitor: Some(visitor()), finished: &home };
+        let ignore_rules = Arc::new(IgnoreRules::for_root(&root));
+        let walk_filter = Arc::new(WalkFilter::new(&root, self.read_filter.clone(), self.max_depth));
+        self.builder(&root, ignore_rules.clone(), walk_filter.clone()).build_parallel().run(|| {
+            let mut thread_visitor = ThreadVisitor { visitor: Some(visitor()), finished: &finished };
             let (stop, unreadable) = (self.stop, &unreadable);
             Box::new(move |entry| {
                 if stop.is_cancelled() {
                     return WalkState::Quit;
                 }
                 match entry {
-                    Ok(entry) => tour.visit(entry),
+                    Ok(entry) => thread_visitor.visit(entry),
                     Err(_) => {
                         unreadable.fetch_add(1, Ordering::Relaxed);
                     }
@@ -87,16 +87,21 @@ impl DirWalk<'_> {
                 WalkState::Continue
             })
         });
-        let visitors = home.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let visitors = finished.into_inner().unwrap_or_else(PoisonError::into_inner);
         let gaps = SearchGaps {
             unreadable: unreadable.into_inner(),
-            skipped_ignore_files: ignored.take_skipped_files(),
-            hidden: guard.has_hidden(),
+            skipped_ignore_files: ignore_rules.take_skipped_files(),
+            hidden: walk_filter.has_hidden(),
         };
         WalkOutcome { visitors, gaps }
     }
 
-    fn builder(&self, root: &Path, ignored: Arc<IgnoreRules>, guard: Arc<WalkFilter>) -> WalkBuilder {
+    fn builder(
+        &self,
+        root: &Path,
+        ignore_rules: Arc<IgnoreRules>,
+        walk_filter: Arc<WalkFilter>,
+    ) -> WalkBuilder {
         let threads = match self.max_depth {
             Some(1) => 1,
             _ => available_parallelism().map_or(2, usize::from).clamp(2, 12),
@@ -107,29 +112,29 @@ impl DirWalk<'_> {
         let (names, root, stop) = (self.name_filter.clone(), root.to_path_buf(), self.stop.clone());
         builder.filter_entry(move |entry| {
             !stop.is_cancelled()
-                && is_candidate(entry, &root, &names, &ignored)
-                && admit_entry(entry, &ignored, &guard)
+                && is_candidate(entry, &root, &names, &ignore_rules)
+                && admit_entry(entry, &ignore_rules, &walk_filter)
         });
         builder
     }
 }
 
 /// Returns whether an entry matches name filter and ignore rules.
-fn is_candidate(entry: &DirEntry, root: &Path, names: &NameFilter, ignored: &IgnoreRules) -> bool {
+fn is_candidate(entry: &DirEntry, root: &Path, names: &NameFilter, ignore_rules: &IgnoreRules) -> bool {
     let path = entry.path();
     let Ok(below) = path.strip_prefix(root) else { return true };
     if entry.depth() == 0 {
         return true;
     }
-    let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
-    let is_named = if is_folder {
+    let is_dir = entry.file_type().is_some_and(|kind| kind.is_dir());
+    let is_selected = if is_dir {
         names.may_enter(below) && !(entry.depth() == 1 && is_virtual_file_system(path))
     } else {
         names.matches(below)
     };
     let is_hidden = !names.includes_hidden() && entry.file_name().as_encoded_bytes().starts_with(b".");
-    is_named
-        && match ignored.decide(path, is_folder) {
+    is_selected
+        && match ignore_rules.decide(path, is_dir) {
             IgnoreDecision::Ignored => false,
             IgnoreDecision::Included => true,
             IgnoreDecision::Unmatched => !is_hidden,
@@ -137,15 +142,15 @@ fn is_candidate(entry: &DirEntry, root: &Path, names: &NameFilter, ignored: &Ign
 }
 
 /// Returns whether a candidate may be read; loads the ignore rules of a directory that is entered.
-fn admit_entry(entry: &DirEntry, ignored: &IgnoreRules, guard: &WalkFilter) -> bool {
+fn admit_entry(entry: &DirEntry, ignore_rules: &IgnoreRules, walk_filter: &WalkFilter) -> bool {
     if entry.depth() == 0 {
         return true;
     }
-    if guard.hides(entry) {
+    if walk_filter.hides(entry) {
         return false;
     }
     if entry.file_type().is_some_and(|kind| kind.is_dir()) {
-        ignored.enter_dir(entry.path());
+        ignore_rules.enter_dir(entry.path());
     }
     true
 }
@@ -205,7 +210,7 @@ pub(super) fn sort_newest_first(files: &mut [(SystemTime, PathBuf)]) {
 }
 
 /// Notes on what a search could not read; empty if there is nothing.
-pub(super) fn render_gaps(gaps: &SearchGaps, out_of_time: bool, cwd: &Path) -> String {
+pub(super) fn render_gaps(gaps: &SearchGaps, timed_out: bool, cwd: &Path) -> String {
     let mut text = String::new();
     if gaps.unreadable > 0 {
         text.push_str(&format!("\n(Could not read: {}.)", gaps.unreadable));
@@ -214,7 +219,7 @@ pub(super) fn render_gaps(gaps: &SearchGaps, out_of_time: bool, cwd: &Path) -> S
         text.push_str("\n(Some files were skipped because a permission rule denies reading them.)");
     }
     text.push_str(&ignore_rules::skipped_files_note(&gaps.skipped_ignore_files, cwd));
-    if out_of_time {
+    if timed_out {
         text.push_str(
             "\n(Stopped at the time limit; there may be more results. Search a smaller directory.)",
         );

@@ -33,15 +33,15 @@ impl NameFilter {
     /// name may be a directory. Globs are separated by spaces or commas. `dir` is the root relative to the working
     /// directory; globs may begin with it.
     pub(in crate::builtin) fn from_filter(filter: &str, dir: &str) -> Result<Self, ToolError> {
-        let (unwanted, wanted): (Vec<&str>, Vec<&str>) =
+        let (excluded, included): (Vec<&str>, Vec<&str>) =
             split_globs(filter).into_iter().partition(|glob| glob.starts_with('!'));
-        let dotted: Vec<String> = wanted.iter().flat_map(|glob| hidden_name_globs(glob)).collect();
-        let spread =
+        let hidden_names: Vec<String> = included.iter().flat_map(|glob| hidden_name_globs(glob)).collect();
+        let expand =
             |list: &[&str]| list.iter().flat_map(|glob| expand_filter_glob(glob, dir)).collect::<Vec<_>>();
         Ok(Self {
-            included: build_glob_set(&spread(&wanted))?,
-            excluded: build_glob_set(&spread(&unwanted))?,
-            hidden_names: build_glob_set(&dotted)?,
+            included: build_glob_set(&expand(&included))?,
+            excluded: build_glob_set(&expand(&excluded))?,
+            hidden_names: build_glob_set(&hidden_names)?,
             types: None,
         })
     }
@@ -102,15 +102,15 @@ fn build_glob_set(patterns: &[String]) -> Result<GlobSet, ToolError> {
 /// Splits a filter at spaces and commas outside of braces and brackets.
 fn split_globs(filter: &str) -> Vec<&str> {
     let mut depth = 0_usize;
-    let is_gap = |letter: char| {
-        match letter {
+    let is_separator = |c: char| {
+        match c {
             '{' | '[' => depth += 1,
             '}' | ']' => depth = depth.saturating_sub(1),
             _ => {}
         }
-        depth == 0 && (letter == ',' || letter.is_whitespace())
+        depth == 0 && (c == ',' || c.is_whitespace())
     };
-    filter.split(is_gap).filter(|glob| !glob.is_empty()).collect()
+    filter.split(is_separator).filter(|glob| !glob.is_empty()).collect()
 }
 
 /// Converts a filter glob to globs on the whole path.
@@ -138,12 +138,12 @@ fn expand_filter_glob(glob: &str, dir: &str) -> Vec<String> {
 fn hidden_name_globs(glob: &str) -> Vec<String> {
     let mut names = Vec::new();
     for part in glob.split(['/', ',', '}']) {
-        for (at, _) in part.match_indices('.') {
-            let begins = at == 0 || part[..at].ends_with(['{', '!']);
-            let name = &part[at..];
-            if begins && name != "." && name != ".." {
-                let known = name.split('{').next().unwrap_or(name);
-                names.push(if known == name { name.to_owned() } else { format!("{known}*") });
+        for (index, _) in part.match_indices('.') {
+            let is_start = index == 0 || part[..index].ends_with(['{', '!']);
+            let name = &part[index..];
+            if is_start && name != "." && name != ".." {
+                let literal = name.split('{').next().unwrap_or(name);
+                names.push(if literal == name { name.to_owned() } else { format!("{literal}*") });
             }
         }
     }
@@ -170,8 +170,8 @@ mod tests {
             ("braces choose", "**/*.{ts,tsx}", "d/a.tsx", true),
             ("braces may hold directories", "{a/b,c}/*.rs", "a/b/x.rs", true),
             ("brackets choose", "[ab].rs", "b.rs", true),
-            ("a hidden name that is spoken of", "**/.env", "d/.env", true),
-            ("a hidden directory that is spoken of", "**/.github/*.yml", ".github/a.yml", true),
+            ("a hidden name in the pattern", "**/.env", "d/.env", true),
+            ("a hidden directory in the pattern", "**/.github/*.yml", ".github/a.yml", true),
             ("a hidden name cut by braces", "**/.git{hub,lab}/*.yml", ".gitlab/a.yml", true),
             ("a hidden name within braces", "**/{.env,*.py}", ".env", true),
             ("another hidden name beside it", "**/{.env,*.py}", ".x.py", false),
@@ -186,7 +186,7 @@ mod tests {
     fn a_filter_works_like_a_gitignore() {
         let rows = [
             ("no slash means any depth", "*.py", "", "d/a.py", true),
-            ("another ending", "*.py", "", "d/a.rs", false),
+            ("another extension", "*.py", "", "d/a.rs", false),
             ("a slash means from the top", "src/*.py", "", "src/a.py", true),
             ("not from below the top", "src/*.py", "", "x/src/a.py", false),
             ("a leading slash", "/*.py", "", "d/a.py", false),
@@ -196,10 +196,10 @@ mod tests {
             ("a directory with a slash", "src/", "", "d/src/x/a.py", true),
             ("a directory without", "src", "", "src/a.py", true),
             ("the search directory's own name", "src/x/*.py", "src", "x/a.py", true),
-            ("taken away", "!*.py", "", "a.py", false),
+            ("excluded", "!*.py", "", "a.py", false),
             ("the rest stays", "!*.py", "", "a.rs", true),
-            ("a directory taken away", "!target", "", "target/a.rs", false),
-            ("wanted but taken away", "*.rs,!**/gen/**", "", "gen/a.rs", false),
+            ("an excluded directory", "!target", "", "target/a.rs", false),
+            ("included but excluded", "*.rs,!**/gen/**", "", "gen/a.rs", false),
             ("a hidden directory", ".github/**", "", ".github/w/a.yml", true),
         ];
         for (name, filter, dir, file, expected) in rows {

@@ -207,8 +207,8 @@ fn the_total_size_of_ignore_files_is_limited() {
         max_depth: None,
         stop: &CancelFlag::default(),
     };
-    let left_out = walk.run(|| IgnoreAllFiles).gaps.skipped_ignore_files.len();
-    assert!((5..20).contains(&left_out), "{left_out}");
+    let skipped = walk.run(|| IgnoreAllFiles).gaps.skipped_ignore_files.len();
+    assert!((5..20).contains(&skipped), "{skipped}");
 }
 
 struct IgnoreAllFiles;
@@ -243,9 +243,9 @@ async fn pipes_and_devices_are_never_searched() {
     symlink("pipe", fixture.path("link")).unwrap();
     assert_eq!(fixture.run_to_text("Grep", json!({"pattern": "x"})).await, "Found 1 file\na.txt");
     assert_eq!(glob_all(&fixture).await.0, ["a.txt"]);
-    for (path, words) in [("pipe", "named pipe"), ("link", "named pipe"), ("zero", "is a device")] {
+    for (path, expected) in [("pipe", "named pipe"), ("link", "named pipe"), ("zero", "is a device")] {
         let text = fixture.run_to_text("Grep", json!({"pattern": "x", "path": path})).await;
-        assert!(text.contains(words), "{text}");
+        assert!(text.contains(expected), "{text}");
     }
 }
 
@@ -265,14 +265,14 @@ async fn an_invalid_start_is_explained() {
     let fixture = TestWorkspace::new(&[("file", "")]);
     symlink("nowhere", fixture.path("dangling")).unwrap();
     for tool in ["Grep", "Glob"] {
-        for (path, words) in [
+        for (path, expected) in [
             ("file/below", "file is a file, not a directory. Correct the path."),
             ("dangling", "a symbolic link to nowhere"),
             (&"n".repeat(300), "the name is too long"),
             ("none", "does not exist. The current directory is"),
         ] {
             let text = fixture.run_to_text(tool, json!({"pattern": "x", "path": path})).await;
-            assert!(text.contains(words), "{tool} {path}: {text}");
+            assert!(text.contains(expected), "{tool} {path}: {text}");
         }
     }
 }
@@ -349,11 +349,11 @@ fn denied_files_are_not_visited() {
         }
     }
     let fixture = workspace_with_secrets();
-    let (stop, sight) = (CancelFlag::default(), fixture.read_filter());
+    let (stop, read_filter) = (CancelFlag::default(), fixture.read_filter());
     let walk = DirWalk {
         root: fixture.root(),
         name_filter: Arc::default(),
-        read_filter: sight,
+        read_filter,
         max_depth: None,
         stop: &stop,
     };

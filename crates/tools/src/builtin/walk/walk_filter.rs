@@ -25,8 +25,8 @@ impl WalkFilter {
 
     /// Returns whether an entry must be skipped, with everything below it, and records that.
     pub(super) fn hides(&self, entry: &DirEntry) -> bool {
-        let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
-        if is_folder && self.max_depth == Some(entry.depth()) {
+        let is_dir = entry.file_type().is_some_and(|kind| kind.is_dir());
+        if is_dir && self.max_depth == Some(entry.depth()) {
             // The walk does not enter it anyway.
             return false;
         }

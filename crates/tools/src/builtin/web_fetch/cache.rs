@@ -27,15 +27,15 @@ struct CachedPage {
 
 impl PageCache {
     /// Returns a page that has not expired.
-    pub(super) fn get(&mut self, url: &str, reach: NetworkScope, now: Instant) -> Option<Arc<FetchedPage>> {
+    pub(super) fn get(&mut self, url: &str, scope: NetworkScope, now: Instant) -> Option<Arc<FetchedPage>> {
         self.pages.retain(|page| now.duration_since(page.fetched_at) < PAGE_TTL);
-        self.pages.iter().find(|page| page.url == url && page.scope == reach).map(|page| page.page.clone())
+        self.pages.iter().find(|page| page.url == url && page.scope == scope).map(|page| page.page.clone())
     }
 
     /// Adds a page and evicts the oldest ones beyond the limits.
-    pub(super) fn insert(&mut self, url: String, reach: NetworkScope, page: Arc<FetchedPage>, now: Instant) {
-        self.pages.retain(|cached| cached.url != url || cached.scope != reach);
-        self.pages.push(CachedPage { url, scope: reach, page, fetched_at: now });
+    pub(super) fn insert(&mut self, url: String, scope: NetworkScope, page: Arc<FetchedPage>, now: Instant) {
+        self.pages.retain(|cached| cached.url != url || cached.scope != scope);
+        self.pages.push(CachedPage { url, scope, page, fetched_at: now });
         while self.pages.len() > MAX_PAGES || self.total_bytes() > MAX_CACHED_BYTES {
             self.pages.remove(0);
         }
@@ -64,7 +64,7 @@ mod tests {
             Some(page(1))
         );
         assert_eq!(cache.get("b", NetworkScope::Public, now), None);
-        assert_eq!(cache.get("a", NetworkScope::Private, now), None, "another reach");
+        assert_eq!(cache.get("a", NetworkScope::Private, now), None, "another scope");
         assert_eq!(cache.get("a", NetworkScope::Public, now + PAGE_TTL), None);
     }
 

@@ -47,28 +47,31 @@ pub(super) struct FetchedPage {
 pub(super) async fn fetch_page(
     client: &HttpClient,
     url: &Url,
-    reach: NetworkScope,
+    scope: NetworkScope,
 ) -> Result<FetchOutcome, ToolError> {
-    let late =
+    let timed_out =
         |_| ToolError::Failed(format!("{url} did not respond within {} seconds.", FETCH_TIMEOUT.as_secs()));
-    tokio::time::timeout(FETCH_TIMEOUT, fetch_following_redirects(client, url, reach)).await.map_err(late)?
+    tokio::time::timeout(FETCH_TIMEOUT, fetch_following_redirects(client, url, scope))
+        .await
+        .map_err(timed_out)?
 }
 
 async fn fetch_following_redirects(
     client: &HttpClient,
     url: &Url,
-    reach: NetworkScope,
+    scope: NetworkScope,
 ) -> Result<FetchOutcome, ToolError> {
-    let mut at = url.clone();
+    let mut current = url.clone();
     for _ in 0..=MAX_REDIRECTS {
-        let response = send_request(client, &at, reach).await?;
+        let response = send_request(client, &current, scope).await?;
         let Some(location) = redirect_location(&response) else {
-            return read_page(&at, response).await.map(FetchOutcome::Page);
+            return read_page(&current, response).await.map(FetchOutcome::Page);
         };
-        let next = page_url::resolve_redirect(&at, location)
-            .map_err(|why| ToolError::Failed(format!("{at} redirects, which cannot be followed: {why}")))?;
+        let next = page_url::resolve_redirect(&current, location).map_err(|error| {
+            ToolError::Failed(format!("{current} redirects, which cannot be followed: {error}"))
+        })?;
         match next {
-            RedirectTarget::SameHost(to) => at = to,
+            RedirectTarget::SameHost(to) => current = to,
             RedirectTarget::OtherHost(to) => {
                 let (status, status_text) = (response.status, response.status_text());
                 return Ok(FetchOutcome::OtherHost { status, status_text, to });
@@ -78,14 +81,14 @@ async fn fetch_following_redirects(
     Err(ToolError::Failed(format!("{url} redirects more than {MAX_REDIRECTS} times.")))
 }
 
-async fn send_request(client: &HttpClient, url: &Url, reach: NetworkScope) -> Result<Response, ToolError> {
+async fn send_request(client: &HttpClient, url: &Url, scope: NetworkScope) -> Result<Response, ToolError> {
     let host = url.host_str().unwrap_or_default();
-    if !reach.allows_host(host) {
+    if !scope.allows_host(host) {
         return Err(private_host_error(host));
     }
-    client.get(url, ACCEPT, reach.address_filter()).await.map_err(|error| match error {
+    client.get(url, ACCEPT, scope.address_filter()).await.map_err(|error| match error {
         FetchError::AddressDenied(_) => private_host_error(host),
-        FetchError::Failed(fault) => ToolError::Failed(fault.message),
+        FetchError::Failed(error) => ToolError::Failed(error.message),
     })
 }
 
@@ -116,7 +119,7 @@ async fn read_page(url: &Url, response: Response) -> Result<FetchedPage, ToolErr
         return Err(ToolError::Failed(format!("{url} is {what}; only text can be read.")));
     };
     let charset = response.header("content-type").and_then(page::charset).map(str::to_owned);
-    let body = response.read_all(MAX_BODY_BYTES).await.map_err(|fault| ToolError::Failed(fault.message))?;
+    let body = response.read_all(MAX_BODY_BYTES).await.map_err(|error| ToolError::Failed(error.message))?;
     let bytes = body.len();
     let text = files::run_blocking(move || page::decode_body(kind, charset.as_deref(), &body)).await;
     match text {

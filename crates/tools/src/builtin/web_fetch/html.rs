@@ -38,11 +38,11 @@ fn parse_bounded(html: &str) -> Rc<Node> {
     let dom = RcDom::default();
     let tree = dom.document.clone();
     let mut parser = parse_document(dom, ParseOpts::default());
-    let (began, mut rest) = (clock::monotonic(), html);
-    while !rest.is_empty() && began.elapsed() < PARSE_TIMEOUT && open_depth(&tree) <= MAX_DEPTH {
-        let (piece, later) = rest.split_at(rest.floor_char_boundary(PARSE_CHUNK_BYTES));
-        parser.process(piece.into());
-        rest = later;
+    let (started, mut rest) = (clock::monotonic(), html);
+    while !rest.is_empty() && started.elapsed() < PARSE_TIMEOUT && open_depth(&tree) <= MAX_DEPTH {
+        let (chunk, remainder) = rest.split_at(rest.floor_char_boundary(PARSE_CHUNK_BYTES));
+        parser.process(chunk.into());
+        rest = remainder;
     }
     parser.finish();
     tree
@@ -56,16 +56,16 @@ fn open_depth(tree: &Rc<Node>) -> usize {
 /// Removes nodes beyond the depth and node limits, and tables in captions: a caption may be visited twice, so nested
 /// captions would double the work each time.
 fn prune_tree(tree: &Rc<Node>) {
-    let mut left = MAX_NODES;
-    let mut waiting = vec![(tree.clone(), 0, false)];
-    while let Some((node, depth, in_caption)) = waiting.pop() {
+    let mut remaining = MAX_NODES;
+    let mut pending = vec![(tree.clone(), 0, false)];
+    while let Some((node, depth, in_caption)) = pending.pop() {
         let mut children = node.children.borrow_mut();
-        if depth >= MAX_DEPTH || left == 0 || (in_caption && is_element(&node, "table")) {
+        if depth >= MAX_DEPTH || remaining == 0 || (in_caption && is_element(&node, "table")) {
             children.clear();
         }
-        left = left.saturating_sub(1);
+        remaining = remaining.saturating_sub(1);
         let in_caption = in_caption || is_element(&node, "caption");
-        waiting.extend(children.iter().rev().map(|child| (child.clone(), depth + 1, in_caption)));
+        pending.extend(children.iter().rev().map(|child| (child.clone(), depth + 1, in_caption)));
     }
 }
 

@@ -58,7 +58,7 @@ impl Tool for WebFetchTool {
     }
 
     async fn run(&self, input: Input, call: ToolContext) -> ToolResult {
-        let began = clock::monotonic();
+        let started = clock::monotonic();
         let url = page_url::parse_url(&input.url).map_err(ToolError::Rejected)?;
         let (status, status_text, bytes, result) = match self.find_page(&url, &call).await? {
             PageLookup::Page(page) => {
@@ -72,7 +72,7 @@ impl Tool for WebFetchTool {
             "code": status,
             "codeText": status_text,
             "result": result,
-            "durationMs": u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
+            "durationMs": u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
             "url": input.url,
         });
         Ok(ToolOutput::text(result, meta))
@@ -104,19 +104,19 @@ enum PageLookup {
 impl WebFetchTool {
     /// Finds the page in the cache or fetches it.
     async fn find_page(&self, url: &Url, call: &ToolContext) -> Result<PageLookup, ToolError> {
-        let reach = NetworkScope::from_variable(
+        let scope = NetworkScope::from_variable(
             call.workspace.variable(network_scope::PRIVATE_NETWORK_VARIABLE).as_deref(),
         );
-        if let Some(page) = self.cache().get(url.as_str(), reach, clock::monotonic()) {
+        if let Some(page) = self.cache().get(url.as_str(), scope, clock::monotonic()) {
             return Ok(PageLookup::Page(page));
         }
         // A client opens no connection by itself, so creating one per call is cheap and respects the session's proxy
         // settings.
         let client = HttpClient::from_env(|name| call.workspace.variable(name));
-        match fetch_page(&client, url, reach).await? {
+        match fetch_page(&client, url, scope).await? {
             FetchOutcome::Page(page) => {
                 let page = Arc::new(page);
-                self.cache().insert(url.to_string(), reach, page.clone(), clock::monotonic());
+                self.cache().insert(url.to_string(), scope, page.clone(), clock::monotonic());
                 Ok(PageLookup::Page(page))
             }
             FetchOutcome::OtherHost { status, status_text, to } => {

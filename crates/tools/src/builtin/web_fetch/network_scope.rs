@@ -73,14 +73,14 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
 fn is_public_v6(address: Ipv6Addr) -> bool {
     let site_local = address.segments()[0] & 0xffc0 == 0xfec0;
     // Tunnels and local translators, whose embedded address is unknown; and the discard prefix.
-    let detour = matches!(address.segments(), [0x2001, 0, ..] | [0x64, 0xff9b, 1, ..] | [0x100, 0, 0, 0, ..]);
+    let tunnel = matches!(address.segments(), [0x2001, 0, ..] | [0x64, 0xff9b, 1, ..] | [0x100, 0, 0, 0, ..]);
     !(address.is_loopback()
         || address.is_unspecified()
         || address.is_unique_local()
         || address.is_unicast_link_local()
         || address.is_multicast()
         || site_local
-        || detour)
+        || tunnel)
 }
 
 /// The IPv4 address embedded in an IPv6 address: mapped, compatible, NAT64 or 6to4.
@@ -105,8 +105,8 @@ mod tests {
         let table = [
             ("a public one", "93.184.216.34", true),
             ("a public one, v6", "2606:2800:220:1:248:1893:25c8:1946", true),
-            ("beside the private ones", "172.32.0.1", true),
-            ("beside the shared ones", "100.128.0.1", true),
+            ("next to a private range", "172.32.0.1", true),
+            ("next to the shared range", "100.128.0.1", true),
             ("loopback", "127.0.0.1", false),
             ("all of loopback", "127.9.9.9", false),
             ("unspecified", "0.0.0.0", false),
@@ -114,8 +114,8 @@ mod tests {
             ("private, 10", "10.1.2.3", false),
             ("private, 172", "172.16.0.1", false),
             ("private, 192", "192.168.1.1", false),
-            ("link-local, where clouds keep their secrets", "169.254.169.254", false),
-            ("shared, where one cloud keeps its secrets", "100.100.100.200", false),
+            ("link-local, cloud metadata", "169.254.169.254", false),
+            ("shared, cloud metadata", "100.100.100.200", false),
             ("protocol assignments", "192.0.0.1", false),
             ("benchmarks", "198.18.0.1", false),
             ("multicast", "224.0.0.1", false),
@@ -131,12 +131,12 @@ mod tests {
             ("mapped and private", "::ffff:10.0.0.1", false),
             ("mapped and public", "::ffff:93.184.216.34", true),
             ("compatible", "::127.0.0.1", false),
-            ("translated", "64:ff9b::a9fe:a9fe", false),
-            ("tunnelled", "2002:7f00:1::", false),
-            ("tunnelled in another way", "2001:0:4136:e378:8000:63bf:3fff:fdd2", false),
-            ("translated on the spot", "64:ff9b:1::a9fe:a9fe", false),
-            ("thrown away", "100::1", false),
-            ("beside the tunnels", "2001:4860:4860::8888", true),
+            ("NAT64", "64:ff9b::a9fe:a9fe", false),
+            ("6to4", "2002:7f00:1::", false),
+            ("Teredo", "2001:0:4136:e378:8000:63bf:3fff:fdd2", false),
+            ("local NAT64", "64:ff9b:1::a9fe:a9fe", false),
+            ("discard prefix", "100::1", false),
+            ("next to the Teredo range", "2001:4860:4860::8888", true),
         ];
         for (name, address, expected) in table {
             let address: IpAddr = address.parse().unwrap();

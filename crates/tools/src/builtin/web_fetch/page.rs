@@ -51,8 +51,8 @@ pub(super) fn decode_body(kind: TextKind, charset: Option<&str>, body: &[u8]) ->
         TextKind::Unknown if is_html(body) => TextKind::Html,
         known => known,
     };
-    let named = charset.map(str::as_bytes).or_else(|| meta_charset(body).filter(|_| kind == TextKind::Html));
-    let (text, ..) = named.and_then(Encoding::for_label).unwrap_or_else(|| guess_encoding(body)).decode(body);
+    let label = charset.map(str::as_bytes).or_else(|| meta_charset(body).filter(|_| kind == TextKind::Html));
+    let (text, ..) = label.and_then(Encoding::for_label).unwrap_or_else(|| guess_encoding(body)).decode(body);
     Some(truncate_page(match kind {
         TextKind::Html => html::to_markdown(&text),
         TextKind::Plain | TextKind::Unknown => text.into_owned(),
@@ -75,8 +75,8 @@ fn is_html(body: &[u8]) -> bool {
 fn meta_charset(body: &[u8]) -> Option<&[u8]> {
     const NAME: &[u8] = b"charset=";
     let head = &body[..body.len().min(1024)];
-    let at = head.windows(NAME.len()).position(|word| word.eq_ignore_ascii_case(NAME))?;
-    let value = head[at + NAME.len()..].trim_ascii_start();
+    let start = head.windows(NAME.len()).position(|word| word.eq_ignore_ascii_case(NAME))?;
+    let value = head[start + NAME.len()..].trim_ascii_start();
     let value = value.strip_prefix(b"\"").or_else(|| value.strip_prefix(b"'")).unwrap_or(value);
     let end = value.iter().position(|byte| !(byte.is_ascii_alphanumeric() || b"-_:.".contains(byte)));
     Some(&value[..end.unwrap_or(value.len())])
@@ -119,14 +119,14 @@ mod tests {
     fn the_charset_is_taken_from_header_or_page() {
         type Row = (&'static str, TextKind, Option<&'static str>, &'static [u8], &'static str);
         let table: &[Row] = &[
-            ("utf-8 without a word", TextKind::Plain, None, "é".as_bytes(), "é"),
+            ("utf-8 by default", TextKind::Plain, None, "é".as_bytes(), "é"),
             ("not utf-8", TextKind::Plain, None, b"\xe9", "é"),
             ("named in the header", TextKind::Plain, Some("koi8-r"), b"\xc4\xc1", "да"),
             ("an unknown name", TextKind::Plain, Some("klingon"), "é".as_bytes(), "é"),
             ("a byte order mark wins", TextKind::Plain, Some("koi8-r"), b"\xff\xfee\0", "e"),
             ("in the page", TextKind::Html, None, b"<meta charset='koi8-r'><p>\xc4\xc1", "да"),
             (
-                "in the page, the older way",
+                "in the page, http-equiv",
                 TextKind::Html,
                 None,
                 b"<meta http-equiv=content-type content=\"text/html; charset=koi8-r\"><p>\xc4\xc1",

@@ -60,10 +60,10 @@ mod tests {
     fn urls_are_upgraded_to_https_or_rejected() {
         let table = [
             ("https stays", "https://a.org/x?y=1#part", Ok("https://a.org/x?y=1")),
-            ("http goes over", " http://a.org ", Ok("https://a.org/")),
+            ("http is upgraded", " http://a.org ", Ok("https://a.org/")),
             ("with its port", "http://a.org:8080/", Ok("https://a.org:8080/")),
             ("loopback stays", "http://127.0.0.1:8080/", Ok("http://127.0.0.1:8080/")),
-            ("loopback in disguise", "http://2130706433/", Ok("http://127.0.0.1/")),
+            ("loopback as a number", "http://2130706433/", Ok("http://127.0.0.1/")),
             ("loopback, v6", "http://[::1]/", Ok("http://[::1]/")),
             ("loopback by name", "http://localhost:3000/", Ok("http://localhost:3000/")),
             ("no scheme", "a.org/x", Err("https://example.com/page")),
@@ -75,7 +75,7 @@ mod tests {
         for (name, text, expected) in table {
             match (parse_url(text), expected) {
                 (Ok(url), Ok(expected)) => assert_eq!(url.as_str(), expected, "{name}"),
-                (Err(why), Err(words)) => assert!(why.contains(words), "{name}: {why}"),
+                (Err(error), Err(words)) => assert!(error.contains(words), "{name}: {error}"),
                 (found, _) => panic!("{name}: {found:?}"),
             }
         }
@@ -90,7 +90,7 @@ mod tests {
             ("a name", "z", Ok(RedirectTarget::SameHost(url("https://a.org/x/z")))),
             ("back to http", "http://a.org/z", Ok(RedirectTarget::SameHost(url("https://a.org/z")))),
             ("another host", "https://b.org/z", Ok(RedirectTarget::OtherHost(url("https://b.org/z")))),
-            ("a host below", "//www.a.org/", Ok(RedirectTarget::OtherHost(url("https://www.a.org/")))),
+            ("a subdomain", "//www.a.org/", Ok(RedirectTarget::OtherHost(url("https://www.a.org/")))),
             ("a file", "file:///etc/passwd", Err("not file:")),
             ("a password", "https://me:secret@b.org/", Err("password")),
             ("nonsense", "https://", Err("leads to")),
@@ -98,7 +98,7 @@ mod tests {
         for (name, location, expected) in table {
             match (resolve_redirect(&from, location), expected) {
                 (Ok(next), Ok(expected)) => assert_eq!(next, expected, "{name}"),
-                (Err(why), Err(words)) => assert!(why.contains(words), "{name}: {why}"),
+                (Err(error), Err(words)) => assert!(error.contains(words), "{name}: {error}"),
                 (found, _) => panic!("{name}: {found:?}"),
             }
         }

@@ -81,11 +81,11 @@ async fn a_page_is_read_by_the_small_model_and_cached() {
     let dir = TempDir::new().unwrap();
     let (call, reader) = test_context(&dir, json!(["Seven.", "Birds."]));
     let tool = WebFetchTool::default();
-    let mut done = run_fetch(&tool, &call, &url).await.unwrap();
-    done.meta["durationMs"] = json!(0);
+    let mut output = run_fetch(&tool, &call, &url).await.unwrap();
+    output.meta["durationMs"] = json!(0);
     let meta =
         json!({"bytes": 29, "code": 200, "codeText": "OK", "result": "Seven.", "durationMs": 0, "url": url});
-    assert_eq!(done, ToolOutput::text("Seven.", meta));
+    assert_eq!(output, ToolOutput::text("Seven.", meta));
     let request = &reader.requests()[0];
     assert_eq!(
         request["messages"][0]["content"][0]["text"],
@@ -101,8 +101,8 @@ async fn a_page_is_read_by_the_small_model_and_cached() {
         network_scope::PRIVATE_NETWORK_VARIABLE.to_owned(),
         "0".to_owned(),
     )]));
-    let barred = run_fetch(&tool, &call, &url).await.unwrap_err();
-    assert!(matches!(&barred, ToolError::Rejected(why) if why.contains("127.0.0.1")), "{barred:?}");
+    let denied = run_fetch(&tool, &call, &url).await.unwrap_err();
+    assert!(matches!(&denied, ToolError::Rejected(reason) if reason.contains("127.0.0.1")), "{denied:?}");
 }
 
 #[tokio::test]
@@ -127,9 +127,12 @@ async fn unreadable_pages_are_errors() {
         ("/gone", "/gone responded with 503 Service Unavailable."),
         ("/unknown", "/unknown responded with 404 Not Found."),
     ];
-    for (path, words) in table {
+    for (path, expected) in table {
         let error = run_fetch(&WebFetchTool::default(), &call, &format!("{url}{path}")).await.unwrap_err();
-        assert!(matches!(&error, ToolError::Failed(why) if why.ends_with(words)), "{path}: {error:?}");
+        assert!(
+            matches!(&error, ToolError::Failed(reason) if reason.ends_with(expected)),
+            "{path}: {error:?}"
+        );
     }
     assert_eq!(reader.requests(), Vec::<Value>::new());
 }

@@ -48,7 +48,7 @@ impl Tool for WebSearchTool {
     async fn run(&self, mut input: Input, call: ToolContext) -> ToolResult {
         input.query = input.query.trim().to_owned();
         check_input(&input)?;
-        let began = clock::monotonic();
+        let started = clock::monotonic();
         let found = match call
             .workspace
             .variable(searxng::SEARCH_URL_VARIABLE)
@@ -67,7 +67,7 @@ impl Tool for WebSearchTool {
         let meta = json!({
             "query": input.query,
             "results": found.to_host_json(),
-            "durationSeconds": began.elapsed().as_secs_f64(),
+            "durationSeconds": started.elapsed().as_secs_f64(),
             "searchCount": found.searches,
         });
         Ok(ToolOutput::text(found.render_for_model(&input.query), meta))

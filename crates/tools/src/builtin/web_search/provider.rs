@@ -45,11 +45,11 @@ fn provider_tool(input: &Input) -> Value {
 /// Collects pages, search errors and text from the reply.
 pub(super) fn parse_reply(blocks: &[Block]) -> Result<SearchResults, ToolError> {
     let mut found = SearchResults::default();
-    let mut faults = Vec::new();
-    let mut answer = String::new();
+    let mut errors = Vec::new();
+    let mut summary = String::new();
     for block in blocks {
         match block {
-            Block::Text { text, .. } => answer += text,
+            Block::Text { text, .. } => summary += text,
             Block::Other(fields) if block_type(fields) == "web_search_tool_result" => {
                 found.searches += 1;
                 match fields.get("content") {
@@ -58,18 +58,18 @@ pub(super) fn parse_reply(blocks: &[Block]) -> Result<SearchResults, ToolError> 
                         let pages = pages.iter().filter_map(Value::as_object).map(parse_page).collect();
                         found.parts.push(ResultPart::Pages { id, pages });
                     }
-                    Some(Value::Object(error)) => faults.push(text_field(error, "error_code")),
+                    Some(Value::Object(error)) => errors.push(text_field(error, "error_code")),
                     _ => {}
                 }
             }
             _ => {}
         }
     }
-    if found.parts.is_empty() && !faults.is_empty() {
-        return Err(ToolError::Failed(format!("The provider could not search: {}.", faults.join(", "))));
+    if found.parts.is_empty() && !errors.is_empty() {
+        return Err(ToolError::Failed(format!("The provider could not search: {}.", errors.join(", "))));
     }
-    if !answer.trim().is_empty() {
-        found.parts.push(ResultPart::Text(answer.trim().to_owned()));
+    if !summary.trim().is_empty() {
+        found.parts.push(ResultPart::Text(summary.trim().to_owned()));
     }
     Ok(found)
 }

@@ -16,7 +16,7 @@ pub(super) const SEARCH_URL_VARIABLE: &str = "WHIMBREL_SEARCH_URL";
 const SEARCH_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Largest response in bytes.
-const MAX_ANSWER_BYTES: usize = 4 << 20;
+const MAX_RESPONSE_BYTES: usize = 4 << 20;
 
 /// Maximum number of results.
 const MAX_RESULTS: usize = 10;
@@ -25,7 +25,7 @@ const MAX_RESULTS: usize = 10;
 const MAX_SNIPPET_BYTES: usize = 400;
 
 #[derive(Deserialize)]
-struct Answer {
+struct SearchResponse {
     #[serde(default)]
     results: Vec<Hit>,
 }
@@ -52,22 +52,22 @@ pub(super) async fn search(
     })?;
     url.query_pairs_mut().append_pair("q", &input.query).append_pair("format", "json");
     let search = tokio::time::timeout(SEARCH_TIMEOUT, send_request(&url, call));
-    let late = |_| {
+    let timed_out = |_| {
         ToolError::Failed(format!(
             "The search server did not respond within {} seconds.",
             SEARCH_TIMEOUT.as_secs()
         ))
     };
-    let Some(answer) = call.cancel.run_until_cancelled(search).await else {
+    let Some(response) = call.cancel.run_until_cancelled(search).await else {
         return Err(ToolError::Failed("The search was interrupted.".into()));
     };
-    let answer: Answer = serde_json::from_slice(&answer.map_err(late)??).map_err(|error| {
+    let response: SearchResponse = serde_json::from_slice(&response.map_err(timed_out)??).map_err(|error| {
         ToolError::Failed(format!(
             "The search server did not return SearXNG JSON ({error}). The user must enable the JSON format there or \
              change {SEARCH_URL_VARIABLE}."
         ))
     })?;
-    let pages: Vec<WebPage> = answer
+    let pages: Vec<WebPage> = response
         .results
         .into_iter()
         .filter(|hit| matches_domains(&hit.url, input))
@@ -79,18 +79,18 @@ pub(super) async fn search(
 
 async fn send_request(url: &Url, call: &ToolContext) -> Result<bytes::Bytes, ToolError> {
     let client = HttpClient::from_env(|name| call.workspace.variable(name));
-    let got = client.get(url, "application/json", |_| true).await;
-    let response = got.map_err(|error| match error {
+    let result = client.get(url, "application/json", |_| true).await;
+    let response = result.map_err(|error| match error {
         FetchError::AddressDenied(_) => {
             ToolError::Failed(format!("The search server cannot be reached: {error}."))
         }
-        FetchError::Failed(fault) => ToolError::Failed(format!("The search failed: {}", fault.message)),
+        FetchError::Failed(error) => ToolError::Failed(format!("The search failed: {}", error.message)),
     })?;
     if response.status != 200 {
         let status = format!("{} {}", response.status, response.status_text());
         return Err(ToolError::Failed(format!("The search server responded with {}.", status.trim_end())));
     }
-    response.read_all(MAX_ANSWER_BYTES).await.map_err(|fault| ToolError::Failed(fault.message))
+    response.read_all(MAX_RESPONSE_BYTES).await.map_err(|error| ToolError::Failed(error.message))
 }
 
 /// Returns whether a URL matches the domain filters.
@@ -100,12 +100,12 @@ fn matches_domains(url: &str, input: &Input) -> bool {
         return false;
     }
     let host = url.host_str().unwrap_or_default().to_ascii_lowercase();
-    let on = |domain: &String| {
+    let is_in_domain = |domain: &String| {
         let domain = domain.trim().trim_start_matches("*.").to_ascii_lowercase();
         host == domain || host.ends_with(&format!(".{domain}"))
     };
-    (input.allowed_domains.is_empty() || input.allowed_domains.iter().any(on))
-        && !input.blocked_domains.iter().any(on)
+    (input.allowed_domains.is_empty() || input.allowed_domains.iter().any(is_in_domain))
+        && !input.blocked_domains.iter().any(is_in_domain)
 }
 
 fn to_web_page(hit: Hit) -> WebPage {

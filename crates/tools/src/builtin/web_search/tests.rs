@@ -12,19 +12,18 @@ use crate::api::AnyTool;
 use crate::workspace::Workspace;
 
 /// Starts a server that answers one request, and returns its URL.
-async fn server(answer: &'static str) -> (String, tokio::task::JoinHandle<String>) {
+async fn server(body: &'static str) -> (String, tokio::task::JoinHandle<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/search", listener.local_addr().unwrap());
-    let asked = tokio::spawn(async move {
+    let request_line = tokio::spawn(async move {
         let (mut stream, _) = listener.accept().await.unwrap();
         let mut request = vec![0; 8192];
         let length = stream.read(&mut request).await.unwrap();
-        let head =
-            format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", answer.len());
-        stream.write_all(format!("{head}{answer}").as_bytes()).await.unwrap();
+        let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", body.len());
+        stream.write_all(format!("{head}{body}").as_bytes()).await.unwrap();
         String::from_utf8_lossy(&request[..length]).lines().next().unwrap_or_default().to_owned()
     });
-    (url, asked)
+    (url, request_line)
 }
 
 async fn search(url: &str, input: Value) -> ToolResult {
@@ -45,22 +44,22 @@ async fn the_users_server_is_queried() {
     )
     .await;
     let input = json!({"query": "curlew & whimbrel", "allowed_domains": ["example.org"]});
-    let mut done = search(&url, input).await.unwrap();
+    let mut output = search(&url, input).await.unwrap();
     assert!(request.await.unwrap().starts_with("GET /search?q=curlew+%26+whimbrel&format=json "));
-    done.meta["durationSeconds"] = 0.into();
+    output.meta["durationSeconds"] = 0.into();
     let page =
         json!({"title": "Curlews", "url": "https://birds.example.org/c", "snippet": "Long bills. Brown."});
     let results = json!([{"tool_use_id": "toolu_1", "content": [page]}]);
     let meta =
         json!({"query": "curlew & whimbrel", "results": results, "durationSeconds": 0, "searchCount": 1});
-    assert_eq!(done.meta, meta);
-    let whimbrel_wire::content::ResultContent::Text(text) = done.content else { panic!("no text") };
+    assert_eq!(output.meta, meta);
+    let whimbrel_wire::content::ResultContent::Text(text) = output.content else { panic!("no text") };
     assert!(text.contains("- Curlews <https://birds.example.org/c>\n  Long bills. Brown."), "{text}");
 }
 
 #[tokio::test]
 async fn errors_of_the_server_are_reported() {
-    let (url, _asked) = server("<html>").await;
+    let (url, _request) = server("<html>").await;
     let error = search(&url, json!({"query": "birds"})).await.unwrap_err();
     assert!(error.reason().contains("did not return SearXNG JSON"), "{error:?}");
     let error = search("nowhere", json!({"query": "birds"})).await.unwrap_err();

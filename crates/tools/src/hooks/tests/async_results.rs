@@ -9,12 +9,12 @@ use whimbrel_process::test_support::{exits, read_pid};
 const CONTEXT: &str = r#"echo '{"systemMessage": "m", "decision": "block", "hookSpecificOutput": {"hookEventName": "PreToolUse", "additionalContext": "c"}}'"#;
 
 async fn only_result(fixture: &TestHooks) -> AsyncResult {
-    let arrived = fixture.executor.async_results().unwrap().wait_available();
-    tokio::time::timeout(std::time::Duration::from_secs(60), arrived).await.unwrap();
-    let mut late = fixture.executor.take_async_results(None);
-    assert_eq!(late.len(), 1, "{late:?}");
+    let available = fixture.executor.async_results().unwrap().wait_available();
+    tokio::time::timeout(std::time::Duration::from_secs(60), available).await.unwrap();
+    let mut results = fixture.executor.take_async_results(None);
+    assert_eq!(results.len(), 1, "{results:?}");
     assert_eq!(fixture.executor.take_async_results(None), []);
-    late.remove(0)
+    results.remove(0)
 }
 
 fn with_fifo(hook: CommandHook) -> TestHooks {
@@ -28,11 +28,11 @@ async fn an_async_hook_delivers_its_output_later() {
     for (name, hook) in [
         ("by settings", background_command(&format!("cat > seen; read x < pipe; {CONTEXT}"))),
         (
-            "by its own word",
+            "by its output",
             command(&format!("cat > seen; echo '{{\"async\": true}}'; read x < pipe; {CONTEXT}")),
         ),
         (
-            "for as long as it says",
+            "with its own timeout",
             with_timeout(
                 30.0,
                 command(&format!(
@@ -45,14 +45,14 @@ async fn an_async_hook_delivers_its_output_later() {
         assert_eq!(fixture.run_bash_hooks().await, MergedOutput::default(), "{name}");
         assert_eq!(fixture.executor.take_async_results(None), [], "{name}");
         fixture.release_fifo("pipe").await;
-        let late = only_result(&fixture).await;
-        assert_eq!(late.event, HookEvent::PreToolUse, "{name}");
+        let result = only_result(&fixture).await;
+        assert_eq!(result.event, HookEvent::PreToolUse, "{name}");
         assert_eq!(
-            (late.context.as_deref(), late.system_message.as_deref()),
+            (result.context.as_deref(), result.system_message.as_deref()),
             (Some("c"), Some("m")),
             "{name}"
         );
-        assert_eq!(late.error, None, "{name}");
+        assert_eq!(result.error, None, "{name}");
         assert!(fixture.read("seen").contains("toolu_1"), "{name}");
     }
 }
@@ -71,7 +71,7 @@ async fn a_timed_out_async_hook_is_ended_and_reported() {
     for (name, hook) in [
         ("by settings", with_timeout(2.0, background_command("echo $$ > pid; exec sleep 300"))),
         (
-            "by its own word",
+            "by its output",
             command("echo $$ > pid; echo '{\"async\": true, \"asyncTimeout\": 2000}'; exec sleep 300"),
         ),
     ] {
@@ -93,9 +93,9 @@ async fn only_failures_of_async_hooks_are_reported() {
         ("PreToolUse", None, background_command("echo tests fail >&2; exit 1")),
     ]);
     fixture.run_bash_hooks().await;
-    let late = only_result(&fixture).await;
-    assert_eq!(late.error.as_deref(), Some("it exited with code 1: tests fail"));
-    assert_eq!((late.context, &*late.hook), (None, "echo tests fail >&2; exit 1"));
+    let result = only_result(&fixture).await;
+    assert_eq!(result.error.as_deref(), Some("it exited with code 1: tests fail"));
+    assert_eq!((result.context, &*result.hook), (None, "echo tests fail >&2; exit 1"));
 }
 
 #[tokio::test]

@@ -9,10 +9,10 @@ use whimbrel_process::test_support::{exits, read_pid};
 
 /// Decision on a Bash call, or the errors.
 async fn decision_text(hook: super::super::CommandHook) -> String {
-    let folded = TestHooks::with_commands(&[("PreToolUse", None, hook)]).run_bash_hooks().await;
-    match folded.decision {
-        Some(ruling) => format!("{:?}: {}", ruling.decision, join_reasons(&ruling.reasons)),
-        None => join_reasons(&folded.errors),
+    let merged = TestHooks::with_commands(&[("PreToolUse", None, hook)]).run_bash_hooks().await;
+    match merged.decision {
+        Some(decision) => format!("{:?}: {}", decision.decision, join_reasons(&decision.reasons)),
+        None => join_reasons(&merged.errors),
     }
 }
 
@@ -74,27 +74,27 @@ async fn a_command_runs_although_its_directory_is_gone() {
     )]);
     let root = fixture.deps.workspace.root().to_path_buf();
     std::fs::remove_dir_all(&root).unwrap();
-    let ruling = fixture.run_bash_hooks().await.decision.unwrap();
+    let decision = fixture.run_bash_hooks().await.decision.unwrap();
     let parent = root.parent().unwrap();
-    assert_eq!(join_reasons(&ruling.reasons), format!("{}\n{}", parent.display(), root.display()));
+    assert_eq!(join_reasons(&decision.reasons), format!("{}\n{}", parent.display(), root.display()));
 }
 
 #[tokio::test]
 async fn a_short_async_command_is_reported_as_async_result() {
-    let hasty = r#"printf '{"async": true}\n{"systemMessage": "done"}\n'"#;
-    let fixture = TestHooks::with_commands(&[("PreToolUse", None, command(hasty))]);
-    let folded = fixture.run_bash_hooks().await;
-    assert_eq!((folded.decision, folded.errors), (None, Vec::new()));
+    let script = r#"printf '{"async": true}\n{"systemMessage": "done"}\n'"#;
+    let fixture = TestHooks::with_commands(&[("PreToolUse", None, command(script))]);
+    let merged = fixture.run_bash_hooks().await;
+    assert_eq!((merged.decision, merged.errors), (None, Vec::new()));
     fixture.executor.async_results().unwrap().wait_available().await;
-    let late = fixture.executor.take_async_results(None);
-    assert_eq!(late[0].system_message.as_deref(), Some("done"));
+    let results = fixture.executor.take_async_results(None);
+    assert_eq!(results[0].system_message.as_deref(), Some("done"));
 }
 
 #[tokio::test]
 async fn a_command_may_ignore_a_long_input() {
     let fixture = TestHooks::with_commands(&[("PreToolUse", None, command("echo no >&2; exit 2"))]);
-    let folded = fixture.run(pre_tool_use("Write", &json!({"content": "x".repeat(5_000_000)}))).await;
-    assert_eq!(folded.decision.unwrap().decision, HookPermissionDecision::Deny);
+    let merged = fixture.run(pre_tool_use("Write", &json!({"content": "x".repeat(5_000_000)}))).await;
+    assert_eq!(merged.decision.unwrap().decision, HookPermissionDecision::Deny);
 }
 
 #[tokio::test]
@@ -102,11 +102,11 @@ async fn a_timed_out_command_is_killed_with_its_children() {
     let slow = "trap '' TERM; sh -c 'echo $$ > pid; exec sleep 300'; true";
     for (hook, denied) in [(command(slow), false), (blocking_command(slow), true)] {
         let fixture = TestHooks::with_commands(&[("PreToolUse", None, with_timeout(2.0, hook))]);
-        let folded = fixture.run_bash_hooks().await;
+        let merged = fixture.run_bash_hooks().await;
         assert!(exits(read_pid(&fixture.path("pid")).await).await);
-        assert_eq!(folded.decision.is_some(), denied);
+        assert_eq!(merged.decision.is_some(), denied);
         let output =
-            folded.decision.map_or(join_reasons(&folded.errors), |ruling| join_reasons(&ruling.reasons));
+            merged.decision.map_or(join_reasons(&merged.errors), |decision| join_reasons(&decision.reasons));
         assert!(output.contains("it did not finish within 2 s"), "{output}");
     }
 }
@@ -120,8 +120,8 @@ async fn an_interrupted_command_is_killed() {
         fixture.cancel.cancel();
         pid
     };
-    let (folded, pid) = tokio::join!(fixture.run_bash_hooks(), interrupt);
-    assert_eq!(folded, MergedOutput { interrupted: true, ..MergedOutput::default() });
+    let (merged, pid) = tokio::join!(fixture.run_bash_hooks(), interrupt);
+    assert_eq!(merged, MergedOutput { interrupted: true, ..MergedOutput::default() });
     assert!(exits(pid).await);
 }
 
@@ -133,8 +133,8 @@ async fn the_end_of_the_session_ends_running_hooks() {
         fixture.deps.tasks.shutdown().await;
         pid
     };
-    let (folded, pid) = tokio::join!(fixture.run_bash_hooks(), end);
-    assert!(folded.interrupted);
+    let (merged, pid) = tokio::join!(fixture.run_bash_hooks(), end);
+    assert!(merged.interrupted);
     assert!(exits(pid).await);
     assert!(fixture.run_bash_hooks().await.interrupted);
 }
@@ -175,9 +175,9 @@ async fn session_start_output_is_context_and_long_output_is_saved() {
         ("SessionStart", Some("startup"), command("echo hello")),
         ("SessionStart", None, command("head -c 20000 /dev/zero | tr '\\0' x")),
     ]);
-    let folded = fixture.run(input_builder().session_start("startup", None, None)).await;
-    assert_eq!(folded.contexts[0], "hello");
-    assert!(folded.contexts[1].len() < 3_000 && folded.contexts[1].contains("spill/hooks/"), "{folded:?}");
+    let merged = fixture.run(input_builder().session_start("startup", None, None)).await;
+    assert_eq!(merged.contexts[0], "hello");
+    assert!(merged.contexts[1].len() < 3_000 && merged.contexts[1].contains("spill/hooks/"), "{merged:?}");
 }
 
 #[tokio::test]
@@ -213,15 +213,14 @@ async fn all_hooks_are_reported_with_progress_on_request() {
     let mut fixture = TestHooks::with_progress(ProgressPolicy::All, &[("PreToolUse", None, hook)]);
     fixture.create_fifo("pipe");
     let hooks = fixture.executor.clone();
-    let raise =
-        tokio::spawn(async move { hooks.run(pre_tool_use("Bash", &json!({})), &<_>::default()).await });
+    let run = tokio::spawn(async move { hooks.run(pre_tool_use("Bash", &json!({})), &<_>::default()).await });
     assert_eq!(fixture.next_progress_frame().await["hook_name"], "PreToolUse:Bash");
     let progress = fixture.next_progress_frame().await;
     assert_eq!((&progress["subtype"], &progress["stdout"]), (&json!("hook_progress"), &json!("half\n")));
     fixture.release_fifo("pipe").await;
     let response = fixture.next_progress_frame().await;
     assert_eq!((&response["stdout"], &response["outcome"]), (&json!("half\nwhole\n"), &json!("success")));
-    raise.await.unwrap();
+    run.await.unwrap();
 }
 
 #[tokio::test]
@@ -240,11 +239,10 @@ async fn a_dropped_hook_is_reported_as_cancelled() {
     let mut fixture = TestHooks::with_progress(ProgressPolicy::All, &[("PreToolUse", None, hook)]);
     fixture.create_fifo("hold");
     let hooks = fixture.executor.clone();
-    let raise =
-        tokio::spawn(async move { hooks.run(pre_tool_use("Bash", &json!({})), &<_>::default()).await });
+    let run = tokio::spawn(async move { hooks.run(pre_tool_use("Bash", &json!({})), &<_>::default()).await });
     assert_eq!(fixture.next_progress_frame().await["subtype"], "hook_started");
     assert_eq!(fixture.next_progress_frame().await["subtype"], "hook_progress");
-    raise.abort();
+    run.abort();
     let response = fixture.next_progress_frame().await;
     assert_eq!(response["subtype"], "hook_response");
     assert_eq!((&response["outcome"], &response["stdout"]), (&json!("cancelled"), &json!("working\n")));

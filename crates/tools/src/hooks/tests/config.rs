@@ -102,9 +102,9 @@ fn an_unknown_event_gives_a_warning() {
 #[test]
 fn duplicates_are_merged_with_the_stricter_policy() {
     let strict = CommandHook { timeout: Some(900.0), on_failure: Some(OnFailure::Block), ..command("check") };
-    let late = CommandHook { background: true, ..command("check") };
+    let background = CommandHook { background: true, ..command("check") };
     let set = commands(&[
-        ("PreToolUse", Some("Bash"), late),
+        ("PreToolUse", Some("Bash"), background),
         ("PreToolUse", None, strict),
         ("PreToolUse", Some("B.*"), command("check")),
         ("PreToolUse", None, command("other")),
@@ -126,7 +126,7 @@ fn duplicates_are_merged_with_the_stricter_policy() {
 
 #[test]
 fn an_invalid_timeout_is_replaced_by_the_default() {
-    for (given, expected) in [
+    for (timeout, expected) in [
         (None, 600),
         (Some(0.0), 600),
         (Some(-1.0), 600),
@@ -134,8 +134,8 @@ fn an_invalid_timeout_is_replaced_by_the_default() {
         (Some(5.0), 5),
         (Some(f64::INFINITY), 86_400),
     ] {
-        let set = commands(&[("PreToolUse", None, CommandHook { timeout: given, ..command("x") })]);
-        assert_eq!(handlers(&set, &tool("Bash"))[0].timeout, Duration::from_secs(expected), "{given:?}");
+        let set = commands(&[("PreToolUse", None, CommandHook { timeout, ..command("x") })]);
+        assert_eq!(handlers(&set, &tool("Bash"))[0].timeout, Duration::from_secs(expected), "{timeout:?}");
     }
 }
 
@@ -175,29 +175,29 @@ fn a_hook_that_runs_once_does() {
     let once = CommandHook { once: true, ..command("check") };
     let set = commands(&[("PreToolUse", Some("Bash"), once), ("PreToolUse", None, command("log"))]);
     let copy = set.clone();
-    assert_eq!(handlers(&set, &tool("Read")).len(), 1, "it is not for this one");
+    assert_eq!(handlers(&set, &tool("Read")).len(), 1, "the matcher does not match");
     assert_eq!(handlers(&set, &tool("Bash")).len(), 2);
     assert_eq!(handlers(&set, &tool("Bash")).len(), 1);
-    assert_eq!(handlers(&copy, &tool("Bash")).len(), 1, "a copy is the same hook");
+    assert_eq!(handlers(&copy, &tool("Bash")).len(), 1, "a clone shares the flag");
 }
 
 #[test]
 fn a_condition_must_be_a_valid_rule() {
-    let with = |event: &str, condition: &str| {
+    let set_with = |event: &str, condition: &str| {
         let hook = CommandHook { condition: Some(condition.into()), ..command("check") };
         let mut set = HookSet::default();
         set.add_commands(event, None, vec![hook], "the user's settings").map(|()| set)
     };
-    let set = with("PreToolUse", "Bash(git *)").unwrap();
+    let set = set_with("PreToolUse", "Bash(git *)").unwrap();
     let call = |command: &str| {
         let tool_input = json!({ "command": command });
         PreToolUse { tool_name: "Bash".into(), tool_input, ..PreToolUse::default() }.into()
     };
     assert_eq!(handlers(&set, &call("git push")).len(), 1);
     assert_eq!(handlers(&set, &call("ls")).len(), 0);
-    let error = with("PreToolUse", "Bash(git").unwrap_err().to_string();
+    let error = set_with("PreToolUse", "Bash(git").unwrap_err().to_string();
     assert!(error.contains("\"if\" of a PreToolUse hook from the user's settings"), "{error}");
-    let set = with("Stop", "Bash").unwrap();
+    let set = set_with("Stop", "Bash").unwrap();
     assert!(handlers(&set, &Stop::default().into()).is_empty());
     assert!(set.warnings()[0].contains("never runs"), "{:?}", set.warnings());
 }
@@ -216,11 +216,11 @@ fn a_condition_uses_the_agents_working_directory() {
         ..PreToolUse::default()
     }
     .into();
-    for (stands, expected) in
+    for (cwd, expected) in
         [("", 0), ("a", 1), (".claude/worktrees/w/a", 1), (".claude/worktrees/w", 0), ("b", 0)]
     {
-        let base = HookBase { cwd: root.join(stands).display().to_string(), ..HookBase::default() };
+        let base = HookBase { cwd: root.join(cwd).display().to_string(), ..HookBase::default() };
         let found = set.handlers(&HookInput { base, event: write.clone() }, &workspace);
-        assert_eq!(found.len(), expected, "{stands}");
+        assert_eq!(found.len(), expected, "{cwd}");
     }
 }

@@ -53,14 +53,14 @@ impl TestHooks {
 
     /// Like [`with_commands`](Self::with_commands), with a progress policy.
     pub(super) fn with_progress(
-        announce: ProgressPolicy,
+        progress: ProgressPolicy,
         rows: &[(&str, Option<&str>, CommandHook)],
     ) -> Self {
         let mut set = HookSet::default();
         for (event, matcher, hook) in rows {
             set.add_commands(event, *matcher, vec![hook.clone()], "the user's settings").unwrap();
         }
-        Self::new(set, announce, |_| None)
+        Self::new(set, progress, |_| None)
     }
 
     pub(super) fn with_set(set: HookSet) -> Self {
@@ -69,28 +69,28 @@ impl TestHooks {
 
     fn new(
         set: HookSet,
-        announce: ProgressPolicy,
+        progress: ProgressPolicy,
         mut reply: impl FnMut(&HookCallback) -> HostReply + Send + 'static,
     ) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let (sender, mut receiver) = mpsc::channel(16);
         let sender = FrameSender::new("session".into(), sender, CancellationToken::new());
-        let ask = HostRequests::new(sender.clone());
+        let requests = HostRequests::new(sender.clone());
         let (output, frames) = mpsc::unbounded_channel();
-        let answers = ask.clone();
+        let responder = requests.clone();
         tokio::spawn(async move {
             while let Some(frame) = receiver.recv().await {
                 if let Frame::ControlRequest(request) = &frame
-                    && let Request::HookCallback(question) = &request.request
+                    && let Request::HookCallback(callback) = &request.request
                 {
-                    match reply(question) {
-                        Some(Ok(answer)) => {
-                            answers.handle_response(
-                                ControlResponse::success(&request.request_id, &answer).response,
+                    match reply(callback) {
+                        Some(Ok(value)) => {
+                            responder.handle_response(
+                                ControlResponse::success(&request.request_id, &value).response,
                             );
                         }
                         Some(Err(error)) => {
-                            answers
+                            responder
                                 .handle_response(ControlResponse::error(&request.request_id, error).response);
                         }
                         None => {}
@@ -106,11 +106,11 @@ impl TestHooks {
         let root = std::fs::canonicalize(dir.path()).unwrap();
         let workspace = Workspace::new(root.clone(), root.join("spill"), environment);
         let deps = HookDeps {
-            requests: ask,
+            requests,
             frames: sender,
             tasks: TaskRegistry::new(mpsc::unbounded_channel().0),
             workspace: Arc::new(workspace),
-            progress: announce,
+            progress,
         };
         let executor = HookExecutor::new(set, deps.clone());
         Self { executor, deps, frames, _folder: dir, cancel: CancellationToken::new() }
@@ -118,8 +118,8 @@ impl TestHooks {
 
     /// Runs the hooks of an event, with a timeout.
     pub(super) async fn run(&self, hook_call: HookCall) -> MergedOutput {
-        let raised = self.executor.run(hook_call, &self.cancel);
-        tokio::time::timeout(Duration::from_secs(60), raised).await.unwrap()
+        let run = self.executor.run(hook_call, &self.cancel);
+        tokio::time::timeout(Duration::from_secs(60), run).await.unwrap()
     }
 
     /// Runs the PreToolUse hooks of a Bash call.

@@ -15,7 +15,7 @@ use super::fixture::TestHooks;
 async fn serve_once(status: &str, body: &str) -> (String, JoinHandle<(String, Value)>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/hook?key=secret", listener.local_addr().unwrap());
-    let answer =
+    let response =
         format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}", body.len());
     let request = tokio::spawn(async move {
         let (stream, _) = listener.accept().await.unwrap();
@@ -30,7 +30,7 @@ async fn serve_once(status: &str, body: &str) -> (String, JoinHandle<(String, Va
         }
         let mut body = vec![0; length];
         stream.read_exact(&mut body).await.unwrap();
-        stream.write_all(answer.as_bytes()).await.unwrap();
+        stream.write_all(response.as_bytes()).await.unwrap();
         stream.shutdown().await.unwrap();
         (head, serde_json::from_slice(&body).unwrap())
     });
@@ -50,9 +50,9 @@ async fn an_http_hook_receives_the_input_and_decides() {
     let (url, request) = serve_once("200 OK", &deny.to_string()).await;
     let headers = [("X-Who".to_owned(), "$PATH me".to_owned())].into();
     let merged = run_hook(HttpHookConfig { url, headers, ..HttpHookConfig::default() }).await;
-    let ruling = merged.decision.unwrap();
+    let decision = merged.decision.unwrap();
     assert_eq!(
-        (ruling.decision, join_reasons(&ruling.reasons)),
+        (decision.decision, join_reasons(&decision.reasons)),
         (HookPermissionDecision::Deny, "not here".into())
     );
     let (head, request) = request.await.unwrap();
@@ -62,7 +62,7 @@ async fn an_http_hook_receives_the_input_and_decides() {
 
 #[tokio::test]
 async fn every_status_but_success_is_a_failure() {
-    for (status, body, words) in [
+    for (status, body, expected) in [
         ("204 No Content", "", ""),
         ("200 OK", "fine", ""),
         ("500 Internal Server Error", "{}", "it responded with 500"),
@@ -74,9 +74,9 @@ async fn every_status_but_success_is_a_failure() {
         request.await.unwrap();
         assert_eq!(merged.decision, None, "{status} {body}");
         let errors = join_reasons(&merged.errors);
-        assert_eq!(errors.is_empty(), words.is_empty(), "{status} {body}: {errors}");
+        assert_eq!(errors.is_empty(), expected.is_empty(), "{status} {body}: {errors}");
         assert!(
-            errors.contains(words) && !format!("{merged:?}").contains("secret"),
+            errors.contains(expected) && !format!("{merged:?}").contains("secret"),
             "{status} {body}: {merged:?}"
         );
         // The server is closed by now.

@@ -34,11 +34,11 @@ fn extra_fields(hook_call: &HookCall) -> (Value, bool) {
 
 #[test]
 fn each_event_has_its_fields() {
-    let (input, took) = (json!({"command": "ls"}), Duration::from_millis(1_250));
+    let (input, duration) = (json!({"command": "ls"}), Duration::from_millis(1_250));
     let call = ToolCallRef { name: "Bash", input: &input, id: "toolu_1", server: None };
-    let ending = || StopDetails { last_message: Some("bye".into()), ..StopDetails::default() };
-    let mut inside = input_builder();
-    (inside.0.agent_id, inside.0.agent_type) = (Some("a1".into()), Some("Explore".into()));
+    let details = || StopDetails { last_message: Some("bye".into()), ..StopDetails::default() };
+    let mut subagent = input_builder();
+    (subagent.0.agent_id, subagent.0.agent_type) = (Some("a1".into()), Some("Explore".into()));
     let builder = input_builder();
     let mut rows = vec![
         (
@@ -46,12 +46,12 @@ fn each_event_has_its_fields() {
             json!({"tool_name": "Bash", "tool_input": input, "tool_use_id": "toolu_1", "hook_event_name": "PreToolUse"}),
         ),
         (
-            builder.post_tool_use(call, json!({"stdout": "hi"}), took),
+            builder.post_tool_use(call, json!({"stdout": "hi"}), duration),
             json!({"tool_name": "Bash", "tool_input": input, "tool_response": {"stdout": "hi"}, "tool_use_id": "toolu_1",
                 "duration_ms": 1250, "hook_event_name": "PostToolUse"}),
         ),
         (
-            builder.post_tool_use_failure(call, "boom", FailureCause::Interrupted, took),
+            builder.post_tool_use_failure(call, "boom", FailureCause::Interrupted, duration),
             json!({"tool_name": "Bash", "tool_input": input, "tool_use_id": "toolu_1", "error": "boom", "is_interrupt": true,
                 "duration_ms": 1250, "hook_event_name": "PostToolUseFailure"}),
         ),
@@ -79,7 +79,7 @@ fn each_event_has_its_fields() {
                 "hook_event_name": "UserPromptExpansion"}),
         ),
         (
-            builder.stop(ending()),
+            builder.stop(details()),
             json!({"stop_hook_active": false, "last_assistant_message": "bye", "background_tasks": [], "session_crons": [],
                 "hook_event_name": "Stop"}),
         ),
@@ -88,7 +88,7 @@ fn each_event_has_its_fields() {
             json!({"error": "rate_limit", "hook_event_name": "StopFailure"}),
         ),
         (
-            inside.subagent_stop("/a.jsonl", ending()),
+            subagent.subagent_stop("/a.jsonl", details()),
             json!({"agent_id": "a1", "agent_type": "Explore", "stop_hook_active": false, "agent_transcript_path": "/a.jsonl",
                 "last_assistant_message": "bye", "background_tasks": [], "session_crons": [], "hook_event_name": "SubagentStop"}),
         ),

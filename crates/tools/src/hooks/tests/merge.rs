@@ -33,10 +33,10 @@ fn block(reason: &str) -> ParsedOutput {
 /// Merges outputs of hooks named 0, 1, ...
 fn merge_all(event: HookEvent, parsed: Vec<ParsedOutput>) -> MergedOutput {
     let named = parsed.into_iter().enumerate();
-    let outcomes =
+    let results =
         named.map(|(number, parsed)| HookResult { hook: number.to_string().into(), output: parsed });
-    let seen = json!({"n": 0});
-    merge(event, (event == HookEvent::PreToolUse).then_some(&seen), outcomes.collect())
+    let input = json!({"n": 0});
+    merge(event, (event == HookEvent::PreToolUse).then_some(&input), results.collect())
 }
 
 fn reasons(rows: &[(&str, &str)]) -> Vec<HookReason> {
@@ -53,11 +53,11 @@ fn decision(decision: HookPermissionDecision, rows: &[(&str, &str)]) -> MergedOu
 #[test]
 fn the_strictest_decision_wins() {
     use HookPermissionDecision::{Allow, Ask, Defer, Deny};
-    let old = |decision: &str| output(json!({"decision": decision, "reason": decision}));
+    let legacy = |decision: &str| output(json!({"decision": decision, "reason": decision}));
     for (name, parsed, expected) in [
         ("no hook", vec![], MergedOutput::default()),
         (
-            "no opinion",
+            "no decision",
             vec![ParsedOutput::Empty, ParsedOutput::Async, ParsedOutput::Text("x".into())],
             MergedOutput::default(),
         ),
@@ -70,12 +70,12 @@ fn the_strictest_decision_wins() {
             decision(Deny, &[("0", "deny")]),
         ),
         (
-            "all reasons of the verdict are kept",
+            "all reasons of the decision are kept",
             vec![decides("deny"), ParsedOutput::Empty, decides("deny")],
             decision(Deny, &[("0", "deny"), ("2", "deny")]),
         ),
-        ("the older form", vec![old("approve"), old("block")], decision(Deny, &[("1", "block")])),
-        ("approve is allow", vec![old("approve")], decision(Allow, &[("0", "approve")])),
+        ("the older form", vec![legacy("approve"), legacy("block")], decision(Deny, &[("1", "block")])),
+        ("approve is allow", vec![legacy("approve")], decision(Allow, &[("0", "approve")])),
         ("code 2 denies", vec![decides("allow"), block("no")], decision(Deny, &[("1", "no")])),
     ] {
         assert_eq!(merge_all(HookEvent::PreToolUse, parsed), expected, "{name}");
@@ -91,13 +91,13 @@ fn an_allow_covers_what_its_hook_saw_or_wrote() {
             json!({"updatedInput": {"n": n}, "permissionDecision": decision, "permissionDecisionReason": decision}),
         )
     };
-    let old = || output(json!({"decision": "approve", "reason": "old"}));
+    let legacy = || output(json!({"decision": "approve", "reason": "old"}));
     let (allow, deny) = (Some("allow"), Some("deny"));
     for (name, parsed, verdict, input) in [
         ("no hook changes the input", vec![decides("allow")], Some((Allow, vec!["0"])), None),
-        ("another writes", vec![decides("allow"), writes(1, None)], None, Some(1)),
-        ("another writes, in whichever order", vec![writes(1, None), decides("allow")], None, Some(1)),
-        ("the older form is no wider", vec![old(), writes(1, None)], None, Some(1)),
+        ("another hook writes", vec![decides("allow"), writes(1, None)], None, Some(1)),
+        ("another hook writes, in any order", vec![writes(1, None), decides("allow")], None, Some(1)),
+        ("the legacy form covers no more", vec![legacy(), writes(1, None)], None, Some(1)),
         ("the writer allows", vec![decides("allow"), writes(1, allow)], Some((Allow, vec!["1"])), Some(1)),
         ("a writer whose input is not used", vec![writes(1, allow), writes(2, None)], None, Some(2)),
         (
@@ -107,29 +107,34 @@ fn an_allow_covers_what_its_hook_saw_or_wrote() {
             Some(1),
         ),
         (
-            "what was seen is written back",
+            "the original input is written back",
             vec![decides("allow"), writes(0, None)],
             Some((Allow, vec!["0"])),
             Some(0),
         ),
         (
-            "other verdicts hold for any input",
+            "other decisions hold for any input",
             vec![decides("ask"), writes(1, allow)],
             Some((Ask, vec!["0"])),
             Some(1),
         ),
-        ("a denial too", vec![writes(1, deny), writes(2, allow)], Some((Deny, vec!["0"])), Some(2)),
+        (
+            "a deny holds for any input",
+            vec![writes(1, deny), writes(2, allow)],
+            Some((Deny, vec!["0"])),
+            Some(2),
+        ),
     ] {
-        let folded = merge_all(HookEvent::PreToolUse, parsed);
-        let ruled = folded.decision.map(|ruling| {
-            let hooks: Vec<String> = ruling.reasons.iter().map(|reason| reason.hook.to_string()).collect();
-            (ruling.decision, hooks)
+        let merged = merge_all(HookEvent::PreToolUse, parsed);
+        let actual = merged.decision.map(|decision| {
+            let hooks: Vec<String> = decision.reasons.iter().map(|reason| reason.hook.to_string()).collect();
+            (decision.decision, hooks)
         });
         let expected =
             verdict.map(|(decision, hooks)| (decision, hooks.into_iter().map(String::from).collect()));
-        assert_eq!(ruled, expected, "{name}");
+        assert_eq!(actual, expected, "{name}");
         assert_eq!(
-            folded.updated_input,
+            merged.updated_input,
             input.and_then(|n: u32| json!({ "n": n }).as_object().cloned()),
             "{name}"
         );
@@ -139,20 +144,20 @@ fn an_allow_covers_what_its_hook_saw_or_wrote() {
 #[test]
 fn a_partly_invalid_output_is_reported_and_blocks() {
     let blocking = Box::new(serde_json::from_value(json!({"decision": "block", "reason": "no"})).unwrap());
-    let folded =
+    let merged =
         merge_all(HookEvent::PreToolUse, vec![ParsedOutput::Partial { blocking, error: "bad".into() }]);
     let expected = MergedOutput {
         errors: reasons(&[("0", "bad")]),
         ..decision(HookPermissionDecision::Deny, &[("0", "no")])
     };
-    assert_eq!(folded, expected);
+    assert_eq!(merged, expected);
 }
 
 #[test]
 fn the_effect_of_a_block_depends_on_the_event() {
     for event in HookEvent::ALL {
         use HookEvent as On;
-        let folded = merge_all(*event, vec![block("no")]);
+        let merged = merge_all(*event, vec![block("no")]);
         let objections = reasons(&[("0", "no")]);
         let expected = match event {
             On::PreToolUse | On::PreModelSwitch => decision(HookPermissionDecision::Deny, &[("0", "no")]),
@@ -179,7 +184,7 @@ fn the_effect_of_a_block_depends_on_the_event() {
             | On::WorktreeRemove => MergedOutput { blocked: objections, ..MergedOutput::default() },
             _ => MergedOutput { errors: objections, ..MergedOutput::default() },
         };
-        assert_eq!(folded, expected, "{event}");
+        assert_eq!(merged, expected, "{event}");
         assert_eq!(
             merge_all(*event, vec![output(json!({"decision": "block", "reason": "no"}))]),
             expected,
@@ -194,15 +199,15 @@ fn lists_are_concatenated_and_single_values_replaced() {
         let specific = json!({"hookEventName": "PreToolUse", "additionalContext": format!("c{n}"), "updatedInput": {"n": n}});
         output(json!({"systemMessage": format!("m{n}"), "hookSpecificOutput": specific}))
     };
-    let folded = merge_all(HookEvent::PreToolUse, vec![answer(1), answer(2)]);
-    assert_eq!(folded.contexts, ["c1", "c2"]);
+    let merged = merge_all(HookEvent::PreToolUse, vec![answer(1), answer(2)]);
+    assert_eq!(merged.contexts, ["c1", "c2"]);
     let expected = MergedOutput {
         contexts: vec!["c1".into(), "c2".into()],
         system_messages: vec!["m1".into(), "m2".into()],
         updated_input: json!({"n": 2}).as_object().cloned(),
         ..MergedOutput::default()
     };
-    assert_eq!(folded, expected);
+    assert_eq!(merged, expected);
 }
 
 #[test]
@@ -231,8 +236,8 @@ fn text_is_context_where_the_event_says_so() {
         assert_eq!(merge_all(event, output()).contexts, ["hello"], "{event}");
     }
     assert_eq!(merge_all(HookEvent::PostToolUse, output()), MergedOutput::default());
-    let folded = merge_all(HookEvent::WorktreeCreate, output());
-    assert_eq!(folded.event_specific.worktree_path.as_deref(), Some("hello"));
+    let merged = merge_all(HookEvent::WorktreeCreate, output());
+    assert_eq!(merged.event_specific.worktree_path.as_deref(), Some("hello"));
 }
 
 #[test]
@@ -261,7 +266,7 @@ fn a_deny_wins_over_an_allow() {
 #[test]
 fn each_event_has_its_own_fields() {
     use HookEvent as On;
-    let special = |special| MergedOutput { event_specific: special, ..MergedOutput::default() };
+    let event_specific = |event_specific| MergedOutput { event_specific, ..MergedOutput::default() };
     let context = |text: &str| MergedOutput { contexts: vec![text.into()], ..MergedOutput::default() };
     let rows = vec![
         (
@@ -283,12 +288,12 @@ fn each_event_has_its_own_fields() {
         (
             On::PermissionDenied,
             json!({"retry": true}),
-            special(EventSpecific { retry: true, ..EventSpecific::default() }),
+            event_specific(EventSpecific { retry: true, ..EventSpecific::default() }),
         ),
         (
             On::UserPromptSubmit,
             json!({"sessionTitle": "t", "suppressOriginalPrompt": true}),
-            special(EventSpecific {
+            event_specific(EventSpecific {
                 session_title: Some("t".into()),
                 suppress_original_prompt: true,
                 ..EventSpecific::default()
@@ -297,7 +302,7 @@ fn each_event_has_its_own_fields() {
         (
             On::SessionStart,
             json!({"initialUserMessage": "hi", "sessionTitle": "t", "watchPaths": ["/a"], "reloadSkills": true}),
-            special(EventSpecific {
+            event_specific(EventSpecific {
                 initial_user_message: Some("hi".into()),
                 session_title: Some("t".into()),
                 watch_paths: vec!["/a".into()],
@@ -308,12 +313,12 @@ fn each_event_has_its_own_fields() {
         (
             On::MessageDisplay,
             json!({"displayContent": "d"}),
-            special(EventSpecific { display_content: Some("d".into()), ..EventSpecific::default() }),
+            event_specific(EventSpecific { display_content: Some("d".into()), ..EventSpecific::default() }),
         ),
         (
             On::WorktreeCreate,
             json!({"worktreePath": "/w"}),
-            special(EventSpecific { worktree_path: Some("/w".into()), ..EventSpecific::default() }),
+            event_specific(EventSpecific { worktree_path: Some("/w".into()), ..EventSpecific::default() }),
         ),
         (
             On::PreModelSwitch,
@@ -329,10 +334,10 @@ fn each_event_has_its_own_fields() {
 #[test]
 fn declining_an_elicitation_wins_over_accepting() {
     let action = |action: &str| output_for_event(HookEvent::Elicitation, json!({ "action": action }));
-    let folded =
+    let merged =
         merge_all(HookEvent::Elicitation, vec![action("accept"), action("decline"), action("cancel")]);
-    let given = serde_json::to_value(folded.event_specific.elicitation).unwrap();
-    assert_eq!(given, json!({"action": "decline"}));
+    let elicitation = serde_json::to_value(merged.event_specific.elicitation).unwrap();
+    assert_eq!(elicitation, json!({"action": "decline"}));
 }
 
 #[test]
@@ -347,9 +352,9 @@ fn failures_and_interruptions_are_recorded() {
         interrupted: true,
         ..MergedOutput::default()
     };
-    let folded = merge_all(HookEvent::PreToolUse, output);
-    assert_eq!(join_reasons(&folded.errors), "broke\nit did not finish within 1.5 s");
-    assert_eq!(folded, expected);
+    let merged = merge_all(HookEvent::PreToolUse, output);
+    assert_eq!(join_reasons(&merged.errors), "broke\nit did not finish within 1.5 s");
+    assert_eq!(merged, expected);
 }
 
 proptest! {
@@ -362,8 +367,8 @@ proptest! {
             number => decides(words[number]),
         };
         let decision = |order: &[usize]| {
-            let folded = merge_all(HookEvent::PreToolUse, order.iter().map(|number| output(*number)).collect());
-            folded.decision.map(|ruling| ruling.decision)
+            let merged = merge_all(HookEvent::PreToolUse, order.iter().map(|number| output(*number)).collect());
+            merged.decision.map(|merged| merged.decision)
         };
         let mut sorted = order[from..].to_vec();
         sorted.sort_unstable();

@@ -20,8 +20,8 @@ use fixture::{TestHooks, command, pre_tool_use};
 async fn without_hooks_nothing_runs() {
     let hooks = HookExecutor::default();
     assert!(HookEvent::ALL.iter().all(|event| !hooks.has_hooks(*event)));
-    let folded = hooks.run(pre_tool_use("Bash", &().into()), &CancellationToken::new()).await;
-    assert_eq!(folded, MergedOutput::default());
+    let merged = hooks.run(pre_tool_use("Bash", &().into()), &CancellationToken::new()).await;
+    assert_eq!(merged, MergedOutput::default());
     assert_eq!(hooks.take_async_results(None), []);
     assert_eq!(size_of_val(&hooks), size_of::<usize>());
 }

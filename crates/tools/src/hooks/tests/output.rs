@@ -27,13 +27,13 @@ fn exit_code_and_output_are_combined() {
     let bare = output(json!({"hookSpecificOutput": {"hookEventName": "PreToolUse"}}));
     let message = output(json!({"systemMessage": "m"}));
     let rows: Vec<(&str, HookEvent, i32, &str, &str, ParsedOutput)> = vec![
-        ("silence is no opinion", PreToolUse, 0, "", "", ParsedOutput::Empty),
-        ("blank lines are silence", PreToolUse, 0, " \n\n", "noise", ParsedOutput::Empty),
+        ("no output", PreToolUse, 0, "", "", ParsedOutput::Empty),
+        ("blank lines are no output", PreToolUse, 0, " \n\n", "noise", ParsedOutput::Empty),
         ("text is text", PreToolUse, 0, "hello\n", "", ParsedOutput::Text("hello".into())),
-        ("JSON is an answer", PreToolUse, 0, deny, "", denied()),
-        ("blanks around it do not matter", PreToolUse, 0, &padded, "", denied()),
+        ("JSON is output", PreToolUse, 0, deny, "", denied()),
+        ("surrounding blanks are ignored", PreToolUse, 0, &padded, "", denied()),
         (
-            "text in front makes it text",
+            "text before JSON makes it text",
             PreToolUse,
             0,
             "hi {\"a\": 1}",
@@ -41,7 +41,7 @@ fn exit_code_and_output_are_combined() {
             ParsedOutput::Text("hi {\"a\": 1}".into()),
         ),
         (
-            "what holds something up counts with other codes too",
+            "a block counts with any exit code",
             PreToolUse,
             1,
             deny,
@@ -52,19 +52,19 @@ fn exit_code_and_output_are_combined() {
             },
         ),
         (
-            "what grants something does not",
+            "an allow does not",
             PreToolUse,
             1,
             r#"{"decision": "approve"}"#,
             "oops",
             failed("it exited with code 1: oops"),
         ),
-        ("code 2 blocks with the complaints", PreToolUse, 2, "", "no\nway\n", block("no\nway")),
+        ("code 2 blocks with stderr", PreToolUse, 2, "", "no\nway\n", block("no\nway")),
         ("code 2 blocks without a reason", PreToolUse, 2, "", "", block("The hook gave no reason.")),
         ("code 2 ignores text", PreToolUse, 2, "hello", "no", block("no")),
-        ("code 2 blocks though the answer is wrong", PreToolUse, 2, "{\"decision\": 5}", "no", block("no")),
+        ("code 2 blocks despite invalid output", PreToolUse, 2, "{\"decision\": 5}", "no", block("no")),
         (
-            "code 2 takes the reason from the answer",
+            "code 2 takes the reason from the output",
             PreToolUse,
             2,
             deny,
@@ -81,7 +81,7 @@ fn exit_code_and_output_are_combined() {
         ),
         ("code 1 is a failure", PreToolUse, 1, "", "oops\nmore", failed("it exited with code 1: oops")),
         ("a missing program is a failure", PreToolUse, 127, "", "", failed("it exited with code 127")),
-        ("text does not save a failure", PreToolUse, 1, "hello", "", failed("it exited with code 1")),
+        ("text does not change a failure", PreToolUse, 1, "hello", "", failed("it exited with code 1")),
         (
             "a worktree hook needs exit code 0",
             WorktreeCreate,
@@ -91,14 +91,21 @@ fn exit_code_and_output_are_combined() {
             block("it exited with code 1: full"),
         ),
         (
-            "an answer to another event is none",
+            "output for another event is invalid",
             HookEvent::Stop,
             0,
             deny,
             "",
             failed("its output is for PreToolUse, but the event is Stop"),
         ),
-        ("a promise kept by ending is nothing", PreToolUse, 0, r#"{"async": true}"#, "", ParsedOutput::Empty),
+        (
+            "an async request of an ended hook is empty",
+            PreToolUse,
+            0,
+            r#"{"async": true}"#,
+            "",
+            ParsedOutput::Empty,
+        ),
     ];
     for (name, event, code, stdout, stderr, expected) in rows {
         let parsed = ParsedOutput::from_command(
@@ -116,13 +123,13 @@ fn output_that_begins_as_json_is_not_text() {
         |column: u32| format!("its output is not valid: trailing characters at line 1 column {column}");
     let rows = [
         (
-            "one that is cut off",
+            "truncated JSON",
             r#"{"decision": "block""#,
             failed("its output is not valid: EOF while parsing an object at line 1 column 20"),
         ),
-        ("text behind what grants something", r#"{"decision": "approve"} done"#, failed(&trailing(25))),
+        ("text after an allow", r#"{"decision": "approve"} done"#, failed(&trailing(25))),
         (
-            "text behind what holds something up",
+            "text after a block",
             r#"{"decision": "block"} done"#,
             ParsedOutput::Partial { blocking: output(json!({"decision": "block"})), error: trailing(23) },
         ),
@@ -169,13 +176,16 @@ fn of_duplicate_keys_the_blocking_one_counts() {
         &specific(&format!("{deny}, {allow}")),
         &specific(&format!("{allow}, {deny}")),
     ] {
-        let ParsedOutput::Partial { blocking: legible, error } = output(json) else { panic!("{json}") };
+        let ParsedOutput::Partial { blocking, error } = output(json) else { panic!("{json}") };
         assert!(error.contains("duplicate keys"), "{error}");
-        let holds = legible.decision == Some(HookDecision::Block) || legible.specific.is_some();
-        assert!(holds || legible.should_continue == Some(false), "{json}: {legible:?}");
+        let holds = blocking.decision == Some(HookDecision::Block) || blocking.specific.is_some();
+        assert!(holds || blocking.should_continue == Some(false), "{json}: {blocking:?}");
     }
-    let unclear = output(&specific(&format!("{allow}, {allow}")));
-    assert!(matches!(&unclear, ParsedOutput::Failed(text) if text.contains("duplicate keys")), "{unclear:?}");
+    let ambiguous = output(&specific(&format!("{allow}, {allow}")));
+    assert!(
+        matches!(&ambiguous, ParsedOutput::Failed(text) if text.contains("duplicate keys")),
+        "{ambiguous:?}"
+    );
 }
 
 /// Output for one event.
@@ -188,7 +198,7 @@ fn output_for_event(event: HookEvent, mut fields: serde_json::Value) -> serde_js
 type Row = (&'static str, HookEvent, serde_json::Value, Option<serde_json::Value>, &'static str);
 
 fn assert_partial(rows: impl IntoIterator<Item = Row>) {
-    for (name, event, json, legible, words) in rows {
+    for (name, event, json, blocking, words) in rows {
         let by_command = ParsedOutput::from_command(
             event,
             ProcessExit::Exited(0),
@@ -198,8 +208,8 @@ fn assert_partial(rows: impl IntoIterator<Item = Row>) {
         assert_eq!(by_command, by_host, "{name}");
         let error = by_host.error().unwrap();
         assert!(error.contains(words), "{name}: {error}");
-        let expected = match legible {
-            Some(legible) => ParsedOutput::Partial { blocking: output(legible), error },
+        let expected = match blocking {
+            Some(blocking) => ParsedOutput::Partial { blocking: output(blocking), error },
             None => ParsedOutput::Failed(error),
         };
         assert_eq!(by_host, expected, "{name}");
@@ -210,13 +220,13 @@ fn assert_partial(rows: impl IntoIterator<Item = Row>) {
 fn of_invalid_output_only_the_blocking_part_counts() {
     use HookEvent::{PreToolUse, Stop};
     let deny = || output_for_event(PreToolUse, json!({"permissionDecision": "deny"}));
-    let refuse = || json!({"decision": "block", "reason": "no"});
+    let blocked = || json!({"decision": "block", "reason": "no"});
     assert_partial([
         (
             "a block",
             PreToolUse,
             json!({"decision": "block", "reason": "no", "suppressOutput": "yes"}),
-            Some(refuse()),
+            Some(blocked()),
             "suppressOutput",
         ),
         (
@@ -227,7 +237,7 @@ fn of_invalid_output_only_the_blocking_part_counts() {
             "updatedInput",
         ),
         (
-            "a question about what the model wrote",
+            "an ask",
             PreToolUse,
             output_for_event(
                 PreToolUse,
@@ -237,14 +247,14 @@ fn of_invalid_output_only_the_blocking_part_counts() {
             "additionalContext",
         ),
         (
-            "a wish to stop",
+            "a stop request",
             Stop,
             json!({"continue": false, "stopReason": "enough", "systemMessage": []}),
             Some(json!({"continue": false, "stopReason": "enough"})),
             "systemMessage",
         ),
         (
-            "an allow never",
+            "an allow is dropped",
             PreToolUse,
             output_for_event(PreToolUse, json!({"permissionDecision": "allow", "updatedInput": 5})),
             None,
@@ -257,13 +267,13 @@ fn of_invalid_output_only_the_blocking_part_counts() {
 fn a_deny_for_the_wrong_event_still_denies() {
     use HookEvent::{PermissionRequest, PreToolUse, Stop};
     let deny = || output_for_event(PreToolUse, json!({"permissionDecision": "deny"}));
-    let refuse = || json!({"decision": "block", "reason": "no"});
+    let blocked = || json!({"decision": "block", "reason": "no"});
     assert_partial([
         (
-            "a block beside an answer to another event",
+            "a block beside output for another event",
             Stop,
             json!({"decision": "block", "reason": "no", "hookSpecificOutput": {"hookEventName": "PreToolUse"}}),
-            Some(refuse()),
+            Some(blocked()),
             "its output is for PreToolUse",
         ),
         (
@@ -281,27 +291,27 @@ fn a_deny_for_the_wrong_event_still_denies() {
             "an unknown event",
         ),
         (
-            "an allow with a misspelt name never",
+            "an allow with a misspelt name is dropped",
             PreToolUse,
             json!({"hookSpecificOutput": {"hookEventName": "PreToolUs", "permissionDecision": "allow"}}),
             None,
             "an unknown event",
         ),
         (
-            "a no to the question about a call is a no to the call",
+            "a denied permission request denies the call",
             PreToolUse,
             output_for_event(PermissionRequest, json!({"decision": {"behavior": "deny", "message": "no"}})),
-            Some(refuse()),
+            Some(blocked()),
             "its output is for PermissionRequest",
         ),
         (
-            "and the other way round",
+            "a denied call denies the permission request",
             PermissionRequest,
             output_for_event(
                 PreToolUse,
                 json!({"permissionDecision": "deny", "permissionDecisionReason": "no"}),
             ),
-            Some(refuse()),
+            Some(blocked()),
             "its output is for PreToolUse",
         ),
     ]);
@@ -332,9 +342,9 @@ fn a_killed_command_has_failed() {
 fn a_host_responds_in_json() {
     for (name, output, expected) in [
         ("nothing", json!({}), ParsedOutput::Empty),
-        ("a promise", json!({"async": true}), ParsedOutput::Async),
+        ("an async request", json!({"async": true}), ParsedOutput::Async),
         (
-            "an answer",
+            "an output",
             json!({"decision": "block"}),
             ParsedOutput::Output(Box::new(SyncOutput {
                 decision: Some(HookDecision::Block),
@@ -342,7 +352,7 @@ fn a_host_responds_in_json() {
             })),
         ),
         (
-            "an answer to another event",
+            "output for another event",
             json!({"hookSpecificOutput": {"hookEventName": "Dance"}}),
             failed("its output is for an unknown event, but the event is Stop"),
         ),
@@ -354,7 +364,7 @@ fn a_host_responds_in_json() {
 
 #[test]
 fn only_an_async_request_goes_async() {
-    let time = |line| parse_async_request(line).map(|later| later.async_timeout);
+    let time = |line| parse_async_request(line).map(|request| request.async_timeout);
     assert_eq!(time(r#"{"async": true}"#), Some(None));
     assert_eq!(time(r#" {"async": true, "asyncTimeout": 2500} "#), Some(Some(2500)));
     for line in [r#"{"async": false}"#, "{}", "hello", ""] {
@@ -366,15 +376,15 @@ fn only_an_async_request_goes_async() {
 fn the_last_json_line_of_an_async_hook_counts() {
     let message = |text: &str| ParsedOutput::Output(output(json!({"systemMessage": text})));
     for (name, code, stdout, expected) in [
-        ("one answer", 0, "{\"systemMessage\": \"a\"}", message("a")),
-        ("after a promise", 0, "{\"async\": true}\n{\"systemMessage\": \"a\"}\n", message("a")),
+        ("one output", 0, "{\"systemMessage\": \"a\"}", message("a")),
+        ("after an async request", 0, "{\"async\": true}\n{\"systemMessage\": \"a\"}\n", message("a")),
         ("over several lines", 0, "{\"async\": true}\n{\n\"systemMessage\":\n\"a\"\n}", message("a")),
         ("after noise", 0, "{\"async\": true}\nnoise\n{\"systemMessage\": \"a\"}\nnoise", message("a")),
         ("the last of two", 0, "{\"systemMessage\": \"a\"}\n{\"systemMessage\": \"b\"}", message("b")),
-        ("nothing after a promise", 0, "{\"async\": true}\n", ParsedOutput::Empty),
+        ("nothing after an async request", 0, "{\"async\": true}\n", ParsedOutput::Empty),
         ("text", 0, "hello", ParsedOutput::Empty),
         ("a failure", 1, "{\"async\": true}\n", failed("it exited with code 1: too late")),
-        ("there is nothing left to block", 2, "", failed("it exited with code 2: too late")),
+        ("a late block is a failure", 2, "", failed("it exited with code 2: too late")),
     ] {
         let parsed = parse_late_output(
             HookEvent::PostToolUse,

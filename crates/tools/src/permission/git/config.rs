@@ -30,10 +30,10 @@ impl GitSetting {
     /// Returns true if git runs a program, or reads further settings or objects, because of this setting in a read-only
     /// command.
     pub(super) fn runs_program(&self) -> bool {
-        let is_switch = ["true", "false", "yes", "no", "on", "off", "1", "0", ""]
+        let is_boolean = ["true", "false", "yes", "no", "on", "off", "1", "0", ""]
             .contains(&self.value.to_ascii_lowercase().as_str());
         match (self.section.as_str(), self.name.as_str()) {
-            ("core", "fsmonitor") | ("pager", _) => !is_switch,
+            ("core", "fsmonitor") | ("pager", _) => !is_boolean,
             ("core", "pager" | "sshcommand" | "gitproxy" | "askpass" | "alternaterefscommand")
             | ("diff", "external" | "command" | "textconv")
             | ("filter", "clean" | "smudge" | "process")

@@ -49,7 +49,7 @@ fn program_key(tree: &Path) -> Option<String> {
 
 #[test]
 fn an_ordinary_repository_runs_nothing() {
-    let (_folder, tree) = repository();
+    let (_dir, tree) = repository();
     assert_eq!(program_key(&tree), None);
     fs::remove_file(tree.join(".git/config")).unwrap();
     fs::remove_file(tree.join(".git/index")).unwrap();
@@ -67,14 +67,14 @@ fn settings_that_name_programs_are_found() {
         ("[core\n", "unrecognized content"),
     ];
     for (text, expected) in rows {
-        let (_folder, tree) = repository();
+        let (_dir, tree) = repository();
         write(&tree.join(".git/config"), &format!("{PLAIN}{text}"));
         assert_eq!(program_key(&tree).as_deref(), Some(expected), "{text}");
         write(&tree.join(".git/config"), PLAIN);
         write(&tree.join(".git/config.worktree"), text);
         assert_eq!(program_key(&tree).as_deref(), Some(expected), "{text} for the worktree");
     }
-    let (_folder, tree) = repository();
+    let (_dir, tree) = repository();
     fs::remove_file(tree.join(".git/config")).unwrap();
     nix::unistd::mkfifo(&tree.join(".git/config"), nix::sys::stat::Mode::S_IRWXU).unwrap();
     assert_eq!(program_key(&tree).as_deref(), Some("unrecognized content"), "a pipe");
@@ -82,7 +82,7 @@ fn settings_that_name_programs_are_found() {
 
 #[test]
 fn a_hook_of_read_only_commands_is_found() {
-    let (_folder, tree) = repository();
+    let (_dir, tree) = repository();
     write_executable(&tree.join(".git/hooks/post-index-change"));
     assert_eq!(program_key(&tree).as_deref(), Some("a hook"));
     fs::set_permissions(tree.join(".git/hooks/post-index-change"), fs::Permissions::from_mode(0o644))
@@ -111,17 +111,18 @@ fn a_linked_worktree_is_inspected() {
 
 #[test]
 fn a_submodule_is_inspected_if_present() {
-    let (_folder, tree) = repository();
+    let (_dir, tree) = repository();
     write(&tree.join("sub/.git/config"), "[core]\nfsmonitor = x\n");
-    let look = UntrustedRepos::default();
-    let found =
-        |look: &UntrustedRepos| look.configured_program(&tree).map(|program| (program.key, program.file));
-    assert_eq!(found(&look), None, "a repository that is no part of this one");
+    let inspector = UntrustedRepos::default();
+    let program_of = |inspector: &UntrustedRepos| {
+        inspector.configured_program(&tree).map(|program| (program.key, program.file))
+    };
+    assert_eq!(program_of(&inspector), None, "a repository that is not a submodule");
     fs::write(tree.join(".git/index"), index_bytes("sub", 0o160_000)).unwrap();
     let expected = Some(("core.fsmonitor".to_owned(), tree.join("sub/.git/config")));
-    assert_eq!(found(&UntrustedRepos::default()), expected);
+    assert_eq!(program_of(&UntrustedRepos::default()), expected);
     fs::write(tree.join(".git/index"), index_bytes("another", 0o160_000)).unwrap();
-    assert_eq!(found(&look), None, "one that was never fetched");
+    assert_eq!(program_of(&inspector), None, "a submodule that was never fetched");
     fs::write(tree.join(".git/index"), "no index").unwrap();
-    assert_eq!(found(&look).map(|(key, _)| key).as_deref(), Some("unrecognized content"));
+    assert_eq!(program_of(&inspector).map(|(key, _)| key).as_deref(), Some("unrecognized content"));
 }

@@ -32,33 +32,34 @@ impl RuleOverlay {
     /// Overlay for a subagent, which inherits all denials.
     pub(super) fn for_subagent(&self) -> Arc<Self> {
         let own = self.rules();
-        let above = self
+        let inherited = self
             .inherited_denials
             .merged_with(&own.permanent)
             .merged_with(&own.turn)
             .filtered_by(PermissionBehavior::Deny);
-        Arc::new(Self { inherited_denials: above, rules: Mutex::default() })
+        Arc::new(Self { inherited_denials: inherited, rules: Mutex::default() })
     }
 
     /// Combines the permission set with the overlay. Cached until either changes.
-    fn apply_to(&self, standing: Arc<PermissionSet>) -> Arc<PermissionSet> {
+    fn apply_to(&self, permissions: Arc<PermissionSet>) -> Arc<PermissionSet> {
         let mut own = self.rules();
         if self.inherited_denials.is_empty() && own.permanent.is_empty() && own.turn.is_empty() {
-            return standing;
+            return permissions;
         }
-        if let Some((before, joined)) = &own.cache
-            && Arc::ptr_eq(before, &standing)
+        if let Some((cached, combined)) = &own.cache
+            && Arc::ptr_eq(cached, &permissions)
         {
-            return Arc::clone(joined);
+            return Arc::clone(combined);
         }
-        let rules = standing
+        let rules = permissions
             .rules
             .merged_with(&self.inherited_denials)
             .merged_with(&own.permanent)
             .merged_with(&own.turn);
-        let joined = Arc::new(PermissionSet { rules, dirs: standing.dirs.clone(), mode: standing.mode });
-        own.cache = Some((standing, Arc::clone(&joined)));
-        joined
+        let combined =
+            Arc::new(PermissionSet { rules, dirs: permissions.dirs.clone(), mode: permissions.mode });
+        own.cache = Some((permissions, Arc::clone(&combined)));
+        combined
     }
 
     /// Changes the rules and drops the cache.
@@ -77,8 +78,8 @@ impl RuleOverlay {
 impl PermissionState {
     /// Permission set in effect for this agent.
     pub(super) fn effective(&self) -> Arc<PermissionSet> {
-        let standing = Arc::clone(&self.current.borrow());
-        self.overlay.apply_to(standing)
+        let permissions = Arc::clone(&self.current.borrow());
+        self.overlay.apply_to(permissions)
     }
 
     /// Adds rules of a file to this agent's turn, until [`PermissionState::clear_turn_rules`]. Returns warnings. An
@@ -127,15 +128,15 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap();
         let workspace = Arc::new(Workspace::new(root.clone(), root.join("spill"), Default::default()));
-        let grants =
+        let initial =
             InitialPermissions { deny: vec!["Bash(touch b)".into()], ..InitialPermissions::default() };
-        let granted = PermissionState::build(
+        let built = PermissionState::build(
             workspace,
             whimbrel_config::settings::Settings::empty(),
-            grants,
+            initial,
             Bypass::Unavailable,
         );
-        (dir, granted.unwrap().state)
+        (dir, built.unwrap().state)
     }
 
     fn allows(permissions: &PermissionState, command: &str) -> bool {
@@ -154,12 +155,12 @@ mod tests {
 
     #[test]
     fn turn_rules_apply_until_cleared_and_never_override_denies() {
-        let (_folder, permissions) = test_state();
+        let (_dir, permissions) = test_state();
         let allowed = |command: &str| allows(&permissions, command);
         assert!(!allowed("touch a"));
         assert!(allowed("ls"));
-        let problems = try_add_rules(&permissions, &["Bash(touch *)", "Ba*"], &["Bash(ls *)"]).unwrap();
-        assert_eq!(problems.len(), 1, "{problems:?}");
+        let warnings = try_add_rules(&permissions, &["Bash(touch *)", "Ba*"], &["Bash(ls *)"]).unwrap();
+        assert_eq!(warnings.len(), 1, "{warnings:?}");
         assert!(allowed("touch a") && !allowed("touch b") && !allowed("rm a") && !allowed("ls"));
         permissions.clear_turn_rules();
         assert!(!allowed("touch a") && allowed("ls"));
@@ -167,22 +168,28 @@ mod tests {
 
     #[test]
     fn the_combination_is_cached() {
-        let (_folder, permissions) = test_state();
-        assert!(Arc::ptr_eq(&permissions.effective(), &permissions.current.borrow()), "nothing is lent");
+        let (_dir, permissions) = test_state();
+        assert!(
+            Arc::ptr_eq(&permissions.effective(), &permissions.current.borrow()),
+            "without turn rules there is no copy"
+        );
         try_add_rules(&permissions, &["Bash(touch *)"], &[]).unwrap();
-        let joined = permissions.effective();
-        assert!(Arc::ptr_eq(&joined, &permissions.effective()));
+        let combined = permissions.effective();
+        assert!(Arc::ptr_eq(&combined, &permissions.effective()));
         try_add_rules(&permissions, &[], &["Bash(touch c)"]).unwrap();
-        assert!(allows(&permissions, "touch a") && !allows(&permissions, "touch c"), "more is lent");
+        assert!(
+            allows(&permissions, "touch a") && !allows(&permissions, "touch c"),
+            "new rules reset the cache"
+        );
         permissions.set_mode(PermissionMode::Plan);
-        assert_eq!(permissions.effective().mode, PermissionMode::Plan, "things have changed beneath");
+        assert_eq!(permissions.effective().mode, PermissionMode::Plan, "a new mode resets the cache");
         permissions.set_mode(PermissionMode::Default);
         assert!(allows(&permissions, "touch a") && !allows(&permissions, "touch c"));
     }
 
     #[test]
     fn turn_rules_of_one_agent_do_not_affect_others() {
-        let (_folder, main) = test_state();
+        let (_dir, main) = test_state();
         let (child, sibling) = (main.for_subagent(None), main.for_subagent(None));
         try_add_rules(&child, &["Bash(touch *)"], &["Bash(ls *)"]).unwrap();
         assert!(allows(&child, "touch a") && !allows(&child, "ls"));
@@ -190,26 +197,29 @@ mod tests {
             assert!(!allows(other, "touch a") && allows(other, "ls"));
         }
         main.clear_turn_rules();
-        assert!(allows(&child, "touch a") && !allows(&child, "ls"), "the end of another turn is not its end");
+        assert!(
+            allows(&child, "touch a") && !allows(&child, "ls"),
+            "the turn of another agent does not clear them"
+        );
         child.clear_turn_rules();
         assert!(!allows(&child, "touch a") && allows(&child, "ls"));
     }
 
     #[test]
     fn retained_denials_outlive_the_turn() {
-        let (_folder, main) = test_state();
+        let (_dir, main) = test_state();
         let child = main.for_subagent(None);
         try_add_rules(&child, &["Bash(touch *)"], &["Bash(ls *)"]).unwrap();
         child.retain_denials();
         assert!(allows(&child, "touch a") && !allows(&child, "ls"));
         child.clear_turn_rules();
         assert!(!allows(&child, "touch a") && !allows(&child, "ls") && allows(&main, "ls"));
-        assert!(!allows(&child.for_subagent(None), "ls"), "nor for those that it sends");
+        assert!(!allows(&child.for_subagent(None), "ls"), "its subagents inherit the denials");
     }
 
     #[test]
     fn a_subagent_inherits_denials() {
-        let (_folder, main) = test_state();
+        let (_dir, main) = test_state();
         try_add_rules(&main, &["Bash(touch *)"], &["Bash(ls *)"]).unwrap();
         let child = main.for_subagent(None).for_subagent(None);
         assert!(!allows(&child, "touch a") && !allows(&child, "ls"));
@@ -220,9 +230,9 @@ mod tests {
 
     #[test]
     fn an_unreadable_deny_adds_no_rule() {
-        let (_folder, permissions) = test_state();
-        let why = try_add_rules(&permissions, &["Bash(touch *)"], &["Bash(ls"]).unwrap_err();
-        assert!(why.contains("Bash(ls"), "{why}");
+        let (_dir, permissions) = test_state();
+        let error = try_add_rules(&permissions, &["Bash(touch *)"], &["Bash(ls"]).unwrap_err();
+        assert!(error.contains("Bash(ls"), "{error}");
         assert!(!allows(&permissions, "touch a"));
     }
 }

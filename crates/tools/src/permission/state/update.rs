@@ -22,39 +22,39 @@ impl PermissionState {
     /// Applies updates of a host in memory and in the file that each names. Failed updates are skipped and reported;
     /// the rest is applied. Writes to the disk.
     pub fn apply_updates(&self, updates: &[PermissionUpdate]) -> Vec<String> {
-        let (mut problems, from) = (Vec::new(), self.mode());
+        let (mut messages, previous) = (Vec::new(), self.mode());
         for update in updates {
-            let found = self.apply_in_memory(update);
-            let refused = found.iter().any(is_rejected);
-            problems.extend(found.iter().map(ToString::to_string));
-            if !refused && !matches!(update.destination(), Destination::Session | Destination::CliArg) {
-                problems.extend(self.persist(update));
+            let errors = self.apply_in_memory(update);
+            let rejected = errors.iter().any(is_rejected);
+            messages.extend(errors.iter().map(ToString::to_string));
+            if !rejected && !matches!(update.destination(), Destination::Session | Destination::CliArg) {
+                messages.extend(self.persist(update));
             }
         }
-        self.remember_mode_before_plan(from);
+        self.remember_mode_before_plan(previous);
         self.update_workspace();
-        problems
+        messages
     }
 
     fn apply_in_memory(&self, update: &PermissionUpdate) -> Vec<UpdateError> {
-        let bounds = UpdateContext { bypass_available: self.can_bypass(), fs: &RealFs };
-        let Ok(problems) =
-            self.update(|standing| Ok::<_, Infallible>(apply_update(standing, update, &bounds)));
-        problems
+        let context = UpdateContext { bypass_available: self.can_bypass(), fs: &RealFs };
+        let Ok(errors) =
+            self.update(|permissions| Ok::<_, Infallible>(apply_update(permissions, update, &context)));
+        errors
     }
 
     /// Writes an update to its file; returns errors, and a notice if it will not apply in the next session.
     fn persist(&self, update: &PermissionUpdate) -> Vec<String> {
         // Recorded before the files are read again, so that it stays in force.
-        let noted = session_equivalent(update);
-        self.session_only().extend(noted.clone());
+        let recorded = session_equivalent(update);
+        self.session_only().extend(recorded.clone());
         let draft = self.settings().draft_update(update);
         match draft.and_then(|draft| self.write_draft(draft)) {
-            Ok(updated) => {
-                if updated.status == ChangeStatus::InForce {
-                    self.drop_session_only(noted.as_ref());
+            Ok(report) => {
+                if report.status == ChangeStatus::InForce {
+                    self.drop_session_only(recorded.as_ref());
                 }
-                next_session_notice(&updated).into_iter().chain(updated.warnings).collect()
+                next_session_notice(&report).into_iter().chain(report.warnings).collect()
             }
             Err(error) => vec![format!("{error} The change applies to this session only.")],
         }
@@ -62,12 +62,13 @@ impl PermissionState {
 
     /// Drops a recorded update that the file now holds itself, unless it reverts an earlier recorded one for the same
     /// file.
-    fn drop_session_only(&self, noted: Option<&PermissionUpdate>) {
-        let Some(noted) = noted else { return };
+    fn drop_session_only(&self, recorded: Option<&PermissionUpdate>) {
+        let Some(recorded) = recorded else { return };
         let mut session_only = self.session_only();
-        let others = session_only.iter().filter(|other| other.destination() == noted.destination()).count();
+        let others =
+            session_only.iter().filter(|other| other.destination() == recorded.destination()).count();
         if others <= 1 {
-            session_only.retain(|other| other != noted);
+            session_only.retain(|other| other != recorded);
         }
     }
 
@@ -84,7 +85,7 @@ impl PermissionState {
 
     /// Writes a draft under the write lock and applies what the files say then.
     fn write_draft(&self, draft: ChangeDraft) -> Result<UpdateReport, SettingsError> {
-        let _one_at_a_time = self.shared.write_lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let _write_guard = self.shared.write_lock.lock().unwrap_or_else(PoisonError::into_inner);
         let written = draft.write()?;
         Ok(self.adopt_written(written))
     }
@@ -94,14 +95,14 @@ impl PermissionState {
     fn adopt_written(&self, written: WrittenChange) -> UpdateReport {
         let mut settings = self.settings();
         let before = settings.clone();
-        let mut updated = settings.adopt_written(written);
-        let sources = Vec::from_iter(updated.sources.iter().copied());
+        let mut report = settings.adopt_written(written);
+        let sources = Vec::from_iter(report.sources.iter().copied());
         if let Err(error) = self.apply_settings(settings.effective(), &sources) {
             *settings = before;
-            updated.warnings.push(format!("The settings have changed, but cannot be applied. {error}"));
-            (updated.status, updated.sources) = (ChangeStatus::Unknown, BTreeSet::new());
+            report.warnings.push(format!("The settings have changed, but cannot be applied. {error}"));
+            (report.status, report.sources) = (ChangeStatus::Unknown, BTreeSet::new());
         }
-        updated
+        report
     }
 
     /// Applies settings of the host over all others; returns the effective settings before and after. On error nothing
@@ -125,17 +126,17 @@ impl PermissionState {
 }
 
 /// Returns true if the update was not applied at all.
-fn is_rejected(problem: &UpdateError) -> bool {
-    match problem {
+fn is_rejected(error: &UpdateError) -> bool {
+    match error {
         UpdateError::ManagedOnly(_) | UpdateError::BypassUnavailable => true,
         UpdateError::Rule(_) | UpdateError::Warning(_) | UpdateError::RelativeDirectory(_) => false,
     }
 }
 
 /// Why a written update does not apply in the next session.
-fn next_session_notice(updated: &UpdateReport) -> Option<String> {
-    let file = updated.file.display();
-    match updated.status {
+fn next_session_notice(report: &UpdateReport) -> Option<String> {
+    let file = report.file.display();
+    match report.status {
         ChangeStatus::InForce | ChangeStatus::Unknown => None,
         ChangeStatus::NotRead => Some(format!(
             "The change was written to {file} and applies to this session. Sessions started like this one do not read \

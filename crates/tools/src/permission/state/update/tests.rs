@@ -38,7 +38,7 @@ impl TestDir {
         fs::write(self.path(name), value.to_string()).unwrap();
     }
 
-    fn state(&self, request: SettingsRequest, grants: InitialPermissions) -> PermissionState {
+    fn state(&self, request: SettingsRequest, initial: InitialPermissions) -> PermissionState {
         let settings = Settings::load(SettingsRequest {
             config_dir: Some(self.path("home/.claude")),
             project_root: self.path("project"),
@@ -49,7 +49,7 @@ impl TestDir {
         })
         .unwrap();
         let workspace = Workspace::new(self.path("project"), self.path("spill"), Default::default());
-        PermissionState::build(Arc::new(workspace), settings, grants, Bypass::Unavailable).unwrap().state
+        PermissionState::build(Arc::new(workspace), settings, initial, Bypass::Unavailable).unwrap().state
     }
 
     fn untrusted(&self) -> PermissionState {
@@ -78,8 +78,8 @@ fn decision(permissions: &PermissionState, command: &str) -> &'static str {
 #[test]
 fn an_update_to_plan_mode_can_be_left() {
     let fixture = TestDir::new();
-    let grants = InitialPermissions { mode: PermissionMode::AcceptEdits, ..InitialPermissions::default() };
-    let permissions = fixture.state(SettingsRequest::default(), grants);
+    let initial = InitialPermissions { mode: PermissionMode::AcceptEdits, ..InitialPermissions::default() };
+    let permissions = fixture.state(SettingsRequest::default(), initial);
     let plan = update(json!({"type": "setMode", "mode": "plan", "destination": "session"}));
     assert_eq!(permissions.apply_updates(&[plan]), Vec::<String>::new());
     assert_eq!(permissions.mode(), PermissionMode::Plan);
@@ -95,7 +95,7 @@ fn an_allow_is_applied_and_persisted() {
     assert_eq!(decision(&permissions, "touch a"), "allow");
     assert_eq!(decision(&fixture.untrusted(), "touch a"), "allow", "the file is the user's own");
     assert_eq!(permissions.apply_updates(&[rules("addRules", "allow", "localSettings", "mkdir *")]), [""; 0]);
-    assert_eq!(decision(&fixture.untrusted(), "mkdir a"), "allow", "and stays it");
+    assert_eq!(decision(&fixture.untrusted(), "mkdir a"), "allow", "a later update keeps it");
     assert_eq!(
         permissions.apply_updates(&[rules("removeRules", "allow", "localSettings", "touch *")]),
         [""; 0]
@@ -110,11 +110,11 @@ fn an_allow_is_applied_and_persisted() {
 fn an_update_of_an_untrusted_project_holds_for_the_session() {
     let rows = [
         ("a project's file", "projectSettings", None),
-        ("a local file that came along", "localSettings", Some(LOCAL)),
+        ("a local file of the repository", "localSettings", Some(LOCAL)),
     ];
-    for (name, destination, came_along) in rows {
+    for (name, destination, existing_file) in rows {
         let fixture = TestDir::new();
-        if let Some(file) = came_along {
+        if let Some(file) = existing_file {
             fixture.write(file, &json!({"permissions": {"allow": ["Bash(rm *)"]}}));
         }
         let permissions = fixture.untrusted();
@@ -143,21 +143,21 @@ fn an_update_of_an_untrusted_project_holds_for_the_session() {
         let next = fixture.untrusted();
         assert_eq!((decision(&next, "touch a"), decision(&next, "mkdir a")), ("ask", "deny"), "{name}");
         // An allow can be removed for good.
-        let more = [
+        let further_updates = [
             rules("addRules", "allow", destination, "cp *"),
             rules("removeRules", "allow", destination, "cp *"),
         ];
-        permissions.apply_updates(&more);
+        permissions.apply_updates(&further_updates);
         permissions.apply_updates(&[rules("addRules", "deny", destination, "ln *")]);
-        let judgements = ["touch a", "cp a b", "ln a b"].map(|command| decision(&permissions, command));
-        assert_eq!(judgements, ["allow", "ask", "deny"], "{name}");
+        let decisions = ["touch a", "cp a b", "ln a b"].map(|command| decision(&permissions, command));
+        assert_eq!(decisions, ["allow", "ask", "deny"], "{name}");
         let trusted = next.if_trusted().unwrap();
         assert_eq!((decision(&trusted, "touch a"), decision(&next, "touch a")), ("allow", "ask"), "{name}");
-        let vouched_for = fixture.state(
+        let fully_trusted = fixture.state(
             SettingsRequest { trust: Trust::Full, ..SettingsRequest::default() },
             InitialPermissions::default(),
         );
-        assert_eq!(decision(&vouched_for, "touch a"), "allow", "{name}");
+        assert_eq!(decision(&fully_trusted, "touch a"), "allow", "{name}");
     }
 }
 
@@ -184,8 +184,8 @@ fn changes_of_other_processes_are_merged() {
         .apply_host_settings(json!({"permissions": {"deny": ["Bash(touch b)"]}}).as_object().unwrap().clone())
         .unwrap();
     assert_eq!(permissions.apply_updates(&[rules("addRules", "allow", "localSettings", "touch *")]), [""; 0]);
-    let judgements = ["mkdir a", "rm a", "touch b", "touch a"].map(|command| decision(&permissions, command));
-    assert_eq!(judgements, ["deny", "deny", "deny", "allow"]);
+    let decisions = ["mkdir a", "rm a", "touch b", "touch a"].map(|command| decision(&permissions, command));
+    assert_eq!(decisions, ["deny", "deny", "deny", "allow"]);
 }
 
 #[test]
@@ -268,8 +268,8 @@ fn valid_parts_of_an_update_are_kept() {
     fs::create_dir(&more).unwrap();
     let directories =
         json!({"type": "addDirectories", "destination": "localSettings", "directories": [more, "relative"]});
-    let problems = permissions.apply_updates(&[update(deny), update(directories)]);
-    assert_eq!(problems.len(), 2, "{problems:?}");
+    let errors = permissions.apply_updates(&[update(deny), update(directories)]);
+    assert_eq!(errors.len(), 2, "{errors:?}");
     let stored: Value = serde_json::from_str(&fs::read_to_string(fixture.path(LOCAL)).unwrap()).unwrap();
     let expected = json!({"deny": ["Bash(zap *)"], "additionalDirectories": [more]});
     assert_eq!(stored["permissions"], expected);
@@ -330,7 +330,7 @@ fn apply_and_read(
     assert_eq!(warnings, [""; 0], "{change}");
     let Some(file) = file else { return Value::Null };
     let mut stored: Value = serde_json::from_str(&fs::read_to_string(fixture.path(file)).unwrap()).unwrap();
-    assert_eq!(stored["unknown"], json!({"b": 1, "a": [2]}), "{change}: what we do not know stays");
+    assert_eq!(stored["unknown"], json!({"b": 1, "a": [2]}), "{change}: unknown fields stay");
     assert_eq!(stored["permissions"]["other"], 1, "{change}");
     let permissions = stored["permissions"].as_object_mut().unwrap();
     permissions.remove("other");
@@ -384,7 +384,7 @@ fn every_update_type_works_for_every_destination() {
             assert_eq!(warnings, stored(json!({ behavior: ["Bash(zap c)"] })), "{destination}");
             assert_eq!((now("zap a"), now("zap c")), ("ask", verdict), "{destination}");
             if file.is_some() {
-                assert_eq!(decision(&trusted(), "zap c"), verdict, "{destination}: the next time");
+                assert_eq!(decision(&trusted(), "zap c"), verdict, "{destination}: in the next session");
             }
             let warnings = change(rules("removeRules", behavior, &["zap c"]));
             assert_eq!((warnings, now("zap c")), (stored(json!({})), "ask"), "{destination}");
