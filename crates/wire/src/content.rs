@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use schemars::JsonSchema;
 use serde::de::{Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
@@ -10,7 +9,8 @@ use serde_json::{Map, Value};
 use crate::lenient::{count, from_fields, or_default};
 
 /// Who speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     /// The person or host, and every tool result.
@@ -26,7 +26,8 @@ macro_rules! blocks {
         $($(#[$about:meta])* $field:ident: $type:ty,)*
     },)*) => {
         /// One piece of a message. A kind that we do not know is kept whole in [`Block::Other`].
-        #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+        #[derive(Debug, Clone, PartialEq, Serialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[serde(tag = "type")]
         pub enum Block {
             $($(#[$note])* #[serde(rename = $kind)] $variant { $($(#[$about])* $field: $type,)* },)*
@@ -133,7 +134,8 @@ impl Block {
 }
 
 /// What a tool result holds: a plain string or blocks.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum ResultContent {
     /// Plain text.
@@ -149,7 +151,8 @@ impl From<String> for ResultContent {
 }
 
 /// Where the bytes of a picture or document are.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Source {
     /// In line, in base64.
@@ -179,7 +182,8 @@ pub enum Source {
 }
 
 /// The content of a message: a plain string or blocks.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum Content {
     /// Plain text.
@@ -255,7 +259,8 @@ impl<'de> Deserialize<'de> for ResultContent {
 }
 
 /// Why the model stopped. A reason that we do not know is kept as text.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
     /// The model had finished.
@@ -278,7 +283,8 @@ pub enum StopReason {
 }
 
 /// Tokens spent on one reply, or summed over several. Missing figures count as zero.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Usage {
     /// Tokens read at the full price.
     #[serde(default, deserialize_with = "count")]
@@ -337,7 +343,8 @@ fn replace_if_some<T: Clone>(word: &mut Option<T>, later: &Option<T>) {
 }
 
 /// Calls of tools that run at the provider.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ServerToolUse {
     /// Web searches.
     #[serde(default, deserialize_with = "count")]
@@ -348,7 +355,8 @@ pub struct ServerToolUse {
 }
 
 /// Cache writes by life time.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CacheCreation {
     /// Kept for an hour.
     #[serde(default, deserialize_with = "count")]

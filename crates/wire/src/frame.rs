@@ -82,6 +82,7 @@ macro_rules! frames {
         })*
 
         /// Returns the schema of every frame type.
+        #[cfg(feature = "schema")]
         pub(crate) fn frame_schemas(generator: &mut schemars::SchemaGenerator) -> Vec<(&'static str, schemars::Schema)> {
             vec![$(($tag, generator.subschema_for::<$body>()),)*]
         }

@@ -14,7 +14,7 @@
 //! - [`hook`]: hook events with their inputs and outputs, in one table
 //! - [`permission`]: modes, rules, rule updates and decisions
 //! - [`options`]: options of a session
-//! - [`schema`]: JSON Schema of all of the above; `tagged_union`: its unions
+//! - `schema`: JSON Schema of all of the above, with the feature of that name; `tagged_union`: its unions
 //! - [`names`]: enums that are a list of names
 //! - [`tool_names`]: names of built-in tools
 //! - [`invisible`]: characters that a reader cannot see
@@ -36,8 +36,10 @@ pub mod notice;
 pub mod options;
 pub mod permission;
 pub mod raw;
+#[cfg(feature = "schema")]
 pub mod schema;
 pub mod system;
+#[cfg(feature = "schema")]
 mod tagged_union;
 pub mod tool_names;
 mod truncate;

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -13,7 +12,8 @@ use crate::raw::RawJson;
 pub const SYNTHETIC_MODEL: &str = "<synthetic>";
 
 /// One block of the model's reply. An engine writes one such message per content block; those of one reply share `message.id`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Assistant {
     /// The reply, holding this one block.
     pub message: Reply,
@@ -67,7 +67,8 @@ pub struct Assistant {
 }
 
 /// The model's reply, in the shape of the Messages API.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Reply {
     /// The provider's id of the reply.
     #[serde(default)]
@@ -102,7 +103,8 @@ fn default_assistant_role() -> Role {
 }
 
 /// What kind of failure an [`Assistant`] message reports.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FailureKind {
     /// The key or token was refused.
@@ -138,7 +140,8 @@ pub enum FailureKind {
 }
 
 /// Something said to the model: a prompt, or the result of a tool call.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct User {
     /// What is said.
     pub message: Said,
@@ -253,7 +256,8 @@ impl From<String> for User {
 }
 
 /// A message as the Messages API takes it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Said {
     /// Who speaks.
     #[serde(default = "default_user_role")]
@@ -267,7 +271,8 @@ fn default_user_role() -> Role {
 }
 
 /// How urgent a queued user message is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Priority {
     /// Interrupts what is running.
@@ -279,7 +284,8 @@ pub enum Priority {
 }
 
 /// Where a message came from: a kind, and what that kind adds.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Origin {
     /// `human`, `task-notification`, `peer`, `channel`, ...
     pub kind: String,
@@ -289,7 +295,8 @@ pub struct Origin {
 }
 
 /// The end of a turn. It does not end the run: further turns may follow.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TurnResult {
     /// How the turn ended.
     pub subtype: Outcome,
@@ -367,7 +374,8 @@ pub struct TurnResult {
 }
 
 /// How a turn ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// The model finished, or its API failed (`is_error`).
@@ -383,7 +391,8 @@ pub enum Outcome {
 }
 
 /// A finer reason for the end of a turn.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the names are the documentation")]
 pub enum TerminalReason {
@@ -411,7 +420,8 @@ pub enum TerminalReason {
 }
 
 /// Tokens and dollars of one model.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ModelUsage {
     /// Tokens read at the full price.
@@ -437,7 +447,8 @@ pub struct ModelUsage {
 }
 
 /// A call that was not permitted.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Denial {
     /// The tool.
     pub tool_name: String,
@@ -448,7 +459,8 @@ pub struct Denial {
 }
 
 /// A raw event of the model's stream. Only sent when the host asked for partial messages.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StreamEvent {
     /// The provider's event, untouched.
     pub event: RawJson,
@@ -466,7 +478,8 @@ pub struct StreamEvent {
 }
 
 /// A long-running tool is still at work.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ToolProgress {
     /// The call.
     pub tool_use_id: String,

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::lenient::{count, optional_count, or_default};
 use crate::raw::RawJson;
 
 /// A line that sums up what some tool calls did.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ToolUseSummary {
     /// The line.
     pub summary: String,
@@ -25,7 +25,8 @@ pub struct ToolUseSummary {
 }
 
 /// How far a login is.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AuthStatus {
     /// Whether one goes on.
     #[serde(rename = "isAuthenticating")]
@@ -45,7 +46,8 @@ pub struct AuthStatus {
 }
 
 /// How much of the provider's rate limit is left.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RateLimitEvent {
     /// The figures.
     pub rate_limit_info: RateLimitInfo,
@@ -58,7 +60,8 @@ pub struct RateLimitEvent {
 }
 
 /// Figures of a rate limit.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RateLimitInfo {
     /// Whether requests are let through.
@@ -90,7 +93,8 @@ pub struct RateLimitInfo {
 }
 
 /// Whether a rate limit lets requests through.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RateLimitStatus {
     /// It does.
@@ -106,7 +110,8 @@ pub enum RateLimitStatus {
 }
 
 /// What the person might ask next.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PromptSuggestion {
     /// The prompt.
     pub suggestion: String,
@@ -119,7 +124,8 @@ pub struct PromptSuggestion {
 }
 
 /// The conversation starts anew.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ConversationReset {
     /// The new one.
     pub new_conversation_id: String,
@@ -141,7 +147,8 @@ pub struct ConversationReset {
 }
 
 /// The goal that the session works towards changed.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ActiveGoal {
     /// The goal; none when there is none any more.
     #[serde(default)]
@@ -155,7 +162,8 @@ pub struct ActiveGoal {
 }
 
 /// A goal that a session works towards.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Goal {
     /// What has to be true in the end.
     pub condition: String,
@@ -174,11 +182,13 @@ pub struct Goal {
 }
 
 /// A sign of life. It has no answer.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct KeepAlive {}
 
 /// Environment variables that the host sets or changes.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EnvironmentUpdate {
     /// Name to value.
     #[serde(default, deserialize_with = "or_default")]
@@ -186,7 +196,8 @@ pub struct EnvironmentUpdate {
 }
 
 /// Lines that were added to a transcript, for a host that keeps its own store.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TranscriptMirror {
     /// The transcript.
     #[serde(rename = "filePath")]

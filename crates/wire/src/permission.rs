@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
@@ -74,7 +73,8 @@ named! {
 }
 
 /// Which calls a rule is about.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RuleValue {
     /// The tool.
@@ -85,7 +85,8 @@ pub struct RuleValue {
 }
 
 /// A change of rules, mode or directories.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "camelCase")]
 pub enum PermissionUpdate {
     /// More rules.
@@ -164,7 +165,8 @@ impl PermissionUpdate {
 }
 
 /// The host's verdict on a call.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "behavior", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum PermissionResult {
     /// Make the call.
@@ -297,7 +299,8 @@ fn parse_updates(changes: Vec<Value>, unread: &mut Vec<String>) -> Vec<Permissio
 }
 
 /// Which MCP server a tool belongs to, and what else is known about it.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct McpServerProvenance {
     /// The server's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,8 +1,8 @@
 //! JSON that is passed on without being parsed.
 
-use std::borrow::Cow;
 use std::fmt;
 
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -51,8 +51,9 @@ impl PartialEq for RawJson {
     }
 }
 
+#[cfg(feature = "schema")]
 impl JsonSchema for RawJson {
-    fn schema_name() -> Cow<'static, str> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         "RawJson".into()
     }
 

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
@@ -14,7 +13,8 @@ use crate::permission::PermissionMode;
 use crate::system::{SessionState, SlashCommand};
 
 /// The host introduces itself: what it wants, and what it can be asked.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, rename_all = "camelCase")]
 pub struct Initialize {
     /// Hooks that the host runs, by event.
@@ -83,7 +83,8 @@ pub struct Initialize {
 }
 
 /// Hooks of the host that answer the same events.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct HookMatcher {
     /// Which events: a list of names or a pattern; none means all.
@@ -104,7 +105,8 @@ pub struct HookMatcher {
 }
 
 /// What the failure of a hook means.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum OnFailure {
     /// The event may not go on.
@@ -115,7 +117,8 @@ pub enum OnFailure {
 }
 
 /// Settings of an MCP server that the host runs.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HostedServerConfig {
     /// How long a call may take, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -126,7 +129,8 @@ pub struct HostedServerConfig {
 }
 
 /// What an MCP server of the host says about itself, told in advance.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct HostedServerManifest {
     /// Its answer to `initialize`.
@@ -138,7 +142,8 @@ pub struct HostedServerManifest {
 }
 
 /// What the engine has to offer.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct InitializeReply {
     /// The slash commands.
     #[serde(default, deserialize_with = "or_default")]
@@ -197,7 +202,8 @@ pub struct InitializeReply {
 }
 
 /// A kind of subagent.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AgentInfo {
     /// Its name.
     pub name: String,
@@ -210,7 +216,8 @@ pub struct AgentInfo {
 }
 
 /// A model.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ModelInfo {
     /// The name to ask for it.
@@ -242,7 +249,8 @@ pub struct ModelInfo {
 }
 
 /// Whose credentials are in use.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct AccountInfo {
     /// The person.

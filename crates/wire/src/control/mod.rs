@@ -8,6 +8,7 @@ mod response;
 
 use std::borrow::Cow;
 
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -16,6 +17,7 @@ use crate::error::{WireError, parse_body};
 use crate::hook::HookOutput;
 use crate::permission::PermissionResult;
 use crate::raw::RawJson;
+#[cfg(feature = "schema")]
 use crate::tagged_union::tagged_union;
 
 pub use crate::hook::ElicitationAction;
@@ -27,7 +29,8 @@ pub use response::*;
 
 /// A question that wants an answer with the same id. Once the id is readable a wrong question is no error: it becomes
 /// [`Request::Invalid`], so that whoever asked can be told.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ControlRequest {
     /// Names the question; chosen by whoever asks.
     pub request_id: String,
@@ -157,6 +160,7 @@ macro_rules! requests {
             }
         }
 
+        #[cfg(feature = "schema")]
         impl JsonSchema for Request {
             fn schema_name() -> Cow<'static, str> {
                 "Request".into()
@@ -169,6 +173,7 @@ macro_rules! requests {
         }
 
         /// Returns the schema of every reply, by subtype.
+        #[cfg(feature = "schema")]
         pub(crate) fn reply_schemas(generator: &mut SchemaGenerator) -> Vec<(&'static str, Schema)> {
             vec![$($(($subtype, generator.subschema_for::<$reply>()),)*)*]
         }

@@ -1,9 +1,9 @@
 //! Replies to control requests, one struct each. Those to `initialize`, `can_use_tool` and `hook_callback` live
 //! elsewhere.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -26,8 +26,9 @@ impl<'de> Deserialize<'de> for Empty {
     }
 }
 
+#[cfg(feature = "schema")]
 impl JsonSchema for Empty {
-    fn schema_name() -> Cow<'static, str> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         "Empty".into()
     }
 
@@ -37,7 +38,8 @@ impl JsonSchema for Empty {
 }
 
 /// What an interrupt left behind.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct InterruptReply {
     /// Prompts that still wait.
     #[serde(default, deserialize_with = "or_default")]
@@ -48,7 +50,8 @@ pub struct InterruptReply {
 }
 
 /// The mode that is in force now.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SetPermissionModeReply {
     /// The mode.
     #[serde(default, deserialize_with = "or_default")]
@@ -56,7 +59,8 @@ pub struct SetPermissionModeReply {
 }
 
 /// The model that is in use now.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SetModelReply {
     /// The model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -64,7 +68,8 @@ pub struct SetModelReply {
 }
 
 /// What fills the context.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ContextUsage {
     /// The parts.
@@ -124,7 +129,8 @@ pub struct ContextUsage {
 }
 
 /// One part of the context.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ContextCategory {
     /// Its name to programs.
@@ -147,7 +153,8 @@ pub struct ContextCategory {
 }
 
 /// What the session cost.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionCost {
     /// As text to show.
     #[serde(default, deserialize_with = "or_default")]
@@ -155,7 +162,8 @@ pub struct SessionCost {
 }
 
 /// What the session and the account spent.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UsageReport {
     /// The session.
     #[serde(default, deserialize_with = "or_default")]
@@ -175,7 +183,8 @@ pub struct UsageReport {
 }
 
 /// What a session spent.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionUsage {
     /// Dollars.
     #[serde(default, deserialize_with = "or_default")]
@@ -198,7 +207,8 @@ pub struct SessionUsage {
 }
 
 /// The models.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ModelList {
     /// All of them.
     #[serde(default, deserialize_with = "or_default")]
@@ -206,7 +216,8 @@ pub struct ModelList {
 }
 
 /// Which build of the engine this is.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct BinaryVersion {
     /// Its version.
@@ -218,7 +229,8 @@ pub struct BinaryVersion {
 }
 
 /// Files that fit.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FileSuggestionsReply {
     /// The files, best first.
     #[serde(default, deserialize_with = "or_default")]
@@ -229,7 +241,8 @@ pub struct FileSuggestionsReply {
 }
 
 /// What is in the file.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ReadFileReply {
     /// Its contents.
@@ -250,7 +263,8 @@ pub struct ReadFileReply {
 }
 
 /// What was, or would be, put back.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RewindFilesReply {
     /// Whether it is possible.
@@ -274,7 +288,8 @@ pub struct RewindFilesReply {
 }
 
 /// Whether the file counts as read. An engine that does not say so leaves it open.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SeedReadStateReply {
     /// False when it was changed since, so that it has to be read again.
     #[serde(default, deserialize_with = "or_default")]
@@ -282,7 +297,8 @@ pub struct SeedReadStateReply {
 }
 
 /// Whether the prompt still waited.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CancelAsyncMessageReply {
     /// True when it was dropped.
     #[serde(default, deserialize_with = "or_default")]
@@ -290,7 +306,8 @@ pub struct CancelAsyncMessageReply {
 }
 
 /// Whether calls go on in the background now.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BackgroundTasksReply {
     /// False if one call was meant and nothing waits for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -298,7 +315,8 @@ pub struct BackgroundTasksReply {
 }
 
 /// What a task has written.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TaskOutput {
     /// The text, or its end.
     #[serde(default, deserialize_with = "or_default")]
@@ -312,7 +330,8 @@ pub struct TaskOutput {
 }
 
 /// The settings.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SettingsReport {
     /// What is in force.
     #[serde(default, deserialize_with = "or_default")]
@@ -326,7 +345,8 @@ pub struct SettingsReport {
 }
 
 /// The permission rules.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PermissionRules {
     /// All about them.
     #[serde(default, deserialize_with = "or_default")]
@@ -334,7 +354,8 @@ pub struct PermissionRules {
 }
 
 /// All about the permission rules.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PermissionRulesState {
     /// The rules and where they are kept.
@@ -358,7 +379,8 @@ pub struct PermissionRulesState {
 }
 
 /// The hooks.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct HooksListing {
     /// By event.
@@ -376,7 +398,8 @@ pub struct HooksListing {
 }
 
 /// What there is after loading the plugins anew.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReloadPluginsReply {
     /// The slash commands.
     #[serde(default, deserialize_with = "or_default")]
@@ -402,7 +425,8 @@ pub struct ReloadPluginsReply {
 }
 
 /// What there is after loading the skills anew.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReloadSkillsReply {
     /// The skills.
     #[serde(default, deserialize_with = "or_default")]
@@ -410,7 +434,8 @@ pub struct ReloadSkillsReply {
 }
 
 /// What there is after loading the output styles anew.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReloadOutputStylesReply {
     /// The output styles.
     #[serde(default, deserialize_with = "or_default")]
@@ -418,7 +443,8 @@ pub struct ReloadOutputStylesReply {
 }
 
 /// How the MCP servers are.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct McpStatusReply {
     /// All of them.
@@ -427,7 +453,8 @@ pub struct McpStatusReply {
 }
 
 /// How an MCP server is.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct McpServerStatus {
     /// Its name.
@@ -456,7 +483,8 @@ pub struct McpServerStatus {
 }
 
 /// Whether an MCP server can be used.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum McpConnection {
     /// Yes.
@@ -476,7 +504,8 @@ pub enum McpConnection {
 }
 
 /// What an MCP server calls itself.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct McpServerInfo {
     /// Its name.
     #[serde(default, deserialize_with = "or_default")]
@@ -487,7 +516,8 @@ pub struct McpServerInfo {
 }
 
 /// A tool of an MCP server.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct McpToolInfo {
     /// Its name there.
     pub name: String,
@@ -500,7 +530,8 @@ pub struct McpToolInfo {
 }
 
 /// What a tool of an MCP server promises.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct McpToolAnnotations {
     /// It changes nothing.
@@ -515,7 +546,8 @@ pub struct McpToolAnnotations {
 }
 
 /// What became of the MCP servers.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct McpSetServersReply {
     /// Those that are new.
     #[serde(default, deserialize_with = "or_default")]
@@ -529,7 +561,8 @@ pub struct McpSetServersReply {
 }
 
 /// What is in the resource.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct McpReadResourceReply {
     /// Its parts.
     #[serde(default, deserialize_with = "or_default")]
@@ -537,7 +570,8 @@ pub struct McpReadResourceReply {
 }
 
 /// One part of a resource.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct McpResourceContents {
     /// Its address.
@@ -557,14 +591,16 @@ pub struct McpResourceContents {
 }
 
 /// What an MCP server of the other side says.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct McpMessageReply {
     /// The JSON-RPC answer.
     pub mcp_response: RawJson,
 }
 
 /// The person's answer to an MCP server.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ElicitationReply {
     /// Whether there is one.
     pub action: ElicitationAction,
@@ -574,7 +610,8 @@ pub struct ElicitationReply {
 }
 
 /// What became of a dialog.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UserDialogReply {
     /// Whether it was answered.
     pub behavior: DialogBehavior,
@@ -584,7 +621,8 @@ pub struct UserDialogReply {
 }
 
 /// Whether a dialog was answered.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum DialogBehavior {
     /// Yes.

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -13,7 +12,8 @@ use crate::permission::{McpServerProvenance, PermissionMode, PermissionUpdate};
 use crate::raw::RawJson;
 
 /// Stop the running turn.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Interrupt {
     /// Also drop the prompts that wait behind it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -21,14 +21,16 @@ pub struct Interrupt {
 }
 
 /// Change the permission mode.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SetPermissionMode {
     /// The new mode.
     pub mode: PermissionMode,
 }
 
 /// Change the model.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SetModel {
     /// The new model; none means the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -36,7 +38,8 @@ pub struct SetModel {
 }
 
 /// Change how much the model may think.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SetMaxThinkingTokens {
     /// The limit; null means the default, and absence that it stays.
     #[serde(default, deserialize_with = "nullable_count", skip_serializing_if = "Option::is_none")]
@@ -47,7 +50,8 @@ pub struct SetMaxThinkingTokens {
 }
 
 /// Give the session another title.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RenameSession {
     /// The title.
     pub title: String,
@@ -60,14 +64,16 @@ pub struct RenameSession {
 }
 
 /// Give the session a colour.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SetColor {
     /// The colour.
     pub color: String,
 }
 
 /// What fills the context?
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GetContextUsage {
     /// `summary` or `full`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -75,11 +81,13 @@ pub struct GetContextUsage {
 }
 
 /// What did the session cost, as text?
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GetSessionCost {}
 
 /// What did the session and the account spend?
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GetUsage {
     /// Leave out the part about habits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -87,22 +95,26 @@ pub struct GetUsage {
 }
 
 /// Which models are there?
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ListModels {}
 
 /// Which build of the engine is this?
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GetBinaryVersion {}
 
 /// Which files fit what the person types?
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FileSuggestions {
     /// What was typed.
     pub query: String,
 }
 
 /// What is in this file?
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReadFile {
     /// The file.
     pub path: String,
@@ -115,7 +127,8 @@ pub struct ReadFile {
 }
 
 /// The host knows what is in this file; the model may change it without reading it first.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SeedReadState {
     /// The file.
     pub path: String,
@@ -124,7 +137,8 @@ pub struct SeedReadState {
 }
 
 /// Put the files back to where they were at this prompt.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RewindFiles {
     /// The prompt.
     pub user_message_id: String,
@@ -134,7 +148,8 @@ pub struct RewindFiles {
 }
 
 /// Work in this directory, too.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RegisterRepoRoot {
     /// The directory.
     pub directory: String,
@@ -150,21 +165,24 @@ pub struct RegisterRepoRoot {
 }
 
 /// Drop a prompt that waits.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CancelAsyncMessage {
     /// The prompt.
     pub message_uuid: String,
 }
 
 /// Stop a background task.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StopTask {
     /// The task.
     pub task_id: String,
 }
 
 /// Let running calls go on in the background.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BackgroundTasks {
     /// The call; none means all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -172,25 +190,29 @@ pub struct BackgroundTasks {
 }
 
 /// What has a background task written?
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GetTaskOutput {
     /// The task.
     pub task_id: String,
 }
 
 /// Change the settings that were given at the start.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ApplyFlagSettings {
     /// The changes; null removes a setting.
     pub settings: Map<String, Value>,
 }
 
 /// Which settings are in force?
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GetSettings {}
 
 /// Change a settings file.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UpdateSettings {
     /// Which: `localSettings` or `userSettings`.
     pub source: String,
@@ -199,15 +221,18 @@ pub struct UpdateSettings {
 }
 
 /// Which permission rules are in force?
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ListPermissionRules {}
 
 /// Which hooks are in force?
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GetHooksListing {}
 
 /// Load the plugins anew.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReloadPlugins {
     /// Do nothing if it would spoil the prompt cache.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -221,15 +246,18 @@ pub struct ReloadPlugins {
 }
 
 /// Load the skills anew.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReloadSkills {}
 
 /// Load the output styles anew.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReloadOutputStyles {}
 
 /// How are the MCP servers?
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct McpStatus {
     /// Ask them now rather than telling what is known.
@@ -238,14 +266,16 @@ pub struct McpStatus {
 }
 
 /// Use these MCP servers instead of those set before.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct McpSetServers {
     /// The servers, by name.
     pub servers: BTreeMap<String, McpServerConfig>,
 }
 
 /// Connect to an MCP server anew.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct McpReconnect {
     /// The server.
@@ -253,7 +283,8 @@ pub struct McpReconnect {
 }
 
 /// Switch an MCP server on or off.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct McpToggle {
     /// The server.
@@ -263,7 +294,8 @@ pub struct McpToggle {
 }
 
 /// Call a tool of an MCP server.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct McpCall {
     /// The tool.
     pub tool: String,
@@ -291,7 +323,8 @@ pub struct McpCall {
 }
 
 /// What is in a resource of an MCP server?
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct McpReadResource {
     /// The server.
@@ -301,7 +334,8 @@ pub struct McpReadResource {
 }
 
 /// Use another permission mode for the tools of one MCP server.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SetMcpPermissionModeOverride {
     /// The server.
@@ -312,7 +346,8 @@ pub struct SetMcpPermissionModeOverride {
 }
 
 /// Is anybody watching?
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SetHasSubscribers {
     /// Yes, no, or not known.
     #[serde(default)]
@@ -320,11 +355,13 @@ pub struct SetHasSubscribers {
 }
 
 /// Let the session be driven from elsewhere. The engine does not look at its fields.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RemoteControl {}
 
 /// Make up a title.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GenerateSessionTitle {
     /// What the session is about.
     #[serde(default, deserialize_with = "or_default")]
@@ -335,7 +372,8 @@ pub struct GenerateSessionTitle {
 }
 
 /// Answer a question without making it part of the conversation.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SideQuestion {
     /// The question.
     #[serde(default, deserialize_with = "or_default")]
@@ -343,7 +381,8 @@ pub struct SideQuestion {
 }
 
 /// The person rated an answer.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MessageRated {
     /// Whether the rating was taken back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -351,7 +390,8 @@ pub struct MessageRated {
 }
 
 /// May this call be made?
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CanUseTool {
     /// The tool.
     pub tool_name: String,
@@ -404,7 +444,8 @@ pub struct CanUseTool {
 }
 
 /// The rule that says ask.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MatchedAskRule {
     /// Where it is kept.
     pub source: String,
@@ -416,7 +457,8 @@ pub struct MatchedAskRule {
 }
 
 /// A hook of the host has to run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HookCallback {
     /// The hook.
     pub callback_id: String,
@@ -428,7 +470,8 @@ pub struct HookCallback {
 }
 
 /// A message to or from an MCP server that the host runs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct McpMessage {
     /// The server.
     pub server_name: String,
@@ -437,7 +480,8 @@ pub struct McpMessage {
 }
 
 /// An MCP server asks the person something.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Elicitation {
     /// The server.
     pub mcp_server_name: String,
@@ -470,7 +514,8 @@ pub struct Elicitation {
 }
 
 /// Show a dialog.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RequestUserDialog {
     /// Which.
     pub dialog_kind: String,

@@ -1,6 +1,5 @@
 //! Control responses, and the cancellation of a request.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{Empty, TypedRequest};
@@ -8,14 +7,16 @@ use crate::error::{WireError, parse_body};
 use crate::raw::RawJson;
 
 /// The answer to a question.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ControlResponse {
     /// What was answered.
     pub response: Response,
 }
 
 /// What was answered.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "subtype", rename_all = "snake_case")]
 pub enum Response {
     /// It worked.
@@ -218,7 +219,8 @@ impl<'de> Deserialize<'de> for Response {
 }
 
 /// Withdraws a question: its answer no longer matters.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cancel {
     /// The question.
     pub request_id: String,

@@ -1,6 +1,5 @@
 //! Input of hooks, one struct per event.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -11,7 +10,8 @@ use crate::permission::{McpServerProvenance, PermissionMode, PermissionUpdate};
 use crate::system::CompactTrigger;
 
 /// What every hook is told.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HookBase {
     /// The session.
     #[serde(default, deserialize_with = "or_default")]
@@ -40,7 +40,8 @@ pub struct HookBase {
 }
 
 /// How hard the model thinks.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HookEffort {
     /// `low` to `max`.
     #[serde(default, deserialize_with = "or_default")]
@@ -48,7 +49,8 @@ pub struct HookEffort {
 }
 
 /// A tool is about to run.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PreToolUse {
     /// The tool.
     pub tool_name: String,
@@ -62,7 +64,8 @@ pub struct PreToolUse {
 }
 
 /// A tool ran.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PostToolUse {
     /// The tool.
     pub tool_name: String,
@@ -81,7 +84,8 @@ pub struct PostToolUse {
 }
 
 /// A tool failed.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PostToolUseFailure {
     /// The tool.
     pub tool_name: String,
@@ -103,14 +107,16 @@ pub struct PostToolUseFailure {
 }
 
 /// All calls of one reply are done.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PostToolBatch {
     /// The calls.
     pub tool_calls: Vec<BatchedCall>,
 }
 
 /// A call that is done.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BatchedCall {
     /// The tool.
     pub tool_name: String,
@@ -124,7 +130,8 @@ pub struct BatchedCall {
 }
 
 /// The person would have to be asked.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PermissionRequest {
     /// The tool.
     pub tool_name: String,
@@ -139,8 +146,9 @@ pub struct PermissionRequest {
 }
 
 /// A call was refused.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "PermissionDeniedHook")]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "PermissionDeniedHook"))]
 pub struct PermissionDenied {
     /// The tool.
     pub tool_name: String,
@@ -156,8 +164,9 @@ pub struct PermissionDenied {
 }
 
 /// The person should look.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "NotificationHook")]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "NotificationHook"))]
 pub struct Notification {
     /// What to show.
     pub message: String,
@@ -169,7 +178,8 @@ pub struct Notification {
 }
 
 /// A prompt came in.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UserPromptSubmit {
     /// The prompt.
     pub prompt: String,
@@ -182,7 +192,8 @@ pub struct UserPromptSubmit {
 }
 
 /// A slash command became a prompt.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UserPromptExpansion {
     /// `slash_command` or `mcp_prompt`.
     pub expansion_type: String,
@@ -198,7 +209,8 @@ pub struct UserPromptExpansion {
 }
 
 /// A session began.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionStart {
     /// How: `startup`, `resume`, `clear`, `compact` or `fork`.
     pub source: String,
@@ -226,14 +238,16 @@ pub struct SessionStart {
 }
 
 /// A session ended.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionEnd {
     /// Why: `clear`, `logout`, `prompt_input_exit`, `resume`, `other`, ...
     pub reason: String,
 }
 
 /// The model is done.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stop {
     /// Whether a hook already made it go on.
     pub stop_hook_active: bool,
@@ -249,7 +263,8 @@ pub struct Stop {
 }
 
 /// The turn failed.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StopFailure {
     /// What kind of failure it was.
     pub error: FailureKind,
@@ -262,7 +277,8 @@ pub struct StopFailure {
 }
 
 /// A subagent began.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SubagentStart {
     /// The subagent.
     pub agent_id: String,
@@ -271,7 +287,8 @@ pub struct SubagentStart {
 }
 
 /// A subagent is done.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SubagentStop {
     /// Whether a hook already made it go on.
     pub stop_hook_active: bool,
@@ -293,7 +310,8 @@ pub struct SubagentStop {
 }
 
 /// Something that runs in the background.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BackgroundTaskSummary {
     /// The task.
     pub id: String,
@@ -322,7 +340,8 @@ pub struct BackgroundTaskSummary {
 }
 
 /// Something that starts by itself.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionCronSummary {
     /// Its name.
     pub id: String,
@@ -335,7 +354,8 @@ pub struct SessionCronSummary {
 }
 
 /// The conversation is about to be made shorter.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PreCompact {
     /// Who wants it.
     pub trigger: CompactTrigger,
@@ -345,7 +365,8 @@ pub struct PreCompact {
 }
 
 /// The conversation was made shorter.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PostCompact {
     /// Who wanted it.
     pub trigger: CompactTrigger,
@@ -354,7 +375,8 @@ pub struct PostCompact {
 }
 
 /// Another model is about to be used.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PreModelSwitch {
     /// The model so far.
     pub from_model: String,
@@ -379,7 +401,8 @@ pub struct PreModelSwitch {
 }
 
 /// Another model is in use.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PostModelSwitch {
     /// The model so far.
     pub from_model: String,
@@ -404,14 +427,16 @@ pub struct PostModelSwitch {
 }
 
 /// The engine is being set up.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Setup {
     /// Why: `init` or `maintenance`.
     pub trigger: String,
 }
 
 /// A teammate has nothing to do.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TeammateIdle {
     /// The teammate.
     pub teammate_name: String,
@@ -420,7 +445,8 @@ pub struct TeammateIdle {
 }
 
 /// A task was put on the list.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TaskCreated {
     /// The task.
     pub task_id: String,
@@ -438,7 +464,8 @@ pub struct TaskCreated {
 }
 
 /// A task on the list was done.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TaskCompleted {
     /// The task.
     pub task_id: String,
@@ -456,8 +483,9 @@ pub struct TaskCompleted {
 }
 
 /// An MCP server asks the person something.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "ElicitationHook")]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "ElicitationHook"))]
 pub struct Elicitation {
     /// The server.
     pub mcp_server_name: String,
@@ -478,7 +506,8 @@ pub struct Elicitation {
 }
 
 /// The person answered an MCP server.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ElicitationResult {
     /// The server.
     pub mcp_server_name: String,
@@ -496,7 +525,8 @@ pub struct ElicitationResult {
 }
 
 /// Settings changed.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ConfigChange {
     /// Whose: `user_settings`, `project_settings`, `local_settings`, `policy_settings` or `skills`.
     pub source: String,
@@ -506,7 +536,8 @@ pub struct ConfigChange {
 }
 
 /// An instruction file was read.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct InstructionsLoaded {
     /// The file.
     pub file_path: String,
@@ -526,21 +557,24 @@ pub struct InstructionsLoaded {
 }
 
 /// A work tree is wanted.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorktreeCreate {
     /// Its name.
     pub name: String,
 }
 
 /// A work tree is no longer wanted.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorktreeRemove {
     /// Its directory.
     pub worktree_path: String,
 }
 
 /// The working directory changed.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CwdChanged {
     /// From here.
     pub old_cwd: String,
@@ -549,7 +583,8 @@ pub struct CwdChanged {
 }
 
 /// A watched file changed.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FileChanged {
     /// The file.
     pub file_path: String,
@@ -558,7 +593,8 @@ pub struct FileChanged {
 }
 
 /// A directory was added.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DirectoryAdded {
     /// The directory.
     pub directory: String,
@@ -567,7 +603,8 @@ pub struct DirectoryAdded {
 }
 
 /// Text of the model is about to be shown.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MessageDisplay {
     /// The turn.
     pub turn_id: String,

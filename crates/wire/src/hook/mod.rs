@@ -5,15 +5,15 @@ mod input;
 mod output;
 mod partial;
 
-use std::borrow::Cow;
-
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::lenient::from_fields;
 use crate::names::named;
+#[cfg(feature = "schema")]
 use crate::tagged_union::tagged_union;
 
 pub use input::*;
@@ -90,15 +90,16 @@ macro_rules! hooks {
             }
         })*
 
+        #[cfg(feature = "schema")]
         impl JsonSchema for HookInput {
-            fn schema_name() -> Cow<'static, str> {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
                 "HookInput".into()
             }
 
             fn json_schema(generator: &mut SchemaGenerator) -> Schema {
                 let variants = vec![$(($name, generator.subschema_for::<$event>()),)*];
                 let mut schema = tagged_union("hook_event_name", "What a hook is told.", variants);
-                schema.insert("allOf".into(), json!([generator.subschema_for::<HookBase>()]));
+                schema.insert("allOf".into(), serde_json::json!([generator.subschema_for::<HookBase>()]));
                 schema
             }
         }

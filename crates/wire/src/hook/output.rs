@@ -1,7 +1,6 @@
 //! Output of hooks.
 
-use std::borrow::Cow;
-
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -10,10 +9,12 @@ use serde_json::{Map, Value};
 use super::HookEvent;
 use crate::lenient::{from_fields, optional_count};
 use crate::permission::PermissionResult;
+#[cfg(feature = "schema")]
 use crate::tagged_union::tagged_union;
 
 /// What a hook answers: now, or "I am still at it".
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 #[expect(clippy::large_enum_variant, reason = "almost every answer is the large one")]
 pub enum HookOutput {
@@ -47,7 +48,8 @@ impl<'de> Deserialize<'de> for HookOutput {
 }
 
 /// The hook goes on by itself and nobody waits for it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct AsyncOutput {
     /// Always true.
@@ -59,7 +61,8 @@ pub struct AsyncOutput {
 }
 
 /// The answer of a hook. Whatever is left out is no opinion.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SyncOutput {
     /// False: the turn ends.
@@ -92,7 +95,8 @@ pub struct SyncOutput {
 }
 
 /// A verdict in the older form.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum HookDecision {
     /// It may happen.
@@ -139,8 +143,9 @@ macro_rules! specifics {
             }
         }
 
+        #[cfg(feature = "schema")]
         impl JsonSchema for HookSpecific {
-            fn schema_name() -> Cow<'static, str> {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
                 "HookSpecific".into()
             }
 
@@ -197,7 +202,8 @@ impl<'de> Deserialize<'de> for HookSpecific {
 }
 
 /// The answer of events where a hook can only add something.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ContextOutput {
     /// What the model is told.
@@ -206,7 +212,8 @@ pub struct ContextOutput {
 }
 
 /// A say in whether and how a tool runs.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PreToolUseOutput {
     /// The verdict.
@@ -224,7 +231,8 @@ pub struct PreToolUseOutput {
 }
 
 /// A hook's verdict on a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum HookPermissionDecision {
     /// Make it.
@@ -238,7 +246,8 @@ pub enum HookPermissionDecision {
 }
 
 /// A say in what the model hears about a result.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PostToolUseOutput {
     /// What the model is told besides.
@@ -256,7 +265,8 @@ pub struct PostToolUseOutput {
 }
 
 /// An answer in the person's place.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PermissionRequestOutput {
     /// The verdict.
@@ -264,7 +274,8 @@ pub struct PermissionRequestOutput {
 }
 
 /// A say in whether the model may try again.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PermissionDeniedOutput {
     /// Whether it may.
@@ -273,7 +284,8 @@ pub struct PermissionDeniedOutput {
 }
 
 /// A say in what a prompt becomes.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct UserPromptSubmitOutput {
     /// What the model is told besides.
@@ -288,7 +300,8 @@ pub struct UserPromptSubmitOutput {
 }
 
 /// A say in what a slash command becomes.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct UserPromptExpansionOutput {
     /// What the model is told besides.
@@ -300,7 +313,8 @@ pub struct UserPromptExpansionOutput {
 }
 
 /// A say in how a session begins.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SessionStartOutput {
     /// What the model is told.
@@ -321,7 +335,8 @@ pub struct SessionStartOutput {
 }
 
 /// A say in whether the model is changed.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PreModelSwitchOutput {
     /// The verdict; `defer` has no meaning here.
@@ -333,7 +348,8 @@ pub struct PreModelSwitchOutput {
 }
 
 /// An answer to an MCP server in the person's place.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ElicitationOutput {
     /// Whether there is one.
@@ -345,7 +361,8 @@ pub struct ElicitationOutput {
 }
 
 /// What to watch from now on.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct WatchOutput {
     /// Files whose changes the hooks want to hear of.
@@ -354,7 +371,8 @@ pub struct WatchOutput {
 }
 
 /// A say in what is shown.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct MessageDisplayOutput {
     /// The text to show instead.
@@ -363,7 +381,8 @@ pub struct MessageDisplayOutput {
 }
 
 /// The work tree that the hook made.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct WorktreeCreateOutput {
     /// Its directory.
@@ -371,7 +390,8 @@ pub struct WorktreeCreateOutput {
 }
 
 /// Whether a person answered.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ElicitationAction {
     /// Yes.

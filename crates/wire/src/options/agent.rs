@@ -1,6 +1,5 @@
 //! Agent definitions and plugins.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -9,7 +8,8 @@ use crate::lenient::{is_default, or_default};
 use crate::permission::PermissionMode;
 
 /// A kind of subagent.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct AgentDefinition {
     /// When to use it; the model reads this.
@@ -74,7 +74,8 @@ pub struct AgentDefinition {
 }
 
 /// How hard the model of an agent tries.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum AgentEffort {
     /// By a name.
@@ -84,7 +85,8 @@ pub enum AgentEffort {
 }
 
 /// A plugin to load.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PluginConfig {
     /// Always `local`.

@@ -1,13 +1,13 @@
 //! Options that are a plain value in the simple case and an object otherwise: the system prompt and the tool set.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Name of the official preset on the wire.
 const PRESET: &str = "claude_code";
 
 /// The system prompt.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(from = "PromptShape", into = "PromptShape")]
 pub enum SystemPrompt {
     /// This text and nothing else; an empty text means no system prompt.
@@ -28,14 +28,16 @@ pub enum SystemPrompt {
     },
 }
 
-#[derive(Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 enum PromptShape {
     Text(String),
     Object(PromptObject),
 }
 
-#[derive(Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
 enum PromptObject {
     Preset {
@@ -99,7 +101,8 @@ impl From<String> for SystemPrompt {
 }
 
 /// The built-in tools to offer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(from = "ToolShape", into = "ToolShape")]
 pub enum ToolSet {
     /// The engine's default tools.
@@ -108,14 +111,16 @@ pub enum ToolSet {
     List(Vec<String>),
 }
 
-#[derive(Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 enum ToolShape {
     List(Vec<String>),
     Object(ToolObject),
 }
 
-#[derive(Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "camelCase")]
 enum ToolObject {
     Preset {

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
@@ -10,7 +9,8 @@ use serde_json::{Map, Value};
 use crate::lenient::{from_fields, or_default};
 
 /// How to reach an MCP server. Without a `type` it is a program to start.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "lowercase")]
 pub enum McpServerConfig {
     /// A program to start.
@@ -24,7 +24,8 @@ pub enum McpServerConfig {
 }
 
 /// An MCP server that is a program.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct StdioServer {
     /// The program.
@@ -44,7 +45,8 @@ pub struct StdioServer {
 }
 
 /// An MCP server at an address.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RemoteServer {
     /// The address.
@@ -70,7 +72,8 @@ pub struct RemoteServer {
 }
 
 /// What was agreed with whoever gives out logins to a server. Without it we introduce ourselves.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct OauthTerms {
     /// The name under which we are known there.
@@ -85,7 +88,8 @@ pub struct OauthTerms {
 }
 
 /// An MCP server in the host's own process.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SdkServer {
     /// The name that the host knows it by.

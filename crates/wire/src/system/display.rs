@@ -1,12 +1,12 @@
 //! `system` frames for the user: running hooks, messages to display, denied permissions.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::lenient::optional_count;
 
 /// A hook began.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HookStarted {
     /// This run of the hook.
     pub hook_id: String,
@@ -17,7 +17,8 @@ pub struct HookStarted {
 }
 
 /// A hook wrote something.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HookProgress {
     /// This run of the hook.
     pub hook_id: String,
@@ -34,7 +35,8 @@ pub struct HookProgress {
 }
 
 /// A hook ended.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HookResponse {
     /// This run of the hook.
     pub hook_id: String,
@@ -56,7 +58,8 @@ pub struct HookResponse {
 }
 
 /// How a hook ended.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum HookOutcome {
     /// Well.
@@ -72,14 +75,16 @@ pub enum HookOutcome {
 }
 
 /// What a slash command printed that the engine answered itself.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LocalCommandOutput {
     /// The text.
     pub content: String,
 }
 
 /// Plugins are being installed.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PluginInstall {
     /// `started`, `installed`, `failed` or `completed`.
     pub status: String,
@@ -92,7 +97,8 @@ pub struct PluginInstall {
 }
 
 /// A short message to show for a while.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Notification {
     /// A later message with the same key replaces it.
     pub key: String,
@@ -109,7 +115,8 @@ pub struct Notification {
 }
 
 /// A message to show in the conversation that the model does not read.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Informational {
     /// The message.
     pub content: String,
@@ -127,7 +134,8 @@ pub struct Informational {
 }
 
 /// How much a message matters.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum InformationLevel {
     /// Good to know.
@@ -145,7 +153,8 @@ pub enum InformationLevel {
 }
 
 /// A question that an MCP server asked elsewhere was answered.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ElicitationComplete {
     /// The server.
     pub mcp_server_name: String,
@@ -154,7 +163,8 @@ pub struct ElicitationComplete {
 }
 
 /// A call was refused without asking the host.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PermissionDenied {
     /// The tool.
     pub tool_name: String,
@@ -174,7 +184,8 @@ pub struct PermissionDenied {
 }
 
 /// A line on the engine's input could not be read. Our own addition.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WireErrorNotice {
     /// What is wrong with it.
     pub message: String,

@@ -5,13 +5,15 @@ mod model;
 mod session;
 mod task;
 
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::error::{WireError, parse_body};
 use crate::raw::RawJson;
+#[cfg(feature = "schema")]
 use crate::tagged_union::tagged_union;
 
 pub use display::*;
@@ -104,6 +106,7 @@ macro_rules! system_events {
             }
         }
 
+        #[cfg(feature = "schema")]
         impl JsonSchema for System {
             fn schema_name() -> std::borrow::Cow<'static, str> {
                 "System".into()
@@ -113,8 +116,8 @@ macro_rules! system_events {
                 let variants = vec![$(($subtype, generator.subschema_for::<$event>()),)*];
                 let mut schema = tagged_union("subtype", "A notice about the session.", variants);
                 if let Some(properties) = schema.ensure_object().get_mut("properties") {
-                    properties["uuid"] = json!({ "type": "string" });
-                    properties["session_id"] = json!({ "type": "string" });
+                    properties["uuid"] = serde_json::json!({ "type": "string" });
+                    properties["session_id"] = serde_json::json!({ "type": "string" });
                 }
                 schema
             }

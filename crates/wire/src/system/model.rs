@@ -1,13 +1,13 @@
 //! `system` frames about model requests: retries, fallback models, thinking.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::lenient::{count, optional_count};
 use crate::message::FailureKind;
 
 /// A model call failed and will be made again.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ApiRetry {
     /// Which repetition this is, from 1.
     #[serde(deserialize_with = "count")]
@@ -29,7 +29,8 @@ pub struct ApiRetry {
 }
 
 /// A call that the provider left unanswered.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NoResponse {
     /// How long the engine had waited.
     #[serde(deserialize_with = "count")]
@@ -40,7 +41,8 @@ pub struct NoResponse {
 }
 
 /// A control request takes long.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ControlRequestProgress {
     /// The request.
     pub request_id: String,
@@ -61,7 +63,8 @@ pub struct ControlRequestProgress {
 }
 
 /// The model declined and another one is asked.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ModelRefusalFallback {
     /// Always `refusal`.
     pub trigger: String,
@@ -94,7 +97,8 @@ pub struct ModelRefusalFallback {
 }
 
 /// The model declined and no other one is asked.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ModelRefusalNoFallback {
     /// The model that declined.
     pub original_model: String,
@@ -115,7 +119,8 @@ pub struct ModelRefusalNoFallback {
 }
 
 /// The model is not available and another one is asked.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ModelFallback {
     /// Why, as a word: `overloaded`, `model_not_found`, ...
     pub trigger: String,
@@ -128,7 +133,8 @@ pub struct ModelFallback {
 }
 
 /// How much the model has thought so far.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThinkingTokens {
     /// Tokens since the reply began.
     #[serde(deserialize_with = "count")]

@@ -1,13 +1,13 @@
 //! `system` frames about the session: its configuration and its state.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::lenient::{count, optional_count, or_default};
 use crate::permission::PermissionMode;
 
 /// The first notice of every turn: what the session is made of.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Init {
     /// The kinds of subagent that can be started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -68,7 +68,8 @@ pub struct Init {
 }
 
 /// An MCP server, as the first notice lists it.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct InitServer {
     /// Its name.
     pub name: String,
@@ -80,7 +81,8 @@ pub struct InitServer {
 }
 
 /// A plugin, as the first notice lists it.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct InitPlugin {
     /// Its name.
     pub name: String,
@@ -92,7 +94,8 @@ pub struct InitPlugin {
 }
 
 /// Why a plugin could not be loaded.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PluginError {
     /// The plugin.
     pub plugin: String,
@@ -110,7 +113,8 @@ pub struct PluginError {
 }
 
 /// What the engine is busy with outside the conversation.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Status {
     /// The work; none when it is done.
     #[serde(default)]
@@ -127,7 +131,8 @@ pub struct Status {
 }
 
 /// What the engine can be busy with.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum StatusKind {
     /// Making the conversation shorter.
@@ -140,7 +145,8 @@ pub enum StatusKind {
 }
 
 /// How a compaction ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CompactResult {
     /// The conversation is shorter now.
@@ -150,14 +156,16 @@ pub enum CompactResult {
 }
 
 /// Here the conversation was made shorter; what came before is no longer sent to the model.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CompactBoundary {
     /// How and how much.
     pub compact_metadata: CompactMetadata,
 }
 
 /// Figures of a compaction.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CompactMetadata {
     /// Who wanted it.
     pub trigger: CompactTrigger,
@@ -179,7 +187,8 @@ pub struct CompactMetadata {
 }
 
 /// Who wanted a compaction.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CompactTrigger {
     /// The person.
@@ -190,7 +199,8 @@ pub enum CompactTrigger {
 }
 
 /// A run of messages that a compaction kept.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PreservedSegment {
     /// Its first message.
     pub head_uuid: String,
@@ -201,7 +211,8 @@ pub struct PreservedSegment {
 }
 
 /// Messages that a compaction kept.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PreservedMessages {
     /// The message after which they hang now.
     pub anchor_uuid: String,
@@ -210,7 +221,8 @@ pub struct PreservedMessages {
 }
 
 /// The session began to work, came to rest, or waits for its host.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionStateChanged {
     /// The new state.
     pub state: SessionState,
@@ -220,7 +232,8 @@ pub struct SessionStateChanged {
 }
 
 /// Whether a session is at work.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SessionState {
     /// Nothing runs and nothing is queued.
@@ -235,14 +248,16 @@ pub enum SessionState {
 }
 
 /// The engine process is about to end.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkerShuttingDown {
     /// Why.
     pub reason: String,
 }
 
 /// The slash commands are others now.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CommandsChanged {
     /// All of them.
     #[serde(default, deserialize_with = "or_default")]
@@ -250,7 +265,8 @@ pub struct CommandsChanged {
 }
 
 /// Files were stored at the provider.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FilesPersisted {
     /// The stored ones.
     #[serde(default, deserialize_with = "or_default")]
@@ -263,7 +279,8 @@ pub struct FilesPersisted {
 }
 
 /// A file that was stored.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PersistedFile {
     /// Its name here.
     pub filename: String,
@@ -272,7 +289,8 @@ pub struct PersistedFile {
 }
 
 /// A file that could not be stored.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UnpersistedFile {
     /// Its name.
     pub filename: String,
@@ -281,7 +299,8 @@ pub struct UnpersistedFile {
 }
 
 /// Memories were looked up for the prompt.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MemoryRecall {
     /// How.
     pub mode: RecallMode,
@@ -291,7 +310,8 @@ pub struct MemoryRecall {
 }
 
 /// How memories were looked up.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RecallMode {
     /// Whole files were chosen.
@@ -304,7 +324,8 @@ pub enum RecallMode {
 }
 
 /// A memory that was found.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RecalledMemory {
     /// Its file.
     pub path: String,
@@ -316,7 +337,8 @@ pub struct RecalledMemory {
 }
 
 /// Transcript lines did not reach the host's own store.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MirrorError {
     /// Why.
     pub error: String,
@@ -325,7 +347,8 @@ pub struct MirrorError {
 }
 
 /// Names a transcript in a host's store.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct MirrorKey {
     /// The project.
@@ -338,7 +361,8 @@ pub struct MirrorKey {
 }
 
 /// The disk is full: parts of the session could not be written.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionWritesLost {
     /// `ENOSPC`, `EDQUOT` or `EROFS`.
     pub error_code: String,
@@ -351,7 +375,8 @@ pub struct SessionWritesLost {
 }
 
 /// A slash command.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SlashCommand {
     /// Its name, without the slash.

@@ -1,13 +1,13 @@
 //! `system` frames about background tasks: subagents, shell commands, monitors.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::lenient::{count, optional_count, or_default};
 
 /// A task began.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TaskStarted {
     /// The task.
     pub task_id: String,
@@ -49,7 +49,8 @@ pub struct TaskStarted {
 }
 
 /// A task is still at work.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TaskProgress {
     /// The task.
     pub task_id: String,
@@ -75,7 +76,8 @@ pub struct TaskProgress {
 }
 
 /// What a task has spent.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TaskUsage {
     /// Tokens read and written.
     #[serde(deserialize_with = "count")]
@@ -89,7 +91,8 @@ pub struct TaskUsage {
 }
 
 /// Something about a task changed.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TaskUpdated {
     /// The task.
     pub task_id: String,
@@ -101,7 +104,8 @@ pub struct TaskUpdated {
 }
 
 /// What changed about a task.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TaskPatch {
     /// Its state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -124,7 +128,8 @@ pub struct TaskPatch {
 }
 
 /// The state of a task.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TaskStatus {
     /// It waits to be started.
@@ -145,7 +150,8 @@ pub enum TaskStatus {
 }
 
 /// A task ended.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TaskNotification {
     /// The task.
     pub task_id: String,
@@ -179,7 +185,8 @@ pub struct TaskNotification {
 }
 
 /// How a task ended.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TaskEnd {
     /// Well.
@@ -195,7 +202,8 @@ pub enum TaskEnd {
 }
 
 /// The background tasks are others now.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BackgroundTasksChanged {
     /// All that run.
     #[serde(default, deserialize_with = "or_default")]
@@ -203,7 +211,8 @@ pub struct BackgroundTasksChanged {
 }
 
 /// A task that runs in the background.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BackgroundTask {
     /// The task.
     pub task_id: String,
