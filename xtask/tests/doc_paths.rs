@@ -1,5 +1,7 @@
 //! The files and directories that the documentation names exist.
 
+#![expect(clippy::unwrap_used, reason = "a failure ends the test")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -1,15 +1,21 @@
 //! Structured output: the model gives its final answer with a tool of the engine, and the input is validated against
 //! the host's JSON Schema.
 
+#[cfg(feature = "structured-output")]
+mod validator;
+#[cfg(not(feature = "structured-output"))]
+#[path = "structured_output/validator_unavailable.rs"]
+mod validator;
+
 use std::pin::Pin;
 use std::sync::Arc;
 
-use jsonschema::{Retrieve, Uri, Validator};
 use serde_json::{Map, Value};
 use whimbrel_models::ToolSpec;
 use whimbrel_tools::api::{AnyTool, Effects, Example, ToolContext, ToolError, ToolOutput, ToolResult};
 use whimbrel_wire::RawJson;
 
+use self::validator::SchemaValidator;
 use crate::next_step;
 use crate::tool_scheduler::ToolCallResult;
 
@@ -38,7 +44,7 @@ const RESULT_FIELD: &str = "structured_output";
 /// A compiled schema. Cheap to clone.
 #[derive(Clone)]
 pub struct OutputSchema {
-    validator: Arc<Validator>,
+    validator: Arc<SchemaValidator>,
     input_schema: RawJson,
     max_attempts: u32,
 }
@@ -48,9 +54,7 @@ impl OutputSchema {
     pub fn new(schema: &Value, attempts: u32) -> Result<Self, String> {
         let unusable = |reason: &str| format!("The JSON Schema of the output is not usable: {reason}");
         let Value::Object(fields) = schema else { return Err(unusable("it is not an object.")) };
-        let validator = jsonschema::options().with_retriever(NoRetrieval).build(schema).map_err(|error| {
-            unusable(&format!("{error} (at {}).", display_path(error.instance_path().as_str())))
-        })?;
+        let validator = SchemaValidator::new(schema).map_err(|reason| unusable(&reason))?;
         let input_schema = RawJson::from_value(&to_tool_schema(fields).map_err(|reason| unusable(&reason))?)
             .map_err(|error| unusable(&error.to_string()))?;
         Ok(Self { validator: Arc::new(validator), input_schema, max_attempts: attempts })
@@ -63,29 +67,19 @@ impl OutputSchema {
 
     /// Validates an output; the error lists what is wrong, for the model.
     fn validate(&self, answer: &Value) -> Result<(), String> {
-        let mut errors = self.validator.iter_errors(answer);
-        let shown: Vec<String> = errors
-            .by_ref()
-            .take(MAX_REPORTED_ERRORS)
-            .map(|error| format!("- {}: {}", display_path(error.instance_path().as_str()), error.masked()))
-            .collect();
-        if shown.is_empty() {
+        let (errors, omitted) = self.validator.errors(answer, MAX_REPORTED_ERRORS);
+        if errors.is_empty() {
             return Ok(());
         }
-        let more = match errors.count() {
+        let more = match omitted {
             0 => String::new(),
             more => format!("\n- and {more} more"),
         };
         Err(format!(
             "The output does not match the schema. Fix these errors and call {TOOL_NAME} again:\n{}{more}",
-            shown.join("\n")
+            errors.join("\n")
         ))
     }
-}
-
-/// A JSON pointer as the model reads it.
-fn display_path(path: &str) -> &str {
-    if path.is_empty() { "the top level" } else { path }
 }
 
 /// The schema in the form that providers accept for a tool: with `"type": "object"`.
@@ -103,15 +97,6 @@ fn to_tool_schema(schema: &Map<String, Value>) -> Result<Map<String, Value>, Str
         }
     }
     Ok(schema)
-}
-
-/// Rejects remote references: a schema could otherwise make the engine fetch any address or read any file.
-struct NoRetrieval;
-
-impl Retrieve for NoRetrieval {
-    fn retrieve(&self, uri: &Uri<String>) -> Result<Value, Box<dyn std::error::Error + Send + Sync>> {
-        Err(format!("\"$ref\": {uri} is external and is not fetched; put the schema under \"$defs\"").into())
-    }
 }
 
 impl AnyTool for OutputSchema {

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use whimbrel_os::backoff::Backoff;
+
 /// Error of a server or of a request to it. The text continues a sentence that starts with `MCP server x:`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum McpError {
@@ -69,8 +71,8 @@ impl Default for ReconnectBackoff {
 
 impl ReconnectBackoff {
     fn delay(self, failures: u32) -> Option<Duration> {
-        (failures <= self.max_attempts)
-            .then(|| self.initial_delay * 2_u32.saturating_pow(failures.saturating_sub(1)))
+        let backoff = Backoff { initial: self.initial_delay, factor: 2, max: Duration::MAX };
+        (failures <= self.max_attempts).then(|| backoff.delay(failures))
     }
 }
 

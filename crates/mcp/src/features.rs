@@ -12,7 +12,7 @@ use super::local::LocalServer;
 use super::names;
 use super::prompts::{self, PromptCommand};
 use super::registry::ServerRegistry;
-use super::server::{ServerHandle, ServerPhase};
+use super::server_lifecycle::{ServerHandle, ServerPhase};
 use super::server_tool::{ServerTool, ToolBackend, ToolOwner, request_timeouts};
 use super::slot::{ServerSlot, SlotState};
 use super::tool_policy::{ToolPolicy, tool_policy};

@@ -8,7 +8,7 @@
 //! - `transport/`: stdio, HTTP, SSE and host transports
 //! - `connection`: one connection; `client_handler`: requests and notifications from the server; `listing`:
 //!   `tools/list` and the like; `listed_tool`: one of the listed tools; `schema`: limits on input schemas; [`oauth`]: logins
-//! - `server`: one server with reconnects; `error`: errors by remedy; `limits`: timeouts and sizes
+//! - `server_lifecycle`: one server with reconnects; `error`: errors by remedy; `limits`: timeouts and sizes
 //! - [`ServerRegistry`]: all servers of a session; `slot`: one entry of it; `status`: status frames; `features`: tools
 //!   and prompts of all servers; `requests`: requests outside the conversation; [`ServerPool`]: servers that sessions
 //!   share; `local`: servers in this process
@@ -35,7 +35,7 @@ mod prompts;
 mod registry;
 mod requests;
 mod schema;
-mod server;
+mod server_lifecycle;
 mod server_policy;
 mod server_pool;
 mod server_tool;

@@ -17,7 +17,7 @@ use whimbrel_wire::options::McpServerConfig;
 
 use super::config::{ServerConfigs, ServerEntry};
 use super::deps::ServerDeps;
-use super::server::{ServerHandle, ServerPhase};
+use super::server_lifecycle::{ServerHandle, ServerPhase};
 use super::server_policy::ServerPolicy;
 use super::server_pool::ServerPool;
 use super::slot::{ServerSlot, SlotState};

@@ -19,7 +19,7 @@ use super::error::McpError;
 use super::local::LocalTool;
 use super::prompts::{self, PromptCommand};
 use super::registry::ServerRegistry;
-use super::server::ServerHandle;
+use super::server_lifecycle::ServerHandle;
 use super::server_tool::{self, request_timeouts};
 use super::{listing, names};
 

@@ -11,7 +11,7 @@ use serde_json::json;
 use whimbrel_wire::options::McpServerConfig;
 
 use super::deps::ServerDeps;
-use super::server::ServerHandle;
+use super::server_lifecycle::ServerHandle;
 
 /// Shared servers by a key made of entry and dependencies. Cheap to clone.
 #[derive(Clone, Default)]

@@ -17,7 +17,7 @@ use super::error::McpError;
 use super::limits::{self, McpLimits};
 use super::listed_tool::ListedTool;
 use super::local::LocalToolFn;
-use super::server::ServerHandle;
+use super::server_lifecycle::ServerHandle;
 
 /// Tool of a server. It does not keep the server alive.
 pub struct ServerTool {

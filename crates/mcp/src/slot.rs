@@ -6,7 +6,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::config::ServerEntry;
 use super::local::LocalServer;
-use super::server::ServerHandle;
+use super::server_lifecycle::ServerHandle;
 
 /// Entry of the server registry.
 #[derive(Clone)]

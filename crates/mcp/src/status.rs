@@ -8,7 +8,7 @@ use whimbrel_wire::system::InitServer;
 use super::error::McpError;
 use super::listed_tool::ListedTool;
 use super::registry::ServerRegistry;
-use super::server::ServerPhase;
+use super::server_lifecycle::ServerPhase;
 use super::slot::{ServerSlot, SlotState};
 
 impl ServerRegistry {
@@ -29,7 +29,7 @@ impl ServerRegistry {
 
     /// Items that were left out of servers' lists, and why.
     pub fn notes(&self) -> Vec<String> {
-        let to_notes = |server: std::sync::Arc<super::server::ServerHandle>| {
+        let to_notes = |server: std::sync::Arc<super::server_lifecycle::ServerHandle>| {
             let features = server.state().features;
             features
                 .notes

@@ -5,13 +5,13 @@
 //! - `shell_command`: a command and the call of the shell; `direct_exec`: exec without a shell; `process`: one command
 //!   from start to exit
 //! - `piped_command`: a command with piped stdin; `child_process`: a long-lived child
-//! - `pipe`: reading output; [`capture`]: output in bounded memory; [`line_channel`]: output as lines;
+//! - `pipe`: reading output; [`bounded_output`]: output in bounded memory; [`line_channel`]: output as lines;
 //!   `plain_text`: output without escape sequences
 //! - `cwd_tracker`: carries `cd` over to the next command
 //! - `process_groups`: what runs now; `process_tag`: finds and ends processes that left their group; `procfs`;
 //!   `reaper`: cleanup if the engine is killed
 
-pub mod capture;
+pub mod bounded_output;
 mod child_process;
 mod cwd_tracker;
 mod direct_exec;
@@ -28,7 +28,7 @@ mod shell_command;
 #[cfg(any(test, feature = "test-support"))]
 pub mod test_support;
 
-pub use capture::{CapturedOutput, OutputCapture};
+pub use bounded_output::{CapturedOutput, OutputCapture};
 pub use child_process::{ChildProcess, KillHandle, ProgramSpec};
 pub use cwd_tracker::CwdTracker;
 pub use piped_command::{CommandEvent, CommandOutput, PipedCommand};

@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use whimbrel_os::clock;
 
-use crate::capture::OutputCapture;
+use crate::bounded_output::OutputCapture;
 use crate::direct_exec;
 use crate::pipe::{DrainWindow, OutputPipe};
 use crate::process_groups::{ProcessGroup, SessionBinding};

@@ -5,8 +5,7 @@
 //! - definitions: [`definition`] (one agent definition), [`definitions`] (all of a session), `definition_file` and
 //!   [`discover`] (those from files)
 //! - building: [`context`] (shared dependencies, main agent), `build` (subagents), `memory` (agent
-//!   memory directory), `hooks` (hooks of a definition), `mcp_servers` (servers owned by one agent), `isolation`
-//!   (worktrees)
+//!   memory directory), `hooks` (hooks of a definition), `mcp_servers` (servers owned by one agent), `worktree_isolation`
 //! - running: [`spawn`] (launch, message, resume), [`spawn_limits`] (concurrency and depth), `run` (the task of one
 //!   subagent), [`report`], `notices` (frames and notifications about agents)
 //! - [`registry`] (running and finished agents, with mailboxes), `metadata` (file beside the transcript), `restore`
@@ -21,7 +20,6 @@ mod definition_file;
 pub mod definitions;
 pub mod discover;
 pub(crate) mod hooks;
-mod isolation;
 pub(crate) mod mcp_servers;
 pub(crate) mod memory;
 mod metadata;
@@ -34,6 +32,7 @@ pub mod spawn;
 pub mod spawn_limits;
 pub mod team;
 pub mod tools;
+mod worktree_isolation;
 
 pub use context::{AgentContext, AgentSpawner};
 pub use definition::Definition;

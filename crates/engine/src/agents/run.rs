@@ -21,7 +21,7 @@ use super::registry::FinishedAgent;
 use super::report::join_texts;
 use super::restore::RestorableAgent;
 use super::spawn_limits::SpawnReservation;
-use super::{AgentReport, AgentSpawner, Definition, SubagentTask, isolation, mcp_servers, notices};
+use super::{AgentReport, AgentSpawner, Definition, SubagentTask, mcp_servers, notices, worktree_isolation};
 use crate::agent::{Agent, AgentProgress};
 use crate::next_step::TurnEnd;
 use crate::turn::{self, TurnOutcome};
@@ -86,7 +86,7 @@ impl AgentRun {
         let context = &agents.context;
         if let Some(worktree) = worktree {
             finished.iter_mut().for_each(|finished| finished.worktree = Some(worktree.clone()));
-            report.kept_worktree = isolation::remove_if_clean(worktree, &call).await;
+            report.kept_worktree = worktree_isolation::remove_if_clean(worktree, &call).await;
         }
         report.background = entry.freeze_background();
         // The output file of a continued agent holds its earlier report and is overwritten.

@@ -16,7 +16,7 @@ use super::notices::{self, AgentStart};
 use super::registry::{Delivery, FinishedAgent, ReachableAgent};
 use super::run::{AgentOrigin, AgentRun};
 use super::team::MemberInfo;
-use super::{AgentReport, AgentSpawner, Definition, isolation};
+use super::{AgentReport, AgentSpawner, Definition, worktree_isolation};
 use crate::skills::InvokedSkill;
 
 /// A task for a subagent.
@@ -276,7 +276,7 @@ impl AgentSpawner {
             .limits
             .reserve(depth)
             .map_err(|error| ToolError::Rejected(error.to_string()))?;
-        let worktree = isolation::create_worktree(&origin, &subagent_task, &id, call).await?;
+        let worktree = worktree_isolation::create_worktree(&origin, &subagent_task, &id, call).await?;
         let output_file =
             self.context.environment.workspace.output_dir().join("tasks").join(format!("{id}.output"));
         let launched = LaunchedAgent { agent_id: id.clone(), output_file: output_file.clone() };

@@ -10,7 +10,7 @@ use whimbrel_wire::options::McpServerConfig;
 use super::ServerRegistry;
 use crate::config::{ServerEntry, ServerOrigin, validate};
 use crate::expand::VariableExpander;
-use crate::server::{ServerHandle, ServerPhase};
+use crate::server_lifecycle::{ServerHandle, ServerPhase};
 use crate::slot::ServerSlot;
 
 impl ServerRegistry {

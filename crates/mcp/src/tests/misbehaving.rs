@@ -202,3 +202,27 @@ async fn a_handshake_error_is_reported() {
     assert_eq!(value[0]["status"], "failed");
     servers.registry.close().await;
 }
+
+#[tokio::test]
+async fn a_failed_refetch_does_not_end_list_changes() {
+    let tools = |names: &[&str]| {
+        let tools: Vec<Value> =
+            names.iter().map(|name| json!({"name": name, "inputSchema": {"type": "object"}})).collect();
+        format!(r#"printf '{{"jsonrpc":"2.0","id":%s,"result":{{"tools":{}}}}}\n' "$id""#, json!(tools))
+    };
+    let failure = r#"printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"busy"}}\n' "$id"; echo > failed"#;
+    let list = format!(
+        "count=$((count + 1)); case $count in 1) {} ;; 2) {failure} ;; *) {} ;; esac",
+        tools(&["go"]),
+        tools(&["go", "new"])
+    );
+    let changed = r#"printf '{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n'"#;
+    let call = format!("{changed}; {}", reply_text("ok"));
+    let servers = TestServers::start(json!({"s": server_entry(&list, &call)})).await;
+    servers.call_text("mcp__s__go", json!({})).await;
+    servers.wait_file("failed").await;
+    assert_eq!(servers.tool_names(), ["mcp__s__go"], "the known tools stay");
+    servers.call_text("mcp__s__go", json!({})).await;
+    servers.wait_until(|servers| servers.tool_names().len() == 2).await;
+    servers.registry.close().await;
+}

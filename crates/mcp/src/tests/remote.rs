@@ -11,7 +11,7 @@ use super::fixture::{TEST_TIMEOUT, TestServers};
 use super::http_server::{
     HttpReply, HttpTestServer, ReceivedRequest, answer_request, event_channel, format_event,
 };
-use crate::server::ServerPhase;
+use crate::server_lifecycle::ServerPhase;
 use crate::{McpLimits, ServerDeps};
 
 /// Answers as a small server does.

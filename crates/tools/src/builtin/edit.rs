@@ -13,8 +13,9 @@ use whimbrel_wire::content::ResultContent;
 
 use super::encoding::{DecodedText, encode};
 use super::file_errors;
-use super::file_target::{self, FileTarget, ReadState, TargetState};
+use super::file_target::{FileTarget, TargetState};
 use super::patch::{self, truncate_chars};
+use super::read_before_write::{self, ReadState};
 use crate::api::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult, lenient};
 use crate::workspace::Workspace;
 
@@ -103,7 +104,7 @@ fn edit_file(input: &Input, call: &ToolContext) -> ToolResult {
         return Err(ToolError::Rejected(file_errors::missing_file_message(path, &workspace.cwd())));
     };
     if existing.read_state == ReadState::Unread {
-        return Err(file_target::unread_error(path));
+        return Err(read_before_write::unread_error(path));
     }
     if path.extension().is_some_and(|extension| extension == "ipynb") {
         return Err(ToolError::Rejected(format!("{} is a notebook: use NotebookEdit.", path.display())));
@@ -111,7 +112,7 @@ fn edit_file(input: &Input, call: &ToolContext) -> ToolResult {
     let decoded = existing.require_editable(path)?;
     let ranges = find_matches(&decoded.text, &input.old_string);
     if existing.read_state == ReadState::Changed && ranges.len() != 1 {
-        return Err(file_target::changed_error(path));
+        return Err(read_before_write::changed_error(path));
     }
     if ranges.is_empty() || (ranges.len() > 1 && !input.replace_all) {
         return Err(ToolError::Rejected(match_error_message(

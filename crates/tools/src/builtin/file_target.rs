@@ -1,4 +1,4 @@
-//! The file that a call works on: resolved path, current content, and whether the model has read that content.
+//! The file that a call works on: resolved path, open directory and current content.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,6 +11,7 @@ use whimbrel_policy::paths::physical_path;
 
 use super::encoding::{DecodedText, TextEncoding, decode};
 use super::file_errors::{not_a_file_message, read_error, write_error};
+use super::read_before_write::{ReadState, compare_with_seen};
 use crate::api::{ToolContext, ToolError};
 use crate::workspace::{SeenFile, Workspace};
 
@@ -39,17 +40,6 @@ pub(super) enum FileContent {
     Binary,
     /// Larger than [`MAX_FILE_BYTES`].
     TooLarge,
-}
-
-/// Whether the model knows the current content of a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ReadState {
-    /// Never read.
-    Unread,
-    /// Changed since the last read.
-    Changed,
-    /// Unchanged since the last read.
-    Current,
 }
 
 /// Largest file that is edited or compared.
@@ -120,16 +110,6 @@ impl FileTarget {
     }
 }
 
-/// Compares a file with what the model last saw: by text if that was kept, otherwise by modification time and size.
-fn compare_with_seen(seen: Option<&SeenFile>, stamp: FileStamp, text: Option<&str>) -> ReadState {
-    let Some(seen) = seen else { return ReadState::Unread };
-    let is_same = match (&seen.text, text) {
-        (Some(seen), Some(text)) => **seen == *text,
-        _ => seen.modified == stamp.modified && seen.size == stamp.size,
-    };
-    if is_same { ReadState::Current } else { ReadState::Changed }
-}
-
 impl ExistingFile {
     /// Returns the text if it can be edited and written back in its encoding.
     pub(super) fn require_editable(&self, path: &Path) -> Result<&DecodedText, ToolError> {
@@ -143,62 +123,8 @@ impl ExistingFile {
             FileContent::TooLarge => reject("is too large to edit. Change it with a command."),
         }
     }
-
-    /// Fails unless the model has read the current content.
-    pub(super) fn require_fresh_read(&self, path: &Path) -> Result<(), ToolError> {
-        match self.read_state {
-            ReadState::Unread => Err(unread_error(path)),
-            ReadState::Changed => Err(changed_error(path)),
-            ReadState::Current => Ok(()),
-        }
-    }
-}
-
-pub(super) fn unread_error(path: &Path) -> ToolError {
-    ToolError::Rejected(format!("{} has not been read yet. Read it before changing it.", path.display()))
-}
-
-pub(super) fn changed_error(path: &Path) -> ToolError {
-    ToolError::Rejected(format!(
-        "{} has changed since it was read. Read it again before changing it.",
-        path.display()
-    ))
 }
 
 pub(super) fn special_path_error(path: &Path) -> ToolError {
     ToolError::Rejected(format!("{} is a device or system file and cannot be read.", path.display()))
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::{Duration, SystemTime};
-
-    use super::*;
-
-    #[test]
-    fn read_state_compares_text_then_stamp() {
-        let earlier = SystemTime::UNIX_EPOCH;
-        let later = earlier + Duration::from_secs(1);
-        let seen = |text: Option<&str>| {
-            Some(SeenFile { real_path: "/f".into(), modified: earlier, size: 1, text: text.map(Arc::from) })
-        };
-        let stamp = |modified, size| FileStamp { modified, size };
-        for (name, seen, stamp, text, expected) in [
-            ("never seen", None, stamp(earlier, 1), Some("a"), ReadState::Unread),
-            ("same text, only touched", seen(Some("a")), stamp(later, 1), Some("a"), ReadState::Current),
-            (
-                "other text in the same instant",
-                seen(Some("a")),
-                stamp(earlier, 1),
-                Some("b"),
-                ReadState::Changed,
-            ),
-            ("text not kept, same stamp", seen(None), stamp(earlier, 1), Some("a"), ReadState::Current),
-            ("text not kept, touched", seen(None), stamp(later, 1), Some("a"), ReadState::Changed),
-            ("text not kept, other size", seen(None), stamp(earlier, 2), Some("a"), ReadState::Changed),
-            ("was text, is binary, touched", seen(Some("a")), stamp(later, 1), None, ReadState::Changed),
-        ] {
-            assert_eq!(compare_with_seen(seen.as_ref(), stamp, text), expected, "{name}");
-        }
-    }
 }

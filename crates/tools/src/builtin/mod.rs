@@ -18,6 +18,7 @@ mod notebook_edit;
 pub mod patch;
 mod plan_mode;
 mod read;
+mod read_before_write;
 mod schedule_wakeup;
 mod task_list;
 mod task_output;

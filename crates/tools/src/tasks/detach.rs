@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 use whimbrel_process::ProcessGroups;
-use whimbrel_process::capture::OutputCapture;
+use whimbrel_process::bounded_output::OutputCapture;
 use whimbrel_process::{CommandSpec, Process, SpawnError};
 
 use super::{TaskRegistry, TaskState};

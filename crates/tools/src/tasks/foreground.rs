@@ -7,7 +7,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use whimbrel_os::ids;
 use whimbrel_process::Leftover;
-use whimbrel_process::capture::OutputCapture;
+use whimbrel_process::bounded_output::OutputCapture;
 use whimbrel_process::{CommandSpec, Process, ProcessExit, SpawnError};
 
 use super::{FinishedCommand, NewTask, TaskFacts, TaskKind, TaskRegistry, TaskRow, TaskState, TaskTable};

@@ -22,7 +22,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use whimbrel_os::ids;
 use whimbrel_process::{
     CapturedOutput, CommandSpec, KILL_GRACE, Leftover, OutputCapture, Process, ProcessExit, ProcessGroups,
-    SpawnError, capture, line_channel,
+    SpawnError, bounded_output, line_channel,
 };
 
 pub use self::agent_task::AgentTask;
@@ -193,7 +193,7 @@ impl TaskRegistry {
         let mut state = self.table.find(id, scope, |task| task.state.clone())?;
         let _ = tokio::time::timeout(wait, state.wait_for(|state| *state != TaskState::Running)).await;
         let task = self.table.find(id, scope, TaskRow::snapshot)?;
-        let (output, omitted_bytes) = match capture::read_tail(&task.facts.output_file) {
+        let (output, omitted_bytes) = match bounded_output::read_tail(&task.facts.output_file) {
             Ok(printed) => printed,
             // An agent writes its report only when it ends.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => (String::new(), 0),

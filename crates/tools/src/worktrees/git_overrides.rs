@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use whimbrel_policy::git_settings::{GitOverride, override_for};
+
 /// Scopes of the user and the system. All other scopes belong to the repository.
 const TRUSTED_SCOPES: [&str; 3] = ["system", "global", "command"];
 
@@ -23,39 +25,29 @@ struct ConfigEntry<'a> {
     value: &'a str,
 }
 
-/// How to override a setting that the user has not set.
-enum Replacement {
-    /// With this value.
-    Value(&'static str),
-    /// It adds to a list: reset the list.
-    ResetList,
-    /// Another key of the same section disables it.
-    Disable(&'static str),
-}
-
 impl GitOverrides {
     /// Computes the overrides for a listing. `None` if a key cannot be expressed.
     pub(super) fn from_listing(listing: &str) -> Option<Self> {
         let settings = parse_listing(listing);
         let mut entries = Vec::new();
         for setting in settings.iter().filter(|setting| !setting.is_trusted()) {
-            let Some(replacement) = replacement_for(setting.key) else { continue };
+            let Some(replacement) = find_override(setting.key) else { continue };
             // Invalid UTF-8 was replaced when the listing was decoded.
             if setting.key.contains(char::REPLACEMENT_CHARACTER) {
                 return None;
             }
             match replacement {
-                Replacement::Value(value) => {
+                GitOverride::Value(value) => {
                     let is_user_setting =
                         |other: &&ConfigEntry<'_>| other.is_trusted() && other.key == setting.key;
                     let own = settings.iter().rfind(is_user_setting).map_or(value, |own| own.value);
                     entries.push((setting.key.to_owned(), own.to_owned()));
                 }
-                Replacement::Disable(name) => {
+                GitOverride::Disable(name) => {
                     let section = setting.key.rsplit_once('.').map_or("", |(section, _)| section);
                     entries.push((format!("{section}.{name}"), "false".to_owned()));
                 }
-                Replacement::ResetList => {
+                GitOverride::ResetList => {
                     entries.push(("credential.helper".to_owned(), String::new()));
                     let own =
                         settings.iter().filter(|other| other.is_trusted() && is_credential_helper(other.key));
@@ -101,21 +93,9 @@ fn parse_listing(listing: &str) -> Vec<ConfigEntry<'_>> {
     settings
 }
 
-/// The override for a setting that makes git, or a checkout filter, run a program; `None` for all others.
-fn replacement_for(key: &str) -> Option<Replacement> {
-    let (section, name) = (key.split('.').next()?, key.rsplit('.').next()?);
-    match (section, name) {
-        ("filter", "required") => Some(Replacement::Value("false")),
-        ("core", "sshcommand") => Some(Replacement::Value("ssh")),
-        ("filter", "clean" | "smudge" | "process")
-        | ("core", "askpass" | "gitproxy" | "alternaterefscommand")
-        | ("lfs", "path" | "args" | "clean" | "smudge" | "standalonetransferagent") => {
-            Some(Replacement::Value(""))
-        }
-        ("hook", _) => Some(Replacement::Disable("enabled")),
-        _ if is_credential_helper(key) => Some(Replacement::ResetList),
-        _ => None,
-    }
+/// The override for a setting; `None` if it runs nothing.
+fn find_override(key: &str) -> Option<GitOverride> {
+    override_for(key.split('.').next()?, key.rsplit('.').next()?)
 }
 
 /// Returns whether a setting names a credential helper.

@@ -3,6 +3,10 @@
 
 mod image;
 pub(super) mod notebook;
+#[cfg(feature = "pdf")]
+mod pdf;
+#[cfg(not(feature = "pdf"))]
+#[path = "pdf_unavailable.rs"]
 mod pdf;
 mod text;
 

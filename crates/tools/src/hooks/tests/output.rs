@@ -19,6 +19,7 @@ fn failed(text: &str) -> ParsedOutput {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one table")]
 fn exit_code_and_output_are_combined() {
     use HookEvent::{PreToolUse, WorktreeCreate};
     let deny = r#"{"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": "json"}}"#;

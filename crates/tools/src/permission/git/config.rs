@@ -1,7 +1,9 @@
-//! Parses git config files, and knows which settings run programs during read-only commands.
+//! Parses git config files. Which settings run programs is in the policy crate.
 
 use std::iter::Peekable;
 use std::str::Chars;
+
+use whimbrel_policy::git_settings::runs_program_when_reading;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct GitSetting {
@@ -30,24 +32,7 @@ impl GitSetting {
     /// Returns true if git runs a program, or reads further settings or objects, because of this setting in a read-only
     /// command.
     pub(super) fn runs_program(&self) -> bool {
-        let is_boolean = ["true", "false", "yes", "no", "on", "off", "1", "0", ""]
-            .contains(&self.value.to_ascii_lowercase().as_str());
-        match (self.section.as_str(), self.name.as_str()) {
-            ("core", "fsmonitor") | ("pager", _) => !is_boolean,
-            ("core", "pager" | "sshcommand" | "gitproxy" | "askpass" | "alternaterefscommand")
-            | ("diff", "external" | "command" | "textconv")
-            | ("filter", "clean" | "smudge" | "process")
-            | ("include" | "includeif", "path")
-            | ("gpg", "program" | "defaultkeycommand")
-            | ("remote", "vcs" | "uploadpack" | "promisor" | "partialclonefilter")
-            | ("extensions", "partialclone")
-            | ("trailer", "cmd" | "command")
-            | ("merge", "driver")
-            | ("hook", "command") => true,
-            ("remote", "url" | "pushurl") => self.value.contains("::"),
-            ("submodule", "update") => self.value.starts_with('!'),
-            _ => false,
-        }
+        runs_program_when_reading(&self.section, &self.name, &self.value)
     }
 }
 

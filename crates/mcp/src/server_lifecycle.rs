@@ -230,8 +230,11 @@ impl ServerTask {
                     self.set_phase(ServerPhase::Starting);
                     return LoopEvent::Reconnect(request);
                 }
-                Some(features) = refetch_features(&mut list_changes, connection, limit) => {
-                    self.state.send_modify(|state| state.features = Arc::new(features));
+                features = refetch_features(&mut list_changes, connection, limit) => {
+                    // After a failure the known features stay, and the next notification is awaited.
+                    if let Ok(features) = features {
+                        self.state.send_modify(|state| state.features = Arc::new(features));
+                    }
                 }
             }
         }
@@ -276,11 +279,14 @@ async fn refetch_features(
     list_changes: &mut watch::Receiver<u64>,
     connection: &Connection,
     limit: Duration,
-) -> Option<ServerFeatures> {
-    list_changes.changed().await.ok()?;
+) -> Result<ServerFeatures, McpError> {
+    if list_changes.changed().await.is_err() {
+        // The connection is gone; its loss ends the wait.
+        std::future::pending::<()>().await;
+    }
     sleep(LIST_CHANGED_DEBOUNCE).await;
     list_changes.borrow_and_update();
-    fetch_features(connection, limit).await.ok()
+    fetch_features(connection, limit).await
 }
 
 async fn sleep_or_forever(delay: Option<Duration>) {
