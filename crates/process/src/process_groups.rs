@@ -9,7 +9,7 @@ use nix::unistd::Pid;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::process_tag::ProcessTag;
+use crate::daemons::ProcessTag;
 use crate::procfs;
 use crate::reaper::Reaper;
 

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 
-use crate::process_tag::{ProcessTag, TagGenerator};
+use crate::daemons::{ProcessTag, TagGenerator};
 
 /// Log size that fits into every pipe buffer.
 const MAX_LOG_BYTES: usize = 2048;

@@ -1,16 +1,17 @@
 //! State shared by the tool calls of a session: directories, working directory, environment of commands, and the files
 //! that the model has read. No lock is held across an await.
 
+mod seen_files;
 pub mod worktree;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::SystemTime;
 
 use whimbrel_config::settings::home_dir;
 use whimbrel_session_store::checkpoint::Checkpoints;
 
+pub use self::seen_files::SeenFile;
 use self::worktree::Worktree;
 
 #[derive(Debug)]
@@ -38,19 +39,6 @@ pub struct Workspace {
 pub struct LineCounts {
     pub added: u64,
     pub removed: u64,
-}
-
-/// A file as the model last read or wrote it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SeenFile {
-    /// Path with symlinks resolved.
-    pub real_path: PathBuf,
-    /// Modification time.
-    pub modified: SystemTime,
-    /// Size in bytes.
-    pub size: u64,
-    /// The text, if short enough to keep; used to show the model later changes.
-    pub text: Option<Arc<str>>,
 }
 
 impl Workspace {
@@ -233,25 +221,6 @@ impl Workspace {
         for name in names {
             env.remove(name);
         }
-    }
-
-    /// Records the content that the model has read or written.
-    pub fn record_seen(&self, path: &Path, seen: SeenFile) {
-        lock(&self.seen_files).insert(path.to_path_buf(), seen);
-    }
-
-    /// The content that the model last saw.
-    pub fn seen_file(&self, path: &Path) -> Option<SeenFile> {
-        lock(&self.seen_files).get(path).cloned()
-    }
-
-    /// All files that the model has seen.
-    pub fn seen_files(&self) -> Vec<(PathBuf, SeenFile)> {
-        lock(&self.seen_files).iter().map(|(path, seen)| (path.clone(), seen.clone())).collect()
-    }
-
-    pub fn forget_seen(&self, path: &Path) {
-        lock(&self.seen_files).remove(path);
     }
 }
 

@@ -8,8 +8,8 @@ mod context;
 pub mod deferred_tools;
 mod effects;
 mod example;
+mod input;
 pub mod lenient;
-mod schema;
 mod tool;
 pub mod tool_set;
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 use whimbrel_models::ToolSpec;
 use whimbrel_wire::permission::McpServerProvenance;
 
-use super::schema::{input_schema, parse_input};
+use super::input::{input_schema, parse_input};
 use super::{Effects, Example, ToolContext, ToolError, ToolResult};
 use crate::api::checkpoint;
 use crate::workspace::Workspace;
