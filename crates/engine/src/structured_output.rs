@@ -197,5 +197,5 @@ impl StructuredOutput {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "structured-output"))]
 mod tests;

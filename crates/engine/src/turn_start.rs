@@ -88,6 +88,10 @@ pub(crate) async fn start_turn(
             Err(outcome) => rejection = Some(outcome),
         }
     }
+    if accepted && let Some(spawner) = AgentSpawner::from_context(&agent.tool_env.context) {
+        // The notice about lost agents is written with the first message.
+        spawner.confirm_lost_notice(agent.conversation.transcript_writer()).await;
+    }
     if cancel.is_cancelled() {
         agent.conversation.push_synthetic(turn::INTERRUPTED_TEXT).await;
         return Some(TurnOutcome::new(TurnEnd::AbortedStreaming));

@@ -1,6 +1,6 @@
 //! MCP client: servers that are programs, URLs or objects of the host, and offer tools, resources and prompts.
 //!
-//! The protocol is rmcp's. This module adds the policy: which servers exist, timeouts and size limits, reconnecting,
+//! The protocol is rmcp's. This crate adds the policy: which servers exist, timeouts and size limits, reconnecting,
 //! and which of their tools, prompts and instructions reach the model.
 //!
 //! - [`config`]: configured servers; `server_policy`: allow and deny lists of the settings; `expand`: `${VAR}` in

@@ -10,6 +10,7 @@ use whimbrel_os::{clock, files, ids};
 use whimbrel_wire::RawJson;
 
 use crate::append_file;
+use crate::awaited_agents;
 use crate::entry::TOOL_START;
 use crate::load::entry_reader::EntryReader;
 use crate::load::{LoadError, LoadRange, LoadedConversation, load};
@@ -170,6 +171,9 @@ impl Fork<'_> {
                 })
                 .to_string(),
             )?;
+        }
+        if !loaded.awaited_agents.is_empty() {
+            write_line(awaited_agents::render_entry(&loaded.awaited_agents, self.new))?;
         }
         if let Some(title) = loaded.fork_title() {
             write_line(

@@ -3,7 +3,7 @@
 //! - [`paths`]: locations of transcripts; [`lock`]: one writer per session
 //! - writing: [`transcript_log`] (builds the entries of one session), [`writer`] (sink handle shared by all writers),
 //!   `appender` (appends whole lines to a file), `append_file` (the file trait below it), [`store_writer`] (buffered
-//!   delivery to a session store), [`metadata`] (title, tag and last prompt), `health` (notices for the host), [`mirror`]
+//!   delivery to a session store), [`metadata`] (title, tag and last prompt), [`awaited_agents`], `health` (notices for the host), [`mirror`]
 //!   (frames for the host)
 //! - loading: [`load`](mod@load), in the order of its steps: `line_reader`, `entry` and `index` (first pass),
 //!   `partial_index` (skips what a compaction replaced), `branch` (selects the active branch), `entry_reader` and
@@ -16,6 +16,7 @@
 
 mod append_file;
 mod appender;
+pub mod awaited_agents;
 pub mod catalog;
 pub mod checkpoint;
 pub(crate) mod entry;

@@ -17,6 +17,7 @@ use std::io::{self, BufReader, Read, Seek};
 use whimbrel_models::History;
 use whimbrel_wire::content::{Block, Role};
 
+use crate::awaited_agents::AwaitedAgent;
 pub use crate::entry::IdKey;
 use crate::load::entry_reader::{EntryReader, TurnRole};
 use crate::load::index::{Index, Node, Span};
@@ -24,7 +25,7 @@ pub use crate::load::index::{RepairCounts, TranscriptFacts};
 use crate::load::repair::{MessageContent, RepairedHistory, block_placeholders, message_placeholder, repair};
 use crate::load::siblings::BranchEntry;
 use crate::load::tool_calls::ToolSearchCalls;
-pub use crate::metadata::{AwaitedAgent, MetadataEntries};
+pub use crate::metadata::MetadataEntries;
 
 const READ_BUFFER_SIZE: usize = 256 * 1024;
 
@@ -129,11 +130,10 @@ fn build_conversation<R: Read + Seek>(
     loaded.history = history;
     loaded.has_unsigned_thinking = has_unsigned_thinking;
     loaded.call_ids = calls;
-    loaded.awaited_agents = index.metadata.awaited_agents();
-    if last.is_some() {
-        // The conversation may end before an agent was started.
-        loaded.awaited_agents.retain(|agent| loaded.call_ids.contains(&agent.tool_use_id));
-    }
+    let is_whole = until.last_message.is_none() && until.dropped_prompt.is_none();
+    loaded.awaited_agents = index.awaited_agents(leaf.filter(|_| !is_whole));
+    // An agent counts only while the model sees the call that started it.
+    loaded.awaited_agents.retain(|agent| loaded.call_ids.contains(&agent.tool_use_id));
     Ok(loaded)
 }
 

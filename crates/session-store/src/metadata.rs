@@ -1,11 +1,10 @@
-//! Metadata entries, of which the last one of each type counts: titles, tag and last prompt, by which lists identify a
-//! session, and the background agents whose reports are awaited. Lists read only the head and tail of a transcript, so
-//! an entry that is too far from the end is written again verbatim. Also checks titles and tags.
+//! Metadata entries by which lists identify a session: titles, tag, last prompt. Lists read only the head and tail of a
+//! transcript, so an entry that is too far from the end is written again verbatim. Also checks titles and tags.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufReader, Read};
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use whimbrel_wire::RawJson;
 use whimbrel_wire::invisible::is_invisible;
 
@@ -16,10 +15,7 @@ use crate::line_reader::{LineReader, ScannedLine};
 /// Type of the entry that records the last prompt.
 pub(super) const LAST_PROMPT: &str = "last-prompt";
 
-/// Type of the entry that records the awaited agents.
-const AWAITED_AGENTS: &str = "awaited-agents";
-
-const METADATA_TYPES: [&str; 5] = ["custom-title", "ai-title", "tag", LAST_PROMPT, AWAITED_AGENTS];
+const METADATA_TYPES: [&str; 4] = ["custom-title", "ai-title", "tag", LAST_PROMPT];
 
 /// Distance from the end beyond which an entry is rewritten: half of what lists read of the tail.
 const MAX_TAIL_DISTANCE: u64 = 32 * 1024;
@@ -62,17 +58,6 @@ impl MetadataEntries {
             Some(text) => self.lines.insert(kind, LastEntry { line: text.to_owned(), offset: at }),
             None => self.lines.remove(kind),
         };
-    }
-
-    /// Background agents whose reports the main agent had not received when the transcript was last written.
-    pub(super) fn awaited_agents(&self) -> Vec<AwaitedAgent> {
-        #[derive(Deserialize)]
-        struct Entry {
-            agents: Vec<AwaitedAgent>,
-        }
-        let line = self.lines.get(AWAITED_AGENTS);
-        let entry = line.and_then(|entry| serde_json::from_str::<Entry>(&entry.line).ok());
-        entry.map(|entry| entry.agents).unwrap_or_default()
     }
 
     pub(super) fn mark_scanned(&mut self, until: u64) {
@@ -129,22 +114,12 @@ impl Read for OffsetReader<'_> {
     }
 }
 
-/// A background agent whose report is awaited.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct AwaitedAgent {
-    pub agent_id: String,
-    /// The call that started or continued it.
-    pub tool_use_id: String,
-}
-
-/// A metadata entry; titles and tags are in the format of the official SDKs.
+/// A metadata entry, in the format of the official SDKs.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 pub(super) enum MetadataEntry<'a> {
     CustomTitle { custom_title: String, session_id: &'a str },
     Tag { tag: String, session_id: &'a str },
-    AwaitedAgents { agents: &'a [AwaitedAgent], session_id: &'a str },
 }
 
 impl<'a> MetadataEntry<'a> {

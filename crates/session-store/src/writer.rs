@@ -11,10 +11,11 @@ use whimbrel_os::clock;
 use whimbrel_wire::RawJson;
 
 use crate::appender::{Appender, Durability};
+use crate::awaited_agents::{self, AwaitedAgent};
 use crate::entry::TOOL_START;
 pub use crate::health::TranscriptNotice;
 use crate::health::WriteHealth;
-use crate::metadata::{AwaitedAgent, MetadataEntries, MetadataEntry, truncate_title};
+use crate::metadata::{MetadataEntries, MetadataEntry, truncate_title};
 use crate::store::StoreKey;
 use crate::store_writer::{FlushMode, StoreWriter};
 
@@ -298,13 +299,10 @@ impl TranscriptWriter {
         self.flush().await;
     }
 
-    /// Records the background agents whose reports are awaited. A failed write stays pending like any other line.
-    pub async fn record_awaited_agents(&self, agents: &[AwaitedAgent]) {
-        let entry = MetadataEntry::AwaitedAgents { agents, session_id: &self.session };
-        if let Ok(line) = entry.to_line() {
-            let _ = self.write_line(Ok(line.as_str().to_owned()));
-        }
-        self.flush().await;
+    /// Records the background agents whose reports are awaited. A failed write stays pending like any other line. A
+    /// store gets the entry with the next [`TranscriptWriter::flush`].
+    pub fn record_awaited_agents(&self, agents: &[AwaitedAgent]) {
+        let _ = self.write_line(Ok(awaited_agents::render_entry(agents, &self.session)));
     }
 
     /// Ends a turn: writes all lines, and syncs them if durability requires it. Errors become notices.

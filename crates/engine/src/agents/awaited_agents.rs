@@ -2,14 +2,21 @@
 //! the model which of them were lost with the earlier run.
 
 use std::collections::BTreeSet;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use whimbrel_session_store::load::AwaitedAgent;
+use whimbrel_session_store::awaited_agents::AwaitedAgent;
 use whimbrel_session_store::writer::TranscriptWriter;
 
-/// The agents awaited in this run. The transcript always holds the current set.
+/// The agents awaited in this run. Each change is written to the transcript.
 #[derive(Debug, Default)]
-pub struct AwaitedAgents(Mutex<BTreeSet<AwaitedAgent>>);
+pub struct AwaitedAgents(Mutex<AwaitedState>);
+
+#[derive(Debug, Default)]
+struct AwaitedState {
+    agents: BTreeSet<AwaitedAgent>,
+    /// The model gets a notice about lost agents, but the transcript still lists them.
+    has_pending_notice: bool,
+}
 
 impl AwaitedAgents {
     /// Adds an agent that a call has left in the background.
@@ -27,16 +34,32 @@ impl AwaitedAgents {
         self.change(transcript, |agents| agents.retain(|known| known.agent_id != agent_id)).await;
     }
 
+    /// Called when the notice about lost agents is in the conversation but not in the transcript yet.
+    pub(super) fn mark_notice_pending(&self) {
+        self.lock().has_pending_notice = true;
+    }
+
+    /// Called when the transcript has the notice: the lost agents are no longer awaited.
+    pub async fn confirm_notice(&self, transcript: &TranscriptWriter) {
+        self.change(transcript, |_| {}).await;
+    }
+
     async fn change(&self, transcript: &TranscriptWriter, change: impl FnOnce(&mut BTreeSet<AwaitedAgent>)) {
-        let changed = {
-            let mut agents = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            let before = agents.clone();
-            change(&mut agents);
-            (*agents != before).then(|| agents.iter().cloned().collect::<Vec<_>>())
-        };
-        if let Some(agents) = changed {
-            transcript.record_awaited_agents(&agents).await;
+        {
+            let mut state = self.lock();
+            let before = state.agents.clone();
+            change(&mut state.agents);
+            if !std::mem::take(&mut state.has_pending_notice) && state.agents == before {
+                return;
+            }
+            // Written under the lock, so that the last entry is the last state.
+            transcript.record_awaited_agents(&state.agents.iter().cloned().collect::<Vec<_>>());
         }
+        transcript.flush().await;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, AwaitedState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -57,7 +80,7 @@ mod tests {
     use super::*;
 
     fn ids(awaited: &AwaitedAgents) -> Vec<String> {
-        awaited.0.lock().unwrap().iter().map(|agent| agent.agent_id.clone()).collect()
+        awaited.lock().agents.iter().map(|agent| agent.agent_id.clone()).collect()
     }
 
     #[tokio::test]

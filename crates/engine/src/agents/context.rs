@@ -265,8 +265,8 @@ impl AgentSpawner {
             own_servers: None,
         });
         if let Some(notice) = lost_notice {
-            // Added once, even if the session is resumed repeatedly.
-            agent.conversation.push_hidden_once(&notice);
+            agent.conversation.push_hidden(&notice);
+            agent_context.spawning.awaited.mark_notice_pending();
         }
         agent
     }

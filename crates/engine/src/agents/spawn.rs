@@ -198,6 +198,11 @@ impl AgentSpawner {
         Ok(outcome)
     }
 
+    /// Called when the first messages of a turn are in the transcript, and with them the notice about lost agents.
+    pub async fn confirm_lost_notice(&self, transcript: &TranscriptWriter) {
+        self.context.spawning.awaited.confirm_notice(transcript).await;
+    }
+
     /// Called when the report of a background agent has reached the conversation of the main agent.
     pub async fn mark_reported(&self, agent_id: &str, transcript: &TranscriptWriter) {
         self.context.spawning.awaited.remove(agent_id, transcript).await;
@@ -318,6 +323,10 @@ impl AgentSpawner {
             mailbox,
             worktree,
         };
+        if background {
+            // Before it runs, so that its end finds the entry.
+            self.context.spawning.awaited.add(&launched.agent_id, &call.id, &call.transcript).await;
+        }
         tokio::spawn(run.run(report_sender));
         Ok(PendingAgent { report, backgrounded, stop_guard, launched })
     }

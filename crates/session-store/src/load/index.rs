@@ -7,6 +7,7 @@
 use std::collections::{HashMap, HashSet};
 use std::io::{self, BufRead};
 
+use crate::awaited_agents::{self, AWAITED_AGENTS, AwaitedAgent};
 use crate::entry::{
     CONTENT_REPLACEMENT, EntryBranch, EntryKind, HIDDEN_TEXT, IdKey, REJECTED, TOOL_START, TranscriptEntry,
 };
@@ -102,6 +103,8 @@ pub(crate) struct Index {
     /// Entries that name content stored elsewhere.
     pub(crate) replacement_spans: Vec<Span>,
     pub(crate) metadata: MetadataEntries,
+    /// Awaited background agents, with the offset of each entry.
+    awaited: Vec<(u64, Vec<AwaitedAgent>)>,
     pub(crate) facts: TranscriptFacts,
     pub(crate) repairs: RepairCounts,
     /// Nodes whose parent was not found among earlier nodes.
@@ -216,8 +219,24 @@ impl Index {
                 }
             }
             _ if line.is_type(CONTENT_REPLACEMENT) => self.replacement_spans.push(span),
+            _ if line.is_type(AWAITED_AGENTS) => {
+                self.awaited.push((offset, awaited_agents::parse_entry(bytes)))
+            }
             _ => self.metadata.record_entry(line, bytes, offset),
         }
+    }
+
+    /// The awaited agents at the end of the transcript, or at a message: before the next message of the conversation.
+    pub(crate) fn awaited_agents(&self, at: Option<NodeId>) -> Vec<AwaitedAgent> {
+        let end = at.and_then(|at| {
+            let after = self.node(at).span.offset;
+            let messages =
+                self.nodes.iter().filter(|node| node.is_message() && node.branch == EntryBranch::Main);
+            messages.map(|node| node.span.offset).filter(|offset| *offset > after).min()
+        });
+        let is_before_end = |offset: u64| end.is_none_or(|end| offset < end);
+        let entry = self.awaited.iter().rfind(|(offset, _)| is_before_end(*offset));
+        entry.map(|(_, agents)| agents.clone()).unwrap_or_default()
     }
 
     fn update_facts(&mut self, line: &TranscriptEntry<'_>) {

@@ -603,6 +603,10 @@ fn awaited_agents_are_those_of_the_last_entry() {
     assert_eq!(ids(&LoadRange::default(), &lines), ["a1", "a2"]);
     let early = LoadRange { last_message: Some("3".into()), dropped_prompt: None };
     assert_eq!(ids(&early, &lines), ["a1"], "the second one was started later");
-    let reported = [&lines[..], &[awaited(&[])]].concat();
+    let reported = [&lines[..], &[user("6", Some("5"), "Both are done."), awaited(&[])]].concat();
     assert!(ids(&LoadRange::default(), &reported).is_empty());
+    let before_report = LoadRange { last_message: Some("5".into()), dropped_prompt: None };
+    assert_eq!(ids(&before_report, &reported), ["a1", "a2"], "the reports came later");
+    let unseen = [&lines[..], &[awaited(&[("a3", "elsewhere")])]].concat();
+    assert!(ids(&LoadRange::default(), &unseen).is_empty(), "its call is not in the conversation");
 }

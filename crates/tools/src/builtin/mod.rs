@@ -35,7 +35,7 @@ use std::sync::Arc;
 
 use crate::api::AnyTool;
 
-pub use whimbrel_wire::tool_names::*;
+use whimbrel_wire::tool_names::*;
 
 /// Returns the built-in tools in the order in which the model sees them. Those that start and message agents are in
 /// the engine.
