@@ -220,7 +220,7 @@ impl Index {
             }
             _ if line.is_type(CONTENT_REPLACEMENT) => self.replacement_spans.push(span),
             _ if line.is_type(AWAITED_AGENTS) => {
-                self.awaited.push((offset, awaited_agents::parse_entry(bytes)))
+                self.awaited.push((offset, awaited_agents::parse_entry(bytes)));
             }
             _ => self.metadata.record_entry(line, bytes, offset),
         }
