@@ -205,7 +205,7 @@ impl Buffer {
     }
 }
 
-/// Awaits a read from the store, at most [`LOAD_TIMEOUT`].
+/// Awaits a read from the store, at most `LOAD_TIMEOUT`.
 pub async fn with_load_timeout<T>(
     read: impl Future<Output = Result<T, StoreError>>,
 ) -> Result<T, StoreError> {

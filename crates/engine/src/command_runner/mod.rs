@@ -1,5 +1,5 @@
 //! Runs slash commands, in place of a turn or before one: [`builtin`] and [`compact`] (built-in commands), [`expand`]
-//! (command files), [`fork`] (command files that run in a subagent), [`mcp_prompt`] (prompts of MCP servers).
+//! (command files), `fork` (command files that run in a subagent), [`mcp_prompt`] (prompts of MCP servers).
 
 pub mod builtin;
 pub mod compact;

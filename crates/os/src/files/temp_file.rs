@@ -121,7 +121,7 @@ impl<'a> TempFile<'a> {
 }
 
 /// Creates a temporary file for writing in pieces, to be persisted by the caller. Removes stale files like
-/// [`TempFile::write`].
+/// `TempFile::write`.
 pub fn new_temp_file_in(dir: &Path) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     let temp = builder

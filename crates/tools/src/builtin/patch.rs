@@ -64,7 +64,7 @@ fn count_bytes(bytes: &[u8], predicate: impl Fn(u8) -> bool) -> usize {
         .sum()
 }
 
-/// Computes the hunks between two texts. Hunks beyond [`MAX_HUNK_BYTES`] are dropped.
+/// Computes the hunks between two texts. Hunks beyond `MAX_HUNK_BYTES` are dropped.
 pub fn compute_hunks(old: &str, new: &str) -> Vec<Hunk> {
     let (head, tail) = common_ends(old, new);
     let first = count_newlines(&old.as_bytes()[..head]) + 1;
