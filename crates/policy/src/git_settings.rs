@@ -3,6 +3,7 @@
 
 use GitOverride::{Disable, ResetList, Value};
 use ReadOnlyUse::{Always, IfRemoteHelper, IfShellCommand, Never, UnlessSwitch};
+use SettingValue::{Command, Other};
 
 /// When a setting makes git run a program, or read further settings or objects, in a read-only command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,71 +29,95 @@ pub enum GitOverride {
     Disable(&'static str),
 }
 
-/// A row: section, name (lower case; `*` for all), whether its value is a command, its use in read-only commands, and its
-/// override.
-struct Row(&'static str, &'static str, bool, ReadOnlyUse, Option<GitOverride>);
+/// What a setting holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SettingValue {
+    Command,
+    /// A path, an address, a switch or the like.
+    Other,
+}
+
+struct Row {
+    /// Lower case.
+    section: &'static str,
+    /// Lower case; `*` for all names of the section.
+    name: &'static str,
+    value: SettingValue,
+    read_only_use: ReadOnlyUse,
+    disabled_by: Option<GitOverride>,
+}
+
+const fn row(
+    section: &'static str,
+    name: &'static str,
+    value: SettingValue,
+    read_only_use: ReadOnlyUse,
+    disabled_by: Option<GitOverride>,
+) -> Row {
+    Row { section, name, value, read_only_use, disabled_by }
+}
 
 const TABLE: &[Row] = &[
-    Row("core", "alternaterefscommand", true, Always, Some(Value(""))),
-    Row("core", "askpass", true, Always, Some(Value(""))),
-    Row("core", "editor", true, Never, None),
-    Row("core", "fsmonitor", true, UnlessSwitch, None),
-    Row("core", "gitproxy", true, Always, Some(Value(""))),
-    Row("core", "pager", true, Always, None),
-    Row("core", "sshcommand", true, Always, Some(Value("ssh"))),
-    Row("credential", "helper", true, Never, Some(ResetList)),
-    Row("diff", "command", true, Always, None),
-    Row("diff", "external", true, Always, None),
-    Row("diff", "textconv", true, Always, None),
-    Row("extensions", "partialclone", false, Always, None),
-    Row("filter", "clean", true, Always, Some(Value(""))),
-    Row("filter", "process", true, Always, Some(Value(""))),
-    Row("filter", "required", false, Never, Some(Value("false"))),
-    Row("filter", "smudge", true, Always, Some(Value(""))),
-    Row("gpg", "defaultkeycommand", false, Always, None),
-    Row("gpg", "program", true, Always, None),
-    Row("hook", "command", true, Always, Some(Disable("enabled"))),
-    Row("hook", "*", false, Never, Some(Disable("enabled"))),
-    Row("include", "path", false, Always, None),
-    Row("includeif", "path", false, Always, None),
-    Row("interactive", "difffilter", true, Never, None),
-    Row("lfs", "args", false, Never, Some(Value(""))),
-    Row("lfs", "clean", false, Never, Some(Value(""))),
-    Row("lfs", "path", false, Never, Some(Value(""))),
-    Row("lfs", "smudge", false, Never, Some(Value(""))),
-    Row("lfs", "standalonetransferagent", false, Never, Some(Value(""))),
-    Row("merge", "driver", true, Always, None),
-    Row("pager", "*", false, UnlessSwitch, None),
-    Row("remote", "partialclonefilter", false, Always, None),
-    Row("remote", "promisor", false, Always, None),
-    Row("remote", "pushurl", false, IfRemoteHelper, None),
-    Row("remote", "receivepack", true, Never, None),
-    Row("remote", "uploadpack", true, Always, None),
-    Row("remote", "url", false, IfRemoteHelper, None),
-    Row("remote", "vcs", false, Always, None),
-    Row("submodule", "update", true, IfShellCommand, None),
-    Row("trailer", "cmd", true, Always, None),
-    Row("trailer", "command", true, Always, None),
-    Row("uploadpack", "packobjectshook", true, Never, None),
-    Row("web", "browser", true, Never, None),
+    row("core", "alternaterefscommand", Command, Always, Some(Value(""))),
+    row("core", "askpass", Command, Always, Some(Value(""))),
+    row("core", "editor", Command, Never, None),
+    row("core", "fsmonitor", Command, UnlessSwitch, None),
+    row("core", "gitproxy", Command, Always, Some(Value(""))),
+    row("core", "pager", Command, Always, None),
+    row("core", "sshcommand", Command, Always, Some(Value("ssh"))),
+    row("credential", "helper", Command, Never, Some(ResetList)),
+    row("diff", "command", Command, Always, None),
+    row("diff", "external", Command, Always, None),
+    row("diff", "textconv", Command, Always, None),
+    row("extensions", "partialclone", Other, Always, None),
+    row("filter", "clean", Command, Always, Some(Value(""))),
+    row("filter", "process", Command, Always, Some(Value(""))),
+    row("filter", "required", Other, Never, Some(Value("false"))),
+    row("filter", "smudge", Command, Always, Some(Value(""))),
+    row("gpg", "defaultkeycommand", Other, Always, None),
+    row("gpg", "program", Command, Always, None),
+    row("hook", "command", Command, Always, Some(Disable("enabled"))),
+    row("hook", "*", Other, Never, Some(Disable("enabled"))),
+    row("include", "path", Other, Always, None),
+    row("includeif", "path", Other, Always, None),
+    row("interactive", "difffilter", Command, Never, None),
+    row("lfs", "args", Other, Never, Some(Value(""))),
+    row("lfs", "clean", Other, Never, Some(Value(""))),
+    row("lfs", "path", Other, Never, Some(Value(""))),
+    row("lfs", "smudge", Other, Never, Some(Value(""))),
+    row("lfs", "standalonetransferagent", Other, Never, Some(Value(""))),
+    row("merge", "driver", Command, Always, None),
+    row("pager", "*", Other, UnlessSwitch, None),
+    row("remote", "partialclonefilter", Other, Always, None),
+    row("remote", "promisor", Other, Always, None),
+    row("remote", "pushurl", Other, IfRemoteHelper, None),
+    row("remote", "receivepack", Command, Never, None),
+    row("remote", "uploadpack", Command, Always, None),
+    row("remote", "url", Other, IfRemoteHelper, None),
+    row("remote", "vcs", Other, Always, None),
+    row("submodule", "update", Command, IfShellCommand, None),
+    row("trailer", "cmd", Command, Always, None),
+    row("trailer", "command", Command, Always, None),
+    row("uploadpack", "packobjectshook", Command, Never, None),
+    row("web", "browser", Command, Never, None),
 ];
 
 /// Values that only switch a feature on or off.
 const SWITCH_VALUES: [&str; 9] = ["true", "false", "yes", "no", "on", "off", "1", "0", ""];
 
 fn find_row(section: &str, name: &str) -> Option<&'static Row> {
-    TABLE.iter().find(|row| row.0 == section && (row.1 == name || row.1 == "*"))
+    TABLE.iter().find(|row| row.section == section && (row.name == name || row.name == "*"))
 }
 
 /// Returns whether the value of a setting with this last part of its name may be a command, in whichever section.
 pub(crate) fn is_command_setting(name: &str) -> bool {
-    TABLE.iter().any(|row| row.2 && row.1 == name)
+    TABLE.iter().any(|row| row.value == Command && row.name == name)
 }
 
 /// Returns whether git runs a program, or reads further settings or objects, because of this setting in a read-only
 /// command. Section and name are lower case, without the subsection.
 pub fn runs_program_when_reading(section: &str, name: &str, value: &str) -> bool {
-    match find_row(section, name).map_or(Never, |row| row.3) {
+    match find_row(section, name).map_or(Never, |row| row.read_only_use) {
         Never => false,
         Always => true,
         UnlessSwitch => !SWITCH_VALUES.contains(&value.to_ascii_lowercase().as_str()),
@@ -103,7 +128,7 @@ pub fn runs_program_when_reading(section: &str, name: &str, value: &str) -> bool
 
 /// The override for a setting that makes git, or a checkout filter, run a program; `None` for all others.
 pub fn override_for(section: &str, name: &str) -> Option<GitOverride> {
-    find_row(section, name).and_then(|row| row.4)
+    find_row(section, name).and_then(|row| row.disabled_by)
 }
 
 #[cfg(test)]
@@ -112,7 +137,7 @@ mod tests {
 
     #[test]
     fn rows_are_sorted_and_all_names_come_last() {
-        let keys: Vec<_> = TABLE.iter().map(|row| (row.0, row.1 == "*", row.1)).collect();
+        let keys: Vec<_> = TABLE.iter().map(|row| (row.section, row.name == "*", row.name)).collect();
         assert!(keys.is_sorted(), "{keys:?}");
     }
 

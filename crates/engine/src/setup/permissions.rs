@@ -114,7 +114,8 @@ mod tests {
             let options = Options { permission_mode: wanted, ..Options::default() };
             let flag = settings.map(|mode| format!(r#"{{"permissions": {{"defaultMode": "{mode}"}}}}"#));
             let settings = Settings::load(SettingsRequest { flag, ..SettingsRequest::default() }).unwrap();
-            let workspace = Arc::new(Workspace::new("/work".into(), "/work/.spill".into(), BTreeMap::new()));
+            let workspace =
+                Arc::new(Workspace::new("/project".into(), "/project/.output".into(), BTreeMap::new()));
             let permissions = initial_permissions(
                 &options,
                 &BTreeMap::new(),
