@@ -26,7 +26,7 @@ pub(crate) fn run() -> Result<()> {
         succeeds("valgrind", &["--version"]),
         "valgrind is not installed; install it to record the executed functions"
     );
-    build_engine(&[(LINK_ORDER_VARIABLE, ""), ("CARGO_PROFILE_DIST_STRIP", "none")])?;
+    build_engine("")?;
     let dir = tempfile::tempdir().context("cannot create a temporary directory")?;
     let program = dir.path().join("whimbrel");
     fs::copy(bench::target_dir().join("dist/whimbrel"), &program).context("cannot copy the engine")?;
@@ -42,11 +42,16 @@ pub(crate) fn run() -> Result<()> {
     let patterns: String = patterns.into_iter().map(|pattern| pattern + "\n").collect();
     let link_order = std::path::absolute(bench::target_dir().join("dist/link-order.txt"))?;
     fs::write(&link_order, patterns).with_context(|| format!("cannot write {}", link_order.display()))?;
-    build_engine(&[(LINK_ORDER_VARIABLE, &link_order.display().to_string())])
+    build_engine(&link_order.display().to_string())?;
+    let shipped = bench::target_dir().join("dist/whimbrel").display().to_string();
+    run_args(&["strip", "--strip-all", &shipped], &[])
 }
 
-fn build_engine(env: &[(&str, &str)]) -> Result<()> {
-    run_args(&["cargo", "build", "--profile", "dist", "--locked", "--package", "whimbrel-cli"], env)
+/// Builds the engine with symbols: the first build needs them, and the second must not compile every dependency again
+/// with another profile.
+fn build_engine(link_order: &str) -> Result<()> {
+    let env = [(LINK_ORDER_VARIABLE, link_order), ("CARGO_PROFILE_DIST_STRIP", "none")];
+    run_args(&["cargo", "build", "--profile", "dist", "--locked", "--package", "whimbrel-cli"], &env)
 }
 
 /// Writes a script that runs the engine under callgrind, and returns its path.

@@ -2,7 +2,7 @@
 //!
 //! End of input and stop are different events. After the host has finished its input, the session continues until
 //! nothing runs and nothing is queued; only the link's stop token ends it at once. Turns are in `turns`, slash
-//! commands in `commands`, the parts that a session's agents are built from in `assemble`.
+//! commands in `commands`, the state in `session`, the parts that a session's agents are built from in `assemble`.
 
 mod assemble;
 mod commands;
@@ -10,22 +10,17 @@ pub(crate) mod control;
 mod extensions;
 mod main_agent;
 mod mcp;
+mod session;
 mod turns;
 
 use std::time::Duration;
 
-use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use whimbrel_os::{clock, files, ids};
 use whimbrel_tools::hooks::HookDispatcher;
-use whimbrel_tools::internal_events::{
-    EventReceiver, EventSender, InternalEvent, Notification, event_channel,
-};
-use whimbrel_tools::tasks::TaskRegistry;
+use whimbrel_tools::internal_events::{EventReceiver, InternalEvent, Notification, event_channel};
 use whimbrel_transport::frame_log::log_frame;
-use whimbrel_transport::frame_sender::FrameSender;
-use whimbrel_transport::host_requests::HostRequests;
 use whimbrel_transport::link::{IncomingFrame, Link};
 use whimbrel_wire::codec::WireError;
 use whimbrel_wire::control::ControlResponse;
@@ -37,23 +32,16 @@ use whimbrel_wire::{Frame, Role};
 use crate::activity::{Activity, HostInput, LoopDecision};
 use crate::agent::Agent;
 use crate::agents::notices;
-use crate::agents::team::SessionTeam;
-use crate::context::usage::ContextMeter;
 use crate::engine::Engine;
-use crate::fifo_lock::FifoLock;
-use crate::input_queue::{InputQueue, QueuedInput};
-use crate::key_helper::KeyHelper;
-use crate::runtime_settings::RuntimeSettingsWriter;
-use crate::setup::{Setup, SetupError, Start, resume};
-use crate::state_notifier::StateNotifier;
+use crate::input_queue::QueuedInput;
+use crate::setup::{SetupError, Start, resume};
 use crate::task_notifications;
 use crate::transcript_notices;
 use crate::turn::TurnOutcome;
 use crate::turn_result;
 pub(crate) use assemble::build_hooks;
-use control::AgentHandles;
-use mcp::SessionMcp;
-use turns::{RunningTurn, wait_for_turn};
+pub(crate) use session::Session;
+use turns::wait_for_turn;
 
 /// Grace period for a cancelled turn to finish when the session is stopped.
 const STOP_GRACE: Duration = Duration::from_millis(1500);
@@ -120,7 +108,7 @@ async fn run(engine: Engine, mut link: Link, start: Box<Start>) -> SessionExit {
             return Box::pin(reject_session(&mut link, error, session.setup.session.id.clone())).await;
         }
         let activity = session.activity(input, &events);
-        session.state_notifier.publish(activity).await;
+        session.host.state_notifier.publish(activity).await;
         let limit = match activity
             .decide(session.setup.host.background_policy, session.setup.host.background_wait_limit)
         {
@@ -141,7 +129,7 @@ async fn run(engine: Engine, mut link: Link, start: Box<Start>) -> SessionExit {
             line = link.incoming.recv(), if input != HostInput::Closed => line.map_or(SessionEvent::HostClosed, SessionEvent::HostFrame),
             () = link.finished.cancelled(), if input == HostInput::Open => SessionEvent::InputFinished,
             Some(event) = events.recv() => SessionEvent::Internal(event),
-            ended = wait_for_turn(&mut session.running_turn) => SessionEvent::TurnEnded(ended),
+            ended = wait_for_turn(&mut session.main_agent.running_turn) => SessionEvent::TurnEnded(ended),
             () = wait_until(limit) => SessionEvent::DeadlineReached,
         };
         match event {
@@ -155,7 +143,7 @@ async fn run(engine: Engine, mut link: Link, start: Box<Start>) -> SessionExit {
             SessionEvent::InputFinished => input = HostInput::Finished,
             SessionEvent::HostClosed => {
                 input = HostInput::Closed;
-                session.host_requests.close();
+                session.host.requests.close();
             }
             SessionEvent::Internal(event) => session.handle_event(event).await,
             SessionEvent::TurnEnded(ended) => {
@@ -170,28 +158,33 @@ async fn run(engine: Engine, mut link: Link, start: Box<Start>) -> SessionExit {
             }
         }
     }
-    if session.first_turn_started {
+    if session.progress.first_turn_started {
         Box::pin(run_session_end_hooks(&session.hooks.clone(), &link.stop)).await;
     }
     session.mcp.close(&link.stop).await;
     // A stop ends all background work; a session that ends by itself detaches what may outlive it.
     let detached = if link.stop.is_cancelled() { 0 } else { session.tasks.detach_all().await };
     // No more responses are read: pending requests fail.
-    session.host_requests.close();
+    session.host.requests.close();
     session.tasks.shutdown().await;
     session.handle_pending_events(&mut events).await;
     session.team.flush().await;
-    if let Some(text) = session.engine.providers().describe_unplayed().filter(|_| session.first_turn_started)
+    if let Some(text) =
+        session.engine.providers().describe_unplayed().filter(|_| session.progress.first_turn_started)
     {
-        let _ = tokio::time::timeout(STOP_GRACE, session.frame_sender.warn(text)).await;
+        let _ = tokio::time::timeout(STOP_GRACE, session.host.frame_sender.warn(text)).await;
     }
-    transcript_notices::close_store(&session.setup.session.persistence, STOP_GRACE, &session.frame_sender)
-        .await;
+    transcript_notices::close_store(
+        &session.setup.session.persistence,
+        STOP_GRACE,
+        &session.host.frame_sender,
+    )
+    .await;
     if session.setup.session.is_ephemeral && detached == 0 {
         // A directory that cannot be removed is left to the cleanup of the temporary directory.
         let _ = files::remove_dir(session.setup.session.workspace.output_dir());
     }
-    SessionExit { last_turn: session.last_turn, setup_error: None }
+    SessionExit { last_turn: session.progress.last_turn, setup_error: None }
 }
 
 /// Runs the `SessionEnd` hooks; after a stop only for `SESSION_END_HOOK_GRACE`.
@@ -229,42 +222,6 @@ enum SessionEvent {
     Stop,
 }
 
-/// State of a running session, owned by the event loop.
-pub(crate) struct Session {
-    pub(crate) engine: Engine,
-    pub(crate) setup: Box<Setup>,
-    pub(crate) frame_sender: FrameSender,
-    pub(crate) host_requests: HostRequests,
-    pub(crate) runtime_settings: RuntimeSettingsWriter,
-    pub(crate) tasks: TaskRegistry,
-    pub(crate) mcp: SessionMcp,
-    event_sender: EventSender,
-    team: SessionTeam,
-    pub(crate) hooks: HookDispatcher,
-    /// Serializes writes of settings files.
-    pub(crate) settings_writes: FifoLock,
-    /// Serializes model switches.
-    pub(crate) model_switches: FifoLock,
-    state_notifier: StateNotifier,
-    /// The main agent while no turn owns it. Created with the first turn, so that `initialize` can still change its
-    /// configuration.
-    agent: Option<Box<Agent>>,
-    running_turn: Option<RunningTurn>,
-    /// Context usage of the main agent.
-    context_meter: ContextMeter,
-    /// Handles to the main agent that work while a turn owns it.
-    pub(crate) agent_handles: Option<AgentHandles>,
-    pub(crate) input_queue: InputQueue,
-    first_turn_started: bool,
-    /// Whether the host was warned about an invalid or duplicate message uuid.
-    warned_about_uuid: bool,
-    pub(crate) started_at: std::time::Instant,
-    result_count: u32,
-    last_turn: Option<TurnSummary>,
-    /// Set if `initialize` or `--agent` asked for something unavailable: the session must not continue without it.
-    pub(crate) setup_error: Option<SetupError>,
-}
-
 /// Sends the host the reason why there is no session, then reads its frames for a moment: a host that is still
 /// writing when the engine exits would see a broken pipe instead of the reason.
 async fn reject_session(link: &mut Link, error: SetupError, session: String) -> SessionExit {
@@ -289,51 +246,6 @@ async fn reject_session(link: &mut Link, error: SetupError, session: String) -> 
 }
 
 impl Session {
-    fn new(engine: Engine, mut setup: Box<Setup>, link: &Link, event_sender: EventSender) -> Self {
-        let frame_sender =
-            FrameSender::new(setup.session.id.as_str().into(), link.outgoing.clone(), link.stop.clone())
-                .with_log(engine.log().clone());
-        let (host_requests, tasks) = (
-            HostRequests::new(frame_sender.clone()),
-            TaskRegistry::for_session(event_sender.clone(), setup.host.background_policy),
-        );
-        let hooks = build_hooks(&setup, &host_requests, &tasks, &frame_sender);
-        let state_notifier = StateNotifier::new(frame_sender.clone(), setup.host.state_subscription);
-        let engine = engine.with_key_source(KeyHelper::from_setup(&setup, &tasks));
-        let config = setup.config_locations.user_dir.clone().filter(|_| !setup.session.is_ephemeral);
-        Self {
-            mcp: SessionMcp::start(&mut setup, (&host_requests, &frame_sender), &state_notifier, &hooks),
-            hooks,
-            runtime_settings: watch::Sender::new(setup.models.runtime_settings.clone()),
-            host_requests,
-            tasks,
-            team: SessionTeam::new(
-                event_sender.clone(),
-                config,
-                setup.session.id.clone(),
-                setup.agents.max_team_messages,
-            ),
-            event_sender,
-            settings_writes: FifoLock::default(),
-            model_switches: FifoLock::default(),
-            state_notifier,
-            agent: None,
-            running_turn: None,
-            context_meter: ContextMeter::default(),
-            agent_handles: None,
-            input_queue: InputQueue::default(),
-            first_turn_started: false,
-            warned_about_uuid: false,
-            started_at: clock::monotonic(),
-            result_count: 0,
-            last_turn: None,
-            setup_error: None,
-            frame_sender,
-            setup,
-            engine,
-        }
-    }
-
     /// Activity of the session, counting internal events that were posted but not handled yet.
     fn activity(&self, input: HostInput, events: &EventReceiver) -> Activity {
         // An agent posts its last event before it stops being counted. The count is therefore read first; in the
@@ -346,25 +258,25 @@ impl Session {
     fn activity_without_events(&self, input: HostInput) -> Activity {
         Activity {
             input,
-            turn_running: self.running_turn.is_some(),
+            turn_running: self.main_agent.running_turn.is_some(),
             input_pending: self.input_queue.has_turn_input(),
-            pending_requests: self.state_notifier.pending_requests(),
+            pending_requests: self.host.state_notifier.pending_requests(),
             running_agents: self.tasks.running_agents() + self.team.active_count(),
             running_commands: self.tasks.running_commands(),
         }
     }
 
     pub(crate) fn is_busy(&self) -> bool {
-        self.running_turn.is_some() || self.input_queue.has_turn_input()
+        self.main_agent.running_turn.is_some() || self.input_queue.has_turn_input()
     }
 
     async fn publish_turn_start(&mut self) {
-        self.state_notifier.publish_turn_start(self.activity_without_events(HostInput::Open)).await;
+        self.host.state_notifier.publish_turn_start(self.activity_without_events(HostInput::Open)).await;
     }
 
     /// Returns whether the first turn has started. From then on the system prompt and the tools are fixed.
     pub(crate) fn has_begun(&self) -> bool {
-        self.agent.is_some() || self.running_turn.is_some()
+        self.main_agent.idle.is_some() || self.main_agent.running_turn.is_some()
     }
 
     /// Handles one frame from the host.
@@ -381,10 +293,10 @@ impl Session {
                 if let Some(response) =
                     control::handle_request(self, request.request_id, request.request).await
                 {
-                    self.frame_sender.send(response).await;
+                    self.host.frame_sender.send(response).await;
                 }
             }
-            Ok(Frame::ControlResponse(answer)) => self.host_requests.handle_response(answer.response),
+            Ok(Frame::ControlResponse(answer)) => self.host.requests.handle_response(answer.response),
             Ok(Frame::EnvironmentUpdate(update)) => {
                 self.setup.session.workspace.set_variables(update.variables);
             }
@@ -398,7 +310,7 @@ impl Session {
     }
 
     async fn send_wire_error(&mut self, message: &str) {
-        self.frame_sender.notify(WireErrorNotice { message: message.to_owned(), line: None }).await;
+        self.host.frame_sender.notify(WireErrorNotice { message: message.to_owned(), line: None }).await;
     }
 
     /// Handles all internal events that were posted so far.
@@ -415,9 +327,10 @@ impl Session {
             InternalEvent::RecheckIdle => {}
             InternalEvent::Task(event) => {
                 for notice in task_notifications::system_events(&event) {
-                    self.frame_sender.notify(notice).await;
+                    self.host.frame_sender.notify(notice).await;
                 }
-                self.frame_sender
+                self.host
+                    .frame_sender
                     .notify(notices::background_tasks(&self.tasks.running_in_background()))
                     .await;
                 if let Some(notification) = task_notifications::model_notification(&event) {
@@ -445,7 +358,7 @@ impl Session {
 
     /// Returns whether the last turn ended because the budget was exceeded.
     fn is_over_budget(&self) -> bool {
-        self.last_turn.as_ref().is_some_and(|turn| turn.outcome == Outcome::ErrorMaxBudgetUsd)
+        self.progress.last_turn.as_ref().is_some_and(|turn| turn.outcome == Outcome::ErrorMaxBudgetUsd)
     }
 
     /// Interrupts the running turn, if there is one. Its pending requests are cancelled as it ends; background work
@@ -455,7 +368,7 @@ impl Session {
         if self.is_turn_due() && self.input_queue.prompt_count() > 0 {
             Box::pin(self.start_next_turn()).await;
         }
-        if let Some(running) = &self.running_turn {
+        if let Some(running) = &self.main_agent.running_turn {
             running.cancel.cancel();
         }
     }
@@ -463,10 +376,12 @@ impl Session {
     /// Cancels the running turn, waits briefly for it and sends its result if the host still reads.
     async fn stop(&mut self) {
         self.input_queue.clear();
-        self.host_requests.close();
-        let Some(running) = &self.running_turn else { return };
+        self.host.requests.close();
+        let Some(running) = &self.main_agent.running_turn else { return };
         running.cancel.cancel();
-        if let Ok(ended) = tokio::time::timeout(STOP_GRACE, wait_for_turn(&mut self.running_turn)).await {
+        if let Ok(ended) =
+            tokio::time::timeout(STOP_GRACE, wait_for_turn(&mut self.main_agent.running_turn)).await
+        {
             // The host may have stopped reading.
             let _ = tokio::time::timeout(STOP_GRACE, self.end_turn(ended)).await;
         }

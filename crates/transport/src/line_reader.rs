@@ -1,6 +1,8 @@
-//! Splits a byte stream into lines, in linear time and with bounded memory. The source is blocking or async.
+//! Splits a byte stream into lines, in linear time and with bounded memory. The source is blocking, async, or pushes its
+//! bytes.
 
 use std::io::{self, Read};
+use std::ops::Range;
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 
@@ -12,7 +14,7 @@ const CHUNK_SIZE: usize = 64 * 1024;
 pub enum Line<'a> {
     /// A line without its end.
     Complete(&'a [u8]),
-    /// A line over the limit; it was skipped without being buffered.
+    /// A line exceeds the limit. Returned as soon as that is known; the line is skipped without being buffered.
     TooLong,
     /// Bytes after the last line end.
     Partial(&'a [u8]),
@@ -37,15 +39,17 @@ impl<R> LineReader<R> {
 impl<R: Read> LineReader<R> {
     /// Returns the next line. An error of the source ends the stream.
     pub fn next_line(&mut self) -> io::Result<Line<'_>> {
-        while !self.buffer.has_line() {
+        loop {
+            if let Some(found) = self.buffer.find_line() {
+                return Ok(self.buffer.line(found));
+            }
             match self.source.read(self.buffer.free_space()) {
                 Ok(0) => return Ok(self.buffer.finish()),
-                Ok(read) => self.buffer.add(read),
+                Ok(read) => self.buffer.end += read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
         }
-        Ok(self.buffer.take_line())
     }
 }
 
@@ -53,21 +57,24 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
     /// Returns the next line. An error of the source ends the stream. Cancel safe: a partly read line stays in the
     /// buffer if the future is dropped.
     pub async fn next_line_async(&mut self) -> io::Result<Line<'_>> {
-        while !self.buffer.has_line() {
+        loop {
+            if let Some(found) = self.buffer.find_line() {
+                return Ok(self.buffer.line(found));
+            }
             match self.source.read(self.buffer.free_space()).await {
                 Ok(0) => return Ok(self.buffer.finish()),
-                Ok(read) => self.buffer.add(read),
+                Ok(read) => self.buffer.end += read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
         }
-        Ok(self.buffer.take_line())
     }
 }
 
-/// Bytes that were read and not yet returned.
+/// Bytes that were received and not yet returned as lines. For sources that deliver their bytes in chunks; the others
+/// use [`LineReader`].
 #[derive(Debug)]
-struct LineBuffer {
+pub struct LineBuffer {
     limit: usize,
     /// Only `start..end` is content.
     bytes: Vec<u8>,
@@ -75,76 +82,94 @@ struct LineBuffer {
     start: usize,
     /// End of the part that is known to have no line end.
     scanned: usize,
-    /// True if there is a line end at `scanned`.
-    has_line: bool,
     end: usize,
     /// True inside a line that is too long.
     skipping: bool,
 }
 
+/// A line in the buffer.
+enum FoundLine {
+    Complete(Range<usize>),
+    TooLong,
+}
+
 impl LineBuffer {
-    fn new(limit: usize) -> Self {
-        let bytes = vec![0; CHUNK_SIZE];
-        Self { limit, bytes, start: 0, scanned: 0, has_line: false, end: 0, skipping: false }
+    /// Creates a buffer that skips lines of more than `limit` bytes.
+    pub fn new(limit: usize) -> Self {
+        Self { limit, bytes: Vec::new(), start: 0, scanned: 0, end: 0, skipping: false }
     }
 
-    /// Returns whether there is a complete line, and scans the bytes that were added since the last call.
-    fn has_line(&mut self) -> bool {
-        if !self.has_line {
-            let found = memchr::memchr(b'\n', &self.bytes[self.scanned..self.end]);
-            self.has_line = found.is_some();
-            self.scanned = found.map_or(self.end, |offset| self.scanned + offset);
+    /// Adds bytes. All complete lines should be taken before the next call.
+    pub fn push(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let space = self.free_space();
+            let (fitting, rest) = bytes.split_at(bytes.len().min(space.len()));
+            space[..fitting.len()].copy_from_slice(fitting);
+            self.end += fitting.len();
+            bytes = rest;
         }
-        self.has_line
     }
 
-    /// Takes the line that [`Self::has_line`] has found.
-    fn take_line(&mut self) -> Line<'_> {
-        let line = self.start..self.scanned;
-        self.start = line.end + 1;
-        self.scanned = self.start;
-        self.has_line = false;
-        if std::mem::take(&mut self.skipping) || line.len() > self.limit {
-            return Line::TooLong;
-        }
-        let line = &self.bytes[line];
-        Line::Complete(line.strip_suffix(b"\r").unwrap_or(line))
+    /// Returns the next complete or too long line, if there is one.
+    pub fn next_line(&mut self) -> Option<Line<'_>> {
+        self.find_line().map(|found| self.line(found))
     }
 
-    /// Moves the unfinished line to the front, or drops it if it is too long, and returns space for another chunk.
-    fn free_space(&mut self) -> &mut [u8] {
-        if self.end - self.start > self.limit {
-            self.skipping = true;
+    /// Finds the next line and advances past it.
+    fn find_line(&mut self) -> Option<FoundLine> {
+        while let Some(offset) = memchr::memchr(b'\n', &self.bytes[self.scanned..self.end]) {
+            let line = self.start..self.scanned + offset;
+            self.start = line.end + 1;
+            self.scanned = self.start;
+            match std::mem::take(&mut self.skipping) {
+                true => {}
+                false if line.len() > self.limit => return Some(FoundLine::TooLong),
+                false => return Some(FoundLine::Complete(line)),
+            }
         }
+        self.scanned = self.end;
         if self.skipping {
             self.start = self.end;
+            return None;
         }
+        if self.end - self.start > self.limit {
+            self.start = self.end;
+            self.skipping = true;
+            return Some(FoundLine::TooLong);
+        }
+        None
+    }
+
+    fn line(&self, found: FoundLine) -> Line<'_> {
+        match found {
+            FoundLine::Complete(line) => {
+                let line = &self.bytes[line];
+                Line::Complete(line.strip_suffix(b"\r").unwrap_or(line))
+            }
+            FoundLine::TooLong => Line::TooLong,
+        }
+    }
+
+    /// Moves the unfinished line to the front and returns space for another chunk.
+    fn free_space(&mut self) -> &mut [u8] {
         self.bytes.copy_within(self.start..self.end, 0);
         self.end -= self.start;
-        (self.start, self.scanned) = (0, self.end);
+        self.scanned -= self.start;
+        self.start = 0;
         if self.bytes.len() > 16 * CHUNK_SIZE && self.end < CHUNK_SIZE {
             self.bytes = self.bytes[..2 * CHUNK_SIZE].to_vec();
         }
         if self.bytes.len() - self.end < CHUNK_SIZE {
-            self.bytes.resize(self.bytes.len() * 2, 0);
+            self.bytes.resize((self.bytes.len() * 2).max(CHUNK_SIZE), 0);
         }
         &mut self.bytes[self.end..]
-    }
-
-    /// Adds bytes that were read into [`Self::free_space`].
-    fn add(&mut self, read: usize) {
-        self.end += read;
     }
 
     /// Returns what is left at the end of the stream.
     fn finish(&mut self) -> Line<'_> {
         let rest = self.start..self.end;
         (self.start, self.scanned, self.end) = (0, 0, 0);
-        match (std::mem::take(&mut self.skipping), rest.is_empty()) {
-            (true, _) => Line::TooLong,
-            (false, true) => Line::End,
-            (false, false) => Line::Partial(&self.bytes[rest]),
-        }
+        if rest.is_empty() { Line::End } else { Line::Partial(&self.bytes[rest]) }
     }
 }
 
@@ -227,6 +252,19 @@ mod tests {
         all
     }
 
+    /// Pushes the pieces instead of reading them; what is left at the end is not returned.
+    fn push_all(input: &str, piece: usize, limit: usize) -> Vec<String> {
+        let mut lines = LineBuffer::new(limit);
+        let mut all = Vec::new();
+        for bytes in input.as_bytes().chunks(piece) {
+            lines.push(bytes);
+            while let Some(line) = lines.next_line() {
+                all.push(describe(&line));
+            }
+        }
+        all
+    }
+
     #[test]
     fn lines_do_not_depend_on_read_boundaries() {
         let rows: [(&str, &[&str]); 8] = [
@@ -247,8 +285,27 @@ mod tests {
                     expected,
                     "async: {input:?} in pieces of {piece}"
                 );
+                let pushed = expected.iter().filter(|line| **line != "<end>" && !line.contains("partial"));
+                assert_eq!(
+                    push_all(input, piece, 8),
+                    pushed.copied().collect::<Vec<_>>(),
+                    "pushed: {input:?} in pieces of {piece}"
+                );
             }
         }
+    }
+
+    #[test]
+    fn endless_line_is_reported_before_its_end() {
+        let mut lines = LineBuffer::new(4);
+        lines.push(b"1234");
+        assert_eq!(lines.next_line(), None);
+        lines.push(b"5");
+        assert_eq!(lines.next_line(), Some(Line::TooLong));
+        lines.push(b"67");
+        assert_eq!(lines.next_line(), None);
+        lines.push(b"8\nok\n");
+        assert_eq!(lines.next_line(), Some(Line::Complete(b"ok")));
     }
 
     #[test]

@@ -72,7 +72,7 @@ fn hook_deps(
 
 impl Session {
     pub(super) fn build_init(&self) -> Init {
-        let runtime_settings = self.runtime_settings.borrow();
+        let runtime_settings = self.settings.runtime.borrow();
         self.with_extensions(Init {
             cwd: self.setup.session.workspace.base_dir().display().to_string(),
             tools: self.setup.tools.tool_set.names_for_init(),
@@ -103,10 +103,10 @@ impl Session {
         let locations = Arc::clone(config_locations);
         AgentSpawner::new(AgentContext {
             models: self.engine.models().clone(),
-            frame_sender: self.frame_sender.clone(),
+            frame_sender: self.host.frame_sender.clone(),
             event_sender: self.event_sender.clone(),
             main: MainAgentConfig {
-                runtime_settings: RuntimeSettingsReader::new(self.runtime_settings.subscribe()),
+                runtime_settings: RuntimeSettingsReader::new(self.settings.runtime.subscribe()),
                 tool_set: Arc::clone(&tools.tool_set),
                 deferred_tools: tools.deferred_tools.clone(),
                 permission_checker: self.build_permission_checker(),
@@ -146,8 +146,9 @@ impl Session {
                 instructions: Instructions::new(Arc::clone(&locations), workspace.home_dir().as_deref()),
                 skills: extensions.skills.clone(),
                 config_locations: locations,
-                hook_deps: (extensions.has_hooks_enabled())
-                    .then(|| hook_deps(&self.setup, &self.host_requests, &self.tasks, &self.frame_sender)),
+                hook_deps: (extensions.has_hooks_enabled()).then(|| {
+                    hook_deps(&self.setup, &self.host.requests, &self.tasks, &self.host.frame_sender)
+                }),
                 mcp_tools: mcp.tool_cache.clone(),
             },
         })
@@ -158,11 +159,11 @@ impl Session {
             permissions: self.setup.permissions.state.clone(),
             prompter: match &self.setup.permissions.prompt_tool {
                 Some(tool) => Prompter::Tool(self.setup.mcp.tool_cache.clone(), tool.clone()),
-                None if self.setup.permissions.host_answers => Prompter::Host(self.host_requests.clone()),
+                None if self.setup.permissions.host_answers => Prompter::Host(self.host.requests.clone()),
                 None => Prompter::Unavailable,
             },
-            state_notifier: self.state_notifier.clone(),
-            frames: self.frame_sender.clone(),
+            state_notifier: self.host.state_notifier.clone(),
+            frames: self.host.frame_sender.clone(),
             hooks: self.hooks.clone(),
             prompt_timeout: self.setup.permissions.prompt_timeout,
         }
@@ -174,7 +175,7 @@ impl Session {
         self.setup.hooks.set.append(more);
         self.setup.tools.tool_set =
             Arc::new(self.setup.tools.tool_set.with_hook_responders(&self.setup.hooks.set));
-        self.hooks = build_hooks(&self.setup, &self.host_requests, &self.tasks, &self.frame_sender);
+        self.hooks = build_hooks(&self.setup, &self.host.requests, &self.tasks, &self.host.frame_sender);
         self.mcp.set_hooks(&self.hooks);
     }
 

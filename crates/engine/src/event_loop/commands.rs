@@ -60,15 +60,15 @@ impl Session {
     /// Switches the model at once if no hook is registered and no switch is pending; otherwise returns the pending
     /// switch.
     pub(crate) fn request_model_switch(&mut self, request: SwitchRequest) -> Option<ModelSwitch> {
-        if self.model_switches.is_free() && !has_switch_hooks(&self.hooks, request.requester) {
-            set_model(&self.runtime_settings, &request.model);
+        if self.settings.model_switches.is_free() && !has_switch_hooks(&self.hooks, request.requester) {
+            set_model(&self.settings.runtime, &request.model);
             return None;
         }
         Some(ModelSwitch {
-            queue_slot: self.model_switches.enqueue(),
-            runtime_settings: self.runtime_settings.clone(),
+            queue_slot: self.settings.model_switches.enqueue(),
+            runtime_settings: self.settings.runtime.clone(),
             hooks: self.hooks.clone(),
-            context_meter: self.context_meter.clone(),
+            context_meter: self.main_agent.context_meter.clone(),
             cache_write_price: self
                 .engine
                 .catalog()
@@ -160,7 +160,7 @@ impl Session {
 
     /// Computes what fills the context, as far as it is known now.
     pub(crate) fn context_usage(&self) -> ContextUsage {
-        let mut reading = self.context_meter.read();
+        let mut reading = self.main_agent.context_meter.read();
         if !self.has_begun() {
             let mut instructions = Instructions::new(
                 self.setup.config_locations.clone(),
@@ -184,7 +184,7 @@ impl Session {
             }
             reading.instructions = instructions.files().to_vec();
         }
-        let model = self.runtime_settings.borrow().model.clone();
+        let model = self.settings.runtime.borrow().model.clone();
         let (tools, mcp_entries) = self.tools_in_use();
         let info = self.engine.catalog().lookup(&model);
         let (limits, window) =
@@ -230,7 +230,7 @@ enum ModelChoice {
 
 /// Shows or switches the model.
 fn choose_model(session: &mut Session, requested: &str) -> ModelChoice {
-    let (engine, runtime_settings) = (&session.engine, &session.runtime_settings);
+    let (engine, runtime_settings) = (&session.engine, &session.settings.runtime);
     if requested.is_empty() {
         let names: Vec<&str> = engine
             .catalog()

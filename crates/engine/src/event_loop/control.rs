@@ -82,7 +82,7 @@ pub(crate) async fn handle_request(
         Request::StopTask(stop) => return stop_task(session, id, stop.task_id),
         Request::BackgroundTasks(request) => {
             let changed = session.tasks.move_to_background(request.tool_use_id.as_deref());
-            notices::notify_backgrounded(&session.frame_sender, &session.tasks, &changed).await;
+            notices::notify_backgrounded(&session.host.frame_sender, &session.tasks, &changed).await;
             // A request for all tasks succeeds even if there are none.
             let backgrounded = request.tool_use_id.is_none() || !changed.is_empty();
             ControlResponse::success(id, &BackgroundTasksReply { backgrounded: Some(backgrounded) })
@@ -142,7 +142,7 @@ fn respond_to_initialize(
     id: String,
     mut reply: InitializeReply,
 ) -> Option<ControlResponse> {
-    let requests = session.host_requests.clone();
+    let requests = session.host.requests.clone();
     let answer = move |reply: &InitializeReply| {
         ControlResponse::success(id, reply)
             .with_pending_requests(requests.pending_permission_requests(), Vec::new())
@@ -180,7 +180,8 @@ fn apply_initialize(session: &mut Session, initialize: &Initialize) -> Result<In
         session.setup.agents.forward_subagent_text |= initialize.forward_subagent_text == Some(true);
         if let Some(text) = initialize.plan_mode_instructions.as_deref() {
             session
-                .runtime_settings
+                .settings
+                .runtime
                 .send_modify(|runtime_settings| runtime_settings.plan_mode_instructions = Some(text.into()));
         }
     }
@@ -251,10 +252,10 @@ async fn set_permission_mode(session: &mut Session, id: String, mode: Permission
         return ControlResponse::error_with_code(id, text, code);
     }
     if mode == PermissionMode::Auto {
-        session.frame_sender.warn(AUTO_MODE_UNSUPPORTED).await;
+        session.host.frame_sender.warn(AUTO_MODE_UNSUPPORTED).await;
     }
     let mode = session.setup.permissions.state.mode();
-    session.frame_sender.notify(Status { permission_mode: Some(mode), ..Status::default() }).await;
+    session.host.frame_sender.notify(Status { permission_mode: Some(mode), ..Status::default() }).await;
     ControlResponse::success(id, &SetPermissionModeReply { mode })
 }
 
@@ -265,12 +266,13 @@ fn set_thinking(session: &mut Session, id: String, set: &SetMaxThinkingTokens) -
             0 => Thinking::Disabled,
             budget => Thinking::Enabled { budget },
         });
-        session.runtime_settings.send_modify(|runtime_settings| runtime_settings.thinking = thinking);
+        session.settings.runtime.send_modify(|runtime_settings| runtime_settings.thinking = thinking);
     }
     match set.thinking_display.as_ref().map(|name| name.as_deref().map(str::parse).transpose()) {
         Some(Err(error)) => return ControlResponse::error(id, format!("{error}.")),
         Some(Ok(display)) => session
-            .runtime_settings
+            .settings
+            .runtime
             .send_modify(|runtime_settings| runtime_settings.thinking_display = display),
         None => {}
     }

@@ -59,11 +59,11 @@ impl Session {
         }));
         for content in warnings {
             let level = InformationLevel::Warning;
-            self.frame_sender.notify(Informational { content, level, ..Informational::default() }).await;
+            self.host.frame_sender.notify(Informational { content, level, ..Informational::default() }).await;
         }
         let commands = self.setup.commands.slash_commands();
         if commands != before {
-            self.frame_sender.notify(CommandsChanged { commands }).await;
+            self.host.frame_sender.notify(CommandsChanged { commands }).await;
         }
     }
 

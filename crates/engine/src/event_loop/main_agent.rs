@@ -82,7 +82,7 @@ impl Session {
         let model = definition.model.as_ref().filter(|_| !setup.models.is_explicit);
         let model = model.map(|name| self.engine.catalog().resolve_alias(name));
         let effort = definition.effort;
-        self.runtime_settings.send_modify(|runtime_settings| {
+        self.settings.runtime.send_modify(|runtime_settings| {
             runtime_settings.effort = runtime_settings.effort.or(effort);
             if let Some(model) = model {
                 runtime_settings.model = model;

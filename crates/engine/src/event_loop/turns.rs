@@ -66,7 +66,7 @@ fn notification_origin(inputs: &[QueuedInput]) -> Option<Origin> {
 impl Session {
     /// Returns whether input waits and no turn runs.
     pub(super) fn is_turn_due(&self) -> bool {
-        self.running_turn.is_none() && self.input_queue.has_turn_input()
+        self.main_agent.running_turn.is_none() && self.input_queue.has_turn_input()
     }
 
     /// Starts a turn with everything that is queued before the next command.
@@ -76,7 +76,7 @@ impl Session {
             return;
         }
         let Some(mut batch) = self.input_queue.take_batch(&self.setup.commands) else { return };
-        let mut agent = match self.agent.take() {
+        let mut agent = match self.main_agent.idle.take() {
             Some(agent) => agent,
             None => {
                 let resumed = self.setup.session.resumed.take().map(|resumed| *resumed);
@@ -94,8 +94,8 @@ impl Session {
         if let Some(title) = self.setup.session.title.take() {
             agent.conversation.transcript_writer().set_title(&title);
         }
-        self.context_meter = agent.conversation.context_meter().clone();
-        self.agent_handles = Some(AgentHandles::for_agent(&agent));
+        self.main_agent.context_meter = agent.conversation.context_meter().clone();
+        self.main_agent.handles = Some(AgentHandles::for_agent(&agent));
         self.refresh_skills(&mut agent);
         if let Some(changed) = stale_files::render_changes(&self.setup.session.workspace) {
             agent.conversation.push_hidden(&changed);
@@ -120,7 +120,7 @@ impl Session {
                 continue;
             }
             user.uuid = Some(ids::new_uuid());
-            if had_uuid && !std::mem::replace(&mut self.warned_about_uuid, true) {
+            if had_uuid && !std::mem::replace(&mut self.progress.warned_about_uuid, true) {
                 let text = "A message has an empty or duplicate uuid. It was assigned a new one, as will be later ones.";
                 let notice = self.setup.host.warning.take().into_iter().chain([text.to_owned()]);
                 self.setup.host.warning = Some(notice.collect::<Vec<_>>().join("\n"));
@@ -139,13 +139,13 @@ impl Session {
                     rewind::begin_checkpoint(&self.setup.session.workspace, user.uuid.as_deref()).await;
                     turn_start::record_prompt(&mut agent, &user);
                     if prompt_replay == PromptReplay::Enabled {
-                        turn_start::replay_prompt(&self.frame_sender, user).await;
+                        turn_start::replay_prompt(&self.host.frame_sender, user).await;
                     }
                 }
             }
             // Notifications that were not delivered to the model stay queued.
             notification.into_iter().rev().for_each(|input| self.input_queue.push_front(input));
-            self.agent = Some(agent);
+            self.main_agent.idle = Some(agent);
             return;
         }
         self.publish_turn_start().await;
@@ -200,13 +200,14 @@ impl Session {
             barrier.iter().for_each(StartupBarrier::mark_announced);
             (agent, outcome)
         });
-        self.running_turn =
+        self.main_agent.running_turn =
             Some(RunningTurn { future: turn, cancel, started_at: clock::monotonic(), origin });
     }
 
     /// Start source of the session on the first call; none later.
     pub(super) fn session_start(&mut self) -> Option<&'static str> {
-        (!std::mem::replace(&mut self.first_turn_started, true)).then_some(self.setup.session.origin.name())
+        (!std::mem::replace(&mut self.progress.first_turn_started, true))
+            .then_some(self.setup.session.origin.name())
     }
 
     /// Returns whether prompts are replayed to the host.
@@ -216,7 +217,7 @@ impl Session {
 
     /// Ends a turn: sends its result and takes the agent back.
     pub(super) async fn end_turn(&mut self, (agent, outcome): (Box<Agent>, Box<TurnOutcome>)) {
-        let Some(running) = self.running_turn.take() else { return };
+        let Some(running) = self.main_agent.running_turn.take() else { return };
         let result = build_result(ResultInput {
             outcome: *outcome,
             spend: &agent.ledger.snapshot(),
@@ -224,23 +225,23 @@ impl Session {
             duration: clock::monotonic() - running.started_at,
             origin: running.origin,
             limits: &agent.limits,
-            index: self.result_count,
+            index: self.progress.result_count,
             queued: self.input_queue.prompt_count(),
-            session_id: self.frame_sender.session_id().to_owned(),
+            session_id: self.host.frame_sender.session_id().to_owned(),
             uuid: ids::new_uuid(),
         });
-        self.result_count += 1;
+        self.progress.result_count += 1;
         // Overrides by skills and commands last for one turn.
         self.setup.permissions.state.clear_turn_rules();
         agent.runtime_settings.clear_overrides();
-        rewind::warn_about_losses(&self.setup.session.workspace, &self.frame_sender).await;
+        rewind::warn_about_losses(&self.setup.session.workspace, &self.host.frame_sender).await;
         self.team.flush().await;
-        self.agent = Some(agent);
-        self.last_turn = Some(TurnSummary::from(&result));
+        self.main_agent.idle = Some(agent);
+        self.progress.last_turn = Some(TurnSummary::from(&result));
         if self.is_over_budget() {
             self.input_queue.defer_notifications();
         }
         // The result is sent even if the session is being stopped; `stop` limits how long that may take.
-        self.frame_sender.send_final(result).await;
+        self.host.frame_sender.send_final(result).await;
     }
 }

@@ -1,6 +1,6 @@
 //! Transports: one type for all kinds of servers, so that other modules do not depend on the kind.
 //!
-//! - `stdio`: a program; `line_splitter`: its output as lines
+//! - `stdio`: a program
 //! - `http`: streamable HTTP; `sse`: the older HTTP transport; `endpoint`: authenticated requests of both;
 //!   `headers_command`: headers printed by a command; `event_limit`: maximum event size
 //! - `hosted`: servers in the host's process
@@ -14,7 +14,6 @@ mod headers_command;
 mod hosted;
 mod http;
 mod json_depth;
-mod line_splitter;
 mod message;
 mod sse;
 mod stdio;

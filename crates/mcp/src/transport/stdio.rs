@@ -10,9 +10,9 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 use whimbrel_process::{ChildProcess, KillHandle, ProcessExit, ProgramSpec, SpawnError, format_size};
+use whimbrel_transport::line_reader::{Line, LineBuffer};
 
 use super::connection_state::ConnectionState;
-use super::line_splitter::LineSplitter;
 use super::message::{ParsedInput, parse_messages};
 use crate::error::McpError;
 use crate::limits;
@@ -26,7 +26,7 @@ const MAX_SHOWN_STDERR_BYTES: usize = 1000;
 /// Server program with its pipes.
 pub(super) struct StdioTransport {
     child: ChildProcess,
-    lines: LineSplitter,
+    lines: LineBuffer,
     messages: VecDeque<ServerJsonRpcMessage>,
     writer: Option<Writer>,
     state: ConnectionState,
@@ -48,7 +48,7 @@ impl StdioTransport {
         let mut child = ChildProcess::spawn(program).map_err(|error| start_error(&error))?;
         let kill_handle = child.kill_handle();
         let writer = child.take_stdin().map(Writer::spawn);
-        let lines = LineSplitter::with_limit(limits::MAX_MESSAGE_BYTES);
+        let lines = LineBuffer::new(limits::MAX_MESSAGE_BYTES);
         Ok((
             Self { child, lines, messages: VecDeque::new(), writer, state, ignored_lines: Some(0) },
             kill_handle,
@@ -84,7 +84,7 @@ impl StdioTransport {
                 return None;
             };
             self.lines.push(bytes);
-            if self.parse_lines().is_err() {
+            if !self.parse_lines() {
                 let limit = format_size(limits::MAX_MESSAGE_BYTES as u64);
                 self.state.record_error(McpError::Disconnected(format!(
                     "it sent more than {limit} in one line and was stopped."
@@ -94,8 +94,10 @@ impl StdioTransport {
         }
     }
 
-    fn parse_lines(&mut self) -> Result<(), super::line_splitter::LineTooLongError> {
-        while let Some(line) = self.lines.next_line()? {
+    /// Parses the lines received so far; returns false if one is too long.
+    fn parse_lines(&mut self) -> bool {
+        while let Some(line) = self.lines.next_line() {
+            let Line::Complete(line) = line else { return false };
             match parse_messages(line) {
                 ParsedInput::Messages(messages) => {
                     self.ignored_lines = None;
@@ -105,7 +107,7 @@ impl StdioTransport {
                 ParsedInput::Ignored => self.ignored_lines = self.ignored_lines.map(|lines| lines + 1),
             }
         }
-        Ok(())
+        true
     }
 
     /// Flushes the queue for a moment, then closes the program's input.

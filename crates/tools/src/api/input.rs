@@ -146,7 +146,7 @@ mod tests {
                 &["`limit`: \"abc\" is not a number"],
             ),
             ("Grep", json!({"output_mode": "all"}), &["`pattern` is missing", "`output_mode`: "]),
-            ("Read", json!("x"), &["expected struct Input"]),
+            ("Read", json!("x"), &["expected struct ReadInput"]),
         ] {
             let tool =
                 crate::builtin::builtin_tools().into_iter().find(|known| known.name() == tool).unwrap();

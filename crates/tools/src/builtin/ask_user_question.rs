@@ -12,7 +12,7 @@ use crate::api::{Availability, Effects, Example, Tool, ToolContext, ToolOutput, 
 pub(super) struct AskUserQuestionTool;
 
 #[derive(Deserialize, JsonSchema)]
-pub(super) struct Input {
+pub(super) struct AskUserQuestionInput {
     #[schemars(length(min = 1, max = 4))]
     #[serde(deserialize_with = "askable")]
     questions: Vec<Question>,
@@ -85,7 +85,7 @@ fn askable<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<Ques
 }
 
 impl Tool for AskUserQuestionTool {
-    type Input = Input;
+    type Input = AskUserQuestionInput;
 
     const NAME: &'static str = super::ASK_USER_QUESTION;
     const DESCRIPTION: &'static str = "Asks the user questions and waits for the answers. Use it only for what you \
@@ -93,12 +93,12 @@ impl Tool for AskUserQuestionTool {
         in their own words; do not add an \"other\" option.";
     const AVAILABILITY: Availability = Availability::Interactive;
 
-    fn effects(_: &Input) -> Effects {
+    fn effects(_: &AskUserQuestionInput) -> Effects {
         Effects::None
     }
 
-    async fn run(&self, input: Input, call: ToolContext) -> ToolResult {
-        let Input { questions, answers, annotations, response } = input;
+    async fn run(&self, input: AskUserQuestionInput, call: ToolContext) -> ToolResult {
+        let AskUserQuestionInput { questions, answers, annotations, response } = input;
         let answers = user_answers(answers.unwrap_or_default(), call.original_input.as_deref());
         let from_user = call.original_input.is_some();
         let annotations = annotations.filter(|_| from_user);

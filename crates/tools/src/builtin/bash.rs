@@ -16,7 +16,7 @@ pub(super) struct BashTool;
 
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
-pub(super) struct Input {
+pub(super) struct BashInput {
     command: String,
     /// Milliseconds; default 120000, maximum 600000.
     #[serde(default, deserialize_with = "lenient::count")]
@@ -33,7 +33,7 @@ pub(super) struct Input {
 const MAX_DESCRIPTION_CHARS: usize = 80;
 
 impl Tool for BashTool {
-    type Input = Input;
+    type Input = BashInput;
 
     const NAME: &'static str = "Bash";
 
@@ -42,11 +42,11 @@ impl Tool for BashTool {
         interactive programs. Use run_in_background for servers and long jobs. For files, prefer Read, Edit, Write, \
         Grep and Glob.";
 
-    fn effects(_: &Input) -> Effects {
+    fn effects(_: &BashInput) -> Effects {
         Effects::RunsProgram
     }
 
-    async fn run(&self, input: Input, call: ToolContext) -> ToolResult {
+    async fn run(&self, input: BashInput, call: ToolContext) -> ToolResult {
         check_command(&input.command)?;
         if input.run_in_background {
             start_background(&input, &call)
@@ -89,7 +89,7 @@ impl Tool for BashTool {
     }
 }
 
-async fn run_foreground(input: &Input, call: &ToolContext) -> ToolResult {
+async fn run_foreground(input: &BashInput, call: &ToolContext) -> ToolResult {
     let limit = command_timeout(input.timeout, &call.workspace);
     let mut spec = command_spec(&input.command, &call.workspace);
     let tracker = CwdTracker::attach(&mut spec);
@@ -110,7 +110,7 @@ async fn run_foreground(input: &Input, call: &ToolContext) -> ToolResult {
     command_result(&finished, limit, cwd_note)
 }
 
-fn start_background(input: &Input, call: &ToolContext) -> ToolResult {
+fn start_background(input: &BashInput, call: &ToolContext) -> ToolResult {
     let spec = command_spec(&input.command, &call.workspace);
     let task = call.tasks.start_command(&spec, call.workspace.output_dir(), new_task(input, call));
     let task = task.map_err(|error| spawn_failure(&error, &call.workspace))?;
@@ -118,7 +118,7 @@ fn start_background(input: &Input, call: &ToolContext) -> ToolResult {
 }
 
 /// Task data for a command that may run in the background.
-fn new_task(input: &Input, call: &ToolContext) -> NewTask {
+fn new_task(input: &BashInput, call: &ToolContext) -> NewTask {
     let description = input.description.clone().unwrap_or_else(|| default_description(&input.command));
     call.new_task(description)
 }
@@ -365,7 +365,7 @@ mod tests {
         let (tasks, cancel) = (TaskRegistry::new(mpsc::unbounded_channel().0), CancellationToken::new());
         let call = ToolContext { tasks, cancel: cancel.clone(), ..ToolContext::for_test(workspace) };
         let started = clock::monotonic();
-        let input: Input = serde_json::from_value(json!({"command": "touch begun; sleep 60"})).unwrap();
+        let input: BashInput = serde_json::from_value(json!({"command": "touch begun; sleep 60"})).unwrap();
         let (output, ()) = tokio::join!(BashTool.run(input, call), async {
             while !fixture.path("begun").exists() {
                 tokio::task::yield_now().await;

@@ -15,7 +15,7 @@ pub(super) struct CronCreateTool;
 
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
-pub(super) struct CreateInput {
+pub(super) struct CronCreateInput {
     /// Minute, hour, day of month, month, day of week; local time.
     cron: String,
     /// The prompt you will receive.
@@ -36,7 +36,7 @@ fn default_true() -> bool {
 const MAX_PROMPT_BYTES: usize = 20_000;
 
 impl Tool for CronCreateTool {
-    type Input = CreateInput;
+    type Input = CronCreateInput;
 
     const NAME: &'static str = "CronCreate";
 
@@ -47,11 +47,11 @@ impl Tool for CronCreateTool {
     const DESCRIPTION: &'static str = "Schedules a prompt to yourself at the times of a cron expression. It arrives \
         between turns while this session is open; it does not keep a session alive whose input has ended.";
 
-    fn effects(_: &CreateInput) -> Effects {
+    fn effects(_: &CronCreateInput) -> Effects {
         Effects::None
     }
 
-    async fn run(&self, input: CreateInput, call: ToolContext) -> ToolResult {
+    async fn run(&self, input: CronCreateInput, call: ToolContext) -> ToolResult {
         require_main_agent(&call)?;
         check_prompt(&input.prompt)?;
         let recurrence = if input.recurring { Recurrence::EveryTime } else { Recurrence::Once };
@@ -111,12 +111,12 @@ pub(super) struct CronDeleteTool;
 
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
-pub(super) struct DeleteInput {
+pub(super) struct CronDeleteInput {
     id: String,
 }
 
 impl Tool for CronDeleteTool {
-    type Input = DeleteInput;
+    type Input = CronDeleteInput;
 
     const NAME: &'static str = "CronDelete";
 
@@ -126,11 +126,11 @@ impl Tool for CronDeleteTool {
 
     const DESCRIPTION: &'static str = "Cancels a job of CronCreate.";
 
-    fn effects(_: &DeleteInput) -> Effects {
+    fn effects(_: &CronDeleteInput) -> Effects {
         Effects::None
     }
 
-    async fn run(&self, input: DeleteInput, call: ToolContext) -> ToolResult {
+    async fn run(&self, input: CronDeleteInput, call: ToolContext) -> ToolResult {
         let timers = call.tasks.timers();
         if timers.cancel(|job| job.id == input.id).is_empty() {
             let known: Vec<String> = timers.jobs().into_iter().map(|job| job.id).collect();
@@ -151,10 +151,10 @@ pub(super) struct CronListTool;
 
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
-pub(super) struct ListInput {}
+pub(super) struct CronListInput {}
 
 impl Tool for CronListTool {
-    type Input = ListInput;
+    type Input = CronListInput;
 
     const NAME: &'static str = "CronList";
 
@@ -164,11 +164,11 @@ impl Tool for CronListTool {
 
     const DESCRIPTION: &'static str = "Lists the jobs of CronCreate.";
 
-    fn effects(_: &ListInput) -> Effects {
+    fn effects(_: &CronListInput) -> Effects {
         Effects::None
     }
 
-    async fn run(&self, _: ListInput, call: ToolContext) -> ToolResult {
+    async fn run(&self, _: CronListInput, call: ToolContext) -> ToolResult {
         let jobs = call.tasks.timers().jobs();
         let shown: Vec<(String, Value)> = jobs.iter().filter_map(render_job).collect();
         let (lines, rows): (Vec<String>, Vec<Value>) = shown.into_iter().unzip();

@@ -22,7 +22,7 @@ use crate::workspace::Workspace;
 pub(super) struct EditTool;
 
 #[derive(Deserialize, JsonSchema)]
-pub(super) struct Input {
+pub(super) struct EditInput {
     file_path: String,
     old_string: String,
     new_string: String,
@@ -35,7 +35,7 @@ pub(super) struct Input {
 const MAX_RESULT_BYTES: usize = 64_000_000;
 
 impl Tool for EditTool {
-    type Input = Input;
+    type Input = EditInput;
 
     const NAME: &'static str = "Edit";
 
@@ -43,11 +43,11 @@ impl Tool for EditTool {
         including whitespace but without Read's line numbers, and must be unique: include enough surrounding lines. An \
         empty old_string creates the file.";
 
-    fn effects(input: &Input) -> Effects {
+    fn effects(input: &EditInput) -> Effects {
         Effects::Writes(vec![input.file_path.clone()])
     }
 
-    async fn run(&self, input: Input, call: ToolContext) -> ToolResult {
+    async fn run(&self, input: EditInput, call: ToolContext) -> ToolResult {
         let work = files::run_blocking(move || edit_file(&input, &call)).await;
         work.unwrap_or_else(|error| Err(ToolError::Failed(error.to_string())))
     }
@@ -89,7 +89,7 @@ impl Tool for EditTool {
     }
 }
 
-fn edit_file(input: &Input, call: &ToolContext) -> ToolResult {
+fn edit_file(input: &EditInput, call: &ToolContext) -> ToolResult {
     if input.old_string == input.new_string {
         return Err(ToolError::Rejected(
             "old_string and new_string are identical: nothing to change.".into(),
@@ -141,7 +141,7 @@ fn edit_file(input: &Input, call: &ToolContext) -> ToolResult {
 
 /// Writes the new text in the file's encoding.
 fn write_edit(
-    input: &Input,
+    input: &EditInput,
     workspace: &Workspace,
     target: &FileTarget,
     old: &DecodedText,
@@ -171,7 +171,7 @@ fn write_edit(
 }
 
 /// Creates a file with `new_string`; an existing empty file is allowed.
-fn create_file(input: &Input, workspace: &Workspace, target: &FileTarget) -> ToolResult {
+fn create_file(input: &EditInput, workspace: &Workspace, target: &FileTarget) -> ToolResult {
     let (path, bytes) = (target.path.as_path(), input.new_string.as_bytes());
     let stamp = match target.load(workspace)? {
         TargetState::Missing => target.create(bytes)?,
@@ -198,7 +198,7 @@ fn create_file(input: &Input, workspace: &Workspace, target: &FileTarget) -> Too
 }
 
 fn edit_result(
-    input: &Input,
+    input: &EditInput,
     workspace: &Workspace,
     path: &Path,
     old: &str,

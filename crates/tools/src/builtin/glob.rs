@@ -22,7 +22,7 @@ const MAX_RESULTS: usize = 100;
 pub(super) struct GlobTool;
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(super) struct Input {
+pub(super) struct GlobInput {
     /// e.g. `src/**/*.{ts,tsx}`; `*.py` matches in one directory only
     pattern: String,
     /// Directory; default: current directory
@@ -30,14 +30,14 @@ pub(super) struct Input {
 }
 
 impl Tool for GlobTool {
-    type Input = Input;
+    type Input = GlobInput;
 
     const NAME: &'static str = "Glob";
 
     const DESCRIPTION: &'static str = "Finds files by name pattern, newest first, at most 100. Skips gitignored files, \
         and hidden ones unless named.";
 
-    fn effects(input: &Input) -> Effects {
+    fn effects(input: &GlobInput) -> Effects {
         let (dir, _) = split_literal_prefix(&input.pattern);
         let path = input.path.as_deref().filter(|path| !path.is_empty());
         let root = match (path, dir.trim_end_matches('/')) {
@@ -49,7 +49,7 @@ impl Tool for GlobTool {
         Effects::Reads(vec![root])
     }
 
-    async fn run(&self, input: Input, call: ToolContext) -> ToolResult {
+    async fn run(&self, input: GlobInput, call: ToolContext) -> ToolResult {
         let started = clock::monotonic();
         let cwd = call.workspace.cwd();
         let (workspace, read_filter) = (call.workspace.clone(), call.read_filter.clone());
@@ -113,7 +113,7 @@ struct GlobMatches {
 }
 
 impl GlobSearch {
-    fn new(input: &Input, workspace: &Workspace, read_filter: SearchFilter) -> Result<Self, ToolError> {
+    fn new(input: &GlobInput, workspace: &Workspace, read_filter: SearchFilter) -> Result<Self, ToolError> {
         let base = walk::resolve_root(input.path.as_deref(), workspace);
         if walk::check_start(&base, &workspace.cwd())? != FileKind::Directory {
             return Err(ToolError::Rejected(format!(
@@ -353,7 +353,7 @@ mod tests {
             ("*", Some("d"), "d"),
         ];
         for (pattern, path, expected) in rows {
-            let input = Input { pattern: pattern.into(), path: path.map(str::to_owned) };
+            let input = GlobInput { pattern: pattern.into(), path: path.map(str::to_owned) };
             assert_eq!(
                 <GlobTool as Tool>::effects(&input),
                 Effects::Reads(vec![expected.into()]),

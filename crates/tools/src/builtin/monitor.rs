@@ -14,7 +14,7 @@ pub(super) struct MonitorTool;
 
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
-pub(super) struct Input {
+pub(super) struct MonitorInput {
     /// What is monitored, in a few words.
     description: String,
     /// Milliseconds until it is stopped; maximum 3600000.
@@ -33,7 +33,7 @@ const DEFAULT_TIMEOUT_MS: u64 = 300_000;
 const MAX_TIMEOUT_MS: u64 = 3_600_000;
 
 impl Tool for MonitorTool {
-    type Input = Input;
+    type Input = MonitorInput;
 
     const NAME: &'static str = "Monitor";
 
@@ -42,11 +42,11 @@ impl Tool for MonitorTool {
     const DESCRIPTION: &'static str = "Runs a command in the background and notifies you of each line it prints. Make \
         it print only what needs your attention. TaskStop ends it.";
 
-    fn effects(_: &Input) -> Effects {
+    fn effects(_: &MonitorInput) -> Effects {
         Effects::RunsProgram
     }
 
-    async fn run(&self, input: Input, call: ToolContext) -> ToolResult {
+    async fn run(&self, input: MonitorInput, call: ToolContext) -> ToolResult {
         if input.ws.is_some() {
             return Err(ToolError::Rejected(
                 "Sockets cannot be monitored. Monitor the output of a command instead.".into(),

@@ -24,7 +24,7 @@ use crate::api::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, Too
 pub(super) struct NotebookEditTool;
 
 #[derive(Deserialize, JsonSchema)]
-pub(super) struct Input {
+pub(super) struct NotebookEditInput {
     notebook_path: String,
     /// As shown by Read. insert adds the new cell after it, or first without it
     #[serde(default)]
@@ -56,7 +56,7 @@ enum EditMode {
 }
 
 impl Tool for NotebookEditTool {
-    type Input = Input;
+    type Input = NotebookEditInput;
 
     const NAME: &'static str = "NotebookEdit";
 
@@ -65,11 +65,11 @@ impl Tool for NotebookEditTool {
     const DESCRIPTION: &'static str =
         "Replaces, inserts or deletes a cell of a Jupyter notebook that you have read.";
 
-    fn effects(input: &Input) -> Effects {
+    fn effects(input: &NotebookEditInput) -> Effects {
         Effects::Writes(vec![input.notebook_path.clone()])
     }
 
-    async fn run(&self, input: Input, call: ToolContext) -> ToolResult {
+    async fn run(&self, input: NotebookEditInput, call: ToolContext) -> ToolResult {
         let work = files::run_blocking(move || edit_notebook(&input, &call)).await;
         work.unwrap_or_else(|error| Err(ToolError::Failed(error.to_string())))
     }
@@ -108,13 +108,13 @@ impl Tool for NotebookEditTool {
     }
 }
 
-impl Input {
+impl NotebookEditInput {
     fn mode(&self) -> EditMode {
         self.edit_mode.unwrap_or(EditMode::Replace)
     }
 }
 
-fn edit_notebook(input: &Input, call: &ToolContext) -> ToolResult {
+fn edit_notebook(input: &NotebookEditInput, call: &ToolContext) -> ToolResult {
     let target = FileTarget::resolve(call, &input.notebook_path)?;
     let path = target.path.as_path();
     let TargetState::File(existing) = target.load(&call.workspace)? else {
@@ -132,7 +132,13 @@ fn edit_notebook(input: &Input, call: &ToolContext) -> ToolResult {
     Ok(edit_result(input, path, &old.text, language(&notebook.metadata), &change))
 }
 
-fn edit_result(input: &Input, path: &Path, old: &str, language: &str, change: &NotebookChange) -> ToolOutput {
+fn edit_result(
+    input: &NotebookEditInput,
+    path: &Path,
+    old: &str,
+    language: &str,
+    change: &NotebookChange,
+) -> ToolOutput {
     let action = match input.mode() {
         EditMode::Replace => "replaced",
         EditMode::Insert => "inserted",

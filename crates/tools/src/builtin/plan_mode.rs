@@ -10,21 +10,21 @@ use crate::api::{Availability, Effects, Example, Tool, ToolContext, ToolError, T
 pub(super) struct EnterPlanModeTool;
 
 #[derive(Deserialize, JsonSchema)]
-pub(super) struct EnterInput {}
+pub(super) struct EnterPlanModeInput {}
 
 impl Tool for EnterPlanModeTool {
-    type Input = EnterInput;
+    type Input = EnterPlanModeInput;
 
     const NAME: &'static str = super::ENTER_PLAN_MODE;
     const DESCRIPTION: &'static str = "Enters plan mode: no changes are possible until the user approves a plan. Use \
         it for larger work whose approach the user should approve first; not for small or clear tasks.";
     const AVAILABILITY: Availability = Availability::Interactive;
 
-    fn effects(_: &EnterInput) -> Effects {
+    fn effects(_: &EnterPlanModeInput) -> Effects {
         Effects::Session
     }
 
-    async fn run(&self, _: EnterInput, call: ToolContext) -> ToolResult {
+    async fn run(&self, _: EnterPlanModeInput, call: ToolContext) -> ToolResult {
         let message = match call.mode.mode() {
             PermissionMode::Plan => "Plan mode is already on.",
             PermissionMode::DontAsk => {
@@ -59,7 +59,7 @@ impl Tool for EnterPlanModeTool {
 pub(super) struct ExitPlanModeTool;
 
 #[derive(Deserialize, JsonSchema)]
-pub(super) struct ExitInput {
+pub(super) struct ExitPlanModeInput {
     /// The complete plan in Markdown
     // A model that has already shown its plan may omit it.
     #[schemars(required)]
@@ -67,18 +67,18 @@ pub(super) struct ExitInput {
 }
 
 impl Tool for ExitPlanModeTool {
-    type Input = ExitInput;
+    type Input = ExitPlanModeInput;
 
     const NAME: &'static str = super::EXIT_PLAN_MODE;
     const DESCRIPTION: &'static str = "In plan mode: presents your finished plan to the user for approval. Approval \
         ends plan mode.";
     const AVAILABILITY: Availability = Availability::Interactive;
 
-    fn effects(_: &ExitInput) -> Effects {
+    fn effects(_: &ExitPlanModeInput) -> Effects {
         Effects::Session
     }
 
-    async fn run(&self, input: ExitInput, call: ToolContext) -> ToolResult {
+    async fn run(&self, input: ExitPlanModeInput, call: ToolContext) -> ToolResult {
         // If the answer has set a mode, that one is kept.
         call.mode.leave_plan().await;
         let original_plan =

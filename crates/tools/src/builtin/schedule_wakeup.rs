@@ -20,7 +20,7 @@ pub(super) struct ScheduleWakeupTool;
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Input {
+pub(super) struct ScheduleWakeupInput {
     /// 60 to 3600.
     #[serde(default, deserialize_with = "lenient::count")]
     delay_seconds: Option<usize>,
@@ -43,7 +43,7 @@ const MIN_DELAY_SECONDS: u64 = 60;
 const MAX_DELAY_SECONDS: u64 = 3600;
 
 impl Tool for ScheduleWakeupTool {
-    type Input = Input;
+    type Input = ScheduleWakeupInput;
 
     const NAME: &'static str = "ScheduleWakeup";
 
@@ -55,11 +55,11 @@ impl Tool for ScheduleWakeupTool {
         while this session is open: it does not keep a session alive whose input has ended. You are notified of \
         finished background work without it.";
 
-    fn effects(_: &Input) -> Effects {
+    fn effects(_: &ScheduleWakeupInput) -> Effects {
         Effects::None
     }
 
-    async fn run(&self, input: Input, call: ToolContext) -> ToolResult {
+    async fn run(&self, input: ScheduleWakeupInput, call: ToolContext) -> ToolResult {
         require_main_agent(&call)?;
         let timers = call.tasks.timers();
         let now = clock::local_now().timestamp().as_millisecond();

@@ -20,7 +20,7 @@ pub(super) struct TaskCreateTool;
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct CreateInput {
+pub(super) struct TaskCreateInput {
     /// Short title, e.g. "Fix the login".
     subject: String,
     /// What to do, and when it is done.
@@ -33,7 +33,7 @@ pub(super) struct CreateInput {
 }
 
 impl Tool for TaskCreateTool {
-    type Input = CreateInput;
+    type Input = TaskCreateInput;
 
     const NAME: &'static str = TASK_CREATE;
 
@@ -42,15 +42,15 @@ impl Tool for TaskCreateTool {
     const DESCRIPTION: &'static str =
         "Adds a task to the list that the user and your team see. Use it for work of three or more steps.";
 
-    fn effects(_: &CreateInput) -> Effects {
+    fn effects(_: &TaskCreateInput) -> Effects {
         Effects::OtherAgents
     }
 
-    async fn run(&self, input: CreateInput, call: ToolContext) -> ToolResult {
+    async fn run(&self, input: TaskCreateInput, call: ToolContext) -> ToolResult {
         if input.subject.trim().is_empty() {
             return Err(ToolError::Rejected("The subject is empty. Give the task a title.".into()));
         }
-        let CreateInput { subject, description, active_form, metadata } = input;
+        let TaskCreateInput { subject, description, active_form, metadata } = input;
         let new_item = NewTaskItem { subject, description, active_form, metadata };
         let item = call.task_list.add(new_item).await.map_err(|error| task_list_error(&error))?;
         let input = |builder: &HookInputBuilder| {
@@ -101,12 +101,12 @@ pub(super) struct TaskGetTool;
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct GetInput {
+pub(super) struct TaskGetInput {
     task_id: String,
 }
 
 impl Tool for TaskGetTool {
-    type Input = GetInput;
+    type Input = TaskGetInput;
 
     const NAME: &'static str = TASK_GET;
 
@@ -114,11 +114,11 @@ impl Tool for TaskGetTool {
 
     const DESCRIPTION: &'static str = "Shows a task with its description.";
 
-    fn effects(_: &GetInput) -> Effects {
+    fn effects(_: &TaskGetInput) -> Effects {
         Effects::None
     }
 
-    async fn run(&self, input: GetInput, call: ToolContext) -> ToolResult {
+    async fn run(&self, input: TaskGetInput, call: ToolContext) -> ToolResult {
         let item = call.task_list.get(&input.task_id).await.map_err(|error| task_list_error(&error))?;
         let Some(item) = item else {
             return Ok(ToolOutput::text(
@@ -173,10 +173,10 @@ pub(super) struct TaskListTool;
 
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
-pub(super) struct ListInput {}
+pub(super) struct TaskListInput {}
 
 impl Tool for TaskListTool {
-    type Input = ListInput;
+    type Input = TaskListInput;
 
     const NAME: &'static str = TASK_LIST;
 
@@ -184,11 +184,11 @@ impl Tool for TaskListTool {
 
     const DESCRIPTION: &'static str = "Lists all tasks with status, owner and blockers.";
 
-    fn effects(_: &ListInput) -> Effects {
+    fn effects(_: &TaskListInput) -> Effects {
         Effects::None
     }
 
-    async fn run(&self, _: ListInput, call: ToolContext) -> ToolResult {
+    async fn run(&self, _: TaskListInput, call: ToolContext) -> ToolResult {
         let items = call.task_list.items().await.map_err(|error| task_list_error(&error))?;
         let completed: HashSet<&str> = items
             .iter()
@@ -238,7 +238,7 @@ pub(super) struct TaskUpdateTool;
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct UpdateInput {
+pub(super) struct TaskUpdateInput {
     task_id: String,
     #[serde(default)]
     subject: Option<String>,
@@ -273,7 +273,7 @@ enum RequestedStatus {
 }
 
 impl Tool for TaskUpdateTool {
-    type Input = UpdateInput;
+    type Input = TaskUpdateInput;
 
     const NAME: &'static str = TASK_UPDATE;
 
@@ -282,11 +282,11 @@ impl Tool for TaskUpdateTool {
     const DESCRIPTION: &'static str = "Updates a task. Mark it in_progress before you start and completed only when it \
         is really done; deleted removes it.";
 
-    fn effects(_: &UpdateInput) -> Effects {
+    fn effects(_: &TaskUpdateInput) -> Effects {
         Effects::OtherAgents
     }
 
-    async fn run(&self, input: UpdateInput, call: ToolContext) -> ToolResult {
+    async fn run(&self, input: TaskUpdateInput, call: ToolContext) -> ToolResult {
         let id = input.task_id.clone();
         let Some(item) = call.task_list.get(&id).await.map_err(|error| task_list_error(&error))? else {
             return Ok(unknown_task_result(&id));
@@ -336,7 +336,7 @@ impl Tool for TaskUpdateTool {
     }
 }
 
-fn to_update(input: UpdateInput) -> TaskItemUpdate {
+fn to_update(input: TaskUpdateInput) -> TaskItemUpdate {
     let status = input.status.and_then(|status| match status {
         RequestedStatus::Pending => Some(TaskItemStatus::Pending),
         RequestedStatus::InProgress => Some(TaskItemStatus::InProgress),

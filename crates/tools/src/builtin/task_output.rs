@@ -13,7 +13,7 @@ pub(super) struct TaskOutputTool;
 
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
-pub(super) struct Input {
+pub(super) struct TaskOutputInput {
     #[schemars(with = "String")]
     task_id: Option<String>,
     // Field of the older BashOutput, which does not wait by default.
@@ -33,7 +33,7 @@ const DEFAULT_WAIT_MS: usize = 30_000;
 const MAX_WAIT_MS: usize = 600_000;
 
 impl Tool for TaskOutputTool {
-    type Input = Input;
+    type Input = TaskOutputInput;
 
     const NAME: &'static str = "TaskOutput";
 
@@ -41,11 +41,11 @@ impl Tool for TaskOutputTool {
 
     const DESCRIPTION: &'static str = "Waits for a background task and returns the end of its output.";
 
-    fn effects(_: &Input) -> Effects {
+    fn effects(_: &TaskOutputInput) -> Effects {
         Effects::None
     }
 
-    async fn run(&self, input: Input, call: ToolContext) -> ToolResult {
+    async fn run(&self, input: TaskOutputInput, call: ToolContext) -> ToolResult {
         let block = input.block.unwrap_or(input.bash_id.is_none());
         let Some(task) = input.task_id.or(input.bash_id) else {
             return Err(ToolError::Rejected("InputValidationError: `task_id` is missing.".into()));

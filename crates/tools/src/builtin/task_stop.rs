@@ -10,13 +10,13 @@ pub(super) struct TaskStopTool;
 
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
-pub(super) struct Input {
+pub(super) struct TaskStopInput {
     #[serde(alias = "shell_id", alias = "bash_id")]
     task_id: String,
 }
 
 impl Tool for TaskStopTool {
-    type Input = Input;
+    type Input = TaskStopInput;
 
     const NAME: &'static str = "TaskStop";
 
@@ -24,11 +24,11 @@ impl Tool for TaskStopTool {
 
     const DESCRIPTION: &'static str = "Stops a background task and all its processes.";
 
-    fn effects(_: &Input) -> Effects {
+    fn effects(_: &TaskStopInput) -> Effects {
         Effects::None
     }
 
-    async fn run(&self, input: Input, call: ToolContext) -> ToolResult {
+    async fn run(&self, input: TaskStopInput, call: ToolContext) -> ToolResult {
         let stopped = call.tasks.stop(&input.task_id, call.task_scope()).await;
         let facts = stopped.map_err(|error| ToolError::Rejected(format!("Nothing to stop: {error}.")))?.facts;
         let message = format!("Stopped {} ({}).", facts.task_id, facts.description);

@@ -13,24 +13,24 @@ pub(super) struct TodoWriteTool;
 
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
-pub(super) struct Input {
+pub(super) struct TodoWriteInput {
     /// The complete updated list.
     todos: Vec<Todo>,
 }
 
 impl Tool for TodoWriteTool {
-    type Input = Input;
+    type Input = TodoWriteInput;
 
     const NAME: &'static str = TODO_WRITE;
 
     const DESCRIPTION: &'static str = "Maintains your list of steps, which the user sees. Use it for work of three or \
         more steps. Mark each step completed once it is done.";
 
-    fn effects(_: &Input) -> Effects {
+    fn effects(_: &TodoWriteInput) -> Effects {
         Effects::None
     }
 
-    async fn run(&self, input: Input, call: ToolContext) -> ToolResult {
+    async fn run(&self, input: TodoWriteInput, call: ToolContext) -> ToolResult {
         if input.todos.iter().any(|todo| todo.content.trim().is_empty()) {
             return Err(ToolError::Rejected("A todo is empty: say what to do.".into()));
         }

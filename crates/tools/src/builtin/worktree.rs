@@ -15,7 +15,7 @@ pub(super) struct EnterWorktreeTool;
 
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
-pub(super) struct EnterInput {
+pub(super) struct EnterWorktreeInput {
     /// Name of a new worktree.
     #[serde(default)]
     name: Option<String>,
@@ -25,7 +25,7 @@ pub(super) struct EnterInput {
 }
 
 impl Tool for EnterWorktreeTool {
-    type Input = EnterInput;
+    type Input = EnterWorktreeInput;
 
     const NAME: &'static str = "EnterWorktree";
 
@@ -37,11 +37,11 @@ impl Tool for EnterWorktreeTool {
         session there; the original checkout stays untouched. Use it only if the user asks for a worktree. \
         ExitWorktree returns.";
 
-    fn effects(_: &EnterInput) -> Effects {
+    fn effects(_: &EnterWorktreeInput) -> Effects {
         Effects::Session
     }
 
-    async fn run(&self, input: EnterInput, call: ToolContext) -> ToolResult {
+    async fn run(&self, input: EnterWorktreeInput, call: ToolContext) -> ToolResult {
         require_main_agent(&call)?;
         if let Some(tree) = call.workspace.worktree() {
             let text =
@@ -113,7 +113,7 @@ pub(super) struct ExitWorktreeTool;
 
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
-pub(super) struct ExitInput {
+pub(super) struct ExitWorktreeInput {
     action: ExitAction,
     /// Remove it even if changes are lost.
     #[serde(default, deserialize_with = "lenient::flag")]
@@ -128,7 +128,7 @@ enum ExitAction {
 }
 
 impl Tool for ExitWorktreeTool {
-    type Input = ExitInput;
+    type Input = ExitWorktreeInput;
 
     const NAME: &'static str = "ExitWorktree";
 
@@ -139,11 +139,11 @@ impl Tool for ExitWorktreeTool {
     const DESCRIPTION: &'static str =
         "Leaves the worktree entered with EnterWorktree and keeps or removes it.";
 
-    fn effects(_: &ExitInput) -> Effects {
+    fn effects(_: &ExitWorktreeInput) -> Effects {
         Effects::Session
     }
 
-    async fn run(&self, input: ExitInput, call: ToolContext) -> ToolResult {
+    async fn run(&self, input: ExitWorktreeInput, call: ToolContext) -> ToolResult {
         require_main_agent(&call)?;
         let Some(tree) = call.workspace.worktree() else {
             return Err(ToolError::Rejected("The session is not in a worktree.".into()));

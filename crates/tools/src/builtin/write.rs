@@ -13,7 +13,7 @@ use crate::workspace::{LineCounts, Workspace};
 pub(super) struct WriteTool;
 
 #[derive(Deserialize, JsonSchema)]
-pub(super) struct Input {
+pub(super) struct WriteInput {
     file_path: String,
     content: String,
 }
@@ -22,18 +22,18 @@ pub(super) struct Input {
 const MAX_ECHO_BYTES: usize = 100_000;
 
 impl Tool for WriteTool {
-    type Input = Input;
+    type Input = WriteInput;
 
     const NAME: &'static str = "Write";
 
     const DESCRIPTION: &'static str = "Creates a file and its directories, or overwrites a file that you have read. To \
         change parts of a file, use Edit.";
 
-    fn effects(input: &Input) -> Effects {
+    fn effects(input: &WriteInput) -> Effects {
         Effects::Writes(vec![input.file_path.clone()])
     }
 
-    async fn run(&self, input: Input, call: ToolContext) -> ToolResult {
+    async fn run(&self, input: WriteInput, call: ToolContext) -> ToolResult {
         let work = files::run_blocking(move || write_file(&input, &call)).await;
         work.unwrap_or_else(|error| Err(ToolError::Failed(error.to_string())))
     }
@@ -65,7 +65,7 @@ impl Tool for WriteTool {
     }
 }
 
-fn write_file(input: &Input, call: &ToolContext) -> ToolResult {
+fn write_file(input: &WriteInput, call: &ToolContext) -> ToolResult {
     let target = FileTarget::resolve(call, &input.file_path)?;
     match target.load(&call.workspace)? {
         TargetState::Missing => create_file(&call.workspace, &target, &input.content),

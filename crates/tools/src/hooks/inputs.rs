@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::Value;
 use whimbrel_wire::hook::{
     BackgroundTaskSummary, BatchedCall, ConfigChange, CwdChanged, HookBase, HookEvent, HookEventInput,
-    HookInput, InstructionsLoaded, Notification, PermissionDenied, PermissionRequest, PostCompact,
+    HookInput, InstructionsLoaded, NotificationHook, PermissionDeniedHook, PermissionRequest, PostCompact,
     PostToolBatch, PostToolUse, PostToolUseFailure, PreCompact, PreToolUse, SessionCronSummary, SessionEnd,
     SessionStart, Stop, StopFailure, SubagentStart, SubagentStop, UserPromptExpansion, UserPromptSubmit,
 };
@@ -122,7 +122,7 @@ impl HookInputBuilder {
 
     pub fn permission_denied(&self, call: ToolCallRef<'_>, reason: impl Into<String>) -> HookCall {
         let ToolCallRef { name, input, id, server } = call;
-        self.build(PermissionDenied {
+        self.build(PermissionDeniedHook {
             tool_name: name.into(),
             tool_input: input.clone(),
             tool_use_id: id.into(),
@@ -133,7 +133,7 @@ impl HookInputBuilder {
 
     /// Kinds: `permission_prompt`, `idle_prompt`, `agent_completed`, ...
     pub fn notification(&self, kind: &str, message: impl Into<String>, title: Option<String>) -> HookCall {
-        self.build(Notification { message: message.into(), title, notification_type: kind.into() })
+        self.build(NotificationHook { message: message.into(), title, notification_type: kind.into() })
     }
 
     /// Sources: `user`, `sdk`, `system`, ...

@@ -20,7 +20,7 @@ pub(super) struct ReadMcpResource(pub(super) WeakServerRegistry);
 
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
-pub(super) struct ListInput {
+pub(super) struct ListResourcesInput {
     /// Only those of this server.
     #[serde(default)]
     server: Option<String>,
@@ -28,7 +28,7 @@ pub(super) struct ListInput {
 
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
-pub(super) struct ReadInput {
+pub(super) struct ReadResourceInput {
     /// The server.
     server: String,
     /// The resource.
@@ -36,17 +36,17 @@ pub(super) struct ReadInput {
 }
 
 impl Tool for ListMcpResources {
-    type Input = ListInput;
+    type Input = ListResourcesInput;
 
     const NAME: &'static str = "ListMcpResourcesTool";
     const ALIASES: &'static [&'static str] = &["ListMcpResources"];
     const DESCRIPTION: &'static str = "Lists the resources of MCP servers, each with its server and URI.";
 
-    fn effects(_: &ListInput) -> Effects {
+    fn effects(_: &ListResourcesInput) -> Effects {
         Effects::Network
     }
 
-    async fn run(&self, input: ListInput, call: ToolContext) -> ToolResult {
+    async fn run(&self, input: ListResourcesInput, call: ToolContext) -> ToolResult {
         let registry = upgrade_registry(&self.0)?;
         let listing = registry.list_resources(input.server.as_deref());
         let listed = call.cancel.run_until_cancelled(listing).await.ok_or_else(interrupted)?;
@@ -66,17 +66,17 @@ impl Tool for ListMcpResources {
 }
 
 impl Tool for ReadMcpResource {
-    type Input = ReadInput;
+    type Input = ReadResourceInput;
 
     const NAME: &'static str = "ReadMcpResourceTool";
     const ALIASES: &'static [&'static str] = &["ReadMcpResource"];
     const DESCRIPTION: &'static str = "Reads a resource of an MCP server. Binary content is saved to a file.";
 
-    fn effects(_: &ReadInput) -> Effects {
+    fn effects(_: &ReadResourceInput) -> Effects {
         Effects::Network
     }
 
-    async fn run(&self, input: ReadInput, call: ToolContext) -> ToolResult {
+    async fn run(&self, input: ReadResourceInput, call: ToolContext) -> ToolResult {
         let registry = upgrade_registry(&self.0)?;
         let reading = registry.read_resource(&input.server, &input.uri);
         let read = call.cancel.run_until_cancelled(reading).await.ok_or_else(interrupted)?;

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use tokio_util::sync::CancellationToken;
 use whimbrel_config::settings::Trust;
 use whimbrel_config::settings::trust::git_index::{MAX_INDEX_SIZE, submodule_paths};
+use whimbrel_os::backoff::Backoff;
 use whimbrel_os::files::{self, FileKind};
 use whimbrel_process::{CommandEvent, CommandOutput, CommandSpec, PipedCommand, ProcessExit, SpawnError};
 
@@ -29,10 +30,10 @@ const REPOSITORY_VARIABLES: [&str; 5] =
 /// Prevents lazy fetches, and so the programs and addresses that the repository names for them.
 const NO_FETCH_VARIABLES: [(&str, &str); 2] = [("GIT_NO_LAZY_FETCH", "1"), ("GIT_ALLOW_PROTOCOL", "none")];
 
-/// First and last delay before retrying an operation blocked by another git process. Delays double; their sum is about
-/// five seconds.
-const FIRST_RETRY_DELAY: Duration = Duration::from_millis(5);
-const LAST_RETRY_DELAY: Duration = Duration::from_millis(2560);
+/// Delays before retrying an operation blocked by another git process; their sum is about five seconds.
+const LOCK_BACKOFF: Backoff =
+    Backoff { initial: Duration::from_millis(5), factor: 2, max: Duration::from_millis(2560) };
+const MAX_LOCK_RETRIES: u32 = 10;
 
 /// A configured git runner.
 pub(super) struct Git {
@@ -193,7 +194,7 @@ impl Git {
     ) -> Result<(), WorktreeError> {
         let shown_path = path.to_string_lossy();
         let files = if self.trust == Trust::Untrusted { "--no-checkout" } else { "--checkout" };
-        let mut backoff = LockBackoff::default();
+        let mut retries = LockRetries::default();
         loop {
             let mut arguments = vec!["worktree", "add", "--quiet", files];
             // A failed attempt may have created the branch.
@@ -202,7 +203,7 @@ impl Git {
                 false => arguments.extend(["-b", branch, &*shown_path, base]),
             }
             let added = self.run_with(overrides, root, &arguments).await;
-            if !backoff.wait_before_retry(&added, &self.cancel).await {
+            if !retries.wait_before_retry(&added, &self.cancel).await {
                 return added.map(drop);
             }
         }
@@ -260,10 +261,10 @@ impl Git {
         root: &Path,
         arguments: &[&str],
     ) -> Result<String, WorktreeError> {
-        let mut backoff = LockBackoff::default();
+        let mut retries = LockRetries::default();
         loop {
             let result = self.run_with(overrides, root, arguments).await;
-            if !backoff.wait_before_retry(&result, &self.cancel).await {
+            if !retries.wait_before_retry(&result, &self.cancel).await {
                 return result;
             }
         }
@@ -320,18 +321,13 @@ fn count_fetched(index: &Path, tree: &Path) -> Option<usize> {
     Some(submodule_paths(&bytes)?.iter().filter(|path| is_present(path)).count())
 }
 
-/// Backoff while another git process holds a lock.
-struct LockBackoff {
-    delay: Duration,
+/// Retries while another git process holds a lock.
+#[derive(Default)]
+struct LockRetries {
+    failures: u32,
 }
 
-impl Default for LockBackoff {
-    fn default() -> Self {
-        Self { delay: FIRST_RETRY_DELAY }
-    }
-}
-
-impl LockBackoff {
+impl LockRetries {
     /// Waits before a retry; returns false if retrying is pointless.
     async fn wait_before_retry(
         &mut self,
@@ -339,12 +335,12 @@ impl LockBackoff {
         cancel: &CancellationToken,
     ) -> bool {
         let locked = matches!(result, Err(error) if error.is_lock_conflict());
-        if !locked || self.delay > LAST_RETRY_DELAY {
+        if !locked || self.failures == MAX_LOCK_RETRIES {
             return false;
         }
-        let slept = cancel.run_until_cancelled(tokio::time::sleep(self.delay)).await;
-        self.delay *= 2;
-        slept.is_some()
+        self.failures += 1;
+        let delay = LOCK_BACKOFF.delay(self.failures);
+        cancel.run_until_cancelled(tokio::time::sleep(delay)).await.is_some()
     }
 }
 

@@ -148,8 +148,7 @@ pub struct PermissionRequest {
 /// A call was refused.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "PermissionDeniedHook"))]
-pub struct PermissionDenied {
+pub struct PermissionDeniedHook {
     /// The tool.
     pub tool_name: String,
     /// Its input.
@@ -166,8 +165,7 @@ pub struct PermissionDenied {
 /// The person should look.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "NotificationHook"))]
-pub struct Notification {
+pub struct NotificationHook {
     /// What to show.
     pub message: String,
     /// A heading.
@@ -485,8 +483,7 @@ pub struct TaskCompleted {
 /// An MCP server asks the person something.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "ElicitationHook"))]
-pub struct Elicitation {
+pub struct ElicitationHook {
     /// The server.
     pub mcp_server_name: String,
     /// The question.

@@ -28,9 +28,9 @@ pub struct HookInput {
     pub event: HookEventInput,
 }
 
-/// Lists the events once: the name on the wire, which is also the name of the variant and of the input's struct.
+/// Lists the events once: the name on the wire, which is also the name of the variant, and the struct of its input.
 macro_rules! hooks {
-    ($($(#[$note:meta])* $name:literal => $event:ident,)*) => {
+    ($($(#[$note:meta])* $name:literal => $event:ident($input:ident),)*) => {
         named! {
             /// An event that hooks can receive.
             pub enum HookEvent: "hook event" {
@@ -42,7 +42,7 @@ macro_rules! hooks {
         #[derive(Debug, Clone, PartialEq)]
         #[expect(missing_docs, reason = "each variant is documented at the type it holds")]
         pub enum HookEventInput {
-            $($event($event),)*
+            $($event($input),)*
             /// An unknown event.
             Other {
                 /// Its name.
@@ -84,8 +84,8 @@ macro_rules! hooks {
             }
         }
 
-        $(impl From<$event> for HookEventInput {
-            fn from(event: $event) -> Self {
+        $(impl From<$input> for HookEventInput {
+            fn from(event: $input) -> Self {
                 Self::$event(event)
             }
         })*
@@ -97,7 +97,7 @@ macro_rules! hooks {
             }
 
             fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-                let variants = vec![$(($name, generator.subschema_for::<$event>()),)*];
+                let variants = vec![$(($name, generator.subschema_for::<$input>()),)*];
                 let mut schema = tagged_union("hook_event_name", "What a hook is told.", variants);
                 schema.insert("allOf".into(), serde_json::json!([generator.subschema_for::<HookBase>()]));
                 schema
@@ -108,71 +108,71 @@ macro_rules! hooks {
 
 hooks! {
     /// A tool is about to run.
-    "PreToolUse" => PreToolUse,
+    "PreToolUse" => PreToolUse(PreToolUse),
     /// A tool ran.
-    "PostToolUse" => PostToolUse,
+    "PostToolUse" => PostToolUse(PostToolUse),
     /// A tool failed.
-    "PostToolUseFailure" => PostToolUseFailure,
+    "PostToolUseFailure" => PostToolUseFailure(PostToolUseFailure),
     /// All calls of one reply are done.
-    "PostToolBatch" => PostToolBatch,
+    "PostToolBatch" => PostToolBatch(PostToolBatch),
     /// The person would have to be asked.
-    "PermissionRequest" => PermissionRequest,
+    "PermissionRequest" => PermissionRequest(PermissionRequest),
     /// A call was refused.
-    "PermissionDenied" => PermissionDenied,
+    "PermissionDenied" => PermissionDenied(PermissionDeniedHook),
     /// The person should look.
-    "Notification" => Notification,
+    "Notification" => Notification(NotificationHook),
     /// A prompt came in.
-    "UserPromptSubmit" => UserPromptSubmit,
+    "UserPromptSubmit" => UserPromptSubmit(UserPromptSubmit),
     /// A slash command became a prompt.
-    "UserPromptExpansion" => UserPromptExpansion,
+    "UserPromptExpansion" => UserPromptExpansion(UserPromptExpansion),
     /// A session began.
-    "SessionStart" => SessionStart,
+    "SessionStart" => SessionStart(SessionStart),
     /// A session ended.
-    "SessionEnd" => SessionEnd,
+    "SessionEnd" => SessionEnd(SessionEnd),
     /// The model is done.
-    "Stop" => Stop,
+    "Stop" => Stop(Stop),
     /// The turn failed.
-    "StopFailure" => StopFailure,
+    "StopFailure" => StopFailure(StopFailure),
     /// A subagent began.
-    "SubagentStart" => SubagentStart,
+    "SubagentStart" => SubagentStart(SubagentStart),
     /// A subagent is done.
-    "SubagentStop" => SubagentStop,
+    "SubagentStop" => SubagentStop(SubagentStop),
     /// The conversation is about to be made shorter.
-    "PreCompact" => PreCompact,
+    "PreCompact" => PreCompact(PreCompact),
     /// The conversation was made shorter.
-    "PostCompact" => PostCompact,
+    "PostCompact" => PostCompact(PostCompact),
     /// Another model is about to be used.
-    "PreModelSwitch" => PreModelSwitch,
+    "PreModelSwitch" => PreModelSwitch(PreModelSwitch),
     /// Another model is in use.
-    "PostModelSwitch" => PostModelSwitch,
+    "PostModelSwitch" => PostModelSwitch(PostModelSwitch),
     /// The engine is being set up.
-    "Setup" => Setup,
+    "Setup" => Setup(Setup),
     /// A teammate has nothing to do.
-    "TeammateIdle" => TeammateIdle,
+    "TeammateIdle" => TeammateIdle(TeammateIdle),
     /// A task was put on the list.
-    "TaskCreated" => TaskCreated,
+    "TaskCreated" => TaskCreated(TaskCreated),
     /// A task on the list was done.
-    "TaskCompleted" => TaskCompleted,
+    "TaskCompleted" => TaskCompleted(TaskCompleted),
     /// An MCP server asks the person something.
-    "Elicitation" => Elicitation,
+    "Elicitation" => Elicitation(ElicitationHook),
     /// The person answered an MCP server.
-    "ElicitationResult" => ElicitationResult,
+    "ElicitationResult" => ElicitationResult(ElicitationResult),
     /// Settings changed.
-    "ConfigChange" => ConfigChange,
+    "ConfigChange" => ConfigChange(ConfigChange),
     /// An instruction file was read.
-    "InstructionsLoaded" => InstructionsLoaded,
+    "InstructionsLoaded" => InstructionsLoaded(InstructionsLoaded),
     /// A work tree is wanted.
-    "WorktreeCreate" => WorktreeCreate,
+    "WorktreeCreate" => WorktreeCreate(WorktreeCreate),
     /// A work tree is no longer wanted.
-    "WorktreeRemove" => WorktreeRemove,
+    "WorktreeRemove" => WorktreeRemove(WorktreeRemove),
     /// The working directory changed.
-    "CwdChanged" => CwdChanged,
+    "CwdChanged" => CwdChanged(CwdChanged),
     /// A watched file changed.
-    "FileChanged" => FileChanged,
+    "FileChanged" => FileChanged(FileChanged),
     /// A directory was added.
-    "DirectoryAdded" => DirectoryAdded,
+    "DirectoryAdded" => DirectoryAdded(DirectoryAdded),
     /// Text of the model is about to be shown.
-    "MessageDisplay" => MessageDisplay,
+    "MessageDisplay" => MessageDisplay(MessageDisplay),
 }
 
 /// Common and event fields are merged into one object; the event's fields win.

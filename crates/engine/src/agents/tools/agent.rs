@@ -39,7 +39,7 @@ pub(crate) fn describe_tool(definitions: &AgentDefinitions) -> Option<String> {
 }
 
 #[derive(Deserialize, JsonSchema)]
-pub(super) struct Input {
+pub(super) struct AgentInput {
     /// The task in 3-5 words
     description: String,
     /// The complete task; the subagent sees nothing else
@@ -66,7 +66,7 @@ pub(super) struct Input {
 }
 
 impl Tool for AgentTool {
-    type Input = Input;
+    type Input = AgentInput;
 
     const NAME: &'static str = whimbrel_wire::tool_names::AGENT;
     const ALIASES: &'static [&'static str] = &["Task"];
@@ -74,11 +74,11 @@ impl Tool for AgentTool {
         broad searches and for work whose details you do not need. Calls in the same reply run in parallel. Types: \
         general-purpose (default), Explore (read-only), Plan.";
 
-    fn effects(_: &Input) -> Effects {
+    fn effects(_: &AgentInput) -> Effects {
         Effects::OtherAgents
     }
 
-    async fn run(&self, input: Input, call: ToolContext) -> ToolResult {
+    async fn run(&self, input: AgentInput, call: ToolContext) -> ToolResult {
         let Some(agents) = AgentSpawner::from_context(&call).cloned() else {
             return Err(ToolError::Rejected(
                 "This agent cannot start subagents. Do the work yourself.".into(),
@@ -238,11 +238,11 @@ pub(super) struct TeamAgentTool;
 /// The same input with a larger schema.
 #[derive(Deserialize)]
 #[serde(transparent)]
-pub(super) struct TeamInput(Input);
+pub(super) struct TeamInput(AgentInput);
 
 /// Additional schema fields for starting a teammate.
 #[derive(JsonSchema)]
-#[expect(dead_code, reason = "only the schema is used; the fields are in `Input`")]
+#[expect(dead_code, reason = "only the schema is used; the fields are in `AgentInput`")]
 struct TeamFields {
     /// Starts a teammate in your team (see TeamCreate); SendMessage reaches it by this name
     name: Option<String>,
@@ -259,7 +259,7 @@ impl JsonSchema for TeamInput {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let mut schema = Input::json_schema(generator);
+        let mut schema = AgentInput::json_schema(generator);
         let extra = TeamFields::json_schema(generator).to_value();
         let properties = schema.get_mut("properties").and_then(|fields| fields.as_object_mut());
         if let (Some(properties), Some(extra)) = (properties, extra["properties"].as_object()) {

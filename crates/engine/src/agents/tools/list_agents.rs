@@ -16,10 +16,10 @@ pub(super) struct ListAgentsTool;
 
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
-pub(super) struct Input {}
+pub(super) struct ListAgentsInput {}
 
 impl Tool for ListAgentsTool {
-    type Input = Input;
+    type Input = ListAgentsInput;
 
     const NAME: &'static str = "ListAgents";
 
@@ -30,11 +30,11 @@ impl Tool for ListAgentsTool {
     const DESCRIPTION: &'static str = "Lists the agents you can message: teammates, running subagents, and finished \
         ones that can be continued.";
 
-    fn effects(_: &Input) -> Effects {
+    fn effects(_: &ListAgentsInput) -> Effects {
         Effects::None
     }
 
-    async fn run(&self, _: Input, call: ToolContext) -> ToolResult {
+    async fn run(&self, _: ListAgentsInput, call: ToolContext) -> ToolResult {
         let agents = AgentSpawner::from_context(&call)
             .cloned()
             .ok_or_else(|| ToolError::Rejected("This agent cannot reach other agents.".into()))?;

@@ -18,7 +18,7 @@ pub(super) struct SendMessageTool;
 
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
-pub(super) struct Input {
+pub(super) struct SendMessageInput {
     /// message (default), broadcast, shutdown_request, shutdown_response, plan_approval_request, plan_approval_response
     #[serde(rename = "type")]
     kind: Option<String>,
@@ -34,7 +34,7 @@ pub(super) struct Input {
 }
 
 impl Tool for SendMessageTool {
-    type Input = Input;
+    type Input = SendMessageInput;
 
     const NAME: &'static str = whimbrel_wire::tool_names::SEND_MESSAGE;
 
@@ -43,11 +43,11 @@ impl Tool for SendMessageTool {
     const DESCRIPTION: &'static str = "Sends a message to another agent. It reads the message when it is next free; a \
         finished agent continues with it. You are notified of its answer; do not wait.";
 
-    fn effects(_: &Input) -> Effects {
+    fn effects(_: &SendMessageInput) -> Effects {
         Effects::OtherAgents
     }
 
-    async fn run(&self, input: Input, call: ToolContext) -> ToolResult {
+    async fn run(&self, input: SendMessageInput, call: ToolContext) -> ToolResult {
         let Some(agents) = AgentSpawner::from_context(&call).cloned() else {
             return Err(ToolError::Rejected(
                 "This agent cannot message others. Put it in your report.".into(),
@@ -114,17 +114,17 @@ impl Tool for SendMessageTool {
 pub(super) struct TeamSendMessageTool;
 
 impl Tool for TeamSendMessageTool {
-    type Input = Input;
+    type Input = SendMessageInput;
 
     const NAME: &'static str = SendMessageTool::NAME;
 
     const DESCRIPTION: &'static str = SendMessageTool::DESCRIPTION;
 
-    fn effects(input: &Input) -> Effects {
+    fn effects(input: &SendMessageInput) -> Effects {
         SendMessageTool::effects(input)
     }
 
-    async fn run(&self, input: Input, call: ToolContext) -> ToolResult {
+    async fn run(&self, input: SendMessageInput, call: ToolContext) -> ToolResult {
         Tool::run(&SendMessageTool, input, call).await
     }
 
@@ -133,20 +133,20 @@ impl Tool for TeamSendMessageTool {
     }
 }
 
-fn require_recipient(input: &Input) -> Result<String, ToolError> {
+fn require_recipient(input: &SendMessageInput) -> Result<String, ToolError> {
     let recipient = input.recipient.clone().filter(|name| !name.is_empty());
     recipient.ok_or_else(|| ToolError::Rejected("InputValidationError: `recipient` is missing.".into()))
 }
 
 /// Requires a non-empty content.
-fn require_content(input: Input) -> Result<Input, ToolError> {
+fn require_content(input: SendMessageInput) -> Result<SendMessageInput, ToolError> {
     match input.content.trim().is_empty() {
         false => Ok(input),
         true => Err(ToolError::Rejected("InputValidationError: `content` is missing.".into())),
     }
 }
 
-async fn send_message(agents: &AgentSpawner, input: Input, call: &ToolContext) -> ToolResult {
+async fn send_message(agents: &AgentSpawner, input: SendMessageInput, call: &ToolContext) -> ToolResult {
     let to = require_recipient(&input)?;
     if agents.is_teammate() || agents.team().has_member(&to) {
         let message = TeamMessage::new(agents.sender_name(), input.content, input.summary.clone());
@@ -183,7 +183,7 @@ fn require_teammate(agents: &AgentSpawner) -> Result<(), ToolError> {
 }
 
 /// The answer to a request, and the id of that request if given.
-fn into_answer(input: Input) -> (Option<String>, RequestAnswer) {
+fn into_answer(input: SendMessageInput) -> (Option<String>, RequestAnswer) {
     let answer = match input.approve {
         Some(true) => RequestAnswer::Approve(input.content),
         Some(false) | None => RequestAnswer::Reject(input.content),

@@ -32,7 +32,7 @@ impl SkillTool {
 
 /// What the model fills in.
 #[derive(Debug, Deserialize, JsonSchema)]
-pub struct Input {
+pub struct SkillInput {
     /// A name from the list of skills.
     #[serde(alias = "command")]
     skill: String,
@@ -41,7 +41,7 @@ pub struct Input {
     args: Option<String>,
 }
 
-impl Input {
+impl SkillInput {
     /// Skill name and arguments. Accepts `/name words`, as users and models write it.
     fn split_call(&self) -> (&str, String) {
         let text = self.skill.trim().trim_start_matches('/');
@@ -52,7 +52,7 @@ impl Input {
 }
 
 impl Tool for SkillTool {
-    type Input = Input;
+    type Input = SkillInput;
 
     const NAME: &'static str = SKILL;
 
@@ -60,15 +60,15 @@ impl Tool for SkillTool {
 
     const DESCRIPTION: &'static str = "Loads a skill: instructions for one kind of task, which you then follow. Load it before you start a task that matches its description, or when the user names it (/name). A skill that follows a <command-name> in the conversation is already loaded.";
 
-    fn effects(_: &Input) -> Effects {
+    fn effects(_: &SkillInput) -> Effects {
         Effects::OtherAgents
     }
 
-    fn adds_allow_rules(&self, input: &Input) -> bool {
+    fn adds_allow_rules(&self, input: &SkillInput) -> bool {
         self.skills.grants_permissions(input.split_call().0)
     }
 
-    async fn run(&self, input: Input, call: ToolContext) -> ToolResult {
+    async fn run(&self, input: SkillInput, call: ToolContext) -> ToolResult {
         let (name, arguments) = input.split_call();
         let file = self.skills.find_callable(name).map_err(|error| match error {
             SkillError::Unreadable(text) => ToolError::Failed(text),

@@ -11,14 +11,14 @@ pub(super) struct TeamCreateTool;
 
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
-pub(super) struct CreateInput {
+pub(super) struct TeamCreateInput {
     team_name: String,
     #[serde(default)]
     description: String,
 }
 
 impl Tool for TeamCreateTool {
-    type Input = CreateInput;
+    type Input = TeamCreateInput;
 
     const NAME: &'static str = whimbrel_wire::tool_names::TEAM_CREATE;
 
@@ -26,11 +26,11 @@ impl Tool for TeamCreateTool {
         teammates. They stay between tasks, and messages (SendMessage) wake them and you. A teammate started with \
         `mode: \"plan\"` asks you to approve its plan (plan_approval_response) before it changes anything.";
 
-    fn effects(_: &CreateInput) -> Effects {
+    fn effects(_: &TeamCreateInput) -> Effects {
         Effects::Session
     }
 
-    async fn run(&self, input: CreateInput, call: ToolContext) -> ToolResult {
+    async fn run(&self, input: TeamCreateInput, call: ToolContext) -> ToolResult {
         let agents = AgentSpawner::from_context(&call)
             .cloned()
             .ok_or_else(|| ToolError::Rejected("This agent cannot create a team.".into()))?;
@@ -55,20 +55,20 @@ pub(super) struct TeamDeleteTool;
 
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
-pub(super) struct DeleteInput {}
+pub(super) struct TeamDeleteInput {}
 
 impl Tool for TeamDeleteTool {
-    type Input = DeleteInput;
+    type Input = TeamDeleteInput;
 
     const NAME: &'static str = whimbrel_wire::tool_names::TEAM_DELETE;
 
     const DESCRIPTION: &'static str = "Deletes your team and its files. No teammate may be working.";
 
-    fn effects(_: &DeleteInput) -> Effects {
+    fn effects(_: &TeamDeleteInput) -> Effects {
         Effects::Session
     }
 
-    async fn run(&self, _: DeleteInput, call: ToolContext) -> ToolResult {
+    async fn run(&self, _: TeamDeleteInput, call: ToolContext) -> ToolResult {
         let agents = AgentSpawner::from_context(&call)
             .cloned()
             .ok_or_else(|| ToolError::Rejected("This agent has no team.".into()))?;

@@ -45,7 +45,7 @@ pub(crate) async fn rename_session(
     id: String,
     request: &RenameSession,
 ) -> ControlResponse {
-    let session_id = session.frame_sender.session_id();
+    let session_id = session.host.frame_sender.session_id();
     if request.session_id.as_deref().is_some_and(|other| other != session_id) {
         let text = format!(
             "Only this session ({session_id}) can be renamed here. Rename others with `whimbrel sessions rename`."
@@ -56,10 +56,10 @@ pub(crate) async fn rename_session(
         Ok(title) => title,
         Err(error) => return ControlResponse::error(id, error.to_string()),
     };
-    let written = match &session.agent_handles {
+    let written = match &session.main_agent.handles {
         Some(AgentHandles { transcript_writer: writer, .. }) => {
             let written = writer.rename(&title).await;
-            notices::publish_notices(writer, &session.frame_sender).await;
+            notices::publish_notices(writer, &session.host.frame_sender).await;
             written
         }
         None => rename_before_turns(&mut session.setup, title).await,
@@ -97,21 +97,21 @@ async fn rename_before_turns(setup: &mut Setup, title: String) -> io::Result<()>
 /// The cost of the session as text.
 pub(crate) fn session_cost(session: &Session, id: String) -> ControlResponse {
     let spend =
-        session.agent_handles.as_ref().map_or_else(Spend::default, |handles| handles.ledger.snapshot());
+        session.main_agent.handles.as_ref().map_or_else(Spend::default, |handles| handles.ledger.snapshot());
     ControlResponse::success(id, &SessionCost { text: builtin::render_cost(&spend) })
 }
 
 /// The cost of the session as numbers. There are no subscription limits to report.
 pub(crate) fn session_usage(session: &Session, id: String) -> ControlResponse {
     let spend =
-        session.agent_handles.as_ref().map_or_else(Spend::default, |handles| handles.ledger.snapshot());
+        session.main_agent.handles.as_ref().map_or_else(Spend::default, |handles| handles.ledger.snapshot());
     let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
     let lines = session.setup.session.workspace.changed_lines();
     let model_usage = spend.models.iter().map(|(model, usage)| (model.clone(), json!(usage)));
     let usage = SessionUsage {
         total_cost_usd: spend.total_usd(),
         total_api_duration_ms: millis(spend.api_time),
-        total_duration_ms: millis(clock::monotonic() - session.started_at),
+        total_duration_ms: millis(clock::monotonic() - session.progress.started_at),
         total_lines_added: lines.added,
         total_lines_removed: lines.removed,
         model_usage: model_usage.collect(),

@@ -24,7 +24,7 @@ const HOOK_KEYS: &[&str] =
 
 /// Shows the effective settings, each source, and the values in use.
 pub(crate) fn get_settings(session: &Session, id: String) -> ControlResponse {
-    let runtime_settings = session.runtime_settings.borrow().clone();
+    let runtime_settings = session.settings.runtime.borrow().clone();
     let applied = json!({
         "model": runtime_settings.model,
         "effort": runtime_settings.effort,
@@ -45,7 +45,7 @@ pub(crate) async fn apply_flag_settings(
     let mode = session.setup.permissions.state.mode();
     if mode != before {
         // Bypass mode was disabled.
-        session.frame_sender.notify(Status { permission_mode: Some(mode), ..Status::default() }).await;
+        session.host.frame_sender.notify(Status { permission_mode: Some(mode), ..Status::default() }).await;
     }
     match applied {
         Ok(None) => Some(ControlResponse::ok(id)),
@@ -75,7 +75,7 @@ fn try_apply_flag_settings(
     let is_named = |key: &str| keys.iter().any(|name| name == key);
     if is_named("effortLevel") {
         let effort = effective.typed.effort_level.as_deref().and_then(parse_effort);
-        session.runtime_settings.send_modify(|runtime_settings| runtime_settings.effort = effort);
+        session.settings.runtime.send_modify(|runtime_settings| runtime_settings.effort = effort);
     }
     let requested = effective.typed.model.clone();
     let model = session.setup.model(&session.engine, requested.as_deref());
@@ -94,7 +94,7 @@ pub(crate) fn update_settings(
     update: UpdateSettings,
 ) -> Option<ControlResponse> {
     let (permissions, hooks) = (session.setup.permissions.state.clone(), session.hooks.clone());
-    let mut queue_slot = session.settings_writes.enqueue();
+    let mut queue_slot = session.settings.file_writes.enqueue();
     session.mcp.respond_later(async move {
         queue_slot.acquire().await;
         match try_update_settings(permissions, &hooks, update).await {

@@ -33,7 +33,7 @@ async fn elicit(
 ) -> ElicitationReply {
     // A caller that no longer waits drops this future, and the hooks with it.
     let cancel = CancellationToken::new();
-    let hook_input = hook::Elicitation {
+    let hook_input = hook::ElicitationHook {
         mcp_server_name: question.mcp_server_name.clone(),
         message: question.message.clone(),
         mode: question.mode.clone(),

@@ -21,7 +21,7 @@ use search::GrepSearch;
 pub(super) struct GrepTool;
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(super) struct Input {
+pub(super) struct GrepInput {
     /// Rust regex
     pattern: String,
     /// File or directory; default: current directory
@@ -78,19 +78,19 @@ enum Mode {
 }
 
 impl Tool for GrepTool {
-    type Input = Input;
+    type Input = GrepInput;
 
     const NAME: &'static str = "Grep";
 
     const DESCRIPTION: &'static str = "Searches file contents like ripgrep and takes its flags. Skips hidden, \
         gitignored and binary files. Use it instead of grep or rg in Bash.";
 
-    fn effects(input: &Input) -> Effects {
+    fn effects(input: &GrepInput) -> Effects {
         let path = input.path.as_deref().filter(|path| !path.is_empty()).unwrap_or(".");
         Effects::Reads(vec![path.to_owned()])
     }
 
-    async fn run(&self, input: Input, call: ToolContext) -> ToolResult {
+    async fn run(&self, input: GrepInput, call: ToolContext) -> ToolResult {
         let page = ResultPage::from_input(&input);
         let cwd = call.workspace.cwd();
         let (workspace, read_filter) = (call.workspace.clone(), call.read_filter.clone());

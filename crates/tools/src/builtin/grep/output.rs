@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::Input;
+use super::GrepInput;
 use super::excerpt::{Excerpt, OutputLimit};
 use super::search::{GrepFindings, GrepMatches};
 use crate::api::ToolOutput;
@@ -28,7 +28,7 @@ pub(super) struct ResultPage {
 }
 
 impl ResultPage {
-    pub(super) fn from_input(input: &Input) -> Self {
+    pub(super) fn from_input(input: &GrepInput) -> Self {
         let limit = input.head_limit.unwrap_or(DEFAULT_PAGE_SIZE);
         Self { offset: input.offset.unwrap_or(0), limit: (limit > 0).then_some(limit) }
     }

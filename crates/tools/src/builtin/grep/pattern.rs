@@ -4,7 +4,7 @@ use grep_matcher::LineTerminator;
 use grep_regex::{Error, ErrorKind, RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::SearcherBuilder;
 
-use super::Input;
+use super::GrepInput;
 use crate::api::ToolError;
 
 /// A compiled pattern.
@@ -27,7 +27,7 @@ enum MatchSpan {
 
 impl SearchPattern {
     /// Compiles the pattern of a call.
-    pub(super) fn from_input(input: &Input) -> Result<Self, ToolError> {
+    pub(super) fn from_input(input: &GrepInput) -> Result<Self, ToolError> {
         let mut builder = RegexMatcherBuilder::new();
         builder.multi_line(true).case_insensitive(input.ignore_case);
         let span = if input.multiline {

@@ -13,7 +13,7 @@ use whimbrel_os::files::{self, FileKind};
 use super::excerpt::{Excerpt, ExcerptSink, FileOutcome, OutputLimit, SearchGoal};
 use super::output::ResultPage;
 use super::pattern::SearchPattern;
-use super::{Input, Mode};
+use super::{GrepInput, Mode};
 use crate::api::ToolError;
 use crate::builtin::file_target;
 use crate::builtin::walk::{self, CancelFlag, DirWalk, FileVisitor, NameFilter, SearchGaps, WalkOutcome};
@@ -57,7 +57,11 @@ pub(super) enum GrepFindings {
 
 impl GrepSearch {
     /// Prepares the search of a call.
-    pub(super) fn new(input: &Input, page: &ResultPage, workspace: &Workspace) -> Result<Self, ToolError> {
+    pub(super) fn new(
+        input: &GrepInput,
+        page: &ResultPage,
+        workspace: &Workspace,
+    ) -> Result<Self, ToolError> {
         let pattern = SearchPattern::from_input(input)?;
         let goal = search_goal(input, page.collection_limit());
         let context_lines = input.around.or(input.context);
@@ -131,7 +135,7 @@ impl GrepSearch {
     }
 }
 
-fn search_goal(input: &Input, limit: OutputLimit) -> SearchGoal {
+fn search_goal(input: &GrepInput, limit: OutputLimit) -> SearchGoal {
     match input.output_mode.unwrap_or(Mode::FilesWithMatches) {
         Mode::FilesWithMatches => SearchGoal::Match,
         Mode::Count if input.only_matching => SearchGoal::MatchCount,
@@ -142,7 +146,7 @@ fn search_goal(input: &Input, limit: OutputLimit) -> SearchGoal {
 }
 
 impl SearchTarget {
-    fn resolve(input: &Input, workspace: &Workspace) -> Result<Self, ToolError> {
+    fn resolve(input: &GrepInput, workspace: &Workspace) -> Result<Self, ToolError> {
         let path = walk::resolve_root(input.path.as_deref(), workspace);
         let cwd = workspace.cwd();
         let found = walk::check_start(&path, &cwd)?;

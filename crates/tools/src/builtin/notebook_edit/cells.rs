@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use whimbrel_os::ids;
 
 use super::json_style::{JsonStyle, byte_range, splice};
-use super::{CellType, EditMode, Input};
+use super::{CellType, EditMode, NotebookEditInput};
 use crate::builtin::patch;
 use crate::builtin::read::notebook::{CellText, cell_name};
 
@@ -36,7 +36,7 @@ pub(super) struct NotebookChange {
 pub(super) fn apply_change(
     text: &str,
     notebook: &Notebook<'_>,
-    input: &Input,
+    input: &NotebookEditInput,
 ) -> Result<NotebookChange, String> {
     let index = input.cell_id.as_deref().map(|id| find_cell(notebook, id)).transpose()?;
     match (input.mode(), index) {
@@ -81,7 +81,7 @@ pub(super) fn read_source(cell: &Map<String, Value>) -> Option<String> {
 }
 
 /// The new source in the notebook's form: one string, or a list of lines.
-fn source_value(input: &Input, in_lines: bool) -> Result<Value, String> {
+fn source_value(input: &NotebookEditInput, in_lines: bool) -> Result<Value, String> {
     let text = input.new_source.as_deref().ok_or("new_source is missing.")?;
     Ok(if in_lines { text.split_inclusive('\n').collect() } else { text.into() })
 }
@@ -89,7 +89,7 @@ fn source_value(input: &Input, in_lines: bool) -> Result<Value, String> {
 fn replace_cell(
     text: &str,
     notebook: &Notebook<'_>,
-    input: &Input,
+    input: &NotebookEditInput,
     index: usize,
 ) -> Result<NotebookChange, String> {
     let raw = notebook.cells[index];
@@ -118,7 +118,7 @@ fn replace_cell(
 fn insert_cell(
     text: &str,
     notebook: &Notebook<'_>,
-    input: &Input,
+    input: &NotebookEditInput,
     after: Option<usize>,
 ) -> Result<NotebookChange, String> {
     let in_lines =

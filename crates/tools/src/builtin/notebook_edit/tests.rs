@@ -6,7 +6,7 @@ use super::cells::{parse_cell, read_source};
 use super::*;
 
 fn apply(text: &str, input: Value) -> Result<NotebookChange, String> {
-    let input: Input = serde_json::from_value(input).unwrap();
+    let input: NotebookEditInput = serde_json::from_value(input).unwrap();
     apply_change(text, &serde_json::from_str(text).unwrap(), &input)
 }
 

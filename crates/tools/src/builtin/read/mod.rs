@@ -30,7 +30,7 @@ use whimbrel_models::images;
 pub(super) struct ReadTool;
 
 #[derive(Deserialize, JsonSchema)]
-pub(super) struct Input {
+pub(super) struct ReadInput {
     file_path: String,
     /// First line, 1-based
     #[serde(default, deserialize_with = "lenient::count")]
@@ -53,18 +53,18 @@ const MAX_WHOLE_FILE_BYTES: u64 = 64 * 1024 * 1024;
 const MAX_WIRE_BASE64_BYTES: usize = 950_000;
 
 impl Tool for ReadTool {
-    type Input = Input;
+    type Input = ReadInput;
 
     const NAME: &'static str = "Read";
 
     const DESCRIPTION: &'static str = "Reads a file: text with line numbers, an image, a PDF or a notebook. For large \
         files, use offset and limit.";
 
-    fn effects(input: &Input) -> Effects {
+    fn effects(input: &ReadInput) -> Effects {
         Effects::Reads(vec![input.file_path.clone()])
     }
 
-    async fn run(&self, input: Input, call: ToolContext) -> ToolResult {
+    async fn run(&self, input: ReadInput, call: ToolContext) -> ToolResult {
         let work = files::run_blocking(move || read_file(&input, &call)).await;
         work.unwrap_or_else(|error| Err(ToolError::Failed(error.to_string())))
     }
@@ -95,7 +95,7 @@ impl Tool for ReadTool {
     }
 }
 
-fn read_file(input: &Input, call: &ToolContext) -> ToolResult {
+fn read_file(input: &ReadInput, call: &ToolContext) -> ToolResult {
     let target = FileTarget::resolve(call, &input.file_path)?;
     match target.file_kind()? {
         FileKind::File(_) => {}
@@ -120,7 +120,7 @@ fn read_file(input: &Input, call: &ToolContext) -> ToolResult {
 }
 
 /// Reads a large file: whole if its format requires that, otherwise the requested part.
-fn read_large_file(input: &Input, call: &ToolContext, target: &FileTarget) -> ToolResult {
+fn read_large_file(input: &ReadInput, call: &ToolContext, target: &FileTarget) -> ToolResult {
     let (path, workspace) = (target.path.as_path(), &*call.workspace);
     let head = read_head(target.handle()).map_err(|error| read_error(path, &error))?;
     let is_partial = input.offset.is_some() || input.limit.is_some();
@@ -147,7 +147,7 @@ fn read_large_file(input: &Input, call: &ToolContext, target: &FileTarget) -> To
 
 /// Dispatches on the content.
 fn show_content(
-    input: &Input,
+    input: &ReadInput,
     workspace: &Workspace,
     target: &FileTarget,
     bytes: Vec<u8>,
@@ -178,7 +178,7 @@ fn show_content(
     Ok(output)
 }
 
-impl Input {
+impl ReadInput {
     fn line_span(&self) -> LineSpan {
         LineSpan { first: self.offset.unwrap_or(1).max(1), count: self.limit.filter(|limit| *limit > 0) }
     }

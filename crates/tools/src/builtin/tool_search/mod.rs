@@ -17,7 +17,7 @@ pub(super) struct ToolSearchTool;
 
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
-pub(super) struct Input {
+pub(super) struct ToolSearchInput {
     /// `select:NAME,NAME`, or keywords; `+word` must occur.
     query: String,
     #[serde(default, deserialize_with = "lenient::count")]
@@ -30,18 +30,18 @@ const DEFAULT_RESULTS: usize = 5;
 const MAX_RESULTS: usize = 50;
 
 impl Tool for ToolSearchTool {
-    type Input = Input;
+    type Input = ToolSearchInput;
 
     const NAME: &'static str = TOOL_SEARCH;
 
     const DESCRIPTION: &'static str =
         "Loads deferred tools by name or keywords. You can call them in your next reply.";
 
-    fn effects(_: &Input) -> Effects {
+    fn effects(_: &ToolSearchInput) -> Effects {
         Effects::None
     }
 
-    async fn run(&self, input: Input, call: ToolContext) -> ToolResult {
+    async fn run(&self, input: ToolSearchInput, call: ToolContext) -> ToolResult {
         let query = input.query.trim();
         if query.is_empty() {
             return Err(ToolError::Rejected(

@@ -71,7 +71,7 @@ fn test_context(dir: &TempDir, replies: Value) -> (ToolContext, Arc<Scripted>) {
 }
 
 async fn run_fetch(tool: &WebFetchTool, call: &ToolContext, url: &str) -> ToolResult {
-    tool.run(Input { url: url.into(), prompt: "How many?".into() }, call.clone()).await
+    tool.run(WebFetchInput { url: url.into(), prompt: "How many?".into() }, call.clone()).await
 }
 
 #[tokio::test]

@@ -21,7 +21,7 @@ pub(super) struct WebSearchTool;
 
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[schemars(inline)]
-pub(super) struct Input {
+pub(super) struct WebSearchInput {
     query: String,
     /// Only include these domains.
     #[serde(default)]
@@ -32,7 +32,7 @@ pub(super) struct Input {
 }
 
 impl Tool for WebSearchTool {
-    type Input = Input;
+    type Input = WebSearchInput;
 
     const NAME: &'static str = "WebSearch";
 
@@ -41,11 +41,11 @@ impl Tool for WebSearchTool {
     const DESCRIPTION: &'static str = "Searches the web and returns titles, URLs and excerpts. Cite the sources you \
         use.";
 
-    fn effects(_: &Input) -> Effects {
+    fn effects(_: &WebSearchInput) -> Effects {
         Effects::Network
     }
 
-    async fn run(&self, mut input: Input, call: ToolContext) -> ToolResult {
+    async fn run(&self, mut input: WebSearchInput, call: ToolContext) -> ToolResult {
         input.query = input.query.trim().to_owned();
         check_input(&input)?;
         let started = clock::monotonic();
@@ -88,7 +88,7 @@ impl Tool for WebSearchTool {
     }
 }
 
-fn check_input(input: &Input) -> Result<(), ToolError> {
+fn check_input(input: &WebSearchInput) -> Result<(), ToolError> {
     if input.query.is_empty() {
         return Err(ToolError::Rejected("The query is empty.".into()));
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use whimbrel_models::http::{FetchError, HttpClient, Url};
 
-use super::Input;
+use super::WebSearchInput;
 use super::results::{ResultPart, SearchResults, WebPage};
 use crate::api::{ToolContext, ToolError};
 
@@ -42,7 +42,7 @@ struct Hit {
 
 pub(super) async fn search(
     server: &str,
-    input: &Input,
+    input: &WebSearchInput,
     call: &ToolContext,
 ) -> Result<SearchResults, ToolError> {
     let mut url: Url = server.trim().parse().map_err(|_| {
@@ -94,7 +94,7 @@ async fn send_request(url: &Url, call: &ToolContext) -> Result<bytes::Bytes, Too
 }
 
 /// Returns whether a URL matches the domain filters.
-fn matches_domains(url: &str, input: &Input) -> bool {
+fn matches_domains(url: &str, input: &WebSearchInput) -> bool {
     let Ok(url) = url.parse::<Url>() else { return false };
     if !matches!(url.scheme(), "http" | "https") {
         return false;
