@@ -29,11 +29,11 @@ use whimbrel_wire::message::{Outcome, TerminalReason, TurnResult};
 use whimbrel_wire::system::WireErrorNotice;
 use whimbrel_wire::{Frame, Role};
 
-use crate::activity::{Activity, HostInput, LoopDecision};
 use crate::agent::Agent;
 use crate::agents::notices;
 use crate::engine::Engine;
 use crate::input_queue::QueuedInput;
+use crate::session_lifetime::{Activity, HostInput, LoopDecision};
 use crate::setup::{SetupError, Start, resume};
 use crate::task_notifications;
 use crate::transcript_notices;

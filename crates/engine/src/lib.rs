@@ -8,7 +8,7 @@
 //! - start: [`Engine`] (shared by all sessions of a process), [`setup`] (resolves options and settings into a ready
 //!   session), `key_helper` (API key printed by a command)
 //! - session: `event_loop` (owns the session; [`serve()`] runs it), `input_queue` (prompts and notifications waiting for
-//!   a turn), [`activity`] (pure: run, wait or exit), [`state_notifier`] (running, requires action, idle),
+//!   a turn), [`session_lifetime`] (pure: run, wait or exit), [`state_notifier`] (running, requires action, idle),
 //!   [`runtime_settings`] (what can change during a session), [`model_switch`], `fifo_lock`
 //! - notices to the host: `transcript_notices` and `task_notifications`; `rewind` (file checkpoints)
 //! - turn: [`agent`] (one agent and its state), `turn_start`, [`turn`] (the loop), [`next_step`] (pure: what comes next),
@@ -20,7 +20,6 @@
 //! - extensions: [`agents`] (subagents, teams and their tools), [`commands`] (slash commands), `command_expansion`,
 //!   [`command_runner`], [`skills`], [`mcp_server`] (the engine's tools over MCP)
 
-pub mod activity;
 pub mod agent;
 pub mod agents;
 mod command_expansion;
@@ -45,6 +44,7 @@ mod path_swap_tests;
 pub mod permission_checker;
 mod rewind;
 pub mod runtime_settings;
+pub mod session_lifetime;
 pub mod setup;
 pub mod skills;
 pub mod state_notifier;

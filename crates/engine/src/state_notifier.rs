@@ -8,7 +8,7 @@ use tokio::sync::Mutex;
 use whimbrel_transport::frame_sender::FrameSender;
 use whimbrel_wire::system::{SessionState, SessionStateChanged};
 
-use crate::activity::{Activity, HostInput};
+use crate::session_lifetime::{Activity, HostInput};
 
 /// Sends `session_state_changed` frames if the host subscribed. Cheap to clone.
 #[derive(Debug, Clone)]

@@ -1,6 +1,7 @@
 //! One reply including failures: retries, timeouts and request downgrades until the reply is complete or given up.
 
 mod attempt;
+mod stall_watchdog;
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};

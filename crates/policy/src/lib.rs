@@ -12,7 +12,7 @@
 //! | `git_settings` | git settings that run programs |
 //! | `shell` | analysis of a shell command from its text alone |
 //! | `call`, `decision_input`, `decision` | input and result of a decision |
-//! | `decide`, `steps` | the decision and its ordered steps |
+//! | `decide`, `decision_order` | the decision and its ordered steps |
 //! | `target`, `command`, `file_access`, `tool_kind` | target of a call: a command, a file, a host |
 //! | `mode`, `update`, `suggest` | order of modes, permission updates, suggested updates |
 //!
@@ -23,6 +23,7 @@ mod command;
 pub mod decide;
 pub mod decision;
 mod decision_input;
+mod decision_order;
 mod dir_walk;
 pub mod file_access;
 #[cfg(test)]
@@ -33,7 +34,6 @@ pub mod mode;
 pub mod paths;
 pub mod rules;
 pub mod shell;
-mod steps;
 mod suggest;
 mod target;
 pub mod tool_kind;

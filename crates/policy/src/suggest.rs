@@ -11,9 +11,9 @@ use whimbrel_wire::permission::{
 use crate::call::CallContext;
 use crate::decision::{Danger, Decision, PermissionQuestion, Reason};
 use crate::decision_input::DecisionInput;
+use crate::decision_order::run_steps;
 use crate::file_access::{AccessKind, FileAccess};
 use crate::paths;
-use crate::steps::run_steps;
 use crate::target::CallTarget;
 use crate::tool_kind::ToolKind;
 use crate::update::{PermissionSet, UpdateContext, apply_update};

@@ -1,9 +1,13 @@
-//! Callbacks of the host, as async closures.
+//! Callbacks of the host, as async closures, and the responses that they give to the engine.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
+use futures::FutureExt;
 use futures::future::BoxFuture;
-use whimbrel_wire::control::{CanUseTool, Elicitation, ElicitationReply};
+use whimbrel_wire::control::{
+    CanUseTool, ControlResponse, Elicitation, ElicitationReply, McpMessageReply, Request,
+};
 use whimbrel_wire::permission::PermissionResult;
 
 use crate::hook::HookList;
@@ -44,8 +48,48 @@ impl Callbacks {
     }
 }
 
+/// Answers a request with the host's callbacks. A panicking callback gives an error response.
+pub(crate) async fn answer_request(id: String, request: Request, callbacks: Callbacks) -> ControlResponse {
+    match request {
+        Request::CanUseTool(request) => match callbacks.can_use_tool {
+            Some(callback) => {
+                let input = request.input.clone();
+                match AssertUnwindSafe(async { callback(request).await }).catch_unwind().await {
+                    Ok(answer) => ControlResponse::success(id, &with_input(answer, input)),
+                    Err(_) => ControlResponse::error(id, "the permission callback panicked"),
+                }
+            }
+            None => ControlResponse::error(id, "the host has no permission callback"),
+        },
+        Request::HookCallback(request) => match callbacks.hooks.find_callback(&request.callback_id) {
+            Some(callback) => {
+                match AssertUnwindSafe(async { callback(request.input).await }).catch_unwind().await {
+                    Ok(answer) => ControlResponse::success(id, &answer),
+                    Err(_) => ControlResponse::error(id, "the hook panicked"),
+                }
+            }
+            None => ControlResponse::error(id, format!("the host has no hook {}", request.callback_id)),
+        },
+        Request::McpMessage(request) => {
+            let handling = callbacks.tool_servers.handle_message(&request.server_name, &request.message);
+            match AssertUnwindSafe(handling).catch_unwind().await {
+                Ok(Ok(mcp_response)) => ControlResponse::success(id, &McpMessageReply { mcp_response }),
+                Ok(Err(error)) => ControlResponse::error(id, error),
+                Err(_) => ControlResponse::error(id, "the tool panicked"),
+            }
+        }
+        Request::Elicitation(request) if let Some(callback) = callbacks.elicitation => {
+            match AssertUnwindSafe(async { callback(request).await }).catch_unwind().await {
+                Ok(answer) => ControlResponse::success(id, &answer),
+                Err(_) => ControlResponse::error(id, "the elicitation callback panicked"),
+            }
+        }
+        other => ControlResponse::unsupported(id, other.subtype()),
+    }
+}
+
 /// Adds the input to an allow that has none, because some engines reject it otherwise.
-pub(crate) fn with_input(
+fn with_input(
     mut answer: ToolPermission,
     input: serde_json::Map<String, serde_json::Value>,
 ) -> ToolPermission {

@@ -2,18 +2,16 @@
 //! reader. Never waits for a callback; waits for the reader only as [`Frames`] describes.
 
 use std::collections::HashMap;
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use futures::FutureExt;
 use serde::Deserialize;
 use tokio_util::task::AbortOnDropHandle;
-use whimbrel_wire::control::{ControlResponse, Initialize, McpMessageReply, Request, Response};
+use whimbrel_wire::control::{ControlResponse, Initialize, Request, Response};
 use whimbrel_wire::system::SystemEvent;
 use whimbrel_wire::{Frame, RawJson};
 
 use crate::agent::Agent;
-use crate::callback::{Callbacks, with_input};
+use crate::callback::{Callbacks, answer_request};
 use crate::client::{EngineClient, InputGuard};
 use crate::controls::Controls;
 use crate::error::Error;
@@ -135,46 +133,6 @@ impl FrameRouter {
             let _ = client.send(response).await;
         });
         self.callback_tasks.insert(request_id, AbortOnDropHandle::new(task));
-    }
-}
-
-/// Answers a request with the host's callbacks. A panicking callback gives an error response.
-async fn answer_request(id: String, request: Request, callbacks: Callbacks) -> ControlResponse {
-    match request {
-        Request::CanUseTool(request) => match callbacks.can_use_tool {
-            Some(callback) => {
-                let input = request.input.clone();
-                match AssertUnwindSafe(async { callback(request).await }).catch_unwind().await {
-                    Ok(answer) => ControlResponse::success(id, &with_input(answer, input)),
-                    Err(_) => ControlResponse::error(id, "the permission callback panicked"),
-                }
-            }
-            None => ControlResponse::error(id, "the host has no permission callback"),
-        },
-        Request::HookCallback(request) => match callbacks.hooks.find_callback(&request.callback_id) {
-            Some(callback) => {
-                match AssertUnwindSafe(async { callback(request.input).await }).catch_unwind().await {
-                    Ok(answer) => ControlResponse::success(id, &answer),
-                    Err(_) => ControlResponse::error(id, "the hook panicked"),
-                }
-            }
-            None => ControlResponse::error(id, format!("the host has no hook {}", request.callback_id)),
-        },
-        Request::McpMessage(request) => {
-            let handling = callbacks.tool_servers.handle_message(&request.server_name, &request.message);
-            match AssertUnwindSafe(handling).catch_unwind().await {
-                Ok(Ok(mcp_response)) => ControlResponse::success(id, &McpMessageReply { mcp_response }),
-                Ok(Err(error)) => ControlResponse::error(id, error),
-                Err(_) => ControlResponse::error(id, "the tool panicked"),
-            }
-        }
-        Request::Elicitation(request) if let Some(callback) = callbacks.elicitation => {
-            match AssertUnwindSafe(async { callback(request).await }).catch_unwind().await {
-                Ok(answer) => ControlResponse::success(id, &answer),
-                Err(_) => ControlResponse::error(id, "the elicitation callback panicked"),
-            }
-        }
-        other => ControlResponse::unsupported(id, other.subtype()),
     }
 }
 

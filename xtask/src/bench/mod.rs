@@ -1,7 +1,7 @@
 //! `cargo xtask bench`: measures our engine and others side by side against a canned model on loopback.
 //!
 //! Modules:
-//! - [`args`]: command line; [`prepare`]: builds the programs and enters an isolated network
+//! - [`args`]: command line; [`network_isolation`]: builds the programs and enters an isolated network
 //! - [`context`]: shared context; [`engine`]: the measured engines; [`engine_process`]: one running engine
 //! - [`meter`]: process that starts an engine and measures its resource usage; [`proc_stats`]: current values
 //!   from /proc; [`transcript_generator`]: long transcripts
@@ -20,7 +20,7 @@ mod http;
 mod instructions;
 pub(crate) mod meter;
 mod metrics;
-mod prepare;
+mod network_isolation;
 mod proc_stats;
 mod report;
 mod scenarios;
@@ -32,8 +32,8 @@ use anyhow::Result;
 
 use args::{BenchAction, BenchArgs, Isolation};
 use context::BenchContext;
-pub(crate) use prepare::target_dir;
-use prepare::{engine_program, path_text, release_program};
+pub(crate) use network_isolation::target_dir;
+use network_isolation::{engine_program, path_text, release_program};
 use report::Report;
 
 use crate::command::{self, run_args};
@@ -44,7 +44,7 @@ pub(crate) fn run(words: &[String]) -> Result<()> {
     match (&args.isolation, args.action) {
         (_, BenchAction::Instructions) => instructions::run(),
         (_, BenchAction::KillTest) => run_kill_test(&args),
-        (Isolation::Outside, BenchAction::Scenarios) => prepare::run_isolated(&args),
+        (Isolation::Outside, BenchAction::Scenarios) => network_isolation::run_isolated(&args),
         (Isolation::Inside { swarm }, BenchAction::Scenarios) => run_scenarios(&args, swarm.clone()),
     }
 }

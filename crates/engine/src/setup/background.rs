@@ -7,9 +7,9 @@ use whimbrel_tools::background_task::BackgroundPolicy;
 use whimbrel_wire::options::{BackgroundAtEnd, Options};
 
 use super::SetupError;
-use crate::activity;
 use crate::agents::spawn_limits::CONCURRENCY_VARIABLE;
 use crate::agents::team::MAX_MESSAGES_VARIABLE;
+use crate::session_lifetime;
 
 type Env = BTreeMap<String, String>;
 
@@ -40,7 +40,7 @@ pub(super) fn background_policy(options: &Options, env: &Env) -> Result<Backgrou
 /// Time limit for waiting for background tasks; none for no limit.
 pub(super) fn wait_limit(env: &Env) -> Result<Option<Duration>, SetupError> {
     Ok(match parse_number(env, WAIT_LIMIT_VARIABLE)? {
-        None => Some(activity::BACKGROUND_WAIT_LIMIT),
+        None => Some(session_lifetime::BACKGROUND_WAIT_LIMIT),
         Some(0) => None,
         Some(milliseconds) => Some(Duration::from_millis(milliseconds)),
     })
@@ -103,7 +103,7 @@ mod tests {
         }
         assert_eq!(wait_limit(&env(WAIT_LIMIT_VARIABLE, "0")).unwrap(), None);
         assert_eq!(wait_limit(&env(WAIT_LIMIT_VARIABLE, "1500")).unwrap(), Some(Duration::from_millis(1500)));
-        assert_eq!(wait_limit(&Env::new()).unwrap(), Some(activity::BACKGROUND_WAIT_LIMIT));
+        assert_eq!(wait_limit(&Env::new()).unwrap(), Some(session_lifetime::BACKGROUND_WAIT_LIMIT));
         assert_eq!(max_concurrent_agents(&env(CONCURRENCY_VARIABLE, "3")).unwrap(), Some(3));
     }
 }

@@ -1,7 +1,7 @@
-//! Options of a session. `launch` turns them into flags, an `initialize` request and environment variables.
+//! Options of a session. `command_line` turns them into flags, an `initialize` request and environment variables.
 
 mod agent;
-mod launch;
+mod command_line;
 mod prompt;
 mod server;
 

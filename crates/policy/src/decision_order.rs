@@ -1,4 +1,4 @@
-//! The ordered steps of a decision. The first step that decides wins.
+//! The order in which rules, hooks, modes and safety checks decide. The first step that decides wins.
 
 use crate::call::PreToolDecision;
 use crate::decision::{Danger, Decision, PermissionQuestion, Reason};
