@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use tokio_util::task::AbortOnDropHandle;
-use whimbrel_wire::control::{ControlResponse, Initialize, Request, Response};
+use whimbrel_wire::control::{Initialize, Request, Response};
 use whimbrel_wire::system::SystemEvent;
 use whimbrel_wire::{Frame, RawJson};
 
