@@ -1,4 +1,4 @@
-//! Runs commands: prints each before it runs, and stops at the first failure.
+//! Runs commands in the workspace: prints each before it runs, and stops at the first failure.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -9,6 +9,11 @@ use anyhow::{Context, Result, bail};
 pub(crate) fn workspace_root() -> PathBuf {
     let manifest_dir = Path::new(env!("CARGO_MANIFEST_DIR"));
     manifest_dir.parent().unwrap_or(manifest_dir).to_path_buf()
+}
+
+/// Cargo's target directory.
+pub(crate) fn target_dir() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace_root().join("target"), PathBuf::from)
 }
 
 /// Runs a command line in the workspace; arguments are separated by spaces.

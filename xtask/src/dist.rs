@@ -9,7 +9,7 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 
 use crate::bench;
-use crate::command::{self, run_args, succeeds};
+use crate::command::{self, run_args, succeeds, target_dir};
 
 /// Benchmark scenarios of a typical session: prompts, streaming, commands, file reads, permission requests.
 const TYPICAL_SCENARIOS: [&str; 5] = ["cold", "loop", "read-loop", "session", "ask"];
@@ -29,7 +29,7 @@ pub(crate) fn run() -> Result<()> {
     build_engine("")?;
     let dir = tempfile::tempdir().context("cannot create a temporary directory")?;
     let program = dir.path().join("whimbrel");
-    fs::copy(bench::target_dir().join("dist/whimbrel"), &program).context("cannot copy the engine")?;
+    fs::copy(target_dir().join("dist/whimbrel"), &program).context("cannot copy the engine")?;
     let wrapper = write_callgrind_wrapper(dir.path(), &program)?;
     let args = ["--engine", &wrapper, "--runs", "1"].into_iter().chain(TYPICAL_SCENARIOS).map(String::from);
     bench::run(&args.collect::<Vec<_>>())?;
@@ -40,10 +40,10 @@ pub(crate) fn run() -> Result<()> {
     let patterns = symbol_patterns(&executed, &symbols);
     ensure!(!patterns.is_empty(), "valgrind reported no function of the engine");
     let patterns: String = patterns.into_iter().map(|pattern| pattern + "\n").collect();
-    let link_order = std::path::absolute(bench::target_dir().join("dist/link-order.txt"))?;
+    let link_order = std::path::absolute(target_dir().join("dist/link-order.txt"))?;
     fs::write(&link_order, patterns).with_context(|| format!("cannot write {}", link_order.display()))?;
     build_engine(&link_order.display().to_string())?;
-    let shipped = bench::target_dir().join("dist/whimbrel").display().to_string();
+    let shipped = target_dir().join("dist/whimbrel").display().to_string();
     run_args(&["strip", "--strip-all", &shipped], &[])
 }
 

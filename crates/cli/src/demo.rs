@@ -12,8 +12,8 @@ use whimbrel_wire::permission::PermissionMode;
 
 use crate::environment::Env;
 use crate::local_host::FrameDisplay;
-use crate::print::serve_prompt;
-use crate::session::Session;
+use crate::one_prompt::serve_prompt;
+use crate::serve_session::Session;
 use crate::shutdown::RunOutcome;
 use crate::terminal::{Terminal, columns};
 use crate::terminal_ui::{FrameRenderer, PermissionPrompter, Spinner, Style};

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use nix::unistd::{Uid, User};
 use whimbrel_config::settings::home_dir;
 
-use crate::flags::{Args, Caller, check_directories};
+use crate::caller::Caller;
+use crate::flags::{Args, check_directories};
 use crate::stdio::print_note;
 
 /// Environment variables of the program.

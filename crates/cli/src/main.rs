@@ -4,30 +4,33 @@
 //!
 //! Modules:
 //! - [`flags`]: the command line, one table
-//! - [`run`]: the program from start to end; [`session`]: an engine that serves one session on this thread
+//! - [`run`]: the program from start to end; [`serve_session`]: an engine that serves one session on this thread
 //! - [`stdio`]: the wire over stdin and stdout
-//! - [`prompt`], [`print`]: one prompt, one answer; [`local_host`]: the host side within this process
+//! - [`read_prompt`], [`one_prompt`]: one prompt, one answer; [`local_host`]: the host side within this process
 //! - [`terminal_ui`]: output for a user; [`terminal`]: detection of a terminal; [`no_key`]: help without a configured
 //!   model
-//! - [`demo`]: a scripted run that needs no key; [`sessions`]: stored sessions; [`explain`]: permission decisions
+//! - [`demo`]: a scripted run that needs no key; [`sessions`]: stored sessions; [`explain_permission`]: why a call is
+//!   allowed or not
 //! - [`mcp`]: configured MCP servers, and our own tools as a server
 //! - [`environment`]: variables and directories; [`arg_list`], [`suggest`]: what the command lines share
-//! - [`debug`]: the debug log
-//! - [`shutdown`]: signals, early ends and the exit code
+//! - [`debug_log`]: the debug log
+//! - [`caller`]: who started the program; [`shutdown`]: signals and early ends; [`exit_code`]
 
 mod arg_list;
-mod debug;
+mod caller;
+mod debug_log;
 mod demo;
 mod environment;
-mod explain;
+mod exit_code;
+mod explain_permission;
 mod flags;
 mod local_host;
 mod mcp;
 mod no_key;
-mod print;
-mod prompt;
+mod one_prompt;
+mod read_prompt;
 mod run;
-mod session;
+mod serve_session;
 mod sessions;
 mod shutdown;
 mod stdio;

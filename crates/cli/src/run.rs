@@ -7,14 +7,17 @@ use whimbrel_os::log::Log;
 use whimbrel_transport::link::{HostEnd, pair};
 use whimbrel_wire::message::User;
 
+use crate::caller::{Caller, HostKind};
 use crate::environment::{Env, prepare_environment, resolve_home};
-use crate::flags::{self, Args, Caller, CliCommand, InputFormat, OutputFormat, ParsedArgs, REPLAY_FLAG};
-use crate::print::{PrintFormat, run_prompt};
-use crate::session::Session;
-use crate::shutdown::{self, HostKind, RunOutcome, Shutdown, watch_signals};
+use crate::exit_code::{FAILURE, exit_code};
+use crate::flags::{self, Args, CliCommand, InputFormat, OutputFormat, ParsedArgs, REPLAY_FLAG};
+use crate::one_prompt::{PrintFormat, run_prompt};
+use crate::read_prompt::read_prompt;
+use crate::serve_session::Session;
+use crate::shutdown::{RunOutcome, Shutdown, watch_signals};
 use crate::stdio::{MalformedLinePolicy, print_note, report_error};
 use crate::terminal::{self, Terminal};
-use crate::{debug, demo, explain, mcp, no_key, prompt, sessions, stdio};
+use crate::{debug_log, demo, explain_permission, mcp, no_key, sessions, stdio};
 
 /// Runs the program and returns its exit code.
 pub(crate) fn main() -> i32 {
@@ -65,7 +68,7 @@ pub(crate) fn main() -> i32 {
             };
             resolve_home(&mut env);
             let as_json = args.output_format == OutputFormat::Json;
-            match explain::run(Start::new(args.options, env), &call, as_json) {
+            match explain_permission::run(Start::new(args.options, env), &call, as_json) {
                 Ok(()) => 0,
                 Err(text) => report_error(&text),
             }
@@ -87,7 +90,7 @@ pub(crate) fn main() -> i32 {
 
 /// Opens the debug log and prints its warning.
 fn open_log(args: &Args) -> Result<Log, String> {
-    let (log, warning) = debug::open_log(&args.options, args.debug_topics.as_deref())?;
+    let (log, warning) = debug_log::open_log(&args.options, args.debug_topics.as_deref())?;
     warning.iter().for_each(|warning| print_note(warning));
     Ok(log)
 }
@@ -105,7 +108,7 @@ fn resolve_input(args: &Args, session: &Session, terminal: Terminal) -> Result<R
     if args.input_format == InputFormat::StreamJson {
         return Ok(RunInput::Frames);
     }
-    let prompt = prompt::read_prompt(args.prompt.as_deref(), terminal)?;
+    let prompt = read_prompt(args.prompt.as_deref(), terminal)?;
     match args.output_format {
         OutputFormat::Text | OutputFormat::Json
             if !session.has_key_helper()
@@ -164,10 +167,10 @@ fn report_exit(ended: io::Result<RunOutcome>, host: HostKind) -> i32 {
             if let Some(error) = &session_exit.setup_error {
                 print_note(&error.to_string());
             }
-            shutdown::exit_code(abort_reason, &session_exit, host)
+            exit_code(abort_reason, &session_exit, host)
         }
         // The reader has closed the pipe on purpose: no message.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => shutdown::FAILURE,
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => FAILURE,
         Err(error) => report_error(&format!("The machine did not let us finish: {error}.")),
     }
 }

@@ -1,5 +1,6 @@
 //! One agent: a conversation and what is needed to continue it. A session has a main agent; each subagent is another.
 
+mod inject_context;
 mod progress;
 mod skills;
 
@@ -10,18 +11,15 @@ use whimbrel_mcp::ServerRegistry;
 use whimbrel_models::call::CallTimeouts;
 use whimbrel_models::retry::RetryPolicy;
 use whimbrel_models::{ModelError, Preamble};
-use whimbrel_os::files;
 use whimbrel_tools::cost::CostLedger;
 use whimbrel_tools::model_access::ModelAccess;
 use whimbrel_transport::frame_sender::FrameSender;
 use whimbrel_wire::system::ModelFallback;
-use whimbrel_wire::tool_names::AGENT;
 
 pub use self::progress::AgentProgress;
+use crate::context::PlanModeState;
 use crate::context::compaction_policy::{CompactionConfig, CompactionState};
 use crate::context::instructions::{InstructionFile, Instructions};
-use crate::context::plan_mode::{CallPosition, PlanNoticeContext, PlanningAgent};
-use crate::context::{PlanModeState, environment};
 use crate::conversation::Conversation;
 use crate::denial_log::DenialLog;
 use crate::fallback;
@@ -73,81 +71,6 @@ impl Agent {
         }
     }
 
-    /// Updates the tools since the last request. Server instructions are appended to the conversation, so that the
-    /// provider's prompt cache stays valid.
-    pub fn refresh_tools(&mut self) {
-        self.announce_deferred_tools();
-        let specs = self.tool_env.context.deferred_tools.visible_specs(&self.tool_env.tool_set);
-        if !self.preamble.is_built_from(&self.preamble.system, &specs) {
-            self.preamble = self.models.preamble(self.preamble.system.clone(), specs);
-        }
-        for text in self.tool_env.tool_set.server_instructions().iter() {
-            self.conversation.push_hidden_once(text);
-        }
-    }
-
-    /// Injects environment, skills, agent definitions and instructions that the model does not have; called at the
-    /// start and after a compaction.
-    pub fn inject_context(&mut self) {
-        let dir = self.tool_env.context.workspace.base_dir();
-        let branch = environment::git_branch(&dir);
-        let text =
-            environment::render_environment(&dir, &self.runtime_settings.current().model, branch.as_deref());
-        self.conversation.push_hidden_once(&text);
-        self.plan_mode = PlanModeState::from_history(&self.conversation.history);
-        self.tool_env.context.deferred_tools.reset_announced();
-        self.announce_deferred_tools();
-        self.inject_skill_listing();
-        self.inject_agent_list();
-        if let Some(text) = self.instructions.load_initial() {
-            self.conversation.push_hidden_once(&text);
-        }
-        self.conversation.context_meter().note_instructions(self.instructions.files());
-    }
-
-    /// Injects the list of agent definitions, if the Agent tool is available.
-    fn inject_agent_list(&mut self) {
-        let agents =
-            self.tool_env.context.agents.as_ref().filter(|_| self.tool_env.tool_set.find(AGENT).is_some());
-        if let Some(text) = agents.and_then(|agents| agents.definitions_notice()) {
-            self.conversation.push_hidden_once(&text);
-        }
-    }
-
-    /// Announces deferred tools that are new to the model.
-    fn announce_deferred_tools(&mut self) {
-        let deferred_tools = &self.tool_env.context.deferred_tools;
-        if let Some(text) = deferred_tools.take_announcement(&self.tool_env.tool_set) {
-            self.conversation.push_hidden_once(&text);
-        }
-    }
-
-    /// Injects the plan mode notice that is due.
-    pub fn inject_plan_notice(&mut self, position: CallPosition) {
-        let checker = &self.tool_env.checker;
-        let host_instructions = self.runtime_settings.current().plan_mode_instructions;
-        let context = PlanNoticeContext {
-            tool_set: &self.tool_env.tool_set,
-            agent: match checker.hooks.agent_id() {
-                Some(_) if checker.permissions.needs_plan() => PlanningAgent::Teammate,
-                Some(_) => PlanningAgent::Subagent,
-                None => PlanningAgent::Main,
-            },
-            own_instructions: host_instructions.as_deref(),
-        };
-        if let Some(text) = self.plan_mode.take_notice(checker.permissions.mode(), position, &context) {
-            self.conversation.push_hidden(&text);
-        }
-    }
-
-    /// Adds context from hooks to the conversation. Providers require it after all tool results of a reply.
-    pub fn inject_hook_context(&mut self, notes: &[String]) {
-        for note in notes {
-            self.conversation
-                .push_hidden(&format!("<system-reminder>\nFrom a hook:\n{note}\n</system-reminder>"));
-        }
-    }
-
     /// Activates the next fallback model and notifies the host.
     pub async fn switch_to_fallback(&mut self, error: Option<&ModelError>) {
         let primary = self.runtime_settings.current().model;
@@ -159,20 +82,6 @@ impl Agent {
         let trigger = trigger.to_owned();
         let notice = ModelFallback { trigger, original_model: failed, fallback_model: name, content };
         self.frame_sender.notify(notice).await;
-    }
-
-    /// Injects the instructions of directories whose files the model has accessed since the last call.
-    pub fn inject_nested_instructions(&mut self) {
-        let workspace = &self.tool_env.context.workspace;
-        let watched = self.instructions.take_watched_paths();
-        let paths = watched.iter().map(|path| files::normalize_path(&workspace.resolve(path)));
-        let seen: Vec<_> = paths.filter(|path| workspace.seen_file(path).is_some()).collect();
-        for path in seen {
-            for text in self.instructions.load_nested(&path) {
-                self.conversation.push_hidden_once(&text);
-            }
-        }
-        self.conversation.context_meter().note_instructions(self.instructions.files());
     }
 
     /// Sends warnings about instruction files; returns those loaded since the last call.

@@ -10,7 +10,7 @@ use whimbrel_wire::content::{Content, ResultContent};
 
 use crate::agent::Agent;
 use crate::commands::CommandFile;
-use crate::commands::parse::CommandFrontMatter;
+use crate::commands::parse_file::CommandFrontMatter;
 use crate::commands::template::{self, TemplatePiece};
 use crate::runtime_settings::SettingsOverride;
 use crate::tool_scheduler::{ToolCall, ToolEnv, ToolScheduler};

@@ -3,27 +3,27 @@
 mod attribution;
 mod rollback;
 mod side_results;
+mod thinking;
+mod tool_calls;
 
 use std::collections::HashSet;
 
 use serde_json::Value;
+use whimbrel_models::History;
 use whimbrel_models::error::ModelError;
-use whimbrel_models::providers::ApiDialect;
-use whimbrel_models::{History, Thinking};
 use whimbrel_os::ids;
 use whimbrel_session_store::load::IdKey;
 use whimbrel_session_store::load::repair::{EMPTY_PROMPT, is_blank};
 use whimbrel_session_store::writer::TranscriptWriter;
 use whimbrel_session_store::{MessageEntry, ResumedSession, TranscriptLog};
 use whimbrel_transport::frame_sender::FrameSender;
-use whimbrel_wire::content::{Block, Content, ResultContent, Role};
+use whimbrel_wire::content::{Block, Content, Role};
 use whimbrel_wire::message::{Assistant, FailureKind, Reply, Said, User};
 use whimbrel_wire::system::CompactBoundary;
 use whimbrel_wire::{RawJson, StopReason, Usage};
 
 use crate::context::token_estimate::estimate_tokens;
 use crate::context::usage::ContextMeter;
-use crate::tool_scheduler::ToolCallResult;
 use crate::transcript_notices as notices;
 pub use attribution::Attribution;
 use rollback::Uncommitted;
@@ -255,73 +255,6 @@ impl Conversation {
         }
     }
 
-    /// Makes the id of a tool call unique in the conversation: results are matched by id, and some servers restart
-    /// numbering in each reply or send no id.
-    pub fn make_call_id_unique(&mut self, id: &mut String) {
-        let base = if id.is_empty() { "call".to_owned() } else { id.clone() };
-        id.clone_from(&base);
-        let mut suffix = 2;
-        while !self.tool_call_ids.insert(id.clone()) {
-            *id = format!("{base}_{suffix}");
-            suffix += 1;
-        }
-    }
-
-    /// Adds a block of the reply to the history. Providers reject blank text and messages that end in thinking, so
-    /// thinking is held back until another block follows.
-    fn add_reply_block(&mut self, block: &Block) {
-        match block {
-            Block::Thinking { .. } | Block::RedactedThinking { .. } => {
-                self.pending_thinking.push(block.clone());
-            }
-            block if is_blank(block) => {}
-            block => {
-                self.unanswered.clear();
-                self.uncommitted = None;
-                for thinking in std::mem::take(&mut self.pending_thinking) {
-                    self.add_to_history(Role::Assistant, &thinking);
-                }
-                self.add_to_history(Role::Assistant, block);
-            }
-        }
-    }
-
-    /// Called when a reply ends or is retried: drops thinking that no block followed.
-    pub fn drop_pending_thinking(&mut self) {
-        self.pending_thinking.clear();
-    }
-
-    /// Appends the result of a tool call.
-    pub async fn push_tool_result(&mut self, result: ToolCallResult) {
-        let frame = self.add_result(result);
-        self.flush().await;
-        self.frame_sender.send(frame).await;
-    }
-
-    /// Records a result for a call that was not run because the turn ended: for model and transcript only.
-    pub fn close_unrun_call(&mut self, result: ToolCallResult) {
-        self.add_result(result);
-    }
-
-    fn add_result(&mut self, result: ToolCallResult) -> User {
-        self.begin_uncommitted();
-        let ToolCallResult { id, content, meta, is_error, .. } = result;
-        let block = Block::ToolResult {
-            tool_use_id: id,
-            content: Some(non_empty_result(content)),
-            is_error: Some(is_error),
-        };
-        self.add_to_history(Role::User, &block);
-        let uuid = ids::new_uuid();
-        let content = Content::Blocks(vec![block]);
-        let mut extra_fields = vec![("toolUseResult", meta.clone())];
-        extra_fields.extend(
-            self.last_assistant_uuid.clone().map(|id| ("sourceToolAssistantUUID", Value::String(id))),
-        );
-        self.write_user(&uuid, &content, extra_fields);
-        User { tool_use_result: Some(meta), ..self.user_frame(uuid, content) }
-    }
-
     /// Returns whether it has a message. Injected context does not count.
     pub fn has_begun(&self) -> bool {
         self.has_messages
@@ -342,34 +275,6 @@ impl Conversation {
     /// Token count: the provider's count plus the estimate for what was added since.
     pub fn token_count(&self) -> u64 {
         self.counted_tokens.saturating_add(self.added_tokens)
-    }
-
-    /// Prepares the history for the next model. Thinking is signed: another model rejects it, and the Messages API
-    /// rejects thinking without a signature.
-    pub fn prepare_for_model(&mut self, model: &str, dialect: Option<ApiDialect>) {
-        if dialect == Some(ApiDialect::Messages) && std::mem::take(&mut self.has_unsigned_thinking) {
-            self.history.drop_unsigned_thinking();
-        }
-        if self.thinking_model.as_deref().is_some_and(|previous| !is_same_model(previous, model)) {
-            self.history.drop_thinking();
-        }
-        self.thinking_model = Some(model.to_owned());
-    }
-
-    /// The thinking configuration that the next request can use. Within a tool loop, the Messages API requires
-    /// thinking to stay on or off; Chat Completions wants the reasoning before a call back in any case.
-    pub fn effective_thinking(&mut self, requested: Thinking, dialect: Option<ApiDialect>) -> Thinking {
-        if dialect == Some(ApiDialect::Chat) {
-            return requested;
-        }
-        match (requested, self.history.tool_loop_has_thinking()) {
-            (Thinking::Enabled { .. }, Some(false)) => Thinking::Disabled,
-            (Thinking::Disabled, Some(true)) => {
-                self.history.drop_thinking();
-                Thinking::Disabled
-            }
-            _ => requested,
-        }
     }
 
     /// Text of the last prompt, truncated.
@@ -552,11 +457,6 @@ impl Conversation {
     }
 }
 
-/// Returns whether two names mean one model: replies carry the version, requests often omit it.
-fn is_same_model(one: &str, other: &str) -> bool {
-    one.starts_with(other) || other.starts_with(one)
-}
-
 /// Limit on the stored text of the last prompt.
 const MAX_LAST_PROMPT_BYTES: usize = 8_000;
 
@@ -576,13 +476,5 @@ fn synthetic_reply(text: &str) -> Reply {
         stop_reason: Some(StopReason::StopSequence),
         stop_sequence: Some(String::new()),
         usage: Usage::default(),
-    }
-}
-
-/// Replaces an empty result, which providers reject.
-fn non_empty_result(content: ResultContent) -> ResultContent {
-    match content {
-        ResultContent::Text(text) if text.is_empty() => ResultContent::Text("(no output)".into()),
-        other => other,
     }
 }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use whimbrel_models::api_key::KeySource;
 use whimbrel_models::catalog::Catalog;
+use whimbrel_models::key_source::KeySource;
 use whimbrel_models::providers::Providers;
 use whimbrel_os::log::Log;
 use whimbrel_tools::api::{AnyTool, ToolEntry};

@@ -2,14 +2,18 @@
 //!
 //! End of input and stop are different events. After the host has finished its input, the session continues until
 //! nothing runs and nothing is queued; only the link's stop token ends it at once. Turns are in `turns`, slash
-//! commands in `commands`, the state in `session`, the parts that a session's agents are built from in `assemble`.
+//! commands in `commands`, control requests in `control`, MCP servers in `mcp`, internal events in `notifications`, the
+//! `init` frame in `init_frame`, the state in `session`, the parts that a session's agents are built from in `assemble`.
 
 mod assemble;
 mod commands;
+mod context_usage;
 pub(crate) mod control;
 mod extensions;
+mod init_frame;
 mod main_agent;
 mod mcp;
+mod notifications;
 mod session;
 mod turns;
 
@@ -19,7 +23,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use whimbrel_os::{clock, files, ids};
 use whimbrel_tools::hooks::HookDispatcher;
-use whimbrel_tools::internal_events::{EventReceiver, InternalEvent, Notification, event_channel};
+use whimbrel_tools::internal_events::{EventReceiver, InternalEvent, event_channel};
 use whimbrel_transport::frame_log::log_frame;
 use whimbrel_transport::link::{IncomingFrame, Link};
 use whimbrel_wire::codec::WireError;
@@ -30,12 +34,10 @@ use whimbrel_wire::system::WireErrorNotice;
 use whimbrel_wire::{Frame, Role};
 
 use crate::agent::Agent;
-use crate::agents::notices;
 use crate::engine::Engine;
 use crate::input_queue::QueuedInput;
 use crate::session_lifetime::{Activity, HostInput, LoopDecision};
 use crate::setup::{SetupError, Start, resume};
-use crate::task_notifications;
 use crate::transcript_notices;
 use crate::turn::TurnOutcome;
 use crate::turn_result;
@@ -318,47 +320,6 @@ impl Session {
         while let Ok(event) = events.try_recv() {
             self.handle_event(event).await;
         }
-    }
-
-    /// Handles one internal event.
-    async fn handle_event(&mut self, event: InternalEvent) {
-        match event {
-            InternalEvent::Notification(notification) => self.enqueue_notification(*notification),
-            InternalEvent::RecheckIdle => {}
-            InternalEvent::Task(event) => {
-                for notice in task_notifications::system_events(&event) {
-                    self.host.frame_sender.notify(notice).await;
-                }
-                self.host
-                    .frame_sender
-                    .notify(notices::background_tasks(&self.tasks.running_in_background()))
-                    .await;
-                if let Some(notification) = task_notifications::model_notification(&event) {
-                    self.notify_task_owner(event.task_id(), notification);
-                }
-            }
-        }
-    }
-
-    /// Delivers a notification to the agent that started the task: a teammate if it is still there, else the main
-    /// agent.
-    fn notify_task_owner(&mut self, task_id: &str, notification: Notification) {
-        let owner = self.tasks.owner(task_id);
-        if let Some(text) = self.team.deliver_notification(owner.as_deref(), notification.text) {
-            self.enqueue_notification(Notification { text, ..notification });
-        }
-    }
-
-    /// Queues a notification for the model. After a result has reported the exceeded budget, notifications no longer
-    /// start turns: each would only repeat that result.
-    fn enqueue_notification(&mut self, notification: Notification) {
-        let starts_turn = notification.starts_turn && !self.is_over_budget();
-        self.input_queue.push(QueuedInput::Notification(Notification { starts_turn, ..notification }));
-    }
-
-    /// Returns whether the last turn ended because the budget was exceeded.
-    fn is_over_budget(&self) -> bool {
-        self.progress.last_turn.as_ref().is_some_and(|turn| turn.outcome == Outcome::ErrorMaxBudgetUsd)
     }
 
     /// Interrupts the running turn, if there is one. Its pending requests are cancelled as it ends; background work

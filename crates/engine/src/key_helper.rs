@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use tokio::sync::Mutex;
-use whimbrel_models::api_key::{API_KEY_HELPER, KeySource};
+use whimbrel_models::key_source::{API_KEY_HELPER, KeySource};
 use whimbrel_models::{ModelError, ModelErrorKind};
 use whimbrel_os::clock;
 use whimbrel_process::{CommandEvent, CommandOutput, CommandSpec, PipedCommand, ProcessExit};

@@ -4,12 +4,13 @@
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
+use whimbrel_models::catalog::Catalog;
 use whimbrel_os::clock;
 use whimbrel_tools::hooks::{HookDispatcher, HookInputBuilder, MergedDecision, MergedOutput, join_reasons};
 use whimbrel_wire::hook::{HookEvent, HookPermissionDecision, PostModelSwitch, PreModelSwitch};
 
 use crate::context::usage::ContextMeter;
-use crate::fifo_lock::FifoSlot;
+use crate::fifo_lock::{FifoLock, FifoSlot};
 use crate::runtime_settings::RuntimeSettingsWriter;
 
 /// Lifetime of a provider's prompt cache, and its name on the wire.
@@ -37,14 +38,37 @@ pub(crate) struct SwitchRequest {
 
 /// A switch that waits for earlier switches or for hooks.
 pub struct ModelSwitch {
-    pub(crate) request: SwitchRequest,
+    request: SwitchRequest,
     /// Its position among the session's switches. State is read once the slot is acquired.
-    pub(crate) queue_slot: FifoSlot,
-    pub(crate) runtime_settings: RuntimeSettingsWriter,
-    pub(crate) hooks: HookDispatcher,
-    pub(crate) context_meter: ContextMeter,
+    queue_slot: FifoSlot,
+    runtime_settings: RuntimeSettingsWriter,
+    hooks: HookDispatcher,
+    context_meter: ContextMeter,
     /// Price of a million cache-write tokens of the new model, if known.
-    pub(crate) cache_write_price: Option<f64>,
+    cache_write_price: Option<f64>,
+}
+
+/// Switches the model at once if no hook is registered and no switch is pending; otherwise returns the pending switch.
+pub(crate) fn request_model_switch(
+    request: SwitchRequest,
+    pending: &mut FifoLock,
+    runtime_settings: &RuntimeSettingsWriter,
+    hooks: &HookDispatcher,
+    context_meter: &ContextMeter,
+    catalog: &Catalog,
+) -> Option<ModelSwitch> {
+    if pending.is_free() && !has_switch_hooks(hooks, request.requester) {
+        set_model(runtime_settings, &request.model);
+        return None;
+    }
+    Some(ModelSwitch {
+        queue_slot: pending.enqueue(),
+        runtime_settings: runtime_settings.clone(),
+        hooks: hooks.clone(),
+        context_meter: context_meter.clone(),
+        cache_write_price: catalog.lookup(&request.model).map(|model| model.prices.cache_write_5m),
+        request,
+    })
 }
 
 impl ModelSwitch {
@@ -103,13 +127,13 @@ impl ModelSwitch {
 }
 
 /// Returns whether hooks run for a switch by this requester.
-pub(crate) fn has_switch_hooks(hooks: &HookDispatcher, requester: SwitchRequester) -> bool {
+fn has_switch_hooks(hooks: &HookDispatcher, requester: SwitchRequester) -> bool {
     let events = [HookEvent::PreModelSwitch, HookEvent::PostModelSwitch];
     requester != SwitchRequester::Settings && events.iter().any(|event| hooks.has_hooks(*event))
 }
 
 /// Sets the model of the session.
-pub(crate) fn set_model(runtime_settings: &RuntimeSettingsWriter, model: &str) {
+fn set_model(runtime_settings: &RuntimeSettingsWriter, model: &str) {
     runtime_settings.send_modify(|runtime_settings| model.clone_into(&mut runtime_settings.model));
 }
 

@@ -1,4 +1,4 @@
-//! Pure decisions about a session: the state shown to the host, and whether to run, wait or exit.
+//! Pure decision about a session: whether to run, wait or exit.
 //!
 //! After the host has finished its input, a session exits once nothing runs and nothing is queued. Background agents
 //! may still contribute to the answer, so the session waits for them, up to a limit; a background command may be a
@@ -7,7 +7,6 @@
 use std::time::Duration;
 
 use whimbrel_tools::background_task::BackgroundPolicy;
-use whimbrel_wire::system::SessionState;
 
 /// Time for background commands to finish once nothing else is pending.
 pub const COMMAND_GRACE: Duration = Duration::from_secs(3);
@@ -52,17 +51,6 @@ pub enum LoopDecision {
 }
 
 impl Activity {
-    /// The state shown to the host.
-    pub fn session_state(&self) -> SessionState {
-        if self.pending_requests > 0 {
-            SessionState::RequiresAction
-        } else if self.turn_running || self.input_pending || self.running_agents > 0 {
-            SessionState::Running
-        } else {
-            SessionState::Idle
-        }
-    }
-
     /// Decides whether to run, wait or exit; `wait_limit` limits the wait for background work, none means no limit.
     pub fn decide(&self, policy: BackgroundPolicy, wait_limit: Option<Duration>) -> LoopDecision {
         if self.input == HostInput::Open || self.turn_running || self.input_pending {
@@ -91,32 +79,6 @@ mod tests {
         running_agents: 0,
         running_commands: 0,
     };
-
-    #[test]
-    fn state_shown_to_host() {
-        use SessionState::{Idle, RequiresAction, Running};
-        let table = [
-            ("no activity", IDLE, Idle),
-            ("open input, no activity", Activity { input: HostInput::Open, ..IDLE }, Idle),
-            ("a turn runs", Activity { turn_running: true, ..IDLE }, Running),
-            ("a prompt waits", Activity { input_pending: true, ..IDLE }, Running),
-            ("an agent runs in the background", Activity { running_agents: 1, ..IDLE }, Running),
-            ("a command runs in the background", Activity { running_commands: 1, ..IDLE }, Idle),
-            (
-                "the turn waits for the host",
-                Activity { turn_running: true, pending_requests: 1, ..IDLE },
-                RequiresAction,
-            ),
-            (
-                "an agent waits for the host",
-                Activity { running_agents: 2, pending_requests: 1, ..IDLE },
-                RequiresAction,
-            ),
-        ];
-        for (name, activity, expected) in table {
-            assert_eq!(activity.session_state(), expected, "{name}");
-        }
-    }
 
     #[test]
     fn session_exit_decision() {

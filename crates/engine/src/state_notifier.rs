@@ -118,3 +118,56 @@ impl Drop for ActionRequired {
         self.0.pending_count.fetch_sub(1, Ordering::Relaxed);
     }
 }
+
+impl Activity {
+    /// The state shown to the host.
+    fn session_state(&self) -> SessionState {
+        if self.pending_requests > 0 {
+            SessionState::RequiresAction
+        } else if self.turn_running || self.input_pending || self.running_agents > 0 {
+            SessionState::Running
+        } else {
+            SessionState::Idle
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const IDLE: Activity = Activity {
+        input: HostInput::Finished,
+        turn_running: false,
+        input_pending: false,
+        pending_requests: 0,
+        running_agents: 0,
+        running_commands: 0,
+    };
+
+    #[test]
+    fn state_shown_to_host() {
+        use SessionState::{Idle, RequiresAction, Running};
+        let table = [
+            ("no activity", IDLE, Idle),
+            ("open input, no activity", Activity { input: HostInput::Open, ..IDLE }, Idle),
+            ("a turn runs", Activity { turn_running: true, ..IDLE }, Running),
+            ("a prompt waits", Activity { input_pending: true, ..IDLE }, Running),
+            ("an agent runs in the background", Activity { running_agents: 1, ..IDLE }, Running),
+            ("a command runs in the background", Activity { running_commands: 1, ..IDLE }, Idle),
+            (
+                "the turn waits for the host",
+                Activity { turn_running: true, pending_requests: 1, ..IDLE },
+                RequiresAction,
+            ),
+            (
+                "an agent waits for the host",
+                Activity { running_agents: 2, pending_requests: 1, ..IDLE },
+                RequiresAction,
+            ),
+        ];
+        for (name, activity, expected) in table {
+            assert_eq!(activity.session_state(), expected, "{name}");
+        }
+    }
+}

@@ -1,11 +1,11 @@
 //! Notifications about background tasks: system events for the host, messages for the model.
 
 use whimbrel_tools::internal_events::Notification;
-use whimbrel_tools::tasks::{NotifyModel, TaskEvent, TaskStatus};
+use whimbrel_tools::tasks::{NotifyModel, TaskEvent, TaskSnapshot, TaskStatus};
 use whimbrel_wire::system::TaskStatus as WireStatus;
 use whimbrel_wire::system::{
-    InformationLevel, Informational, SystemEvent, TaskEnd, TaskNotification, TaskPatch, TaskStarted,
-    TaskUpdated,
+    BackgroundTask, BackgroundTasksChanged, InformationLevel, Informational, SystemEvent, TaskEnd,
+    TaskNotification, TaskPatch, TaskStarted, TaskUpdated,
 };
 
 /// System events for the host.
@@ -64,6 +64,18 @@ pub(crate) fn system_events(event: &TaskEvent) -> Vec<SystemEvent> {
         // Only the model is notified.
         TaskEvent::Output { .. } => Vec::new(),
     }
+}
+
+/// The frame that lists running background tasks.
+pub(crate) fn background_tasks(tasks: &[TaskSnapshot]) -> BackgroundTasksChanged {
+    let shown = tasks.iter().map(|task| BackgroundTask {
+        task_id: task.facts.task_id.clone(),
+        task_type: task.facts.kind.as_str().into(),
+        subagent_type: task.facts.agent_type.clone(),
+        description: task.facts.description.clone(),
+        ..BackgroundTask::default()
+    });
+    BackgroundTasksChanged { tasks: shown.collect() }
 }
 
 /// The message for the model, if it is to be notified.

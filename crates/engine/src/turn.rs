@@ -1,5 +1,6 @@
 //! One turn, from a prompt to its end: call the model, record the reply, decide, run tools, repeat.
 
+mod build_request;
 mod finish;
 mod hooks;
 pub(crate) mod invoked_skills;

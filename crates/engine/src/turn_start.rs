@@ -15,7 +15,7 @@ use whimbrel_wire::system::{InformationLevel, Informational, Init};
 
 use crate::agent::Agent;
 use crate::agents::AgentSpawner;
-use crate::context::sanitize::sanitize;
+use crate::context::invalid_blocks::sanitize;
 use crate::input_queue::QueuedInput;
 use crate::next_step::TurnEnd;
 use crate::rewind;

@@ -14,7 +14,7 @@ use whimbrel_os::files;
 use whimbrel_wire::options::{McpServerConfig, RemoteServer, StdioServer};
 
 use super::expand::{VariableExpander, VariableLookup};
-use super::server_policy::ServerPolicy;
+use super::server_policy::{ProjectApproval, ServerPolicy};
 
 const MAX_CONFIG_FILE_BYTES: u64 = 4 << 20;
 
@@ -48,24 +48,6 @@ pub struct ServerEntry {
     pub origin: ServerOrigin,
     /// Valid config, or the error of the entry.
     pub config: Result<McpServerConfig, String>,
-}
-
-/// The user's approval of project servers.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ProjectApproval {
-    /// Approves every server that is not disabled.
-    pub all: bool,
-    pub enabled: Vec<String>,
-    /// Servers that must not start; wins over the other fields.
-    pub disabled: Vec<String>,
-}
-
-impl ProjectApproval {
-    /// Returns true if the server may be started.
-    pub fn approves(&self, name: &str) -> bool {
-        let is_listed = |names: &[String]| names.iter().any(|other| other == name);
-        !is_listed(&self.disabled) && (self.all || is_listed(&self.enabled))
-    }
 }
 
 /// Configured servers of a session, by name.

@@ -19,6 +19,7 @@ use whimbrel_wire::options::McpServerConfig;
 use super::client_handler::{CallTracker, InFlightCall, McpClientHandler};
 use super::deps::ServerDeps;
 use super::error::McpError;
+use super::limits::RequestTimeouts;
 use super::transport::{ConnectionState, HostedInbox, McpTransport};
 
 /// Timeout for the closing handshake and for sending a cancellation.
@@ -33,20 +34,6 @@ pub(super) struct Connection {
     pub(super) state: ConnectionState,
     /// Server info from the handshake.
     pub(super) info: Arc<ServerPeerInfo>,
-}
-
-/// Timeouts of a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct RequestTimeouts {
-    pub(super) total: Duration,
-    /// Maximum time without response or progress.
-    pub(super) idle: Option<Duration>,
-}
-
-impl RequestTimeouts {
-    pub(super) fn from_total(total: Duration) -> Self {
-        Self { total, idle: None }
-    }
 }
 
 /// Tool call that a request belongs to.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use whimbrel_wire::options::McpServerConfig;
 
+use super::limits::request_timeouts;
 use super::listed_tool::ListedTool;
 use super::listing::ServerFeatures;
 use super::local::LocalServer;
@@ -13,7 +14,7 @@ use super::names;
 use super::prompts::{self, PromptCommand};
 use super::registry::ServerRegistry;
 use super::server_lifecycle::{ServerHandle, ServerPhase};
-use super::server_tool::{ServerTool, ToolBackend, ToolOwner, request_timeouts};
+use super::server_tool::{ServerTool, ToolBackend, ToolOwner};
 use super::slot::{ServerSlot, SlotState};
 use super::tool_policy::{ToolPolicy, tool_policy};
 

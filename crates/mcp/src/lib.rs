@@ -3,12 +3,13 @@
 //! The protocol is rmcp's. This crate adds the policy: which servers exist, timeouts and size limits, reconnecting,
 //! and which of their tools, prompts and instructions reach the model.
 //!
-//! - [`config`]: configured servers; `server_policy`: allow and deny lists of the settings; `expand`: `${VAR}` in
-//!   entries; [`names`]: tool names
+//! - [`config`]: configured servers; `server_policy`: allow and deny lists of the settings, approval of project
+//!   servers; `expand`: `${VAR}` in entries; [`names`]: tool names
 //! - `transport/`: stdio, HTTP, SSE and host transports
 //! - `connection`: one connection; `client_handler`: requests and notifications from the server; `listing`:
 //!   `tools/list` and the like; `listed_tool`: one of the listed tools; `schema`: limits on input schemas; [`oauth`]: logins
-//! - `server_lifecycle`: one server with reconnects; `error`: errors by remedy; `limits`: timeouts and sizes
+//! - `server_lifecycle`: one server with reconnects; `reconnect_backoff`: when it is tried again; `error`: errors by
+//!   remedy; `limits`: timeouts and sizes
 //! - [`ServerRegistry`]: all servers of a session; `slot`: one entry of it; `status`: status frames; `features`: tools
 //!   and prompts of all servers; `requests`: requests outside the conversation; [`ServerPool`]: servers that sessions
 //!   share; `local`: servers in this process
@@ -32,6 +33,7 @@ mod local;
 pub mod names;
 pub mod oauth;
 mod prompts;
+mod reconnect_backoff;
 mod registry;
 mod requests;
 mod schema;
@@ -46,15 +48,16 @@ mod tests;
 mod tool_policy;
 mod transport;
 
-pub use config::{ProjectApproval, ServerConfigs, ServerEntry, ServerOrigin};
+pub use config::{ServerConfigs, ServerEntry, ServerOrigin};
 pub use deps::{ElicitFn, McpCallProgress, NotifyFn, ServerDeps, ServerNotification, elicit_via_host};
-pub use error::{McpError, ReconnectBackoff};
+pub use error::McpError;
 pub use expand::VariableLookup;
 pub use limits::{MAX_TOTAL_INSTRUCTIONS_BYTES, McpLimits};
 pub use listed_tool::ListedTool;
 pub use local::{LocalServer, LocalTool, LocalToolFn};
 pub use prompts::PromptCommand;
+pub use reconnect_backoff::ReconnectBackoff;
 pub use registry::{ServerRegistry, Toggle, WeakServerRegistry};
-pub use server_policy::ServerPolicy;
+pub use server_policy::{ProjectApproval, ServerPolicy};
 pub use server_pool::ServerPool;
 pub use server_tool::{ServerTool, ToolOwner, ToolRequest};

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use super::error::ReconnectBackoff;
+use whimbrel_wire::options::McpServerConfig;
+
 use super::expand::VariableLookup;
+use super::reconnect_backoff::ReconnectBackoff;
 
 /// Maximum size of a message. A server that sends more is disconnected.
 pub(super) const MAX_MESSAGE_BYTES: usize = 32 << 20;
@@ -61,8 +63,39 @@ impl McpLimits {
     }
 }
 
+/// Timeouts of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct RequestTimeouts {
+    pub(super) total: Duration,
+    /// Maximum time without response or progress.
+    pub(super) idle: Option<Duration>,
+}
+
+impl RequestTimeouts {
+    pub(super) fn from_total(total: Duration) -> Self {
+        Self { total, idle: None }
+    }
+}
+
+/// Timeouts of a call. The idle timeout applies only to remote servers, whose connection may be dead without notice.
+pub(super) fn request_timeouts(config: &McpServerConfig, limits: McpLimits) -> RequestTimeouts {
+    let (configured, idle) = match config {
+        McpServerConfig::Stdio(server) => (server.timeout, None),
+        McpServerConfig::Sdk(server) => (server.timeout, None),
+        McpServerConfig::Sse(server) | McpServerConfig::Http(server) => {
+            (server.timeout, Some(limits.idle_timeout))
+        }
+    };
+    let configured = entry_timeout(configured);
+    // An explicit timeout replaces the idle timeout.
+    RequestTimeouts {
+        total: configured.unwrap_or(limits.call_timeout),
+        idle: idle.filter(|_| configured.is_none()),
+    }
+}
+
 /// Timeout of an entry, given in milliseconds; `None` if it is not positive.
-pub(super) fn entry_timeout(timeout: Option<f64>) -> Option<Duration> {
+fn entry_timeout(timeout: Option<f64>) -> Option<Duration> {
     let millis = timeout.filter(|millis| *millis >= 1.0)?;
     Duration::try_from_secs_f64(millis / 1000.0).ok()
 }

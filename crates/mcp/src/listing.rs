@@ -15,9 +15,9 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use whimbrel_wire::control::{McpServerInfo, McpToolAnnotations};
 
-use super::connection::{CallContext, Connection, RequestTimeouts};
+use super::connection::{CallContext, Connection};
 use super::error::McpError;
-use super::limits;
+use super::limits::{self, RequestTimeouts};
 use super::listed_tool::ListedTool;
 use super::schema::{SanitizedSchema, sanitize};
 

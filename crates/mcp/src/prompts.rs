@@ -7,9 +7,10 @@ use rmcp::model::{
 use tokio_util::sync::CancellationToken;
 use whimbrel_wire::content::Block;
 
-use super::connection::{CallContext, Connection, RequestTimeouts};
+use super::connection::{CallContext, Connection};
 use super::content::{OutputLimits, to_blocks};
 use super::error::McpError;
+use super::limits::RequestTimeouts;
 
 /// MCP prompt as a slash command.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -16,11 +16,12 @@ use whimbrel_wire::control::{McpReadResourceReply, McpResourceContents};
 use super::connection::CallContext;
 use super::content::OutputLimits;
 use super::error::McpError;
+use super::limits::request_timeouts;
 use super::local::LocalTool;
 use super::prompts::{self, PromptCommand};
 use super::registry::ServerRegistry;
 use super::server_lifecycle::ServerHandle;
-use super::server_tool::{self, request_timeouts};
+use super::server_tool;
 use super::{listing, names};
 
 impl ServerRegistry {

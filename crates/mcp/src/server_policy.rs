@@ -1,5 +1,8 @@
+//! Which servers may start. Pure.
+//!
 //! Allow and deny lists of the settings: `deniedMcpServers` wins; if `allowedMcpServers` is present, only servers that
-//! it matches may start. Pure. Servers in the host's process are exempt.
+//! it matches may start. Servers in the host's process are exempt. Servers of a project's `.mcp.json` also need the
+//! user's approval.
 
 use serde_json::{Map, Value};
 use whimbrel_wire::options::McpServerConfig;
@@ -48,6 +51,24 @@ impl ServerPolicy {
         let allowed =
             self.allowed.as_ref().is_none_or(|list| list.iter().any(|pattern| pattern.matches(name, config)));
         (!allowed).then(|| "it is not among the allowed servers (allowedMcpServers).".into())
+    }
+}
+
+/// The user's approval of project servers.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProjectApproval {
+    /// Approves every server that is not disabled.
+    pub all: bool,
+    pub enabled: Vec<String>,
+    /// Servers that must not start; wins over the other fields.
+    pub disabled: Vec<String>,
+}
+
+impl ProjectApproval {
+    /// Returns true if the server may be started.
+    pub fn approves(&self, name: &str) -> bool {
+        let is_listed = |names: &[String]| names.iter().any(|other| other == name);
+        !is_listed(&self.disabled) && (self.all || is_listed(&self.enabled))
     }
 }
 

@@ -9,12 +9,11 @@ use serde_json::Value;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use whimbrel_wire::content::Block;
-use whimbrel_wire::options::McpServerConfig;
 
-use super::connection::{CallContext, Connection, RequestTimeouts};
+use super::connection::{CallContext, Connection};
 use super::content::{OutputLimits, convert_call_result, fit_blocks};
 use super::error::McpError;
-use super::limits::{self, McpLimits};
+use super::limits::{McpLimits, RequestTimeouts, request_timeouts};
 use super::listed_tool::ListedTool;
 use super::local::LocalToolFn;
 use super::server_lifecycle::ServerHandle;
@@ -128,21 +127,4 @@ pub(super) async fn call_tool(
     let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
     let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
     connection.request(request, timeouts, caller).await
-}
-
-/// Timeouts of a call. The idle timeout applies only to remote servers, whose connection may be dead without notice.
-pub(super) fn request_timeouts(config: &McpServerConfig, limits: McpLimits) -> RequestTimeouts {
-    let (configured, idle) = match config {
-        McpServerConfig::Stdio(server) => (server.timeout, None),
-        McpServerConfig::Sdk(server) => (server.timeout, None),
-        McpServerConfig::Sse(server) | McpServerConfig::Http(server) => {
-            (server.timeout, Some(limits.idle_timeout))
-        }
-    };
-    let configured = limits::entry_timeout(configured);
-    // An explicit timeout replaces the idle timeout.
-    RequestTimeouts {
-        total: configured.unwrap_or(limits.call_timeout),
-        idle: idle.filter(|_| configured.is_none()),
-    }
 }

@@ -19,6 +19,7 @@ use crate::usage::ReportedUsage;
 use whimbrel_os::log::{Log, LogTopic};
 
 use attempt::{Attempt, AttemptStep};
+pub use stall_watchdog::CallTimeouts;
 
 /// A model call in progress. Poll [`ModelCall::next`] until it returns `None`; drop the call to cancel it.
 pub struct ModelCall {
@@ -45,30 +46,6 @@ enum State {
     Streaming(Attempt),
     Waiting(Instant),
     Done,
-}
-
-/// Timeouts of one attempt. An attempt that exceeds one of them has stalled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CallTimeouts {
-    /// Until the response begins.
-    pub response_start: Duration,
-    /// Between two chunks of bytes.
-    pub bytes: Duration,
-    /// Between two events with content; keep-alives do not count.
-    pub events: Duration,
-    /// For the whole attempt.
-    pub total: Duration,
-}
-
-impl Default for CallTimeouts {
-    fn default() -> Self {
-        Self {
-            response_start: Duration::from_secs(300),
-            bytes: Duration::from_secs(180),
-            events: Duration::from_secs(300),
-            total: Duration::from_secs(3600),
-        }
-    }
 }
 
 /// One step of a call.

@@ -1,6 +1,6 @@
 //! The error of a model request, classified by what the caller can do about it.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use serde::Deserialize;
 use whimbrel_wire::message::FailureKind;
@@ -81,16 +81,6 @@ impl ModelError {
         }
     }
 
-    /// Adds retry delay, `x-should-retry` and request id from the response headers.
-    pub fn with_headers<'a>(self, header: impl Fn(&str) -> Option<&'a str>, now: SystemTime) -> Self {
-        Self {
-            retry_after: parse_retry_after(&header, now),
-            should_retry: header("x-should-retry").and_then(|word| word.trim().parse().ok()),
-            request_id: parse_request_id(header),
-            ..self
-        }
-    }
-
     /// The kind as hosts know it, for the `error` field of an assistant message.
     pub fn failure_kind(&self) -> FailureKind {
         match self.kind {
@@ -133,59 +123,4 @@ pub(crate) fn describe_status(status: u16, body: &str) -> String {
         "The model's endpoint answered with status {status}: {}",
         line.chars().take(300).collect::<String>()
     )
-}
-
-/// Reads the retry delay: `retry-after-ms`, or `retry-after` in seconds or as a date. Invalid values count as absent.
-fn parse_retry_after<'a>(header: impl Fn(&str) -> Option<&'a str>, now: SystemTime) -> Option<Duration> {
-    let number = |name| header(name).and_then(|text| text.trim().parse::<f64>().ok());
-    let seconds =
-        number("retry-after-ms").map(|milliseconds| milliseconds / 1000.0).or_else(|| number("retry-after"));
-    match seconds {
-        Some(seconds) => Duration::try_from_secs_f64(seconds).ok(),
-        None => httpdate::parse_http_date(header("retry-after")?.trim()).ok()?.duration_since(now).ok(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn retry_after_is_read_in_every_form() {
-        let now = httpdate::parse_http_date("Sun, 15 Nov 2026 10:00:00 GMT").unwrap();
-        let seconds = |s| Some(Duration::from_secs(s));
-        type Headers = &'static [(&'static str, &'static str)];
-        let table: &[(&str, Headers, Option<Duration>)] = &[
-            ("absent", &[], None),
-            ("seconds", &[("retry-after", "3")], seconds(3)),
-            ("zero", &[("retry-after", "0")], seconds(0)),
-            ("a fraction", &[("retry-after", "1.5")], Some(Duration::from_millis(1500))),
-            (
-                "milliseconds win",
-                &[("retry-after-ms", "250"), ("retry-after", "3")],
-                Some(Duration::from_millis(250)),
-            ),
-            ("a date", &[("retry-after", "Sun, 15 Nov 2026 10:00:07 GMT")], seconds(7)),
-            ("a date in the past", &[("retry-after", "Sun, 15 Nov 2026 09:00:00 GMT")], None),
-            ("negative", &[("retry-after", "-3")], None),
-            ("no number", &[("retry-after", "soon")], None),
-            ("not finite", &[("retry-after", "inf")], None),
-            ("absurd", &[("retry-after", "1e300")], None),
-        ];
-        for (name, headers, expected) in table {
-            let header =
-                |wanted: &str| headers.iter().find(|(name, _)| *name == wanted).map(|(_, value)| *value);
-            assert_eq!(parse_retry_after(header, now), *expected, "{name}");
-        }
-    }
-
-    #[test]
-    fn should_retry_header_is_read() {
-        for (word, expected) in [("true", Some(true)), ("false", Some(false)), ("perhaps", None)] {
-            let header = |name: &str| (name == "x-should-retry").then_some(word);
-            let error =
-                ModelError::new(ModelErrorKind::Server, "").with_headers(header, SystemTime::UNIX_EPOCH);
-            assert_eq!(error.should_retry, expected, "{word}");
-        }
-    }
 }

@@ -1,7 +1,7 @@
 //! Hints for the user, pure: appended to a provider's error message, which rarely says what to do.
 
-use crate::api_key::API_KEY_HELPER;
 use crate::error::{ModelError, ModelErrorKind};
+use crate::key_source::API_KEY_HELPER;
 
 /// The facts of a request that a hint depends on.
 pub(crate) struct RequestSummary<'a> {

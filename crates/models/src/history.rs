@@ -10,11 +10,10 @@ use bytes::Bytes;
 use serde::Deserialize;
 use whimbrel_wire::{Block, Role};
 
+use crate::prompt_cache;
+
 /// Size from which finished messages are frozen and shared instead of being copied into each request.
 const FREEZE_THRESHOLD: usize = 64 * 1024;
-
-/// Cache breakpoint: asks the provider to cache everything up to and including its block.
-pub(crate) const CACHE_CONTROL: &str = r#","cache_control":{"type":"ephemeral"}"#;
 
 /// A conversation under construction.
 #[derive(Debug, Default, Clone)]
@@ -160,23 +159,11 @@ impl History {
     /// Returns the conversation for one request, with cache breakpoints at its end and at the end of the previous
     /// request.
     pub fn snapshot(&mut self) -> HistorySnapshot {
-        let mut tail = Vec::with_capacity(self.tail.len() + 2 * CACHE_CONTROL.len() + 2);
-        let mut from = 0;
-        let end = self.tail.len();
-        for breakpoint in self.last_request_end.into_iter().chain([end]).filter(|at| *at > 0) {
-            if breakpoint == end && self.last_role != Some(Role::User) || breakpoint <= from {
-                continue;
-            }
-            // The breakpoint goes inside the block that ends here, before its closing brace.
-            tail.extend_from_slice(&self.tail[from..breakpoint - 1]);
-            tail.extend_from_slice(CACHE_CONTROL.as_bytes());
-            from = breakpoint - 1;
-        }
-        tail.extend_from_slice(&self.tail[from..]);
+        let mut tail = prompt_cache::mark_tail(&self.tail, self.last_request_end, self.last_role);
         if self.last_role.is_some() {
             tail.extend_from_slice(b"]}");
         }
-        self.last_request_end = (self.last_role == Some(Role::User)).then_some(end);
+        self.last_request_end = (self.last_role == Some(Role::User)).then_some(self.tail.len());
         let frozen = self.frozen.iter();
         HistorySnapshot {
             parts: frozen.clone().map(|part| part.json.clone()).chain([Bytes::from(tail)]).collect(),
@@ -372,7 +359,7 @@ mod tests {
             let value = json(&history.snapshot());
             assert!(marks(&value) <= 2, "turn {turn}: {}", marks(&value));
             assert!(value.as_array().unwrap().last().unwrap().to_string().contains("cache_control"));
-            let bare = value.to_string().replace(CACHE_CONTROL, "");
+            let bare = value.to_string().replace(prompt_cache::CACHE_CONTROL, "");
             let bare = bare.trim_end_matches("]}]");
             assert!(bare.starts_with(&before), "turn {turn}");
             before = bare.to_owned();

@@ -5,15 +5,16 @@
 //!
 //! Modules:
 //! - [`model`]: the trait [`Model`], one attempt at one reply
-//! - [`request`]: the request; [`history`]: the conversation as JSON bytes, each message serialized once
+//! - [`request`]: the request; [`history`]: the conversation as JSON bytes, each message serialized once;
+//!   `prompt_cache`: cache breakpoints in both, pure
 //! - [`event`]: events of a streamed reply; [`usage`]: token usage as reported; [`assemble`]: events to blocks, pure
 //! - [`call`]: one reply including retries, timeouts and request downgrades
 //! - [`retry`]: the retry policy, pure; [`downgrade`]: which optional part of a rejected request to drop, pure;
-//!   [`error`]: the error type
+//!   `unsupported_parts`: the parts that a provider rejected so far; [`error`]: the error type
 //! - [`sse`]: bytes to server-sent events, pure; [`reply_stream`]: an HTTP response as reply events;
 //!   [`whole_reply`]: a complete reply as reply events
 //! - [`anthropic`], [`openai_chat`], [`scripted`]: the providers; [`providers`]: maps a model name to its provider
-//! - [`api_key`]: keys fetched on demand
+//! - [`key_source`]: keys fetched on demand
 //! - [`recording`]: records replies to a file and replays them
 //! - [`http`]: the HTTP client; `images`: images scaled to the limits of a request
 //! - [`catalog`]: aliases, context windows, output limits, prices
@@ -21,7 +22,6 @@
 #![cfg_attr(not(feature = "http"), allow(dead_code, reason = "some parts serve only providers over HTTP"))]
 
 pub mod anthropic;
-pub mod api_key;
 pub mod assemble;
 pub mod call;
 pub mod catalog;
@@ -35,9 +35,11 @@ pub mod history;
 pub mod http;
 #[cfg(feature = "images")]
 pub mod images;
+pub mod key_source;
 pub mod model;
 #[cfg(feature = "http")]
 pub mod openai_chat;
+mod prompt_cache;
 pub mod providers;
 #[cfg(feature = "http")]
 pub mod recording;
@@ -50,6 +52,8 @@ pub mod scripted;
 pub mod sse;
 #[cfg(all(test, feature = "http"))]
 mod test_server;
+#[cfg(feature = "http")]
+mod unsupported_parts;
 pub mod usage;
 pub mod whole_reply;
 

@@ -1,8 +1,6 @@
 //! The trait that every provider implements, and what their implementations share.
 
 use std::sync::Arc;
-#[cfg(feature = "http")]
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use futures::stream::BoxStream;
 use whimbrel_wire::RawJson;
@@ -49,25 +47,5 @@ impl RawEvents {
     pub(crate) fn wrap(self, event: ReplyEvent) -> ReplyItem {
         let raw = if self == Self::Keep { event.to_raw_json() } else { None };
         ReplyItem { event, raw }
-    }
-}
-
-/// Optional parts that a provider rejected, each with the model.
-#[cfg(feature = "http")]
-#[derive(Debug, Default)]
-pub(crate) struct UnsupportedParts(Mutex<Vec<(String, OptionalPart)>>);
-
-#[cfg(feature = "http")]
-impl UnsupportedParts {
-    pub(crate) fn add(&self, model: &str, part: &OptionalPart) {
-        self.lock().push((model.to_owned(), part.clone()));
-    }
-
-    pub(crate) fn for_model(&self, model: &str) -> Vec<OptionalPart> {
-        self.lock().iter().filter(|(name, _)| name == model).map(|(_, part)| part.clone()).collect()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<(String, OptionalPart)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::api_key::KeySource;
 use crate::error::ModelError;
+use crate::key_source::KeySource;
 use crate::model::Model;
 use crate::scripted::Scripted;
 

@@ -7,7 +7,8 @@ use serde::Serialize;
 use serde_json::Value;
 use whimbrel_wire::RawJson;
 
-use crate::history::{CACHE_CONTROL, HistorySnapshot};
+use crate::history::HistorySnapshot;
+use crate::prompt_cache::mark_last_system_block;
 
 pub use whimbrel_wire::options::ThinkingDisplay;
 
@@ -204,12 +205,13 @@ impl OptionalPart {
 fn render(system: &[String], tools: &[Arc<ToolSpec>], server_tools: &[Value]) -> String {
     let mut json = String::new();
     if !system.is_empty() {
-        let blocks = system.iter().enumerate().map(|(i, text)| {
-            let cache_control = if i + 1 == system.len() { CACHE_CONTROL } else { "" };
+        let block = |text| {
             let text = serde_json::to_string(text).unwrap_or_default();
-            format!(r#"{{"type":"text","text":{text}{cache_control}}}"#)
-        });
-        json += &format!(r#""system":[{}],"#, blocks.collect::<Vec<_>>().join(","));
+            format!(r#"{{"type":"text","text":{text}}}"#)
+        };
+        let mut blocks: Vec<String> = system.iter().map(block).collect();
+        mark_last_system_block(&mut blocks);
+        json += &format!(r#""system":[{}],"#, blocks.join(","));
     }
     if !tools.is_empty() || !server_tools.is_empty() {
         let specs = tools.iter().filter_map(|tool| serde_json::to_string(tool.as_ref()).ok());

@@ -1,10 +1,11 @@
-//! Retry policy, pure: error, retries so far, time waited and a random number give a delay or the end.
+//! Retry policy, pure: error, retries so far, time waited and a random number give a delay or the end. Also reads what
+//! the provider asks for in the headers `retry-after` and `x-should-retry`.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use whimbrel_os::backoff::Backoff;
 
-use crate::error::{ModelError, ModelErrorKind};
+use crate::error::{ModelError, ModelErrorKind, parse_request_id};
 
 /// Retry limits.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -138,6 +139,29 @@ fn retry_limit(kind: ModelErrorKind) -> u32 {
         | ModelErrorKind::Certificate
         | ModelErrorKind::Script
         | ModelErrorKind::Interrupted => 0,
+    }
+}
+
+impl ModelError {
+    /// Adds retry delay, `x-should-retry` and request id from the response headers.
+    pub fn with_headers<'a>(self, header: impl Fn(&str) -> Option<&'a str>, now: SystemTime) -> Self {
+        Self {
+            retry_after: parse_retry_after(&header, now),
+            should_retry: header("x-should-retry").and_then(|word| word.trim().parse().ok()),
+            request_id: parse_request_id(header),
+            ..self
+        }
+    }
+}
+
+/// Reads the retry delay: `retry-after-ms`, or `retry-after` in seconds or as a date. Invalid values count as absent.
+fn parse_retry_after<'a>(header: impl Fn(&str) -> Option<&'a str>, now: SystemTime) -> Option<Duration> {
+    let number = |name| header(name).and_then(|text| text.trim().parse::<f64>().ok());
+    let seconds =
+        number("retry-after-ms").map(|milliseconds| milliseconds / 1000.0).or_else(|| number("retry-after"));
+    match seconds {
+        Some(seconds) => Duration::try_from_secs_f64(seconds).ok(),
+        None => httpdate::parse_http_date(header("retry-after")?.trim()).ok()?.duration_since(now).ok(),
     }
 }
 
@@ -317,6 +341,45 @@ mod tests {
         ];
         for (name, error, waited, expected) in table {
             assert_eq!(RetryPolicy::default().decide(&error, 0, seconds(waited), 0.0), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn retry_after_is_read_in_every_form() {
+        let now = httpdate::parse_http_date("Sun, 15 Nov 2026 10:00:00 GMT").unwrap();
+        let seconds = |s| Some(Duration::from_secs(s));
+        type Headers = &'static [(&'static str, &'static str)];
+        let table: &[(&str, Headers, Option<Duration>)] = &[
+            ("absent", &[], None),
+            ("seconds", &[("retry-after", "3")], seconds(3)),
+            ("zero", &[("retry-after", "0")], seconds(0)),
+            ("a fraction", &[("retry-after", "1.5")], Some(Duration::from_millis(1500))),
+            (
+                "milliseconds win",
+                &[("retry-after-ms", "250"), ("retry-after", "3")],
+                Some(Duration::from_millis(250)),
+            ),
+            ("a date", &[("retry-after", "Sun, 15 Nov 2026 10:00:07 GMT")], seconds(7)),
+            ("a date in the past", &[("retry-after", "Sun, 15 Nov 2026 09:00:00 GMT")], None),
+            ("negative", &[("retry-after", "-3")], None),
+            ("no number", &[("retry-after", "soon")], None),
+            ("not finite", &[("retry-after", "inf")], None),
+            ("absurd", &[("retry-after", "1e300")], None),
+        ];
+        for (name, headers, expected) in table {
+            let header =
+                |wanted: &str| headers.iter().find(|(name, _)| *name == wanted).map(|(_, value)| *value);
+            assert_eq!(parse_retry_after(header, now), *expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn should_retry_header_is_read() {
+        for (word, expected) in [("true", Some(true)), ("false", Some(false)), ("perhaps", None)] {
+            let header = |name: &str| (name == "x-should-retry").then_some(word);
+            let error =
+                ModelError::new(ModelErrorKind::Server, "").with_headers(header, SystemTime::UNIX_EPOCH);
+            assert_eq!(error.should_retry, expected, "{word}");
         }
     }
 }

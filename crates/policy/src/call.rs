@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::fs::FsView;
 use crate::paths::PathContext;
-use crate::rules::rule_set::ToolName;
+use crate::rules::tool_name::ToolName;
 use crate::tool_kind::ToolKind;
 
 /// A tool call.

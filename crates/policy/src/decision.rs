@@ -118,15 +118,6 @@ impl Decision {
             Self::Ask(question) => &question.reason,
         }
     }
-
-    /// Applies a mode that never asks: an ask becomes a deny.
-    #[must_use]
-    pub fn in_mode(self, mode: PermissionMode) -> Self {
-        match self {
-            Self::Ask(_) if mode == PermissionMode::DontAsk => Self::Deny(Reason::Mode(mode)),
-            other => other,
-        }
-    }
 }
 
 impl PermissionQuestion {

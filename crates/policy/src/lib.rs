@@ -14,7 +14,7 @@
 //! | `call`, `decision_input`, `decision` | input and result of a decision |
 //! | `decide`, `decision_order` | the decision and its ordered steps |
 //! | `target`, `command`, `file_access`, `tool_kind` | target of a call: a command, a file, a host |
-//! | `mode`, `update`, `suggest` | order of modes, permission updates, suggested updates |
+//! | `mode`, `update`, `suggest` | permission modes, permission updates, suggested updates |
 //!
 //! "Restricting rule" means a deny or an ask rule.
 

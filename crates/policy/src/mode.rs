@@ -1,6 +1,8 @@
-//! Order of the permission modes by permissiveness.
+//! Permission modes: their order by permissiveness, and the mode that never asks.
 
 use whimbrel_wire::permission::PermissionMode;
+
+use crate::decision::{Decision, Reason};
 
 /// Rank of a mode: higher ranks allow more without asking.
 fn permissiveness(mode: PermissionMode) -> u8 {
@@ -32,6 +34,15 @@ pub fn stricter_mode(parent: PermissionMode, requested: PermissionMode) -> Permi
 /// Returns true if a resumed session may start in the mode it ended in.
 pub fn is_kept_on_resume(mode: PermissionMode) -> bool {
     !matches!(mode, PermissionMode::BypassPermissions | PermissionMode::Plan)
+}
+
+/// Applies a mode that never asks: an ask becomes a deny.
+#[must_use]
+pub fn deny_if_never_asking(decision: Decision, mode: PermissionMode) -> Decision {
+    match decision {
+        Decision::Ask(_) if mode == PermissionMode::DontAsk => Decision::Deny(Reason::Mode(mode)),
+        other => other,
+    }
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 pub(crate) mod cached_fs;
 pub(crate) mod folded_path;
 pub mod protected;
+pub(crate) mod suspicious;
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -203,22 +204,6 @@ fn path_components(path: &Path) -> VecDeque<OsString> {
     named.collect()
 }
 
-/// Returns true if file systems interpret the name differently: trailing dots or blanks, `...`, short names, UNC
-/// paths.
-pub fn is_suspicious(path: &Path) -> bool {
-    path.components().any(|component| match component {
-        Component::Normal(name) => is_suspicious_name(&name.to_string_lossy()),
-        Component::RootDir | Component::CurDir | Component::ParentDir | Component::Prefix(_) => false,
-    })
-}
-
-fn is_suspicious_name(name: &str) -> bool {
-    let short_name = name.rsplit_once('~').is_some_and(|(stem, number)| {
-        !stem.is_empty() && number.split_once('.').map_or(number, |(number, _)| number).parse::<u16>().is_ok()
-    });
-    name.ends_with(['.', ' ']) || short_name || name.starts_with("\\\\")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -276,15 +261,5 @@ mod tests {
     #[test]
     fn link_loop_ends() {
         assert!(spell("loop/x", &disk()).physical.starts_with("/fx/proj/loop"));
-    }
-
-    #[test]
-    fn suspicious_names() {
-        for name in ["/a/b.", "/a/b ", "/a/...", "/a/GIT~1", "/a/GIT~1/x", "/a/PROGRA~1.TXT"] {
-            assert!(is_suspicious(Path::new(name)), "{name}");
-        }
-        for name in ["/a/b", "/a/b~", "/a/.b", "/a/b.c", "/a/~1"] {
-            assert!(!is_suspicious(Path::new(name)), "{name}");
-        }
     }
 }

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use whimbrel_policy::fs::RealFs;
+use whimbrel_policy::mode::deny_if_never_asking;
 use whimbrel_policy::{
     Call, CallContext, Decision, RuleLayer, RuleSet, RuleSource, ToolFacts, WorkDirs, decide,
 };
@@ -112,7 +113,7 @@ fn decide_case(case: &Value, root: &Path) -> Decision {
     let tool = case["tool"].as_str().unwrap();
     let context = CallContext::new(&cwd, &home, &RealFs, tool_facts(tool));
     let call = Call { tool, input: &case["input"] };
-    decide(&call, &rules, mode, &dirs, &context).in_mode(mode)
+    deny_if_never_asking(decide(&call, &rules, mode, &dirs, &context), mode)
 }
 
 fn tool_facts(name: &str) -> ToolFacts {

@@ -7,15 +7,12 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::sync::Arc;
-use std::time::Duration;
 
-use nix::sys::signal::Signal;
 use nix::unistd::Pid;
 use tokio::process::{Child, ChildStdin, Command};
-use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
-use whimbrel_os::clock;
 
+use crate::ProcessGroups;
 use crate::bounded_output::OutputCapture;
 use crate::daemons::TAG_VARIABLE;
 use crate::direct_exec;
@@ -24,7 +21,6 @@ use crate::process_groups::{ProcessGroup, SessionBinding};
 use crate::shell_command::{
     CommandSpec, SetsidPath, ShellScript, build_shell_command, find_setsid_if_terminal,
 };
-use crate::{KILL_GRACE, ProcessGroups};
 
 #[derive(Debug, thiserror::Error)]
 pub enum SpawnError {
@@ -221,21 +217,9 @@ impl Drop for ProcessTree {
 }
 
 impl RunningGroup {
-    /// Sends SIGTERM to the group, SIGKILL after the grace period, and waits for the first process.
+    /// Stops the group and waits for the first process.
     async fn terminate(&mut self) {
-        let deadline = clock::monotonic() + KILL_GRACE;
-        self.group.signal(Signal::SIGTERM);
-        if timeout(KILL_GRACE, self.child.wait()).await.is_ok() {
-            self.group.mark_leader_reaped();
-        }
-        let mut pause = Duration::from_millis(1);
-        while self.group.is_alive() && clock::monotonic() < deadline {
-            tokio::time::sleep(pause).await;
-            pause *= 2;
-        }
-        self.group.signal(Signal::SIGKILL);
-        let _ = timeout(KILL_GRACE, self.child.wait()).await;
-        self.group.release();
+        self.group.terminate(&mut self.child).await;
     }
 }
 

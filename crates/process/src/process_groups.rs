@@ -6,8 +6,11 @@ use std::time::Duration;
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
+use tokio::process::Child;
 use tokio::sync::watch;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
+use whimbrel_os::clock;
 
 use crate::daemons::ProcessTag;
 use crate::procfs;
@@ -126,7 +129,7 @@ impl ProcessGroups {
     async fn wait_until_empty(&self, limit: Duration) {
         let mut groups = self.groups.subscribe();
         let empty = groups.wait_for(Vec::is_empty);
-        let _ = tokio::time::timeout(limit, empty).await;
+        let _ = timeout(limit, empty).await;
     }
 
     fn kill_groups(&self) {
@@ -159,13 +162,30 @@ impl ProcessGroup {
         }
     }
 
+    /// Sends SIGTERM to the group, SIGKILL after the grace period, and waits for the first process.
+    pub async fn terminate(&mut self, leader: &mut Child) {
+        let deadline = clock::monotonic() + KILL_GRACE;
+        self.signal(Signal::SIGTERM);
+        if timeout(KILL_GRACE, leader.wait()).await.is_ok() {
+            self.mark_leader_reaped();
+        }
+        let mut pause = Duration::from_millis(1);
+        while self.is_alive() && clock::monotonic() < deadline {
+            tokio::time::sleep(pause).await;
+            pause *= 2;
+        }
+        self.signal(Signal::SIGKILL);
+        let _ = timeout(KILL_GRACE, leader.wait()).await;
+        self.release();
+    }
+
     /// Returns whether a process of the group still runs.
-    pub fn is_alive(&self) -> bool {
+    fn is_alive(&self) -> bool {
         killpg(self.id, None).is_ok() && procfs::is_group_running(self.id)
     }
 
     /// The first process was reaped.
-    pub fn mark_leader_reaped(&mut self) {
+    fn mark_leader_reaped(&mut self) {
         self.state = GroupState::Leaderless;
     }
 

@@ -1,11 +1,10 @@
 //! Client side of the link to an engine: state that the caller's handles and the frame router share.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures::FutureExt;
 use futures::future::Shared;
-use tokio::sync::{Notify, OnceCell, mpsc, oneshot};
+use tokio::sync::{OnceCell, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use whimbrel_transport::link;
 use whimbrel_transport::pending::PendingRequests;
@@ -13,17 +12,14 @@ use whimbrel_wire::Frame;
 use whimbrel_wire::control::{ControlRequest, Initialize, InitializeReply, Response, TypedRequest};
 
 use crate::error::Error;
+use crate::unread_limit::UnreadLimit;
 
 /// Sends frames and requests to one engine. Shared by every handle of a session and by the router task.
 pub(crate) struct EngineClient {
     to_engine: mpsc::Sender<link::IncomingFrame>,
     /// Requests to the engine that have no response yet.
     pending: PendingRequests<Response>,
-    /// Bytes of queued frames, and the limit above which the engine is slowed down.
-    unread_bytes: AtomicUsize,
-    unread_limit: usize,
-    /// Wakes the router when it may read on: frames were read, or a request is pending.
-    reader_wake: Notify,
+    pub(crate) unread_limit: UnreadLimit,
     /// Response to the `initialize` that opened the session, if there was one.
     initialize_response: Option<Shared<oneshot::Receiver<Response>>>,
     info: OnceCell<Box<InitializeReply>>,
@@ -41,9 +37,7 @@ impl EngineClient {
         Self {
             to_engine,
             pending: PendingRequests::default(),
-            unread_bytes: AtomicUsize::new(0),
-            unread_limit,
-            reader_wake: Notify::new(),
+            unread_limit: UnreadLimit::new(unread_limit),
             initialize_response: None,
             info: OnceCell::new(),
             finished,
@@ -78,7 +72,7 @@ impl EngineClient {
     /// Sends a request and waits for its reply.
     pub(crate) async fn call<A: TypedRequest>(&self, request: A) -> Result<A::Reply, Error> {
         let mut response = self.pending.register(new_request_id(), ()).map_err(|_| Error::Over)?;
-        self.reader_wake.notify_one();
+        self.unread_limit.wake_reader();
         self.send(ControlRequest::new(response.id(), request)).await?;
         Ok(response.wait().await.map_err(|_| Error::Over)?.parse_reply::<A>()?)
     }
@@ -103,27 +97,9 @@ impl EngineClient {
         self.pending.complete(&id, response);
     }
 
-    /// Adds to the unread bytes.
-    pub(crate) fn add_unread(&self, bytes: usize) {
-        self.unread_bytes.fetch_add(bytes, Ordering::Relaxed);
-    }
-
-    /// Subtracts from the unread bytes; wakes the router if the limit was exceeded.
-    pub(crate) fn remove_unread(&self, bytes: usize) {
-        if self.unread_bytes.fetch_sub(bytes, Ordering::Relaxed) > self.unread_limit {
-            self.reader_wake.notify_one();
-        }
-    }
-
-    /// Waits while too many bytes are unread, but not while a request is pending, whose response may stand behind more
-    /// frames, and not after a stop.
+    /// Waits while too many bytes are unread; see [`UnreadLimit::wait_for_capacity`].
     pub(crate) async fn wait_for_capacity(&self) {
-        while self.unread_bytes.load(Ordering::Relaxed) > self.unread_limit && self.pending.count() == 0 {
-            tokio::select! {
-                () = self.reader_wake.notified() => {}
-                () = self.stop.cancelled() => return,
-            }
-        }
+        self.unread_limit.wait_for_capacity(|| self.pending.count(), &self.stop).await;
     }
 
     /// Fails all pending requests and stops what still runs for the session; called when the engine has ended.

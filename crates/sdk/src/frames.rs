@@ -1,4 +1,4 @@
-//! The stream of frames from the agent, and its backpressure.
+//! The stream of frames from the agent, and the queue of those that are unread.
 
 use std::fmt;
 use std::pin::Pin;
@@ -48,7 +48,7 @@ impl FrameQueue {
     /// Queues a frame without waiting. If the reader is gone, the run is stopping anyway.
     pub(crate) fn push(&self, frame: Result<Frame, Error>) {
         let bytes = frame.as_ref().map_or(0, estimate_size);
-        self.client.add_unread(bytes);
+        self.client.unread_limit.add_unread(bytes);
         let _ = self.frames.unbounded_send(UnreadFrame { frame, bytes });
     }
 }
@@ -75,7 +75,7 @@ impl Frames {
         let Some(UnreadFrame { frame, bytes }) = ready!(self.receiver.poll_next_unpin(context)) else {
             return Poll::Ready(None);
         };
-        self.client.remove_unread(bytes);
+        self.client.unread_limit.remove_unread(bytes);
         Poll::Ready(Some(frame))
     }
 }

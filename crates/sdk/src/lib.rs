@@ -49,6 +49,7 @@ mod session;
 pub mod store;
 mod tools;
 mod transport;
+mod unread_limit;
 
 pub use agent::Agent;
 pub use callback::{PermissionAsked, ToolPermission};

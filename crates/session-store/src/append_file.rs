@@ -2,17 +2,15 @@
 //! fake in tests.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Seek, Write};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-use memchr::memrchr;
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
-use serde::de::IgnoredAny;
 use whimbrel_os::files;
 
-const TAIL_CHUNK_SIZE: usize = 64 * 1024;
+use crate::partial_line::repair_tail;
 
 /// An append-only file.
 pub(super) trait AppendFile: Send {
@@ -107,18 +105,6 @@ fn sync_parent_dirs(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes a partial last line, or terminates a complete one.
-pub(super) fn repair_tail(file: &mut File) -> io::Result<()> {
-    let length = file.metadata()?.len();
-    let whole = if length == 0 { 0 } else { last_line_end(file, length)? };
-    if whole < length {
-        file.seek(SeekFrom::Start(whole))?;
-        let is_line = serde_json::from_reader::<_, IgnoredAny>(io::BufReader::new(&*file)).is_ok();
-        if is_line { file.write_all(b"\n")? } else { file.set_len(whole)? }
-    }
-    Ok(())
-}
-
 /// Opens a transcript for reading. Symlinks are rejected, pipes do not block.
 pub(super) fn open_for_reading(path: &Path) -> io::Result<File> {
     open_regular(OpenOptions::new().read(true), path)
@@ -141,21 +127,4 @@ pub(super) fn open_regular(options: &mut OpenOptions, path: &Path) -> io::Result
         ));
     }
     Ok(file)
-}
-
-/// End of the last terminated line.
-fn last_line_end(file: &mut File, length: u64) -> io::Result<u64> {
-    let mut end = length;
-    let mut piece = vec![0; TAIL_CHUNK_SIZE];
-    while end > 0 {
-        let begin = end.saturating_sub(TAIL_CHUNK_SIZE as u64);
-        let piece = &mut piece[..usize::try_from(end - begin).unwrap_or(TAIL_CHUNK_SIZE)];
-        file.seek(SeekFrom::Start(begin))?;
-        file.read_exact(piece)?;
-        if let Some(at) = memrchr(b'\n', piece) {
-            return Ok(begin + at as u64 + 1);
-        }
-        end = begin;
-    }
-    Ok(0)
 }

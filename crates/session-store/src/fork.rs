@@ -16,10 +16,10 @@ use crate::load::entry_reader::EntryReader;
 use crate::load::{LoadError, LoadRange, LoadedConversation, load};
 use crate::lock::TranscriptLock;
 use crate::metadata::{MetadataEntries, MetadataEntry};
+use crate::mirror::Mirror;
 use crate::paths::TOOL_RESULTS;
 use crate::resume_error::ResumeError;
 use crate::session_files::SessionFile;
-use crate::writer::Mirror;
 
 /// Fields that belong only to the source session.
 const DROPPED_FIELDS: [&str; 3] = ["teamName", "agentName", "slug"];

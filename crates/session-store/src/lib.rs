@@ -2,9 +2,9 @@
 //!
 //! - [`paths`]: locations of transcripts; [`lock`]: one writer per session
 //! - writing: [`transcript_log`] (builds the entries of one session), [`writer`] (sink handle shared by all writers),
-//!   `appender` (appends whole lines to a file), `append_file` (the file trait below it), [`store_writer`] (buffered
-//!   delivery to a session store), [`metadata`] (title, tag and last prompt), [`awaited_agents`], `health` (notices for the host), [`mirror`]
-//!   (frames for the host)
+//!   `appender` (appends whole lines to a file), `append_file` (the file trait below it), `partial_line` (repairs
+//!   the last line after a crash), [`store_writer`] (buffered delivery to a session store), [`metadata`] (title, tag
+//!   and last prompt), [`awaited_agents`], `health` (notices for the host), [`mirror`] (frames for the host)
 //! - loading: [`load`](mod@load), in the order of its steps: `line_reader`, `entry` and `index` (first pass),
 //!   `partial_index` (skips what a compaction replaced), `branch` (selects the active branch), `entry_reader` and
 //!   `siblings` (second pass), `tool_calls`, `repair` (makes the history acceptable to providers)
@@ -27,6 +27,7 @@ pub mod load;
 pub mod lock;
 pub mod metadata;
 pub mod mirror;
+mod partial_line;
 pub mod paths;
 pub mod resume;
 pub mod resume_error;
@@ -41,8 +42,9 @@ pub mod transcript_log;
 pub mod writer;
 
 pub use appender::Durability;
+pub use mirror::Mirror;
 pub use paths::ProjectDir;
 pub use resume::ResumedSession;
 pub use store_writer::StoreWriter;
 pub use transcript_log::{MessageEntry, TranscriptLog};
-pub use writer::{Mirror, Persistence, TranscriptWriter};
+pub use writer::{Persistence, TranscriptWriter};

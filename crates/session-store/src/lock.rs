@@ -10,6 +10,7 @@ use std::time::Duration;
 use whimbrel_os::files;
 
 use crate::append_file::{self, AppendFile};
+use crate::partial_line;
 
 mod owner;
 
@@ -104,7 +105,7 @@ impl TranscriptLock {
         Ok(lock.is_claim.then_some(lock))
     }
 
-    /// Locks a transcript, waiting up to `patience` if another process holds it.
+    /// Locks a transcript, waiting up to `timeout` if another process holds it.
     pub(crate) fn acquire_within(path: &Path, timeout: Duration) -> Result<Self, LockError> {
         Self::acquire(path).or_else(|error| match error {
             LockError::Busy(busy) => {
@@ -163,7 +164,7 @@ impl TranscriptLock {
 
     /// Prepares the end of the file for the next line.
     pub(super) fn repair_tail(&mut self) -> io::Result<()> {
-        append_file::repair_tail(&mut self.file)
+        partial_line::repair_tail(&mut self.file)
     }
 
     /// Appends a line, including its newline. Only for a transcript that is not written otherwise yet.
@@ -220,7 +221,7 @@ impl AppendFile for TranscriptLock {
         if access != Access::Append || !self.file.is_at(path) || !file.is_at(path) {
             return Err(io::Error::other("another file is at this path now"));
         }
-        append_file::repair_tail(&mut file)?;
+        partial_line::repair_tail(&mut file)?;
         let old = std::mem::replace(&mut self.file, file);
         self.locked_file.get_or_insert(old);
         Ok(())
@@ -232,7 +233,7 @@ impl AppendFile for TranscriptLock {
 }
 
 impl BusyError {
-    /// Waits until the lock is released, but at most `patience`: hosts often resume a session while its previous engine
+    /// Waits until the lock is released, but at most `timeout`: hosts often resume a session while its previous engine
     /// is shutting down.
     pub async fn wait(&self, timeout: Duration) {
         // Polls, because a thread blocked on the lock cannot be cancelled and retries would accumulate threads.
@@ -271,7 +272,7 @@ pub(super) fn probe(path: &Path) -> LockProbe {
     }
 }
 
-/// Delays between checks, each longer than the one before; together `patience`.
+/// Delays between checks, each longer than the one before; together `timeout`.
 fn poll_intervals(timeout: Duration) -> impl Iterator<Item = Duration> {
     let next = |pause: &Duration| Some((*pause * 3 / 2).min(MAX_POLL_INTERVAL));
     let pauses = std::iter::successors(Some(FIRST_POLL_INTERVAL), next);

@@ -1,4 +1,5 @@
-//! Splits transcript lines into mirror frames for a host that has its own session store. Pure.
+//! Which hosts get a copy of transcript lines, and how lines are split into mirror frames for a host that has its own
+//! session store. Pure.
 //!
 //! Lines are mirrored verbatim. Only for hosts with a frame size limit an oversized line is shortened: first data that
 //! no model receives, then images and documents, then the ends of long texts. The result can still be resumed and
@@ -6,8 +7,6 @@
 
 use serde_json::Value;
 use whimbrel_wire::{RawJson, codec};
-
-use crate::writer::Mirror;
 
 /// Limit on the lines of one frame, unless a single line is longer. The Python SDK aborts on frames of 1 MiB.
 const MAX_FRAME_BYTES: usize = 900_000;
@@ -17,6 +16,30 @@ const MAX_INLINE_ATTACHMENT: usize = 10_000;
 
 /// Replaces data that no model receives.
 const OMITTED_TEXT: &str = "(too long for this copy)";
+
+/// Whether the host receives a copy of each line.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Mirror {
+    /// No.
+    #[default]
+    Off,
+    /// Yes; lines of more than a megabyte are shortened.
+    SizeLimited,
+    /// Yes; lines of any length.
+    Unlimited,
+}
+
+impl Mirror {
+    /// Mirroring mode for a host that asked for it. The TypeScript SDK reads lines of any length; the Python SDK aborts
+    /// on long ones.
+    pub fn for_host(entrypoint: Option<&str>) -> Self {
+        if entrypoint == Some("sdk-ts") { Self::Unlimited } else { Self::SizeLimited }
+    }
+
+    pub(crate) fn is_on(self) -> bool {
+        self != Self::Off
+    }
+}
 
 #[derive(Debug, Default, PartialEq)]
 pub struct MirrorFrames {

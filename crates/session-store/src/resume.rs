@@ -11,10 +11,10 @@ use crate::fork::Fork;
 use crate::load::{self, LoadError, LoadRange, LoadedConversation};
 use crate::lock::{LockError, TranscriptLock};
 use crate::metadata::{MetadataEntry, normalize_name};
+use crate::mirror::Mirror;
 use crate::resume_error::ResumeError;
 use crate::store::{SessionStore, StoreKey, to_single_line};
 use crate::store_writer::with_load_timeout;
-use crate::writer::Mirror;
 use crate::{ProjectDir, append_file};
 
 /// Initial state of a resumed session.

@@ -2,20 +2,20 @@
 //! messages and by the tool scheduler for starts of calls with effects. Tracks failed writes and collects lines for
 //! mirroring hosts.
 
+mod call_start;
+
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use serde_json::json;
-use whimbrel_os::clock;
 use whimbrel_wire::RawJson;
 
 use crate::appender::{Appender, Durability};
 use crate::awaited_agents::{self, AwaitedAgent};
-use crate::entry::TOOL_START;
 pub use crate::health::TranscriptNotice;
 use crate::health::WriteHealth;
 use crate::metadata::{MetadataEntries, MetadataEntry, truncate_title};
+use crate::mirror::Mirror;
 use crate::store::StoreKey;
 use crate::store_writer::{FlushMode, StoreWriter};
 
@@ -29,30 +29,6 @@ pub struct Persistence {
     pub store_writer: Option<StoreWriter>,
     /// Reason why transcripts that should be stored cannot be.
     pub unavailable: Option<Arc<str>>,
-}
-
-/// Whether the host receives a copy of each line.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Mirror {
-    /// No.
-    #[default]
-    Off,
-    /// Yes; lines of more than a megabyte are shortened.
-    SizeLimited,
-    /// Yes; lines of any length.
-    Unlimited,
-}
-
-impl Mirror {
-    /// Mirroring mode for a host that asked for it. The TypeScript SDK reads lines of any length; the Python SDK aborts
-    /// on long ones.
-    pub fn for_host(entrypoint: Option<&str>) -> Self {
-        if entrypoint == Some("sdk-ts") { Self::Unlimited } else { Self::SizeLimited }
-    }
-
-    pub(crate) fn is_on(self) -> bool {
-        self != Self::Off
-    }
 }
 
 /// Writes to one transcript, or discards everything if the session is not stored.
@@ -245,60 +221,6 @@ impl TranscriptWriter {
         }
     }
 
-    /// Records that a tool call with effects is about to run. The error is the reason why it must not.
-    pub async fn record_call_start(&self, call: &str, tool: &str) -> Result<(), String> {
-        let line = json!({
-            "type": TOOL_START,
-            "toolUseID": call,
-            "tool": tool,
-            "sessionId": &*self.session,
-            "timestamp": clock::timestamp(),
-        });
-        let restored = self.file_sink().map_or(Ok(()), |mut sink| sink.restore_if_detached());
-        let written = restored.and(self.write_line(Ok(line.to_string())));
-        let (written, durability) = match &self.sink {
-            Sink::Discard => return Ok(()),
-            Sink::Unavailable(reason) => (Err(io::Error::other(reason.to_string())), Durability::Strict),
-            Sink::File(_) => {
-                (written, self.file_sink().map(|sink| sink.file.durability()).unwrap_or_default())
-            }
-            Sink::Store { store_writer, durability, .. } => {
-                let mode = if *durability == Durability::Strict {
-                    FlushMode::Once
-                } else {
-                    FlushMode::RespectBackoff
-                };
-                (store_writer.flush(mode).await, *durability)
-            }
-        };
-        match written {
-            Err(error) if durability == Durability::Strict => Err(format!(
-                "Not run: the start of the call cannot be recorded ({error}), and {} is strict. {}",
-                Durability::VARIABLE,
-                match &self.sink {
-                    Sink::Store { .. } => "Repair the session store first.",
-                    Sink::File(_) => "Free disk space first.",
-                    Sink::Unavailable(_) | Sink::Discard =>
-                        "Set HOME or CLAUDE_CONFIG_DIR to a writable directory.",
-                }
-            )),
-            _ => Ok(()),
-        }
-    }
-
-    /// Records which agent runs a started call. A failed write stays pending like any other line.
-    pub async fn record_call_agent(&self, call: &str, agent: &str) {
-        let line = json!({
-            "type": TOOL_START,
-            "toolUseID": call,
-            "agentId": agent,
-            "sessionId": &*self.session,
-            "timestamp": clock::timestamp(),
-        });
-        let _ = self.write_line(Ok(line.to_string()));
-        self.flush().await;
-    }
-
     /// Records the background agents whose reports are awaited. A failed write stays pending like any other line. A
     /// store gets the entry with the next [`TranscriptWriter::flush`].
     pub fn record_awaited_agents(&self, agents: &[AwaitedAgent]) {
@@ -381,7 +303,10 @@ mod tests {
     use crate::append_file;
 
     /// A writer whose file cannot be opened until the switch is on.
-    fn failing_writer(path: PathBuf, durability: Durability) -> (TranscriptWriter, Arc<AtomicBool>) {
+    pub(super) fn failing_writer(
+        path: PathBuf,
+        durability: Durability,
+    ) -> (TranscriptWriter, Arc<AtomicBool>) {
         let works = Arc::new(AtomicBool::new(false));
         let works_now = Arc::clone(&works);
         let open = move |path: &std::path::Path| match works_now.load(Ordering::Relaxed) {
@@ -446,34 +371,6 @@ mod tests {
         assert!(matches!(writer.take_notice(), Some(TranscriptNotice::Rewritten)));
         assert!(writer.take_notice().is_none());
         assert_eq!(std::fs::read_to_string(path).unwrap(), "1\n2\n");
-    }
-
-    #[tokio::test]
-    async fn unrecordable_call_fails_only_if_strict() {
-        let dir = tempfile::tempdir().unwrap();
-        for (durability, made) in
-            [(Durability::System, true), (Durability::Turn, true), (Durability::Strict, false)]
-        {
-            let (writer, _) = failing_writer(dir.path().join("x.jsonl"), durability);
-            assert_eq!(writer.record_call_start("t1", "Bash").await.is_ok(), made, "{durability:?}");
-            let without_file = |unavailable: Option<&str>| {
-                let persistence = Persistence {
-                    durability,
-                    unavailable: unavailable.map(Into::into),
-                    ..Persistence::default()
-                };
-                TranscriptWriter::with_persistence("s", None, &persistence)
-            };
-            let unavailable = without_file(Some("no home")).record_call_start("t1", "Bash").await;
-            assert_eq!(
-                unavailable.as_ref().map_err(|reason| reason.contains("(no home)")),
-                if made { Ok(&()) } else { Err(true) }
-            );
-            assert!(
-                without_file(None).record_call_start("t1", "Bash").await.is_ok(),
-                "nothing was to be kept"
-            );
-        }
     }
 
     #[test]

@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use whimbrel_models::api_key::{API_KEY_HELPER, KeySource};
 use whimbrel_models::call::ScheduledRetry;
 use whimbrel_models::catalog::Catalog;
+use whimbrel_models::key_source::{API_KEY_HELPER, KeySource};
 use whimbrel_models::providers::Providers;
 use whimbrel_models::{Model, ModelError, Preamble, ToolSpec};
 use whimbrel_os::log::Log;

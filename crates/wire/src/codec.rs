@@ -10,10 +10,8 @@ use crate::error::excerpt;
 use crate::frame::{Frame, FrameHead};
 use crate::raw::RawJson;
 
-pub use crate::error::{MAX_LINE_IN, WireError};
-
-/// Longest written line, in bytes. The official Python SDK fails on lines of more than 1 MiB.
-pub const MAX_LINE_OUT: usize = 1_000_000;
+pub use crate::error::WireError;
+pub use crate::truncate::{MAX_LINE_IN, MAX_LINE_OUT};
 
 /// Parses a line whose type is known.
 type FrameParser = fn(&FrameHead<'_>, &str) -> Result<Frame, WireError>;

@@ -2,8 +2,7 @@
 
 use serde::de::DeserializeOwned;
 
-/// Longest accepted input line, in bytes.
-pub const MAX_LINE_IN: usize = 64 * 1024 * 1024;
+use crate::truncate::MAX_LINE_IN;
 
 /// Number of characters of a bad line that an error quotes.
 const MAX_EXCERPT_CHARS: usize = 200;

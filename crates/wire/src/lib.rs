@@ -5,7 +5,7 @@
 //!
 //! Modules:
 //! - [`frame`]: [`Frame`], one line of the wire
-//! - [`codec`]: line to frame and back; `error`: errors that name the field; `truncate`: lines that are too long
+//! - [`codec`]: line to frame and back; `error`: errors that name the field; `truncate`: length limits of lines
 //! - [`message`]: messages of the conversation (assistant, user, result, stream events, ...)
 //! - [`content`]: blocks inside a message, usage, stop reasons
 //! - [`notice`]: rarer frames beside the conversation

@@ -1,10 +1,16 @@
-//! Truncates an overlong line and notes inside it how much is missing.
+//! Limits on the length of a line. Truncates an overlong line and notes inside it how much is missing.
 //!
 //! Long strings are cut first, the longest most. Images and documents are dropped as a whole, because a part is
 //! useless.
 //! Names, types and ids stay. Only if cutting strings does not suffice are whole lists and objects emptied.
 
 use serde_json::{Map, Value, json};
+
+/// Longest accepted input line, in bytes.
+pub const MAX_LINE_IN: usize = 64 * 1024 * 1024;
+
+/// Longest written line, in bytes. The official Python SDK fails on lines of more than 1 MiB.
+pub const MAX_LINE_OUT: usize = 1_000_000;
 
 /// Note in place of the missing part of a string, around the number of missing bytes.
 const NOTE_PREFIX: &str = " [... ";

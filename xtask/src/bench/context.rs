@@ -9,8 +9,8 @@ use tempfile::TempDir;
 
 use super::engine::{Engine, LaunchOptions};
 use super::engine_process::EngineProcess;
-use super::script::{ModelScript, ToolCall};
-use super::server::ModelServer;
+use super::model_script::{ModelScript, ToolCall};
+use super::model_server::ModelServer;
 
 /// Shared context. Its directories are deleted on drop.
 pub(super) struct BenchContext {

@@ -1,7 +1,7 @@
 //! Metrics of a run, and their statistics.
 
 use super::clock::to_ms;
-use super::server::StepTiming;
+use super::model_server::StepTiming;
 
 /// Named metrics in display order. Lower is better for all of them.
 pub(super) type Metrics = Vec<(&'static str, f64)>;

@@ -1,14 +1,15 @@
 //! `cargo xtask bench`: measures our engine and others side by side against a canned model on loopback.
 //!
 //! Modules:
-//! - [`args`]: command line; [`network_isolation`]: builds the programs and enters an isolated network
+//! - [`args`]: command line; [`programs`]: builds the programs; [`network_isolation`]: enters an isolated
+//!   network
 //! - [`context`]: shared context; [`engine`]: the measured engines; [`engine_process`]: one running engine
 //! - [`meter`]: process that starts an engine and measures its resource usage; [`proc_stats`]: current values
 //!   from /proc; [`transcript_generator`]: long transcripts
-//! - [`server`], [`script`]: the model; [`http`]: HTTP parsing of the server
+//! - [`model_server`], [`model_script`]: the model; [`http`]: HTTP parsing of the server
 //! - [`scenarios`]: one file per measurement; [`file_tree`]: the files that the tools search
 //! - [`metrics`], [`report`]: the output
-//! - [`instructions`]: instructions per step on the hot paths, independent of the load of the machine
+//! - [`instruction_counts`]: instructions per step on the hot paths, independent of the load of the machine
 
 mod args;
 mod clock;
@@ -17,32 +18,32 @@ mod engine;
 mod engine_process;
 mod file_tree;
 mod http;
-mod instructions;
+mod instruction_counts;
 pub(crate) mod meter;
 mod metrics;
+mod model_script;
+mod model_server;
 mod network_isolation;
 mod proc_stats;
+mod programs;
 mod report;
 mod scenarios;
-mod script;
-mod server;
 mod transcript_generator;
 
 use anyhow::Result;
 
 use args::{BenchAction, BenchArgs, Isolation};
 use context::BenchContext;
-pub(crate) use network_isolation::target_dir;
-use network_isolation::{engine_program, path_text, release_program};
+use programs::{build_kill_test, engine_program, path_text};
 use report::Report;
 
-use crate::command::{self, run_args};
+use crate::command::run_args;
 
 /// Runs the action given on the command line.
 pub(crate) fn run(words: &[String]) -> Result<()> {
     let args = BenchArgs::parse(words)?;
     match (&args.isolation, args.action) {
-        (_, BenchAction::Instructions) => instructions::run(),
+        (_, BenchAction::Instructions) => instruction_counts::run(),
         (_, BenchAction::KillTest) => run_kill_test(&args),
         (Isolation::Outside, BenchAction::Scenarios) => network_isolation::run_isolated(&args),
         (Isolation::Inside { swarm }, BenchAction::Scenarios) => run_scenarios(&args, swarm.clone()),
@@ -85,9 +86,6 @@ fn run_scenarios(args: &BenchArgs, swarm: Option<std::path::PathBuf>) -> Result<
 /// times, and must resume without losing anything that it reported or did.
 fn run_kill_test(args: &BenchArgs) -> Result<()> {
     let engine = engine_program(args)?;
-    command::run("cargo build --release --locked --package xtask --example kill_test")?;
-    run_args(
-        &[&path_text(&release_program("examples/kill_test")), &path_text(&engine), &args.runs.to_string()],
-        &[],
-    )
+    let kill_test = build_kill_test()?;
+    run_args(&[&path_text(&kill_test), &path_text(&engine), &args.runs.to_string()], &[])
 }

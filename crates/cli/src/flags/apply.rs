@@ -9,8 +9,8 @@ use whimbrel_wire::names::UnknownNameError;
 use whimbrel_wire::options::{PluginConfig, Thinking, ToolSet};
 
 use super::flag::ApplyResult;
-use super::list::split_list;
-use super::raw::{InputFormat, OutputFormat, RawArgs};
+use super::list_values::split_list;
+use super::raw_args::{InputFormat, OutputFormat, RawArgs};
 
 pub(super) fn set(option: &mut Option<String>, value: &str) -> ApplyResult {
     *option = Some(value.to_owned());

@@ -5,13 +5,15 @@ use std::io;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use whimbrel_wire::options::{
     AgentDefinition, McpServerConfig, Options, SystemPrompt, Thinking, ThinkingDisplay, ToolSet,
 };
 
-use super::raw::{CliCommand, InputFormat, OutputFormat, RawArgs};
-use super::{Args, Caller, validate};
+use super::raw_args::{CliCommand, InputFormat, OutputFormat, RawArgs};
+use super::settings::merge_settings_flags;
+use super::{Args, validate};
+use crate::caller::Caller;
 
 type ReadFile<'a> = &'a dyn Fn(&str) -> io::Result<String>;
 
@@ -157,63 +159,6 @@ fn load_agents(
         agents.extend(super::agents::parse_agents(given).map_err(|error| format!("--agents: {error}."))?);
     }
     Ok(agents)
-}
-
-/// Merges two settings objects: lists are concatenated, so that no deny rule is lost; of two single values the later
-/// one wins.
-pub(super) fn merge_settings(before: &mut Value, more: Value) {
-    match (before, more) {
-        (Value::Object(before), Value::Object(more)) => {
-            for (key, value) in more {
-                match before.get_mut(&key) {
-                    Some(before) => merge_settings(before, value),
-                    None => drop(before.insert(key, value)),
-                }
-            }
-        }
-        (Value::Array(before), Value::Array(more)) => {
-            for value in more {
-                if !before.contains(&value) {
-                    before.push(value);
-                }
-            }
-        }
-        (before, more) => *before = more,
-    }
-}
-
-/// Merges repeated `--settings`. JSON objects are merged. Next to a file only a sandbox can be given, because it has an
-/// option of its own; anything else is an error, because it would be lost.
-fn merge_settings_flags(given: Vec<String>, options: &mut Options) -> Result<(), String> {
-    for text in given {
-        let merged = match &options.settings {
-            None => text,
-            Some(before) => match (parse_object(before), parse_object(&text)) {
-                (Some(before), Some(more)) => {
-                    let mut joined = Value::Object(before);
-                    merge_settings(&mut joined, Value::Object(more));
-                    joined.to_string()
-                }
-                (None, Some(mut more)) if more.len() == 1 => match more.remove("sandbox") {
-                    Some(Value::Object(sandbox)) => {
-                        options.sandbox = Some(sandbox);
-                        continue;
-                    }
-                    _ => return Err(SETTINGS_CONFLICT.into()),
-                },
-                _ => return Err(SETTINGS_CONFLICT.into()),
-            },
-        };
-        options.settings = Some(merged);
-    }
-    Ok(())
-}
-
-const SETTINGS_CONFLICT: &str =
-    "--settings was given twice, and a file cannot be merged. Put all settings into one file.";
-
-fn parse_object(text: &str) -> Option<Map<String, Value>> {
-    serde_json::from_str(text).ok()
 }
 
 /// Parses a value that is JSON, or the path of a JSON file.

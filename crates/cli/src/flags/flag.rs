@@ -1,6 +1,6 @@
 //! Rows of the flag table.
 
-use super::raw::RawArgs;
+use super::raw_args::RawArgs;
 
 /// A flag: its names, the values it takes, its help text and its action.
 pub(super) struct Flag {

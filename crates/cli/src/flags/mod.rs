@@ -2,8 +2,9 @@
 //!
 //! Every flag is one row of [`table`]; the parser, `--help` and the suggestions for a misspelt name are made from it.
 //! Modules: [`flag`] (a row), [`apply`] (actions of the rows), [`agents`] (agent definitions), [`token`] (one
-//! argument), [`parser`] (arguments to `RawArgs`), [`list`] (comma lists), [`unknown`] (flags that are not in the
-//! table), [`validate`] (values that refer to nothing), [`finalize`] (`RawArgs` to [`Args`]), `help` (help page).
+//! argument), [`parser`] (arguments to `RawArgs`), [`list_values`] (comma lists), [`unknown_flags`] (flags that are not
+//! in the table), [`validate`] (values that refer to nothing), [`settings`] (repeated settings), [`finalize`]
+//! (`RawArgs` to [`Args`]), `help` (help page).
 //!
 //! How values are taken:
 //! - `--flag value` and `--flag=value` are the same. A value may be empty or begin with a dash, but an argument that is
@@ -21,21 +22,22 @@ mod apply;
 mod finalize;
 mod flag;
 mod help;
-mod list;
+mod list_values;
 mod parser;
-mod raw;
+mod raw_args;
+mod settings;
 mod table;
 #[cfg(test)]
 mod tests;
 mod token;
-mod unknown;
+mod unknown_flags;
 mod validate;
 
 use whimbrel_wire::options::Options;
 
 pub(crate) use help::{help_page, usage_page, version_line};
 pub(crate) use parser::parse;
-pub(crate) use raw::{CliCommand, InputFormat, OutputFormat};
+pub(crate) use raw_args::{CliCommand, InputFormat, OutputFormat};
 pub(crate) use validate::check_directories;
 
 /// Flag that records the replies of models.
@@ -73,23 +75,4 @@ pub(crate) struct ParsedArgs {
     pub(crate) args: Args,
     /// Warnings for stderr.
     pub(crate) warnings: Vec<String>,
-}
-
-/// Caller of the program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Caller {
-    /// A user or a script.
-    User,
-    /// An official SDK, possibly newer than this program.
-    Sdk,
-}
-
-impl Caller {
-    /// Detects the caller by `CLAUDE_CODE_ENTRYPOINT`.
-    pub(crate) fn from_entrypoint(entrypoint: Option<&str>) -> Self {
-        match entrypoint {
-            Some(name) if name.starts_with("sdk-") => Self::Sdk,
-            _ => Self::User,
-        }
-    }
 }

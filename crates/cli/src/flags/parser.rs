@@ -4,10 +4,11 @@ use std::io;
 
 use super::finalize::finalize;
 use super::flag::{Flag, FlagKind};
-use super::raw::{CliCommand, OutputFormat, RawArgs};
+use super::raw_args::{CliCommand, OutputFormat, RawArgs};
 use super::token::{Token, tokenize};
-use super::unknown::{UnknownFlag, classify};
-use super::{Caller, ParsedArgs, table};
+use super::unknown_flags::{UnknownFlag, classify};
+use super::{ParsedArgs, table};
+use crate::caller::Caller;
 
 /// Parses a command line. `read_file` opens the files that flags name. The error is a text for stderr.
 pub(crate) fn parse(

@@ -4,12 +4,12 @@ use whimbrel_wire::options::{OutputFormat as AnswerFormat, PermissionPromptTool,
 use whimbrel_wire::permission::PermissionMode;
 
 use super::apply::*;
-use super::finalize;
 use super::flag::Flag;
 use super::flag::FlagGroup::{Configuration, Conversation, Integration, Model, Permissions, Session};
 use super::flag::FlagKind::{List, Optional, Switch, Value as One};
-use super::list::{is_directory_path, is_mcp_config, is_rule_list, takes_no_further};
-use super::raw::CliCommand;
+use super::list_values::{is_directory_path, is_mcp_config, is_rule_list, takes_no_further};
+use super::raw_args::CliCommand;
+use super::settings::merge_settings;
 use super::{RECORD_FLAG, REPLAY_FLAG};
 
 /// Finds the flag that an argument names.
@@ -291,7 +291,7 @@ pub(super) const FLAGS: &[Flag] = &[
         One("JSON", |raw, value| {
             let more = parse_object(value)?;
             match &mut raw.options.managed_settings {
-                Some(before) => finalize::merge_settings(before, more),
+                Some(before) => merge_settings(before, more),
                 none => *none = Some(more),
             }
             Ok(())

@@ -12,6 +12,7 @@ use whimbrel_wire::options::{
 use whimbrel_wire::permission::PermissionMode;
 
 use super::*;
+use crate::caller::Caller;
 
 fn no_files(_path: &str) -> io::Result<String> {
     Err(io::ErrorKind::NotFound.into())

@@ -6,7 +6,7 @@
 use whimbrel_engine::{builtin_tools, team_tools};
 use whimbrel_wire::tool_names::SKILL;
 
-use super::Caller;
+use crate::caller::Caller;
 use crate::suggest::most_similar;
 
 /// Similarity from which a tool is suggested.

@@ -10,10 +10,12 @@ use whimbrel_engine::SessionExit;
 use whimbrel_engine::mcp_server::serve_tools;
 
 use super::help_page;
+use crate::caller::{Caller, HostKind};
 use crate::environment::{Env, prepare_environment};
-use crate::flags::{self, Caller, CliCommand, ParsedArgs};
-use crate::session::Session;
-use crate::shutdown::{HostKind, Shutdown, exit_code, watch_signals};
+use crate::exit_code::exit_code;
+use crate::flags::{self, CliCommand, ParsedArgs};
+use crate::serve_session::Session;
+use crate::shutdown::{Shutdown, watch_signals};
 use crate::stdio::{self, print_note, report_error};
 
 /// Serves until the client disconnects, and returns the exit code.

@@ -20,7 +20,7 @@ use whimbrel_engine::setup::config_dir;
 use whimbrel_session_store::session_files::{FindError, SessionFiles};
 
 use crate::environment::{Env, resolve_home};
-use crate::shutdown;
+use crate::exit_code::FAILURE;
 use crate::stdio::report_error;
 use crate::terminal::Terminal;
 use command::SessionsCommand;
@@ -93,7 +93,7 @@ pub(crate) fn main(argv: &[String], mut env: Env, terminal: Terminal) -> i32 {
     });
     match done {
         Ok(CommandOutcome::Done) | Err(CommandError::OutputClosed) => 0,
-        Ok(CommandOutcome::NothingDone) => shutdown::FAILURE,
+        Ok(CommandOutcome::NothingDone) => FAILURE,
         Err(CommandError::Message(text)) => report_error(&text),
     }
 }

@@ -16,7 +16,8 @@ use tokio::sync::mpsc;
 use whimbrel_transport::link;
 use whimbrel_wire::Frame;
 
-use crate::shutdown::{self, Shutdown};
+use crate::exit_code::FAILURE;
+use crate::shutdown::Shutdown;
 pub(crate) use reader::MalformedLinePolicy;
 pub(crate) use writer::watch_stdout;
 
@@ -63,7 +64,7 @@ pub(crate) fn print(text: &str) -> io::Result<()> {
 /// Prints an error and returns the exit code of a failure.
 pub(crate) fn report_error(text: &str) -> i32 {
     print_note(text);
-    shutdown::FAILURE
+    FAILURE
 }
 
 /// Prints a note with the name of the program to stderr. Notes never block for long and never fail: a slow reader

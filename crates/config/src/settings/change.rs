@@ -22,7 +22,7 @@ use crate::settings::sources::{LayerScope, LayerSource, SettingsRequest};
 use crate::settings::{Settings, provenance, trust};
 
 pub use edit::{ListAction, PermissionList, SettingsChange};
-use file::ReplacedText;
+pub(super) use file::ReplacedText;
 pub use file::{FileAccess, change_file};
 
 /// A permitted change and its file.
@@ -191,7 +191,9 @@ impl ChangeDraft {
         };
         let replaced = change_file(&file, access, &change)?;
         let warnings = match &replaced {
-            Some(replaced) if source == SettingSource::Local => record_provenance(&request, &file, replaced),
+            Some(replaced) if source == SettingSource::Local => {
+                provenance::record_provenance(&request, &file, replaced)
+            }
             Some(_) | None => None,
         };
         let found = load::read_documents(&request);
@@ -205,16 +207,6 @@ impl ChangeDraft {
             warnings: Vec::from_iter(warnings),
         })
     }
-}
-
-/// Records a local file as written for the user, if it was before or did not exist. Adding to a foreign file does not
-/// vouch for the rest of it.
-fn record_provenance(request: &SettingsRequest, file: &Path, replaced: &ReplacedText) -> Option<String> {
-    let config = request.config_dir.as_deref()?;
-    let is_own = replaced.old.as_ref().is_none_or(|old| provenance::is_user_written(Some(config), file, old));
-    let recorded = if is_own { provenance::record_user_file(config, file, &replaced.new) } else { Ok(()) };
-    let error = recorded.err()?;
-    Some(format!("{} applies in later sessions only if the directory is trusted. {error}", file.display()))
 }
 
 /// The values that a change adds.

@@ -52,6 +52,13 @@ pub struct SettingsLayer {
     pub hooks: Vec<ConfiguredHook>,
 }
 
+impl SettingsLayer {
+    /// A value of the object `permissions`.
+    pub(super) fn permission_value(&self, key: &str) -> Option<&Value> {
+        self.values.get("permissions")?.get(key)
+    }
+}
+
 /// A layer and the problems found in it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CheckedLayer {

@@ -1,10 +1,8 @@
-//! Reads the settings files and builds the layers: which files, their scope, and the handling of invalid ones.
+//! Reads the settings files and builds the layers: which files, and the handling of invalid ones.
 
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
-use whimbrel_os::files;
-use whimbrel_wire::options::SettingSource;
 
 use crate::settings::document::{self, SettingsDocument};
 use crate::settings::error::{SettingsError, display_path, join_first};
@@ -13,7 +11,6 @@ use crate::settings::layer::{SettingsLayer, check_layer};
 use crate::settings::provenance;
 use crate::settings::sources::{self, LayerOrigin, LayerScope, LayerSource, SettingsRequest, Tolerance};
 use crate::settings::trust::Trust;
-use crate::settings::trust::git_index::is_tracked;
 
 /// The parsed files, before validation.
 #[derive(Debug, Clone, Default)]
@@ -48,7 +45,7 @@ pub(crate) fn read_documents(request: &SettingsRequest) -> Result<SettingsDocume
         });
         match parsed {
             Ok(Some((document, text))) => {
-                let scope = layer_scope(source, &file, &text, request);
+                let scope = provenance::layer_scope(source, &file, &text, request);
                 found.files.push((LayerOrigin { source, scope, file: Some(file), base }, document));
             }
             Ok(None) => {}
@@ -67,36 +64,6 @@ pub(crate) fn read_documents(request: &SettingsRequest) -> Result<SettingsDocume
         ));
     }
     Ok(found)
-}
-
-/// The scope of a file. A local file counts as the project's if git tracks it, if it is behind a symlink, or if it may
-/// have come with an archive because neither the host nor a record vouches for it.
-fn layer_scope(source: LayerSource, file: &Path, text: &str, request: &SettingsRequest) -> LayerScope {
-    let is_from_project = match source {
-        LayerSource::User | LayerSource::Flag | LayerSource::Managed => false,
-        LayerSource::Project => true,
-        LayerSource::Local => {
-            is_behind_symlink(file, &request.local_root)
-                || is_tracked(file)
-                || !is_user_file(file, text, request)
-        }
-    };
-    if is_from_project { LayerScope::Project } else { LayerScope::User }
-}
-
-/// Whether a local file belongs to the user: the project has at least limited trust, the host named the local source,
-/// or this engine wrote the file for the user.
-fn is_user_file(file: &Path, text: &str, request: &SettingsRequest) -> bool {
-    request.trust >= Trust::Limited
-        || request.named_sources.contains(&SettingSource::Local)
-        || provenance::is_user_written(request.config_dir.as_deref(), file, text)
-}
-
-fn is_behind_symlink(file: &Path, root: &Path) -> bool {
-    match (files::real_path(file), files::real_path(root), file.strip_prefix(root)) {
-        (Some(real), Some(root), Ok(below)) => real != root.join(below),
-        _ => true,
-    }
 }
 
 fn host_origin(file: Option<PathBuf>, base: &Path) -> LayerOrigin {

@@ -3,23 +3,20 @@
 //! In this order:
 //! 1. a single value: the strongest source applies; objects are merged key by key
 //! 2. lists: concatenated, strongest source first, without duplicates
-//! 3. `allowManagedPermissionRulesOnly`: only an administrator's rules apply, and restrictive ones of the host; if a
-//!    file of the administrator sets it, the host's managed layer may deny but not allow
-//! 4. `allowManagedHooksOnly`: only an administrator's hooks run
-//! 5. `disableAllHooks`: set by an administrator, no hook runs; by the user or the host, only an administrator's run;
-//!    by the project, its own do not run: it cannot disable hooks of the user
-//! 6. `disableBypassPermissionsMode` applies from any source
-//! 7. URLs of HTTP hooks: see [`http_hooks`]; a project limits only its own
+//! 3. restrictions by an administrator, and `disableAllHooks`: see [`managed_policy`](crate::settings::managed_policy)
+//! 4. `disableBypassPermissionsMode` applies from any source
+//! 5. URLs of HTTP hooks: see [`http_hooks`](crate::settings::http_hooks); a project limits only its own
 
 use std::collections::{BTreeMap, HashSet};
 
 use serde_json::{Map, Value, json};
 use whimbrel_policy::mode::is_more_permissive;
 use whimbrel_wire::control::SettingsReport;
-use whimbrel_wire::permission::{PermissionBehavior, PermissionMode};
+use whimbrel_wire::permission::PermissionMode;
 
-use crate::settings::http_hooks::{self, HttpHookLimits};
+use crate::settings::http_hooks::HttpHookLimits;
 use crate::settings::layer::{ConfiguredHook, ConfiguredRule, SettingsLayer};
+use crate::settings::managed_policy::{apply_managed_policy, is_enabled_by_administrator};
 use crate::settings::schema::TypedSettings;
 use crate::settings::sources::{LayerScope, LayerSource};
 
@@ -69,7 +66,7 @@ pub fn merge(layers: &[SettingsLayer]) -> EffectiveSettings {
         mode: effective_mode(&layers),
         bypass_disabled: layers
             .iter()
-            .any(|layer| permission_value(layer, "disableBypassPermissionsMode").is_some()),
+            .any(|layer| layer.permission_value("disableBypassPermissionsMode").is_some()),
         env: env_variables(&values),
         hooks: layers.iter().rev().flat_map(|layer| layer.hooks.clone()).collect(),
         http_limits,
@@ -82,7 +79,7 @@ pub fn merge(layers: &[SettingsLayer]) -> EffectiveSettings {
 /// The mode of the strongest source; a project cannot raise the mode that the user chose.
 fn effective_mode(layers: &[SettingsLayer]) -> Option<(PermissionMode, LayerSource)> {
     let chosen = |layer: &SettingsLayer| -> Option<PermissionMode> {
-        permission_value(layer, "defaultMode")?.as_str()?.parse().ok()
+        layer.permission_value("defaultMode")?.as_str()?.parse().ok()
     };
     let is_user_layer = |layer: &&SettingsLayer| {
         layer.origin.scope == LayerScope::User && layer.origin.source == LayerSource::User
@@ -97,92 +94,6 @@ fn effective_mode(layers: &[SettingsLayer]) -> Option<(PermissionMode, LayerSour
     })
 }
 
-fn permission_value<'a>(layer: &'a SettingsLayer, key: &str) -> Option<&'a Value> {
-    layer.values.get("permissions")?.get(key)
-}
-
-fn is_enabled(layer: &SettingsLayer, key: &str) -> bool {
-    [layer.values.get(key), permission_value(layer, key)].contains(&Some(&Value::Bool(true)))
-}
-
-fn is_managed(layer: &SettingsLayer) -> bool {
-    layer.origin.source == LayerSource::Managed
-}
-
-fn is_enabled_by_administrator(layers: &[SettingsLayer], key: &str) -> bool {
-    layers.iter().any(|layer| is_managed(layer) && is_enabled(layer, key))
-}
-
-/// Whether hooks of plugins run. A project cannot disable them.
-pub fn are_plugin_hooks_enabled(layers: &[SettingsLayer]) -> bool {
-    let off = |layer: &SettingsLayer| {
-        layer.origin.scope == LayerScope::User && is_enabled(layer, "disableAllHooks")
-    };
-    !layers.iter().any(off) && !is_enabled_by_administrator(layers, "allowManagedHooksOnly")
-}
-
-/// Applies the administrator's restrictions on other layers, and `disableAllHooks`.
-fn apply_managed_policy(layers: &[SettingsLayer]) -> Vec<SettingsLayer> {
-    let rules_only = is_enabled_by_administrator(layers, "allowManagedPermissionRulesOnly");
-    let is_set_in_file = layers.iter().any(|layer| {
-        is_managed(layer)
-            && layer.origin.file.is_some()
-            && is_enabled(layer, "allowManagedPermissionRulesOnly")
-    });
-    let hooks_only = is_enabled_by_administrator(layers, "allowManagedHooksOnly");
-    let off = |by: fn(&SettingsLayer) -> bool| {
-        layers.iter().any(|layer| by(layer) && is_enabled(layer, "disableAllHooks"))
-    };
-    let off_by_project = off(|layer| layer.origin.scope == LayerScope::Project);
-    let off_by_user = off(|layer| layer.origin.scope == LayerScope::User && !is_managed(layer));
-    let off_for_all = off(is_managed);
-    let mut is_managed_only = layers.to_vec();
-    for layer in &mut is_managed_only {
-        if !is_managed(layer) {
-            drop_managed_switches(layer);
-        }
-        if layer.origin.scope == LayerScope::Project {
-            layer.values.remove(http_hooks::ALLOWED_URLS_KEY);
-            layer.values.remove(http_hooks::ALLOWED_ENV_VARS_KEY);
-        }
-        if rules_only && layer.origin.source == LayerSource::Flag {
-            drop_rules(layer, &[PermissionBehavior::Allow]);
-        } else if rules_only && !is_managed(layer) {
-            drop_rules(layer, PermissionBehavior::ALL);
-        } else if is_set_in_file && layer.origin.file.is_none() {
-            drop_rules(layer, &[PermissionBehavior::Allow]);
-        }
-        let runs = match (is_managed(layer), layer.origin.scope) {
-            (true, _) => !off_for_all,
-            (false, LayerScope::Project) => !(off_for_all || off_by_user || off_by_project || hooks_only),
-            (false, LayerScope::User) => !(off_for_all || off_by_user || hooks_only),
-        };
-        if !runs {
-            layer.hooks.clear();
-            layer.values.remove("hooks");
-        }
-    }
-    is_managed_only
-}
-
-fn drop_managed_switches(layer: &mut SettingsLayer) {
-    for key in ["allowManagedPermissionRulesOnly", "allowManagedHooksOnly"] {
-        layer.values.remove(key);
-        if let Some(Value::Object(permissions)) = layer.values.get_mut("permissions") {
-            permissions.remove(key);
-        }
-    }
-}
-
-fn drop_rules(layer: &mut SettingsLayer, behaviors: &[PermissionBehavior]) {
-    layer.rules.retain(|rule| !behaviors.contains(&rule.behavior));
-    if let Some(Value::Object(permissions)) = layer.values.get_mut("permissions") {
-        for behavior in behaviors {
-            permissions.remove(behavior.as_str());
-        }
-    }
-}
-
 /// Removes duplicates from the same source and base. Equal rules of different sources are kept: their paths may have
 /// different bases, and reports show both. The same applies to directories.
 fn dedup_rules<'a>(rules: impl Iterator<Item = &'a ConfiguredRule>) -> Vec<ConfiguredRule> {
@@ -195,7 +106,7 @@ fn merge_directories(layers: &[SettingsLayer]) -> Vec<AdditionalDirectory> {
     let mut directories = Vec::new();
     for layer in layers.iter().rev() {
         let paths =
-            permission_value(layer, "additionalDirectories").and_then(Value::as_array).into_iter().flatten();
+            layer.permission_value("additionalDirectories").and_then(Value::as_array).into_iter().flatten();
         let source = layer.origin.source;
         let new = |path: &&str| seen.insert(((*path).to_owned(), source));
         for path in paths.filter_map(Value::as_str).filter(new) {

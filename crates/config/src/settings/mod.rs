@@ -5,11 +5,14 @@
 //!
 //! Modules, in the order in which a file passes through them:
 //! - [`sources`] (which files), [`document`] (parses a file and records line numbers), `load` (reads all files)
-//! - [`trust`] (what a project may set), `provenance` (local files written by this user)
+//! - `provenance` (whose a local file is), [`trust`] (what a project may set)
 //! - `schema` and [`hooks`] (validation), [`http_hooks`] (URL limits), `typos` (misspelt keys), [`layer`] (one
 //!   source)
-//! - [`merge`](mod@merge), `protected_paths` (configuration files that need permission)
+//! - [`managed_policy`] (restrictions by an administrator), [`merge`](mod@merge), `protected_paths` (configuration
+//!   files that need permission)
 //! - `host_overlay` (changes by the host), `change` (changes to files)
+//!
+//! [`user_mcp_servers`] are not settings; they are in the same file as the trusted directories.
 
 mod change;
 pub mod document;
@@ -19,6 +22,7 @@ mod host_overlay;
 pub mod http_hooks;
 pub mod layer;
 mod load;
+pub mod managed_policy;
 pub mod merge;
 mod protected_paths;
 mod provenance;
@@ -26,6 +30,7 @@ mod schema;
 pub mod sources;
 pub mod trust;
 mod typos;
+pub mod user_mcp_servers;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;

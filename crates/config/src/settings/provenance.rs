@@ -1,4 +1,5 @@
-//! Provenance of local settings files: records those that this engine wrote for the user, and detects later changes.
+//! Provenance of settings files: whether a local one belongs to the user or came with the project. Records the files
+//! that this engine wrote for the user, and detects later changes.
 //!
 //! `.claude/settings.local.json` may come from an archive. Nothing in the project directory can prove otherwise,
 //! because an archive can contain git metadata too. So the proof is stored out of reach of projects, in the
@@ -7,17 +8,56 @@
 use std::path::Path;
 
 use whimbrel_os::files;
+use whimbrel_wire::options::SettingSource;
 
 use crate::settings::SettingsChange;
-use crate::settings::change::{FileAccess, change_file};
+use crate::settings::change::{FileAccess, ReplacedText, change_file};
 use crate::settings::document;
 use crate::settings::error::SettingsError;
+use crate::settings::sources::{LayerScope, LayerSource, SettingsRequest};
+use crate::settings::trust::Trust;
+use crate::settings::trust::git_index::is_tracked;
 
 /// Name of the record in the configuration directory.
 pub(super) const RECORD_FILE: &str = "whimbrel-local-settings.json";
 
+/// The scope of a file. A local file counts as the project's if git tracks it, if it is behind a symlink, or if it may
+/// have come with an archive because neither the host nor a record vouches for it.
+pub(super) fn layer_scope(
+    source: LayerSource,
+    file: &Path,
+    text: &str,
+    request: &SettingsRequest,
+) -> LayerScope {
+    let is_from_project = match source {
+        LayerSource::User | LayerSource::Flag | LayerSource::Managed => false,
+        LayerSource::Project => true,
+        LayerSource::Local => {
+            is_behind_symlink(file, &request.local_root)
+                || is_tracked(file)
+                || !is_user_file(file, text, request)
+        }
+    };
+    if is_from_project { LayerScope::Project } else { LayerScope::User }
+}
+
+/// Whether a local file belongs to the user: the project has at least limited trust, the host named the local source,
+/// or this engine wrote the file for the user.
+fn is_user_file(file: &Path, text: &str, request: &SettingsRequest) -> bool {
+    request.trust >= Trust::Limited
+        || request.named_sources.contains(&SettingSource::Local)
+        || is_user_written(request.config_dir.as_deref(), file, text)
+}
+
+fn is_behind_symlink(file: &Path, root: &Path) -> bool {
+    match (files::real_path(file), files::real_path(root), file.strip_prefix(root)) {
+        (Some(real), Some(root), Ok(below)) => real != root.join(below),
+        _ => true,
+    }
+}
+
 /// Whether this engine wrote a file with this content for the user. An unreadable record proves nothing. Reads files.
-pub(super) fn is_user_written(config: Option<&Path>, file: &Path, text: &str) -> bool {
+fn is_user_written(config: Option<&Path>, file: &Path, text: &str) -> bool {
     let (Some(config), Some(file)) = (config, files::real_path(file)) else { return false };
     if file.parent().is_some_and(|dir| files::real_path(config).is_some_and(|config| config == dir)) {
         return true;
@@ -27,8 +67,22 @@ pub(super) fn is_user_written(config: Option<&Path>, file: &Path, text: &str) ->
     known.is_some_and(|known| known == content_hash(text))
 }
 
+/// Records a local file as written for the user, if it was before or did not exist. Adding to a foreign file does not
+/// vouch for the rest of it.
+pub(super) fn record_provenance(
+    request: &SettingsRequest,
+    file: &Path,
+    replaced: &ReplacedText,
+) -> Option<String> {
+    let config = request.config_dir.as_deref()?;
+    let is_own = replaced.old.as_ref().is_none_or(|old| is_user_written(Some(config), file, old));
+    let recorded = if is_own { record_user_file(config, file, &replaced.new) } else { Ok(()) };
+    let error = recorded.err()?;
+    Some(format!("{} applies in later sessions only if the directory is trusted. {error}", file.display()))
+}
+
 /// Records that a file with this content was written for the user. Writes the record.
-pub(super) fn record_user_file(config: &Path, file: &Path, text: &str) -> Result<(), SettingsError> {
+fn record_user_file(config: &Path, file: &Path, text: &str) -> Result<(), SettingsError> {
     let key = record_key(&files::real_path(file).unwrap_or_else(|| file.to_path_buf()));
     let change = SettingsChange::Value { key, value: content_hash(text).into() };
     change_file(&config.join(RECORD_FILE), FileAccess::User, &change).map(|_| ())

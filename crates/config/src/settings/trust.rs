@@ -4,11 +4,12 @@
 //! never apply from a project: modes that do not ask, API keys and their helpers, variables that control the engine
 //! (see `project_env`), and everything that weakens the sandbox.
 //!
-//! The facts that trust depends on: [`git_index`] (files tracked by git) and [`trusted_dirs`] (directories that the user
-//! trusts).
+//! [`project_trust`] determines the trust in a project, by [`trusted_dirs`] (directories that the user trusts) among
+//! others. [`git_index`] finds the files that git tracks.
 
 pub mod git_index;
 mod project_env;
+pub mod project_trust;
 pub mod trusted_dirs;
 
 use serde_json::{Map, Value};

@@ -8,7 +8,7 @@ use whimbrel_tools::hooks::front_matter;
 use whimbrel_wire::tool_names::SKILL;
 
 use super::Agent;
-use crate::commands::parse::CommandFrontMatter;
+use crate::commands::parse_file::CommandFrontMatter;
 use crate::commands::{CommandFile, CommandOwner, SKILL_DIR_VARIABLE};
 
 impl Agent {

@@ -1,28 +1,39 @@
-//! Builds subagents: permissions and ledger derive from the parent; prompt, tools and transcript are their own.
+//! Builds agents: the main agent, and subagents. Permissions and ledger of a subagent derive from its parent; prompt,
+//! tools and transcript are its own.
 
 use std::sync::Arc;
 
+use tokio_util::sync::CancellationToken;
 use whimbrel_config::locations::ConfigLocations;
-use whimbrel_models::Thinking;
+use whimbrel_mcp::ServerRegistry;
 use whimbrel_os::files;
+use whimbrel_session_store::transcript_log::SessionIdentity;
 use whimbrel_session_store::{ResumedSession, TranscriptLog};
-use whimbrel_tools::api::{AgentServices, AgentToolSet, DynamicTools, ToolContext};
+use whimbrel_tools::api::{AgentServices, DynamicTools, ToolContext};
+use whimbrel_tools::cost::CostLedger;
 use whimbrel_tools::mcp_tools::ToolCache;
-use whimbrel_tools::permission::PlanLock;
+use whimbrel_tools::permission::{PlanLock, SearchFilter};
+use whimbrel_tools::small_model::SmallModel;
 use whimbrel_tools::task_list::TodoList;
 use whimbrel_tools::tasks::AgentTask;
-use whimbrel_wire::tool_names::{AGENT, SEND_MESSAGE, TEAM_CREATE, TEAM_DELETE};
+use whimbrel_wire::tool_names::SKILL;
 
-use super::context::{AgentParts, TreePosition};
-use super::definition::{StartableAgents, split_tool_rule};
-use super::{AgentSpawner, Definition, SubagentTask, hooks, memory};
+use super::allowed_tools::subagent_tools;
+use super::awaited_agents::lost_agents_notice;
+use super::context::{AgentContext, TreePosition};
+use super::definition::StartableAgents;
+use super::tools::SkillTool;
+use super::{AgentSpawner, Definition, SubagentTask, hooks};
 use crate::agent::{Agent, AgentLimits, AgentProgress};
-use crate::context::compaction_policy::CompactionConfig;
+use crate::context::PlanModeState;
+use crate::context::compaction_policy::{CompactionConfig, CompactionState};
 use crate::context::instructions::Instructions;
-use crate::conversation::Attribution;
+use crate::conversation::{Attribution, Conversation};
+use crate::fallback::FallbackModels;
 use crate::permission_checker::PermissionChecker;
-use crate::runtime_settings::{RuntimeSettings, RuntimeSettingsReader};
-use crate::structured_output::{self, StructuredOutput};
+use crate::runtime_settings::RuntimeSettingsReader;
+use crate::skills::AgentSkills;
+use crate::structured_output::StructuredOutput;
 use crate::tool_scheduler::ToolEnv;
 
 /// Relation of an agent to the one that starts it.
@@ -53,7 +64,89 @@ impl AgentRole {
     }
 }
 
+/// Parts that differ between agents.
+struct AgentParts {
+    log: TranscriptLog,
+    resumed: Option<ResumedSession>,
+    attribution: Attribution,
+    system: Vec<String>,
+    tool_env: ToolEnv,
+    runtime_settings: RuntimeSettingsReader,
+    limits: AgentLimits,
+    ledger: CostLedger,
+    structured_output: StructuredOutput,
+    instructions: Instructions,
+    progress: AgentProgress,
+    own_servers: Option<ServerRegistry>,
+}
+
 impl AgentSpawner {
+    /// Builds the main agent; it continues a resumed session if there is one.
+    pub fn build_main(&self, system: Vec<String>, mut resumed: Option<ResumedSession>) -> Agent {
+        let agent_context = &self.context;
+        let SessionIdentity { session, .. } = &agent_context.storage.identity;
+        let small_model = SmallModel::new(
+            agent_context.models.clone(),
+            agent_context.accounts.ledger.clone(),
+            agent_context.environment.small_model.clone(),
+            agent_context.main.limits.retry_policy(),
+            session.as_str().into(),
+        )
+        .with_timing(agent_context.main.limits.timing);
+        let path =
+            agent_context.storage.project_dir.as_ref().map(|project_dir| project_dir.transcript(session));
+        let lock = resumed.as_mut().and_then(|resumed| resumed.lock.take());
+        let log = TranscriptLog::new(
+            agent_context.storage.identity.clone(),
+            path,
+            &agent_context.storage.persistence,
+            lock,
+        );
+        let writer = log.writer().clone();
+        let lost_notice =
+            resumed.as_ref().and_then(|resumed| lost_agents_notice(&resumed.loaded.awaited_agents));
+        let mut agent = agent_context.build_agent(AgentParts {
+            log,
+            resumed,
+            attribution: Attribution::main(),
+            system,
+            tool_env: ToolEnv {
+                tool_set: Arc::clone(&agent_context.main.tool_set),
+                checker: agent_context.main.permission_checker.clone(),
+                context: ToolContext {
+                    id: String::new(),
+                    checked_file: None,
+                    original_input: None,
+                    workspace: Arc::clone(&agent_context.environment.workspace),
+                    tasks: agent_context.environment.tasks.clone(),
+                    tool_set: Arc::clone(&agent_context.main.tool_set),
+                    deferred_tools: agent_context.main.deferred_tools.clone(),
+                    task_list: agent_context.environment.task_list.clone(),
+                    todos: TodoList::default(),
+                    read_filter: SearchFilter::default(),
+                    small_model,
+                    agents: Some(Arc::new(self.clone())),
+                    mode: agent_context.main.permission_checker.mode_switch(),
+                    hooks: agent_context.main.permission_checker.hooks.clone(),
+                    transcript: writer,
+                    cancel: CancellationToken::new(),
+                },
+            },
+            runtime_settings: agent_context.main.runtime_settings.clone(),
+            limits: agent_context.main.limits.clone(),
+            ledger: agent_context.accounts.ledger.clone(),
+            structured_output: StructuredOutput::new(agent_context.main.output_schema.clone()),
+            instructions: agent_context.extensions.instructions.for_new_agent(),
+            progress: AgentProgress::default(),
+            own_servers: None,
+        });
+        if let Some(notice) = lost_notice {
+            agent.conversation.push_hidden(&notice);
+            agent_context.spawning.awaited.mark_notice_pending();
+        }
+        agent
+    }
+
     /// Builds the agent for a task; it continues a resumed conversation if there is one.
     pub(super) fn build_subagent(
         &self,
@@ -151,29 +244,6 @@ impl AgentSpawner {
         })
     }
 
-    /// The parent's runtime settings, or a copy if the task or the definition overrides model or effort.
-    pub(super) fn subagent_settings(
-        &self,
-        definition: &Definition,
-        task: &SubagentTask,
-    ) -> RuntimeSettingsReader {
-        let parent_settings = &self.position.runtime_settings;
-        let by_environment = self.context.environment.workspace.variable("CLAUDE_CODE_SUBAGENT_MODEL");
-        let requested = by_environment.as_ref().or(task.model.as_ref()).or(definition.model.as_ref());
-        let model = requested.filter(|name| !matches!(name.as_str(), "" | "inherit"));
-        let effort = task.effort.or(definition.effort);
-        if model.is_none() && effort.is_none() {
-            return parent_settings.for_subagent();
-        }
-        let mut settings: RuntimeSettings = parent_settings.current();
-        settings.effort = effort.or(settings.effort);
-        if let Some(name) = model {
-            settings.model = self.context.models.catalog().resolve_alias(name);
-            settings.thinking = settings.thinking.filter(|thinking| *thinking == Thinking::Disabled);
-        }
-        RuntimeSettingsReader::fixed(settings)
-    }
-
     /// Adds the skills of a definition to the conversation. Missing skills are reported to the host; the agent starts
     /// without them.
     pub(super) async fn load_skills(&self, agent: &mut Agent, definition: &Definition) {
@@ -197,57 +267,59 @@ impl AgentSpawner {
     }
 }
 
-/// The parent's tools, restricted by the definition. Only the main agent creates teams, and only teammates send
-/// messages.
-fn subagent_tools(parent: &AgentToolSet, definition: &Definition, role: &AgentRole) -> AgentToolSet {
-    let mut allowed = definition.tools.as_deref().map(|tools| canonical_names(parent, tools));
-    if definition.memory.is_some() {
-        allowed.iter_mut().for_each(|allowed| allowed.extend(memory::MEMORY_TOOLS.map(String::from)));
-    }
-    let mut excluded = canonical_names(parent, &definition.disallowed_tools);
-    excluded.extend([structured_output::TOOL_NAME, TEAM_CREATE, TEAM_DELETE].map(String::from));
-    match role {
-        AgentRole::Teammate { .. } => {
-            excluded.push(AGENT.into());
-            allowed.iter_mut().for_each(|allowed| allowed.push(SEND_MESSAGE.into()));
+impl AgentContext {
+    /// Builds an agent, restores its conversation and injects its context.
+    fn build_agent(&self, parts: AgentParts) -> Agent {
+        let AgentParts {
+            log,
+            resumed,
+            attribution,
+            system,
+            mut tool_env,
+            runtime_settings,
+            limits,
+            ledger,
+            structured_output,
+            instructions,
+            progress,
+            own_servers,
+        } = parts;
+        let skills = AgentSkills::new(&self.extensions.skills, self.extensions.hook_deps.clone());
+        if tool_env.tool_set.find(SKILL).is_some() {
+            let tool = SkillTool::new(self.extensions.skills.clone(), skills.queue());
+            tool_env.tool_set = Arc::new(tool_env.tool_set.with_tool(Arc::new(tool)));
         }
-        AgentRole::Subagent => {
-            excluded.push(SEND_MESSAGE.into());
-            if definition.startable_agents() == StartableAgents::NoAgents {
-                excluded.push(AGENT.into());
-            }
+        if let Some(resumed) = &resumed {
+            tool_env.context.deferred_tools.load(resumed.loaded.loaded_tools.iter().cloned());
         }
+        let fallback_models = FallbackModels::new(limits.fallback_models.clone());
+        let mut agent = Agent {
+            models: self.models.clone(),
+            conversation: Conversation::new(log, self.frame_sender.clone(), attribution),
+            instructions,
+            preamble: self
+                .models
+                .preamble(system, tool_env.context.deferred_tools.visible_specs(&tool_env.tool_set)),
+            tool_env: Arc::new(tool_env),
+            runtime_settings,
+            frame_sender: self.frame_sender.clone(),
+            limits,
+            ledger,
+            denials: self.accounts.denials.clone(),
+            structured_output,
+            fallback_models,
+            compaction_state: CompactionState::default(),
+            plan_mode: PlanModeState::default(),
+            invoked_skills: skills,
+            progress,
+            own_servers,
+        };
+        if let Some(resumed) = resumed {
+            agent.conversation.restore(resumed);
+        }
+        agent.inject_context();
+        agent
     }
-    let narrowed =
-        parent.for_subagent(allowed.as_deref(), &excluded.iter().map(String::as_str).collect::<Vec<_>>());
-    match &definition.mcp_servers.referenced {
-        named if named.is_empty() => narrowed,
-        named => narrowed.restricted_to_servers(named),
-    }
-}
-
-/// The tools of a session to which the definition is applied.
-pub(crate) fn session_tools(all: &AgentToolSet, definition: &Definition) -> AgentToolSet {
-    let mut allowed = definition.tools.as_deref().map(|tools| canonical_names(all, tools));
-    let own = &definition.mcp_servers.own;
-    if let Some(allowed) = &mut allowed {
-        allowed.extend(own.keys().map(|server| format!("mcp__{server}")));
-        allowed.extend(definition.memory.iter().flat_map(|_| memory::MEMORY_TOOLS.map(String::from)));
-    }
-    let excluded = canonical_names(all, &definition.disallowed_tools);
-    let limited =
-        all.restricted_to(allowed.as_deref(), &excluded.iter().map(String::as_str).collect::<Vec<_>>());
-    match &definition.mcp_servers.referenced {
-        named if named.is_empty() => limited,
-        named => limited.restricted_to_servers(named.iter().chain(own.keys())),
-    }
-}
-
-/// Resolves aliases in a definition's tool entries to tool names.
-fn canonical_names(tool_set: &AgentToolSet, tools: &[String]) -> Vec<String> {
-    let names = tools.iter().map(|tool| split_tool_rule(tool).0);
-    let canonical = |name: &str| tool_set.find(name).map(|tool| tool.tool().name().to_owned());
-    names.map(|name| canonical(name).unwrap_or_else(|| name.to_owned())).collect()
 }
 
 fn subagent_limits(base: &AgentLimits, definition: &Definition, task: &SubagentTask) -> AgentLimits {

@@ -1,47 +1,36 @@
-//! Shared dependencies of a session's agents, and the construction of the main agent.
+//! Shared dependencies of a session's agents, and the position of an agent in their tree.
 
 use std::any::Any;
 use std::sync::Arc;
 
-use tokio_util::sync::CancellationToken;
 use whimbrel_config::locations::ConfigLocations;
-use whimbrel_mcp::ServerRegistry;
 use whimbrel_session_store::transcript_log::SessionIdentity;
-use whimbrel_session_store::{Persistence, ProjectDir, ResumedSession, TranscriptLog};
+use whimbrel_session_store::{Persistence, ProjectDir};
 use whimbrel_tools::api::{AgentServices, AgentToolSet, DeferredTools, ToolContext};
 use whimbrel_tools::cost::CostLedger;
 use whimbrel_tools::hooks::HookDeps;
 use whimbrel_tools::internal_events::EventSender;
 use whimbrel_tools::mcp_tools::ToolCache;
 use whimbrel_tools::model_access::ModelAccess;
-use whimbrel_tools::permission::SearchFilter;
-use whimbrel_tools::small_model::SmallModel;
-use whimbrel_tools::task_list::{TaskList, TodoList};
+use whimbrel_tools::task_list::TaskList;
 use whimbrel_tools::tasks::TaskRegistry;
 use whimbrel_tools::workspace::Workspace;
 use whimbrel_transport::frame_sender::FrameSender;
-use whimbrel_wire::tool_names::SKILL;
 
-use crate::agent::{Agent, AgentLimits, AgentProgress};
+use crate::agent::AgentLimits;
 use crate::agents::AgentDefinitions;
-use crate::agents::awaited_agents::{AwaitedAgents, lost_agents_notice};
+use crate::agents::awaited_agents::AwaitedAgents;
 use crate::agents::definition::StartableAgents;
 use crate::agents::mcp_servers::ServerStarter;
 use crate::agents::registry::AgentRegistry;
 use crate::agents::spawn_limits::SpawnLimits;
 use crate::agents::team::{LEAD, SessionTeam};
-use crate::agents::tools::SkillTool;
-use crate::context::PlanModeState;
-use crate::context::compaction_policy::CompactionState;
 use crate::context::instructions::Instructions;
-use crate::conversation::{Attribution, Conversation};
 use crate::denial_log::DenialLog;
-use crate::fallback::FallbackModels;
 use crate::permission_checker::PermissionChecker;
 use crate::runtime_settings::RuntimeSettingsReader;
-use crate::skills::{AgentSkills, Skills};
-use crate::structured_output::{OutputSchema, StructuredOutput};
-use crate::tool_scheduler::ToolEnv;
+use crate::skills::Skills;
+use crate::structured_output::OutputSchema;
 
 /// Builds and launches the agents of a session, seen from one agent. Cheap to clone.
 #[derive(Clone)]
@@ -140,22 +129,6 @@ pub struct AgentExtensions {
     pub mcp_tools: ToolCache,
 }
 
-/// Parts that differ between agents.
-pub(super) struct AgentParts {
-    pub(super) log: TranscriptLog,
-    pub(super) resumed: Option<ResumedSession>,
-    pub(super) attribution: Attribution,
-    pub(super) system: Vec<String>,
-    pub(super) tool_env: ToolEnv,
-    pub(super) runtime_settings: RuntimeSettingsReader,
-    pub(super) limits: AgentLimits,
-    pub(super) ledger: CostLedger,
-    pub(super) structured_output: StructuredOutput,
-    pub(super) instructions: Instructions,
-    pub(super) progress: AgentProgress,
-    pub(super) own_servers: Option<ServerRegistry>,
-}
-
 impl AgentSpawner {
     pub fn new(agent_context: AgentContext) -> Self {
         let position = TreePosition {
@@ -204,72 +177,6 @@ impl AgentSpawner {
         let services: &dyn Any = context.agents.as_deref()?;
         services.downcast_ref()
     }
-
-    /// Builds the main agent; it continues a resumed session if there is one.
-    pub fn build_main(&self, system: Vec<String>, mut resumed: Option<ResumedSession>) -> Agent {
-        let agent_context = &self.context;
-        let SessionIdentity { session, .. } = &agent_context.storage.identity;
-        let small_model = SmallModel::new(
-            agent_context.models.clone(),
-            agent_context.accounts.ledger.clone(),
-            agent_context.environment.small_model.clone(),
-            agent_context.main.limits.retry_policy(),
-            session.as_str().into(),
-        )
-        .with_timing(agent_context.main.limits.timing);
-        let path =
-            agent_context.storage.project_dir.as_ref().map(|project_dir| project_dir.transcript(session));
-        let lock = resumed.as_mut().and_then(|resumed| resumed.lock.take());
-        let log = TranscriptLog::new(
-            agent_context.storage.identity.clone(),
-            path,
-            &agent_context.storage.persistence,
-            lock,
-        );
-        let writer = log.writer().clone();
-        let lost_notice =
-            resumed.as_ref().and_then(|resumed| lost_agents_notice(&resumed.loaded.awaited_agents));
-        let mut agent = agent_context.build_agent(AgentParts {
-            log,
-            resumed,
-            attribution: Attribution::main(),
-            system,
-            tool_env: ToolEnv {
-                tool_set: Arc::clone(&agent_context.main.tool_set),
-                checker: agent_context.main.permission_checker.clone(),
-                context: ToolContext {
-                    id: String::new(),
-                    checked_file: None,
-                    original_input: None,
-                    workspace: Arc::clone(&agent_context.environment.workspace),
-                    tasks: agent_context.environment.tasks.clone(),
-                    tool_set: Arc::clone(&agent_context.main.tool_set),
-                    deferred_tools: agent_context.main.deferred_tools.clone(),
-                    task_list: agent_context.environment.task_list.clone(),
-                    todos: TodoList::default(),
-                    read_filter: SearchFilter::default(),
-                    small_model,
-                    agents: Some(Arc::new(self.clone())),
-                    mode: agent_context.main.permission_checker.mode_switch(),
-                    hooks: agent_context.main.permission_checker.hooks.clone(),
-                    transcript: writer,
-                    cancel: CancellationToken::new(),
-                },
-            },
-            runtime_settings: agent_context.main.runtime_settings.clone(),
-            limits: agent_context.main.limits.clone(),
-            ledger: agent_context.accounts.ledger.clone(),
-            structured_output: StructuredOutput::new(agent_context.main.output_schema.clone()),
-            instructions: agent_context.extensions.instructions.for_new_agent(),
-            progress: AgentProgress::default(),
-            own_servers: None,
-        });
-        if let Some(notice) = lost_notice {
-            agent.conversation.push_hidden(&notice);
-            agent_context.spawning.awaited.mark_notice_pending();
-        }
-        agent
-    }
 }
 
 impl AgentServices for AgentSpawner {
@@ -283,60 +190,5 @@ impl AgentServices for AgentSpawner {
 
     fn definitions_notice(&self) -> Option<String> {
         self.context.spawning.definitions.render_notice()
-    }
-}
-
-impl AgentContext {
-    /// Builds an agent, restores its conversation and injects its context.
-    pub(super) fn build_agent(&self, parts: AgentParts) -> Agent {
-        let AgentParts {
-            log,
-            resumed,
-            attribution,
-            system,
-            mut tool_env,
-            runtime_settings,
-            limits,
-            ledger,
-            structured_output,
-            instructions,
-            progress,
-            own_servers,
-        } = parts;
-        let skills = AgentSkills::new(&self.extensions.skills, self.extensions.hook_deps.clone());
-        if tool_env.tool_set.find(SKILL).is_some() {
-            let tool = SkillTool::new(self.extensions.skills.clone(), skills.queue());
-            tool_env.tool_set = Arc::new(tool_env.tool_set.with_tool(Arc::new(tool)));
-        }
-        if let Some(resumed) = &resumed {
-            tool_env.context.deferred_tools.load(resumed.loaded.loaded_tools.iter().cloned());
-        }
-        let fallback_models = FallbackModels::new(limits.fallback_models.clone());
-        let mut agent = Agent {
-            models: self.models.clone(),
-            conversation: Conversation::new(log, self.frame_sender.clone(), attribution),
-            instructions,
-            preamble: self
-                .models
-                .preamble(system, tool_env.context.deferred_tools.visible_specs(&tool_env.tool_set)),
-            tool_env: Arc::new(tool_env),
-            runtime_settings,
-            frame_sender: self.frame_sender.clone(),
-            limits,
-            ledger,
-            denials: self.accounts.denials.clone(),
-            structured_output,
-            fallback_models,
-            compaction_state: CompactionState::default(),
-            plan_mode: PlanModeState::default(),
-            invoked_skills: skills,
-            progress,
-            own_servers,
-        };
-        if let Some(resumed) = resumed {
-            agent.conversation.restore(resumed);
-        }
-        agent.inject_context();
-        agent
     }
 }

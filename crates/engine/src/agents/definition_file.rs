@@ -8,7 +8,7 @@ use whimbrel_config::front_matter::{self, MarkdownFile};
 
 use super::definition::{Definition, DefinitionSource, explicit_model};
 use super::mcp_servers::ServerSpecs;
-use crate::commands::parse::RuleList;
+use crate::commands::parse_file::RuleList;
 use crate::effort::parse_effort;
 
 #[derive(Debug, Default, Deserialize)]

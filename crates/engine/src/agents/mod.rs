@@ -4,16 +4,18 @@
 //! Modules:
 //! - definitions: [`definition`] (one agent definition), [`definitions`] (all of a session), `definition_file` and
 //!   [`discover`] (those from files)
-//! - building: [`context`] (shared dependencies, main agent), `build` (subagents), `memory` (agent
-//!   memory directory), `hooks` (hooks of a definition), `mcp_servers` (servers owned by one agent), `worktree_isolation`
+//! - building: [`context`] (shared dependencies), `build` (main agent and subagents), `allowed_tools`,
+//!   `subagent_model`, `memory` (agent memory directory), `hooks` (hooks of a definition), `mcp_servers` (servers owned
+//!   by one agent), `worktree_isolation`
 //! - running: [`spawn`] (launch, message, resume), [`spawn_limits`] (concurrency and depth), `run` (the task of one
 //!   subagent), [`report`], `notices` (frames and notifications about agents)
 //! - [`registry`] (running and finished agents, with mailboxes), `metadata` (file beside the transcript), `restore`
 //!   (agents of an earlier run), [`awaited_agents`] (background agents that have not reported)
 //! - [`team`] (teammates, which stay alive between tasks), [`tools`] (the tools that start and message agents)
 
+pub(crate) mod allowed_tools;
 pub mod awaited_agents;
-pub(crate) mod build;
+mod build;
 pub mod context;
 pub mod definition;
 mod definition_file;
@@ -30,6 +32,7 @@ mod restore;
 pub(crate) mod run;
 pub mod spawn;
 pub mod spawn_limits;
+mod subagent_model;
 pub mod team;
 pub mod tools;
 mod worktree_isolation;

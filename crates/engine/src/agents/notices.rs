@@ -4,11 +4,10 @@ use whimbrel_os::clock;
 use whimbrel_tools::tasks::{TaskFacts, TaskRegistry, TaskSnapshot, TaskStatus};
 use whimbrel_transport::frame_sender::FrameSender;
 use whimbrel_wire::system::TaskStatus as WireStatus;
-use whimbrel_wire::system::{
-    BackgroundTask, BackgroundTasksChanged, TaskEnd, TaskNotification, TaskPatch, TaskStarted, TaskUpdated,
-};
+use whimbrel_wire::system::{TaskEnd, TaskNotification, TaskPatch, TaskStarted, TaskUpdated};
 
 use super::AgentReport;
+use crate::task_notifications::background_tasks;
 
 /// Facts about an agent's start that its task does not hold.
 pub(super) struct AgentStart<'a> {
@@ -123,16 +122,4 @@ pub(super) fn render_notification(facts: &TaskFacts, report: &AgentReport) -> St
         usage.total_tokens,
         usage.tool_uses,
     )
-}
-
-/// The frame that lists running background tasks.
-pub(crate) fn background_tasks(tasks: &[TaskSnapshot]) -> BackgroundTasksChanged {
-    let shown = tasks.iter().map(|task| BackgroundTask {
-        task_id: task.facts.task_id.clone(),
-        task_type: task.facts.kind.as_str().into(),
-        subagent_type: task.facts.agent_type.clone(),
-        description: task.facts.description.clone(),
-        ..BackgroundTask::default()
-    });
-    BackgroundTasksChanged { tasks: shown.collect() }
 }

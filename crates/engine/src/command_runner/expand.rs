@@ -15,7 +15,7 @@ use crate::agent::Agent;
 use crate::agents::AgentSpawner;
 use crate::command_expansion::{ExpandedPrompt, expand_file};
 use crate::commands::CommandFile;
-use crate::commands::parse::ParsedCommand;
+use crate::commands::parse_file::ParsedCommand;
 use crate::next_step::TurnEnd;
 use crate::turn::{self, TurnOutcome};
 use crate::turn_start::{self, mentioned_files};

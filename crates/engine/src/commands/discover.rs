@@ -12,7 +12,7 @@ use whimbrel_os::files::{self, FileKind};
 use whimbrel_wire::options::SettingSource;
 
 use super::file::{CommandDescription, CommandFile, CommandOwner};
-use super::parse::{self, ParsedCommand};
+use super::parse_file::{self, ParsedCommand};
 
 /// Maximum number of commands and skills.
 const MAX_COMMANDS: usize = 1_000;
@@ -151,7 +151,7 @@ impl Discovery<'_> {
         if let Some(reason) = self.rejection(&name) {
             return self.search.warnings.push(format!("{} {reason}", path.display()));
         }
-        match parse::parse_file(&real_path) {
+        match parse_file::parse_file(&real_path) {
             Ok(parsed) => self.insert(location, real_path, name, dir, parsed),
             Err(warning) => self.search.warnings.push(warning),
         }

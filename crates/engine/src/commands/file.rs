@@ -7,7 +7,7 @@ use std::sync::Arc;
 use whimbrel_config::plugins::Plugin;
 use whimbrel_config::settings::{LayerScope, Trust};
 
-use super::parse::{self, ParsedCommand};
+use super::parse_file::{self, ParsedCommand};
 
 /// Variable with a skill's directory, in its texts and in the environment of its hooks.
 pub(crate) const SKILL_DIR_VARIABLE: &str = "CLAUDE_SKILL_DIR";
@@ -81,7 +81,7 @@ impl CommandCallers {
 impl CommandFile {
     /// Reads and parses the current file.
     pub fn parse(&self) -> Result<ParsedCommand, String> {
-        parse::parse_file(&self.path)
+        parse_file::parse_file(&self.path)
     }
 
     pub fn is_skill(&self) -> bool {

@@ -1,14 +1,16 @@
 //! Slash commands: prompts that begin with `/` and a known name. Other prompts are passed on unchanged.
 //!
 //! [`builtin`] lists the built-in commands. Other commands are files of the user, the project and plugins, skills
-//! included: [`file`](mod@file) (one of them), [`parse`] (its contents), `discover` (finds them), [`template`] (fills in
-//! arguments), [`rules`] (its rules for a turn). Prompts of MCP servers are commands too. The
-//! [`command_runner`](crate::command_runner) runs them; the model calls them through [`skills`](crate::skills).
+//! included: [`file`](mod@file) (one of them), [`parse_file`] (its contents), `discover` (finds them), [`template`]
+//! (fills in arguments), [`rules`] (its rules for a turn). Prompts of MCP servers are commands too. `invocation` finds
+//! the command that a prompt calls, the [`command_runner`](crate::command_runner) runs it; the model calls commands
+//! through [`skills`](crate::skills).
 
 pub mod builtin;
 mod discover;
 pub mod file;
-pub mod parse;
+mod invocation;
+pub mod parse_file;
 pub mod rules;
 pub mod template;
 
@@ -19,11 +21,11 @@ use whimbrel_config::plugins::Plugins;
 use whimbrel_mcp::PromptCommand;
 use whimbrel_tools::mcp_tools::ToolCache;
 use whimbrel_wire::control::SlashCommand;
-use whimbrel_wire::message::User;
 
 pub use self::builtin::{BUILTINS, BuiltinAction, BuiltinCommand};
 pub(crate) use file::SKILL_DIR_VARIABLE;
 pub use file::{CommandCallers, CommandDescription, CommandFile, CommandOwner};
+pub use invocation::{CommandTarget, Invocation};
 
 #[derive(Debug, Clone, Default)]
 pub struct Commands {
@@ -31,22 +33,6 @@ pub struct Commands {
     files: Vec<Arc<CommandFile>>,
     /// Prompts of MCP servers.
     tool_cache: Option<ToolCache>,
-}
-
-/// Command call in a prompt.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Invocation {
-    pub target: CommandTarget,
-    /// Text after the name.
-    pub arguments: String,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub enum CommandTarget {
-    Builtin(BuiltinCommand),
-    File(Arc<CommandFile>),
-    /// MCP prompt by its full name; may belong to a server that is still starting.
-    McpPrompt(String),
 }
 
 impl Commands {
@@ -66,34 +52,6 @@ impl Commands {
     pub fn with_mcp_prompts(self, tool_cache: ToolCache) -> Self {
         let tool_cache = (!self.builtins.is_empty()).then_some(tool_cache);
         Self { tool_cache, ..self }
-    }
-
-    /// Parses a prompt as a command call.
-    pub fn parse_invocation(&self, prompt: &User) -> Option<Invocation> {
-        // The host asks for the text to be taken literally.
-        if prompt.client_composed == Some(true) {
-            return None;
-        }
-        let text = prompt.message.content.joined_text();
-        let text = text.trim().strip_prefix('/')?;
-        let (name, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
-        let builtin = self
-            .builtins
-            .iter()
-            .find(|command| command.name == name)
-            .map(|command| CommandTarget::Builtin(*command));
-        let file = || {
-            let mut named = self.user_callable().filter(|file| file.name == name);
-            named.next().or_else(|| self.user_callable().find(|file| file.matches_name(name)))
-        };
-        let in_file = || file().cloned().map(CommandTarget::File);
-        let mcp_prompt = || {
-            self.tool_cache.as_ref()?.may_be_prompt(name).then(|| CommandTarget::McpPrompt(name.to_owned()))
-        };
-        Some(Invocation {
-            target: builtin.or_else(in_file).or_else(mcp_prompt)?,
-            arguments: rest.trim().to_owned(),
-        })
     }
 
     /// Command files, skills included.
@@ -156,10 +114,11 @@ fn prompt_to_slash_command(prompt: PromptCommand) -> SlashCommand {
 #[cfg(test)]
 mod tests {
     use whimbrel_config::settings::LayerScope;
+    use whimbrel_wire::message::User;
 
     use super::*;
 
-    fn commands() -> Commands {
+    pub(super) fn commands() -> Commands {
         let file = CommandFile {
             name: "front:end".into(),
             alias: None,
@@ -176,37 +135,6 @@ mod tests {
         let skill = CommandFile { name: "p:pdf".into(), alias: Some("pdf".into()), ..file.clone() };
         let hidden = CommandFile { name: "hidden".into(), callers: CommandCallers::Model, ..file.clone() };
         Commands { builtins: BUILTINS, files: [file, skill, hidden].map(Arc::new).into(), tool_cache: None }
-    }
-
-    #[test]
-    fn only_known_names_at_the_start_are_commands() {
-        let invoke = |prompt: &str| {
-            commands().parse_invocation(&User::prompt(prompt)).map(|invocation| match invocation.target {
-                CommandTarget::Builtin(command) => format!("{}|{}", command.name, invocation.arguments),
-                CommandTarget::File(file) => format!("{}|{}", file.name, invocation.arguments),
-                CommandTarget::McpPrompt(name) => format!("{name}|{}", invocation.arguments),
-            })
-        };
-        let rows = [
-            ("/compact keep the names", Some("compact|keep the names")),
-            ("  /compact", Some("compact|")),
-            ("/front:end\nnow  please ", Some("front:end|now  please")),
-            ("/nosuch", None),
-            ("compact", None),
-            ("see /compact", None),
-            ("/compactor", None),
-            ("/ compact", None),
-            ("/front", None),
-            ("/pdf x", Some("p:pdf|x")),
-            ("/p:pdf x", Some("p:pdf|x")),
-            ("/hidden", None),
-        ];
-        for (prompt, expected) in rows {
-            assert_eq!(invoke(prompt).as_deref(), expected, "{prompt}");
-        }
-        let composed = User { client_composed: Some(true), ..User::prompt("/compact") };
-        assert_eq!(commands().parse_invocation(&composed), None);
-        assert_eq!(Commands::none().parse_invocation(&User::prompt("/compact")), None);
     }
 
     #[test]

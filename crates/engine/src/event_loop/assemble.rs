@@ -1,17 +1,14 @@
-//! Builds the parts of a session: `init` frame, system prompt, agent spawner, permission checker and hooks.
+//! Builds the parts of a session: system prompt, agent spawner, permission checker and hooks.
 
 use std::sync::Arc;
 
-use serde_json::json;
 use whimbrel_session_store::transcript_log::SessionIdentity;
 use whimbrel_tools::cost::CostLedger;
 use whimbrel_tools::hooks::{self, HookDispatcher, HookExecutor, HookSet};
 use whimbrel_tools::tasks::TaskRegistry;
 use whimbrel_transport::frame_sender::FrameSender;
 use whimbrel_transport::host_requests::HostRequests;
-use whimbrel_wire::PROTOCOL_VERSION;
 use whimbrel_wire::hook::HookBase;
-use whimbrel_wire::system::Init;
 
 use super::Session;
 use crate::agents::awaited_agents::AwaitedAgents;
@@ -24,7 +21,6 @@ use crate::agents::spawn_limits::SpawnLimits;
 use crate::context::instructions::Instructions;
 use crate::context::{environment, system_prompt};
 use crate::denial_log::DenialLog;
-use crate::event_loop::control::CAPABILITIES;
 use crate::permission_checker::{PermissionChecker, Prompter};
 use crate::runtime_settings::RuntimeSettingsReader;
 use crate::setup::Setup;
@@ -71,25 +67,6 @@ fn hook_deps(
 }
 
 impl Session {
-    pub(super) fn build_init(&self) -> Init {
-        let runtime_settings = self.settings.runtime.borrow();
-        self.with_extensions(Init {
-            cwd: self.setup.session.workspace.base_dir().display().to_string(),
-            tools: self.setup.tools.tool_set.names_for_init(),
-            agents: Some(self.setup.agents.definitions.names()),
-            model: runtime_settings.model.clone(),
-            permission_mode: self.setup.permissions.state.mode(),
-            api_key_source: self.engine.models().key_source().into(),
-            claude_code_version: PROTOCOL_VERSION.into(),
-            mcp_servers: self.mcp.init_statuses(),
-            betas: (!self.setup.agents.limits.betas.is_empty())
-                .then(|| self.setup.agents.limits.betas.clone()),
-            effort: runtime_settings.effort.and_then(|effort| json!(effort).as_str().map(str::to_owned)),
-            capabilities: Some(CAPABILITIES.map(str::to_owned).to_vec()),
-            ..Init::default()
-        })
-    }
-
     pub(super) fn system_prompt(&self) -> Vec<String> {
         let Setup { prompt, extensions, .. } = &*self.setup;
         let (base, appended) = (prompt.system_prompt.as_ref(), prompt.appended.as_deref());

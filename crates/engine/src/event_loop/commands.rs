@@ -2,9 +2,6 @@
 
 use std::sync::Arc;
 
-use whimbrel_models::ToolSpec;
-use whimbrel_tools::api::ToolEntry;
-use whimbrel_wire::control::ContextUsage;
 use whimbrel_wire::message::User;
 
 use super::Session;
@@ -14,9 +11,7 @@ use crate::command_expansion;
 use crate::command_runner::expand::CommandExpansion;
 use crate::command_runner::{CommandJob, builtin, compact, mcp_prompt};
 use crate::commands::{BuiltinAction, CommandFile, CommandTarget, Invocation};
-use crate::context::instructions::Instructions;
-use crate::context::usage::{self, AutoCompact, ContextMeter, UsageInput};
-use crate::model_switch::{ModelSwitch, SwitchRequest, SwitchRequester, has_switch_hooks, set_model};
+use crate::model_switch::{self, ModelSwitch, SwitchRequest, SwitchRequester};
 use crate::rewind;
 use crate::turn_start::{PromptReplay, TurnNotices};
 
@@ -57,25 +52,16 @@ impl Session {
         self.start_local_answer(agent, prompt, text + &ignored).await;
     }
 
-    /// Switches the model at once if no hook is registered and no switch is pending; otherwise returns the pending
-    /// switch.
+    /// Switches the model, at once if possible; otherwise returns the pending switch.
     pub(crate) fn request_model_switch(&mut self, request: SwitchRequest) -> Option<ModelSwitch> {
-        if self.settings.model_switches.is_free() && !has_switch_hooks(&self.hooks, request.requester) {
-            set_model(&self.settings.runtime, &request.model);
-            return None;
-        }
-        Some(ModelSwitch {
-            queue_slot: self.settings.model_switches.enqueue(),
-            runtime_settings: self.settings.runtime.clone(),
-            hooks: self.hooks.clone(),
-            context_meter: self.main_agent.context_meter.clone(),
-            cache_write_price: self
-                .engine
-                .catalog()
-                .lookup(&request.model)
-                .map(|model| model.prices.cache_write_5m),
+        model_switch::request_model_switch(
             request,
-        })
+            &mut self.settings.model_switches,
+            &self.settings.runtime,
+            &self.hooks,
+            &self.main_agent.context_meter,
+            self.engine.catalog(),
+        )
     }
 
     async fn start_compact(&mut self, agent: Box<Agent>, keep: String, prompt: User) {
@@ -156,68 +142,6 @@ impl Session {
         let tool_cache = self.setup.mcp.tool_cache.clone();
         let call = mcp_prompt::McpPromptCall { name, arguments, prompt, tool_cache };
         self.run_command(agent, CommandJob::McpPrompt(Box::new(call)), notices);
-    }
-
-    /// Computes what fills the context, as far as it is known now.
-    pub(crate) fn context_usage(&self) -> ContextUsage {
-        let mut reading = self.main_agent.context_meter.read();
-        if !self.has_begun() {
-            let mut instructions = Instructions::new(
-                self.setup.config_locations.clone(),
-                self.setup.session.workspace.home_dir().as_deref(),
-            );
-            let size = instructions.load_initial().map_or(0, |text| text.len());
-            match self
-                .setup
-                .session
-                .resumed
-                .as_ref()
-                .map(|resumed| &resumed.loaded)
-                .filter(|loaded| loaded.has_messages())
-            {
-                Some(loaded) => {
-                    let meter = ContextMeter::default();
-                    meter.restore(loaded.history.size(), loaded.context_tokens);
-                    reading = meter.read();
-                }
-                None => reading.size = size,
-            }
-            reading.instructions = instructions.files().to_vec();
-        }
-        let model = self.settings.runtime.borrow().model.clone();
-        let (tools, mcp_entries) = self.tools_in_use();
-        let info = self.engine.catalog().lookup(&model);
-        let (limits, window) =
-            (&self.setup.agents.limits, info.as_ref().map_or(0, |info| info.context_window));
-        let output = |model_limit: u64| limits.max_output_tokens.unwrap_or(model_limit);
-        let threshold = info.map(|info| limits.compaction.threshold(window, output(info.max_output_tokens)));
-        usage::compute_usage(&UsageInput {
-            window,
-            auto_compact: if limits.compaction.auto_disabled {
-                AutoCompact::Disabled
-            } else {
-                AutoCompact::Threshold(threshold)
-            },
-            model: &model,
-            system: &self.system_prompt(),
-            tools: &tools,
-            mcp_tools: &mcp_entries,
-            commands: self.setup.commands.names().len(),
-            meter: &reading,
-        })
-    }
-
-    /// The tools shown to the model, and separately those of MCP servers, which may be deferred.
-    fn tools_in_use(&self) -> (Vec<Arc<ToolSpec>>, Vec<usage::McpToolEntry>) {
-        let mut shown = self.setup.tools.deferred_tools.visible_specs(&self.setup.tools.tool_set);
-        let to_entry = |tool: &Arc<ToolEntry>| {
-            let (spec, server) = (tool.spec(), tool.tool().server()?.to_owned());
-            let is_loaded = shown.iter().any(|shown| shown.name == spec.name);
-            Some(usage::McpToolEntry { spec, server, is_loaded })
-        };
-        let mcp_entries: Vec<_> = self.setup.tools.tool_set.tools().iter().filter_map(to_entry).collect();
-        shown.retain(|tool| !mcp_entries.iter().any(|entry| entry.spec.name == tool.name));
-        (shown, mcp_entries)
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod extensions;
 mod files;
+pub(super) mod initialize;
 mod mcp;
 mod session;
 mod settings;
@@ -12,33 +13,21 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use whimbrel_mcp::Toggle;
 use whimbrel_models::Thinking;
-use whimbrel_tools::hooks::HookSet;
 use whimbrel_tools::permission::AUTO_MODE_UNSUPPORTED;
 use whimbrel_tools::tasks::{TaskOutputReport, TaskRegistry, TaskScope};
 use whimbrel_wire::PROTOCOL_VERSION;
 use whimbrel_wire::control::{
-    AccountInfo, AgentInfo, BackgroundTasksReply, BinaryVersion, ControlResponse, Direction, Initialize,
-    InitializeReply, Interrupt, InterruptReply, ModelInfo, ModelList, Request, SetMaxThinkingTokens,
-    SetModelReply, SetPermissionModeReply, TaskOutput,
+    BackgroundTasksReply, BinaryVersion, ControlResponse, Direction, Interrupt, InterruptReply, ModelInfo,
+    ModelList, Request, SetMaxThinkingTokens, SetModelReply, SetPermissionModeReply, TaskOutput,
 };
-use whimbrel_wire::options::SystemPrompt;
 use whimbrel_wire::permission::PermissionMode;
 use whimbrel_wire::system::Status;
 
-use crate::agents::{Definition, notices};
+use crate::agents::notices;
 use crate::event_loop::Session;
 use crate::model_switch::{SwitchRequest, SwitchRequester};
 use crate::rewind;
-use crate::setup::SetupError;
 pub(crate) use session::AgentHandles;
-
-/// Capabilities announced to hosts, by their wire names.
-pub(crate) const CAPABILITIES: [&str; 4] = [
-    "interrupt_receipt_v1",
-    "interrupt_cancel_queued_v1",
-    "mcp_read_resource_v1",
-    "reload_plugins_refuse_if_busy_v1",
-];
 
 /// Handles one request; none if the response is sent later.
 pub(crate) async fn handle_request(
@@ -59,16 +48,7 @@ pub(crate) async fn handle_request(
         Request::SetMcpPermissionModeOverride(set) => mcp::set_mode_override(session, id, set),
         Request::McpStatus(_) => mcp::status(session, id),
         Request::McpMessage(message) => mcp::handle_message(session, id, &message),
-        Request::Initialize(initialize) => match apply_initialize(session, &initialize) {
-            Ok(reply) => return respond_to_initialize(session, id, reply),
-            Err(error) => {
-                // A session that has started continues as it is.
-                if !session.has_begun() {
-                    session.setup_error = Some(SetupError::Unsupported(error.clone()));
-                }
-                ControlResponse::error(id, error)
-            }
-        },
+        Request::Initialize(initialize) => return initialize::handle_initialize(session, id, &initialize),
         Request::Interrupt(request) => interrupt(session, id, &request).await,
         Request::SetPermissionMode(set) => set_permission_mode(session, id, set.mode).await,
         Request::SetModel(set) => {
@@ -117,9 +97,8 @@ pub(crate) async fn handle_request(
             &BinaryVersion { version: PROTOCOL_VERSION.into(), build_time: None },
         ),
         Request::Invalid { subtype, error } => {
-            // The unreadable part may contain something that protects the session, such as hooks.
-            if subtype == "initialize" && !session.has_begun() {
-                session.setup_error = Some(SetupError::Invalid(error.clone()));
+            if subtype == "initialize" {
+                initialize::reject_unreadable(session, &error);
             }
             ControlResponse::error(id, error)
         }
@@ -134,77 +113,6 @@ pub(crate) async fn handle_request(
             _ => ControlResponse::unsupported(id, other.subtype()),
         },
     })
-}
-
-/// Responds to `initialize`, after a short wait for servers, which contribute slash commands.
-fn respond_to_initialize(
-    session: &mut Session,
-    id: String,
-    mut reply: InitializeReply,
-) -> Option<ControlResponse> {
-    let requests = session.host.requests.clone();
-    let answer = move |reply: &InitializeReply| {
-        ControlResponse::success(id, reply)
-            .with_pending_requests(requests.pending_permission_requests(), Vec::new())
-    };
-    let Some(servers) = session.mcp.startup_wait() else { return Some(answer(&reply)) };
-    let commands = session.setup.commands.clone();
-    session.mcp.respond_later(async move {
-        servers.await;
-        reply.commands = commands.slash_commands();
-        answer(&reply)
-    });
-    None
-}
-
-fn apply_initialize(session: &mut Session, initialize: &Initialize) -> Result<InitializeReply, String> {
-    session.mcp.add_sdk_servers(initialize);
-    let has_begun = session.has_begun();
-    if !has_begun {
-        let hooks = HookSet::from_initialize(initialize).map_err(|error| format!("Hooks: {error}."))?;
-        session.add_hooks(hooks);
-        extensions::apply_initialize(session, initialize);
-        if let Some(blocks) = &initialize.system_prompt {
-            session.setup.prompt.system_prompt = Some(SystemPrompt::Text(blocks.join("\n\n")));
-        }
-        if initialize.append_system_prompt.is_some() {
-            session.setup.prompt.appended.clone_from(&initialize.append_system_prompt);
-        }
-        if let Some(schema) = &initialize.json_schema {
-            session.setup.require_output_schema(schema)?;
-        }
-        session.add_agent_definitions(initialize.agents.clone().unwrap_or_default());
-        if initialize.title.is_some() {
-            session.setup.session.title.clone_from(&initialize.title);
-        }
-        session.setup.agents.forward_subagent_text |= initialize.forward_subagent_text == Some(true);
-        if let Some(text) = initialize.plan_mode_instructions.as_deref() {
-            session
-                .settings
-                .runtime
-                .send_modify(|runtime_settings| runtime_settings.plan_mode_instructions = Some(text.into()));
-        }
-    }
-    if has_begun && initialize.hooks.as_ref().is_some_and(|hooks| !hooks.is_empty()) {
-        return Err("Hooks can only be registered before the first turn.".into());
-    }
-    let mode = session.setup.permissions.state.mode();
-    let reply = InitializeReply {
-        commands: session.setup.commands.slash_commands(),
-        agents: session.setup.agents.definitions.iter().map(agent_info).collect(),
-        models: model_infos(session),
-        account: AccountInfo {
-            api_key_source: Some(session.engine.models().key_source().into()),
-            ..AccountInfo::default()
-        },
-        pid: Some(std::process::id()),
-        claude_code_version: Some(PROTOCOL_VERSION.into()),
-        current_permission_mode: Some(mode),
-        hook_on_failure_supported: Some(true),
-        capabilities: Some(CAPABILITIES.map(str::to_owned).to_vec()),
-        ..InitializeReply::default()
-    };
-    Ok(extensions::describe_extensions(session, initialize, reply))
 }
 
 /// Stops a task asynchronously, because hooks of the host may take part.
@@ -290,14 +198,6 @@ fn model_infos(session: &Session) -> Vec<ModelInfo> {
             ..ModelInfo::default()
         })
         .collect()
-}
-
-fn agent_info(definition: &Definition) -> AgentInfo {
-    AgentInfo {
-        name: definition.name.clone(),
-        description: definition.description.clone(),
-        model: definition.model.clone(),
-    }
 }
 
 /// Switches the model, asynchronously if hooks run or earlier switches are pending; `response` is the response on

@@ -1,9 +1,9 @@
-//! Plugins, skills and output styles in a session: what the host is shown, and reloading.
+//! Plugins, skills and output styles in a session: loading and reloading.
 
 use std::sync::Arc;
 
 use whimbrel_wire::options::PluginConfig;
-use whimbrel_wire::system::{CommandsChanged, InformationLevel, Informational, Init};
+use whimbrel_wire::system::{CommandsChanged, InformationLevel, Informational};
 use whimbrel_wire::tool_names::SKILL;
 
 use super::Session;
@@ -11,20 +11,6 @@ use crate::agent::Agent;
 use crate::agents::tools::SkillTool;
 
 impl Session {
-    /// Adds the extensions to the `init` frame.
-    pub(super) fn with_extensions(&self, init: Init) -> Init {
-        let extensions = &self.setup.extensions;
-        let errors = extensions.plugins.errors();
-        Init {
-            output_style: extensions.style_name().into(),
-            skills: extensions.skills.names(),
-            plugins: extensions.plugins.init_plugins(),
-            plugin_errors: (!errors.is_empty()).then(|| errors.to_vec()),
-            slash_commands: self.setup.commands.names(),
-            ..init
-        }
-    }
-
     /// Adds the Skill tool if skills were added since, and tells the agent which skills changed.
     pub(super) fn refresh_skills(&self, agent: &mut Agent) {
         if self.setup.tools.tool_set.find(SKILL).is_some() && agent.tool_env.tool_set.find(SKILL).is_none() {

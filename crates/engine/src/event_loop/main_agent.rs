@@ -8,7 +8,7 @@ use whimbrel_wire::message::User;
 use whimbrel_wire::options::{AgentDefinition, SystemPrompt};
 
 use super::Session;
-use crate::agents::build::session_tools;
+use crate::agents::allowed_tools::session_tools;
 use crate::agents::{Definition, hooks, mcp_servers, memory};
 use crate::input_queue::QueuedInput;
 use crate::setup::SetupError;

@@ -1,48 +1,35 @@
-//! MCP servers of a session: start with it, startup wait before the first turn, status notices, shutdown.
+//! MCP servers of a session: start with it, shutdown. `startup_wait` waits for them before a turn, `status_watch` sends
+//! status notices, `notifications` forwards theirs, `elicitation` asks the host.
 //!
 //! Anything that waits for a server runs outside the event loop's task, because servers in the host's process answer
 //! through it.
 
 mod elicitation;
+mod notifications;
+pub(super) mod startup_wait;
 mod status_watch;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
-use whimbrel_mcp::{
-    LocalServer, McpCallProgress, NotifyFn, ServerConfigs, ServerDeps, ServerNotification, ServerOrigin,
-    ServerPolicy, ServerRegistry,
-};
-use whimbrel_os::{clock, ids};
+use whimbrel_mcp::{LocalServer, ServerConfigs, ServerDeps, ServerOrigin, ServerPolicy, ServerRegistry};
 use whimbrel_tools::hooks::HookDispatcher;
 use whimbrel_tools::mcp_tools::ToolCache;
 use whimbrel_tools::workspace::Workspace;
 use whimbrel_transport::frame_sender::FrameSender;
 use whimbrel_transport::host_requests::HostRequests;
 use whimbrel_wire::control::{ControlResponse, Initialize};
-use whimbrel_wire::message::ToolProgress;
 use whimbrel_wire::options::{McpServerConfig, SdkServer};
-use whimbrel_wire::system::{ElicitationComplete, Init, InitServer, System};
+use whimbrel_wire::system::InitServer;
 
-use super::turns::TurnWork;
-use crate::agent::Agent;
 use crate::agents::mcp_servers::ServerStarter;
-use crate::command_runner::CommandJob;
-use crate::commands::Commands;
 use crate::setup::Setup;
 use crate::state_notifier::StateNotifier;
-
-/// Limit on a turn's wait for starting servers. The tools of a later server are available from the next model call
-/// on.
-const STARTUP_TIMEOUT: Duration = Duration::from_secs(20);
-
-/// Limit on the wait of the `initialize` reply for servers, which contribute slash commands.
-const INITIALIZE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Time for servers to shut down.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(6);
@@ -52,9 +39,6 @@ const FORCED_SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(1500);
 
 /// Time for control requests that are still running at shutdown.
 const RESPONSE_DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
-
-/// Minimum interval between progress frames of one tool call.
-const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
 pub(crate) struct SessionMcp {
     tool_cache: ToolCache,
@@ -189,39 +173,9 @@ impl SessionMcp {
         self.deferred_responses.spawn(async move { frame_sender.send(answer.await).await });
     }
 
-    /// The wait for servers that may contribute prompts, if there are servers.
-    pub(crate) fn startup_wait(&self) -> Option<impl Future<Output = ()> + Send + 'static> {
-        let registry = self.registry()?.clone();
-        Some(async move { registry.wait_ready_external(INITIALIZE_TIMEOUT).await })
-    }
-
     /// Server statuses for the `init` frame.
     pub(crate) fn init_statuses(&self) -> Vec<InitServer> {
         self.registry().map(ServerRegistry::init_servers).unwrap_or_default()
-    }
-
-    /// The startup barrier of a turn, if there are servers.
-    pub(super) fn startup_barrier(&mut self, commands: &Commands, work: &TurnWork) -> Option<StartupBarrier> {
-        let registry = self.registry()?.clone();
-        // Work that the engine does without the model needs no servers.
-        let needs_servers = !matches!(
-            work,
-            TurnWork::Command {
-                job: CommandJob::Answer { .. }
-                    | CommandJob::Clear { .. }
-                    | CommandJob::Model { .. }
-                    | CommandJob::Compact(_),
-                ..
-            }
-        );
-        let time_limit =
-            (needs_servers && std::mem::take(&mut self.wait_before_turn)).then_some(STARTUP_TIMEOUT);
-        Some(StartupBarrier {
-            registry,
-            timeout: time_limit,
-            commands: commands.clone(),
-            session_announced: self.session_announced.clone(),
-        })
     }
 
     /// Closes all servers and running control requests; with short timeouts if the session is stopped.
@@ -245,52 +199,6 @@ impl SessionMcp {
     }
 }
 
-/// Waits for starting servers before a turn.
-pub(crate) struct StartupBarrier {
-    registry: ServerRegistry,
-    timeout: Option<Duration>,
-    commands: Commands,
-    session_announced: CancellationToken,
-}
-
-impl StartupBarrier {
-    /// Waits for starting servers up to the timeout and gives the agent their tools.
-    async fn wait(&self, agent: &mut Agent, cancel: &CancellationToken) {
-        if let Some(timeout) = self.timeout {
-            cancel.run_until_cancelled(self.registry.wait_ready(timeout)).await;
-        }
-        agent.refresh_tools();
-    }
-
-    /// Updates the `init` frame with what the servers contributed meanwhile.
-    fn update_init(&self, init: &mut Init, agent: &Agent) {
-        init.tools = agent.tool_env.tool_set.names_for_init();
-        init.mcp_servers = self.registry.init_servers();
-        init.slash_commands = self.commands.names();
-    }
-
-    /// Marks the `init` frame as sent.
-    pub(crate) fn mark_announced(&self) {
-        self.session_announced.cancel();
-    }
-}
-
-/// Waits for servers before a turn, if there are any, and updates the turn's `init` frame.
-pub(super) async fn wait_for_servers(
-    barrier: Option<&StartupBarrier>,
-    agent: &mut Agent,
-    mut work: TurnWork,
-    cancel: &CancellationToken,
-) -> TurnWork {
-    let Some(barrier) = barrier else { return work };
-    barrier.wait(agent, cancel).await;
-    match &mut work {
-        TurnWork::Turn(input) => barrier.update_init(&mut input.init, agent),
-        TurnWork::Command { notices, .. } => barrier.update_init(&mut notices.init, agent),
-    }
-    work
-}
-
 impl SessionDeps {
     fn server_deps(&self) -> ServerDeps {
         let Self {
@@ -311,50 +219,8 @@ impl SessionDeps {
                 state.clone(),
                 dispatcher.subscribe(),
             )),
-            notify: Some(notification_sink(frame_sender.clone())),
+            notify: Some(notifications::notification_sink(frame_sender.clone())),
             ..deps
         }
-    }
-}
-
-/// Forwards server notifications to the host; progress at most once per `PROGRESS_INTERVAL` and call.
-fn notification_sink(frame_sender: FrameSender) -> NotifyFn {
-    let last: Mutex<Option<(String, Instant)>> = Mutex::default();
-    Arc::new(move |notification| match notification {
-        ServerNotification::Progress(progress) => {
-            let now = clock::monotonic();
-            let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
-            if last
-                .as_ref()
-                .is_some_and(|(id, at)| *id == progress.tool_use_id && now - *at < PROGRESS_INTERVAL)
-            {
-                return;
-            }
-            *last = Some((progress.tool_use_id.clone(), now));
-            frame_sender.try_send(progress_frame(progress, &frame_sender));
-        }
-        ServerNotification::ElicitationComplete { server, id } => {
-            let event = ElicitationComplete { mcp_server_name: server, elicitation_id: id }.into();
-            frame_sender.send_detached(System {
-                event,
-                uuid: ids::new_uuid(),
-                session_id: frame_sender.session_id().to_owned(),
-            });
-        }
-    })
-}
-
-fn progress_frame(progress: McpCallProgress, frame_sender: &FrameSender) -> ToolProgress {
-    ToolProgress {
-        tool_use_id: progress.tool_use_id,
-        tool_name: progress.tool,
-        parent_tool_use_id: None,
-        elapsed_time_seconds: progress.elapsed.as_secs_f64(),
-        task_id: None,
-        heartbeat: None,
-        subagent_type: None,
-        subagent_retry: None,
-        uuid: ids::new_uuid(),
-        session_id: frame_sender.session_id().to_owned(),
     }
 }

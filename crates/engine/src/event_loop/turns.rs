@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use whimbrel_os::{clock, ids};
 use whimbrel_wire::message::{Origin, User};
 
-use super::mcp::{self, StartupBarrier};
+use super::mcp::startup_wait::{StartupBarrier, wait_for_servers};
 use super::{STOP_GRACE, Session, TurnSummary};
 use crate::agent::Agent;
 use crate::command_runner::{self, CommandJob};
@@ -166,7 +166,7 @@ impl Session {
         let barrier = self.mcp.startup_barrier(&self.setup.commands, &work);
         // The outcome is boxed so that the future does not reserve space for it.
         let turn = Box::pin(async move {
-            let work = mcp::wait_for_servers(barrier.as_ref(), &mut agent, work, &token).await;
+            let work = wait_for_servers(barrier.as_ref(), &mut agent, work, &token).await;
             let outcome = match work {
                 TurnWork::Turn(input) => {
                     let ended =

@@ -4,14 +4,15 @@ use serde_json::{Value, json};
 use whimbrel_tools::api::ToolEntry;
 use whimbrel_wire::content::{Block, ResultContent, Source};
 
-use super::convert::{self, ToolAccess};
+use super::convert;
+use super::served_tools::{TOOLS, ToolAccess};
 use crate::builtin_tools;
 use crate::tool_scheduler::ToolCallResult;
 
 #[test]
 fn read_only_annotations_match_declared_effects() {
     let all = builtin_tools();
-    for (name, access) in convert::TOOLS {
+    for (name, access) in TOOLS {
         let tool = all.iter().find(|tool| tool.name() == name).unwrap_or_else(|| panic!("no {name}"));
         let is_read_only = matches!(access, ToolAccess::ReadOnly | ToolAccess::ReadOnlyNetwork);
         for example in tool.examples() {

@@ -1,17 +1,13 @@
-//! Options and environment variables for background tasks: limits, and what happens to them when the session ends.
+//! Options and environment variables for background tasks: what happens to them when the session ends.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use whimbrel_tools::background_task::BackgroundPolicy;
 use whimbrel_wire::options::{BackgroundAtEnd, Options};
 
 use super::SetupError;
-use crate::agents::spawn_limits::CONCURRENCY_VARIABLE;
-use crate::agents::team::MAX_MESSAGES_VARIABLE;
+use super::env::{Env, parse_number};
 use crate::session_lifetime;
-
-type Env = BTreeMap<String, String>;
 
 /// Time limit for waiting for background tasks in milliseconds; 0 for none.
 const WAIT_LIMIT_VARIABLE: &str = "CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS";
@@ -46,25 +42,6 @@ pub(super) fn wait_limit(env: &Env) -> Result<Option<Duration>, SetupError> {
     })
 }
 
-/// Limit on concurrent agents, if set.
-pub(super) fn max_concurrent_agents(env: &Env) -> Result<Option<usize>, SetupError> {
-    match parse_number(env, CONCURRENCY_VARIABLE)? {
-        Some(0) => Err(SetupError::Invalid(format!("{CONCURRENCY_VARIABLE} must be at least 1."))),
-        other => Ok(other.map(|number| usize::try_from(number).unwrap_or(usize::MAX))),
-    }
-}
-
-/// Limit on messages of a team, if set.
-pub(super) fn max_team_messages(env: &Env) -> Result<Option<usize>, SetupError> {
-    Ok(parse_number(env, MAX_MESSAGES_VARIABLE)?.map(|number| usize::try_from(number).unwrap_or(usize::MAX)))
-}
-
-fn parse_number(env: &Env, name: &str) -> Result<Option<u64>, SetupError> {
-    let text = env.get(name).map(|text| text.trim()).filter(|text| !text.is_empty());
-    let invalid = |_| SetupError::Invalid(format!("{name} must be a whole number."));
-    text.map(|text| text.parse().map_err(invalid)).transpose()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -78,9 +55,8 @@ mod tests {
         let errors = [
             background_policy(&Options::default(), &env(AT_END_VARIABLE, "maybe")).unwrap_err(),
             wait_limit(&env(WAIT_LIMIT_VARIABLE, "soon")).unwrap_err(),
-            max_concurrent_agents(&env(CONCURRENCY_VARIABLE, "0")).unwrap_err(),
         ];
-        let names = [AT_END_VARIABLE, WAIT_LIMIT_VARIABLE, CONCURRENCY_VARIABLE];
+        let names = [AT_END_VARIABLE, WAIT_LIMIT_VARIABLE];
         for (error, name) in errors.iter().zip(names) {
             assert!(error.to_string().contains(name), "{error}");
         }
@@ -104,6 +80,5 @@ mod tests {
         assert_eq!(wait_limit(&env(WAIT_LIMIT_VARIABLE, "0")).unwrap(), None);
         assert_eq!(wait_limit(&env(WAIT_LIMIT_VARIABLE, "1500")).unwrap(), Some(Duration::from_millis(1500)));
         assert_eq!(wait_limit(&Env::new()).unwrap(), Some(session_lifetime::BACKGROUND_WAIT_LIMIT));
-        assert_eq!(max_concurrent_agents(&env(CONCURRENCY_VARIABLE, "3")).unwrap(), Some(3));
     }
 }

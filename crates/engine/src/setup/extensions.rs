@@ -9,7 +9,7 @@ use whimbrel_config::output_styles::{DEFAULT_STYLE, OutputStyle, OutputStyles};
 use whimbrel_config::plugins::{Plugins, ROOT_VARIABLE};
 use whimbrel_config::settings::Settings;
 use whimbrel_config::settings::http_hooks::{Authority, HttpHookLimits};
-use whimbrel_config::settings::merge::are_plugin_hooks_enabled;
+use whimbrel_config::settings::managed_policy::are_plugin_hooks_enabled;
 use whimbrel_tools::hooks::HookSet;
 use whimbrel_wire::options::{Options, PluginConfig, ToolSet};
 use whimbrel_wire::tool_names::SKILL;

@@ -1,14 +1,17 @@
-//! Limits and timeouts of a session's agents.
+//! Limits, timeouts and budget of a session's agents.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use whimbrel_config::settings::TypedSettings;
 use whimbrel_models::call::CallTimeouts;
+use whimbrel_tools::cost::unknown_price_text;
 use whimbrel_wire::options::Options;
 
+use super::env::{Env, parse_non_blank_number, parse_number};
 use super::{SetupError, model};
 use crate::agent::AgentLimits;
+use crate::agents::spawn_limits::CONCURRENCY_VARIABLE;
+use crate::agents::team::MAX_MESSAGES_VARIABLE;
 use crate::context::compaction_policy::CompactionConfig;
 use crate::engine::Engine;
 
@@ -38,16 +41,11 @@ fn parse_timing(
 pub(super) fn resolve_limits(
     engine: &Engine,
     options: &Options,
-    env: &BTreeMap<String, String>,
+    env: &Env,
     settings: &TypedSettings,
 ) -> Result<AgentLimits, SetupError> {
     let compaction = CompactionConfig::from_env(env).map_err(SetupError::Invalid)?;
-    let number = |name: &str| -> Result<Option<u64>, SetupError> {
-        env.get(name)
-            .map(|text| text.trim().parse())
-            .transpose()
-            .map_err(|_| SetupError::Invalid(format!("{name} must be a whole number.")))
-    };
+    let number = |name: &str| parse_non_blank_number(env, name);
     let positive = |name: &str| match number(name)? {
         Some(0) => Err(SetupError::Invalid(format!("{name} must be a whole number above 0."))),
         number => Ok(number),
@@ -77,6 +75,37 @@ pub(super) fn resolve_limits(
             ..compaction
         },
     })
+}
+
+/// Checks the budget: it must be a positive amount, and every model must have a price.
+pub(super) fn check_budget(
+    engine: &Engine,
+    options: &Options,
+    settings: &TypedSettings,
+    model: &str,
+) -> Result<(), SetupError> {
+    let models = std::iter::once(model.to_owned()).chain(model::fallback_models(engine, options, settings));
+    let unpriced = models.into_iter().find(|model| engine.catalog().lookup(model).is_none());
+    match options.max_budget_usd {
+        None => Ok(()),
+        Some(dollars) if !(dollars.is_finite() && dollars > 0.0) => Err(SetupError::Invalid(format!(
+            "The budget (--max-budget-usd) must be an amount above 0, but is {dollars}."
+        ))),
+        Some(_) => unpriced.map_or(Ok(()), |model| Err(SetupError::Invalid(unknown_price_text(&model)))),
+    }
+}
+
+/// Limit on concurrent agents, if set.
+pub(super) fn max_concurrent_agents(env: &Env) -> Result<Option<usize>, SetupError> {
+    match parse_number(env, CONCURRENCY_VARIABLE)? {
+        Some(0) => Err(SetupError::Invalid(format!("{CONCURRENCY_VARIABLE} must be at least 1."))),
+        other => Ok(other.map(|number| usize::try_from(number).unwrap_or(usize::MAX))),
+    }
+}
+
+/// Limit on messages of a team, if set.
+pub(super) fn max_team_messages(env: &Env) -> Result<Option<usize>, SetupError> {
+    Ok(parse_number(env, MAX_MESSAGES_VARIABLE)?.map(|number| usize::try_from(number).unwrap_or(usize::MAX)))
 }
 
 #[cfg(test)]
@@ -110,7 +139,7 @@ mod tests {
         );
         let none = Options { max_output_tokens: Some(0), ..Options::default() };
         let engine = Engine::new(Providers::offline());
-        assert!(resolve_limits(&engine, &none, &BTreeMap::new(), &TypedSettings::default()).is_err());
+        assert!(resolve_limits(&engine, &none, &Env::new(), &TypedSettings::default()).is_err());
     }
 
     #[test]
@@ -128,5 +157,13 @@ mod tests {
         }
         let longest = limits_with("API_TIMEOUT_MS", &u64::MAX.to_string()).unwrap().timing.response_start;
         assert_eq!(longest, Duration::from_millis(MAX_TIMEOUT_MILLIS), "too large for a clock");
+    }
+
+    #[test]
+    fn concurrent_agents_are_limited_by_a_variable() {
+        let env = |value: &str| [(CONCURRENCY_VARIABLE.to_owned(), value.to_owned())].into();
+        let error = max_concurrent_agents(&env("0")).unwrap_err();
+        assert!(error.to_string().contains(CONCURRENCY_VARIABLE), "{error}");
+        assert_eq!(max_concurrent_agents(&env("3")).unwrap(), Some(3));
     }
 }

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 use whimbrel_config::settings::trust::trusted_dirs;
+use whimbrel_config::settings::user_mcp_servers;
 use whimbrel_config::settings::{FileAccess, SettingsChange, change_file};
 use whimbrel_mcp::config::{ServerConfigs, ServerEntry, ServerOrigin, parse_servers};
 use whimbrel_os::files;
@@ -75,7 +76,7 @@ impl McpConfigFiles {
 
     /// All entries, strongest scope first. Reads the disk.
     pub fn entries(&self) -> Result<Vec<ConfigFileEntry>, String> {
-        let user_servers = trusted_dirs::user_servers(&self.env, &self.root);
+        let user_servers = user_mcp_servers::user_servers(&self.env, &self.root);
         let mut found = Vec::new();
         let mut add = |scope, file: PathBuf, entries: Map<String, Value>| {
             let to_entry = |(name, entry)| ConfigFileEntry { name, scope, file: file.clone(), entry };

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use whimbrel_config::locations::ConfigLocations;
 use whimbrel_config::plugins::Plugins;
-use whimbrel_config::settings::trust::trusted_dirs;
+use whimbrel_config::settings::user_mcp_servers;
 use whimbrel_config::settings::{Settings, Trust};
 use whimbrel_mcp::config::parse_servers;
 use whimbrel_mcp::{ProjectApproval, ServerConfigs, ServerOrigin, ServerPolicy};
@@ -34,8 +34,8 @@ pub(super) fn resolve_servers(
     if !options.strict_mcp_config {
         let user_servers =
             match locations.includes(SettingSource::User) || locations.includes(SettingSource::Local) {
-                true => trusted_dirs::user_servers(env, &locations.working_dir),
-                false => trusted_dirs::UserMcpServers::default(),
+                true => user_mcp_servers::user_servers(env, &locations.working_dir),
+                false => user_mcp_servers::UserMcpServers::default(),
             };
         if locations.includes(SettingSource::User) {
             servers.add_entries(ServerOrigin::User, user_servers.user, &variable);
@@ -116,13 +116,13 @@ mod tests {
     use whimbrel_wire::options::{McpServerConfig, PluginConfig};
 
     use super::*;
-    use crate::setup::configure;
+    use crate::setup::settings;
 
     /// Scope of each server, or `bad` for an invalid entry; and the problems.
     fn resolved(root: &Path, home: &Path, options: &Options) -> (Vec<(String, &'static str)>, String) {
         let env = BTreeMap::from([("HOME".to_owned(), home.display().to_string())]);
-        let settings = configure::load_settings(options, &env, root).unwrap();
-        let locations = configure::config_locations(options, &settings, None, root);
+        let settings = settings::load_settings(options, &env, root).unwrap();
+        let locations = settings::config_locations(options, &settings, None, root);
         let servers = resolve_servers(options, &env, &settings, &locations, &Plugins::default());
         let scope = |(name, entry): (String, whimbrel_mcp::ServerEntry)| match entry.config {
             Ok(_) => (name, entry.origin.as_str()),
@@ -209,8 +209,8 @@ mod tests {
         let plugins = Plugins::load(&[PluginConfig::local("birds")], &root);
         let resolve = |strict_mcp_config| {
             let options = Options { strict_mcp_config, ..options_with_settings(&json!({})) };
-            let settings = configure::load_settings(&options, &BTreeMap::new(), &root).unwrap();
-            let locations = configure::config_locations(&options, &settings, None, &root);
+            let settings = settings::load_settings(&options, &BTreeMap::new(), &root).unwrap();
+            let locations = settings::config_locations(&options, &settings, None, &root);
             resolve_servers(&options, &BTreeMap::new(), &settings, &locations, &plugins).entries
         };
         let all = resolve(false);

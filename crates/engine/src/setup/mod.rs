@@ -1,16 +1,16 @@
 //! Resolves options, environment and settings into a [`Setup`], once before the first turn.
 //!
-//! Modules: [`start`] (the request), [`resolve`] (builds the [`Setup`]), [`parts`] (of what it consists), `location` (session, working directory,
-//! storage), [`resume`] (selects a new, resumed or forked session), `store_resume` (the same from a session store),
-//! `storage` (where transcripts go), `checkpoints`, `configure` (settings), `discover` (hooks, MCP servers, agents,
-//! extensions), [`extensions`] (plugins, commands, skills, output styles), `permissions`, `hooks`, `limits`,
-//! `system_prompt`, `background` (policy for background tasks), [`model`], `mcp_servers`, `tools`, [`unsupported`]
-//! (options that this version rejects).
+//! Modules: [`start`] (the request), [`resolve`] (builds the [`Setup`]), [`parts`] (of what it consists), `location`
+//! (session, working directory, storage), [`resume`] (selects a new, resumed or forked session), `store_resume` (the
+//! same from a session store), `storage` (where transcripts go), `checkpoints`, `settings`, `discover` (hooks, MCP
+//! servers, agents, extensions), [`extensions`] (plugins, commands, skills, output styles), `permissions`, `hooks`,
+//! `limits`, `system_prompt`, `background` (policy for background tasks), [`model`], `mcp_servers`, `tools`, `env`
+//! (parsing of variables), [`unsupported`] (options that this version rejects).
 
 mod background;
 mod checkpoints;
-pub(crate) mod configure;
 mod discover;
+mod env;
 pub mod explain;
 pub mod extensions;
 pub(crate) mod hooks;
@@ -23,6 +23,7 @@ pub mod parts;
 mod permissions;
 pub mod resolve;
 pub mod resume;
+pub(crate) mod settings;
 pub mod start;
 mod storage;
 mod store_resume;

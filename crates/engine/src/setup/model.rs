@@ -4,10 +4,8 @@ use std::collections::BTreeMap;
 
 use whimbrel_config::settings::TypedSettings;
 use whimbrel_models::{Thinking, ThinkingDisplay};
-use whimbrel_tools::cost::unknown_price_text;
 use whimbrel_wire::options::{self, Options};
 
-use super::SetupError;
 use crate::effort::{parse_effort, to_model_effort};
 use crate::engine::Engine;
 
@@ -22,24 +20,6 @@ pub(super) fn default_model(
     match requested {
         None | Some("" | "default") => engine.catalog().default_model().to_owned(),
         Some(name) => engine.catalog().resolve_alias(name),
-    }
-}
-
-/// Checks the budget: it must be a positive amount, and every model must have a price.
-pub(super) fn check_budget(
-    engine: &Engine,
-    options: &Options,
-    settings: &TypedSettings,
-    model: &str,
-) -> Result<(), SetupError> {
-    let models = std::iter::once(model.to_owned()).chain(fallback_models(engine, options, settings));
-    let unpriced = models.into_iter().find(|model| engine.catalog().lookup(model).is_none());
-    match options.max_budget_usd {
-        None => Ok(()),
-        Some(dollars) if !(dollars.is_finite() && dollars > 0.0) => Err(SetupError::Invalid(format!(
-            "The budget (--max-budget-usd) must be an amount above 0, but is {dollars}."
-        ))),
-        Some(_) => unpriced.map_or(Ok(()), |model| Err(SetupError::Invalid(unknown_price_text(&model)))),
     }
 }
 

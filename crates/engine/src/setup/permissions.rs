@@ -13,7 +13,7 @@ use whimbrel_tools::workspace::Workspace;
 use whimbrel_wire::options::{Options, PermissionPromptTool};
 use whimbrel_wire::permission::PermissionMode;
 
-use super::{SetupError, configure};
+use super::{SetupError, settings};
 
 /// Builds the initial permission state.
 pub(super) fn initial_permissions(
@@ -90,7 +90,7 @@ pub(super) fn user_presence(options: &Options) -> UserPresence {
 
 /// True for root on a machine that is not disposable.
 fn is_unconfined_root(env: &BTreeMap<String, String>) -> bool {
-    nix::unistd::Uid::effective().is_root() && !configure::is_disposable(env)
+    nix::unistd::Uid::effective().is_root() && !settings::is_disposable(env)
 }
 
 #[cfg(test)]

@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use whimbrel_config::locations::ConfigLocations;
-use whimbrel_config::settings::{self, TypedSettings};
-use whimbrel_tools::api::{AgentToolSet, ToolEntry};
+use whimbrel_config::settings::{TypedSettings, config_dir};
 use whimbrel_tools::hooks::{HookSet, ProgressPolicy};
 use whimbrel_tools::mcp_tools::ToolCache;
 use whimbrel_tools::permission::PermissionState;
@@ -24,12 +23,13 @@ use crate::commands::Commands;
 use crate::engine::Engine;
 use crate::runtime_settings::RuntimeSettings;
 use crate::setup::discover::{Discovered, discover};
+use crate::setup::env::is_env_set;
 use crate::setup::extensions::Extensions;
 use crate::setup::location::{ResolvedLocation, resolve_location};
 use crate::setup::resume;
 use crate::setup::start::{SetupError, Start};
 use crate::setup::store_resume::StoreResolvedSession;
-use crate::setup::{background, configure, limits, model, permissions, system_prompt, tools, unsupported};
+use crate::setup::{background, limits, model, permissions, settings, system_prompt, tools, unsupported};
 use crate::state_notifier::StateSubscription;
 use crate::structured_output::{self, OutputSchema};
 
@@ -81,7 +81,7 @@ impl Setup {
         let ResolvedLocation { session, task_list, mut warnings } = resolve_location(&options, &env, stored)?;
         warnings.extend(settings.warnings().iter().cloned().chain(unsupported::ignored_settings(&settings)));
         let root = session.workspace.root();
-        let locations = configure::config_locations(&options, &settings, settings::config_dir(&env), root);
+        let locations = settings::config_locations(&options, &settings, config_dir(&env), root);
         let config_locations = Arc::new(locations);
         let Discovered { hooks, servers, commands, extensions, agent_definitions } =
             discover(&options, &env, &settings, &config_locations, &mut warnings)?;
@@ -157,7 +157,7 @@ impl Sources<'_> {
     fn models(&self) -> Result<ModelSetup, SetupError> {
         let Self { engine, options, env, settings } = self;
         let default_model = model::default_model(engine, options, env, settings);
-        model::check_budget(engine, options, settings, &default_model)?;
+        limits::check_budget(engine, options, settings, &default_model)?;
         Ok(ModelSetup {
             is_explicit: options.model.is_some(),
             small_model: model::small_model(engine, &default_model, env),
@@ -173,8 +173,8 @@ impl Sources<'_> {
             definitions,
             main_agent: options.agent.clone().or_else(|| settings.agent.clone()),
             limits: limits::resolve_limits(engine, options, env, settings)?,
-            max_concurrent: background::max_concurrent_agents(env)?,
-            max_team_messages: background::max_team_messages(env)?,
+            max_concurrent: limits::max_concurrent_agents(env)?,
+            max_team_messages: limits::max_team_messages(env)?,
             forward_subagent_text: options.forward_subagent_text == Some(true),
         })
     }
@@ -190,7 +190,7 @@ impl Sources<'_> {
     ) -> Result<ToolSetup, SetupError> {
         let Self { engine, options, env, .. } = self;
         let window = engine.catalog().lookup(&models.default_model).map(|model| model.context_window);
-        let tool_set = select_tools(engine, options, env, permissions);
+        let tool_set = tools::select_tools(engine, options, env, permissions);
         let (tool_set, deferred_tools) = tools::finalize_tools(&tool_set, options, env, window)?;
         let tool_set = tools::describe_agent_tool(tool_set, &agents.definitions);
         let tool_set = tool_set.with_hook_responders(hooks).with_mcp_tools(Arc::new(mcp_tools.clone()));
@@ -216,32 +216,6 @@ fn initial_runtime_settings(options: &Options, settings: &TypedSettings, model: 
         effort: model::effort(options, settings),
         plan_mode_instructions: options.plan_mode_instructions.as_deref().map(Into::into),
     }
-}
-
-/// The tools that the host asked for.
-fn select_tools(
-    engine: &Engine,
-    options: &Options,
-    env: &BTreeMap<String, String>,
-    permission_state: &PermissionState,
-) -> AgentToolSet {
-    AgentToolSet::select(
-        &available_tools(engine, env),
-        options.tools.as_ref(),
-        permission_state,
-        permissions::user_presence(options),
-    )
-}
-
-/// All available tools; the team tools only if enabled.
-fn available_tools(engine: &Engine, env: &BTreeMap<String, String>) -> Vec<Arc<ToolEntry>> {
-    let teams = is_env_set(env, "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS");
-    if teams { engine.team_tools() } else { engine.tools() }.to_vec()
-}
-
-/// Interprets an environment variable as a boolean.
-pub(super) fn is_env_set(env: &BTreeMap<String, String>, name: &str) -> bool {
-    env.get(name).is_some_and(|value| !matches!(value.as_str(), "" | "0" | "false"))
 }
 
 fn resolve_hook_progress(options: &Options) -> ProgressPolicy {

@@ -11,7 +11,7 @@ use whimbrel_session_store::lock::BusyError;
 use whimbrel_session_store::store::SharedStore;
 use whimbrel_wire::options::Options;
 
-use super::configure;
+use super::settings;
 
 /// A request to start a session.
 #[derive(Debug, Clone, Default)]
@@ -46,7 +46,7 @@ impl Start {
         }
         let mut env = self.env.clone();
         env.extend(self.options.env.clone());
-        let settings = configure::load_settings(&self.options, &env, &working_directory(&self.options)?)?;
+        let settings = settings::load_settings(&self.options, &env, &working_directory(&self.options)?)?;
         self.env.extend(settings.effective().env.clone());
         Ok(settings)
     }

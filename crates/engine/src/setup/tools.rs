@@ -2,24 +2,49 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
-use whimbrel_tools::api::AgentToolSet;
 use whimbrel_tools::api::deferred_tools::{self, DeferredTools};
+use whimbrel_tools::api::{AgentToolSet, ToolEntry};
+use whimbrel_tools::permission::PermissionState;
 use whimbrel_tools::task_list::TaskList;
 use whimbrel_wire::options::{Options, ToolSet};
 use whimbrel_wire::tool_names::{
     AGENT, TASK_CREATE, TASK_GET, TASK_LIST, TASK_UPDATE, TODO_WRITE, TOOL_SEARCH,
 };
 
-use super::SetupError;
+use super::env::is_env_set;
+use super::{SetupError, permissions};
 use crate::agents::AgentDefinitions;
 use crate::agents::tools::agent_description;
+use crate::engine::Engine;
 
 /// Chooses between the task list and the todo list.
 const TASKS_VARIABLE: &str = "CLAUDE_CODE_ENABLE_TASKS";
 
 /// Name of a task list that several sessions share.
 const LIST_VARIABLE: &str = "CLAUDE_CODE_TASK_LIST_ID";
+
+/// The tools that the host asked for.
+pub(super) fn select_tools(
+    engine: &Engine,
+    options: &Options,
+    env: &BTreeMap<String, String>,
+    permission_state: &PermissionState,
+) -> AgentToolSet {
+    AgentToolSet::select(
+        &available_tools(engine, env),
+        options.tools.as_ref(),
+        permission_state,
+        permissions::user_presence(options),
+    )
+}
+
+/// All available tools; the team tools only if enabled.
+fn available_tools(engine: &Engine, env: &BTreeMap<String, String>) -> Vec<Arc<ToolEntry>> {
+    let teams = is_env_set(env, "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS");
+    if teams { engine.team_tools() } else { engine.tools() }.to_vec()
+}
 
 /// Removes tools that are not used: ToolSearch if nothing is deferred, and either the task list or the todo list,
 /// unless the host named its tools.

@@ -8,7 +8,7 @@ use whimbrel_tools::hooks::{HookDeps, HookDispatcher, HookSet};
 
 use super::Skills;
 use crate::commands::CommandFile;
-use crate::commands::parse::ParsedCommand;
+use crate::commands::parse_file::ParsedCommand;
 
 pub struct AgentSkills {
     skills: Skills,

@@ -16,7 +16,8 @@ use whimbrel_wire::{Frame, RawJson};
 
 use super::fixture::{TEST_TIMEOUT, TestServers, test_deps};
 use super::player::TestMcpServer;
-use crate::connection::{CallContext, Connection, RequestTimeouts};
+use crate::connection::{CallContext, Connection};
+use crate::limits::RequestTimeouts;
 use crate::server_tool::call_tool;
 use crate::transport::HostedInbox;
 use crate::{McpError, ServerDeps};

@@ -10,7 +10,7 @@ use tokio::sync::Mutex;
 use tokio::time::timeout;
 use whimbrel_process::{ChildProcess, ProcessExit, ProgramSpec};
 
-use super::endpoint::sensitive_header;
+use super::authenticated_endpoint::sensitive_header;
 use crate::deps::ServerDeps;
 
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(10);

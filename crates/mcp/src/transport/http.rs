@@ -17,8 +17,8 @@ use sse_stream::{Sse, SseStream};
 use whimbrel_models::ModelError as HttpError;
 use whimbrel_models::http::{Response, Url};
 
+use super::authenticated_endpoint::RemoteEndpoint;
 use super::connection_state::ConnectionState;
-use super::endpoint::RemoteEndpoint;
 use super::event_limit::EventLimit;
 use super::message::{ParsedInput, parse_messages};
 use crate::error::McpError;

@@ -1,14 +1,14 @@
 //! Transports: one type for all kinds of servers, so that other modules do not depend on the kind.
 //!
 //! - `stdio`: a program
-//! - `http`: streamable HTTP; `sse`: the older HTTP transport; `endpoint`: authenticated requests of both;
-//!   `headers_command`: headers printed by a command; `event_limit`: maximum event size
+//! - `http`: streamable HTTP; `sse`: the older HTTP transport; `authenticated_endpoint`: requests of both with
+//!   credentials; `headers_command`: headers printed by a command; `event_limit`: maximum event size
 //! - `hosted`: servers in the host's process
 //! - `message`: parses messages; `json_depth`: truncates deep JSON; `connection_state`: loss and last error of a
 //!   connection
 
+mod authenticated_endpoint;
 mod connection_state;
-mod endpoint;
 mod event_limit;
 mod headers_command;
 mod hosted;
@@ -26,8 +26,8 @@ use rmcp::transport::Transport;
 use whimbrel_process::{KillHandle, ProgramSpec};
 use whimbrel_wire::options::{McpServerConfig, StdioServer};
 
+use self::authenticated_endpoint::RemoteEndpoint;
 pub(super) use self::connection_state::ConnectionState;
-use self::endpoint::RemoteEndpoint;
 pub(super) use self::hosted::HostedInbox;
 use self::hosted::HostedTransport;
 use self::http::HttpTransport;

@@ -13,8 +13,8 @@ use tokio_util::task::AbortOnDropHandle;
 use whimbrel_models::http::{BodyStream, Url};
 use whimbrel_models::sse::SseDecoder;
 
+use super::authenticated_endpoint::RemoteEndpoint;
 use super::connection_state::ConnectionState;
-use super::endpoint::RemoteEndpoint;
 use super::message::{ParsedInput, parse_messages};
 use crate::error::McpError;
 

@@ -258,7 +258,7 @@ mod tests {
     fn consecutive_requests_share_a_byte_prefix() {
         let bare = |request: &Request| {
             let text = String::from_utf8(render(request, &[]).concat()).unwrap();
-            text.replace(crate::history::CACHE_CONTROL, "").trim_end_matches("]}]}").to_owned()
+            text.replace(crate::prompt_cache::CACHE_CONTROL, "").trim_end_matches("]}]}").to_owned()
         };
         let mut history = history_with("one");
         let first = bare(&request(&mut history));

@@ -4,19 +4,21 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use ::http::Method;
-use ::http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
+use ::http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
 use bytes::Bytes;
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 
+use super::credential::{Credential, insert_key, missing_key_error};
 use super::{body, decode, error};
-use crate::api_key::API_KEY_HELPER;
 use crate::error::{ModelError, ModelErrorKind};
 use crate::event::ReplyEvent;
 use crate::hint::{RequestSummary, with_hint};
 use crate::http::{Address, HttpClient, Response};
-use crate::model::{Model, RawEvents, ReplyItem, UnsupportedParts};
+use crate::key_source::API_KEY_HELPER;
+use crate::model::{Model, RawEvents, ReplyItem};
 use crate::reply_stream::{EventDecoder, ReplyStream};
 use crate::request::{OptionalPart, Request};
+use crate::unsupported_parts::UnsupportedParts;
 
 const DEFAULT_BASE_URL: &str = "https://api.anthropic.com";
 const API_VERSION: &str = "2023-06-01";
@@ -39,40 +41,13 @@ pub struct Anthropic {
     unsupported: UnsupportedParts,
 }
 
-/// Credential sent with each request.
-enum Credential {
-    ApiKey(String),
-    Bearer(String),
-    Missing,
-    NotNeeded,
-}
-
-impl Credential {
-    /// The header that carries the credential. A key with characters not allowed in a header counts as missing.
-    fn header(&self) -> Option<(HeaderName, HeaderValue)> {
-        let (name, text) = match self {
-            Self::ApiKey(key) => (HeaderName::from_static("x-api-key"), key.clone()),
-            Self::Bearer(token) => (AUTHORIZATION, format!("Bearer {token}")),
-            Self::Missing | Self::NotNeeded => return None,
-        };
-        let mut value = HeaderValue::try_from(text).ok()?;
-        value.set_sensitive(true);
-        Some((name, value))
-    }
-}
-
 impl Anthropic {
     /// Reads `ANTHROPIC_API_KEY` or `ANTHROPIC_AUTH_TOKEN` (which takes precedence), `ANTHROPIC_BASE_URL` and
     /// `ANTHROPIC_CUSTOM_HEADERS` (`Name: value`, one per line).
     pub fn from_env(get: impl Fn(&str) -> Option<String>, http: HttpClient) -> Self {
         let get = |name| get(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
         let base = get("ANTHROPIC_BASE_URL").unwrap_or_else(|| DEFAULT_BASE_URL.to_owned());
-        let key = match (get("ANTHROPIC_AUTH_TOKEN"), get("ANTHROPIC_API_KEY")) {
-            (Some(token), _) => Credential::Bearer(token),
-            (None, Some(key)) => Credential::ApiKey(key),
-            (None, None) => Credential::Missing,
-        };
-        let mut model = Self::with_credential(&base, key, http);
+        let mut model = Self::with_credential(&base, Credential::from_env(get), http);
         model.key_variable = Some(model.key_source().to_owned());
         model
             .headers
@@ -115,11 +90,7 @@ impl Anthropic {
 
     /// Variable that supplied the key: `ANTHROPIC_API_KEY`, `ANTHROPIC_AUTH_TOKEN` or `none`.
     pub fn key_source(&self) -> &'static str {
-        match self.credential {
-            Credential::ApiKey(_) => "ANTHROPIC_API_KEY",
-            Credential::Bearer(_) => "ANTHROPIC_AUTH_TOKEN",
-            Credential::Missing | Credential::NotNeeded => "none",
-        }
+        self.credential.key_source()
     }
 
     /// Returns true if a key is required but not configured.
@@ -183,20 +154,6 @@ impl Model for Anthropic {
 /// A started reply, or the error that prevented it.
 type OpenedReply = Result<BoxStream<'static, Result<ReplyItem, ModelError>>, ModelError>;
 
-/// Adds a fetched key to the headers, both as API key and as bearer token, because its kind is not known.
-fn insert_key(headers: &mut HeaderMap, key: &str) -> Result<(), ModelError> {
-    for key in [Credential::ApiKey(key.to_owned()), Credential::Bearer(key.to_owned())] {
-        let (name, value) = key.header().ok_or_else(|| {
-            let message = format!(
-                "The command of {API_KEY_HELPER} prints a key with invalid characters: run it by hand."
-            );
-            ModelError::new(ModelErrorKind::NoCredentials, message)
-        })?;
-        headers.insert(name, value);
-    }
-    Ok(())
-}
-
 /// Decodes a response, streamed or whole, into reply items.
 async fn decode_response(response: Response, raw: RawEvents) -> OpenedReply {
     if response.status != 200 {
@@ -259,14 +216,6 @@ fn parse_custom_headers(lines: &str) -> Vec<(HeaderName, HeaderValue)> {
 fn messages_url(base: &str) -> String {
     let base = base.trim_end_matches('/');
     format!("{}/v1/messages?beta=true", base.strip_suffix("/v1").unwrap_or(base))
-}
-
-fn missing_key_error() -> ModelError {
-    ModelError::new(
-        ModelErrorKind::NoCredentials,
-        "No API key is configured. Set ANTHROPIC_API_KEY, or ANTHROPIC_AUTH_TOKEN (with ANTHROPIC_BASE_URL \
-         for another server), or `apiKeyHelper` in your settings, or use OPENAI_BASE_URL with `--model openai:NAME`.",
-    )
 }
 
 #[cfg(test)]

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 
 use super::Anthropic;
-use crate::api_key::KeySource;
 use crate::error::{ModelError, ModelErrorKind};
+use crate::key_source::KeySource;
 use crate::model::{Model, ReplyItem};
 use crate::request::{OptionalPart, Request};
 

@@ -4,6 +4,8 @@ pub mod body;
 #[cfg(feature = "http")]
 mod client;
 #[cfg(feature = "http")]
+mod credential;
+#[cfg(feature = "http")]
 pub mod decode;
 #[cfg(feature = "http")]
 mod error;

@@ -7,8 +7,7 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 use whimbrel_wire::Block;
 
-use super::CallTimeouts;
-use super::stall_watchdog::StallWatchdog;
+use super::stall_watchdog::{CallTimeouts, StallWatchdog};
 use crate::error::{ModelError, ModelErrorKind};
 use crate::event::ReplyEvent;
 use crate::model::{RawEvents, ReplyItem};

@@ -1,10 +1,35 @@
-//! Detects a stalled reply: no response, no data, only keep-alives, or a reply that takes too long.
+//! Timeouts of a reply. Detects a stalled one: no response, no data, only keep-alives, or one that takes too long.
+
+use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::CallTimeouts;
 use crate::error::{ModelError, ModelErrorKind};
 use crate::event::ReplyEvent;
+
+/// Timeouts of one attempt. An attempt that exceeds one of them has stalled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CallTimeouts {
+    /// Until the response begins.
+    pub response_start: Duration,
+    /// Between two chunks of bytes.
+    pub bytes: Duration,
+    /// Between two events with content; keep-alives do not count.
+    pub events: Duration,
+    /// For the whole attempt.
+    pub total: Duration,
+}
+
+impl Default for CallTimeouts {
+    fn default() -> Self {
+        Self {
+            response_start: Duration::from_secs(300),
+            bytes: Duration::from_secs(180),
+            events: Duration::from_secs(300),
+            total: Duration::from_secs(3600),
+        }
+    }
+}
 
 /// Times of the last activity, compared with the timeouts.
 #[derive(Debug)]

@@ -16,9 +16,10 @@ use crate::error::{ModelError, ModelErrorKind};
 use crate::event::ReplyEvent;
 use crate::hint::{RequestSummary, with_hint};
 use crate::http::{HttpClient, Response};
-use crate::model::{Model, RawEvents, ReplyItem, UnsupportedParts};
+use crate::model::{Model, RawEvents, ReplyItem};
 use crate::reply_stream::{EventDecoder, ReplyStream};
 use crate::request::{OptionalPart, Request};
+use crate::unsupported_parts::UnsupportedParts;
 
 /// Base URL of OpenAI.
 const OPENAI_BASE_URL: &str = "https://api.openai.com/v1";

@@ -5,8 +5,9 @@
 //!
 //! The file tools use a [`FileHandle`]: a file name in a directory that is held open. `dir_handle` opens directories
 //! without following symlinks, so that a checked path cannot be redirected afterwards (TOCTOU). `atomic_write` creates
-//! and replaces files by way of `temp_file`, `restore` is used by checkpoints, `head_tail` reads both ends of long files.
-//! The functions of this module take paths and follow symlinks; they are for paths that need no permission check.
+//! and replaces files by way of `temp_file`, `restore` is used by checkpoints, `head_tail` reads both ends of long
+//! files, `special_paths` recognizes devices and the like. The functions of this module take paths and follow symlinks;
+//! they are for paths that need no permission check.
 
 mod atomic_write;
 mod dir_handle;
@@ -14,6 +15,7 @@ mod file_handle;
 mod head_tail;
 mod kind;
 mod restore;
+mod special_paths;
 mod temp_file;
 #[cfg(test)]
 mod tests;
@@ -35,6 +37,7 @@ pub use kind::{FileKind, FileStamp};
 pub use restore::{
     create_private_dir, create_with_mode, file_mode, link_or_copy, remove_empty_dirs, remove_file,
 };
+pub use special_paths::{is_special_path, is_special_path_name, is_virtual_file_system};
 pub use temp_file::{ReadAccess, TempFile, new_temp_file_in};
 
 /// Maximum number of links to follow in a path, as in the kernel.
@@ -59,23 +62,6 @@ pub fn normalize_path(path: &Path) -> PathBuf {
         }
     }
     normal
-}
-
-/// Returns whether a path, symlinks resolved, is a device or exposes the engine's own process (`/dev`, `/proc/self`,
-/// ..).
-pub fn is_special_path(path: &Path) -> bool {
-    is_special_path_name(path) || real_path(path).is_some_and(|real| is_special_path_name(&real))
-}
-
-/// Like [`is_special_path`], for a path whose symlinks are resolved or do not matter.
-pub fn is_special_path_name(path: &Path) -> bool {
-    if let Ok(rest) = path.strip_prefix("/proc") {
-        let first = rest.components().next().map(|part| part.as_os_str().to_string_lossy().into_owned());
-        let first = first.unwrap_or_default();
-        return matches!(first.as_str(), "self" | "thread-self" | "kmsg" | "kcore")
-            || first.bytes().all(|byte| byte.is_ascii_digit());
-    }
-    path.starts_with("/dev") && !path.starts_with("/dev/shm")
 }
 
 /// The kind of file at a path, without opening it. Follows symlinks.

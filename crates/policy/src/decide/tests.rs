@@ -9,6 +9,7 @@ use crate::call::PreToolDecision;
 use crate::call::{SandboxFacts, ToolFacts};
 use crate::decision::Danger;
 use crate::fixture::{Fixture, decision_letter};
+use crate::mode::deny_if_never_asking;
 use crate::paths::ResolvedFile;
 use crate::rules::rule_set::{RuleLayer, RuleSource};
 use PermissionMode::{AcceptEdits, BypassPermissions, Default, DontAsk, Plan};
@@ -43,7 +44,7 @@ fn each_mode_decides_each_kind_of_call() {
         let fixture = Fixture::new();
         let got: String = [Default, AcceptEdits, Plan, DontAsk, BypassPermissions]
             .into_iter()
-            .map(|mode| decision_letter(&fixture.decide(mode, tool, &input).in_mode(mode)))
+            .map(|mode| decision_letter(&deny_if_never_asking(fixture.decide(mode, tool, &input), mode)))
             .collect();
         assert_eq!(got, expected, "{name}");
     }

@@ -73,7 +73,7 @@ fn labels_match(patterns: &[String], labels: &[&str]) -> bool {
         && patterns
             .iter()
             .zip(labels)
-            .all(|(pattern, label)| crate::rules::rule::name_matches(pattern, label))
+            .all(|(pattern, label)| crate::rules::tool_name::name_matches(pattern, label))
 }
 
 /// Converts a host to ASCII as URLs do, if possible; stars are kept.

@@ -6,3 +6,4 @@ pub mod parameter_rule;
 pub mod path_pattern;
 pub mod rule;
 pub mod rule_set;
+pub mod tool_name;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::rules::rule::name_matches;
+use crate::rules::tool_name::name_matches;
 
 /// Fields that have a rule syntax of their own.
 const PRIMARY_FIELDS: [&str; 5] = ["command", "file_path", "path", "notebook_path", "url"];

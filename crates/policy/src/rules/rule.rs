@@ -1,4 +1,4 @@
-//! A single rule: `Tool` or `Tool(specifier)`. Parsing, formatting, and tool name aliases.
+//! A single rule: `Tool` or `Tool(specifier)`. Parsing and formatting.
 
 use std::fmt;
 
@@ -7,6 +7,7 @@ use whimbrel_wire::permission::{PermissionBehavior, RuleValue};
 
 use crate::rules::command_pattern::CommandPattern;
 use crate::rules::parameter_rule::ParameterRule;
+use crate::rules::tool_name::{canonical_name, check_name};
 use crate::tool_kind::ToolKind;
 
 /// A parsed rule. `ruleset` interprets the specifier, depending on the tool.
@@ -50,15 +51,6 @@ pub enum RuleError {
     Negation(String),
     #[error("rule `{0}` contains an invalid glob; escape a literal `[` as `\\[`")]
     InvalidGlob(String),
-}
-
-/// Old tool names and their current names.
-const ALIASES: [(&str, &str); 4] =
-    [("Task", "Agent"), ("KillShell", "TaskStop"), ("MultiEdit", "Edit"), ("SlashCommand", "Skill")];
-
-/// Current name of a tool.
-pub fn canonical_name(name: &str) -> &str {
-    ALIASES.iter().find(|(old, _)| *old == name).map_or(name, |(_, new)| new)
 }
 
 impl Rule {
@@ -152,39 +144,6 @@ fn unescape(text: &str) -> String {
     out
 }
 
-fn check_name(name: &str, rule: &str) -> Result<(), RuleError> {
-    if name.is_empty() {
-        return Err(RuleError::MissingName(rule.to_owned()));
-    }
-    let is_name_char = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':' | '*');
-    if let Some(character) = name.chars().find(|c| !is_name_char(*c)) {
-        return Err(RuleError::InvalidName { rule: rule.to_owned(), character });
-    }
-    match name.strip_prefix("mcp__") {
-        Some(rest) if rest.is_empty() || rest.starts_with("__") || rest.ends_with("__") => {
-            Err(RuleError::IncompleteMcpName(rule.to_owned()))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Matches a whole name against a pattern with `*`.
-pub(crate) fn name_matches(pattern: &str, name: &str) -> bool {
-    let mut parts = pattern.split('*');
-    let first = parts.next().unwrap_or_default();
-    let Some(mut rest) = name.strip_prefix(first) else { return false };
-    let mut last = None;
-    for part in parts {
-        if let Some(between) = last.replace(part) {
-            match rest.find(between) {
-                Some(at) => rest = rest.get(at + between.len()..).unwrap_or_default(),
-                None => return false,
-            }
-        }
-    }
-    last.map_or(rest.is_empty(), |last| rest.ends_with(last))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -260,26 +219,6 @@ mod tests {
         for (left, other, behavior, expected) in rows {
             let [first, second] = [left, other].map(|text| Rule::parse(text).unwrap());
             assert_eq!(first.is_equivalent(&second, behavior), expected, "{behavior} {left} {other}");
-        }
-    }
-
-    #[test]
-    fn name_patterns_with_star() {
-        let rows = [
-            ("Ba*", "Bash", true),
-            ("*", "Bash", true),
-            ("B*h", "Bash", true),
-            ("B*a*h", "Bash", true),
-            ("*sh", "Bash", true),
-            ("Bash", "Bash", true),
-            ("bash", "Bash", false),
-            ("Ba", "Bash", false),
-            ("Bash*h", "Bash", false),
-            ("mcp__*", "mcp__a__b", true),
-            ("*a*a*", "Bash", false),
-        ];
-        for (pattern, name, expected) in rows {
-            assert_eq!(name_matches(pattern, name), expected, "{pattern} {name}");
         }
     }
 }

@@ -13,7 +13,8 @@ use crate::rules::command_pattern::CommandPattern;
 use crate::rules::domain::DomainPattern;
 use crate::rules::parameter_rule::ParameterRule;
 use crate::rules::path_pattern::PathPattern;
-use crate::rules::rule::{Rule, name_matches};
+use crate::rules::rule::Rule;
+use crate::rules::tool_name::{ToolName, names_tool};
 
 mod compile;
 mod layer;
@@ -122,15 +123,6 @@ pub struct CompiledRule {
     pub matcher: RuleMatcher,
     /// Matcher that takes precedence if the tool has an input field of this name.
     pub parameter: Option<ParameterRule>,
-}
-
-/// Tool name as rules match it.
-#[derive(Debug, Clone, Copy)]
-pub struct ToolName<'a> {
-    /// Current name.
-    pub name: &'a str,
-    /// MCP server of the tool.
-    pub server: Option<&'a str>,
 }
 
 /// All rules in force.
@@ -279,31 +271,6 @@ fn applies_when_managed_only(rule: &SourcedRule) -> bool {
         | RuleSource::ProjectSettings
         | RuleSource::UserSettings
         | RuleSource::Skill => false,
-    }
-}
-
-/// Returns true if the name in a rule matches this tool. The server comes from the tool, because a name alone does
-/// not show where the server's part ends. For an ambiguous name, an allow rule covers only the
-/// narrower meaning; deny and ask rules cover both.
-fn names_tool(pattern: &str, behavior: PermissionBehavior, tool: ToolName<'_>) -> bool {
-    if pattern == tool.name {
-        return true;
-    }
-    let is_allow = behavior == PermissionBehavior::Allow;
-    let (Some(server), Some(named)) = (tool.server, pattern.strip_prefix("mcp__")) else {
-        return pattern.contains('*') && name_matches(pattern, tool.name);
-    };
-    if !named.contains('*') {
-        // `mcp__a__b` is the tool `b` of server `a` rather than a server `a__b`.
-        return server == named && !(is_allow && named.contains("__"));
-    }
-    match named.strip_suffix("__*") {
-        Some(whole) if !whole.contains('*') => server == whole,
-        _ if is_allow => {
-            named.split_once("__").is_some_and(|(first, _)| first == server)
-                && name_matches(pattern, tool.name)
-        }
-        _ => name_matches(pattern, tool.name),
     }
 }
 

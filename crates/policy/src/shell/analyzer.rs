@@ -2,6 +2,7 @@
 
 pub(crate) mod limits;
 pub(crate) mod memo;
+pub(crate) mod rule_suggestion;
 pub(crate) mod simple_command;
 
 use std::collections::{BTreeMap, HashMap, HashSet};

@@ -18,10 +18,11 @@ mod tests;
 mod vars;
 mod words;
 
+pub use analyzer::limits::MAX_ANALYZED_LENGTH;
+pub use analyzer::rule_suggestion::RuleSuggestion;
 pub use script::{
     AllowSpelling, Assignment, CheckScope, CommandClass, DenySpelling, DirTarget, MatchStart, Redirect,
-    RedirectDirection, RedirectTargetKind, RequiredRule, RuleSuggestion, Script, SimpleCommand,
-    UnanalyzableCause,
+    RedirectDirection, RedirectTargetKind, RequiredRule, Script, SimpleCommand, UnanalyzableCause,
 };
 pub use words::{Word, WordValue};
 
@@ -35,9 +36,6 @@ pub struct ShellContext<'a> {
 /// Represents a quoted blank in [`AllowSpelling::text`], so that a blank in a rule does not match it (`npm "run
 /// build"` is not `npm run build`) while a `*` does.
 pub const QUOTED_BLANK: char = '\u{1f}';
-
-/// Longer commands are never allowed by analysis; the deny analysis still searches them.
-pub const MAX_ANALYZED_LENGTH: usize = 10_000;
 
 /// Analyzes a command. Never fails and never panics: constructs that are not understood are listed in the result.
 pub fn analyze(text: &str, context: &ShellContext<'_>) -> Script {

@@ -1,6 +1,6 @@
 //! Result of the analysis: the script and its simple commands.
 
-use super::{Word, WordValue};
+use super::{RuleSuggestion, Word, WordValue};
 
 /// Analysis of a whole command.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -280,15 +280,4 @@ pub enum CommandClass {
     ExactRuleOnly,
     /// Anything else.
     Other,
-}
-
-/// Basis for a suggested rule.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct RuleSuggestion {
-    /// Exact text, without safe assignments and redirects.
-    pub exact: String,
-    /// Two words to put before ` *`, if a rule of that form may be suggested.
-    pub prefix: Option<String>,
-    /// True if no rule may be suggested.
-    pub suppressed: bool,
 }

@@ -7,7 +7,9 @@ use serde_json::json;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use whimbrel_transport::link;
-use whimbrel_wire::control::{CanUseTool, Cancel, ControlRequest, InitializeReply, InterruptReply, Request};
+use whimbrel_wire::control::{
+    CanUseTool, Cancel, ControlRequest, ControlResponse, InitializeReply, InterruptReply, Request,
+};
 use whimbrel_wire::decode;
 use whimbrel_wire::permission::PermissionResult;
 

@@ -1,10 +1,10 @@
 //! Tools that are async functions of this program.
 //!
-//! Modules: `tool` (one tool), `answer` (return values), `server` (tools under one name), `rpc` (JSON-RPC for an engine
-//! process).
+//! Modules: `tool` (one tool), `answer` (return values), `server` (tools under one name), `json_rpc` (JSON-RPC for an
+//! engine process).
 
 mod answer;
-mod rpc;
+mod json_rpc;
 mod server;
 mod tool;
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use whimbrel_wire::RawJson;
 use whimbrel_wire::control::McpServerInfo;
 
-use super::rpc;
+use super::json_rpc;
 use super::tool::Tool;
 
 /// Tools of this program under one name. The model sees each as `mcp__SERVER__TOOL`; subagents have them, too. Cheap to
@@ -114,6 +114,6 @@ impl ToolServers {
     pub(crate) async fn handle_message(&self, name: &str, message: &RawJson) -> Result<RawJson, String> {
         let found = self.0.iter().find(|server| server.name() == name);
         let server = found.ok_or_else(|| format!("SDK MCP server not found: {name}"))?;
-        rpc::handle_message(&server.0, message).await
+        json_rpc::handle_message(&server.0, message).await
     }
 }

@@ -1,8 +1,9 @@
 //! First pass over a transcript: position and parent of each entry, a few bytes per entry.
 //!
-//! Broken links are repaired: an entry whose parent is missing gets the previous entry as its parent, so that one
-//! damaged line does not lose the conversation before it. Parents are searched among earlier entries first, so a
-//! duplicate uuid resolves to the intended entry and no cycles arise.
+//! Parents are searched among earlier entries first, so a duplicate uuid resolves to the intended entry and no cycles
+//! arise. Entries whose parent is missing are repaired in `orphans`.
+
+mod orphans;
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, BufRead};
@@ -14,9 +15,6 @@ use crate::entry::{
 use crate::line_reader::{LineReader, ScannedLine};
 use crate::load::tool_calls::StartedCalls;
 use crate::metadata::MetadataEntries;
-
-/// Limit on ancestor steps when checking for cycles, in addition to one per entry.
-const MAX_ANCESTOR_STEPS: usize = 1 << 20;
 
 /// Index of a node in [`Index::nodes`].
 pub(crate) type NodeId = u32;
@@ -287,44 +285,6 @@ impl Index {
         // References to the original uuid of a copied prompt resolve to the copy.
         if let Some(first) = line.copied_uuid() {
             self.by_key.insert(IdKey::new(&first), node_id);
-        }
-    }
-
-    /// Gives each orphan a parent: a later entry with the wanted uuid, else the entry before it.
-    fn reparent_orphans(&mut self) {
-        let mut steps = self.nodes.len() + MAX_ANCESTOR_STEPS;
-        for (node_id, wanted) in std::mem::take(&mut self.orphans) {
-            self.repairs.reparented += 1;
-            let successor = self.by_key.get(&wanted).copied();
-            let before = self.previous_main_node(node_id);
-            let parent = successor
-                .into_iter()
-                .chain(before)
-                .find(|parent| !self.is_descendant(*parent, node_id, &mut steps));
-            self.nodes[node_id as usize].parent = parent;
-        }
-    }
-
-    /// The previous entry of the main branch; none for sidechain entries, which are not repaired.
-    fn previous_main_node(&self, node_id: NodeId) -> Option<NodeId> {
-        if self.node(node_id).branch == EntryBranch::Sidechain {
-            return None;
-        }
-        (0..node_id).rev().find(|earlier| self.node(*earlier).branch == EntryBranch::Main)
-    }
-
-    /// Checks whether a node descends from another. Returns true when the step budget is exhausted, which rejects the
-    /// candidate parent.
-    fn is_descendant(&self, mut node_id: NodeId, above: NodeId, steps: &mut usize) -> bool {
-        loop {
-            if node_id == above || *steps == 0 {
-                return true;
-            }
-            *steps -= 1;
-            match self.node(node_id).parent {
-                Some(parent) => node_id = parent,
-                None => return false,
-            }
         }
     }
 }

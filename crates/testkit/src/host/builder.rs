@@ -13,8 +13,8 @@ use whimbrel_wire::control::{CanUseTool, Initialize, Request};
 use whimbrel_wire::options::{Options, PermissionPromptTool};
 use whimbrel_wire::permission::PermissionResult;
 
-use super::backend::{self, BackendKind, ModelBackend};
 use super::connection::EngineConnection;
+use super::model_backend::{self, BackendKind, ModelBackend};
 use super::request_handler::{self, HostResponse, RequestHandler};
 use super::{Host, HostParts};
 use crate::script::Script;
@@ -155,7 +155,7 @@ fn connect_in_process(
     let client = HttpClient::from_env(|name| get(name));
     let providers = Providers::from_env(get, client);
     if let ModelBackend::Scripted(model) = backend {
-        providers.add_script(backend::SCRIPT_NAME, Arc::clone(model));
+        providers.add_script(model_backend::SCRIPT_NAME, Arc::clone(model));
     }
     EngineConnection::start_in_process(Engine::new(providers), Start::new(options, env))
 }

@@ -15,9 +15,9 @@
 //!
 //! The host reads frames only while a test waits for something; it answers control requests of the engine then.
 
-mod backend;
 mod builder;
 mod connection;
+mod model_backend;
 mod request_handler;
 
 use std::time::Duration;
@@ -38,8 +38,8 @@ pub use builder::HostBuilder;
 pub use connection::{EngineExit, ReceivedFrame};
 pub use request_handler::HostResponse;
 
-use backend::ModelBackend;
 use connection::EngineConnection;
+use model_backend::ModelBackend;
 use request_handler::RequestHandler;
 
 /// A host connected to one engine.

@@ -8,7 +8,8 @@ use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::time::Instant;
 
-use super::plan::{self, Action};
+use super::action::Action;
+use super::plan;
 use super::request::{self, HttpRequest};
 use super::{ReadMode, RecordedRequest, Shared, api_format_of};
 use crate::script::ModelRequest;

@@ -14,9 +14,12 @@
 //! # }) }
 //! ```
 //!
-//! Submodules: `plan` (pure: the actions for a request), `request` (HTTP parser), `connection` (serves one client).
+//! Submodules: `plan` (pure: the `action`s for a request), `inject_fault` (pure: their changes by a fault), `request`
+//! (HTTP parser), `connection` (serves one client).
 
+mod action;
 mod connection;
+mod inject_fault;
 mod plan;
 pub(crate) mod request;
 

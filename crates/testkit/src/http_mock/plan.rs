@@ -1,71 +1,23 @@
 //! Plans the response to a request as a list of actions, without IO; a connection runs them.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
-use crate::api_format::{self, ResolvedReply, SseEvent, chat, messages};
+use super::action::{Action, EVENTS, JSON, head_action, plan_body};
+use super::inject_fault::{faulty_response, inject_fault, inject_into_body};
+use crate::api_format::{self, ResolvedReply, chat, messages};
 use crate::script::{ApiFormat, Fault, ModelRequest, Reply, SelectedReply};
-
-const JSON: &str = "application/json";
-const EVENTS: &str = "text/event-stream";
-
-/// One action of a connection.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Action {
-    /// Sends the head; a chunked body follows.
-    Head {
-        status: u16,
-        headers: Vec<(String, String)>,
-    },
-    /// Sends a chunk of the body.
-    Send(Vec<u8>),
-    Wait(Duration),
-    /// Waits until a name is released.
-    Hold(String),
-    /// Repeats a chunk until the client disconnects.
-    Repeat {
-        bytes: Vec<u8>,
-        every: Duration,
-    },
-    /// Sends the bytes one by one.
-    Drip {
-        bytes: Vec<u8>,
-        every: Duration,
-    },
-    /// Sends nothing more and waits until the client disconnects.
-    Stall,
-    /// Closes the connection; a body that was begun stays incomplete.
-    HangUp,
-}
 
 /// Plans the response to a request for a model reply.
 pub(super) fn plan_reply(request: &ModelRequest, selected: &SelectedReply) -> Vec<Action> {
     let mut actions = plan_waits(&selected.reply);
     let resolved = ResolvedReply::new(selected.number, &selected.reply, request.model());
     let is_stream = request.body["stream"] == true;
-    match &selected.fault {
-        Some(Fault::HangUp) => actions.push(Action::HangUp),
-        Some(Fault::Status { status, error, message, headers }) => {
-            let kind = error.as_deref().unwrap_or_else(|| Fault::default_error_type(*status));
-            let body = api_format::error_body(kind, message.as_deref().unwrap_or("scripted failure"));
-            actions.extend(plan_body(*status, JSON, body.to_string()));
-            if let Some(Action::Head { headers: sent, .. }) =
-                actions.iter_mut().find(|action| matches!(action, Action::Head { .. }))
-            {
-                sent.extend(headers.iter().map(|(name, value)| (name.clone(), value.clone())));
-            }
-        }
-        Some(Fault::Html) => {
-            actions.extend(plan_body(200, "text/html", "<html><body>Welcome!</body></html>"));
-        }
-        Some(Fault::EmptyBody) => actions.push(head_action(200, EVENTS)),
-        Some(Fault::RawBody { body }) => actions.extend(plan_body(200, EVENTS, body.clone())),
-        fault if is_stream => {
-            actions.extend(plan_stream(request, &resolved, &selected.reply, fault.as_ref()));
-        }
-        fault => actions.extend(plan_single_response(request.api_format, &resolved, fault.as_ref())),
-    }
+    let fault = selected.fault.as_ref();
+    actions.extend(match fault.and_then(faulty_response) {
+        Some(response) => response,
+        None if is_stream => plan_stream(request, &resolved, &selected.reply, fault),
+        None => plan_single_response(request.api_format, &resolved, fault),
+    });
     add_request_id(&mut actions, request.number);
     actions
 }
@@ -123,66 +75,12 @@ fn plan_stream(
     actions
 }
 
-/// Applies a fault to the events; returns the action that follows them.
-fn inject_fault(events: &mut Vec<SseEvent>, format: ApiFormat, fault: Option<&Fault>) -> Option<Action> {
-    match fault {
-        Some(Fault::Cut { after }) => {
-            events.truncate(*after);
-            Some(Action::HangUp)
-        }
-        Some(Fault::Stall { after }) => {
-            events.truncate(*after);
-            Some(Action::Stall)
-        }
-        Some(Fault::Pings { after, every }) => {
-            events.truncate(*after);
-            Some(Action::Repeat { bytes: ping_bytes(format), every: *every })
-        }
-        Some(Fault::Drip { after, every }) => {
-            let rest = events.split_off((*after).min(events.len()));
-            Some(Action::Drip { bytes: rest.iter().flat_map(SseEvent::to_bytes).collect(), every: *every })
-        }
-        Some(Fault::ErrorEvent { after, error, message }) => {
-            events.truncate(*after);
-            let name = (format == ApiFormat::Messages).then(|| "error".to_owned());
-            events.push(SseEvent { name, data: api_format::error_body(error, message).to_string() });
-            None
-        }
-        Some(Fault::ExtraEvent { after, name, data }) => {
-            let name = (format == ApiFormat::Messages).then(|| name.clone());
-            events.insert((*after).min(events.len()), SseEvent { name, data: data.clone() });
-            None
-        }
-        _ => None,
-    }
-}
-
 fn plan_single_response(format: ApiFormat, resolved: &ResolvedReply, fault: Option<&Fault>) -> Vec<Action> {
     let body = match format {
         ApiFormat::Messages => messages::response_body(resolved),
         ApiFormat::ChatCompletions => chat::response_body(resolved),
     };
-    let actions = plan_body(200, JSON, body.to_string());
-    let truncated = |last| actions.iter().take(1).cloned().chain([last]).collect();
-    match fault {
-        Some(Fault::Cut { .. }) => truncated(Action::HangUp),
-        Some(Fault::Stall { .. } | Fault::Pings { .. }) => truncated(Action::Stall),
-        Some(Fault::Drip { every, .. }) => {
-            truncated(Action::Drip { bytes: body.to_string().into_bytes(), every: *every })
-        }
-        Some(Fault::ErrorEvent { error, message, .. }) => {
-            plan_body(500, JSON, api_format::error_body(error, message).to_string())
-        }
-        _ => actions,
-    }
-}
-
-/// A ping event in the Messages API, an SSE comment in Chat Completions.
-fn ping_bytes(format: ApiFormat) -> Vec<u8> {
-    match format {
-        ApiFormat::Messages => messages::typed_event(&json!({"type": "ping"})).to_bytes(),
-        ApiFormat::ChatCompletions => b": still here\n\n".to_vec(),
-    }
+    inject_into_body(&body.to_string(), fault)
 }
 
 fn requested_usage_chunk(request: &ModelRequest) -> chat::UsageChunk {
@@ -192,16 +90,10 @@ fn requested_usage_chunk(request: &ModelRequest) -> chat::UsageChunk {
     }
 }
 
-fn plan_body(status: u16, content_type: &str, body: impl Into<Vec<u8>>) -> Vec<Action> {
-    vec![head_action(status, content_type), Action::Send(body.into())]
-}
-
-fn head_action(status: u16, content_type: &str) -> Action {
-    Action::Head { status, headers: vec![("content-type".to_owned(), content_type.to_owned())] }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn model_request(format: ApiFormat) -> ModelRequest {

@@ -60,7 +60,7 @@
 //! | `line` | sends a line: JSON, or any text |
 //! | `finishInput` | closes the input; the end of the steps closes it too |
 
-mod run;
+mod outcome;
 mod spec;
 mod steps;
 
@@ -77,7 +77,7 @@ use crate::normalize::{NormalizeOptions, normalize_frames, sort_adjacent_results
 use crate::script::ModelRequest;
 use crate::test_dirs::{self, TestDirs};
 
-pub use run::{ScenarioRun, assert_same};
+pub use outcome::{ScenarioRun, assert_same};
 pub use spec::{HostStep, ScenarioSpec};
 
 /// A scenario.
@@ -145,13 +145,13 @@ impl Scenario {
         };
         compare(
             "expected.jsonl",
-            run::diff_values(&self.read_expected("expected.jsonl")?.unwrap_or_default(), &run.frames),
+            outcome::diff_values(&self.read_expected("expected.jsonl")?.unwrap_or_default(), &run.frames),
         )?;
         if let Some(requests) = self.read_expected("requests.jsonl")? {
-            compare("requests.jsonl", run::diff_values(&requests, &run.requests))?;
+            compare("requests.jsonl", outcome::diff_values(&requests, &run.requests))?;
         }
         if let Some(files) = self.read_expected_files()? {
-            compare("workspace-after", run::diff_files(&files, &run.files))?;
+            compare("workspace-after", outcome::diff_files(&files, &run.files))?;
         }
         Ok(())
     }

@@ -46,11 +46,11 @@ mod fault;
 mod json;
 mod model_request;
 mod reply;
-mod sequence;
+mod select_reply;
 
 pub use fault::{Fault, FaultCount};
 pub use model_request::{ApiFormat, ModelRequest};
 pub use reply::{Reply, ReplyBlock};
-pub use sequence::Script;
+pub use select_reply::Script;
 
-pub(crate) use sequence::SelectedReply;
+pub(crate) use select_reply::SelectedReply;

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use whimbrel_wire::hook::HookEvent;
 
+use super::timeouts;
+
 /// Properties of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventRow {
@@ -42,8 +44,6 @@ pub enum PlainTextUse {
     /// Visible only in progress frames.
     Dropped,
 }
-
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// Row of an event.
 pub fn row(event: HookEvent) -> EventRow {
@@ -111,7 +111,7 @@ pub fn row(event: HookEvent) -> EventRow {
         block,
         changes,
         plain_text_use: plain_text_use(event),
-        default_timeout: default_timeout(event),
+        default_timeout: timeouts::default_timeout(event),
     }
 }
 
@@ -123,15 +123,5 @@ fn plain_text_use(event: HookEvent) -> PlainTextUse {
         }
         On::WorktreeCreate => PlainTextUse::Path,
         _ => PlainTextUse::Dropped,
-    }
-}
-
-fn default_timeout(event: HookEvent) -> Duration {
-    use HookEvent as On;
-    match event {
-        On::UserPromptSubmit | On::PreModelSwitch | On::PostModelSwitch => Duration::from_secs(30),
-        On::MessageDisplay => Duration::from_secs(10),
-        On::SessionEnd => Duration::from_secs(5),
-        _ => DEFAULT_TIMEOUT,
     }
 }

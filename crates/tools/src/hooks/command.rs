@@ -16,12 +16,10 @@ use super::executor::HookDeps;
 use super::inputs::HookCall;
 use super::output::{ParsedOutput, parse_async_request, parse_late_output, truncate_texts};
 use super::progress::ProgressReporter;
+use super::timeouts::DEFAULT_ASYNC_TIMEOUT;
 
 /// Minimum interval between progress frames.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
-
-/// Timeout of a hook that goes async without naming one.
-const DEFAULT_ASYNC_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// One run of a command hook.
 pub(super) struct CommandHookRun<'a> {

@@ -6,8 +6,8 @@ use tokio_util::sync::CancellationToken;
 use whimbrel_wire::hook::{HookBase, HookEvent};
 use whimbrel_wire::system::Informational;
 
-use super::config::HookSet;
 use super::executor::{HookDeps, HookExecutor};
+use super::hook_set::HookSet;
 use super::inputs::{HookCall, HookInputBuilder};
 use super::merge::{MergedOutput, StopRequest};
 use super::stop_flag::StopFlag;

@@ -10,9 +10,9 @@ use whimbrel_os::log::LogTopic;
 use whimbrel_wire::hook::{HookEvent, HookEventInput, HookInput};
 
 use super::async_results::{AsyncResult, AsyncResults};
-use super::catalog::{self, PlainTextUse};
-use super::config::HookSet;
-use super::handler::{FailurePolicy, HookAction, HookHandler};
+use super::failure_policy::apply_failure_policy;
+use super::handler::{HookAction, HookHandler};
+use super::hook_set::HookSet;
 use super::http;
 use super::inputs::HookCall;
 use super::merge::{MergedOutput, merge};
@@ -166,28 +166,4 @@ fn command_input(handlers: &[HookHandler], input: &HookInput) -> Bytes {
     let mut json = serde_json::to_vec(input).unwrap_or_default();
     json.push(b'\n');
     json.into()
-}
-
-/// Turns a failure into a block where `onFailure` says so, and for a timed-out PreModelSwitch. A hook that must agree
-/// also fails if it prints text that has no use for this event.
-fn apply_failure_policy(event: HookEvent, failure: FailurePolicy, output: ParsedOutput) -> ParsedOutput {
-    let output = match output {
-        ParsedOutput::Text(_)
-            if failure == FailurePolicy::Block
-                && catalog::row(event).plain_text_use == PlainTextUse::Dropped =>
-        {
-            ParsedOutput::Failed("it printed text instead of JSON output".into())
-        }
-        other => other,
-    };
-    let is_blocking = match &output {
-        ParsedOutput::TimedOut(_) => failure == FailurePolicy::Block || event == HookEvent::PreModelSwitch,
-        _ => failure == FailurePolicy::Block,
-    };
-    let Some(error) = output.error().filter(|_| is_blocking) else { return output };
-    let blocking = match output {
-        ParsedOutput::Partial { blocking, .. } => Some(blocking),
-        _ => None,
-    };
-    ParsedOutput::Block { reason: format!("A required hook failed: {error}"), output: blocking }
 }

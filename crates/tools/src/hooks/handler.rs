@@ -7,6 +7,8 @@ use std::time::Duration;
 use whimbrel_config::settings::hooks::HttpHookConfig;
 use whimbrel_wire::hook::HookEventInput;
 
+use super::failure_policy::FailurePolicy;
+
 /// Action and limits of a hook.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct HookHandler {
@@ -27,14 +29,6 @@ pub(super) enum HookAction {
     Http(Arc<HttpHookConfig>),
     /// The hook cannot run; the text says why.
     Unavailable(Arc<str>),
-}
-
-/// Effect of a failure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum FailurePolicy {
-    /// The event goes on; the user is informed.
-    Report,
-    Block,
 }
 
 impl HookHandler {

@@ -1,7 +1,8 @@
 //! Hooks: callbacks of the host, commands and HTTP endpoints that are informed of events and can block or change them.
 //!
-//! - `config`: the hooks of a session; `handler`: action and limits of one; `matcher` and `condition`: which events it
-//!   is for; `catalog`: the events, one row each; [`front_matter`]: hooks of agent definitions and skills;
+//! - `hook_set`: the hooks of a session; `handler`: action and limits of one; `matcher` and `condition`: which events
+//!   it is for; `timeouts`: how long it may run; `failure_policy`: what its failure does; `catalog`: the events, one
+//!   row each; [`front_matter`]: hooks of agent definitions and skills;
 //! - `inputs`: builds hook inputs;
 //! - `executor`: runs the hooks of an event; `callback` asks the host, `command` runs a command, `http` sends a
 //!   request, `progress` reports runs to the host;
@@ -17,11 +18,12 @@ mod callback;
 pub mod catalog;
 mod command;
 mod condition;
-mod config;
 pub mod dispatcher;
 mod executor;
+mod failure_policy;
 pub mod front_matter;
 mod handler;
+mod hook_set;
 mod http;
 pub mod inputs;
 pub mod matcher;
@@ -32,11 +34,12 @@ mod salvage;
 mod stop_flag;
 #[cfg(test)]
 mod tests;
+mod timeouts;
 
 pub use async_results::{AsyncResult, AsyncResults};
-pub use config::{CommandHook, HookError, HookSet};
 pub use dispatcher::HookDispatcher;
 pub use executor::{HookDeps, HookExecutor};
+pub use hook_set::{CommandHook, HookError, HookSet};
 pub use inputs::{HookCall, HookInputBuilder, ToolCallRef};
 pub use merge::{HookReason, MergedDecision, MergedOutput, join_reasons};
 pub use output::{HookResult, ParsedOutput};

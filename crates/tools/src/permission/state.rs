@@ -1,9 +1,9 @@
 //! Permission state of a session: mode, rules and directories, shared by all its agents.
 
+mod mode_switch;
 mod overlay;
 mod update;
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -11,15 +11,17 @@ use serde_json::Value;
 use tokio::sync::watch;
 use whimbrel_config::settings::{self, EffectiveSettings, Settings, Tolerance, Trust};
 use whimbrel_policy::fs::RealFs;
-use whimbrel_policy::mode::stricter_mode;
+use whimbrel_policy::mode::{deny_if_never_asking, stricter_mode};
 use whimbrel_policy::{
     Call, CallContext, GitInspector, PermissionSet, PreToolDecision, ResolvedDecision, RuleLayer, RuleSet,
     RuleSource, ToolFacts, UpdateContext, WorkDirs, apply_update, decide_and_resolve,
 };
 use whimbrel_wire::permission::{PermissionMode, PermissionUpdate};
 
+use self::mode_switch::Modes;
+pub use self::mode_switch::{Bypass, ModeSwitch};
 use self::overlay::RuleOverlay;
-use crate::permission::git::UntrustedRepos;
+use crate::permission::untrusted_repos::UntrustedRepos;
 use crate::permission::{PlanLock, SearchFilter, from_settings};
 use crate::workspace::Workspace;
 
@@ -54,23 +56,6 @@ struct SharedState {
     tolerance: Tolerance,
     untrusted_repos: UntrustedRepos,
     bypass: Bypass,
-}
-
-/// Modes besides the current one.
-#[derive(Debug, Default)]
-struct Modes {
-    /// Mode to return to after plan mode.
-    before_plan: PermissionMode,
-    /// Modes of single MCP servers, by tool prefix.
-    by_server: BTreeMap<String, PermissionMode>,
-}
-
-/// Whether the session may switch to `bypassPermissions`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Bypass {
-    /// Allowed by the start options.
-    Available,
-    Unavailable,
 }
 
 /// Initial permissions besides those of the settings.
@@ -199,39 +184,6 @@ impl PermissionState {
         }
     }
 
-    /// Mode in effect.
-    pub fn mode(&self) -> PermissionMode {
-        let mode = self.current.borrow().mode;
-        let mode = self.mode_cap.map_or(mode, |cap| stricter_mode(mode, cap));
-        if self.needs_plan() { PermissionMode::Plan } else { supported_mode(mode) }
-    }
-
-    /// Returns true if a plan must be approved before anything may be changed.
-    pub fn needs_plan(&self) -> bool {
-        self.plan_lock.as_ref().is_some_and(PlanLock::is_held)
-    }
-
-    /// Mode for the tools of an MCP server: the host's override for that server, else the session's mode. Plan mode has
-    /// no overrides.
-    pub fn mode_for_server(&self, server: Option<&str>) -> PermissionMode {
-        let server_mode = server.and_then(|server| self.modes().by_server.get(server).copied());
-        match (self.mode(), server_mode) {
-            (PermissionMode::Plan, _) | (_, None) => self.mode(),
-            (_, Some(server_mode)) => {
-                supported_mode(self.mode_cap.map_or(server_mode, |cap| stricter_mode(server_mode, cap)))
-            }
-        }
-    }
-
-    /// Sets or clears the mode override of an MCP server.
-    pub fn set_server_mode(&self, server: &str, mode: Option<PermissionMode>) {
-        let by_server = &mut self.modes().by_server;
-        match mode {
-            Some(mode) => drop(by_server.insert(server.to_owned(), mode)),
-            None => drop(by_server.remove(server)),
-        }
-    }
-
     /// State for a subagent, limited to `mode` where that is stricter. Turn rules of either agent do not apply to the
     /// other.
     #[must_use]
@@ -252,49 +204,6 @@ impl PermissionState {
     #[must_use]
     pub fn with_workspace(&self, workspace: &Arc<Workspace>) -> Self {
         Self { workspace: Arc::clone(workspace), ..self.clone() }
-    }
-
-    /// Sets the mode. Returns false if the session may not use it.
-    pub fn set_mode(&self, mode: PermissionMode) -> bool {
-        if mode == PermissionMode::BypassPermissions && !self.can_bypass() {
-            return false;
-        }
-        let previous = self.mode();
-        self.current.send_modify(|permissions| Arc::make_mut(permissions).mode = mode);
-        self.remember_mode_before_plan(previous);
-        true
-    }
-
-    /// Returns true if the settings disable `bypassPermissions`.
-    pub fn is_bypass_disabled(&self) -> bool {
-        self.settings().effective().bypass_disabled
-    }
-
-    fn can_bypass(&self) -> bool {
-        self.shared.bypass == Bypass::Available && !self.is_bypass_disabled()
-    }
-
-    /// Leaves plan mode and restores the mode before it. Other modes stay.
-    pub fn leave_plan(&self) {
-        if self.mode() == PermissionMode::Plan {
-            let before = self.modes().before_plan;
-            // The previous mode may have been disabled meanwhile.
-            if !self.set_mode(before) {
-                self.set_mode(PermissionMode::Default);
-            }
-        }
-    }
-
-    /// Records the mode in which plan mode began.
-    fn remember_mode_before_plan(&self, previous: PermissionMode) {
-        if previous != PermissionMode::Plan && self.mode() == PermissionMode::Plan {
-            self.modes().before_plan = previous;
-        }
-    }
-
-    /// Values are replaced whole, so a poisoned lock cannot hold a half-written one.
-    fn modes(&self) -> MutexGuard<'_, Modes> {
-        self.shared.modes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns true if a rule denies the whole tool.
@@ -342,7 +251,7 @@ impl PermissionState {
         let resolved = decide_and_resolve(&call, &permissions.rules, mode, &permissions.dirs, &facts);
         // A planning agent must not ask in a session that never asks.
         let mode = if mode == PermissionMode::Plan { permissions.mode } else { mode };
-        ResolvedDecision { decision: resolved.decision.in_mode(mode), ..resolved }
+        ResolvedDecision { decision: deny_if_never_asking(resolved.decision, mode), ..resolved }
     }
 
     /// Path for display: relative to the working directory, to home, or absolute.
@@ -423,55 +332,18 @@ fn add_option_rules(
     }
 }
 
-/// Maps the unsupported mode `auto` to `default`.
-fn supported_mode(mode: PermissionMode) -> PermissionMode {
-    if mode == PermissionMode::Auto { PermissionMode::Default } else { mode }
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
 
-    use PermissionMode::{AcceptEdits, BypassPermissions, Default, Plan};
+    use PermissionMode::{AcceptEdits, Default, Plan};
 
     use super::*;
 
-    fn test_state(mode: PermissionMode, bypass: Bypass) -> PermissionState {
+    pub(super) fn test_state(mode: PermissionMode, bypass: Bypass) -> PermissionState {
         let workspace = Workspace::new("/nowhere".into(), "/nowhere/.output".into(), BTreeMap::new());
         let initial = InitialPermissions { mode, ..InitialPermissions::default() };
         PermissionState::build(Arc::new(workspace), Settings::empty(), initial, bypass).unwrap().state
-    }
-
-    #[test]
-    fn leaving_plan_mode_restores_the_mode_before() {
-        let rows = [
-            ("from the start", Plan, &[][..], Default),
-            ("switched to", AcceptEdits, &[Plan], AcceptEdits),
-            ("switched to twice", AcceptEdits, &[Plan, Plan], AcceptEdits),
-            ("begun a second time", AcceptEdits, &[Plan, Default, Plan], Default),
-            ("left already", AcceptEdits, &[Plan, Default], Default),
-            ("never begun", AcceptEdits, &[], AcceptEdits),
-            ("from the widest mode", BypassPermissions, &[Plan], BypassPermissions),
-        ];
-        for (name, start, switches, expected) in rows {
-            let permissions = test_state(start, Bypass::Available);
-            for mode in switches {
-                assert!(permissions.set_mode(*mode), "{name}");
-            }
-            permissions.leave_plan();
-            assert_eq!(permissions.mode(), expected, "{name}");
-        }
-    }
-
-    #[test]
-    fn mode_auto_is_never_in_effect() {
-        let by_session = test_state(PermissionMode::Auto, Bypass::Available);
-        let by_agent =
-            test_state(BypassPermissions, Bypass::Available).for_subagent(Some(PermissionMode::Auto));
-        by_agent.set_server_mode("server", Some(PermissionMode::Auto));
-        for mode in [by_session.mode(), by_agent.mode(), by_agent.mode_for_server(Some("server"))] {
-            assert_eq!(mode, Default);
-        }
     }
 
     #[test]

@@ -8,9 +8,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    TaskFacts, TaskKind, TaskRegistry, TaskRow, TaskScope, TaskSnapshot, TaskState, TaskStatus, TaskTable,
-};
+use super::{TaskFacts, TaskKind, TaskRegistry, TaskRow, TaskScope, TaskState, TaskStatus, TaskTable};
 
 /// A running agent. If dropped before [`AgentTask::finish`], it counts as failed.
 pub struct AgentTask {
@@ -43,26 +41,8 @@ impl TaskRegistry {
         AgentTask { facts, stop, stopped_by_host, state: state_sender, table: Arc::clone(&self.table) }
     }
 
-    /// Moves foreground work of the main turn to the background: all of it, or the work of one call. Work of a subagent
-    /// is skipped, because notifications would not reach the subagent. Returns the moved tasks.
-    pub fn move_to_background(&self, call: Option<&str>) -> Vec<TaskSnapshot> {
-        let rows = self.table.rows();
-        let foreground = rows.iter().filter(|task| {
-            let is_selected = call.is_none_or(|call| call == task.facts.tool_use_id);
-            let is_main = task.facts.owner.is_none();
-            is_selected && is_main && !task.background_frozen && *task.state.borrow() == TaskState::Running
-        });
-        let moved = foreground.filter(|task| !task.background.send_replace(true));
-        moved.map(TaskRow::snapshot).collect()
-    }
-
     pub fn output_file(&self, id: &str) -> Option<PathBuf> {
         self.table.find(id, TaskScope::Main, |task| task.facts.output_file.clone()).ok()
-    }
-
-    /// Running background tasks.
-    pub fn running_in_background(&self) -> Vec<TaskSnapshot> {
-        self.table.rows().iter().filter(|task| task.is_in_background()).map(TaskRow::snapshot).collect()
     }
 
     /// Stops all agents and waits until they are gone, at most for `limit`.
@@ -72,22 +52,6 @@ impl TaskRegistry {
             agent.stop.cancel();
         }
         self.wait_for_stopped(limit).await;
-    }
-
-    /// Waits for tasks that are stopping, at most for `limit`.
-    pub async fn wait_for_stopped(&self, limit: Duration) {
-        let stopped: Vec<_> = {
-            let rows = self.table.rows();
-            let stopped = rows.iter().filter(|task| task.stop.is_cancelled());
-            stopped.map(|task| task.state.clone()).collect()
-        };
-        let all_ended = async {
-            for mut state in stopped {
-                // A closed channel means that the task has ended, too.
-                let _ = state.wait_for(|state| *state != TaskState::Running).await;
-            }
-        };
-        let _ = tokio::time::timeout(limit, all_ended).await;
     }
 }
 

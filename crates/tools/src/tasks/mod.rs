@@ -1,29 +1,26 @@
 //! Commands of a session, in the foreground and in the background.
 //!
-//! - `foreground`: commands that a call waits for; `detach`: commands that may outlive the session
-//! - `agent_task`: agents as tasks; `line_batches`: output of monitors
+//! - `foreground`: commands that a call waits for; `background`: commands that the turn does not wait for; `detach`:
+//!   commands that may outlive the session
+//! - `agent_task`: agents as tasks; `monitor_output`: output lines of monitors
 //!
 //! Processes, their output and their cleanup are in the crate [`whimbrel_process`].
 
 mod agent_task;
+mod background;
 mod detach;
 mod foreground;
-mod line_batches;
+mod monitor_output;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
-use whimbrel_os::ids;
-use whimbrel_process::{
-    CapturedOutput, CommandSpec, KILL_GRACE, Leftover, OutputCapture, Process, ProcessExit, ProcessGroups,
-    SpawnError, bounded_output, line_channel,
-};
+use whimbrel_process::{CapturedOutput, KILL_GRACE, Leftover, ProcessExit, ProcessGroups, bounded_output};
 
 pub use self::agent_task::AgentTask;
 pub use self::foreground::CommandRun;
@@ -32,7 +29,7 @@ pub use crate::background_task::{
     NewTask, NotifyModel, TaskError, TaskEvent, TaskFacts, TaskKind, TaskOutputReport, TaskScope,
     TaskSnapshot, TaskState, TaskStatus,
 };
-use crate::internal_events::{EventSender, InternalEvent};
+use crate::internal_events::EventSender;
 use crate::timers::Timers;
 
 /// Time that agents get for cleanup when the session ends.
@@ -78,20 +75,6 @@ pub struct FinishedCommand {
     pub leftover: Leftover,
 }
 
-/// Watches one background command.
-struct CommandWatcher {
-    facts: TaskFacts,
-    stop: CancellationToken,
-    /// Fires before `stop` if the host stops it.
-    stopped_by_host: CancellationToken,
-    /// Fires when the command is detached from the session.
-    detach: CancellationToken,
-    closed: CancellationToken,
-    state: watch::Sender<TaskState>,
-    events: EventSender,
-    limit: Option<Duration>,
-}
-
 impl TaskRegistry {
     /// An empty registry that reports to `events`.
     pub fn new(events: EventSender) -> Self {
@@ -117,43 +100,6 @@ impl TaskRegistry {
     /// Process groups of the session, for commands that are no tasks.
     pub fn process_groups(&self) -> &Arc<ProcessGroups> {
         &self.table.groups
-    }
-
-    /// Starts a command in the background. Its output goes to a file below `output_dir`.
-    pub fn start_command(
-        &self,
-        spec: &CommandSpec,
-        output_dir: &Path,
-        new_task: NewTask,
-    ) -> Result<TaskFacts, SpawnError> {
-        let (facts, capture) = TaskTable::prepare_command(spec, output_dir, new_task)?;
-        match self.table.at_end {
-            BackgroundPolicy::Detach => {
-                let (process, detach_token) = detach::spawn_detachable(spec, &self.table.groups, &capture)?;
-                self.table.watch_detachable(facts.clone(), process, capture, None, Some(detach_token));
-            }
-            BackgroundPolicy::WaitForAgents | BackgroundPolicy::WaitForAll | BackgroundPolicy::Stop => {
-                let process = Process::spawn(spec, &self.table.groups)?;
-                self.table.watch(facts.clone(), process, capture, None);
-            }
-        }
-        Ok(facts)
-    }
-
-    /// Starts a background command whose output lines are reported as notifications, for at most `limit`.
-    pub fn start_monitor(
-        &self,
-        spec: &CommandSpec,
-        output_dir: &Path,
-        new_task: NewTask,
-        limit: Duration,
-    ) -> Result<TaskFacts, SpawnError> {
-        let (facts, capture) = TaskTable::prepare_command(spec, output_dir, new_task)?;
-        let process = Process::spawn(spec, &self.table.groups)?;
-        let (lines, receiver) = line_channel::line_channel();
-        let stop = self.table.watch(facts.clone(), process, capture.with_line_sender(lines), Some(limit));
-        tokio::spawn(line_batches::report_lines(receiver, facts.clone(), self.table.events.clone(), stop));
-        Ok(facts)
     }
 
     pub fn timers(&self) -> &Timers {
@@ -236,6 +182,22 @@ impl TaskRegistry {
         self.table.find(id, scope, TaskRow::snapshot)
     }
 
+    /// Waits for tasks that are stopping, at most for `limit`.
+    pub async fn wait_for_stopped(&self, limit: Duration) {
+        let stopped: Vec<_> = {
+            let rows = self.table.rows();
+            let stopped = rows.iter().filter(|task| task.stop.is_cancelled());
+            stopped.map(|task| task.state.clone()).collect()
+        };
+        let all_ended = async {
+            for mut state in stopped {
+                // A closed channel means that the task has ended, too.
+                let _ = state.wait_for(|state| *state != TaskState::Running).await;
+            }
+        };
+        let _ = tokio::time::timeout(limit, all_ended).await;
+    }
+
     /// Ends everything that the session has started and that still runs, and reports it. Afterwards nothing can be
     /// started.
     pub async fn shutdown(&self) {
@@ -274,81 +236,6 @@ impl TaskTable {
             }
         }
     }
-
-    /// Creates the facts of a background command and its output file below `output_dir`.
-    fn prepare_command(
-        spec: &CommandSpec,
-        output_dir: &Path,
-        new_task: NewTask,
-    ) -> Result<(TaskFacts, OutputCapture), SpawnError> {
-        let task_id = ids::new_task_id('b');
-        let capture = OutputCapture::in_file(output_dir.join("tasks").join(format!("{task_id}.output")))?;
-        let output_file = capture.path().map(Path::to_path_buf).unwrap_or_default();
-        let facts = TaskFacts {
-            task_id,
-            tool_use_id: new_task.tool_use_id,
-            owner: new_task.owner,
-            kind: TaskKind::Command,
-            description: new_task.description,
-            command: spec.command.clone(),
-            agent_type: None,
-            name: None,
-            output_file,
-        };
-        Ok((facts, capture))
-    }
-
-    /// Watches a background command; returns its stop token.
-    fn watch(
-        &self,
-        facts: TaskFacts,
-        process: Process,
-        capture: OutputCapture,
-        limit: Option<Duration>,
-    ) -> CancellationToken {
-        self.watch_detachable(facts, process, capture, limit, None)
-    }
-
-    /// The same for a command that may be detached.
-    fn watch_detachable(
-        &self,
-        facts: TaskFacts,
-        process: Process,
-        capture: OutputCapture,
-        limit: Option<Duration>,
-        detach: Option<CancellationToken>,
-    ) -> CancellationToken {
-        let (state_sender, state) = watch::channel(TaskState::Running);
-        let closed = self.groups.closed.clone();
-        let stop = closed.child_token();
-        let (background, stopped_by_host) = (watch::Sender::new(true), CancellationToken::new());
-        self.rows().push(TaskRow {
-            facts: facts.clone(),
-            state,
-            stop: stop.clone(),
-            stopped_by_host: stopped_by_host.clone(),
-            background,
-            background_frozen: false,
-            detach: detach.clone(),
-        });
-        // The session may be gone.
-        let _ = self.events.send(InternalEvent::Task(Box::new(facts.started_event())));
-        let token = stop.clone();
-        let detach = detach.unwrap_or_default();
-        let events = self.events.clone();
-        let watcher = CommandWatcher {
-            facts,
-            stop,
-            stopped_by_host,
-            detach,
-            closed,
-            state: state_sender,
-            events,
-            limit,
-        };
-        tokio::spawn(watcher.run(process, capture));
-        token
-    }
 }
 
 /// The last handle is gone: end what still runs.
@@ -370,58 +257,5 @@ impl TaskRow {
     /// Returns whether it runs in the background.
     fn is_in_background(&self) -> bool {
         *self.background.borrow() && *self.state.borrow() == TaskState::Running
-    }
-}
-
-impl CommandWatcher {
-    async fn run(self, mut process: Process, mut capture: OutputCapture) {
-        let finish = with_optional_timeout(self.limit, process.run_to_end(&mut capture));
-        let end = tokio::select! {
-            biased;
-            end = self.stop.run_until_cancelled(finish) => end,
-            () = self.detach.cancelled() => return self.detach(process),
-        };
-        let timed_out = matches!(end, Some(None));
-        let notify = match &end {
-            Some(_) => NotifyModel::Now,
-            None if self.stopped_by_host.is_cancelled() => NotifyModel::WithNextInput,
-            None => NotifyModel::Never,
-        };
-        let (status, exit_code) = match end.flatten() {
-            Some((exit, leftover)) => {
-                if leftover == Leftover::Running {
-                    process.discard_output(self.closed);
-                }
-                TaskStatus::from_exit(exit)
-            }
-            None => {
-                process.stop(&mut capture).await;
-                (TaskStatus::Stopped, None)
-            }
-        };
-        capture.finish();
-        let ended = match timed_out {
-            true => self.facts.timed_out_event(),
-            false => self.facts.ended_event(status, exit_code, notify),
-        };
-        // The session may be gone.
-        let _ = self.events.send(InternalEvent::Task(Box::new(ended)));
-        self.state.send_replace(TaskState::Ended { status, exit_code });
-    }
-
-    /// Detaches the command and stops watching it.
-    fn detach(self, process: Process) {
-        let event = self.facts.detached_event(process.detach());
-        // The session may be gone.
-        let _ = self.events.send(InternalEvent::Task(Box::new(event)));
-        self.state.send_replace(TaskState::Ended { status: TaskStatus::Stopped, exit_code: None });
-    }
-}
-
-/// Awaits `work`, with a timeout if there is a limit.
-async fn with_optional_timeout<T>(limit: Option<Duration>, work: impl Future<Output = T>) -> Option<T> {
-    match limit {
-        Some(limit) => tokio::time::timeout(limit, work).await.ok(),
-        None => Some(work.await),
     }
 }

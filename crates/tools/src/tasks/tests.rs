@@ -8,20 +8,21 @@ use tempfile::TempDir;
 use whimbrel_os::clock;
 
 use whimbrel_process::test_support::{eventually, exits, process_state, read_pid};
-use whimbrel_process::{Leftover, track_daemons};
+use whimbrel_process::{CommandSpec, Leftover, SpawnError, track_daemons};
 
 use super::*;
+use crate::internal_events::{EventReceiver, InternalEvent, event_channel};
 
 const LONG: Duration = Duration::from_secs(60);
 
 struct TestSession {
     tasks: TaskRegistry,
-    events: crate::internal_events::EventReceiver,
+    events: EventReceiver,
     dir: TempDir,
 }
 
 fn test_session() -> TestSession {
-    let (sender, events) = crate::internal_events::event_channel();
+    let (sender, events) = event_channel();
     TestSession { tasks: TaskRegistry::new(sender), events, dir: tempfile::tempdir().unwrap() }
 }
 
@@ -82,7 +83,7 @@ fn agent_facts(id: &str, kind: TaskKind, name: &str) -> TaskFacts {
 
 #[tokio::test]
 async fn an_agent_is_found_by_name_preferring_running_ones() {
-    let tasks = TaskRegistry::new(crate::internal_events::event_channel().0);
+    let tasks = TaskRegistry::new(event_channel().0);
     let register = |id, kind, name| tasks.register_agent(agent_facts(id, kind, name), true);
     let _old = register("a1", TaskKind::Agent, "scout");
     register("a2", TaskKind::Agent, "scout").finish(TaskStatus::Completed);
@@ -597,7 +598,7 @@ const COMMANDS: &[(&str, &str)] = &[
 async fn an_engine_to_be_killed() {
     let Some(dir) = std::env::var_os(TEST_DIR_VARIABLE).map(PathBuf::from) else { return };
     track_daemons();
-    let tasks = TaskRegistry::new(crate::internal_events::event_channel().0);
+    let tasks = TaskRegistry::new(event_channel().0);
     let runs = COMMANDS.iter().map(|(_, command)| {
         let environment = BTreeMap::from([("PATH".to_owned(), std::env::var("PATH").unwrap())]);
         let spec = CommandSpec { command: (*command).into(), cwd: dir.clone(), environment };

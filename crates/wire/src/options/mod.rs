@@ -1,4 +1,5 @@
-//! Options of a session. `command_line` turns them into flags, an `initialize` request and environment variables.
+//! Options of a session. `command_line` turns them into flags and environment variables;
+//! `control::initialize` turns them into an `initialize` request.
 
 mod agent;
 mod command_line;

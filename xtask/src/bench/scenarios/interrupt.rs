@@ -10,7 +10,7 @@ use crate::bench::context::BenchContext;
 use crate::bench::engine::{Engine, LaunchOptions, PartialMessages};
 use crate::bench::engine_process::EngineProcess;
 use crate::bench::metrics::Metrics;
-use crate::bench::script::ModelScript;
+use crate::bench::model_script::ModelScript;
 
 const INTERRUPT_DELAY: Duration = Duration::from_millis(300);
 

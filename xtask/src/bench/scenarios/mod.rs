@@ -1,19 +1,19 @@
 //! The scenarios: one table row here and one file each.
 
-mod ask;
-mod cold;
+mod cold_start;
+mod delta_latency;
+mod file_tools;
 mod interrupt;
-mod judging;
-mod loops;
+mod long_session;
 mod mcp;
-mod pace;
-mod parallel;
-mod resume;
-mod session;
+mod parallel_processes;
+mod permission_decisions;
+mod permission_requests;
+mod resume_and_list;
 mod soak;
 mod stream;
 mod swarm;
-mod tools;
+mod tool_loops;
 
 use anyhow::{Result, bail};
 
@@ -36,19 +36,19 @@ const DEFAULT_SCENARIOS: [Scenario; 14] = [
     Scenario {
         name: "cold",
         description: "spawn, one short reply, exit",
-        run: cold::run,
+        run: cold_start::run,
         baseline: no_baseline,
     },
     Scenario {
         name: "loop",
         description: "one prompt, Bash turns",
-        run: loops::run_bash,
-        baseline: loops::shell_baseline,
+        run: tool_loops::run_bash,
+        baseline: tool_loops::shell_baseline,
     },
     Scenario {
         name: "read-loop",
         description: "one prompt, Read turns",
-        run: loops::run_read,
+        run: tool_loops::run_read,
         baseline: no_baseline,
     },
     Scenario {
@@ -60,25 +60,25 @@ const DEFAULT_SCENARIOS: [Scenario; 14] = [
     Scenario {
         name: "pace",
         description: "1,000 deltas, one every 2 ms: latency added by the engine",
-        run: pace::run,
+        run: delta_latency::run,
         baseline: no_baseline,
     },
     Scenario {
         name: "session",
         description: "100 messages in one process",
-        run: session::run,
+        run: long_session::run,
         baseline: no_baseline,
     },
     Scenario {
         name: "parallel-8",
         description: "8 processes, 5 Bash turns each",
-        run: parallel::run_8,
+        run: parallel_processes::run_8,
         baseline: no_baseline,
     },
     Scenario {
         name: "parallel-32",
         description: "32 processes, 5 Bash turns each",
-        run: parallel::run_32,
+        run: parallel_processes::run_32,
         baseline: no_baseline,
     },
     Scenario {
@@ -90,7 +90,7 @@ const DEFAULT_SCENARIOS: [Scenario; 14] = [
     Scenario {
         name: "ask",
         description: "20 Bash calls, each allowed by the host",
-        run: ask::run,
+        run: permission_requests::run,
         baseline: no_baseline,
     },
     Scenario {
@@ -102,14 +102,14 @@ const DEFAULT_SCENARIOS: [Scenario; 14] = [
     Scenario {
         name: "tools",
         description: "tools on 20,000 files, 200 MB",
-        run: tools::run,
-        baseline: tools::ripgrep_baseline,
+        run: file_tools::run,
+        baseline: file_tools::ripgrep_baseline,
     },
     Scenario {
         name: "judging",
         description: "permission decisions about commands, under 20 rules",
-        run: judging::run,
-        baseline: judging::decision_baseline,
+        run: permission_decisions::run,
+        baseline: permission_decisions::decision_baseline,
     },
     Scenario {
         name: "mcp",
@@ -124,19 +124,19 @@ const OPT_IN_SCENARIOS: [Scenario; 4] = [
     Scenario {
         name: "resume",
         description: "resume a session of 5,000 messages",
-        run: resume::run_long,
+        run: resume_and_list::run_long,
         baseline: no_baseline,
     },
     Scenario {
         name: "resume-huge",
         description: "resume a session of 2 GB, most of it compacted",
-        run: resume::run_huge,
+        run: resume_and_list::run_huge,
         baseline: no_baseline,
     },
     Scenario {
         name: "list",
         description: "list 10,000 sessions",
-        run: resume::run_list,
+        run: resume_and_list::run_list,
         baseline: no_baseline,
     },
     Scenario {

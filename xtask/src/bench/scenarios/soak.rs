@@ -7,8 +7,8 @@ use crate::bench::context::BenchContext;
 use crate::bench::engine::{Engine, LaunchOptions};
 use crate::bench::engine_process::EngineProcess;
 use crate::bench::metrics::{Metrics, median, turn_gaps};
+use crate::bench::model_script::{ModelScript, ToolCall};
 use crate::bench::proc_stats::{self, ProcessStats};
-use crate::bench::script::{ModelScript, ToolCall};
 
 const CALLS: usize = 2000;
 

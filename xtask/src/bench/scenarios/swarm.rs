@@ -9,7 +9,7 @@ use crate::bench::engine::Engine;
 use crate::bench::engine_process::measure_engine;
 use crate::bench::meter::ResourceUsage;
 use crate::bench::metrics::{BaselineMetrics, Metrics};
-use crate::bench::script::{ModelScript, ToolCall};
+use crate::bench::model_script::{ModelScript, ToolCall};
 
 const SESSIONS: usize = 1000;
 const TURNS: usize = 5;

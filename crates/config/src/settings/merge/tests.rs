@@ -3,11 +3,13 @@
 use std::path::PathBuf;
 
 use serde_json::json;
+use whimbrel_wire::permission::PermissionBehavior;
 
 use super::*;
 use crate::settings::document::{SettingsDocument, parse_document};
 use crate::settings::hooks::HookActionConfig;
 use crate::settings::layer::check_layer;
+use crate::settings::managed_policy::are_plugin_hooks_enabled;
 use crate::settings::sources::LayerOrigin;
 use crate::settings::trust::Trust;
 

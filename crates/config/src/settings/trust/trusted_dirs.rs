@@ -1,5 +1,5 @@
-//! Trusted directories and MCP servers of the user. The official engine stores them in `.claude.json` after a dialog at
-//! the terminal: `{"projects": {"/folder": {"hasTrustDialogAccepted": true}}}`.
+//! Directories that the user trusts. The official engine stores them in `.claude.json` after a dialog at the
+//! terminal: `{"projects": {"/folder": {"hasTrustDialogAccepted": true}}}`.
 //!
 //! Trust applies to subdirectories, but not to other repositories in them: a user who trusts a directory of clones has
 //! not reviewed each of them. An unreadable file yields no trust.
@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use whimbrel_os::files;
 
 use crate::settings::sources::{explicit_config_dir, home_dir, is_repository_root};
 
 /// Size limit; the file contains more than trust.
-const MAX_FILE_SIZE: u64 = 64 * 1024 * 1024;
+pub(in crate::settings) const MAX_FILE_SIZE: u64 = 64 * 1024 * 1024;
 
 #[derive(Deserialize, Default)]
 struct UserState {
@@ -33,27 +33,6 @@ pub fn is_trusted_dir(env: &BTreeMap<String, String>, dir: &Path) -> bool {
         return false;
     }
     is_covered(&state, &dir, &is_repository_root)
-}
-
-/// MCP servers that the user has added, as written.
-#[derive(Debug, Default)]
-pub struct UserMcpServers {
-    /// For all projects.
-    pub user: Map<String, Value>,
-    /// For this directory.
-    pub local: Map<String, Value>,
-}
-
-/// The user's MCP servers for a directory. Reads a file.
-pub fn user_servers(env: &BTreeMap<String, String>, dir: &Path) -> UserMcpServers {
-    let state = user_state_file(env)
-        .and_then(|file| files::read(&file, MAX_FILE_SIZE).ok())
-        .and_then(|(bytes, _)| serde_json::from_slice::<Value>(&bytes).ok())
-        .unwrap_or_default();
-    let servers_in =
-        |value: &Value| value.get("mcpServers").and_then(Value::as_object).cloned().unwrap_or_default();
-    let project = files::real_path(dir).and_then(|real| state.get("projects")?.get(real.to_str()?));
-    UserMcpServers { user: servers_in(&state), local: project.map(servers_in).unwrap_or_default() }
 }
 
 /// Path of `.claude.json`: in the configuration directory if the environment names one, else in the home directory.

@@ -1,10 +1,13 @@
-//! Delivery of messages within a team, and the limit on their number.
+//! Delivery of messages within a team: into mailboxes, which wakes idle teammates, or to the lead; and the limit on
+//! their number.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use whimbrel_tools::internal_events::{EventSender, InternalEvent, Notification};
+
+use super::members::{Team, TeamMember};
 use super::message::{TeamMessage, TeammateInput, count_text};
-use super::state::Team;
 use super::{LEAD, Receipt, SessionTeam, to_member_name};
 
 pub(super) const NO_TEAM: &str = "There is no team. Create one with TeamCreate.";
@@ -120,5 +123,57 @@ impl SessionTeam {
         if let Some(writer) = writer {
             writer.flush().await;
         }
+    }
+}
+
+impl Team {
+    /// Delivers a message to a member or to the lead.
+    fn deliver(
+        &mut self,
+        to: &str,
+        mut message: TeamMessage,
+        event_sender: &EventSender,
+    ) -> Result<Receipt, String> {
+        if to == message.from {
+            return Err(format!("{to} is you. Send the message to another member, or continue."));
+        }
+        message.color = self.member(&message.from).map(|member| member.color.to_owned());
+        if to == LEAD {
+            if let Some(sender) = self.member(&message.from.clone()) {
+                sender.wrote_to_lead = true;
+            }
+            self.notify_lead(&message, true, event_sender);
+            return Ok(Receipt { to: to.into(), recipient_is_running: false });
+        }
+        let known = self.names();
+        let Some(member) = self.member(to) else {
+            return Err(format!("There is no team member {to}. Team members: {}.", known.join(", ")));
+        };
+        let recipient_is_running = member.is_running;
+        member.push_input(TeammateInput::Message(message.clone()));
+        self.write_message(to, &message);
+        Ok(Receipt { to: to.into(), recipient_is_running })
+    }
+
+    /// Notifies the lead; `starts_turn` says whether that starts a turn.
+    pub(super) fn notify_lead(&self, message: &TeamMessage, starts_turn: bool, event_sender: &EventSender) {
+        self.write_message(LEAD, message);
+        let notification = Notification { starts_turn, ..Notification::from_peer(message.render()) };
+        // The event loop may have ended.
+        let _ = event_sender.send(InternalEvent::Notification(Box::new(notification)));
+    }
+
+    fn write_message(&self, to: &str, message: &TeamMessage) {
+        if let Some(writer) = &self.writer {
+            writer.add_message(to, message.clone());
+        }
+    }
+}
+
+impl TeamMember {
+    /// Adds input and wakes the teammate.
+    fn push_input(&mut self, input: TeammateInput) {
+        self.mailbox.push_back(input);
+        self.notify.notify_one();
     }
 }

@@ -4,16 +4,16 @@
 //! A teammate without input is idle, and a session does not wait for idle teammates. Messages are data: they approve
 //! nothing and change no rule.
 //!
-//! Modules: `state` (members and delivery), [`message`], `delivery` (sending and limits), `requests` (shutdown and
+//! Modules: `members` (members and mailboxes), [`message`], `delivery` (sending and limits), `requests` (shutdown and
 //! plan approval), [`membership`] (RAII handle of a member), [`teammate`] (main loop), `writer` and `team_dir`
 //! (files), `previous_run` (team of an earlier run).
 
 mod delivery;
+mod members;
 pub mod membership;
 pub mod message;
 mod previous_run;
 pub mod requests;
-mod state;
 mod team_dir;
 pub mod teammate;
 mod writer;
@@ -25,9 +25,9 @@ use serde_json::{Value, json};
 use whimbrel_os::ids;
 use whimbrel_tools::internal_events::EventSender;
 
+pub use self::members::{MemberFacts, MemberInfo};
+use self::members::{Team, TeamMember};
 pub use self::membership::Membership;
-pub use self::state::{MemberFacts, MemberInfo};
-use self::state::{Team, TeamMember};
 use self::team_dir::TeamDir;
 use self::writer::TeamWriter;
 

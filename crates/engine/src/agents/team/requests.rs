@@ -3,8 +3,8 @@
 use whimbrel_os::clock;
 
 use super::delivery::NO_TEAM;
+use super::members::{Team, TeamMember};
 use super::message::{ControlMessage, TeamMessage};
-use super::state::{Team, TeamMember};
 use super::{LEAD, Receipt, SessionTeam, to_member_name};
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,10 +2,11 @@
 //!
 //! They are injected before the first prompt and again after a compaction; those of subdirectories when the model
 //! accesses a file there. Modules: `locations` (candidate files), `read` (bounded read of one file), `load` (all
-//! files and their imports).
+//! files and their imports), `nested` (files of subdirectories).
 
 mod load;
 mod locations;
+mod nested;
 mod read;
 #[cfg(test)]
 mod tests;
@@ -15,9 +16,7 @@ use std::mem;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use serde_json::Value;
 use whimbrel_config::locations::ConfigLocations;
-use whimbrel_os::files;
 use whimbrel_wire::hook::InstructionsLoaded;
 
 use load::{InstructionLoader, InstructionText};
@@ -168,34 +167,6 @@ impl Instructions {
         self.load_files(&candidates, reason, None).and_then(|texts| render_initial(&texts))
     }
 
-    /// Notes the path of a tool call that reads or changes a file.
-    pub fn watch_call(&mut self, tool: &str, input: &Value) {
-        let field = match tool {
-            "Read" | "Edit" | "Write" => "file_path",
-            "NotebookEdit" => "notebook_path",
-            _ => return,
-        };
-        self.watched_paths.extend(input[field].as_str().map(str::to_owned));
-    }
-
-    /// Takes the noted paths, as the model wrote them.
-    pub fn take_watched_paths(&mut self) -> Vec<String> {
-        mem::take(&mut self.watched_paths)
-    }
-
-    /// Loads the instructions of the directories that contain an accessed file. Blocking. Each file is a separate
-    /// text, so that one injected in an earlier run is recognised.
-    pub fn load_nested(&mut self, file: &Path) -> Vec<String> {
-        let Some(file) = files::real_path(file) else { return Vec::new() };
-        let Some(dir) = file.parent().map(Path::to_owned) else { return Vec::new() };
-        if !self.visited_dirs.insert(dir) {
-            return Vec::new();
-        }
-        let candidates = locations::nested_files(&self.config_locations, &file);
-        let texts = self.load_files(&candidates, LoadReason::Nested, Some(&file)).unwrap_or_default();
-        texts.chunks(1).filter_map(render_nested).collect()
-    }
-
     /// The files that were injected.
     pub fn files(&self) -> &[InstructionFile] {
         &self.files
@@ -237,12 +208,6 @@ impl Instructions {
 /// Renders the initial files; none if there are none.
 fn render_initial(texts: &[InstructionText]) -> Option<String> {
     let head = "Instructions from the user and the project, for every task here. Follow them where they apply; they override your defaults.";
-    render_files(head, texts)
-}
-
-/// Renders files of subdirectories.
-fn render_nested(texts: &[InstructionText]) -> Option<String> {
-    let head = "Further instructions, each for the files in and below its directory:";
     render_files(head, texts)
 }
 

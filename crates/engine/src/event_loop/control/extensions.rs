@@ -9,7 +9,7 @@ use whimbrel_wire::control::{
     ReloadSkillsReply,
 };
 
-use super::agent_info;
+use super::initialize::agent_info;
 use crate::event_loop::Session;
 
 /// Applies plugins and skills of `initialize` before the first turn.

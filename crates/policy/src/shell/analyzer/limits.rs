@@ -6,6 +6,9 @@
 use crate::shell::analyzer::Analyzer;
 use crate::shell::{Script, WordValue};
 
+/// Longer commands are never allowed by analysis; the deny analysis still searches them.
+pub const MAX_ANALYZED_LENGTH: usize = 10_000;
+
 /// Overhead in bytes of analyzing or searching one text.
 const TEXT_OVERHEAD: usize = 64;
 

@@ -1,9 +1,10 @@
 //! Builds a simple command: the texts that rules match, and its effects.
 
+use super::rule_suggestion;
 use crate::shell::nested::{shells, wrappers};
 use crate::shell::parser::syntax::RawCommand;
 use crate::shell::programs::effects::{self, CommandEffects, program_name};
-use crate::shell::programs::{builtins, flag_checked, operands};
+use crate::shell::programs::{accepted_edits, builtins, operands, read_only_with_flags};
 use crate::shell::vars::safe_assignment;
 use crate::shell::words::spelling::{allow_spellings, deny_spellings, raw_text};
 use crate::shell::{
@@ -24,9 +25,9 @@ pub(crate) struct ExpandedCommand<'a> {
 }
 
 /// A command without the wrappers that an allow rule looks through.
-struct UnwrappedCommand<'a> {
+pub(super) struct UnwrappedCommand<'a> {
     words: &'a [Word],
-    wrapped: bool,
+    pub(super) wrapped: bool,
     /// True if all removed wrappers are ones that read-only commands may have.
     is_read_only_wrapper: bool,
     /// True if arguments are added when it runs.
@@ -48,7 +49,7 @@ pub(crate) fn checked_command(expanded: &ExpandedCommand<'_>) -> SimpleCommand {
         check_scope: command.check_scope(),
         deny_spellings: deny_spellings(&raw, expanded.words),
         allow_spellings: build_allow_spellings(expanded, &stripped, &effects, &raw, reads_input),
-        suggestion: build_suggestion(expanded, &stripped, &effects, reads_input),
+        suggestion: rule_suggestion::build_suggestion(expanded, &stripped, &effects, reads_input),
         raw,
         words: expanded.words.to_vec(),
         assignments: expanded.assignments.iter().map(|(_, assignment)| assignment.clone()).collect(),
@@ -181,12 +182,12 @@ fn depends_on_arguments(words: &[Word]) -> bool {
     let Some(name) = words.first().and_then(|word| word.value.as_literal()) else { return true };
     let plain = program_name(name);
     let arguments = words.get(1..).unwrap_or_default();
-    wrappers::suggests_exact_rule_only(&plain)
+    rule_suggestion::suggests_exact_rule_only(&plain)
         || shells::is_interpreter(&plain)
         || builtins::required_rule(&plain).is_some()
         || matches!(plain.as_str(), "git" | "jq" | "cd" | "make" | "tar" | "zip")
-        || flag_checked::effects(&plain, arguments).is_some()
-        || flag_checked::edit_effects(&plain, arguments).is_some()
+        || read_only_with_flags::effects(&plain, arguments).is_some()
+        || accepted_edits::edit_effects(&plain, arguments).is_some()
         || operands::effects(&plain, arguments).is_some_and(|effects| effects.restricts_paths)
 }
 
@@ -212,7 +213,10 @@ fn only_prints(words: &[Word]) -> bool {
 }
 
 /// Text of a command with some of its assignments.
-fn render_with_assignments(expanded: &ExpandedCommand<'_>, wanted: impl Fn(&Assignment) -> bool) -> String {
+pub(super) fn render_with_assignments(
+    expanded: &ExpandedCommand<'_>,
+    wanted: impl Fn(&Assignment) -> bool,
+) -> String {
     let mut texts: Vec<&str> = expanded
         .assignments
         .iter()
@@ -255,45 +259,4 @@ fn build_allow_spellings(
     }
     spellings.dedup();
     spellings
-}
-
-fn build_suggestion(
-    expanded: &ExpandedCommand<'_>,
-    stripped: &UnwrappedCommand<'_>,
-    effects: &CommandEffects,
-    reads_input: bool,
-) -> RuleSuggestion {
-    let exact = render_with_assignments(expanded, |assignment| !assignment.safe);
-    let literal =
-        |at: usize| expanded.words.get(at).filter(|word| word.value.as_literal() == Some(word.raw.as_str()));
-    let first = literal(0).map(|word| word.raw.as_str()).unwrap_or_default();
-    let plain = program_name(first);
-    let runs = wrappers::is_exact_rule_wrapper(&plain)
-        || builtins::required_rule(&plain) == Some(RequiredRule::ExactRule)
-        || (plain == "find" && effects.required_rule == RequiredRule::ExactRule);
-    let safe = expanded.assignments.iter().all(|(_, assignment)| assignment.safe);
-    let bare = safe
-        && !stripped.wrapped
-        && expanded.command.stdin_texts.is_empty()
-        && effects.required_rule == RequiredRule::AnyRule;
-    let prefix = literal(1)
-        .filter(|second| {
-            bare && !first.is_empty()
-                && !wrappers::suggests_exact_rule_only(&plain)
-                && looks_like_subcommand(&second.raw)
-        })
-        .map(|second| format!("{first} {}", second.raw));
-    RuleSuggestion {
-        exact,
-        prefix,
-        suppressed: runs || reads_input || expanded.words.is_empty() || expanded.command.is_test,
-    }
-}
-
-/// Returns true for words like `run` and `install-deps`: lower-case parts joined by dashes.
-fn looks_like_subcommand(text: &str) -> bool {
-    let part = |part: &str| {
-        !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
-    };
-    text.starts_with(|c: char| c.is_ascii_lowercase()) && text.split('-').all(part)
 }

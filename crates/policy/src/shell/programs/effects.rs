@@ -1,7 +1,8 @@
 //! Effects of one simple command, by its name and arguments.
 
-use super::{builtins, find, flag_checked, git, jq, operands, readers, sed};
-use crate::shell::nested::{options, wrappers};
+use super::risky_arguments::has_risky_arguments;
+use super::{accepted_edits, builtins, find, git, jq, operands, read_only, read_only_with_flags, sed};
+use crate::shell::nested::wrappers;
 use crate::shell::{CommandClass, DirTarget, RequiredRule, Word, WordValue};
 
 /// Effects of a command.
@@ -99,9 +100,9 @@ fn effects_by_name(name: &str, arguments: &[Word]) -> Option<CommandEffects> {
         "sed" => Some(sed::effects(arguments)),
         "jq" => Some(jq::effects(arguments)),
         "cd" => Some(builtins::cd_effects(arguments)),
-        _ => readers::effects(name, arguments)
-            .or_else(|| flag_checked::effects(name, arguments))
-            .or_else(|| flag_checked::edit_effects(name, arguments))
+        _ => read_only::effects(name, arguments)
+            .or_else(|| read_only_with_flags::effects(name, arguments))
+            .or_else(|| accepted_edits::edit_effects(name, arguments))
             .or_else(|| operands::effects(name, arguments)),
     }
 }
@@ -137,50 +138,4 @@ fn find_removes(arguments: &[Word]) -> bool {
                     .is_some_and(|text| matches!(program_name(text).as_str(), "rm" | "rmdir"))
             })
         })
-}
-
-/// Returns true if the arguments make an ordinary command run programs or write files, so that it requires an exact
-/// allow rule.
-fn has_risky_arguments(name: &str, arguments: &[Word]) -> bool {
-    match name {
-        "awk" | "gawk" | "mawk" | "nawk" => {
-            arguments.iter().any(|word| word.value.as_literal().is_none_or(is_risky_awk_argument))
-        }
-        "sort" => has_risky_option(arguments, name, &["-o", "--output"]),
-        "tar" => {
-            // The first word may be a bundle of letters without a dash.
-            let bundle = arguments.first().and_then(|word| word.value.as_literal()).unwrap_or_default();
-            has_risky_option(arguments, name, &[])
-                || (!bundle.contains(['/', '.']) && bundle.contains(['I', 'F']))
-        }
-        "zip" => has_risky_option(arguments, name, &["-T", "--test"]),
-        _ => false,
-    }
-}
-
-/// Returns true if one of the options with a command, or one of `others`, is given; also in a bundle or abbreviated.
-fn has_risky_option(arguments: &[Word], name: &str, others: &[&str]) -> bool {
-    let risky = |wanted: &dyn Fn(&str) -> bool| {
-        options::options_with_command(name).iter().chain(others).any(|option| wanted(option))
-    };
-    arguments.iter().any(|word| {
-        let Some(text) = word.value.as_literal() else { return true };
-        if text.starts_with("--") {
-            let name = text.split_once('=').map_or(text, |(name, _)| name);
-            return name.len() > 3 && risky(&|option| option.starts_with(name));
-        }
-        let Some(bundle) = text.strip_prefix('-') else { return false };
-        risky(&|option| {
-            option.strip_prefix('-').is_some_and(|letter| letter.len() == 1 && bundle.contains(letter))
-        })
-    })
-}
-
-fn is_risky_awk_argument(text: &str) -> bool {
-    if let Some(option) = text.strip_prefix('-') {
-        let harmless = option.starts_with('F') || option.starts_with('v') || option == "-";
-        return !harmless;
-    }
-    let text = text.replace("||", "");
-    ["system", "getline", "@load", "@include", "|", ">"].iter().any(|risk| text.contains(risk))
 }

@@ -1,9 +1,9 @@
 //! Parallel directory walk like ripgrep's: skips ignored and hidden files, and stops soon after cancellation. Shared by
 //! Glob and Grep.
 
-mod cancel;
 mod ignore_rules;
 mod name_filter;
+mod search_runner;
 #[cfg(test)]
 mod tests;
 mod walk_filter;
@@ -21,13 +21,10 @@ use super::file_errors;
 use crate::api::ToolError;
 use crate::permission::SearchFilter;
 use crate::workspace::Workspace;
-pub(super) use cancel::{CancelFlag, SearchOutcome, run_search};
 use ignore_rules::{IgnoreDecision, IgnoreRules};
 pub(super) use name_filter::{NameFilter, is_literal};
+pub(super) use search_runner::{CancelFlag, SearchOutcome, run_search};
 use walk_filter::WalkFilter;
-
-/// Virtual file systems. Reading their files can block forever.
-const VIRTUAL_FILE_SYSTEMS: [&str; 3] = ["/dev", "/proc", "/sys"];
 
 /// Handles the files of one walker thread.
 pub(super) trait FileVisitor: Send {
@@ -128,7 +125,7 @@ fn is_candidate(entry: &DirEntry, root: &Path, names: &NameFilter, ignore_rules:
     }
     let is_dir = entry.file_type().is_some_and(|kind| kind.is_dir());
     let is_selected = if is_dir {
-        names.may_enter(below) && !(entry.depth() == 1 && is_virtual_file_system(path))
+        names.may_enter(below) && !(entry.depth() == 1 && files::is_virtual_file_system(path))
     } else {
         names.matches(below)
     };
@@ -153,10 +150,6 @@ fn admit_entry(entry: &DirEntry, ignore_rules: &IgnoreRules, walk_filter: &WalkF
         ignore_rules.enter_dir(entry.path());
     }
     true
-}
-
-fn is_virtual_file_system(dir: &Path) -> bool {
-    VIRTUAL_FILE_SYSTEMS.iter().any(|name| dir == Path::new(name))
 }
 
 /// The visitor of one thread; moves it to `finished` on drop.

@@ -257,7 +257,7 @@ async fn special_paths_are_not_searched() {
         let text = fixture.run_to_text("Grep", json!({"pattern": "PATH", "path": path})).await;
         assert!(text.contains("is a device or system file"), "{path}: {text}");
     }
-    assert!(is_virtual_file_system(Path::new("/proc")));
+    assert!(files::is_virtual_file_system(Path::new("/proc")));
 }
 
 #[tokio::test]

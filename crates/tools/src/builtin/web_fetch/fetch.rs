@@ -7,7 +7,7 @@ use whimbrel_os::files;
 
 use super::network_scope::{self, NetworkScope};
 use super::page::{self, TextKind};
-use super::page_url::{self, RedirectTarget};
+use super::redirect::{MAX_REDIRECTS, RedirectTarget, redirect_location, resolve_redirect};
 use crate::api::ToolError;
 
 /// Time limit including redirects.
@@ -15,8 +15,6 @@ const FETCH_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Largest decompressed body in bytes.
 const MAX_BODY_BYTES: usize = 10 << 20;
-
-const MAX_REDIRECTS: usize = 5;
 
 /// Accepted media types, preferred first.
 const ACCEPT: &str = "text/markdown, text/html, application/json;q=0.9, text/*;q=0.9, */*;q=0.1";
@@ -67,7 +65,7 @@ async fn fetch_following_redirects(
         let Some(location) = redirect_location(&response) else {
             return read_page(&current, response).await.map(FetchOutcome::Page);
         };
-        let next = page_url::resolve_redirect(&current, location).map_err(|error| {
+        let next = resolve_redirect(&current, location).map_err(|error| {
             ToolError::Failed(format!("{current} redirects, which cannot be followed: {error}"))
         })?;
         match next {
@@ -97,11 +95,6 @@ fn private_host_error(host: &str) -> ToolError {
         "{host} is not on the public internet and cannot be fetched. The user can allow it with {}=1.",
         network_scope::PRIVATE_NETWORK_VARIABLE
     ))
-}
-
-/// The target of a redirect response.
-fn redirect_location(response: &Response) -> Option<&str> {
-    matches!(response.status, 301 | 302 | 303 | 307 | 308).then(|| response.header("location"))?
 }
 
 /// Reads a response as text.

@@ -1,6 +1,6 @@
 //! WebFetch: fetches a page and lets the small model answer a question about it.
 //!
-//! - [`page_url`]: URLs and redirects; [`network_scope`]: allowed hosts
+//! - [`page_url`]: URLs; [`redirect`]: redirects; [`network_scope`]: allowed hosts
 //! - [`fetch`]: fetching; [`page`]: body to text; [`html`]: HTML to Markdown
 //! - [`cache`]: recently fetched pages
 
@@ -10,6 +10,7 @@ mod html;
 mod network_scope;
 mod page;
 mod page_url;
+mod redirect;
 
 #[cfg(test)]
 mod tests;

@@ -1,16 +1,8 @@
-//! URLs: which can be fetched, and where redirects lead. Pure.
+//! URLs: which can be fetched. Pure.
 
 use std::net::IpAddr;
 
 use whimbrel_models::http::Url;
-
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum RedirectTarget {
-    /// Followed automatically.
-    SameHost(Url),
-    /// Returned to the model, which decides.
-    OtherHost(Url),
-}
 
 /// Parses and normalizes a URL of the model.
 pub(super) fn parse_url(text: &str) -> Result<Url, String> {
@@ -20,19 +12,8 @@ pub(super) fn parse_url(text: &str) -> Result<Url, String> {
     normalize(url)
 }
 
-/// Resolves a redirect; fails if it cannot be followed.
-pub(super) fn resolve_redirect(from: &Url, location: &str) -> Result<RedirectTarget, String> {
-    let to = from.join(location).map_err(|error| format!("it leads to {location:?}: {error}."))?;
-    let to = normalize(to)?;
-    Ok(if to.host_str() == from.host_str() {
-        RedirectTarget::SameHost(to)
-    } else {
-        RedirectTarget::OtherHost(to)
-    })
-}
-
 /// Checks the scheme and upgrades to https, except for loopback addresses.
-fn normalize(mut url: Url) -> Result<Url, String> {
+pub(super) fn normalize(mut url: Url) -> Result<Url, String> {
     if !matches!(url.scheme(), "http" | "https") {
         return Err(format!("Only http and https URLs can be fetched, not {}:.", url.scheme()));
     }
@@ -75,29 +56,6 @@ mod tests {
         for (name, text, expected) in table {
             match (parse_url(text), expected) {
                 (Ok(url), Ok(expected)) => assert_eq!(url.as_str(), expected, "{name}"),
-                (Err(error), Err(words)) => assert!(error.contains(words), "{name}: {error}"),
-                (found, _) => panic!("{name}: {found:?}"),
-            }
-        }
-    }
-
-    #[test]
-    fn only_redirects_to_the_same_host_are_followed() {
-        let from = Url::parse("https://a.org/x/y").unwrap();
-        let url = |text: &str| Url::parse(text).unwrap();
-        let table = [
-            ("a path", "/z", Ok(RedirectTarget::SameHost(url("https://a.org/z")))),
-            ("a name", "z", Ok(RedirectTarget::SameHost(url("https://a.org/x/z")))),
-            ("back to http", "http://a.org/z", Ok(RedirectTarget::SameHost(url("https://a.org/z")))),
-            ("another host", "https://b.org/z", Ok(RedirectTarget::OtherHost(url("https://b.org/z")))),
-            ("a subdomain", "//www.a.org/", Ok(RedirectTarget::OtherHost(url("https://www.a.org/")))),
-            ("a file", "file:///etc/passwd", Err("not file:")),
-            ("a password", "https://me:secret@b.org/", Err("password")),
-            ("nonsense", "https://", Err("leads to")),
-        ];
-        for (name, location, expected) in table {
-            match (resolve_redirect(&from, location), expected) {
-                (Ok(next), Ok(expected)) => assert_eq!(next, expected, "{name}"),
                 (Err(error), Err(words)) => assert!(error.contains(words), "{name}: {error}"),
                 (found, _) => panic!("{name}: {found:?}"),
             }

@@ -3,8 +3,8 @@
 mod async_results;
 mod callbacks;
 mod commands;
-mod config;
 mod fixture;
+mod hook_set;
 mod http;
 mod inputs;
 mod merge;

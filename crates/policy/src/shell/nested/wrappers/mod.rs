@@ -8,7 +8,6 @@ mod env_split;
 mod find_wrapped;
 mod table;
 
-use super::shells;
 pub(crate) use allowed_forms::strip_length;
 pub(crate) use find_wrapped::find_wrapped;
 use table::WRAPPERS;
@@ -47,14 +46,6 @@ impl Wrapper {
     }
 }
 
-/// Commands for which no rule of the form `W1 W2 *` is suggested, besides shells and interpreters.
-const EXACT_SUGGESTIONS: &[&str] = &[
-    "sudo", "doas", "env", "xargs", "timeout", "nice", "nohup", "time", "command", "find", "awk", "sed",
-    "ssh", "scp", "rsync", "docker", "kubectl", "podman", "npx", "uvx", "curl", "wget", "rm", "mv", "cp",
-    "touch", "mkdir", "ln", "chmod", "chown", "tee", "dd", "builtin", "noglob", "stdbuf", "pkexec", "su",
-    "runuser", "setpriv",
-];
-
 /// Returns true if only an exact rule may allow the wrapper.
 pub(crate) fn is_exact_rule_wrapper(name: &str) -> bool {
     WRAPPERS.iter().any(|wrapper| wrapper.name == name && wrapper.requires_exact_rule)
@@ -63,9 +54,4 @@ pub(crate) fn is_exact_rule_wrapper(name: &str) -> bool {
 /// Returns true if the command runs another one.
 pub(crate) fn is_wrapper(name: &str) -> bool {
     WRAPPERS.iter().any(|wrapper| wrapper.name == name)
-}
-
-/// Returns true if only an exact rule is suggested for the command.
-pub(crate) fn suggests_exact_rule_only(name: &str) -> bool {
-    EXACT_SUGGESTIONS.contains(&name) || is_wrapper(name) || shells::is_interpreter(name)
 }

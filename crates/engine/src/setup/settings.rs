@@ -1,0 +1,128 @@
+//! Loads the settings of a session: which files to read.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+use whimbrel_config::locations::ConfigLocations;
+use whimbrel_config::settings::trust::project_trust::project_trust;
+use whimbrel_config::settings::{self, Settings, SettingsRequest, Tolerance};
+use whimbrel_wire::options::{Options, SettingSource};
+
+use super::env::{Env, is_env_set};
+use super::{SetupError, unsupported};
+
+/// Loads the settings. Reads files.
+pub(super) fn load_settings(options: &Options, env: &Env, root: &Path) -> Result<Settings, SetupError> {
+    let invalid = |error: settings::SettingsError| SetupError::Invalid(error.to_string());
+    let project = project_root(options, root);
+    let named_sources = options.setting_sources.as_deref().unwrap_or_default();
+    let settings = Settings::load(SettingsRequest {
+        config_dir: settings::config_dir(env),
+        trust: project_trust(named_sources, env, &project, is_disposable(env)),
+        project_root: project,
+        local_root: local_settings_root(env, root),
+        cwd: root.into(),
+        sources: setting_sources(options),
+        named_sources: named_sources.iter().copied().collect(),
+        flag: options.settings.clone(),
+        managed_files: settings::managed_files().map_err(invalid)?,
+        managed: managed_settings(options)?,
+        tolerance: tolerance(options),
+    })
+    .map_err(invalid)?;
+    match unsupported::unsupported_setting(&settings) {
+        Some(text) => Err(SetupError::Unsupported(text)),
+        None => Ok(settings),
+    }
+}
+
+/// The directory that contains the project's `.claude`.
+pub(super) fn project_root(options: &Options, root: &Path) -> PathBuf {
+    options.project_config_root.as_ref().map_or_else(|| root.into(), |dir| root.join(dir))
+}
+
+/// The directory that contains the `.claude` of the local settings: the working directory for an SDK host, the
+/// repository root at the terminal. Accesses the disk.
+fn local_settings_root(env: &Env, root: &Path) -> PathBuf {
+    let by_host = env.get("CLAUDE_CODE_ENTRYPOINT").is_some_and(|name| name.starts_with("sdk"));
+    let repository = if by_host { None } else { settings::repository_root(root) };
+    repository.unwrap_or(root).into()
+}
+
+fn tolerance(options: &Options) -> Tolerance {
+    if options.tolerate_bad_settings { Tolerance::Tolerant } else { Tolerance::Strict }
+}
+
+/// The setting sources that the host named, or all.
+pub(super) fn setting_sources(options: &Options) -> BTreeSet<SettingSource> {
+    match &options.setting_sources {
+        Some(sources) => sources.iter().copied().collect(),
+        None => [SettingSource::User, SettingSource::Project, SettingSource::Local].into(),
+    }
+}
+
+/// True if `IS_SANDBOX` says that the machine is disposable.
+pub(super) fn is_disposable(env: &Env) -> bool {
+    is_env_set(env, "IS_SANDBOX")
+}
+
+fn managed_settings(options: &Options) -> Result<Option<Map<String, Value>>, SetupError> {
+    match &options.managed_settings {
+        None => Ok(None),
+        Some(Value::Object(values)) => Ok(Some(values.clone())),
+        Some(_) => Err(SetupError::Invalid("--managed-settings must be a JSON object.".into())),
+    }
+}
+
+pub(super) fn config_locations(
+    options: &Options,
+    settings: &Settings,
+    config: Option<PathBuf>,
+    root: &Path,
+) -> ConfigLocations {
+    let (project, sources) = (project_root(options, root), setting_sources(options));
+    ConfigLocations {
+        sources,
+        trust: settings.trust(),
+        user_dir: config,
+        working_dir: root.into(),
+        project_dir: project,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn local_settings_are_at_the_repository_root_without_an_sdk() {
+        let temp_dir = tempfile::tempdir().unwrap();
+        let root = temp_dir.path().join("repository");
+        let dir = root.join("part");
+        std::fs::create_dir_all(&dir).unwrap();
+        let with_entrypoint =
+            |name: &str| Env::from([("CLAUDE_CODE_ENTRYPOINT".to_owned(), name.to_owned())]);
+        assert_eq!(local_settings_root(&Env::new(), &dir), dir, "no repository");
+        std::fs::create_dir(root.join(".git")).unwrap();
+        let rows = [
+            (Env::new(), &root),
+            (with_entrypoint("cli"), &root),
+            (with_entrypoint("sdk-py"), &dir),
+            (with_entrypoint("sdk-ts"), &dir),
+        ];
+        for (env, expected) in rows {
+            assert_eq!(local_settings_root(&env, &dir), *expected, "{env:?}");
+        }
+    }
+
+    #[test]
+    fn is_sandbox_variable_is_parsed() {
+        for (value, expected) in
+            [(None, false), (Some(""), false), (Some("0"), false), (Some("false"), false), (Some("1"), true)]
+        {
+            let env = value.map(|value| ("IS_SANDBOX".to_owned(), value.to_owned())).into_iter().collect();
+            assert_eq!(is_disposable(&env), expected, "{value:?}");
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! Background commands: starts and watches them, reports their end, and moves foreground work to the background.
+
+use std::path::Path;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use whimbrel_os::ids;
+use whimbrel_process::{CommandSpec, Leftover, OutputCapture, Process, SpawnError, line_channel};
+
+use super::{
+    NewTask, NotifyModel, TaskFacts, TaskKind, TaskRegistry, TaskRow, TaskSnapshot, TaskState, TaskStatus,
+    TaskTable, detach, monitor_output,
+};
+use crate::background_task::BackgroundPolicy;
+use crate::internal_events::{EventSender, InternalEvent};
+
+/// Watches one background command.
+struct CommandWatcher {
+    facts: TaskFacts,
+    stop: CancellationToken,
+    /// Fires before `stop` if the host stops it.
+    stopped_by_host: CancellationToken,
+    /// Fires when the command is detached from the session.
+    detach: CancellationToken,
+    closed: CancellationToken,
+    state: watch::Sender<TaskState>,
+    events: EventSender,
+    limit: Option<Duration>,
+}
+
+impl TaskRegistry {
+    /// Starts a command in the background. Its output goes to a file below `output_dir`.
+    pub fn start_command(
+        &self,
+        spec: &CommandSpec,
+        output_dir: &Path,
+        new_task: NewTask,
+    ) -> Result<TaskFacts, SpawnError> {
+        let (facts, capture) = TaskTable::prepare_command(spec, output_dir, new_task)?;
+        match self.table.at_end {
+            BackgroundPolicy::Detach => {
+                let (process, detach_token) = detach::spawn_detachable(spec, &self.table.groups, &capture)?;
+                self.table.watch_detachable(facts.clone(), process, capture, None, Some(detach_token));
+            }
+            BackgroundPolicy::WaitForAgents | BackgroundPolicy::WaitForAll | BackgroundPolicy::Stop => {
+                let process = Process::spawn(spec, &self.table.groups)?;
+                self.table.watch(facts.clone(), process, capture, None);
+            }
+        }
+        Ok(facts)
+    }
+
+    /// Starts a background command whose output lines are reported as notifications, for at most `limit`.
+    pub fn start_monitor(
+        &self,
+        spec: &CommandSpec,
+        output_dir: &Path,
+        new_task: NewTask,
+        limit: Duration,
+    ) -> Result<TaskFacts, SpawnError> {
+        let (facts, capture) = TaskTable::prepare_command(spec, output_dir, new_task)?;
+        let process = Process::spawn(spec, &self.table.groups)?;
+        let (lines, receiver) = line_channel::line_channel();
+        let stop = self.table.watch(facts.clone(), process, capture.with_line_sender(lines), Some(limit));
+        tokio::spawn(monitor_output::report_lines(receiver, facts.clone(), self.table.events.clone(), stop));
+        Ok(facts)
+    }
+
+    /// Moves foreground work of the main turn to the background: all of it, or the work of one call. Work of a subagent
+    /// is skipped, because notifications would not reach the subagent. Returns the moved tasks.
+    pub fn move_to_background(&self, call: Option<&str>) -> Vec<TaskSnapshot> {
+        let rows = self.table.rows();
+        let foreground = rows.iter().filter(|task| {
+            let is_selected = call.is_none_or(|call| call == task.facts.tool_use_id);
+            let is_main = task.facts.owner.is_none();
+            is_selected && is_main && !task.background_frozen && *task.state.borrow() == TaskState::Running
+        });
+        let moved = foreground.filter(|task| !task.background.send_replace(true));
+        moved.map(TaskRow::snapshot).collect()
+    }
+
+    /// Running background tasks.
+    pub fn running_in_background(&self) -> Vec<TaskSnapshot> {
+        self.table.rows().iter().filter(|task| task.is_in_background()).map(TaskRow::snapshot).collect()
+    }
+}
+
+impl TaskTable {
+    /// Creates the facts of a background command and its output file below `output_dir`.
+    fn prepare_command(
+        spec: &CommandSpec,
+        output_dir: &Path,
+        new_task: NewTask,
+    ) -> Result<(TaskFacts, OutputCapture), SpawnError> {
+        let task_id = ids::new_task_id('b');
+        let capture = OutputCapture::in_file(output_dir.join("tasks").join(format!("{task_id}.output")))?;
+        let output_file = capture.path().map(Path::to_path_buf).unwrap_or_default();
+        let facts = TaskFacts {
+            task_id,
+            tool_use_id: new_task.tool_use_id,
+            owner: new_task.owner,
+            kind: TaskKind::Command,
+            description: new_task.description,
+            command: spec.command.clone(),
+            agent_type: None,
+            name: None,
+            output_file,
+        };
+        Ok((facts, capture))
+    }
+
+    /// Watches a background command; returns its stop token.
+    pub(super) fn watch(
+        &self,
+        facts: TaskFacts,
+        process: Process,
+        capture: OutputCapture,
+        limit: Option<Duration>,
+    ) -> CancellationToken {
+        self.watch_detachable(facts, process, capture, limit, None)
+    }
+
+    /// The same for a command that may be detached.
+    fn watch_detachable(
+        &self,
+        facts: TaskFacts,
+        process: Process,
+        capture: OutputCapture,
+        limit: Option<Duration>,
+        detach: Option<CancellationToken>,
+    ) -> CancellationToken {
+        let (state_sender, state) = watch::channel(TaskState::Running);
+        let closed = self.groups.closed.clone();
+        let stop = closed.child_token();
+        let (background, stopped_by_host) = (watch::Sender::new(true), CancellationToken::new());
+        self.rows().push(TaskRow {
+            facts: facts.clone(),
+            state,
+            stop: stop.clone(),
+            stopped_by_host: stopped_by_host.clone(),
+            background,
+            background_frozen: false,
+            detach: detach.clone(),
+        });
+        // The session may be gone.
+        let _ = self.events.send(InternalEvent::Task(Box::new(facts.started_event())));
+        let token = stop.clone();
+        let detach = detach.unwrap_or_default();
+        let events = self.events.clone();
+        let watcher = CommandWatcher {
+            facts,
+            stop,
+            stopped_by_host,
+            detach,
+            closed,
+            state: state_sender,
+            events,
+            limit,
+        };
+        tokio::spawn(watcher.run(process, capture));
+        token
+    }
+}
+
+impl CommandWatcher {
+    async fn run(self, mut process: Process, mut capture: OutputCapture) {
+        let finish = with_optional_timeout(self.limit, process.run_to_end(&mut capture));
+        let end = tokio::select! {
+            biased;
+            end = self.stop.run_until_cancelled(finish) => end,
+            () = self.detach.cancelled() => return self.detach(process),
+        };
+        let timed_out = matches!(end, Some(None));
+        let notify = match &end {
+            Some(_) => NotifyModel::Now,
+            None if self.stopped_by_host.is_cancelled() => NotifyModel::WithNextInput,
+            None => NotifyModel::Never,
+        };
+        let (status, exit_code) = match end.flatten() {
+            Some((exit, leftover)) => {
+                if leftover == Leftover::Running {
+                    process.discard_output(self.closed);
+                }
+                TaskStatus::from_exit(exit)
+            }
+            None => {
+                process.stop(&mut capture).await;
+                (TaskStatus::Stopped, None)
+            }
+        };
+        capture.finish();
+        let ended = match timed_out {
+            true => self.facts.timed_out_event(),
+            false => self.facts.ended_event(status, exit_code, notify),
+        };
+        // The session may be gone.
+        let _ = self.events.send(InternalEvent::Task(Box::new(ended)));
+        self.state.send_replace(TaskState::Ended { status, exit_code });
+    }
+
+    /// Detaches the command and stops watching it.
+    fn detach(self, process: Process) {
+        let event = self.facts.detached_event(process.detach());
+        // The session may be gone.
+        let _ = self.events.send(InternalEvent::Task(Box::new(event)));
+        self.state.send_replace(TaskState::Ended { status: TaskStatus::Stopped, exit_code: None });
+    }
+}
+
+/// Awaits `work`, with a timeout if there is a limit.
+async fn with_optional_timeout<T>(limit: Option<Duration>, work: impl Future<Output = T>) -> Option<T> {
+    match limit {
+        Some(limit) => tokio::time::timeout(limit, work).await.ok(),
+        None => Some(work.await),
+    }
+}
