@@ -160,16 +160,25 @@ async fn run(engine: Engine, mut link: Link, start: Box<Start>) -> SessionExit {
             }
         }
     }
+    Box::pin(close(session, &link.stop, &mut events)).await
+}
+
+/// Runs the `SessionEnd` hooks and closes servers, background work and the store.
+async fn close(
+    mut session: Box<Session>,
+    stop: &CancellationToken,
+    events: &mut EventReceiver,
+) -> SessionExit {
     if session.progress.first_turn_started {
-        Box::pin(run_session_end_hooks(&session.hooks.clone(), &link.stop)).await;
+        Box::pin(run_session_end_hooks(&session.hooks.clone(), stop)).await;
     }
-    session.mcp.close(&link.stop).await;
+    session.mcp.close(stop).await;
     // A stop ends all background work; a session that ends by itself detaches what may outlive it.
-    let detached = if link.stop.is_cancelled() { 0 } else { session.tasks.detach_all().await };
+    let detached = if stop.is_cancelled() { 0 } else { session.tasks.detach_all().await };
     // No more responses are read: pending requests fail.
     session.host.requests.close();
     session.tasks.shutdown().await;
-    session.handle_pending_events(&mut events).await;
+    session.handle_pending_events(events).await;
     session.team.flush().await;
     if let Some(text) =
         session.engine.providers().describe_unplayed().filter(|_| session.progress.first_turn_started)
