@@ -22,10 +22,12 @@ const LEGACY_HASH_PREFIX: &str = "17h";
 
 /// Builds the engine without a link order, runs the scenarios under callgrind and builds the engine again.
 pub(crate) fn run() -> Result<()> {
-    ensure!(
-        succeeds("valgrind", &["--version"]),
-        "valgrind is not installed; install it to record the executed functions"
-    );
+    for program in ["valgrind", "nm", "strip"] {
+        ensure!(
+            succeeds(program, &["--version"]),
+            "{program} is not installed; install valgrind and binutils"
+        );
+    }
     build_engine("")?;
     let dir = tempfile::tempdir().context("cannot create a temporary directory")?;
     let program = dir.path().join("whimbrel");

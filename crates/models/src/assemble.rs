@@ -1,5 +1,7 @@
 //! Assembles the blocks of a reply from its events, pure.
 
+mod tool_input;
+
 use serde_json::{Map, Value};
 use whimbrel_wire::{Block, StopReason, Usage};
 
@@ -126,7 +128,7 @@ impl ReplyAssembler {
     pub fn take_pending_call(&mut self) -> Option<FinishedBlock> {
         let PendingCall { mut finished, raw_input: text } = self.pending_call.take()?;
         if self.stop_reason == Some(StopReason::MaxTokens) {
-            finished.bad_input = Some(truncated_input_message(&text));
+            finished.bad_input = Some(tool_input::truncated_message(&text));
         }
         Some(finished)
     }
@@ -169,16 +171,7 @@ impl OpenBlock {
         let mut bad_input = None;
         match &mut self.block {
             Block::ToolUse { input, .. } => {
-                let text = self.input.trim();
-                match serde_json::from_str::<Value>(if text.is_empty() { "{}" } else { text }) {
-                    Ok(object @ Value::Object(_)) if !text.is_empty() || input.is_null() => *input = object,
-                    Ok(Value::Object(_)) => {}
-                    Ok(_) => bad_input = Some(format!("the input must be a JSON object, but is: {text}")),
-                    Err(error) => bad_input = Some(format!("the input is not valid JSON ({error}): {text}")),
-                }
-                if bad_input.is_some() || !input.is_object() {
-                    *input = Value::Object(Map::new());
-                }
+                bad_input = tool_input::parse_into(input, &self.input);
             }
             // Calls of provider-run tools stream their input too.
             Block::Other(fields) if !self.input.is_empty() => {
@@ -190,16 +183,6 @@ impl OpenBlock {
         }
         FinishedBlock { block: self.block, bad_input }
     }
-}
-
-/// Message for the model about a call that the output limit truncated: it must not write the same again.
-fn truncated_input_message(text: &str) -> String {
-    let end: String = text.chars().rev().take(100).collect::<Vec<_>>().into_iter().rev().collect();
-    let end = if end.is_empty() { String::new() } else { format!(" The input ended with: {end}") };
-    format!(
-        "the output limit truncated the input, so the call was not made. Write less per call: split a long text into \
-         several calls.{end}"
-    )
 }
 
 fn out_of_order_error(what: &str, index: usize) -> ModelError {

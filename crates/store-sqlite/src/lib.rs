@@ -19,15 +19,15 @@
 //! # }
 //! ```
 //!
-//! Modules: this file (the store), `connection` (opens the database file), `schema` (tables and migrations), `error`
+//! Modules: this file (the store), `open_database` (opens the database file), `schema` (tables and migrations), `error`
 //! (error messages).
 //!
 //! Lines acknowledged by [`append`](whimbrel_session_store::store::SessionStore::append) are durable: each batch is
 //! one transaction, committed with fsync. Readers are not blocked by writers (write-ahead log); a writer waits for
 //! another writer up to [`BUSY_TIMEOUT`] and then fails.
 
-mod connection;
 mod error;
+mod open_database;
 mod schema;
 #[cfg(test)]
 mod tests;
@@ -65,7 +65,7 @@ impl SqliteStore {
     pub fn open_with_timeout(path: impl Into<PathBuf>, busy_timeout: Duration) -> Result<Self, StoreError> {
         let path: Arc<Path> = path.into().into();
         let connection =
-            connection::open(&path, busy_timeout).map_err(|error| error.into_store_error(&path))?;
+            open_database::open(&path, busy_timeout).map_err(|error| error.into_store_error(&path))?;
         Ok(Self { path, connection: Arc::new(Mutex::new(connection)) })
     }
 
