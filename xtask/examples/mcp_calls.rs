@@ -16,7 +16,7 @@ use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 use whimbrel_mcp::{
-    LocalServer, LocalTool, LocalToolFn, ServerConfigs, ServerDeps, ServerOrigin, ServerRegistry,
+    InProcessServer, InProcessTool, InProcessToolFn, ServerConfigs, ServerDeps, ServerOrigin, ServerRegistry,
 };
 use whimbrel_wire::control::{McpServerInfo, McpToolAnnotations};
 use whimbrel_wire::{Block, RawJson};
@@ -48,7 +48,7 @@ fn input() -> Map<String, Value> {
 
 /// Measures a function, and the same function as a tool.
 async fn in_process() -> Result<(f64, f64)> {
-    let echo: LocalToolFn = Arc::new(|input: Value| {
+    let echo: InProcessToolFn = Arc::new(|input: Value| {
         Box::pin(async move { Ok(vec![Block::text(input["word"].as_str().unwrap_or_default())]) })
     });
     let function = median(async || {
@@ -56,7 +56,7 @@ async fn in_process() -> Result<(f64, f64)> {
         Ok(())
     });
     let function = function.await?;
-    let tool = LocalTool {
+    let tool = InProcessTool {
         name: "echo".into(),
         description: "Gives the word back".into(),
         schema: RawJson::from_value(&json!({"type": "object"}))?,
@@ -64,8 +64,9 @@ async fn in_process() -> Result<(f64, f64)> {
         always_load: None,
         function: echo,
     };
-    let server = LocalServer::new(McpServerInfo::default(), None, vec![tool]);
-    let deps = ServerDeps { local_servers: Arc::new([("own".to_owned(), server)].into()), ..server_deps()? };
+    let server = InProcessServer::new(McpServerInfo::default(), None, vec![tool]);
+    let deps =
+        ServerDeps { in_process_servers: Arc::new([("own".to_owned(), server)].into()), ..server_deps()? };
     let registry = ServerRegistry::start(server_config("own", &json!({"type": "sdk", "name": "own"}))?, deps);
     let in_process_tool = median_call_time(&registry, "mcp__own__echo").await?;
     Ok((function, in_process_tool))

@@ -12,7 +12,7 @@ use crate::bench;
 use crate::command::{self, run_args, succeeds, target_dir};
 
 /// Benchmark scenarios of a typical session: prompts, streaming, commands, file reads, permission requests.
-const TYPICAL_SCENARIOS: [&str; 5] = ["cold", "loop", "read-loop", "session", "ask"];
+const TYPICAL_SCENARIOS: [&str; 5] = ["cold", "loop", "read-loop", "session", "permission-requests"];
 
 /// Variable with the path of the link order, read by `crates/cli/build.rs`; empty for none.
 const LINK_ORDER_VARIABLE: &str = "WHIMBREL_LINK_ORDER";

@@ -11,7 +11,7 @@ use whimbrel_wire::options::{Options, PermissionPromptTool};
 use whimbrel_wire::permission::PermissionMode;
 
 use crate::environment::Env;
-use crate::local_host::FrameDisplay;
+use crate::in_process_host::FrameDisplay;
 use crate::one_prompt::serve_prompt;
 use crate::serve_session::Session;
 use crate::shutdown::RunOutcome;
@@ -94,7 +94,7 @@ fn build_session(dir: &str, env: Env, delay_ms: u64) -> io::Result<Session> {
 /// Fills the directory into the script, so that file names become absolute paths.
 fn render_script(dir: &str, delay_ms: u64) -> String {
     let dir = serde_json::Value::from(dir).to_string();
-    SCRIPT.replace("$FOLDER", dir.trim_matches('"')).replace("\"$PACE\"", &delay_ms.to_string())
+    SCRIPT.replace("$DIR", dir.trim_matches('"')).replace("\"$DELAY_MS\"", &delay_ms.to_string())
 }
 
 #[cfg(test)]

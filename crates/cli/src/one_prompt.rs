@@ -6,7 +6,7 @@ use whimbrel_transport::link::pair;
 use whimbrel_wire::options::PermissionPromptTool;
 use whimbrel_wire::{Frame, encode};
 
-use crate::local_host::{FrameDisplay, run_host};
+use crate::in_process_host::{FrameDisplay, run_host};
 use crate::serve_session::Session;
 use crate::shutdown::{AbortReason, RunOutcome, Shutdown, watch_signals};
 use crate::stdio;

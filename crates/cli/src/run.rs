@@ -171,7 +171,9 @@ fn report_exit(ended: io::Result<RunOutcome>, host: HostKind) -> i32 {
         }
         // The reader has closed the pipe on purpose: no message.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => FAILURE,
-        Err(error) => report_error(&format!("The machine did not let us finish: {error}.")),
+        Err(error) => {
+            report_error(&format!("The program could not finish because of an I/O error: {error}."))
+        }
     }
 }
 

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use whimbrel_tools::background_task::BackgroundPolicy;
+use whimbrel_tools::tasks::BackgroundPolicy;
 
 /// Time for background commands to finish once nothing else is pending.
 pub const COMMAND_GRACE: Duration = Duration::from_secs(3);

@@ -6,8 +6,8 @@ use std::io::{BufReader, BufWriter, Write};
 
 use peak_alloc::PeakAlloc;
 use serde_json::{Value, json};
-use whimbrel_session_store::catalog::Sessions;
 use whimbrel_session_store::load::{LoadRange, load};
+use whimbrel_session_store::sessions::Sessions;
 
 #[global_allocator]
 static ALLOCATOR: PeakAlloc = PeakAlloc;

@@ -5,18 +5,14 @@
 mod tests;
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use http::{HeaderName, HeaderValue};
 use serde_json::{Map, Value};
 use whimbrel_models::http::Url;
-use whimbrel_os::files;
 use whimbrel_wire::options::{McpServerConfig, RemoteServer, StdioServer};
 
 use super::expand::{VariableExpander, VariableLookup};
 use super::server_policy::{ProjectApproval, ServerPolicy};
-
-const MAX_CONFIG_FILE_BYTES: u64 = 4 << 20;
 
 /// Source of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,20 +66,6 @@ impl ServerConfigs {
     ) {
         for (name, config) in servers {
             self.insert(name, origin, Ok(config.clone()), variables);
-        }
-    }
-
-    /// Adds a value of `--mcp-config`: JSON, or a file path relative to `cwd`.
-    pub fn add_flag(&mut self, value: &str, cwd: &Path, variables: VariableLookup<'_>) {
-        if value.trim_start().starts_with('{') {
-            return self.add_json(ServerOrigin::Dynamic, "--mcp-config", value, variables);
-        }
-        let path = cwd.join(value);
-        match files::read(&path, MAX_CONFIG_FILE_BYTES) {
-            Ok((bytes, _)) => {
-                self.add_json(ServerOrigin::Dynamic, value, &String::from_utf8_lossy(&bytes), variables);
-            }
-            Err(error) => self.warnings.push(format!("--mcp-config: {value} cannot be read: {error}.")),
         }
     }
 
@@ -142,12 +124,6 @@ impl ServerConfigs {
     /// Adds an invalid entry with its error.
     pub fn add_invalid(&mut self, origin: ServerOrigin, name: &str, error: &str) {
         self.insert(name, origin, Err(error.to_owned()), &|_| None);
-    }
-
-    /// Keeps only servers named by the host or a flag (`--strict-mcp-config`).
-    pub fn into_strict(mut self) -> Self {
-        self.entries.retain(|_, entry| entry.origin == ServerOrigin::Dynamic);
-        self
     }
 
     fn insert(

@@ -1,25 +1,25 @@
 //! One connection to a server, from handshake to close. Every request has timeouts, and fails as soon as the server is
 //! gone.
 
+mod request_timeout;
+
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rmcp::RoleClient;
-use rmcp::model::{ClientRequest, JsonObject, MetaObject, RequestMetaObject, ServerPeerInfo, ServerResult};
+use rmcp::model::ServerPeerInfo;
 use rmcp::service::{
-    ClientInitializeError, ClientLifecycleMode, Peer, PeerRequestOptions, RequestHandle, RunningService,
-    ServiceError, serve_client_with_lifecycle,
+    ClientInitializeError, ClientLifecycleMode, Peer, RunningService, ServiceError,
+    serve_client_with_lifecycle,
 };
-use tokio::sync::watch;
-use tokio::time::{Instant, sleep_until, timeout, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 use whimbrel_process::KillHandle;
 use whimbrel_wire::options::McpServerConfig;
 
-use super::client_handler::{CallTracker, InFlightCall, McpClientHandler};
+use super::client_handler::{CallTracker, McpClientHandler};
 use super::deps::ServerDeps;
 use super::error::McpError;
-use super::limits::RequestTimeouts;
 use super::transport::{ConnectionState, HostedInbox, McpTransport};
 
 /// Timeout for the closing handshake and for sending a cancellation.
@@ -87,52 +87,6 @@ impl Connection {
         Err(error)
     }
 
-    /// Sends a request and waits for the response within the timeouts. Dropping the future cancels the request at the
-    /// server.
-    pub(super) async fn request(
-        &self,
-        request: ClientRequest,
-        timeouts: RequestTimeouts,
-        caller: CallContext<'_>,
-    ) -> Result<ServerResult, McpError> {
-        let deadline = Instant::now() + timeouts.total;
-        let options = PeerRequestOptions::no_options().with_meta(request_meta(caller.tool_use_id));
-        let sent = self.peer.send_request_with_option(request, options);
-        let sent = timeout_at(deadline, sent).await.map_err(|_| McpError::Timeout(timeouts.total))?;
-        let mut cancel_guard = CancelOnDrop(Some(sent.map_err(|error| self.map_error(&error))?));
-        let Some(handle) = &mut cancel_guard.0 else { return Err(McpError::Cancelled) };
-        let (progress_sender, mut progress) = watch::channel(());
-        let (tool, tool_use_id) = (caller.tool.into(), caller.tool_use_id.into());
-        let call = InFlightCall { tool, tool_use_id, started: Instant::now(), progress: progress_sender };
-        let _watch = self.tracker.track(handle.progress_token.clone(), call);
-        let mut elicitations = self.tracker.open_elicitations.subscribe();
-        let mut last_activity = Instant::now();
-        loop {
-            // The idle timeout pauses while the server waits for the user's answer.
-            let waits_for_user = *elicitations.borrow_and_update() > 0;
-            let idle_timeout = timeouts.idle.filter(|_| !waits_for_user);
-            tokio::select! {
-                biased;
-                response = &mut handle.rx => {
-                    cancel_guard.0 = None;
-                    return match response {
-                        Ok(response) => response.map_err(|error| self.map_error(&error)),
-                        Err(_) => Err(self.state.loss_error()),
-                    };
-                }
-                () = self.state.wait_lost() => {
-                    cancel_guard.0 = None;
-                    return Err(self.state.loss_error());
-                }
-                () = caller.cancel.cancelled() => return Err(McpError::Cancelled),
-                () = sleep_until(deadline) => return Err(McpError::Timeout(timeouts.total)),
-                () = wait_idle(last_activity, idle_timeout) => return Err(McpError::Timeout(idle_timeout.unwrap_or_default())),
-                _ = progress.changed() => last_activity = Instant::now(),
-                _ = elicitations.changed() => last_activity = Instant::now(),
-            }
-        }
-    }
-
     /// Closes the connection and ends the server's process tree.
     pub(super) async fn close(&self) {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -153,32 +107,6 @@ impl Connection {
             ServiceError::TransportClosed => self.state.loss_error(),
             ServiceError::Cancelled { .. } => McpError::Cancelled,
             other => McpError::InvalidResponse(format!("{other}.")),
-        }
-    }
-}
-
-/// Waits until `limit` has passed since the last activity; forever without a limit.
-async fn wait_idle(since: Instant, limit: Option<Duration>) {
-    match limit {
-        Some(limit) => sleep_until(since + limit).await,
-        None => std::future::pending().await,
-    }
-}
-
-/// Request metadata: the tool use id, by which servers can tell calls apart.
-fn request_meta(tool_use_id: &str) -> RequestMetaObject {
-    let fields = (!tool_use_id.is_empty()).then(|| ("claudecode/toolUseId".to_owned(), tool_use_id.into()));
-    RequestMetaObject(MetaObject::from(fields.into_iter().collect::<JsonObject>()))
-}
-
-/// Sends a cancellation when dropped before the response.
-struct CancelOnDrop(Option<RequestHandle<RoleClient>>);
-
-impl Drop for CancelOnDrop {
-    fn drop(&mut self) {
-        if let (Some(handle), Ok(runtime)) = (self.0.take(), tokio::runtime::Handle::try_current()) {
-            let cancel = handle.cancel(Some("the response is no longer needed".into()));
-            runtime.spawn(async move { timeout(CLOSE_TIMEOUT, cancel).await.map(drop) });
         }
     }
 }

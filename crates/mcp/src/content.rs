@@ -10,8 +10,9 @@ use base64::prelude::BASE64_STANDARD;
 use rmcp::model::{CallToolResult, ContentBlock, CustomResult, Resource, ResourceContents, ServerResult};
 use serde::Deserialize;
 use serde_json::Value;
+use whimbrel_os::byte_size::format_size;
 use whimbrel_os::{files, ids};
-use whimbrel_process::{OutputCapture, format_size};
+use whimbrel_process::OutputCapture;
 use whimbrel_wire::content::Block;
 
 use whimbrel_models::images::image_block;

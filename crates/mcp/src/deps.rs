@@ -10,8 +10,8 @@ use futures::future::BoxFuture;
 use whimbrel_models::http::HttpClient;
 use whimbrel_wire::control::{Elicitation, ElicitationAction, ElicitationReply};
 
+use super::in_process::InProcessServer;
 use super::limits::McpLimits;
-use super::local::LocalServer;
 use whimbrel_transport::host_requests::HostRequests;
 
 /// Asks the user a server's question (MCP elicitation).
@@ -60,7 +60,7 @@ pub struct ServerDeps {
     /// Channel to a host that runs `sdk` servers.
     pub host: Option<HostRequests>,
     /// Servers implemented in this process, by name.
-    pub local_servers: Arc<BTreeMap<String, LocalServer>>,
+    pub in_process_servers: Arc<BTreeMap<String, InProcessServer>>,
     /// Answers elicitations; without it the capability is not offered.
     pub elicit: Option<ElicitFn>,
     pub notify: Option<NotifyFn>,
@@ -76,7 +76,7 @@ impl ServerDeps {
             roots: vec![cwd.clone()],
             http_client: HttpClient::from_env(variable),
             host: None,
-            local_servers: Arc::default(),
+            in_process_servers: Arc::default(),
             elicit: None,
             notify: None,
             limits: McpLimits::from_env(&variable),

@@ -6,10 +6,9 @@ use std::time::Duration;
 
 use whimbrel_wire::options::McpServerConfig;
 
+use super::in_process::InProcessServer;
 use super::limits::request_timeouts;
-use super::listed_tool::ListedTool;
-use super::listing::ServerFeatures;
-use super::local::LocalServer;
+use super::listing::{ListedTool, ServerFeatures};
 use super::names;
 use super::prompts::{self, PromptCommand};
 use super::registry::ServerRegistry;
@@ -37,12 +36,14 @@ impl ServerRegistry {
                 tools.push(ServerTool { name, owner: owner.clone(), listed, always_load, backend, limits });
             }
         }
-        for (server, prefix, config, local) in self.local_servers() {
+        for (server, prefix, config, in_process) in self.in_process_servers() {
             let owner = ToolOwner { name: server.into(), prefix: prefix.clone(), source: "sdk" };
             let timeout = request_timeouts(&config, limits).total;
-            for tool in local.tools() {
+            for tool in in_process.tools() {
                 let name = names::tool_name(&prefix, &tool.name, &mut taken);
-                let Some(listed) = apply_tool_policy(tool.to_listed_tool(), &config) else { continue };
+                let Some(listed) = apply_tool_policy(ListedTool::from_in_process(tool), &config) else {
+                    continue;
+                };
                 let backend = ToolBackend::InProcess { function: Arc::clone(&tool.function), timeout };
                 tools.push(ServerTool {
                     name,
@@ -68,20 +69,20 @@ impl ServerRegistry {
             let text = features.instructions.clone().filter(|text| !text.trim().is_empty())?;
             Some((server.name.to_string(), text))
         };
-        let local_entries = self.local_servers().into_iter();
-        let local_entries =
-            local_entries.filter_map(|(name, _, _, local)| Some((name, local.instructions()?.to_owned())));
-        self.connected_features().into_iter().filter_map(to_entry).chain(local_entries).collect()
+        let in_process_entries = self.in_process_servers().into_iter();
+        let in_process_entries = in_process_entries
+            .filter_map(|(name, _, _, server)| Some((name, server.instructions()?.to_owned())));
+        self.connected_features().into_iter().filter_map(to_entry).chain(in_process_entries).collect()
     }
 
     /// Servers in this process: name, tool prefix, config.
-    pub(super) fn local_servers(&self) -> Vec<(String, String, McpServerConfig, LocalServer)> {
+    pub(super) fn in_process_servers(&self) -> Vec<(String, String, McpServerConfig, InProcessServer)> {
         let all = self.all_slots();
         let prefixes = names::tool_prefixes(all.iter().map(|(name, _)| name.as_str()));
         let to_entry = |(name, slot): (String, ServerSlot)| match (slot.state, slot.entry.config) {
-            (SlotState::InProcess(local), Ok(config)) => {
+            (SlotState::InProcess(server), Ok(config)) => {
                 let prefix = prefixes.get(&name)?.clone();
-                Some((name, prefix, config, local))
+                Some((name, prefix, config, server))
             }
             _ => None,
         };

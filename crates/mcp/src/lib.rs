@@ -7,12 +7,12 @@
 //!   servers; `expand`: `${VAR}` in entries; [`names`]: tool names
 //! - `transport/`: stdio, HTTP, SSE and host transports
 //! - `connection`: one connection; `client_handler`: requests and notifications from the server; `listing`:
-//!   `tools/list` and the like; `listed_tool`: one of the listed tools; `schema`: limits on input schemas; [`oauth`]: logins
+//!   `tools/list` and the like; `schema`: limits on input schemas; [`oauth`]: logins
 //! - `server_lifecycle`: one server with reconnects; `reconnect_backoff`: when it is tried again; `error`: errors by
 //!   remedy; `limits`: timeouts and sizes
 //! - [`ServerRegistry`]: all servers of a session; `slot`: one entry of it; `status`: status frames; `features`: tools
 //!   and prompts of all servers; `requests`: requests outside the conversation; [`ServerPool`]: servers that sessions
-//!   share; `local`: servers in this process
+//!   share; `in_process`: servers in this process
 //! - `server_tool`: a tool and its calls; `tool_policy`: per-tool policy of an entry; `prompts`: prompts as commands;
 //!   `content`: results as blocks for the model
 //!
@@ -26,10 +26,9 @@ mod deps;
 mod error;
 mod expand;
 mod features;
+mod in_process;
 mod limits;
-mod listed_tool;
 mod listing;
-mod local;
 pub mod names;
 pub mod oauth;
 mod prompts;
@@ -52,9 +51,9 @@ pub use config::{ServerConfigs, ServerEntry, ServerOrigin};
 pub use deps::{ElicitFn, McpCallProgress, NotifyFn, ServerDeps, ServerNotification, elicit_via_host};
 pub use error::McpError;
 pub use expand::VariableLookup;
+pub use in_process::{InProcessServer, InProcessTool, InProcessToolFn};
 pub use limits::{MAX_TOTAL_INSTRUCTIONS_BYTES, McpLimits};
-pub use listed_tool::ListedTool;
-pub use local::{LocalServer, LocalTool, LocalToolFn};
+pub use listing::ListedTool;
 pub use prompts::PromptCommand;
 pub use reconnect_backoff::ReconnectBackoff;
 pub use registry::{ServerRegistry, Toggle, WeakServerRegistry};

@@ -13,12 +13,13 @@ use rmcp::model::{
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
-use whimbrel_wire::control::{McpServerInfo, McpToolAnnotations};
+use whimbrel_wire::RawJson;
+use whimbrel_wire::control::{McpServerInfo, McpToolAnnotations, McpToolInfo};
 
 use super::connection::{CallContext, Connection};
 use super::error::McpError;
+use super::in_process::InProcessTool;
 use super::limits::{self, RequestTimeouts};
-use super::listed_tool::ListedTool;
 use super::schema::{SanitizedSchema, sanitize};
 
 /// Everything that a server offers.
@@ -32,6 +33,43 @@ pub(super) struct ServerFeatures {
     pub(super) has_resources: bool,
     /// Notes on omitted items, with reasons.
     pub(super) notes: Vec<String>,
+}
+
+/// Tool as listed by a server.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ListedTool {
+    /// Name at the server.
+    pub name: String,
+    pub description: String,
+    pub schema: RawJson,
+    /// Read-only according to its annotations.
+    pub read_only: bool,
+    /// Requires an answer of the user (`anthropic/requiresUserInteraction`).
+    pub interactive: bool,
+    /// `anthropic/alwaysLoad`: true shows the tool to the model from the start.
+    pub always_load: Option<bool>,
+    pub annotations: Option<McpToolAnnotations>,
+}
+
+impl ListedTool {
+    /// Converts a tool of a server in this process.
+    pub(super) fn from_in_process(tool: &InProcessTool) -> Self {
+        Self {
+            name: tool.name.clone(),
+            description: tool.description.clone(),
+            schema: tool.schema.clone(),
+            read_only: tool.annotations.read_only == Some(true),
+            interactive: false,
+            always_load: tool.always_load,
+            annotations: Some(tool.annotations.clone()),
+        }
+    }
+
+    /// Tool info for the host.
+    pub(super) fn info(&self) -> McpToolInfo {
+        let description = Some(self.description.clone()).filter(|text| !text.is_empty());
+        McpToolInfo { name: self.name.clone(), description, annotations: self.annotations.clone() }
+    }
 }
 
 /// Fetches everything that the server offers.

@@ -220,7 +220,7 @@ impl ServerRegistry {
         let host_managed = matches!(entry.config, Ok(McpServerConfig::Sdk(_)));
         let state = match &entry.config {
             Err(error) => SlotState::Invalid(error.clone()),
-            Ok(McpServerConfig::Sdk(_)) if let Some(server) = self.0.deps.local_servers.get(&name) => {
+            Ok(McpServerConfig::Sdk(_)) if let Some(server) = self.0.deps.in_process_servers.get(&name) => {
                 SlotState::InProcess(server.clone())
             }
             Ok(config) => {

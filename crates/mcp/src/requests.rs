@@ -16,8 +16,8 @@ use whimbrel_wire::control::{McpReadResourceReply, McpResourceContents};
 use super::connection::CallContext;
 use super::content::OutputLimits;
 use super::error::McpError;
+use super::in_process::InProcessTool;
 use super::limits::request_timeouts;
-use super::local::LocalTool;
 use super::prompts::{self, PromptCommand};
 use super::registry::ServerRegistry;
 use super::server_lifecycle::ServerHandle;
@@ -107,12 +107,12 @@ impl ServerRegistry {
         arguments: JsonObject,
         cancel: &CancellationToken,
     ) -> Result<Value, String> {
-        for (_, prefix, _, local) in self.local_servers() {
-            let is_called = |local_tool: &&LocalTool| {
-                tool == format!("mcp__{prefix}__{}", names::normalize(&local_tool.name))
+        for (_, prefix, _, server) in self.in_process_servers() {
+            let is_called = |in_process_tool: &&InProcessTool| {
+                tool == format!("mcp__{prefix}__{}", names::normalize(&in_process_tool.name))
             };
-            if let Some(local_tool) = local.tools().iter().find(is_called) {
-                let output = cancel.run_until_cancelled(local_tool.call(Value::Object(arguments))).await;
+            if let Some(in_process_tool) = server.tools().iter().find(is_called) {
+                let output = cancel.run_until_cancelled(in_process_tool.call(Value::Object(arguments))).await;
                 return output.ok_or_else(|| McpError::Cancelled.to_string());
             }
         }

@@ -13,9 +13,9 @@ use whimbrel_wire::content::Block;
 use super::connection::{CallContext, Connection};
 use super::content::{OutputLimits, convert_call_result, fit_blocks};
 use super::error::McpError;
+use super::in_process::InProcessToolFn;
 use super::limits::{McpLimits, RequestTimeouts, request_timeouts};
-use super::listed_tool::ListedTool;
-use super::local::LocalToolFn;
+use super::listing::ListedTool;
 use super::server_lifecycle::ServerHandle;
 
 /// Tool of a server. It does not keep the server alive.
@@ -46,7 +46,7 @@ pub(super) enum ToolBackend {
     /// At a server, by request.
     Remote(Weak<ServerHandle>),
     /// In this process, with a timeout.
-    InProcess { function: LocalToolFn, timeout: Duration },
+    InProcess { function: InProcessToolFn, timeout: Duration },
 }
 
 /// One call of a tool.
@@ -97,7 +97,7 @@ impl ServerTool {
 
     async fn call_function(
         &self,
-        function: &LocalToolFn,
+        function: &InProcessToolFn,
         limit: Duration,
         request: ToolRequest<'_>,
     ) -> Result<Vec<Block>, String> {

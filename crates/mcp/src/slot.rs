@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::config::ServerEntry;
-use super::local::LocalServer;
+use super::in_process::InProcessServer;
 use super::server_lifecycle::ServerHandle;
 
 /// Entry of the server registry.
@@ -26,7 +26,7 @@ pub(super) enum SlotState {
         #[expect(dead_code, reason = "keeps the change notification alive")] Arc<AbortOnDropHandle<()>>,
     ),
     /// Implemented in this process.
-    InProcess(LocalServer),
+    InProcess(InProcessServer),
     Disabled,
     /// The entry is invalid; the text says why.
     Invalid(String),

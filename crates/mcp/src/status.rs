@@ -6,7 +6,7 @@ use whimbrel_wire::options::McpServerConfig;
 use whimbrel_wire::system::InitServer;
 
 use super::error::McpError;
-use super::listed_tool::ListedTool;
+use super::listing::ListedTool;
 use super::registry::ServerRegistry;
 use super::server_lifecycle::ServerPhase;
 use super::slot::{ServerSlot, SlotState};
@@ -46,7 +46,7 @@ fn status(name: String, slot: &ServerSlot) -> McpServerStatus {
     let (mut info, mut tools) = (None, None);
     if let SlotState::InProcess(server) = &slot.state {
         info = Some(server.info().clone());
-        tools = Some(server.tools().iter().map(|tool| tool.to_listed_tool().info()).collect());
+        tools = Some(server.tools().iter().map(|tool| ListedTool::from_in_process(tool).info()).collect());
     }
     if let (SlotState::Enabled(server, _), McpConnection::Connected) = (&slot.state, &status) {
         let features = server.state().features;

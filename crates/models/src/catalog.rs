@@ -1,8 +1,5 @@
 //! Facts about models: aliases, context windows, output limits, prices. Nothing is guessed about unknown models.
 
-use std::borrow::Cow;
-
-use serde::Deserialize;
 use whimbrel_wire::Usage;
 
 use crate::request::Thinking;
@@ -20,68 +17,50 @@ pub(crate) const LONG_CONTEXT_SUFFIX: &str = "[1m]";
 const LONG_CONTEXT_WINDOW: u64 = 1_000_000;
 
 /// Facts about one model.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ModelInfo {
     /// Name without a date.
-    #[serde(default)]
-    pub name: Cow<'static, str>,
+    pub name: &'static str,
     /// Name shown to the user.
-    #[serde(default)]
-    pub display_name: Cow<'static, str>,
+    pub display_name: &'static str,
     /// Purpose in one line.
-    #[serde(default)]
-    pub description: Cow<'static, str>,
+    pub description: &'static str,
     /// Context window in tokens.
     pub context_window: u64,
     /// Default output limit in tokens.
     pub max_output_tokens: u64,
     /// Supported kind of thinking.
-    #[serde(default)]
     pub thinks: ThinkingSupport,
     /// Whether the model supports reasoning effort.
-    #[serde(default = "default_true")]
     pub takes_effort: bool,
     /// Prices.
-    #[serde(flatten)]
     pub prices: TokenPrices,
 }
 
 /// Prices in USD per million tokens.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TokenPrices {
     /// Input.
     pub input: f64,
     /// Output.
     pub output: f64,
     /// Read from the prompt cache.
-    #[serde(default)]
     pub cache_read: f64,
     /// Written to the prompt cache for five minutes.
-    #[serde(default)]
     pub cache_write_5m: f64,
     /// Written to the prompt cache for one hour.
-    #[serde(default)]
     pub cache_write_1h: f64,
 }
 
 /// Kind of thinking that a model supports.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ThinkingSupport {
-    /// Not known.
-    #[default]
-    Unknown,
     /// No thinking.
     Not,
     /// Thinking with an explicit token limit.
     Within,
     /// Adaptive thinking: the model decides how much.
     Freely,
-}
-
-/// Default of optional features: assumed to be supported, because a provider that rejects one triggers a downgrade.
-fn default_true() -> bool {
-    true
 }
 
 impl ModelInfo {
@@ -105,7 +84,7 @@ impl ModelInfo {
     /// Thinking configuration used when none is requested.
     pub fn default_thinking(&self, max_tokens: u64) -> Thinking {
         match self.thinks {
-            ThinkingSupport::Unknown | ThinkingSupport::Not => Thinking::Disabled,
+            ThinkingSupport::Not => Thinking::Disabled,
             ThinkingSupport::Within => Thinking::Enabled { budget: max_tokens.saturating_sub(1) },
             ThinkingSupport::Freely => Thinking::Adaptive,
         }
@@ -126,60 +105,22 @@ impl ModelInfo {
     }
 }
 
-/// All known models: the built-in table and the user's additions.
+/// All known models.
 #[derive(Debug, Clone)]
 pub struct Catalog {
-    /// The user's models come first.
-    models: Vec<ModelInfo>,
-    aliases: Vec<(Cow<'static, str>, Cow<'static, str>)>,
-    default: String,
-    small_model: String,
-}
-
-/// Additions of the user, as JSON.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
-pub struct CatalogAdditions {
-    /// Models by name. A known model is replaced.
-    pub models: serde_json::Map<String, serde_json::Value>,
-    /// Model names by alias.
-    pub aliases: std::collections::BTreeMap<String, String>,
-    /// Model to use when none is named.
-    pub default: Option<String>,
-    /// Small model for auxiliary calls.
-    pub small_fast_default: Option<String>,
+    models: &'static [ModelInfo],
+    aliases: &'static [(&'static str, &'static str)],
+    default_model: &'static str,
+    small_model: &'static str,
 }
 
 impl Default for Catalog {
     fn default() -> Self {
-        Self {
-            models: MODELS.to_vec(),
-            aliases: ALIASES.iter().map(|(alias, name)| ((*alias).into(), (*name).into())).collect(),
-            default: DEFAULT_MODEL.to_owned(),
-            small_model: SMALL_MODEL.to_owned(),
-        }
+        Self { models: MODELS, aliases: ALIASES, default_model: DEFAULT_MODEL, small_model: SMALL_MODEL }
     }
 }
 
 impl Catalog {
-    /// Adds the user's models and aliases, which take precedence. The error names the model that cannot be parsed.
-    pub fn with_additions(mut self, additions: CatalogAdditions) -> Result<Self, String> {
-        for (name, value) in additions.models {
-            let mut model: ModelInfo =
-                serde_json::from_value(value).map_err(|error| format!("model {name}: {error}"))?;
-            if model.display_name.is_empty() {
-                model.display_name = name.clone().into();
-            }
-            model.name = name.into();
-            self.models.insert(0, model);
-        }
-        let added = additions.aliases.into_iter().map(|(alias, name)| (alias.into(), name.into()));
-        self.aliases.splice(0..0, added);
-        self.default = additions.default.unwrap_or(self.default);
-        self.small_model = additions.small_fast_default.unwrap_or(self.small_model);
-        Ok(self)
-    }
-
     /// Looks a model up by its name, its dated name or an alias.
     pub fn lookup(&self, model: &str) -> Option<ModelInfo> {
         let name = self.resolve_alias(model);
@@ -204,12 +145,12 @@ impl Catalog {
 
     /// The model to use when none is named.
     pub fn default_model(&self) -> &str {
-        &self.default
+        self.default_model
     }
 
     /// The small model for auxiliary calls.
     pub fn small_fast_model(&self) -> &str {
-        &self.small_model
+        self.small_model
     }
 
     /// The output limit to request.
@@ -236,7 +177,7 @@ impl Catalog {
     pub fn models_with_aliases(&self) -> impl Iterator<Item = (Option<&str>, &ModelInfo)> {
         self.models.iter().map(|info| {
             let alias = self.aliases.iter().find(|(_, name)| *name == info.name);
-            (alias.map(|(alias, _)| &**alias), info)
+            (alias.map(|(alias, _)| *alias), info)
         })
     }
 }
@@ -262,7 +203,7 @@ const ALIASES: &[(&str, &str)] = &[
 
 /// Columns: name, display name, description; context window, output limit, thinking; prices as in [`TokenPrices`].
 /// Models with adaptive thinking support effort; others only with `with_effort`.
-const MODELS: [ModelInfo; 11] = [
+const MODELS: &[ModelInfo] = &[
     model_info(
         ["claude-sonnet-5-5", "Sonnet 5.5", "Everyday work, fast and able"],
         (1_000_000, 128_000, ThinkingSupport::Freely),
@@ -329,9 +270,9 @@ const fn model_info(
     let [name, display_name, description] = names;
     let [input, output, cache_read, cache_write_5m, cache_write_1h] = prices;
     ModelInfo {
-        name: Cow::Borrowed(name),
-        display_name: Cow::Borrowed(display_name),
-        description: Cow::Borrowed(description),
+        name,
+        display_name,
+        description,
         context_window: limits.0,
         max_output_tokens: limits.1,
         thinks: limits.2,
@@ -342,7 +283,6 @@ const fn model_info(
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
     use whimbrel_wire::content::{CacheCreation, ServerToolUse};
 
     use super::*;
@@ -364,7 +304,7 @@ mod tests {
         ];
         for (name, expected, window) in table {
             let found = catalog.lookup(name);
-            assert_eq!(found.as_ref().map(|info| &*info.name), expected, "{name}");
+            assert_eq!(found.as_ref().map(|info| info.name), expected, "{name}");
             assert_eq!(found.map_or(0, |info| info.context_window), window, "{name}");
         }
         assert_eq!(catalog.resolve_alias("haiku[1m]"), "claude-haiku-5-5[1m]");
@@ -440,8 +380,7 @@ mod tests {
     #[test]
     fn thinking_and_effort_are_limited_to_model_support() {
         use Thinking::{Adaptive, Disabled, Enabled};
-        let own = json!({"models": {"own": {"context_window": 1, "max_output_tokens": 2, "input": 3, "output": 4}}});
-        let catalog = Catalog::default().with_additions(serde_json::from_value(own).unwrap()).unwrap();
+        let catalog = Catalog::default();
         let some = Enabled { budget: 5000 };
         let table = [
             ("claude-sonnet-5-5", [Adaptive, some, Disabled], true),
@@ -449,31 +388,11 @@ mod tests {
             ("claude-sonnet-4-5-20250929", [Enabled { budget: 31_999 }, some, Disabled], false),
             ("claude-3-5-haiku", [Disabled, Disabled, Disabled], false),
             ("unheard-of", [Adaptive, some, Disabled], true),
-            ("own", [Adaptive, some, Disabled], true),
         ];
         for (model, expected, effort) in table {
             let supported =
                 [Adaptive, some, Disabled].map(|wanted| catalog.supported_thinking(model, wanted, 32_000));
             assert_eq!((supported, catalog.supports_effort(model)), (expected, effort), "{model}");
         }
-    }
-
-    #[test]
-    fn user_can_add_and_replace_models() {
-        let additions = json!({
-            "models": {
-                "kimi-k3": {"context_window": 256_000, "max_output_tokens": 16_000, "input": 0.6, "output": 2.5},
-                "claude-opus-4-5": {"context_window": 1, "max_output_tokens": 2, "input": 3, "output": 4, "thinks": "freely"},
-            },
-            "aliases": {"kimi": "kimi-k3", "opus": "claude-opus-4-5"},
-            "default": "kimi-k3",
-        });
-        let catalog = Catalog::default().with_additions(serde_json::from_value(additions).unwrap()).unwrap();
-        let kimi = catalog.lookup("kimi").unwrap();
-        assert_eq!((&*kimi.display_name, kimi.prices.output, kimi.prices.cache_read), ("kimi-k3", 2.5, 0.0));
-        assert_eq!(catalog.lookup("opus").unwrap().context_window, 1);
-        assert_eq!((catalog.default_model(), catalog.small_fast_model()), ("kimi-k3", SMALL_MODEL));
-        let bad = serde_json::from_value(json!({"models": {"x": {"input": "much"}}})).unwrap();
-        assert!(Catalog::default().with_additions(bad).unwrap_err().starts_with("model x: "));
     }
 }

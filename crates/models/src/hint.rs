@@ -1,5 +1,7 @@
 //! Hints for the user, pure: appended to a provider's error message, which rarely says what to do.
 
+use whimbrel_os::byte_size::format_size;
+
 use crate::error::{ModelError, ModelErrorKind};
 use crate::key_source::API_KEY_HELPER;
 
@@ -43,7 +45,7 @@ fn hint(kind: ModelErrorKind, request: &RequestSummary<'_>) -> Option<String> {
         }
         (ModelErrorKind::TooLarge, _) => format!(
             "The request has {}: shorten the conversation, and omit large files, images and documents.",
-            format_size(*size)
+            format_size(*size as u64)
         ),
         (ModelErrorKind::PromptTooLong, _) => format!(
             "The conversation exceeds the context window of {model}: shorten it, start a new one, or {CHOOSE_MODEL}."
@@ -53,13 +55,6 @@ fn hint(kind: ModelErrorKind, request: &RequestSummary<'_>) -> Option<String> {
 }
 
 const CHOOSE_MODEL: &str = "choose another model";
-
-fn format_size(bytes: usize) -> String {
-    match bytes {
-        0..1_000_000 => format!("{} KB", bytes.div_ceil(1000)),
-        _ => format!("{}.{} MB", bytes / 1_000_000, bytes % 1_000_000 / 100_000),
-    }
-}
 
 #[cfg(test)]
 mod tests {
@@ -86,6 +81,5 @@ mod tests {
             }
         }
         assert_eq!(with_hint(ModelError::new(Server, "message"), &request).message, "message");
-        assert_eq!(format_size(12_345), "13 KB");
     }
 }

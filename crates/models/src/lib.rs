@@ -10,7 +10,8 @@
 //! - [`event`]: events of a streamed reply; [`usage`]: token usage as reported; [`assemble`]: events to blocks, pure
 //! - [`call`]: one reply including retries, timeouts and request downgrades
 //! - [`retry`]: the retry policy, pure; [`downgrade`]: which optional part of a rejected request to drop, pure;
-//!   `unsupported_parts`: the parts that a provider rejected so far; [`error`]: the error type
+//!   `unsupported_parts`: the parts that a provider rejected so far; [`error`]: the error type; `hint`: remedies
+//!   appended to a provider's error message, pure
 //! - [`sse`]: bytes to server-sent events, pure; [`reply_stream`]: an HTTP response as reply events;
 //!   [`whole_reply`]: a complete reply as reply events
 //! - [`anthropic`], [`openai_chat`], [`scripted`]: the providers; [`providers`]: maps a model name to its provider
@@ -18,6 +19,7 @@
 //! - [`recording`]: records replies to a file and replays them
 //! - [`http`]: the HTTP client; `images`: images scaled to the limits of a request
 //! - [`catalog`]: aliases, context windows, output limits, prices
+//! - `test_server`: HTTP server of the unit tests
 
 #![cfg_attr(not(feature = "http"), allow(dead_code, reason = "some parts serve only providers over HTTP"))]
 
@@ -43,7 +45,6 @@ mod prompt_cache;
 pub mod providers;
 #[cfg(feature = "http")]
 pub mod recording;
-mod regular_file;
 #[cfg(feature = "http")]
 pub mod reply_stream;
 pub mod request;

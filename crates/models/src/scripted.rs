@@ -8,12 +8,12 @@ use std::time::Duration;
 use futures::stream::{self, BoxStream, StreamExt};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use whimbrel_os::files;
 use whimbrel_wire::{Block, StopReason, Usage};
 
 use crate::anthropic::body;
 use crate::error::{ModelError, ModelErrorKind};
 use crate::model::{Model, RawEvents, ReplyItem};
-use crate::regular_file;
 use crate::request::Request;
 use crate::whole_reply::WholeReply;
 
@@ -112,7 +112,8 @@ impl Scripted {
         let to_error = |cause: String| {
             ModelError::new(ModelErrorKind::Script, format!("Script {}: {cause}", path.display()))
         };
-        let bytes = regular_file::read(path, MAX_SCRIPT_BYTES).map_err(to_error)?;
+        let bytes =
+            files::read_user_file(path, MAX_SCRIPT_BYTES).map_err(|error| to_error(format!("{error}.")))?;
         let text = String::from_utf8(bytes).map_err(|_| to_error("it is not UTF-8 text.".to_owned()))?;
         Self::parse(&text).map_err(|error| to_error(error.message))
     }

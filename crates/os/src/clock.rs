@@ -1,5 +1,6 @@
-//! Time: the only module that reads the clock.
-#![expect(clippy::disallowed_methods, reason = "the only file that reads the clock")]
+//! Wall clock and monotonic clock. Code with timers uses the clock of tokio instead, which tests can pause. `models`
+//! reads the wall clock itself for dates in `retry-after` headers.
+#![expect(clippy::disallowed_methods, reason = "other crates read the clock through this file")]
 
 use std::path::Path;
 use std::time::{Instant, SystemTime};

@@ -1,5 +1,6 @@
-//! Identifiers and secrets: the only module that draws random numbers.
-#![expect(clippy::disallowed_methods, reason = "the only file that draws random numbers")]
+//! Random identifiers and secrets. `models` (retry jitter, ids that a provider omits) and the SDK (ids of its requests)
+//! draw random numbers themselves.
+#![expect(clippy::disallowed_methods, reason = "other crates draw random ids through this file")]
 
 use uuid::Uuid;
 

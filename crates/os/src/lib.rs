@@ -3,11 +3,12 @@
 //!
 //! - [`files`]: reading and replacing files, with limits and without races
 //! - [`links`]: resolves symbolic links
-//! - [`clock`]: the only reader of the clock
-//! - [`ids`]: the only source of random numbers
-//! - [`log`]: debug log; [`backoff`]: delays between attempts
+//! - [`clock`]: wall clock and monotonic clock
+//! - [`ids`]: random identifiers and secrets
+//! - [`log`]: debug log; [`backoff`]: delays between attempts; [`byte_size`]: numbers of bytes as text
 
 pub mod backoff;
+pub mod byte_size;
 pub mod clock;
 pub mod files;
 pub mod ids;

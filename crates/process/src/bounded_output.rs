@@ -6,10 +6,11 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use whimbrel_os::byte_size::format_size;
 use whimbrel_os::files;
 
 use crate::line_channel::LineSender;
-use crate::plain_text::{format_size, to_plain_text};
+use crate::plain_text::to_plain_text;
 
 /// Output up to this size is shown whole and needs no file.
 const MAX_INLINE_BYTES: usize = 30_000;

@@ -8,13 +8,12 @@
 //! - `pipe`: reading output; [`bounded_output`]: output in bounded memory; [`line_channel`]: output as lines;
 //!   `plain_text`: output without escape sequences
 //! - `cwd_tracker`: carries `cd` over to the next command
-//! - `process_groups`: what runs now; `daemons`: finds and ends processes that left their group; `procfs`;
+//! - `process_groups`: what runs now; `process_tags`: finds and ends processes that left their group; `procfs`;
 //!   `reaper`: cleanup if the engine is killed
 
 pub mod bounded_output;
 mod child_process;
 mod cwd_tracker;
-mod daemons;
 mod direct_exec;
 pub mod line_channel;
 mod pipe;
@@ -22,6 +21,7 @@ mod piped_command;
 mod plain_text;
 mod process;
 mod process_groups;
+mod process_tags;
 mod procfs;
 mod reaper;
 mod shell_command;
@@ -31,9 +31,8 @@ pub mod test_support;
 pub use bounded_output::{CapturedOutput, OutputCapture};
 pub use child_process::{ChildProcess, KillHandle, ProgramSpec};
 pub use cwd_tracker::CwdTracker;
-pub use daemons::track_daemons;
 pub use piped_command::{CommandEvent, CommandOutput, PipedCommand};
-pub use plain_text::format_size;
 pub use process::{Leftover, Process, ProcessExit, SpawnError};
 pub use process_groups::{KILL_GRACE, ProcessGroups};
+pub use process_tags::track_daemons;
 pub use shell_command::CommandSpec;

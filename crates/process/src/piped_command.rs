@@ -10,10 +10,11 @@ use bytes::Bytes;
 use tokio::io::AsyncWriteExt;
 use tokio::process::ChildStdin;
 use tokio_util::sync::CancellationToken;
+use whimbrel_os::byte_size::format_size;
 
 use crate::ProcessGroups;
 use crate::pipe::{DrainWindow, OutputPipe};
-use crate::plain_text::{format_size, to_plain_text};
+use crate::plain_text::to_plain_text;
 use crate::process::ProcessTree;
 use crate::shell_command::{CommandSpec, ShellScript};
 use crate::{ProcessExit, SpawnError};

@@ -6,15 +6,6 @@ pub(crate) fn to_plain_text(bytes: &[u8]) -> String {
     if text.bytes().any(is_control_byte) { strip_control_bytes(&text) } else { text.into_owned() }
 }
 
-/// Formats a number of bytes.
-pub fn format_size(bytes: u64) -> String {
-    match bytes {
-        0..1_000 => format!("{bytes} bytes"),
-        1_000..1_000_000 => format!("{} kB", bytes / 1_000),
-        _ => format!("{:.1} MB", bytes as f64 / 1e6),
-    }
-}
-
 fn is_control_byte(byte: u8) -> bool {
     byte == 0x7f || (byte < 0x20 && !matches!(byte, b'\n' | b'\t' | b'\r'))
 }

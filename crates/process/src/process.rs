@@ -14,10 +14,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::ProcessGroups;
 use crate::bounded_output::OutputCapture;
-use crate::daemons::TAG_VARIABLE;
 use crate::direct_exec;
 use crate::pipe::{DrainWindow, OutputPipe};
 use crate::process_groups::{ProcessGroup, SessionBinding};
+use crate::process_tags::TAG_VARIABLE;
 use crate::shell_command::{
     CommandSpec, SetsidPath, ShellScript, build_shell_command, find_setsid_if_terminal,
 };

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use whimbrel_os::clock;
 
-use crate::daemons::ProcessTag;
+use crate::process_tags::ProcessTag;
 use crate::procfs;
 use crate::reaper::Reaper;
 

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 
-use crate::daemons::{ProcessTag, TagGenerator};
+use crate::process_tags::{ProcessTag, TagGenerator};
 
 /// Log size that fits into every pipe buffer.
 const MAX_LOG_BYTES: usize = 2048;

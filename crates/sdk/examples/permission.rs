@@ -6,13 +6,12 @@
 mod model;
 
 use serde_json::json;
-use whimbrel::wire::permission::PermissionResult;
-use whimbrel::{Agent, Frame, PermissionAsked, query};
+use whimbrel::{Agent, CanUseTool, Frame, PermissionResult, query};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
     let run = |command: &str| json!([{"type": "tool_use", "name": "Bash", "input": {"command": command}}]);
-    let agent = Agent::new().can_use_tool(|asked| async move { decide(&asked) });
+    let agent = Agent::new().can_use_tool(|request| async move { decide(&request) });
     let agent = model::real_or_scripted(
         agent,
         json!([run("ls"), run("rm -rf build"), "I looked, and left the rest alone."]),
@@ -29,8 +28,8 @@ async fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-fn decide(asked: &PermissionAsked) -> PermissionResult {
-    let command = asked.input.get("command").and_then(|command| command.as_str()).unwrap_or_default();
+fn decide(request: &CanUseTool) -> PermissionResult {
+    let command = request.input.get("command").and_then(|command| command.as_str()).unwrap_or_default();
     match command.split_whitespace().next() {
         Some("ls" | "cat" | "pwd") => PermissionResult::allow(),
         _ => PermissionResult::deny("Only looking is allowed here; say what you would do instead."),

@@ -1,4 +1,4 @@
-//! Builder for an agent: options, callbacks, and the location of its engine.
+//! Builder for the configuration of sessions: options, callbacks, and the location of the engine.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -14,17 +14,17 @@ use whimbrel_engine::{Engine, Start};
 #[cfg(feature = "in-process")]
 use whimbrel_models::{providers::Providers, scripted::Scripted};
 #[cfg(feature = "in-process")]
-use whimbrel_session_store::catalog::Sessions;
+use whimbrel_session_store::sessions::Sessions;
 #[cfg(feature = "in-process")]
 use whimbrel_session_store::store::SharedStore;
-use whimbrel_wire::control::{Elicitation, ElicitationReply};
+use whimbrel_wire::control::{CanUseTool, Elicitation, ElicitationReply};
 use whimbrel_wire::options::{
     BackgroundAtEnd, Effort, McpServerConfig, Options, OutputFormat, PermissionPromptTool, SdkServer,
     SettingSource, SystemPrompt, Thinking, ToolSet,
 };
-use whimbrel_wire::permission::PermissionMode;
+use whimbrel_wire::permission::{PermissionMode, PermissionResult};
 
-use crate::callback::{Callbacks, PermissionAsked, ToolPermission};
+use crate::callback::Callbacks;
 use crate::environment::Environment;
 use crate::error::Error;
 use crate::hook::Hook;
@@ -36,14 +36,15 @@ use crate::transport::{Connection, Transport, process};
 /// Default limit of unread frames, in bytes.
 const DEFAULT_UNREAD_LIMIT: usize = 16 * 1024 * 1024;
 
-/// An agent to run: its options, its callbacks, and the location of its engine.
+/// Configuration of any number of sessions: their options, their callbacks, and the location of their engine. Each
+/// [`query`](crate::query) and each [`Session`](crate::Session) made with it is a conversation of its own, which inside
+/// the engine is one agent.
 ///
 /// Options without a method of their own are set through [`Agent::with`].
 ///
 /// ```
 /// use serde_json::json;
-/// use whimbrel::wire::permission::PermissionResult;
-/// use whimbrel::{Agent, Scripted};
+/// use whimbrel::{Agent, PermissionResult, Scripted};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), whimbrel::Error> {
@@ -54,8 +55,8 @@ const DEFAULT_UNREAD_LIMIT: usize = 16 * 1024 * 1024;
 ///     .cwd(dir)
 ///     .max_turns(20)
 ///     .allowed_tools(["Read"])
-///     .can_use_tool(|asked| async move {
-///         match asked.tool_name.as_str() {
+///     .can_use_tool(|request| async move {
+///         match request.tool_name.as_str() {
 ///             "Bash" => PermissionResult::deny("No commands, please."),
 ///             _ => PermissionResult::allow(),
 ///         }
@@ -125,7 +126,7 @@ setters! {
     fallback_model(name: impl Into<String>) => fallback_model = Some(name.into());
     /// Working directory of the agent.
     cwd(dir: impl Into<PathBuf>) => cwd = Some(dir.into().to_string_lossy().into_owned());
-    /// Replaces the system prompt; an empty text means no system prompt.
+    /// Replaces the system prompt. With an empty text the engine sends one short sentence in its place.
     system_prompt(text: impl Into<String>) => system_prompt = Some(SystemPrompt::Text(text.into()));
     /// Adds to the engine's own system prompt.
     append_system_prompt(text: impl Into<String>) => system_prompt = Some(SystemPrompt::Preset {
@@ -226,8 +227,8 @@ impl Agent {
     #[must_use]
     pub fn can_use_tool<F, A>(mut self, callback: F) -> Self
     where
-        F: Fn(PermissionAsked) -> A + Send + Sync + 'static,
-        A: Future<Output = ToolPermission> + Send + 'static,
+        F: Fn(CanUseTool) -> A + Send + Sync + 'static,
+        A: Future<Output = PermissionResult> + Send + 'static,
     {
         self.options_mut().permission_prompt_tool = Some(PermissionPromptTool::Stdio);
         self.callbacks.set_can_use_tool(callback);
@@ -299,14 +300,14 @@ impl Agent {
             let dir = match &self.options.cwd {
                 Some(dir) => PathBuf::from(dir),
                 None => std::env::current_dir().map_err(|error| {
-                    Error::Refused(format!("the working directory cannot be determined: {error}"))
+                    Error::Config(format!("the working directory cannot be determined: {error}"))
                 })?,
             };
             return Ok(Sessions::in_store(store.clone(), &dir));
         }
         let config = config_dir(self.base_environment().extended(&self.options.env).variables());
         let unknown = "the directory of the sessions is unknown: set HOME or CLAUDE_CONFIG_DIR";
-        Ok(Sessions::on_disk(config.ok_or_else(|| Error::Refused(unknown.into()))?, None))
+        Ok(Sessions::on_disk(config.ok_or_else(|| Error::Config(unknown.into()))?, None))
     }
 
     /// Returns the environment that was given, or else that of this process.
@@ -343,13 +344,13 @@ impl Agent {
                 variables.entry("CLAUDE_CODE_ENTRYPOINT".into()).or_insert_with(|| "sdk-rs".into());
                 let start = Start {
                     store: self.store.clone(),
-                    local_servers: self.callbacks.tool_servers.to_local_servers(),
+                    in_process_servers: self.callbacks.tool_servers.to_in_process_servers(),
                     ..Start::new(Options::clone(&self.options), variables)
                 };
                 Ok(in_process::connect(engine.clone(), start))
             }
             #[cfg(feature = "in-process")]
-            Transport::Process(_) if self.store.is_some() => Err(Error::Refused(
+            Transport::Process(_) if self.store.is_some() => Err(Error::Config(
                 "an engine process stores its sessions itself: remove session_store, or run the engine in this process"
                     .into(),
             )),

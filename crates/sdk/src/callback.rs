@@ -13,17 +13,11 @@ use whimbrel_wire::permission::PermissionResult;
 use crate::hook::HookList;
 use crate::tools::ToolServers;
 
-/// A permission request: the tool, its input, and the rules that the engine suggests.
-pub type PermissionAsked = CanUseTool;
-
-/// The answer to a permission request.
-pub type ToolPermission = PermissionResult;
-
 /// Callbacks that answer requests of the engine.
 #[derive(Clone, Default)]
 pub(crate) struct Callbacks {
     pub(crate) can_use_tool:
-        Option<Arc<dyn Fn(PermissionAsked) -> BoxFuture<'static, ToolPermission> + Send + Sync>>,
+        Option<Arc<dyn Fn(CanUseTool) -> BoxFuture<'static, PermissionResult> + Send + Sync>>,
     pub(crate) elicitation:
         Option<Arc<dyn Fn(Elicitation) -> BoxFuture<'static, ElicitationReply> + Send + Sync>>,
     pub(crate) hooks: HookList,
@@ -33,8 +27,8 @@ pub(crate) struct Callbacks {
 impl Callbacks {
     pub(crate) fn set_can_use_tool<F, A>(&mut self, callback: F)
     where
-        F: Fn(PermissionAsked) -> A + Send + Sync + 'static,
-        A: Future<Output = ToolPermission> + Send + 'static,
+        F: Fn(CanUseTool) -> A + Send + Sync + 'static,
+        A: Future<Output = PermissionResult> + Send + 'static,
     {
         self.can_use_tool = Some(Arc::new(move |request| Box::pin(callback(request))));
     }
@@ -90,10 +84,10 @@ pub(crate) async fn answer_request(id: String, request: Request, callbacks: Call
 
 /// Adds the input to an allow that has none, because some engines reject it otherwise.
 fn with_input(
-    mut answer: ToolPermission,
+    mut answer: PermissionResult,
     input: serde_json::Map<String, serde_json::Value>,
-) -> ToolPermission {
-    if let ToolPermission::Allow { updated_input: updated @ None, .. } = &mut answer {
+) -> PermissionResult {
+    if let PermissionResult::Allow { updated_input: updated @ None, .. } = &mut answer {
         *updated = Some(input);
     }
     answer

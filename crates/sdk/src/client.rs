@@ -48,7 +48,8 @@ impl EngineClient {
     /// Opens the session with an `initialize` and returns its id. [`EngineClient::info`] returns the reply.
     pub(crate) fn initialize(&mut self, request: Initialize) -> Result<String, Error> {
         let id = new_request_id();
-        let response = self.pending.register(id.clone(), ()).map_err(|_| Error::Over)?.into_receiver();
+        let response =
+            self.pending.register(id.clone(), ()).map_err(|_| Error::SessionEnded)?.into_receiver();
         self.initialize_response = Some(response.shared());
         self.send_now(ControlRequest::new(id.clone(), request))?;
         Ok(id)
@@ -56,7 +57,7 @@ impl EngineClient {
 
     /// Sends a frame without waiting; for a new link, whose channel has room.
     pub(crate) fn send_now(&self, frame: impl Into<Frame>) -> Result<(), Error> {
-        self.to_engine.try_send(Ok(frame.into())).map_err(|_| Error::Over)
+        self.to_engine.try_send(Ok(frame.into())).map_err(|_| Error::SessionEnded)
     }
 
     /// Sends a frame; waits while the channel is full, but not after a stop.
@@ -64,17 +65,17 @@ impl EngineClient {
         let frame = Ok(frame.into());
         tokio::select! {
             biased;
-            () = self.stop.cancelled() => Err(Error::Over),
-            sent = self.to_engine.send(frame) => sent.map_err(|_| Error::Over),
+            () = self.stop.cancelled() => Err(Error::SessionEnded),
+            sent = self.to_engine.send(frame) => sent.map_err(|_| Error::SessionEnded),
         }
     }
 
     /// Sends a request and waits for its reply.
     pub(crate) async fn call<A: TypedRequest>(&self, request: A) -> Result<A::Reply, Error> {
-        let mut response = self.pending.register(new_request_id(), ()).map_err(|_| Error::Over)?;
+        let mut response = self.pending.register(new_request_id(), ()).map_err(|_| Error::SessionEnded)?;
         self.unread_limit.wake_reader();
         self.send(ControlRequest::new(response.id(), request)).await?;
-        Ok(response.wait().await.map_err(|_| Error::Over)?.parse_reply::<A>()?)
+        Ok(response.wait().await.map_err(|_| Error::SessionEnded)?.parse_reply::<A>()?)
     }
 
     /// Returns the reply to `initialize`. The engine is asked at most once.
@@ -82,7 +83,7 @@ impl EngineClient {
         let request = async {
             let reply = match &self.initialize_response {
                 Some(response) => {
-                    response.clone().await.map_err(|_| Error::Over)?.parse_reply::<Initialize>()?
+                    response.clone().await.map_err(|_| Error::SessionEnded)?.parse_reply::<Initialize>()?
                 }
                 None => self.call(Initialize::default()).await?,
             };

@@ -33,7 +33,7 @@ impl Controls {
     /// [`Error::InputFinished`].
     pub async fn send(&self, message: impl Into<User>) -> Result<(), Error> {
         if self.client().stop.is_cancelled() {
-            return Err(Error::Over);
+            return Err(Error::SessionEnded);
         }
         if self.client().finished.is_cancelled() {
             return Err(Error::InputFinished);

@@ -34,12 +34,15 @@ pub enum Error {
     /// The engine wrote a line that is not a frame.
     #[error("the engine wrote an invalid line: {0}")]
     Wire(#[from] WireError),
+    /// The agent is configured in a way that cannot work; the text names the remedy. No session was started.
+    #[error("{0}")]
+    Config(String),
     /// The engine rejected a control request, or the options of the session.
     #[error("rejected: {0}")]
-    Refused(String),
+    Rejected(String),
     /// The engine's reply to a control request has the wrong type.
     #[error("the engine's reply is invalid: {0}")]
-    Misfit(String),
+    InvalidReply(String),
     /// The script of a scripted model is invalid.
     #[cfg(feature = "in-process")]
     #[error("{0}")]
@@ -49,7 +52,7 @@ pub enum Error {
     InputFinished,
     /// The session has ended.
     #[error("the session has ended")]
-    Over,
+    SessionEnded,
 }
 
 fn stderr_suffix(stderr: &str) -> String {
@@ -59,8 +62,8 @@ fn stderr_suffix(stderr: &str) -> String {
 impl From<ControlError> for Error {
     fn from(error: ControlError) -> Self {
         match error {
-            ControlError::Rejected { error, .. } => Self::Refused(error),
-            other => Self::Misfit(other.to_string()),
+            ControlError::Rejected { error, .. } => Self::Rejected(error),
+            other => Self::InvalidReply(other.to_string()),
         }
     }
 }

@@ -66,7 +66,7 @@ impl Frames {
                 Some(Ok(Frame::Result(result))) => return Ok(*result),
                 Some(Ok(_)) => {}
                 Some(Err(error)) => return Err(error),
-                None => return Err(Error::Over),
+                None => return Err(Error::SessionEnded),
             }
         }
     }

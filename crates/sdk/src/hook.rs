@@ -71,9 +71,9 @@ impl Hook {
         self
     }
 
-    /// Blocks the event if the hook fails or times out. By default the event goes on.
+    /// Blocks the event if the hook fails or times out (`onFailure: "block"`). By default the event continues.
     #[must_use]
-    pub fn must_agree(mut self) -> Self {
+    pub fn block_on_failure(mut self) -> Self {
         self.config.on_failure = Some(OnFailure::Block);
         self
     }

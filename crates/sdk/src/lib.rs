@@ -19,7 +19,7 @@
 //! ```
 //!
 //! Overview:
-//! - [`Agent`]: builder for options and callbacks (async closures)
+//! - [`Agent`]: configuration of sessions: options and callbacks (async closures)
 //! - [`Hook`]: a closure that receives events and may influence them
 //! - [`tool`] and [`ToolServer`]: async functions that the model can call
 //! - [`query`]: one prompt (or a stream of them) in, a stream of frames out
@@ -52,7 +52,6 @@ mod transport;
 mod unread_limit;
 
 pub use agent::Agent;
-pub use callback::{PermissionAsked, ToolPermission};
 pub use controls::Controls;
 pub use environment::Environment;
 pub use error::Error;
@@ -64,12 +63,13 @@ pub use schemars;
 pub use session::Session;
 #[cfg(feature = "in-process")]
 pub use store::Sessions;
-pub use tools::{Json, Tool, ToolAnswer, ToolServer, tool};
+pub use tools::{Json, Tool, ToolOutput, ToolServer, tool};
 pub use transport::Transport;
 pub use whimbrel_wire as wire;
 pub use whimbrel_wire::Frame;
+pub use whimbrel_wire::control::CanUseTool;
 pub use whimbrel_wire::options::Options;
-pub use whimbrel_wire::permission::PermissionMode;
+pub use whimbrel_wire::permission::{PermissionMode, PermissionResult};
 
 /// The shared part of the engine: one instance serves any number of sessions of this process.
 #[cfg(feature = "in-process")]

@@ -77,7 +77,7 @@ impl Query {
     pub async fn result(&mut self) -> Result<TurnResult, Error> {
         match &mut self.state {
             QueryState::Running { frames, .. } => frames.result().await,
-            QueryState::Failed(error) => Err(error.take().unwrap_or(Error::Over)),
+            QueryState::Failed(error) => Err(error.take().unwrap_or(Error::SessionEnded)),
         }
     }
 
@@ -86,7 +86,7 @@ impl Query {
     pub fn controls(&self) -> Result<&Controls, Error> {
         match &self.state {
             QueryState::Running { controls, .. } => Ok(controls),
-            QueryState::Failed(_) => Err(Error::Over),
+            QueryState::Failed(_) => Err(Error::SessionEnded),
         }
     }
 

@@ -110,7 +110,7 @@ impl FrameRouter {
             if let Response::Error { error, .. } = &response {
                 // An engine that ends with a result has reported the error there.
                 if self.reported == ReportedEnd::Nothing {
-                    self.queue.push(Err(Error::Refused(error.clone())));
+                    self.queue.push(Err(Error::Rejected(error.clone())));
                 }
                 self.reported = ReportedEnd::InitializeRejected;
                 self.client.stop.cancel();

@@ -6,7 +6,7 @@
 //! use std::sync::Arc;
 //!
 //! use serde_json::json;
-//! use whimbrel::store::{MemoryStore, Copy};
+//! use whimbrel::store::{ForkOptions, MemoryStore};
 //! use whimbrel::{Agent, Scripted};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
@@ -27,7 +27,7 @@
 //! assert_eq!(sessions.list().await?[0].summary, "Who am I?");
 //! assert_eq!(sessions.messages(&first.session_id).await?.len(), 4);
 //! sessions.rename(&first.session_id, "About Ann").await?;
-//! let copy = sessions.fork(&first.session_id, Copy::default()).await?;
+//! let copy = sessions.fork(&first.session_id, ForkOptions::default()).await?;
 //! assert_eq!(sessions.list().await?[0].summary, "About Ann (fork)");
 //! sessions.delete(&copy).await?;
 //! # Ok(())
@@ -38,11 +38,11 @@
 //! offered again with every message. With `WHIMBREL_DURABILITY=strict` a tool call with effects is not made as long as
 //! its start cannot be stored.
 
-pub use whimbrel_session_store::catalog::{Copy, Found, Sessions, SessionsError};
 pub use whimbrel_session_store::search::Hit;
+pub use whimbrel_session_store::sessions::{ForkOptions, SearchResult, Sessions, SessionsError};
 pub use whimbrel_session_store::store::{
-    Described, FileStore, MemoryStore, SessionStore, SharedStore, StoreError, StoreKey, Stored, Summary,
-    uuid_of,
+    FileStore, ListedSession, MemoryStore, SessionStore, SharedStore, StoreError, StoreKey,
+    SummarizedSession, Summary, uuid_of,
 };
 pub use whimbrel_session_store::summary::SessionSummary;
 pub use whimbrel_session_store::transcript::Message;

@@ -244,16 +244,16 @@ async fn permission_hook_answers_and_the_request_is_cancelled() {
 }
 
 #[tokio::test]
-async fn failing_hook_blocks_only_if_it_must_agree() {
+async fn failing_hook_blocks_only_with_block_on_failure() {
     let quiet = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| {}));
-    for must_agree in [false, true] {
+    for block_on_failure in [false, true] {
         let fixture = Fixture::new(json!([mkdir_call(), "done"]));
         let hook = Hook::on(HookEvent::PreToolUse, |_| async { panic!("broken") });
-        let hook = if must_agree { hook.must_agree() } else { hook };
+        let hook = if block_on_failure { hook.block_on_failure() } else { hook };
         let fixture = Fixture { agent: fixture.agent.clone().allowed_tools(["Bash"]).hook(hook), ..fixture };
         fixture.run().await;
-        assert_eq!(fixture.has_made_dir(), !must_agree, "{must_agree}");
+        assert_eq!(fixture.has_made_dir(), !block_on_failure, "{block_on_failure}");
     }
     std::panic::set_hook(quiet);
 }

@@ -122,7 +122,7 @@ async fn rejected_initialize_is_an_error_and_ends_the_engine() {
     let mut running = query("go", &agent);
     let engine = engine_proc_dir(&dir).await;
     let first = with_timeout(running.next()).await.unwrap();
-    assert!(matches!(&first, Err(Error::Refused(text)) if text == "no hooks here"), "{first:?}");
+    assert!(matches!(&first, Err(Error::Rejected(text)) if text == "no hooks here"), "{first:?}");
     assert!(with_timeout(running.next()).await.is_none());
     wait_for_cleanup(&engine).await;
 }
@@ -153,7 +153,7 @@ async fn run_ends_although_a_child_holds_the_output() {
 async fn request_fails_when_the_engine_exits_without_a_reply() {
     let (agent, _dir) = agent_with_engine("accept; read -r line; exit 3");
     let session = Session::open(&agent).unwrap();
-    assert!(matches!(with_timeout(session.interrupt()).await, Err(Error::Over)));
+    assert!(matches!(with_timeout(session.interrupt()).await, Err(Error::SessionEnded)));
 }
 
 #[tokio::test]

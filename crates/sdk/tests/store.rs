@@ -9,7 +9,9 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
-use whimbrel::store::{Copy, MemoryStore, SessionStore, SharedStore, StoreError, StoreKey, Stored, Summary};
+use whimbrel::store::{
+    ForkOptions, ListedSession, MemoryStore, SessionStore, SharedStore, StoreError, StoreKey, Summary,
+};
 use whimbrel::wire::RawJson;
 use whimbrel::wire::control::RenameSession;
 use whimbrel::wire::system::SystemEvent;
@@ -179,7 +181,7 @@ async fn missing_or_existing_session_is_rejected() {
     assert!(text.contains("already exists"), "{text}");
     let process = fixture.agent(json!(["x"])).transport(Transport::Process("whimbrel".into()));
     let text = query("x", &process).result().await;
-    assert!(matches!(&text, Err(Error::Refused(text)) if text.contains("session_store")), "{text:?}");
+    assert!(matches!(&text, Err(Error::Config(text)) if text.contains("session_store")), "{text:?}");
 }
 
 #[tokio::test]
@@ -199,10 +201,10 @@ async fn stored_sessions_can_be_listed_searched_changed_and_deleted() {
     let found = sessions.search("CURLEWS", 3).await.unwrap();
     assert_eq!((found.len(), found[0].hits[0].text.as_str()), (1, "Two curlews."));
     assert_eq!(sessions.search("godwits", 3).await.unwrap(), []);
-    let copy = sessions.fork(&session, Copy::default()).await.unwrap();
+    let copy = sessions.fork(&session, ForkOptions::default()).await.unwrap();
     assert_eq!(summaries().await[0], "How many birds? (fork)");
     let at = Some(messages[0].uuid.clone());
-    let part = sessions.fork(&session, Copy { at, title: Some("Part".into()) }).await.unwrap();
+    let part = sessions.fork(&session, ForkOptions { at, title: Some("Part".into()) }).await.unwrap();
     assert_eq!(sessions.messages(&part).await.unwrap().len(), 1);
     sessions.rename(&session, "Waders").await.unwrap();
     sessions.tag(&session, Some("birds")).await.unwrap();
@@ -231,7 +233,7 @@ async fn sessions_on_disk_have_the_same_interface() {
     assert_eq!(sessions.messages("last").await.unwrap().len(), 2);
     assert!(sessions.lines(&session[..8]).await.unwrap().len() >= 2);
     assert_eq!(sessions.search("curlews", 3).await.unwrap()[0].session, session);
-    let copy = sessions.fork(&session, Copy::default()).await.unwrap();
+    let copy = sessions.fork(&session, ForkOptions::default()).await.unwrap();
     let resumed = agent
         .clone()
         .resume(&copy)
@@ -275,7 +277,7 @@ impl SessionStore for WatchedStore {
         self.inner.load(key).await
     }
 
-    async fn list(&self, project: &str) -> Result<Vec<Stored>, StoreError> {
+    async fn list(&self, project: &str) -> Result<Vec<ListedSession>, StoreError> {
         self.inner.list(project).await
     }
 }

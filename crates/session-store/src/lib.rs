@@ -10,14 +10,13 @@
 //!   `siblings` (second pass), `tool_calls`, `repair` (makes the history acceptable to providers)
 //! - resuming: [`resume`], `fork`
 //! - [`checkpoint`]: file contents at each prompt
-//! - listing and viewing: [`catalog`] (sessions on disk or in a store), [`session_files`] (sessions on disk),
+//! - listing and viewing: [`sessions`] (sessions on disk or in a store), [`session_files`] (sessions on disk),
 //!   [`summary`], [`transcript`], [`search`]
 //! - [`store`]: the `SessionStore` trait and its implementations
 
 mod append_file;
 mod appender;
 pub mod awaited_agents;
-pub mod catalog;
 pub mod checkpoint;
 pub(crate) mod entry;
 mod fork;
@@ -33,6 +32,7 @@ pub mod resume;
 pub mod resume_error;
 pub mod search;
 pub mod session_files;
+pub mod sessions;
 pub mod store;
 pub mod store_writer;
 pub mod summary;

@@ -11,7 +11,7 @@ use anyhow::{Context, bail};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use whimbrel_session_store::store::{
-    Described, FileStore, MemoryStore, SharedStore, StoreError, StoreKey, Stored,
+    FileStore, ListedSession, MemoryStore, SharedStore, StoreError, StoreKey, SummarizedSession,
 };
 use whimbrel_store_sqlite::SqliteStore;
 use whimbrel_wire::RawJson;
@@ -81,9 +81,9 @@ async fn handle_request(store: &SharedStore, request: StoreRequest) -> Result<Va
             Value::Null
         }
         StoreRequest::Load(key) => json!(store.load(&key.into()).await?),
-        StoreRequest::List { project } => store.list(&project).await?.iter().map(stored_json).collect(),
+        StoreRequest::List { project } => store.list(&project).await?.iter().map(listed_json).collect(),
         StoreRequest::Summaries { project } => {
-            store.summaries(&project).await?.iter().map(described_json).collect()
+            store.summaries(&project).await?.iter().map(summarized_json).collect()
         }
         StoreRequest::Delete(key) => {
             store.delete(&key.into()).await?;
@@ -93,11 +93,11 @@ async fn handle_request(store: &SharedStore, request: StoreRequest) -> Result<Va
     })
 }
 
-fn stored_json(stored: &Stored) -> Value {
-    json!({"session": stored.session, "modified_ms": stored.modified_ms})
+fn listed_json(listed: &ListedSession) -> Value {
+    json!({"session": listed.session, "modified_ms": listed.modified_ms})
 }
 
-fn described_json(described: &Described) -> Value {
-    let Described { stored, summary } = described;
-    json!({"session": stored.session, "modified_ms": stored.modified_ms, "summary": summary})
+fn summarized_json(session: &SummarizedSession) -> Value {
+    let SummarizedSession { listed, summary } = session;
+    json!({"session": listed.session, "modified_ms": listed.modified_ms, "summary": summary})
 }

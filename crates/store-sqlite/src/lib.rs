@@ -19,8 +19,8 @@
 //! # }
 //! ```
 //!
-//! Modules: this file (the store), `open_database` (opens the database file), `schema` (tables and migrations), `error`
-//! (error messages).
+//! Modules: this file (the store), `open_database` (opens the database file), `schema` (tables, migrations and
+//! identity), `error` (error messages).
 //!
 //! Lines acknowledged by [`append`](whimbrel_session_store::store::SessionStore::append) are durable: each batch is
 //! one transaction, committed with fsync. Readers are not blocked by writers (write-ahead log); a writer waits for
@@ -40,7 +40,7 @@ use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 use whimbrel_os::{clock, files};
 use whimbrel_session_store::store::{
-    Described, SessionStore, StoreError, StoreKey, Stored, Summary, uuid_of,
+    ListedSession, SessionStore, StoreError, StoreKey, SummarizedSession, Summary, uuid_of,
 };
 use whimbrel_wire::RawJson;
 
@@ -118,11 +118,11 @@ impl SessionStore for SqliteStore {
         .await
     }
 
-    async fn list(&self, project: &str) -> Result<Vec<Stored>, StoreError> {
-        Ok(self.summaries(project).await?.into_iter().map(|described| described.stored).collect())
+    async fn list(&self, project: &str) -> Result<Vec<ListedSession>, StoreError> {
+        Ok(self.summaries(project).await?.into_iter().map(|session| session.listed).collect())
     }
 
-    async fn summaries(&self, project: &str) -> Result<Vec<Described>, StoreError> {
+    async fn summaries(&self, project: &str) -> Result<Vec<SummarizedSession>, StoreError> {
         let project = project.to_owned();
         self.run_blocking(move |connection| {
             let mut query = connection.prepare_cached(
@@ -131,12 +131,12 @@ impl SessionStore for SqliteStore {
             )?;
             let rows = query.query_map([project], |row| {
                 let modified_ms = u64::try_from(row.get::<_, i64>(1)?).unwrap_or_default();
-                Ok((Stored { session: row.get(0)?, modified_ms }, row.get::<_, String>(2)?))
+                Ok((ListedSession { session: row.get(0)?, modified_ms }, row.get::<_, String>(2)?))
             })?;
-            let described = |(stored, summary): (Stored, String)| {
-                Ok(Described { stored, summary: serde_json::from_str(&summary)? })
+            let parse_summary = |(listed, summary): (ListedSession, String)| {
+                Ok(SummarizedSession { listed, summary: serde_json::from_str(&summary)? })
             };
-            rows.map(|row| described(row?)).collect()
+            rows.map(|row| parse_summary(row?)).collect()
         })
         .await
     }

@@ -1,5 +1,4 @@
-//! Opens the database file: private to its owner, with write-ahead log and fsync. Databases of other applications are
-//! rejected.
+//! Opens the database file: private to its owner, with write-ahead log and fsync.
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -9,7 +8,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::error::DatabaseError;
-use crate::schema::{APPLICATION_ID, migrate};
+use crate::schema::{check_application_id, migrate};
 
 /// Opens a database and migrates it to the current version.
 pub(crate) fn open(path: &Path, busy_timeout: Duration) -> Result<Connection, DatabaseError> {
@@ -40,15 +39,4 @@ fn create_file(path: &Path) -> Result<(), DatabaseError> {
     }
     OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
     Ok(())
-}
-
-/// Rejects a database of another application.
-fn check_application_id(connection: &Connection) -> Result<(), DatabaseError> {
-    let application_id: i32 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
-    let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0))?;
-    match application_id {
-        APPLICATION_ID => Ok(()),
-        0 if tables == 0 => Ok(()),
-        _ => Err(DatabaseError::ForeignFile),
-    }
 }

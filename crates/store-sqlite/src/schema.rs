@@ -1,12 +1,12 @@
-//! Tables and migrations. Each entry of [`MIGRATIONS`] upgrades the schema by one version; a released entry never
-//! changes.
+//! Tables, migrations and identity of the database. Each entry of [`MIGRATIONS`] upgrades the schema by one version; a
+//! released entry never changes.
 
 use rusqlite::{Connection, TransactionBehavior};
 
 use crate::error::DatabaseError;
 
 /// SQLite `application_id` of this store ("Whim"), by which foreign databases are recognized.
-pub(crate) const APPLICATION_ID: i32 = 0x5768_696D;
+const APPLICATION_ID: i32 = 0x5768_696D;
 
 /// Migrations from an empty database to the current version.
 const MIGRATIONS: [&str; 1] = ["
@@ -28,6 +28,17 @@ CREATE TABLE entries (
 ) STRICT;
 CREATE INDEX entries_in_order ON entries (transcript, id);
 "];
+
+/// Rejects a database of another application.
+pub(crate) fn check_application_id(connection: &Connection) -> Result<(), DatabaseError> {
+    let application_id: i32 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
+    let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0))?;
+    match application_id {
+        APPLICATION_ID => Ok(()),
+        0 if tables == 0 => Ok(()),
+        _ => Err(DatabaseError::ForeignFile),
+    }
+}
 
 /// Applies the missing migrations in one transaction. If two processes migrate at the same time, the second finds
 /// nothing to do.

@@ -101,10 +101,10 @@ async fn check_lists(store: &impl SessionStore) -> Result<()> {
         store.append(key, &[entry("x")]).await?;
     }
     let listed = store.list("proj").await?;
-    let mut ids: Vec<&str> = listed.iter().map(|stored| stored.session.as_str()).collect();
+    let mut ids: Vec<&str> = listed.iter().map(|session| session.session.as_str()).collect();
     ids.sort_unstable();
     ensure!(ids == ["one", "two"], "the list has each session once, not {ids:?}");
-    ensure!(listed.iter().all(|stored| stored.modified_ms > 1_000_000_000_000), "times are milliseconds");
+    ensure!(listed.iter().all(|session| session.modified_ms > 1_000_000_000_000), "times are milliseconds");
     ensure!(
         listed.is_sorted_by(|one, other| one.modified_ms >= other.modified_ms),
         "the list begins with the newest session"
@@ -172,7 +172,7 @@ async fn check_summaries(store: &impl SessionStore) -> Result<()> {
     );
     let modified = (store.list("proj").await?, store.summaries("proj").await?);
     ensure!(
-        modified.0.iter().eq(modified.1.iter().map(|described| &described.stored)),
+        modified.0.iter().eq(modified.1.iter().map(|session| &session.listed)),
         "both lists have the same times"
     );
     Ok(())
@@ -180,7 +180,7 @@ async fn check_summaries(store: &impl SessionStore) -> Result<()> {
 
 /// Returns the summary of the only session.
 async fn only_summary(store: &impl SessionStore) -> Result<Summary> {
-    let mut described = store.summaries("proj").await?;
-    ensure!(described.len() == 1, "one session has one summary, not {described:?}");
-    Ok(described.remove(0).summary)
+    let mut summaries = store.summaries("proj").await?;
+    ensure!(summaries.len() == 1, "one session has one summary, not {summaries:?}");
+    Ok(summaries.remove(0).summary)
 }

@@ -58,7 +58,7 @@ scenarios! {
     plan_mode => "plan-mode",
     plugin => "plugin",
     prompts_joined => "prompts-joined",
-    question_to_the_person => "question-to-the-person",
+    question_to_the_user => "question-to-the-user",
     retry_announced => "retry-announced",
     rewind_files => "rewind-files",
     search_leaves_out => "search-leaves-out",

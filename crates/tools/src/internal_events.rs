@@ -5,7 +5,7 @@ use serde_json::Map;
 use tokio::sync::mpsc;
 use whimbrel_wire::message::Origin;
 
-use crate::background_task::TaskEvent;
+use crate::task_types::TaskEvent;
 
 /// An internal event.
 #[derive(Debug, Clone, PartialEq)]

@@ -7,13 +7,12 @@
 //! - permissions: [`permission`] (state: mode, rules, directories); [`hooks`]
 //! - state of a session: [`workspace`] (directories and files that the model has read), [`worktrees`] (git worktrees),
 //!   [`task_list`]
-//! - background: [`background_task`] (data of tasks), [`tasks`] (shell commands and agents), [`timers`] (scheduled
+//! - background: [`tasks`] (shell commands and agents; their data types are in `task_types`), [`timers`] (scheduled
 //!   prompts), [`internal_events`] (what wakes a session from within)
 //! - models: [`model_access`] (providers, catalog, key), [`cost`] (ledger and budget), [`small_model`] (one-off requests
 //!   outside the conversation)
 
 pub mod api;
-pub mod background_task;
 pub mod builtin;
 pub mod cost;
 pub mod hooks;
@@ -24,6 +23,7 @@ pub mod permission;
 pub mod responders;
 pub mod small_model;
 pub mod task_list;
+mod task_types;
 pub mod tasks;
 #[cfg(any(test, feature = "test-support"))]
 pub mod test_support;

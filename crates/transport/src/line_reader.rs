@@ -9,6 +9,9 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 /// Size of a read, and of the buffer space that is kept between lines.
 const CHUNK_SIZE: usize = 64 * 1024;
 
+/// Size up to which an empty [`LineBuffer`] keeps its memory.
+const MAX_EMPTY_CAPACITY: usize = 4 * CHUNK_SIZE;
+
 /// Next item of a stream of lines.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Line<'a> {
@@ -110,9 +113,19 @@ impl LineBuffer {
         }
     }
 
-    /// Returns the next complete or too long line, if there is one.
+    /// Returns the next complete or too long line, if there is one. Otherwise frees the memory of a large line, if
+    /// nothing is left: the next bytes may arrive much later.
     pub fn next_line(&mut self) -> Option<Line<'_>> {
-        self.find_line().map(|found| self.line(found))
+        match self.find_line() {
+            Some(found) => Some(self.line(found)),
+            None => {
+                if self.start == self.end && self.bytes.capacity() > MAX_EMPTY_CAPACITY {
+                    self.bytes = Vec::new();
+                    (self.start, self.scanned, self.end) = (0, 0, 0);
+                }
+                None
+            }
+        }
     }
 
     /// Finds the next line and advances past it.
@@ -165,10 +178,11 @@ impl LineBuffer {
         &mut self.bytes[self.end..]
     }
 
-    /// Returns what is left at the end of the stream.
+    /// Returns what is left at the end of the stream. If the source delivers more later, that is a new line.
     fn finish(&mut self) -> Line<'_> {
         let rest = self.start..self.end;
         (self.start, self.scanned, self.end) = (0, 0, 0);
+        self.skipping = false;
         if rest.is_empty() { Line::End } else { Line::Partial(&self.bytes[rest]) }
     }
 }
@@ -306,6 +320,39 @@ mod tests {
         assert_eq!(lines.next_line(), None);
         lines.push(b"8\nok\n");
         assert_eq!(lines.next_line(), Some(Line::Complete(b"ok")));
+    }
+
+    #[test]
+    fn source_that_continues_after_its_end_starts_a_new_line() {
+        for (rest, at_end) in [("123456789", Line::End), ("1234", Line::Partial(b"1234"))] {
+            let mut lines = LineReader::new(ChunkedSource::new(rest.as_bytes(), 3), 8);
+            if at_end == Line::End {
+                assert_eq!(lines.next_line().unwrap(), Line::TooLong, "{rest}");
+            }
+            assert_eq!(lines.next_line().unwrap(), at_end, "{rest}");
+            lines.source = ChunkedSource::new(b"new\n", 3);
+            assert_eq!(lines.next_line().unwrap(), Line::Complete(b"new"), "{rest}");
+        }
+    }
+
+    #[test]
+    fn empty_push_buffer_releases_the_memory_of_a_large_line() {
+        let rows = [
+            ("a small line", 10, "", CHUNK_SIZE),
+            ("a large line", 300_000, "", 0),
+            ("a large line, then part of another", 300_000, "part", 8 * CHUNK_SIZE),
+            ("a line beyond the limit", 700_000, "", 0),
+        ];
+        for (name, length, rest, expected) in rows {
+            let mut lines = LineBuffer::new(500_000);
+            lines.push(format!("{}\n{rest}", "x".repeat(length)).as_bytes());
+            assert!(lines.next_line().is_some(), "{name}");
+            assert_eq!(lines.next_line(), None, "{name}");
+            assert_eq!(lines.bytes.len(), expected, "{name}");
+            lines.push(b"ed\nnext\n");
+            assert_eq!(lines.next_line(), Some(Line::Complete(format!("{rest}ed").as_bytes())), "{name}");
+            assert_eq!(lines.next_line(), Some(Line::Complete(b"next")), "{name}");
+        }
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! Transport between host and engine: a pair of channels. Stdio, an in-process caller and a web socket differ only in
-//! who holds the host's end.
+//! Transport between host and engine: a pair of channels. Stdio and an in-process caller differ only in who holds
+//! the host's end.
 
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;

@@ -118,7 +118,7 @@ impl<R, D> PendingResponse<'_, R, D> {
         receiver.await.map_err(|_| ClosedError)
     }
 
-    /// Removes the request; true if it was still pending, so that the other end can be told to cancel it.
+    /// Removes the request; true if it was still pending, so that a cancellation can be sent to the other end.
     pub fn abandon(&mut self) -> bool {
         self.requests.lock().by_id.remove(&self.id).is_some()
     }

@@ -1,4 +1,4 @@
-//! Formats times, sizes, paths and columns. Pure.
+//! Formats times, paths and columns. Pure.
 
 use std::path::Path;
 use std::time::SystemTime;
@@ -21,18 +21,6 @@ pub(super) fn format_age(now: SystemTime, then: SystemTime) -> String {
 pub(super) fn format_date(time: SystemTime) -> String {
     let time = jiff::Timestamp::try_from(time).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
     time.to_zoned(jiff::tz::TimeZone::UTC).date().to_string()
-}
-
-/// Formats a size in the unit that fits.
-pub(super) fn format_size(bytes: u64) -> String {
-    #[expect(clippy::cast_precision_loss, reason = "the user reads one digit")]
-    let in_units = |unit: u64| bytes as f64 / unit as f64;
-    match bytes {
-        0..1000 => format!("{bytes} B"),
-        1000..1_000_000 => format!("{:.0} kB", in_units(1000)),
-        1_000_000..1_000_000_000 => format!("{:.1} MB", in_units(1_000_000)),
-        _ => format!("{:.1} GB", in_units(1_000_000_000)),
-    }
 }
 
 /// Replaces the home directory in a path by `~`.
@@ -84,11 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_paths_and_columns_are_formatted() {
-        assert_eq!(
-            [999, 1500, 2_345_678, 3_000_000_000].map(format_size),
-            ["999 B", "2 kB", "2.3 MB", "3.0 GB"]
-        );
+    fn paths_and_columns_are_formatted() {
         let home = Some(Path::new("/home/ann"));
         assert_eq!(shorten_home("/home/ann/src", home), "~/src");
         assert_eq!(shorten_home("/home/ann", home), "~");

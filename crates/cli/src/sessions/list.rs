@@ -3,12 +3,13 @@
 use std::io::{self, Write};
 use std::time::{Duration, SystemTime};
 
+use whimbrel_os::byte_size::format_size;
 use whimbrel_os::clock;
 use whimbrel_session_store::session_files::SessionFile;
 use whimbrel_session_store::summary::SessionSummary;
 
 use super::command::ListOptions;
-use super::format::{format_age, format_size, pad, shorten_home, truncate};
+use super::format::{format_age, pad, shorten_home, truncate};
 use super::{CommandError, CommandOutcome, SessionsContext, current_project_dir, write_json_array};
 use crate::arg_list::ListFormat;
 use crate::stdio::print_note;
@@ -19,7 +20,7 @@ use crate::terminal_ui::{LineBreaks, sanitize};
 pub(super) const ID_CHARS: usize = 8;
 /// Widths of the columns for age and size.
 const AGE_WIDTH: usize = 11;
-const SIZE_WIDTH: usize = 7;
+const SIZE_WIDTH: usize = 9;
 /// Share of the remaining width that the title gets.
 const TITLE_SHARE: (usize, usize) = (3, 5);
 

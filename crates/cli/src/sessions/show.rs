@@ -5,12 +5,13 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use serde_json::Value;
+use whimbrel_os::byte_size::format_size;
 use whimbrel_session_store::session_files::SessionFile;
 use whimbrel_session_store::summary::SessionSummary;
 use whimbrel_session_store::transcript::{Message, Transcript};
 
 use super::command::ExportFormat;
-use super::format::{format_date, format_size, shorten_home};
+use super::format::{format_date, shorten_home};
 use super::{CommandError, CommandOutcome, SessionsContext, markdown, read_error, write_json_array};
 use crate::arg_list::ListFormat;
 use crate::stdio::print_note;

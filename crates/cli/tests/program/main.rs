@@ -1,20 +1,23 @@
 //! Tests of the built program from outside.
 //!
 //! `harness` starts it, `pty` on a terminal. `command_line` tests arguments and text output, `terminal` terminal
-//! output, `host_protocol` frames on stdin and stdout, `shutdown` signals and closed pipes, `home_dirs` home
-//! directories, `project_trust` settings of a project, `sessions` stored sessions, `transcripts` transcript files,
-//! `recordings` record and replay, `debug_log` the output of `--debug`, `mcp` MCP servers and our tools as one,
-//! `mcp_login` OAuth logins.
+//! output, `demo_picture` the picture in the README, `permission_samples` the samples in docs/permissions.md,
+//! `host_protocol` frames on stdin and stdout, `shutdown` signals and closed pipes, `home_dirs` home directories,
+//! `project_trust` settings of a project, `sessions` stored sessions, `transcripts` transcript files, `recordings`
+//! record and replay, `debug_log` the output of `--debug`, `mcp` MCP servers and our tools as one, `mcp_login` OAuth
+//! logins.
 
 #![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "this is all tests")]
 
 mod command_line;
 mod debug_log;
+mod demo_picture;
 mod harness;
 mod home_dirs;
 mod host_protocol;
 mod mcp;
 mod mcp_login;
+mod permission_samples;
 mod project_trust;
 mod pty;
 mod recordings;

@@ -19,7 +19,7 @@ use whimbrel_wire::permission::{Destination, PermissionMode, PermissionUpdate, R
 use crate::settings::error::SettingsError;
 use crate::settings::load::{self, SettingsDocuments};
 use crate::settings::sources::{LayerScope, LayerSource, SettingsRequest};
-use crate::settings::{Settings, provenance, trust};
+use crate::settings::{Settings, trust};
 
 pub use edit::{ListAction, PermissionList, SettingsChange};
 pub(super) use file::ReplacedText;
@@ -192,7 +192,7 @@ impl ChangeDraft {
         let replaced = change_file(&file, access, &change)?;
         let warnings = match &replaced {
             Some(replaced) if source == SettingSource::Local => {
-                provenance::record_provenance(&request, &file, replaced)
+                trust::local_settings::record_written_file(&request, &file, replaced)
             }
             Some(_) | None => None,
         };

@@ -8,9 +8,8 @@ use crate::settings::document::{self, SettingsDocument};
 use crate::settings::error::{SettingsError, display_path, join_first};
 use crate::settings::host_overlay;
 use crate::settings::layer::{SettingsLayer, check_layer};
-use crate::settings::provenance;
 use crate::settings::sources::{self, LayerOrigin, LayerScope, LayerSource, SettingsRequest, Tolerance};
-use crate::settings::trust::Trust;
+use crate::settings::trust::{Trust, local_settings};
 
 /// The parsed files, before validation.
 #[derive(Debug, Clone, Default)]
@@ -45,7 +44,7 @@ pub(crate) fn read_documents(request: &SettingsRequest) -> Result<SettingsDocume
         });
         match parsed {
             Ok(Some((document, text))) => {
-                let scope = provenance::layer_scope(source, &file, &text, request);
+                let scope = local_settings::layer_scope(source, &file, &text, request);
                 found.files.push((LayerOrigin { source, scope, file: Some(file), base }, document));
             }
             Ok(None) => {}

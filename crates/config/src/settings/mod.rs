@@ -1,11 +1,11 @@
 //! Settings of the user, the project, the host and an administrator, merged into one [`EffectiveSettings`].
 //!
-//! [`Settings::load`] reads the layers once; later they can be reloaded, the host's layer changed, and files written.
+//! [`Settings::load`] reads the layers once; later the host's layer can be changed, and files written.
 //! Nothing here decides about tool calls: permission rules are passed on with their source, file and line.
 //!
 //! Modules, in the order in which a file passes through them:
 //! - [`sources`] (which files), [`document`] (parses a file and records line numbers), `load` (reads all files)
-//! - `provenance` (whose a local file is), [`trust`] (what a project may set)
+//! - [`trust`] (whether a local file belongs to the user, and what a project may set)
 //! - `schema` and [`hooks`] (validation), [`http_hooks`] (URL limits), `typos` (misspelt keys), [`layer`] (one
 //!   source)
 //! - [`managed_policy`] (restrictions by an administrator), [`merge`](mod@merge), `protected_paths` (configuration
@@ -25,7 +25,6 @@ mod load;
 pub mod managed_policy;
 pub mod merge;
 mod protected_paths;
-mod provenance;
 mod schema;
 pub mod sources;
 pub mod trust;
@@ -109,13 +108,8 @@ impl Settings {
         &self.loaded.layers
     }
 
-    /// Reads the files again and returns the sources that have changed. After an error the previous settings stay in
-    /// force.
-    pub fn reload(&mut self) -> Result<BTreeSet<LayerSource>, SettingsError> {
-        self.replace_documents(load::read_documents(&self.request)?)
-    }
-
-    /// Rebuilds the layers from newly read documents.
+    /// Rebuilds the layers from newly read documents and returns the sources that have changed. After an error the
+    /// previous settings stay in force.
     fn replace_documents(
         &mut self,
         found: SettingsDocuments,

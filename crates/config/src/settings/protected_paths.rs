@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use whimbrel_os::files;
 
 use crate::settings::Settings;
-use crate::settings::provenance::RECORD_FILE;
 use crate::settings::sources::host_settings_file;
+use crate::settings::trust::local_settings::RECORD_FILE;
 
 /// Files and directories of the engine in the configuration directory.
 const ENGINE_FILES: [&str; 14] = [

@@ -123,9 +123,9 @@ pub(super) fn is_known_key(parent: &[&str], key: &str) -> bool {
 
 /// Keys of the object at this path that may restrict something; under `permissions` and `sandbox` all known keys.
 pub(super) fn critical_keys(parent: &[&str]) -> impl Iterator<Item = &'static str> {
-    KEYS.iter().filter_map(move |(path, _, loss)| {
+    KEYS.iter().filter_map(move |(path, _, severity)| {
         let (key, parents) = path.split_last()?;
-        (parents == parent && (*loss == Critical || !parent.is_empty())).then_some(*key)
+        (parents == parent && (*severity == Critical || !parent.is_empty())).then_some(*key)
     })
 }
 
@@ -134,11 +134,11 @@ pub(crate) fn check_values(mut values: Map<String, Value>) -> CheckedValues {
     let rules = collect_rules(&values);
     let mut errors = Vec::new();
     let mut entries = Vec::new();
-    for (path, value_type, loss) in KEYS {
+    for (path, value_type, severity) in KEYS {
         let Some((object, key)) = parent_object(&mut values, path) else { continue };
         let Some(value) = object.get_mut(key) else { continue };
         let pointer: String = path.iter().map(|key| pointer_token(key)).collect();
-        if value.is_null() && *loss == Critical {
+        if value.is_null() && *severity == Critical {
             let cause = format!("must be {}, but is null", describe_type(*value_type));
             errors.push(ValidationError { pointer, cause, is_critical: true });
         } else if *value_type == ValueType::Hooks && !value.is_null() {
@@ -149,7 +149,7 @@ pub(crate) fn check_values(mut values: Map<String, Value>) -> CheckedValues {
             errors.extend(value_errors.into_iter().map(|(at, cause)| ValidationError {
                 pointer: format!("{pointer}{at}"),
                 cause,
-                is_critical: *loss == Critical,
+                is_critical: *severity == Critical,
             }));
         }
         if value.is_null() {

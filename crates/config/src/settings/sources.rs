@@ -195,7 +195,7 @@ pub fn explicit_config_dir(env: &BTreeMap<String, String>) -> Option<PathBuf> {
 }
 
 /// A path from an environment variable; empty counts as unset.
-fn env_path(env: &BTreeMap<String, String>, variable: &str) -> Option<PathBuf> {
+pub fn env_path(env: &BTreeMap<String, String>, variable: &str) -> Option<PathBuf> {
     env.get(variable).filter(|path| !path.is_empty()).map(PathBuf::from)
 }
 

@@ -1,4 +1,4 @@
-//! Loading, changing and reloading settings files.
+//! Loading and changing settings files.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -282,26 +282,9 @@ fn host_changes_its_layer_during_the_session() {
     let before = settings.effective().clone();
     assert!(settings.apply_host_changes(map(json!({"model": "h", "permissions": {"deny": 5}}))).is_err());
     assert_eq!(settings.effective(), &before);
-    settings.reload().unwrap();
-    assert_eq!(settings.effective(), &before);
     fixture.write_file(USER, "broken meanwhile");
     settings.apply_host_changes(map(json!({"model": "i"}))).unwrap();
     assert_eq!(model(&settings), "i");
-}
-
-#[test]
-fn reload_reports_changed_sources_and_ignores_broken_files() {
-    let fixture = Fixture::new(&[(USER, allow_rule("U")), (LOCAL, allow_rule("L"))]);
-    let mut settings = fixture.load();
-    assert_eq!(settings.reload().unwrap(), BTreeSet::new());
-    fixture.write_file(LOCAL, &allow_rule("M").to_string());
-    assert_eq!(settings.reload().unwrap(), [LayerSource::Local].into());
-    assert_eq!(effective_rules(&settings), ["allow M", "allow U"]);
-    fixture.write_file(USER, "{");
-    assert!(settings.reload().is_err());
-    assert_eq!(effective_rules(&settings), ["allow M", "allow U"]);
-    fs::remove_file(fixture.path(USER)).unwrap();
-    assert_eq!(settings.reload().unwrap(), [LayerSource::User].into());
 }
 
 #[test]
@@ -368,7 +351,7 @@ fn forbidden_updates_are_rejected() {
     assert_eq!((skipped.changed, skipped.skipped.len(), fixture.path("home").exists()), (false, 1, false));
 
     fixture.write_file(MANAGED, &json!({"allowManagedPermissionRulesOnly": true}).to_string());
-    settings.reload().unwrap();
+    let settings = fixture.load();
     assert!(matches!(
         settings.draft_update(&add_rule("userSettings", "A")),
         Err(SettingsError::NotAllowed(_))

@@ -5,9 +5,11 @@
 //! (see `project_env`), and everything that weakens the sandbox.
 //!
 //! [`project_trust`] determines the trust in a project, by [`trusted_dirs`] (directories that the user trusts) among
-//! others. [`git_index`] finds the files that git tracks.
+//! others. `local_settings` determines whether a local settings file belongs to the user, and [`git_index`] finds the
+//! files that git tracks.
 
 pub mod git_index;
+pub(super) mod local_settings;
 mod project_env;
 pub mod project_trust;
 pub mod trusted_dirs;

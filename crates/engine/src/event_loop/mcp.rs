@@ -17,7 +17,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
-use whimbrel_mcp::{LocalServer, ServerConfigs, ServerDeps, ServerOrigin, ServerPolicy, ServerRegistry};
+use whimbrel_mcp::{InProcessServer, ServerConfigs, ServerDeps, ServerOrigin, ServerPolicy, ServerRegistry};
 use whimbrel_tools::hooks::HookDispatcher;
 use whimbrel_tools::mcp_tools::ToolCache;
 use whimbrel_tools::workspace::Workspace;
@@ -65,7 +65,7 @@ struct SessionDeps {
     frame_sender: FrameSender,
     state_notifier: StateNotifier,
     hooks: watch::Sender<HookDispatcher>,
-    local_servers: Arc<BTreeMap<String, LocalServer>>,
+    in_process_servers: Arc<BTreeMap<String, InProcessServer>>,
 }
 
 impl SessionMcp {
@@ -82,7 +82,7 @@ impl SessionMcp {
             frame_sender: frame_sender.clone(),
             state_notifier: state.clone(),
             hooks: watch::Sender::new(dispatcher.clone()),
-            local_servers: Arc::clone(&setup.mcp.local_servers),
+            in_process_servers: Arc::clone(&setup.mcp.in_process_servers),
         });
         let mut mcp = Self {
             tool_cache: setup.mcp.tool_cache.clone(),
@@ -207,13 +207,13 @@ impl SessionDeps {
             frame_sender,
             state_notifier: state,
             hooks: dispatcher,
-            local_servers: local,
+            in_process_servers,
         } = self;
         let deps = ServerDeps::new(workspace.root().to_path_buf(), workspace.environment());
         ServerDeps {
             roots: workspace.directories(),
             host: Some(requests.clone()),
-            local_servers: Arc::clone(local),
+            in_process_servers: Arc::clone(in_process_servers),
             elicit: Some(elicitation::elicitation_handler(
                 requests.clone(),
                 state.clone(),

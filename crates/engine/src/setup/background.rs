@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use whimbrel_tools::background_task::BackgroundPolicy;
+use whimbrel_tools::tasks::BackgroundPolicy;
 use whimbrel_wire::options::{BackgroundAtEnd, Options};
 
 use super::SetupError;

@@ -64,7 +64,7 @@ pub(super) fn resolve_limits(
         task_budget_tokens: options.task_budget,
         max_output_tokens,
         max_retries: number("CLAUDE_CODE_MAX_RETRIES")?.map(|n| u32::try_from(n).unwrap_or(u32::MAX)),
-        overload_timeout: number("WHIMBREL_RIDE_OUT_MINUTES")?
+        overload_timeout: number("WHIMBREL_OVERLOAD_TIMEOUT_MINUTES")?
             .map(|minutes| Duration::from_secs(minutes.min(MAX_RETRY_MINUTES) * 60)),
         timing: parse_timing(positive)?,
         partial_messages: options.include_partial_messages,

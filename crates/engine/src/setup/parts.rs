@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use whimbrel_mcp::{LocalServer, ServerConfigs};
+use whimbrel_mcp::{InProcessServer, ServerConfigs};
 use whimbrel_session_store::{Persistence, ProjectDir, ResumedSession};
 use whimbrel_tools::api::{AgentToolSet, DeferredTools};
-use whimbrel_tools::background_task::BackgroundPolicy;
 use whimbrel_tools::hooks::{HookSet, ProgressPolicy};
 use whimbrel_tools::mcp_tools::ToolCache;
 use whimbrel_tools::permission::PermissionState;
 use whimbrel_tools::task_list::TaskList;
+use whimbrel_tools::tasks::BackgroundPolicy;
 use whimbrel_tools::workspace::Workspace;
 use whimbrel_wire::options::SystemPrompt;
 
@@ -66,7 +66,7 @@ pub struct McpSetup {
     /// MCP servers to start; taken when the session begins.
     pub servers: ServerConfigs,
     /// In-process MCP servers of the host.
-    pub local_servers: Arc<BTreeMap<String, LocalServer>>,
+    pub in_process_servers: Arc<BTreeMap<String, InProcessServer>>,
     /// Tools and prompts of MCP servers.
     pub tool_cache: ToolCache,
 }

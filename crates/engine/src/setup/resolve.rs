@@ -74,7 +74,7 @@ impl Setup {
         unsupported::unsupported_option(&start.options)
             .map_or(Ok(()), |text| Err(SetupError::Unsupported(text)))?;
         let settings = start.load_settings()?;
-        let Start { options, mut env, local_servers, .. } = start;
+        let Start { options, mut env, in_process_servers, .. } = start;
         env.extend(options.env.clone());
         let sources =
             Sources { engine, options: &options, env: &env, settings: settings.effective().typed.clone() };
@@ -97,7 +97,7 @@ impl Setup {
         let mut setup = Self {
             tools: sources.tools(&permissions.state, &models, &agents, &hooks, &tool_cache, task_list)?,
             commands: commands.with_mcp_prompts(tool_cache.clone()),
-            mcp: McpSetup { servers, local_servers: Arc::new(local_servers), tool_cache },
+            mcp: McpSetup { servers, in_process_servers: Arc::new(in_process_servers), tool_cache },
             prompt: PromptSetup {
                 system_prompt: system_prompt::read_system_prompt(&options)?,
                 appended: system_prompt::appended_prompt(&options),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use whimbrel_config::settings::Settings;
-use whimbrel_mcp::LocalServer;
+use whimbrel_mcp::InProcessServer;
 use whimbrel_os::files::{self, FileKind};
 use whimbrel_os::links as paths;
 use whimbrel_session_store::lock::BusyError;
@@ -22,7 +22,7 @@ pub struct Start {
     /// The settings, if they were already loaded.
     pub settings: Option<Settings>,
     /// In-process MCP servers of the host by name; the options name them too.
-    pub local_servers: BTreeMap<String, LocalServer>,
+    pub in_process_servers: BTreeMap<String, InProcessServer>,
     /// The session store; none stores sessions in files.
     pub store: Option<SharedStore>,
 }

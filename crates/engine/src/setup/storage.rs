@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use nix::unistd::{AccessFlags, access};
 use whimbrel_config::settings::config_dir;
-use whimbrel_config::settings::sources::explicit_config_dir;
+use whimbrel_config::settings::sources::{env_path, explicit_config_dir};
 use whimbrel_os::files::{self, FileKind};
 use whimbrel_session_store::ProjectDir;
 
@@ -35,11 +35,6 @@ pub(super) fn find_storage(env: &Env, root: &Path) -> TranscriptStorage {
 
 pub(super) fn temp_dir(env: &Env) -> PathBuf {
     env_path(env, "TMPDIR").filter(|dir| dir.is_absolute()).unwrap_or_else(|| "/tmp".into())
-}
-
-/// A path from an environment variable; empty counts as unset.
-fn env_path(env: &Env, variable: &str) -> Option<PathBuf> {
-    env.get(variable).filter(|path| !path.is_empty()).map(PathBuf::from)
 }
 
 /// The problem with `HOME`, if any. The home directory is never created, unlike directories below it.

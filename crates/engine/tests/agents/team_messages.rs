@@ -78,7 +78,7 @@ async fn ten_thousand_messages_are_read_once_in_sender_order() {
     });
     let mut host = Host::with_script(script)
         .env("CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS", "1")
-        .env("WHIMBREL_TEAM_LETTERS", "20000")
+        .env("WHIMBREL_TEAM_MAX_MESSAGES", "20000")
         .timeout(Duration::from_secs(120))
         .start()
         .await

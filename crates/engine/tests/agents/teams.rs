@@ -154,7 +154,7 @@ async fn message_limit_ends_endless_exchange() {
             None => Reply::text("Fine."),
         }
     });
-    let mut host = host(script).env("WHIMBREL_TEAM_LETTERS", "12").start().await.unwrap();
+    let mut host = host(script).env("WHIMBREL_TEAM_MAX_MESSAGES", "12").start().await.unwrap();
     host.send_prompt("Go.").await.unwrap();
     assert_eq!(host.finish().await.unwrap().code, 0);
     assert!(host.model_requests().len() < 60, "{}", host.model_requests().len());

@@ -262,7 +262,7 @@ async fn overload_is_retried_without_limit_if_configured() {
     for (minutes, expected, text) in [("60", 15, "At last."), ("0", 10, "API Error: 529")] {
         let mut builder = Host::with_script([overloaded()]);
         if minutes != "0" {
-            builder = builder.env("WHIMBREL_RIDE_OUT_MINUTES", minutes);
+            builder = builder.env("WHIMBREL_OVERLOAD_TIMEOUT_MINUTES", minutes);
         }
         let mut host = builder.start().await.unwrap();
         let result = host.run("Hello?").await.unwrap().result.unwrap();
@@ -279,7 +279,7 @@ async fn overload_is_retried_without_limit_if_configured() {
 #[tokio::test]
 async fn long_retry_wait_is_announced_and_interruptible() {
     let mut host = Host::with_script([Reply::empty().status(429).retry_after("1800").always()])
-        .env("WHIMBREL_RIDE_OUT_MINUTES", "120")
+        .env("WHIMBREL_OVERLOAD_TIMEOUT_MINUTES", "120")
         .start()
         .await
         .unwrap();

@@ -77,25 +77,24 @@ fn invalid_entries_are_reported_and_the_others_kept() {
 #[test]
 fn later_sources_win_by_name() {
     let mut servers = ServerConfigs::default();
-    let dir = tempfile::tempdir().unwrap();
-    std::fs::write(dir.path().join("a.json"), r#"{"mcpServers": {"a": {"command": "file"}}}"#).unwrap();
-    let flag = |name: &str, command: &str| json!({"mcpServers": {name: {"command": command}}}).to_string();
-    servers.add_json(ServerOrigin::User, "settings", &flag("a", "user"), &no_variables);
-    servers.add_json(ServerOrigin::User, "settings", &flag("b", "user"), &no_variables);
-    servers.add_flag("a.json", dir.path(), &no_variables);
-    servers.add_flag(&flag("c", "flag"), dir.path(), &no_variables);
-    servers.add_flag("missing.json", dir.path(), &no_variables);
-    servers.add_flag("{", dir.path(), &no_variables);
-    servers.add_flag(r#"{"servers": {}}"#, dir.path(), &no_variables);
-    servers.add_flag(".", dir.path(), &no_variables);
-    assert_eq!(summaries(&servers), [("a", "file".to_owned()), ("b", "user".into()), ("c", "flag".into())]);
-    let expected =
-        ["missing.json cannot be read", "--mcp-config: EOF", "`mcpServers` is missing", ". cannot be read"];
+    let config = |name: &str, command: &str| json!({"mcpServers": {name: {"command": command}}}).to_string();
+    let sources = [
+        (ServerOrigin::User, config("a", "user")),
+        (ServerOrigin::User, config("b", "user")),
+        (ServerOrigin::Dynamic, config("a", "flag")),
+        (ServerOrigin::Dynamic, config("c", "flag")),
+        (ServerOrigin::Dynamic, "{".to_owned()),
+        (ServerOrigin::Dynamic, r#"{"servers": {}}"#.to_owned()),
+    ];
+    for (origin, text) in &sources {
+        servers.add_json(*origin, "source", text, &no_variables);
+    }
+    assert_eq!(summaries(&servers), [("a", "flag".to_owned()), ("b", "user".into()), ("c", "flag".into())]);
+    let expected = ["source: EOF", "source: `mcpServers` is missing"];
     assert_eq!(servers.warnings.len(), expected.len());
     for (warning, expected) in servers.warnings.iter().zip(expected) {
         assert!(warning.contains(expected), "{warning}");
     }
-    assert_eq!(summaries(&servers.into_strict()), [("a", "file".to_owned()), ("c", "flag".into())]);
 }
 
 #[test]

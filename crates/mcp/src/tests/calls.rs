@@ -10,7 +10,7 @@ use whimbrel_wire::Block;
 use whimbrel_wire::control::{Elicitation, ElicitationAction, ElicitationReply};
 
 use super::fixture::TestServers;
-use super::player;
+use super::test_server;
 use crate::{McpLimits, ServerDeps, ServerNotification};
 
 #[tokio::test]
@@ -28,7 +28,7 @@ async fn tools_are_listed_over_all_pages_and_called() {
 
 #[tokio::test]
 async fn a_program_gets_the_session_environment_and_its_own() {
-    let mut entry = player::entry();
+    let mut entry = test_server::entry();
     entry["env"]["OWN"] = "own".into();
     entry["env"]["BOTH"] = "own".into();
     let servers = TestServers::start_with(json!({"play": entry}), |mut deps| {
@@ -49,7 +49,7 @@ async fn a_program_gets_the_session_environment_and_its_own() {
 async fn a_call_sends_its_id_and_reports_progress() {
     let received = Arc::new(Mutex::new(Vec::new()));
     let recorder = Arc::clone(&received);
-    let servers = TestServers::start_with(json!({"play": player::entry()}), |deps| ServerDeps {
+    let servers = TestServers::start_with(json!({"play": test_server::entry()}), |deps| ServerDeps {
         notify: Some(Arc::new(move |notification| {
             let ServerNotification::Progress(progress) = notification else { panic!("{notification:?}") };
             recorder.lock().unwrap().push(progress);
@@ -99,7 +99,7 @@ async fn a_cancelled_or_dropped_call_is_cancelled_at_the_server() {
 
 #[tokio::test]
 async fn a_timed_out_call_is_cancelled_at_the_server() {
-    let mut entry = player::entry();
+    let mut entry = test_server::entry();
     entry["timeout"] = 300.into();
     let servers = TestServers::start(json!({"play": entry})).await;
     let text = servers.call_text("mcp__play__wait", json!({})).await;
@@ -114,7 +114,7 @@ async fn a_server_can_elicit_input_from_the_user() {
     let elicitations = Arc::new(Mutex::new(Vec::<Elicitation>::new()));
     let recorder = Arc::clone(&elicitations);
     let content = Map::from_iter([("name".to_owned(), json!("Zed"))]);
-    let servers = TestServers::start_with(json!({"play": player::entry()}), |deps| ServerDeps {
+    let servers = TestServers::start_with(json!({"play": test_server::entry()}), |deps| ServerDeps {
         elicit: Some(Arc::new(move |elicitation| {
             recorder.lock().unwrap().push(elicitation);
             let content = Some(content.clone());
@@ -189,7 +189,7 @@ async fn prompts_are_commands() {
 
 #[tokio::test]
 async fn long_results_are_truncated_and_saved() {
-    let servers = TestServers::start_with(json!({"play": player::entry()}), |deps| ServerDeps {
+    let servers = TestServers::start_with(json!({"play": test_server::entry()}), |deps| ServerDeps {
         limits: McpLimits { max_output_bytes: 40_000, ..deps.limits },
         ..deps
     })

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use whimbrel_wire::Block;
 use whimbrel_wire::control::McpServerStatus;
 
-use super::player;
+use super::test_server;
 use crate::{
     McpLimits, ReconnectBackoff, ServerConfigs, ServerDeps, ServerOrigin, ServerRegistry, ServerTool,
     ToolRequest,
@@ -70,7 +70,7 @@ impl TestServers {
 
     /// Starts the test server as `play`.
     pub(super) async fn start_test_server() -> Self {
-        Self::start(json!({"play": player::entry()})).await
+        Self::start(json!({"play": test_server::entry()})).await
     }
 
     pub(super) fn dir(&self) -> &Path {

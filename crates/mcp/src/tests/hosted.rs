@@ -15,7 +15,7 @@ use whimbrel_wire::options::{McpServerConfig, SdkServer};
 use whimbrel_wire::{Frame, RawJson};
 
 use super::fixture::{TEST_TIMEOUT, TestServers, test_deps};
-use super::player::TestMcpServer;
+use super::test_server::TestMcpServer;
 use crate::connection::{CallContext, Connection};
 use crate::limits::RequestTimeouts;
 use crate::server_tool::call_tool;

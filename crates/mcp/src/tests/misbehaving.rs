@@ -8,14 +8,14 @@ use whimbrel_process::test_support::{exits, read_pid};
 use whimbrel_wire::Block;
 
 use super::fixture::{TEST_TIMEOUT, TestServers, tool_request};
-use super::player;
 use super::scripts::{LIST_ONE_TOOL, reply_text, server_entry, shell_entry};
+use super::test_server;
 use crate::{McpLimits, ServerDeps};
 
 #[tokio::test]
 async fn a_failing_server_is_retried_and_does_not_affect_others() {
     let broken = shell_entry("echo start >> starts; echo broken >&2; exit 3");
-    let servers = TestServers::start(json!({"broken": broken, "play": player::entry()})).await;
+    let servers = TestServers::start(json!({"broken": broken, "play": test_server::entry()})).await;
     assert_eq!(
         servers.status_and_error("broken"),
         ("failed".into(), "its program exited with code 3. Its stderr: broken".into())
@@ -60,7 +60,7 @@ async fn a_silent_server_times_out_and_is_killed() {
 #[tokio::test]
 async fn a_slow_server_does_not_block_others() {
     let servers = TestServers::start_without_waiting(
-        &json!({"silent": shell_entry("sleep 300"), "play": player::entry()}),
+        &json!({"silent": shell_entry("sleep 300"), "play": test_server::entry()}),
         |deps| deps,
     );
     servers.wait_status("play", "connected").await;

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use whimbrel_wire::options::McpServerConfig;
 
 use super::fixture::{TEST_TIMEOUT, TestServers, server_configs, test_deps};
-use super::player;
 use super::scripts::{LIST_ONE_TOOL, reply_text, server_entry, shell_entry};
+use super::test_server;
 use crate::{ServerPool, ServerRegistry, Toggle};
 use whimbrel_process::test_support::{exits, read_pid};
 
@@ -25,7 +25,7 @@ fn entry_writing_pid(file: &str) -> Value {
 
 #[tokio::test]
 async fn status_is_reported_to_the_host() {
-    let entries = json!({"play": player::entry(), "bad": {"command": ""}});
+    let entries = json!({"play": test_server::entry(), "bad": {"command": ""}});
     let servers = TestServers::start(entries).await;
     let status = serde_json::to_value(servers.registry.status()).unwrap();
     assert_eq!(
@@ -34,7 +34,7 @@ async fn status_is_reported_to_the_host() {
     );
     let play = &status[1];
     assert_eq!((&play["status"], &play["scope"]), (&json!("connected"), &json!("dynamic")));
-    assert_eq!(play["serverInfo"], json!({"name": "player", "version": "1.2.3"}));
+    assert_eq!(play["serverInfo"], json!({"name": "test-server", "version": "1.2.3"}));
     assert_eq!(
         play["tools"][0],
         json!({"name": "echo", "description": "The tool echo", "annotations": {"readOnly": true}})

@@ -9,7 +9,8 @@ use tokio::process::ChildStdin;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
-use whimbrel_process::{ChildProcess, KillHandle, ProcessExit, ProgramSpec, SpawnError, format_size};
+use whimbrel_os::byte_size::format_size;
+use whimbrel_process::{ChildProcess, KillHandle, ProcessExit, ProgramSpec, SpawnError};
 use whimbrel_transport::line_reader::{Line, LineBuffer};
 
 use super::connection_state::ConnectionState;

@@ -9,8 +9,7 @@ use std::path::{Path, PathBuf};
 use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
-
-use crate::regular_file;
+use whimbrel_os::files;
 
 /// Maximum size of a certificate file.
 pub(super) const MAX_CERTIFICATE_FILE_BYTES: u64 = 16 << 20;
@@ -65,7 +64,7 @@ fn candidate_files(location: &Path) -> Vec<PathBuf> {
 
 /// Loads the valid certificates of a PEM file; none if it cannot be read.
 pub(super) fn load_usable(file: &Path) -> Vec<CertificateDer<'static>> {
-    let pem = regular_file::read(file, MAX_CERTIFICATE_FILE_BYTES).unwrap_or_default();
+    let pem = files::read_user_file(file, MAX_CERTIFICATE_FILE_BYTES).unwrap_or_default();
     let found = CertificateDer::pem_slice_iter(&pem).filter_map(Result::ok);
     found.filter(|certificate| check_root(certificate).is_ok()).collect()
 }

@@ -8,12 +8,12 @@ use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls_platform_verifier::Verifier;
+use whimbrel_os::files;
 
 use super::config::NetworkConfig;
 use super::error;
 use super::system_roots::{self, MAX_CERTIFICATE_FILE_BYTES};
 use crate::error::{ModelError, ModelErrorKind};
-use crate::regular_file;
 
 /// Sources of root certificates. Files are read when the first TLS connection is made.
 pub(super) struct TlsSettings {
@@ -81,7 +81,8 @@ fn build_client_config(roots: Vec<CertificateDer<'static>>) -> Result<ClientConf
 
 /// Reads all certificates of a PEM file; the error says which one is invalid.
 fn read_certificates(path: &str) -> Result<Vec<CertificateDer<'static>>, String> {
-    let pem = regular_file::read(Path::new(path), MAX_CERTIFICATE_FILE_BYTES)?;
+    let pem = files::read_user_file(Path::new(path), MAX_CERTIFICATE_FILE_BYTES)
+        .map_err(|error| format!("{error}."))?;
     let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
     let found = found.map_err(|error| format!("it is not valid PEM: {error}."))?;
     if found.is_empty() {

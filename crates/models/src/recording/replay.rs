@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
+use whimbrel_os::files;
 use whimbrel_wire::RawJson;
 
 use super::normalize::{IdMap, for_each_string};
@@ -11,7 +12,6 @@ use super::step::{MessageOutline, RecordedStep, excerpt_difference, outline_requ
 use crate::anthropic::decode::decode_event;
 use crate::error::{ModelError, ModelErrorKind};
 use crate::model::{RawEvents, ReplyItem};
-use crate::regular_file;
 use crate::request::Request;
 
 /// Maximum size of a recording.
@@ -37,7 +37,7 @@ struct ReplayState {
 impl ReplayModel {
     /// Reads a recording. An incomplete last line is ignored.
     pub(super) fn load(path: &Path) -> Result<Self, String> {
-        let bytes = regular_file::read(path, MAX_RECORDING_BYTES)?;
+        let bytes = files::read_user_file(path, MAX_RECORDING_BYTES).map_err(|error| format!("{error}."))?;
         let text = String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text.".to_owned())?;
         let mut steps = Vec::new();
         for (number, line) in text.split_inclusive('\n').enumerate() {

@@ -120,6 +120,25 @@ pub fn read(path: &Path, limit: u64) -> io::Result<(Vec<u8>, FileStamp)> {
     Ok((read_limited(file, stamp, limit)?, stamp))
 }
 
+/// Reads a file that the user named, of at most `limit` bytes. The error text says what is wrong with the file.
+pub fn read_user_file(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    let special = match file_kind(path) {
+        Ok(FileKind::File(_) | FileKind::Missing) | Err(_) => None,
+        Ok(FileKind::Directory) => Some("a directory"),
+        Ok(FileKind::Device | FileKind::Pipe | FileKind::Socket) => Some("a device, pipe or socket"),
+    };
+    if let Some(kind) = special {
+        let text = format!("it is {kind}; name a regular file");
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+    }
+    read(path, limit).map(|(bytes, _)| bytes).map_err(|error| match error.kind() {
+        kind @ io::ErrorKind::FileTooLarge => {
+            io::Error::new(kind, format!("it is larger than {} MB", limit >> 20))
+        }
+        _ => error,
+    })
+}
+
 /// Reads an open file to its end.
 fn read_limited(file: impl Read, stamp: FileStamp, limit: u64) -> io::Result<Vec<u8>> {
     if stamp.size > limit {

@@ -131,7 +131,7 @@ pub struct RuleSet {
     /// Shared, so that cloning a set to try an update is cheap.
     rules: Vec<Arc<CompiledRule>>,
     managed_only: bool,
-    layers: Vec<layer::LayerOrigin>,
+    layers: Vec<layer::RuleOrigin>,
     home: PathBuf,
     original_cwd: PathBuf,
 }

@@ -275,13 +275,13 @@ async fn rejected_initialize_is_the_first_item_and_ends_the_run() {
     let (id, _) = engine.next_request().await;
     engine.to_host.send(ControlResponse::error(id, "no such agent").into()).await.unwrap();
     let first = with_timeout(frames.next()).await.unwrap();
-    assert!(matches!(&first, Err(Error::Refused(text)) if text == "no such agent"), "{first:?}");
+    assert!(matches!(&first, Err(Error::Rejected(text)) if text == "no such agent"), "{first:?}");
     assert!(engine.stop.is_cancelled());
     engine.to_host.send(filler_frame(1)).await.unwrap();
     drop(engine.to_host);
     assert!(with_timeout(frames.next()).await.is_none());
-    assert!(matches!(controls.info().await, Err(Error::Refused(_))));
-    assert!(matches!(controls.send("hello?").await, Err(Error::Over)));
+    assert!(matches!(controls.info().await, Err(Error::Rejected(_))));
+    assert!(matches!(controls.send("hello?").await, Err(Error::SessionEnded)));
 }
 
 #[tokio::test]
@@ -293,10 +293,10 @@ async fn engine_exit_fails_all_pending_requests() {
     });
     engine.next_request().await;
     drop(engine.to_host);
-    assert!(matches!(with_timeout(call).await.unwrap(), Err(Error::Over)));
+    assert!(matches!(with_timeout(call).await.unwrap(), Err(Error::SessionEnded)));
     assert!(with_timeout(frames.next()).await.is_none());
-    assert!(matches!(controls.interrupt().await, Err(Error::Over)));
-    assert!(matches!(controls.send("hello?").await, Err(Error::Over)));
+    assert!(matches!(controls.interrupt().await, Err(Error::SessionEnded)));
+    assert!(matches!(controls.send("hello?").await, Err(Error::SessionEnded)));
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use whimbrel_wire::content::Source;
 use whimbrel_wire::{Block, RawJson};
 
-use super::answer::ToolAnswer;
+use super::output::ToolOutput;
 use super::server::ServerParts;
 use super::tool::Tool;
 
@@ -53,7 +53,7 @@ async fn call_method(
             let found = server.tools.iter().find(|tool| tool.name == name);
             let tool = found.ok_or_else(|| (-32602, format!("Tool {name} not found")))?;
             let input = params.remove("arguments").unwrap_or_else(|| Map::new().into());
-            let ToolAnswer { content, failed } = (tool.function)(input).await;
+            let ToolOutput { content, failed } = (tool.function)(input).await;
             let content: Vec<Value> = content.into_iter().map(block_to_json).collect();
             Ok(json!({"content": content, "isError": failed}))
         }

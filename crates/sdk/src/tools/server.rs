@@ -65,32 +65,36 @@ impl ToolServer {
 
     /// Converts the server for an engine in this process.
     #[cfg(feature = "in-process")]
-    pub(crate) fn to_local_server(&self) -> whimbrel_mcp::LocalServer {
-        use whimbrel_mcp::{LocalServer, LocalTool};
-        let local = |tool: &Tool| {
+    pub(crate) fn to_in_process_server(&self) -> whimbrel_mcp::InProcessServer {
+        use whimbrel_mcp::{InProcessServer, InProcessTool};
+        let to_in_process_tool = |tool: &Tool| {
             let function = Arc::clone(&tool.function);
-            LocalTool {
+            InProcessTool {
                 name: tool.name.clone(),
                 description: tool.description.clone(),
                 schema: tool.schema.clone(),
                 annotations: tool.annotations.clone(),
                 always_load: tool.always_load,
                 function: Arc::new(move |input| {
-                    let answer = function(input);
+                    let output = function(input);
                     Box::pin(async move {
-                        let answer = answer.await;
-                        match answer.failed {
+                        let output = output.await;
+                        match output.failed {
                             true => {
-                                Err(whimbrel_wire::content::Content::Blocks(answer.content).joined_text())
+                                Err(whimbrel_wire::content::Content::Blocks(output.content).joined_text())
                             }
-                            false => Ok(answer.content),
+                            false => Ok(output.content),
                         }
                     })
                 }),
             }
         };
         let ServerParts { info, instructions, tools } = &*self.0;
-        LocalServer::new(info.clone(), instructions.clone(), tools.iter().map(local).collect())
+        InProcessServer::new(
+            info.clone(),
+            instructions.clone(),
+            tools.iter().map(to_in_process_tool).collect(),
+        )
     }
 }
 
@@ -106,8 +110,8 @@ impl ToolServers {
 
     /// Converts all servers for an engine in this process.
     #[cfg(feature = "in-process")]
-    pub(crate) fn to_local_servers(&self) -> BTreeMap<String, whimbrel_mcp::LocalServer> {
-        self.0.iter().map(|server| (server.name().to_owned(), server.to_local_server())).collect()
+    pub(crate) fn to_in_process_servers(&self) -> BTreeMap<String, whimbrel_mcp::InProcessServer> {
+        self.0.iter().map(|server| (server.name().to_owned(), server.to_in_process_server())).collect()
     }
 
     /// Answers a message of the engine to a server; fails if there is no such server.

@@ -11,9 +11,9 @@ use serde_json::{Map, Value, json};
 use whimbrel_wire::RawJson;
 use whimbrel_wire::control::McpToolAnnotations;
 
-use super::answer::ToolAnswer;
+use super::output::ToolOutput;
 
-type ToolFn = Arc<dyn Fn(Value) -> BoxFuture<'static, ToolAnswer> + Send + Sync>;
+type ToolFn = Arc<dyn Fn(Value) -> BoxFuture<'static, ToolOutput> + Send + Sync>;
 
 /// A tool that is an async function of this program; made by [`tool`]. Cheap to clone.
 #[derive(Clone)]
@@ -66,15 +66,15 @@ where
     I: DeserializeOwned + JsonSchema,
     F: Fn(I) -> A + Send + Sync + 'static,
     A: Future<Output = O> + Send + 'static,
-    O: Into<ToolAnswer>,
+    O: Into<ToolOutput>,
 {
-    let function = move |input: Value| -> BoxFuture<'static, ToolAnswer> {
+    let function = move |input: Value| -> BoxFuture<'static, ToolOutput> {
         match serde_json::from_value::<I>(input) {
             Ok(input) => {
                 let answer = function(input);
                 Box::pin(async move { answer.await.into() })
             }
-            Err(error) => Box::pin(std::future::ready(ToolAnswer::failed(format!(
+            Err(error) => Box::pin(std::future::ready(ToolOutput::failed(format!(
                 "InputValidationError: the input does not match the schema: {error}."
             )))),
         }

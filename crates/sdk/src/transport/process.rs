@@ -118,7 +118,7 @@ pub(crate) fn connect(
     let (Some(stdin), Some(stdout), Some(stderr)) =
         (child.stdin.take(), child.stdout.take(), child.stderr.take())
     else {
-        return Err(Error::Over);
+        return Err(Error::SessionEnded);
     };
     let (sender, frames) = mpsc::channel(CHANNEL_CAPACITY);
     let (stop, finished) = (CancellationToken::new(), CancellationToken::new());

@@ -16,7 +16,9 @@ use crate::appender::Appender;
 use crate::appender::Durability;
 use crate::entry::{IdKey, TranscriptEntry};
 use crate::line_reader::{LineReader, ScannedLine};
-use crate::store::{Described, SessionStore, StoreError, StoreKey, Stored, Summary, to_single_line, uuid_of};
+use crate::store::{
+    ListedSession, SessionStore, StoreError, StoreKey, SummarizedSession, Summary, to_single_line, uuid_of,
+};
 
 /// Bytes read of head and tail for a summary.
 const SUMMARY_BYTES: u64 = 64 * 1024;
@@ -96,21 +98,21 @@ impl SessionStore for FileStore {
         }
     }
 
-    async fn list(&self, project: &str) -> Result<Vec<Stored>, StoreError> {
+    async fn list(&self, project: &str) -> Result<Vec<ListedSession>, StoreError> {
         let dir = self.project_dir(project)?;
         Ok(files::run_blocking(move || list_sessions(&dir)).await??)
     }
 
-    async fn summaries(&self, project: &str) -> Result<Vec<Described>, StoreError> {
+    async fn summaries(&self, project: &str) -> Result<Vec<SummarizedSession>, StoreError> {
         let dir = self.project_dir(project)?;
-        let described = files::run_blocking(move || {
-            let described = |stored: Stored| {
-                let file = append_file::open_for_reading(&dir.join(format!("{}.jsonl", stored.session)))?;
-                Ok(Described { stored, summary: read_summary(file)? })
+        let sessions = files::run_blocking(move || {
+            let summarize = |listed: ListedSession| {
+                let file = append_file::open_for_reading(&dir.join(format!("{}.jsonl", listed.session)))?;
+                Ok(SummarizedSession { listed, summary: read_summary(file)? })
             };
-            list_sessions(&dir)?.into_iter().map(described).collect::<io::Result<Vec<_>>>()
+            list_sessions(&dir)?.into_iter().map(summarize).collect::<io::Result<Vec<_>>>()
         });
-        Ok(described.await??)
+        Ok(sessions.await??)
     }
 
     async fn delete(&self, key: &StoreKey) -> Result<(), StoreError> {
@@ -160,7 +162,7 @@ fn read_summary(mut file: fs::File) -> io::Result<Summary> {
     Ok(summary)
 }
 
-fn list_sessions(dir: &Path) -> io::Result<Vec<Stored>> {
+fn list_sessions(dir: &Path) -> io::Result<Vec<ListedSession>> {
     let mut found = Vec::new();
     for entry in dir_entries(dir)? {
         let Some(session) =
@@ -171,7 +173,10 @@ fn list_sessions(dir: &Path) -> io::Result<Vec<Stored>> {
         let Ok(metadata) = entry.metadata() else { continue };
         if metadata.is_file() {
             let age = metadata.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
-            found.push(Stored { session, modified_ms: u64::try_from(age.as_millis()).unwrap_or(u64::MAX) });
+            found.push(ListedSession {
+                session,
+                modified_ms: u64::try_from(age.as_millis()).unwrap_or(u64::MAX),
+            });
         }
     }
     found.sort_by(|one, other| (other.modified_ms, &other.session).cmp(&(one.modified_ms, &one.session)));

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use whimbrel_os::clock;
 use whimbrel_wire::RawJson;
 
-use crate::store::{Described, SessionStore, StoreError, StoreKey, Stored, Summary, uuid_of};
+use crate::store::{ListedSession, SessionStore, StoreError, StoreKey, SummarizedSession, Summary, uuid_of};
 
 /// Stores transcripts in memory.
 #[derive(Debug, Default)]
@@ -29,17 +29,17 @@ impl MemoryStore {
         self.transcripts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn described_sessions(&self, project: &str) -> Vec<Described> {
+    fn summarized_sessions(&self, project: &str) -> Vec<SummarizedSession> {
         let transcripts = self.transcripts();
         let of_project =
             transcripts.iter().filter(|(key, _)| key.project == project && key.subpath.is_none());
-        let mut found: Vec<Described> = of_project
-            .map(|(key, transcript)| Described {
-                stored: Stored { session: key.session.clone(), modified_ms: transcript.modified_ms },
+        let mut found: Vec<SummarizedSession> = of_project
+            .map(|(key, transcript)| SummarizedSession {
+                listed: ListedSession { session: key.session.clone(), modified_ms: transcript.modified_ms },
                 summary: transcript.summary.clone(),
             })
             .collect();
-        found.sort_by_key(|described| std::cmp::Reverse(described.stored.modified_ms));
+        found.sort_by_key(|session| std::cmp::Reverse(session.listed.modified_ms));
         found
     }
 }
@@ -67,12 +67,12 @@ impl SessionStore for MemoryStore {
         Ok(self.transcripts().get(key).map(|transcript| transcript.lines.clone()))
     }
 
-    async fn list(&self, project: &str) -> Result<Vec<Stored>, StoreError> {
-        Ok(self.described_sessions(project).into_iter().map(|described| described.stored).collect())
+    async fn list(&self, project: &str) -> Result<Vec<ListedSession>, StoreError> {
+        Ok(self.summarized_sessions(project).into_iter().map(|session| session.listed).collect())
     }
 
-    async fn summaries(&self, project: &str) -> Result<Vec<Described>, StoreError> {
-        Ok(self.described_sessions(project))
+    async fn summaries(&self, project: &str) -> Result<Vec<SummarizedSession>, StoreError> {
+        Ok(self.summarized_sessions(project))
     }
 
     async fn delete(&self, key: &StoreKey) -> Result<(), StoreError> {

@@ -44,7 +44,7 @@ impl StoreKey {
 
 /// A session in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stored {
+pub struct ListedSession {
     /// Id of the session.
     pub session: String,
     /// Time of the last write, in milliseconds since 1970.
@@ -53,8 +53,10 @@ pub struct Stored {
 
 /// A session in a list, with its summary.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Described {
-    pub stored: Stored,
+pub struct SummarizedSession {
+    /// Id and time of the last write.
+    pub listed: ListedSession,
+    /// Title, first prompt and the like.
     pub summary: Summary,
 }
 
@@ -100,20 +102,20 @@ pub trait SessionStore: Send + Sync {
     async fn load(&self, key: &StoreKey) -> Result<Option<Vec<RawJson>>, StoreError>;
 
     /// The sessions of a project, newest first.
-    async fn list(&self, _project: &str) -> Result<Vec<Stored>, StoreError> {
+    async fn list(&self, _project: &str) -> Result<Vec<ListedSession>, StoreError> {
         Err(StoreError::Unsupported("list sessions"))
     }
 
     /// The sessions of a project with their summaries. The default implementation loads every transcript.
-    async fn summaries(&self, project: &str) -> Result<Vec<Described>, StoreError> {
-        let mut described = Vec::new();
-        for stored in self.list(project).await? {
-            let lines = self.load(&StoreKey::session(project, stored.session.as_str())).await?;
+    async fn summaries(&self, project: &str) -> Result<Vec<SummarizedSession>, StoreError> {
+        let mut summaries = Vec::new();
+        for listed in self.list(project).await? {
+            let lines = self.load(&StoreKey::session(project, listed.session.as_str())).await?;
             let mut summary = Summary::default();
             summary.add_lines(lines.iter().flatten());
-            described.push(Described { stored, summary });
+            summaries.push(SummarizedSession { listed, summary });
         }
-        Ok(described)
+        Ok(summaries)
     }
 
     /// Deletes a transcript; a session's own together with all its subpaths. A missing one is not an error.

@@ -2,7 +2,7 @@
 
 use whimbrel_wire::hook::HookEvent;
 
-use super::catalog::{self, PlainTextUse};
+use super::event_table::{self, PlainTextUse};
 use super::output::ParsedOutput;
 
 /// Effect of a failure.
@@ -13,8 +13,8 @@ pub(super) enum FailurePolicy {
     Block,
 }
 
-/// Turns a failure into a block where `onFailure` says so, and for a timed-out PreModelSwitch. A hook that must agree
-/// also fails if it prints text that has no use for this event.
+/// Turns a failure into a block where `onFailure` says so, and for a timed-out PreModelSwitch. A
+/// hook with `onFailure: "block"` also fails if it prints text that has no use for this event.
 pub(super) fn apply_failure_policy(
     event: HookEvent,
     failure: FailurePolicy,
@@ -23,7 +23,7 @@ pub(super) fn apply_failure_policy(
     let output = match output {
         ParsedOutput::Text(_)
             if failure == FailurePolicy::Block
-                && catalog::row(event).plain_text_use == PlainTextUse::Dropped =>
+                && event_table::row(event).plain_text_use == PlainTextUse::Dropped =>
         {
             ParsedOutput::Failed("it printed text instead of JSON output".into())
         }

@@ -9,8 +9,8 @@ use whimbrel_wire::control::{HookMatcher, Initialize, OnFailure};
 use whimbrel_wire::hook::{HookEvent, HookInput};
 use whimbrel_wire::tool_names::RENAMED_TOOLS;
 
-use super::catalog;
 use super::condition::HookCondition;
+use super::event_table;
 use super::failure_policy::FailurePolicy;
 use super::handler::{HookAction, HookHandler};
 use super::http;
@@ -87,7 +87,8 @@ impl HookSet {
             } else {
                 HookAction::Command(command)
             };
-            let limit = parse_timeout(event, timeout).unwrap_or_else(|| catalog::row(event).default_timeout);
+            let limit =
+                parse_timeout(event, timeout).unwrap_or_else(|| event_table::row(event).default_timeout);
             let failure = parse_on_failure(event, on_failure.as_ref(), origin)?;
             let handler = HookHandler { action, timeout: limit, failure, environment: Arc::new(environment) };
             self.push(RegisteredHook { event, matcher: matcher.clone(), condition, has_run, handler });
@@ -108,7 +109,7 @@ impl HookSet {
         }
         let handler = HookHandler {
             timeout: parse_timeout(event, hook.timeout)
-                .unwrap_or_else(|| catalog::row(event).default_timeout),
+                .unwrap_or_else(|| event_table::row(event).default_timeout),
             failure: parse_on_failure(event, hook.on_failure.as_ref(), origin)?,
             action: HookAction::Http(Arc::new(hook.clone())),
             environment: Arc::default(),
@@ -119,7 +120,7 @@ impl HookSet {
         Ok(())
     }
 
-    /// Adds a hook that cannot run but must agree: it always fails and blocks.
+    /// Adds a hook with `onFailure: "block"` that cannot run: it always fails and blocks.
     pub fn add_unavailable(
         &mut self,
         event: &str,

@@ -1,6 +1,6 @@
 //! Builds hook inputs: a [`HookCall`] for each event, made by a [`HookInputBuilder`].
 //!
-//! [`catalog`](super::catalog) lists when each event occurs and what its hooks can change.
+//! `docs/hooks.md` lists when each event occurs and what its hooks can change.
 
 use std::path::Path;
 use std::time::Duration;

@@ -3,9 +3,9 @@
 //! 1. Of several decisions on a call the strictest wins: deny, defer, ask, allow. Its reasons are those of all hooks
 //!    that made it.
 //! 2. Any block blocks; reasons are kept in registration order.
-//! 3. Lists are concatenated: contexts, messages, files to watch.
+//! 3. Lists are concatenated: contexts, messages.
 //! 4. Single values come from the hook registered last: input, output, title.
-//! 5. One hook is enough to stop or to suppress output.
+//! 5. One hook is enough to stop.
 //! 6. An allow covers the input that its hook saw or wrote, never one that another hook wrote.
 //!    Hooks run concurrently: if the input of another hook is used, the allow is dropped.
 
@@ -19,7 +19,7 @@ use whimbrel_wire::hook::{
 };
 use whimbrel_wire::permission::PermissionResult;
 
-use super::catalog::{self, BlockEffect, PlainTextUse};
+use super::event_table::{self, BlockEffect, PlainTextUse};
 use super::output::{HookResult, ParsedOutput, additional_context};
 
 /// Merged output of the hooks of an event.
@@ -48,7 +48,6 @@ pub struct MergedOutput {
     pub system_messages: Vec<String>,
     /// Errors of hooks, for the user. They block nothing.
     pub errors: Vec<HookReason>,
-    pub suppress_output: bool,
     /// True if the hooks were cancelled. The event must not go on then.
     pub interrupted: bool,
     pub event_specific: EventSpecific,
@@ -76,7 +75,8 @@ pub struct StopRequest {
     pub reason: Option<String>,
 }
 
-/// Fields that only some events support.
+/// Fields that only some events support. Fields of the protocol that have no effect are left out: `suppressOutput`,
+/// `watchPaths`, `reloadSkills`, `displayContent`, `terminalSequence`, `classifierContext`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct EventSpecific {
     pub session_title: Option<String>,
@@ -84,24 +84,16 @@ pub struct EventSpecific {
     pub initial_user_message: Option<String>,
     /// Hides the original prompt from the model.
     pub suppress_original_prompt: bool,
-    pub watch_paths: Vec<String>,
-    pub reload_skills: bool,
     /// True if a denied call may be retried.
     pub retry: bool,
     /// Answer to an MCP elicitation.
     pub elicitation: Option<ElicitationOutput>,
-    /// Replaces the displayed text.
-    pub display_content: Option<String>,
     /// Directory of a new worktree.
     pub worktree_path: Option<String>,
-    /// Context for the permission classifier.
-    pub classifier_contexts: Vec<String>,
-    /// Control sequences for the user's terminal.
-    pub terminal_sequences: Vec<String>,
 }
 
-/// Merges outputs, given in registration order. `original_input` is the tool input that the hooks were shown, if the event has
-/// one.
+/// Merges outputs, given in registration order. `original_input` is the tool input that the hooks were shown, if the
+/// event has one.
 pub fn merge(event: HookEvent, original_input: Option<&Value>, mut results: Vec<HookResult>) -> MergedOutput {
     if let Some(original_input) = original_input {
         drop_uncovered_allows(&mut results, original_input);
@@ -128,7 +120,7 @@ impl MergedOutput {
             | ParsedOutput::Failed(_)
             | ParsedOutput::TimedOut(_) => {}
             ParsedOutput::Cancelled => self.interrupted = true,
-            ParsedOutput::Text(text) => match catalog::row(event).plain_text_use {
+            ParsedOutput::Text(text) => match event_table::row(event).plain_text_use {
                 PlainTextUse::Context => self.contexts.push(text),
                 PlainTextUse::Path => self.event_specific.worktree_path = Some(text),
                 PlainTextUse::Dropped => {}
@@ -150,9 +142,7 @@ impl MergedOutput {
             let stop = self.stop.get_or_insert_default();
             stop.reason = stop.reason.take().or(output.stop_reason);
         }
-        self.suppress_output |= output.suppress_output == Some(true);
         self.system_messages.extend(output.system_message);
-        self.event_specific.terminal_sequences.extend(output.terminal_sequence);
         match output.decision {
             Some(HookDecision::Block) => {
                 let reason = output.reason.unwrap_or_else(|| "The hook gave no reason.".into());
@@ -178,7 +168,7 @@ impl MergedOutput {
             return self.add_permission(PermissionResult::deny(text));
         }
         let reason = HookReason { hook: Arc::clone(hook), text };
-        match catalog::row(event).block {
+        match event_table::row(event).block {
             BlockEffect::Prevents => self.blocked.push(reason),
             BlockEffect::InformsModel => self.feedback.push(reason),
             BlockEffect::InformsUser => self.errors.push(reason),
@@ -226,12 +216,6 @@ impl MergedOutput {
             On::Elicitation(output) | On::ElicitationResult(output) => {
                 self.event_specific.add_elicitation(output);
             }
-            On::CwdChanged(output) | On::FileChanged(output) => {
-                self.event_specific.watch_paths.extend(output.watch_paths.into_iter().flatten());
-            }
-            On::MessageDisplay(output) => {
-                replace_if_some(&mut self.event_specific.display_content, output.display_content);
-            }
             On::WorktreeCreate(output) => self.event_specific.worktree_path = Some(output.worktree_path),
             On::PostToolUseFailure(_)
             | On::PostToolBatch(_)
@@ -241,6 +225,9 @@ impl MergedOutput {
             | On::SubagentStart(_)
             | On::SubagentStop(_)
             | On::PostModelSwitch(_)
+            | On::CwdChanged(_)
+            | On::FileChanged(_)
+            | On::MessageDisplay(_)
             | On::Other(_) => {}
         }
     }
@@ -255,7 +242,6 @@ impl MergedOutput {
     fn add_post_tool_use(&mut self, output: PostToolUseOutput) {
         replace_if_some(&mut self.tool_output, output.updated_tool_output);
         replace_if_some(&mut self.mcp_tool_output, output.updated_mcp_tool_output);
-        self.event_specific.classifier_contexts.extend(output.classifier_context);
     }
 }
 
@@ -263,8 +249,6 @@ impl EventSpecific {
     fn add_session_start(&mut self, output: SessionStartOutput) {
         replace_if_some(&mut self.session_title, output.session_title);
         replace_if_some(&mut self.initial_user_message, output.initial_user_message);
-        self.watch_paths.extend(output.watch_paths.into_iter().flatten());
-        self.reload_skills |= output.reload_skills == Some(true);
     }
 
     /// An answer that declines or cancels wins over one that accepts.

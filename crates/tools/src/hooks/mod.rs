@@ -1,8 +1,8 @@
 //! Hooks: callbacks of the host, commands and HTTP endpoints that are informed of events and can block or change them.
 //!
 //! - `hook_set`: the hooks of a session; `handler`: action and limits of one; `matcher` and `condition`: which events
-//!   it is for; `timeouts`: how long it may run; `failure_policy`: what its failure does; `catalog`: the events, one
-//!   row each; [`front_matter`]: hooks of agent definitions and skills;
+//!   it is for; `timeouts`: how long it may run; `failure_policy`: what its failure does; `event_table`: the
+//!   properties of each event; [`front_matter`]: hooks of agent definitions and skills;
 //! - `inputs`: builds hook inputs;
 //! - `executor`: runs the hooks of an event; `callback` asks the host, `command` runs a command, `http` sends a
 //!   request, `progress` reports runs to the host;
@@ -15,10 +15,10 @@
 
 mod async_results;
 mod callback;
-pub mod catalog;
 mod command;
 mod condition;
 pub mod dispatcher;
+pub mod event_table;
 mod executor;
 mod failure_policy;
 pub mod front_matter;

@@ -1,9 +1,10 @@
 //! Tools and resources of MCP servers as tools for the model.
 //!
-//! `tool`: a tool of a server; `resources`: tools that list and read resources; [`ToolCache`]: the tools, prompts and
-//! instructions of all servers of a session.
+//! `tool`: a tool of a server; `resources`: tools that list and read resources; `server_instructions`:
+//! instructions of servers for the model; [`ToolCache`]: the tools, prompts and instructions of all servers of a session.
 
 mod resources;
+mod server_instructions;
 #[cfg(test)]
 mod tests;
 mod tool;

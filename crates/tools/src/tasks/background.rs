@@ -9,10 +9,9 @@ use whimbrel_os::ids;
 use whimbrel_process::{CommandSpec, Leftover, OutputCapture, Process, SpawnError, line_channel};
 
 use super::{
-    NewTask, NotifyModel, TaskFacts, TaskKind, TaskRegistry, TaskRow, TaskSnapshot, TaskState, TaskStatus,
-    TaskTable, detach, monitor_output,
+    BackgroundPolicy, NewTask, NotifyModel, TaskFacts, TaskKind, TaskRegistry, TaskRow, TaskSnapshot,
+    TaskState, TaskStatus, TaskTable, detach, monitor_output,
 };
-use crate::background_task::BackgroundPolicy;
 use crate::internal_events::{EventSender, InternalEvent};
 
 /// Watches one background command.

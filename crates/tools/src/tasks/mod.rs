@@ -1,4 +1,4 @@
-//! Commands of a session, in the foreground and in the background.
+//! Tasks of a session: commands and agents, in the foreground and in the background.
 //!
 //! - `foreground`: commands that a call waits for; `background`: commands that the turn does not wait for; `detach`:
 //!   commands that may outlive the session
@@ -24,12 +24,11 @@ use whimbrel_process::{CapturedOutput, KILL_GRACE, Leftover, ProcessExit, Proces
 
 pub use self::agent_task::AgentTask;
 pub use self::foreground::CommandRun;
-use crate::background_task::BackgroundPolicy;
-pub use crate::background_task::{
-    NewTask, NotifyModel, TaskError, TaskEvent, TaskFacts, TaskKind, TaskOutputReport, TaskScope,
-    TaskSnapshot, TaskState, TaskStatus,
-};
 use crate::internal_events::EventSender;
+pub use crate::task_types::{
+    BackgroundPolicy, NewTask, NotifyModel, TaskError, TaskEvent, TaskFacts, TaskKind, TaskOutputReport,
+    TaskScope, TaskSnapshot, TaskState, TaskStatus,
+};
 use crate::timers::Timers;
 
 /// Time that agents get for cleanup when the session ends.

@@ -3,7 +3,7 @@
 use tokio_util::sync::CancellationToken;
 use whimbrel_process::line_channel::{LineBatch, LineReceiver};
 
-use crate::background_task::TaskFacts;
+use super::TaskFacts;
 use crate::internal_events::{EventSender, InternalEvent};
 
 /// Number of batches after which a monitor is stopped.

@@ -58,7 +58,7 @@ const DEFAULT_SCENARIOS: [Scenario; 14] = [
         baseline: no_baseline,
     },
     Scenario {
-        name: "pace",
+        name: "delta-latency",
         description: "1,000 deltas, one every 2 ms: latency added by the engine",
         run: delta_latency::run,
         baseline: no_baseline,
@@ -88,7 +88,7 @@ const DEFAULT_SCENARIOS: [Scenario; 14] = [
         baseline: swarm::in_process_baseline,
     },
     Scenario {
-        name: "ask",
+        name: "permission-requests",
         description: "20 Bash calls, each allowed by the host",
         run: permission_requests::run,
         baseline: no_baseline,
@@ -106,7 +106,7 @@ const DEFAULT_SCENARIOS: [Scenario; 14] = [
         baseline: file_tools::ripgrep_baseline,
     },
     Scenario {
-        name: "judging",
+        name: "permission-decisions",
         description: "permission decisions about commands, under 20 rules",
         run: permission_decisions::run,
         baseline: permission_decisions::decision_baseline,

@@ -51,7 +51,7 @@ pub(super) fn run(_: &BenchContext, _: &Engine) -> Result<Option<Metrics>> {
 
 /// Measures decisions about plain, compound and huge commands under twenty rules.
 pub(super) fn decision_baseline(context: &BenchContext) -> Result<BaselineMetrics> {
-    let dir = context.create_dir("judged")?.canonicalize()?;
+    let dir = context.create_dir("permission-decisions")?.canonicalize()?;
     for part in [".git/objects", ".git/refs", "src"] {
         fs::create_dir_all(dir.join(part))?;
     }

@@ -59,13 +59,17 @@ fn list_applies_to_its_own_and_weaker_authorities() {
         ("an empty list", vec![(Administrator, json!([]))], [false; 4]),
         ("the administrator's", vec![(Administrator, json!([there]))], [false; 4]),
         (
-            "the person's does not widen it",
+            "the user's list does not widen it",
             vec![(Administrator, json!([there])), (User, json!([here]))],
             [false; 4],
         ),
-        ("nor bind those above", vec![(User, json!([there]))], [true, true, false, false]),
+        (
+            "the user's list does not limit stronger authorities",
+            vec![(User, json!([there]))],
+            [true, true, false, false],
+        ),
         ("the host's managed one", vec![(HostManaged, json!([]))], [true, false, false, false]),
-        ("a project binds only itself", vec![(Project, json!([]))], [true, true, true, false]),
+        ("a project's list limits only the project", vec![(Project, json!([]))], [true, true, true, false]),
         ("two of one rank", vec![(User, json!([there])), (User, json!([here]))], [true; 4]),
     ];
     for (name, lists, expected) in rows {

@@ -166,17 +166,17 @@ fn disabling_hooks_depends_on_the_source() {
     let off = || json!({"disableAllHooks": true});
     let rows: [(&str, LayerSource, Value, &[&str]); 6] = [
         ("none", LayerSource::User, json!({}), &["policySettings", "projectSettings", "userSettings"]),
-        ("the person", LayerSource::User, off(), &["policySettings"]),
+        ("the user", LayerSource::User, off(), &["policySettings"]),
         ("the project, only its own", LayerSource::Project, off(), &["policySettings", "userSettings"]),
         ("an administrator, all", LayerSource::Managed, off(), &[]),
         (
-            "an administrator, all but his own",
+            "an administrator, all but managed hooks",
             LayerSource::Managed,
             json!({"allowManagedHooksOnly": true}),
             &["policySettings"],
         ),
         (
-            "a person who says what only an administrator can say",
+            "a user with a setting reserved for administrators",
             LayerSource::User,
             json!({"allowManagedHooksOnly": true}),
             &["policySettings", "projectSettings", "userSettings"],
@@ -213,12 +213,12 @@ fn project_may_lower_but_not_raise_the_mode() {
     use PermissionMode::{AcceptEdits, BypassPermissions, Default, DontAsk, Plan};
     let rows = [
         ("only the project sets a mode", vec![(Project, AcceptEdits)], AcceptEdits),
-        ("the person has chosen less", vec![(User, Default), (Project, AcceptEdits)], Default),
-        ("the person only plans", vec![(User, Plan), (Project, Default)], Plan),
-        ("the person has chosen more", vec![(User, AcceptEdits), (Project, Plan)], Plan),
-        ("who plans does not do what is allowed", vec![(User, Plan), (Project, DontAsk)], Plan),
+        ("the user's mode allows less", vec![(User, Default), (Project, AcceptEdits)], Default),
+        ("the user's mode is plan", vec![(User, Plan), (Project, Default)], Plan),
+        ("the user's mode allows more", vec![(User, AcceptEdits), (Project, Plan)], Plan),
+        ("plan mode is not raised to dontAsk", vec![(User, Plan), (Project, DontAsk)], Plan),
         ("a mode that never asks", vec![(User, Default), (Project, DontAsk)], DontAsk),
-        ("the person, for this project", vec![(User, Plan), (Local, AcceptEdits)], AcceptEdits),
+        ("local settings of the user", vec![(User, Plan), (Local, AcceptEdits)], AcceptEdits),
         ("the host", vec![(User, Plan), (Project, Default), (Flag, BypassPermissions)], BypassPermissions),
     ];
     for (name, chosen, expected) in rows {

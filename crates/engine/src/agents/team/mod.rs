@@ -37,7 +37,7 @@ pub const LEAD: &str = "team-lead";
 const DEFAULT_MAX_MESSAGES: usize = 500;
 
 /// Environment variable that overrides it.
-pub const MAX_MESSAGES_VARIABLE: &str = "WHIMBREL_TEAM_LETTERS";
+pub const MAX_MESSAGES_VARIABLE: &str = "WHIMBREL_TEAM_MAX_MESSAGES";
 
 /// The team of a session, if it has one. Cheap to clone.
 #[derive(Clone)]

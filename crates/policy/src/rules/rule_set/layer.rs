@@ -93,7 +93,7 @@ pub struct LoadReport {
 
 /// Source, file and root of a layer, kept for rules that are added later.
 #[derive(Debug, Clone)]
-pub(super) struct LayerOrigin {
+pub(super) struct RuleOrigin {
     pub(super) source: RuleSource,
     pub(super) file: Option<PathBuf>,
     pub(super) root: PathBuf,
@@ -103,7 +103,7 @@ impl RuleSet {
     /// Adds the rules of one source.
     pub fn add_layer(&mut self, layer: &RuleLayer, fs: &dyn FsView) -> LoadReport {
         let RuleLayer { source, file, root, .. } = layer;
-        let origin = LayerOrigin { source: *source, file: file.clone(), root: root.clone() };
+        let origin = RuleOrigin { source: *source, file: file.clone(), root: root.clone() };
         self.layers.retain(|other| other.source != *source || other.file != *file);
         self.layers.push(origin);
         let mut report = LoadReport::default();

@@ -3,12 +3,11 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use whimbrel_wire::hook::{BackgroundTaskSummary, HookBase, HookEvent};
+use whimbrel_wire::hook::{BackgroundTaskSummary, HookBase};
 use whimbrel_wire::message::FailureKind;
 use whimbrel_wire::permission::PermissionMode;
 use whimbrel_wire::system::CompactTrigger;
 
-use super::super::catalog;
 use super::super::inputs::{FailureCause, HookCall, HookInputBuilder, StopDetails, ToolCallRef};
 
 fn input_builder() -> HookInputBuilder {
@@ -133,12 +132,4 @@ fn long_texts_about_background_tasks_are_truncated() {
         &input_builder().stop(StopDetails { background_tasks: vec![task], ..StopDetails::default() }),
     );
     assert_eq!(input["background_tasks"][0]["command"], "ü".repeat(1_000));
-}
-
-#[test]
-fn every_event_has_a_row() {
-    for event in HookEvent::ALL {
-        let row = catalog::row(*event);
-        assert!(!row.trigger.is_empty() && !row.changes.is_empty(), "{event}");
-    }
 }

@@ -271,14 +271,10 @@ fn each_event_has_its_own_fields() {
     let rows = vec![
         (
             On::PostToolUse,
-            json!({"updatedToolOutput": 1, "updatedMCPToolOutput": 2, "classifierContext": "c"}),
+            json!({"updatedToolOutput": 1, "updatedMCPToolOutput": 2}),
             MergedOutput {
                 tool_output: Some(json!(1)),
                 mcp_tool_output: Some(json!(2)),
-                event_specific: EventSpecific {
-                    classifier_contexts: vec!["c".into()],
-                    ..EventSpecific::default()
-                },
                 ..MergedOutput::default()
             },
         ),
@@ -301,19 +297,12 @@ fn each_event_has_its_own_fields() {
         ),
         (
             On::SessionStart,
-            json!({"initialUserMessage": "hi", "sessionTitle": "t", "watchPaths": ["/a"], "reloadSkills": true}),
+            json!({"initialUserMessage": "hi", "sessionTitle": "t"}),
             event_specific(EventSpecific {
                 initial_user_message: Some("hi".into()),
                 session_title: Some("t".into()),
-                watch_paths: vec!["/a".into()],
-                reload_skills: true,
                 ..EventSpecific::default()
             }),
-        ),
-        (
-            On::MessageDisplay,
-            json!({"displayContent": "d"}),
-            event_specific(EventSpecific { display_content: Some("d".into()), ..EventSpecific::default() }),
         ),
         (
             On::WorktreeCreate,

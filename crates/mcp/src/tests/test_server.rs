@@ -10,13 +10,13 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
 use serde_json::{Value, json};
 
-const TEST_SERVER_VARIABLE: &str = "WHIMBREL_TEST_PLAYER";
+const TEST_SERVER_VARIABLE: &str = "WHIMBREL_TEST_MCP_SERVER";
 
 /// Entry that starts this program as the server.
 pub(super) fn entry() -> Value {
     json!({
         "command": std::env::current_exe().unwrap(),
-        "args": ["--quiet", "--nocapture", "--exact", "tests::player::runs_as_mcp_server_if_requested"],
+        "args": ["--quiet", "--nocapture", "--exact", "tests::test_server::runs_as_mcp_server_if_requested"],
         "env": {TEST_SERVER_VARIABLE: "1"},
     })
 }
@@ -92,7 +92,7 @@ impl ServerHandler for TestMcpServer {
             .enable_resources()
             .build();
         ServerConfig::new(capabilities)
-            .with_server_info(Implementation::new("player", "1.2.3"))
+            .with_server_info(Implementation::new("test-server", "1.2.3"))
             .with_instructions("Play fair.")
     }
 

@@ -1,4 +1,4 @@
-//! Servers implemented in this process: their tools are Rust functions, called without JSON-RPC messages.
+//! Servers implemented in this process, whose tools are Rust functions, called without JSON-RPC messages.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,24 +9,22 @@ use whimbrel_wire::RawJson;
 use whimbrel_wire::content::Block;
 use whimbrel_wire::control::{McpServerInfo, McpToolAnnotations};
 
-use super::listed_tool::ListedTool;
-
 /// Function behind a tool. The error text is shown to the model.
-pub type LocalToolFn = Arc<dyn Fn(Value) -> BoxFuture<'static, Result<Vec<Block>, String>> + Send + Sync>;
+pub type InProcessToolFn = Arc<dyn Fn(Value) -> BoxFuture<'static, Result<Vec<Block>, String>> + Send + Sync>;
 
 /// Server in this process. Cheap to clone.
 #[derive(Clone)]
-pub struct LocalServer(Arc<Inner>);
+pub struct InProcessServer(Arc<Inner>);
 
 struct Inner {
     info: McpServerInfo,
     instructions: Option<String>,
-    tools: Vec<LocalTool>,
+    tools: Vec<InProcessTool>,
 }
 
 /// Tool of a server in this process. Cheap to clone.
 #[derive(Clone)]
-pub struct LocalTool {
+pub struct InProcessTool {
     pub name: String,
     /// Description for the model: purpose and when to use the tool.
     pub description: String,
@@ -35,11 +33,11 @@ pub struct LocalTool {
     pub annotations: McpToolAnnotations,
     /// Overrides deferred loading: true shows the tool to the model from the start.
     pub always_load: Option<bool>,
-    pub function: LocalToolFn,
+    pub function: InProcessToolFn,
 }
 
-impl LocalServer {
-    pub fn new(info: McpServerInfo, instructions: Option<String>, tools: Vec<LocalTool>) -> Self {
+impl InProcessServer {
+    pub fn new(info: McpServerInfo, instructions: Option<String>, tools: Vec<InProcessTool>) -> Self {
         Self(Arc::new(Inner { info, instructions, tools }))
     }
 
@@ -52,25 +50,12 @@ impl LocalServer {
         self.0.instructions.as_deref().filter(|text| !text.trim().is_empty())
     }
 
-    pub(super) fn tools(&self) -> &[LocalTool] {
+    pub(super) fn tools(&self) -> &[InProcessTool] {
         &self.0.tools
     }
 }
 
-impl LocalTool {
-    /// Converts the tool to the form of `tools/list`.
-    pub(super) fn to_listed_tool(&self) -> ListedTool {
-        ListedTool {
-            name: self.name.clone(),
-            description: self.description.clone(),
-            schema: self.schema.clone(),
-            read_only: self.annotations.read_only == Some(true),
-            interactive: false,
-            always_load: self.always_load,
-            annotations: Some(self.annotations.clone()),
-        }
-    }
-
+impl InProcessTool {
     /// Calls the tool and returns a `tools/call` result.
     pub(super) async fn call(&self, arguments: Value) -> Value {
         match (self.function)(arguments).await {
@@ -80,9 +65,9 @@ impl LocalTool {
     }
 }
 
-impl fmt::Debug for LocalServer {
+impl fmt::Debug for InProcessServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let tools = self.tools().iter().map(|tool| &tool.name).collect::<Vec<_>>();
-        f.debug_struct("LocalServer").field("tools", &tools).finish_non_exhaustive()
+        f.debug_struct("InProcessServer").field("tools", &tools).finish_non_exhaustive()
     }
 }

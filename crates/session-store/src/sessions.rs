@@ -1,4 +1,4 @@
-//! Session catalog: lists, reads, searches, renames, tags, forks and deletes stored sessions, on disk or in a store.
+//! Stored sessions, on disk or in a store: list, read, search, rename, tag, fork and delete.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::resume::ResumedSession;
 use crate::resume_error::ResumeError;
 use crate::search::{Hit, SearchQuery};
 use crate::session_files::{FindError, SessionFile, SessionFiles};
-use crate::store::{Described, FileStore, SessionStore, SharedStore, StoreError, StoreKey};
+use crate::store::{FileStore, SessionStore, SharedStore, StoreError, StoreKey, SummarizedSession};
 use crate::summary::SessionSummary;
 use crate::transcript::{self, Message, Transcript};
 
@@ -32,7 +32,7 @@ enum Backend {
 
 /// A session that matches a search.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct SearchResult {
     /// Id of the session.
     pub session: String,
     /// Matching messages.
@@ -41,7 +41,7 @@ pub struct Found {
 
 /// Options for forking a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Copy {
+pub struct ForkOptions {
     /// The last message to copy; none copies all.
     pub at: Option<String>,
     /// Title of the fork; none derives one from the session.
@@ -85,8 +85,8 @@ impl Sessions {
     pub async fn list(&self) -> SessionsResult<Vec<SessionSummary>> {
         match &self.backend {
             Backend::Store { store, project } => {
-                let described = store.summaries(project).await?;
-                Ok(described.into_iter().filter_map(to_session_summary).collect())
+                let sessions = store.summaries(project).await?;
+                Ok(sessions.into_iter().filter_map(to_session_summary).collect())
             }
             Backend::Disk { .. } => {
                 let all = self.disk_sessions()?;
@@ -125,16 +125,16 @@ impl Sessions {
         }
     }
 
-    /// Searches all sessions and returns at most `places` hits per session. A blank query matches nothing.
-    pub async fn search(&self, words: &str, max_hits: usize) -> SessionsResult<Vec<Found>> {
+    /// Searches all sessions and returns at most `max_hits` hits per session. A blank query matches nothing.
+    pub async fn search(&self, words: &str, max_hits: usize) -> SessionsResult<Vec<SearchResult>> {
         let Some(query) = SearchQuery::new(words) else { return Ok(Vec::new()) };
-        let mut found = Vec::new();
+        let mut results = Vec::new();
         match &self.backend {
             Backend::Store { store, project } => {
-                for stored in store.list(project).await? {
-                    let lines = store.load(&StoreKey::session(project, stored.session.as_str())).await?;
+                for listed in store.list(project).await? {
+                    let lines = store.load(&StoreKey::session(project, listed.session.as_str())).await?;
                     let hits = query.search_lines(&lines.unwrap_or_default(), max_hits);
-                    found.push(Found { session: stored.session, hits });
+                    results.push(SearchResult { session: listed.session, hits });
                 }
             }
             Backend::Disk { .. } => {
@@ -142,13 +142,15 @@ impl Sessions {
                 let search = move || {
                     let hits =
                         |stored: &SessionFile| query.search_file(&stored.path, max_hits).unwrap_or_default();
-                    all.into_iter().map(|stored| Found { hits: hits(&stored), session: stored.id }).collect()
+                    all.into_iter()
+                        .map(|stored| SearchResult { hits: hits(&stored), session: stored.id })
+                        .collect()
                 };
-                found = files::run_blocking(search).await?;
+                results = files::run_blocking(search).await?;
             }
         }
-        found.retain(|found| !found.hits.is_empty());
-        Ok(found)
+        results.retain(|result| !result.hits.is_empty());
+        Ok(results)
     }
 
     /// Sets the title. Blank titles are an error.
@@ -172,7 +174,7 @@ impl Sessions {
     }
 
     /// Copies the conversation to a new session and returns its id. The source is not changed.
-    pub async fn fork(&self, session: &str, options: Copy) -> SessionsResult<String> {
+    pub async fn fork(&self, session: &str, options: ForkOptions) -> SessionsResult<String> {
         match &self.backend {
             Backend::Disk { session_files, .. } => {
                 let stored = session_files.find(session)?;
@@ -244,12 +246,12 @@ fn fork_title(lines: &[RawJson]) -> Option<String> {
 }
 
 /// Converts the summary of a store to that of lists.
-fn to_session_summary(described: Described) -> Option<SessionSummary> {
-    let Described { stored, summary } = described;
+fn to_session_summary(session: SummarizedSession) -> Option<SessionSummary> {
+    let SummarizedSession { listed, summary } = session;
     Some(SessionSummary {
-        session_id: stored.session,
+        session_id: listed.session,
         summary: summary.text()?.to_owned(),
-        last_modified: stored.modified_ms,
+        last_modified: listed.modified_ms,
         file_size: None,
         custom_title: summary.title().map(str::to_owned),
         first_prompt: summary.prompt().map(str::to_owned),

@@ -10,7 +10,7 @@ use whimbrel_wire::Block;
 /// Functions rarely construct one: texts, [`Json`], blocks and `Result`s of them convert into it. The error of a
 /// `Result` is what the model reads about a failed call.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ToolAnswer {
+pub struct ToolOutput {
     /// Content for the model.
     pub content: Vec<Block>,
     /// True if the call failed.
@@ -21,44 +21,44 @@ pub struct ToolAnswer {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Json<T>(pub T);
 
-impl ToolAnswer {
+impl ToolOutput {
     /// Output of a failed call, with the reason.
     pub fn failed(reason: impl Display) -> Self {
         Self { failed: true, ..Self::from(reason.to_string()) }
     }
 }
 
-impl From<String> for ToolAnswer {
+impl From<String> for ToolOutput {
     fn from(text: String) -> Self {
         Self { content: vec![Block::text(text)], failed: false }
     }
 }
 
-impl From<&str> for ToolAnswer {
+impl From<&str> for ToolOutput {
     fn from(text: &str) -> Self {
         Self::from(text.to_owned())
     }
 }
 
-impl From<()> for ToolAnswer {
+impl From<()> for ToolOutput {
     fn from((): ()) -> Self {
         Self::from("Done.")
     }
 }
 
-impl From<Block> for ToolAnswer {
+impl From<Block> for ToolOutput {
     fn from(block: Block) -> Self {
         Self::from(vec![block])
     }
 }
 
-impl From<Vec<Block>> for ToolAnswer {
+impl From<Vec<Block>> for ToolOutput {
     fn from(content: Vec<Block>) -> Self {
         Self { content, failed: false }
     }
 }
 
-impl<T: Serialize> From<Json<T>> for ToolAnswer {
+impl<T: Serialize> From<Json<T>> for ToolOutput {
     fn from(Json(value): Json<T>) -> Self {
         match serde_json::to_string(&value) {
             Ok(text) => Self::from(text),
@@ -67,7 +67,7 @@ impl<T: Serialize> From<Json<T>> for ToolAnswer {
     }
 }
 
-impl<T: Into<ToolAnswer>, E: Display> From<Result<T, E>> for ToolAnswer {
+impl<T: Into<ToolOutput>, E: Display> From<Result<T, E>> for ToolOutput {
     fn from(result: Result<T, E>) -> Self {
         result.map_or_else(Self::failed, Into::into)
     }

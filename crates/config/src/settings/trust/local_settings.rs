@@ -1,7 +1,7 @@
-//! Provenance of settings files: whether a local one belongs to the user or came with the project. Records the files
-//! that this engine wrote for the user, and detects later changes.
+//! Whether `.claude/settings.local.json` belongs to the user or came with the project. Records the files that this
+//! engine wrote for the user, and detects later changes.
 //!
-//! `.claude/settings.local.json` may come from an archive. Nothing in the project directory can prove otherwise,
+//! The file may come from an archive. Nothing in the project directory can prove otherwise,
 //! because an archive can contain git metadata too. So the proof is stored out of reach of projects, in the
 //! configuration directory: for each file its real path and a hash of its content.
 
@@ -19,11 +19,11 @@ use crate::settings::trust::Trust;
 use crate::settings::trust::git_index::is_tracked;
 
 /// Name of the record in the configuration directory.
-pub(super) const RECORD_FILE: &str = "whimbrel-local-settings.json";
+pub(in crate::settings) const RECORD_FILE: &str = "whimbrel-local-settings.json";
 
 /// The scope of a file. A local file counts as the project's if git tracks it, if it is behind a symlink, or if it may
 /// have come with an archive because neither the host nor a record vouches for it.
-pub(super) fn layer_scope(
+pub(in crate::settings) fn layer_scope(
     source: LayerSource,
     file: &Path,
     text: &str,
@@ -69,7 +69,7 @@ fn is_user_written(config: Option<&Path>, file: &Path, text: &str) -> bool {
 
 /// Records a local file as written for the user, if it was before or did not exist. Adding to a foreign file does not
 /// vouch for the rest of it.
-pub(super) fn record_provenance(
+pub(in crate::settings) fn record_written_file(
     request: &SettingsRequest,
     file: &Path,
     replaced: &ReplacedText,

@@ -1,4 +1,5 @@
-//! Public data of background tasks: facts, state and events.
+//! Data types of tasks: facts, state and events. Other crates import them from [`tasks`](crate::tasks); they are a
+//! module of their own because `internal_events`, on which `tasks` depends, has task events.
 
 use std::path::PathBuf;
 
