@@ -20,11 +20,11 @@ pub(crate) fn run(start: Start, call: &str, as_json: bool) -> Result<(), String>
 
 /// Renders the explanation as text.
 fn render_page(explanation: &Explanation) -> String {
-    let Explanation { judged, mode, if_trusted, suggestions, warnings, .. } = explanation;
-    let mut page = format!("{} in the mode {mode}\n", judged.decision);
-    render_decision(judged, 1, &mut page);
+    let Explanation { decision, mode, if_trusted, suggestions, warnings, .. } = explanation;
+    let mut page = format!("{} in the mode {mode}\n", decision.behavior);
+    render_decision(decision, 1, &mut page);
     if let Some(then) = if_trusted {
-        page += &format!("  If the directory were trusted: {}\n", then.decision);
+        page += &format!("  If the directory were trusted: {}\n", then.behavior);
         render_decision(then, 2, &mut page);
     }
     if !suggestions.is_empty() {
@@ -39,15 +39,15 @@ fn render_page(explanation: &Explanation) -> String {
     page
 }
 
-fn render_decision(judged: &ExplainedDecision, depth: usize, page: &mut String) {
+fn render_decision(decision: &ExplainedDecision, depth: usize, page: &mut String) {
     let indent = "  ".repeat(depth);
-    match &judged.rule {
+    match &decision.rule {
         Some(rule) => *page += &format!("{indent}{}\n", describe_rule(rule)),
-        None => *page += &format!("{indent}{}\n", judged.reason),
+        None => *page += &format!("{indent}{}\n", decision.reason),
     }
-    for part in &judged.parts {
-        *page += &format!("{indent}{}: {}\n", part.judged.decision, part.text);
-        render_decision(&part.judged, depth + 1, page);
+    for part in &decision.parts {
+        *page += &format!("{indent}{}: {}\n", part.decision.behavior, part.text);
+        render_decision(&part.decision, depth + 1, page);
     }
 }
 

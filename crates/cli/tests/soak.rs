@@ -106,7 +106,7 @@ async fn two_hundred_agents_use_little_memory() {
             .unwrap();
         let pid = host.send_request(Initialize::default()).await.unwrap().pid.unwrap();
         let before = peak_kb(pid);
-        assert_eq!(host.run("Send everybody.").await.unwrap().result.as_deref(), Some("All are back."));
+        assert_eq!(host.run("Start all agents.").await.unwrap().result.as_deref(), Some("All are back."));
         let back = host.model_requests().last().unwrap().last_text().matches("I was here.").count();
         assert_eq!(back, AGENT_COUNT, "at once: {at_once}");
         // Half of the limit for the whole process, because a test build has many code pages.

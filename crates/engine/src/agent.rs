@@ -17,7 +17,6 @@ use whimbrel_transport::frame_sender::FrameSender;
 use whimbrel_wire::system::ModelFallback;
 
 pub use self::progress::AgentProgress;
-use crate::context::PlanModeState;
 use crate::context::compaction_policy::{CompactionConfig, CompactionState};
 use crate::context::instructions::{InstructionFile, Instructions};
 use crate::conversation::Conversation;
@@ -48,8 +47,6 @@ pub struct Agent {
     pub structured_output: StructuredOutput,
     pub fallback_models: FallbackModels,
     pub compaction_state: CompactionState,
-    /// Whether the model knows that plan mode is active.
-    pub plan_mode: PlanModeState,
     pub invoked_skills: AgentSkills,
     pub progress: AgentProgress,
     /// MCP servers that belong to this agent alone.

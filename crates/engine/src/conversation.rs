@@ -19,9 +19,12 @@ use whimbrel_session_store::{MessageEntry, ResumedSession, TranscriptLog};
 use whimbrel_transport::frame_sender::FrameSender;
 use whimbrel_wire::content::{Block, Content, Role};
 use whimbrel_wire::message::{Assistant, FailureKind, Reply, Said, User};
+use whimbrel_wire::permission::PermissionMode;
 use whimbrel_wire::system::CompactBoundary;
 use whimbrel_wire::{RawJson, StopReason, Usage};
 
+use crate::context::PlanModeState;
+use crate::context::plan_mode::{CallPosition, PlanNoticeContext};
 use crate::context::token_estimate::estimate_tokens;
 use crate::context::usage::ContextMeter;
 use crate::transcript_notices as notices;
@@ -55,6 +58,8 @@ pub struct Conversation {
     tool_call_ids: HashSet<String>,
     /// Keys of the injected texts.
     injected_keys: HashSet<IdKey>,
+    /// Whether the model knows that plan mode is active.
+    plan_mode: PlanModeState,
     /// Whether a resumed history has thinking without a signature.
     has_unsigned_thinking: bool,
     /// Input since the provider last accepted the conversation, if it can be rolled back.
@@ -99,6 +104,7 @@ impl Conversation {
             has_messages: false,
             tool_call_ids: HashSet::new(),
             injected_keys: HashSet::new(),
+            plan_mode: PlanModeState::default(),
             has_unsigned_thinking: false,
             uncommitted: None,
         }
@@ -113,6 +119,7 @@ impl Conversation {
         self.has_unsigned_thinking = loaded.has_unsigned_thinking;
         self.tool_call_ids = loaded.call_ids;
         self.injected_keys = loaded.hidden_texts;
+        self.plan_mode = PlanModeState::from_announced_mode(loaded.announced_mode.as_deref());
         self.context_meter.restore(self.history.size(), loaded.context_tokens);
         self.counted_tokens = loaded.context_tokens;
         self.added_tokens = if loaded.context_tokens > 0 { 0 } else { self.history.size() as u64 / 4 };
@@ -142,6 +149,10 @@ impl Conversation {
 
     /// Appends a text for the model that is hidden from the host, such as reminders.
     pub fn push_hidden(&mut self, text: &str) {
+        self.push_hidden_text(text, None);
+    }
+
+    fn push_hidden_text(&mut self, text: &str, announced_mode: Option<&str>) {
         self.add_to_history(Role::User, &Block::text(text));
         let key = IdKey::new(text);
         if self.injected_keys.insert(key)
@@ -149,7 +160,7 @@ impl Conversation {
         {
             uncommitted.record_key(key);
         }
-        self.log.push_hidden(text);
+        self.log.push_hidden(text, announced_mode);
     }
 
     /// Appends blocks for the model that are hidden from the host.
@@ -164,6 +175,19 @@ impl Conversation {
     pub fn push_hidden_once(&mut self, text: &str) {
         if !self.injected_keys.contains(&IdKey::new(text)) {
             self.push_hidden(text);
+        }
+    }
+
+    /// Appends the plan mode notice that is due, if any. The transcript records the mode with it, so that a resumed
+    /// session knows what the model was told.
+    pub fn push_plan_notice(
+        &mut self,
+        mode: PermissionMode,
+        position: CallPosition,
+        context: &PlanNoticeContext<'_>,
+    ) {
+        if let Some(text) = self.plan_mode.take_notice(mode, position, context) {
+            self.push_hidden_text(&text, Some(&mode.to_string()));
         }
     }
 
@@ -319,6 +343,7 @@ impl Conversation {
         (self.counted_tokens, self.added_tokens) = (0, 0);
         self.context_meter.reset();
         self.injected_keys.clear();
+        self.plan_mode = PlanModeState::default();
         let uuid = ids::new_uuid();
         self.log.append_boundary(&uuid, &boundary, tools);
         self.publish_warnings().await;
@@ -336,6 +361,7 @@ impl Conversation {
         self.last_prompt.clear();
         (self.counted_tokens, self.added_tokens, self.thinking_model) = (0, 0, None);
         self.injected_keys.clear();
+        self.plan_mode = PlanModeState::default();
         self.context_meter.reset();
         self.has_messages = false;
         self.log.append_cleared(&ids::new_uuid());

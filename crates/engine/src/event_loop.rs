@@ -1,19 +1,22 @@
 //! Event loop of a session: one task that owns the session's state, receives all events and starts turns.
 //!
 //! End of input and stop are different events. After the host has finished its input, the session continues until
-//! nothing runs and nothing is queued; only the link's stop token ends it at once. Turns are in `turns`, slash
-//! commands in `commands`, control requests in `control`, MCP servers in `mcp`, internal events in `notifications`, the
-//! `init` frame in `init_frame`, the state in `session`, the parts that a session's agents are built from in `assemble`.
+//! nothing runs and nothing is queued; only the link's stop token ends it at once. Turns are in `turns`
+//! (uuids of their prompts in `prompt_uuids`), slash commands in `commands`, control requests in `control`, MCP servers
+//! in `mcp`, internal events in `notifications`, agent definitions of the host and of `--agent` in `agent_definitions`,
+//! the `init` frame in `init_frame`, the state in `session`, the parts that a session's agents are built from in
+//! `assemble`.
 
+mod agent_definitions;
 mod assemble;
 mod commands;
 mod context_usage;
 pub(crate) mod control;
 mod extensions;
 mod init_frame;
-mod main_agent;
 mod mcp;
 mod notifications;
+mod prompt_uuids;
 mod session;
 mod turns;
 

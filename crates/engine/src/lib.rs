@@ -2,7 +2,7 @@
 //!
 //! It knows no terminal, no stdin and no flags: the program at the other end of the
 //! [`Link`](whimbrel_transport::link::Link) is the host. Tools, hooks, permission state, MCP, storage, processes and
-//! settings live in crates below this one.
+//! settings are in crates below this one.
 //!
 //! Modules, in the order in which a prompt passes through them:
 //! - start: [`Engine`] (shared by all sessions of a process), [`setup`] (resolves options and settings into a ready
@@ -14,11 +14,12 @@
 //! - turn: [`agent`] (one agent and its state), `turn_start`, [`turn`] (the loop), [`next_step`] (pure: what comes next),
 //!   [`turn_result`](mod@turn_result) (pure: the result frame), [`fallback`] (fallback models), [`structured_output`],
 //!   [`denial_log`], `effort`
-//! - tool calls: [`tool_scheduler`], [`permission_checker`] (hooks, rules, prompt)
+//! - tool calls: [`tool_scheduler`], [`permission_checker`] (hooks, rules, permission request)
 //! - conversation: [`conversation`] (history, transcript and host together), [`context`] (system prompt, environment,
 //!   instructions, plan mode), [`compaction`]
-//! - extensions: [`agents`] (subagents, teams and their tools), [`commands`] (slash commands), `command_expansion`,
-//!   [`command_runner`], [`skills`], [`mcp_server`] (the engine's tools over MCP)
+//! - extensions: [`agents`] (subagents, teams and their tools), [`commands`] (slash commands), `command_expansion`
+//!   (text of a command file or skill), [`command_runner`] (runs a command), [`skills`], [`mcp_server`] (the
+//!   engine's tools over MCP)
 
 pub mod agent;
 pub mod agents;

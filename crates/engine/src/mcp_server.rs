@@ -1,7 +1,8 @@
 //! Serves the engine's tools over MCP.
 //!
-//! Calls go through the same permission checker, hooks and tool scheduler as in a session without a prompter. `session`
-//! builds that environment, `served_tools` lists the tools, `convert` maps tools and results to the protocol.
+//! Calls go through the same permission checker, hooks and tool scheduler as in a session that cannot request
+//! permission. `session` builds that environment, `served_tools` lists the tools, `convert` maps tools and results to
+//! the protocol.
 
 mod convert;
 mod served_tools;

@@ -4,10 +4,10 @@ use whimbrel_wire::StopReason;
 
 use crate::permission_checker::EndTurn;
 
-/// Limit on continuations of a truncated reply within one turn.
+/// Maximum number of times the model is asked to continue a truncated reply, counted since the last tool call.
 pub const MAX_CONTINUATIONS: u32 = 3;
 
-/// Limit on pauses of a reply without tool calls in between.
+/// Maximum number of times a paused reply is continued, counted since the last tool call.
 const MAX_PAUSES: u32 = 20;
 
 /// State of a turn that decides the next step.
@@ -66,7 +66,7 @@ pub enum TurnEvent {
     /// The tool calls of the reply were run.
     ToolsRan {
         /// Set if one of them ends the turn.
-        halt: Option<EndTurn>,
+        end_turn: Option<EndTurn>,
     },
     /// The model had finished, and a Stop hook keeps it working.
     StopBlocked,
@@ -106,8 +106,8 @@ pub enum TurnEnd {
     /// Interrupted while tools ran, or by a denial that ends the turn.
     AbortedTools,
     HookStopped,
-    /// A tool call was deferred.
-    Deferred,
+    /// A hook deferred a tool call.
+    HookDeferred,
     MaxTurns,
     /// The model call failed permanently.
     ApiError,
@@ -142,10 +142,10 @@ pub fn next_step(state: &TurnState) -> NextStep {
         TurnEvent::ToolsRan { .. } if state.aborted => NextStep::End(TurnEnd::AbortedTools),
         _ if state.aborted => NextStep::End(TurnEnd::AbortedStreaming),
         _ if state.over_budget => NextStep::End(TurnEnd::BudgetExceeded),
-        TurnEvent::ToolsRan { halt: Some(EndTurn::Denied) } => NextStep::End(TurnEnd::AbortedTools),
-        TurnEvent::ToolsRan { halt: Some(EndTurn::Hook) } => NextStep::End(TurnEnd::HookStopped),
-        TurnEvent::ToolsRan { halt: Some(EndTurn::Deferred) } => NextStep::End(TurnEnd::Deferred),
-        TurnEvent::ToolsRan { halt: None } => match state.structured_output {
+        TurnEvent::ToolsRan { end_turn: Some(EndTurn::Denied) } => NextStep::End(TurnEnd::AbortedTools),
+        TurnEvent::ToolsRan { end_turn: Some(EndTurn::Hook) } => NextStep::End(TurnEnd::HookStopped),
+        TurnEvent::ToolsRan { end_turn: Some(EndTurn::HookDeferred) } => NextStep::End(TurnEnd::HookDeferred),
+        TurnEvent::ToolsRan { end_turn: None } => match state.structured_output {
             OutputRequirement::Satisfied => NextStep::End(TurnEnd::Done),
             OutputRequirement::Pending { attempts, limit, .. } if attempts >= limit => {
                 NextStep::End(TurnEnd::NoStructuredOutput)

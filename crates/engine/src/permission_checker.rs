@@ -1,9 +1,9 @@
-//! Permission checker, run before every tool call: PreToolUse hooks first, then the rules, then a prompt to the host if
-//! a rule asks. Gives one outcome.
+//! Permission checker, run before every tool call: PreToolUse hooks first, then the rules, then a permission request
+//! if a rule asks. Gives one outcome.
 
 mod outcome;
-mod prompt;
 mod prompt_tool;
+mod request;
 
 use std::time::Duration;
 
@@ -25,11 +25,11 @@ use whimbrel_wire::permission::{PermissionMode, PermissionUpdate};
 
 use crate::state_notifier::StateNotifier;
 pub use outcome::{CheckDecision, CheckOutcome, DeniedBy, EndTurn};
-use prompt::{AnsweredBy, PromptOutcome};
+use request::{AnsweredBy, RequestOutcome};
 
-/// Receiver of permission requests.
+/// Sends permission requests to what answers them.
 #[derive(Debug, Clone)]
-pub enum Prompter {
+pub enum PermissionRequester {
     /// Host, by `can_use_tool`.
     Host(HostRequests),
     /// Tool of an MCP server (`--permission-prompt-tool`).
@@ -41,9 +41,9 @@ pub enum Prompter {
 #[derive(Clone)]
 pub struct PermissionChecker {
     pub permissions: PermissionState,
-    pub prompter: Prompter,
+    pub requester: PermissionRequester,
     /// Timeout of a permission request; `None` waits forever.
-    pub prompt_timeout: Option<Duration>,
+    pub request_timeout: Option<Duration>,
     pub hooks: HookDispatcher,
     /// Publishes that the session waits for the host.
     pub state_notifier: StateNotifier,
@@ -51,7 +51,7 @@ pub struct PermissionChecker {
 }
 
 impl PermissionChecker {
-    /// Without hooks and prompter.
+    /// Without hooks; permission requests cannot be sent.
     #[cfg(test)]
     pub(crate) fn for_tests(
         permissions: PermissionState,
@@ -64,15 +64,15 @@ impl PermissionChecker {
         Self {
             hooks: HookDispatcher::new(hooks, permissions.clone(), workspace, frames.clone(), base),
             state_notifier: StateNotifier::new(frames.clone(), crate::state_notifier::StateSubscription::Off),
-            prompter: Prompter::Unavailable,
-            prompt_timeout: None,
+            requester: PermissionRequester::Unavailable,
+            request_timeout: None,
             permissions,
             frames,
         }
     }
 
-    /// Checks a call and prompts if necessary. Input changed by a hook is decided as if the model had written it; input
-    /// changed by the host is decided again, without another prompt.
+    /// Checks a call and requests permission if necessary. Input changed by a hook is decided as if the model had
+    /// written it; input changed by the host is decided again, without another request.
     pub async fn check(
         &self,
         entry: &ToolEntry,
@@ -82,7 +82,7 @@ impl PermissionChecker {
     ) -> Result<CheckOutcome, ToolError> {
         // Invalid input is an error of the model, not a permission matter.
         entry.tool().effects(&input)?;
-        if entry.facts().kind == ToolKind::Shell && !fits_prompt(&input) {
+        if entry.facts().kind == ToolKind::Shell && !fits_request(&input) {
             return Err(ToolError::Rejected(format!("InputValidationError: {INPUT_TOO_LONG}")));
         }
         let mut output = self.run_pre_hooks(entry, id, &input, cancel).await;
@@ -93,11 +93,11 @@ impl PermissionChecker {
             input = rewritten;
         }
         let rewritten = rewrote_input.then(|| input.clone());
-        let mut outcome = match self.hook_verdict(entry, &output, rewrote_input) {
+        let mut outcome = match self.hook_decision(entry, &output, rewrote_input) {
             Ok(hook) => self.decide(entry, id, input, hook, cancel).await?,
-            Err(HookObjection::Deny(message)) => CheckOutcome::deny(message, DeniedBy::Hook),
-            Err(HookObjection::Defer) => {
-                let end_turn = Some(EndTurn::Deferred);
+            Err(HookRejection::Deny(message)) => CheckOutcome::deny(message, DeniedBy::Hook),
+            Err(HookRejection::Defer) => {
+                let end_turn = Some(EndTurn::HookDeferred);
                 CheckOutcome { decision: CheckDecision::Defer(input), notes: Vec::new(), end_turn }
             }
         };
@@ -135,29 +135,29 @@ impl PermissionChecker {
     }
 
     /// Converts the hooks' decision for the rules.
-    fn hook_verdict(
+    fn hook_decision(
         &self,
         entry: &ToolEntry,
         output: &MergedOutput,
         rewrote_input: bool,
-    ) -> Result<Option<PreToolDecision>, HookObjection> {
+    ) -> Result<Option<PreToolDecision>, HookRejection> {
         if output.interrupted {
-            return Err(HookObjection::Deny("The turn was interrupted before its hooks finished.".into()));
+            return Err(HookRejection::Deny("The turn was interrupted before its hooks finished.".into()));
         }
         let Some(MergedDecision { decision, reasons }) = &output.decision else { return Ok(None) };
         let (text, source) = (join_reasons(reasons), "PreToolUse".to_owned());
         match decision {
             HookPermissionDecision::Allow => Ok(Some(PreToolDecision::Allow { source, text, rewrote_input })),
             HookPermissionDecision::Ask => Ok(Some(PreToolDecision::Ask { source, text })),
-            HookPermissionDecision::Defer => Err(HookObjection::Defer),
+            HookPermissionDecision::Defer => Err(HookRejection::Defer),
             HookPermissionDecision::Deny => {
                 let text = if text.is_empty() { "no reason given".into() } else { text };
-                Err(HookObjection::Deny(format!("PreToolUse:{} hook error: {text}", entry.tool().name())))
+                Err(HookRejection::Deny(format!("PreToolUse:{} hook error: {text}", entry.tool().name())))
             }
         }
     }
 
-    /// Decides by the rules, and prompts if they ask.
+    /// Decides by the rules, and requests permission if they ask.
     async fn decide(
         &self,
         entry: &ToolEntry,
@@ -175,7 +175,7 @@ impl PermissionChecker {
             Decision::Allow(_) => Ok(CheckOutcome::allow(input, file)),
             Decision::Deny(reason) => self.deny(entry, id, &input, &reason, cancel).await,
             Decision::Ask(question) => {
-                let request = PromptRequest {
+                let request = PermissionRequestContext {
                     entry,
                     id,
                     input: &input,
@@ -183,21 +183,21 @@ impl PermissionChecker {
                     hook,
                     request_hooks: RequestHooks::Run,
                 };
-                self.prompt(&request, mode, file, cancel).await
+                self.request_permission(&request, mode, file, cancel).await
             }
         }
     }
 
-    /// Prompts and applies the answer.
-    async fn prompt(
+    /// Requests permission and applies the answer.
+    async fn request_permission(
         &self,
-        request: &PromptRequest<'_>,
+        request: &PermissionRequestContext<'_>,
         mode: PermissionMode,
         file: Option<ResolvedFile>,
         cancel: &CancellationToken,
     ) -> Result<CheckOutcome, ToolError> {
-        let PromptRequest { entry, id, input, .. } = *request;
-        if entry.facts().kind == ToolKind::Mcp && !fits_prompt(input) {
+        let PermissionRequestContext { entry, id, input, .. } = *request;
+        if entry.facts().kind == ToolKind::Mcp && !fits_request(input) {
             return Ok(CheckOutcome::deny(
                 format!("This call needs permission. {INPUT_TOO_LONG}"),
                 DeniedBy::NoAnswer,
@@ -206,25 +206,25 @@ impl PermissionChecker {
         match self.request_answer(request, cancel).await {
             // The answer covers the file that was shown, so the earlier resolution is kept, whatever the path leads to
             // by now.
-            PromptOutcome::Allowed { input: allowed, .. } if allowed == *input => {
+            RequestOutcome::Allowed { input: allowed, .. } if allowed == *input => {
                 Ok(CheckOutcome::allow(allowed, file))
             }
-            PromptOutcome::Allowed { input: changed, by } => {
+            RequestOutcome::Allowed { input: changed, by } => {
                 Box::pin(self.recheck_changed_input(entry, id, changed, (mode, by), cancel)).await
             }
-            PromptOutcome::Denied(outcome) => Ok(outcome),
-            PromptOutcome::Superseded(ResolvedDecision { decision: Decision::Deny(reason), .. }) => {
+            RequestOutcome::Denied(outcome) => Ok(outcome),
+            RequestOutcome::Superseded(ResolvedDecision { decision: Decision::Deny(reason), .. }) => {
                 self.deny(entry, id, input, &reason, cancel).await
             }
-            PromptOutcome::Superseded(ResolvedDecision { file, .. }) => {
+            RequestOutcome::Superseded(ResolvedDecision { file, .. }) => {
                 Ok(CheckOutcome::allow(input.clone(), file))
             }
         }
     }
 
-    /// Decides on input that the answer changed, in the mode of the prompt. From the host only deny rules count, since
+    /// Decides on input that the answer changed, in the mode of the request. From the host only deny rules count, since
     /// the host has answered the rest. A hook cannot approve the input that it wrote, except as the answer to an
-    /// interactive tool: the host is prompted, if there is one.
+    /// interactive tool: permission is requested again, if that is possible.
     async fn recheck_changed_input(
         &self,
         entry: &ToolEntry,
@@ -242,12 +242,12 @@ impl PermissionChecker {
                 Ok(self.deny(entry, id, &input, &reason, cancel).await?.with_changed_input(input))
             }
             Decision::Ask(question) if by == AnsweredBy::Hook && question.reason != Reason::Interaction => {
-                if matches!(self.prompter, Prompter::Unavailable) {
+                if matches!(self.requester, PermissionRequester::Unavailable) {
                     let reason = question.reason.text();
                     let message = format!("A hook changed the call to one that needs permission. {reason}");
                     return Ok(CheckOutcome::deny(message, DeniedBy::Hook).with_changed_input(input));
                 }
-                let request = PromptRequest {
+                let request = PermissionRequestContext {
                     entry,
                     id,
                     input: &input,
@@ -255,7 +255,7 @@ impl PermissionChecker {
                     hook: None,
                     request_hooks: RequestHooks::AlreadyRun,
                 };
-                let outcome = self.prompt(&request, mode, file, cancel).await?;
+                let outcome = self.request_permission(&request, mode, file, cancel).await?;
                 Ok(outcome.with_changed_input(input))
             }
             Decision::Allow(_) | Decision::Deny(_) | Decision::Ask(_) => Ok(CheckOutcome::allow(input, file)),
@@ -325,25 +325,25 @@ impl PermissionChecker {
     }
 }
 
-/// Maximum input size that a prompt shows untruncated. Input that is executed must not be longer than what is shown;
+/// Maximum input size that a request shows untruncated. Input that is executed must not be longer than what is shown;
 /// file contents may be.
 const MAX_SHOWN_INPUT_BYTES: usize = MAX_LINE_OUT / 10 * 9;
 
 const INPUT_TOO_LONG: &str = "The input is too long for a permission request. Put the data in a file and pass its \
     path.";
 
-fn fits_prompt(input: &Value) -> bool {
+fn fits_request(input: &Value) -> bool {
     input.to_string().len() <= MAX_SHOWN_INPUT_BYTES
 }
 
 /// Hook decision that prevents the rule check.
-enum HookObjection {
+enum HookRejection {
     Deny(String),
     Defer,
 }
 
-/// Call that needs a permission prompt.
-struct PromptRequest<'a> {
+/// Call that permission is requested for.
+struct PermissionRequestContext<'a> {
     entry: &'a ToolEntry,
     id: &'a str,
     input: &'a Value,
@@ -352,7 +352,7 @@ struct PromptRequest<'a> {
     request_hooks: RequestHooks,
 }
 
-/// Whether PermissionRequest hooks run for a prompt.
+/// Whether PermissionRequest hooks run for a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RequestHooks {
     Run,

@@ -21,7 +21,7 @@ pub struct StateNotifier {
     published: Arc<Mutex<PublishedState>>,
 }
 
-/// Whether the host wants state frames.
+/// Whether the host has subscribed to state frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StateSubscription {
     Off,

@@ -42,7 +42,7 @@ pub(crate) fn system_events(event: &TaskEvent) -> Vec<SystemEvent> {
                 .into(),
             ]
         }
-        // The wire has no status for a detached task; `reason` tells.
+        // The wire has no status for a detached task, so `reason` contains it.
         TaskEvent::Detached { task_id, tool_use_id, output_file, summary } => vec![
             TaskNotification {
                 task_id: task_id.clone(),

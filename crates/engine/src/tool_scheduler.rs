@@ -48,9 +48,9 @@ pub struct ToolCallResult {
     /// Additional context for the model, from hooks.
     pub notes: Vec<String>,
     /// Set if the turn ends after this call.
-    pub halt: Option<EndTurn>,
+    pub end_turn: Option<EndTurn>,
     /// The call itself, if a hook deferred it.
-    pub deferred_call: Option<Box<Value>>,
+    pub hook_deferred_call: Option<Box<Value>>,
 }
 
 /// A call that was denied permission.
@@ -205,7 +205,7 @@ impl ToolScheduler {
 
     fn record_result(&mut self, mut result: ToolCallResult) {
         let hooks = &self.env.checker.hooks;
-        result.halt = result.halt.or(hooks.is_stopped().then_some(EndTurn::Hook));
+        result.end_turn = result.end_turn.or(hooks.is_stopped().then_some(EndTurn::Hook));
         let index = self.started.iter().position(|(tool_call, _)| tool_call.id == result.id);
         if let Some((tool_call, stage)) = index.map(|index| self.started.swap_remove(index))
             && hooks.has_hooks(HookEvent::PostToolBatch)
@@ -307,7 +307,7 @@ async fn check_and_run(
         checked = resolved.map(|outcome| CheckOutcome { notes: [notes, outcome.notes].concat(), ..outcome });
     }
     let log = env.checker.frames.log();
-    let CheckOutcome { decision, mut notes, end_turn: halt } = match checked {
+    let CheckOutcome { decision, mut notes, end_turn } = match checked {
         Ok(outcome) => {
             log.write_line(LogTopic::Tools, || {
                 format!("{} {}: {}", tool_call.tool, tool_call.id, outcome.decision.summary())
@@ -343,10 +343,10 @@ async fn check_and_run(
             let input = changed.unwrap_or_else(|| tool_call.input.clone());
             denied_result(ToolCall { input, ..tool_call }, message, by)
         }
-        CheckDecision::Defer(input) => deferred_result(&tool_call, &input),
+        CheckDecision::Defer(input) => hook_deferred_result(&tool_call, &input),
     };
     notes.append(&mut result.notes);
-    ToolCallResult { halt: halt.or(result.halt), notes, ..result }
+    ToolCallResult { end_turn: end_turn.or(result.end_turn), notes, ..result }
 }
 
 /// Number of calls of a reply, once it is complete.
@@ -375,13 +375,22 @@ async fn run_tool(tool: &dyn AnyTool, call: ToolContext, input: Value) -> ToolCa
 /// A failed result that does not end the turn.
 fn failure_result(id: &str, content: ResultContent, meta: Value) -> ToolCallResult {
     let (id, notes) = (id.to_owned(), Vec::new());
-    ToolCallResult { id, content, meta, is_error: true, denial: None, notes, halt: None, deferred_call: None }
+    ToolCallResult {
+        id,
+        content,
+        meta,
+        is_error: true,
+        denial: None,
+        notes,
+        end_turn: None,
+        hook_deferred_call: None,
+    }
 }
 
 fn error_result(id: &str, error: &ToolError) -> ToolCallResult {
     let meta = Value::String(format!("Error: {}", error.reason()));
-    let halt = matches!(error, ToolError::StopTurn(_)).then_some(EndTurn::Denied);
-    ToolCallResult { halt, ..failure_result(id, ResultContent::Text(error.render_for_model()), meta) }
+    let end_turn = matches!(error, ToolError::StopTurn(_)).then_some(EndTurn::Denied);
+    ToolCallResult { end_turn, ..failure_result(id, ResultContent::Text(error.render_for_model()), meta) }
 }
 
 fn denied_result(tool_call: ToolCall, message: String, by: DeniedBy) -> ToolCallResult {
@@ -391,13 +400,13 @@ fn denied_result(tool_call: ToolCall, message: String, by: DeniedBy) -> ToolCall
 }
 
 /// Result of a call that a hook deferred; the host continues it later.
-fn deferred_result(tool_call: &ToolCall, input: &Value) -> ToolCallResult {
+fn hook_deferred_result(tool_call: &ToolCall, input: &Value) -> ToolCallResult {
     let result = error_result(
         &tool_call.id,
         &ToolError::Failed("Deferred by a hook; it has not been executed yet.".into()),
     );
     let call = json!({"id": tool_call.id, "name": tool_call.tool, "input": input});
-    ToolCallResult { deferred_call: Some(Box::new(call)), ..result }
+    ToolCallResult { hook_deferred_call: Some(Box::new(call)), ..result }
 }
 
 /// Result of a call that never started.
@@ -420,7 +429,7 @@ fn load_after_failed_call(
 ) {
     if !result.is_error
         || result.denial.is_some()
-        || result.deferred_call.is_some()
+        || result.hook_deferred_call.is_some()
         || !deferred_tools.is_unloaded(tool_set, name)
     {
         return;

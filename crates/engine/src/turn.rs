@@ -1,10 +1,10 @@
 //! One turn, from a prompt to its end: call the model, record the reply, decide, run tools, repeat.
 
-mod build_request;
 mod finish;
 mod hooks;
 pub(crate) mod invoked_skills;
 mod run_tools;
+mod stop_hooks;
 mod stream_reply;
 
 use std::sync::Arc;
@@ -46,8 +46,8 @@ pub struct TurnOutcome {
     pub time_to_first_token: Option<Duration>,
     /// The structured output, if the host asked for one.
     pub structured_output: Option<Value>,
-    /// The deferred tool call, if there is one.
-    pub deferred_call: Option<Box<Value>>,
+    /// The tool call that a hook deferred, if there is one.
+    pub hook_deferred_call: Option<Box<Value>>,
 }
 
 /// Runs a turn. The prompt is already in the conversation.
@@ -76,7 +76,7 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> TurnOutcome {
         }
         match next {
             NextStep::CallModel | NextStep::Continue(_) if agent.tool_env.checker.hooks.is_stopped() => {
-                state.event = TurnEvent::ToolsRan { halt: Some(EndTurn::Hook) };
+                state.event = TurnEvent::ToolsRan { end_turn: Some(EndTurn::Hook) };
             }
             NextStep::CallModel | NextStep::Continue(_) => {
                 if let NextStep::Continue(continuation) = next {
@@ -112,15 +112,16 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> TurnOutcome {
                 };
             }
             NextStep::RunTools => {
-                let halt = Box::pin(run_tools(agent, &mut scheduler, &mut outcome, cancel)).await;
-                state.event = TurnEvent::ToolsRan { halt };
+                let end_turn = Box::pin(run_tools(agent, &mut scheduler, &mut outcome, cancel)).await;
+                state.event = TurnEvent::ToolsRan { end_turn };
                 agent.inject_nested_instructions();
                 agent.notify_progress().await;
                 hooks::notify_instructions_loaded(agent, cancel).await;
                 state.continuations = 0;
             }
             NextStep::End(TurnEnd::Done)
-                if let Some(text) = hooks::run_stop_hooks(agent, &outcome, stop_blocks, cancel).await =>
+                if let Some(text) =
+                    stop_hooks::run_stop_hooks(agent, &outcome, stop_blocks, cancel).await =>
             {
                 stop_blocks += 1;
                 agent.conversation.push_synthetic(&text).await;
@@ -141,7 +142,7 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> TurnOutcome {
     }
 }
 
-/// Counts a continuation and tells the model why it is asked again.
+/// Counts a continuation and adds the message that asks the model to continue.
 async fn begin_continuation(agent: &mut Agent, continuation: Continuation, state: &mut TurnState) {
     match continuation {
         Continuation::MissingOutput => agent.structured_output.record_reminder(),
@@ -158,7 +159,7 @@ impl TurnOutcome {
     /// An outcome without text.
     pub fn new(end: TurnEnd) -> Self {
         let (text, stop_reason, error) = (String::new(), None, None);
-        let (time_to_first_token, structured_output, deferred_call) = (None, None, None);
+        let (time_to_first_token, structured_output, hook_deferred_call) = (None, None, None);
         Self {
             end,
             text,
@@ -167,7 +168,7 @@ impl TurnOutcome {
             num_turns: 1,
             time_to_first_token,
             structured_output,
-            deferred_call,
+            hook_deferred_call,
         }
     }
 

@@ -59,7 +59,7 @@ pub fn build_result(input: ResultInput<'_>) -> TurnResult {
         user_message_uuids: None,
         local_command: None,
         startup_failure_reason: None,
-        deferred_tool_use: outcome.deferred_call.map(|call| *call),
+        deferred_tool_use: outcome.hook_deferred_call.map(|call| *call),
         uuid,
     }
 }
@@ -92,7 +92,7 @@ fn classify(end: TurnEnd, limits: &AgentLimits) -> (Outcome, bool, TerminalReaso
     match end {
         TurnEnd::Done => (Outcome::Success, false, TerminalReason::Completed, None),
         TurnEnd::HookStopped => (Outcome::Success, false, TerminalReason::HookStopped, None),
-        TurnEnd::Deferred => (Outcome::Success, false, TerminalReason::ToolDeferred, None),
+        TurnEnd::HookDeferred => (Outcome::Success, false, TerminalReason::ToolDeferred, None),
         TurnEnd::Refused => (Outcome::Success, true, TerminalReason::ModelError, None),
         TurnEnd::ApiError => (Outcome::Success, true, TerminalReason::ApiError, None),
         TurnEnd::OutputLimit | TurnEnd::Stalled => (Outcome::Success, true, TerminalReason::ModelError, None),

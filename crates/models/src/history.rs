@@ -185,24 +185,6 @@ impl History {
         }
     }
 
-    /// Returns the index of the text that occurred last as the beginning of a text block. Searches the bytes, because
-    /// parsing a long conversation is slow.
-    pub fn find_last_text(&self, beginnings: &[&str]) -> Option<usize> {
-        let needle = |text: &&str| {
-            let quoted = serde_json::to_string(text).unwrap_or_default();
-            format!("\"text\":{}", quoted.strip_suffix('"').unwrap_or(&quoted))
-        };
-        let needles: Vec<String> = beginnings.iter().map(needle).collect();
-        let last_in = |part: &[u8]| {
-            let found = needles
-                .iter()
-                .enumerate()
-                .filter_map(|(which, needle)| Some((memchr::memmem::rfind(part, needle.as_bytes())?, which)));
-            found.max().map(|(_, which)| which)
-        };
-        last_in(&self.tail).or_else(|| self.frozen.iter().rev().find_map(|part| last_in(&part.json)))
-    }
-
     /// Parses the conversation back, without cache breakpoints.
     pub fn messages(&self) -> Vec<ApiMessage> {
         let mut copy = self.clone();
@@ -382,26 +364,6 @@ mod tests {
             known = addresses;
         }
         assert!(known.len() > 5, "little was frozen");
-    }
-
-    #[test]
-    fn last_text_is_found_by_its_beginning() {
-        let long = "x".repeat(FREEZE_THRESHOLD);
-        let rows: [(&[&str], _); 5] = [
-            (&[], None),
-            (&["say \"on\"", "of course"], None),
-            (&["\"on\"\nnow", "words"], Some(0)),
-            (&["\"on\"", "off", "words about \"on\""], Some(1)),
-            (&["\"on\"", &long, "off", &long, "more", "words"], Some(1)),
-        ];
-        for (texts, expected) in rows {
-            let mut history = History::new();
-            for (number, text) in texts.iter().enumerate() {
-                let role = if number % 2 == 0 { Role::User } else { Role::Assistant };
-                history.push(role, &Block::text(*text));
-            }
-            assert_eq!(history.find_last_text(&["\"on\"", "off"]), expected, "{}", texts.len());
-        }
     }
 
     #[test]

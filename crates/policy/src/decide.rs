@@ -50,7 +50,7 @@ pub fn decide_and_resolve(
 }
 
 fn deny_unknown_tool(input: &DecisionInput<'_>) -> Option<Decision> {
-    let removed_by = input.tool_names().find_map(|name| input.rules.rule_removing_tool(name)).cloned();
+    let removed_by = input.tool_names().find_map(|name| input.rules.find_rule_removing_tool(name)).cloned();
     let is_unknown = removed_by.is_some() || !input.context.tool.known;
     is_unknown.then_some(Decision::Deny(Reason::UnknownTool { removed_by }))
 }
@@ -64,7 +64,7 @@ fn add_suggestions(
     input: &DecisionInput<'_>,
     target: &CallTarget<'_>,
 ) -> Decision {
-    question.suggestions = crate::suggest::suggestions(&question, input, target);
+    question.suggestions = crate::suggest::build_suggestions(&question, input, target);
     Decision::Ask(Box::new(question))
 }
 
@@ -107,7 +107,7 @@ pub fn may_be_denied(call: &Call<'_>, rules: &RuleSet, dirs: &WorkDirs, context:
     let disk = CachedFs::new(context.fs);
     let context = &CallContext { fs: &disk, ..context.clone() };
     let input = DecisionInput { call, rules, mode: PermissionMode::Default, dirs, context };
-    if input.tool_names().any(|name| rules.rule_removing_tool(name).is_some()) {
+    if input.tool_names().any(|name| rules.find_rule_removing_tool(name).is_some()) {
         return true;
     }
     if find_input_error(&input).is_some() {

@@ -1,4 +1,4 @@
-//! What a decision is based on, and questions that several decision steps ask about it.
+//! Input of the decision steps: the call, its context, rules and directories, and lookups that several steps share.
 
 mod direct_rules;
 

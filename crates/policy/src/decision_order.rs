@@ -73,8 +73,8 @@ fn ask_for_interaction(input: &DecisionInput<'_>, _: &CallTarget<'_>) -> Option<
 }
 
 fn ask_for_critical_removal(input: &DecisionInput<'_>, target: &CallTarget<'_>) -> Option<Decision> {
-    let path = target.critical_removal(input)?;
-    Some(safety_question(Danger::CriticalRemoval, false, Some(path)))
+    let path = target.find_critical_removal(input)?;
+    Some(build_safety_question(Danger::CriticalRemoval, false, Some(path)))
 }
 
 fn ask_by_hook(input: &DecisionInput<'_>, _: &CallTarget<'_>) -> Option<Decision> {
@@ -96,12 +96,12 @@ fn allow_by_bypass_mode(input: &DecisionInput<'_>, target: &CallTarget<'_>) -> O
 }
 
 fn ask_for_dangerous_write(input: &DecisionInput<'_>, target: &CallTarget<'_>) -> Option<Decision> {
-    let (danger, path) = target.dangerous_write(input)?;
-    Some(safety_question(danger, danger == Danger::ProtectedPath, Some(path)))
+    let (danger, path) = target.find_dangerous_write(input)?;
+    Some(build_safety_question(danger, danger == Danger::ProtectedPath, Some(path)))
 }
 
 fn ask_for_background(_: &DecisionInput<'_>, target: &CallTarget<'_>) -> Option<Decision> {
-    target.runs_in_background().then(|| safety_question(Danger::Background, false, None))
+    target.runs_in_background().then(|| build_safety_question(Danger::Background, false, None))
 }
 
 fn decide_in_plan_mode(input: &DecisionInput<'_>, target: &CallTarget<'_>) -> Option<Decision> {
@@ -141,7 +141,7 @@ fn allow_by_rule(input: &DecisionInput<'_>, target: &CallTarget<'_>) -> Option<D
     let rule = match direct_rule {
         Some(_) if target.may_evade_restrictions(input) => return None,
         Some(rule) => rule.clone(),
-        None => target.allow_rule(input)?,
+        None => target.find_allow_rule(input)?,
     };
     Some(Decision::Allow(Reason::Rule(rule)))
 }
@@ -168,7 +168,7 @@ fn allow_without_approval(input: &DecisionInput<'_>, target: &CallTarget<'_>) ->
 }
 
 fn ask_by_default(input: &DecisionInput<'_>, target: &CallTarget<'_>) -> Decision {
-    let (reason, path) = target.approval_reason(input);
+    let (reason, path) = target.build_approval_reason(input);
     match Decision::ask(reason) {
         Decision::Ask(question) => {
             Decision::Ask(Box::new(PermissionQuestion { blocked_path: path, ..*question }))
@@ -177,7 +177,7 @@ fn ask_by_default(input: &DecisionInput<'_>, target: &CallTarget<'_>) -> Decisio
     }
 }
 
-fn safety_question(danger: Danger, approvable: bool, blocked_path: Option<String>) -> Decision {
+fn build_safety_question(danger: Danger, approvable: bool, blocked_path: Option<String>) -> Decision {
     let reason = Reason::Safety { danger, approvable };
     Decision::Ask(Box::new(PermissionQuestion {
         reason,

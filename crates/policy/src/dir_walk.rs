@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use crate::fs::{EntryKind, FsView};
 use crate::paths::folded_path::FoldedPath;
-use crate::paths::{PathContext, physical_path, resolve_absolute};
+use crate::paths::{PathContext, resolve_absolute, resolve_physical_path};
 use crate::rules::path_pattern::PathPattern;
 
-/// Entries visited below a directory before the walk gives up.
+/// Entries visited below a directory before the walk stops.
 const MAX_ENTRIES: usize = 10_000;
 
 /// Directories walked because a link points to them.
@@ -119,7 +119,7 @@ pub(crate) fn match_rules_below(
 /// Returns true if a rule's fixed path reaches below the root through a link, where the walk cannot see it.
 fn matches_behind_links(rule: &PathPattern, root: &Path, fs: &dyn FsView) -> bool {
     let matches_behind = |known: &PathBuf| {
-        let real = physical_path(known, fs);
+        let real = resolve_physical_path(known, fs);
         let spelled_path =
             |path: &Path| path.strip_prefix(&real).map_or_else(|_| known.clone(), |path| known.join(path));
         real != *known

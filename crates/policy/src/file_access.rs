@@ -44,7 +44,7 @@ impl FileAccess {
         let path = match input.input_text("pattern") {
             Some(pattern) if input.call.tool == "Glob" => {
                 let root = resolve(written, &context).lexical;
-                resolve_absolute(&glob_root(&root, pattern), &context)
+                resolve_absolute(&resolve_glob_root(&root, pattern), &context)
             }
             _ => resolve(written, &context),
         };
@@ -64,9 +64,9 @@ impl FileAccess {
         self.is_edit() && self.path.spellings().all(|path| path == plan)
     }
 
-    /// The deny or ask rule that matches some spelling of the path. A path that must not be read must not be edited
-    /// either.
-    pub(crate) fn restricting_rule<'a>(
+    /// Finds the deny or ask rule that matches some spelling of the path. A path that must not be read must not be
+    /// edited either.
+    pub(crate) fn find_restricting_rule<'a>(
         &self,
         input: &DecisionInput<'a>,
         behavior: PermissionBehavior,
@@ -90,18 +90,17 @@ impl FileAccess {
         references.get(found).copied()
     }
 
-    /// The rule that allows the access to this path.
-    pub(crate) fn allow_rule<'a>(&self, input: &DecisionInput<'a>) -> Option<&'a SourcedRule> {
+    /// Finds the rule that allows the access to this path.
+    pub(crate) fn find_allow_rule<'a>(&self, input: &DecisionInput<'a>) -> Option<&'a SourcedRule> {
         match self.access {
-            AccessKind::Edit => allow_rule_for_edit(input, &self.path),
-            AccessKind::Search => allow_rule_for_read(input, &self.path),
-            AccessKind::Read => {
-                allow_rule_for_read(input, &self.path).or_else(|| allow_rule_for_edit(input, &self.path))
-            }
+            AccessKind::Edit => find_allow_rule_for_edit(input, &self.path),
+            AccessKind::Search => find_allow_rule_for_read(input, &self.path),
+            AccessKind::Read => find_allow_rule_for_read(input, &self.path)
+                .or_else(|| find_allow_rule_for_edit(input, &self.path)),
         }
     }
 
-    pub(crate) fn dangerous_write(&self, input: &DecisionInput<'_>) -> Option<(Danger, String)> {
+    pub(crate) fn find_dangerous_write(&self, input: &DecisionInput<'_>) -> Option<(Danger, String)> {
         let is_plan_file = input.context.plan_file.as_deref().is_some_and(|plan| self.is_edit_of(plan));
         if !self.is_edit() || is_plan_file {
             return None;
@@ -110,7 +109,7 @@ impl FileAccess {
         Some((danger, self.path.physical.display().to_string()))
     }
 
-    pub(crate) fn approval_reason(&self, input: &DecisionInput<'_>) -> (Reason, Option<String>) {
+    pub(crate) fn build_approval_reason(&self, input: &DecisionInput<'_>) -> (Reason, Option<String>) {
         if self.is_in_work_dirs(input) {
             return (Reason::NeedsApproval, None);
         }
@@ -120,8 +119,8 @@ impl FileAccess {
     }
 }
 
-/// The rule that allows reading a path. Each spelling must match an allow rule or lie in a working directory.
-pub(crate) fn allow_rule_for_read<'a>(
+/// Finds the rule that allows reading a path. Each spelling must match an allow rule or lie in a working directory.
+pub(crate) fn find_allow_rule_for_read<'a>(
     input: &DecisionInput<'a>,
     path: &ResolvedPath,
 ) -> Option<&'a SourcedRule> {
@@ -138,8 +137,8 @@ pub(crate) fn allow_rule_for_read<'a>(
     first_rule
 }
 
-/// The Edit rule that allows every spelling of a path.
-pub(crate) fn allow_rule_for_edit<'a>(
+/// Finds the Edit rule that allows every spelling of a path.
+pub(crate) fn find_allow_rule_for_edit<'a>(
     input: &DecisionInput<'a>,
     path: &ResolvedPath,
 ) -> Option<&'a SourcedRule> {
@@ -150,7 +149,7 @@ pub(crate) fn allow_rule_for_edit<'a>(
         .map(sourced_rule)
 }
 
-/// Reason why a write asks whatever the rules say.
+/// Reason why a write asks whatever the rules are.
 pub(crate) fn write_danger(input: &DecisionInput<'_>, path: &ResolvedPath) -> Option<Danger> {
     if path.spellings().any(|path| input.is_protected(path)) && !is_allowed_by_session_rule(input, path) {
         return Some(Danger::ProtectedPath);
@@ -176,9 +175,9 @@ fn sourced_rule<'a>((reference, _): (&'a SourcedRule, &'a PathPattern)) -> &'a S
     reference
 }
 
-/// The directory in which a Glob call starts: its root, moved by the components before the first wildcard and by
-/// every `..`.
-fn glob_root(root: &Path, pattern: &str) -> PathBuf {
+/// Resolves the directory in which a Glob call starts: its root, moved by the components before the first wildcard and
+/// by every `..`.
+fn resolve_glob_root(root: &Path, pattern: &str) -> PathBuf {
     let has_wildcard = |part: &str| part.contains(['*', '?', '[', '{']);
     let mut directory = root.to_owned();
     let mut seen_wildcard = false;
@@ -245,7 +244,7 @@ mod tests {
             ("{a,b}/c", "/w"),
         ];
         for (pattern, expected) in rows {
-            assert_eq!(glob_root(Path::new("/w"), pattern), Path::new(expected), "{pattern}");
+            assert_eq!(resolve_glob_root(Path::new("/w"), pattern), Path::new(expected), "{pattern}");
         }
     }
 

@@ -126,8 +126,8 @@ pub fn runs_program_when_reading(section: &str, name: &str, value: &str) -> bool
     }
 }
 
-/// The override for a setting that makes git, or a checkout filter, run a program; `None` for all others.
-pub fn override_for(section: &str, name: &str) -> Option<GitOverride> {
+/// Finds the override for a setting that makes git, or a checkout filter, run a program; `None` for all others.
+pub fn find_override(section: &str, name: &str) -> Option<GitOverride> {
     find_row(section, name).and_then(|row| row.disabled_by)
 }
 
@@ -161,10 +161,10 @@ mod tests {
 
     #[test]
     fn hooks_are_disabled_and_lists_reset() {
-        assert_eq!(override_for("hook", "command"), Some(Disable("enabled")));
-        assert_eq!(override_for("hook", "event"), Some(Disable("enabled")));
-        assert_eq!(override_for("credential", "helper"), Some(ResetList));
-        assert_eq!(override_for("core", "bare"), None);
+        assert_eq!(find_override("hook", "command"), Some(Disable("enabled")));
+        assert_eq!(find_override("hook", "event"), Some(Disable("enabled")));
+        assert_eq!(find_override("credential", "helper"), Some(ResetList));
+        assert_eq!(find_override("core", "bare"), None);
         assert!(is_command_setting("difffilter") && !is_command_setting("required"));
     }
 }

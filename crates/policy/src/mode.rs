@@ -4,8 +4,8 @@ use whimbrel_wire::permission::PermissionMode;
 
 use crate::decision::{Decision, Reason};
 
-/// Rank of a mode: higher ranks allow more without asking.
-fn permissiveness(mode: PermissionMode) -> u8 {
+/// Ranks a mode: higher ranks allow more without asking.
+fn rank_permissiveness(mode: PermissionMode) -> u8 {
     match mode {
         // Plan mode does not even do what rules allow; DontAsk does that and denies the rest.
         PermissionMode::Plan => 0,
@@ -18,16 +18,16 @@ fn permissiveness(mode: PermissionMode) -> u8 {
 
 /// Returns true if a mode change allows more than before and more than the default mode.
 pub(crate) fn is_loosening(from: PermissionMode, to: PermissionMode) -> bool {
-    permissiveness(to) > permissiveness(from).max(permissiveness(PermissionMode::Default))
+    rank_permissiveness(to) > rank_permissiveness(from).max(rank_permissiveness(PermissionMode::Default))
 }
 
 /// Returns true if a mode allows more without asking than another.
 pub fn is_more_permissive(mode: PermissionMode, than: PermissionMode) -> bool {
-    permissiveness(mode) > permissiveness(than)
+    rank_permissiveness(mode) > rank_permissiveness(than)
 }
 
-/// The stricter of two modes: the mode of the parent and the one requested for itself.
-pub fn stricter_mode(parent: PermissionMode, requested: PermissionMode) -> PermissionMode {
+/// Chooses the stricter of two modes: the mode of the parent and the one requested for itself.
+pub fn choose_stricter_mode(parent: PermissionMode, requested: PermissionMode) -> PermissionMode {
     if is_more_permissive(parent, requested) { requested } else { parent }
 }
 
@@ -62,7 +62,7 @@ mod tests {
             (DontAsk, Plan, Plan),
         ];
         for (parent, requested, expected) in rows {
-            assert_eq!(stricter_mode(parent, requested), expected, "{parent} and {requested}");
+            assert_eq!(choose_stricter_mode(parent, requested), expected, "{parent} and {requested}");
         }
         assert!(is_kept_on_resume(AcceptEdits) && !is_kept_on_resume(Plan));
     }

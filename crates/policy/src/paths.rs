@@ -7,6 +7,7 @@ pub(crate) mod cached_fs;
 pub(crate) mod folded_path;
 pub mod protected;
 pub(crate) mod suspicious;
+mod worktree_paths;
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -86,9 +87,9 @@ pub fn resolve(written: &str, context: &PathContext<'_>) -> ResolvedPath {
 
 /// Resolves an absolute path.
 pub fn resolve_absolute(path: &Path, context: &PathContext<'_>) -> ResolvedPath {
-    let lexical = lexical_path(path);
+    let lexical = normalize_lexically(path);
     let mut walk =
-        Resolver { context, current: PathBuf::from("/"), remaining: path_components(path), hops: Vec::new() };
+        Resolver { context, current: PathBuf::from("/"), remaining: split_path(path), hops: Vec::new() };
     let through_process = walk.run() || is_proc_path(&lexical);
     let Resolver { current: physical, mut hops, .. } = walk;
     hops.retain(|hop| *hop != lexical && *hop != physical);
@@ -97,13 +98,13 @@ pub fn resolve_absolute(path: &Path, context: &PathContext<'_>) -> ResolvedPath 
 }
 
 /// Resolves all links of a path.
-pub fn physical_path(path: &Path, fs: &dyn FsView) -> PathBuf {
+pub fn resolve_physical_path(path: &Path, fs: &dyn FsView) -> PathBuf {
     let context = PathContext { cwd: Path::new("/"), home: Path::new("/"), fs };
     resolve_absolute(path, &context).physical
 }
 
 /// Removes `.`, `..` and doubled slashes from the text of a path.
-pub fn lexical_path(path: &Path) -> PathBuf {
+pub fn normalize_lexically(path: &Path) -> PathBuf {
     let mut out = PathBuf::from("/");
     for component in path.components() {
         match component {
@@ -145,8 +146,8 @@ impl Resolver<'_> {
             let next = self.current.join(&name);
             let target = match links {
                 MAX_SYMLINKS.. => None,
-                _ if missing => self.process_link(&next),
-                _ => self.link_target(&next),
+                _ if missing => self.resolve_process_link(&next),
+                _ => self.find_link_target(&next),
             };
             missing = missing || target.is_none() && self.context.fs.lstat(&next).is_none();
             let Some(target) = target else {
@@ -155,21 +156,21 @@ impl Resolver<'_> {
             };
             links += 1;
             through_process = through_process || is_proc_path(&next);
-            for part in path_components(&target).into_iter().rev() {
+            for part in split_path(&target).into_iter().rev() {
                 self.remaining.push_front(part);
             }
             if target.is_absolute() {
                 self.current = PathBuf::from("/");
             }
             let rest: PathBuf = self.remaining.iter().collect();
-            self.hops.push(lexical_path(&self.current.join(rest)));
+            self.hops.push(normalize_lexically(&self.current.join(rest)));
         }
         through_process
     }
 
-    /// Target of the link at a path.
-    fn link_target(&self, path: &Path) -> Option<PathBuf> {
-        if let Some(seen) = self.process_link(path) {
+    /// Finds the target of the link at a path.
+    fn find_link_target(&self, path: &Path) -> Option<PathBuf> {
+        if let Some(seen) = self.resolve_process_link(path) {
             return Some(seen);
         }
         (self.context.fs.lstat(path)? == EntryKind::Link).then(|| self.context.fs.readlink(path)).flatten()
@@ -177,9 +178,9 @@ impl Resolver<'_> {
 }
 
 impl Resolver<'_> {
-    /// Target of a `/proc` link of a process, as the command will see it rather than this process.
-    fn process_link(&self, path: &Path) -> Option<PathBuf> {
-        path.to_str().and_then(proc_link_name).map(|seen| match seen {
+    /// Resolves the target of a `/proc` link of a process, as the command will see it rather than this process.
+    fn resolve_process_link(&self, path: &Path) -> Option<PathBuf> {
+        path.to_str().and_then(parse_proc_link_name).map(|seen| match seen {
             "cwd" => self.context.cwd.to_owned(),
             _ => PathBuf::from("/"),
         })
@@ -187,7 +188,7 @@ impl Resolver<'_> {
 }
 
 /// Returns `cwd` or `root` if the path is that link of a process in `/proc`.
-fn proc_link_name(path: &str) -> Option<&str> {
+fn parse_proc_link_name(path: &str) -> Option<&str> {
     let (_process, mut rest) = path.strip_prefix("/proc/")?.split_once('/')?;
     if let Some((_thread, below)) = rest.strip_prefix("task/").and_then(|task| task.split_once('/')) {
         rest = below;
@@ -195,7 +196,7 @@ fn proc_link_name(path: &str) -> Option<&str> {
     matches!(rest, "cwd" | "root").then_some(rest)
 }
 
-fn path_components(path: &Path) -> VecDeque<OsString> {
+fn split_path(path: &Path) -> VecDeque<OsString> {
     let named = path.components().filter_map(|component| match component {
         Component::Normal(name) => Some(name.to_owned()),
         Component::ParentDir => Some("..".into()),

@@ -18,8 +18,8 @@ use crate::target::CallTarget;
 use crate::tool_kind::ToolKind;
 use crate::update::{PermissionSet, UpdateContext, apply_update};
 
-/// Computes the suggested updates; empty if none would allow the call.
-pub(crate) fn suggestions(
+/// Builds the suggested updates; empty if none would allow the call.
+pub(crate) fn build_suggestions(
     question: &PermissionQuestion,
     input: &DecisionInput<'_>,
     target: &CallTarget<'_>,
@@ -28,9 +28,9 @@ pub(crate) fn suggestions(
         return Vec::new();
     }
     let updates = match target {
-        CallTarget::Command(command) => command::suggestions(command, input),
+        CallTarget::Command(command) => command::build_suggestions(command, input),
         CallTarget::File(file) => suggest_for_file(file, &question.reason, input),
-        CallTarget::Host(host) => vec![local_rule_update("WebFetch", Some(format!("domain:{host}")))],
+        CallTarget::Host(host) => vec![build_local_rule_update("WebFetch", Some(format!("domain:{host}")))],
         CallTarget::Other => suggest_for_other(input),
     };
     if updates.is_empty() || !is_sufficient(&updates, input, target) { Vec::new() } else { updates }
@@ -76,14 +76,14 @@ fn suggest_for_file(file: &FileAccess, reason: &Reason, input: &DecisionInput<'_
     match file.access {
         AccessKind::Read | AccessKind::Search => suggest_reads(file, input),
         AccessKind::Edit => {
-            let mut updates = vec![accept_edits_update()];
+            let mut updates = vec![build_accept_edits_update()];
             if !file.is_in_work_dirs(input) {
                 let Some(parent) =
                     file.path.physical.parent().filter(|parent| can_open_directory(parent, input))
                 else {
                     return Vec::new();
                 };
-                updates.push(add_directory_update(parent));
+                updates.push(build_add_directory_update(parent));
             }
             updates
         }
@@ -96,13 +96,13 @@ fn suggest_reads(file: &FileAccess, input: &DecisionInput<'_>) -> Vec<Permission
     let patterns = outside.map(|path| match (file.access, path.parent()) {
         // A rule for a directory applies to everything below it.
         _ if !can_open_directory(path, input) => None,
-        (AccessKind::Search, _) => Some(contents_pattern(path)),
-        (_, Some(parent)) if can_open_directory(parent, input) => Some(contents_pattern(parent)),
-        _ => Some(exact_pattern(path)),
+        (AccessKind::Search, _) => Some(build_contents_pattern(path)),
+        (_, Some(parent)) if can_open_directory(parent, input) => Some(build_contents_pattern(parent)),
+        _ => Some(build_exact_pattern(path)),
     });
     let mut updates: Vec<PermissionUpdate> = Vec::new();
     for content in patterns.flatten() {
-        let update = session_rule_update("Read", content);
+        let update = build_session_rule_update("Read", content);
         if !updates.contains(&update) {
             updates.push(update);
         }
@@ -116,15 +116,15 @@ fn suggest_skill_directory(file: &FileAccess, input: &DecisionInput<'_>) -> Opti
     let mut parts = below.strip_prefix(".claude/skills").ok()?.components();
     let name = parts.next()?.as_os_str().to_str()?;
     parts.next()?;
-    Some(session_rule_update("Edit", format!("/.claude/skills/{}/**", escape_path(name))))
+    Some(build_session_rule_update("Edit", format!("/.claude/skills/{}/**", escape_path(name))))
 }
 
 fn suggest_for_other(input: &DecisionInput<'_>) -> Vec<PermissionUpdate> {
     match input.context.tool.kind {
-        ToolKind::WebSearch | ToolKind::Mcp => vec![local_rule_update(input.call.tool, None)],
+        ToolKind::WebSearch | ToolKind::Mcp => vec![build_local_rule_update(input.call.tool, None)],
         ToolKind::Skill => {
             let names = input.skill_name().map(|name| [name.to_owned(), format!("{name}:*")]);
-            names.into_iter().flatten().map(|name| local_rule_update("Skill", Some(name))).collect()
+            names.into_iter().flatten().map(|name| build_local_rule_update("Skill", Some(name))).collect()
         }
         _ => Vec::new(),
     }
@@ -134,45 +134,45 @@ fn suggest_for_other(input: &DecisionInput<'_>) -> Vec<PermissionUpdate> {
 /// session.
 fn can_open_directory(directory: &Path, input: &DecisionInput<'_>) -> bool {
     let CallContext { home, fs, protected_paths: protected, .. } = input.context;
-    let physical = paths::physical_path(directory, *fs);
+    let physical = paths::resolve_physical_path(directory, *fs);
     let contains = |path: &Path| path.starts_with(directory) || path.starts_with(&physical);
     !contains(home)
-        && !contains(&paths::physical_path(home, *fs))
+        && !contains(&paths::resolve_physical_path(home, *fs))
         && !protected.iter().any(|path| contains(path))
 }
 
-fn accept_edits_update() -> PermissionUpdate {
+fn build_accept_edits_update() -> PermissionUpdate {
     PermissionUpdate::SetMode { mode: PermissionMode::AcceptEdits, destination: Destination::Session }
 }
 
-fn add_directory_update(directory: &Path) -> PermissionUpdate {
+fn build_add_directory_update(directory: &Path) -> PermissionUpdate {
     PermissionUpdate::AddDirectories {
         directories: vec![directory.display().to_string()],
         destination: Destination::Session,
     }
 }
 
-fn add_rules_update(rules: Vec<RuleValue>, destination: Destination) -> PermissionUpdate {
+fn build_add_rules_update(rules: Vec<RuleValue>, destination: Destination) -> PermissionUpdate {
     PermissionUpdate::AddRules { rules, behavior: PermissionBehavior::Allow, destination }
 }
 
-fn local_rule_update(tool: &str, content: Option<String>) -> PermissionUpdate {
+fn build_local_rule_update(tool: &str, content: Option<String>) -> PermissionUpdate {
     let value = RuleValue { tool_name: tool.to_owned(), rule_content: content };
-    add_rules_update(vec![value], Destination::LocalSettings)
+    build_add_rules_update(vec![value], Destination::LocalSettings)
 }
 
-fn session_rule_update(tool: &str, content: String) -> PermissionUpdate {
+fn build_session_rule_update(tool: &str, content: String) -> PermissionUpdate {
     let value = RuleValue { tool_name: tool.to_owned(), rule_content: Some(content) };
-    add_rules_update(vec![value], Destination::Session)
+    build_add_rules_update(vec![value], Destination::Session)
 }
 
-/// Path pattern for everything below a directory.
-fn contents_pattern(directory: &Path) -> String {
-    format!("{}/**", exact_pattern(directory).trim_end_matches('/'))
+/// Builds the path pattern for everything below a directory.
+fn build_contents_pattern(directory: &Path) -> String {
+    format!("{}/**", build_exact_pattern(directory).trim_end_matches('/'))
 }
 
-/// Path pattern for exactly this path.
-fn exact_pattern(path: &Path) -> String {
+/// Builds the path pattern for exactly this path.
+fn build_exact_pattern(path: &Path) -> String {
     format!("/{}", escape_path(&path.display().to_string()))
 }
 

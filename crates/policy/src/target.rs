@@ -59,7 +59,7 @@ impl<'a> CallTarget<'a> {
         match self {
             Self::Command(command) => command.decide_by_rules(input, behavior),
             Self::File(file) => {
-                let reason = Reason::Rule(file.restricting_rule(input, behavior)?.clone());
+                let reason = Reason::Rule(file.find_restricting_rule(input, behavior)?.clone());
                 Some(match behavior {
                     PermissionBehavior::Deny => Decision::Deny(reason),
                     PermissionBehavior::Ask | PermissionBehavior::Allow => Decision::ask(reason),
@@ -77,17 +77,17 @@ impl<'a> CallTarget<'a> {
         }
     }
 
-    pub(crate) fn critical_removal(&self, input: &DecisionInput<'_>) -> Option<String> {
+    pub(crate) fn find_critical_removal(&self, input: &DecisionInput<'_>) -> Option<String> {
         match self {
-            Self::Command(command) => command.critical_removal(input),
+            Self::Command(command) => command.find_critical_removal(input),
             Self::File(_) | Self::Host(_) | Self::Other => None,
         }
     }
 
-    pub(crate) fn dangerous_write(&self, input: &DecisionInput<'_>) -> Option<(Danger, String)> {
+    pub(crate) fn find_dangerous_write(&self, input: &DecisionInput<'_>) -> Option<(Danger, String)> {
         match self {
-            Self::Command(command) => command.dangerous_write(input),
-            Self::File(file) => file.dangerous_write(input),
+            Self::Command(command) => command.find_dangerous_write(input),
+            Self::File(file) => file.find_dangerous_write(input),
             Self::Host(_) | Self::Other => None,
         }
     }
@@ -119,11 +119,11 @@ impl<'a> CallTarget<'a> {
         matches!(self, Self::Command(command) if command.script.is_opaque() && input.rules.has_scoped_restrictions())
     }
 
-    /// The command or file rule that allows the call.
-    pub(crate) fn allow_rule(&self, input: &DecisionInput<'_>) -> Option<SourcedRule> {
+    /// Finds the command or file rule that allows the call.
+    pub(crate) fn find_allow_rule(&self, input: &DecisionInput<'_>) -> Option<SourcedRule> {
         match self {
-            Self::Command(command) => command.allow_rule(input),
-            Self::File(file) => file.allow_rule(input).cloned(),
+            Self::Command(command) => command.find_allow_rule(input),
+            Self::File(file) => file.find_allow_rule(input).cloned(),
             Self::Host(_) | Self::Other => None,
         }
     }
@@ -145,11 +145,11 @@ impl<'a> CallTarget<'a> {
         }
     }
 
-    /// Reason why the call needs approval, and the path that blocks it.
-    pub(crate) fn approval_reason(&self, input: &DecisionInput<'_>) -> (Reason, Option<String>) {
+    /// Builds the reason why the call needs approval, and the path that blocks it.
+    pub(crate) fn build_approval_reason(&self, input: &DecisionInput<'_>) -> (Reason, Option<String>) {
         match self {
-            Self::Command(command) => command.approval_reason(input),
-            Self::File(file) => file.approval_reason(input),
+            Self::Command(command) => command.build_approval_reason(input),
+            Self::File(file) => file.build_approval_reason(input),
             Self::Host(_) | Self::Other => (Reason::NeedsApproval, None),
         }
     }

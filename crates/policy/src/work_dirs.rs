@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::fs::FsView;
-use crate::paths::{ResolvedPath, lexical_path, physical_path};
+use crate::paths::{ResolvedPath, normalize_lexically, resolve_physical_path};
 use crate::rules::rule_set::RuleSource;
 
 /// A working directory, in both spellings.
@@ -17,7 +17,7 @@ pub struct WorkDir {
 
 impl WorkDir {
     pub fn new(path: &Path, fs: &dyn FsView) -> Self {
-        Self { lexical: lexical_path(path), physical: physical_path(path, fs) }
+        Self { lexical: normalize_lexically(path), physical: resolve_physical_path(path, fs) }
     }
 
     /// Returns true if a path lies in the directory, in either spelling.

@@ -1,5 +1,5 @@
 //! Cost of decisions: no disk access without a path, and bounded work for every command. The benchmark
-//! `cargo xtask bench judging` measures time.
+//! `cargo xtask bench permission-decisions` measures time.
 
 use std::cell::Cell;
 use std::ffi::OsString;

@@ -316,7 +316,7 @@ const PROTECTED: &[&str] = &[
 ];
 
 /// Commands with an unexpected decision.
-fn find_misjudged<'a>(
+fn find_wrong_decisions<'a>(
     commands: &[&'a str],
     mode: PermissionMode,
     right: fn(&Decision) -> bool,
@@ -327,24 +327,24 @@ fn find_misjudged<'a>(
 #[test]
 fn command_in_the_text_is_denied_in_every_mode() {
     for mode in [PermissionMode::Default, PermissionMode::BypassPermissions] {
-        let misjudged =
-            find_misjudged(LITERAL_EVASIONS, mode, |decision| matches!(decision, Decision::Deny(_)));
-        assert_eq!(misjudged, Vec::<&str>::new(), "{mode:?}");
+        let wrong =
+            find_wrong_decisions(LITERAL_EVASIONS, mode, |decision| matches!(decision, Decision::Deny(_)));
+        assert_eq!(wrong, Vec::<&str>::new(), "{mode:?}");
     }
 }
 
 #[test]
 fn command_known_at_run_time_asks() {
-    let misjudged = find_misjudged(RUNTIME_EVASIONS, PermissionMode::Default, |decision| {
+    let wrong = find_wrong_decisions(RUNTIME_EVASIONS, PermissionMode::Default, |decision| {
         !matches!(decision, Decision::Allow(_))
     });
-    assert_eq!(misjudged, Vec::<&str>::new());
+    assert_eq!(wrong, Vec::<&str>::new());
 }
 
 #[test]
 fn everyday_commands_do_not_ask() {
     let allowed = |decision: &Decision| matches!(decision, Decision::Allow(_));
-    assert_eq!(find_misjudged(EVERYDAY, PermissionMode::Default, allowed), Vec::<&str>::new());
+    assert_eq!(find_wrong_decisions(EVERYDAY, PermissionMode::Default, allowed), Vec::<&str>::new());
     for command in RUNTIME_FILE_READS {
         let decision = decide_command(command, PermissionMode::Default, COMMANDS_ONLY);
         assert!(allowed(&decision), "{command}: {decision:?}");

@@ -144,7 +144,7 @@ fn decide_with(permissions: &PermissionSet, tool: &str, input: &Value, fs: &Fake
 }
 
 /// Rank of a decision: higher ranks permit more.
-fn permissiveness(decision: &Decision) -> u8 {
+fn rank_permissiveness(decision: &Decision) -> u8 {
     match decision {
         Decision::Deny(_) => 0,
         Decision::Ask(_) => 1,
@@ -354,7 +354,7 @@ proptest! {
         let mut more = setup.clone();
         if asks { more.ask.push(rule) } else { more.deny.push(rule) }
         let after = more.decide(tool, &input);
-        prop_assert!(permissiveness(&after) <= permissiveness(&before), "{rule}: {before:?} became {after:?}");
+        prop_assert!(rank_permissiveness(&after) <= rank_permissiveness(&before), "{rule}: {before:?} became {after:?}");
     }
 
     #[test]
@@ -363,7 +363,7 @@ proptest! {
         let mut more = setup.clone();
         more.allow.push(rule);
         let after = more.decide(tool, &input);
-        prop_assert!(permissiveness(&after) >= permissiveness(&before), "{rule}: {before:?} became {after:?}");
+        prop_assert!(rank_permissiveness(&after) >= rank_permissiveness(&before), "{rule}: {before:?} became {after:?}");
     }
 
     #[test]

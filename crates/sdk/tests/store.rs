@@ -298,7 +298,11 @@ async fn entries_are_stored_before_the_next_step() {
     let note = |kind: &str| seen.iter().find(|(name, ..)| name == kind).cloned().unwrap();
     assert_eq!(note("user").2, 0, "the prompt is stored before the model is asked");
     assert!(!note("tool-start").1, "the start before the call is made");
-    assert_eq!(note("user tool_result"), ("user tool_result".into(), true, 1), "the end before it is told");
+    assert_eq!(
+        note("user tool_result"),
+        ("user tool_result".into(), true, 1),
+        "the result before the model gets it"
+    );
 }
 
 #[tokio::test]

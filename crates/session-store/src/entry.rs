@@ -30,6 +30,14 @@ pub(crate) const CONVERSATION_CLEARED: &str = "conversation_cleared";
 /// Limit on offsets at which a broken line is searched for a complete entry.
 const MAX_SALVAGE_ATTEMPTS: usize = 8;
 
+/// Text for the model that is hidden from the user.
+#[derive(Debug)]
+pub(crate) struct HiddenText {
+    pub(crate) text: String,
+    /// The permission mode that the text announces, if it does.
+    pub(crate) announced_mode: Option<String>,
+}
+
 /// Fixed-size key (16 bytes) for a uuid, a call id or a text, used in large sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct IdKey(u128);

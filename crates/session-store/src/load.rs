@@ -18,6 +18,7 @@ use whimbrel_models::History;
 use whimbrel_wire::content::{Block, Role};
 
 use crate::awaited_agents::AwaitedAgent;
+use crate::entry::HiddenText;
 pub use crate::entry::IdKey;
 use crate::load::entry_reader::{EntryReader, TurnRole};
 use crate::load::index::{Index, Node, Span};
@@ -62,6 +63,8 @@ pub struct LoadedConversation {
     pub call_ids: HashSet<String>,
     /// Texts that the model has received hidden from the user.
     pub hidden_texts: HashSet<IdKey>,
+    /// The permission mode that was last announced to the model.
+    pub announced_mode: Option<String>,
     /// Uuids of all messages.
     pub uuids: HashSet<IdKey>,
     pub metadata: MetadataEntries,
@@ -183,8 +186,10 @@ impl LoadedConversation {
             let is_rejected = index.rejected.contains(&name);
             for hidden_text in index.hidden_texts.get(&name).into_iter().flatten() {
                 self.spans.push(*hidden_text);
-                if let Some(text) = reader.read_hidden_text(*hidden_text)?.filter(|_| !is_rejected) {
+                let hidden_text = reader.read_hidden_text(*hidden_text)?.filter(|_| !is_rejected);
+                if let Some(HiddenText { text, announced_mode }) = hidden_text {
                     self.hidden_texts.insert(IdKey::new(&text));
+                    self.announced_mode = announced_mode.or_else(|| self.announced_mode.take());
                     messages.push(MessageContent::from_hidden_text(text));
                 }
             }

@@ -11,7 +11,7 @@ use whimbrel_wire::system::CompactBoundary;
 use whimbrel_wire::{PROTOCOL_VERSION, RawJson};
 
 use crate::appender::Appender;
-use crate::entry::{COMPACT_BOUNDARY, CONVERSATION_CLEARED, HIDDEN_TEXT, IdKey, REJECTED};
+use crate::entry::{COMPACT_BOUNDARY, CONVERSATION_CLEARED, HIDDEN_TEXT, HiddenText, IdKey, REJECTED};
 use crate::lock::TranscriptLock;
 use crate::metadata::LAST_PROMPT;
 use crate::paths::SUBAGENTS;
@@ -38,7 +38,7 @@ pub struct TranscriptLog {
     /// The subagent that this transcript belongs to.
     agent_id: Option<String>,
     /// Hidden texts since the last message; written before the next one.
-    pending_hidden: Vec<String>,
+    pending_hidden: Vec<HiddenText>,
     /// Prompt of this turn, for the metadata entry.
     last_prompt: Option<String>,
     /// Uuids already used in the conversation.
@@ -196,14 +196,17 @@ impl TranscriptLog {
 
     /// Appends a message as a child of the last entry.
     pub fn append(&mut self, entry: MessageEntry<'_>) {
-        for text in std::mem::take(&mut self.pending_hidden) {
-            let line = json!({
+        for HiddenText { text, announced_mode } in std::mem::take(&mut self.pending_hidden) {
+            let mut line = json!({
                 "type": HIDDEN_TEXT,
                 "beforeUuid": entry.uuid,
                 "text": text,
                 "sessionId": self.identity.session,
                 "timestamp": clock::timestamp(),
             });
+            if let Some(mode) = announced_mode {
+                line["permissionMode"] = mode.into();
+            }
             self.write(&line);
         }
         self.claim_uuid(entry.uuid);
@@ -229,9 +232,10 @@ impl TranscriptLog {
     }
 
     /// Adds text for the model that is hidden from the user. It is stored outside the tree, so readers of messages skip
-    /// it.
-    pub fn push_hidden(&mut self, text: &str) {
-        self.pending_hidden.push(text.to_owned());
+    /// it. `announced_mode` is the permission mode that the text announces to the model, if it does.
+    pub fn push_hidden(&mut self, text: &str, announced_mode: Option<&str>) {
+        let announced_mode = announced_mode.map(str::to_owned);
+        self.pending_hidden.push(HiddenText { text: text.to_owned(), announced_mode });
     }
 
     /// Appends a compaction boundary with the tools loaded so far. It has no parent; later entries descend from it.

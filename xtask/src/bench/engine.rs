@@ -1,4 +1,4 @@
-//! The measured engines: any program that speaks stream-json on its standard streams and accepts the official flags.
+//! The measured engines: any program that uses stream-json on its standard streams and accepts the official flags.
 
 use std::path::{Path, PathBuf};
 

@@ -40,7 +40,7 @@ fn run_demo() -> Vec<Line> {
     output.trim_end_matches("<end>").trim_end().split("\r\n").map(parse_line).collect()
 }
 
-/// Parses a line; whatever the spinner overwrote is left out.
+/// Parses a line; text that the spinner overwrote is left out.
 fn parse_line(raw: &str) -> Line {
     let last = raw.rsplit("\u{1b}[2K").next().unwrap_or_default();
     let text = last.replace("\u{1b}[2m", "").replace("\u{1b}[0m", "").replace('\r', "");

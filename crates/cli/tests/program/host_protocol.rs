@@ -208,8 +208,8 @@ fn unknown_lines_and_stray_responses_change_nothing() {
     for line in [
         json!({"type": "brand_new", "x": 1}),
         json!({"type": "keep_alive"}),
-        answer("nobody"),
-        answer("nobody"),
+        answer("unknown"),
+        answer("unknown"),
     ] {
         session.write(format!("{line}\n").as_bytes());
     }

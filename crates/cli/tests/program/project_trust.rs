@@ -19,7 +19,7 @@ fn command_hook(command: &str) -> Value {
     json!([{"hooks": [{"type": "command", "command": command}]}])
 }
 
-/// Writes a repository that tries in every way to run code or to change settings. Whatever works leaves a file.
+/// Writes a repository that tries in every way to run code or to change settings. Each attempt that works leaves a file.
 fn write_hostile_project(test_dir: &TestDir, traces: &Path) {
     let trace = |name: &str| format!("touch {}", traces.join(name).display());
     let run = |name: &str| command_hook(&trace(name));
@@ -380,7 +380,7 @@ fn hook_answers_after_the_input_has_ended() {
 fn hook_can_block_a_settings_change() {
     let test_dir = TestDir::new();
     let guard = json!([{"matcher": "user_settings", "hooks": [
-        {"type": "command", "command": "cat > told; echo not that >&2; exit 2"}]}]);
+        {"type": "command", "command": "cat > hook-input; echo not that >&2; exit 2"}]}]);
     let settings = json!({"hooks": {"ConfigChange": guard}}).to_string();
     let mut session = test_dir.start_session(&json!(["done"]), &["--settings", &settings]);
     let rows = [("one", "userSettings", "effortLevel"), ("two", "localSettings", "outputStyle")];
@@ -395,7 +395,7 @@ fn hook_can_block_a_settings_change() {
     assert!(first["response"]["error"].as_str().unwrap().contains("not that"), "{first}");
     assert_eq!(second["response"]["subtype"], "success", "{second}");
     let input: Value =
-        serde_json::from_str(&fs::read_to_string(test_dir.work_dir().join("told")).unwrap()).unwrap();
+        serde_json::from_str(&fs::read_to_string(test_dir.work_dir().join("hook-input")).unwrap()).unwrap();
     assert_eq!((&input["source"], input["file_path"].is_string()), (&json!("user_settings"), true));
     assert!(test_dir.work_dir().join(".claude/settings.local.json").exists());
     session.finish();

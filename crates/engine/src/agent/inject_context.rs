@@ -5,8 +5,8 @@ use whimbrel_os::files;
 use whimbrel_wire::tool_names::AGENT;
 
 use super::Agent;
+use crate::context::environment;
 use crate::context::plan_mode::{CallPosition, PlanNoticeContext, PlanningAgent};
-use crate::context::{PlanModeState, environment};
 
 impl Agent {
     /// Updates the tools since the last request. Server instructions are appended to the conversation, so that the
@@ -30,7 +30,6 @@ impl Agent {
         let text =
             environment::render_environment(&dir, &self.runtime_settings.current().model, branch.as_deref());
         self.conversation.push_hidden_once(&text);
-        self.plan_mode = PlanModeState::from_history(&self.conversation.history);
         self.tool_env.context.deferred_tools.reset_announced();
         self.announce_deferred_tools();
         self.inject_skill_listing();
@@ -71,9 +70,7 @@ impl Agent {
             },
             own_instructions: host_instructions.as_deref(),
         };
-        if let Some(text) = self.plan_mode.take_notice(checker.permissions.mode(), position, &context) {
-            self.conversation.push_hidden(&text);
-        }
+        self.conversation.push_plan_notice(checker.permissions.mode(), position, &context);
     }
 
     /// Adds context from hooks to the conversation. Providers require it after all tool results of a reply.

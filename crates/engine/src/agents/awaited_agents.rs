@@ -1,5 +1,5 @@
-//! Background agents whose reports the main agent awaits. The transcript records them, so that a resumed session can tell
-//! the model which of them were lost with the earlier run.
+//! Background agents whose reports the main agent awaits. The transcript records them, so that a resumed session can
+//! report to the model which of them were lost with the earlier run.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -25,7 +25,6 @@ use super::definition::StartableAgents;
 use super::tools::SkillTool;
 use super::{AgentSpawner, Definition, SubagentTask, hooks};
 use crate::agent::{Agent, AgentLimits, AgentProgress};
-use crate::context::PlanModeState;
 use crate::context::compaction_policy::{CompactionConfig, CompactionState};
 use crate::context::instructions::Instructions;
 use crate::conversation::{Attribution, Conversation};
@@ -309,7 +308,6 @@ impl AgentContext {
             structured_output,
             fallback_models,
             compaction_state: CompactionState::default(),
-            plan_mode: PlanModeState::default(),
             invoked_skills: skills,
             progress,
             own_servers,

@@ -7,8 +7,8 @@
 //! - building: [`context`] (shared dependencies), `build` (main agent and subagents), `allowed_tools`,
 //!   `subagent_model`, `memory` (agent memory directory), `hooks` (hooks of a definition), `mcp_servers` (servers owned
 //!   by one agent), `worktree_isolation`
-//! - running: [`spawn`] (launch, message, resume), [`spawn_limits`] (concurrency and depth), `run` (the task of one
-//!   subagent), [`report`], `notices` (frames and notifications about agents)
+//! - running: [`spawn`] (launch), `message_agent` (message, resume), [`spawn_limits`] (concurrency and depth), `run`
+//!   (the task of one subagent), [`report`], `notices` (frames and notifications about agents)
 //! - [`registry`] (running and finished agents, with mailboxes), `metadata` (file beside the transcript), `restore`
 //!   (agents of an earlier run), [`awaited_agents`] (background agents that have not reported)
 //! - [`team`] (teammates, which stay alive between tasks), [`tools`] (the tools that start and message agents)
@@ -24,6 +24,7 @@ pub mod discover;
 pub(crate) mod hooks;
 pub(crate) mod mcp_servers;
 pub(crate) mod memory;
+mod message_agent;
 mod metadata;
 pub(crate) mod notices;
 pub mod registry;

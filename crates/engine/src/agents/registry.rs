@@ -116,7 +116,7 @@ impl AgentRegistry {
         mailbox
     }
 
-    /// Called when an agent wants to end: returns its next message, or removes it from the registry so that no
+    /// Called when an agent is about to end: returns its next message, or removes it from the registry so that no
     /// message is lost.
     pub fn take_next_or_close(
         &self,

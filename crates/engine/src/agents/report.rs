@@ -52,7 +52,7 @@ impl AgentReport {
             | TurnEnd::NoStructuredOutput
             | TurnEnd::ContextTooLong
             | TurnEnd::HookStopped
-            | TurnEnd::Deferred
+            | TurnEnd::HookDeferred
             | TurnEnd::BudgetExceeded => TaskStatus::Failed,
         }
     }
@@ -70,7 +70,7 @@ impl AgentReport {
             TurnEnd::Refused => "its model declined to answer".into(),
             TurnEnd::NoStructuredOutput => "it gave no valid structured output".into(),
             TurnEnd::HookStopped => "a hook stopped it".into(),
-            TurnEnd::Deferred => "one of its tool calls was deferred".into(),
+            TurnEnd::HookDeferred => "one of its tool calls was deferred".into(),
             TurnEnd::BudgetExceeded => "the budget is used up".into(),
         };
         Some(reason)

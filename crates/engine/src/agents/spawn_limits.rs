@@ -1,5 +1,5 @@
 //! Limits on concurrent agents. Excess agents queue in FIFO order. Each depth of the tree has its own semaphore, so a
-//! parent that waits for a child cannot deadlock it.
+//! parent that waits for a child cannot deadlock it. Also decides at which depth agents may run in the background.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,6 +17,12 @@ const MAX_WAITING: usize = 1_000;
 
 /// Limit on nesting; subagents of the main agent have depth 1.
 const MAX_DEPTH: usize = 4;
+
+/// Returns whether an agent at a depth may run in the background. Only agents started by the main agent may: deeper
+/// ones report to their parent, not to the session.
+pub(super) fn may_run_in_background(depth: usize) -> bool {
+    depth == 1
+}
 
 /// Limits of a session. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -108,6 +114,12 @@ mod tests {
             limits.reserve(2).unwrap().acquire().now_or_never().is_some(),
             "another depth has its own semaphore"
         );
+    }
+
+    #[test]
+    fn only_agents_of_the_main_agent_run_in_the_background() {
+        let depths: Vec<usize> = (0..=MAX_DEPTH).filter(|depth| may_run_in_background(*depth)).collect();
+        assert_eq!(depths, [1]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use whimbrel_tools::hooks::{HookInputBuilder, join_reasons};
 use whimbrel_wire::hook::HookEvent;
 
 use super::answer_without_model;
-use super::expand::{self, CommandExpansion};
+use super::command_file::{self, CommandFileCall};
 use crate::agent::Agent;
 use crate::agents::tools::skill_task;
 use crate::agents::{AgentSpawner, LaunchOutcome};
@@ -21,10 +21,10 @@ use crate::turn_start;
 pub(super) async fn run(
     agent: &mut Agent,
     agents: &AgentSpawner,
-    expansion: CommandExpansion,
+    call: CommandFileCall,
     cancel: &CancellationToken,
 ) -> TurnOutcome {
-    let CommandExpansion { file, parsed, arguments, prompt, mode } = expansion;
+    let CommandFileCall { file, parsed, arguments, prompt, mode } = call;
     let build_input =
         |input: &HookInputBuilder| input.user_prompt_expansion(&file.name, &arguments, parsed.body.as_str());
     let expanded =
@@ -48,7 +48,7 @@ pub(super) async fn run(
         return TurnOutcome::new(TurnEnd::HookStopped);
     }
     agent.inject_hook_context(&[expanded.contexts, submitted.contexts].concat());
-    let (name, command) = (file.name.clone(), expand::command_header(&file.name, &arguments));
+    let (name, command) = (file.name.clone(), command_file::command_header(&file.name, &arguments));
     let task = skill_task(InvokedSkill { file, parsed, arguments });
     let call =
         ToolContext { id: ids::new_task_id('c'), cancel: cancel.clone(), ..agent.tool_env.context.clone() };

@@ -8,7 +8,7 @@ use whimbrel_wire::content::Content;
 use whimbrel_wire::hook::{HookEvent, UserPromptExpansion};
 use whimbrel_wire::message::User;
 
-use super::{answer_without_model, expand};
+use super::{answer_without_model, command_file};
 use crate::agent::Agent;
 use crate::next_step::TurnEnd;
 use crate::turn::{self, TurnOutcome};
@@ -47,7 +47,7 @@ pub async fn run(agent: &mut Agent, call: McpPromptCall, cancel: &CancellationTo
     match run_prompt_hooks(agent, &name, &arguments, &prompt, &blocks, cancel).await {
         Ok(contexts) => {
             let mode = agent.tool_env.checker.permissions.mode().to_string();
-            let head = expand::command_header(&name, &arguments);
+            let head = command_file::command_header(&name, &arguments);
             let prompt_blocks = prompt.message.content.into_blocks().into_iter();
             let attachments = prompt_blocks.filter(|block| !matches!(block, Block::Text { .. }));
             let content = std::iter::once(Block::text(head)).chain(blocks).chain(attachments).collect();

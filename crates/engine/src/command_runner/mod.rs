@@ -1,9 +1,10 @@
-//! Runs slash commands, in place of a turn or before one: [`builtin`] and [`compact`] (built-in commands), [`expand`]
-//! (command files), `fork` (command files that run in a subagent), [`mcp_prompt`] (prompts of MCP servers).
+//! Runs slash commands, in place of a turn or before one: [`builtin`] and [`compact`] (built-in commands),
+//! [`command_file`] (command files), `fork` (command files that run in a subagent), [`mcp_prompt`] (prompts of MCP
+//! servers).
 
 pub mod builtin;
+pub mod command_file;
 pub mod compact;
-pub mod expand;
 mod fork;
 pub mod mcp_prompt;
 
@@ -35,7 +36,7 @@ pub enum CommandJob {
         switch: Box<ModelSwitch>,
     },
     /// Expands a command file and runs a turn with it.
-    Expand(Box<expand::CommandExpansion>),
+    CommandFile(Box<command_file::CommandFileCall>),
     /// Fetches an MCP prompt and runs a turn with it.
     McpPrompt(Box<mcp_prompt::McpPromptCall>),
 }
@@ -63,9 +64,9 @@ pub(crate) async fn run(
             let text = switch.apply(cancel).await.map_or_else(|reason| reason, |()| notice);
             answer_without_model(agent, &prompt, text).await
         }
-        CommandJob::Expand(expansion) => {
+        CommandJob::CommandFile(call) => {
             notices.send(&agent.frame_sender).await;
-            expand::run(agent, *expansion, cancel).await
+            command_file::run(agent, *call, cancel).await
         }
         CommandJob::McpPrompt(call) => {
             notices.send(&agent.frame_sender).await;

@@ -11,7 +11,7 @@ pub struct BuiltinCommand {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BuiltinAction {
-    /// Forgets the conversation.
+    /// Clears the conversation.
     Clear,
     /// Replaces the conversation by a summary.
     Compact,

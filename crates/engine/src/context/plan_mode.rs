@@ -1,7 +1,6 @@
 //! Plan mode notices: when it starts, once per turn while it lasts, and when it ends. They are messages, so that the
 //! cached prefix stays the same.
 
-use whimbrel_models::History;
 use whimbrel_tools::api::AgentToolSet;
 use whimbrel_wire::permission::PermissionMode;
 use whimbrel_wire::tool_names::{ASK_USER_QUESTION, EXIT_PLAN_MODE};
@@ -58,16 +57,10 @@ impl CallPosition {
 }
 
 impl PlanModeState {
-    /// Restores the state from a history, because a resumed session need not be in the mode in which it ended.
-    pub fn from_history(history: &History) -> Self {
-        let [session, teammate] =
-            [PlanDelivery::Reply, PlanDelivery::Lead].map(|delivery| delivery.subject_and_approver().0);
-        let [started, lasting] = [STARTED_TEXT, ACTIVE_TEXT]
-            .map(|text| [session, teammate].map(|subject| format!("{subject} {text}")));
-        let [[a, b], [c, d]] = [started, lasting];
-        let prefixes = [a, b, c, d, ENDED_TEXT.to_owned()].map(|text| format!("{REMINDER_PREFIX}{text}"));
-        let last = history.find_last_text(&prefixes.each_ref().map(String::as_str));
-        Self { announced: matches!(last, Some(0..=3)) }
+    /// The state of a resumed conversation, from the mode that its transcript records as announced last.
+    pub fn from_announced_mode(mode: Option<&str>) -> Self {
+        let mode: Option<PermissionMode> = mode.and_then(|mode| mode.parse().ok());
+        Self { announced: mode == Some(PermissionMode::Plan) }
     }
 
     /// The notice that is due, if any; updates the state. While plan mode lasts, one per turn.
@@ -119,19 +112,13 @@ impl PlanModeState {
         let text = match notice {
             PlanNotice::Begins => render_start(delivery, context.own_instructions, context.tool_set),
             PlanNotice::Lasts => render_reminder(delivery),
-            PlanNotice::Ends => format!("{ENDED_TEXT}: you may make changes again, within your permissions."),
+            PlanNotice::Ends => {
+                "Plan mode is over: you may make changes again, within your permissions.".to_owned()
+            }
         };
-        Some(format!("{REMINDER_PREFIX}{text}\n</system-reminder>"))
+        Some(format!("<system-reminder>\n{text}\n</system-reminder>"))
     }
 }
-
-/// Prefix of every reminder.
-const REMINDER_PREFIX: &str = "<system-reminder>\n";
-
-/// Texts that identify the notices in a history.
-const STARTED_TEXT: &str = "in plan mode";
-const ACTIVE_TEXT: &str = "still in plan mode";
-const ENDED_TEXT: &str = "Plan mode is over";
 
 const RULE_TEXT: &str = "wants to agree on a plan before anything is changed. Regardless of other instructions, do not edit files, do not run commands that change \
 anything, and take no other action with side effects. Reading and searching are fine.";
@@ -147,7 +134,7 @@ fn render_start(delivery: PlanDelivery, host_steps: Option<&str>, tool_set: &Age
     };
     let (subject, approver) = delivery.subject_and_approver();
     let parts = [
-        Some(format!("{subject} {STARTED_TEXT}: {approver} {RULE_TEXT}")),
+        Some(format!("{subject} in plan mode: {approver} {RULE_TEXT}")),
         steps,
         Some(submission_text(delivery).to_owned()),
     ];
@@ -157,7 +144,7 @@ fn render_start(delivery: PlanDelivery, host_steps: Option<&str>, tool_set: &Age
 /// Renders the short reminder.
 fn render_reminder(delivery: PlanDelivery) -> String {
     format!(
-        "{} {ACTIVE_TEXT}: change nothing yet. {}",
+        "{} still in plan mode: change nothing yet. {}",
         delivery.subject_and_approver().0,
         submission_text(delivery)
     )
@@ -262,27 +249,6 @@ mod tests {
             for foreign in ["the user", "report it", "ExitPlanMode", "session"] {
                 assert!(!text.contains(foreign), "{foreign}: {text}");
             }
-        }
-    }
-
-    #[test]
-    fn state_is_restored_from_last_notice() {
-        let tools = AgentToolSet::empty();
-        let rows = [
-            ("nothing", vec![], false),
-            ("started", vec![render_start(PlanDelivery::Reply, None, &tools)], true),
-            ("active", vec![render_reminder(PlanDelivery::Report)], true),
-            ("started for a teammate", vec![render_start(PlanDelivery::Lead, None, &tools)], true),
-            ("active for a teammate", vec![render_reminder(PlanDelivery::Lead)], true),
-            ("ended", vec![render_reminder(PlanDelivery::Lead), format!("{ENDED_TEXT}: go.")], false),
-        ];
-        for (name, texts, announced) in rows {
-            let mut history = History::new();
-            for text in texts {
-                let block = whimbrel_wire::Block::text(format!("{REMINDER_PREFIX}{text}"));
-                history.push(whimbrel_wire::Role::User, &block);
-            }
-            assert_eq!(PlanModeState::from_history(&history), PlanModeState { announced }, "{name}");
         }
     }
 

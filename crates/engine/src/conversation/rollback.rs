@@ -7,6 +7,7 @@ use whimbrel_session_store::load::repair::{block_placeholders, message_placehold
 use whimbrel_wire::content::{Block, Content, Role};
 
 use super::Conversation;
+use crate::context::PlanModeState;
 
 /// State before the uncommitted messages, and the messages.
 #[derive(Debug)]
@@ -14,6 +15,7 @@ pub(super) struct Uncommitted {
     history_before: History,
     added_before: u64,
     had_messages: bool,
+    plan_mode_before: PlanModeState,
     /// Uuids of the messages, each with the blocks that replace it.
     messages: Vec<(String, Vec<Block>)>,
     /// Keys of the texts injected meanwhile.
@@ -47,6 +49,7 @@ impl Conversation {
                 history_before,
                 added_before,
                 had_messages,
+                plan_mode_before: self.plan_mode,
                 messages: Vec::new(),
                 injected_keys: Vec::new(),
             }));
@@ -60,9 +63,16 @@ impl Conversation {
         else {
             return false;
         };
-        let Uncommitted { history_before, added_before, had_messages, messages, injected_keys: keys } =
-            *uncommitted;
+        let Uncommitted {
+            history_before,
+            added_before,
+            had_messages,
+            plan_mode_before,
+            messages,
+            injected_keys: keys,
+        } = *uncommitted;
         (self.history, self.added_tokens, self.has_messages) = (history_before, added_before, had_messages);
+        self.plan_mode = plan_mode_before;
         self.unanswered.clear();
         for key in &keys {
             self.injected_keys.remove(key);

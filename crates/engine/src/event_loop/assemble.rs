@@ -21,7 +21,7 @@ use crate::agents::spawn_limits::SpawnLimits;
 use crate::context::instructions::Instructions;
 use crate::context::{environment, system_prompt};
 use crate::denial_log::DenialLog;
-use crate::permission_checker::{PermissionChecker, Prompter};
+use crate::permission_checker::{PermissionChecker, PermissionRequester};
 use crate::runtime_settings::RuntimeSettingsReader;
 use crate::setup::Setup;
 
@@ -134,15 +134,17 @@ impl Session {
     fn build_permission_checker(&self) -> PermissionChecker {
         PermissionChecker {
             permissions: self.setup.permissions.state.clone(),
-            prompter: match &self.setup.permissions.prompt_tool {
-                Some(tool) => Prompter::Tool(self.setup.mcp.tool_cache.clone(), tool.clone()),
-                None if self.setup.permissions.host_answers => Prompter::Host(self.host.requests.clone()),
-                None => Prompter::Unavailable,
+            requester: match &self.setup.permissions.prompt_tool {
+                Some(tool) => PermissionRequester::Tool(self.setup.mcp.tool_cache.clone(), tool.clone()),
+                None if self.setup.permissions.host_answers => {
+                    PermissionRequester::Host(self.host.requests.clone())
+                }
+                None => PermissionRequester::Unavailable,
             },
             state_notifier: self.host.state_notifier.clone(),
             frames: self.host.frame_sender.clone(),
             hooks: self.hooks.clone(),
-            prompt_timeout: self.setup.permissions.prompt_timeout,
+            request_timeout: self.setup.permissions.request_timeout,
         }
     }
 

@@ -8,7 +8,7 @@ use super::Session;
 use super::turns::TurnWork;
 use crate::agent::Agent;
 use crate::command_expansion;
-use crate::command_runner::expand::CommandExpansion;
+use crate::command_runner::command_file::CommandFileCall;
 use crate::command_runner::{CommandJob, builtin, compact, mcp_prompt};
 use crate::commands::{BuiltinAction, CommandFile, CommandTarget, Invocation};
 use crate::model_switch::{self, ModelSwitch, SwitchRequest, SwitchRequester};
@@ -127,8 +127,8 @@ impl Session {
         let (prompt, mut notices) = self.accept_prompt(prompt, warnings).await;
         notices.init.model = agent.runtime_settings.current().model;
         let mode = self.setup.permissions.state.mode().to_string();
-        let expansion = CommandExpansion { file, parsed, arguments, prompt, mode };
-        self.run_command(agent, CommandJob::Expand(Box::new(expansion)), notices);
+        let call = CommandFileCall { file, parsed, arguments, prompt, mode };
+        self.run_command(agent, CommandJob::CommandFile(Box::new(call)), notices);
     }
 
     async fn start_server_prompt(
@@ -159,7 +159,7 @@ fn choose_model(session: &mut Session, requested: &str) -> ModelChoice {
         let names: Vec<&str> = engine
             .catalog()
             .models_with_aliases()
-            .map(|(alias, model)| alias.unwrap_or(&model.name))
+            .map(|(alias, model)| alias.unwrap_or(model.name))
             .collect();
         return ModelChoice::Answer(format!(
             "The model is {}. Other models: {}.",

@@ -191,7 +191,7 @@ fn model_infos(session: &Session) -> Vec<ModelInfo> {
     let choices = session.engine.catalog().models_with_aliases();
     choices
         .map(|(alias, model)| ModelInfo {
-            value: alias.unwrap_or(&model.name).to_owned(),
+            value: alias.unwrap_or(model.name).to_owned(),
             display_name: model.display_name.to_string(),
             description: model.description.to_string(),
             resolved_model: Some(model.name.to_string()),

@@ -11,7 +11,7 @@ use crate::agent::Agent;
 use crate::agents::tools::SkillTool;
 
 impl Session {
-    /// Adds the Skill tool if skills were added since, and tells the agent which skills changed.
+    /// Adds the Skill tool if skills were added since, and announces changed skills to the agent.
     pub(super) fn refresh_skills(&self, agent: &mut Agent) {
         if self.setup.tools.tool_set.find(SKILL).is_some() && agent.tool_env.tool_set.find(SKILL).is_none() {
             let tool = SkillTool::new(self.setup.extensions.skills.clone(), agent.invoked_skills.queue());

@@ -1,4 +1,4 @@
-//! Internal events: who is told about a background task, and when a notification starts a turn.
+//! Handles internal events: which agent is notified about a background task, and when a notification starts a turn.
 
 use whimbrel_tools::internal_events::{InternalEvent, Notification};
 use whimbrel_wire::message::Outcome;

@@ -22,7 +22,7 @@ use super::served_tools;
 use crate::engine::Engine;
 use crate::event_loop;
 use crate::key_helper::KeyHelper;
-use crate::permission_checker::{PermissionChecker, Prompter};
+use crate::permission_checker::{PermissionChecker, PermissionRequester};
 use crate::setup::{Setup, SetupError, Start};
 use crate::state_notifier::{StateNotifier, StateSubscription};
 use crate::tool_scheduler::ToolEnv;
@@ -58,8 +58,8 @@ impl HeadlessSession {
         let dispatcher = event_loop::build_hooks(&setup, &requests, &tasks, &frame_sender);
         let checker = PermissionChecker {
             permissions: setup.permissions.state.clone(),
-            prompter: Prompter::Unavailable,
-            prompt_timeout: None,
+            requester: PermissionRequester::Unavailable,
+            request_timeout: None,
             state_notifier: StateNotifier::new(frame_sender.clone(), StateSubscription::Off),
             hooks: dispatcher.clone(),
             frames: frame_sender,

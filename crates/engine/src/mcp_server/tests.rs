@@ -37,8 +37,8 @@ fn results_keep_their_content_type() {
         is_error,
         denial: None,
         notes: vec!["a note".into()],
-        halt: None,
-        deferred_call: None,
+        end_turn: None,
+        hook_deferred_call: None,
     };
     let image = Source::Base64 { media_type: "image/png".into(), data: "AQID".into() };
     let document = Source::Base64 { media_type: "application/pdf".into(), data: "BAUG".into() };

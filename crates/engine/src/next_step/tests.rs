@@ -1,3 +1,5 @@
+//! Decision table of the next step.
+
 use super::*;
 
 fn replied(stop: StopReason, calls: usize) -> TurnEvent {
@@ -25,8 +27,8 @@ fn next_step_decisions() {
     let aborted = |event| TurnState { aborted: true, ..state(event) };
     let at_turn_limit = |event| TurnState { model_calls: 2, max_turns: Some(2), ..state(event) };
     let at_continuation_limit = |event| TurnState { continuations: MAX_CONTINUATIONS, ..state(event) };
-    let tools_ran = TurnEvent::ToolsRan { halt: None };
-    let ended = |halt| state(TurnEvent::ToolsRan { halt: Some(halt) });
+    let tools_ran = TurnEvent::ToolsRan { end_turn: None };
+    let ended = |end_turn| state(TurnEvent::ToolsRan { end_turn: Some(end_turn) });
     let rows = [
         ("tool calls are run", state(replied(StopReason::ToolUse, 2)), NextStep::RunTools),
         (
@@ -128,7 +130,7 @@ fn next_step_decisions() {
         ),
         (
             "a subagent exceeded the budget",
-            over_budget(TurnEvent::ToolsRan { halt: Some(EndTurn::Denied) }),
+            over_budget(TurnEvent::ToolsRan { end_turn: Some(EndTurn::Denied) }),
             NextStep::End(TurnEnd::BudgetExceeded),
         ),
         (
@@ -231,7 +233,7 @@ fn next_step_decisions() {
         ),
         ("a denial that stops the turn", ended(EndTurn::Denied), NextStep::End(TurnEnd::AbortedTools)),
         ("a hook that stops the turn", ended(EndTurn::Hook), NextStep::End(TurnEnd::HookStopped)),
-        ("a deferred call", ended(EndTurn::Deferred), NextStep::End(TurnEnd::Deferred)),
+        ("a deferred call", ended(EndTurn::HookDeferred), NextStep::End(TurnEnd::HookDeferred)),
         ("the model is called after a blocked stop", state(TurnEvent::StopBlocked), NextStep::CallModel),
         (
             "the turn limit precedes a blocked stop",

@@ -52,7 +52,8 @@ pub enum EndTurn {
     /// Denied with `interrupt`.
     Denied,
     Hook,
-    Deferred,
+    /// A hook deferred the call.
+    HookDeferred,
 }
 
 /// What denied a call.
@@ -62,7 +63,7 @@ pub enum DeniedBy {
     Rules,
     Hook,
     Host,
-    /// No prompter, no answer in time, or an invalid answer.
+    /// Requests cannot be sent, no answer in time, or an invalid answer.
     NoAnswer,
 }
 

@@ -21,7 +21,7 @@ pub struct Explanation {
     pub input: Value,
     pub mode: PermissionMode,
     #[serde(flatten)]
-    pub judged: ExplainedDecision,
+    pub decision: ExplainedDecision,
     /// Decision if the project were trusted, where it differs: allow rules of an untrusted project do not apply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub if_trusted: Option<ExplainedDecision>,
@@ -37,7 +37,8 @@ pub struct Explanation {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ExplainedDecision {
-    pub decision: PermissionBehavior,
+    #[serde(rename = "decision")]
+    pub behavior: PermissionBehavior,
     pub reason: String,
     /// Rule that decides, if one does.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -51,7 +52,7 @@ pub struct ExplainedDecision {
 pub struct ExplainedPart {
     pub text: String,
     #[serde(flatten)]
-    pub judged: ExplainedDecision,
+    pub decision: ExplainedDecision,
 }
 
 /// Rule that decides, with its location.
@@ -107,7 +108,7 @@ pub fn explain(engine: &Engine, start: Start, call: &str) -> Result<Explanation,
         tool: name.to_owned(),
         input,
         mode: permissions.mode(),
-        judged: explained,
+        decision: explained,
         if_trusted,
         suggestions,
         warnings: setup.host.warning.into_iter().chain(hooks).chain(trust_warning).collect(),
@@ -164,14 +165,14 @@ fn explain_decision(permissions: &PermissionState, decision: &Decision) -> Expla
         Reason::Subcommands(parts) => {
             let part = |(text, decision): &(String, Decision)| ExplainedPart {
                 text: text.clone(),
-                judged: explain_decision(permissions, decision),
+                decision: explain_decision(permissions, decision),
             };
             (None, parts.iter().map(part).collect())
         }
         _ => (None, Vec::new()),
     };
     ExplainedDecision {
-        decision: behavior,
+        behavior,
         reason: decision.reason().text(),
         rule: rule.map(|rule| locate_rule(permissions, rule)),
         parts,

@@ -78,7 +78,7 @@ pub struct PermissionSetup {
     /// The MCP tool that answers permission requests instead.
     pub prompt_tool: Option<String>,
     /// Timeout of permission requests; none for no timeout.
-    pub prompt_timeout: Option<Duration>,
+    pub request_timeout: Option<Duration>,
 }
 
 pub struct HookSetup {

@@ -1,11 +1,11 @@
-//! Initial permissions of a session, and the prompter of permission requests.
+//! Initial permissions of a session, and what answers its permission requests.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use whimbrel_config::settings::Settings;
 use whimbrel_os::links as paths;
-use whimbrel_policy::mode::stricter_mode;
+use whimbrel_policy::mode::choose_stricter_mode;
 use whimbrel_tools::permission::state::{Bypass, InitialPermissions, NewPermissions};
 use whimbrel_tools::permission::{AUTO_MODE_UNSUPPORTED, PermissionState};
 use whimbrel_tools::responders::UserPresence;
@@ -42,7 +42,7 @@ pub(super) fn initial_permissions(
     let bypass = if available { Bypass::Available } else { Bypass::Unavailable };
     // A resumed session gets neither more than it had nor more than the settings permit now.
     let kept_mode = resumed_mode
-        .map(|kept_mode| effective.mode.map_or(kept_mode, |(now, _)| stricter_mode(kept_mode, now)));
+        .map(|kept_mode| effective.mode.map_or(kept_mode, |(now, _)| choose_stricter_mode(kept_mode, now)));
     let mode = match (options.permission_mode.or(kept_mode), effective.mode) {
         (Some(mode), _) => mode,
         (None, Some((PermissionMode::BypassPermissions, _))) if !available => {

@@ -150,7 +150,7 @@ impl Sources<'_> {
             state,
             host_answers: permissions::can_host_answer(self.options),
             prompt_tool: permissions::prompt_tool(self.options),
-            prompt_timeout: self.options.permission_timeout_ms.map(Duration::from_millis),
+            request_timeout: self.options.permission_timeout_ms.map(Duration::from_millis),
         }
     }
 

@@ -1,3 +1,5 @@
+//! Tests of structured output.
+
 use serde_json::json;
 
 use super::*;
@@ -92,8 +94,8 @@ fn output_is_pending_until_a_call_succeeds() {
         is_error,
         denial: None,
         notes: Vec::new(),
-        halt: None,
-        deferred_call: None,
+        end_turn: None,
+        hook_deferred_call: None,
     };
     let pending =
         |attempts, reminders| next_step::OutputRequirement::Pending { attempts, reminders, limit: 3 };

@@ -15,7 +15,7 @@ pub(super) async fn finish_turn(agent: &mut Agent, scheduler: ToolScheduler, out
     let reason = match outcome.end {
         TurnEnd::BudgetExceeded => "the budget was used up",
         TurnEnd::HookStopped => "a hook ended the turn",
-        TurnEnd::Deferred => "a tool call was deferred",
+        TurnEnd::HookDeferred => "a tool call was deferred",
         TurnEnd::ApiError | TurnEnd::ContextTooLong => "the model failed",
         _ => "the turn was interrupted by the user",
     };
@@ -75,7 +75,7 @@ pub(super) async fn finish_turn(agent: &mut Agent, scheduler: ToolScheduler, out
         }
         TurnEnd::Refused if outcome.text.is_empty() => outcome.text = "The model declined to answer.".into(),
         TurnEnd::HookStopped => outcome.text.clear(),
-        TurnEnd::Deferred
+        TurnEnd::HookDeferred
         | TurnEnd::MaxTurns
         | TurnEnd::Refused
         | TurnEnd::NoStructuredOutput

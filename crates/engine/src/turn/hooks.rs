@@ -1,18 +1,13 @@
-//! Hook events of a turn: after tool calls, at its end, after an API error, and for loaded instructions.
+//! Hooks that run during a turn: after tool calls, for loaded instructions, after an API error. The hooks that decide
+//! whether a turn may end are in `stop_hooks`.
 
 use tokio_util::sync::CancellationToken;
 use whimbrel_models::ModelError;
-use whimbrel_tools::hooks::{inputs, join_reasons};
-use whimbrel_tools::tasks::{TaskSnapshot, TaskState};
-use whimbrel_tools::timers::TimerJob;
-use whimbrel_wire::hook::{BackgroundTaskSummary, BatchedCall, HookEvent, SessionCronSummary};
+use whimbrel_tools::hooks::HookInputBuilder;
+use whimbrel_wire::hook::{BatchedCall, HookEvent};
 
-use super::TurnOutcome;
 use crate::agent::Agent;
 use crate::permission_checker::EndTurn;
-
-/// Limit on how often Stop hooks may keep an agent working within one turn.
-pub(super) const MAX_STOP_HOOK_BLOCKS: u32 = 8;
 
 /// Adds the results of asynchronous hooks before the next model call.
 pub(super) async fn inject_async_results(agent: &mut Agent) {
@@ -34,40 +29,6 @@ pub(super) async fn run_post_batch_hooks(
     stop.then_some(EndTurn::Hook)
 }
 
-/// Runs the Stop hooks; returns the text that keeps the model working, if they block the end.
-pub(super) async fn run_stop_hooks(
-    agent: &mut Agent,
-    outcome: &TurnOutcome,
-    stop_blocks: u32,
-    cancel: &CancellationToken,
-) -> Option<String> {
-    let hooks = &agent.tool_env.checker.hooks;
-    let event = if hooks.agent_id().is_some() { HookEvent::SubagentStop } else { HookEvent::Stop };
-    if !hooks.has_hooks(event) {
-        return None;
-    }
-    let end = inputs::StopDetails {
-        stop_hook_active: stop_blocks > 0,
-        last_message: Some(outcome.text.clone()).filter(|text| !text.is_empty()),
-        background_tasks: running_tasks(agent),
-        session_crons: scheduled_jobs(agent),
-    };
-    let transcript =
-        agent.conversation.transcript_path().map(|path| path.display().to_string()).unwrap_or_default();
-    let build_input = |input: &whimbrel_tools::hooks::HookInputBuilder| match event {
-        HookEvent::SubagentStop => input.subagent_stop(&transcript, end),
-        _ => input.stop(end),
-    };
-    let output = hooks.dispatch(event, build_input, cancel).await;
-    if output.stop.is_some() || output.interrupted || stop_blocks >= MAX_STOP_HOOK_BLOCKS {
-        return None;
-    }
-    let reasons = join_reasons(&output.blocked);
-    let parts: Vec<String> =
-        Some(reasons).filter(|text| !text.is_empty()).into_iter().chain(output.contexts).collect();
-    (!parts.is_empty()).then(|| format!("A hook requires you to continue:\n{}", parts.join("\n")))
-}
-
 /// Runs the `InstructionsLoaded` hooks for files loaded since the last call.
 pub(super) async fn notify_instructions_loaded(agent: &mut Agent, cancel: &CancellationToken) {
     let hooks = agent.tool_env.checker.hooks.clone();
@@ -80,41 +41,8 @@ pub(super) async fn notify_instructions_loaded(agent: &mut Agent, cancel: &Cance
 
 /// Runs the `StopFailure` hooks after an API error.
 pub(super) async fn run_stop_failure_hooks(agent: &Agent, error: &ModelError) {
-    let build_input = |input: &whimbrel_tools::hooks::HookInputBuilder| {
-        input.stop_failure(error.failure_kind(), Some(error.message.clone()))
-    };
+    let build_input =
+        |input: &HookInputBuilder| input.stop_failure(error.failure_kind(), Some(error.message.clone()));
     let hooks = &agent.tool_env.checker.hooks;
     hooks.dispatch(HookEvent::StopFailure, build_input, &agent.tool_env.context.cancel).await;
-}
-
-fn running_tasks(agent: &Agent) -> Vec<BackgroundTaskSummary> {
-    let tasks = agent.tool_env.context.tasks.list();
-    tasks
-        .into_iter()
-        .filter(|task| task.background && task.state == TaskState::Running)
-        .map(task_summary)
-        .collect()
-}
-
-fn scheduled_jobs(agent: &Agent) -> Vec<SessionCronSummary> {
-    let jobs = agent.tool_env.context.tasks.timers().jobs().into_iter();
-    let summary = |job: TimerJob| SessionCronSummary {
-        schedule: job.schedule.expression(),
-        recurring: job.schedule.is_recurring(),
-        id: job.id,
-        prompt: job.prompt,
-    };
-    jobs.map(summary).collect()
-}
-
-fn task_summary(task: TaskSnapshot) -> BackgroundTaskSummary {
-    BackgroundTaskSummary {
-        id: task.facts.task_id,
-        kind: task.facts.kind.as_str().into(),
-        status: task.state.as_str().into(),
-        description: task.facts.description,
-        command: Some(task.facts.command).filter(|command| !command.is_empty()),
-        agent_type: task.facts.agent_type,
-        ..BackgroundTaskSummary::default()
-    }
 }

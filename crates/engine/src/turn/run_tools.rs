@@ -18,7 +18,7 @@ pub(super) async fn run_tools(
 ) -> Option<EndTurn> {
     let mut round = ToolRound::default();
     scheduler.mark_reply_complete();
-    while round.halt != Some(EndTurn::Denied) {
+    while round.end_turn != Some(EndTurn::Denied) {
         let result = tokio::select! {
             biased;
             () = cancel.cancelled() => break,
@@ -26,24 +26,24 @@ pub(super) async fn run_tools(
         };
         let Some(result) = result else { break };
         record_result(agent, result, outcome, &mut round).await;
-        if round.halt.is_some() {
+        if round.end_turn.is_some() {
             // Running calls finish; no further ones start.
             scheduler.close();
         }
     }
     agent.inject_hook_context(&round.notes);
     invoked_skills::inject_invoked(agent, cancel).await;
-    if round.halt.is_none() && !cancel.is_cancelled() {
-        round.halt = hooks::run_post_batch_hooks(agent, scheduler.take_batch(), cancel).await;
+    if round.end_turn.is_none() && !cancel.is_cancelled() {
+        round.end_turn = hooks::run_post_batch_hooks(agent, scheduler.take_batch(), cancel).await;
     }
-    round.halt
+    round.end_turn
 }
 
 /// Side effects of a round of tool calls: context from hooks, and whether the turn ends.
 #[derive(Default)]
 pub(super) struct ToolRound {
     pub(super) notes: Vec<String>,
-    halt: Option<EndTurn>,
+    end_turn: Option<EndTurn>,
 }
 
 pub(super) async fn record_result(
@@ -53,9 +53,9 @@ pub(super) async fn record_result(
     round: &mut ToolRound,
 ) {
     outcome.num_turns += 1;
-    outcome.deferred_call = result.deferred_call.take().or(outcome.deferred_call.take());
+    outcome.hook_deferred_call = result.hook_deferred_call.take().or(outcome.hook_deferred_call.take());
     round.notes.append(&mut result.notes);
-    round.halt = round.halt.or(result.halt);
+    round.end_turn = round.end_turn.or(result.end_turn);
     agent.structured_output.record_result(&result);
     if let Some(denied) = &result.denial {
         agent.denials.record(denied.denial.clone());

@@ -1,9 +1,10 @@
-//! Streams one model reply: forwards its events to the host and records its blocks as they complete.
+//! Streams one model reply: builds the request, forwards the events to the host and records the blocks as they
+//! complete.
 
 use tokio_util::sync::CancellationToken;
 use whimbrel_models::assemble::{FinishedBlock, ReplyAssembler};
 use whimbrel_models::call::{CallStep, ModelCall, ScheduledRetry};
-use whimbrel_models::{ModelError, ModelErrorKind, ReplyEvent, ReplyItem, TaskBudget};
+use whimbrel_models::{ModelError, ModelErrorKind, ReplyEvent, ReplyItem, Request, TaskBudget};
 use whimbrel_os::{clock, ids};
 use whimbrel_tools::cost::MeteredCall;
 use whimbrel_tools::model_access;
@@ -11,7 +12,6 @@ use whimbrel_wire::message::StreamEvent;
 use whimbrel_wire::system::{Status, StatusKind};
 use whimbrel_wire::{Block, RawJson, StopReason};
 
-use super::build_request::build_request;
 use crate::agent::Agent;
 use crate::conversation::{Attribution, ReplyHead};
 use crate::fallback;
@@ -230,5 +230,30 @@ fn reply_head(assembly: &ReplyAssembler) -> ReplyHead {
         request_id: assembly.request_id.clone(),
         model: assembly.model.clone(),
         usage: assembly.usage.clone(),
+    }
+}
+
+/// Builds the request; `full_name` is the model's full name, `model` the name its provider uses.
+fn build_request(agent: &mut Agent, full_name: &str, model: String) -> Request {
+    let runtime_settings = agent.runtime_settings.current();
+    let dialect = agent.models.providers().dialect(full_name);
+    let catalog = agent.models.catalog();
+    let max_tokens = agent.limits.max_output_tokens.unwrap_or_else(|| catalog.max_output_tokens(&model));
+    let thinking = match runtime_settings.thinking {
+        Some(wanted) => catalog.supported_thinking(&model, wanted, max_tokens),
+        None => catalog.default_thinking(&model, max_tokens),
+    };
+    Request {
+        thinking: agent.conversation.effective_thinking(thinking, dialect),
+        thinking_display: runtime_settings.thinking_display,
+        effort: runtime_settings.effort.filter(|_| catalog.supports_effort(&model)),
+        task_budget: agent.limits.task_budget_tokens.map(|total| agent.ledger.task_budget(total)),
+        max_tokens,
+        model,
+        preamble: agent.preamble.clone(),
+        history: agent.conversation.history.snapshot(),
+        betas: agent.limits.betas.clone(),
+        session_id: agent.frame_sender.session_id().to_owned(),
+        raw_events: agent.limits.partial_messages,
     }
 }

@@ -1,4 +1,4 @@
-//! Forked skills: tools denied by a skill stay denied for the life of its subagent.
+//! Forked skills: tools denied by a skill stay denied until its subagent ends.
 
 use serde_json::json;
 use whimbrel_testkit::{Reply, Script, SessionDirs};

@@ -196,6 +196,16 @@ async fn plan_mode_notice_survives_compaction() {
 }
 
 #[tokio::test]
+async fn plan_mode_is_announced_again_after_rejected_input() {
+    let rejected = Reply::empty().status(400).error("invalid_request_error", "no");
+    let mut host = host(Plan, [rejected, Reply::text("Hm.")]).start().await.unwrap();
+    for prompt in ["Plan it.", "Plan it again."] {
+        host.run(prompt).await.unwrap();
+        assert_eq!(count_in_last_request(&host, "The session is in plan mode"), 1, "{prompt}");
+    }
+}
+
+#[tokio::test]
 async fn resumed_session_announces_its_plan_mode_state() {
     const OVER: &str = "Plan mode is over";
     const STARTED: &str = "The session is in plan mode";

@@ -127,7 +127,7 @@ async fn api_errors_name_a_remedy_and_hide_the_key() {
         (401, "invalid x-api-key", &["API Error: 401 invalid x-api-key", "ANTHROPIC_API_KEY"]),
         (403, "no access", &["API Error: 403 no access", "ANTHROPIC_API_KEY", MODEL]),
         (404, "model: unknown", &["API Error: 404 model: unknown", MODEL, "another model"]),
-        (413, "too large", &["API Error: 413 too large", " KB", "shorten the conversation"]),
+        (413, "too large", &["API Error: 413 too large", " kB", "shorten the conversation"]),
         (
             400,
             "prompt is too long: 9 tokens > 8 maximum",

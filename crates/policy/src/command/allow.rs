@@ -36,18 +36,18 @@ impl ShellCommand<'_> {
     /// Returns true if the command is read-only without help from a command rule.
     pub(crate) fn is_read_only(&self, input: &DecisionInput<'_>) -> bool {
         self.script.unanalyzable.is_empty()
-            && self.directory_obstacle(input).is_none()
+            && self.find_directory_change_obstacle(input).is_none()
             && self.script.checked_commands().all(|part| self.is_read_only_with_redirects(part, input))
     }
 
-    /// The first of the rules that allow the command, if rules allow every simple command.
-    pub(crate) fn allow_rule(&self, input: &DecisionInput<'_>) -> Option<SourcedRule> {
-        if self.whole_command_obstacle(input).is_some() {
+    /// Finds the first of the rules that allow the command, if rules allow every simple command.
+    pub(crate) fn find_allow_rule(&self, input: &DecisionInput<'_>) -> Option<SourcedRule> {
+        if self.find_whole_command_obstacle(input).is_some() {
             return None;
         }
         let mut first = None;
         for part in self.script.checked_commands() {
-            match self.approval(part, input) {
+            match self.determine_approval(part, input) {
                 Approval::Rule(rule) => first = first.or(Some(rule)),
                 Approval::ReadOnly | Approval::AcceptedEdit | Approval::NotApproved => return None,
             }
@@ -57,26 +57,29 @@ impl ShellCommand<'_> {
 
     /// Returns true if every simple command is read-only, allowed by a rule, or an accepted edit.
     pub(crate) fn is_covered(&self, input: &DecisionInput<'_>) -> bool {
-        self.whole_command_obstacle(input).is_none()
-            && self.script.checked_commands().all(|part| self.approval(part, input) != Approval::NotApproved)
+        self.find_whole_command_obstacle(input).is_none()
+            && self
+                .script
+                .checked_commands()
+                .all(|part| self.determine_approval(part, input) != Approval::NotApproved)
     }
 
-    /// Reason why the command needs approval, and the first blocked path.
-    pub(crate) fn approval_reason(&self, input: &DecisionInput<'_>) -> (Reason, Option<String>) {
-        let blocked = self.blocked_path(input);
+    /// Builds the reason why the command needs approval, and the first blocked path.
+    pub(crate) fn build_approval_reason(&self, input: &DecisionInput<'_>) -> (Reason, Option<String>) {
+        let blocked = self.find_blocked_path(input);
         let blocked_text = blocked.as_ref().map(|path| path.display().to_string());
-        if let Some(cause) = self.unanalyzable_cause(input) {
+        if let Some(cause) = self.find_unanalyzable_cause(input) {
             return (Reason::Unanalyzable(cause), blocked_text);
         }
         let parts: Vec<&SimpleCommand> = self.script.checked_commands().collect();
         if let [part] = parts.as_slice()
-            && let Some(program) = self.git_program(part, input)
+            && let Some(program) = self.find_git_program(part, input)
         {
             return (Reason::GitProgram(program), blocked_text);
         }
         let reason = match (parts.as_slice(), blocked) {
             ([_, _, ..], _) => Reason::Subcommands(
-                parts.iter().take(MAX_REPORTED).map(|part| self.subcommand_decision(part, input)).collect(),
+                parts.iter().take(MAX_REPORTED).map(|part| self.decide_subcommand(part, input)).collect(),
             ),
             (_, Some(path)) if !is_in_work_dirs(&path, input) => Reason::WorkingDir { path },
             (_, Some(_) | None) => Reason::NeedsApproval,
@@ -84,68 +87,75 @@ impl ShellCommand<'_> {
         (reason, blocked_text)
     }
 
-    fn subcommand_decision(&self, part: &SimpleCommand, input: &DecisionInput<'_>) -> (String, Decision) {
-        let decision = match self.approval(part, input) {
+    fn decide_subcommand(&self, part: &SimpleCommand, input: &DecisionInput<'_>) -> (String, Decision) {
+        let decision = match self.determine_approval(part, input) {
             Approval::Rule(rule) => Decision::Allow(Reason::Rule(rule.clone())),
             Approval::ReadOnly => Decision::Allow(Reason::ReadOnly),
             Approval::AcceptedEdit => Decision::Allow(Reason::Mode(input.mode)),
-            Approval::NotApproved => match (self.git_program(part, input), self.path_obstacle(part, input)) {
-                (Some(program), _) => Decision::ask(Reason::GitProgram(program)),
-                (None, Some(PathObstacle::Path(path))) if !is_in_work_dirs(&path, input) => {
-                    Decision::ask(Reason::WorkingDir { path })
+            Approval::NotApproved => {
+                match (self.find_git_program(part, input), self.find_path_obstacle(part, input)) {
+                    (Some(program), _) => Decision::ask(Reason::GitProgram(program)),
+                    (None, Some(PathObstacle::Path(path))) if !is_in_work_dirs(&path, input) => {
+                        Decision::ask(Reason::WorkingDir { path })
+                    }
+                    (None, Some(PathObstacle::Path(_) | PathObstacle::Unknown) | None) => {
+                        Decision::ask(Reason::NeedsApproval)
+                    }
                 }
-                (None, Some(PathObstacle::Path(_) | PathObstacle::Unknown) | None) => {
-                    Decision::ask(Reason::NeedsApproval)
-                }
-            },
+            }
         };
         (part.raw.clone(), decision)
     }
 
-    /// The first path that a simple command must not touch.
-    pub(crate) fn blocked_path(&self, input: &DecisionInput<'_>) -> Option<PathBuf> {
+    /// Finds the first path that a simple command must not touch.
+    pub(crate) fn find_blocked_path(&self, input: &DecisionInput<'_>) -> Option<PathBuf> {
         let operand_obstacles = self
             .script
             .checked_commands()
             .take(MAX_REPORTED)
-            .filter_map(|part| self.path_obstacle(part, input));
-        self.directory_obstacle(input).into_iter().chain(operand_obstacles).find_map(
-            |obstacle| match obstacle {
+            .filter_map(|part| self.find_path_obstacle(part, input));
+        self.find_directory_change_obstacle(input).into_iter().chain(operand_obstacles).find_map(|obstacle| {
+            match obstacle {
                 PathObstacle::Path(path) => Some(path),
                 PathObstacle::Unknown => None,
-            },
-        )
+            }
+        })
     }
 
-    /// The first construct that cannot be analyzed, unless an exact rule names the whole command.
-    pub(crate) fn unanalyzable_cause(&self, input: &DecisionInput<'_>) -> Option<UnanalyzableCause> {
+    /// Finds the first construct that cannot be analyzed, unless an exact rule names the whole command.
+    pub(crate) fn find_unanalyzable_cause(&self, input: &DecisionInput<'_>) -> Option<UnanalyzableCause> {
         let first = self.script.unanalyzable.first().copied()?;
-        match self.whole_command_rule(input) {
-            Some(_) => self.script.first_unliftable_cause(),
+        match self.find_whole_command_rule(input) {
+            Some(_) => self.script.find_unliftable_cause(),
             None => Some(first),
         }
     }
 
-    fn whole_command_obstacle(&self, input: &DecisionInput<'_>) -> Option<PathObstacle> {
-        let unanalyzable = self.unanalyzable_cause(input).map(|_| PathObstacle::Unknown);
-        unanalyzable.or_else(|| self.directory_obstacle(input))
+    fn find_whole_command_obstacle(&self, input: &DecisionInput<'_>) -> Option<PathObstacle> {
+        let unanalyzable = self.find_unanalyzable_cause(input).map(|_| PathObstacle::Unknown);
+        unanalyzable.or_else(|| self.find_directory_change_obstacle(input))
     }
 
-    /// The exact rule that names the whole command.
-    fn whole_command_rule<'a>(&self, input: &DecisionInput<'a>) -> Option<&'a SourcedRule> {
+    /// Finds the exact rule that names the whole command.
+    fn find_whole_command_rule<'a>(&self, input: &DecisionInput<'a>) -> Option<&'a SourcedRule> {
         let mut rules = input.rules.command_rules(PermissionBehavior::Allow, input.call.tool);
         rules
             .find(|(_, pattern)| pattern.is_exact() && pattern.matches(&self.normalized_text))
             .map(|(reference, _)| reference)
     }
 
-    /// Approval of one simple command.
-    pub(crate) fn approval<'a>(&self, part: &SimpleCommand, input: &DecisionInput<'a>) -> Approval<'a> {
-        if !part.redirects.iter().all(|redirect| self.redirect_obstacle(redirect, part, input).is_none()) {
+    /// Determines the approval of one simple command.
+    pub(crate) fn determine_approval<'a>(
+        &self,
+        part: &SimpleCommand,
+        input: &DecisionInput<'a>,
+    ) -> Approval<'a> {
+        if !part.redirects.iter().all(|redirect| self.find_redirect_obstacle(redirect, part, input).is_none())
+        {
             return Approval::NotApproved;
         }
-        let paths_allowed = !part.restricts_paths || self.operand_obstacle(part, input).is_none();
-        if let Some(rule) = self.allow_rule_for(part, input).filter(|_| paths_allowed) {
+        let paths_allowed = !part.restricts_paths || self.find_operand_obstacle(part, input).is_none();
+        if let Some(rule) = self.find_allow_rule_for_part(part, input).filter(|_| paths_allowed) {
             return Approval::Rule(rule);
         }
         if self.is_read_only_ignoring_redirects(part, input) {
@@ -157,8 +167,12 @@ impl ShellCommand<'_> {
         }
     }
 
-    fn allow_rule_for<'a>(&self, part: &SimpleCommand, input: &DecisionInput<'a>) -> Option<&'a SourcedRule> {
-        if let Some(rule) = self.whole_command_rule(input) {
+    fn find_allow_rule_for_part<'a>(
+        &self,
+        part: &SimpleCommand,
+        input: &DecisionInput<'a>,
+    ) -> Option<&'a SourcedRule> {
+        if let Some(rule) = self.find_whole_command_rule(input) {
             return Some(rule);
         }
         if part.allow_spellings.is_empty() {
@@ -179,7 +193,7 @@ impl ShellCommand<'_> {
         let harmless = |redirect: &Redirect| {
             redirect.target_kind == RedirectTargetKind::Null
                 || redirect.direction == RedirectDirection::Read
-                    && self.redirect_obstacle(redirect, part, input).is_none()
+                    && self.find_redirect_obstacle(redirect, part, input).is_none()
         };
         part.redirects.iter().all(harmless) && self.is_read_only_ignoring_redirects(part, input)
     }
@@ -192,13 +206,13 @@ impl ShellCommand<'_> {
                 !part.has_risky_glob
                     && !self.glob_may_yield_option(part)
                     && (part.program.as_deref() != Some("git")
-                        || self.repository_trust(input) == RepositoryTrust::Trusted)
+                        || self.check_repository_trust(input) == RepositoryTrust::Trusted)
             }
             CommandClass::AcceptEdits | CommandClass::ExactRuleOnly | CommandClass::Other => false,
         };
         harmless
             && part.assignments.iter().all(|assignment| assignment.safe)
-            && self.operand_obstacle(part, input).is_none()
+            && self.find_operand_obstacle(part, input).is_none()
     }
 
     /// Returns true if a glob may match a file name that the command would take for an option.

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use super::ShellCommand;
-use super::globs::{has_wildcard, literal_prefix, unescape};
+use super::globs::{extract_literal_prefix, has_wildcard, unescape};
 use crate::decision_input::DecisionInput;
 use crate::paths::folded_path::fold_path;
 use crate::shell::WordValue;
@@ -13,8 +13,8 @@ use crate::shell::WordValue;
 const MAX_REMOVALS: usize = 256;
 
 impl ShellCommand<'_> {
-    /// The first critical path that the command removes.
-    pub(crate) fn critical_removal(&self, input: &DecisionInput<'_>) -> Option<String> {
+    /// Finds the first critical path that the command removes.
+    pub(crate) fn find_critical_removal(&self, input: &DecisionInput<'_>) -> Option<String> {
         let removed = self.script.commands.iter().flat_map(|part| &part.removals);
         let mut values: Vec<&WordValue> = Vec::new();
         for value in removed {
@@ -29,16 +29,16 @@ impl ShellCommand<'_> {
             return None;
         }
         let critical_paths = CriticalPaths::new(input, &self.directories.all().collect::<Vec<_>>());
-        values.into_iter().find_map(|value| self.critical_value(value, &critical_paths))
+        values.into_iter().find_map(|value| self.find_critical_value(value, &critical_paths))
     }
 
-    fn critical_value(&self, value: &WordValue, critical_paths: &CriticalPaths) -> Option<String> {
+    fn find_critical_value(&self, value: &WordValue, critical_paths: &CriticalPaths) -> Option<String> {
         match value {
             WordValue::Literal(text) => self.is_critical_path(text, critical_paths).then(|| text.clone()),
             WordValue::Glob(glob) => self.is_critical_glob(glob, critical_paths).then(|| glob.clone()),
             WordValue::Unknown { nonempty: true, .. } => None,
             WordValue::Unknown { before, after, .. } => {
-                self.critical_unknown_value(before, after, critical_paths)
+                self.find_critical_unknown_value(before, after, critical_paths)
             }
         }
     }
@@ -85,7 +85,7 @@ impl ShellCommand<'_> {
                     || has_wildcard(name)
                         && expansion.paths.iter().any(|path| is_critical(&path.to_string_lossy()))
             });
-            if unresolved && is_critical(&literal_prefix(directory).to_string_lossy()) {
+            if unresolved && is_critical(&extract_literal_prefix(directory).to_string_lossy()) {
                 return true;
             }
         } else if has_wildcard(name) && is_critical(&unescape(directory)) {
@@ -97,8 +97,13 @@ impl ShellCommand<'_> {
         }) || self.disk.context.fs.is_budget_exhausted()
     }
 
-    /// A word with an unknown part is critical if it is critical with that part empty.
-    fn critical_unknown_value(&self, before: &str, after: &str, places: &CriticalPaths) -> Option<String> {
+    /// Finds the critical path that a word with an unknown part refers to if that part is empty.
+    fn find_critical_unknown_value(
+        &self,
+        before: &str,
+        after: &str,
+        critical_paths: &CriticalPaths,
+    ) -> Option<String> {
         let text = format!("{before}${after}");
         if before.is_empty() {
             let below = after.strip_prefix('/').map(|rest| rest.trim_matches('/'));
@@ -108,12 +113,12 @@ impl ShellCommand<'_> {
             return (all || has_wildcard(after) && !after.contains('/')).then_some(text);
         }
         let emptied = format!("{before}{}", unescape(after));
-        let critical_paths = if has_wildcard(after) {
-            self.is_critical_glob(&format!("{before}{after}"), places)
+        let is_critical = if has_wildcard(after) {
+            self.is_critical_glob(&format!("{before}{after}"), critical_paths)
         } else {
-            self.is_critical_path(&emptied, places)
+            self.is_critical_path(&emptied, critical_paths)
         };
-        critical_paths.then_some(text)
+        is_critical.then_some(text)
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use super::globs::literal_prefix;
-use super::{ShellCommand, literal_directory};
+use super::globs::extract_literal_prefix;
+use super::{ShellCommand, extract_literal_directory};
 use crate::decision::Danger;
 use crate::decision_input::DecisionInput;
 use crate::dir_walk::WalkResult;
@@ -13,8 +13,8 @@ use crate::paths::protected::contains_any;
 use crate::shell::{RedirectDirection, RedirectTargetKind, SimpleCommand, WordValue};
 
 impl ShellCommand<'_> {
-    /// The first protected or suspicious path that the command writes.
-    pub(crate) fn dangerous_write(&self, input: &DecisionInput<'_>) -> Option<(Danger, String)> {
+    /// Finds the first protected or suspicious path that the command writes.
+    pub(crate) fn find_dangerous_write(&self, input: &DecisionInput<'_>) -> Option<(Danger, String)> {
         let parts = self.script.commands.iter();
         let writes = parts
             .clone()
@@ -22,15 +22,15 @@ impl ShellCommand<'_> {
         // Each written value is checked once.
         let mut seen = HashSet::new();
         let mut writes = writes.filter(|write| seen.insert(*write));
-        let written = writes.find_map(|(value, removes)| self.value_danger(value, removes, input));
+        let written = writes.find_map(|(value, removes)| self.find_value_danger(value, removes, input));
         written.or_else(|| {
             let copied = parts.filter(|part| part.recursive && !part.dir_targets.is_empty());
-            copied.flat_map(|part| &part.reads).find_map(|value| self.copy_danger(value))
+            copied.flat_map(|part| &part.reads).find_map(|value| self.find_copy_danger(value))
         })
     }
 
-    /// A recursive copy also copies protected files below its source.
-    fn copy_danger(&self, value: &WordValue) -> Option<(Danger, String)> {
+    /// Finds protected files below the source of a recursive copy, which copies them too.
+    fn find_copy_danger(&self, value: &WordValue) -> Option<(Danger, String)> {
         let WordValue::Literal(text) = value else { return None };
         let spelled = self.resolve(text);
         let found = spelled.iter().find(|path| {
@@ -43,7 +43,7 @@ impl ShellCommand<'_> {
         found.map(|path| (Danger::ProtectedPath, path.physical.display().to_string()))
     }
 
-    fn value_danger(
+    fn find_value_danger(
         &self,
         value: &WordValue,
         removes: bool,
@@ -54,14 +54,15 @@ impl ShellCommand<'_> {
                 return Some((Danger::ProtectedPath, text.to_owned()));
             }
             let spellings = self.resolve(text);
-            spellings.iter().find_map(|path| self.path_danger(path, removes, input))
+            spellings.iter().find_map(|path| self.find_path_danger(path, removes, input))
         };
         match value {
             WordValue::Literal(text) => of_text(text),
             WordValue::Glob(glob) => {
-                let prefix = literal_prefix(glob);
+                let prefix = extract_literal_prefix(glob);
                 let prefix = prefix.to_string_lossy();
-                let in_prefix = (!prefix.is_empty()).then(|| self.prefix_danger(&prefix, input)).flatten();
+                let in_prefix =
+                    (!prefix.is_empty()).then(|| self.find_prefix_danger(&prefix, input)).flatten();
                 in_prefix.or_else(|| {
                     let matches = self
                         .directories
@@ -77,11 +78,13 @@ impl ShellCommand<'_> {
                     })
                 })
             }
-            WordValue::Unknown { before, .. } => self.prefix_danger(literal_directory(before), input),
+            WordValue::Unknown { before, .. } => {
+                self.find_prefix_danger(extract_literal_directory(before), input)
+            }
         }
     }
 
-    fn prefix_danger(&self, directory: &str, input: &DecisionInput<'_>) -> Option<(Danger, String)> {
+    fn find_prefix_danger(&self, directory: &str, input: &DecisionInput<'_>) -> Option<(Danger, String)> {
         let spellings = self.resolve(directory);
         let path = spellings
             .iter()
@@ -90,7 +93,7 @@ impl ShellCommand<'_> {
         Some((Danger::ProtectedPath, path.physical.display().to_string()))
     }
 
-    fn path_danger(
+    fn find_path_danger(
         &self,
         path: &ResolvedPath,
         removes: bool,

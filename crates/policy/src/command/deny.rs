@@ -24,13 +24,13 @@ impl ShellCommand<'_> {
             return Some(Decision::Deny(Reason::Unanalyzable(UnanalyzableCause::TooDeep)));
         }
         if let Some(rule) = self.match_command_rules(input, behavior) {
-            return Some(decision_for(behavior, Reason::Rule(rule.clone())));
+            return Some(build_decision(behavior, Reason::Rule(rule.clone())));
         }
         let (rule, certainty) = self.match_path_rules(input, behavior)?;
         match certainty {
-            MatchCertainty::Certain => Some(decision_for(behavior, Reason::Rule(rule.clone()))),
+            MatchCertainty::Certain => Some(build_decision(behavior, Reason::Rule(rule.clone()))),
             MatchCertainty::BudgetExhausted if input.mode == PermissionMode::BypassPermissions => {
-                Some(decision_for(behavior, Reason::PossibleRule(rule.clone())))
+                Some(build_decision(behavior, Reason::PossibleRule(rule.clone())))
             }
             MatchCertainty::Below | MatchCertainty::BudgetExhausted => {
                 Some(Decision::ask(Reason::PossibleRule(rule.clone())))
@@ -68,7 +68,7 @@ impl ShellCommand<'_> {
         for spelling in parts.flat_map(|part| &part.deny_spellings) {
             let counts = !spelling.deny_only || behavior == PermissionBehavior::Deny;
             if counts && seen.insert((&spelling.text, spelling.match_start, spelling.deny_only)) {
-                first = patterns.first_match(spelling, first);
+                first = patterns.find_first_match(spelling, first);
             }
         }
         first.and_then(|first| references.get(first).copied())
@@ -103,8 +103,8 @@ impl<'a> PatternIndex<'a> {
         candidates.iter().filter_map(|index| Some((*index, *self.all.get(*index)?)))
     }
 
-    /// The first pattern that matches a spelling, or a known one before it.
-    fn first_match(&self, spelling: &DenySpelling, known: Option<usize>) -> Option<usize> {
+    /// Finds the first pattern that matches a spelling, or a known one before it.
+    fn find_first_match(&self, spelling: &DenySpelling, known: Option<usize>) -> Option<usize> {
         let first = |mut found: &mut dyn Iterator<Item = (usize, &CommandPattern)>,
                      matches: &dyn Fn(&CommandPattern) -> bool| {
             let before = (&mut found).take_while(|(index, _)| known.is_none_or(|known| *index < known));
@@ -125,7 +125,7 @@ impl<'a> PatternIndex<'a> {
     }
 }
 
-fn decision_for(behavior: PermissionBehavior, reason: Reason) -> Decision {
+fn build_decision(behavior: PermissionBehavior, reason: Reason) -> Decision {
     match behavior {
         PermissionBehavior::Deny => Decision::Deny(reason),
         PermissionBehavior::Ask | PermissionBehavior::Allow => Decision::ask(reason),

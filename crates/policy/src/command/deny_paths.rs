@@ -161,10 +161,10 @@ impl<'c> PathRuleSearch<'c, '_, '_> {
     /// Matches the rules against one value, the most certain kind first. Kinds no more certain than the best match
     /// are skipped.
     fn check_value(&mut self, value: &WordValue, usage: PathUse, depth: PathDepth) -> MovedBy {
-        let word_paths = self.command.word_paths(value, &mut self.budget);
+        let word_paths = self.command.find_word_paths(value, &mut self.budget);
         let moved_by = word_paths
             .paths()
-            .fold(MovedBy::Nothing, |moved_by, path| moved_by.merge(self.command.moved_by(path)));
+            .fold(MovedBy::Nothing, |moved_by, path| moved_by.merge(self.command.find_moving_commands(path)));
         let inside: Vec<FoldedPath> =
             word_paths.containing_dirs.iter().flat_map(FoldedPath::all_spellings).collect();
         let folded: Vec<FoldedPath> = word_paths.paths().flat_map(FoldedPath::all_spellings).collect();
@@ -185,15 +185,15 @@ impl<'c> PathRuleSearch<'c, '_, '_> {
         self.record_match(certain, MatchCertainty::Certain);
         self.record_match(unsearched, MatchCertainty::BudgetExhausted);
         if depth != PathDepth::Itself && !self.has_match_at_least(MatchCertainty::Below) {
-            let below = self.first_match_below(&word_paths, depth, rule_count);
+            let below = self.find_first_match_below(&word_paths, depth, rule_count);
             self.record_match(below, MatchCertainty::Below);
         }
         self.record_match(possible, MatchCertainty::Possible);
         moved_by
     }
 
-    /// Index of the first applicable rule that matches below one of the paths.
-    fn first_match_below(
+    /// Finds the index of the first applicable rule that matches below one of the paths.
+    fn find_first_match_below(
         &mut self,
         word_paths: &WordPaths,
         depth: PathDepth,

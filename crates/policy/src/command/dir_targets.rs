@@ -28,7 +28,7 @@ impl ShellCommand<'_> {
                     break;
                 }
                 if self.may_be_directory(&dir_target.directory, index) {
-                    let names = self.file_names(dir_target);
+                    let names = self.list_file_names(dir_target);
                     truncated |= matches!(dir_target.source, WordValue::Glob(_)) && names.contains(&None);
                     written
                         .extend(names.into_iter().filter_map(|name| join_value(&dir_target.directory, name)));
@@ -65,8 +65,8 @@ impl ShellCommand<'_> {
         self.script.commands.iter().enumerate().any(|(index, part)| index != except && makes(part))
     }
 
-    /// Names of the files written; none stands for an unknown name.
-    fn file_names(&self, dir_target: &DirTarget) -> Vec<Option<String>> {
+    /// Lists the names of the files written; none stands for an unknown name.
+    fn list_file_names(&self, dir_target: &DirTarget) -> Vec<Option<String>> {
         let last = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
         match &dir_target.source {
             WordValue::Literal(text) => last(Path::new(text)).map(Some).into_iter().collect(),

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use super::globs::GlobCache;
-use crate::paths::{PathContext, is_proc_path, lexical_path, physical_path, resolve_absolute};
+use crate::paths::{PathContext, is_proc_path, normalize_lexically, resolve_absolute, resolve_physical_path};
 use crate::shell::{Script, SimpleCommand, WordValue};
 
 /// Directories tracked per command.
@@ -33,7 +33,7 @@ pub(super) struct PossibleDirs {
 
 impl PossibleDirs {
     pub(super) fn from_script(script: &Script, globs: &GlobCache, context: &PathContext<'_>) -> Self {
-        let words: usize = script.commands.iter().map(word_weight).sum();
+        let words: usize = script.commands.iter().map(count_weighted_words).sum();
         let mut dirs = Self {
             shell_dirs: vec![context.cwd.to_owned()],
             option_dirs: Vec::new(),
@@ -104,8 +104,8 @@ impl PossibleDirs {
         while let Some(from) = self.shell_dirs.get(index).filter(|_| !self.truncated).cloned() {
             for target in &parents {
                 let path = from.join(target);
-                self.add(lexical_path(&path));
-                self.add(physical_path(&path, context.fs));
+                self.add(normalize_lexically(&path));
+                self.add(resolve_physical_path(&path, context.fs));
             }
             index += 1;
         }
@@ -119,8 +119,10 @@ impl PossibleDirs {
         context: &PathContext<'_>,
     ) -> Vec<PathBuf> {
         let mut dirs = self.resolve_target(target, &[], globs, context);
-        let chained =
-            self.option_dirs.iter().filter_map(|from| Some(lexical_path(&from.join(target.as_literal()?))));
+        let chained = self
+            .option_dirs
+            .iter()
+            .filter_map(|from| Some(normalize_lexically(&from.join(target.as_literal()?))));
         dirs.extend(chained.filter(|path| context.fs.lstat(path).is_some()));
         dirs
     }
@@ -153,9 +155,11 @@ impl PossibleDirs {
                 WordValue::Literal(text) => {
                     let path = start.join(text);
                     // `..` behind a link depends on `cd -P` and `-L`, so both results count.
-                    let physical =
-                        text.split('/').any(|part| part == "..").then(|| physical_path(&path, context.fs));
-                    dirs.push(lexical_path(&path));
+                    let physical = text
+                        .split('/')
+                        .any(|part| part == "..")
+                        .then(|| resolve_physical_path(&path, context.fs));
+                    dirs.push(normalize_lexically(&path));
                     dirs.extend(physical.into_iter().chain(proc_target(&path)));
                 }
                 WordValue::Glob(pattern) => {
@@ -171,8 +175,8 @@ impl PossibleDirs {
     }
 }
 
-/// Number of words of a simple command; long words count as several.
-fn word_weight(part: &SimpleCommand) -> usize {
+/// Counts the words of a simple command; long words count as several.
+fn count_weighted_words(part: &SimpleCommand) -> usize {
     let words = part.words.iter().map(|word| 1 + word.raw.len() / LONG_WORD_BYTES).sum::<usize>();
     words + part.redirects.len()
 }

@@ -7,7 +7,7 @@ use super::ShellCommand;
 use crate::call::GitProgram;
 use crate::decision_input::DecisionInput;
 use crate::fs::{EntryKind, FsView};
-use crate::paths::physical_path;
+use crate::paths::resolve_physical_path;
 use crate::shell::{CommandClass, SimpleCommand};
 
 /// Trust in the repository of the shell's directory.
@@ -23,10 +23,10 @@ pub(super) enum RepositoryTrust {
 
 impl ShellCommand<'_> {
     /// Checks the first repository at or above the shell's directory.
-    pub(super) fn repository_trust(&self, input: &DecisionInput<'_>) -> RepositoryTrust {
+    pub(super) fn check_repository_trust(&self, input: &DecisionInput<'_>) -> RepositoryTrust {
         let fs = self.disk.context.fs;
         let primary = &input.dirs.primary.physical;
-        let start = physical_path(self.disk.context.cwd, fs);
+        let start = resolve_physical_path(self.disk.context.cwd, fs);
         for directory in start.ancestors() {
             match fs.lstat(&directory.join(".git")) {
                 Some(EntryKind::Directory | EntryKind::File) if primary.starts_with(directory) => {
@@ -44,12 +44,16 @@ impl ShellCommand<'_> {
         RepositoryTrust::Foreign
     }
 
-    /// The program that a read-only git command would run.
-    pub(super) fn git_program(&self, part: &SimpleCommand, input: &DecisionInput<'_>) -> Option<GitProgram> {
+    /// Finds the program that a read-only git command would run.
+    pub(super) fn find_git_program(
+        &self,
+        part: &SimpleCommand,
+        input: &DecisionInput<'_>,
+    ) -> Option<GitProgram> {
         if part.class != CommandClass::ReadOnly || part.program.as_deref() != Some("git") {
             return None;
         }
-        match self.repository_trust(input) {
+        match self.check_repository_trust(input) {
             RepositoryTrust::RunsProgram(program) => Some(program),
             RepositoryTrust::Trusted | RepositoryTrust::Foreign => None,
         }

@@ -1,7 +1,7 @@
 //! Shell commands: the text analysis of `shell` checked against rules, working directories and the disk.
 //!
-//! * `allow`: allow analysis of each simple command, with `path_obstacles` (paths outside the working directories)
-//!   and `git_repository` (repositories that git may read);
+//! * `allow`: allow analysis of each simple command, with `path_obstacles` (paths outside the working directories),
+//!   `directory_change` (`cd` together with git or writes) and `git_repository` (repositories that git may read);
 //! * `deny`: deny and ask rules for command text, with `deny_paths` (those for files);
 //! * `critical_removal`, `dangerous_write`: removals and protected paths that always ask;
 //! * `directories`: directories the command may be in; `dir_targets`: files that `cp` and its like write into a
@@ -17,6 +17,7 @@ mod deny;
 mod deny_paths;
 mod dir_targets;
 mod directories;
+mod directory_change;
 mod git_repository;
 mod globs;
 mod path_obstacles;
@@ -108,8 +109,8 @@ fn read_operands(part: &SimpleCommand) -> impl Iterator<Item = &WordValue> {
     part.reads.iter().chain(current)
 }
 
-/// The directory before the first component with a wildcard or an unknown part.
-fn literal_directory(before: &str) -> &str {
+/// Extracts the directory before the first component with a wildcard or an unknown part.
+fn extract_literal_directory(before: &str) -> &str {
     before.rfind('/').map_or("", |at| before.get(..=at).unwrap_or_default())
 }
 

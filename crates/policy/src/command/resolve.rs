@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use super::ShellCommand;
 use crate::fs::EntryKind;
-use crate::paths::{PathContext, ResolvedPath, lexical_path, resolve_absolute};
+use crate::paths::{PathContext, ResolvedPath, normalize_lexically, resolve_absolute};
 
 /// Cached path resolutions.
 const MAX_CACHED_RESOLUTIONS: usize = 20_000;
@@ -81,7 +81,7 @@ impl ShellCommand<'_> {
     fn is_plain_path(&self, path: &Path, directory: &Path, context: &PathContext<'_>) -> bool {
         let known = self.disk.resolution_cache.directory_routes.borrow().get(directory.as_os_str()).copied();
         let route = known.unwrap_or_else(|| {
-            let route = route_to(directory, context);
+            let route = find_route(directory, context);
             self.disk
                 .resolution_cache
                 .directory_routes
@@ -109,12 +109,12 @@ fn split_parent(path: &Path) -> Option<(&Path, &Path)> {
     Some((Path::new(directory), Path::new(text)))
 }
 
-fn route_to(directory: &Path, context: &PathContext<'_>) -> DirRoute {
+fn find_route(directory: &Path, context: &PathContext<'_>) -> DirRoute {
     let resolved = resolve_absolute(directory, context);
     if resolved.is_linked() || resolved.via_proc || !resolved.hops.is_empty() {
         return DirRoute::Indirect;
     }
-    debug_assert_eq!(resolved.lexical, lexical_path(directory));
+    debug_assert_eq!(resolved.lexical, normalize_lexically(directory));
     match context.fs.lstat(directory) {
         Some(EntryKind::Directory) => DirRoute::Plain,
         None => DirRoute::Missing,

@@ -87,8 +87,8 @@ impl ShellCommand<'_> {
         }
     }
 
-    /// The commands that may change what a path resolves to.
-    pub(super) fn moved_by(&self, path: &ResolvedPath) -> MovedBy {
+    /// Finds the commands that may change what a path resolves to.
+    pub(super) fn find_moving_commands(&self, path: &ResolvedPath) -> MovedBy {
         let all = match self.moved_links.movers.as_slice() {
             [] => return MovedBy::Nothing,
             [one] => MovedBy::Command(*one),
@@ -120,7 +120,7 @@ impl ShellCommand<'_> {
 
     /// Returns true if a path may resolve differently by the time this command runs.
     pub(super) fn may_be_moved(&self, path: &ResolvedPath, part: &SimpleCommand) -> bool {
-        self.is_moved_by_other(self.moved_by(path), part)
+        self.is_moved_by_other(self.find_moving_commands(path), part)
     }
 }
 

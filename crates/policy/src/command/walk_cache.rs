@@ -29,8 +29,8 @@ impl WalkCache {
         get_or_insert(&self.protected, path, || find_below(path, fs, |path, _| is_protected(path)))
     }
 
-    /// Cached obstacle of the links below a directory.
-    pub(super) fn link_obstacle(
+    /// Finds the obstacle among the links below a directory, using the cache.
+    pub(super) fn find_link_obstacle(
         &self,
         path: &Path,
         search: impl FnOnce() -> Option<PathObstacle>,

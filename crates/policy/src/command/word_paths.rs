@@ -2,9 +2,9 @@
 
 use std::rc::Rc;
 
-use super::globs::{has_wildcard_in_directory, literal_prefix};
-use super::{ShellCommand, literal_directory};
-use crate::paths::{ResolvedPath, lexical_path};
+use super::globs::{extract_literal_prefix, has_wildcard_in_directory};
+use super::{ShellCommand, extract_literal_directory};
+use crate::paths::{ResolvedPath, normalize_lexically};
 use crate::shell::WordValue;
 
 /// Budget for disk lookups of one command. Lookups beyond it count as not searched.
@@ -77,7 +77,7 @@ impl WordPaths {
 
 impl ShellCommand<'_> {
     /// Determines the paths that a word may refer to.
-    pub(super) fn word_paths(&self, value: &WordValue, budget: &mut SearchBudget) -> WordPaths {
+    pub(super) fn find_word_paths(&self, value: &WordValue, budget: &mut SearchBudget) -> WordPaths {
         let mut word_paths = WordPaths {
             paths: Vec::new(),
             containing_dirs: Rc::new([]),
@@ -101,7 +101,7 @@ impl ShellCommand<'_> {
                 if self.dir_targets_truncated {
                     word_paths.unsearched = Unresolved::Anything;
                 }
-                let directory = literal_directory(before);
+                let directory = extract_literal_directory(before);
                 if !directory.is_empty() {
                     word_paths.containing_dirs =
                         self.resolve_within(directory, budget, &mut word_paths.unsearched);
@@ -130,7 +130,7 @@ impl ShellCommand<'_> {
     }
 
     fn add_glob(&self, glob: &str, budget: &mut SearchBudget, word_paths: &mut WordPaths) {
-        let prefix = literal_prefix(glob);
+        let prefix = extract_literal_prefix(glob);
         let mut unsearched = Unresolved::Nothing;
         word_paths.containing_dirs = self.resolve_within(&prefix.to_string_lossy(), budget, &mut unsearched);
         if has_wildcard_in_directory(glob) {
@@ -169,7 +169,7 @@ impl ShellCommand<'_> {
         }
         *unsearched = Unresolved::Anything;
         let by_name = |directory: &std::path::Path| {
-            let path = lexical_path(&directory.join(text));
+            let path = normalize_lexically(&directory.join(text));
             ResolvedPath { physical: path.clone(), lexical: path, hops: Vec::new(), via_proc: false }
         };
         self.directories.all().map(by_name).collect()

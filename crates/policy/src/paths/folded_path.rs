@@ -1,5 +1,5 @@
 //! The form of a path that deny and ask rules compare: case-folded, in composed Unicode, with worktree paths mapped
-//! to their project. It is built once and shared by all rules.
+//! to the main checkout. It is built once and shared by all rules.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -7,25 +7,26 @@ use std::path::{Path, PathBuf};
 use unicode_normalization::UnicodeNormalization;
 
 use crate::paths::ResolvedPath;
+use crate::paths::worktree_paths::map_to_main_checkout;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FoldedPath {
     /// Without doubled slashes and single dots, so that it can be compared as text.
     text: String,
-    /// The corresponding paths in the project, if the path lies in a worktree; one per level of nested worktrees.
-    project_texts: Vec<String>,
+    /// The corresponding paths in the main checkout, if the path lies in a worktree.
+    main_checkout_texts: Vec<String>,
 }
 
 impl FoldedPath {
     pub(crate) fn new(path: &Path) -> Self {
         let text = fold_text(&normalize_separators(path).to_string_lossy());
-        let project_texts = project_paths(&text);
-        Self { text, project_texts }
+        let main_checkout_texts = map_to_main_checkout(&text);
+        Self { text, main_checkout_texts }
     }
 
-    /// The path itself and its project paths.
+    /// The path itself and its paths in the main checkout.
     pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
-        std::iter::once(self.text.as_str()).chain(self.project_texts.iter().map(String::as_str))
+        std::iter::once(self.text.as_str()).chain(self.main_checkout_texts.iter().map(String::as_str))
     }
 
     /// Folds all spellings of a path.
@@ -74,37 +75,6 @@ fn normalize_separators(path: &Path) -> Cow<'_, Path> {
     if needs_cleanup { Cow::Owned(path.components().collect()) } else { Cow::Borrowed(path) }
 }
 
-/// Project paths derived for a path in nested worktrees.
-const MAX_NESTED_WORKTREES: usize = 8;
-
-/// Returns the project paths that a worktree path corresponds to. The directory of all worktrees maps to the project,
-/// because its content does.
-fn project_paths(text: &str) -> Vec<String> {
-    const WORKTREES_DIR: &str = "/.claude/worktrees/";
-    let mut found: Vec<String> = Vec::new();
-    if !text.contains("/.claude") {
-        return found;
-    }
-    for end in ["/.claude", "/.claude/worktrees"] {
-        found.extend(text.strip_suffix(end).map(str::to_owned));
-    }
-    let mut index = 0;
-    let mut next = Some(text.to_owned());
-    while let Some(text) = next {
-        for (start, _) in text.match_indices(WORKTREES_DIR) {
-            let (project, rest) = (&text[..start], &text[start + WORKTREES_DIR.len()..]);
-            let below = rest.find('/').map_or("", |end| &rest[end..]);
-            let path = format!("{project}{below}");
-            if found.len() < MAX_NESTED_WORKTREES && !found.contains(&path) {
-                found.push(path);
-            }
-        }
-        next = found.get(index).cloned();
-        index += 1;
-    }
-    found
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -130,16 +100,9 @@ mod tests {
     }
 
     #[test]
-    fn worktree_path_maps_to_its_project() {
-        let tree = FoldedPath::new(Path::new("/w/.claude/worktrees/one/.Claude/worktrees/two/A"));
-        let all = ["/w/a", "/w/.claude/worktrees/two/a", "/w/.claude/worktrees/one/a"];
-        assert!(all.iter().all(|project| tree.texts().any(|text| text == *project)), "{tree:?}");
-        for (path, project) in
-            [("/w/.claude", "/w"), ("/w/.claude/worktrees", "/w"), ("/w/.claude/worktrees/one", "/w")]
-        {
-            assert_eq!(FoldedPath::new(Path::new(path)).texts().last(), Some(project), "{path}");
-        }
-        assert_eq!(FoldedPath::new(Path::new("/w/.claude/settings.json")).texts().count(), 1);
+    fn worktree_path_is_folded_before_it_is_mapped() {
+        let path = FoldedPath::new(Path::new("/w/.Claude//Worktrees/one/A"));
+        assert_eq!(path.texts().collect::<Vec<_>>(), ["/w/.claude/worktrees/one/a", "/w/a"]);
     }
 
     #[test]

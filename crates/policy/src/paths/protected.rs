@@ -70,7 +70,7 @@ const PROTECTED_FILES: [&str; 38] = [
 
 /// Returns true if writing this path must ask.
 pub fn is_protected(path: &Path) -> bool {
-    let names: Vec<Cow<'_, str>> = path.components().filter_map(comparable_name).collect();
+    let names: Vec<Cow<'_, str>> = path.components().filter_map(fold_component).collect();
     let names = names.as_slice();
     names.last().is_some_and(|last| PROTECTED_FILES.iter().any(|file| is_named(last, file)))
         || has_protected_dir(names)
@@ -117,8 +117,8 @@ fn has_protected_dir(names: &[Cow<'_, str>]) -> bool {
     }
 }
 
-/// A component prepared for comparison: without invisible characters, letters beyond ASCII in lower case.
-fn comparable_name(component: Component<'_>) -> Option<Cow<'_, str>> {
+/// Folds a component for comparison: removes invisible characters and lowers letters beyond ASCII.
+fn fold_component(component: Component<'_>) -> Option<Cow<'_, str>> {
     let Component::Normal(name) = component else { return None };
     let name = name.to_string_lossy();
     if name.is_ascii() {

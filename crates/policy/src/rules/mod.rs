@@ -1,5 +1,6 @@
 //! Permission rules: their text, their patterns and the compiled rule set.
 
+mod broad_allow_rule;
 pub mod command_pattern;
 pub mod domain;
 pub mod parameter_rule;

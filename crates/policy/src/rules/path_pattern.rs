@@ -69,13 +69,13 @@ impl PathPattern {
         }
         let mut bases = vec![base.clone()];
         bases.extend(Some(real(&base)).filter(|real| *real != base));
-        let fixed_prefix = (!shape.any_depth).then(|| fixed_prefix(body));
+        let fixed_prefix = (!shape.any_depth).then(|| extract_fixed_prefix(body));
         let matches_all = matches!(body.trim_end_matches('/'), "" | "**" | "**/*");
         Ok(Self {
             folded_bases: bases.iter().map(|base| fold_path_text(base)).collect(),
             bases,
             globs,
-            required_literal: longest_literal(body, folded),
+            required_literal: find_longest_literal(body, folded),
             contents_only: shape.below_only,
             matches_all,
             folded,
@@ -285,8 +285,8 @@ pub(crate) fn escape_braces(body: &str) -> String {
     out
 }
 
-/// The longest literal run of a body.
-fn longest_literal(body: &str, folded: bool) -> Option<String> {
+/// Finds the longest literal run of a body.
+fn find_longest_literal(body: &str, folded: bool) -> Option<String> {
     let body = if folded { fold_non_ascii(body).to_ascii_lowercase() } else { body.to_owned() };
     // Text between the first and the last bracket may be a character class.
     let before = body.split('[').next().unwrap_or_default();
@@ -300,7 +300,7 @@ fn longest_literal(body: &str, folded: bool) -> Option<String> {
     literals.max_by_key(|literal| literal.len()).filter(|literal| !literal.is_empty()).map(str::to_owned)
 }
 
-fn fixed_prefix(body: &str) -> PathBuf {
+fn extract_fixed_prefix(body: &str) -> PathBuf {
     let is_literal = |part: &&str| !part.contains(['*', '?', '[', '\\']);
     body.split('/').filter(|part| !part.is_empty()).take_while(is_literal).collect()
 }

@@ -7,10 +7,10 @@ use whimbrel_wire::permission::{PermissionBehavior, RuleValue};
 
 use crate::rules::command_pattern::CommandPattern;
 use crate::rules::parameter_rule::ParameterRule;
-use crate::rules::tool_name::{canonical_name, check_name};
+use crate::rules::tool_name::{check_name, resolve_alias};
 use crate::tool_kind::ToolKind;
 
-/// A parsed rule. `ruleset` interprets the specifier, depending on the tool.
+/// A parsed rule. `rule_set` interprets the specifier, depending on the tool.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Rule {
     /// Tool name with aliases replaced; may contain `*`.
@@ -108,7 +108,7 @@ impl Rule {
     }
 
     fn new(name: &str, content: Option<String>) -> Self {
-        Self { tool: canonical_name(name).to_owned(), content: content.filter(|content| content != "*") }
+        Self { tool: resolve_alias(name).to_owned(), content: content.filter(|content| content != "*") }
     }
 }
 

@@ -167,16 +167,16 @@ impl RuleSet {
         self.rules.iter().map(|rule| &rule.sourced)
     }
 
-    /// The bare deny rule that removes a tool.
-    pub fn rule_removing_tool(&self, tool: ToolName<'_>) -> Option<&SourcedRule> {
+    /// Finds the bare deny rule that removes a tool.
+    pub fn find_rule_removing_tool(&self, tool: ToolName<'_>) -> Option<&SourcedRule> {
         if tool.name == "EndConversation" {
             return None;
         }
-        self.bare_rule(PermissionBehavior::Deny, tool)
+        self.find_bare_rule(PermissionBehavior::Deny, tool)
     }
 
-    /// The first rule with this behavior that applies to every call of the tool.
-    pub fn bare_rule(&self, behavior: PermissionBehavior, tool: ToolName<'_>) -> Option<&SourcedRule> {
+    /// Finds the first rule with this behavior that applies to every call of the tool.
+    pub fn find_bare_rule(&self, behavior: PermissionBehavior, tool: ToolName<'_>) -> Option<&SourcedRule> {
         self.with_behavior(behavior)
             .find(|rule| rule.sourced.rule.is_bare() && names_tool(&rule.sourced.rule.tool, behavior, tool))
             .map(|rule| &rule.sourced)

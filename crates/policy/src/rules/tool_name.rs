@@ -17,8 +17,8 @@ pub struct ToolName<'a> {
 const ALIASES: [(&str, &str); 4] =
     [("Task", "Agent"), ("KillShell", "TaskStop"), ("MultiEdit", "Edit"), ("SlashCommand", "Skill")];
 
-/// Current name of a tool.
-pub(super) fn canonical_name(name: &str) -> &str {
+/// Resolves an old tool name to the current one.
+pub(super) fn resolve_alias(name: &str) -> &str {
     ALIASES.iter().find(|(old, _)| *old == name).map_or(name, |(_, new)| new)
 }
 

@@ -109,11 +109,11 @@ impl<'a> Analyzer<'a> {
 
     /// Analyzes a text that a command would run.
     pub(crate) fn analyze_text(&mut self, text: &str) {
-        let key = self.text_key(text);
-        if self.recall(&key).is_some() {
+        let key = self.build_text_key(text);
+        if self.find_memoized(&key).is_some() {
             return;
         }
-        let (before, start) = (self.analysis_state(), self.script.commands.len());
+        let (before, start) = (self.capture_analysis_state(), self.script.commands.len());
         self.analyze_new_text(text);
         self.memoize(key, before, start);
     }
@@ -161,9 +161,9 @@ impl<'a> Analyzer<'a> {
         }
         let home = self.variables.home;
         self.script.commands.push(if self.text.is_guess {
-            unparsed_text::possible_command(text)
+            unparsed_text::build_possible_command(text)
         } else {
-            unparsed_text::unparsed_command(text, home)
+            unparsed_text::build_unparsed_command(text, home)
         });
     }
 
@@ -196,15 +196,15 @@ impl<'a> Analyzer<'a> {
 
     /// Analyzes one command. Returns the range of its simple command and those nested in it.
     pub(crate) fn analyze_command(&mut self, command: &RawCommand) -> Range<usize> {
-        let key = self.command_key(command);
-        if let Some(known) = key.as_ref().and_then(|key| self.recall(key)) {
+        let key = self.build_command_key(command);
+        if let Some(known) = key.as_ref().and_then(|key| self.find_memoized(key)) {
             return known;
         }
         if self.text.depth > 0 && !self.limits.take_command() {
             self.mark_truncated();
             return self.script.commands.len()..self.script.commands.len();
         }
-        let before = self.analysis_state();
+        let before = self.capture_analysis_state();
         let index = self.analyze_new_command(command);
         if let Some(key) = key {
             self.memoize(key, before, index);
@@ -235,7 +235,7 @@ impl<'a> Analyzer<'a> {
         {
             causes.push(UnanalyzableCause::NonAsciiCommand);
         }
-        let others = self.other_expansions(command);
+        let others = self.list_other_expansions(command);
         let has_untracked_values = others.is_none();
         self.script.has_untracked_values |= has_untracked_values || self.variables.overflowed;
         let others = others.unwrap_or_default();
@@ -243,7 +243,7 @@ impl<'a> Analyzer<'a> {
             self.note_unanalyzable(cause);
         }
         let index = self.script.commands.len();
-        let mut part = simple_command::checked_command(&ExpandedCommand {
+        let mut part = simple_command::build_checked_command(&ExpandedCommand {
             command,
             words: &words,
             assignments: &assignments,
@@ -299,7 +299,7 @@ impl<'a> Analyzer<'a> {
                 causes.push(UnanalyzableCause::RedirectTarget);
             }
             let target = expand::expand_single_with(&redirect.target, &self.variables, mode, causes);
-            let target_kind = redirect_target_kind(&target);
+            let target_kind = classify_redirect_target(&target);
             Redirect {
                 direction: if redirect.writes { RedirectDirection::Write } else { RedirectDirection::Read },
                 target,
@@ -311,7 +311,7 @@ impl<'a> Analyzer<'a> {
 
     /// Records the target of `cd`.
     fn record_directory_change(&mut self, part: &SimpleCommand) {
-        let plain = part.program.as_deref().map(effects::program_name).unwrap_or_default();
+        let plain = part.program.as_deref().map(effects::extract_program_name).unwrap_or_default();
         if matches!(plain.as_str(), "cd" | "pushd" | "popd" | "chdir") {
             let target = match part.class {
                 super::CommandClass::ReadOnly => part.words.last().map(|word| word.value.clone()),
@@ -330,9 +330,9 @@ impl<'a> Analyzer<'a> {
 
     /// Records the directories that a command changes to or works in, in every form.
     fn record_directories(&mut self, words: &[Word]) {
-        self.script.cd_directories.extend(directories::cd_targets(words));
-        self.script.option_directories.extend(directories::option_directories(words));
-        self.script.cd_path.extend(directories::cd_path_values(words));
+        self.script.cd_directories.extend(directories::find_cd_targets(words));
+        self.script.option_directories.extend(directories::find_option_directories(words));
+        self.script.cd_path.extend(directories::find_cd_path_values(words));
     }
 
     /// Adds a nested command, for the deny analysis only.
@@ -345,14 +345,14 @@ impl<'a> Analyzer<'a> {
             return;
         }
         let index = self.script.commands.len();
-        self.script.commands.push(simple_command::searched_command(words));
+        self.script.commands.push(simple_command::build_searched_command(words));
         self.record_directories(words);
         self.analyze_nested(index, words, depth);
     }
 }
 
 /// Classifies a redirect target by its name.
-fn redirect_target_kind(target: &WordValue) -> RedirectTargetKind {
+fn classify_redirect_target(target: &WordValue) -> RedirectTargetKind {
     let text = target.known_start();
     match text {
         "/dev/null" if target.as_literal().is_some() => RedirectTargetKind::Null,

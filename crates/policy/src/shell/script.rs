@@ -45,8 +45,8 @@ impl Script {
         self.has_untracked_values || self.commands.iter().any(|part| part.opaque)
     }
 
-    /// The first cause that even an exact rule for the whole text does not lift.
-    pub fn first_unliftable_cause(&self) -> Option<UnanalyzableCause> {
+    /// Finds the first cause that even an exact rule for the whole text does not lift.
+    pub fn find_unliftable_cause(&self) -> Option<UnanalyzableCause> {
         self.unanalyzable.iter().copied().find(|cause| !cause.is_lifted_by_exact_rule())
     }
 }

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use whimbrel_wire::permission::{Destination, PermissionMode, PermissionUpdate, RuleValue};
 
 use super::{
-    accept_edits_update, add_directory_update, add_rules_update, can_open_directory, contents_pattern,
-    session_rule_update,
+    build_accept_edits_update, build_add_directory_update, build_add_rules_update, build_contents_pattern,
+    build_session_rule_update, can_open_directory,
 };
 use crate::command::{Approval, PathObstacle, ShellCommand};
 use crate::decision_input::DecisionInput;
@@ -23,38 +23,41 @@ const MAX_COMMANDS: usize = 100;
 /// Longer rules would not be read.
 const MAX_RULE_LENGTH: usize = 2_000;
 
-pub(super) fn suggestions(command: &ShellCommand<'_>, input: &DecisionInput<'_>) -> Vec<PermissionUpdate> {
+pub(super) fn build_suggestions(
+    command: &ShellCommand<'_>,
+    input: &DecisionInput<'_>,
+) -> Vec<PermissionUpdate> {
     if command.script.checked_commands().count() > MAX_COMMANDS {
         return Vec::new();
     }
     let unapproved: Vec<&SimpleCommand> = command
         .script
         .checked_commands()
-        .filter(|part| command.approval(part, input) == Approval::NotApproved)
+        .filter(|part| command.determine_approval(part, input) == Approval::NotApproved)
         .collect();
-    if unapproved.is_empty() || command.directory_obstacle(input).is_some() {
+    if unapproved.is_empty() || command.find_directory_change_obstacle(input).is_some() {
         return Vec::new();
     }
-    let Some(values) = rule_values(&unapproved) else { return Vec::new() };
-    let mut updates = vec![add_rules_update(values, Destination::LocalSettings)];
-    let outside: Vec<PathBuf> = outside_directories(command, &unapproved, input);
+    let Some(values) = build_rule_values(&unapproved) else { return Vec::new() };
+    let mut updates = vec![build_add_rules_update(values, Destination::LocalSettings)];
+    let outside: Vec<PathBuf> = find_outside_directories(command, &unapproved, input);
     let writes = unapproved.iter().any(|part| writes_files(part));
     match outside.as_slice() {
         [] => {}
         [directory] if can_open_directory(directory, input) => updates.push(match writes {
-            true => add_directory_update(directory),
-            false => session_rule_update("Read", contents_pattern(directory)),
+            true => build_add_directory_update(directory),
+            false => build_session_rule_update("Read", build_contents_pattern(directory)),
         }),
         _ => return Vec::new(),
     }
     if writes && input.mode != PermissionMode::AcceptEdits {
-        updates.push(accept_edits_update());
+        updates.push(build_accept_edits_update());
     }
     updates
 }
 
-/// One rule per simple command, in order, without duplicates.
-fn rule_values(unapproved: &[&SimpleCommand]) -> Option<Vec<RuleValue>> {
+/// Builds one rule per simple command, in order, without duplicates.
+fn build_rule_values(unapproved: &[&SimpleCommand]) -> Option<Vec<RuleValue>> {
     let mut values: Vec<RuleValue> = Vec::new();
     for part in unapproved {
         let suggestion = &part.suggestion;
@@ -89,17 +92,17 @@ fn writes_files(part: &SimpleCommand) -> bool {
         })
 }
 
-/// Directories outside the working directories that the commands touch, each once: a directory itself, or the parent
-/// of a file.
-fn outside_directories(
+/// Finds directories outside the working directories that the commands touch, each once: a directory itself, or the
+/// parent of a file.
+fn find_outside_directories(
     command: &ShellCommand<'_>,
     unapproved: &[&SimpleCommand],
     input: &DecisionInput<'_>,
 ) -> Vec<PathBuf> {
     let mut directories = Vec::new();
     for part in unapproved {
-        for path in outside_paths(command, part, input) {
-            let directory = containing_directory(&path, part, input);
+        for path in find_outside_paths(command, part, input) {
+            let directory = find_containing_directory(&path, part, input);
             if !directories.contains(&directory) {
                 directories.push(directory);
             }
@@ -108,7 +111,7 @@ fn outside_directories(
     directories
 }
 
-fn containing_directory(path: &Path, part: &SimpleCommand, input: &DecisionInput<'_>) -> PathBuf {
+fn find_containing_directory(path: &Path, part: &SimpleCommand, input: &DecisionInput<'_>) -> PathBuf {
     let reads = part.class == CommandClass::ReadOnly;
     if reads && input.context.fs.lstat(path) == Some(EntryKind::Directory) {
         return path.to_owned();
@@ -116,13 +119,13 @@ fn containing_directory(path: &Path, part: &SimpleCommand, input: &DecisionInput
     path.parent().unwrap_or(path).to_owned()
 }
 
-/// Paths outside the working directories that a simple command touches.
-fn outside_paths(
+/// Finds paths outside the working directories that a simple command touches.
+fn find_outside_paths(
     command: &ShellCommand<'_>,
     part: &SimpleCommand,
     input: &DecisionInput<'_>,
 ) -> Vec<PathBuf> {
-    let paths = command.path_obstacles(part, input).filter_map(|obstacle| match obstacle {
+    let paths = command.find_path_obstacles(part, input).filter_map(|obstacle| match obstacle {
         PathObstacle::Path(path) => Some(path),
         PathObstacle::Unknown => None,
     });

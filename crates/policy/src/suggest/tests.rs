@@ -1,3 +1,5 @@
+//! Suggested permission updates for calls, as tables.
+
 use serde_json::{Value, json};
 use whimbrel_wire::permission::PermissionMode;
 

@@ -55,7 +55,7 @@ esac
 exit 0
 "#;
 
-/// Sets resource limits, opens a trace, and holds a pipe that tells the test when the last descendant has ended. A
+/// Sets resource limits, opens a trace, and holds a pipe that closes when the last descendant has ended. A
 /// guard process kills the group if the test goes away.
 const PRELUDE: &str = r#"ulimit -t 2; ulimit -f 64; ulimit -u 4096; ulimit -n 64; ulimit -c 0
 exec 7<&0 8>&1 9>>"$1" </dev/null >/dev/null 2>&1

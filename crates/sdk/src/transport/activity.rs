@@ -110,7 +110,7 @@ mod tests {
             ("a turn of the engine's own", "prompt running result idle running", Activity::Busy),
             ("no state: a result", "prompt result", Activity::Idle),
             ("no state: one of two", "prompt prompt result", Activity::Unknown),
-            ("no state: the next turn speaks", "prompt prompt result word", Activity::Busy),
+            ("no state: a frame of the next turn", "prompt prompt result word", Activity::Busy),
             ("no state: a sign of life is no word", "prompt prompt result keep_alive", Activity::Unknown),
             ("no state: both", "prompt prompt result word result", Activity::Idle),
             ("no state: the prompt follows the result", "prompt result prompt", Activity::Busy),

@@ -21,7 +21,7 @@ pub enum Transport {
     /// In this process. Without an engine, an agent and its clones share one that is created for them.
     #[cfg(feature = "in-process")]
     InProcess(Option<whimbrel_engine::Engine>),
-    /// A separate process: ours, or any other program that speaks the protocol.
+    /// A separate process: ours, or any other program that implements the protocol.
     Process(PathBuf),
 }
 

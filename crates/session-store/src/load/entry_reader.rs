@@ -9,7 +9,7 @@ use whimbrel_wire::Usage;
 use whimbrel_wire::content::{Block, Role};
 use whimbrel_wire::message::SYNTHETIC_MODEL;
 
-use crate::entry::{self, EntryKind, TranscriptEntry};
+use crate::entry::{self, EntryKind, HiddenText, TranscriptEntry};
 use crate::load::index::{Node, Span};
 use crate::load::repair::MessageContent;
 
@@ -100,11 +100,14 @@ impl<R: Read + Seek> EntryReader<R> {
             .and_then(|line| parse_message(&line, role)))
     }
 
-    /// Reads the text of a hidden-text entry.
-    pub(crate) fn read_hidden_text(&mut self, span: Span) -> io::Result<Option<String>> {
+    /// Reads a hidden-text entry.
+    pub(crate) fn read_hidden_text(&mut self, span: Span) -> io::Result<Option<HiddenText>> {
         let bytes = self.read_bytes(span)?;
         let line = serde_json::from_slice::<TranscriptEntry<'_>>(bytes).ok();
-        Ok(line.and_then(|line| line.text().map(Cow::into_owned)))
+        Ok(line.and_then(|line| {
+            let announced_mode = line.permission_mode().map(Cow::into_owned);
+            Some(HiddenText { text: line.text()?.into_owned(), announced_mode })
+        }))
     }
 
     /// Reads the deferred tools that an entry records as loaded.

@@ -156,7 +156,7 @@ fn run_of_zero_bytes_is_one_unreadable_line() {
 fn conversation_is_loaded_from_branches_boundaries_and_gaps() {
     let side = with_fields(assistant("s1", "a1", "aside"), &json!({"isSidechain": true}));
     let team = with_fields(user("s2", Some("a1"), "mate"), &json!({"teamName": "x"}));
-    let meta = with_fields(user("m1", Some("a1"), "told"), &json!({"isMeta": true}));
+    let meta = with_fields(user("m1", Some("a1"), "note"), &json!({"isMeta": true}));
     let summary = with_fields(user("s", Some("b"), "summary"), &json!({"isCompactSummary": true}));
     let boundary = json!({"type": "system", "subtype": "compact_boundary", "uuid": "b", "parentUuid": null, "logicalParentUuid": "a1"});
     let hello = [user("u1", None, "hi"), assistant("a1", "u1", "hello")];
@@ -171,7 +171,7 @@ fn conversation_is_loaded_from_branches_boundaries_and_gaps() {
         (
             "which counts once something follows",
             after(&[meta, user("u2", Some("m1"), "go")]),
-            "u: hi | a: hello | u: told, go",
+            "u: hi | a: hello | u: note, go",
         ),
         ("links between", after(&[linked, user("u2", Some("p"), "go")]), "u: hi | a: hello | u: go"),
         ("a summary", after(&[boundary.clone(), summary]), "u: summary"),
@@ -348,6 +348,8 @@ fn facts_and_usage_are_loaded() {
     let usage = json!({"message": {"role": "assistant", "model": "m-1", "content": [], "usage": {"input_tokens": 7, "output_tokens": 3}}});
     let lines = [
         json!({"type": "brief", "beforeUuid": "u1", "text": "You are here."}),
+        json!({"type": "brief", "beforeUuid": "u1", "text": "Plan.", "permissionMode": "plan"}),
+        json!({"type": "brief", "beforeUuid": "u2", "text": "Unrelated."}),
         with_fields(user("u1", None, "hi"), &json!({"permissionMode": "plan"})),
         with_fields(assistant("a1", "u1", "x"), &usage),
         json!({"type": "ai-title", "aiTitle": "made"}),
@@ -365,7 +367,8 @@ fn facts_and_usage_are_loaded() {
     assert_eq!((loaded.facts.clone(), loaded.turns, loaded.context_tokens), (facts, 2, 10));
     assert_eq!(loaded.leaf.as_deref(), Some("u2"));
     assert!(loaded.hidden_texts.contains(&IdKey::new("You are here.")));
-    assert_eq!(render_history(&loaded), "u: You are here., hi, go");
+    assert_eq!(loaded.announced_mode.as_deref(), Some("plan"));
+    assert_eq!(render_history(&loaded), "u: You are here., Plan., hi, Unrelated., go");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use whimbrel_os::files::{self, FileHandle, FileKind, FileStamp};
 use whimbrel_policy::ResolvedFile;
 use whimbrel_policy::fs::RealFs;
-use whimbrel_policy::paths::physical_path;
+use whimbrel_policy::paths::resolve_physical_path;
 
 use super::encoding::{DecodedText, TextEncoding, decode};
 use super::file_errors::{not_a_file_message, read_error, write_error};
@@ -52,7 +52,7 @@ impl FileTarget {
     pub(super) fn resolve(call: &ToolContext, path_text: &str) -> Result<Self, ToolError> {
         let ResolvedFile { display_path, real_path } = call.checked_file.clone().unwrap_or_else(|| {
             let display_path = files::normalize_path(&call.workspace.resolve(path_text));
-            ResolvedFile { real_path: physical_path(&display_path, &RealFs), display_path }
+            ResolvedFile { real_path: resolve_physical_path(&display_path, &RealFs), display_path }
         });
         match FileHandle::for_real_path(&real_path) {
             Ok(handle) => Ok(Self { path: display_path, real_path, handle }),

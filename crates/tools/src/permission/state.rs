@@ -11,7 +11,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 use whimbrel_config::settings::{self, EffectiveSettings, Settings, Tolerance, Trust};
 use whimbrel_policy::fs::RealFs;
-use whimbrel_policy::mode::{deny_if_never_asking, stricter_mode};
+use whimbrel_policy::mode::{choose_stricter_mode, deny_if_never_asking};
 use whimbrel_policy::{
     Call, CallContext, GitInspector, PermissionSet, PreToolDecision, ResolvedDecision, RuleLayer, RuleSet,
     RuleSource, ToolFacts, UpdateContext, WorkDirs, apply_update, decide_and_resolve,
@@ -189,7 +189,7 @@ impl PermissionState {
     #[must_use]
     pub fn for_subagent(&self, mode: Option<PermissionMode>) -> Self {
         let cap = match (self.mode_cap, mode) {
-            (Some(cap), Some(mode)) => Some(stricter_mode(cap, mode)),
+            (Some(cap), Some(mode)) => Some(choose_stricter_mode(cap, mode)),
             (cap, mode) => cap.or(mode),
         };
         Self { mode_cap: cap, overlay: self.overlay.for_subagent(), ..self.clone() }
@@ -215,7 +215,7 @@ impl PermissionState {
     pub fn denies_tool(&self, name: &str, facts: &ToolFacts) -> bool {
         let call = Call { tool: name, input: &Value::Null };
         // Turn rules are checked per call, so that they do not change the tool list.
-        self.current.borrow().rules.rule_removing_tool(facts.name(&call)).is_some()
+        self.current.borrow().rules.find_rule_removing_tool(facts.name(&call)).is_some()
     }
 
     /// Decides one call in the current mode.

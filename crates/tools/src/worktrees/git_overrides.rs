@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use whimbrel_policy::git_settings::{GitOverride, override_for};
+use whimbrel_policy::git_settings::{self, GitOverride};
 
 /// Scopes of the user and the system. All other scopes belong to the repository.
 const TRUSTED_SCOPES: [&str; 3] = ["system", "global", "command"];
@@ -95,7 +95,7 @@ fn parse_listing(listing: &str) -> Vec<ConfigEntry<'_>> {
 
 /// The override for a setting; `None` if it runs nothing.
 fn find_override(key: &str) -> Option<GitOverride> {
-    override_for(key.split('.').next()?, key.rsplit('.').next()?)
+    git_settings::find_override(key.split('.').next()?, key.rsplit('.').next()?)
 }
 
 /// Returns whether a setting names a credential helper.

@@ -153,7 +153,7 @@ pub(crate) fn report_error(report: &AgentReport) -> Option<ToolError> {
         | TurnEnd::ContextTooLong
         | TurnEnd::HookStopped
         | TurnEnd::Stalled
-        | TurnEnd::Deferred => Some(ToolError::Failed(report.text())),
+        | TurnEnd::HookDeferred => Some(ToolError::Failed(report.text())),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Loads instruction files with their imports, each once, within a total limit.
+//! Loads instruction files, each once, within a total limit. Files that they import are loaded by `imports`.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -7,12 +7,10 @@ use whimbrel_config::locations::ConfigLocations;
 use whimbrel_config::settings::LayerScope;
 use whimbrel_os::files;
 
+use super::bounded_read::{self, FileText, ReadOutcome};
+use super::imports::ImportChain;
 use super::locations::CandidateFile;
-use super::read::{self, FileText, ReadOutcome};
 use super::{InstructionFile, InstructionKind, LoadReason};
-use crate::context::mentions;
-
-const MAX_IMPORT_DEPTH: usize = 5;
 
 /// Limit on all files together.
 const MAX_TOTAL_BYTES: usize = 256 * 1024;
@@ -28,22 +26,13 @@ pub(super) struct InstructionText {
 
 pub(super) struct InstructionLoader<'a> {
     config_locations: &'a ConfigLocations,
-    home: Option<&'a Path>,
+    pub(super) home: Option<&'a Path>,
     /// Real paths of the files the model has already.
-    known_paths: &'a mut HashSet<PathBuf>,
+    pub(super) known_paths: &'a mut HashSet<PathBuf>,
     /// Bytes left of the total limit.
     remaining_bytes: usize,
     pub(super) loaded: Vec<InstructionText>,
     pub(super) warnings: Vec<String>,
-}
-
-/// Origin of a file.
-struct ImportChain<'a> {
-    reason: LoadReason,
-    /// The accessed file that caused the load.
-    trigger: Option<&'a Path>,
-    /// The chain of importing files, outermost first.
-    parents: Vec<PathBuf>,
 }
 
 impl<'a> InstructionLoader<'a> {
@@ -66,7 +55,8 @@ impl<'a> InstructionLoader<'a> {
 
     /// Loads a candidate file, if it exists, and its imports.
     pub(super) fn load(&mut self, candidate: &CandidateFile, reason: LoadReason, trigger: Option<&Path>) {
-        let Some(real_path) = candidate.real_path.clone().or_else(|| read::resolve(&candidate.path)) else {
+        let Some(real_path) = candidate.real_path.clone().or_else(|| files::real_path(&candidate.path))
+        else {
             return;
         };
         if self.is_foreign_owned(candidate, &real_path) {
@@ -75,19 +65,21 @@ impl<'a> InstructionLoader<'a> {
         self.load_resolved(candidate, &real_path, &ImportChain { reason, trigger, parents: Vec::new() });
     }
 
-    fn load_resolved(&mut self, candidate: &CandidateFile, real_path: &Path, chain: &ImportChain<'_>) {
+    /// Loads a file whose path is resolved, and its imports.
+    pub(super) fn load_resolved(
+        &mut self,
+        candidate: &CandidateFile,
+        real_path: &Path,
+        chain: &ImportChain<'_>,
+    ) {
         if self.known_paths.contains(real_path) {
             return;
         }
         let shown = candidate.path.display();
         if !self.config_locations.may_read(candidate.scope, &candidate.boundary, real_path) {
-            self.warnings.push(match chain.parents.last() {
-                Some(parent) => format!("{} imports {shown}, which is outside the project and is not read. Trust the project, or import it from your own instruction file.", parent.display()),
-                None => format!("{shown} is a symlink to {}, which is outside the project and is not read. Trust the project, or replace the symlink with a file.", real_path.display()),
-            });
-            return;
+            return self.warn_outside_project(candidate, real_path, chain);
         }
-        let FileText { text, full_size } = match read::read(real_path) {
+        let FileText { text, full_size } = match bounded_read::read_bounded(real_path) {
             ReadOutcome::Text(text) => text,
             ReadOutcome::Missing => return,
             ReadOutcome::Directory => return self.warn_unreadable(candidate, "it is a directory"),
@@ -103,7 +95,7 @@ impl<'a> InstructionLoader<'a> {
         };
         self.remaining_bytes = remaining;
         if let Some(size) = full_size {
-            self.warnings.push(format!("{shown} is too long for an instruction file ({size} bytes): only the first {} bytes are used. Shorten it, or move parts to files that are read when needed.", read::MAX_FILE_BYTES));
+            self.warnings.push(format!("{shown} is too long for an instruction file ({size} bytes): only the first {} bytes are used. Shorten it, or move parts to files that are read when needed.", bounded_read::MAX_FILE_BYTES));
         }
         let file = InstructionFile {
             path: candidate.path.clone(),
@@ -113,62 +105,9 @@ impl<'a> InstructionLoader<'a> {
             parent: chain.parents.last().cloned(),
             bytes: text.len(),
         };
-        let (imports, has_more) = mentions::find_mentions(&text);
-        if has_more {
-            self.warnings.push(format!("{shown} imports more than {} files: the rest are not read. Merge some of them, or import some from an imported file.", mentions::MAX_MENTIONS));
-        }
+        let imports = self.find_imports(candidate, &text);
         self.loaded.push(InstructionText { file, text, full_size });
-        for mention in imports {
-            self.import(candidate, &mention, chain);
-        }
-    }
-
-    /// Loads the file that a mention imports, if it names one.
-    fn import(&mut self, candidate: &CandidateFile, mention: &mentions::Mention, chain: &ImportChain<'_>) {
-        let paths = mention.candidates().map(|mentioned| self.resolve_import(&candidate.path, mentioned));
-        let Some((path, real_path)) =
-            paths.flatten().find_map(|path| Some((path.clone(), read::resolve(&path)?)))
-        else {
-            // Most `@name` mentions are people or packages, so only Markdown files are reported.
-            if mention.candidates().any(|mentioned| mentioned.ends_with(".md")) {
-                self.warnings.push(format!(
-                    "{} imports {}, which does not exist.",
-                    candidate.path.display(),
-                    mention.path
-                ));
-            }
-            return;
-        };
-        let is_markdown = path.extension().is_some_and(|end| end == "md");
-        if !is_markdown && matches!(files::file_kind(&real_path), Ok(files::FileKind::Directory)) {
-            return;
-        }
-        let mut parents = chain.parents.clone();
-        parents.push(candidate.path.clone());
-        if parents.len() > MAX_IMPORT_DEPTH {
-            if !self.known_paths.contains(&real_path) {
-                self.warnings.push(format!(
-                    "{} is not read: imports are nested more than {MAX_IMPORT_DEPTH} deep.",
-                    path.display()
-                ));
-            }
-            return;
-        }
-        let candidate = CandidateFile { path, real_path: None, ..candidate.clone() };
-        self.load_resolved(
-            &candidate,
-            &real_path,
-            &ImportChain { reason: LoadReason::Include, trigger: chain.trigger, parents },
-        );
-    }
-
-    /// Resolves the path of an import, relative to the importing file or to `~`.
-    fn resolve_import(&self, file: &Path, mentioned: &str) -> Option<PathBuf> {
-        let path = match mentioned.strip_prefix("~/") {
-            Some(rest) => self.home?.join(rest),
-            None => file.parent()?.join(mentioned),
-        };
-        Some(files::normalize_path(&path))
+        self.load_imports(candidate, &imports, chain);
     }
 
     /// Returns whether a file above the project belongs to another user; directories like `/tmp` are writable by all.

@@ -1,13 +1,14 @@
 //! Instruction files of user and project (`CLAUDE.md`, `AGENTS.md`).
 //!
 //! They are injected before the first prompt and again after a compaction; those of subdirectories when the model
-//! accesses a file there. Modules: `locations` (candidate files), `read` (bounded read of one file), `load` (all
-//! files and their imports), `nested` (files of subdirectories).
+//! accesses a file there. Modules: `locations` (candidate files), `bounded_read` (one file), `load` (all files),
+//! `imports` (files that they import), `nested` (files of subdirectories).
 
+mod bounded_read;
+mod imports;
 mod load;
 mod locations;
 mod nested;
-mod read;
 #[cfg(test)]
 mod tests;
 

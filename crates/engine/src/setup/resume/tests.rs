@@ -1,3 +1,5 @@
+//! Tests of selecting the session to resume.
+
 use std::path::PathBuf;
 
 use serde_json::json;

@@ -11,7 +11,7 @@ use std::rc::Rc;
 
 use crate::dir_walk::{WalkResult, find_below};
 use crate::fs::FsView;
-use crate::paths::physical_path;
+use crate::paths::resolve_physical_path;
 use names::{ComponentMatcher, GlobOptions};
 
 /// Matches per glob; with more, the expansion is incomplete.
@@ -44,7 +44,7 @@ impl GlobCache {
 
     /// Expands a glob from this directory, using the cache.
     pub(super) fn expand(&self, pattern: &str, from: &Path, fs: &dyn FsView) -> Rc<GlobExpansion> {
-        self.expand_cached(pattern, start_directory(pattern, from), fs, MAX_SHARED_DEPTH)
+        self.expand_cached(pattern, find_start_directory(pattern, from), fs, MAX_SHARED_DEPTH)
     }
 
     fn expand_cached(&self, pattern: &str, from: &Path, fs: &dyn FsView, depth: usize) -> Rc<GlobExpansion> {
@@ -70,12 +70,12 @@ impl GlobCache {
 
 /// Expands a glob from this directory. Quoted characters are escaped by a backslash.
 fn expand_uncached(pattern: &str, from: &Path, options: GlobOptions, fs: &dyn FsView) -> GlobExpansion {
-    let start = GlobExpansion { paths: vec![start_directory(pattern, from).to_owned()], complete: true };
+    let start = GlobExpansion { paths: vec![find_start_directory(pattern, from).to_owned()], complete: true };
     let components = pattern.split('/').filter(|component| !component.is_empty());
     components.fold(start, |parent, component| expand_component(&parent, component, options, fs))
 }
 
-fn start_directory<'a>(pattern: &str, from: &'a Path) -> &'a Path {
+fn find_start_directory<'a>(pattern: &str, from: &'a Path) -> &'a Path {
     if pattern.starts_with('/') { Path::new("/") } else { from }
 }
 
@@ -102,7 +102,7 @@ fn expand_component(
             continue;
         }
         if options.is_globstar(component) {
-            let real = physical_path(path, fs);
+            let real = resolve_physical_path(path, fs);
             let all = find_below(&real, fs, |entry, _| {
                 paths.push(entry.strip_prefix(&real).map_or_else(|_| path.clone(), |rest| path.join(rest)));
                 paths.len() > MAX_MATCHES
@@ -124,8 +124,8 @@ fn expand_component(
     GlobExpansion { paths, complete }
 }
 
-/// The part of a glob before its first component with a wildcard, unescaped.
-pub(super) fn literal_prefix(pattern: &str) -> PathBuf {
+/// Extracts the part of a glob before its first component with a wildcard, unescaped.
+pub(super) fn extract_literal_prefix(pattern: &str) -> PathBuf {
     let absolute = PathBuf::from(if pattern.starts_with('/') { "/" } else { "" });
     pattern
         .split('/')
@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn literal_prefix_ends_at_first_wildcard() {
         for (pattern, expected) in [("a/b*/c", "a"), ("/a\\*/x*", "/a*"), ("*", ""), ("/*", "/")] {
-            assert_eq!(literal_prefix(pattern), Path::new(expected), "{pattern}");
+            assert_eq!(extract_literal_prefix(pattern), Path::new(expected), "{pattern}");
         }
     }
 }

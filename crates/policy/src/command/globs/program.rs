@@ -10,7 +10,7 @@ const MAX_BYTES: usize = 200_000;
 impl ShellCommand<'_> {
     /// Adds the commands that a glob as program name would run, for the deny analysis.
     pub(crate) fn add_glob_programs(&mut self) {
-        let Some(lines) = self.glob_program_lines() else {
+        let Some(lines) = self.build_glob_program_lines() else {
             self.script.unanalyzable.push(UnanalyzableCause::TooDeep);
             return;
         };
@@ -24,8 +24,8 @@ impl ShellCommand<'_> {
         }
     }
 
-    /// Commands with the glob replaced by each matching file; none if there are too many.
-    fn glob_program_lines(&self) -> Option<Vec<String>> {
+    /// Builds commands with the glob replaced by each matching file; none if there are too many.
+    fn build_glob_program_lines(&self) -> Option<Vec<String>> {
         let mut lines: Vec<String> = Vec::new();
         for part in &self.script.commands {
             let Some((Word { value: WordValue::Glob(glob), .. }, arguments)) = part.words.split_first()

@@ -1,4 +1,4 @@
-//! Long ways to a denied file: repetition, counting, and detours through other directories.
+//! Indirect access to a denied file: repetition, counting, and detours through other directories.
 
 use super::*;
 

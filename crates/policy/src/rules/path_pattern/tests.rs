@@ -1,3 +1,5 @@
+//! Paths that file patterns match, as tables.
+
 use super::*;
 use PermissionBehavior::{Allow, Ask, Deny};
 

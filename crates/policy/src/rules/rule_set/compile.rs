@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use whimbrel_wire::permission::PermissionBehavior;
 
 use super::{CompiledRule, RuleMatcher, RuleWarning, SourcedRule};
+use crate::rules::broad_allow_rule::reject_broad_allow_rule;
 use crate::rules::command_pattern::CommandPattern;
 use crate::rules::domain::DomainPattern;
 use crate::rules::parameter_rule::ParameterRule;
@@ -22,7 +23,7 @@ impl CompiledRule {
         let SourcedRule { rule, behavior, .. } = &reference;
         let is_allow = *behavior == PermissionBehavior::Allow;
         if is_allow {
-            check_allow_rule(rule)?;
+            reject_broad_allow_rule(rule)?;
         }
         let (matcher, warning) = match rule.content.as_deref() {
             None => (RuleMatcher::AllCalls, None),
@@ -30,25 +31,9 @@ impl CompiledRule {
         };
         let parameter = rule.content.as_deref().filter(|_| !is_allow).and_then(ParameterRule::parse);
         let warning = warning
-            .or_else(|| primary_field_warning(rule, parameter.as_ref()))
-            .or_else(|| unknown_tool_warning(rule, *behavior));
+            .or_else(|| warn_about_primary_field(rule, parameter.as_ref()))
+            .or_else(|| warn_about_unknown_tool(rule, *behavior));
         Ok((Self { sourced: reference, matcher, parameter }, warning))
-    }
-}
-
-/// Rejects allow rules that are too broad.
-fn check_allow_rule(rule: &Rule) -> Result<(), RuleError> {
-    let text = || rule.to_string();
-    if rule.content.as_deref().is_some_and(|content| matches!(content.trim(), "" | ":*")) {
-        return Err(RuleError::EmptySpecifier(text()));
-    }
-    if !rule.tool.contains('*') {
-        return Ok(());
-    }
-    let named_server = rule.tool.strip_prefix("mcp__").and_then(|rest| rest.split_once("__"));
-    match named_server {
-        Some((server, _)) if !server.is_empty() && !server.contains('*') => Ok(()),
-        _ => Err(RuleError::WildcardAllow(text())),
     }
 }
 
@@ -133,7 +118,7 @@ fn strip_to_host(text: &str) -> &str {
 
 /// Warns about a rule for the tool's primary field, which never matches because the specifier itself is about that
 /// field.
-fn primary_field_warning(rule: &Rule, parameter: Option<&ParameterRule>) -> Option<RuleWarning> {
+fn warn_about_primary_field(rule: &Rule, parameter: Option<&ParameterRule>) -> Option<RuleWarning> {
     let field = ToolKind::from_name(&rule.tool).primary_field(&rule.tool)?;
     let is_primary = parameter.is_some_and(|parameter| parameter.field == field);
     let remedy = format!("the specifier already matches `{field}`, so remove `{field}:` from it");
@@ -146,7 +131,7 @@ fn parse_skill_name(content: &str) -> &str {
     content.strip_suffix(" *").or_else(|| content.strip_suffix(":*")).unwrap_or(content).trim()
 }
 
-fn unknown_tool_warning(rule: &Rule, behavior: PermissionBehavior) -> Option<RuleWarning> {
+fn warn_about_unknown_tool(rule: &Rule, behavior: PermissionBehavior) -> Option<RuleWarning> {
     let unknown = behavior != PermissionBehavior::Allow
         && ToolKind::from_name(&rule.tool) == ToolKind::Other
         && !rule.tool.contains(['_', '*']);

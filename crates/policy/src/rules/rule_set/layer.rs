@@ -8,7 +8,7 @@ use whimbrel_wire::permission::PermissionBehavior;
 
 use super::{CompiledRule, RuleMatcher, RuleSet, RuleSource, SourcedRule};
 use crate::fs::FsView;
-use crate::paths::physical_path;
+use crate::paths::resolve_physical_path;
 use crate::rules::path_pattern::Anchors;
 use crate::rules::rule::{Rule, RuleError};
 
@@ -188,8 +188,9 @@ impl RuleSet {
             original_cwd: self.original_cwd.clone(),
             source_root: root.to_owned(),
         };
-        let (compiled, warning) = CompiledRule::new(reference, &anchors, &|path| physical_path(path, fs))?;
-        let warning = warning.or_else(|| single_slash_warning(&compiled, root, fs));
+        let (compiled, warning) =
+            CompiledRule::new(reference, &anchors, &|path| resolve_physical_path(path, fs))?;
+        let warning = warning.or_else(|| warn_about_single_slash(&compiled, root, fs));
         self.rules.push(Arc::new(compiled));
         Ok(warning)
     }
@@ -211,7 +212,7 @@ impl RuleSet {
 
 /// Warns about a deny or ask rule whose path begins with one `/` but seems to mean the file system root: its first
 /// component exists there and not in the rule's root.
-fn single_slash_warning(compiled: &CompiledRule, root: &Path, fs: &dyn FsView) -> Option<RuleWarning> {
+fn warn_about_single_slash(compiled: &CompiledRule, root: &Path, fs: &dyn FsView) -> Option<RuleWarning> {
     let SourcedRule { rule, behavior, .. } = &compiled.sourced;
     let is_path = matches!(compiled.matcher, RuleMatcher::Read(_) | RuleMatcher::Edit(_));
     if *behavior == PermissionBehavior::Allow || !is_path {

@@ -1,3 +1,5 @@
+//! Loading of rules, their warnings and errors, and the tools they apply to.
+
 use super::*;
 use crate::fs::FakeFs;
 use crate::rules::rule::RuleError;
@@ -48,7 +50,11 @@ fn bare_rule_matches_tools() {
     for (behavior, rule, name, expected) in rows {
         let one = [rule];
         let (rules, _) = if behavior == Allow { set(&one, &[], &[]) } else { set(&[], &[], &one) };
-        assert_eq!(rules.bare_rule(behavior, tool(name)).is_some(), expected, "{behavior} {rule} {name}");
+        assert_eq!(
+            rules.find_bare_rule(behavior, tool(name)).is_some(),
+            expected,
+            "{behavior} {rule} {name}"
+        );
     }
 }
 
@@ -72,7 +78,8 @@ fn server_name_comes_from_the_tool() {
         let tool = ToolName { name, server: Some(server) };
         let (allowing, _) = set(&[rule], &[], &[]);
         let (denying, _) = set(&[], &[], &[rule]);
-        let found = (allowing.bare_rule(Allow, tool).is_some(), denying.bare_rule(Deny, tool).is_some());
+        let found =
+            (allowing.find_bare_rule(Allow, tool).is_some(), denying.find_bare_rule(Deny, tool).is_some());
         assert_eq!(found, (grants, limits), "{rule} {server} {name}");
     }
 }
@@ -159,8 +166,8 @@ fn managed_only_ignores_other_rules() {
 #[test]
 fn end_conversation_cannot_be_removed() {
     let (rules, _) = set(&[], &[], &["*"]);
-    assert!(rules.rule_removing_tool(tool("Bash")).is_some());
-    assert!(rules.rule_removing_tool(tool("EndConversation")).is_none());
+    assert!(rules.find_rule_removing_tool(tool("Bash")).is_some());
+    assert!(rules.find_rule_removing_tool(tool("EndConversation")).is_none());
 }
 
 #[test]

@@ -59,8 +59,8 @@ impl AnalysisLimits {
         }
     }
 
-    /// Characters that variables and braces may add to words.
-    pub(crate) fn word_budget(text: &str) -> usize {
+    /// Computes the number of characters that variables and braces may add to words.
+    pub(crate) fn compute_word_budget(text: &str) -> usize {
         text.len() + 65_536
     }
 

@@ -40,14 +40,14 @@ pub(crate) struct AnalysisState {
 }
 
 impl Analyzer<'_> {
-    pub(crate) fn analysis_state(&self) -> AnalysisState {
+    pub(crate) fn capture_analysis_state(&self) -> AnalysisState {
         let directory_changes = self.script.cd_targets.len() + self.script.cd_directories.len();
         AnalysisState { variables: self.variables.version(), directory_changes, level: self.text.depth }
     }
 
-    /// Simple commands that the same input produced before.
-    pub(crate) fn recall(&self, key: &str) -> Option<Range<usize>> {
-        let now = self.analysis_state();
+    /// Finds simple commands that the same input produced before.
+    pub(crate) fn find_memoized(&self, key: &str) -> Option<Range<usize>> {
+        let now = self.capture_analysis_state();
         let same = |seen: &&MemoEntry| {
             seen.state_before.variables == now.variables && seen.state_before.level <= now.level
         };
@@ -64,19 +64,19 @@ impl Analyzer<'_> {
         };
         let commands = self.script.commands.get(parts.clone()).unwrap_or_default();
         let is_repeatable =
-            self.analysis_state() == before && !self.script.truncated && !commands.iter().any(moves);
+            self.capture_analysis_state() == before && !self.script.truncated && !commands.iter().any(moves);
         if is_repeatable && !self.memo.paused {
             self.memo.entries.insert(key, MemoEntry { commands: parts, state_before: before });
         }
     }
 
-    /// Key of a text.
-    pub(crate) fn text_key(&self, text: &str) -> String {
+    /// Builds the key of a text.
+    pub(crate) fn build_text_key(&self, text: &str) -> String {
         format!("{}\0{text}", if self.text.is_guess { 'g' } else { 't' })
     }
 
-    /// Key of a command; none if it has more than words.
-    pub(crate) fn command_key(&self, command: &RawCommand) -> Option<String> {
+    /// Builds the key of a command; none if it has more than words.
+    pub(crate) fn build_command_key(&self, command: &RawCommand) -> Option<String> {
         let bare =
             command.assignments.is_empty() && command.redirects.is_empty() && command.stdin_texts.is_empty();
         if !bare || command.words.is_empty() {

@@ -4,7 +4,7 @@ use super::simple_command::{ExpandedCommand, UnwrappedCommand, render_with_assig
 use crate::shell::RequiredRule;
 use crate::shell::nested::{shells, wrappers};
 use crate::shell::programs::builtins;
-use crate::shell::programs::effects::{CommandEffects, program_name};
+use crate::shell::programs::effects::{CommandEffects, extract_program_name};
 
 /// Basis for a suggested rule.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -36,9 +36,9 @@ pub(super) fn build_suggestion(
     let literal =
         |at: usize| expanded.words.get(at).filter(|word| word.value.as_literal() == Some(word.raw.as_str()));
     let first = literal(0).map(|word| word.raw.as_str()).unwrap_or_default();
-    let plain = program_name(first);
+    let plain = extract_program_name(first);
     let runs = wrappers::is_exact_rule_wrapper(&plain)
-        || builtins::required_rule(&plain) == Some(RequiredRule::ExactRule)
+        || builtins::find_required_rule(&plain) == Some(RequiredRule::ExactRule)
         || (plain == "find" && effects.required_rule == RequiredRule::ExactRule);
     let safe = expanded.assignments.iter().all(|(_, assignment)| assignment.safe);
     let bare = safe

@@ -3,10 +3,10 @@
 use super::rule_suggestion;
 use crate::shell::nested::{shells, wrappers};
 use crate::shell::parser::syntax::RawCommand;
-use crate::shell::programs::effects::{self, CommandEffects, program_name};
+use crate::shell::programs::effects::{self, CommandEffects, extract_program_name};
 use crate::shell::programs::{accepted_edits, builtins, operands, read_only_with_flags};
 use crate::shell::vars::safe_assignment;
-use crate::shell::words::spelling::{allow_spellings, deny_spellings, raw_text};
+use crate::shell::words::spelling::{join_raw_text, list_allow_spellings, list_deny_spellings};
 use crate::shell::{
     AllowSpelling, Assignment, CheckScope, CommandClass, Redirect, RequiredRule, RuleSuggestion,
     SimpleCommand, Word, WordValue,
@@ -35,19 +35,19 @@ pub(super) struct UnwrappedCommand<'a> {
 }
 
 /// Builds a command that must be allowed.
-pub(crate) fn checked_command(expanded: &ExpandedCommand<'_>) -> SimpleCommand {
+pub(crate) fn build_checked_command(expanded: &ExpandedCommand<'_>) -> SimpleCommand {
     let stripped = strip_wrappers(expanded);
     let command = expanded.command;
     let name = stripped.words.first().and_then(|word| word.value.as_literal());
-    let mut effects = effects::command_effects(stripped.words);
+    let mut effects = effects::determine_command_effects(stripped.words);
     restrict_effects(&mut effects, expanded, &stripped, name);
-    let reads_input = name.is_some_and(|name| shells::is_interpreter(&program_name(name)))
+    let reads_input = name.is_some_and(|name| shells::is_interpreter(&extract_program_name(name)))
         && (!command.stdin_texts.is_empty() || command.after_pipe || !command.redirects.is_empty());
     let raw = render_with_assignments(expanded, |_| true);
     let glob = stripped.words.iter().any(|word| matches!(word.value, WordValue::Glob(_)));
     SimpleCommand {
         check_scope: command.check_scope(),
-        deny_spellings: deny_spellings(&raw, expanded.words),
+        deny_spellings: list_deny_spellings(&raw, expanded.words),
         allow_spellings: build_allow_spellings(expanded, &stripped, &effects, &raw, reads_input),
         suggestion: rule_suggestion::build_suggestion(expanded, &stripped, &effects, reads_input),
         raw,
@@ -70,12 +70,12 @@ pub(crate) fn checked_command(expanded: &ExpandedCommand<'_>) -> SimpleCommand {
 }
 
 /// Builds a command for the deny analysis only.
-pub(crate) fn searched_command(words: &[Word]) -> SimpleCommand {
-    let effects = effects::command_effects(words);
-    let raw = raw_text(words);
+pub(crate) fn build_searched_command(words: &[Word]) -> SimpleCommand {
+    let effects = effects::determine_command_effects(words);
+    let raw = join_raw_text(words);
     SimpleCommand {
         check_scope: CheckScope::DenyOnly,
-        deny_spellings: deny_spellings(&raw, words),
+        deny_spellings: list_deny_spellings(&raw, words),
         allow_spellings: Vec::new(),
         raw,
         words: words.to_vec(),
@@ -180,15 +180,15 @@ fn skip_safe_assignments(words: &[Word]) -> &[Word] {
 /// Returns true if unknown additional arguments could change what the command does.
 fn depends_on_arguments(words: &[Word]) -> bool {
     let Some(name) = words.first().and_then(|word| word.value.as_literal()) else { return true };
-    let plain = program_name(name);
+    let plain = extract_program_name(name);
     let arguments = words.get(1..).unwrap_or_default();
     rule_suggestion::suggests_exact_rule_only(&plain)
         || shells::is_interpreter(&plain)
-        || builtins::required_rule(&plain).is_some()
+        || builtins::find_required_rule(&plain).is_some()
         || matches!(plain.as_str(), "git" | "jq" | "cd" | "make" | "tar" | "zip")
-        || read_only_with_flags::effects(&plain, arguments).is_some()
-        || accepted_edits::edit_effects(&plain, arguments).is_some()
-        || operands::effects(&plain, arguments).is_some_and(|effects| effects.restricts_paths)
+        || read_only_with_flags::determine_effects(&plain, arguments).is_some()
+        || accepted_edits::determine_edit_effects(&plain, arguments).is_some()
+        || operands::determine_effects(&plain, arguments).is_some_and(|effects| effects.restricts_paths)
 }
 
 /// Returns true for `xargs` with plain options before a command that only prints.
@@ -223,7 +223,7 @@ pub(super) fn render_with_assignments(
         .filter(|(_, assignment)| wanted(assignment))
         .map(|(raw, _)| raw.as_str())
         .collect();
-    let words = raw_text(expanded.words);
+    let words = join_raw_text(expanded.words);
     if !words.is_empty() {
         texts.push(&words);
     }
@@ -243,15 +243,16 @@ fn build_allow_spellings(
     }
     let exact = |text: String| AllowSpelling { text, required_rule: RequiredRule::ExactRule };
     if expanded.assignments.iter().all(|(_, assignment)| assignment.safe) {
-        spellings = allow_spellings(
+        spellings = list_allow_spellings(
             stripped.words,
             effects.required_rule,
             stripped.takes_more_arguments || reads_input,
         );
         if stripped.wrapped && !reads_input {
-            spellings.extend(allow_spellings(expanded.words, RequiredRule::ExactRule, false));
+            spellings.extend(list_allow_spellings(expanded.words, RequiredRule::ExactRule, false));
         }
-    } else if !reads_input && !allow_spellings(expanded.words, RequiredRule::ExactRule, false).is_empty() {
+    } else if !reads_input && !list_allow_spellings(expanded.words, RequiredRule::ExactRule, false).is_empty()
+    {
         spellings.push(exact(render_with_assignments(expanded, |assignment| !assignment.safe)));
     }
     if !expanded.assignments.is_empty() && !spellings.is_empty() && !reads_input {

@@ -3,7 +3,7 @@
 
 use crate::shell::Word;
 use crate::shell::programs::sed::{is_harmless_substitution, only_prints_lines};
-use crate::shell::words::expand::value_text;
+use crate::shell::words::expand::render_value;
 
 /// Bytes by which fragments may exceed the length of the code; the rest is only matched at every word.
 const EXTRA_FRAGMENT_BYTES: usize = 2_000;
@@ -27,7 +27,7 @@ pub(crate) fn find_code(name: &str, arguments: &[Word]) -> Vec<ForeignCode> {
         name if reads_code_from_stdin(name) => parse_other,
         _ => return Vec::new(),
     };
-    let words = arguments.iter().map(|word| (value_text(&word.value), word.value.is_unknown()));
+    let words = arguments.iter().map(|word| (render_value(&word.value), word.value.is_unknown()));
     words.filter_map(|(text, unknown)| code(&text, unknown)).collect()
 }
 
@@ -69,18 +69,22 @@ fn parse_awk(text: &str, unknown: bool) -> Option<ForeignCode> {
     // Patterns contain bars too; these forms run the quoted text beside them.
     let opaque =
         unknown && ["system", "getline", "| \"", "|\"", "\" |"].iter().any(|word| text.contains(word));
-    Some(ForeignCode { fragments: quoted_texts(text, "\""), text: text.to_owned(), opaque })
+    Some(ForeignCode { fragments: extract_quoted_texts(text, "\""), text: text.to_owned(), opaque })
 }
 
 fn parse_other(text: &str, _: bool) -> Option<ForeignCode> {
     let call_words =
         ["system", "exec", "spawn", "popen", "open", "process", "`", "qx", "%x", "|", "passthru"];
     let found = call_words.iter().any(|word| text.contains(word));
-    found.then(|| ForeignCode { fragments: quoted_texts(text, "\"'`"), text: text.to_owned(), opaque: false })
+    found.then(|| ForeignCode {
+        fragments: extract_quoted_texts(text, "\"'`"),
+        text: text.to_owned(),
+        opaque: false,
+    })
 }
 
-/// Texts in quotes.
-fn quoted_texts(script: &str, quotes: &str) -> Vec<String> {
+/// Extracts texts in quotes.
+fn extract_quoted_texts(script: &str, quotes: &str) -> Vec<String> {
     let mut texts = Vec::new();
     let mut text: Option<(char, String)> = None;
     let mut letters = script.chars();
@@ -123,8 +127,10 @@ fn parse_sed(script: &str, _: bool) -> Option<ForeignCode> {
         }
         text.push(' ');
         if length <= script.len() {
-            let found =
-                sed_commands(script.get(..at).unwrap_or_default(), script.get(at + 1..).unwrap_or_default());
+            let found = extract_sed_commands(
+                script.get(..at).unwrap_or_default(),
+                script.get(at + 1..).unwrap_or_default(),
+            );
             length += found.iter().map(String::len).sum::<usize>();
             pieces.extend(found.into_iter().filter(|_| length <= script.len() + EXTRA_FRAGMENT_BYTES));
         }
@@ -137,8 +143,9 @@ fn is_substitution_flag(letter: char) -> bool {
     "gpiImM0123456789".contains(letter)
 }
 
-/// Commands that the letter `e` would run: the rest of its line, or the replacement of the substitution before it.
-fn sed_commands(before: &str, after: &str) -> Vec<String> {
+/// Extracts commands that the letter `e` would run: the rest of its line, or the replacement of the substitution before
+/// it.
+fn extract_sed_commands(before: &str, after: &str) -> Vec<String> {
     let line = after.lines().next().unwrap_or_default().trim_start();
     let body = before.rsplit('\n').next().unwrap_or_default();
     let body = body.trim_end_matches(is_substitution_flag);

@@ -4,7 +4,7 @@
 use crate::git_settings::is_command_setting;
 use crate::shell::programs::argv::{NO_OPTIONS, OptionSpec, parse_args};
 use crate::shell::programs::git::skip_global_options;
-use crate::shell::words::expand::value_text;
+use crate::shell::words::expand::render_value;
 use crate::shell::{Word, WordValue};
 
 /// Options whose value is a command or ends with one.
@@ -69,12 +69,12 @@ pub(crate) struct NestedCommands {
     pub(crate) guesses: Vec<String>,
 }
 
-/// Options of a program whose value is a command.
-pub(crate) fn options_with_command(name: &str) -> &'static [&'static str] {
-    options_for(COMMAND_OPTIONS, name)
+/// Finds options of a program whose value is a command.
+pub(crate) fn find_options_with_command(name: &str) -> &'static [&'static str] {
+    find_options(COMMAND_OPTIONS, name)
 }
 
-fn options_for(
+fn find_options(
     table: &'static [(&'static [&'static str], &'static [&'static str])],
     name: &str,
 ) -> &'static [&'static str] {
@@ -82,16 +82,16 @@ fn options_for(
 }
 
 /// Collects the commands in the arguments of a program, certain and possible ones.
-pub(crate) fn nested_commands(name: &str, arguments: &[Word]) -> NestedCommands {
+pub(crate) fn collect_nested_commands(name: &str, arguments: &[Word]) -> NestedCommands {
     let mut nested = NestedCommands::default();
     let values = |options: &'static [&'static str]| match options {
         [] => Vec::new(),
         reads => parse_args(arguments, &OptionSpec { reads, ..NO_OPTIONS }).reads,
     };
-    for value in values(options_with_command(name)) {
+    for value in values(find_options_with_command(name)) {
         nested.add_command(&value);
     }
-    for value in values(options_for(SETTING_OPTIONS, name)) {
+    for value in values(find_options(SETTING_OPTIONS, name)) {
         nested.add_setting(name, &value);
     }
     let words = arguments.iter().map(|word| &word.value);
@@ -107,11 +107,12 @@ pub(crate) fn nested_commands(name: &str, arguments: &[Word]) -> NestedCommands 
             }
         }
         "vi" | "vim" | "nvim" | "view" | "ex" => {
-            let texts = words.map(value_text).filter(|text| text.starts_with('+'));
-            nested.guesses.extend(texts.flat_map(|text| command_suffixes(&text)));
+            let texts = words.map(render_value).filter(|text| text.starts_with('+'));
+            nested.guesses.extend(texts.flat_map(|text| list_command_suffixes(&text)));
         }
         "make" | "gmake" => {
-            let texts = words.filter_map(|value| value_text(value).strip_prefix("SHELL=").map(str::to_owned));
+            let texts =
+                words.filter_map(|value| render_value(value).strip_prefix("SHELL=").map(str::to_owned));
             nested.guesses.extend(texts);
         }
         "socat" => words.for_each(|value| nested.add_socat_address(value)),
@@ -123,16 +124,17 @@ pub(crate) fn nested_commands(name: &str, arguments: &[Word]) -> NestedCommands 
 impl NestedCommands {
     /// Adds a command, without any prefix before it.
     fn add_command(&mut self, value: &WordValue) {
-        let text = value_text(value);
+        let text = render_value(value);
         let unknown = value.as_literal().is_none();
-        let all = command_suffixes(&text).into_iter();
-        self.commands
-            .extend(all.map(|text| if unknown { unknown_text(&text) } else { WordValue::Literal(text) }));
+        let all = list_command_suffixes(&text).into_iter();
+        self.commands.extend(
+            all.map(|text| if unknown { mark_partly_unknown(&text) } else { WordValue::Literal(text) }),
+        );
     }
 
     /// Adds `NAME=VALUE`: certainly a command if the setting is known to be one.
     fn add_setting(&mut self, program: &str, value: &WordValue) {
-        let mut text = value_text(value);
+        let mut text = render_value(value);
         if program.starts_with('s') && !text.split([' ', '\t']).next().unwrap_or_default().contains('=') {
             // `ssh` accepts a blank instead of `=`.
             text = text.replacen([' ', '\t'], "=", 1);
@@ -145,8 +147,8 @@ impl NestedCommands {
         };
         match (is_command, value.as_literal()) {
             (true, Some(_)) => self.add_command(&WordValue::Literal(text)),
-            (true, None) => self.add_command(&unknown_text(&text)),
-            (false, _) => self.guesses.extend(command_suffixes(&text)),
+            (true, None) => self.add_command(&mark_partly_unknown(&text)),
+            (false, _) => self.guesses.extend(list_command_suffixes(&text)),
         }
     }
 
@@ -160,9 +162,9 @@ impl NestedCommands {
             _ => None,
         });
         let unknown =
-            |value: &&WordValue| value_text(value).split('=').next().is_some_and(|key| key.contains("$?"));
+            |value: &&WordValue| render_value(value).split('=').next().is_some_and(|key| key.contains("$?"));
         self.commands.extend(settings.filter(unknown).cloned());
-        let texts: Vec<String> = rest.iter().map(|word| value_text(&word.value)).collect();
+        let texts: Vec<String> = rest.iter().map(|word| render_value(&word.value)).collect();
         let after = |text: &str| texts.iter().position(|word| word == text).map_or(rest.len(), |at| at + 1);
         let aliases = texts.iter().filter_map(|text| text.strip_prefix('!'));
         self.guesses.extend(aliases.map(str::to_owned));
@@ -178,7 +180,7 @@ impl NestedCommands {
                 if texts.get(key).is_some_and(|key| is_git_command_setting(key)) {
                     self.add_command(value);
                 } else {
-                    self.guesses.push(value_text(value));
+                    self.guesses.push(render_value(value));
                 }
                 return;
             }
@@ -188,7 +190,7 @@ impl NestedCommands {
         let (words, texts): (Vec<&Word>, Vec<&str>) = words.map(|(word, text)| (word, text.as_str())).unzip();
         let text = texts.join(" ");
         if words.iter().any(|word| word.value.as_literal().is_none()) {
-            self.commands.push(unknown_text(&text));
+            self.commands.push(mark_partly_unknown(&text));
         } else if !text.is_empty() {
             self.commands.push(WordValue::Literal(text));
         }
@@ -196,11 +198,11 @@ impl NestedCommands {
 
     /// Adds the command of a `socat` address such as `EXEC:COMMAND`.
     fn add_socat_address(&mut self, value: &WordValue) {
-        let text = value_text(value);
+        let text = render_value(value);
         let Some((kind, text)) = text.split_once(':') else { return };
         let runs = ["exec", "system", "shell"].iter().any(|known| kind.eq_ignore_ascii_case(known));
         match (runs, value.as_literal()) {
-            (true, None) => self.commands.push(unknown_text(text)),
+            (true, None) => self.commands.push(mark_partly_unknown(text)),
             (true, Some(_)) => self.commands.push(WordValue::Literal(text.to_owned())),
             (false, _) => self.guesses.push(text.to_owned()),
         }
@@ -215,13 +217,13 @@ fn is_git_command_setting(setting: &str) -> bool {
 }
 
 /// Marks a text as partly unknown, so that it is searched nevertheless.
-fn unknown_text(text: &str) -> WordValue {
+fn mark_partly_unknown(text: &str) -> WordValue {
     let (before, after) = text.split_once("$?").unwrap_or((text, ""));
     WordValue::Unknown { before: before.to_owned(), after: after.to_owned(), nonempty: false }
 }
 
-/// The text itself, and its suffixes after `=` and `!`, where a command may start.
-fn command_suffixes(text: &str) -> Vec<String> {
+/// Lists the text itself, and its suffixes after `=` and `!`, where a command may start.
+fn list_command_suffixes(text: &str) -> Vec<String> {
     let after = |separator: char| text.split_once(separator).map(|(_, end)| end);
     let named = after('=').map(|end| end.strip_prefix("exec=").unwrap_or(end));
     let all = [Some(text), named, named.and_then(|end| end.strip_prefix('!')), after('!')];

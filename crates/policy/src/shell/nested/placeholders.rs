@@ -4,18 +4,18 @@ use super::shells::{self, CommandSource};
 use super::wrapped::MAX_WRAPPERS;
 use super::wrappers;
 use crate::shell::programs::builtins;
-use crate::shell::programs::effects::program_name;
+use crate::shell::programs::effects::extract_program_name;
 use crate::shell::{Word, WordValue};
 
-/// An unknown value that is not empty.
-fn placeholder_value(before: &str, after: &str) -> WordValue {
+/// Builds an unknown value that is not empty.
+fn build_placeholder_value(before: &str, after: &str) -> WordValue {
     WordValue::Unknown { before: before.to_owned(), after: after.to_owned(), nonempty: true }
 }
 
 /// Replaces each placeholder in the words by an unknown value.
 pub(crate) fn mark_placeholders(words: &[Word], placeholder: &str) -> Vec<Word> {
     let fill = |word: &Word| match word.value.as_literal().and_then(|text| text.split_once(placeholder)) {
-        Some((before, after)) => Word { value: placeholder_value(before, after), ..word.clone() },
+        Some((before, after)) => Word { value: build_placeholder_value(before, after), ..word.clone() },
         None => word.clone(),
     };
     words.iter().map(fill).collect()
@@ -24,12 +24,12 @@ pub(crate) fn mark_placeholders(words: &[Word], placeholder: &str) -> Vec<Word> 
 /// The command that `xargs` or `parallel` runs, starting at `start`, with the words of a text, or an unknown value,
 /// inserted.
 pub(crate) fn fill_command(words: &[Word], start: usize, text: Option<&str>) -> Vec<Word> {
-    let marker = placeholder(words, start);
+    let marker = find_placeholder(words, start);
     let command = words.get(start..).unwrap_or_default();
     let Some(text) = text else {
         let mut filled = mark_placeholders(&mark_placeholders(command, "{}"), marker.unwrap_or("{}"));
         if marker.is_none() {
-            filled.push(Word { raw: String::new(), value: placeholder_value("", "") });
+            filled.push(Word { raw: String::new(), value: build_placeholder_value("", "") });
         }
         return filled;
     };
@@ -46,9 +46,9 @@ pub(crate) fn fill_command(words: &[Word], start: usize, text: Option<&str>) -> 
     command.iter().map(fill).collect()
 }
 
-/// Bytes that inserting a text adds to the command.
-pub(crate) fn added_bytes(words: &[Word], start: usize, text: &str) -> usize {
-    let count = placeholder(words, start).map_or(1, |marker| {
+/// Counts the bytes that inserting a text adds to the command.
+pub(crate) fn count_added_bytes(words: &[Word], start: usize, text: &str) -> usize {
+    let count = find_placeholder(words, start).map_or(1, |marker| {
         let literal =
             words.get(start..).unwrap_or_default().iter().filter_map(|word| word.value.as_literal());
         literal.map(|word| word.matches(marker).count()).sum()
@@ -56,8 +56,8 @@ pub(crate) fn added_bytes(words: &[Word], start: usize, text: &str) -> usize {
     count.saturating_mul(text.len())
 }
 
-/// The placeholder that the options define, if any.
-fn placeholder(words: &[Word], start: usize) -> Option<&str> {
+/// Finds the placeholder that the options define, if any.
+fn find_placeholder(words: &[Word], start: usize) -> Option<&str> {
     let options: Vec<&str> =
         words.get(1..start).unwrap_or_default().iter().filter_map(|word| word.value.as_literal()).collect();
     let mut placeholder = None;
@@ -87,7 +87,7 @@ fn runs_unknown_at(words: &[Word], depth: usize) -> bool {
     if depth >= MAX_WRAPPERS {
         return some_unknown();
     }
-    let name = program_name(name);
+    let name = extract_program_name(name);
     if let Some(wrapped) = wrappers::find_wrapped(&name, words) {
         let inner = wrapped.start.and_then(|start| words.get(start..)).unwrap_or_default();
         return wrapped.command_texts.iter().any(unknown)
@@ -95,7 +95,7 @@ fn runs_unknown_at(words: &[Word], depth: usize) -> bool {
             || wrapped.resplit_words.is_some_and(|words| runs_unknown_at(&words, depth + 1))
             || runs_unknown_at(inner, depth + 1);
     }
-    match shells::command_source(words) {
+    match shells::find_command_source(words) {
         Some(CommandSource::Text(text)) => text.is_some_and(unknown),
         Some(CommandSource::File(file)) => unknown(file),
         Some(CommandSource::Input) => false,

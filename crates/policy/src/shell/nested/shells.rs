@@ -1,6 +1,6 @@
 //! Shells and interpreters, and the source of the commands that a shell runs.
 
-use crate::shell::programs::effects::program_name;
+use crate::shell::programs::effects::extract_program_name;
 use crate::shell::{Word, WordValue};
 
 /// Shells that run the text after `-c`, or their input.
@@ -57,21 +57,21 @@ pub(crate) enum CommandSource<'a> {
 /// Programs that pass their input to a shell.
 const STDIN_SHELLS: &[&str] = &["at", "batch", "newgrp", "sg"];
 
-/// Source of the commands, if this is a shell, or `source` and its like.
-pub(crate) fn command_source(words: &[Word]) -> Option<CommandSource<'_>> {
+/// Finds the source of the commands, if this is a shell, or `source` and its like.
+pub(crate) fn find_command_source(words: &[Word]) -> Option<CommandSource<'_>> {
     let (first, arguments) = words.split_first()?;
-    let name = program_name(first.value.as_literal()?);
+    let name = extract_program_name(first.value.as_literal()?);
     if matches!(name.as_str(), "source" | ".") {
         let start = usize::from(arguments.first().is_some_and(|word| word.value.as_literal() == Some("--")));
-        return arguments.get(start).map(|word| operand_source(&word.value));
+        return arguments.get(start).map(|word| classify_operand_source(&word.value));
     }
     if STDIN_SHELLS.contains(&name.as_str()) {
         return Some(CommandSource::Input);
     }
-    SHELLS.contains(&name.as_str()).then(|| shell_source(arguments))
+    SHELLS.contains(&name.as_str()).then(|| find_shell_source(arguments))
 }
 
-fn shell_source(arguments: &[Word]) -> CommandSource<'_> {
+fn find_shell_source(arguments: &[Word]) -> CommandSource<'_> {
     let mut at = 0;
     let mut text = false;
     let mut input = false;
@@ -95,12 +95,12 @@ fn shell_source(arguments: &[Word]) -> CommandSource<'_> {
     let operand = arguments.get(at).map(|word| &word.value);
     match operand {
         _ if text => CommandSource::Text(operand),
-        Some(value) if !input => operand_source(value),
+        Some(value) if !input => classify_operand_source(value),
         Some(_) | None => CommandSource::Input,
     }
 }
 
-fn operand_source(value: &WordValue) -> CommandSource<'_> {
+fn classify_operand_source(value: &WordValue) -> CommandSource<'_> {
     match value.as_literal() {
         Some(path) if is_stream(path) => CommandSource::Input,
         Some(_) | None => CommandSource::File(value),
@@ -143,7 +143,7 @@ mod tests {
         for (text, expected) in rows {
             let word = |text: &str| Word { raw: text.to_owned(), value: WordValue::Literal(text.to_owned()) };
             let words: Vec<Word> = text.split(' ').map(word).collect();
-            let found = match command_source(&words) {
+            let found = match find_command_source(&words) {
                 None => "nothing",
                 Some(CommandSource::Input) => "input",
                 Some(CommandSource::Text(value)) => value.and_then(WordValue::as_literal).unwrap_or("?"),

@@ -10,10 +10,10 @@ use std::ops::Range;
 
 use super::foreign_code;
 use super::shells::{self, CommandSource};
-use super::stdout::{StdoutContent, stdout_content};
+use super::stdout::{StdoutContent, derive_stdout_content};
 use crate::shell::analyzer::Analyzer;
 use crate::shell::parser::syntax::{ParsedScript, Pipeline, RawCommand, RawWord, StdinText};
-use crate::shell::programs::effects::program_name;
+use crate::shell::programs::effects::extract_program_name;
 use crate::shell::words::expand;
 use crate::shell::{RedirectDirection, Word};
 
@@ -32,7 +32,7 @@ struct InputAnalysis<'a> {
 }
 
 impl InputAnalysis<'_> {
-    fn any_reads(&self, commands: Range<usize>) -> bool {
+    fn has_reader(&self, commands: Range<usize>) -> bool {
         self.readers.get(commands).is_some_and(|reads| reads.contains(&true))
     }
 }
@@ -65,7 +65,7 @@ impl Analyzer<'_> {
     fn analyze_redirected_code(&mut self, parsed: &ParsedScript, parts: &[Range<usize>]) {
         let commands = parsed.commands.iter().zip(parts);
         for (command, parts) in commands.filter(|(command, _)| !command.stdin_texts.is_empty()) {
-            let texts = self.redirected_texts(parsed, command, parts.start);
+            let texts = self.collect_redirected_texts(parsed, command, parts.start);
             self.analyze_code_read(parts, &texts);
         }
     }
@@ -83,16 +83,21 @@ impl Analyzer<'_> {
                     texts.clear();
                     continue;
                 }
-                texts.extend(self.redirected_texts(parsed, command, parts.start));
-                if let StdoutContent::Text(printed) = stdout_content(&self.words_at(parts.start)) {
+                texts.extend(self.collect_redirected_texts(parsed, command, parts.start));
+                if let StdoutContent::Text(printed) = derive_stdout_content(&self.words_at(parts.start)) {
                     texts.extend(printed);
                 }
             }
         }
     }
 
-    /// Texts that a command reads through its own redirects; `at` is the index of its simple command.
-    fn redirected_texts(&self, parsed: &ParsedScript, command: &RawCommand, index: usize) -> Vec<String> {
+    /// Collects texts that a command reads through its own redirects; `index` is the index of its simple command.
+    fn collect_redirected_texts(
+        &self,
+        parsed: &ParsedScript,
+        command: &RawCommand,
+        index: usize,
+    ) -> Vec<String> {
         let document = |text: &StdinText| match text {
             StdinText::HereDocument(number) => {
                 parsed.here_documents.get(*number).map(|document| document.body.clone())
@@ -109,7 +114,8 @@ impl Analyzer<'_> {
 
     /// Analyzes the texts if an interpreter is among these simple commands. Returns true if there is one.
     fn analyze_code_read(&mut self, parts: &Range<usize>, texts: &[String]) -> bool {
-        let names = parts.clone().filter_map(|index| Some((index, program_name(self.name_at(index)?))));
+        let names =
+            parts.clone().filter_map(|index| Some((index, extract_program_name(self.name_at(index)?))));
         let Some((index, name)) =
             names.into_iter().find(|(_, name)| foreign_code::reads_code_from_stdin(name))
         else {
@@ -124,7 +130,7 @@ impl Analyzer<'_> {
     /// Returns true if one of these simple commands is a shell that reads commands from standard input.
     fn reads_commands_from_stdin(&self, parts: Range<usize>) -> bool {
         let parts = self.script.commands.get(parts).unwrap_or_default();
-        parts.iter().any(|part| shells::command_source(&part.words) == Some(CommandSource::Input))
+        parts.iter().any(|part| shells::find_command_source(&part.words) == Some(CommandSource::Input))
     }
 
     /// Functions and aliases of a shell read commands as the shell does.
@@ -134,14 +140,16 @@ impl Analyzer<'_> {
         if self.variables.has_aliases() {
             for (reads, name) in analysis.readers.iter_mut().zip(&names) {
                 let aliases = self.variables.aliases(name.unwrap_or_default());
-                let shell = |text: &String| shells::SHELLS.contains(&program_name(first_word(text)).as_str());
+                let shell = |text: &String| {
+                    shells::SHELLS.contains(&extract_program_name(extract_first_word(text)).as_str())
+                };
                 *reads |= aliases.iter().any(shell);
             }
         }
         for _ in 0..MAX_ROUNDS {
             let functions = analysis.parsed.functions.iter();
             let reading_functions: HashSet<&str> = functions
-                .filter(|(_, body)| analysis.any_reads(body.clone()))
+                .filter(|(_, body)| analysis.has_reader(body.clone()))
                 .map(|(name, _)| name.as_str())
                 .collect();
             if reading_functions.is_empty() {
@@ -169,11 +177,11 @@ impl Analyzer<'_> {
         for (command, parts) in analysis.parsed.commands.iter().zip(analysis.command_ranges) {
             all.extend(self.recorded_texts(parts.start));
             let words = self.words_at(parts.start);
-            match stdout_content(&words) {
+            match derive_stdout_content(&words) {
                 StdoutContent::Text(texts) => all.extend(texts),
                 StdoutContent::Unknown if command.before_pipe => {
                     let texts: Vec<String> =
-                        words.iter().skip(1).map(|word| expand::value_text(&word.value)).collect();
+                        words.iter().skip(1).map(|word| expand::render_value(&word.value)).collect();
                     self.analyze_guess(&texts.join(" ").replace("\\n", "\n"));
                 }
                 StdoutContent::Nothing
@@ -182,7 +190,7 @@ impl Analyzer<'_> {
                 | StdoutContent::Unknown => {}
             }
         }
-        let filled = self.placeholder_commands(analysis.command_ranges);
+        let filled = self.collect_placeholder_commands(analysis.command_ranges);
         let mut seen = HashSet::new();
         for text in all.iter().filter(|text| seen.insert(text.as_str())) {
             self.analyze_text(text);
@@ -205,10 +213,10 @@ impl Analyzer<'_> {
     fn mark_opaque_readers(&mut self, analysis: &InputAnalysis<'_>) {
         let mut opaque: Vec<Range<usize>> = Vec::new();
         for pipeline in &analysis.parsed.pipelines {
-            opaque.extend(self.opaque_pipeline_readers(analysis, pipeline));
+            opaque.extend(self.find_opaque_pipeline_readers(analysis, pipeline));
         }
         for input in &analysis.parsed.compound_inputs {
-            if analysis.any_reads(input.commands.clone())
+            if analysis.has_reader(input.commands.clone())
                 && !self.has_literal_input(analysis, input.redirect_holder)
             {
                 opaque.push(input.commands.clone());
@@ -240,15 +248,15 @@ impl Analyzer<'_> {
         }
     }
 
-    /// The commands of a pipeline whose shells read input that is not literal.
-    fn opaque_pipeline_readers(
+    /// Finds the commands of a pipeline whose shells read input that is not literal.
+    fn find_opaque_pipeline_readers(
         &mut self,
         analysis: &InputAnalysis<'_>,
         pipeline: &Pipeline,
     ) -> Option<Range<usize>> {
         let mut elements = pipeline.starts.windows(2).skip(1).rev();
         let last = elements.find_map(|element| match element {
-            [start, end] if analysis.any_reads(*start..*end) => Some(*start..*end),
+            [start, end] if analysis.has_reader(*start..*end) => Some(*start..*end),
             _ => None,
         })?;
         let start = pipeline.starts.first().copied()?;
@@ -266,7 +274,7 @@ impl Analyzer<'_> {
             let varies = analysis.parsed.may_repeat
                 && command.words.iter().any(|word| word.raw.contains('$'))
                 || self.may_vary(parts.start);
-            match stdout_content(&self.words_at(parts.start)) {
+            match derive_stdout_content(&self.words_at(parts.start)) {
                 StdoutContent::Nothing | StdoutContent::Files => {}
                 StdoutContent::Input => literal &= self.has_literal_input(analysis, index),
                 StdoutContent::Unknown => literal = false,
@@ -318,11 +326,11 @@ fn runs_substitution_output(command: &RawCommand) -> bool {
 
 /// Returns true if a word may name a shell, or a program that passes its input to one.
 fn may_name_shell(word: &RawWord) -> bool {
-    let plain = program_name(word.raw.trim_matches(['\'', '"', '\\']));
+    let plain = extract_program_name(word.raw.trim_matches(['\'', '"', '\\']));
     shells::SHELLS.contains(&plain.as_str())
         || matches!(plain.as_str(), "source" | "." | "parallel" | "xargs")
 }
 
-fn first_word(text: &str) -> &str {
+fn extract_first_word(text: &str) -> &str {
     text.split_whitespace().next().unwrap_or_default()
 }

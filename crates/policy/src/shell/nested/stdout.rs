@@ -3,7 +3,7 @@
 use super::wrappers;
 use crate::shell::Word;
 use crate::shell::parser::ansi_quotes::decode_escapes;
-use crate::shell::programs::effects::program_name;
+use crate::shell::programs::effects::extract_program_name;
 
 /// Wrappers that are looked through, and passes over a format string.
 const MAX_ROUNDS: usize = 64;
@@ -23,23 +23,25 @@ pub(crate) enum StdoutContent {
 }
 
 /// Determines the standard output of a command.
-pub(crate) fn stdout_content(words: &[Word]) -> StdoutContent {
+pub(crate) fn derive_stdout_content(words: &[Word]) -> StdoutContent {
     let mut words = words;
     for _ in 0..MAX_ROUNDS {
         let Some((first, arguments)) = words.split_first() else { return StdoutContent::Nothing };
-        let Some(name) = first.value.as_literal().map(program_name) else { return StdoutContent::Unknown };
+        let Some(name) = first.value.as_literal().map(extract_program_name) else {
+            return StdoutContent::Unknown;
+        };
         let inner = wrappers::find_wrapped(&name, words)
             .filter(|wrapped| !wrapped.may_start_anywhere && name != "xargs");
         if let Some(start) = inner.and_then(|wrapped| wrapped.start) {
             words = words.get(start..).unwrap_or_default();
             continue;
         }
-        return content_by_name(&name, arguments);
+        return derive_content_by_name(&name, arguments);
     }
     StdoutContent::Unknown
 }
 
-fn content_by_name(name: &str, arguments: &[Word]) -> StdoutContent {
+fn derive_content_by_name(name: &str, arguments: &[Word]) -> StdoutContent {
     let texts: Option<Vec<&str>> = arguments.iter().map(|word| word.value.as_literal()).collect();
     match (name, texts) {
         (
@@ -47,8 +49,8 @@ fn content_by_name(name: &str, arguments: &[Word]) -> StdoutContent {
             _,
         ) => StdoutContent::Nothing,
         (_, None) => StdoutContent::Unknown,
-        ("echo", Some(texts)) => StdoutContent::Text(echo_texts(&texts)),
-        ("printf", Some(texts)) => printf_content(&texts),
+        ("echo", Some(texts)) => StdoutContent::Text(derive_echo_texts(&texts)),
+        ("printf", Some(texts)) => derive_printf_content(&texts),
         ("tee", Some(_)) => StdoutContent::Input,
         ("cat", Some(texts)) => {
             let file = |text: &&&str| !text.starts_with('-');
@@ -58,7 +60,7 @@ fn content_by_name(name: &str, arguments: &[Word]) -> StdoutContent {
     }
 }
 
-fn echo_texts(texts: &[&str]) -> Vec<String> {
+fn derive_echo_texts(texts: &[&str]) -> Vec<String> {
     let option = |text: &&&str| {
         text.strip_prefix('-').is_some_and(|letters| {
             !letters.is_empty() && letters.bytes().all(|letter| b"neE".contains(&letter))
@@ -76,7 +78,7 @@ fn echo_texts(texts: &[&str]) -> Vec<String> {
     printed
 }
 
-fn printf_content(texts: &[&str]) -> StdoutContent {
+fn derive_printf_content(texts: &[&str]) -> StdoutContent {
     let texts = texts.strip_prefix(&["--"]).unwrap_or(texts);
     let Some((format, arguments)) = texts.split_first() else { return StdoutContent::Nothing };
     if format.starts_with("-v") {
@@ -145,9 +147,9 @@ mod tests {
         for (line, expected) in rows {
             let word = |text: &str| Word { raw: text.to_owned(), value: WordValue::Literal(text.to_owned()) };
             let words: Vec<Word> = line.split(' ').map(word).collect();
-            assert_eq!(stdout_content(&words), expected, "{line}");
+            assert_eq!(derive_stdout_content(&words), expected, "{line}");
         }
-        let StdoutContent::Text(texts) = content_by_name(
+        let StdoutContent::Text(texts) = derive_content_by_name(
             "echo",
             &[Word { raw: String::new(), value: WordValue::Literal(r"z\0141p\c".into()) }],
         ) else {

@@ -2,13 +2,13 @@
 
 use std::collections::HashSet;
 
-use crate::shell::programs::effects::program_name;
+use crate::shell::programs::effects::extract_program_name;
 use crate::shell::{
     CheckScope, CommandClass, DenySpelling, MatchStart, RuleSuggestion, SimpleCommand, Word, WordValue,
 };
 
-/// A simple command for the whole text: each word may be a command, or a file that is read, written or removed.
-pub(crate) fn unparsed_command(text: &str, home: &str) -> SimpleCommand {
+/// Builds a simple command for the whole text: each word may be a command, or a file that is read, written or removed.
+pub(crate) fn build_unparsed_command(text: &str, home: &str) -> SimpleCommand {
     let separators = |c: char| matches!(c, ';' | '|' | '&' | '(' | ')' | '<' | '>' | '`' | '\n' | '\t');
     let spaced = |text: &str| {
         let blanked: String = text.chars().map(|c| if separators(c) { ' ' } else { c }).collect();
@@ -29,7 +29,7 @@ pub(crate) fn unparsed_command(text: &str, home: &str) -> SimpleCommand {
     }
     let mut named = Vec::new();
     for word in bare.split(' ') {
-        let plain = program_name(word);
+        let plain = extract_program_name(word);
         if plain != word && !plain.is_empty() {
             named.push(plain);
         } else {
@@ -44,11 +44,12 @@ pub(crate) fn unparsed_command(text: &str, home: &str) -> SimpleCommand {
             deny_only: true,
         });
     }
-    let mut files = possible_files(&bare, home);
+    let mut files = list_possible_files(&bare, home);
     if let Some(starred) = replace_extglobs(text) {
-        files.extend(possible_files(&spaced(&starred.replace(['\'', '"', '\\'], "")), home));
+        files.extend(list_possible_files(&spaced(&starred.replace(['\'', '"', '\\'], "")), home));
     }
-    let removes = bare.split(' ').any(|word| matches!(program_name(word).as_str(), "rm" | "rmdir" | "find"));
+    let removes =
+        bare.split(' ').any(|word| matches!(extract_program_name(word).as_str(), "rm" | "rmdir" | "find"));
     SimpleCommand {
         check_scope: CheckScope::DenyOnly,
         words: vec![Word { raw: raw.clone(), value: WordValue::FULLY_UNKNOWN }],
@@ -73,18 +74,18 @@ pub(crate) fn unparsed_command(text: &str, home: &str) -> SimpleCommand {
     }
 }
 
-/// A simple command for a text that may not be a command: only its words are matched.
-pub(crate) fn possible_command(text: &str) -> SimpleCommand {
+/// Builds a simple command for a text that may not be a command: only its words are matched.
+pub(crate) fn build_possible_command(text: &str) -> SimpleCommand {
     SimpleCommand {
         check_scope: CheckScope::Guess,
-        deny_spellings: word_spellings(text),
+        deny_spellings: list_word_spellings(text),
         opaque: false,
-        ..unparsed_command("", "")
+        ..build_unparsed_command("", "")
     }
 }
 
-/// Spellings that rules match at every word of a text in another language.
-pub(crate) fn word_spellings(text: &str) -> Vec<DenySpelling> {
+/// Lists spellings that rules match at every word of a text in another language.
+pub(crate) fn list_word_spellings(text: &str) -> Vec<DenySpelling> {
     // Such code writes word lists with punctuation, and line ends and tabs as escapes.
     let is_punctuation = |c: char| " \"'()[],;|`\t\n".contains(c);
     let plain = text.replace("\\n", " ").replace("\\t", " ");
@@ -121,7 +122,7 @@ fn replace_extglobs(text: &str) -> Option<String> {
     found.then_some(out)
 }
 
-fn possible_files(text: &str, home: &str) -> Vec<WordValue> {
+fn list_possible_files(text: &str, home: &str) -> Vec<WordValue> {
     let mut seen = HashSet::new();
     text.split([' ', '=', '{', '}', ','])
         .filter(|word| !word.is_empty() && !word.starts_with('-') && seen.insert(*word))

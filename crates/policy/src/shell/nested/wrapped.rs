@@ -7,10 +7,10 @@ use super::{foreign_code, placeholders, shells, unparsed_text, wrappers};
 use crate::shell::analyzer::Analyzer;
 use crate::shell::analyzer::simple_command;
 use crate::shell::nested::options as command_options;
-use crate::shell::programs::effects::program_name;
+use crate::shell::programs::effects::extract_program_name;
 use crate::shell::programs::{builtins, find};
-use crate::shell::words::expand::value_text;
-use crate::shell::words::spelling::raw_text;
+use crate::shell::words::expand::render_value;
+use crate::shell::words::spelling::join_raw_text;
 use crate::shell::{UnanalyzableCause, Word, WordValue};
 
 /// Wrappers in front of each other; deeper ones are searched as text.
@@ -51,7 +51,7 @@ impl Analyzer<'_> {
             // No program has this name; the words after it were probably meant as a command.
             self.search_as_text(&join_words(arguments));
         }
-        let name = program_name(name);
+        let name = extract_program_name(name);
         if let Some(wrapped) = wrappers::find_wrapped(&name, words) {
             self.record_wrapper_variables(offset, &wrapped.variables);
             for text in &wrapped.command_texts {
@@ -98,7 +98,7 @@ impl Analyzer<'_> {
             self.analyze_subscripts(arguments);
         }
         if name == "find" {
-            let executed = find::exec_commands(arguments);
+            let executed = find::find_exec_commands(arguments);
             if executed.len() >= find::MAX_EXEC_COMMANDS {
                 self.search_as_text(&join_words(arguments));
             }
@@ -118,7 +118,7 @@ impl Analyzer<'_> {
 
     /// Analyzes the commands in options of ordinary programs.
     fn analyze_command_options(&mut self, offset: usize, name: &str, arguments: &[Word]) {
-        let nested = command_options::nested_commands(name, arguments);
+        let nested = command_options::collect_nested_commands(name, arguments);
         for text in &nested.commands {
             self.analyze_command_text(offset, text);
         }
@@ -133,7 +133,7 @@ impl Analyzer<'_> {
         for code in found_code {
             if let Some(part) = self.script.commands.get_mut(offset) {
                 part.opaque |= code.opaque;
-                part.deny_spellings.extend(unparsed_text::word_spellings(&code.text));
+                part.deny_spellings.extend(unparsed_text::list_word_spellings(&code.text));
             }
             for piece in &code.fragments {
                 self.analyze_possible_command(piece);
@@ -161,7 +161,7 @@ impl Analyzer<'_> {
     /// Records the files of a command with placeholders. Its command text is matched elsewhere.
     fn record_touched_files(&mut self, words: &[Word], depth: TouchDepth) {
         let inner = (0..MAX_WRAPPERS).try_fold(words, |words, _| {
-            let name = words.first().and_then(|word| word.value.as_literal()).map(program_name);
+            let name = words.first().and_then(|word| word.value.as_literal()).map(extract_program_name);
             let start =
                 name.and_then(|name| wrappers::find_wrapped(&name, words)).and_then(|wrapped| wrapped.start);
             match start.and_then(|start| words.get(start..)) {
@@ -170,7 +170,7 @@ impl Analyzer<'_> {
             }
         });
         let (ControlFlow::Continue(words) | ControlFlow::Break(words)) = inner;
-        let mut part = simple_command::searched_command(words);
+        let mut part = simple_command::build_searched_command(words);
         part.deny_spellings.clear();
         part.opaque = false;
         part.recursive |= depth == TouchDepth::Recursive;
@@ -179,12 +179,12 @@ impl Analyzer<'_> {
         }
     }
 
-    /// Commands with placeholders among these simple commands, each with the index of its nested command.
-    pub(crate) fn placeholder_commands(&self, parts: &[Range<usize>]) -> Vec<(Vec<Word>, usize)> {
+    /// Collects commands with placeholders among these simple commands, each with the index of its nested command.
+    pub(crate) fn collect_placeholder_commands(&self, parts: &[Range<usize>]) -> Vec<(Vec<Word>, usize)> {
         let parts =
             parts.iter().flat_map(|parts| self.script.commands.get(parts.clone()).unwrap_or_default());
         let filled = parts.filter_map(|part| {
-            let name = program_name(part.words.first()?.value.as_literal()?);
+            let name = extract_program_name(part.words.first()?.value.as_literal()?);
             if !matches!(name.as_str(), "xargs" | "parallel") {
                 return None;
             }
@@ -196,10 +196,9 @@ impl Analyzer<'_> {
     /// Searches the commands with the words of a text in their placeholders.
     pub(crate) fn search_filled_commands(&mut self, commands: &[(Vec<Word>, usize)], text: &str) {
         for (words, start) in commands {
-            if !self
-                .limits
-                .take_placeholder_words(words.len() + placeholders::added_bytes(words, *start, text) / 8)
-            {
+            if !self.limits.take_placeholder_words(
+                words.len() + placeholders::count_added_bytes(words, *start, text) / 8,
+            ) {
                 self.mark_truncated();
                 return;
             }
@@ -235,7 +234,7 @@ impl Analyzer<'_> {
         if text.as_literal().is_none() {
             self.mark_opaque(offset);
         }
-        self.analyze_text(&value_text(text));
+        self.analyze_text(&render_value(text));
     }
 
     /// `sh -c TEXT`, also with the letter in a bundle.
@@ -256,7 +255,7 @@ impl Analyzer<'_> {
             self.analyze_command_text(offset, &word.value);
         }
         let rest: Vec<String> =
-            arguments.iter().skip(command + 5).map(|word| value_text(&word.value)).collect();
+            arguments.iter().skip(command + 5).map(|word| render_value(&word.value)).collect();
         if !rest.is_empty() {
             self.search_as_text(&rest.join(" "));
         }
@@ -292,11 +291,12 @@ impl Analyzer<'_> {
         if name == "eval" {
             let end =
                 usize::from(arguments.first().is_some_and(|word| word.value.as_literal() == Some("--")));
-            let texts: Vec<String> = arguments.iter().skip(end).map(|word| value_text(&word.value)).collect();
+            let texts: Vec<String> =
+                arguments.iter().skip(end).map(|word| render_value(&word.value)).collect();
             self.analyze_text(&texts.join(" "));
             return;
         }
-        let texts: Vec<String> = arguments.iter().map(|word| value_text(&word.value)).collect();
+        let texts: Vec<String> = arguments.iter().map(|word| render_value(&word.value)).collect();
         for text in texts.iter().take(32) {
             let text = match text.split_once('=').filter(|_| name == "alias") {
                 Some((alias, text)) => {
@@ -324,7 +324,7 @@ impl Analyzer<'_> {
 fn join_words(words: &[Word]) -> String {
     let text = |word: &Word| word.value.as_literal().map_or_else(|| word.raw.clone(), str::to_owned);
     if words.iter().all(|word| word.value.as_literal().is_none()) {
-        return raw_text(words);
+        return join_raw_text(words);
     }
     words.iter().map(text).collect::<Vec<_>>().join(" ")
 }

@@ -8,7 +8,7 @@ use super::syntax::{
     AssignmentForm, ConditionalKind, Pipeline, RawAssignment, RawCommand, RawWord, WordPiece,
 };
 use crate::shell::UnanalyzableCause;
-use crate::shell::parser::words::{is_word_end, leading_name};
+use crate::shell::parser::words::{extract_leading_name, is_word_end};
 
 /// Words that end a list of commands.
 const LIST_END_WORDS: &[&str] = &["then", "elif", "else", "fi", "do", "done", "esac", "}"];
@@ -286,7 +286,7 @@ impl<'a> Parser<'a> {
                 return Err(SYNTAX_ERROR);
             }
         }
-        let name = leading_name(&word.raw).to_owned();
+        let name = extract_leading_name(&word.raw).to_owned();
         let value = RawWord { raw: self.text_since(start).to_owned(), pieces: vec![WordPiece::Unknown] };
         if command.words.is_empty() {
             command.assignments.push(RawAssignment {
@@ -327,13 +327,13 @@ impl<'a> Parser<'a> {
 
 /// Returns true if an array may follow: `NAME=` or `NAME+=`.
 fn is_array_start(raw: &str) -> bool {
-    let name = leading_name(raw);
+    let name = extract_leading_name(raw);
     !name.is_empty() && matches!(raw.get(name.len()..), Some("=" | "+="))
 }
 
 /// Parses a word as an assignment, if it is one.
 fn parse_assignment(word: &RawWord) -> ParseResult<Option<RawAssignment>> {
-    let name = leading_name(&word.raw);
+    let name = extract_leading_name(&word.raw);
     let after = word.raw.get(name.len()..).unwrap_or_default();
     if name.is_empty() {
         return Ok(None);

@@ -3,7 +3,7 @@
 use super::cursor::{NestedContent, ParseResult, Parser, SYNTAX_ERROR};
 use super::syntax::{CompoundInput, ConditionalKind, RawCommand, RawWord, WordPiece};
 use crate::shell::UnanalyzableCause;
-use crate::shell::parser::words::leading_name;
+use crate::shell::parser::words::extract_leading_name;
 
 const COMPOUND_WORDS: &[&str] =
     &["if", "while", "until", "for", "case", "select", "function", "coproc", "{", "[["];
@@ -154,7 +154,7 @@ impl Parser<'_> {
     fn parse_named_loop(&mut self) -> ParseResult<()> {
         self.skip_blanks();
         let name = self.parse_word()?.raw;
-        if name.is_empty() || leading_name(&name) != name {
+        if name.is_empty() || extract_leading_name(&name) != name {
             return Err(SYNTAX_ERROR);
         }
         // The loop sets its variable, which may affect programs.
@@ -237,7 +237,7 @@ impl Parser<'_> {
         self.skip_blanks();
         let start = self.position;
         // `coproc NAME { .. }`
-        self.position += leading_name(self.rest()).len();
+        self.position += extract_leading_name(self.rest()).len();
         self.skip_blanks();
         if !self.is_at_compound() {
             self.position = start;
@@ -309,7 +309,7 @@ impl Parser<'_> {
             if word.raw.is_empty() {
                 return Err(SYNTAX_ERROR);
             }
-            quoted.extend(word.pieces.iter().filter_map(quoted_expansion));
+            quoted.extend(word.pieces.iter().filter_map(extract_quoted_expansion));
             words.push(word.raw);
         }
         if words.is_empty() {
@@ -334,8 +334,8 @@ impl Parser<'_> {
     }
 }
 
-/// Quoted text that contains an expansion.
-fn quoted_expansion(piece: &WordPiece) -> Option<String> {
+/// Extracts quoted text that contains an expansion.
+fn extract_quoted_expansion(piece: &WordPiece) -> Option<String> {
     match piece {
         WordPiece::Quoted(text) if text.contains(['$', '`']) => Some(text.clone()),
         WordPiece::Quoted(_) | WordPiece::Plain(_) | WordPiece::Variable { .. } | WordPiece::Unknown => None,

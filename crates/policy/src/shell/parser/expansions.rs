@@ -4,7 +4,7 @@ use super::ansi_quotes;
 use super::cursor::{NestedContent, ParseResult, Parser, SYNTAX_ERROR};
 use super::syntax::{ConditionalKind, RawWord, WordPiece};
 use crate::shell::UnanalyzableCause;
-use crate::shell::parser::words::{leading_name, push_text};
+use crate::shell::parser::words::{extract_leading_name, push_text};
 use crate::shell::words::arithmetic;
 
 impl Parser<'_> {
@@ -61,7 +61,8 @@ impl Parser<'_> {
                 Ok(())
             }
             _ => {
-                let name = leading_name(self.text.get(self.position + 1..).unwrap_or_default()).to_owned();
+                let name =
+                    extract_leading_name(self.text.get(self.position + 1..).unwrap_or_default()).to_owned();
                 self.position += 1 + name.len();
                 if name.is_empty() {
                     push_text(pieces, "$", true);
@@ -128,7 +129,7 @@ impl Parser<'_> {
 
     fn parse_parameter(&mut self, pieces: &mut Vec<WordPiece>, quoted: bool) -> ParseResult<()> {
         let inside = self.text.get(self.position + 2..).unwrap_or_default();
-        let name = leading_name(inside);
+        let name = extract_leading_name(inside);
         let after = inside.get(name.len()..).unwrap_or_default();
         if !name.is_empty() && after.starts_with('}') {
             self.position += 3 + name.len();
@@ -145,14 +146,14 @@ impl Parser<'_> {
         self.position += 2;
         self.with_depth(|parser| parser.parse_parameter_body(quoted))?;
         if assigns && !name.is_empty() {
-            self.result.loop_values.push((name.to_owned(), known_or_unknown(default)));
+            self.result.loop_values.push((name.to_owned(), list_known_and_unknown(default)));
         }
         pieces.push(if nonempty {
             WordPiece::Variable { name: name.to_owned(), quoted, nonempty }
         } else if let Some(text) = default {
             // A synthetic variable that may have the default text as its value.
             let name = format!("{name}-{text}");
-            self.result.loop_values.push((name.clone(), known_or_unknown(default)));
+            self.result.loop_values.push((name.clone(), list_known_and_unknown(default)));
             WordPiece::Variable { name, quoted, nonempty: false }
         } else {
             WordPiece::Unknown
@@ -244,8 +245,8 @@ fn default_text(after: &str) -> Option<&str> {
     (rest.starts_with('}') && !text.is_empty() && !text.contains(['"', '\''])).then_some(text)
 }
 
-/// Possible values of a variable: the text, if any, and unknown.
-fn known_or_unknown(text: Option<&str>) -> Vec<RawWord> {
+/// Lists possible values of a variable: the text, if any, and unknown.
+fn list_known_and_unknown(text: Option<&str>) -> Vec<RawWord> {
     let word = |piece| RawWord { raw: String::new(), pieces: vec![piece] };
     let known = text.map(|text| word(WordPiece::Quoted(text.to_owned())));
     known.into_iter().chain([word(WordPiece::Unknown)]).collect()

@@ -3,7 +3,7 @@
 use super::cursor::{ParseResult, Parser, PendingDocument, SYNTAX_ERROR};
 use super::syntax::{HereDocument, RawCommand, RawRedirect, RawWord, StdinText, WordPiece};
 use crate::shell::UnanalyzableCause;
-use crate::shell::parser::words::{is_word_end, leading_name};
+use crate::shell::parser::words::{extract_leading_name, is_word_end};
 
 /// The operators, longer ones first.
 const OPERATORS: &[&str] = &["&>>", "<<<", "<<-", "&>", "<<", "<>", "<&", ">>", ">|", ">&", "<", ">"];
@@ -11,7 +11,7 @@ const OPERATORS: &[&str] = &["&>>", "<<<", "<<-", "&>", "<<", "<>", "<&", ">>", 
 impl Parser<'_> {
     /// Parses a redirect if one is next.
     pub(crate) fn parse_redirect(&mut self, command: &mut RawCommand) -> ParseResult<bool> {
-        let prefix = self.descriptor_length();
+        let prefix = self.measure_descriptor();
         let rest = self.text.get(self.position + prefix..).unwrap_or_default();
         let Some(operator) = OPERATORS.iter().find(|operator| rest.starts_with(**operator)) else {
             return Ok(false);
@@ -44,14 +44,14 @@ impl Parser<'_> {
         Ok(true)
     }
 
-    /// Length of the number or `{name}` before an operator.
-    fn descriptor_length(&self) -> usize {
+    /// Measures the length of the number or `{name}` before an operator.
+    fn measure_descriptor(&self) -> usize {
         let rest = self.rest();
         let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
         if digits > 0 {
             return digits;
         }
-        match rest.strip_prefix('{').map(leading_name) {
+        match rest.strip_prefix('{').map(extract_leading_name) {
             Some(name) if !name.is_empty() && rest.as_bytes().get(name.len() + 1) == Some(&b'}') => {
                 name.len() + 2
             }

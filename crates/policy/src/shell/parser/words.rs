@@ -9,7 +9,7 @@ pub(crate) fn is_word_end(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b'(' | b')' | b'<' | b'>')
 }
 
-fn name_length(text: &str) -> usize {
+fn measure_name(text: &str) -> usize {
     let bytes = text.as_bytes();
     match bytes.first() {
         Some(first) if first.is_ascii_alphabetic() || *first == b'_' => {
@@ -19,9 +19,9 @@ fn name_length(text: &str) -> usize {
     }
 }
 
-/// The variable name at the start of the text.
-pub(crate) fn leading_name(text: &str) -> &str {
-    text.get(..name_length(text)).unwrap_or_default()
+/// Extracts the variable name at the start of the text.
+pub(crate) fn extract_leading_name(text: &str) -> &str {
+    text.get(..measure_name(text)).unwrap_or_default()
 }
 
 /// Appends text to the pieces of a word, extending the last one if it has the same quoting.

@@ -33,10 +33,10 @@ const EDIT_COMMANDS: &[(&str, AllowedOptions, usize)] = &[
     ("cp", NONE_ALLOWED, 2),
 ];
 
-/// Effects of a file command that the accept-edits mode allows; none if it is not listed.
-pub(crate) fn edit_effects(name: &str, arguments: &[Word]) -> Option<CommandEffects> {
+/// Determines the effects of a file command that the accept-edits mode allows; none if it is not listed.
+pub(crate) fn determine_edit_effects(name: &str, arguments: &[Word]) -> Option<CommandEffects> {
     let (_, options, min_operands) = EDIT_COMMANDS.iter().find(|(listed, ..)| *listed == name)?;
-    let mut effects = super::operands::effects(name, arguments).unwrap_or_default();
+    let mut effects = super::operands::determine_effects(name, arguments).unwrap_or_default();
     let literal = arguments.iter().all(|word| word.value.as_literal().is_some());
     if literal
         && check_args(arguments, options).is_some_and(|checked| checked.operands.len() >= *min_operands)

@@ -143,7 +143,7 @@ impl<'a> ParsedArgs<'a> {
     ) {
         let at = text.find('=');
         let name = text.get(..at.unwrap_or(text.len())).unwrap_or(text);
-        let joined = at.map(|at| value_after(&word.value, at + 1));
+        let joined = at.map(|at| strip_value_start(&word.value, at + 1));
         self.options.push(name.to_owned());
         let role = spec.long_role(name);
         let is_abbreviation = |list: &[&str]| {
@@ -188,7 +188,7 @@ impl<'a> ParsedArgs<'a> {
             self.options.push(option);
             let end = at + letter.len_utf8();
             let joined = (end < text.len() || word.value.as_literal().is_none())
-                .then(|| value_after(&word.value, end));
+                .then(|| strip_value_start(&word.value, end));
             match role {
                 OptionRole::Flag => {}
                 OptionRole::Unknown => {
@@ -224,13 +224,13 @@ impl<'a> ParsedArgs<'a> {
             self.possible_files.push(joined);
         } else if let Some(at) = joined.known_start().find('/') {
             // Unlisted letters are flags, unless a path follows them.
-            self.possible_files.push(value_after(&joined, at));
+            self.possible_files.push(strip_value_start(&joined, at));
         }
     }
 }
 
-/// The value without its first bytes.
-fn value_after(value: &WordValue, at: usize) -> WordValue {
+/// Strips the first bytes of a value.
+fn strip_value_start(value: &WordValue, at: usize) -> WordValue {
     let suffix = |text: &str| text.get(at..).unwrap_or_default().to_owned();
     match value {
         WordValue::Literal(text) => WordValue::Literal(suffix(text)),

@@ -48,8 +48,8 @@ const CHANGING_BUILTINS: &[&str] = &[
 /// Builtins that set variables by arguments of the form `NAME=value`.
 const DECLARING_BUILTINS: &[&str] = &["export", "declare", "typeset", "local", "readonly"];
 
-/// Weakest kind of allow rule that may allow such a builtin.
-pub(crate) fn required_rule(name: &str) -> Option<RequiredRule> {
+/// Finds the weakest kind of allow rule that may allow such a builtin.
+pub(crate) fn find_required_rule(name: &str) -> Option<RequiredRule> {
     if RUNNING_BUILTINS.contains(&name) {
         Some(RequiredRule::ExactRule)
     } else if CHANGING_BUILTINS.contains(&name) {
@@ -116,8 +116,8 @@ pub(crate) fn expands_subscripts(name: &str) -> bool {
         )
 }
 
-/// Effects of `cd`. Only a plain directory is read-only.
-pub(crate) fn cd_effects(arguments: &[Word]) -> CommandEffects {
+/// Determines the effects of `cd`. Only a plain directory is read-only.
+pub(crate) fn determine_cd_effects(arguments: &[Word]) -> CommandEffects {
     let is_plain = |text: &str| !text.is_empty() && !text.starts_with('-');
     let plain = matches!(arguments, [only] if only.value.as_literal().is_some_and(is_plain));
     let class = if plain { CommandClass::ReadOnly } else { CommandClass::Other };

@@ -1,11 +1,11 @@
 //! Directories of commands: targets of `cd` and its like, and directories that options such as `env -C` select.
 
 use super::argv::{NO_OPTIONS, OptionSpec, parse_args};
-use super::effects::program_name;
+use super::effects::extract_program_name;
 use crate::shell::{Word, WordValue};
 
-/// Possible targets of `cd` and its like: each operand, whatever options precede it.
-pub(crate) fn cd_targets(words: &[Word]) -> Vec<WordValue> {
+/// Finds possible targets of `cd` and its like: each operand, whatever options precede it.
+pub(crate) fn find_cd_targets(words: &[Word]) -> Vec<WordValue> {
     let Some((name, arguments)) = split_program(words) else { return Vec::new() };
     if !matches!(name.as_str(), "cd" | "chdir" | "pushd" | "popd") {
         return Vec::new();
@@ -33,19 +33,21 @@ const DIR_OPTIONS: &[(&str, OptionSpec)] = &[
     ("tar", OptionSpec { values: "fTXbgIKLNV", reads: &["-C", "--directory"], ..NO_OPTIONS }),
 ];
 
-/// Directories that options of a program select.
-pub(crate) fn option_directories(words: &[Word]) -> Vec<WordValue> {
-    split_program(words).map(|(name, arguments)| option_directories_of(&name, arguments)).unwrap_or_default()
+/// Finds directories that options of a program select.
+pub(crate) fn find_option_directories(words: &[Word]) -> Vec<WordValue> {
+    split_program(words)
+        .map(|(name, arguments)| find_option_directories_of(&name, arguments))
+        .unwrap_or_default()
 }
 
-/// Like `option_directories`, by program name and arguments.
-pub(crate) fn option_directories_of(name: &str, arguments: &[Word]) -> Vec<WordValue> {
+/// Like `find_option_directories`, by program name and arguments.
+pub(crate) fn find_option_directories_of(name: &str, arguments: &[Word]) -> Vec<WordValue> {
     let Some((_, known)) = DIR_OPTIONS.iter().find(|(listed, _)| *listed == name) else { return Vec::new() };
     parse_args(arguments, known).reads
 }
 
-/// Values that a builtin assigns to `CDPATH`; unknown if it names the variable in another form.
-pub(crate) fn cd_path_values(words: &[Word]) -> Vec<WordValue> {
+/// Finds the values that a builtin assigns to `CDPATH`; unknown if it names the variable in another form.
+pub(crate) fn find_cd_path_values(words: &[Word]) -> Vec<WordValue> {
     let arguments = words.get(1..).unwrap_or_default();
     let mentions = arguments.iter().filter(|word| word.raw.contains("CDPATH"));
     let value = |word: &Word| match word.value.as_literal().and_then(|text| text.split_once("CDPATH=")) {
@@ -57,7 +59,7 @@ pub(crate) fn cd_path_values(words: &[Word]) -> Vec<WordValue> {
 
 fn split_program(words: &[Word]) -> Option<(String, &[Word])> {
     let (first, arguments) = words.split_first()?;
-    Some((program_name(first.value.as_literal()?), arguments))
+    Some((extract_program_name(first.value.as_literal()?), arguments))
 }
 
 #[cfg(test)]

@@ -52,8 +52,8 @@ impl CommandEffects {
     }
 }
 
-/// Program name for deny rules: last component of the path, without `.exe`, in lower case.
-pub(crate) fn program_name(name: &str) -> String {
+/// Extracts the program name for deny rules: last component of the path, without `.exe`, in lower case.
+pub(crate) fn extract_program_name(name: &str) -> String {
     let last = name.rsplit('/').next().unwrap_or(name);
     let lowered = last.to_ascii_lowercase();
     lowered.strip_suffix(".exe").map_or_else(|| lowered.clone(), str::to_owned)
@@ -61,16 +61,16 @@ pub(crate) fn program_name(name: &str) -> String {
 
 /// Determines the effects of a command. The class follows the name as written, everything else the normalized program
 /// name.
-pub(crate) fn command_effects(words: &[Word]) -> CommandEffects {
+pub(crate) fn determine_command_effects(words: &[Word]) -> CommandEffects {
     let Some((first, arguments)) = words.split_first() else {
         return CommandEffects { class: CommandClass::NoCommand, ..CommandEffects::default() };
     };
     let Some(name) = first.value.as_literal() else { return CommandEffects::default() };
-    let mut effects = effects_by_name(name, arguments).unwrap_or_default();
-    let plain = program_name(name);
+    let mut effects = determine_effects_by_name(name, arguments).unwrap_or_default();
+    let plain = extract_program_name(name);
     if plain != name {
         // Another spelling of a known command: not classified as that command, but its files are reported.
-        let plain_effects = effects_by_name(&plain, arguments).unwrap_or_default();
+        let plain_effects = determine_effects_by_name(&plain, arguments).unwrap_or_default();
         effects.reads.extend(plain_effects.reads);
         effects.writes.extend(plain_effects.writes);
         effects.dir_targets.extend(plain_effects.dir_targets);
@@ -82,9 +82,9 @@ pub(crate) fn command_effects(words: &[Word]) -> CommandEffects {
     if has_risky_arguments(name, arguments) { effects.requiring_exact_rule() } else { effects }
 }
 
-fn effects_by_name(name: &str, arguments: &[Word]) -> Option<CommandEffects> {
-    if let Some(required_rule) = builtins::required_rule(name) {
-        let effects = operands::effects(name, arguments).unwrap_or_default();
+fn determine_effects_by_name(name: &str, arguments: &[Word]) -> Option<CommandEffects> {
+    if let Some(required_rule) = builtins::find_required_rule(name) {
+        let effects = operands::determine_effects(name, arguments).unwrap_or_default();
         return Some(if required_rule == RequiredRule::ExactRule {
             effects.requiring_exact_rule()
         } else {
@@ -95,28 +95,28 @@ fn effects_by_name(name: &str, arguments: &[Word]) -> Option<CommandEffects> {
         return Some(CommandEffects::default().requiring_exact_rule());
     }
     match name {
-        "git" => Some(git::effects(arguments)),
-        "find" => Some(find::effects(arguments)),
-        "sed" => Some(sed::effects(arguments)),
-        "jq" => Some(jq::effects(arguments)),
-        "cd" => Some(builtins::cd_effects(arguments)),
-        _ => read_only::effects(name, arguments)
-            .or_else(|| read_only_with_flags::effects(name, arguments))
-            .or_else(|| accepted_edits::edit_effects(name, arguments))
-            .or_else(|| operands::effects(name, arguments)),
+        "git" => Some(git::determine_effects(arguments)),
+        "find" => Some(find::determine_effects(arguments)),
+        "sed" => Some(sed::determine_effects(arguments)),
+        "jq" => Some(jq::determine_effects(arguments)),
+        "cd" => Some(builtins::determine_cd_effects(arguments)),
+        _ => read_only::determine_effects(name, arguments)
+            .or_else(|| read_only_with_flags::determine_effects(name, arguments))
+            .or_else(|| accepted_edits::determine_edit_effects(name, arguments))
+            .or_else(|| operands::determine_effects(name, arguments)),
     }
 }
 
 /// Operands of `rm` and `rmdir`, and the starting points of a `find` that removes files.
 fn find_removals(name: &str, arguments: &[Word]) -> Vec<WordValue> {
     match name {
-        "rm" | "rmdir" | "unlink" => removal_operands(arguments),
-        "find" if find_removes(arguments) => find::starting_points(arguments),
+        "rm" | "rmdir" | "unlink" => find_removal_operands(arguments),
+        "find" if find_removes(arguments) => find::find_starting_points(arguments),
         _ => Vec::new(),
     }
 }
 
-fn removal_operands(arguments: &[Word]) -> Vec<WordValue> {
+fn find_removal_operands(arguments: &[Word]) -> Vec<WordValue> {
     let mut only_operands = false;
     let mut found = Vec::new();
     for word in arguments {
@@ -131,11 +131,11 @@ fn removal_operands(arguments: &[Word]) -> Vec<WordValue> {
 
 fn find_removes(arguments: &[Word]) -> bool {
     arguments.iter().any(|word| word.value.as_literal() == Some("-delete"))
-        || find::exec_commands(arguments).iter().any(|command| {
+        || find::find_exec_commands(arguments).iter().any(|command| {
             command.iter().any(|word| {
                 word.value
                     .as_literal()
-                    .is_some_and(|text| matches!(program_name(text).as_str(), "rm" | "rmdir"))
+                    .is_some_and(|text| matches!(extract_program_name(text).as_str(), "rm" | "rmdir"))
             })
         })
 }

@@ -80,10 +80,10 @@ const ACTIONS: &[&str] = &[
     "-files0-from",
 ];
 
-/// Effects of a `find` command.
-pub(crate) fn effects(arguments: &[Word]) -> CommandEffects {
+/// Determines the effects of a `find` command.
+pub(crate) fn determine_effects(arguments: &[Word]) -> CommandEffects {
     let mut effects = CommandEffects {
-        reads: starting_points(arguments),
+        reads: find_starting_points(arguments),
         recursive: true,
         restricts_paths: true,
         asks_for_globs: true,
@@ -99,7 +99,7 @@ pub(crate) fn effects(arguments: &[Word]) -> CommandEffects {
         }
     }
     if changes_found_files(arguments) {
-        effects.writes.extend(starting_points(arguments));
+        effects.writes.extend(find_starting_points(arguments));
     }
     // An unknown word may be an action.
     let has_action =
@@ -120,7 +120,7 @@ pub(crate) fn effects(arguments: &[Word]) -> CommandEffects {
 /// Returns true if found files are removed, or passed to a command that changes files.
 fn changes_found_files(arguments: &[Word]) -> bool {
     arguments.iter().any(|word| word.value.as_literal() == Some("-delete"))
-        || exec_commands(arguments).iter().any(|command| changes_files(command))
+        || find_exec_commands(arguments).iter().any(|command| changes_files(command))
 }
 
 /// Returns true if a command, or one behind its first words, changes the files it gets.
@@ -131,15 +131,17 @@ fn changes_files(command: &[Word]) -> bool {
         let name = command.get(start);
         let arguments: &[Word] =
             command.get(start + 1..command.len().min(start + MAX_ARGUMENTS)).unwrap_or_default();
-        let name =
-            name.and_then(|word| word.value.as_literal()).map(effects::program_name).unwrap_or_default();
+        let name = name
+            .and_then(|word| word.value.as_literal())
+            .map(effects::extract_program_name)
+            .unwrap_or_default();
         let writes = |effects: CommandEffects| effects.restricts_paths && !effects.writes.is_empty();
-        name == "sed" || operands::effects(&name, arguments).is_some_and(writes)
+        name == "sed" || operands::determine_effects(&name, arguments).is_some_and(writes)
     })
 }
 
-/// Starting points of the search.
-pub(crate) fn starting_points(arguments: &[Word]) -> Vec<WordValue> {
+/// Finds starting points of the search.
+pub(crate) fn find_starting_points(arguments: &[Word]) -> Vec<WordValue> {
     let option = |text: &str| matches!(text, "-H" | "-L" | "-P") || text.starts_with("-O");
     let mut rest = arguments;
     while let Some((first, after)) = rest.split_first() {
@@ -190,8 +192,8 @@ fn is_optimization_level(text: &str) -> bool {
 /// `-exec` actions that are analyzed; further ones are searched as text.
 pub(crate) const MAX_EXEC_COMMANDS: usize = 8;
 
-/// Commands of `-exec` and its like, the first [`MAX_EXEC_COMMANDS`] of them.
-pub(crate) fn exec_commands(arguments: &[Word]) -> Vec<&[Word]> {
+/// Finds commands of `-exec` and its like, the first [`MAX_EXEC_COMMANDS`] of them.
+pub(crate) fn find_exec_commands(arguments: &[Word]) -> Vec<&[Word]> {
     let mut found = Vec::new();
     let mut rest = arguments;
     let runs = |word: &Word| matches!(word.value.as_literal(), Some("-exec" | "-execdir" | "-ok" | "-okdir"));
@@ -211,7 +213,7 @@ pub(crate) fn fill_placeholder(command: &[Word], arguments: &[Word]) -> Vec<Word
     let mut filled = Vec::with_capacity(command.len());
     for word in command {
         if word.value.as_literal() == Some("{}") {
-            let points = starting_points(arguments).into_iter();
+            let points = find_starting_points(arguments).into_iter();
             filled.extend(points.map(|value| Word { raw: word.raw.clone(), value }));
         } else {
             filled.extend(placeholders::mark_placeholders(std::slice::from_ref(word), "{}"));

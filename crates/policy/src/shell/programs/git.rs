@@ -205,11 +205,11 @@ pub(crate) fn skip_global_options(arguments: &[Word]) -> &[Word] {
     rest
 }
 
-/// Effects of a `git` command.
-pub(crate) fn effects(arguments: &[Word]) -> CommandEffects {
+/// Determines the effects of a `git` command.
+pub(crate) fn determine_effects(arguments: &[Word]) -> CommandEffects {
     let rest = skip_global_options(arguments);
     let globals = arguments.get(..arguments.len() - rest.len()).unwrap_or_default();
-    let mut effects = deny_effects(rest);
+    let mut effects = determine_deny_effects(rest);
     let writes_output = effects.required_rule == RequiredRule::ExactRule;
     for (index, word) in globals.iter().enumerate() {
         let text = word.value.as_literal().unwrap_or("-c");
@@ -231,7 +231,7 @@ pub(crate) fn effects(arguments: &[Word]) -> CommandEffects {
     effects
 }
 
-fn deny_effects(rest: &[Word]) -> CommandEffects {
+fn determine_deny_effects(rest: &[Word]) -> CommandEffects {
     let mut effects = CommandEffects { restricts_paths: true, ..CommandEffects::default() };
     let Some((subcommand, arguments)) = rest.split_first() else { return effects };
     let name = subcommand.value.as_literal().unwrap_or_default();

@@ -30,12 +30,12 @@ const ALLOWED_OPTIONS: AllowedOptions = AllowedOptions {
 const LOADING_OPTIONS: &[&str] =
     &["-f", "--from-file", "-L", "--rawfile", "--slurpfile", "--args", "--jsonargs", "--run-tests"];
 
-/// Effects of a `jq` command.
-pub(crate) fn effects(arguments: &[Word]) -> CommandEffects {
+/// Determines the effects of a `jq` command.
+pub(crate) fn determine_effects(arguments: &[Word]) -> CommandEffects {
     let effects = CommandEffects {
         restricts_paths: true,
         asks_for_globs: true,
-        ..super::operands::effects_or_reads("jq", arguments)
+        ..super::operands::determine_effects_or_reads("jq", arguments)
     };
     let loads = arguments.iter().any(|word| {
         word.value.as_literal().is_none_or(|text| {

@@ -7,8 +7,8 @@ use super::effects::CommandEffects;
 use crate::shell::{DirTarget, Word, WordValue};
 use table::{OperandFiles, OperandRow, ROWS, TARGET_OPTIONS};
 
-/// Effects of a listed command.
-pub(crate) fn effects(name: &str, arguments: &[Word]) -> Option<CommandEffects> {
+/// Determines the effects of a listed command.
+pub(crate) fn determine_effects(name: &str, arguments: &[Word]) -> Option<CommandEffects> {
     let versioned = name
         .strip_prefix("python")
         .is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.'));
@@ -39,9 +39,9 @@ fn writes_recursively(row: &OperandRow, arguments: &[Word], args: &ParsedArgs<'_
         || !row.recursive_writes.is_empty() && unknown()
 }
 
-/// Like `effects`, for a command that may not be listed: its operands count as read then.
-pub(crate) fn effects_or_reads(name: &str, arguments: &[Word]) -> CommandEffects {
-    effects(name, arguments).unwrap_or_else(|| CommandEffects {
+/// Like `determine_effects`, for a command that may not be listed: its operands count as read then.
+pub(crate) fn determine_effects_or_reads(name: &str, arguments: &[Word]) -> CommandEffects {
+    determine_effects(name, arguments).unwrap_or_else(|| CommandEffects {
         reads: parse_args(arguments, &NO_OPTIONS).all_reads(0),
         ..CommandEffects::default()
     })
@@ -158,7 +158,9 @@ fn add_special_files(name: &str, arguments: &[Word], args: &ParsedArgs<'_>, effe
                 let letters = bundle.chars().filter(|letter| "fTXCbgIFKLNV".contains(*letter));
                 let named = letters.zip(arguments.iter().skip(1)).filter(|(letter, _)| *letter == 'C');
                 effects.bulk_write_dirs = named.map(|(_, word)| word.value.clone()).collect();
-                effects.bulk_write_dirs.extend(super::directories::option_directories_of(name, arguments));
+                effects
+                    .bulk_write_dirs
+                    .extend(super::directories::find_option_directories_of(name, arguments));
             }
         }
         // The first operand is read; the next one is written, or is the prefix of written names.

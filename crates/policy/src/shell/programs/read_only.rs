@@ -83,8 +83,8 @@ const FILELESS_READERS: &[&str] = &[
     "nproc", "uptime", "free", "locale", "which", "type", "basename", "dirname", "sleep",
 ];
 
-/// Effects of such a command; none if it is not listed.
-pub(crate) fn effects(name: &str, arguments: &[Word]) -> Option<CommandEffects> {
+/// Determines the effects of such a command; none if it is not listed.
+pub(crate) fn determine_effects(name: &str, arguments: &[Word]) -> Option<CommandEffects> {
     if FILELESS_READERS.contains(&name) {
         return Some(CommandEffects {
             class: CommandClass::ReadOnly,

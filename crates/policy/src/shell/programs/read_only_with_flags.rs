@@ -203,12 +203,14 @@ const ROWS: &[Row] = &[
     Row { name: "sha512sum", ..SUM },
 ];
 
-/// Effects of a checked command; none if it is not listed.
-pub(crate) fn effects(name: &str, arguments: &[Word]) -> Option<CommandEffects> {
+/// Determines the effects of a checked command; none if it is not listed.
+pub(crate) fn determine_effects(name: &str, arguments: &[Word]) -> Option<CommandEffects> {
     let row = ROWS.iter().find(|row| row.name == name);
     let read_only = match (name, row) {
-        (_, Some(row)) => check_args(arguments, &row.options).and_then(|checked| row_effects(row, &checked)),
-        ("date", _) => date_effects(arguments),
+        (_, Some(row)) => {
+            check_args(arguments, &row.options).and_then(|checked| determine_row_effects(row, &checked))
+        }
+        ("date", _) => determine_date_effects(arguments),
         ("ps", _) => is_read_only_ps(arguments).then(CommandEffects::default),
         ("node" | "python" | "python3", _) => is_version_query(name, arguments).then(CommandEffects::default),
         _ => return None,
@@ -222,17 +224,19 @@ pub(crate) fn effects(name: &str, arguments: &[Word]) -> Option<CommandEffects> 
             asks_for_globs: !takes_globs,
             ..effects
         }),
-        _ if matches!(name, "node" | "python" | "python3") => super::operands::effects(name, arguments),
+        _ if matches!(name, "node" | "python" | "python3") => {
+            super::operands::determine_effects(name, arguments)
+        }
         // With other flags it is not read-only, but possible files are still reported.
         _ => Some(CommandEffects {
             restricts_paths: true,
             asks_for_globs: !takes_globs,
-            ..super::operands::effects_or_reads(name, arguments)
+            ..super::operands::determine_effects_or_reads(name, arguments)
         }),
     }
 }
 
-fn row_effects(row: &Row, checked: &CheckedArgs<'_>) -> Option<CommandEffects> {
+fn determine_row_effects(row: &Row, checked: &CheckedArgs<'_>) -> Option<CommandEffects> {
     let skip =
         usize::from(row.operands == OperandKind::PatternThenFiles && !checked.has_option(row.patterns));
     let max_operands = match row.operands {
@@ -256,7 +260,7 @@ fn row_effects(row: &Row, checked: &CheckedArgs<'_>) -> Option<CommandEffects> {
     Some(CommandEffects { reads, recursive, ..CommandEffects::default() })
 }
 
-fn date_effects(arguments: &[Word]) -> Option<CommandEffects> {
+fn determine_date_effects(arguments: &[Word]) -> Option<CommandEffects> {
     let options = AllowedOptions {
         flags: "uR",
         values: "d",

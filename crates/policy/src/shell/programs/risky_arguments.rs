@@ -26,7 +26,7 @@ pub(super) fn has_risky_arguments(name: &str, arguments: &[Word]) -> bool {
 /// Returns true if one of the options with a command, or one of `others`, is given; also in a bundle or abbreviated.
 fn has_risky_option(arguments: &[Word], name: &str, others: &[&str]) -> bool {
     let risky = |wanted: &dyn Fn(&str) -> bool| {
-        options::options_with_command(name).iter().chain(others).any(|option| wanted(option))
+        options::find_options_with_command(name).iter().chain(others).any(|option| wanted(option))
     };
     arguments.iter().any(|word| {
         let Some(text) = word.value.as_literal() else { return true };

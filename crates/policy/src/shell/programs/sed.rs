@@ -4,14 +4,14 @@ use super::argv::{NO_OPTIONS, OptionSpec, parse_args};
 use super::effects::CommandEffects;
 use crate::shell::{CommandClass, Word, WordValue};
 
-/// Effects of a `sed` command.
-pub(crate) fn effects(arguments: &[Word]) -> CommandEffects {
-    let mut effects = deny_effects(arguments);
-    let Some((options, rest)) = leading_options(arguments) else {
-        return effects_if_unclear(effects, arguments);
+/// Determines the effects of a `sed` command.
+pub(crate) fn determine_effects(arguments: &[Word]) -> CommandEffects {
+    let mut effects = determine_deny_effects(arguments);
+    let Some((options, rest)) = split_leading_options(arguments) else {
+        return restrict_unclear_effects(effects, arguments);
     };
     let Some(script) = rest.first().and_then(|word| word.value.as_literal()) else {
-        return effects_if_unclear(effects, arguments);
+        return restrict_unclear_effects(effects, arguments);
     };
     let files = rest.get(1..).unwrap_or_default();
     let plain = files.iter().all(|file| file.value.as_literal().is_some_and(|text| !text.starts_with('-')));
@@ -32,11 +32,11 @@ pub(crate) fn effects(arguments: &[Word]) -> CommandEffects {
             return effects;
         }
     }
-    effects_if_unclear(effects, arguments)
+    restrict_unclear_effects(effects, arguments)
 }
 
 /// Splits off the leading options; none if one of them is not plain.
-fn leading_options(arguments: &[Word]) -> Option<(Vec<&str>, &[Word])> {
+fn split_leading_options(arguments: &[Word]) -> Option<(Vec<&str>, &[Word])> {
     let mut options = Vec::new();
     let mut rest = arguments;
     while let Some((first, after)) = rest.split_first() {
@@ -102,8 +102,8 @@ fn are_flags_harmless(flags: &str) -> bool {
     flags.bytes().all(|flag| b"gpiImM0123456789".contains(&flag))
 }
 
-/// All possible files, for the deny analysis.
-fn deny_effects(arguments: &[Word]) -> CommandEffects {
+/// Determines all possible files, for the deny analysis.
+fn determine_deny_effects(arguments: &[Word]) -> CommandEffects {
     let spec = OptionSpec {
         values: "el",
         long_values: &["expression", "line-length"],
@@ -121,15 +121,15 @@ fn deny_effects(arguments: &[Word]) -> CommandEffects {
     let mut writes = files;
     for text in arguments.iter().filter_map(|word| word.value.as_literal()) {
         if !is_harmless_substitution(text) && !only_prints_lines(text) {
-            writes.extend(files_after_letter(text, ['w', 'W']));
-            reads.extend(files_after_letter(text, ['r', 'R']));
+            writes.extend(find_files_after_letter(text, ['w', 'W']));
+            reads.extend(find_files_after_letter(text, ['r', 'R']));
         }
     }
     CommandEffects { reads, writes, restricts_paths: true, asks_for_globs: true, ..CommandEffects::default() }
 }
 
-/// Files that a script may name after one of these letters, each up to the end of its line.
-fn files_after_letter(script: &str, letters: [char; 2]) -> Vec<WordValue> {
+/// Finds files that a script may name after one of these letters, each up to the end of its line.
+fn find_files_after_letter(script: &str, letters: [char; 2]) -> Vec<WordValue> {
     const MAX_FILES: usize = 32;
     let found = script.match_indices(letters).take(MAX_FILES);
     let rest = found.filter_map(|(at, letter)| script.get(at + letter.len()..)?.lines().next());
@@ -137,8 +137,8 @@ fn files_after_letter(script: &str, letters: [char; 2]) -> Vec<WordValue> {
     named.filter(|path| !path.is_empty()).map(|path| WordValue::Literal(path.to_owned())).collect()
 }
 
-/// Effects of other forms: commands that write, run or load files require an exact rule.
-fn effects_if_unclear(effects: CommandEffects, arguments: &[Word]) -> CommandEffects {
+/// Restricts the effects of other forms: scripts that write, run or load files require an exact rule.
+fn restrict_unclear_effects(effects: CommandEffects, arguments: &[Word]) -> CommandEffects {
     let risky = arguments.iter().any(|word| {
         let text = word.value.as_literal().unwrap_or("w");
         match text.strip_prefix('-') {

@@ -6,9 +6,9 @@ use std::collections::HashMap;
 use super::env::ExpansionMode;
 use crate::shell::analyzer::Analyzer;
 use crate::shell::analyzer::simple_command;
-use crate::shell::nested::stdout::{StdoutContent, stdout_content};
+use crate::shell::nested::stdout::{StdoutContent, derive_stdout_content};
 use crate::shell::parser::syntax::{RawCommand, RawWord, StdinText};
-use crate::shell::parser::words::leading_name;
+use crate::shell::parser::words::extract_leading_name;
 use crate::shell::programs::builtins;
 use crate::shell::words::expand;
 use crate::shell::{CheckScope, SimpleCommand, Word, WordValue};
@@ -25,8 +25,8 @@ pub(crate) struct CommandTexts {
 }
 
 impl Analyzer<'_> {
-    /// Alternative expansions to analyze; none if there are too many.
-    pub(crate) fn other_expansions(&mut self, command: &RawCommand) -> Option<Vec<ExpansionMode>> {
+    /// Lists alternative expansions to analyze; none if there are too many.
+    pub(crate) fn list_other_expansions(&mut self, command: &RawCommand) -> Option<Vec<ExpansionMode>> {
         let words = || command.words.iter().chain(command.redirects.iter().map(|redirect| &redirect.target));
         let choices = words().map(|word| self.variables.count_alternatives(word)).max().unwrap_or(1);
         let may_differ = words().any(|word| self.variables.may_have_other_values(word));
@@ -46,13 +46,14 @@ impl Analyzer<'_> {
     pub(crate) fn record_texts(&mut self, index: usize, command: &RawCommand, others: &[ExpansionMode]) {
         let here_strings: Vec<&RawWord> =
             command.stdin_texts.iter().filter_map(StdinText::here_string).collect();
-        let mut texts: Vec<String> = here_strings.iter().flat_map(|word| self.possible_texts(word)).collect();
+        let mut texts: Vec<String> =
+            here_strings.iter().flat_map(|word| self.list_possible_texts(word)).collect();
         let count = others.len() * (1 + command.words.len() / 32);
         let varies = command.words.iter().chain(here_strings).any(|word| !self.variables.is_definite(word));
         if varies && self.limits.take_values(count) {
             for mode in others {
                 if let StdoutContent::Text(printed) =
-                    stdout_content(&self.expand_words(&command.words, *mode, &mut Vec::new()))
+                    derive_stdout_content(&self.expand_words(&command.words, *mode, &mut Vec::new()))
                 {
                     texts.extend(printed);
                 }
@@ -65,8 +66,8 @@ impl Analyzer<'_> {
         }
     }
 
-    /// Texts that a word may expand to where it is not split.
-    fn possible_texts(&mut self, word: &RawWord) -> Vec<String> {
+    /// Lists texts that a word may expand to where it is not split.
+    fn list_possible_texts(&mut self, word: &RawWord) -> Vec<String> {
         let (choices, empty_count) = (
             self.variables.count_alternatives(word),
             self.variables.count_empty_alternatives(std::iter::once(word)),
@@ -79,7 +80,7 @@ impl Analyzer<'_> {
             .map(ExpansionMode::NthValue)
             .chain((0..empty_count).map(ExpansionMode::UnknownAsEmpty));
         let text = |mode| {
-            expand::value_text(&expand::expand_single_with(word, &self.variables, mode, &mut Vec::new()))
+            expand::render_value(&expand::expand_single_with(word, &self.variables, mode, &mut Vec::new()))
         };
         modes.map(text).collect()
     }
@@ -127,7 +128,7 @@ impl Analyzer<'_> {
             return;
         }
         if self.script.commands.len() == index {
-            self.script.commands.push(simple_command::searched_command(&[]));
+            self.script.commands.push(simple_command::build_searched_command(&[]));
         }
         let redirects = self.expand_redirects(command, mode, &mut Vec::new());
         if let Some(part) = self.script.commands.get_mut(index) {
@@ -161,7 +162,8 @@ impl Analyzer<'_> {
             return;
         }
         for text in arguments.iter().filter_map(|word| word.value.as_literal()) {
-            if let Some((name, value)) = text.split_once('=').filter(|(name, _)| leading_name(name) == *name)
+            if let Some((name, value)) =
+                text.split_once('=').filter(|(name, _)| extract_leading_name(name) == *name)
             {
                 self.variables.add_text_if_empty(name, value);
             }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::env::{ExpansionMode, LAST_VALUE};
 use crate::shell::analyzer::Analyzer;
 use crate::shell::parser::syntax::{AssignmentForm, ParsedScript, RawAssignment, RawCommand, RawWord};
-use crate::shell::parser::words::leading_name;
+use crate::shell::parser::words::extract_leading_name;
 use crate::shell::words::expand;
 use crate::shell::{SimpleCommand, Word, WordValue};
 
@@ -62,8 +62,8 @@ impl Analyzer<'_> {
         }
     }
 
-    /// All values that a word may have where it is not split, the most recent one last.
-    pub(crate) fn possible_values(&mut self, word: &RawWord) -> Vec<Option<String>> {
+    /// Lists all values that a word may have where it is not split, the most recent one last.
+    pub(crate) fn list_possible_values(&mut self, word: &RawWord) -> Vec<Option<String>> {
         let choices = if self.variables.has_only_last_values(word) {
             1
         } else {
@@ -94,7 +94,7 @@ impl Analyzer<'_> {
     ) {
         let may_differ = !self.variables.has_only_last_values(&assignment.value)
             && self.variables.may_have_other_values(&assignment.value);
-        let mut values = self.possible_values(&assignment.value);
+        let mut values = self.list_possible_values(&assignment.value);
         if may_differ {
             values.insert(0, None);
         }
@@ -172,8 +172,8 @@ impl Analyzer<'_> {
     /// Records the variables that a wrapper such as `env` sets for its command.
     pub(crate) fn record_wrapper_variables(&mut self, index: usize, words: &[Word]) {
         for word in words {
-            let text = expand::value_text(&word.value);
-            let name = leading_name(&text);
+            let text = expand::render_value(&word.value);
+            let name = extract_leading_name(&text);
             let value = text.get(name.len()..).and_then(|rest| rest.strip_prefix('=')).unwrap_or_default();
             let known = word.value.as_literal().is_some();
             self.variables.add_temporary_value(name, known.then(|| value.to_owned()));
@@ -194,7 +194,7 @@ impl Analyzer<'_> {
         let mut seen: HashMap<_, usize> = HashMap::new();
         for command in &parsed.commands {
             let raw: Vec<&str> = command.words.iter().map(|word| word.raw.as_str()).collect();
-            let times = seen.entry((raw, self.analysis_state())).or_default();
+            let times = seen.entry((raw, self.capture_analysis_state())).or_default();
             *times += 1;
             // A second run may find a changed disk; further ones change nothing, unless they move files.
             if *times > 2 {
@@ -207,7 +207,7 @@ impl Analyzer<'_> {
                     self.mark_truncated();
                     return;
                 }
-                let rest: Vec<String> = rest.iter().map(|word| expand::value_text(&word.value)).collect();
+                let rest: Vec<String> = rest.iter().map(|word| expand::render_value(&word.value)).collect();
                 self.analyze_text(&format!("{text} {}", rest.join(" ")));
                 // After an alias that ends in a blank, the next word may be an alias too.
                 let Some((next, rest)) = rest.split_first().filter(|_| text.ends_with([' ', '\t'])) else {
@@ -233,7 +233,7 @@ pub(crate) fn gives_bash_unknown_command(part: &SimpleCommand) -> bool {
 
 /// Returns true if an assignment changes the meaning of command names.
 pub(crate) fn assigns_command_table(command: &RawCommand) -> bool {
-    let table = |text: &str| COMMAND_TABLE_VARS.contains(&leading_name(text));
+    let table = |text: &str| COMMAND_TABLE_VARS.contains(&extract_leading_name(text));
     command.assignments.iter().any(|assignment| table(&assignment.name))
         || command.words.iter().skip(1).any(|word: &RawWord| table(&word.raw) && word.raw.contains('='))
 }

@@ -2,7 +2,7 @@
 
 use crate::shell::Word;
 use crate::shell::analyzer::Analyzer;
-use crate::shell::parser::words::leading_name;
+use crate::shell::parser::words::extract_leading_name;
 use crate::shell::programs::builtins;
 use crate::shell::words::expand;
 
@@ -39,17 +39,17 @@ impl Analyzer<'_> {
 
     /// Records `declare NAME=value` and its like.
     fn record_declaration(&mut self, name: &str, arguments: &[Word]) {
-        let is_name_reference = |word: &Word| option_letters(word).contains('n');
+        let is_name_reference = |word: &Word| extract_option_letters(word).contains('n');
         if matches!(name, "declare" | "typeset" | "local") && arguments.iter().any(is_name_reference) {
             // A name reference: from now on any name may refer to any variable.
             self.variables.has_untracked_changes = true;
         }
         let plain = arguments.iter().all(|word| is_value_preserving(name, word));
         let makes_readonly =
-            name == "readonly" || arguments.iter().any(|word| option_letters(word).contains('r'));
+            name == "readonly" || arguments.iter().any(|word| extract_option_letters(word).contains('r'));
         for word in arguments {
             let text = word.value.as_literal().unwrap_or(&word.raw);
-            let variable = leading_name(text);
+            let variable = extract_leading_name(text);
             let Some((target, value)) = text.split_once('=') else {
                 // A name alone may hide or keep its value in a function; if the name is unknown, any variable may be
                 // affected.
@@ -101,7 +101,7 @@ impl Analyzer<'_> {
                 self.variables.has_untracked_changes = true;
                 continue;
             };
-            self.variables.set_unknown(leading_name(text));
+            self.variables.set_unknown(extract_leading_name(text));
             if text.starts_with('-') {
                 for (at, _) in text.char_indices().skip(2).take(6) {
                     self.variables.set_unknown(text.get(at..).unwrap_or_default());
@@ -128,7 +128,7 @@ fn printf_sets_variable(arguments: &[Word]) -> bool {
 
 /// Returns true if an alias has the name of a builtin that sets variables.
 fn aliases_variable_builtin(word: &Word) -> bool {
-    let text = expand::value_text(&word.value);
+    let text = expand::render_value(&word.value);
     word.value.as_literal().is_none() || builtins::sets_variables(text.split('=').next().unwrap_or_default())
 }
 
@@ -151,8 +151,8 @@ fn is_value_preserving(builtin: &str, word: &Word) -> bool {
     }
 }
 
-/// Letters of a short option.
-fn option_letters(word: &Word) -> &str {
+/// Extracts the letters of a short option.
+fn extract_option_letters(word: &Word) -> &str {
     let text = word.value.as_literal().unwrap_or_default();
     text.strip_prefix('-').filter(|letters| !letters.starts_with('-')).unwrap_or_default()
 }

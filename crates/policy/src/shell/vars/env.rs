@@ -21,7 +21,7 @@ const MAX_SEPARATOR_BYTES: usize = 256;
 /// Length up to which appended values are tracked.
 const MAX_APPENDED_LENGTH: usize = 256;
 
-/// Way to expand the variables of a command.
+/// Mode of expanding the variables of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ExpansionMode {
     /// Each variable has its n-th value, newest first.
@@ -76,7 +76,7 @@ impl<'a> VariableEnv<'a> {
             values: HashMap::new(),
             definite: DefiniteAssignments::default(),
             texts_if_empty: HashMap::new(),
-            text_budget: Cell::new(AnalysisLimits::word_budget(text)),
+            text_budget: Cell::new(AnalysisLimits::compute_word_budget(text)),
             separators: None,
             alias_texts: HashMap::new(),
             change_count: 0,

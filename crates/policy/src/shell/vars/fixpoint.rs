@@ -64,7 +64,7 @@ impl Analyzer<'_> {
             else {
                 continue;
             };
-            let texts: Vec<String> = arguments.iter().map(|word| expand::value_text(&word.value)).collect();
+            let texts: Vec<String> = arguments.iter().map(|word| expand::render_value(&word.value)).collect();
             for number in 1..10 {
                 for word in arguments.iter().skip(number - 1).take(9) {
                     self.variables.add_value(&number.to_string(), word.value.as_literal().map(str::to_owned));
@@ -85,7 +85,7 @@ impl Analyzer<'_> {
         let floor = self.variables.set_definite_floor(usize::MAX);
         for command in &parsed.commands {
             for assignment in &command.assignments {
-                let values = self.possible_values(&assignment.value);
+                let values = self.list_possible_values(&assignment.value);
                 self.record_texts_if_empty(&assignment.name, &assignment.value);
                 self.apply_assignment(command, assignment, values);
             }

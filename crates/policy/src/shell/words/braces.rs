@@ -28,11 +28,11 @@ fn expand_all(chars: &[WordChar], depth: usize) -> Option<Vec<Vec<WordChar>>> {
         return None;
     }
     let mut done: Vec<Vec<WordChar>> = vec![Vec::new()];
-    let ends = group_ends(chars);
+    let ends = find_group_ends(chars);
     let mut index = 0;
     while let Some(word_char) = chars.get(index) {
         let group = ends.get(index).copied().flatten().and_then(|(end, separated)| {
-            Some((end + 1, group_members(chars.get(index + 1..end)?, separated)?))
+            Some((end + 1, split_group_members(chars.get(index + 1..end)?, separated)?))
         });
         let Some((end, members)) = group else {
             for word in &mut done {
@@ -61,9 +61,9 @@ fn expand_all(chars: &[WordChar], depth: usize) -> Option<Vec<Vec<WordChar>>> {
     Some(done)
 }
 
-/// Index of the closing brace of each group, and whether the group has a comma. One pass, so that many braces stay
-/// cheap.
-fn group_ends(chars: &[WordChar]) -> Vec<Option<(usize, bool)>> {
+/// Finds the index of the closing brace of each group, and whether the group has a comma. One pass, so that many braces
+/// stay cheap.
+fn find_group_ends(chars: &[WordChar]) -> Vec<Option<(usize, bool)>> {
     let mut ends = vec![None; chars.len()];
     let mut open: Vec<(usize, bool)> = Vec::new();
     for (index, word_char) in chars.iter().enumerate() {
@@ -87,8 +87,8 @@ fn group_ends(chars: &[WordChar]) -> Vec<Option<(usize, bool)>> {
     ends
 }
 
-/// Members of a group; none if it is literal text.
-fn group_members(inside: &[WordChar], separated: bool) -> Option<Vec<Vec<WordChar>>> {
+/// Splits a group into its members; none if it is literal text.
+fn split_group_members(inside: &[WordChar], separated: bool) -> Option<Vec<Vec<WordChar>>> {
     if !separated {
         return if inside.len() <= 64 { expand_sequence(inside) } else { None };
     }

@@ -39,7 +39,7 @@ pub(crate) fn expand_word(
     {
         return vec![Word { raw: word.raw.clone(), value: WordValue::Literal(text.clone()) }];
     }
-    let mut chars = expand_tilde(word_chars(word, variables, mode, causes), variables, mode, causes);
+    let mut chars = expand_tilde(expand_word_chars(word, variables, mode, causes), variables, mode, causes);
     if !braces::may_expand(&chars) {
         let mut words = split_words(&chars, &word.raw, variables);
         let quoted = word.pieces.iter().any(|piece| matches!(piece, WordPiece::Quoted(_)));
@@ -58,7 +58,7 @@ pub(crate) fn expand_word(
         Some(all) => all
             .into_iter()
             .flat_map(|chars| split_words(&expand_tilde(chars, variables, mode, causes), "", variables))
-            .map(|word| Word { raw: value_text(&word.value), ..word })
+            .map(|word| Word { raw: render_value(&word.value), ..word })
             .collect(),
         None => vec![Word { raw: word.raw.clone(), value: WordValue::FULLY_UNKNOWN }],
     }
@@ -80,18 +80,18 @@ pub(crate) fn expand_single_with(
     mode: ExpansionMode,
     causes: &mut Vec<UnanalyzableCause>,
 ) -> WordValue {
-    build_value(&expand_tilde(word_chars(word, variables, mode, causes), variables, mode, causes))
+    build_value(&expand_tilde(expand_word_chars(word, variables, mode, causes), variables, mode, causes))
 }
 
-/// Text of a value, with `$?` for the unknown part.
-pub(crate) fn value_text(value: &WordValue) -> String {
+/// Renders the text of a value, with `$?` for the unknown part.
+pub(crate) fn render_value(value: &WordValue) -> String {
     match value {
         WordValue::Literal(text) | WordValue::Glob(text) => text.clone(),
         WordValue::Unknown { before, after, .. } => format!("{before}$?{after}"),
     }
 }
 
-fn word_chars(
+fn expand_word_chars(
     word: &RawWord,
     variables: &VariableEnv<'_>,
     mode: ExpansionMode,
@@ -197,7 +197,7 @@ fn expand_tilde(
             }
             Some(WordChar::Plain(_)) => {
                 causes.push(UnanalyzableCause::Variable);
-                match tilde_user(chars.get(at + 1..).unwrap_or_default()) {
+                match parse_tilde_user(chars.get(at + 1..).unwrap_or_default()) {
                     Some(name) => {
                         // The usual locations of home directories.
                         let home = if name == "root" { "/root".to_owned() } else { format!("/home/{name}") };
@@ -212,8 +212,8 @@ fn expand_tilde(
     out
 }
 
-/// The user name after `~`, if nothing else precedes the first slash.
-fn tilde_user(chars: &[WordChar]) -> Option<String> {
+/// Parses the user name after `~`, if nothing else precedes the first slash.
+fn parse_tilde_user(chars: &[WordChar]) -> Option<String> {
     let name = chars.iter().take_while(|word_char| **word_char != WordChar::Plain('/')).map(|word_char| {
         match word_char {
             WordChar::Plain(c) if c.is_ascii_lowercase() || *c == '_' => Some(*c),
@@ -238,7 +238,7 @@ fn split_words(chars: &[WordChar], raw: &str, variables: &VariableEnv<'_>) -> Ve
         .filter(|chars| !chars.is_empty())
         .map(|chars| {
             let value = build_value(chars);
-            Word { raw: value_text(&value), value }
+            Word { raw: render_value(&value), value }
         })
         .collect()
 }
@@ -252,9 +252,17 @@ fn build_value(chars: &[WordChar]) -> WordValue {
             .iter()
             .filter(|word_char| unknown(word_char))
             .all(|word_char| *word_char == WordChar::Unknown { nonempty: true });
-        return WordValue::Unknown { before: plain_text(before), after: glob_pattern(after), nonempty };
+        return WordValue::Unknown {
+            before: render_plain_text(before),
+            after: render_glob_pattern(after),
+            nonempty,
+        };
     }
-    if is_glob(chars) { WordValue::Glob(glob_pattern(chars)) } else { WordValue::Literal(plain_text(chars)) }
+    if is_glob(chars) {
+        WordValue::Glob(render_glob_pattern(chars))
+    } else {
+        WordValue::Literal(render_plain_text(chars))
+    }
 }
 
 fn is_glob(chars: &[WordChar]) -> bool {
@@ -270,7 +278,7 @@ fn is_glob(chars: &[WordChar]) -> bool {
     })
 }
 
-fn plain_text(chars: &[WordChar]) -> String {
+fn render_plain_text(chars: &[WordChar]) -> String {
     chars
         .iter()
         .filter_map(|word_char| match word_char {
@@ -280,7 +288,7 @@ fn plain_text(chars: &[WordChar]) -> String {
         .collect()
 }
 
-fn glob_pattern(chars: &[WordChar]) -> String {
+fn render_glob_pattern(chars: &[WordChar]) -> String {
     let mut out = String::with_capacity(chars.len());
     for word_char in chars {
         match word_char {

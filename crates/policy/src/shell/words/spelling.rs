@@ -1,7 +1,7 @@
 //! Texts that rules are matched against.
 
-use super::expand::value_text;
-use crate::shell::programs::effects::program_name;
+use super::expand::render_value;
+use crate::shell::programs::effects::extract_program_name;
 use crate::shell::programs::git;
 use crate::shell::{AllowSpelling, DenySpelling, MatchStart, QUOTED_BLANK, RequiredRule, Word, WordValue};
 
@@ -17,8 +17,8 @@ fn is_plain_command(word: &Word) -> bool {
     })
 }
 
-/// Text for allow rules: the words without quotes, with quoted blanks marked.
-fn allow_text(words: &[Word]) -> String {
+/// Renders the text for allow rules: the words without quotes, with quoted blanks marked.
+fn render_allow_text(words: &[Word]) -> String {
     let mut out = String::new();
     for (index, word) in words.iter().enumerate() {
         if index > 0 {
@@ -37,8 +37,8 @@ fn allow_text(words: &[Word]) -> String {
     out
 }
 
-/// The words as written.
-pub(crate) fn raw_text(words: &[Word]) -> String {
+/// Joins the words as written.
+pub(crate) fn join_raw_text(words: &[Word]) -> String {
     let mut out = String::new();
     for (index, word) in words.iter().enumerate() {
         if index > 0 {
@@ -49,8 +49,8 @@ pub(crate) fn raw_text(words: &[Word]) -> String {
     out
 }
 
-/// Texts for allow rules, given a command without wrappers and safe assignments.
-pub(crate) fn allow_spellings(
+/// Lists texts for allow rules, given a command without wrappers and safe assignments.
+pub(crate) fn list_allow_spellings(
     words: &[Word],
     required_rule: RequiredRule,
     more_arguments: bool,
@@ -58,8 +58,8 @@ pub(crate) fn allow_spellings(
     if !words.first().is_some_and(is_plain_command) {
         return Vec::new();
     }
-    let mut texts = vec![allow_text(words)];
-    let raw = raw_text(words);
+    let mut texts = vec![render_allow_text(words)];
+    let raw = join_raw_text(words);
     if texts.first() != Some(&raw) {
         texts.push(raw);
     }
@@ -67,8 +67,8 @@ pub(crate) fn allow_spellings(
     texts.into_iter().map(|text| AllowSpelling { text: text + added, required_rule }).collect()
 }
 
-/// Texts for deny and ask rules.
-pub(crate) fn deny_spellings(raw: &str, words: &[Word]) -> Vec<DenySpelling> {
+/// Lists texts for deny and ask rules.
+pub(crate) fn list_deny_spellings(raw: &str, words: &[Word]) -> Vec<DenySpelling> {
     let mut texts: Vec<(String, bool)> = Vec::with_capacity(4);
     let mut add = |text: String, deny_only: bool| {
         if !text.is_empty()
@@ -78,13 +78,13 @@ pub(crate) fn deny_spellings(raw: &str, words: &[Word]) -> Vec<DenySpelling> {
         }
     };
     add(raw.to_owned(), false);
-    let values: Vec<String> = words.iter().map(deny_text).collect();
+    let values: Vec<String> = words.iter().map(render_deny_text).collect();
     let joined = values.join(" ");
     let first = values.first().map_or("", String::as_str);
     let rest = joined.get(first.len()..).unwrap_or_default().to_owned();
     let last = first.rsplit('/').next().unwrap_or(first);
     let base = last.strip_suffix(".exe").unwrap_or(last).to_owned();
-    let plain = program_name(first);
+    let plain = extract_program_name(first);
     if base != first {
         add(format!("{base}{rest}"), false);
     }
@@ -93,7 +93,7 @@ pub(crate) fn deny_spellings(raw: &str, words: &[Word]) -> Vec<DenySpelling> {
     }
     if plain == "git" && words.get(1).is_some_and(|word| word.raw.starts_with('-')) {
         let after = git::skip_global_options(words.get(1..).unwrap_or_default());
-        let texts: Vec<String> = after.iter().map(deny_text).collect();
+        let texts: Vec<String> = after.iter().map(render_deny_text).collect();
         add(format!("git {}", texts.join(" ")), false);
     }
     add(joined, false);
@@ -103,13 +103,13 @@ pub(crate) fn deny_spellings(raw: &str, words: &[Word]) -> Vec<DenySpelling> {
         .collect()
 }
 
-/// A word as deny rules match it: its value without quotes, or the text as written if the value is not literal.
-fn deny_text(word: &Word) -> String {
+/// Renders a word as deny rules match it: its value without quotes, or the text as written if the value is not literal.
+fn render_deny_text(word: &Word) -> String {
     match &word.value {
         WordValue::Literal(text) => text.clone(),
         WordValue::Glob(_) | WordValue::Unknown { .. } => {
             if word.raw.is_empty() {
-                value_text(&word.value)
+                render_value(&word.value)
             } else {
                 word.raw.clone()
             }

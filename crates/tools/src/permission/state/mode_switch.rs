@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use whimbrel_config::settings::Trust;
-use whimbrel_policy::mode::stricter_mode;
+use whimbrel_policy::mode::choose_stricter_mode;
 use whimbrel_transport::frame_sender::FrameSender;
 use whimbrel_wire::permission::PermissionMode;
 use whimbrel_wire::system::Status;
@@ -34,7 +34,7 @@ impl PermissionState {
     /// Mode in effect.
     pub fn mode(&self) -> PermissionMode {
         let mode = self.current.borrow().mode;
-        let mode = self.mode_cap.map_or(mode, |cap| stricter_mode(mode, cap));
+        let mode = self.mode_cap.map_or(mode, |cap| choose_stricter_mode(mode, cap));
         if self.needs_plan() { PermissionMode::Plan } else { supported_mode(mode) }
     }
 
@@ -49,9 +49,9 @@ impl PermissionState {
         let server_mode = server.and_then(|server| self.modes().by_server.get(server).copied());
         match (self.mode(), server_mode) {
             (PermissionMode::Plan, _) | (_, None) => self.mode(),
-            (_, Some(server_mode)) => {
-                supported_mode(self.mode_cap.map_or(server_mode, |cap| stricter_mode(server_mode, cap)))
-            }
+            (_, Some(server_mode)) => supported_mode(
+                self.mode_cap.map_or(server_mode, |cap| choose_stricter_mode(server_mode, cap)),
+            ),
         }
     }
 

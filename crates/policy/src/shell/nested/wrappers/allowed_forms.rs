@@ -7,7 +7,7 @@ pub(crate) fn strip_length(words: &[Word]) -> Option<usize> {
     let texts: Vec<&str> = words.iter().take(16).map_while(|word| word.value.as_literal()).collect();
     let (name, arguments) = texts.split_first()?;
     let skipped = match *name {
-        "timeout" => timeout_arguments(arguments)?,
+        "timeout" => count_timeout_arguments(arguments)?,
         "nice" => match arguments {
             ["-n", number, ..] if is_integer(number) => 2,
             [number, ..]
@@ -42,7 +42,7 @@ pub(crate) fn strip_length(words: &[Word]) -> Option<usize> {
     (!next.starts_with('-') && !next.is_empty()).then_some(skipped + 1)
 }
 
-fn timeout_arguments(arguments: &[&str]) -> Option<usize> {
+fn count_timeout_arguments(arguments: &[&str]) -> Option<usize> {
     let mut at = 0;
     loop {
         let text = *arguments.get(at)?;

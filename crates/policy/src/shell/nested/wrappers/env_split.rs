@@ -66,7 +66,7 @@ impl Splitter {
             Some(after) => WordValue::Unknown { before, after, nonempty: false },
             None => WordValue::Literal(before),
         };
-        self.words.push(Word { raw: crate::shell::words::expand::value_text(&value), value });
+        self.words.push(Word { raw: crate::shell::words::expand::render_value(&value), value });
     }
 }
 

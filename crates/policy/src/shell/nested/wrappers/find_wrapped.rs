@@ -5,7 +5,7 @@
 
 use super::table::WRAPPERS;
 use super::{Wrapper, env_split};
-use crate::shell::parser::words::leading_name;
+use crate::shell::parser::words::extract_leading_name;
 use crate::shell::{Word, WordValue};
 
 /// The command behind a wrapper, for the deny analysis.
@@ -53,7 +53,7 @@ pub(crate) fn find_wrapped(name: &str, words: &[Word]) -> Option<WrappedCommand>
             at += 1;
             continue;
         }
-        at += match command_text(wrapper, text) {
+        at += match find_command_text(wrapper, text) {
             Some(position) => wrapped.add_command_text(wrapper, position, words, at),
             None => skip_option(wrapper, text, &mut wrapped),
         };
@@ -72,7 +72,8 @@ pub(crate) fn find_wrapped(name: &str, words: &[Word]) -> Option<WrappedCommand>
     if wrapper.permutes_options {
         // `flock FILE -c TEXT`, `script FILE -qc TEXT`: options may follow the operands.
         for (later, word) in words.iter().enumerate().skip(at) {
-            if let Some(position) = word.value.as_literal().and_then(|text| command_text(wrapper, text)) {
+            if let Some(position) = word.value.as_literal().and_then(|text| find_command_text(wrapper, text))
+            {
                 wrapped.add_command_text(wrapper, position, words, later);
             }
         }
@@ -110,12 +111,12 @@ impl WrappedCommand {
 
 fn is_assignment(value: &WordValue) -> bool {
     let text = value.known_start();
-    let name = leading_name(text);
+    let name = extract_leading_name(text);
     !name.is_empty() && text.get(name.len()..).is_some_and(|rest| rest.starts_with('='))
 }
 
 /// Finds the command text of an option: a letter, also in a bundle, or a long name, also abbreviated.
-fn command_text(wrapper: &Wrapper, text: &str) -> Option<CommandText> {
+fn find_command_text(wrapper: &Wrapper, text: &str) -> Option<CommandText> {
     let text_position = |value: &str| match value {
         "" => CommandText::Next,
         value => CommandText::Joined(value.to_owned()),

@@ -1,5 +1,5 @@
-//! Permission prompts. Host and hooks are asked concurrently, and the first answer wins. If a rule or mode change
-//! decides meanwhile, the prompt is withdrawn.
+//! Permission requests. Host and hooks are asked concurrently, and the first answer wins. If a rule or mode change
+//! decides meanwhile, the request is withdrawn.
 
 use std::future::pending;
 use std::pin::pin;
@@ -16,12 +16,12 @@ use whimbrel_wire::hook::HookEvent;
 use whimbrel_wire::permission::PermissionResult;
 
 use super::{
-    CheckOutcome, DeniedBy, EndTurn, PermissionChecker, PromptRequest, Prompter, RequestHooks, prompt_tool,
-    tool_call_ref,
+    CheckOutcome, DeniedBy, EndTurn, PermissionChecker, PermissionRequestContext, PermissionRequester,
+    RequestHooks, prompt_tool, tool_call_ref,
 };
 
-/// Outcome of a prompt.
-pub(super) enum PromptOutcome {
+/// Outcome of a permission request.
+pub(super) enum RequestOutcome {
     Allowed {
         input: Value,
         by: AnsweredBy,
@@ -61,16 +61,16 @@ impl PermissionChecker {
     /// Sends the permission request and waits for an answer.
     pub(super) async fn request_answer(
         &self,
-        request: &PromptRequest<'_>,
+        request: &PermissionRequestContext<'_>,
         cancel: &CancellationToken,
-    ) -> PromptOutcome {
+    ) -> RequestOutcome {
         let tool = request.entry.tool().name();
-        let winner = match &self.prompter {
-            Prompter::Unavailable => match self.run_request_hooks(request, cancel).await {
+        let winner = match &self.requester {
+            PermissionRequester::Unavailable => match self.run_request_hooks(request, cancel).await {
                 Some(answer) => Winner::Hook(answer),
-                None => return PromptOutcome::Denied(self.deny_no_prompter(request, cancel).await),
+                None => return RequestOutcome::Denied(self.deny_no_requester(request, cancel).await),
             },
-            Prompter::Host(_) | Prompter::Tool(..) => {
+            PermissionRequester::Host(_) | PermissionRequester::Tool(..) => {
                 let question = CanUseTool {
                     agent_id: self.hooks.agent_id().map(Into::into),
                     mcp_server: request.entry.provenance().cloned(),
@@ -82,9 +82,9 @@ impl PermissionChecker {
                         |path| self.permissions.display_path(path),
                     )
                 };
-                let waiting = match self.prompter {
-                    Prompter::Host(_) => Some(self.state_notifier.requires_action().await),
-                    Prompter::Tool(..) | Prompter::Unavailable => None,
+                let waiting = match self.requester {
+                    PermissionRequester::Host(_) => Some(self.state_notifier.requires_action().await),
+                    PermissionRequester::Tool(..) | PermissionRequester::Unavailable => None,
                 };
                 self.notify_user(tool, request.request_hooks, cancel);
                 let winner = tokio::select! {
@@ -100,11 +100,11 @@ impl PermissionChecker {
             }
         };
         let (answer, by) = match winner {
-            Winner::Superseded(decision) => return PromptOutcome::Superseded(decision),
+            Winner::Superseded(decision) => return RequestOutcome::Superseded(decision),
             Winner::TimedOut => return failed_outcome("no answer in time"),
             Winner::Hook(answer) => (Ok(answer), AnsweredBy::Hook),
             Winner::Host(Err(HostRequestError::Closed)) => {
-                return PromptOutcome::Denied(self.deny_host_closed(request, cancel).await);
+                return RequestOutcome::Denied(self.deny_host_closed(request, cancel).await);
             }
             Winner::Host(Ok(PermissionResult::Allow { tool_use_id: Some(other), .. }))
                 if other != request.id =>
@@ -128,12 +128,12 @@ impl PermissionChecker {
     /// First answer of hooks or host. If the host cannot answer, the hooks have unlimited time.
     async fn race_answers(
         &self,
-        request: &PromptRequest<'_>,
+        request: &PermissionRequestContext<'_>,
         question: CanUseTool,
         cancel: &CancellationToken,
     ) -> Winner {
         let mut hooks = pin!(self.run_request_hooks(request, cancel));
-        let mut host = pin!(self.prompter.send(question, cancel));
+        let mut host = pin!(self.requester.send(question, cancel));
         tokio::select! {
             biased;
             answer = &mut hooks => match answer {
@@ -141,7 +141,7 @@ impl PermissionChecker {
                 None => Winner::Host(host.await),
             },
             answer = &mut host => match answer {
-                Err(error) if error == HostRequestError::Closed || matches!(self.prompter, Prompter::Tool(..)) => {
+                Err(error) if error == HostRequestError::Closed || matches!(self.requester, PermissionRequester::Tool(..)) => {
                     hooks.await.map_or(Winner::Host(Err(error)), Winner::Hook)
                 }
                 answer => Winner::Host(answer),
@@ -165,7 +165,7 @@ impl PermissionChecker {
     /// Answer of PermissionRequest hooks, if they give one.
     async fn run_request_hooks(
         &self,
-        request: &PromptRequest<'_>,
+        request: &PermissionRequestContext<'_>,
         cancel: &CancellationToken,
     ) -> Option<PermissionResult> {
         if request.request_hooks == RequestHooks::AlreadyRun {
@@ -182,7 +182,7 @@ impl PermissionChecker {
     }
 
     /// Returns once a change of rules or mode decides the call.
-    async fn wait_superseded(&self, request: &PromptRequest<'_>) -> ResolvedDecision {
+    async fn wait_superseded(&self, request: &PermissionRequestContext<'_>) -> ResolvedDecision {
         // Only the user can answer an interactive tool.
         if request.entry.facts().requires_interaction {
             return pending().await;
@@ -203,9 +203,9 @@ impl PermissionChecker {
         }
     }
 
-    /// Returns when the prompt times out.
+    /// Returns when the request times out.
     async fn wait_timeout(&self) {
-        match self.prompt_timeout {
+        match self.request_timeout {
             Some(timeout) => tokio::time::sleep(timeout).await,
             None => pending().await,
         }
@@ -214,7 +214,7 @@ impl PermissionChecker {
     /// Denies because the host has closed its input and no hook answered.
     async fn deny_host_closed(
         &self,
-        request: &PromptRequest<'_>,
+        request: &PermissionRequestContext<'_>,
         cancel: &CancellationToken,
     ) -> CheckOutcome {
         let message = format!("Tool permission request failed: {}", HostRequestError::Closed);
@@ -222,9 +222,9 @@ impl PermissionChecker {
         CheckOutcome::deny(self.run_denied_hooks(call, message, cancel).await, DeniedBy::NoAnswer)
     }
 
-    async fn deny_no_prompter(
+    async fn deny_no_requester(
         &self,
-        request: &PromptRequest<'_>,
+        request: &PermissionRequestContext<'_>,
         cancel: &CancellationToken,
     ) -> CheckOutcome {
         let call = tool_call_ref(request.entry, request.id, request.input);
@@ -237,8 +237,8 @@ impl PermissionChecker {
     }
 }
 
-impl Prompter {
-    /// Sends the request to the prompter.
+impl PermissionRequester {
+    /// Sends a request and waits for the answer.
     async fn send(
         &self,
         question: CanUseTool,
@@ -258,25 +258,25 @@ fn to_outcome(
     input: &Value,
     answer: Result<PermissionResult, HostRequestError>,
     by: AnsweredBy,
-) -> PromptOutcome {
+) -> RequestOutcome {
     match answer {
         // Some hosts send an empty input to say that it is unchanged.
         Ok(PermissionResult::Allow { updated_input: Some(updated), .. }) if !updated.is_empty() => {
-            PromptOutcome::Allowed { input: restore_truncated_input(input, updated), by }
+            RequestOutcome::Allowed { input: restore_truncated_input(input, updated), by }
         }
-        Ok(PermissionResult::Allow { .. }) => PromptOutcome::Allowed { input: input.clone(), by },
+        Ok(PermissionResult::Allow { .. }) => RequestOutcome::Allowed { input: input.clone(), by },
         Ok(PermissionResult::Deny { message, interrupt, .. }) => {
             let message = if message.is_empty() { format!("The user denied {tool}.") } else { message };
             let end_turn = interrupt.then_some(EndTurn::Denied);
-            PromptOutcome::Denied(CheckOutcome { end_turn, ..CheckOutcome::deny(message, by.into()) })
+            RequestOutcome::Denied(CheckOutcome { end_turn, ..CheckOutcome::deny(message, by.into()) })
         }
         Err(error) => failed_outcome(&error.to_string()),
     }
 }
 
-fn failed_outcome(error: &str) -> PromptOutcome {
+fn failed_outcome(error: &str) -> RequestOutcome {
     let message = format!("Tool permission request failed: {error}");
-    PromptOutcome::Denied(CheckOutcome::deny(message, DeniedBy::NoAnswer))
+    RequestOutcome::Denied(CheckOutcome::deny(message, DeniedBy::NoAnswer))
 }
 
 /// Restores truncated values. Hosts often echo the input that they were shown, which may have been truncated to fit a

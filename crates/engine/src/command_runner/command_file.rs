@@ -1,5 +1,5 @@
-//! Expands a command file to a prompt: fills in arguments, runs its shell commands, attaches mentioned files, and runs
-//! a turn.
+//! Runs a command file: expands its text (`command_expansion`), runs the hooks, attaches mentioned files, and runs a
+//! turn with the result.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::turn::{self, TurnOutcome};
 use crate::turn_start::{self, mentioned_files};
 
 /// Call of a command file.
-pub struct CommandExpansion {
+pub struct CommandFileCall {
     pub file: Arc<CommandFile>,
     pub parsed: ParsedCommand,
     /// Text after the name.
@@ -33,12 +33,12 @@ pub struct CommandExpansion {
 }
 
 /// Expands the file and runs a turn with it.
-pub async fn run(agent: &mut Agent, expansion: CommandExpansion, cancel: &CancellationToken) -> TurnOutcome {
+pub async fn run(agent: &mut Agent, call: CommandFileCall, cancel: &CancellationToken) -> TurnOutcome {
     let agents = AgentSpawner::from_context(&agent.tool_env.context).cloned();
-    if let Some(agents) = agents.filter(|_| expansion.parsed.front_matter.is_fork()) {
-        return Box::pin(fork::run(agent, &agents, expansion, cancel)).await;
+    if let Some(agents) = agents.filter(|_| call.parsed.front_matter.is_fork()) {
+        return Box::pin(fork::run(agent, &agents, call, cancel)).await;
     }
-    let CommandExpansion { file, parsed, arguments, prompt, mode } = expansion;
+    let CommandFileCall { file, parsed, arguments, prompt, mode } = call;
     for warning in agent.add_skill_hooks(&file, &parsed.front_matter) {
         agent.frame_sender.warn(warning).await;
     }

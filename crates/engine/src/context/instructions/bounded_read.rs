@@ -1,7 +1,7 @@
 //! Bounded read of one instruction file; never blocks on pipes or devices.
 
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use whimbrel_os::files::{self, FileKind};
 
@@ -25,12 +25,8 @@ pub(super) struct FileText {
     pub(super) full_size: Option<u64>,
 }
 
-pub(super) fn resolve(path: &Path) -> Option<PathBuf> {
-    files::real_path(path)
-}
-
 /// Reads a file. The path must be resolved, so that the file that was checked is the one that is read.
-pub(super) fn read(real_path: &Path) -> ReadOutcome {
+pub(super) fn read_bounded(real_path: &Path) -> ReadOutcome {
     match files::file_kind(real_path) {
         Ok(FileKind::Missing) => ReadOutcome::Missing,
         Ok(FileKind::Directory) => ReadOutcome::Directory,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use whimbrel_policy::mode::stricter_mode;
+use whimbrel_policy::mode::choose_stricter_mode;
 use whimbrel_wire::message::User;
 use whimbrel_wire::options::{AgentDefinition, SystemPrompt};
 
@@ -26,7 +26,7 @@ impl Session {
     }
 
     /// Applies the definition named by `--agent`. Called once everything is configured and before the first turn.
-    pub(super) fn apply_main_agent(&mut self) {
+    pub(super) fn apply_main_agent_definition(&mut self) {
         let Some(name) = self.setup.agents.main_agent.take() else { return };
         let Some(definition) = self.setup.agents.definitions.get(&name).cloned() else {
             let known = self.setup.agents.definitions.names().join(", ");
@@ -77,7 +77,7 @@ impl Session {
         setup.tools.tool_set = Arc::new(session_tools(&setup.tools.tool_set, definition));
         setup.agents.limits.max_turns = setup.agents.limits.max_turns.or(definition.max_turns);
         if let Some(mode) = definition.permission_mode {
-            setup.permissions.state.set_mode(stricter_mode(setup.permissions.state.mode(), mode));
+            setup.permissions.state.set_mode(choose_stricter_mode(setup.permissions.state.mode(), mode));
         }
         let model = definition.model.as_ref().filter(|_| !setup.models.is_explicit);
         let model = model.map(|name| self.engine.catalog().resolve_alias(name));

@@ -1,0 +1,50 @@
+//! Decides whether a change of directory prevents a command from being allowed, whatever its simple commands are.
+//!
+//! Paths are resolved from the shell's directory, so a command may contain at most one `cd`, with a known target in a
+//! working directory. Even then it must not write files, and must not run git in another directory, where the
+//! repository may configure programs to run.
+
+use super::ShellCommand;
+use super::path_obstacles::PathObstacle;
+use crate::decision_input::DecisionInput;
+use crate::paths::{resolve_absolute, resolve_physical_path};
+use crate::shell::{CheckScope, RedirectDirection, RedirectTargetKind, SimpleCommand, WordValue};
+
+impl ShellCommand<'_> {
+    /// Finds the reason why a change of directory prevents the command from being allowed:
+    ///
+    /// 1. there are more possible directories than are tracked;
+    /// 2. there is a second change, or the target is not known;
+    /// 3. the target is outside the working directories;
+    /// 4. the command also writes files, or runs git in a directory other than the current one.
+    pub(crate) fn find_directory_change_obstacle(&self, input: &DecisionInput<'_>) -> Option<PathObstacle> {
+        if self.directories.truncated {
+            return Some(PathObstacle::Unknown);
+        }
+        let target = match self.script.cd_targets.as_slice() {
+            [] => return None,
+            [Some(WordValue::Literal(target))] => target,
+            _ => return Some(PathObstacle::Unknown),
+        };
+        let context = self.disk.context;
+        let path = resolve_absolute(&context.cwd.join(target), &context);
+        if !input.dirs.contains(&path) {
+            return Some(PathObstacle::Path(path.physical));
+        }
+        let stays = path.physical == resolve_physical_path(context.cwd, context.fs);
+        let mut parts = self.script.commands.iter().filter(|part| part.check_scope != CheckScope::Guess);
+        parts.any(|part| writes_files(part) || !stays && runs_git(part)).then_some(PathObstacle::Unknown)
+    }
+}
+
+fn writes_files(part: &SimpleCommand) -> bool {
+    let mut redirects = part.redirects.iter();
+    !part.writes.is_empty()
+        || redirects.any(|redirect| {
+            redirect.direction == RedirectDirection::Write && redirect.target_kind != RedirectTargetKind::Null
+        })
+}
+
+fn runs_git(part: &SimpleCommand) -> bool {
+    part.program.as_deref() == Some("git")
+}
