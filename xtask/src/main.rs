@@ -21,7 +21,7 @@ fn main() -> Result<()> {
         Some("sdk") => sdk_suite::run(&args.collect::<Vec<_>>()),
         Some("dist") => dist::run(),
         Some("bench") => bench::run(&args.collect::<Vec<_>>()),
-        Some("bench-meter") => bench::meter::run(&args.collect::<Vec<_>>()),
+        Some("bench-meter") => bench::resource_usage::run(&args.collect::<Vec<_>>()),
         other => bail!("unknown task {other:?}; known: test, modules, sdk, bench, dist"),
     }
 }

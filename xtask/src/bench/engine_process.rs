@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use super::clock;
 use super::context::BenchContext;
 use super::engine::{Engine, LaunchOptions};
-use super::meter::{self, ResourceUsage};
+use super::resource_usage::{self, ResourceUsage};
 
 /// Maximum time without output from an engine.
 const OUTPUT_TIMEOUT: Duration = Duration::from_secs(120);
@@ -153,7 +153,7 @@ impl EngineProcess {
             return Err(self.engine_error("does not exit"));
         }
         self.meter.wait()?;
-        let usage = meter::read_usage(&self.usage_file)?;
+        let usage = resource_usage::read_usage(&self.usage_file)?;
         if usage.code != Some(0) {
             return Err(self.engine_error(&format!("exited with {:?}", usage.code)));
         }
@@ -232,7 +232,7 @@ fn run_under_meter(
     if !command.status()?.success() {
         bail!("cannot run {}", program.display());
     }
-    meter::read_usage(&usage)
+    resource_usage::read_usage(&usage)
 }
 
 fn read_lines(stdout: ChildStdout) -> Receiver<OutputLine> {

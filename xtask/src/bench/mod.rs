@@ -4,8 +4,8 @@
 //! - [`args`]: command line; [`programs`]: builds the programs; [`network_isolation`]: enters an isolated
 //!   network
 //! - [`context`]: shared context; [`engine`]: the measured engines; [`engine_process`]: one running engine
-//! - [`meter`]: process that starts an engine and measures its resource usage; [`proc_stats`]: current values
-//!   from /proc; [`transcript_generator`]: long transcripts
+//! - [`resource_usage`]: process that starts an engine and measures its resource usage; [`process_snapshot`]: current
+//!   values from /proc; [`transcript_generator`]: long transcripts
 //! - [`model_server`], [`model_script`]: the model; [`http`]: HTTP parsing of the server
 //! - [`scenarios`]: one file per measurement; [`file_tree`]: the files that the tools search
 //! - [`metrics`], [`report`]: the output
@@ -19,14 +19,14 @@ mod engine_process;
 mod file_tree;
 mod http;
 mod instruction_counts;
-pub(crate) mod meter;
 mod metrics;
 mod model_script;
 mod model_server;
 mod network_isolation;
-mod proc_stats;
+mod process_snapshot;
 mod programs;
 mod report;
+pub(crate) mod resource_usage;
 mod scenarios;
 mod transcript_generator;
 

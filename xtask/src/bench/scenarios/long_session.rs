@@ -10,7 +10,7 @@ use crate::bench::engine::{Engine, LaunchOptions};
 use crate::bench::engine_process::EngineProcess;
 use crate::bench::metrics::{Metrics, median};
 use crate::bench::model_script::ModelScript;
-use crate::bench::proc_stats;
+use crate::bench::process_snapshot;
 
 const MESSAGES: usize = 100;
 
@@ -31,7 +31,7 @@ pub(super) fn run(context: &BenchContext, engine: &Engine) -> Result<Option<Metr
         times.push(to_ms(run.next_result()?.received_at - sent));
         if number == 1 || number == MESSAGES {
             clock::sleep(SETTLE_TIME);
-            memories.push(proc_stats::engine_memory(run.meter_pid())?);
+            memories.push(process_snapshot::engine_memory(run.meter_pid())?);
         }
     }
     let usage = run.finish()?;

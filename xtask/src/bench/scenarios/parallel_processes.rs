@@ -12,7 +12,7 @@ use crate::bench::engine::{Engine, LaunchOptions};
 use crate::bench::engine_process::EngineProcess;
 use crate::bench::metrics::Metrics;
 use crate::bench::model_script::{ModelScript, ToolCall};
-use crate::bench::proc_stats::{self, MemoryUsage};
+use crate::bench::process_snapshot::{self, MemoryUsage};
 
 const TURNS: usize = 5;
 
@@ -79,7 +79,7 @@ fn sample_peak_memory(meters: &[u32], done: &AtomicBool) -> MemoryUsage {
         let started_at = clock::now();
         let mut sum = MemoryUsage::default();
         // An engine that has exited or not yet started has no memory.
-        for memory in meters.iter().filter_map(|meter| proc_stats::engine_memory(*meter).ok()) {
+        for memory in meters.iter().filter_map(|meter| process_snapshot::engine_memory(*meter).ok()) {
             sum.proportional += memory.proportional;
             sum.anonymous += memory.anonymous;
         }

@@ -8,7 +8,7 @@ use crate::bench::engine::{Engine, LaunchOptions};
 use crate::bench::engine_process::EngineProcess;
 use crate::bench::metrics::{Metrics, median, turn_gaps};
 use crate::bench::model_script::{ModelScript, ToolCall};
-use crate::bench::proc_stats::{self, ProcessStats};
+use crate::bench::process_snapshot::{self, ProcessStats};
 
 const CALLS: usize = 2000;
 
@@ -25,7 +25,7 @@ pub(super) fn run(context: &BenchContext, engine: &Engine) -> Result<Option<Metr
     for call in 1..=CALLS {
         run.next_line_with(r#""tool_result""#)?;
         if SAMPLE_CALLS.contains(&call) {
-            samples.push(proc_stats::engine_stats(run.meter_pid())?);
+            samples.push(process_snapshot::engine_stats(run.meter_pid())?);
         }
     }
     run.next_result()?;

@@ -7,9 +7,9 @@ use serde_json::json;
 use crate::bench::context::BenchContext;
 use crate::bench::engine::Engine;
 use crate::bench::engine_process::measure_engine;
-use crate::bench::meter::ResourceUsage;
 use crate::bench::metrics::{BaselineMetrics, Metrics};
 use crate::bench::model_script::{ModelScript, ToolCall};
+use crate::bench::resource_usage::ResourceUsage;
 
 const SESSIONS: usize = 1000;
 const TURNS: usize = 5;

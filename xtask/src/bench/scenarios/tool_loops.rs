@@ -6,10 +6,10 @@ use serde_json::json;
 use crate::bench::context::BenchContext;
 use crate::bench::engine::{Engine, LaunchOptions};
 use crate::bench::engine_process::{EngineProcess, measure_program};
-use crate::bench::meter::ResourceUsage;
 use crate::bench::metrics::{BaselineMetrics, Metrics, median, turn_gaps};
 use crate::bench::model_script::{ModelScript, ToolCall};
 use crate::bench::model_server::StepTiming;
+use crate::bench::resource_usage::ResourceUsage;
 
 const SHORT: usize = 10;
 const LONG: usize = 110;

@@ -1,6 +1,38 @@
 //! The wrappers, one row each.
 
-use super::Wrapper;
+/// A wrapper and its options.
+pub(super) struct Wrapper {
+    pub(super) name: &'static str,
+    /// Letters without a value.
+    pub(super) flags: &'static str,
+    /// Letters with a value.
+    pub(super) values: &'static str,
+    /// Long options without a value, or with one after `=`.
+    pub(super) long: &'static [&'static str],
+    /// Long options with a value in the next word.
+    pub(super) long_values: &'static [&'static str],
+    /// Number of words between the options and the command.
+    pub(super) operands: usize,
+    /// Options whose value is the text of a command.
+    pub(super) command_options: &'static [&'static str],
+    /// True if such a text is split into further arguments of the wrapper.
+    pub(super) splits_text: bool,
+    /// True if options may follow operands.
+    pub(super) permutes_options: bool,
+    /// True if every later word may be the command.
+    pub(super) may_start_anywhere: bool,
+    /// True if `NAME=value` may precede the command.
+    pub(super) takes_assignments: bool,
+    /// True if only an exact rule may allow it.
+    pub(super) requires_exact_rule: bool,
+}
+
+impl Wrapper {
+    /// Returns true if a long option is listed by its full name.
+    pub(super) fn knows_long_option(&self, long: &str) -> bool {
+        self.long.contains(&long) || self.long_values.contains(&long)
+    }
+}
 
 const ROW: Wrapper = Wrapper {
     name: "",

@@ -67,7 +67,7 @@ fn reap_orphans() {
             Err(Errno::EINTR) | Ok(WaitStatus::Exited(..) | WaitStatus::Signaled(..)) => {}
             Ok(_) if clock::now() < deadline => clock::sleep(Duration::from_millis(1)),
             Ok(_) => {
-                let Ok(orphan) = super::proc_stats::first_child(std::process::id()) else { return };
+                let Ok(orphan) = super::process_snapshot::first_child(std::process::id()) else { return };
                 // Fails harmlessly if the process has exited.
                 let _ = kill(Pid::from_raw(orphan.cast_signed()), Signal::SIGKILL);
                 clock::sleep(Duration::from_millis(1));
