@@ -208,7 +208,8 @@ impl<'a> BlockConverter<'a> {
         if self.images > MAX_IMAGES {
             return self.file_block("too many images", data, Some(mime_type));
         }
-        let block = decode_base64(data).and_then(|bytes| image_block(&bytes));
+        let block =
+            decode_base64(data).and_then(|bytes| image_block(&bytes).map_err(|error| error.to_string()));
         block.unwrap_or_else(|error| Block::text(format!("[image ({mime_type}) not shown: {error}]")))
     }
 

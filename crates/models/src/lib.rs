@@ -35,7 +35,6 @@ mod hint;
 pub mod history;
 #[cfg(feature = "http")]
 pub mod http;
-#[cfg(feature = "images")]
 pub mod images;
 pub mod key_source;
 pub mod model;

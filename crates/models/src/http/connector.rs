@@ -13,24 +13,22 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::connect::proxy::Tunnel;
 use hyper_util::client::proxy::matcher::Intercept;
 use hyper_util::rt::TokioIo;
-use rustls::ClientConfig;
-use rustls::pki_types::ServerName;
 use tokio::time::Instant;
-use tokio_rustls::TlsConnector;
 use tower_service::Service;
 
 use super::dns::Resolver;
 use super::proxy_rules::ProxyRules;
 use super::stream::ClientStream;
-use super::tls::TlsSettings;
+use super::tls::{TlsClient, TlsSettings};
 
-type BoxError = Box<dyn Error + Send + Sync>;
+pub(super) type BoxError = Box<dyn Error + Send + Sync>;
 
 /// Connection errors raised here, as opposed to errors of the libraries.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ConnectError {
     #[error("the connection timed out")]
     Timeout,
+    #[cfg(feature = "tls")]
     #[error("the host is not a valid name for a certificate")]
     InvalidServerName,
     #[error(
@@ -110,7 +108,7 @@ impl ConnectorConfig {
             return Err(ConnectError::UnsupportedProxy(scheme.to_owned()).into());
         }
         // First, because unreadable root certificates affect every server.
-        let tls = if is_secure(&to) { Some(self.tls.client_config()?) } else { None };
+        let tls = if is_secure(&to) { Some(self.tls.client()?) } else { None };
         let deadline = Instant::now() + self.timeout;
         let stream = match proxy {
             None => with_deadline(deadline, self.connect_tcp(to.clone())).await?,
@@ -157,9 +155,7 @@ impl ConnectorConfig {
         if !is_secure(&proxy) {
             return Ok(tcp);
         }
-        let mut tls = ClientConfig::clone(&*self.tls.client_config()?);
-        tls.alpn_protocols.clear();
-        start_tls(tcp, &proxy, Arc::new(tls)).await
+        start_tls(tcp, &proxy, self.tls.client()?.without_http2()).await
     }
 
     async fn connect_tcp(&self, to: Uri) -> Result<ClientStream, BoxError> {
@@ -186,10 +182,9 @@ fn is_secure(to: &Uri) -> bool {
     to.scheme() == Some(&Scheme::HTTPS)
 }
 
-async fn start_tls(stream: ClientStream, to: &Uri, tls: Arc<ClientConfig>) -> Result<ClientStream, BoxError> {
-    let host = to.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
-    let name = ServerName::try_from(host.to_owned()).map_err(|_| ConnectError::InvalidServerName)?;
-    Ok(ClientStream::from_tls(TlsConnector::from(tls).connect(name, stream).await?))
+async fn start_tls(stream: ClientStream, to: &Uri, tls: TlsClient) -> Result<ClientStream, BoxError> {
+    let connection = tls.handshake(stream, to.host().unwrap_or_default()).await?;
+    Ok(ClientStream::from_tls(connection))
 }
 
 /// Connector for the proxy connection below a tunnel.

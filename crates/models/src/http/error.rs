@@ -5,10 +5,10 @@ use std::io;
 use std::net::IpAddr;
 
 use hyper_util::client::legacy;
-use rustls::CertificateError;
 
 use super::connector::ConnectError;
 use super::guarded_fetch::FetchError;
+use super::tls;
 use crate::error::{ModelError, ModelErrorKind};
 
 /// Error for a request that did not reach the server or got no response. `passing_on` is the proxy that forwarded it,
@@ -94,19 +94,6 @@ pub(super) fn receive_error(host: &str, error: &(dyn Error + 'static)) -> ModelE
     )
 }
 
-/// Error of the TLS setup, usually missing root certificates. `replaced_by` is the variable that may have replaced
-/// those of the system.
-pub(super) fn tls_setup_error(error: &rustls::Error, replaced_by: Option<&str>) -> ModelError {
-    let cause = replaced_by.map_or_else(String::new, |variable| {
-        format!(" {variable} is set but names no usable certificates: correct or unset it.")
-    });
-    let message = format!(
-        "Secure connections cannot be set up: {error}.{cause} Install the certificates of the system (often a package \
-         named ca-certificates), or name a PEM file in NODE_EXTRA_CA_CERTS."
-    );
-    ModelError::new(ModelErrorKind::Certificate, message)
-}
-
 /// Error of a response beyond the size limit. Not retried, because the same response would come again.
 pub(super) fn response_too_large(host: &str) -> ModelError {
     let mut model_error =
@@ -140,33 +127,8 @@ fn root_cause(error: &(dyn Error + 'static)) -> String {
     error_chain(error).last().map(ToString::to_string).unwrap_or_default()
 }
 
-/// Explains why a certificate is not trusted, with a remedy. `wrong_host` is the remedy for a certificate of another
-/// host.
+/// Explains why a certificate is not trusted, if that was the cause. `wrong_host` is the remedy for a certificate of
+/// another host.
 fn untrusted_reason(error: &legacy::Error, wrong_host: &'static str) -> Option<String> {
-    error_chain(error).find_map(|error| match error.downcast_ref::<rustls::Error>()? {
-        rustls::Error::InvalidCertificate(why) => Some(explain_certificate_error(why, wrong_host)),
-        rustls::Error::NoCertificatesPresented => Some("it presents none.".to_owned()),
-        _ => None,
-    })
-}
-
-fn explain_certificate_error(why: &CertificateError, wrong_host: &'static str) -> String {
-    use CertificateError::*;
-    let (cause, remedy) = match why {
-        UnknownIssuer => (
-            "its issuer is unknown".to_owned(),
-            "If it is your own server, or a proxy of your company intercepts the connection, name the root certificate \
-             (a PEM file) in NODE_EXTRA_CA_CERTS.",
-        ),
-        Expired | ExpiredContext { .. } => (
-            "it has expired".to_owned(),
-            "Check the clock of this machine; the owner of the server may have to renew it.",
-        ),
-        NotValidYet | NotValidYetContext { .. } => {
-            ("it is not valid yet".to_owned(), "Check the clock of this machine.")
-        }
-        NotValidForName | NotValidForNameContext { .. } => ("it is for another host".to_owned(), wrong_host),
-        other => (other.to_string(), "The server, or a proxy in front of it, must present a valid one."),
-    };
-    format!("{cause}. {remedy}")
+    error_chain(error).find_map(|error| tls::untrusted_reason(error, wrong_host))
 }

@@ -17,7 +17,10 @@ mod proxy_rules;
 mod request_body;
 mod response;
 mod stream;
-mod system_roots;
+#[cfg(feature = "tls")]
+mod tls;
+#[cfg(not(feature = "tls"))]
+#[path = "tls_unavailable.rs"]
 mod tls;
 
 use std::sync::{Arc, OnceLock};

@@ -7,7 +7,8 @@ use std::task::{Context, Poll};
 use hyper_util::client::legacy::connect::{Connected, Connection};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
-use tokio_rustls::client::TlsStream;
+
+use super::tls::{TlsConnection, selected_http2};
 
 /// A connection to a server or to a forwarding proxy.
 pub(super) struct ClientStream {
@@ -20,7 +21,7 @@ pub(super) struct ClientStream {
 enum Transport {
     Plain(TcpStream),
     /// Boxed to keep plain connections small.
-    Tls(Box<TlsStream<ClientStream>>),
+    Tls(Box<TlsConnection>),
 }
 
 impl ClientStream {
@@ -28,7 +29,7 @@ impl ClientStream {
         Self { transport: Transport::Plain(tcp), proxied: false }
     }
 
-    pub(super) fn from_tls(tls: TlsStream<Self>) -> Self {
+    pub(super) fn from_tls(tls: TlsConnection) -> Self {
         Self { transport: Transport::Tls(Box::new(tls)), proxied: false }
     }
 
@@ -41,9 +42,7 @@ impl Connection for ClientStream {
     fn connected(&self) -> Connected {
         let connected = Connected::new().proxy(self.proxied);
         match &self.transport {
-            Transport::Tls(tls) if tls.get_ref().1.alpn_protocol() == Some(b"h2") => {
-                connected.negotiated_h2()
-            }
+            Transport::Tls(tls) if selected_http2(tls) => connected.negotiated_h2(),
             Transport::Plain(_) | Transport::Tls(_) => connected,
         }
     }

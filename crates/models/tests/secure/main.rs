@@ -12,7 +12,7 @@ use std::sync::Arc;
 use futures::StreamExt;
 use futures::future::join_all;
 use rcgen::CertificateParams;
-use server::TlsServer;
+use server::{TlsServer, self_signed_identity};
 use whimbrel_models::anthropic::Anthropic;
 use whimbrel_models::assemble::ReplyAssembler;
 use whimbrel_models::http::HttpClient;
@@ -107,5 +107,29 @@ async fn untrusted_certificate_is_explained_with_a_remedy() {
         );
         assert!(parts.iter().all(|part| error.message.contains(part)), "{name}: {error}");
         assert_eq!(server.count(|counts| &counts.requests), 0, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn self_signed_certificate_is_trusted_if_named() {
+    let protocols = &["h2", "http/1.1"];
+    for variable in ["NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE"] {
+        let server =
+            TlsServer::with_identity(self_signed_identity(certificate_for("127.0.0.1"), protocols)).await;
+        assert_eq!(reply_text(&server.model(Some(variable)), 10).await.as_deref(), Ok("safe"), "{variable}");
+        assert_eq!(reply_text(&server.model(None), 10).await.unwrap_err().kind, ModelErrorKind::Certificate);
+    }
+}
+
+#[tokio::test]
+async fn self_signed_certificate_must_be_valid_for_host_and_date() {
+    let mut expired = certificate_for("127.0.0.1");
+    expired.not_after = rcgen::date_time_ymd(2001, 1, 1);
+    for (certificate, reason) in
+        [(expired, "it has expired"), (certificate_for("other.test"), "it is for another host")]
+    {
+        let server = TlsServer::with_identity(self_signed_identity(certificate, &["h2"])).await;
+        let error = reply_text(&server.model(Some("NODE_EXTRA_CA_CERTS")), 10).await.unwrap_err();
+        assert!(error.message.contains(reason), "{}", error.message);
     }
 }

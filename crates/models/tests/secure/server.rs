@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use rcgen::{BasicConstraints, Certificate, CertificateParams, IsCa, Issuer, KeyPair};
 use tempfile::NamedTempFile;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
@@ -54,20 +54,40 @@ pub(crate) fn tls_identity(certificate: &CertificateParams, protocols: &[&str]) 
     let root = authority.self_signed(&key).unwrap().pem();
     let own_key = KeyPair::generate().unwrap();
     let signed = certificate.signed_by(&own_key, &Issuer::new(authority, key)).unwrap();
-    let own_key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(own_key.serialize_der()));
+    (acceptor(&signed, &own_key, protocols), root)
+}
+
+/// Creates a certificate that is its own authority, as `openssl req -x509` does. Returns the acceptor and the
+/// certificate as PEM.
+pub(crate) fn self_signed_identity(
+    mut certificate: CertificateParams,
+    protocols: &[&str],
+) -> (TlsAcceptor, String) {
+    certificate.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let key = KeyPair::generate().unwrap();
+    let signed = certificate.self_signed(&key).unwrap();
+    (acceptor(&signed, &key, protocols), signed.pem())
+}
+
+fn acceptor(certificate: &Certificate, key: &KeyPair, protocols: &[&str]) -> TlsAcceptor {
+    let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
     let provider = Arc::new(crypto::aws_lc_rs::default_provider());
     let builder =
         ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
     let mut config =
-        builder.with_no_client_auth().with_single_cert(vec![signed.der().clone()], own_key).unwrap();
+        builder.with_no_client_auth().with_single_cert(vec![certificate.der().clone()], key).unwrap();
     config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
-    (TlsAcceptor::from(Arc::new(config)), root)
+    TlsAcceptor::from(Arc::new(config))
 }
 
 impl TlsServer {
     /// Starts a server with this certificate and these protocols, in order of preference.
     pub(crate) async fn start(certificate: CertificateParams, protocols: &[&str]) -> Self {
-        let (tls, pem) = tls_identity(&certificate, protocols);
+        Self::with_identity(tls_identity(&certificate, protocols)).await
+    }
+
+    /// Starts a server with an identity of [`tls_identity`] or [`self_signed_identity`].
+    pub(crate) async fn with_identity((tls, pem): (TlsAcceptor, String)) -> Self {
         let mut root = NamedTempFile::new().unwrap();
         root.write_all(pem.as_bytes()).unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

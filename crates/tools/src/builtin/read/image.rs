@@ -2,13 +2,12 @@
 
 use std::path::Path;
 
-use ::image::ImageFormat;
 use serde_json::json;
 use whimbrel_wire::content::{Block, ResultContent};
 
 use super::base64_for_host;
 use crate::api::{ToolError, ToolOutput};
-use whimbrel_models::images::{MAX_BASE64_BYTES, fit_to_limit};
+use whimbrel_models::images::{ImageFormat, MAX_BASE64_BYTES, fit_to_limit};
 
 pub(super) fn render_image(path: &Path, bytes: &[u8], format: ImageFormat) -> Result<ToolOutput, ToolError> {
     let image = fit_to_limit(bytes, format, MAX_BASE64_BYTES).map_err(|error| {
@@ -17,7 +16,7 @@ pub(super) fn render_image(path: &Path, bytes: &[u8], format: ImageFormat) -> Re
     let (original, sent) = (image.original_size, image.sent_size);
     let meta = json!({"type": "image", "file": {
         "base64": base64_for_host(&image.base64),
-        "type": image.media_type,
+        "type": image.format.media_type(),
         "originalSize": bytes.len(),
         "dimensions": {
             "originalWidth": original.0, "originalHeight": original.1, "displayWidth": sent.0, "displayHeight": sent.1,
@@ -42,7 +41,7 @@ mod tests {
     #[test]
     fn a_wide_image_is_scaled_with_a_note() {
         let mut bytes = Cursor::new(Vec::new());
-        DynamicImage::new_rgba8(3136, 100).write_to(&mut bytes, ImageFormat::Png).unwrap();
+        DynamicImage::new_rgba8(3136, 100).write_to(&mut bytes, ::image::ImageFormat::Png).unwrap();
         let output = render_image(Path::new("/p"), bytes.get_ref(), ImageFormat::Png).unwrap();
         let dimensions =
             json!({"originalWidth": 3136, "originalHeight": 100, "displayWidth": 1568, "displayHeight": 50});

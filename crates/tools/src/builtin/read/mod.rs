@@ -25,7 +25,7 @@ use super::file_errors::{self, not_a_file_message, read_error};
 use super::file_target::{self, FileTarget};
 use crate::api::{Effects, Example, Tool, ToolContext, ToolError, ToolResult, lenient};
 use crate::workspace::Workspace;
-use whimbrel_models::images;
+use whimbrel_models::images::ImageFormat;
 
 pub(super) struct ReadTool;
 
@@ -155,7 +155,7 @@ fn show_content(
 ) -> ToolResult {
     let path = target.path.as_path();
     // Record it even if it cannot be shown: otherwise a damaged image could never be overwritten.
-    if let Some(format) = images::detect_format(&bytes) {
+    if let Some(format) = ImageFormat::detect(&bytes) {
         target.record_seen(workspace, stamp, None);
         return image::render_image(path, &bytes, format);
     }
@@ -194,7 +194,7 @@ fn read_head(handle: &FileHandle) -> io::Result<Vec<u8>> {
 
 /// Returns whether a file of this kind must be read whole.
 fn needs_whole_file(path: &Path, head: &[u8]) -> bool {
-    images::detect_format(head).is_some() || pdf::is_pdf(head) || is_notebook(path)
+    ImageFormat::detect(head).is_some() || pdf::is_pdf(head) || is_notebook(path)
 }
 
 fn is_notebook(path: &Path) -> bool {

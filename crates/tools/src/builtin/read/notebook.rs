@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use ::image::ImageFormat;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde::Deserialize;
@@ -12,7 +11,7 @@ use whimbrel_wire::content::{Block, ResultContent};
 use super::text::LineSpan;
 use crate::api::ToolOutput;
 use crate::builtin::patch::truncate_chars;
-use whimbrel_models::images;
+use whimbrel_models::images::{EncodedImage, ImageFormat, fit_to_limit};
 
 /// The displayed parts of a notebook.
 #[derive(Debug, Deserialize)]
@@ -179,9 +178,7 @@ impl CellOutput {
             kinds.iter().find_map(|(name, format)| Some((self.data.get(*name)?, *format)))?;
         let base64 = CellText::deserialize(data).ok()?.join();
         let bytes = BASE64_STANDARD.decode(base64.split_whitespace().collect::<String>()).ok()?;
-        images::fit_to_limit(&bytes, format, MAX_IMAGE_BASE64_BYTES)
-            .ok()
-            .map(images::EncodedImage::into_block)
+        fit_to_limit(&bytes, format, MAX_IMAGE_BASE64_BYTES).ok().map(EncodedImage::into_block)
     }
 }
 

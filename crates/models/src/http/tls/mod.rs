@@ -1,19 +1,29 @@
-//! TLS configuration: trusted root certificates of the system and of the user.
+//! TLS: trusted root certificates of the system and of the user, and the handshake. In a build without the feature
+//! `tls`, the module `tls_unavailable` takes its place.
+
+mod error;
+mod system_roots;
+mod verifier;
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use rustls::ClientConfig;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
-use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
-use rustls_platform_verifier::Verifier;
+use rustls::pki_types::{CertificateDer, ServerName};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 use whimbrel_os::files;
 
+use self::system_roots::MAX_CERTIFICATE_FILE_BYTES;
+use self::verifier::ServerVerifier;
 use super::config::NetworkConfig;
-use super::error;
-use super::system_roots::{self, MAX_CERTIFICATE_FILE_BYTES};
+use super::connector::{BoxError, ConnectError};
+use super::stream::ClientStream;
 use crate::error::{ModelError, ModelErrorKind};
+
+pub(super) use self::error::untrusted_reason;
 
 /// Sources of root certificates. Files are read when the first TLS connection is made.
 pub(super) struct TlsSettings {
@@ -28,18 +38,18 @@ impl TlsSettings {
         Self { extra_roots, shared_roots, client_config: OnceLock::new() }
     }
 
-    /// Returns the configuration that trusts the roots of the system and of the extra files.
-    pub(super) fn client_config(&self) -> Result<Arc<ClientConfig>, ModelError> {
-        if let Some(tls) = self.client_config.get() {
-            return Ok(Arc::clone(tls));
+    /// Returns a client that trusts the roots of the system and of the extra files.
+    pub(super) fn client(&self) -> Result<TlsClient, ModelError> {
+        if let Some(config) = self.client_config.get() {
+            return Ok(TlsClient(Arc::clone(config)));
         }
         let hidden_by = system_roots::hiding_variable();
         let mut roots = self.load_extra_roots()?;
         if hidden_by.is_some() {
             roots.extend(system_roots::load());
         }
-        let tls = build_client_config(roots).map_err(|error| error::tls_setup_error(&error, hidden_by))?;
-        Ok(Arc::clone(self.client_config.get_or_init(|| Arc::new(tls))))
+        let config = build_client_config(roots).map_err(|error| error::tls_setup_error(&error, hidden_by))?;
+        Ok(TlsClient(Arc::clone(self.client_config.get_or_init(|| Arc::new(config)))))
     }
 
     fn load_extra_roots(&self) -> Result<Vec<CertificateDer<'static>>, ModelError> {
@@ -62,14 +72,37 @@ impl TlsSettings {
     }
 }
 
+/// Starts TLS on a connection.
+pub(super) struct TlsClient(Arc<ClientConfig>);
+
+/// A connection with TLS.
+pub(super) type TlsConnection = TlsStream<ClientStream>;
+
+impl TlsClient {
+    /// Offers HTTP/1.1 only.
+    pub(super) fn without_http2(self) -> Self {
+        let mut config = Arc::unwrap_or_clone(self.0);
+        config.alpn_protocols.clear();
+        Self(Arc::new(config))
+    }
+
+    /// Runs the handshake with the host of a URL.
+    pub(super) async fn handshake(self, stream: ClientStream, host: &str) -> Result<TlsConnection, BoxError> {
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        let name = ServerName::try_from(host.to_owned()).map_err(|_| ConnectError::InvalidServerName)?;
+        Ok(TlsConnector::from(self.0).connect(name, stream).await?)
+    }
+}
+
+/// Returns true if the handshake selected HTTP/2.
+pub(super) fn selected_http2(connection: &TlsConnection) -> bool {
+    connection.get_ref().1.alpn_protocol() == Some(b"h2")
+}
+
 fn build_client_config(roots: Vec<CertificateDer<'static>>) -> Result<ClientConfig, rustls::Error> {
     let provider =
         CryptoProvider::get_default().map_or_else(|| Arc::new(aws_lc_rs::default_provider()), Arc::clone);
-    let verifier = if roots.is_empty() {
-        Verifier::new(Arc::clone(&provider))?
-    } else {
-        Verifier::new_with_extra_roots(roots, Arc::clone(&provider))?
-    };
+    let verifier = ServerVerifier::new(roots, Arc::clone(&provider))?;
     let mut tls = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()?
         .dangerous()
