@@ -55,7 +55,7 @@ pub(crate) async fn expand_file(
 
 /// Replaces the directory variables and the session id.
 fn expand_variables(agent: &Agent, file: &CommandFile, text: &str) -> String {
-    file.expand_paths(text).replace("${CLAUDE_SESSION_ID}", agent.frame_sender.session_id())
+    file.expand_paths(text).replace("${CLAUDE_SESSION_ID}", &agent.frame_sender.session_id())
 }
 
 /// Output of a shell command, after the permission check. A failing command is reported in its output; a denied one is

@@ -12,8 +12,10 @@ use serde_json::Value;
 use whimbrel_models::History;
 use whimbrel_models::error::ModelError;
 use whimbrel_os::ids;
+use whimbrel_session_store::cost_state::CostState;
 use whimbrel_session_store::load::IdKey;
 use whimbrel_session_store::load::repair::{EMPTY_PROMPT, is_blank};
+use whimbrel_session_store::open_reply::ReplyEnd;
 use whimbrel_session_store::writer::TranscriptWriter;
 use whimbrel_session_store::{MessageEntry, ResumedSession, TranscriptLog};
 use whimbrel_transport::frame_sender::FrameSender;
@@ -272,11 +274,18 @@ impl Conversation {
             request_id: head.request_id.clone(),
             ..self.assistant_frame(reply)
         };
-        self.write_assistant(&frame);
+        self.write_assistant(&frame, TranscriptLog::append_reply_block);
         self.publish_warnings().await;
         if visible {
             self.frame_sender.send(frame).await;
         }
+    }
+
+    /// Ends the model's reply: its stop reason and usage are final, in the transcript too.
+    pub fn finish_reply(&mut self, stop_reason: Option<StopReason>, usage: &Usage) {
+        self.note_usage(usage);
+        let end = ReplyEnd { stop_reason, stop_sequence: None, usage: usage.clone() };
+        self.log.writer().finish_reply(&end);
     }
 
     /// Returns whether it has a message. Injected context does not count.
@@ -289,7 +298,7 @@ impl Conversation {
     }
 
     /// Records the provider's count for the last request and its reply.
-    pub fn note_usage(&mut self, usage: &Usage) {
+    fn note_usage(&mut self, usage: &Usage) {
         if usage.total() > 0 {
             (self.counted_tokens, self.added_tokens) = (usage.total(), 0);
             self.context_meter.note_usage(usage);
@@ -352,21 +361,6 @@ impl Conversation {
         }
     }
 
-    /// Clears the conversation. The transcript keeps everything and continues with a new root.
-    pub fn clear(&mut self) {
-        self.history = History::new();
-        self.pending_thinking.clear();
-        self.unanswered.clear();
-        self.uncommitted = None;
-        self.last_prompt.clear();
-        (self.counted_tokens, self.added_tokens, self.thinking_model) = (0, 0, None);
-        self.injected_keys.clear();
-        self.plan_mode = PlanModeState::default();
-        self.context_meter.reset();
-        self.has_messages = false;
-        self.log.append_cleared(&ids::new_uuid());
-    }
-
     /// Appends the summary after a compaction.
     pub async fn push_summary(&mut self, text: &str) {
         self.push_synthetic_with(text, vec![("isCompactSummary", true.into())]).await;
@@ -384,6 +378,12 @@ impl Conversation {
         self.frame_sender.send(frame).await;
     }
 
+    /// Records a local command without output. The model does not see it.
+    pub fn record_local_command(&mut self, prompt: &User) {
+        let uuid = prompt.uuid.clone().unwrap_or_else(ids::new_uuid);
+        self.log.append_local_command(&uuid, &prompt.message.content.joined_text());
+    }
+
     /// Records a local command with its output as a synthetic reply. The model sees neither.
     pub async fn push_local_answer(&mut self, prompt: &User, answer: &str) {
         let prompt_uuid = prompt.uuid.clone().unwrap_or_else(ids::new_uuid);
@@ -399,7 +399,7 @@ impl Conversation {
         let reply = synthetic_reply(text);
         let request_id = cause.and_then(|cause| cause.request_id.clone());
         let frame = Assistant { error: Some(kind), request_id, ..self.assistant_frame(reply) };
-        self.write_assistant(&frame);
+        self.write_assistant(&frame, TranscriptLog::append);
         self.publish_warnings().await;
         self.frame_sender.send(frame).await;
     }
@@ -414,6 +414,12 @@ impl Conversation {
         self.log.writer().flush().await;
     }
 
+    /// Records the cost of the session so far in the transcript.
+    pub async fn record_cost(&mut self, cost: &CostState) {
+        self.log.writer().record_cost(cost);
+        self.publish_warnings().await;
+    }
+
     /// Ends a turn: writes and syncs the transcript, and publishes warnings.
     pub async fn end_turn(&mut self) {
         self.log.end_turn().await;
@@ -421,7 +427,7 @@ impl Conversation {
     }
 
     fn user_frame(&self, uuid: String, content: Content) -> User {
-        let session_id = self.frame_sender.session_id().to_owned();
+        let session_id = self.frame_sender.session_id().to_string();
         let mut frame = User { uuid: Some(uuid), session_id, ..User::prompt(content) };
         if let Some(subagent) = &self.attribution.subagent_info {
             frame.parent_tool_use_id = Some(subagent.parent_tool_use_id.clone());
@@ -438,7 +444,7 @@ impl Conversation {
             message,
             parent_tool_use_id: subagent.map(|subagent| subagent.parent_tool_use_id.clone()),
             uuid: ids::new_uuid(),
-            session_id: self.frame_sender.session_id().to_owned(),
+            session_id: self.frame_sender.session_id().to_string(),
             error: None,
             request_id: None,
             aborted: None,
@@ -470,14 +476,17 @@ impl Conversation {
         }
     }
 
-    fn write_assistant(&mut self, frame: &Assistant) {
+    fn write_assistant(&mut self, frame: &Assistant, append: fn(&mut TranscriptLog, MessageEntry<'_>)) {
         self.context_meter.note_size(self.history.size());
         if let Ok(message) = RawJson::from_value(&frame.message) {
             let request = frame.request_id.iter().map(|id| ("requestId", Value::String(id.clone())));
             let calls = frame.message.content.iter().any(|block| matches!(block, Block::ToolUse { .. }));
             let starts = calls.then(|| ("startsRecorded", true.into()));
             let extra_fields = request.chain(starts).collect();
-            self.log.append(MessageEntry { kind: "assistant", uuid: &frame.uuid, message, extra_fields });
+            append(
+                &mut self.log,
+                MessageEntry { kind: "assistant", uuid: &frame.uuid, message, extra_fields },
+            );
         }
         self.last_assistant_uuid = Some(frame.uuid.clone());
     }

@@ -37,7 +37,7 @@ pub(crate) async fn publish_notices(writer: &TranscriptWriter, frame_sender: &Fr
                     .notify(SessionWritesLost {
                         error_code: code.into(),
                         lost: vec!["transcript".into()],
-                        transcript_session_ids: Some(vec![frame_sender.session_id().to_owned()]),
+                        transcript_session_ids: Some(vec![frame_sender.session_id().to_string()]),
                     })
                     .await;
             }

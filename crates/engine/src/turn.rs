@@ -48,6 +48,10 @@ pub struct TurnOutcome {
     pub structured_output: Option<Value>,
     /// The tool call that a hook deferred, if there is one.
     pub hook_deferred_call: Option<Box<Value>>,
+    /// Whether the model replied with at least one block.
+    pub has_content: bool,
+    /// Name of the built-in command that ran in place of a turn without an answer.
+    pub local_command: Option<&'static str>,
 }
 
 /// Runs a turn. The prompt is already in the conversation.
@@ -169,6 +173,8 @@ impl TurnOutcome {
             time_to_first_token,
             structured_output,
             hook_deferred_call,
+            has_content: false,
+            local_command: None,
         }
     }
 
@@ -176,6 +182,7 @@ impl TurnOutcome {
         if let Some(text) = reply.text {
             self.text = text;
         }
+        self.has_content |= reply.has_content;
         self.stop_reason = reply.stop_reason;
         self.error = reply.error;
     }

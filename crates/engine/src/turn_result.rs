@@ -9,6 +9,11 @@ use crate::agent::AgentLimits;
 use crate::next_step::TurnEnd;
 use crate::turn::TurnOutcome;
 
+/// Error that marks a turn interrupted before the model replied. Clients of the official engine look for it to tell a
+/// cancelled turn from a failed one.
+const ABORTED_WITHOUT_CONTENT: &str =
+    "[ede_diagnostic] result_type=user last_content_type=n/a stop_reason=null";
+
 /// Input of a result frame.
 pub struct ResultInput<'a> {
     pub outcome: TurnOutcome,
@@ -17,7 +22,7 @@ pub struct ResultInput<'a> {
     /// Denied tool calls.
     pub denials: Vec<Denial>,
     pub duration: Duration,
-    /// Origin of the turn if it was not a prompt.
+    /// Origin of the turn, if the host stated it or a notification started the turn.
     pub origin: Option<Origin>,
     /// The limits, for error texts.
     pub limits: &'a AgentLimits,
@@ -33,6 +38,8 @@ pub fn build_result(input: ResultInput<'_>) -> TurnResult {
     let ResultInput { outcome, spend, denials, duration, origin, limits, index, queued, session_id, uuid } =
         input;
     let (subtype, is_error, terminal, error) = classify(outcome.end, limits);
+    let diagnostic = (outcome.end == TurnEnd::AbortedStreaming && !outcome.has_content)
+        .then(|| ABORTED_WITHOUT_CONTENT.to_owned());
     let succeeded = subtype == Outcome::Success;
     TurnResult {
         subtype,
@@ -41,7 +48,7 @@ pub fn build_result(input: ResultInput<'_>) -> TurnResult {
         duration_api_ms: millis(spend.turn_api_time),
         num_turns: outcome.num_turns,
         result: succeeded.then_some(outcome.text),
-        errors: (!succeeded).then(|| error.into_iter().collect()),
+        errors: (!succeeded).then(|| error.into_iter().chain(diagnostic).collect()),
         stop_reason: outcome.stop_reason,
         session_id,
         total_cost_usd: spend.total_usd(),
@@ -57,7 +64,7 @@ pub fn build_result(input: ResultInput<'_>) -> TurnResult {
         result_index: Some(index),
         user_message_uuid: None,
         user_message_uuids: None,
-        local_command: None,
+        local_command: outcome.local_command.map(str::to_owned),
         startup_failure_reason: None,
         deferred_tool_use: outcome.hook_deferred_call.map(|call| *call),
         uuid,

@@ -272,6 +272,6 @@ fn record_prompt_as(agent: &mut Agent, user: &User, content: &Content) {
 
 /// Sends a prompt back to the host.
 pub(crate) async fn replay_prompt(frame_sender: &FrameSender, user: User) {
-    let session_id = frame_sender.session_id().to_owned();
+    let session_id = frame_sender.session_id().to_string();
     frame_sender.send(User { is_replay: Some(true), session_id, ..user }).await;
 }

@@ -138,6 +138,11 @@ impl ReplyAssembler {
         self.finished_count
     }
 
+    /// Returns true if a block is complete or its text has begun.
+    pub fn has_content(&self) -> bool {
+        self.finished_count > 0 || self.open_text().is_some()
+    }
+
     /// Text of the open block, if it is a text block with content.
     pub fn open_text(&self) -> Option<&str> {
         match &self.open_block.as_ref()?.block {

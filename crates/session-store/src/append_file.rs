@@ -28,6 +28,8 @@ pub(super) trait AppendFile: Send {
     fn is_at(&self, path: &Path) -> bool;
     /// Reads bytes, possibly fewer than fit.
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<usize>;
+    /// Overwrites bytes of the file, which is at this path.
+    fn overwrite(&mut self, path: &Path, offset: u64, bytes: &[u8]) -> io::Result<()>;
     /// Syncs the directory entry of the file.
     fn sync_dir_entry(&mut self, path: &Path) -> io::Result<()> {
         sync_parent_dirs(path)
@@ -72,6 +74,16 @@ impl AppendFile for File {
 
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<usize> {
         FileExt::read_at(self, into, offset)
+    }
+
+    fn overwrite(&mut self, path: &Path, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        // A descriptor in append mode writes at the end whatever the offset, so another one is needed.
+        let writable = open_regular(OpenOptions::new().write(true), path)?;
+        let (ours, theirs) = (self.metadata()?, writable.metadata()?);
+        if (ours.dev(), ours.ino()) != (theirs.dev(), theirs.ino()) {
+            return Err(io::Error::other("another file is at this path now"));
+        }
+        writable.write_all_at(bytes, offset)
     }
 }
 

@@ -124,6 +124,23 @@ impl Appender {
         if self.durability == Durability::Strict { self.sync() } else { Ok(()) }
     }
 
+    /// Offset of the last line, which has this length; `None` if it is pending.
+    pub(super) fn last_line_offset(&mut self, length: usize) -> Option<u64> {
+        let file = self.file.as_mut().filter(|_| self.pending.is_empty())?;
+        file.position().ok()?.checked_sub(length as u64)
+    }
+
+    /// Overwrites bytes of a line with as many others. Does nothing if other bytes than expected are there, because
+    /// another process replaced or changed the file. The change is synced with the next line.
+    pub(super) fn overwrite(&mut self, offset: u64, expected: &[u8], bytes: &[u8]) -> io::Result<()> {
+        let Some(file) = &mut self.file else { return Ok(()) };
+        let mut present = vec![0; expected.len()];
+        if file.read_at(offset, &mut present)? != expected.len() || present != expected {
+            return Ok(());
+        }
+        file.overwrite(&self.path, offset, bytes)
+    }
+
     /// Ends a turn: writes the pending lines, and syncs unless durability is [`Durability::System`].
     pub fn end_turn(&mut self) -> io::Result<()> {
         self.write_pending()?;

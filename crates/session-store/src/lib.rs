@@ -2,9 +2,9 @@
 //!
 //! - [`paths`]: locations of transcripts; [`lock`]: one writer per session
 //! - writing: [`transcript_log`] (builds the entries of one session), [`writer`] (sink handle shared by all writers),
-//!   `appender` (appends whole lines to a file), `append_file` (the file trait below it), `partial_line` (repairs
+//!   `appender` (appends whole lines to a file), `append_file` (the file trait below it), [`open_reply`] (lines of a reply that is streaming), `partial_line` (repairs
 //!   the last line after a crash), [`store_writer`] (buffered delivery to a session store), [`metadata`] (title, tag
-//!   and last prompt), [`awaited_agents`], `health` (notices for the host), [`mirror`] (frames for the host)
+//!   and last prompt), [`awaited_agents`], [`cost_state`], `health` (notices for the host), [`mirror`] (frames for the host)
 //! - loading: [`load`](mod@load), in the order of its steps: `line_reader`, `entry` and `index` (first pass),
 //!   `partial_index` (skips what a compaction replaced), `branch` (selects the active branch), `entry_reader` and
 //!   `siblings` (second pass), `tool_calls`, `repair` (makes the history acceptable to providers)
@@ -18,6 +18,7 @@ mod append_file;
 mod appender;
 pub mod awaited_agents;
 pub mod checkpoint;
+pub mod cost_state;
 pub(crate) mod entry;
 mod fork;
 mod health;
@@ -26,6 +27,7 @@ pub mod load;
 pub mod lock;
 pub mod metadata;
 pub mod mirror;
+pub mod open_reply;
 mod partial_line;
 pub mod paths;
 pub mod resume;

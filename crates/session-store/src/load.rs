@@ -18,6 +18,7 @@ use whimbrel_models::History;
 use whimbrel_wire::content::{Block, Role};
 
 use crate::awaited_agents::AwaitedAgent;
+use crate::cost_state::CostState;
 use crate::entry::HiddenText;
 pub use crate::entry::IdKey;
 use crate::load::entry_reader::{EntryReader, TurnRole};
@@ -70,6 +71,8 @@ pub struct LoadedConversation {
     pub metadata: MetadataEntries,
     /// Background agents whose reports the conversation awaits.
     pub awaited_agents: Vec<AwaitedAgent>,
+    /// Cost of the session so far, as last recorded.
+    pub cost: Option<CostState>,
     /// Deferred tools loaded so far, in order.
     pub loaded_tools: Vec<String>,
     /// Number of prompts.
@@ -116,6 +119,7 @@ fn build_conversation<R: Read + Seek>(
     let entries = siblings::collect_entries(index, &mut reader, &branch::branch_to(index, leaf), last)?;
     let mut loaded = LoadedConversation {
         facts: index.facts.clone(),
+        cost: index.cost.clone(),
         repairs: index.repairs,
         ..LoadedConversation::default()
     };

@@ -216,6 +216,10 @@ impl AppendFile for TranscriptLock {
         AppendFile::read_at(&self.file, offset, into)
     }
 
+    fn overwrite(&mut self, path: &Path, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.file.overwrite(path, offset, bytes)
+    }
+
     fn reopen(&mut self, path: &Path) -> io::Result<()> {
         let (mut file, access) = open(path, IfMissing::Fail)?;
         if access != Access::Append || !self.file.is_at(path) || !file.is_at(path) {

@@ -14,6 +14,7 @@ use crate::appender::Appender;
 use crate::entry::{COMPACT_BOUNDARY, CONVERSATION_CLEARED, HIDDEN_TEXT, HiddenText, IdKey, REJECTED};
 use crate::lock::TranscriptLock;
 use crate::metadata::LAST_PROMPT;
+use crate::open_reply::{self, OpenLine};
 use crate::paths::SUBAGENTS;
 use crate::summary::prompt_excerpt;
 use crate::writer::{Persistence, TranscriptWriter};
@@ -196,6 +197,28 @@ impl TranscriptLog {
 
     /// Appends a message as a child of the last entry.
     pub fn append(&mut self, entry: MessageEntry<'_>) {
+        // The writer keeps and reports lines that could not be written.
+        let line = self.render_message(entry);
+        let _ = self.writer.write_line(line);
+        self.write_title();
+    }
+
+    /// Appends a block of a reply that is streaming. [`TranscriptWriter::finish_reply`] completes it.
+    pub fn append_reply_block(&mut self, entry: MessageEntry<'_>) {
+        let Some(message) = open_reply::reserve_space(&entry.message) else { return self.append(entry) };
+        let line = self.render_message(MessageEntry { message: message.clone(), ..entry });
+        let written = match line.map(|line| OpenLine::new(line, &message)) {
+            Ok(Some(line)) => self.writer.write_open_line(line),
+            Ok(None) => Ok(()),
+            Err(error) => self.writer.write_line(Err(error)),
+        };
+        // The writer keeps and reports lines that could not be written.
+        let _ = written;
+        self.write_title();
+    }
+
+    /// Renders a message as a child of the last entry, after the hidden texts that precede it.
+    fn render_message(&mut self, entry: MessageEntry<'_>) -> serde_json::Result<String> {
         for HiddenText { text, announced_mode } in std::mem::take(&mut self.pending_hidden) {
             let mut line = json!({
                 "type": HIDDEN_TEXT,
@@ -211,7 +234,7 @@ impl TranscriptLog {
         }
         self.claim_uuid(entry.uuid);
         let leaf = self.leaf.replace(entry.uuid.to_owned());
-        let line = EntryLine {
+        serde_json::to_string(&EntryLine {
             parent_uuid: leaf.as_deref(),
             is_sidechain: self.agent_id.is_some(),
             agent_id: self.agent_id.as_deref(),
@@ -226,9 +249,7 @@ impl TranscriptLog {
             uuid: entry.uuid,
             timestamp: clock::timestamp(),
             more: entry.extra_fields.into_iter().map(|(key, value)| (key.to_owned(), value)).collect(),
-        };
-        self.write(&line);
-        self.write_title();
+        })
     }
 
     /// Adds text for the model that is hidden from the user. It is stored outside the tree, so readers of messages skip

@@ -12,10 +12,12 @@ use whimbrel_wire::RawJson;
 
 use crate::appender::{Appender, Durability};
 use crate::awaited_agents::{self, AwaitedAgent};
+use crate::cost_state::{self, CostState};
 pub use crate::health::TranscriptNotice;
 use crate::health::WriteHealth;
 use crate::metadata::{MetadataEntries, MetadataEntry, truncate_title};
 use crate::mirror::Mirror;
+use crate::open_reply::{OpenLine, ReplyEnd};
 use crate::store::StoreKey;
 use crate::store_writer::{FlushMode, StoreWriter};
 
@@ -56,6 +58,8 @@ enum Sink {
         store_writer: StoreWriter,
         key: Arc<StoreKey>,
         durability: Durability,
+        /// Lines of the reply that is streaming.
+        open_lines: Arc<Mutex<Vec<OpenLine>>>,
     },
 }
 
@@ -64,6 +68,10 @@ struct FileSink {
     file: Appender,
     mirror: Mirror,
     mirrored: Vec<RawJson>,
+    /// Reserved spaces of the reply that is streaming: offset and content.
+    reserved_spaces: Vec<(u64, String)>,
+    /// Lines of that reply which the mirroring host gets when it ends.
+    open_lines: Vec<OpenLine>,
     metadata: MetadataEntries,
     health: WriteHealth,
 }
@@ -84,6 +92,8 @@ impl TranscriptWriter {
             file,
             mirror,
             mirrored: Vec::new(),
+            reserved_spaces: Vec::new(),
+            open_lines: Vec::new(),
             metadata: MetadataEntries::default(),
             health: WriteHealth::default(),
         };
@@ -115,7 +125,8 @@ impl TranscriptWriter {
         let key = Arc::new(
             subpath.map_or_else(|| session_key.clone(), |subpath| session_key.with_subpath(subpath)),
         );
-        let sink = Sink::Store { store_writer: store_writer.clone(), key, durability };
+        let sink =
+            Sink::Store { store_writer: store_writer.clone(), key, durability, open_lines: Arc::default() };
         Self { session: session.into(), sink, title: Arc::default() }
     }
 
@@ -127,6 +138,7 @@ impl TranscriptWriter {
     /// Writes one line without its newline. A file is written at once, a store by [`TranscriptWriter::flush`].
     pub(super) fn write_line(&self, line: serde_json::Result<String>) -> io::Result<()> {
         let line = line.map_err(io::Error::other)?;
+        self.release_open_lines();
         if let Sink::Store { store_writer, key, .. } = &self.sink {
             store_writer.push(key, RawJson::parse(line).map_err(io::Error::other)?);
             return Ok(());
@@ -137,10 +149,46 @@ impl TranscriptWriter {
         {
             sink.mirrored.push(copy);
         }
-        let mut bytes = line.into_bytes();
-        bytes.push(b'\n');
-        let written = sink.file.append(bytes);
-        sink.record_write(written)
+        sink.append(line)
+    }
+
+    /// Writes a line of a reply that is streaming. A file is written at once; a store and a mirroring host get the line
+    /// when [`TranscriptWriter::finish_reply`] has completed it, or before the next other line.
+    pub(super) fn write_open_line(&self, line: OpenLine) -> io::Result<()> {
+        if let Sink::Store { open_lines, .. } = &self.sink {
+            open_lines.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+            return Ok(());
+        }
+        self.file_sink().map_or(Ok(()), |mut sink| sink.append_open(line))
+    }
+
+    /// Sets the final stop reason and usage in all lines of the reply that has ended. A line that cannot be changed in
+    /// its file keeps the values of the beginning.
+    pub fn finish_reply(&self, end: &ReplyEnd) {
+        if let Some(mut sink) = self.file_sink() {
+            sink.finish_reply(end);
+        }
+        self.send_open_lines(Some(end));
+    }
+
+    /// Gives up waiting for the end of a reply, so that the order of the lines is kept.
+    fn release_open_lines(&self) {
+        if let Some(mut sink) = self.file_sink() {
+            sink.mirror_open_lines(None);
+        }
+        self.send_open_lines(None);
+    }
+
+    /// Passes the open lines to the store writer.
+    fn send_open_lines(&self, end: Option<&ReplyEnd>) {
+        if let Sink::Store { store_writer, key, open_lines, .. } = &self.sink {
+            let lines = std::mem::take(&mut *open_lines.lock().unwrap_or_else(PoisonError::into_inner));
+            for line in lines {
+                if let Ok(line) = RawJson::parse(line.complete(end)) {
+                    store_writer.push(key, line);
+                }
+            }
+        }
     }
 
     /// Records the content of a sidecar file as a line, for stores and mirroring hosts, which have no sidecar files.
@@ -227,8 +275,15 @@ impl TranscriptWriter {
         let _ = self.write_line(Ok(awaited_agents::render_entry(agents, &self.session)));
     }
 
+    /// Records the cost of the session so far. A failed write stays pending like any other line. A store gets the entry
+    /// with the next [`TranscriptWriter::flush`].
+    pub fn record_cost(&self, cost: &CostState) {
+        let _ = self.write_line(cost_state::render_entry(cost));
+    }
+
     /// Ends a turn: writes all lines, and syncs them if durability requires it. Errors become notices.
     pub async fn end_turn(&self) {
+        self.release_open_lines();
         if let Sink::Store { store_writer, .. } = &self.sink {
             let _ = store_writer.flush(FlushMode::WithRetries).await;
         }
@@ -273,6 +328,43 @@ impl TranscriptWriter {
 }
 
 impl FileSink {
+    fn append(&mut self, line: String) -> io::Result<()> {
+        let mut bytes = line.into_bytes();
+        bytes.push(b'\n');
+        let written = self.file.append(bytes);
+        self.record_write(written)
+    }
+
+    fn append_open(&mut self, line: OpenLine) -> io::Result<()> {
+        let (start, reserved) = (line.end_fields_offset() as u64, line.end_fields().to_owned());
+        if self.mirror.is_on() {
+            self.open_lines.push(line.clone());
+        }
+        let text = line.into_text();
+        let length = text.len() + 1;
+        self.append(text)?;
+        // A pending line keeps the values of the beginning.
+        self.reserved_spaces
+            .extend(self.file.last_line_offset(length).map(|offset| (offset + start, reserved)));
+        Ok(())
+    }
+
+    fn finish_reply(&mut self, end: &ReplyEnd) {
+        for (offset, reserved) in std::mem::take(&mut self.reserved_spaces) {
+            if let Ok(Some(fields)) = end.render_padded(reserved.len()) {
+                // After an error the line is still complete, with the values of the beginning.
+                let _ = self.file.overwrite(offset, reserved.as_bytes(), fields.as_bytes());
+            }
+        }
+        self.mirror_open_lines(Some(end));
+    }
+
+    /// Passes the open lines to the mirroring host.
+    fn mirror_open_lines(&mut self, end: Option<&ReplyEnd>) {
+        let lines = std::mem::take(&mut self.open_lines);
+        self.mirrored.extend(lines.into_iter().filter_map(|line| RawJson::parse(line.complete(end)).ok()));
+    }
+
     /// Writes the file again if it was removed or replaced.
     fn restore_if_detached(&mut self) -> io::Result<()> {
         match self.file.restore_if_detached() {
@@ -349,6 +441,9 @@ mod tests {
             }
             fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<usize> {
                 append_file::AppendFile::read_at(&self.0, offset, into)
+            }
+            fn overwrite(&mut self, path: &std::path::Path, offset: u64, bytes: &[u8]) -> io::Result<()> {
+                self.0.overwrite(path, offset, bytes)
             }
             fn take_lock_error(&mut self) -> Option<io::Error> {
                 Some(nix::errno::Errno::ENOLCK.into())

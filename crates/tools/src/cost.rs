@@ -14,8 +14,11 @@ use serde_json::Value;
 use whimbrel_models::ReportedUsage;
 use whimbrel_models::TaskBudget;
 use whimbrel_models::catalog::{Catalog, ModelInfo};
+use whimbrel_session_store::cost_state::{CostState, ModelCost};
 use whimbrel_wire::Usage;
 use whimbrel_wire::message::ModelUsage;
+
+use crate::workspace::LineCounts;
 
 pub use budget::Budget;
 pub use metered_call::{MeteredCall, unknown_price_text};
@@ -45,6 +48,27 @@ impl CostLedger {
     /// An empty ledger with a budget in dollars, if there is one.
     pub fn with_budget(budget: Option<f64>) -> Self {
         Self { budget: budget.map(Budget::new), ..Self::default() }
+    }
+
+    /// Adds the cost of the session before it was resumed.
+    pub fn restore(&self, catalog: &Catalog, recorded: &CostState) {
+        let mut spend = self.lock();
+        spend.api_time += Duration::from_millis(recorded.total_api_duration);
+        for (model, cost) in &recorded.model_usage {
+            let entry = spend.model_entry(model, catalog.lookup(model).as_ref());
+            saturating_add_to(&mut entry.input_tokens, cost.input_tokens);
+            saturating_add_to(&mut entry.output_tokens, cost.output_tokens);
+            saturating_add_to(&mut entry.cache_read_input_tokens, cost.cache_read_input_tokens);
+            saturating_add_to(&mut entry.cache_creation_input_tokens, cost.cache_creation_input_tokens);
+            saturating_add_to(&mut entry.web_search_requests, cost.web_search_requests);
+            entry.cost_usd += cost.cost_usd;
+            if recorded.has_unknown_model_cost {
+                entry.cost_basis = Some("unknown".into());
+            }
+        }
+        if let Some(budget) = &self.budget {
+            budget.restore(spend.total_usd());
+        }
     }
 
     pub fn budget(&self) -> Option<&Budget> {
@@ -214,6 +238,31 @@ impl Spend {
             self.models.len() - 1
         });
         &mut self.models[index].1
+    }
+
+    /// The cost in the form in which the transcript records it.
+    pub fn to_cost_state(&self, session: &str, lines: LineCounts) -> CostState {
+        let model_cost = |usage: &ModelUsage| ModelCost {
+            input_tokens: usage.input_tokens,
+            output_tokens: usage.output_tokens,
+            cache_read_input_tokens: usage.cache_read_input_tokens,
+            cache_creation_input_tokens: usage.cache_creation_input_tokens,
+            web_search_requests: usage.web_search_requests,
+            cost_usd: usage.cost_usd,
+        };
+        CostState {
+            session_id: session.to_owned(),
+            total_cost_usd: self.total_usd(),
+            total_api_duration: u64::try_from(self.api_time.as_millis()).unwrap_or(u64::MAX),
+            total_lines_added: lines.added,
+            total_lines_removed: lines.removed,
+            model_usage: self
+                .models
+                .iter()
+                .map(|(model, usage)| (model.clone(), model_cost(usage)))
+                .collect(),
+            has_unknown_model_cost: self.models.iter().any(|(_, usage)| usage.cost_basis.is_some()),
+        }
     }
 
     /// Total cost in dollars.

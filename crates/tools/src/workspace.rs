@@ -30,7 +30,7 @@ pub struct Workspace {
     seen_files: Mutex<HashMap<PathBuf, SeenFile>>,
     env: Arc<Mutex<BTreeMap<String, String>>>,
     /// File states before each prompt, if the host enabled checkpoints.
-    checkpoints: Option<Arc<Checkpoints>>,
+    checkpoints: Mutex<Option<Arc<Checkpoints>>>,
     /// Lines changed by tools.
     changed_lines: Arc<Mutex<LineCounts>>,
 }
@@ -52,7 +52,7 @@ impl Workspace {
             additional_dirs: Arc::default(),
             seen_files: Mutex::default(),
             env: Arc::new(Mutex::new(env)),
-            checkpoints: None,
+            checkpoints: Mutex::default(),
             changed_lines: Arc::default(),
             root,
             output_dir,
@@ -61,8 +61,13 @@ impl Workspace {
 
     #[must_use]
     pub fn with_checkpoints(mut self, checkpoints: Option<Checkpoints>) -> Self {
-        self.checkpoints = checkpoints.map(Arc::new);
+        self.checkpoints = Mutex::new(checkpoints.map(Arc::new));
         self
+    }
+
+    /// Saves file states to other checkpoints from now on.
+    pub fn set_checkpoints(&self, checkpoints: Checkpoints) {
+        *lock(&self.checkpoints) = Some(Arc::new(checkpoints));
     }
 
     /// Workspace of an isolated agent in the same session. It shares directories, environment and checkpoints, but has
@@ -78,7 +83,7 @@ impl Workspace {
             isolated: true,
             seen_files: Mutex::default(),
             env: Arc::clone(&self.env),
-            checkpoints: self.checkpoints.clone(),
+            checkpoints: Mutex::new(self.checkpoints()),
             changed_lines: Arc::clone(&self.changed_lines),
         }
     }
@@ -94,7 +99,7 @@ impl Workspace {
     }
 
     pub fn checkpoints(&self) -> Option<Arc<Checkpoints>> {
-        self.checkpoints.clone()
+        lock(&self.checkpoints).clone()
     }
 
     /// The directory in which the session was started.

@@ -1,7 +1,7 @@
 //! Sends frames to the host and adds session id and uuid to notices.
 
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::task::{Context, Poll};
 
 use futures::FutureExt;
@@ -19,7 +19,8 @@ use crate::frame_log::log_frame;
 /// Sends frames to the host. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct FrameSender {
-    session_id: Arc<str>,
+    /// Shared by all clones, because a session that is cleared gets another id.
+    session_id: Arc<RwLock<Arc<str>>>,
     frames: mpsc::Sender<Frame>,
     stop: CancellationToken,
     log: Log,
@@ -28,7 +29,7 @@ pub struct FrameSender {
 impl FrameSender {
     /// Creates the sender of a session. When the host's end is closed, it fires `stop`.
     pub fn new(session_id: Arc<str>, frames: mpsc::Sender<Frame>, stop: CancellationToken) -> Self {
-        Self { session_id, frames, stop, log: Log::default() }
+        Self { session_id: Arc::new(RwLock::new(session_id)), frames, stop, log: Log::default() }
     }
 
     /// Writes debug output to this log.
@@ -46,8 +47,13 @@ impl FrameSender {
         Self::new("session".into(), mpsc::channel(1).0, CancellationToken::new())
     }
 
-    pub fn session_id(&self) -> &str {
-        &self.session_id
+    pub fn session_id(&self) -> Arc<str> {
+        Arc::clone(&self.session_id.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Sets another session id for all later frames, of all clones.
+    pub fn set_session_id(&self, session_id: &str) {
+        *self.session_id.write().unwrap_or_else(PoisonError::into_inner) = session_id.into();
     }
 
     /// Sends a frame; waits while the channel is full, but not once the session is stopped.
@@ -123,7 +129,7 @@ impl FrameSender {
 
     /// Sends a `system` notice with a given uuid, which the transcript also uses.
     pub fn notify_as(&self, uuid: String, event: impl Into<SystemEvent>) -> PendingSend<'_> {
-        self.send(System { event: event.into(), uuid, session_id: self.session_id.to_string() })
+        self.send(System { event: event.into(), uuid, session_id: self.session_id().to_string() })
     }
 }
 

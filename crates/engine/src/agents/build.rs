@@ -102,6 +102,11 @@ impl AgentSpawner {
             lock,
         );
         let writer = log.writer().clone();
+        let recorded_cost = resumed.as_ref().and_then(|resumed| resumed.loaded.cost.as_ref());
+        // A fork starts its own account.
+        if let Some(cost) = recorded_cost.filter(|cost| cost.session_id == *session) {
+            agent_context.accounts.ledger.restore(agent_context.models.catalog(), cost);
+        }
         let lost_notice =
             resumed.as_ref().and_then(|resumed| lost_agents_notice(&resumed.loaded.awaited_agents));
         let mut agent = agent_context.build_agent(AgentParts {

@@ -2,44 +2,33 @@
 
 use tokio_util::sync::CancellationToken;
 use whimbrel_tools::cost::Spend;
+use whimbrel_tools::hooks::HookDispatcher;
 use whimbrel_wire::control::ContextUsage;
 use whimbrel_wire::hook::HookEvent;
 use whimbrel_wire::message::User;
 
-use super::answer_without_model;
 use crate::agent::Agent;
 use crate::commands::Commands;
 use crate::next_step::TurnEnd;
 use crate::turn::TurnOutcome;
-use crate::turn_start;
+use crate::turn_start::{self, TurnNotices};
 
-/// Clears the conversation in place of a turn; the transcript keeps it, and the next message begins a new branch there.
-/// SessionEnd and SessionStart hooks run, because the model loses their context too. `ignored` is a notice about
-/// ignored arguments.
+/// Ends the cleared session and starts the new one: SessionEnd and SessionStart hooks run, because the model loses
+/// their context too. The host gets an empty result.
 pub(super) async fn run_clear(
     agent: &mut Agent,
     prompt: &User,
-    ignored: &str,
+    old_hooks: &HookDispatcher,
+    notices: TurnNotices,
     cancel: &CancellationToken,
 ) -> TurnOutcome {
-    let hooks = agent.tool_env.checker.hooks.clone();
-    hooks.dispatch(HookEvent::SessionEnd, |input| input.session_end("clear"), cancel).await;
-    clear_conversation(agent);
+    old_hooks.dispatch(HookEvent::SessionEnd, |input| input.session_end("clear"), cancel).await;
+    notices.send(&agent.frame_sender).await;
     let stopped = turn_start::run_session_start_hooks(agent, Some("clear"), cancel).await;
-    let text = format!("The conversation has been cleared.{ignored}");
-    let outcome = answer_without_model(agent, prompt, text).await;
-    if stopped { TurnOutcome::new(TurnEnd::HookStopped) } else { outcome }
-}
-
-/// Clears the conversation and the record of files read, and injects the initial context again.
-fn clear_conversation(agent: &mut Agent) {
-    let workspace = &agent.tool_env.context.workspace;
-    for (path, _) in workspace.seen_files() {
-        workspace.forget_seen(&path);
-    }
-    agent.conversation.clear();
-    agent.instructions = agent.instructions.for_new_agent();
-    agent.inject_context();
+    agent.conversation.record_local_command(prompt);
+    agent.conversation.end_turn().await;
+    let end = if stopped { TurnEnd::HookStopped } else { TurnEnd::Done };
+    TurnOutcome { num_turns: 0, local_command: Some("clear"), ..TurnOutcome::new(end) }
 }
 
 /// Renders the context usage as Markdown.

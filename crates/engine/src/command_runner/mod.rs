@@ -9,6 +9,7 @@ mod fork;
 pub mod mcp_prompt;
 
 use tokio_util::sync::CancellationToken;
+use whimbrel_tools::hooks::HookDispatcher;
 use whimbrel_wire::message::User;
 
 use crate::agent::Agent;
@@ -25,10 +26,11 @@ pub enum CommandJob {
         prompt: Box<User>,
         text: String,
     },
+    /// Ends the cleared session; the agent is already that of the new one.
     Clear {
         prompt: Box<User>,
-        /// Notice about ignored arguments.
-        ignored_arguments: String,
+        /// Hooks of the cleared session.
+        old_hooks: HookDispatcher,
     },
     /// Switches the model unless a hook denies it.
     Model {
@@ -39,6 +41,18 @@ pub enum CommandJob {
     CommandFile(Box<command_file::CommandFileCall>),
     /// Fetches an MCP prompt and runs a turn with it.
     McpPrompt(Box<mcp_prompt::McpPromptCall>),
+}
+
+impl CommandJob {
+    /// The prompt that invoked the command.
+    pub(crate) fn prompt(&self) -> &User {
+        match self {
+            Self::Compact(request) => &request.prompt,
+            Self::Answer { prompt, .. } | Self::Clear { prompt, .. } | Self::Model { prompt, .. } => prompt,
+            Self::CommandFile(call) => &call.prompt,
+            Self::McpPrompt(call) => &call.prompt,
+        }
+    }
 }
 
 /// Runs the job. Notices are sent first, except for a compaction, where hosts expect them afterwards.
@@ -54,9 +68,8 @@ pub(crate) async fn run(
             notices.send(&agent.frame_sender).await;
             answer_without_model(agent, &prompt, text).await
         }
-        CommandJob::Clear { prompt, ignored_arguments: ignored } => {
-            notices.send(&agent.frame_sender).await;
-            builtin::run_clear(agent, &prompt, &ignored, cancel).await
+        CommandJob::Clear { prompt, old_hooks } => {
+            builtin::run_clear(agent, &prompt, &old_hooks, notices, cancel).await
         }
         CommandJob::Model { prompt, switch } => {
             notices.send(&agent.frame_sender).await;

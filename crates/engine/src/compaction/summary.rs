@@ -212,7 +212,7 @@ async fn request_reply(
     let request = Request {
         max_tokens: MAX_SUMMARY_TOKENS.min(agent.models.catalog().max_output_tokens(&model)),
         betas: agent.limits.betas.clone(),
-        session_id: agent.frame_sender.session_id().to_owned(),
+        session_id: agent.frame_sender.session_id().to_string(),
         ..Request::new(name, preamble, history.snapshot())
     };
     let call = ModelCall::new(provider, request, agent.retry_policy(), agent.limits.timing);

@@ -154,6 +154,11 @@ impl Session {
         self.setup.hooks.set.append(more);
         self.setup.tools.tool_set =
             Arc::new(self.setup.tools.tool_set.with_hook_responders(&self.setup.hooks.set));
+        self.rebuild_hooks();
+    }
+
+    /// Builds the hook dispatcher again after a change of its hooks or of the session.
+    pub(super) fn rebuild_hooks(&mut self) {
         self.hooks = build_hooks(&self.setup, &self.host.requests, &self.tasks, &self.host.frame_sender);
         self.mcp.set_hooks(&self.hooks);
     }

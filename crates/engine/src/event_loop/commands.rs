@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use whimbrel_os::{clock, ids};
 use whimbrel_wire::message::User;
+use whimbrel_wire::notice::ConversationReset;
 
 use super::Session;
 use super::turns::TurnWork;
@@ -30,14 +32,7 @@ impl Session {
         let ignored = action.ignored_arguments(&invocation.arguments);
         let text = match action {
             BuiltinAction::Compact => return self.start_compact(agent, invocation.arguments, prompt).await,
-            BuiltinAction::Clear => {
-                let (prompt, notices) = self.accept_prompt(prompt, Vec::new()).await;
-                return self.run_command(
-                    agent,
-                    CommandJob::Clear { prompt, ignored_arguments: ignored },
-                    notices,
-                );
-            }
+            BuiltinAction::Clear => return self.start_clear(agent, prompt, ignored).await,
             BuiltinAction::Context => builtin::render_context(&self.context_usage()),
             BuiltinAction::Cost => builtin::render_cost(&agent.ledger.snapshot()),
             BuiltinAction::Help => builtin::render_help(&self.setup.commands),
@@ -73,6 +68,33 @@ impl Session {
         );
     }
 
+    /// Ends the conversation and continues as a new session: with another id, transcript and agent. The cleared
+    /// session can be resumed.
+    async fn start_clear(&mut self, agent: Box<Agent>, prompt: User, ignored_arguments: String) {
+        let old_hooks = self.hooks.clone();
+        // Releases the lock of the old transcript.
+        drop(agent);
+        let id = ids::new_uuid();
+        let reset = ConversationReset {
+            new_conversation_id: id.clone(),
+            trigger: Some("clear".into()),
+            user_message_uuid: prompt.uuid.clone(),
+            timestamp: Some(clock::timestamp()),
+            uuid: ids::new_uuid(),
+            session_id: self.host.frame_sender.session_id().to_string(),
+        };
+        self.host.frame_sender.send(reset).await;
+        self.setup.begin_new_session(id.clone());
+        self.host.frame_sender.set_session_id(&id);
+        self.rebuild_hooks();
+        let mut agent = self.build_main_agent(None);
+        self.attach_main_agent(&mut agent);
+        self.progress.first_turn_started = true;
+        let warning = Some(ignored_arguments.trim_start().to_owned()).filter(|text| !text.is_empty());
+        let (prompt, notices) = self.accept_prompt(prompt, warning.into_iter().collect()).await;
+        self.run_command(agent, CommandJob::Clear { prompt, old_hooks }, notices);
+    }
+
     async fn start_local_answer(&mut self, agent: Box<Agent>, prompt: User, text: String) {
         let (prompt, notices) = self.accept_prompt(prompt, Vec::new()).await;
         self.run_command(agent, CommandJob::Answer { prompt, text }, notices);
@@ -92,7 +114,8 @@ impl Session {
 
     fn run_command(&mut self, agent: Box<Agent>, job: CommandJob, notices: Box<TurnNotices>) {
         let session_start = self.session_start();
-        self.start_work(agent, TurnWork::Command { job, notices, session_start }, None);
+        let origin = job.prompt().origin.clone();
+        self.start_work(agent, TurnWork::Command { job, notices, session_start }, origin);
     }
 
     async fn start_command_file(

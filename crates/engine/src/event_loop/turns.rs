@@ -2,10 +2,12 @@
 //! with the event loop, and ends with a result frame.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 use whimbrel_os::{clock, ids};
+use whimbrel_session_store::ResumedSession;
 use whimbrel_wire::message::Origin;
 
 use super::mcp::startup_wait::{StartupBarrier, wait_for_servers};
@@ -51,16 +53,23 @@ pub(super) async fn wait_for_turn(running: &mut Option<RunningTurn>) -> (Box<Age
     }
 }
 
-/// The origin of a turn that was started by a notification rather than a prompt.
-fn notification_origin(inputs: &[QueuedInput]) -> Option<Origin> {
-    let notification = |input: &QueuedInput| match input {
-        QueuedInput::Notification(notification) => {
-            Some((notification.starts_turn, notification.origin.clone()))
+/// The origin of a turn: as the host stated it with the first prompt that has one, or that of the notification which
+/// started a turn without prompts.
+fn turn_origin(inputs: &[QueuedInput]) -> Option<Origin> {
+    let prompts = inputs.iter().filter_map(|input| match input {
+        QueuedInput::Prompt(user) => Some(user.origin.clone()),
+        QueuedInput::Notification(_) => None,
+    });
+    let prompt_origins: Vec<Option<Origin>> = prompts.collect();
+    if !prompt_origins.is_empty() {
+        return prompt_origins.into_iter().flatten().next();
+    }
+    inputs.iter().find_map(|input| match input {
+        QueuedInput::Notification(notification) if notification.starts_turn => {
+            Some(notification.origin.clone())
         }
-        QueuedInput::Prompt(_) => None,
-    };
-    let notification: Option<Vec<(bool, Origin)>> = inputs.iter().map(notification).collect();
-    notification?.into_iter().find(|(starts_turn, _)| *starts_turn).map(|(_, origin)| origin)
+        QueuedInput::Notification(_) | QueuedInput::Prompt(_) => None,
+    })
 }
 
 impl Session {
@@ -80,8 +89,7 @@ impl Session {
             Some(agent) => agent,
             None => {
                 let resumed = self.setup.session.resumed.take().map(|resumed| *resumed);
-                let mut agent =
-                    Box::new(self.build_agent_spawner().build_main(self.system_prompt(), resumed));
+                let mut agent = self.build_main_agent(resumed);
                 if self.setup.session.origin != resume::SessionOrigin::New
                     && let Some(notice) = self.team.previous_team_notice().await
                 {
@@ -94,9 +102,7 @@ impl Session {
         if let Some(title) = self.setup.session.title.take() {
             agent.conversation.transcript_writer().set_title(&title);
         }
-        self.main_agent.context_meter = agent.conversation.context_meter().clone();
-        self.main_agent.handles = Some(AgentHandles::for_agent(&agent));
-        self.refresh_skills(&mut agent);
+        self.attach_main_agent(&mut agent);
         if let Some(changed) = stale_files::render_changes(&self.setup.session.workspace) {
             agent.conversation.push_hidden(&changed);
         }
@@ -106,6 +112,17 @@ impl Session {
                 self.start_command(agent, invocation, *prompt).await;
             }
         }
+    }
+
+    pub(super) fn build_main_agent(&self, resumed: Option<ResumedSession>) -> Box<Agent> {
+        Box::new(self.build_agent_spawner().build_main(self.system_prompt(), resumed))
+    }
+
+    /// Makes the agent's state available to control requests, and its skills up to date.
+    pub(super) fn attach_main_agent(&mut self, agent: &mut Agent) {
+        self.main_agent.context_meter = agent.conversation.context_meter().clone();
+        self.main_agent.handles = Some(AgentHandles::for_agent(agent));
+        self.refresh_skills(agent);
     }
 
     pub(super) async fn start_turn(&mut self, mut agent: Box<Agent>, inputs: Vec<QueuedInput>) {
@@ -129,7 +146,7 @@ impl Session {
             return;
         }
         self.publish_turn_start().await;
-        let origin = notification_origin(&inputs);
+        let origin = turn_origin(&inputs);
         let session_start = self.session_start();
         let (init, warning) = (self.build_init(), self.setup.host.warning.take());
         let turn_input = TurnInput { session_start, init, warning, inputs, prompt_replay };
@@ -196,18 +213,24 @@ impl Session {
     }
 
     /// Ends a turn: sends its result and takes the agent back.
-    pub(super) async fn end_turn(&mut self, (agent, outcome): (Box<Agent>, Box<TurnOutcome>)) {
+    pub(super) async fn end_turn(&mut self, (mut agent, outcome): (Box<Agent>, Box<TurnOutcome>)) {
         let Some(running) = self.main_agent.running_turn.take() else { return };
+        let spend = agent.ledger.snapshot();
+        if spend.turn_api_time > Duration::ZERO {
+            let lines = self.setup.session.workspace.changed_lines();
+            let cost = spend.to_cost_state(&self.setup.session.id, lines);
+            agent.conversation.record_cost(&cost).await;
+        }
         let result = build_result(ResultInput {
             outcome: *outcome,
-            spend: &agent.ledger.snapshot(),
+            spend: &spend,
             denials: agent.denials.take_all(),
             duration: clock::monotonic() - running.started_at,
             origin: running.origin,
             limits: &agent.limits,
             index: self.progress.result_count,
             queued: self.input_queue.prompt_count(),
-            session_id: self.host.frame_sender.session_id().to_owned(),
+            session_id: self.host.frame_sender.session_id().to_string(),
             uuid: ids::new_uuid(),
         });
         self.progress.result_count += 1;

@@ -5,7 +5,7 @@
 //! same from a session store), `storage` (where transcripts go), `checkpoints`, `settings`, `discover` (hooks, MCP
 //! servers, agents, extensions), [`extensions`] (plugins, commands, skills, output styles), `permissions`, `hooks`,
 //! `limits`, `system_prompt`, `background` (policy for background tasks), [`model`], `mcp_servers`, `tools`, `env`
-//! (parsing of variables), [`unsupported`] (options that this version rejects).
+//! (parsing of variables), `new_session` (after `/clear`), [`unsupported`] (options that this version rejects).
 
 mod background;
 mod checkpoints;
@@ -19,6 +19,7 @@ mod location;
 pub mod mcp_config_files;
 mod mcp_servers;
 pub mod model;
+mod new_session;
 pub mod parts;
 mod permissions;
 pub mod resolve;

@@ -25,6 +25,8 @@ pub(super) struct ReplyOutcome {
     /// Whether the stream broke off after at least one complete block.
     is_cut: bool,
     pub(super) text: Option<String>,
+    /// Whether the model replied with a block, complete or not.
+    pub(super) has_content: bool,
     pub(super) first_event_at: Option<std::time::Instant>,
 }
 
@@ -50,8 +52,14 @@ pub(super) async fn stream_reply(
     scheduler: &mut ToolScheduler,
     cancel: &CancellationToken,
 ) -> ReplyOutcome {
-    let mut reply =
-        ReplyOutcome { stop_reason: None, error: None, is_cut: false, text: None, first_event_at: None };
+    let mut reply = ReplyOutcome {
+        stop_reason: None,
+        error: None,
+        is_cut: false,
+        text: None,
+        has_content: false,
+        first_event_at: None,
+    };
     let full_name = agent.model();
     let (model, name) = match agent.models.resolve(&full_name) {
         Ok(found) => found,
@@ -124,6 +132,7 @@ pub(super) async fn stream_reply(
         }
     }
     reply.stop_reason = assembly.stop_reason.clone();
+    reply.has_content = assembly.has_content();
     if cancel.is_cancelled()
         && let Some(text) = assembly.open_text()
     {
@@ -131,7 +140,7 @@ pub(super) async fn stream_reply(
     }
     agent.conversation.drop_pending_thinking();
     if !assembly.id.is_empty() {
-        agent.conversation.note_usage(&assembly.usage);
+        agent.conversation.finish_reply(assembly.stop_reason.clone(), &assembly.usage);
     }
     reply
 }
@@ -218,7 +227,7 @@ async fn notify_retry(agent: &Agent, retry: &ScheduledRetry) {
 }
 
 async fn forward_event(agent: &Agent, event: RawJson) {
-    let session_id = agent.frame_sender.session_id().to_owned();
+    let session_id = agent.frame_sender.session_id().to_string();
     let parent_tool_use_id = agent.conversation.attribution().parent_tool_use_id().map(Into::into);
     let frame = StreamEvent { event, parent_tool_use_id, session_id, uuid: ids::new_uuid(), ttft_ms: None };
     agent.frame_sender.send(frame).await;
@@ -253,7 +262,7 @@ fn build_request(agent: &mut Agent, full_name: &str, model: String) -> Request {
         preamble: agent.preamble.clone(),
         history: agent.conversation.history.snapshot(),
         betas: agent.limits.betas.clone(),
-        session_id: agent.frame_sender.session_id().to_owned(),
+        session_id: agent.frame_sender.session_id().to_string(),
         raw_events: agent.limits.partial_messages,
     }
 }

@@ -2,6 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "test support may panic")]
 
+mod clear;
 mod fixture;
+mod recorded_usage;
 mod restored_state;
 mod resume;
+mod resumed_cost;

@@ -416,8 +416,12 @@ async fn corrupt_lines_are_skipped_with_a_warning() {
     let path = &dirs.transcript_paths().unwrap()[0];
     let text = std::fs::read_to_string(path).unwrap();
     // As if the engine had died while writing the second reply.
-    let mut lines: Vec<&str> =
-        text.lines().filter(|line| !line.contains(r#""type":"last-prompt""#)).collect();
+    let mut lines: Vec<&str> = text
+        .lines()
+        .filter(|line| {
+            !["last-prompt", "cost-state"].iter().any(|kind| line.contains(&format!(r#""type":"{kind}""#)))
+        })
+        .collect();
     lines.insert(2, "\0\0\0");
     let last = lines.pop().unwrap();
     std::fs::write(path, format!("{}\n{}", lines.join("\n"), &last[..40])).unwrap();

@@ -4,6 +4,23 @@ use serde_json::json;
 use whimbrel_testkit::{Host, Reply};
 use whimbrel_wire::control::Interrupt;
 use whimbrel_wire::message::{Outcome, TerminalReason};
+use whimbrel_wire::options::Options;
+
+/// Marks a turn that was interrupted before the model replied.
+const WITHOUT_CONTENT: &str = "[ede_diagnostic] result_type=user last_content_type=n/a ";
+
+#[tokio::test]
+async fn interrupt_within_a_reply_is_not_marked_as_without_content() {
+    let options = Options { include_partial_messages: true, ..Options::default() };
+    let script = [Reply::text("Once upon a time").stall_after(3)];
+    let mut host = Host::with_script(script).options(options).start().await.unwrap();
+    host.send_prompt("Tell me.").await.unwrap();
+    let delta = json!({"type": "stream_event", "event": {"type": "content_block_delta"}});
+    host.next_matching(&delta).await.unwrap();
+    host.send_request(Interrupt::default()).await.unwrap();
+    let errors = host.next_result().await.unwrap().errors.unwrap();
+    assert!(!errors.iter().any(|error| error.starts_with(WITHOUT_CONTENT)), "{errors:?}");
+}
 
 #[tokio::test]
 async fn interrupt_after_a_prompt_ends_the_turn_before_any_request() {
@@ -16,6 +33,7 @@ async fn interrupt_after_a_prompt_ends_the_turn_before_any_request() {
         let result = host.next_result().await.unwrap();
         assert_eq!(result.subtype, Outcome::ErrorDuringExecution);
         assert_eq!(result.terminal_reason, Some(TerminalReason::AbortedStreaming));
+        assert!(result.errors.unwrap().iter().any(|error| error.starts_with(WITHOUT_CONTENT)));
         assert!(host.model_requests().is_empty());
         assert_eq!(host.run("Go on.").await.unwrap().result.as_deref(), Some("Later."));
         assert!(

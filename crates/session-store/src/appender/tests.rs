@@ -72,6 +72,10 @@ impl AppendFile for FakeFile {
     fn read_at(&self, _: u64, _: &mut [u8]) -> io::Result<usize> {
         Ok(0)
     }
+
+    fn overwrite(&mut self, _: &Path, _: u64, _: &[u8]) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
 }
 
 fn appender_on(disk: FakeDisk, durability: Durability) -> (Appender, Arc<Mutex<FakeDisk>>) {
@@ -265,4 +269,23 @@ fn removed_file_is_written_again() {
     std::fs::remove_dir(&path).unwrap();
     file.append(b"6\n".to_vec()).unwrap();
     assert_eq!(read(), "1\n2\nedited\n3\n4\n5\n6\n");
+}
+
+#[test]
+fn bytes_are_overwritten_only_where_they_are_expected() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("t.jsonl");
+    let mut file = Appender::new(path.clone(), Durability::System);
+    file.append(line("{\"a\":1}")).unwrap();
+    file.append(line("{\"b\":2}")).unwrap();
+    let offset = file.last_line_offset(8).unwrap();
+    file.append(line("{\"c\":3}")).unwrap();
+    file.overwrite(offset + 5, b"2", b"9").unwrap();
+    file.overwrite(offset + 5, b"7", b"8").unwrap();
+    file.append(line("{\"d\":4}")).unwrap();
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "{\"a\":1}\n{\"b\":9}\n{\"c\":3}\n{\"d\":4}\n");
+    std::fs::remove_file(&path).unwrap();
+    std::fs::write(&path, "foreign").unwrap();
+    assert!(file.overwrite(offset + 5, b"9", b"2").is_err());
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "foreign");
 }

@@ -9,6 +9,7 @@ use std::collections::{HashMap, HashSet};
 use std::io::{self, BufRead};
 
 use crate::awaited_agents::{self, AWAITED_AGENTS, AwaitedAgent};
+use crate::cost_state::{self, COST_STATE, CostState};
 use crate::entry::{
     CONTENT_REPLACEMENT, EntryBranch, EntryKind, HIDDEN_TEXT, IdKey, REJECTED, TOOL_START, TranscriptEntry,
 };
@@ -103,6 +104,8 @@ pub(crate) struct Index {
     pub(crate) metadata: MetadataEntries,
     /// Awaited background agents, with the offset of each entry.
     awaited: Vec<(u64, Vec<AwaitedAgent>)>,
+    /// The last recorded cost.
+    pub(crate) cost: Option<CostState>,
     pub(crate) facts: TranscriptFacts,
     pub(crate) repairs: RepairCounts,
     /// Nodes whose parent was not found among earlier nodes.
@@ -220,6 +223,7 @@ impl Index {
             _ if line.is_type(AWAITED_AGENTS) => {
                 self.awaited.push((offset, awaited_agents::parse_entry(bytes)));
             }
+            _ if line.is_type(COST_STATE) => self.cost = cost_state::parse_entry(bytes).or(self.cost.take()),
             _ => self.metadata.record_entry(line, bytes, offset),
         }
     }

@@ -98,6 +98,11 @@ impl Budget {
         Self { limit, state: Arc::new(watch::Sender::new(BudgetState::default())) }
     }
 
+    /// Sets the cost of the session before it was resumed.
+    pub fn restore(&self, spent: f64) {
+        self.state.send_modify(|state| state.spent = spent);
+    }
+
     /// Returns whether the limit is reached.
     pub fn is_exhausted(&self) -> bool {
         self.state.borrow().total() >= self.limit

@@ -76,7 +76,7 @@ impl ProgressReporter {
             stderr: command_output.stderr.shown_text(),
             output: command_output.combined.shown_text(),
         });
-        frames.try_send(System { event, uuid: ids::new_uuid(), session_id: frames.session_id().to_owned() });
+        frames.try_send(System { event, uuid: ids::new_uuid(), session_id: frames.session_id().to_string() });
     }
 
     /// Reports the end; `exit` is `None` if we ended the process.
@@ -101,7 +101,7 @@ impl ProgressReporter {
             frames.send_detached(System {
                 event,
                 uuid: ids::new_uuid(),
-                session_id: frames.session_id().to_owned(),
+                session_id: frames.session_id().to_string(),
             });
             self.started = false;
         }

@@ -46,7 +46,7 @@ pub(crate) async fn rename_session(
     request: &RenameSession,
 ) -> ControlResponse {
     let session_id = session.host.frame_sender.session_id();
-    if request.session_id.as_deref().is_some_and(|other| other != session_id) {
+    if request.session_id.as_deref().is_some_and(|other| *other != *session_id) {
         let text = format!(
             "Only this session ({session_id}) can be renamed here. Rename others with `whimbrel sessions rename`."
         );

@@ -33,7 +33,7 @@ pub(super) fn notification_sink(frame_sender: FrameSender) -> NotifyFn {
             frame_sender.send_detached(System {
                 event,
                 uuid: ids::new_uuid(),
-                session_id: frame_sender.session_id().to_owned(),
+                session_id: frame_sender.session_id().to_string(),
             });
         }
     })
@@ -50,6 +50,6 @@ fn progress_frame(progress: McpCallProgress, frame_sender: &FrameSender) -> Tool
         subagent_type: None,
         subagent_retry: None,
         uuid: ids::new_uuid(),
-        session_id: frame_sender.session_id().to_owned(),
+        session_id: frame_sender.session_id().to_string(),
     }
 }
