@@ -79,6 +79,8 @@ impl DrainWindow {
 mod tests {
     use std::io::Write;
 
+    use tokio::time::sleep;
+
     use super::*;
 
     #[tokio::test]
@@ -92,5 +94,14 @@ mod tests {
         drop(writer);
         assert!(!pipe.fill().await);
         assert!(!pipe.is_open && pipe.buffer.capacity() <= LARGE_READ_BYTES);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn late_output_is_awaited_for_a_short_time() {
+        let window = DrainWindow { deadline: clock::monotonic() + Duration::from_secs(3600) };
+        assert!(window.wait_for_more(sleep(DRAIN_IDLE_TIMEOUT / 2)).await);
+        assert!(!window.wait_for_more(sleep(DRAIN_IDLE_TIMEOUT * 2)).await);
+        let over = DrainWindow { deadline: clock::monotonic() };
+        assert!(!over.wait_for_more(std::future::ready(())).await);
     }
 }

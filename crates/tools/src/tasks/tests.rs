@@ -288,12 +288,6 @@ async fn a_leftover_process_neither_blocks_nor_dies_of_printing() {
 }
 
 #[tokio::test]
-async fn late_output_is_still_read() {
-    let session = test_session();
-    assert_eq!(session.run_to_text("echo x > >(sleep 0.02; cat)").await.1, "x");
-}
-
-#[tokio::test]
 async fn a_flood_is_bounded_in_memory_and_on_disk() {
     let session = test_session();
     // Program pages count as memory too: a small flood loads them before measuring.
