@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 use whimbrel_testkit::{Host, HostResponse, Reply, Script};
 use whimbrel_wire::control::{
-    GetSettings, GetUsage, Initialize, ListPermissionRules, ReadFile, Response, SetHasSubscribers,
+    FileSuggestions, GetSettings, GetUsage, Initialize, ListPermissionRules, ReadFile, Response,
+    SetHasSubscribers,
 };
 use whimbrel_wire::message::User;
 use whimbrel_wire::options::{PermissionPromptTool, SettingSource};
@@ -43,6 +44,48 @@ async fn read_file_obeys_read_permissions() {
         let error = host.send_request(read_file(path)).await.unwrap_err().to_string();
         assert!(error.contains(reason), "{path}: {error}");
     }
+}
+
+#[tokio::test]
+async fn file_suggestions_obey_read_permissions() {
+    let mut host = Host::with_script(Script::from([]))
+        .file("src/main.rs", "")
+        .file("src/secret_main.rs", "")
+        .file("notes.md", "")
+        .configure(|options| options.disallowed_tools.push("Read(src/secret*)".into()))
+        .start()
+        .await
+        .unwrap();
+    for (query, expected) in [("main", vec!["src/main.rs"]), ("", vec!["src/", "notes.md"])] {
+        let reply = host.send_request(FileSuggestions { query: query.into() }).await.unwrap();
+        let paths: Vec<&str> =
+            reply.suggestions.iter().map(|suggestion| suggestion["path"].as_str().unwrap()).collect();
+        assert_eq!(paths, expected, "{query:?}");
+        assert!(std::path::Path::new(&reply.cwd).is_absolute());
+    }
+}
+
+#[tokio::test]
+async fn title_is_generated_and_kept_on_request() {
+    let script = [Reply::text("Done."), Reply::text("\"Fix the login bug.\"")];
+    let mut host = Host::with_script(script).start().await.unwrap();
+    let request =
+        json!({"subtype": "generate_session_title", "description": "The login fails.", "persist": true});
+    let early = host.send_raw_request(request.clone()).await.unwrap();
+    assert!(matches!(early, Response::Error { .. }), "{early:?}");
+    host.run("Go.").await.unwrap();
+    let Response::Success { response, .. } = host.send_raw_request(request).await.unwrap() else {
+        panic!("no title")
+    };
+    let reply: Value = response.unwrap().decode().unwrap();
+    assert_eq!(reply, json!({"title": "Fix the login bug"}));
+    assert!(host.model_requests()[1].contains_text("The login fails."));
+    host.finish().await.unwrap();
+    let projects = host.dirs().home().join(".claude/projects");
+    let project = std::fs::read_dir(projects).unwrap().next().unwrap().unwrap().path();
+    let transcripts = std::fs::read_dir(project).unwrap().map(|file| file.unwrap().path());
+    let text = std::fs::read_to_string(transcripts.last().unwrap()).unwrap();
+    assert!(text.contains("\"customTitle\":\"Fix the login bug\""), "{text}");
 }
 
 #[tokio::test]

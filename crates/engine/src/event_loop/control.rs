@@ -6,6 +6,7 @@ pub(super) mod initialize;
 mod mcp;
 mod session;
 mod settings;
+mod title;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -72,6 +73,8 @@ pub(crate) async fn handle_request(
         Request::GetSessionCost(_) => session::session_cost(session, id),
         Request::GetUsage(_) => session::session_usage(session, id),
         Request::ReadFile(request) => files::read_file(session, id, request).await,
+        Request::FileSuggestions(request) => return files::suggest_files(session, id, request.query),
+        Request::GenerateSessionTitle(request) => return title::generate_title(session, id, request),
         Request::ListPermissionRules(_) => settings::list_rules(session, id),
         // The engine does not depend on it.
         Request::SetHasSubscribers(_) => ControlResponse::ok(id),

@@ -10,6 +10,7 @@ mod cron;
 mod edit;
 mod encoding;
 mod file_errors;
+pub mod file_suggestions;
 mod file_target;
 mod glob;
 mod grep;

@@ -1,13 +1,16 @@
-//! Reads a file for the host. Only files that the model may read without a permission request are returned.
+//! Files for the host: contents of a file, and suggestions for a partly typed name. Only files that the model may read
+//! without a permission request are returned.
 
 use std::io::{self, Read};
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::json;
+use tokio_util::sync::CancellationToken;
 use whimbrel_os::files::{self, FileHandle};
 use whimbrel_policy::{Decision, ResolvedFile, ToolFacts};
-use whimbrel_wire::control::{ControlResponse, ReadFile, ReadFileReply};
+use whimbrel_tools::builtin::file_suggestions;
+use whimbrel_wire::control::{ControlResponse, FileSuggestionsReply, ReadFile, ReadFileReply};
 
 use crate::event_loop::Session;
 
@@ -29,6 +32,25 @@ pub(crate) async fn read_file(session: &mut Session, id: String, request: ReadFi
         Ok(reply) => ControlResponse::success(id, &ReadFileReply { abs_path: shown, ..reply }),
         Err(error) => ControlResponse::error(id, format!("{shown} cannot be read: {error}.")),
     }
+}
+
+/// Suggests files below the working directory.
+pub(super) fn suggest_files(session: &mut Session, id: String, query: String) -> Option<ControlResponse> {
+    let cwd = session.setup.session.workspace.cwd();
+    let read_filter = session.setup.permissions.state.search_filter();
+    session.mcp.respond_later(async move {
+        let found =
+            file_suggestions::suggest_files(cwd.clone(), read_filter, query, &CancellationToken::new()).await;
+        match found {
+            Ok(paths) => {
+                let suggestions = paths.into_iter().map(|path| json!({"path": path})).collect();
+                let reply = FileSuggestionsReply { suggestions, cwd: cwd.display().to_string() };
+                ControlResponse::success(id, &reply)
+            }
+            Err(_) => ControlResponse::error(id, format!("The files of {} cannot be listed.", cwd.display())),
+        }
+    });
+    None
 }
 
 fn read_allowed(target: &ResolvedFile, request: &ReadFile) -> io::Result<ReadFileReply> {

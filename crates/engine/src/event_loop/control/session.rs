@@ -10,6 +10,7 @@ use whimbrel_os::files::{self, FileKind};
 use whimbrel_session_store::metadata;
 use whimbrel_session_store::writer::TranscriptWriter;
 use whimbrel_tools::cost::{CostLedger, Spend};
+use whimbrel_tools::small_model::SmallModel;
 use whimbrel_tools::workspace::{SeenFile, Workspace};
 use whimbrel_wire::control::{
     CancelAsyncMessage, CancelAsyncMessageReply, ControlResponse, RenameSession, SeedReadState,
@@ -24,10 +25,11 @@ use crate::setup::resume::SessionOrigin;
 use crate::transcript_notices as notices;
 
 /// Handles to the main agent that work while a turn owns it.
-#[derive(Debug)]
+#[derive(Clone)]
 pub(crate) struct AgentHandles {
-    transcript_writer: TranscriptWriter,
+    pub(super) transcript_writer: TranscriptWriter,
     ledger: CostLedger,
+    pub(super) small_model: SmallModel,
 }
 
 impl AgentHandles {
@@ -35,6 +37,7 @@ impl AgentHandles {
         Self {
             transcript_writer: agent.conversation.transcript_writer().clone(),
             ledger: agent.ledger.clone(),
+            small_model: agent.tool_env.context.small_model.clone(),
         }
     }
 }
