@@ -192,8 +192,8 @@ mod tests {
 
     use super::*;
 
-    fn parse_source(value: Value) -> Result<PluginSource, String> {
-        PluginSource::parse(&value, Some(Path::new("plugins")))
+    fn parse_source(value: &Value) -> Result<PluginSource, String> {
+        PluginSource::parse(value, Some(Path::new("plugins")))
     }
 
     #[test]
@@ -222,7 +222,7 @@ mod tests {
             (json!({"source": "npm", "package": "x"}), PluginSource::Unsupported("npm".into())),
         ];
         for (value, expected) in rows {
-            assert_eq!(parse_source(value.clone()), Ok(expected), "{value}");
+            assert_eq!(parse_source(&value), Ok(expected), "{value}");
         }
         for value in [
             json!("../x"),
@@ -240,7 +240,7 @@ mod tests {
             json!({"source": "git-subdir", "url": "a/b"}),
             json!({"source": "git-subdir", "url": "a/b", "path": "../x"}),
         ] {
-            assert!(parse_source(value.clone()).is_err(), "{value}");
+            assert!(parse_source(&value).is_err(), "{value}");
         }
         assert!(PluginSource::parse(&json!("fmt"), None).unwrap_err().contains("./"));
     }

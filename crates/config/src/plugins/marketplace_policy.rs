@@ -155,10 +155,10 @@ mod tests {
     use super::*;
     use crate::settings::SettingsRequest;
 
-    fn check(managed: &Value, source: Value) -> bool {
+    fn check(managed: &Value, source: &Value) -> bool {
         let request = SettingsRequest { managed: managed.as_object().cloned(), ..SettingsRequest::default() };
         let policy = MarketplacePolicy::from_settings(&Settings::load(request).unwrap());
-        policy.check(&MarketplaceSource::parse(&source, Path::new("/")).unwrap()).is_ok()
+        policy.check(&MarketplaceSource::parse(source, Path::new("/")).unwrap()).is_ok()
     }
 
     #[test]
@@ -208,7 +208,7 @@ mod tests {
             ),
             ("not a list blocks", block, json!("all"), dir(), false),
         ] {
-            assert_eq!(check(&json!({key: entries}), source), expected, "{name}");
+            assert_eq!(check(&json!({key: entries}), &source), expected, "{name}");
         }
     }
 }

@@ -99,7 +99,7 @@ impl Plugins {
                 Ok(loaded) if named_by_host.contains(&loaded.plugin.name) => {}
                 Ok(loaded) => plugins.add(loaded, plugin.id.to_string()),
                 Err(error) => {
-                    plugins.errors.push(error.into_report(plugin.id.to_string(), Some(&plugin.root)))
+                    plugins.errors.push(error.into_report(plugin.id.to_string(), Some(&plugin.root)));
                 }
             }
         }
