@@ -421,3 +421,83 @@ fn write_entry(files: &Path, entry: &MarketplaceEntry) -> Result<(), InstallErro
     files::remove_file(&path).map_err(InstallError::io(&path))?;
     files::create(&path, text.as_bytes()).map(drop).map_err(InstallError::io(&path))
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use whimbrel_config::settings::{Settings, SettingsRequest};
+    use whimbrel_wire::options::SettingSource;
+
+    use super::*;
+
+    /// An installer in a directory with the marketplace `shop`, under managed settings.
+    fn test_installer(managed: &Value) -> (TempDir, PathBuf, PluginInstaller) {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let marketplace =
+            json!({"name": "shop", "plugins": [{"name": "fmt", "source": "./fmt", "version": "1"}]});
+        for (path, text) in [
+            ("shop/.claude-plugin/marketplace.json", marketplace.to_string()),
+            ("shop/fmt/commands/go.md", "Go".to_owned()),
+        ] {
+            let path = root.join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        let request = SettingsRequest {
+            config_dir: Some(root.join("home/.claude")),
+            project_root: root.clone(),
+            local_root: root.clone(),
+            cwd: root.clone(),
+            sources: [SettingSource::User].into(),
+            managed: managed.as_object().cloned(),
+            ..SettingsRequest::default()
+        };
+        let environment = [("HOME".to_owned(), root.join("home").display().to_string())].into();
+        let installer = PluginInstaller::new(Settings::load(request).unwrap(), environment).unwrap();
+        (dir, root, installer)
+    }
+
+    #[tokio::test]
+    async fn an_administrator_restricts_marketplaces_and_plugins() {
+        let rows = [
+            ("no restriction", json!({}), None),
+            ("other source", json!({"strictKnownMarketplaces": []}), Some("strictKnownMarketplaces")),
+            (
+                "blocked",
+                json!({"blockedMarketplaces": [{"source": "pathPattern", "pathPattern": "shop"}]}),
+                Some("blocked"),
+            ),
+            ("disabled", json!({"enabledPlugins": {"fmt@shop": false}}), Some("administrator has disabled")),
+        ];
+        for (name, managed, expected) in rows {
+            let (_dir, root, mut installer) = test_installer(&managed);
+            let added = installer.add_marketplace("./shop", &root, InstallScope::User).await.map(drop);
+            let installed = match added {
+                Ok(()) => installer.install("fmt@shop", InstallScope::User).await.map(drop),
+                Err(error) => Err(error),
+            };
+            match (installed, expected) {
+                (Ok(()), None) => {}
+                (Err(error), Some(cause)) => assert!(error.to_string().contains(cause), "{name}: {error}"),
+                (installed, _) => panic!("{name}: {installed:?}"),
+            }
+            let path = root.join("home/.claude/plugins/cache/shop/fmt/1/commands/go.md");
+            assert_eq!(path.exists(), expected.is_none(), "{name}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_plugin_without_a_version_is_replaced_by_an_update() {
+        let (_dir, root, mut installer) = test_installer(&json!({}));
+        let marketplace =
+            json!({"name": "shop", "plugins": [{"name": "fmt", "source": "./fmt"}]}).to_string();
+        std::fs::write(root.join("shop/.claude-plugin/marketplace.json"), marketplace).unwrap();
+        installer.add_marketplace("./shop", &root, InstallScope::User).await.unwrap();
+        assert_eq!(installer.install("fmt", InstallScope::User).await.unwrap().version, UNKNOWN_VERSION);
+        std::fs::write(root.join("shop/fmt/commands/go.md"), "Go on").unwrap();
+        assert!(!installer.update("fmt").await.unwrap().was_current);
+        let path = root.join("home/.claude/plugins/cache/shop/fmt/unknown/commands/go.md");
+        assert_eq!(std::fs::read_to_string(path).unwrap(), "Go on");
+    }
+}

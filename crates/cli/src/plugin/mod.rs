@@ -97,12 +97,12 @@ async fn execute(
         PluginCommand::Install { plugin, scope } => installer.install(&plugin, scope).await.map(|outcome| {
             let InstallOutcome { id, version, was_current } = outcome;
             let verb = if was_current { "is already installed" } else { "is installed and enabled" };
-            format!("{id} {version} {verb} ({}).\n", scope.as_str())
+            format!("{id} {verb} ({}, version {version}).\n", scope.as_str())
         }),
         PluginCommand::Update(plugin) => installer.update(&plugin).await.map(|outcome| {
             let InstallOutcome { id, version, was_current } = outcome;
-            let verb = if was_current { "is already the latest version" } else { "is installed" };
-            format!("{id} {version} {verb}.\n")
+            let verb = if was_current { "is up to date" } else { "is updated" };
+            format!("{id} {verb} (version {version}).\n")
         }),
         PluginCommand::Uninstall { plugin, scope } => installer
             .uninstall(&plugin, scope)

@@ -157,7 +157,7 @@ fn plugin_of_a_directory_is_installed_loaded_and_removed() {
     );
     assert!(shop.ok(&["list", "--available"]).contains("fmt@shop  Formats."));
 
-    assert!(shop.ok(&["install", "fmt"]).contains("fmt@shop 1.0.0 is installed and enabled (user)"));
+    assert!(shop.ok(&["install", "fmt"]).contains("fmt@shop is installed and enabled (user, version 1.0.0)"));
     let path = shop.path("home/.claude/plugins/cache/shop/fmt/1.0.0");
     let records = shop.json("home/.claude/plugins/installed_plugins.json");
     let record = &records["plugins"]["fmt@shop"][0];
@@ -245,10 +245,10 @@ fn repository_is_fetched_and_updated() {
     assert_eq!(record("sub@shop")["version"], json!(sub[..12]));
     assert_eq!(shop.session(&[]).0, pairs(&[("fmt", "1.0.0"), ("tool", "3.0.0"), ("sub", &sub[..12])]));
 
-    assert!(shop.ok(&["update", "fmt"]).contains("already the latest version"));
+    assert!(shop.ok(&["update", "fmt"]).contains("is up to date"));
     shop.write_plugin("shop/plugins/fmt", "fmt", "2.0.0");
     shop.commit("shop");
-    assert!(shop.ok(&["update", "fmt@shop"]).contains("fmt@shop 2.0.0 is installed"));
+    assert!(shop.ok(&["update", "fmt@shop"]).contains("fmt@shop is updated (version 2.0.0)"));
     assert!(cache.join("fmt/2.0.0").exists() && !cache.join("fmt/1.0.0").exists());
     assert!(shop.ok(&["marketplace", "update"]).contains("Updated shop."));
     // If the repository cannot be reached, what is there is used.
