@@ -288,7 +288,7 @@ mod tests {
 
     fn parse_argument(text: &str) -> Result<Value, String> {
         let is_dir = |path: &Path| path.ends_with("dir.json");
-        MarketplaceSource::parse_argument(text, Path::new("/work"), Some(Path::new("/home/ann")), is_dir)
+        MarketplaceSource::parse_argument(text, Path::new("/code"), Some(Path::new("/home/ann")), is_dir)
             .map(|source| source.to_value())
     }
 
@@ -305,8 +305,8 @@ mod tests {
             ("https://gitlab.com/a/b/c/", json!({"source": "git", "url": "https://gitlab.com/a/b/c.git"})),
             ("file:///srv/a", json!({"source": "git", "url": "file:///srv/a"})),
             ("https://x.test/m.json", json!({"source": "url", "url": "https://x.test/m.json"})),
-            ("./shop", json!({"source": "directory", "path": "/work/shop"})),
-            (".", json!({"source": "directory", "path": "/work"})),
+            ("./shop", json!({"source": "directory", "path": "/code/shop"})),
+            (".", json!({"source": "directory", "path": "/code"})),
             ("../shop", json!({"source": "directory", "path": "/shop"})),
             ("~/shop", json!({"source": "directory", "path": "/home/ann/shop"})),
             ("/a/m.json", json!({"source": "file", "path": "/a/m.json"})),
@@ -322,10 +322,10 @@ mod tests {
 
     #[test]
     fn source_objects_are_checked() {
-        let parse = |value: Value| MarketplaceSource::parse(&value, Path::new("/work"));
+        let parse = |value: Value| MarketplaceSource::parse(&value, Path::new("/code"));
         let source = parse(json!({"source": "directory", "path": "shop", "note": 1})).unwrap();
-        assert_eq!(source.location(), &MarketplaceLocation::Directory("/work/shop".into()));
-        assert_eq!(source.to_value(), json!({"source": "directory", "path": "/work/shop", "note": 1}));
+        assert_eq!(source.location(), &MarketplaceLocation::Directory("/code/shop".into()));
+        assert_eq!(source.to_value(), json!({"source": "directory", "path": "/code/shop", "note": 1}));
         let source = parse(json!({"source": "github", "repo": "a/b", "path": "x/m.json"})).unwrap();
         assert!(
             matches!(source.location(), MarketplaceLocation::Git { file, .. } if file == Path::new("x/m.json"))
