@@ -11,7 +11,7 @@
 //!   model
 //! - [`demo`]: a scripted run that needs no key; [`sessions`]: stored sessions; [`explain_permission`]: why a call is
 //!   allowed or not
-//! - [`mcp`]: configured MCP servers, and our own tools as a server
+//! - [`mcp`]: configured MCP servers, and our own tools as a server; [`plugin`]: plugins from marketplaces
 //! - [`environment`]: variables and directories; [`arg_list`], [`suggest`]: what the command lines share
 //! - [`debug_log`]: the debug log
 //! - [`caller`]: who started the program; [`shutdown`]: signals and early ends; [`exit_code`]
@@ -28,6 +28,7 @@ mod in_process_host;
 mod mcp;
 mod no_key;
 mod one_prompt;
+mod plugin;
 mod read_prompt;
 mod run;
 mod serve_session;

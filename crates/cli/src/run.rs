@@ -17,7 +17,7 @@ use crate::serve_session::Session;
 use crate::shutdown::{RunOutcome, Shutdown, watch_signals};
 use crate::stdio::{MalformedLinePolicy, print_note, report_error};
 use crate::terminal::{self, Terminal};
-use crate::{debug_log, demo, explain_permission, mcp, no_key, sessions, stdio};
+use crate::{debug_log, demo, explain_permission, mcp, no_key, plugin, sessions, stdio};
 
 /// Runs the program and returns its exit code.
 pub(crate) fn main() -> i32 {
@@ -39,6 +39,11 @@ pub(crate) fn main() -> i32 {
         && command == "mcp"
     {
         return mcp::main(rest, env);
+    }
+    if let Ok([command, rest @ ..]) = argv.as_deref()
+        && matches!(command.as_str(), "plugin" | "plugins")
+    {
+        return plugin::main(rest, env);
     }
     let parsed = argv.and_then(|argv| {
         if argv.is_empty() && terminal.stdin {

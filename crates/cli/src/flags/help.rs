@@ -25,6 +25,7 @@ Whimbrel is an agent that works in the current directory.
                                  show which rule decides on a call
   whimbrel sessions              stored sessions: read, search, export
   whimbrel mcp                   MCP servers: list, add, test, serve
+  whimbrel plugin                plugins: marketplaces, install, list
   whimbrel --help                all flags
 "
 }

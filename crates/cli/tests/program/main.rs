@@ -5,7 +5,7 @@
 //! `host_protocol` frames on stdin and stdout, `shutdown` signals and closed pipes, `home_dirs` home directories,
 //! `project_trust` settings of a project, `sessions` stored sessions, `transcripts` transcript files, `recordings`
 //! record and replay, `debug_log` the output of `--debug`, `mcp` MCP servers and our tools as one, `mcp_login` OAuth
-//! logins.
+//! logins, `plugins` marketplaces and installed plugins.
 
 #![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "this is all tests")]
 
@@ -18,6 +18,7 @@ mod host_protocol;
 mod mcp;
 mod mcp_login;
 mod permission_samples;
+mod plugins;
 mod project_trust;
 mod pty;
 mod recordings;

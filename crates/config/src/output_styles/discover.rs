@@ -127,6 +127,7 @@ mod tests {
 
     use super::*;
     use crate::output_styles::OutputStyles;
+    use crate::plugins::enabled::EnabledPlugins;
 
     #[test]
     fn styles_are_found_by_name_and_the_nearest_wins() {
@@ -158,7 +159,7 @@ mod tests {
             sources: [SettingSource::User, SettingSource::Project].into(),
             ..ConfigLocations::default()
         };
-        let plugins = Plugins::load(&[PluginConfig::local("plug")], &top);
+        let plugins = Plugins::load(&[PluginConfig::local("plug")], &EnabledPlugins::default(), &top);
         let (styles, warnings) = OutputStyles::discover(&locations, &plugins);
         assert_eq!(styles.names(), ["default", "Explanatory", "Learning", "plug:Terse", "Pirate"]);
         let style = styles.select(Some("pirate")).unwrap().unwrap();

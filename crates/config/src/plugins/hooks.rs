@@ -1,11 +1,13 @@
 //! Hooks of a plugin: `hooks/hooks.json` and the manifest's entries.
 
+use std::path::Path;
+
 use serde_json::{Map, Value};
 use whimbrel_os::files::{self, FileKind};
 
 use crate::plugins::Plugin;
 use crate::plugins::load::{self, PluginLoadError};
-use crate::plugins::manifest::{ManifestPart, ManifestParts};
+use crate::plugins::manifest::{Manifest, ManifestPart, ManifestParts};
 use crate::settings::hooks::{CommandHookConfig, HookActionConfig, HookConfig, parse_hooks};
 
 const DEFAULT_PATH: &str = "hooks/hooks.json";
@@ -21,7 +23,7 @@ pub struct PluginHook {
 /// Loads the hooks. An invalid hook does not affect the others.
 pub(super) fn load_hooks(
     plugin: &Plugin,
-    parts: &ManifestParts,
+    manifest: &Manifest,
     errors: &mut Vec<PluginLoadError>,
 ) -> Vec<PluginHook> {
     let mut hooks = Vec::new();
@@ -35,6 +37,27 @@ pub(super) fn load_hooks(
             errors,
         );
     }
+    let mut hooks_of_manifest = load_manifest_hooks(plugin, &manifest.hooks, &default_path, errors);
+    if let Some(fields) = &manifest.entry_hooks {
+        let origin = format!("the marketplace's entry of the plugin {}", plugin.name);
+        let mut hooks_of_entry = Vec::new();
+        add_hooks(plugin, Ok(fields.clone()), &origin, &mut hooks_of_entry, errors);
+        let is_replaced =
+            |hook: &PluginHook| hooks_of_entry.iter().any(|other| other.entry.event == hook.entry.event);
+        hooks_of_manifest.retain(|hook| !is_replaced(hook));
+        hooks_of_manifest.append(&mut hooks_of_entry);
+    }
+    hooks.append(&mut hooks_of_manifest);
+    hooks
+}
+
+fn load_manifest_hooks(
+    plugin: &Plugin,
+    parts: &ManifestParts,
+    default_path: &Path,
+    errors: &mut Vec<PluginLoadError>,
+) -> Vec<PluginHook> {
+    let mut hooks = Vec::new();
     for part in parts.as_slice() {
         match part {
             ManifestPart::Written(fields) => {

@@ -7,13 +7,15 @@ use whimbrel_os::files::{self, FileKind};
 use whimbrel_wire::options::PluginConfig;
 use whimbrel_wire::system::PluginError;
 
+use crate::plugins::enabled::InstalledPlugin;
 use crate::plugins::manifest::{Manifest, ManifestPaths, validate_name};
-use crate::plugins::{Plugin, hooks, servers};
+use crate::plugins::servers::load_servers;
+use crate::plugins::{Plugin, hooks};
 
 /// Maximum size of a manifest or another JSON file.
 const MAX_FILE_BYTES: u64 = 1024 * 1024;
 
-const MANIFEST_PATH: &str = ".claude-plugin/plugin.json";
+pub(super) const MANIFEST_PATH: &str = ".claude-plugin/plugin.json";
 
 /// Plugin with the errors of its parts.
 pub(super) struct LoadedPlugin {
@@ -46,7 +48,8 @@ impl PluginLoadError {
     }
 }
 
-pub(super) fn load(config: &PluginConfig, root: &Path) -> Result<LoadedPlugin, PluginLoadError> {
+/// Loads a plugin that the host named.
+pub(super) fn load_local(config: &PluginConfig, root: &Path) -> Result<LoadedPlugin, PluginLoadError> {
     if !matches!(config.kind.as_str(), "" | "local") {
         let text = format!(
             "The plugin {} has the type {:?}; only \"local\" is supported.",
@@ -54,6 +57,37 @@ pub(super) fn load(config: &PluginConfig, root: &Path) -> Result<LoadedPlugin, P
         );
         return Err(PluginLoadError::new("generic-error", text));
     }
+    let servers = if config.skip_mcp_discovery { ServerDiscovery::Skip } else { ServerDiscovery::Load };
+    load(root, servers, || read_manifest(root))
+}
+
+/// Loads a plugin that was installed from a marketplace.
+pub(super) fn load_installed(installed: &InstalledPlugin) -> Result<LoadedPlugin, PluginLoadError> {
+    let root = &installed.root;
+    let read = || match (has_manifest(root), &installed.entry) {
+        (true, Some(entry)) => read_manifest(root)?.with_entry(entry),
+        (true, None) => read_manifest(root),
+        (false, Some(entry)) => Manifest::from_fields(entry),
+        (false, None) => Ok(Manifest { name: installed.id.name().into(), ..Manifest::default() }),
+    };
+    let mut loaded = load(root, ServerDiscovery::Load, read)?;
+    let version = Some(&installed.version).filter(|version| !matches!(version.as_str(), "" | "unknown"));
+    loaded.plugin.version = loaded.plugin.version.or_else(|| version.cloned());
+    Ok(loaded)
+}
+
+/// Whether the MCP servers of a plugin are loaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ServerDiscovery {
+    Load,
+    Skip,
+}
+
+fn load(
+    root: &Path,
+    servers: ServerDiscovery,
+    read_manifest: impl FnOnce() -> Result<Manifest, String>,
+) -> Result<LoadedPlugin, PluginLoadError> {
     let load_error = |reason: String| {
         PluginLoadError::new(
             "generic-error",
@@ -69,12 +103,12 @@ pub(super) fn load(config: &PluginConfig, root: &Path) -> Result<LoadedPlugin, P
         Ok(_) => return Err(load_error("it is not a directory".into())),
         Err(error) => return Err(load_error(error.to_string())),
     }
-    let manifest = read_manifest(root).map_err(|reason| {
+    let manifest = read_manifest().map_err(|reason| {
         let text = format!("The plugin in {} is not loaded: {MANIFEST_PATH}: {reason}.", root.display());
         PluginLoadError::new("manifest-validation-error", text)
     })?;
     let mut errors = Vec::new();
-    let plugin = assemble(config, root, &manifest, &mut errors);
+    let plugin = assemble(root, &manifest, servers, &mut errors);
     if plugin.is_empty() && errors.is_empty() && !has_manifest(root) {
         return Err(load_error(format!("it has neither {MANIFEST_PATH} nor any part of a plugin")));
     }
@@ -111,9 +145,9 @@ pub(super) fn read_object(path: &Path) -> Result<Map<String, Value>, String> {
 }
 
 fn assemble(
-    config: &PluginConfig,
     root: &Path,
     manifest: &Manifest,
+    servers: ServerDiscovery,
     errors: &mut Vec<PluginLoadError>,
 ) -> Plugin {
     let mut plugin = Plugin {
@@ -127,9 +161,9 @@ fn assemble(
         hooks: Vec::new(),
         servers: Default::default(),
     };
-    plugin.hooks = hooks::load_hooks(&plugin, &manifest.hooks, errors);
-    if !config.skip_mcp_discovery {
-        plugin.servers = servers::load_servers(&plugin, &manifest.mcp_servers, errors);
+    plugin.hooks = hooks::load_hooks(&plugin, manifest, errors);
+    if servers == ServerDiscovery::Load {
+        plugin.servers = load_servers(&plugin, &manifest.mcp_servers, errors);
     }
     plugin
 }

@@ -1,7 +1,7 @@
 //! Plugin manifest, `.claude-plugin/plugin.json`.
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -18,7 +18,13 @@ pub(crate) struct Manifest {
     pub hooks: ManifestParts,
     /// Additional MCP servers, inline or as files.
     pub mcp_servers: ManifestParts,
+    /// Hooks of the entry in the marketplace. They replace those of the manifest for the same events.
+    #[serde(skip)]
+    pub entry_hooks: Option<Map<String, Value>>,
 }
+
+/// Fields of an entry in a marketplace that can add to a manifest.
+const COMPONENT_FIELDS: [&str; 5] = ["commands", "agents", "skills", "hooks", "outputStyles"];
 
 /// One path or several.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -40,6 +46,10 @@ impl ManifestPaths {
             Self::One(path) => std::slice::from_ref(path),
             Self::Several(paths) => paths,
         }
+    }
+
+    fn append(&mut self, more: &Self) {
+        *self = Self::Several(self.as_slice().iter().chain(more.as_slice()).cloned().collect());
     }
 }
 
@@ -72,7 +82,7 @@ pub(crate) enum ManifestPart {
     /// File, relative to the plugin.
     File(String),
     /// Inline, in the form of the file.
-    Written(serde_json::Map<String, Value>),
+    Written(Map<String, Value>),
 }
 
 impl Manifest {
@@ -81,13 +91,45 @@ impl Manifest {
         let text = text.trim_start_matches('\u{feff}');
         let value: Value =
             serde_json::from_str(text).map_err(|error| format!("it is not valid JSON: {error}"))?;
-        if !value.is_object() {
-            return Err("it is not an object".into());
-        }
-        let manifest: Self = serde_path_to_error::deserialize(&value)
+        let Value::Object(fields) = value else { return Err("it is not an object".into()) };
+        Self::from_fields(&fields)
+    }
+
+    /// Converts the fields of a manifest, or of an entry in a marketplace. The error names the field.
+    pub(crate) fn from_fields(fields: &Map<String, Value>) -> Result<Self, String> {
+        let manifest: Self = serde_path_to_error::deserialize(&Value::Object(fields.clone()))
             .map_err(|error| format!("`{}`: {}", error.path(), error.inner()))?;
         validate_name(&manifest.name)?;
         Ok(manifest)
+    }
+
+    /// Adds the components of the plugin's entry in its marketplace.
+    ///
+    /// 1. The entry lists no components: the manifest stays as it is.
+    /// 2. `strict` is false in the entry: both list components, which is an error.
+    /// 3. Paths are appended; hooks replace those of the manifest for the same events.
+    pub(crate) fn with_entry(mut self, entry: &Map<String, Value>) -> Result<Self, String> {
+        if !COMPONENT_FIELDS.iter().any(|field| entry.contains_key(*field)) {
+            return Ok(self);
+        }
+        if entry.get("strict") == Some(&Value::Bool(false)) {
+            return Err(
+                "the manifest and the entry in the marketplace both describe the plugin, but the entry has \
+                 `strict: false`. Its owner must remove the components from one of them"
+                    .into(),
+            );
+        }
+        let more = Self::from_fields(entry)?;
+        self.commands.append(&more.commands);
+        self.agents.append(&more.agents);
+        self.skills.append(&more.skills);
+        self.output_styles.append(&more.output_styles);
+        self.entry_hooks = match more.hooks.as_slice() {
+            [] => None,
+            [ManifestPart::Written(hooks)] => Some(hooks.clone()),
+            _ => return Err("`hooks` of the entry in the marketplace must be an object".into()),
+        };
+        Ok(self)
     }
 }
 
@@ -115,6 +157,31 @@ mod tests {
         assert_eq!(manifest.skills.as_slice(), ["./a", "./b"]);
         assert!(matches!(manifest.hooks.as_slice(), [ManifestPart::Written(_)]));
         assert!(matches!(manifest.mcp_servers.as_slice(), [ManifestPart::File(_), ManifestPart::Written(_)]));
+    }
+
+    #[test]
+    fn an_entry_adds_to_the_manifest_unless_it_is_not_strict() {
+        let manifest =
+            Manifest::parse(r#"{"name": "tools", "commands": "./a.md", "hooks": "./h.json"}"#).unwrap();
+        let fields = |text: &str| serde_json::from_str::<Map<String, Value>>(text).unwrap();
+        let plain = fields(r#"{"name": "entry", "source": "./x", "strict": false, "mcpServers": {"a": {}}}"#);
+        assert_eq!(manifest.clone().with_entry(&plain), Ok(manifest.clone()));
+        let adding =
+            fields(r#"{"name": "entry", "commands": ["./b.md"], "skills": "./s", "hooks": {"Stop": []}}"#);
+        let merged = manifest.clone().with_entry(&adding).unwrap();
+        assert_eq!(
+            (merged.name.as_str(), merged.commands.as_slice()),
+            ("tools", &["./a.md", "./b.md"].map(String::from)[..])
+        );
+        assert_eq!((merged.skills.as_slice(), &merged.hooks), (&["./s".to_owned()][..], &manifest.hooks));
+        assert!(merged.entry_hooks.unwrap().contains_key("Stop"));
+        for (text, cause) in [
+            (r#"{"name": "entry", "strict": false, "skills": "./s"}"#, "strict"),
+            (r#"{"name": "entry", "hooks": "./h.json"}"#, "must be an object"),
+        ] {
+            let error = manifest.clone().with_entry(&fields(text)).unwrap_err();
+            assert!(error.contains(cause), "{error}");
+        }
     }
 
     #[test]

@@ -25,7 +25,7 @@ fn test_dir(files: &[(&str, &str)]) -> TestDir {
 
 fn load(dir: &TestDir, paths: &[&str]) -> Plugins {
     let configs: Vec<PluginConfig> = paths.iter().map(|path| PluginConfig::local(*path)).collect();
-    Plugins::load(&configs, &dir.root)
+    Plugins::load(&configs, &EnabledPlugins::default(), &dir.root)
 }
 
 const TEST_MANIFEST: &str = r#"{"name": "tools", "version": "1.2.3", "commands": ["./extra/one.md"]}"#;
@@ -116,8 +116,34 @@ fn mcp_discovery_can_be_skipped() {
     let dir =
         test_dir(&[("p/commands/x.md", "x"), ("p/.mcp.json", r#"{"mcpServers": {"a": {"command": "b"}}}"#)]);
     let config = PluginConfig { skip_mcp_discovery: true, ..PluginConfig::local("p") };
-    let plugins = Plugins::load(std::slice::from_ref(&config), &dir.root);
+    let plugins = Plugins::load(std::slice::from_ref(&config), &EnabledPlugins::default(), &dir.root);
     assert!(plugins.mcp_servers().is_empty() && plugins.errors().is_empty());
     assert!(plugins.contains_all(&[config], &dir.root));
     assert!(!plugins.contains_all(&[PluginConfig::local("q")], &dir.root));
+}
+
+#[test]
+fn hooks_of_an_entry_replace_those_of_the_manifest() {
+    let hook = |command: &str| json!([{"hooks": [{"type": "command", "command": command}]}]);
+    let manifest = json!({"name": "tools", "hooks": {"Stop": hook("manifest"), "SessionEnd": hook("end")}});
+    let dir = test_dir(&[
+        ("p/.claude-plugin/plugin.json", &manifest.to_string()),
+        ("p/hooks/hooks.json", &json!({"Stop": hook("file")}).to_string()),
+    ]);
+    let entry = json!({"name": "tools", "source": "./p", "hooks": {"Stop": hook("entry")}});
+    let shop = json!({"name": "shop", "plugins": [entry]}).to_string();
+    let shop = marketplace::Marketplace::parse(&shop).unwrap();
+    let checked = check_plugin(&dir.root.join("p"), shop.find("tools")).unwrap();
+    assert_eq!(checked.errors, Vec::<String>::new());
+    let mut commands: Vec<String> = checked
+        .plugin
+        .hooks
+        .iter()
+        .map(|hook| match &hook.entry.action {
+            crate::settings::HookActionConfig::Command(command) => command.command.clone(),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    commands.sort();
+    assert_eq!(commands, ["end", "entry", "file"]);
 }

@@ -116,6 +116,17 @@ impl Settings {
         changes.map(|change| self.new_draft(source, change)).collect()
     }
 
+    /// Drafts one entry of a nested object for the file of a source; none removes it.
+    pub fn draft_entry(
+        &self,
+        source: SettingSource,
+        path: &[&str],
+        value: Option<Value>,
+    ) -> Result<ChangeDraft, SettingsError> {
+        let path = path.iter().map(|key| (*key).to_owned()).collect();
+        self.new_draft(source, SettingsChange::Entry { path, value })
+    }
+
     fn new_draft(&self, source: SettingSource, change: SettingsChange) -> Result<ChangeDraft, SettingsError> {
         let file = self.request.file(source).ok_or_else(|| {
             not_allowed("There is no configuration directory. Set HOME or CLAUDE_CONFIG_DIR.".into())

@@ -32,7 +32,7 @@ mod typos;
 pub mod user_mcp_servers;
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
 use serde_json::{Map, Value};
@@ -91,6 +91,18 @@ impl Settings {
     /// Whether invalid settings abort the start.
     pub fn tolerance(&self) -> Tolerance {
         self.request.tolerance
+    }
+
+    /// The directory that contains the project's `.claude`.
+    pub fn project_root(&self) -> &Path {
+        &self.request.project_root
+    }
+
+    /// The settings as the files have them now, with the changes of the host. Reads files.
+    pub fn read_again(&self) -> Result<Self, SettingsError> {
+        let mut settings = self.clone();
+        settings.replace_documents(load::read_documents(&self.request)?)?;
+        Ok(settings)
     }
 
     /// Path of a source's file.

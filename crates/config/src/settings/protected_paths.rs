@@ -27,12 +27,13 @@ const ENGINE_FILES: [&str; 14] = [
 ];
 
 impl Settings {
-    /// The configuration directory with transcripts and trust records, the administrator's files and the host's
-    /// settings file, both as named and resolved. If the session works within the configuration directory, only the
+    /// The configuration directory with transcripts and trust records, the plugin directory, the administrator's files
+    /// and the host's settings file, both as named and resolved. If the session works within the configuration directory, only the
     /// engine's own files there. Accesses the disk.
     pub fn protected_paths(&self) -> Vec<PathBuf> {
         let request = &self.request;
         let mut paths: Vec<PathBuf> = request.managed_files.clone();
+        paths.extend(request.plugin_dir.clone());
         paths.extend(request.flag.as_deref().and_then(|given| host_settings_file(given, &request.cwd)));
         if let Some(config) = &request.config_dir {
             if real_path(&request.cwd).starts_with(real_path(config)) {
@@ -69,13 +70,14 @@ mod tests {
                 config_dir: Some(root.join("link")),
                 cwd: root.join(cwd),
                 flag: Some("given.json".into()),
+                plugin_dir: Some(root.join("plugins")),
                 ..SettingsRequest::default()
             };
             Settings::load(request).map(|settings| settings.protected_paths())
         };
         std::fs::write(root.join("given.json"), "{}").unwrap();
         let protected = paths("").unwrap();
-        for expected in ["conf", "link", "given.json"] {
+        for expected in ["conf", "link", "given.json", "plugins"] {
             assert!(protected.contains(&root.join(expected)), "{expected}: {protected:?}");
         }
         std::fs::write(root.join("conf/desk/given.json"), "{}").unwrap();

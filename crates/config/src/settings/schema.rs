@@ -85,6 +85,8 @@ const KEYS: &[(&[&str], ValueType, Severity)] = &[
     (&["enableAllProjectMcpServers"], ValueType::Bool, Preference),
     (&["enabledMcpjsonServers"], ValueType::TextList, Preference),
     (&["disabledMcpjsonServers"], ValueType::TextList, Critical),
+    (&["enabledPlugins"], ValueType::Object, Preference),
+    (&["extraKnownMarketplaces"], ValueType::Object, Preference),
     (&["includeCoAuthoredBy"], ValueType::Bool, Preference),
     (&["attribution"], ValueType::ObjectOrSwitch, Preference),
     (&["includeGitInstructions"], ValueType::Bool, Preference),

@@ -109,6 +109,8 @@ pub struct SettingsRequest {
     pub managed: Option<Map<String, Value>>,
     /// Handling of unreadable settings.
     pub tolerance: Tolerance,
+    /// The user's plugin directory, if it is not in the configuration directory.
+    pub plugin_dir: Option<PathBuf>,
 }
 
 impl SettingsRequest {

@@ -66,6 +66,7 @@ impl Fixture {
             managed_files: vec![self.path(MANAGED)],
             managed: None,
             tolerance: self.tolerance,
+            plugin_dir: None,
         }
     }
 

@@ -31,7 +31,7 @@ pub(super) fn discover(
 ) -> Result<Discovered, SetupError> {
     let (mut hooks, hook_warnings) = hooks::from_settings(settings.effective())?;
     warnings.extend(hook_warnings);
-    let found = extensions::find_extensions(options, settings, locations, &locations.working_dir);
+    let found = extensions::find_extensions(options, env, settings, locations);
     warnings.extend(found.warnings);
     hooks.append(found.hooks);
     let plugins = &found.extensions.plugins;

@@ -1,11 +1,14 @@
 //! Extensions of a session: plugins, commands, skills, output styles, and hooks of plugins. Discovered at the start and
 //! again when the host asks for a reload.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use whimbrel_config::locations::ConfigLocations;
 use whimbrel_config::output_styles::{DEFAULT_STYLE, OutputStyle, OutputStyles};
+use whimbrel_config::plugins::enabled::EnabledPlugins;
+use whimbrel_config::plugins::records::PluginDir;
 use whimbrel_config::plugins::{Plugins, ROOT_VARIABLE};
 use whimbrel_config::settings::Settings;
 use whimbrel_config::settings::http_hooks::{Authority, HttpHookLimits};
@@ -35,6 +38,10 @@ pub struct Extensions {
     hooks_enabled: bool,
     /// Limits on the URLs of their HTTP hooks.
     http_limits: HttpHookLimits,
+    /// Plugins that the settings enable.
+    enabled_plugins: EnabledPlugins,
+    /// Plugin directory of the user.
+    plugin_dir: Option<PluginDir>,
     /// Base of relative paths.
     cwd: PathBuf,
     /// Warnings that the host has already received.
@@ -51,11 +58,14 @@ pub(super) struct FoundExtensions {
 /// Discovers the extensions that options and settings name. Reads files.
 pub(super) fn find_extensions(
     options: &Options,
+    env: &BTreeMap<String, String>,
     settings: &Settings,
     locations: &ConfigLocations,
-    cwd: &Path,
 ) -> FoundExtensions {
-    let plugins = Plugins::load(&options.plugins, cwd);
+    let cwd: &Path = &locations.working_dir;
+    let plugin_dir = PluginDir::from_env(env);
+    let enabled_plugins = EnabledPlugins::from_settings(settings, plugin_dir.clone());
+    let plugins = Plugins::load(&options.plugins, &enabled_plugins, cwd);
     let commands_disabled = options.extra_args.contains_key("disable-slash-commands");
     let (commands, mut warnings) = find_commands(locations, &plugins, commands_disabled);
     let (styles, style_warnings) = OutputStyles::discover(locations, &plugins);
@@ -67,6 +77,8 @@ pub(super) fn find_extensions(
         commands_disabled,
         hooks_enabled: are_plugin_hooks_enabled(settings.layers()),
         http_limits: settings.effective().http_limits.clone(),
+        enabled_plugins,
+        plugin_dir,
         cwd: cwd.into(),
         reported_warnings: warnings.clone(),
         style: None,
@@ -154,9 +166,19 @@ impl Setup {
         let extensions = &mut self.extensions;
         let mut configs = extensions.plugins.configs().to_vec();
         configs.extend(more.iter().filter(|config| !extensions.plugins.configs().contains(config)).cloned());
-        extensions.plugins = Plugins::load(&configs, &extensions.cwd);
-        let (commands, mut warnings) =
+        let mut warnings = Vec::new();
+        // Plugins may have been enabled or disabled since; everything else in the settings stays as it is.
+        match self.permissions.state.settings().read_again() {
+            Ok(settings) => {
+                extensions.enabled_plugins =
+                    EnabledPlugins::from_settings(&settings, extensions.plugin_dir.clone());
+            }
+            Err(error) => warnings.push(error.to_string()),
+        }
+        extensions.plugins = Plugins::load(&configs, &extensions.enabled_plugins, &extensions.cwd);
+        let (commands, command_warnings) =
             find_commands(&self.config_locations, &extensions.plugins, extensions.commands_disabled);
+        warnings.extend(command_warnings);
         let (styles, style_warnings) = OutputStyles::discover(&self.config_locations, &extensions.plugins);
         warnings.extend(style_warnings);
         warnings.extend(extensions.plugins.errors().iter().map(|error| error.message.clone()));

@@ -113,6 +113,7 @@ mod tests {
     use std::path::Path;
 
     use serde_json::{Value, json};
+    use whimbrel_config::plugins::enabled::EnabledPlugins;
     use whimbrel_wire::options::{McpServerConfig, PluginConfig};
 
     use super::*;
@@ -206,7 +207,7 @@ mod tests {
         fs::create_dir(root.join("birds")).unwrap();
         let entries = json!({"mcpServers": {"count": {"command": "${CLAUDE_PLUGIN_ROOT}/count"}, "bad": {"type": "pigeon"}}});
         fs::write(root.join("birds/.mcp.json"), entries.to_string()).unwrap();
-        let plugins = Plugins::load(&[PluginConfig::local("birds")], &root);
+        let plugins = Plugins::load(&[PluginConfig::local("birds")], &EnabledPlugins::default(), &root);
         let resolve = |strict_mcp_config| {
             let options = Options { strict_mcp_config, ..options_with_settings(&json!({})) };
             let settings = settings::load_settings(&options, &BTreeMap::new(), &root).unwrap();

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 use whimbrel_config::locations::ConfigLocations;
+use whimbrel_config::plugins::records::PluginDir;
 use whimbrel_config::settings::trust::project_trust::project_trust;
 use whimbrel_config::settings::{self, Settings, SettingsRequest, Tolerance};
 use whimbrel_wire::options::{Options, SettingSource};
@@ -29,6 +30,7 @@ pub(super) fn load_settings(options: &Options, env: &Env, root: &Path) -> Result
         managed_files: settings::managed_files().map_err(invalid)?,
         managed: managed_settings(options)?,
         tolerance: tolerance(options),
+        plugin_dir: PluginDir::from_env(env).map(|dir| dir.path().to_path_buf()),
     })
     .map_err(invalid)?;
     match unsupported::unsupported_setting(&settings) {

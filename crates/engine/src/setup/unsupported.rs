@@ -39,18 +39,12 @@ pub fn ignored_settings(settings: &Settings) -> Vec<String> {
         });
         !matches!(value.flatten(), None | Some(Value::Bool(false) | Value::Null))
     });
-    let plugins = effective.values.get("enabledPlugins").and_then(Value::as_object);
-    let plugins = plugins.filter(|plugins| plugins.values().any(|wanted| *wanted == Value::Bool(true)));
     sandbox
         .into_iter()
         .chain(unenforced.map(|(_, what)| *what))
-        .chain(plugins.map(|_| PLUGINS_TEXT))
         .map(|what| format!("This version of Whimbrel does not support a setting: {what}."))
         .collect()
 }
-
-/// Warning about plugins installed from a marketplace.
-const PLUGINS_TEXT: &str = "enabledPlugins: marketplace plugins are not loaded; pass their directories with --plugin-dir, or as `plugins` in the options of an SDK";
 
 /// Restrictive keys that are not enforced yet.
 const UNENFORCED_KEYS: &[(&[&str], &str)] = &[
@@ -90,8 +84,6 @@ mod tests {
             (r#"{"permissions": {"denyInsteadOfPrompting": false}}"#, None),
             (r#"{"permissions": {"blockReadsOutsideWorkingDirectories": true}}"#, Some("blockReads")),
             (r#"{"deniedModels": ["x"]}"#, Some("deniedModels")),
-            (r#"{"enabledPlugins": {"a@b": true}}"#, Some("--plugin-dir")),
-            (r#"{"enabledPlugins": {"a@b": false}}"#, None),
             ("{}", None),
         ] {
             let request = SettingsRequest { flag: Some(flag.into()), ..SettingsRequest::default() };

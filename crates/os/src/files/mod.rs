@@ -5,15 +5,16 @@
 //!
 //! The file tools use a [`FileHandle`]: a file name in a directory that is held open. `dir_handle` opens directories
 //! without following symlinks, so that a checked path cannot be redirected afterwards (TOCTOU). `atomic_write` creates
-//! and replaces files by way of `temp_file`, `restore` is used by checkpoints, `head_tail` reads both ends of long
-//! files, `special_paths` recognizes devices and the like. The functions of this module take paths and follow symlinks;
-//! they are for paths that need no permission check.
+//! and replaces files by way of `temp_file`, `replace_dir` replaces directories, `restore` is used by checkpoints,
+//! `head_tail` reads both ends of long files, `special_paths` recognizes devices and the like. The functions of this
+//! module take paths and follow symlinks; they are for paths that need no permission check.
 
 mod atomic_write;
 mod dir_handle;
 mod file_handle;
 mod head_tail;
 mod kind;
+mod replace_dir;
 mod restore;
 mod special_paths;
 mod temp_file;
@@ -34,6 +35,7 @@ pub use dir_handle::DirHandle;
 pub use file_handle::{FileHandle, PathChangedError};
 pub use head_tail::{HeadTail, read_head_tail, read_range};
 pub use kind::{FileKind, FileStamp};
+pub use replace_dir::replace_dir;
 pub use restore::{
     create_private_dir, create_with_mode, file_mode, link_or_copy, remove_empty_dirs, remove_file,
 };

@@ -45,7 +45,7 @@ in [permissions](permissions.md).
 ";
 
 /// The subcommands, in the order of the page.
-const SUBCOMMANDS: [(&str, &str); 6] = [
+const SUBCOMMANDS: [(&str, &str); 7] = [
     ("whimbrel demo", "run a scripted session that needs no key and no network"),
     (
         "whimbrel permissions explain 'TOOL(..)' [--mode MODE] [--json]",
@@ -56,6 +56,10 @@ const SUBCOMMANDS: [(&str, &str); 6] = [
         "list, read, search, export and edit stored sessions, see [sessions](sessions.md)",
     ),
     ("whimbrel mcp ..", "manage MCP servers, or serve the built-in tools as one, see [MCP servers](mcp.md)"),
+    (
+        "whimbrel plugin ..",
+        "add marketplaces and install plugins from them, see [plugins](extending.md#plugins)",
+    ),
     ("whimbrel help", "the same as `--help`"),
     ("whimbrel version", "the same as `--version`"),
 ];
@@ -80,7 +84,11 @@ fn render_page() -> String {
     for (usage, meaning) in SUBCOMMANDS {
         writeln!(page, "| `{usage}` | {meaning} |").unwrap();
     }
-    for (name, help) in [("sessions", crate::sessions::help_page()), ("mcp", crate::mcp::help_page())] {
+    for (name, help) in [
+        ("sessions", crate::sessions::help_page()),
+        ("mcp", crate::mcp::help_page()),
+        ("plugin", crate::plugin::help_page()),
+    ] {
         write!(page, "\n### whimbrel {name}\n\n```\n{}\n```\n", help.trim_end()).unwrap();
     }
     page

@@ -39,6 +39,7 @@ fn settings_apply_from_their_trust_level() {
         ("approved MCP servers", json!({"enabledMcpjsonServers": ["x"]}), Some(Full)),
         ("refused MCP servers", json!({"disabledMcpjsonServers": ["x"]}), Some(Untrusted)),
         ("plugins", json!({"enabledPlugins": {"x": true}}), Some(Full)),
+        ("marketplaces", json!({"extraKnownMarketplaces": {"x": {}}}), Some(Full)),
         ("something unknown", json!({"newThing": 1}), Some(Full)),
         ("a model", json!({"model": "m"}), Some(Untrusted)),
         ("how long transcripts are kept", json!({"cleanupPeriodDays": 0}), None),

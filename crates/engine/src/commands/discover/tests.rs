@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 use whimbrel_config::locations::test_project::{TestProject, test_project};
+use whimbrel_config::plugins::enabled::EnabledPlugins;
 
 use super::*;
 
@@ -126,7 +127,7 @@ fn plugin_commands_are_prefixed() {
         ),
     ]);
     let config = whimbrel_wire::options::PluginConfig::local("plug");
-    let plugins = Plugins::load(&[config], &project.root);
+    let plugins = Plugins::load(&[config], &EnabledPlugins::default(), &project.root);
     let no_sources = ConfigLocations { sources: [].into(), ..project.locations.clone() };
     let (found, warnings) = find_commands(&no_sources, &plugins);
     let names: Vec<(&str, Option<&str>)> =
