@@ -79,6 +79,21 @@ async fn subagent_transcript_is_written_and_text_forwarded_on_request() {
 }
 
 #[tokio::test]
+async fn text_for_all_subagents_is_appended_to_their_prompts() {
+    let script = [call_agent("Look.", json!({})), Reply::text("Seen."), Reply::text("Done.")];
+    let options = Options {
+        extra_args: [("append-subagent-system-prompt".into(), Some("Never guess.".into()))].into(),
+        ..Options::default()
+    };
+    let mut host = Host::with_script(script).options(options).start().await.unwrap();
+    host.run("Go.").await.unwrap();
+    let prompts: Vec<String> = host.model_requests().iter().map(|request| request.system_prompt()).collect();
+    let appended: Vec<bool> =
+        prompts.iter().map(|prompt| prompt.trim_end().ends_with("\n\nNever guess.")).collect();
+    assert_eq!(appended, [false, true, false], "{prompts:?}");
+}
+
+#[tokio::test]
 async fn failed_agent_reports_partial_result_and_reason() {
     let failing = Reply::empty().status(400).error("invalid_request_error", "no more");
     let script = [
