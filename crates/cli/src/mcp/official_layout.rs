@@ -118,7 +118,7 @@ mod tests {
         ConfigFileEntry { name: name.into(), scope, file: PathBuf::from("/f"), entry }
     }
 
-    fn status(name: &str, status: &str, config: Value) -> McpServerStatus {
+    fn status(name: &str, status: &str, config: &Value) -> McpServerStatus {
         let fields =
             json!({"name": name, "status": status, "error": "line 1\n  at line 2", "config": config});
         serde_json::from_value(fields).unwrap()
@@ -128,9 +128,9 @@ mod tests {
     fn list_has_one_line_for_each_server() {
         let command = json!({"type": "stdio", "command": "npx", "args": ["-y", "x"]});
         let statuses = [
-            status("files", "connected", command),
-            status("issues", "failed", json!({"type": "http", "url": "https://x.test/mcp"})),
-            status("older", "needs-auth", json!({"type": "sse", "url": "https://x.test/sse"})),
+            status("files", "connected", &command),
+            status("issues", "failed", &json!({"type": "http", "url": "https://x.test/mcp"})),
+            status("older", "needs-auth", &json!({"type": "sse", "url": "https://x.test/sse"})),
         ];
         let entries = [entry("theirs", ConfigScope::Project, json!({"command": "sh"}))];
         assert_eq!(
@@ -149,7 +149,7 @@ mod tests {
         assert_eq!(
             render_server(
                 &entry("files", ConfigScope::Local, program.clone()),
-                Some(&status("files", "connected", program))
+                Some(&status("files", "connected", &program))
             ),
             "files:\n  Scope: Local config (only for you, in this directory)\n  Status: ✓ Connected\n  \
              Type: stdio\n  Command: npx\n  Args: -y x\n  Environment:\n    KEY=***\n\n\

@@ -82,9 +82,8 @@ const OWN_SUBCOMMANDS: [&str; 5] = ["config", "demo", "permissions", "sessions",
 
 /// Returns whether a word is the first word of a subcommand, of this program or the official one.
 pub(crate) fn is_subcommand(word: &str) -> bool {
-    let first_word = |name: &&str| name.split(' ').next() == Some(word);
-    OFFICIAL_SUBCOMMANDS.iter().any(|(names, _)| names.iter().any(|name| first_word(name)))
-        || OWN_SUBCOMMANDS.contains(&word)
+    let mut official = OFFICIAL_SUBCOMMANDS.iter().flat_map(|(names, _)| names.iter());
+    official.any(|name| name.split(' ').next() == Some(word)) || OWN_SUBCOMMANDS.contains(&word)
 }
 
 /// Returns the error text for a subcommand that this program refuses.

@@ -100,7 +100,7 @@ fn refused_subcommand_has_a_remedy() {
                 assert!(text.contains(name) && text.contains(remedy), "{text}");
             }
             Support::Supported | Support::Partly(_) | Support::NoEffect(_) => {
-                assert_eq!(refusal, None, "{name}")
+                assert_eq!(refusal, None, "{name}");
             }
         }
         assert!(name.split(' ').next().is_some_and(is_subcommand), "{name}");
