@@ -40,7 +40,7 @@ impl TopicFilter {
 }
 
 /// Finds a topic by its singular or plural name.
-fn parse_topic(name: &str) -> Option<LogTopic> {
+pub(crate) fn parse_topic(name: &str) -> Option<LogTopic> {
     let name = name.to_ascii_lowercase();
     let singular = |name: &str| name.trim_end_matches('s').to_owned();
     LogTopic::ALL.into_iter().find(|topic| singular(topic.name()) == singular(&name))

@@ -12,14 +12,22 @@
 //! - [`demo`]: a scripted run that needs no key; [`sessions`]: stored sessions; [`explain_permission`]: why a call is
 //!   allowed or not
 //! - [`mcp`]: configured MCP servers, and our own tools as a server; [`plugin`]: plugins from marketplaces
+//! - [`rewind_files`]: files as they were at a prompt; [`config`]: settings files; [`agents`]: agent definitions;
+//!   [`doctor`]: the setup and what is wrong with it; [`auth`], [`credentials`]: the key of the model and its source
+//! - [`official`]: flags and subcommands of the official program
 //! - [`environment`]: variables and directories; [`arg_list`], [`suggest`]: what the command lines share
 //! - [`debug_log`]: the debug log
 //! - [`caller`]: who started the program; [`shutdown`]: signals and early ends; [`exit_code`]
 
+mod agents;
 mod arg_list;
+mod auth;
 mod caller;
+mod config;
+mod credentials;
 mod debug_log;
 mod demo;
+mod doctor;
 mod environment;
 mod exit_code;
 mod explain_permission;
@@ -27,9 +35,11 @@ mod flags;
 mod in_process_host;
 mod mcp;
 mod no_key;
+mod official;
 mod one_prompt;
 mod plugin;
 mod read_prompt;
+mod rewind_files;
 mod run;
 mod serve_session;
 mod sessions;

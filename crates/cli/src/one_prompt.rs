@@ -95,7 +95,8 @@ fn print_result(outcome: &RunOutcome, format: PrintFormat) -> io::Result<()> {
         }
         // The reason why a session never started is printed later in any case.
         PrintFormat::Answer if outcome.session_exit.setup_error.is_some() => {}
-        PrintFormat::Answer if result.is_error => stdio::print_note(&failure_text(result)),
+        // Hosts of the official program read the reason of a failure on stdout.
+        PrintFormat::Answer if result.is_error => stdio::print(&format!("{}\n", failure_text(result)))?,
         PrintFormat::Answer => stdio::print(&format!("{}\n", result.result.as_deref().unwrap_or_default()))?,
     }
     Ok(())

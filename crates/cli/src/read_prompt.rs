@@ -30,13 +30,13 @@ pub(crate) fn read_prompt(argument: Option<&str>, terminal: Terminal) -> Result<
     })
 }
 
-/// Joins the piped text, a blank line and the prompt argument.
+/// Joins the prompt argument and the piped text, each on lines of its own.
 fn join_prompt(piped: &str, argument: &str) -> Option<String> {
     match (piped.trim(), argument.trim()) {
         ("", "") => None,
         ("", _) => Some(argument.to_owned()),
         (_, "") => Some(piped.trim_end().to_owned()),
-        _ => Some(format!("{}\n\n{argument}", piped.trim_end())),
+        _ => Some(format!("{argument}\n{}", piped.trim_end())),
     }
 }
 
@@ -64,14 +64,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn piped_text_comes_before_the_argument() {
+    fn piped_text_comes_after_the_argument() {
         let rows = [
             ("", "", None),
             (" \n", "\t", None),
             ("", "typed", Some("typed")),
             ("piped\n", "", Some("piped")),
-            ("piped\n\n", "typed", Some("piped\n\ntyped")),
-            ("  indented\n", "typed", Some("  indented\n\ntyped")),
+            ("piped\n\n", "typed", Some("typed\npiped")),
+            ("  indented\n", "typed", Some("typed\n  indented")),
         ];
         for (piped, argument, expected) in rows {
             assert_eq!(join_prompt(piped, argument).as_deref(), expected, "{piped:?} {argument:?}");

@@ -11,13 +11,17 @@ use crate::caller::{Caller, HostKind};
 use crate::environment::{Env, prepare_environment, resolve_home};
 use crate::exit_code::{FAILURE, exit_code};
 use crate::flags::{self, Args, CliCommand, InputFormat, OutputFormat, ParsedArgs, REPLAY_FLAG};
+use crate::official::refuse_subcommand;
 use crate::one_prompt::{PrintFormat, run_prompt};
 use crate::read_prompt::read_prompt;
+use crate::rewind_files::rewind_files;
 use crate::serve_session::Session;
 use crate::shutdown::{RunOutcome, Shutdown, watch_signals};
 use crate::stdio::{MalformedLinePolicy, print_note, report_error};
 use crate::terminal::{self, Terminal};
-use crate::{debug_log, demo, explain_permission, mcp, no_key, plugin, sessions, stdio};
+use crate::{
+    agents, auth, config, debug_log, demo, doctor, explain_permission, mcp, no_key, plugin, sessions, stdio,
+};
 
 /// Runs the program and returns its exit code.
 pub(crate) fn main() -> i32 {
@@ -29,21 +33,10 @@ pub(crate) fn main() -> i32 {
     let caller = Caller::from_entrypoint(entrypoint);
     let terminal = Terminal::detect(&env);
     let argv = read_arguments();
-    if let (Ok([command, rest @ ..]), Caller::User) = (argv.as_deref(), caller)
-        && command == "sessions"
+    if let Ok([name, rest @ ..]) = argv.as_deref()
+        && let Some(code) = run_subcommand(name, rest, &env, terminal)
     {
-        return sessions::main(rest, env, terminal);
-    }
-    // A host that an SDK started may start this program and pass the SDK's variable on. No SDK passes a subcommand.
-    if let Ok([command, rest @ ..]) = argv.as_deref()
-        && command == "mcp"
-    {
-        return mcp::main(rest, env);
-    }
-    if let Ok([command, rest @ ..]) = argv.as_deref()
-        && matches!(command.as_str(), "plugin" | "plugins")
-    {
-        return plugin::main(rest, env);
+        return code;
     }
     let parsed = argv.and_then(|argv| {
         if argv.is_empty() && terminal.stdin {
@@ -78,19 +71,49 @@ pub(crate) fn main() -> i32 {
                 Err(text) => report_error(&text),
             }
         }
-        CliCommand::Run => {
-            match prepare_environment(&args, caller, &mut env).and_then(|()| open_log(&args)) {
-                Ok(log) => {
-                    let session = Session::new(args.options.clone(), env).with_log(log);
-                    match resolve_input(&args, &session, terminal) {
-                        Ok(input) => report_exit(run_session(&args, session, input, terminal), host),
-                        Err(text) => report_error(&text),
-                    }
-                }
-                Err(text) => report_error(&text),
-            }
-        }
+        CliCommand::Run => match start_run(&args, caller, env, host, terminal) {
+            Ok(code) => code,
+            Err(text) => report_error(&text),
+        },
     }
+}
+
+/// Runs a session and returns the exit code. The error is a text for stderr.
+fn start_run(
+    args: &Args,
+    caller: Caller,
+    mut env: Env,
+    host: HostKind,
+    terminal: Terminal,
+) -> Result<i32, String> {
+    prepare_environment(args, caller, &mut env)?;
+    let log = open_log(args)?;
+    let session = Session::new(args.options.clone(), env).with_log(log);
+    if let Some(prompt) = &args.rewind_files {
+        return rewind_files(session, prompt.clone()).map(|page| print_text(&page));
+    }
+    let input = resolve_input(args, &session, terminal)?;
+    let terminal = if args.plain_output { terminal.without_styles() } else { terminal };
+    Ok(report_exit(run_session(args, session, input, terminal), host))
+}
+
+/// Runs a subcommand, or says why there is none of this name; `None` if it is no subcommand. The caller does not matter:
+/// a host that an SDK started may start this program and pass the SDK's variable on, and no SDK passes a subcommand.
+fn run_subcommand(name: &str, argv: &[String], env: &Env, terminal: Terminal) -> Option<i32> {
+    if let Some(text) = refuse_subcommand(name) {
+        return Some(report_error(&text));
+    }
+    let env = env.clone();
+    Some(match name {
+        "agents" => agents::main(argv, env),
+        "auth" => auth::main(argv, env, terminal),
+        "config" => config::main(argv, env),
+        "doctor" => doctor::main(argv, env),
+        "mcp" => mcp::main(argv, env),
+        "plugin" | "plugins" => plugin::main(argv, env),
+        "sessions" => sessions::main(argv, env, terminal),
+        _ => return None,
+    })
 }
 
 /// Opens the debug log and prints its warning.

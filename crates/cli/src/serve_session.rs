@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
+use whimbrel_engine::setup::model::default_model;
 use whimbrel_engine::{Engine, SessionExit, Start, serve};
 use whimbrel_models::http::HttpClient;
 use whimbrel_models::providers::Providers;
@@ -42,6 +43,13 @@ impl Session {
 
     pub(crate) fn with_log(self, log: Log) -> Self {
         Self { engine: self.engine.with_log(log), ..self }
+    }
+
+    /// Model that the session calls.
+    pub(crate) fn effective_model(&self) -> String {
+        let settings = self.start.settings.as_ref().map(|settings| settings.effective().typed.clone());
+        let Start { options, env, .. } = &self.start;
+        default_model(&self.engine, options, env, &settings.unwrap_or_default())
     }
 
     /// Model that the options or the settings name.

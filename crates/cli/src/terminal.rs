@@ -23,6 +23,11 @@ pub(crate) struct Terminal {
 }
 
 impl Terminal {
+    /// The same terminal without colors and without overwriting lines.
+    pub(crate) fn without_styles(self) -> Self {
+        Self { has_colour: false, can_move_cursor: false, ..self }
+    }
+
     /// Inspects the standard streams; respects `NO_COLOR` and dumb terminals.
     pub(crate) fn detect(env: &BTreeMap<String, String>) -> Self {
         let set = |name: &str| env.get(name).is_some_and(|value| !value.is_empty());

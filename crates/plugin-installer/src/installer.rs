@@ -123,6 +123,7 @@ impl PluginInstaller {
     ) -> Result<bool, InstallError> {
         let source = to_setting_source(scope)?;
         let is_removed = value.is_none();
+        let path = path.iter().map(|key| (*key).to_owned()).collect();
         let written = self.settings.draft_entry(source, path, value)?.write()?;
         let report = self.settings.adopt_written(written);
         for warning in report.warnings {

@@ -6,11 +6,14 @@ use std::str::FromStr;
 
 use serde_json::Value;
 use whimbrel_wire::names::UnknownNameError;
-use whimbrel_wire::options::{PluginConfig, Thinking, ToolSet};
+use whimbrel_wire::options::{PluginConfig, SystemPrompt, Thinking, ToolSet};
 
 use super::flag::ApplyResult;
 use super::list_values::split_list;
 use super::raw_args::{InputFormat, OutputFormat, RawArgs};
+
+/// Variable by which the engine reads the window that compaction assumes.
+const COMPACTION_WINDOW_VARIABLE: &str = "CLAUDE_CODE_AUTO_COMPACT_WINDOW";
 
 pub(super) fn set(option: &mut Option<String>, value: &str) -> ApplyResult {
     *option = Some(value.to_owned());
@@ -87,6 +90,20 @@ pub(super) fn parse_object(text: &str) -> Result<Value, String> {
     }
 }
 
+/// Sets the system prompt. A text and a file exclude each other.
+pub(super) fn set_system_prompt(raw: &mut RawArgs, prompt: SystemPrompt) -> ApplyResult {
+    match (&raw.system_prompt, &prompt) {
+        (Some(SystemPrompt::Text(_)), SystemPrompt::File { .. })
+        | (Some(SystemPrompt::File { .. }), SystemPrompt::Text(_)) => {
+            Err("only one of --system-prompt and --system-prompt-file is possible".into())
+        }
+        _ => {
+            raw.system_prompt = Some(prompt);
+            Ok(())
+        }
+    }
+}
+
 pub(super) fn set_thinking(raw: &mut RawArgs, value: &str) -> ApplyResult {
     raw.options.thinking = Some(match value {
         "adaptive" => Thinking::Adaptive { display: None },
@@ -131,10 +148,39 @@ pub(super) fn set_setting_sources(raw: &mut RawArgs, value: &str) -> ApplyResult
 
 pub(super) fn set_switch(option: &mut Option<bool>, value: Option<&str>) -> ApplyResult {
     *option = Some(match value {
-        None | Some("on" | "true" | "1") => true,
-        Some("off" | "false" | "0") => false,
+        None | Some("on" | "true" | "yes" | "1") => true,
+        Some("off" | "false" | "no" | "0") => false,
         Some(other) => return Err(format!("{other:?} is not on or off")),
     });
+    Ok(())
+}
+
+/// Accepts `off`, which is how every session works.
+pub(super) fn set_prompt_snapshot(raw: &mut RawArgs, value: &str) -> ApplyResult {
+    set_switch(&mut raw.prompt_snapshot, Some(value))?;
+    match raw.prompt_snapshot {
+        Some(true) => Err("the system prompt is built anew at every start, so it cannot be on".into()),
+        _ => Ok(()),
+    }
+}
+
+/// Window that compaction assumes: `auto`, or tokens with `k` or `M`.
+pub(super) fn set_compaction_window(raw: &mut RawArgs, value: &str) -> ApplyResult {
+    let digits = value.trim_end_matches(['k', 'K', 'm', 'M']);
+    let unit = match &value[digits.len()..] {
+        "" => Some(1),
+        "k" | "K" => Some(1_000),
+        "m" | "M" => Some(1_000_000),
+        _ => None,
+    };
+    let tokens = digits.parse::<u64>().ok().zip(unit).and_then(|(number, unit)| number.checked_mul(unit));
+    let window = match tokens {
+        Some(tokens) if (100_000..=1_000_000).contains(&tokens) => tokens.to_string(),
+        // Empty counts as unset.
+        _ if value == "auto" => String::new(),
+        _ => return Err(format!("{value:?} is not auto or a number of tokens from 100k to 1M")),
+    };
+    raw.options.env.insert(COMPACTION_WINDOW_VARIABLE.to_owned(), window);
     Ok(())
 }
 

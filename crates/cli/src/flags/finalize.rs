@@ -12,7 +12,7 @@ use whimbrel_wire::options::{
 
 use super::raw_args::{CliCommand, InputFormat, OutputFormat, RawArgs};
 use super::settings::merge_settings_flags;
-use super::{Args, validate};
+use super::{Args, SUBAGENT_PROMPT_FLAG, validate};
 use crate::caller::Caller;
 
 type ReadFile<'a> = &'a dyn Fn(&str) -> io::Result<String>;
@@ -32,7 +32,21 @@ pub(super) fn finalize(
     }
     let prompt = take_prompt(&mut raw, caller, warnings)?;
     let mut options = std::mem::take(&mut raw.options);
+    if raw.bare {
+        options.setting_sources = match options.setting_sources {
+            None => Some(Vec::new()),
+            Some(_) => {
+                return Err("--bare reads no settings files. Remove --setting-sources or --bare.".into());
+            }
+        };
+    }
+    if raw.rewind_files.is_some() && options.resume.is_none() && !options.continue_conversation {
+        return Err("--rewind-files needs --resume or --continue, which select the session.".into());
+    }
     options.system_prompt = build_system_prompt(&mut raw, read_file)?;
+    if let Some(text) = subagent_prompt(&mut raw, read_file)? {
+        options.extra_args.insert(SUBAGENT_PROMPT_FLAG.to_owned(), Some(text));
+    }
     options.thinking = build_thinking(&options, raw.thinking_display);
     load_mcp_servers(&raw.mcp_configs, read_file, &mut options)?;
     options.agents = load_agents(&raw.agents, read_file)?;
@@ -45,6 +59,8 @@ pub(super) fn finalize(
         output_format: raw.output_format,
         verbose: raw.verbose,
         strict_input: raw.strict_input,
+        rewind_files: raw.rewind_files,
+        plain_output: raw.plain_output,
         debug_topics: raw.debug_topics,
         options,
     })
@@ -80,15 +96,25 @@ fn take_prompt(
         (InputFormat::StreamJson, [text, ..]) => {
             Err(format!("With --input-format stream-json prompts come as frames on stdin. Remove {text:?}."))
         }
+        (InputFormat::Text, [text]) if raw.is_likely_subcommand(text) => Err(format!(
+            "{text:?} is a subcommand, which must be the first argument. For a prompt of this word use -p or --."
+        )),
         (InputFormat::Text, [_]) => Ok(texts.into_iter().next()),
         (InputFormat::Text, [first, second, ..]) => Err(format!(
-            "Only one prompt is possible, but both {first:?} and {second:?} were given. Put the prompt in quotes."
+            "Only one prompt is possible, but both {first:?} and {second:?} were given. Put the prompt in quotes: \
+                {:?}.",
+            texts.join(" ")
         )),
     }
 }
 
 fn build_system_prompt(raw: &mut RawArgs, read_file: ReadFile<'_>) -> Result<Option<SystemPrompt>, String> {
-    let append = raw.append_system_prompt.take();
+    let append = one_text(
+        "--append-system-prompt",
+        raw.append_system_prompt.take(),
+        raw.append_system_prompt_file.take(),
+        read_file,
+    )?;
     let (exclude_dynamic_sections, snapshot) = (raw.exclude_dynamic_sections, raw.prompt_snapshot);
     Ok(match (raw.system_prompt.take(), append) {
         (None, append) => {
@@ -104,6 +130,28 @@ fn build_system_prompt(raw: &mut RawArgs, read_file: ReadFile<'_>) -> Result<Opt
         }
         (prompt, _) => prompt,
     })
+}
+
+/// Text that is appended to the system prompts of subagents.
+fn subagent_prompt(raw: &mut RawArgs, read_file: ReadFile<'_>) -> Result<Option<String>, String> {
+    let (text, file) = (raw.append_subagent_prompt.take(), raw.append_subagent_prompt_file.take());
+    one_text(&format!("--{SUBAGENT_PROMPT_FLAG}"), text, file, read_file)
+}
+
+/// The text of a flag, or of the file that the flag with `-file` names; not both.
+fn one_text(
+    flag: &str,
+    text: Option<String>,
+    file: Option<String>,
+    read_file: ReadFile<'_>,
+) -> Result<Option<String>, String> {
+    match (text, file) {
+        (Some(_), Some(_)) => {
+            Err(format!("Only one of {flag} and {flag}-file is possible. Remove one of them."))
+        }
+        (text, None) => Ok(text),
+        (None, Some(path)) => read_flag_file(&format!("{flag}-file"), &path, read_file).map(Some),
+    }
 }
 
 fn join_paragraphs(text: &str, append: &str) -> String {

@@ -8,8 +8,8 @@ pub(super) struct Flag {
     pub(super) name: &'static str,
     /// Other long names.
     pub(super) aliases: &'static [&'static str],
-    /// The short name.
-    pub(super) short: Option<char>,
+    /// The short name, without its dash.
+    pub(super) short: Option<&'static str>,
     /// Values that it takes, and the action on them.
     pub(super) kind: FlagKind,
     /// Section of the help page.
@@ -28,8 +28,15 @@ pub(super) enum FlagKind {
     Switch(fn(&mut RawArgs)),
     /// One required value.
     Value(&'static str, fn(&mut RawArgs, &str) -> ApplyResult),
-    /// One optional value.
-    Optional(&'static str, fn(&mut RawArgs, Option<&str>) -> ApplyResult),
+    /// One optional value, after `=` or as the next argument.
+    Optional {
+        /// Name of the value on the help page.
+        value: &'static str,
+        /// Applied to the value, if there is one.
+        apply: fn(&mut RawArgs, Option<&str>) -> ApplyResult,
+        /// Returns whether the next argument can only be the value of this flag.
+        takes_next: fn(&str) -> bool,
+    },
     /// One value, and further arguments that `takes_further` accepts.
     List {
         /// Name of a value on the help page.
@@ -76,7 +83,7 @@ impl Flag {
     }
 
     /// Adds a short name.
-    pub(super) const fn with_short(self, short: char) -> Self {
+    pub(super) const fn with_short(self, short: &'static str) -> Self {
         Self { short: Some(short), ..self }
     }
 
@@ -94,9 +101,7 @@ impl Flag {
     pub(super) fn matches(&self, spelled: &str) -> bool {
         match spelled.strip_prefix("--") {
             Some(name) => self.names().any(|known| known == name),
-            None => self
-                .short
-                .is_some_and(|short| spelled.strip_prefix('-').is_some_and(|name| name.chars().eq([short]))),
+            None => self.short.is_some() && spelled.strip_prefix('-') == self.short,
         }
     }
 }

@@ -1,4 +1,6 @@
-//! Lists on the command line: splitting them, and recognizing further items. Pure.
+//! Lists and optional values on the command line: splitting them, and recognizing them without their flag. Pure.
+
+use crate::debug_log::parse_topic;
 
 /// Splits at commas and blanks, but not inside parentheses: `Bash(a, b),Read` are two items.
 pub(super) fn split_list(list: &str) -> Vec<String> {
@@ -92,6 +94,24 @@ pub(super) fn is_mcp_config(argument: &str) -> bool {
     argument.trim_start().starts_with('{') || argument.ends_with(".json")
 }
 
+/// Topics of the official program that this one has no log for.
+const OTHER_TOPICS: [&str; 4] = ["mcp", "file", "statsig", "1p"];
+
+/// Returns whether an argument can only be the topics of a debug log: known names, or names that begin with `!`.
+pub(super) fn is_topic_list(argument: &str) -> bool {
+    let is_known = |name: &str| parse_topic(name).is_some() || OTHER_TOPICS.contains(&name);
+    argument.split(',').all(|name| is_known(name) || name.strip_prefix('!').is_some_and(is_word))
+}
+
+fn is_word(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|character| character.is_alphanumeric() || character == '-')
+}
+
+/// Returns whether an argument can only be the value of a switch.
+pub(super) fn is_switch_value(argument: &str) -> bool {
+    matches!(argument, "on" | "off" | "true" | "false" | "yes" | "no" | "0" | "1")
+}
+
 /// For list flags that take a single argument.
 pub(super) fn takes_no_further(_argument: &str) -> bool {
     false
@@ -124,6 +144,16 @@ mod tests {
         let prompts = ["Hello", "Read the file", "what is (this)", "fix Bash", "", "read"];
         assert!(rules.iter().all(|rule| is_rule_list(rule)));
         assert!(!prompts.iter().any(|prompt| is_rule_list(prompt)));
+    }
+
+    #[test]
+    fn further_argument_is_a_topic_list_only_if_unambiguous() {
+        assert!(
+            ["api", "api,hooks", "!frames", "!statsig,!file", "Tool"].iter().all(|list| is_topic_list(list))
+        );
+        assert!(
+            !["hi", "api please", "api,", "", "!", "fix,this"].iter().any(|prompt| is_topic_list(prompt))
+        );
     }
 
     #[test]

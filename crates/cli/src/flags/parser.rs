@@ -6,7 +6,7 @@ use super::finalize::finalize;
 use super::flag::{Flag, FlagKind};
 use super::raw_args::{CliCommand, OutputFormat, RawArgs};
 use super::token::{Token, tokenize};
-use super::unknown_flags::{UnknownFlag, classify};
+use super::unknown_flags::{UnknownFlag, classify, no_effect_warning};
 use super::{ParsedArgs, table};
 use crate::caller::Caller;
 
@@ -63,7 +63,10 @@ impl<'a> ArgParser<'a> {
     fn parse_argument(&mut self, argument: &'a str) -> Result<(), String> {
         let explains = self.raw.command == CliCommand::Explain;
         match tokenize(argument) {
-            Token::End => self.raw.positional.extend(std::mem::take(&mut self.rest).iter().cloned()),
+            Token::End => {
+                self.raw.has_end = true;
+                self.raw.positional.extend(std::mem::take(&mut self.rest).iter().cloned());
+            }
             Token::Text(text) => self.raw.positional.push(text.to_owned()),
             Token::Flag { spelled: "--json", value: None } if explains => {
                 self.raw.output_format = OutputFormat::Json;
@@ -78,7 +81,11 @@ impl<'a> ArgParser<'a> {
 
     fn apply_named(&mut self, spelled: &str, value: Option<&'a str>) -> Result<(), String> {
         match table::find_flag(spelled) {
-            Some(flag) => self.apply_flag(flag, spelled, value),
+            Some(flag) => {
+                self.apply_flag(flag, spelled, value)?;
+                self.warnings.extend(no_effect_warning(spelled));
+                Ok(())
+            }
             None => self.handle_unknown(spelled, value),
         }
     }
@@ -95,8 +102,9 @@ impl<'a> ArgParser<'a> {
                     given.or_else(|| self.take_value()).ok_or_else(|| missing_value(spelled, value))?;
                 apply(&mut self.raw, given).map_err(wrong)?;
             }
-            FlagKind::Optional(_, apply) => {
-                let given = given.or_else(|| self.take_host_value());
+            FlagKind::Optional { apply, takes_next, .. } => {
+                let given =
+                    given.or_else(|| self.take_optional(takes_next)).or_else(|| self.take_host_value());
                 apply(&mut self.raw, given).map_err(wrong)?;
             }
             FlagKind::List { value, apply, takes_further: more } => {
@@ -121,6 +129,12 @@ impl<'a> ArgParser<'a> {
         }
     }
 
+    /// Takes the next argument if it can only be a value.
+    fn take_optional(&mut self, is_value: fn(&str) -> bool) -> Option<&'a str> {
+        self.peek().filter(|next| is_value(next))?;
+        self.next()
+    }
+
     /// Takes the next argument if the caller is an SDK and it does not look like a flag.
     fn take_host_value(&mut self) -> Option<&'a str> {
         match (self.caller, self.peek()) {
@@ -131,15 +145,21 @@ impl<'a> ArgParser<'a> {
 
     fn handle_unknown(&mut self, spelled: &str, value: Option<&str>) -> Result<(), String> {
         match classify(spelled, self.caller) {
-            UnknownFlag::Reject(text) => Err(text),
+            UnknownFlag::Reject(text) => return Err(text),
             UnknownFlag::Ignore(warning) => {
                 if value.is_none() {
                     self.take_host_value();
                 }
                 self.warnings.push(warning);
-                Ok(())
+            }
+            UnknownFlag::WithoutEffect { takes_value, warning } => {
+                if value.is_none() && takes_value {
+                    self.take_value();
+                }
+                self.warnings.push(warning);
             }
         }
+        Ok(())
     }
 }
 

@@ -2,6 +2,8 @@
 
 use whimbrel_wire::options::{Options, SystemPrompt, ThinkingDisplay};
 
+use crate::official::is_subcommand;
+
 /// Command of the program.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum CliCommand {
@@ -46,9 +48,17 @@ pub(super) struct RawArgs {
     pub(super) command: CliCommand,
     /// Arguments that are not flags.
     pub(super) positional: Vec<String>,
+    /// There was a `--`, so that what follows is text.
+    pub(super) has_end: bool,
     pub(super) print: bool,
     pub(super) verbose: bool,
     pub(super) strict_input: bool,
+    /// No colors, and no line is overwritten.
+    pub(super) plain_output: bool,
+    /// Prompt to which files are rewound.
+    pub(super) rewind_files: Option<String>,
+    /// Nothing is read from files that no flag names.
+    pub(super) bare: bool,
     /// Topics of `--debug`.
     pub(super) debug_topics: Option<String>,
     pub(super) input_format: InputFormat,
@@ -56,6 +66,10 @@ pub(super) struct RawArgs {
     /// A text or a file; the preset is built from the fields below.
     pub(super) system_prompt: Option<SystemPrompt>,
     pub(super) append_system_prompt: Option<String>,
+    pub(super) append_system_prompt_file: Option<String>,
+    /// Appended to the system prompts of subagents.
+    pub(super) append_subagent_prompt: Option<String>,
+    pub(super) append_subagent_prompt_file: Option<String>,
     pub(super) exclude_dynamic_sections: Option<bool>,
     pub(super) prompt_snapshot: Option<bool>,
     pub(super) thinking_display: Option<ThinkingDisplay>,
@@ -66,4 +80,11 @@ pub(super) struct RawArgs {
     pub(super) settings: Vec<String>,
     /// Flags that are an option as they stand.
     pub(super) options: Options,
+}
+
+impl RawArgs {
+    /// Returns whether a prompt of one word is rather a subcommand behind flags. It would cost a session.
+    pub(super) fn is_likely_subcommand(&self, prompt: &str) -> bool {
+        self.command == CliCommand::Run && !self.print && !self.has_end && is_subcommand(prompt)
+    }
 }

@@ -7,7 +7,9 @@ use super::apply::*;
 use super::flag::Flag;
 use super::flag::FlagGroup::{Configuration, Conversation, Integration, Model, Permissions, Session};
 use super::flag::FlagKind::{List, Optional, Switch, Value as One};
-use super::list_values::{is_directory_path, is_mcp_config, is_rule_list, takes_no_further};
+use super::list_values::{
+    is_directory_path, is_mcp_config, is_rule_list, is_switch_value, is_topic_list, takes_no_further,
+};
 use super::raw_args::CliCommand;
 use super::settings::merge_settings;
 use super::{RECORD_FLAG, REPLAY_FLAG};
@@ -25,7 +27,7 @@ pub(super) const FLAGS: &[Flag] = &[
         Switch(|raw| raw.print = true),
         "Answer the prompt and exit; never ask for permission.",
     )
-    .with_short('p'),
+    .with_short("p"),
     Flag::new(
         "output-format",
         Conversation,
@@ -48,19 +50,13 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag::new(
         "system-prompt",
         Conversation,
-        One("TEXT", |raw, value| {
-            raw.system_prompt = Some(SystemPrompt::Text(value.into()));
-            Ok(())
-        }),
+        One("TEXT", |raw, value| set_system_prompt(raw, SystemPrompt::Text(value.into()))),
         "Replace the built-in system prompt. Empty: only one short sentence.",
     ),
     Flag::new(
         "system-prompt-file",
         Conversation,
-        One("FILE", |raw, value| {
-            raw.system_prompt = Some(SystemPrompt::File { path: value.into() });
-            Ok(())
-        }),
+        One("FILE", |raw, value| set_system_prompt(raw, SystemPrompt::File { path: value.into() })),
         "Replace the built-in system prompt by the text of a file.",
     ),
     Flag::new(
@@ -68,6 +64,36 @@ pub(super) const FLAGS: &[Flag] = &[
         Conversation,
         One("TEXT", |raw, value| set(&mut raw.append_system_prompt, value)),
         "Append this to the system prompt.",
+    ),
+    Flag::new(
+        "append-system-prompt-file",
+        Conversation,
+        One("FILE", |raw, value| set(&mut raw.append_system_prompt_file, value)),
+        "Append the text of a file to the system prompt.",
+    ),
+    Flag::new(
+        "append-subagent-system-prompt",
+        Conversation,
+        One("TEXT", |raw, value| set(&mut raw.append_subagent_prompt, value)),
+        "Append this to the system prompt of every subagent.",
+    ),
+    Flag::new(
+        "append-subagent-system-prompt-file",
+        Conversation,
+        One("FILE", |raw, value| set(&mut raw.append_subagent_prompt_file, value)),
+        "Append the text of a file to the system prompt of every subagent.",
+    ),
+    Flag::new(
+        "plan-mode-instructions",
+        Conversation,
+        One("TEXT", |raw, value| set(&mut raw.options.plan_mode_instructions, value)),
+        "Replace the instructions for plan mode.",
+    ),
+    Flag::new(
+        "ax-screen-reader",
+        Conversation,
+        Switch(|raw| raw.plain_output = true),
+        "Print plain lines at a terminal: no colors, nothing is overwritten.",
     ),
     Flag::new(
         "json-schema",
@@ -79,9 +105,9 @@ pub(super) const FLAGS: &[Flag] = &[
         }),
         "Answer with JSON that matches this JSON Schema.",
     ),
-    Flag::new("help", Conversation, Switch(|raw| raw.command = CliCommand::Help), "Show this page.").with_short('h'),
+    Flag::new("help", Conversation, Switch(|raw| raw.command = CliCommand::Help), "Show this page.").with_short("h"),
     Flag::new("version", Conversation, Switch(|raw| raw.command = CliCommand::Version), "Show the version.")
-        .with_short('v'),
+        .with_short("v"),
     Flag::new(
         "model",
         Model,
@@ -126,6 +152,12 @@ pub(super) const FLAGS: &[Flag] = &[
         Model,
         One("TOKENS", |raw, value| set_number(&mut raw.options.task_budget, value)),
         "Tell the model how many tokens the task may use.",
+    ),
+    Flag::new(
+        "autocompact",
+        Model,
+        One("auto|TOKENS", set_compaction_window),
+        "Size of the window that compaction assumes, such as 200k; auto: that of the model.",
     ),
     Flag::new(
         "betas",
@@ -222,14 +254,14 @@ pub(super) const FLAGS: &[Flag] = &[
         Switch(|raw| raw.options.continue_conversation = true),
         "Resume the last session of this directory.",
     )
-    .with_short('c'),
+    .with_short("c"),
     Flag::new(
         "resume",
         Session,
-        One("ID", |raw, value| set(&mut raw.options.resume, value)),
-        "Resume this session.",
+        One("ID|TITLE", |raw, value| set(&mut raw.options.resume, value)),
+        "Resume this session: its id, or its title in this directory.",
     )
-    .with_short('r'),
+    .with_short("r"),
     Flag::new(
         "fork-session",
         Session,
@@ -248,7 +280,7 @@ pub(super) const FLAGS: &[Flag] = &[
         One("TITLE", |raw, value| set(&mut raw.options.title, value)),
         "Title of the session.",
     )
-    .with_short('n'),
+    .with_short("n"),
     Flag::new(
         "resume-session-at",
         Session,
@@ -262,6 +294,12 @@ pub(super) const FLAGS: &[Flag] = &[
         "Resume without the turn of this message.",
     ),
     Flag::new(
+        "rewind-files",
+        Session,
+        One("UUID", |raw, value| set(&mut raw.rewind_files, value)),
+        "With --resume: put files back to where they were at this prompt, and exit. Needs file checkpoints.",
+    ),
+    Flag::new(
         "no-session-persistence",
         Session,
         Switch(|raw| raw.options.persist_session = Some(false)),
@@ -272,6 +310,13 @@ pub(super) const FLAGS: &[Flag] = &[
         Configuration,
         One("SOURCES", set_setting_sources),
         "Settings files to read, of user,project,local. Empty: none; default: all.",
+    ),
+    Flag::new(
+        "bare",
+        Configuration,
+        Switch(|raw| raw.bare = true),
+        "Read no settings, instruction files, hooks, skills, agents and MCP servers of files, only what flags name. \
+            Excludes --setting-sources.",
     ),
     Flag::new(
         "tolerate-bad-settings",
@@ -381,20 +426,24 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag::new(
         "prompt-suggestions",
         Integration,
-        Optional("ON", |raw, value| set_switch(&mut raw.options.prompt_suggestions, value)),
+        Optional {
+            value: "ON",
+            apply: |raw, value| set_switch(&mut raw.options.prompt_suggestions, value),
+            takes_next: is_switch_value,
+        },
         "Suggest the next prompt.",
     ),
     Flag::new(
         "exclude-dynamic-system-prompt-sections",
         Integration,
         Switch(|raw| raw.exclude_dynamic_sections = Some(true)),
-        "Omit the parts of the system prompt that differ between runs.",
+        "Keep what differs between runs out of the system prompt, as always.",
     ),
     Flag::new(
         "system-prompt-snapshot",
         Integration,
-        One("ON|OFF", |raw, value| set_switch(&mut raw.prompt_snapshot, Some(value))),
-        "Keep the old system prompt when a session is resumed.",
+        One("OFF", set_prompt_snapshot),
+        "off: build the system prompt anew when a session is resumed, as always. on is refused.",
     ),
     Flag::new(
         "session-mirror",
@@ -406,7 +455,7 @@ pub(super) const FLAGS: &[Flag] = &[
         "await-initialize",
         Integration,
         Switch(|raw| set_extra_switch(raw, "await-initialize")),
-        "Wait for the host's initialize request before loading anything.",
+        "Load the plugins of the host's initialize request before the first turn, as always.",
     ),
     Flag::new(
         "strict-input",
@@ -429,15 +478,27 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag::new(
         "debug",
         Integration,
-        Optional("TOPICS", |raw, topics| {
-            raw.options.debug = true;
-            raw.debug_topics = topics.map(str::to_owned);
-            Ok(())
-        }),
-        "Log to stderr: everything, some topics of api, tools, hooks, control and frames (--debug=api,hooks), or all \
-            but one (--debug=!frames).",
+        Optional {
+            value: "TOPICS",
+            apply: |raw, topics| {
+                raw.options.debug = true;
+                raw.debug_topics = topics.map(str::to_owned);
+                Ok(())
+            },
+            takes_next: is_topic_list,
+        },
+        "Log to stderr: everything, some topics of api, tools, hooks, control and frames (--debug api,hooks), or all \
+            but one (--debug '!frames').",
     )
-    .with_short('d'),
+    .with_short("d"),
+    Flag::new(
+        "debug-to-stderr",
+        Integration,
+        Switch(|raw| raw.options.debug = true),
+        "The same as --debug.",
+    )
+    .with_short("d2e")
+    .with_aliases(&["mcp-debug"]),
     Flag::new(
         "debug-file",
         Integration,

@@ -1,7 +1,9 @@
 //! Command lines of each official SDK generation, of users, and invalid ones.
 
+mod official;
 mod page;
 
+use std::collections::BTreeMap;
 use std::io;
 
 use serde_json::{Value, json};
@@ -40,6 +42,10 @@ fn user_args(argv: &[&str]) -> Args {
 
 fn parse_error(argv: &[&str]) -> String {
     parse_args(argv, Caller::User).map(|parsed| parsed.args).expect_err("it was accepted")
+}
+
+fn compaction_window(tokens: &str) -> BTreeMap<String, String> {
+    [("CLAUDE_CODE_AUTO_COMPACT_WINDOW".to_owned(), tokens.to_owned())].into()
 }
 
 fn strings(list: &[&str]) -> Vec<String> {
@@ -107,6 +113,22 @@ fn value_as_two_arguments_equals_value_as_one() {
                 ..none()
             },
         ),
+        (
+            "append-subagent-system-prompt",
+            "be kind",
+            Options {
+                extra_args: [("append-subagent-system-prompt".into(), Some("be kind".into()))].into(),
+                ..none()
+            },
+        ),
+        (
+            "plan-mode-instructions",
+            "risks",
+            Options { plan_mode_instructions: Some("risks".into()), ..none() },
+        ),
+        ("autocompact", "200k", Options { env: compaction_window("200000"), ..none() }),
+        ("autocompact", "1M", Options { env: compaction_window("1000000"), ..none() }),
+        ("autocompact", "auto", Options { env: compaction_window(""), ..none() }),
         ("tools", "", Options { tools: Some(ToolSet::List(vec![])), ..none() }),
         ("tools", "default", Options { tools: Some(ToolSet::Default), ..none() }),
         ("tools", "Read,Bash", Options { tools: Some(ToolSet::List(strings(&["Read", "Bash"]))), ..none() }),
@@ -197,9 +219,11 @@ fn every_switch_of_an_sdk_is_known() {
         ("--include-hook-events", Options { include_hook_events: true, ..none() }),
         ("--replay-user-messages", Options { replay_user_messages: true, ..none() }),
         ("--forward-subagent-text", Options { forward_subagent_text: Some(true), ..none() }),
-        ("--prompt-suggestions", Options { prompt_suggestions: Some(true), ..none() }),
         ("--debug", Options { debug: true, ..none() }),
         ("--debug=api", Options { debug: true, ..none() }),
+        ("--debug-to-stderr", Options { debug: true, ..none() }),
+        ("-d2e", Options { debug: true, ..none() }),
+        ("--bare", Options { setting_sources: Some(vec![]), ..none() }),
         ("--await-initialize", Options { extra_args: [("await-initialize".into(), None)].into(), ..none() }),
     ];
     for (flag, expected) in rows {
@@ -273,7 +297,7 @@ fn whole_command_line_of_each_sdk_parses() {
 
 #[test]
 fn prompt_is_found_at_any_position() {
-    let rows: [(&[&str], Option<&str>); 14] = [
+    let rows: [(&[&str], Option<&str>); 18] = [
         (&["-p", "hi"], Some("hi")),
         (&["hi", "-p"], Some("hi")),
         (&["-p", "--model", "x", "hi"], Some("hi")),
@@ -283,6 +307,10 @@ fn prompt_is_found_at_any_position() {
         (&["-p", "--add-dir", "src", "hi"], Some("hi")),
         (&["-p", "--add-dir", "../a", "/b", "hi"], Some("hi")),
         (&["-p", "--debug", "hi"], Some("hi")),
+        (&["-p", "--debug", "api,hooks", "hi"], Some("hi")),
+        (&["-p", "-d", "!frames", "hi"], Some("hi")),
+        (&["-p", "--prompt-suggestions", "hi"], Some("hi")),
+        (&["-p", "--", "update"], Some("update")),
         (&["-p", "--", "--hi"], Some("--hi")),
         (&["-p", "- one\n- two"], Some("- one\n- two")),
         (&["-p", "demo"], Some("demo")),
@@ -333,7 +361,7 @@ fn command_is_the_first_argument() {
 
 #[test]
 fn invalid_arguments_are_rejected_with_a_reason() {
-    let rows: [(&[&str], &str); 26] = [
+    let rows: [(&[&str], &str); 36] = [
         (&["--no-such-flag", "hi"], "--no-such-flag"),
         (&["-x"], "-x"),
         (&["--model"], "--model needs a value"),
@@ -356,7 +384,17 @@ fn invalid_arguments_are_rejected_with_a_reason() {
         (&["--input-format", "stream-json"], "--output-format stream-json"),
         (&["--input-format=stream-json", "--output-format=json"], "--output-format stream-json"),
         (&["--input-format=stream-json", "--output-format=stream-json", "hi"], "\"hi\""),
-        (&["-p", "one", "two"], "quotes"),
+        (&["-p", "one", "two"], "Put the prompt in quotes: \"one two\"."),
+        (&["fix", "the", "build"], "\"fix the build\""),
+        (&["--verbose", "update"], "\"update\" is a subcommand, which must be the first argument"),
+        (&["--bare", "--setting-sources", "user"], "--bare reads no settings files"),
+        (&["--system-prompt", "a", "--system-prompt-file", "b"], "only one of --system-prompt and"),
+        (&["--append-system-prompt", "a", "--append-system-prompt-file", "b"], "Only one of"),
+        (&["--append-subagent-system-prompt-file", "/nowhere"], "/nowhere cannot be read"),
+        (&["--rewind-files", "x"], "--rewind-files needs --resume or --continue"),
+        (&["--autocompact", "50k"], "from 100k to 1M"),
+        (&["--autocompact", "many"], "\"many\" is not auto"),
+        (&["--system-prompt-snapshot", "on"], "cannot be on"),
         (&["--json-schema", "[]"], "object"),
         (&["--mcp-config", "/nowhere.json"], "/nowhere.json cannot be read"),
         (&["--mcp-config", "{}"], "mcpServers"),
@@ -408,6 +446,12 @@ fn files_named_by_flags_are_read() {
     assert_eq!(args.options.agents["r"].prompt, "p");
     assert_eq!(args.options.system_prompt, Some("from a file\n\nmore".into()));
     assert_eq!(args.prompt.as_deref(), Some("hi"));
+    let argv =
+        ["--append-system-prompt-file", "prompt.md", "--append-subagent-system-prompt-file", "prompt.md"];
+    let options = parse(&strings(&argv), Caller::User, &files).unwrap().args.options;
+    let Some(SystemPrompt::Preset { append, .. }) = options.system_prompt else { panic!("no preset") };
+    assert_eq!(append.as_deref(), Some("from a file"));
+    assert_eq!(options.extra_args["append-subagent-system-prompt"].as_deref(), Some("from a file"));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use super::flag::Flag;
 use super::table::FLAGS;
 use crate::caller::Caller;
+use crate::official::{OfficialFlag, OfficialValue, Support, find_official_flag};
 use crate::suggest::most_similar;
 
 /// Handling of an unknown flag.
@@ -12,6 +13,13 @@ pub(super) enum UnknownFlag {
     Reject(String),
     /// The flag is ignored, with this warning.
     Ignore(String),
+    /// A flag of the official program that changes nothing here.
+    WithoutEffect {
+        /// It takes a value.
+        takes_value: bool,
+        /// Says why it has no effect.
+        warning: String,
+    },
 }
 
 /// Parts of the names of flags that may restrict something. Ignoring such a flag could allow what it denies.
@@ -52,11 +60,20 @@ const RESTRICTIVE_WORDS: &[&str] =
 /// Similarity from which a flag is suggested.
 const MIN_SIMILARITY: f64 = 0.8;
 
-/// Classifies an unknown flag:
-/// 1. from a user it is a mistake: rejected, with the most similar known name;
-/// 2. from an SDK, one that may restrict something is rejected;
-/// 3. from an SDK, any other is ignored with a warning, so that a newer SDK works.
+/// Classifies a flag that is not in the flag table:
+/// 1. a flag of the official program is handled as its row says: rejected, or without effect;
+/// 2. from a user any other is a mistake: rejected, with the most similar known name;
+/// 3. from an SDK, one that may restrict something is rejected;
+/// 4. from an SDK, any other is ignored with a warning, so that a newer SDK works.
 pub(super) fn classify(spelled: &str, caller: Caller) -> UnknownFlag {
+    if let Some(warning) = no_effect_warning(spelled) {
+        let official = find_official_flag(spelled);
+        let takes_value = official.is_some_and(|flag| flag.value == OfficialValue::Required);
+        return UnknownFlag::WithoutEffect { takes_value, warning };
+    }
+    if let Some(OfficialFlag { support: Support::Refused(remedy), .. }) = find_official_flag(spelled) {
+        return UnknownFlag::Reject(format!("{spelled} is not supported by whimbrel. {remedy}"));
+    }
     match caller {
         Caller::User => UnknownFlag::Reject(match suggest_flag(spelled) {
             Some(known) => format!("{spelled} is not a flag of whimbrel. Did you mean --{known}?"),
@@ -69,6 +86,14 @@ pub(super) fn classify(spelled: &str, caller: Caller) -> UnknownFlag {
         Caller::Sdk => {
             UnknownFlag::Ignore(format!("{spelled} is unknown to this version of whimbrel and was ignored."))
         }
+    }
+}
+
+/// Returns the warning about a flag of the official program that changes nothing here.
+pub(super) fn no_effect_warning(spelled: &str) -> Option<String> {
+    match find_official_flag(spelled)?.support {
+        Support::NoEffect(reason) => Some(format!("{spelled} has no effect: {reason}.")),
+        Support::Supported | Support::Partly(_) | Support::Refused(_) => None,
     }
 }
 
@@ -125,6 +150,7 @@ mod tests {
             ("--fancy-new-thing", true),
             ("--telemetry-endpoint", true),
             ("--managed-policy", false),
+            ("--worktree", false),
             ("--deny-network", false),
             ("--sandboxMode", false),
             ("--restricted", false),

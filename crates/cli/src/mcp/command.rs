@@ -5,16 +5,19 @@ use whimbrel_engine::setup::mcp_config_files::ConfigScope;
 
 use super::config_entry::{self, ServerArgs, Transport};
 use crate::arg_list::{ArgList, ListFormat};
+use crate::official::refuse_subcommand;
 use crate::suggest::most_similar;
 
 /// Help page.
 pub(super) const HELP_PAGE: &str = "\
 whimbrel mcp: MCP servers for sessions, and the built-in tools as a server.
 
-  whimbrel mcp list [--json]
-      list the servers of this directory with their status
-  whimbrel mcp get NAME
-      show the configuration of a server, and its file
+  whimbrel mcp list [--long] [--json]
+      connect to the servers of this directory, and list them with their status
+      --long: with scope, number of tools and the reason of a failure
+  whimbrel mcp get NAME [--long]
+      connect to a server, and show its configuration and status
+      --long: the entries of all its files, without connecting
   whimbrel mcp test NAME
       connect to a server and list its tools
   whimbrel mcp add NAME URL
@@ -47,9 +50,9 @@ whimbrel mcp: MCP servers for sessions, and the built-in tools as a server.
 
 /// Subcommands and their usage.
 const SUBCOMMANDS: [(&str, &str); 11] = [
-    ("list", "list [--json]"),
-    ("ls", "ls [--json]"),
-    ("get", "get NAME"),
+    ("list", "list [--long] [--json]"),
+    ("ls", "ls [--long] [--json]"),
+    ("get", "get NAME [--long]"),
     ("test", "test NAME"),
     ("add", "add NAME (URL | -- COMMAND ARGS..)"),
     ("add-json", "add-json NAME JSON"),
@@ -65,13 +68,29 @@ const SUBCOMMANDS: [(&str, &str); 11] = [
 pub(super) enum McpCommand {
     Help,
     Serve(Vec<String>),
-    List(ListFormat),
-    Get(String),
+    List(ServerListFormat),
+    Get { name: String, layout: Layout },
     Test(String),
     Add { name: String, scope: ConfigScope, entry: Value },
     Remove { name: String, scope: Option<ConfigScope> },
     Login(String),
     Logout(String),
+}
+
+/// Layout of servers as text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Layout {
+    /// The lines of the official program, which other programs parse.
+    Official,
+    /// More details, for users.
+    Long,
+}
+
+/// Format of a list of servers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ServerListFormat {
+    Text(Layout),
+    Json,
 }
 
 /// Similarity from which a name of a command or server is suggested.
@@ -80,7 +99,7 @@ pub(super) const MIN_SIMILARITY: f64 = 0.75;
 const SEE_HELP: &str = "See whimbrel mcp --help.";
 
 /// Flags: spellings, canonical name, and whether they take a value.
-const FLAGS: [(&[&str], &str, bool); 8] = [
+const FLAGS: [(&[&str], &str, bool); 9] = [
     (&["-s", "--scope"], "--scope", true),
     (&["-t", "--transport"], "--transport", true),
     (&["-e", "--env"], "--env", true),
@@ -88,6 +107,7 @@ const FLAGS: [(&[&str], &str, bool); 8] = [
     (&["--client-id"], "--client-id", true),
     (&["--callback-port"], "--callback-port", true),
     (&["--json"], "--json", false),
+    (&["-l", "--long"], "--long", false),
     (&["-h", "--help"], "--help", false),
 ];
 
@@ -115,8 +135,11 @@ pub(super) fn parse(argv: &[String]) -> Result<McpCommand, String> {
 
 fn parse_subcommand(verb: &str, args: &mut ArgList) -> Result<McpCommand, String> {
     Ok(match verb {
-        "list" | "ls" => McpCommand::List(args.take_format()),
-        "get" => McpCommand::Get(args.take_name()?),
+        "list" | "ls" => McpCommand::List(match (args.take_format(), args.take_layout()) {
+            (ListFormat::Json, _) => ServerListFormat::Json,
+            (ListFormat::Text, layout) => ServerListFormat::Text(layout),
+        }),
+        "get" => McpCommand::Get { name: args.take_name()?, layout: args.take_layout() },
         "test" => McpCommand::Test(args.take_name()?),
         "login" => McpCommand::Login(args.take_name()?),
         "logout" => McpCommand::Logout(args.take_name()?),
@@ -144,6 +167,9 @@ fn parse_subcommand(verb: &str, args: &mut ArgList) -> Result<McpCommand, String
 
 /// Error text for an unknown subcommand, with a suggestion.
 fn unknown_subcommand(verb: &str) -> String {
+    if let Some(text) = refuse_subcommand(&format!("mcp {verb}")) {
+        return text;
+    }
     let verbs = SUBCOMMANDS.iter().map(|(verb, _)| *verb);
     match most_similar(verb, verbs, MIN_SIMILARITY) {
         Some(known) => {
@@ -199,6 +225,10 @@ impl ArgList {
         self.take_value("--scope").map(parse).transpose()
     }
 
+    fn take_layout(&mut self) -> Layout {
+        if self.take_switch("--long") { Layout::Long } else { Layout::Official }
+    }
+
     fn take_name(&mut self) -> Result<String, String> {
         self.take_word("The name of the server")
     }
@@ -220,9 +250,12 @@ mod tests {
         let remote = |kind: &str| json!({"type": kind, "url": "https://x.test/mcp"});
         let rows = [
             ("", McpCommand::Help),
-            ("list --json", McpCommand::List(ListFormat::Json)),
+            ("list", McpCommand::List(ServerListFormat::Text(Layout::Official))),
+            ("list --json", McpCommand::List(ServerListFormat::Json)),
+            ("ls -l", McpCommand::List(ServerListFormat::Text(Layout::Long))),
+            ("get --long a", McpCommand::Get { name: "a".into(), layout: Layout::Long }),
             ("serve --allowedTools Bash", McpCommand::Serve(vec!["--allowedTools".into(), "Bash".into()])),
-            ("get a", McpCommand::Get("a".into())),
+            ("get a", McpCommand::Get { name: "a".into(), layout: Layout::Official }),
             ("add a prog", add(ConfigScope::Local, json!({"type": "stdio", "command": "prog"}))),
             (
                 "add -s user -e K=v=w a -- prog -y x",
@@ -262,6 +295,7 @@ mod tests {
     fn invalid_arguments_are_named() {
         for (line, words) in [
             ("paint", "mcp paint: unknown command. See"),
+            ("add-from-claude-desktop", "whimbrel mcp add-json"),
             ("lst", "Did you mean whimbrel mcp list?"),
             ("lgoin x", "Did you mean whimbrel mcp login?"),
             ("get", "The name of the server is missing. Usage: whimbrel mcp get NAME"),

@@ -1,12 +1,14 @@
 //! `whimbrel mcp`: lists, adds, shows, removes and tests MCP servers, and serves our own tools as one.
 //!
 //! Modules: [`command`] (command line), [`config_entry`] (arguments to an entry), [`serve`] (our tools as a server),
-//! [`render`] (entries and status as text; pure), [`connect`], [`login`] (OAuth).
+//! [`official_layout`] (servers in the lines of the official program; pure), [`render`] (servers for users; pure),
+//! [`connect`], [`login`] (OAuth).
 
 mod command;
 mod config_entry;
 mod connect;
 mod login;
+mod official_layout;
 mod render;
 mod serve;
 
@@ -18,11 +20,10 @@ use whimbrel_engine::{Engine, Start};
 use whimbrel_models::providers::Providers;
 use whimbrel_wire::options::{McpServerConfig, Options, RemoteServer};
 
-use crate::arg_list::ListFormat;
 use crate::environment::{Env, resolve_home};
 use crate::stdio::{self, print_note, report_error};
 use crate::suggest::most_similar;
-use command::McpCommand;
+use command::{Layout, McpCommand, ServerListFormat};
 
 /// Help page of `whimbrel mcp`.
 pub(crate) fn help_page() -> &'static str {
@@ -49,21 +50,12 @@ pub(crate) fn main(argv: &[String], mut env: Env) -> i32 {
 fn execute(command: McpCommand, env: Env) -> Result<String, String> {
     match command {
         McpCommand::Help | McpCommand::Serve(_) => Ok(help_page().into()),
-        McpCommand::List(format) => {
-            let mut setup = resolve_setup(env)?;
-            let entries = McpConfigFiles::from_setup(&setup).entries()?;
-            let servers = std::mem::take(&mut setup.mcp.servers);
-            servers.warnings.iter().for_each(|warning| print_note(warning));
-            let statuses = connect::server_statuses(servers, &setup)?;
-            Ok(match format {
-                ListFormat::Text => render::render_list(&statuses, &entries),
-                ListFormat::Json => render::render_list_json(&statuses, &entries)?,
-            })
-        }
-        McpCommand::Get(name) => {
+        McpCommand::List(format) => list_servers(resolve_setup(env)?, format),
+        McpCommand::Get { name, layout: Layout::Long } => {
             let entries = find_entries(&McpConfigFiles::from_setup(&resolve_setup(env)?), &name)?;
             Ok(render::render_entries(&entries))
         }
+        McpCommand::Get { name, layout: Layout::Official } => show_server(resolve_setup(env)?, &name),
         McpCommand::Test(name) => test_server(&resolve_setup(env)?, &name),
         McpCommand::Login(name) => {
             let setup = resolve_setup(env)?;
@@ -90,6 +82,33 @@ fn execute(command: McpCommand, env: Env) -> Result<String, String> {
             remove_server(&McpConfigFiles::from_setup(&resolve_setup(env)?), &name, scope)
         }
     }
+}
+
+/// Connects to all servers and lists them.
+fn list_servers(mut setup: Setup, format: ServerListFormat) -> Result<String, String> {
+    let entries = McpConfigFiles::from_setup(&setup).entries()?;
+    let servers = std::mem::take(&mut setup.mcp.servers);
+    servers.warnings.iter().for_each(|warning| print_note(warning));
+    let is_official = format == ServerListFormat::Text(Layout::Official);
+    if is_official && !(servers.entries.is_empty() && entries.is_empty()) {
+        stdio::print(official_layout::HEADING)
+            .map_err(|error| format!("Cannot write the output: {error}."))?;
+    }
+    let statuses = connect::server_statuses(servers, &setup)?;
+    Ok(match format {
+        ServerListFormat::Text(Layout::Official) => official_layout::render_list(&statuses, &entries),
+        ServerListFormat::Text(Layout::Long) => render::render_list(&statuses, &entries),
+        ServerListFormat::Json => render::render_list_json(&statuses, &entries)?,
+    })
+}
+
+/// Connects to one server and shows it. A server that needs approval is not started.
+fn show_server(mut setup: Setup, name: &str) -> Result<String, String> {
+    let entry = effective_entry(&McpConfigFiles::from_setup(&setup), name)?;
+    let mut servers = std::mem::take(&mut setup.mcp.servers);
+    servers.entries.retain(|other, _| other == name);
+    let status = connect::server_statuses(servers, &setup)?.into_iter().next();
+    Ok(official_layout::render_server(&entry, status.as_ref()))
 }
 
 /// Connects to a server and lists its tools.

@@ -53,7 +53,7 @@ pub(super) fn render_list_json(
 }
 
 /// Returns the entries of the project that a session would not start.
-fn unapproved_entries<'a>(
+pub(super) fn unapproved_entries<'a>(
     statuses: &'a [McpServerStatus],
     entries: &'a [ConfigFileEntry],
 ) -> impl Iterator<Item = &'a ConfigFileEntry> {
@@ -123,7 +123,7 @@ fn describe_tool_count(server: &McpServerStatus) -> String {
 }
 
 /// Returns the command or the URL of an entry.
-fn describe_target(entry: &Value) -> String {
+pub(super) fn describe_target(entry: &Value) -> String {
     let text = |key: &str| entry.get(key).and_then(Value::as_str).map(str::to_owned);
     let Some(command) = text("command") else { return text("url").unwrap_or_default() };
     let args = entry.get("args").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
@@ -131,6 +131,6 @@ fn describe_target(entry: &Value) -> String {
 }
 
 /// Removes what could control the terminal.
-fn to_one_line(text: &str) -> String {
+pub(super) fn to_one_line(text: &str) -> String {
     sanitize(text, LineBreaks::Replace)
 }

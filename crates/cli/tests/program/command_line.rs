@@ -9,10 +9,45 @@ use serde_json::{Value, json};
 use crate::harness::{TestDir, wait_for_exit};
 
 #[test]
-fn the_version_begins_with_a_digit() {
-    let out = TestDir::new().run(&["--version"], "");
-    assert_eq!((out.code, out.stderr.as_str()), (Some(0), ""));
-    assert!(out.stdout.starts_with(|first: char| first.is_ascii_digit()), "{}", out.stdout);
+fn version_begins_with_that_of_the_official_program() {
+    for args in [["--version"], ["-v"], ["version"]] {
+        let out = TestDir::new().run(&args, "");
+        assert_eq!((out.code, out.stderr.as_str()), (Some(0), ""));
+        assert_eq!(out.stdout, "2.1.325 (Whimbrel 0.1.0)\n");
+    }
+}
+
+#[test]
+fn official_subcommand_is_refused_with_what_to_do() {
+    let test_dir = TestDir::new();
+    for (args, words) in [
+        (&["update"][..], "`update` is not supported by whimbrel"),
+        (&["upgrade"], "`upgrade`"),
+        (&["install", "latest"], "the way it was installed"),
+        (&["setup-token"], "ANTHROPIC_API_KEY"),
+        (&["import"], "whimbrel config set"),
+        (&["purge"], "whimbrel sessions delete"),
+        (&["auth", "login"], "`auth login` is not supported"),
+        (&["mcp", "reset-project-choices"], "enabledMcpjsonServers"),
+        (&["--model", "scripted:/none", "update"], "must be the first argument"),
+    ] {
+        let out = test_dir.run(args, "");
+        assert_eq!((out.code, out.stdout.as_str()), (Some(1), ""), "{args:?}");
+        assert!(out.stderr.contains(words), "{args:?}: {}", out.stderr);
+    }
+}
+
+#[test]
+fn flag_without_effect_is_noted() {
+    let test_dir = TestDir::new();
+    let model = test_dir.write_script(&json!(["hello"]));
+    let out = test_dir.run(&["-p", "--ide", "--model", &model, "hi"], "");
+    assert_eq!((out.code, out.stdout.as_str()), (Some(0), "hello\n"));
+    assert!(
+        out.stderr.contains("--ide has no effect: there is no connection to an editor."),
+        "{}",
+        out.stderr
+    );
 }
 
 #[test]
@@ -98,9 +133,9 @@ fn frames_can_be_printed_for_a_prompt() {
 }
 
 #[test]
-fn piped_text_comes_before_the_argument() {
+fn piped_text_comes_after_the_argument() {
     let test_dir = TestDir::new();
-    let model = test_dir.write_script(&json!([{"expect": "a log\\n\\nwhat is it?", "content": ["a log"]}]));
+    let model = test_dir.write_script(&json!([{"expect": "what is it?\\na log", "content": ["a log"]}]));
     let out = test_dir.run(&["-p", "--model", &model, "what is it?"], "a log\n");
     assert_eq!((out.code, out.stdout.as_str()), (Some(0), "a log\n"), "{}", out.stderr);
     let model = test_dir.write_script(&json!([{"expect": "only piped", "content": ["yes"]}]));
@@ -109,13 +144,13 @@ fn piped_text_comes_before_the_argument() {
 }
 
 #[test]
-fn failed_run_reports_its_error_on_stderr() {
+fn failed_run_reports_its_error_on_stdout() {
     let test_dir = TestDir::new();
     let model = test_dir
         .write_script(&json!([{"fault": {"kind": "forbidden", "status": 403, "message": "not for you"}}]));
     let out = test_dir.run(&["-p", "--model", &model, "hi"], "");
-    assert_eq!((out.code, out.stdout.as_str()), (Some(1), ""));
-    assert!(out.stderr.contains("not for you"), "{}", out.stderr);
+    assert_eq!((out.code, out.stderr.as_str()), (Some(1), ""));
+    assert!(out.stdout.contains("not for you"), "{}", out.stdout);
 }
 
 #[test]

@@ -38,16 +38,28 @@ fn debug_file_lists_actions_without_contents() {
 #[test]
 fn debug_output_is_filtered_and_shows_no_key() {
     let test_dir = TestDir::new();
-    for (flag, frames) in [("--debug", true), ("--debug=api", false), ("--debug=!frames", false)] {
-        let mut command = test_dir.command(&["-p", flag, "--model", "claude-opus-4-5", "hi"]);
+    for (flag, frames) in [
+        (&["--debug"][..], true),
+        (&["-d2e"], true),
+        (&["--debug=api"], false),
+        (&["--debug", "api"], false),
+        (&["--debug=!frames"], false),
+    ] {
+        let args = [&["-p"], flag, &["--model", "claude-opus-4-5", "hi"]].concat();
+        let mut command = test_dir.command(&args);
         command.env("ANTHROPIC_API_KEY", "sk-hush").env("ANTHROPIC_BASE_URL", "http://127.0.0.1:1");
         command.env("CLAUDE_CODE_MAX_RETRIES", "0");
         let out = run_command(command, "");
-        assert_eq!((out.code, out.stdout.as_str()), (Some(1), ""), "{flag}");
-        assert!(out.stderr.contains("[api] claude-opus-4-5: sending"), "{flag}: {}", out.stderr);
-        assert!(out.stderr.contains("[api] claude-opus-4-5: failed after"), "{flag}: {}", out.stderr);
-        assert_eq!(out.stderr.contains("[frames]"), frames, "{flag}: {}", out.stderr);
-        assert!(!out.stderr.contains("hush"), "{flag}: {}", out.stderr);
+        assert_eq!(out.code, Some(1), "{flag:?}");
+        assert!(
+            out.stdout.starts_with("API Error: ") && !out.stdout.contains("hush"),
+            "{flag:?}: {}",
+            out.stdout
+        );
+        assert!(out.stderr.contains("[api] claude-opus-4-5: sending"), "{flag:?}: {}", out.stderr);
+        assert!(out.stderr.contains("[api] claude-opus-4-5: failed after"), "{flag:?}: {}", out.stderr);
+        assert_eq!(out.stderr.contains("[frames]"), frames, "{flag:?}: {}", out.stderr);
+        assert!(!out.stderr.contains("hush"), "{flag:?}: {}", out.stderr);
     }
 }
 

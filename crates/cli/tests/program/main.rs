@@ -4,8 +4,9 @@
 //! output, `demo_picture` the picture in the README, `permission_samples` the samples in docs/permissions.md,
 //! `host_protocol` frames on stdin and stdout, `shutdown` signals and closed pipes, `home_dirs` home directories,
 //! `project_trust` settings of a project, `sessions` stored sessions, `transcripts` transcript files, `recordings`
-//! record and replay, `debug_log` the output of `--debug`, `mcp` MCP servers and our tools as one, `mcp_login` OAuth
-//! logins, `plugins` marketplaces and installed plugins.
+//! record and replay, `debug_log` the output of `--debug`, `inspection` the subcommands `doctor`, `auth`, `agents` and
+//! `config`, `mcp` MCP servers and our tools as one, `mcp_login` OAuth logins, `plugins` marketplaces and installed
+//! plugins.
 
 #![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "this is all tests")]
 
@@ -15,6 +16,7 @@ mod demo_picture;
 mod harness;
 mod home_dirs;
 mod host_protocol;
+mod inspection;
 mod mcp;
 mod mcp_login;
 mod permission_samples;

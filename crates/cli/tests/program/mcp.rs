@@ -194,7 +194,8 @@ fn servers_are_added_shown_tested_and_removed() {
     let server = write_server_script(&test_dir);
     let (server, mine) = (server.to_str().unwrap(), test_dir.work_dir().join("../home/.claude.json"));
     fs::write(&mine, "{\n  \"numStartups\": 7,\n  \"odd\": [1,2]\n}\n").unwrap();
-    assert!(run_ok(&test_dir, &["list"]).contains("no MCP servers"));
+    assert!(run_ok(&test_dir, &["list"]).starts_with("No MCP servers configured."));
+    assert!(run_ok(&test_dir, &["list", "--long"]).contains("no MCP servers"));
     let added = run_ok(&test_dir, &["add", "birds", "-e", "BIRD=curlews", "--", "sh", server]);
     assert!(added.contains("birds (local)"), "{added}");
     let text = fs::read_to_string(&mine).unwrap();
@@ -217,9 +218,22 @@ fn servers_are_added_shown_tested_and_removed() {
     run_ok(&test_dir, &["add", "none", "--scope", "user", "--", "/no/such/program"]);
     assert!(run_failing(&test_dir, &["test", "none"]).contains("/no/such/program"));
 
-    let shown = run_ok(&test_dir, &["get", "birds"]);
+    let shown = run_ok(&test_dir, &["get", "birds", "--long"]);
     assert!(shown.contains("env: BIRD (values") && !shown.contains("curlews"), "{shown}");
-    let listed = run_ok(&test_dir, &["list"]);
+    let shown = run_ok(&test_dir, &["get", "birds"]);
+    assert!(
+        shown.starts_with("birds:\n  Scope: Local config")
+            && shown.contains("\n  Status: ✓ Connected\n  Type: stdio\n  Command: sh\n"),
+        "{shown}"
+    );
+    assert!(shown.contains("  Environment:\n    BIRD=***\n") && !shown.contains("curlews"), "{shown}");
+    assert_eq!(
+        run_ok(&test_dir, &["list"]),
+        format!(
+            "Checking MCP server health...\n\nbirds: sh {server} - ✓ Connected\nnone: /no/such/program - ✗ Failed to connect\n"
+        )
+    );
+    let listed = run_ok(&test_dir, &["list", "--long"]);
     assert!(
         listed.contains("birds  local  connected, 1 tool") && listed.contains("none   user   failed"),
         "{listed}"
@@ -230,7 +244,7 @@ fn servers_are_added_shown_tested_and_removed() {
     run_ok(&test_dir, &["add", "birds", "-s", "user", "https://birds.test/mcp", "-H", "X-Key: hush"]);
     assert!(run_failing(&test_dir, &["remove", "birds"]).contains("local, user"));
     assert!(run_ok(&test_dir, &["remove", "birds", "--scope", "local"]).contains("Removed birds (local)"));
-    let shown = run_ok(&test_dir, &["get", "birds"]);
+    let shown = run_ok(&test_dir, &["get", "birds", "--long"]);
     assert!(shown.contains("https://birds.test/mcp") && !shown.contains("hush"), "{shown}");
     run_ok(&test_dir, &["remove", "birds"]);
     assert!(run_failing(&test_dir, &["get", "birds"]).contains("no MCP server \"birds\""));
@@ -247,8 +261,10 @@ fn project_servers_need_approval() {
     let config: Value =
         serde_json::from_str(&fs::read_to_string(test_dir.work_dir().join(".mcp.json")).unwrap()).unwrap();
     assert_eq!(config["mcpServers"]["birds"]["command"], "sh");
-    let listed = run_ok(&test_dir, &["list"]);
+    let listed = run_ok(&test_dir, &["list", "--long"]);
     assert!(listed.contains("birds  project  not approved"), "{listed}");
+    assert!(run_ok(&test_dir, &["list"]).ends_with(" - ⏸ Pending approval\n"));
+    assert!(run_ok(&test_dir, &["get", "birds"]).contains("\n  Status: ⏸ Pending approval\n"));
     assert!(!test_dir.work_dir().join("server.pid").exists(), "it was not started");
     assert!(run_ok(&test_dir, &["test", "birds"]).contains("1 tool"), "who names it means it");
     for (entry, words) in

@@ -44,7 +44,9 @@ fn run_mcp(test_dir: &TestDir, args: &[&str], code: i32) -> String {
 fn user_logs_in_and_out() {
     let (test_dir, server) = (TestDir::new(), OAuthServer::start());
     run_mcp(&test_dir, &["add", "birds", "--scope", "user", &server.url], 0);
-    assert!(run_mcp(&test_dir, &["list"], 0).contains("requires a login: whimbrel mcp login birds"));
+    assert!(
+        run_mcp(&test_dir, &["list", "--long"], 0).contains("requires a login: whimbrel mcp login birds")
+    );
     assert!(run_mcp(&test_dir, &["test", "birds"], 1).contains("whimbrel mcp login birds"));
 
     let mut child = test_dir
@@ -70,11 +72,11 @@ fn user_logs_in_and_out() {
     assert!(rest.contains("Logged in to birds.") && rest.contains("1 tool\n  count  Counts birds"), "{rest}");
     let credentials = test_dir.work_dir().join("../home/.claude/mcp-logins.json");
     assert_eq!(credentials.metadata().unwrap().permissions().mode() & 0o777, 0o600);
-    assert!(run_mcp(&test_dir, &["list"], 0).contains("connected, 1 tool"));
+    assert!(run_mcp(&test_dir, &["list"], 0).ends_with(" (HTTP) - ✓ Connected\n"));
 
     assert!(run_mcp(&test_dir, &["logout", "birds"], 0).contains("were deleted"));
     assert!(run_mcp(&test_dir, &["logout", "birds"], 0).contains("There are no stored credentials"));
-    assert!(run_mcp(&test_dir, &["list"], 0).contains("requires a login"));
+    assert!(run_mcp(&test_dir, &["list"], 0).ends_with(" (HTTP) - ⚠ Needs authentication\n"));
 }
 
 #[test]

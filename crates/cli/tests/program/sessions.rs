@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use crate::harness::{TestDir, tool_call};
+use crate::harness::{TestDir, TestSession, tool_call};
 use crate::pty::PtySession;
 
 /// Runs a session with one prompt, and returns its id.
@@ -32,6 +32,50 @@ fn run_failing(test_dir: &TestDir, args: &[&str]) -> String {
 
 fn projects_dir(test_dir: &TestDir) -> PathBuf {
     test_dir.work_dir().join("../home/.claude/projects").canonicalize().unwrap()
+}
+
+#[test]
+fn files_are_rewound_to_a_prompt_without_a_turn() {
+    let test_dir = TestDir::new();
+    let file = test_dir.work_dir().join("birds.txt");
+    let write = tool_call("Write", &json!({"file_path": file, "content": "two curlews"}));
+    let mut command = test_dir
+        .session_command(&json!([write, "done"]), &["--allowedTools", "Write", "--replay-user-messages"]);
+    command.env("CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING", "true");
+    let mut session = TestSession::start(command);
+    session.send_prompt("count");
+    let prompt = session.next_frame("user")["uuid"].as_str().unwrap().to_owned();
+    let id = session.next_frame("result")["session_id"].as_str().unwrap().to_owned();
+    assert_eq!(session.finish().0, Some(0));
+    assert!(file.exists());
+
+    let rewind = |prompt: &str| test_dir.run(&["--resume", &id, "--rewind-files", prompt], "");
+    let out = rewind("99999999-2222-4333-8444-555555555555");
+    assert_eq!((out.code, out.stdout.as_str()), (Some(1), ""));
+    assert!(out.stderr.contains("No file checkpoint found"), "{}", out.stderr);
+    let out = rewind(&prompt);
+    assert_eq!((out.code, out.stderr.as_str()), (Some(0), ""));
+    assert!(
+        out.stdout.starts_with("1 file is as it was at this prompt:\n") && !file.exists(),
+        "{}",
+        out.stdout
+    );
+}
+
+#[test]
+fn session_is_resumed_by_its_title() {
+    let test_dir = TestDir::new();
+    let model = test_dir.write_script(&json!(["one"]));
+    let run = |args: &[&str]| test_dir.run(&[&["-p", "--model", &model], args].concat(), "");
+    assert_eq!(run(&["--name", "Count the birds", "first"]).code, Some(0));
+    let out = run(&["--resume", "count THE birds", "again"]);
+    assert_eq!((out.code, out.stdout.as_str()), (Some(0), "one\n"), "{}", out.stderr);
+    let out = run(&["--resume", "count the fish", "again"]);
+    assert!(
+        out.code == Some(1) && out.stderr.contains("No conversation found with the title"),
+        "{}",
+        out.stderr
+    );
 }
 
 #[test]

@@ -135,6 +135,24 @@ fn demo_reports_the_outcome_of_the_answer() {
 }
 
 #[test]
+fn screen_reader_gets_plain_lines() {
+    let test_dir = TestDir::new();
+    let replies = json!([tool_call("Bash", &json!({"command": "echo hi"})), "plain words"]);
+    let model = test_dir.write_script(&replies);
+    let run = |flags: &[&str]| {
+        let mut command =
+            test_dir.command(&[&["--allowedTools", "Bash", "--model", &model], flags, &["go"]].concat());
+        command.env("TERM", "xterm");
+        let mut pty = PtySession::start(command, 80);
+        assert_eq!(pty.wait_for_exit().code(), Some(0));
+        pty.output()
+    };
+    let shown = run(&["--ax-screen-reader"]);
+    assert!(shown.contains("plain words") && !shown.contains('\u{1b}'), "{shown:?}");
+    assert!(run(&[]).contains('\u{1b}'));
+}
+
+#[test]
 fn colours_are_off_when_unwanted_or_unsupported() {
     for (variables, columns) in [(&[("TERM", "dumb")][..], 80), (&[("TERM", "xterm"), ("NO_COLOR", "1")], 20)]
     {

@@ -16,9 +16,11 @@ use whimbrel_wire::control::UpdateSettings;
 use whimbrel_wire::options::SettingSource;
 use whimbrel_wire::permission::{Destination, PermissionMode, PermissionUpdate, RuleValue};
 
+use crate::settings::document::SettingsDocument;
 use crate::settings::error::SettingsError;
+use crate::settings::layer::check_layer;
 use crate::settings::load::{self, SettingsDocuments};
-use crate::settings::sources::{LayerScope, LayerSource, SettingsRequest};
+use crate::settings::sources::{LayerOrigin, LayerScope, LayerSource, SettingsRequest};
 use crate::settings::{Settings, trust};
 
 pub use edit::{ListAction, PermissionList, SettingsChange};
@@ -116,15 +118,20 @@ impl Settings {
         changes.map(|change| self.new_draft(source, change)).collect()
     }
 
-    /// Drafts one entry of a nested object for the file of a source; none removes it.
+    /// Drafts one entry that the user sets, or removes if there is no value. The keys of `path` lead to it. No disk
+    /// access.
     pub fn draft_entry(
         &self,
         source: SettingSource,
-        path: &[&str],
+        path: Vec<String>,
         value: Option<Value>,
     ) -> Result<ChangeDraft, SettingsError> {
-        let path = path.iter().map(|key| (*key).to_owned()).collect();
-        self.new_draft(source, SettingsChange::Entry { path, value })
+        let sets = value.is_some();
+        let change = SettingsChange::Entry { path, value };
+        if sets {
+            check_entry(&change)?;
+        }
+        self.new_draft(source, change)
     }
 
     fn new_draft(&self, source: SettingSource, change: SettingsChange) -> Result<ChangeDraft, SettingsError> {
@@ -151,10 +158,7 @@ impl Settings {
                     skipped[0].tool_name
                 )))
             }
-            SettingsChange::Mode(PermissionMode::BypassPermissions) => Err(not_allowed(
-                "The mode bypassPermissions is never saved to a file. Choose it at the start of a session."
-                    .into(),
-            )),
+            SettingsChange::Mode(PermissionMode::BypassPermissions) => Err(not_allowed(BYPASS_ERROR.into())),
             SettingsChange::List { .. }
             | SettingsChange::Mode(_)
             | SettingsChange::Value { .. }
@@ -217,6 +221,29 @@ impl ChangeDraft {
             found,
             warnings: Vec::from_iter(warnings),
         })
+    }
+}
+
+const BYPASS_ERROR: &str =
+    "The mode bypassPermissions is never saved to a file. Choose it at the start of a session.";
+
+/// Checks that an entry is valid where it is put.
+fn check_entry(change: &SettingsChange) -> Result<(), SettingsError> {
+    let values = added_values(change);
+    let mode = values.get("permissions").and_then(|permissions| permissions.get("defaultMode"));
+    if mode.and_then(Value::as_str) == Some(PermissionMode::BypassPermissions.as_str()) {
+        return Err(not_allowed(BYPASS_ERROR.into()));
+    }
+    let origin = LayerOrigin {
+        source: LayerSource::User,
+        scope: LayerScope::User,
+        file: None,
+        base: PathBuf::from("/"),
+    };
+    let checked = check_layer(origin, SettingsDocument::from_values(values), trust::Trust::Full);
+    match checked.critical.iter().chain(&checked.minor).next() {
+        Some(error) => Err(not_allowed(format!("The setting {} {}.", error.key, error.cause))),
+        None => Ok(()),
     }
 }
 

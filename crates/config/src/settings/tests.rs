@@ -391,6 +391,38 @@ fn host_may_write_few_values() {
 }
 
 #[test]
+fn user_sets_and_removes_entries() {
+    let fixture = Fixture::new(&[]);
+    let text = "{\n  \"odd\":   [1,2],\n  \"env\": {\"A\": \"1\"}\n}\n";
+    fixture.write_file(USER, text);
+    let mut settings = fixture.load();
+    let path = |key: &str| key.split('.').map(str::to_owned).collect::<Vec<_>>();
+    let mut write = |key: &str, value: Option<Value>| {
+        let draft = settings.draft_entry(SettingSource::User, path(key), value)?;
+        Ok::<_, SettingsError>(settings.adopt_written(draft.write()?).changed)
+    };
+    assert_eq!(write("model", Some(json!("opus"))), Ok(true));
+    assert_eq!(write("env.B", Some(json!("2"))), Ok(true));
+    assert_eq!(write("env.B", Some(json!("2"))), Ok(false));
+    assert_eq!(write("env.A", None), Ok(true));
+    assert_eq!(write("env.A", None), Ok(false));
+    for (key, value, words) in [
+        ("model", json!(4), "The setting model"),
+        ("permissions.deny", json!("Bash"), "permissions.deny"),
+        ("permissions.defaultMode", json!("yolo"), "permissions.defaultMode"),
+        ("permissions.defaultMode", json!("bypassPermissions"), "never saved to a file"),
+        ("odd.deeper", json!(1), "\"odd\" is not an object"),
+    ] {
+        let error = write(key, Some(value)).unwrap_err().to_string();
+        assert!(error.contains(words), "{key}: {error}");
+    }
+    let written = fs::read_to_string(fixture.path(USER)).unwrap();
+    assert!(written.starts_with("{\n  \"odd\":   [1,2],\n"), "the rest stays as it is: {written}");
+    let values: Value = serde_json::from_str(&written).unwrap();
+    assert_eq!(values, json!({"odd": [1, 2], "env": {"B": "2"}, "model": "opus"}));
+}
+
+#[test]
 fn host_can_supply_managed_settings() {
     let fixture = Fixture::new(&[(USER, allow_rule("U"))]);
     let managed = map(json!({"allowManagedPermissionRulesOnly": true, "permissions": {"deny": ["X"]}}));

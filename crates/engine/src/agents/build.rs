@@ -220,7 +220,7 @@ impl AgentSpawner {
             resumed,
             attribution: Attribution::subagent(&call.id, agent_id, &definition.name, &task.description)
                 .with_text_forwarded(agent_context.spawning.forward_subagent_text),
-            system: vec![definition.prompt.clone()],
+            system: vec![join_prompt(&definition.prompt, agent_context.spawning.appended_prompt.as_deref())],
             tool_env: ToolEnv {
                 tool_set,
                 checker,
@@ -322,6 +322,14 @@ impl AgentContext {
         }
         agent.inject_context();
         agent
+    }
+}
+
+/// System prompt of a subagent: that of its definition, and the text that the host appends to all of them.
+fn join_prompt(prompt: &str, appended: Option<&str>) -> String {
+    match appended {
+        Some(appended) => format!("{prompt}\n\n{appended}"),
+        None => prompt.to_owned(),
     }
 }
 

@@ -115,6 +115,8 @@ pub struct SpawnContext {
     pub server_starter: ServerStarter,
     /// Whether the text of subagents is forwarded to the host as it streams.
     pub forward_subagent_text: bool,
+    /// Text appended to the system prompts of subagents.
+    pub appended_prompt: Option<Arc<str>>,
 }
 
 /// Instructions, skills, hooks and MCP tools of the session.

@@ -118,6 +118,7 @@ impl Session {
                 awaited: AwaitedAgents::default(),
                 server_starter: self.mcp.server_starter(),
                 forward_subagent_text: agents.forward_subagent_text,
+                appended_prompt: agents.appended_prompt.clone(),
             },
             extensions: AgentExtensions {
                 instructions: Instructions::new(Arc::clone(&locations), workspace.home_dir().as_deref()),

@@ -9,7 +9,8 @@ use whimbrel_wire::options::{self, Options};
 use crate::effort::{parse_effort, to_model_effort};
 use crate::engine::Engine;
 
-pub(super) fn default_model(
+/// Model of a session: that of the options, the environment or the settings, otherwise the default.
+pub fn default_model(
     engine: &Engine,
     options: &Options,
     env: &BTreeMap<String, String>,

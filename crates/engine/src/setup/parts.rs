@@ -100,6 +100,8 @@ pub struct AgentSetup {
     pub max_team_messages: Option<usize>,
     /// Text of subagents is forwarded to the host as it is streamed.
     pub forward_subagent_text: bool,
+    /// Text appended to the system prompts of subagents.
+    pub appended_prompt: Option<Arc<str>>,
 }
 
 pub struct PromptSetup {

@@ -176,6 +176,7 @@ impl Sources<'_> {
             max_concurrent: limits::max_concurrent_agents(env)?,
             max_team_messages: limits::max_team_messages(env)?,
             forward_subagent_text: options.forward_subagent_text == Some(true),
+            appended_prompt: system_prompt::subagent_prompt(options),
         })
     }
 

@@ -12,6 +12,7 @@ use whimbrel_session_store::load::LoadRange;
 use whimbrel_session_store::lock::{self, LockError, TranscriptLock};
 use whimbrel_session_store::paths::is_session_id;
 use whimbrel_session_store::resume_error::ResumeError;
+use whimbrel_session_store::summary::SessionSummary;
 use whimbrel_session_store::{Durability, Mirror, Persistence, ProjectDir, ResumedSession};
 use whimbrel_wire::options::Options;
 use whimbrel_wire::permission::PermissionMode;
@@ -176,14 +177,48 @@ fn requested_session(
         };
         return Ok(newest_session(project_dir, &working_directory(options)?));
     };
-    check_id(session)?;
+    if !is_session_id(session) {
+        return find_by_title(session, project_dir, &working_directory(options)?).map(Some);
+    }
     match project_dir.and_then(|dir| dir.find_session(session)) {
         Some((dir, session)) => Ok(Some(FoundSession { session, project_dir: dir })),
         None => Err(unknown_session_error(session)),
     }
 }
 
-/// Checks that `--resume` is a session id.
+/// The session of this directory with a title, whatever its case. Reads the ends of all transcripts.
+fn find_by_title(
+    title: &str,
+    project_dir: Option<&ProjectDir>,
+    dir: &Path,
+) -> Result<FoundSession, SetupError> {
+    let wanted = title.trim().to_lowercase();
+    let has_title = |project_dir: &ProjectDir, session: &String| {
+        let summary = SessionSummary::read(session, &project_dir.transcript(session)).ok().flatten();
+        summary.and_then(|summary| summary.custom_title).is_some_and(|title| title.to_lowercase() == wanted)
+            && !project_dir.belongs_to_other_dir(session, dir)
+    };
+    let find = |project_dir: &ProjectDir| {
+        let sessions = project_dir.sessions().into_iter();
+        sessions.filter(|session| has_title(project_dir, session)).collect::<Vec<_>>()
+    };
+    let sessions = project_dir.filter(|_| !wanted.is_empty()).map(find).unwrap_or_default();
+    match (project_dir, sessions.as_slice()) {
+        (Some(project_dir), [session]) => {
+            Ok(FoundSession { session: session.clone(), project_dir: project_dir.clone() })
+        }
+        (_, []) => Err(SetupError::Invalid(format!(
+            "No conversation found with the title {title:?} in this directory, and it is no session ID. `whimbrel \
+                sessions` lists all sessions."
+        ))),
+        (_, several) => Err(SetupError::Invalid(format!(
+            "Several sessions of this directory have the title {title:?}: {}. Resume one by its ID.",
+            several.join(", ")
+        ))),
+    }
+}
+
+/// Checks that `--resume` is a session id, by which alone a session in a store is found.
 pub(super) fn check_id(session: &str) -> Result<(), SetupError> {
     let text = || format!("--resume must be the id of a session, a UUID, but is {session:?}.");
     if is_session_id(session) { Ok(()) } else { Err(SetupError::Invalid(text())) }

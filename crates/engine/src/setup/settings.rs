@@ -15,10 +15,19 @@ use super::{SetupError, unsupported};
 
 /// Loads the settings. Reads files.
 pub(super) fn load_settings(options: &Options, env: &Env, root: &Path) -> Result<Settings, SetupError> {
+    let settings = read_settings(options, env, root)?;
+    match unsupported::unsupported_setting(&settings) {
+        Some(text) => Err(SetupError::Unsupported(text)),
+        None => Ok(settings),
+    }
+}
+
+/// Loads the settings, whether or not this version supports them. Reads files.
+pub(super) fn read_settings(options: &Options, env: &Env, root: &Path) -> Result<Settings, SetupError> {
     let invalid = |error: settings::SettingsError| SetupError::Invalid(error.to_string());
     let project = project_root(options, root);
     let named_sources = options.setting_sources.as_deref().unwrap_or_default();
-    let settings = Settings::load(SettingsRequest {
+    Settings::load(SettingsRequest {
         config_dir: settings::config_dir(env),
         trust: project_trust(named_sources, env, &project, is_disposable(env)),
         project_root: project,
@@ -32,11 +41,7 @@ pub(super) fn load_settings(options: &Options, env: &Env, root: &Path) -> Result
         tolerance: tolerance(options),
         plugin_dir: PluginDir::from_env(env).map(|dir| dir.path().to_path_buf()),
     })
-    .map_err(invalid)?;
-    match unsupported::unsupported_setting(&settings) {
-        Some(text) => Err(SetupError::Unsupported(text)),
-        None => Ok(settings),
-    }
+    .map_err(invalid)
 }
 
 /// The directory that contains the project's `.claude`.

@@ -39,6 +39,15 @@ impl Start {
         Ok(self.settings.insert(settings))
     }
 
+    /// Loads the settings to show or change them: invalid files are left out with a warning, and settings that this
+    /// version does not support are no error. Reads files.
+    pub fn inspect_settings(&self) -> Result<Settings, SetupError> {
+        let mut env = self.env.clone();
+        env.extend(self.options.env.clone());
+        let options = Options { tolerate_bad_settings: true, ..self.options.clone() };
+        settings::read_settings(&options, &env, &working_directory(&options)?)
+    }
+
     /// Takes the loaded settings, or loads them.
     pub(super) fn load_settings(&mut self) -> Result<Settings, SetupError> {
         if let Some(settings) = self.settings.take() {

@@ -1,6 +1,7 @@
 //! The system prompt option.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use whimbrel_os::files;
 use whimbrel_wire::options::{Options, SystemPrompt};
@@ -20,6 +21,15 @@ pub(super) fn read_system_prompt(options: &Options) -> Result<Option<SystemPromp
         },
         other => Ok(other.clone()),
     }
+}
+
+/// Flag whose text is appended to the system prompts of subagents.
+const SUBAGENT_PROMPT_FLAG: &str = "append-subagent-system-prompt";
+
+/// Text appended to the system prompts of subagents.
+pub(super) fn subagent_prompt(options: &Options) -> Option<Arc<str>> {
+    let text = options.extra_args.get(SUBAGENT_PROMPT_FLAG)?.as_deref()?;
+    (!text.trim().is_empty()).then(|| text.into())
 }
 
 /// Text appended to the default system prompt.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use whimbrel_testkit::{Host, Reply, Script};
+use whimbrel_testkit::{Host, ModelRequest, Reply, Script};
 use whimbrel_wire::Frame;
 use whimbrel_wire::control::Interrupt;
 use whimbrel_wire::options::{AgentDefinition, Options};
@@ -76,6 +76,21 @@ async fn subagent_transcript_is_written_and_text_forwarded_on_request() {
         let lines = std::fs::read_to_string(dir.join(format!("agent-{id}.jsonl"))).unwrap();
         assert!(lines.contains("\"isSidechain\":true") && lines.contains("Seen."), "{lines}");
     }
+}
+
+#[tokio::test]
+async fn text_for_all_subagents_is_appended_to_their_prompts() {
+    let script = [call_agent("Look.", json!({})), Reply::text("Seen."), Reply::text("Done.")];
+    let options = Options {
+        extra_args: [("append-subagent-system-prompt".into(), Some("Never guess.".into()))].into(),
+        ..Options::default()
+    };
+    let mut host = Host::with_script(script).options(options).start().await.unwrap();
+    host.run("Go.").await.unwrap();
+    let prompts: Vec<String> = host.model_requests().iter().map(ModelRequest::system_prompt).collect();
+    let appended: Vec<bool> =
+        prompts.iter().map(|prompt| prompt.trim_end().ends_with("\n\nNever guess.")).collect();
+    assert_eq!(appended, [false, true, false], "{prompts:?}");
 }
 
 #[tokio::test]

@@ -129,6 +129,25 @@ async fn resume_at_an_earlier_message_drops_the_named_turn() {
 }
 
 #[tokio::test]
+async fn session_is_resumed_by_its_title() {
+    let dirs = SessionDirs::new().unwrap();
+    let titled = |title: &str| Options { title: Some(title.into()), ..Options::default() };
+    let (session, _) = run_prompts(&dirs, titled("Count the Birds"), &["a"]).await;
+    run_prompts(&dirs, titled("Something else"), &["b"]).await;
+    let (resumed, request) = run_prompts(&dirs, resume_options("count the birds "), &["c"]).await;
+    assert_eq!((resumed.as_str(), joined_texts(&request).as_str()), (session.as_str(), "a 1 c"));
+    let (other, _) = run_prompts(&dirs, titled("COUNT THE BIRDS"), &["d"]).await;
+    let error = start_error(&dirs, resume_options("count the birds")).await;
+    assert!(
+        error.starts_with("Several sessions")
+            && [&session, &other].iter().all(|id| error.contains(id.as_str())),
+        "{error}"
+    );
+    let error = start_error(&dirs, resume_options("count")).await;
+    assert!(error.starts_with("No conversation found with the title \"count\""), "{error}");
+}
+
+#[tokio::test]
 async fn failed_resume_names_the_reason() {
     let dirs = SessionDirs::new().unwrap();
     let unknown = "99999999-2222-4333-8444-555555555555";
@@ -136,13 +155,17 @@ async fn failed_resume_names_the_reason() {
     let id = Some(session.clone());
     let rows = [
         (resume_options(unknown), format!("No conversation found with session ID: {unknown}")),
-        (resume_options("../x"), "must be the id of a session".to_owned()),
+        (resume_options("../x"), "No conversation found with the title \"../x\"".to_owned()),
         (Options { session_id: id.clone(), ..Options::default() }, "already exists".to_owned()),
         (Options { session_id: id, ..resume_options(&session) }, "--fork-session".to_owned()),
         (Options { resume_session_at: Some("x".into()), ..Options::default() }, "--resume".to_owned()),
         (
             Options { resume_session_at: Some("x".into()), ..resume_options(&session) },
             "No message found".to_owned(),
+        ),
+        (
+            Options { resume_drops_turn: Some("x".into()), ..resume_options(&session) },
+            "Resume rejected by --resume-drops-turn: the session has no message x.".to_owned(),
         ),
     ];
     for (options, expected) in rows {

@@ -77,7 +77,11 @@ pub(crate) fn select_leaf<R: Read + Seek>(
     let (at, dropped_prompt) =
         (until.last_message.as_ref().map(find).transpose()?, until.dropped_prompt.as_ref());
     let Some(dropped_prompt) = dropped_prompt else { return Ok(at.or(last)) };
-    let prompt = find(dropped_prompt)?;
+    let prompt = index.find(dropped_prompt).ok_or_else(|| {
+        LoadError::Rejected(format!(
+            "the session has no message {dropped_prompt}. Give the uuid of the prompt whose turn is to be dropped."
+        ))
+    })?;
     let at = at.or_else(|| previous_message(index, prompt));
     let path = branch_to(index, last);
     let kept_count = match at {

@@ -395,6 +395,10 @@ fn load_range_ends_at_message_or_drops_turn() {
         (until(Some("u1"), Some("u2")), Err("Resume rejected by --resume-drops-turn:")),
         (until(Some("r2"), Some("u2")), Err("Resume rejected by --resume-drops-turn:")),
         (until(Some("x"), None), Err("No message found with message.uuid of: x")),
+        (
+            until(None, Some("x")),
+            Err("Resume rejected by --resume-drops-turn: the session has no message x."),
+        ),
     ];
     assert_load_rows(&lines, &rows);
 }

@@ -1,11 +1,12 @@
-//! Generates `docs/command-line.md` from the flag table and the help pages of the subcommands, and compares it with the
-//! checked-in page. `WHIMBREL_BLESS=1` rewrites the page.
+//! Generates `docs/command-line.md` from the flag table, the help pages of the subcommands and the lists of official
+//! flags and subcommands, and compares it with the checked-in page. `WHIMBREL_BLESS=1` rewrites the page.
 
 use std::fmt::Write;
 use std::path::Path;
 
 use crate::flags::flag::{Flag, FlagGroup, FlagKind};
 use crate::flags::table::FLAGS;
+use crate::official::{OFFICIAL_FLAGS, OFFICIAL_SUBCOMMANDS, Support, find_official_flag};
 
 /// First part of the page: what the flag table does not say.
 const INTRODUCTION: &str = "\
@@ -19,7 +20,13 @@ whimbrel -p \"PROMPT\" [FLAGS]      print the answer and exit; never ask
 whimbrel SUBCOMMAND [ARGUMENTS]
 ```
 
-Text on stdin is added to the prompt. Programs that start Whimbrel use `--input-format stream-json`, see
+Text on stdin is added after the prompt. A prompt is one argument: several words without quotes are an error that shows
+the quoted form, so that a misspelt subcommand does not become a prompt. A first argument that is a subcommand of the
+official program is never a prompt, and neither is such a word alone behind flags; `whimbrel -- update` makes it one.
+Without `-p`, the answer is shown while it streams if stdout is a terminal. If stdout is not a terminal, it gets only the
+answer, or the error text of a failed run, and the exit code is 1 after a failure.
+
+Programs that start Whimbrel use `--input-format stream-json`, see
 [wire protocol](wire-protocol.md). Environment variables are listed in [environment](environment.md), the syntax of rules
 in [permissions](permissions.md).
 
@@ -27,13 +34,16 @@ in [permissions](permissions.md).
 
 - `--flag value` and `--flag=value` are the same. A value may be empty. An argument that is itself a known flag is never
   taken as a value.
-- A flag with an optional value, shown as `[=VALUE]`, takes it only after `=`.
+- A flag with an optional value, shown as `[=VALUE]`, takes it after `=`. The next argument is taken only if it cannot be
+  the prompt: topics for `--debug`.
 - A list, shown as `VALUE..`, is comma separated, or the flag is repeated. Further arguments are taken only if they cannot
   be the prompt: for rules the names of tools and `Tool(..)`, for directories paths that begin with `/`, `./`, `../` or
   `~/`, for MCP configurations JSON and names that end in `.json`.
 - `--` ends the flags. An argument that begins with a dash and has a blank in its name is text.
-- An unknown flag is an error. If an SDK starts the program (`CLAUDE_CODE_ENTRYPOINT` begins with `sdk-`), an unknown flag
-  is skipped with a warning, unless its name suggests that it restricts something.
+- A flag of the official program is supported, or has no effect and a warning says so, or is refused by name, whoever
+  starts the program; see [below](#compared-with-the-official-program).
+- Any other unknown flag is an error. If an SDK starts the program (`CLAUDE_CODE_ENTRYPOINT` begins with `sdk-`), an
+  unknown flag is skipped with a warning, unless its name suggests that it restricts something.
 
 ## Exit codes
 
@@ -45,7 +55,7 @@ in [permissions](permissions.md).
 ";
 
 /// The subcommands, in the order of the page.
-const SUBCOMMANDS: [(&str, &str); 7] = [
+const SUBCOMMANDS: [(&str, &str); 11] = [
     ("whimbrel demo", "run a scripted session that needs no key and no network"),
     (
         "whimbrel permissions explain 'TOOL(..)' [--mode MODE] [--json]",
@@ -60,16 +70,12 @@ const SUBCOMMANDS: [(&str, &str); 7] = [
         "whimbrel plugin ..",
         "add marketplaces and install plugins from them, see [plugins](extending.md#plugins)",
     ),
+    ("whimbrel config ..", "list, get, set and remove settings in their files, see [settings](settings.md)"),
+    ("whimbrel agents", "list agent definitions with source and model, see [agents](agents.md)"),
+    ("whimbrel doctor", "check the setup, and say what is wrong"),
+    ("whimbrel auth status", "say whether there is a key for the model, and where it comes from"),
     ("whimbrel help", "the same as `--help`"),
     ("whimbrel version", "the same as `--version`"),
-];
-
-/// Flags that are accepted for compatibility and change nothing yet.
-const WITHOUT_EFFECT: [&str; 4] = [
-    "prompt-suggestions",
-    "exclude-dynamic-system-prompt-sections",
-    "system-prompt-snapshot",
-    "await-initialize",
 ];
 
 fn render_page() -> String {
@@ -88,10 +94,50 @@ fn render_page() -> String {
         ("sessions", crate::sessions::help_page()),
         ("mcp", crate::mcp::help_page()),
         ("plugin", crate::plugin::help_page()),
+        ("config", crate::config::help_page()),
+        ("agents", crate::agents::help_page()),
+        ("doctor", crate::doctor::help_page()),
+        ("auth", crate::auth::help_page()),
     ] {
         write!(page, "\n### whimbrel {name}\n\n```\n{}\n```\n", help.trim_end()).unwrap();
     }
+    page + &render_comparison()
+}
+
+/// The comparison with the official program.
+fn render_comparison() -> String {
+    let mut page = String::from(COMPARISON_INTRODUCTION);
+    page.push_str("\n| Flag | Here |\n|---|---|\n");
+    for flag in OFFICIAL_FLAGS {
+        writeln!(page, "| {} | {} |", join_names(flag.spellings), describe_support(flag.support)).unwrap();
+    }
+    page.push_str("\n| Subcommand | Here |\n|---|---|\n");
+    for (names, support) in OFFICIAL_SUBCOMMANDS {
+        writeln!(page, "| {} | {} |", join_names(names), describe_support(*support)).unwrap();
+    }
     page
+}
+
+const COMPARISON_INTRODUCTION: &str = "
+## Compared with the official program
+
+The flags and subcommands of the official program in version 2.1.325, those that its help does not show included. Nothing
+is ignored silently: a flag that has no effect is accepted with a warning on stderr, and a flag or subcommand that is
+refused ends the program with exit code 1 and a text on stderr that says what to do instead. Tests hold this table
+against the program.
+";
+
+fn join_names(names: &[&str]) -> String {
+    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}
+
+fn describe_support(support: Support) -> String {
+    escape_bars(&match support {
+        Support::Supported => "supported".to_owned(),
+        Support::Partly(except) => format!("supported, except: {except}"),
+        Support::NoEffect(reason) => format!("accepted, no effect because {reason}"),
+        Support::Refused(remedy) => format!("refused: {remedy}"),
+    })
 }
 
 /// All spellings of a flag with its value, each in backticks.
@@ -99,7 +145,7 @@ fn render_flag(flag: &Flag) -> String {
     let value = match flag.kind {
         FlagKind::Switch(_) => String::new(),
         FlagKind::Value(value, _) => format!(" {value}"),
-        FlagKind::Optional(value, _) => format!("[={value}]"),
+        FlagKind::Optional { value, .. } => format!("[={value}]"),
         FlagKind::List { value, .. } => format!(" {value}.."),
     };
     let short = flag.short.map(|short| format!("`-{short}`"));
@@ -109,8 +155,11 @@ fn render_flag(flag: &Flag) -> String {
 }
 
 fn render_help(flag: &Flag) -> String {
-    let note =
-        if WITHOUT_EFFECT.contains(&flag.name) { " (Accepted, without effect in this version.)" } else { "" };
+    let official = find_official_flag(&format!("--{}", flag.name));
+    let note = match official.map(|official| official.support) {
+        Some(Support::NoEffect(reason)) => format!(" (No effect: {reason}.)"),
+        _ => String::new(),
+    };
     escape_bars(&format!("{}{note}", flag.help)).replace('*', "\\*")
 }
 
@@ -131,11 +180,4 @@ fn checked_in_page_is_current() {
         stored == current,
         "the command line has changed; run the tests with WHIMBREL_BLESS=1 and look at the difference"
     );
-}
-
-#[test]
-fn flags_without_effect_exist() {
-    for name in WITHOUT_EFFECT {
-        assert!(FLAGS.iter().any(|flag| flag.name == name), "{name}");
-    }
 }
