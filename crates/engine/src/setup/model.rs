@@ -111,7 +111,8 @@ mod tests {
     #[test]
     fn thinking_follows_variables_options_and_settings() {
         let (budget, off) = (Some(Thinking::Enabled { budget: 5 }), Some(Thinking::Disabled));
-        let rows: [(&str, Option<u64>, &[(&str, &str)], Option<bool>, Option<Thinking>); 8] = [
+        type Row<'a> = (&'a str, Option<u64>, &'a [(&'a str, &'a str)], Option<bool>, Option<Thinking>);
+        let rows: [Row<'_>; 8] = [
             ("nothing", None, &[], None, None),
             ("the settings", None, &[], Some(false), off),
             ("a budget", None, &[("MAX_THINKING_TOKENS", "5")], Some(false), budget),

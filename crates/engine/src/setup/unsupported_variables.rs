@@ -191,7 +191,8 @@ mod tests {
 
     #[test]
     fn variables_cause_errors_and_warnings_where_it_matters() {
-        let rows: [(&str, &[(&str, &str)], Option<&str>, &[&str]); 5] = [
+        type Row<'a> = (&'a str, &'a [(&'a str, &'a str)], Option<&'a str>, &'a [&'a str]);
+        let rows: [Row<'_>; 5] = [
             ("nothing", &[("PATH", "/bin")], None, &[]),
             ("another provider", &[("CLAUDE_CODE_USE_VERTEX", "1")], Some("CLAUDE_CODE_USE_VERTEX"), &[]),
             ("switched off", &[("CLAUDE_CODE_USE_BEDROCK", "0"), ("CLAUDE_CODE_USE_FOUNDRY", "")], None, &[]),
