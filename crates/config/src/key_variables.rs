@@ -45,7 +45,8 @@ mod tests {
 
     #[test]
     fn key_variables_are_hidden_unless_named() {
-        let rows: [(&str, &[&str], Option<&str>, &[&str]); 5] = [
+        type Row<'a> = (&'a str, &'a [&'a str], Option<&'a str>, &'a [&'a str]);
+        let rows: [Row<'_>; 5] = [
             ("nothing named", &[], None, &["PATH"]),
             ("by the settings", &["OPENAI_API_KEY"], None, &["OPENAI_API_KEY", "PATH"]),
             (

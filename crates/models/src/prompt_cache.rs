@@ -114,7 +114,8 @@ mod tests {
 
     #[test]
     fn variables_disable_caching_for_models() {
-        let rows: [(&str, &[(&str, &str)], [bool; 3]); 6] = [
+        type Row<'a> = (&'a str, &'a [(&'a str, &'a str)], [bool; 3]);
+        let rows: [Row<'_>; 6] = [
             ("none", &[], [true, true, true]),
             ("all models", &[("DISABLE_PROMPT_CACHING", "1")], [false, false, false]),
             ("switched off", &[("DISABLE_PROMPT_CACHING", "0")], [true, true, true]),

@@ -68,7 +68,7 @@ mod tests {
         for (name, text, expected) in rows {
             match (ExtraBody::parse(text), expected) {
                 (Ok(extra), Ok(expected)) => {
-                    assert_eq!(Value::Object(extra.0).to_string(), expected, "{name}")
+                    assert_eq!(Value::Object(extra.0).to_string(), expected, "{name}");
                 }
                 (Err(error), Err(part)) => {
                     assert!(
