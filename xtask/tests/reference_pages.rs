@@ -12,8 +12,8 @@ use serde_json::Value;
 const OWN_PREFIXES: [&str; 9] =
     ["WHIMBREL_", "CLAUDE_", "ANTHROPIC_", "OPENAI_", "MCP_", "MAX_", "DISABLE_", "ENABLE_", "SSL_"];
 
-/// The source file that lists variables without reading them.
-const LIST_FILE: &str = "project_env.rs";
+/// The source files that list variables without reading them.
+const LIST_FILES: [&str; 3] = ["project_env.rs", "key_variables.rs", "unsupported_variables.rs"];
 
 /// A variable of the test suite only.
 const TEST_VARIABLE: &str = "WHIMBREL_BLESS";
@@ -66,7 +66,8 @@ fn environment_page_lists_the_variables_of_the_source() {
     for file in files {
         let text = fs::read_to_string(&file).unwrap();
         let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
-        let names = if file.ends_with(LIST_FILE) { &mut listed } else { &mut read };
+        let is_list = LIST_FILES.iter().any(|list| file.ends_with(list));
+        let names = if is_list { &mut listed } else { &mut read };
         names.extend(variables(code, '"'));
     }
     let mut in_page = variables(&page("environment.md"), '`');

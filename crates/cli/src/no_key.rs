@@ -11,6 +11,7 @@ pub(crate) fn lacks_key(model: Option<&str>, env: &Env) -> bool {
     let model = model.or_else(|| env.get("ANTHROPIC_MODEL").map(String::as_str)).unwrap_or_default();
     !set("ANTHROPIC_API_KEY")
         && !set("ANTHROPIC_AUTH_TOKEN")
+        && !set("CLAUDE_CODE_OAUTH_TOKEN")
         && !KEYLESS_PREFIXES.iter().any(|prefix| model.starts_with(prefix))
 }
 
@@ -34,11 +35,12 @@ mod tests {
     #[test]
     fn key_is_missing_only_where_one_is_needed() {
         type Row<'a> = (&'a str, Option<&'a str>, &'a [(&'a str, &'a str)], bool);
-        let rows: [Row<'_>; 8] = [
+        let rows: [Row<'_>; 9] = [
             ("nothing", None, &[], true),
             ("an empty key", None, &[("ANTHROPIC_API_KEY", " ")], true),
             ("a key", None, &[("ANTHROPIC_API_KEY", "k")], false),
             ("a token", None, &[("ANTHROPIC_AUTH_TOKEN", "t")], false),
+            ("an OAuth token", None, &[("CLAUDE_CODE_OAUTH_TOKEN", "t")], false),
             ("another provider", Some("openai:gpt"), &[], false),
             ("a script", Some("scripted:/a.json"), &[], false),
             ("another provider by the environment", None, &[("ANTHROPIC_MODEL", "openai:x")], false),

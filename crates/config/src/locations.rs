@@ -23,6 +23,8 @@ pub struct ConfigLocations {
     pub working_dir: PathBuf,
     /// Directory that holds the project's `.claude`.
     pub project_dir: PathBuf,
+    /// Further directories whose instruction files count.
+    pub instruction_dirs: Vec<PathBuf>,
     /// Enabled setting sources.
     pub sources: BTreeSet<SettingSource>,
     pub trust: Trust,

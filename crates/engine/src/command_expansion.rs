@@ -7,6 +7,7 @@ use serde_json::json;
 use whimbrel_os::ids;
 use whimbrel_tools::api::AgentToolSet;
 use whimbrel_wire::content::{Content, ResultContent};
+use whimbrel_wire::tool_names::BASH;
 
 use crate::agent::Agent;
 use crate::commands::CommandFile;
@@ -14,8 +15,6 @@ use crate::commands::parse_file::CommandFrontMatter;
 use crate::commands::template::{self, TemplatePiece};
 use crate::runtime_settings::SettingsOverride;
 use crate::tool_scheduler::{ToolCall, ToolEnv, ToolScheduler};
-
-const BASH: &str = "Bash";
 
 pub(crate) struct ExpandedPrompt {
     pub(crate) text: String,

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
+use whimbrel_config::key_variables::HiddenVariables;
 use whimbrel_models::http::HttpClient;
 use whimbrel_wire::control::{Elicitation, ElicitationAction, ElicitationReply};
 
@@ -52,8 +53,11 @@ pub struct McpCallProgress {
 pub struct ServerDeps {
     /// Working directory of server programs.
     pub cwd: PathBuf,
-    /// Environment of server programs; limits are read from it too.
+    /// Environment of the engine: limits, and variables in entries. Programs get
+    /// [`program_environment`](Self::program_environment).
     pub environment: BTreeMap<String, String>,
+    /// Key variables that programs do not get unless their entry names them.
+    pub hidden_variables: HiddenVariables,
     /// Directories reported to servers as MCP roots.
     pub roots: Vec<PathBuf>,
     pub http_client: HttpClient,
@@ -80,9 +84,17 @@ impl ServerDeps {
             elicit: None,
             notify: None,
             limits: McpLimits::from_env(&variable),
+            hidden_variables: HiddenVariables::new(&[], &environment),
             cwd,
             environment,
         }
+    }
+
+    /// Environment of server programs and helper commands: without key variables.
+    pub fn program_environment(&self) -> BTreeMap<String, String> {
+        let mut environment = self.environment.clone();
+        self.hidden_variables.remove_from(&mut environment);
+        environment
     }
 
     /// Adds a host that runs servers of its own and answers elicitations.

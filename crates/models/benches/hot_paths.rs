@@ -101,9 +101,10 @@ fn run_requests(messages: usize, times: u64) {
     };
     let preamble =
         Arc::new(Preamble::new(vec!["How to work. ".repeat(300)], (0..10).filter_map(tool).collect()));
+    let overrides = body::BodyOverrides::default();
     for _ in 0..times {
         let request = Request::new("claude-sonnet-4-5", Arc::clone(&preamble), history.snapshot());
-        black_box(body::render(black_box(&request), &[]));
+        black_box(body::render(black_box(&request), &[], &overrides));
     }
 }
 

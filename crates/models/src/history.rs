@@ -10,7 +10,7 @@ use bytes::Bytes;
 use serde::Deserialize;
 use whimbrel_wire::{Block, Role};
 
-use crate::prompt_cache;
+use crate::prompt_cache::{self, MarkedTail};
 
 /// Size from which finished messages are frozen and shared instead of being copied into each request.
 const FREEZE_THRESHOLD: usize = 64 * 1024;
@@ -70,6 +70,8 @@ pub(crate) struct TranslatedMessages {
 #[derive(Debug, Clone)]
 pub struct HistorySnapshot {
     parts: Vec<Bytes>,
+    /// Where the cache breakpoints of the last part begin.
+    marks: Vec<usize>,
     /// One cache per part, except for the last part, which is not frozen.
     translations: Vec<Arc<TranslationCache>>,
 }
@@ -159,7 +161,8 @@ impl History {
     /// Returns the conversation for one request, with cache breakpoints at its end and at the end of the previous
     /// request.
     pub fn snapshot(&mut self) -> HistorySnapshot {
-        let mut tail = prompt_cache::mark_tail(&self.tail, self.last_request_end, self.last_role);
+        let MarkedTail { json: mut tail, marks } =
+            prompt_cache::mark_tail(&self.tail, self.last_request_end, self.last_role);
         if self.last_role.is_some() {
             tail.extend_from_slice(b"]}");
         }
@@ -167,6 +170,7 @@ impl History {
         let frozen = self.frozen.iter();
         HistorySnapshot {
             parts: frozen.clone().map(|part| part.json.clone()).chain([Bytes::from(tail)]).collect(),
+            marks,
             translations: frozen.map(|part| Arc::clone(&part.translations)).collect(),
         }
     }
@@ -207,6 +211,15 @@ impl HistorySnapshot {
     /// The messages as comma-separated JSON, in parts to be sent in order.
     pub fn parts(&self) -> &[Bytes] {
         &self.parts
+    }
+
+    /// The same without cache breakpoints. Only the last part has any.
+    pub(crate) fn unmarked_parts(&self) -> Vec<Bytes> {
+        let mut parts = self.parts.clone();
+        if let Some(last) = parts.last_mut() {
+            *last = prompt_cache::remove_marks(last, &self.marks).into();
+        }
+        parts
     }
 
     /// Parses the messages back. Cache breakpoints are dropped.

@@ -61,5 +61,6 @@ pub use error::{ModelError, ModelErrorKind};
 pub use event::{BlockDelta, ReplyEvent};
 pub use history::History;
 pub use model::{Model, RawEvents, ReplyItem};
+pub use prompt_cache::PromptCaching;
 pub use request::{Effort, OptionalPart, Preamble, Request, TaskBudget, Thinking, ThinkingDisplay, ToolSpec};
 pub use usage::ReportedUsage;

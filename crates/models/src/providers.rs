@@ -16,7 +16,7 @@ use crate::scripted::Scripted;
 #[cfg(feature = "http")]
 use crate::{
     anthropic::Anthropic, anthropic::KeyRefreshingModel, error::ModelErrorKind, http::HttpClient,
-    openai_chat::OpenAiChat, recording::Recording,
+    openai_chat::OpenAiChat, prompt_cache::PromptCaching, recording::Recording,
 };
 
 /// Lookup of environment variables.
@@ -131,7 +131,7 @@ impl Providers {
         self.models().insert(ModelKey::Name(name.to_owned()), model);
     }
 
-    /// Variable that supplied the key of the Messages API: `ANTHROPIC_API_KEY`, `ANTHROPIC_AUTH_TOKEN` or `none`.
+    /// Variable that supplied the key of the Messages API, or `none`.
     pub fn key_source(&self) -> &'static str {
         #[cfg(feature = "http")]
         if let Some(http) = &self.http {
@@ -163,7 +163,8 @@ impl Providers {
         self.resolve_with_key_source(name, None)
     }
 
-    /// As [`Providers::resolve`], with a key source for the Messages API in case the environment has no key.
+    /// As [`Providers::resolve`], with a key source for the Messages API in case the environment has no key. It goes
+    /// before an OAuth token.
     pub fn resolve_with_key_source(
         &self,
         name: &str,
@@ -211,7 +212,7 @@ impl Providers {
         source: Option<&Arc<dyn KeySource>>,
     ) -> Result<(Arc<dyn Model>, String), ModelError> {
         match (&self.http, source) {
-            (Some(http), Some(source)) if http.anthropic.is_key_missing() => {
+            (Some(http), Some(source)) if http.anthropic.yields_to_key_source() => {
                 let keyed = KeyRefreshingModel::new(http.anthropic.clone(), Arc::clone(source));
                 Ok((Arc::new(keyed), name.to_owned()))
             }
@@ -278,6 +279,7 @@ impl HttpProviders {
             ),
             ApiDialect::Messages => Arc::new(
                 Anthropic::new(&endpoint.base_url, key, self.http.clone())
+                    .with_prompt_caching(PromptCaching::from_env(|name| (self.env)(name)))
                     .with_key_variable(endpoint.key_variable.clone()),
             ),
         })
@@ -388,5 +390,8 @@ mod tests {
         assert_eq!(providers(&[("ANTHROPIC_API_KEY", "k")]).key_source(), "ANTHROPIC_API_KEY");
         let both = providers(&[("ANTHROPIC_API_KEY", "k"), ("ANTHROPIC_AUTH_TOKEN", "t")]);
         assert_eq!(both.key_source(), "ANTHROPIC_AUTH_TOKEN");
+        assert_eq!(providers(&[("CLAUDE_CODE_OAUTH_TOKEN", "o")]).key_source(), "CLAUDE_CODE_OAUTH_TOKEN");
+        let key = providers(&[("ANTHROPIC_API_KEY", "k"), ("CLAUDE_CODE_OAUTH_TOKEN", "o")]);
+        assert_eq!(key.key_source(), "ANTHROPIC_API_KEY");
     }
 }

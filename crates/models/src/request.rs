@@ -8,7 +8,7 @@ use serde_json::Value;
 use whimbrel_wire::RawJson;
 
 use crate::history::HistorySnapshot;
-use crate::prompt_cache::mark_last_system_block;
+use crate::prompt_cache::{CacheMarks, mark_last_system_block};
 
 pub use whimbrel_wire::options::ThinkingDisplay;
 
@@ -49,6 +49,8 @@ pub struct Preamble {
     /// Tools that the provider runs, as it describes them; supported by the Messages API only.
     pub server_tools: Vec<Value>,
     json: Bytes,
+    /// The same without cache breakpoint, serialized on first use.
+    unmarked_json: OnceLock<Bytes>,
     /// Serialized for Chat Completions on first use.
     chat_json: OnceLock<Bytes>,
 }
@@ -153,15 +155,19 @@ impl Preamble {
     /// Serializes system prompt and tools. Empty system blocks are dropped because providers reject them.
     pub fn new(mut system: Vec<String>, tools: Vec<Arc<ToolSpec>>) -> Self {
         system.retain(|text| !text.is_empty());
-        let json = Bytes::from(render(&system, &tools, &[]));
-        Self { system, tools, server_tools: Vec::new(), json, chat_json: OnceLock::new() }
+        Self::render(system, tools, Vec::new())
     }
 
     /// Creates a preamble whose tools are all run by the provider.
     pub fn with_server_tools(mut system: Vec<String>, server_tools: Vec<Value>) -> Self {
         system.retain(|text| !text.is_empty());
-        let json = Bytes::from(render(&system, &[], &server_tools));
-        Self { system, tools: Vec::new(), server_tools, json, chat_json: OnceLock::new() }
+        Self::render(system, Vec::new(), server_tools)
+    }
+
+    fn render(system: Vec<String>, tools: Vec<Arc<ToolSpec>>, server_tools: Vec<Value>) -> Self {
+        let json = Bytes::from(render(&system, &tools, &server_tools, CacheMarks::Set));
+        let (unmarked_json, chat_json) = (OnceLock::new(), OnceLock::new());
+        Self { system, tools, server_tools, json, unmarked_json, chat_json }
     }
 
     /// Returns the Chat Completions form, serialized on first use.
@@ -181,6 +187,12 @@ impl Preamble {
     /// `"system":[..],"tools":[..],`, each part only if not empty; the last system block carries a cache breakpoint.
     pub fn json(&self) -> &Bytes {
         &self.json
+    }
+
+    /// The same without the cache breakpoint.
+    pub(crate) fn unmarked_json(&self) -> Bytes {
+        let render = || render(&self.system, &self.tools, &self.server_tools, CacheMarks::Omitted).into();
+        self.unmarked_json.get_or_init(render).clone()
     }
 }
 
@@ -202,7 +214,7 @@ impl OptionalPart {
     }
 }
 
-fn render(system: &[String], tools: &[Arc<ToolSpec>], server_tools: &[Value]) -> String {
+fn render(system: &[String], tools: &[Arc<ToolSpec>], server_tools: &[Value], marks: CacheMarks) -> String {
     let mut json = String::new();
     if !system.is_empty() {
         let block = |text| {
@@ -210,7 +222,10 @@ fn render(system: &[String], tools: &[Arc<ToolSpec>], server_tools: &[Value]) ->
             format!(r#"{{"type":"text","text":{text}}}"#)
         };
         let mut blocks: Vec<String> = system.iter().map(block).collect();
-        mark_last_system_block(&mut blocks);
+        match marks {
+            CacheMarks::Set => mark_last_system_block(&mut blocks),
+            CacheMarks::Omitted => {}
+        }
         json += &format!(r#""system":[{}],"#, blocks.join(","));
     }
     if !tools.is_empty() || !server_tools.is_empty() {

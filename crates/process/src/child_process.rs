@@ -18,6 +18,7 @@ use crate::pipe::{DrainWindow, OutputPipe};
 use crate::plain_text::to_plain_text;
 use crate::process::ProcessTree;
 use crate::shell_command::{CommandSpec, ShellScript};
+use crate::shell_prefix::{add_shell_prefix, quote_word};
 use crate::{ProcessExit, SpawnError};
 
 /// Bytes of stderr that are kept.
@@ -34,6 +35,8 @@ pub struct ProgramSpec {
     pub cwd: PathBuf,
     /// The complete environment.
     pub environment: BTreeMap<String, String>,
+    /// Command of the user that runs the program; see [`add_shell_prefix`].
+    pub prefix: Option<String>,
 }
 
 /// A running child process. Dropping it kills the process and its descendants.
@@ -145,11 +148,11 @@ impl KillHandle {
 }
 
 impl ProgramSpec {
-    /// Shell command that execs the program with all words quoted.
+    /// Shell command that execs the program with all words quoted, after the prefix.
     fn exec_command(&self) -> String {
-        let quoted = |word: &String| format!("'{}'", word.replace('\'', r"'\''"));
-        let words: Vec<String> = [&self.command].into_iter().chain(&self.args).map(quoted).collect();
-        format!("exec {}", words.join(" "))
+        let words = [&self.command].into_iter().chain(&self.args).map(|word| quote_word(word));
+        let command = format!("exec {}", words.collect::<Vec<_>>().join(" "));
+        add_shell_prefix(self.prefix.as_deref(), command)
     }
 }
 

@@ -2,8 +2,8 @@
 //!
 //! Knows no session, no tool and no frame.
 //!
-//! - `shell_command`: a command and the call of the shell; `direct_exec`: exec without a shell; `process`: one command
-//!   from start to exit
+//! - `shell_command`: a command and the call of the shell; `shell_prefix`: the user's command in front of it;
+//!   `direct_exec`: exec without a shell; `process`: one command from start to exit
 //! - `piped_command`: a command with piped stdin; `child_process`: a long-lived child
 //! - `pipe`: reading output; [`bounded_output`]: output in bounded memory; [`line_channel`]: output as lines;
 //!   `plain_text`: output without escape sequences
@@ -25,6 +25,7 @@ mod process_tags;
 mod procfs;
 mod reaper;
 mod shell_command;
+mod shell_prefix;
 #[cfg(any(test, feature = "test-support"))]
 pub mod test_support;
 
@@ -36,3 +37,4 @@ pub use process::{Leftover, Process, ProcessExit, SpawnError};
 pub use process_groups::{KILL_GRACE, ProcessGroups};
 pub use process_tags::track_daemons;
 pub use shell_command::CommandSpec;
+pub use shell_prefix::{SHELL_PREFIX_VARIABLE, add_shell_prefix, quote_word};

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use whimbrel_models::call::ScheduledRetry;
 use whimbrel_models::catalog::Catalog;
-use whimbrel_models::key_source::{API_KEY_HELPER, KeySource};
+use whimbrel_models::key_source::{API_KEY_HELPER, KeySource, OAUTH_TOKEN_VARIABLE};
 use whimbrel_models::providers::Providers;
 use whimbrel_models::{Model, ModelError, Preamble, ToolSpec};
 use whimbrel_os::log::Log;
@@ -56,7 +56,8 @@ impl ModelAccess {
     /// Source of the API key, as shown to hosts.
     pub fn key_source(&self) -> &'static str {
         match (self.providers().key_source(), &self.key) {
-            ("none", Some(_)) => API_KEY_HELPER,
+            ("none" | OAUTH_TOKEN_VARIABLE, Some(_)) => API_KEY_HELPER,
+            (OAUTH_TOKEN_VARIABLE, None) => "oauth",
             (variable, _) => variable,
         }
     }

@@ -1,6 +1,7 @@
 //! State shared by the tool calls of a session: directories, working directory, environment of commands, and the files
 //! that the model has read. No lock is held across an await.
 
+mod env_files;
 mod seen_files;
 mod working_dir;
 pub mod worktree;
@@ -9,11 +10,18 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use whimbrel_config::key_variables::HiddenVariables;
 use whimbrel_config::settings::home_dir;
+use whimbrel_process::{SHELL_PREFIX_VARIABLE, add_shell_prefix};
 use whimbrel_session_store::checkpoint::Checkpoints;
 
+pub use self::env_files::ENV_FILE_VARIABLE;
+use self::env_files::{HookEnvFile, source_files};
 pub use self::seen_files::SeenFile;
 use self::worktree::Worktree;
+
+/// Switch: commands and agents run in the foreground only.
+pub const DISABLE_BACKGROUND_VARIABLE: &str = "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS";
 
 #[derive(Debug)]
 pub struct Workspace {
@@ -29,6 +37,10 @@ pub struct Workspace {
     isolated: bool,
     seen_files: Mutex<HashMap<PathBuf, SeenFile>>,
     env: Arc<Mutex<BTreeMap<String, String>>>,
+    /// Key variables that programs do not get.
+    hidden_variables: HiddenVariables,
+    /// File to which hooks add variables for Bash commands.
+    hook_env_file: Arc<HookEnvFile>,
     /// File states before each prompt, if the host enabled checkpoints.
     checkpoints: Mutex<Option<Arc<Checkpoints>>>,
     /// Lines changed by tools.
@@ -51,6 +63,8 @@ impl Workspace {
             isolated: false,
             additional_dirs: Arc::default(),
             seen_files: Mutex::default(),
+            hidden_variables: HiddenVariables::new(&[], &env),
+            hook_env_file: Arc::default(),
             env: Arc::new(Mutex::new(env)),
             checkpoints: Mutex::default(),
             changed_lines: Arc::default(),
@@ -70,6 +84,13 @@ impl Workspace {
         *lock(&self.checkpoints) = Some(Arc::new(checkpoints));
     }
 
+    /// Passes the named key variables on to programs.
+    #[must_use]
+    pub fn with_passed_variables(mut self, names: &[String]) -> Self {
+        self.hidden_variables = HiddenVariables::new(names, &lock(&self.env));
+        self
+    }
+
     /// Workspace of an isolated agent in the same session. It shares directories, environment and checkpoints, but has
     /// its own working directory and list of read files.
     #[must_use]
@@ -83,6 +104,8 @@ impl Workspace {
             isolated: true,
             seen_files: Mutex::default(),
             env: Arc::clone(&self.env),
+            hidden_variables: self.hidden_variables.clone(),
+            hook_env_file: Arc::clone(&self.hook_env_file),
             checkpoints: Mutex::new(self.checkpoints()),
             changed_lines: Arc::clone(&self.changed_lines),
         }
@@ -157,9 +180,54 @@ impl Workspace {
         home_dir(self.variable("HOME").as_deref())
     }
 
-    /// Environment of commands.
+    /// Environment of the engine. Programs get [`program_environment`](Self::program_environment).
     pub fn environment(&self) -> BTreeMap<String, String> {
         lock(&self.env).clone()
+    }
+
+    /// Environment of programs that the session starts: without key variables.
+    pub fn program_environment(&self) -> BTreeMap<String, String> {
+        let mut environment = self.environment();
+        self.hidden_variables.remove_from(&mut environment);
+        environment
+    }
+
+    pub fn hidden_variables(&self) -> &HiddenVariables {
+        &self.hidden_variables
+    }
+
+    /// The file of the user that Bash commands read before they run. It may not exist.
+    pub fn user_env_file(&self) -> Option<PathBuf> {
+        let path = self.variable(ENV_FILE_VARIABLE).filter(|path| !path.trim().is_empty())?;
+        Some(self.root.join(path))
+    }
+
+    /// The file to which hooks add variables for Bash commands; `None` if it cannot be created. Accesses the disk.
+    pub fn hook_env_file(&self) -> Option<&Path> {
+        self.hook_env_file.create()
+    }
+
+    /// Prepares a Bash command: the user's and the hooks' files are read first, and the user's command goes in front.
+    /// Accesses the disk.
+    pub(crate) fn prepare_bash_command(&self, command: String) -> String {
+        let files: Vec<PathBuf> =
+            self.user_env_file().into_iter().chain(self.hook_env_file.if_written()).collect();
+        self.add_shell_prefix(source_files(&files, command))
+    }
+
+    /// Puts the user's command in front of a shell command.
+    pub(crate) fn add_shell_prefix(&self, command: String) -> String {
+        add_shell_prefix(self.variable(SHELL_PREFIX_VARIABLE).as_deref(), command)
+    }
+
+    /// Interprets a variable as a switch.
+    pub fn is_switched_on(&self, name: &str) -> bool {
+        self.variable(name).is_some_and(|value| !matches!(value.as_str(), "" | "0" | "false"))
+    }
+
+    /// Returns whether the user has disabled background tasks.
+    pub fn is_background_disabled(&self) -> bool {
+        self.is_switched_on(DISABLE_BACKGROUND_VARIABLE)
     }
 
     pub fn variable(&self, name: &str) -> Option<String> {

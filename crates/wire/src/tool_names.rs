@@ -2,6 +2,8 @@
 
 /// Name of the tool that starts subagents.
 pub const AGENT: &str = "Agent";
+/// Name of the tool that runs shell commands.
+pub const BASH: &str = "Bash";
 /// Name of the tool that sends messages to other agents.
 pub const SEND_MESSAGE: &str = "SendMessage";
 /// Name of the tool that creates a team.

@@ -58,5 +58,9 @@ pub(super) fn build_runtime() -> Result<Runtime, String> {
 
 /// Dependencies of servers outside a session.
 pub(super) fn server_deps(setup: &Setup) -> ServerDeps {
-    ServerDeps::new(setup.session.workspace.root().to_path_buf(), setup.session.workspace.environment())
+    let workspace = &setup.session.workspace;
+    ServerDeps {
+        hidden_variables: workspace.hidden_variables().clone(),
+        ..ServerDeps::new(workspace.root().to_path_buf(), workspace.environment())
+    }
 }

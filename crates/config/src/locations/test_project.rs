@@ -31,6 +31,7 @@ pub fn test_project<T: AsRef<str>>(files: &[(&str, T)]) -> TestProject {
     let locations = ConfigLocations {
         user_dir: Some(top.join("home/.claude")),
         working_dir: top.join("code/app"),
+        instruction_dirs: Vec::new(),
         project_dir: top.join("code/app"),
         sources: [SettingSource::User, SettingSource::Project].into(),
         trust: Trust::Untrusted,

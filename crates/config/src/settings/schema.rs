@@ -72,6 +72,7 @@ const KEYS: &[(&[&str], ValueType, Severity)] = &[
     (&["sandbox", "filesystem", "allowRead"], ValueType::TextList, Preference),
     (&["sandbox", "filesystem", "denyRead"], ValueType::TextList, Critical),
     (&["env"], ValueType::Variables, Preference),
+    (&["passEnv"], ValueType::TextList, Preference),
     (&["model"], ValueType::Text, Preference),
     (&["fallbackModel"], ValueType::TextList, Preference),
     (&["effortLevel"], ValueType::Text, Preference),
@@ -313,6 +314,8 @@ pub struct TypedSettings {
     pub language: Option<String>,
     /// Command that prints the API key.
     pub api_key_helper: Option<String>,
+    /// Key variables that commands, hooks and MCP servers get.
+    pub pass_env: Vec<String>,
     /// Command of the status line.
     pub status_line: Option<Map<String, Value>>,
     /// Command that suggests files.

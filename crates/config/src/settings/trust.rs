@@ -78,6 +78,7 @@ const NEVER_ALLOWED_KEYS: &[&str] = &[
     "awsAuthRefresh",
     "awsCredentialExport",
     "gcpAuthRefresh",
+    "passEnv",
     "processWrapper",
     "policyHelper",
     "cleanupPeriodDays",

@@ -143,7 +143,8 @@ impl AgentSpawner {
         call: &ToolContext,
     ) -> Result<PendingAgent, ToolError> {
         let depth = self.position.depth + 1;
-        let background = background && may_run_in_background(depth);
+        let is_disabled = self.context.environment.workspace.is_background_disabled();
+        let background = background && may_run_in_background(depth) && !is_disabled;
         let reservation = self
             .context
             .spawning

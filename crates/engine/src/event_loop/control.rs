@@ -16,6 +16,7 @@ use whimbrel_mcp::Toggle;
 use whimbrel_models::Thinking;
 use whimbrel_tools::permission::AUTO_MODE_UNSUPPORTED;
 use whimbrel_tools::tasks::{TaskOutputReport, TaskRegistry, TaskScope};
+use whimbrel_tools::workspace::DISABLE_BACKGROUND_VARIABLE;
 use whimbrel_wire::PROTOCOL_VERSION;
 use whimbrel_wire::control::{
     BackgroundTasksReply, BinaryVersion, ControlResponse, Direction, Interrupt, InterruptReply, ModelInfo,
@@ -61,6 +62,11 @@ pub(crate) async fn handle_request(
         }
         Request::SetMaxThinkingTokens(set) => set_thinking(session, id, &set),
         Request::StopTask(stop) => return stop_task(session, id, stop.task_id),
+        Request::BackgroundTasks(_) if session.setup.session.workspace.is_background_disabled() => {
+            let text =
+                format!("Background tasks are disabled ({DISABLE_BACKGROUND_VARIABLE}). Unset the variable.");
+            ControlResponse::error(id, text)
+        }
         Request::BackgroundTasks(request) => {
             let changed = session.tasks.move_to_background(request.tool_use_id.as_deref());
             notices::notify_backgrounded(&session.host.frame_sender, &session.tasks, &changed).await;

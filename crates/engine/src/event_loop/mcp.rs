@@ -211,6 +211,7 @@ impl SessionDeps {
         } = self;
         let deps = ServerDeps::new(workspace.root().to_path_buf(), workspace.environment());
         ServerDeps {
+            hidden_variables: workspace.hidden_variables().clone(),
             roots: workspace.directories(),
             host: Some(requests.clone()),
             in_process_servers: Arc::clone(in_process_servers),

@@ -23,10 +23,12 @@ pub(super) struct ResolvedLocation {
     pub(super) warnings: Vec<String>,
 }
 
-/// Resolves the location; `stored` is a session selected from a store. Accesses the disk.
+/// Resolves the location; `stored` is a session selected from a store. Programs get the key variables in `pass_env`.
+/// Accesses the disk.
 pub(super) fn resolve_location(
     options: &Options,
     env: &BTreeMap<String, String>,
+    pass_env: &[String],
     stored: Option<StoreResolvedSession>,
 ) -> Result<ResolvedLocation, SetupError> {
     let root = working_directory(options)?;
@@ -57,7 +59,10 @@ pub(super) fn resolve_location(
     let copy_warning =
         checkpoints::inherit_checkpoints(forked_from.as_deref(), checkpoints.as_ref(), config.as_deref());
     let task_list = tools::open_task_list(stored_config, env, &session);
-    let workspace = Arc::new(Workspace::new(root, output_dir, env.clone()).with_checkpoints(checkpoints));
+    let workspace = Workspace::new(root, output_dir, env.clone())
+        .with_checkpoints(checkpoints)
+        .with_passed_variables(pass_env);
+    let workspace = Arc::new(workspace);
     let warnings = storage_error
         .as_deref()
         .map(storage::render_warning)

@@ -5,7 +5,8 @@
 //! same from a session store), `storage` (where transcripts go), `checkpoints`, `settings`, `discover` (hooks, MCP
 //! servers, agents, extensions), [`extensions`] (plugins, commands, skills, output styles), `permissions`, `hooks`,
 //! `limits`, `system_prompt`, `background` (policy for background tasks), [`model`], `mcp_servers`, `tools`, `env`
-//! (parsing of variables), `new_session` (after `/clear`), [`unsupported`] (options that this version rejects).
+//! (parsing of variables), `new_session` (after `/clear`), [`unsupported`] (options that this version rejects),
+//! `unsupported_variables` (the same for variables).
 
 mod background;
 mod checkpoints;
@@ -31,6 +32,7 @@ mod store_resume;
 mod system_prompt;
 mod tools;
 pub mod unsupported;
+mod unsupported_variables;
 
 pub use whimbrel_config::settings::config_dir;
 

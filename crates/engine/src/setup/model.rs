@@ -3,11 +3,16 @@
 use std::collections::BTreeMap;
 
 use whimbrel_config::settings::TypedSettings;
-use whimbrel_models::{Thinking, ThinkingDisplay};
+use whimbrel_models::{Effort, Thinking, ThinkingDisplay};
 use whimbrel_wire::options::{self, Options};
 
+use super::SetupError;
+use super::env::{Env, is_env_set, parse_number};
 use crate::effort::{parse_effort, to_model_effort};
 use crate::engine::Engine;
+
+/// Variable with the effort; it goes before the options.
+const EFFORT_VARIABLE: &str = "CLAUDE_CODE_EFFORT_LEVEL";
 
 /// Model of a session: that of the options, the environment or the settings, otherwise the default.
 pub fn default_model(
@@ -45,17 +50,28 @@ pub(super) fn small_model(engine: &Engine, main: &str, env: &BTreeMap<String, St
     }
 }
 
-pub(super) fn thinking(options: &Options, settings: &TypedSettings) -> Option<Thinking> {
-    match (options.max_thinking_tokens, &options.thinking) {
-        (Some(0), _) | (None, Some(options::Thinking::Disabled)) => Some(Thinking::Disabled),
-        (Some(budget), _) => Some(Thinking::Enabled { budget }),
+/// Thinking: the variable that disables it, else the options, else the variable with a budget, else the settings.
+pub(super) fn thinking(
+    options: &Options,
+    env: &Env,
+    settings: &TypedSettings,
+) -> Result<Option<Thinking>, SetupError> {
+    let by_env = parse_number(env, "MAX_THINKING_TOKENS")?;
+    if is_env_set(env, "CLAUDE_CODE_DISABLE_THINKING") {
+        return Ok(Some(Thinking::Disabled));
+    }
+    let with_budget = |budget| if budget == 0 { Thinking::Disabled } else { Thinking::Enabled { budget } };
+    let by_options = match (options.max_thinking_tokens, &options.thinking) {
+        (Some(budget), _) => Some(with_budget(budget)),
+        (None, Some(options::Thinking::Disabled)) => Some(Thinking::Disabled),
         (None, Some(options::Thinking::Adaptive { .. })) => Some(Thinking::Adaptive),
         (None, Some(options::Thinking::Enabled { budget_tokens, .. })) => {
             Some(budget_tokens.map_or(Thinking::Adaptive, |budget| Thinking::Enabled { budget }))
         }
-        (None, None) if settings.always_thinking_enabled == Some(false) => Some(Thinking::Disabled),
         (None, None) => None,
-    }
+    };
+    let by_settings = || (settings.always_thinking_enabled == Some(false)).then_some(Thinking::Disabled);
+    Ok(by_options.or(by_env.map(with_budget)).or_else(by_settings))
 }
 
 pub(super) fn thinking_display(options: &Options) -> Option<ThinkingDisplay> {
@@ -65,9 +81,22 @@ pub(super) fn thinking_display(options: &Options) -> Option<ThinkingDisplay> {
     }
 }
 
-pub(super) fn effort(options: &Options, settings: &TypedSettings) -> Option<whimbrel_models::Effort> {
+/// Effort: the variable, else the options, else the settings.
+pub(super) fn effort(
+    options: &Options,
+    env: &Env,
+    settings: &TypedSettings,
+) -> Result<Option<Effort>, SetupError> {
     let by_settings = || settings.effort_level.as_deref().and_then(parse_effort);
-    options.effort.map(to_model_effort).or_else(by_settings)
+    match env.get(EFFORT_VARIABLE).map(|name| name.trim()).filter(|name| !name.is_empty()) {
+        None => Ok(options.effort.map(to_model_effort).or_else(by_settings)),
+        Some("auto") => Ok(None),
+        Some(name) => parse_effort(name).map(Some).ok_or_else(|| {
+            SetupError::Invalid(format!(
+                "{EFFORT_VARIABLE} must be low, medium, high, xhigh, max or auto, but is {name:?}."
+            ))
+        }),
+    }
 }
 
 #[cfg(test)]
@@ -75,6 +104,50 @@ mod tests {
     use whimbrel_models::providers::Providers;
 
     use super::*;
+
+    fn env(pairs: &[(&str, &str)]) -> Env {
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn thinking_follows_variables_options_and_settings() {
+        let (budget, off) = (Some(Thinking::Enabled { budget: 5 }), Some(Thinking::Disabled));
+        type Row<'a> = (&'a str, Option<u64>, &'a [(&'a str, &'a str)], Option<bool>, Option<Thinking>);
+        let rows: [Row<'_>; 8] = [
+            ("nothing", None, &[], None, None),
+            ("the settings", None, &[], Some(false), off),
+            ("a budget", None, &[("MAX_THINKING_TOKENS", "5")], Some(false), budget),
+            ("no budget", None, &[("MAX_THINKING_TOKENS", "0")], None, off),
+            ("blank", None, &[("MAX_THINKING_TOKENS", " ")], None, None),
+            ("the options go first", Some(5), &[("MAX_THINKING_TOKENS", "9")], None, budget),
+            ("disabled", Some(5), &[("CLAUDE_CODE_DISABLE_THINKING", "1")], None, off),
+            ("not disabled", Some(5), &[("CLAUDE_CODE_DISABLE_THINKING", "0")], None, budget),
+        ];
+        for (name, option, variables, setting, expected) in rows {
+            let options = Options { max_thinking_tokens: option, ..Options::default() };
+            let settings = TypedSettings { always_thinking_enabled: setting, ..TypedSettings::default() };
+            assert_eq!(thinking(&options, &env(variables), &settings), Ok(expected), "{name}");
+        }
+        let invalid = env(&[("MAX_THINKING_TOKENS", "many")]);
+        assert!(thinking(&Options::default(), &invalid, &TypedSettings::default()).is_err());
+    }
+
+    #[test]
+    fn effort_variable_goes_before_the_options() {
+        let options = Options { effort: Some(options::Effort::Low), ..Options::default() };
+        let settings = TypedSettings::default();
+        let rows = [
+            (None, Some(Some(Effort::Low))),
+            (Some(""), Some(Some(Effort::Low))),
+            (Some("high"), Some(Some(Effort::High))),
+            (Some("auto"), Some(None)),
+            (Some("much"), None),
+        ];
+        for (value, expected) in rows {
+            let env = value.map(|value| (EFFORT_VARIABLE.to_owned(), value.to_owned())).into_iter().collect();
+            assert_eq!(effort(&options, &env, &settings).ok(), expected, "{value:?}");
+        }
+    }
 
     #[test]
     fn small_model_follows_variable_then_provider() {

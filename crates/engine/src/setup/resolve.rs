@@ -1,17 +1,21 @@
 //! Builds a [`Setup`] from options, environment and settings.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
 use whimbrel_config::locations::ConfigLocations;
 use whimbrel_config::settings::{TypedSettings, config_dir};
+use whimbrel_models::anthropic::extra_body::{EXTRA_BODY_VARIABLE, ExtraBody};
+use whimbrel_os::links::resolve_links;
 use whimbrel_tools::hooks::{HookSet, ProgressPolicy};
 use whimbrel_tools::mcp_tools::ToolCache;
 use whimbrel_tools::permission::PermissionState;
 use whimbrel_tools::permission::state::NewPermissions;
 use whimbrel_tools::task_list::TaskList;
+use whimbrel_tools::workspace::{ENV_FILE_VARIABLE, Workspace};
 use whimbrel_wire::options::{Options, OutputFormat};
 
 use super::parts::{
@@ -29,7 +33,10 @@ use crate::setup::location::{ResolvedLocation, resolve_location};
 use crate::setup::resume;
 use crate::setup::start::{SetupError, Start};
 use crate::setup::store_resume::StoreResolvedSession;
-use crate::setup::{background, limits, model, permissions, settings, system_prompt, tools, unsupported};
+use crate::setup::{
+    background, limits, model, permissions, settings, system_prompt, tools, unsupported,
+    unsupported_variables,
+};
 use crate::state_notifier::StateSubscription;
 use crate::structured_output::{self, OutputSchema};
 
@@ -78,11 +85,18 @@ impl Setup {
         env.extend(options.env.clone());
         let sources =
             Sources { engine, options: &options, env: &env, settings: settings.effective().typed.clone() };
-        let ResolvedLocation { session, task_list, mut warnings } = resolve_location(&options, &env, stored)?;
+        unsupported_variables::check_variables(&env).map_err(SetupError::Unsupported)?;
+        let pass_env = &sources.settings.pass_env;
+        let ResolvedLocation { session, task_list, mut warnings } =
+            resolve_location(&options, &env, pass_env, stored)?;
         warnings.extend(settings.warnings().iter().cloned().chain(unsupported::ignored_settings(&settings)));
+        warnings.extend(unsupported_variables::ignored_variables(&env));
+        warnings.extend(env_file_warning(&session.workspace));
         let root = session.workspace.root();
-        let locations = settings::config_locations(&options, &settings, config_dir(&env), root);
-        let config_locations = Arc::new(locations);
+        let config_locations = Arc::new(ConfigLocations {
+            instruction_dirs: instruction_dirs(&options, &env, &session.workspace),
+            ..settings::config_locations(&options, &settings, config_dir(&env), root)
+        });
         let Discovered { hooks, servers, commands, extensions, agent_definitions } =
             discover(&options, &env, &settings, &config_locations, &mut warnings)?;
         let mode = resume::resumed_mode(session.resumed.as_deref());
@@ -156,12 +170,13 @@ impl Sources<'_> {
 
     fn models(&self) -> Result<ModelSetup, SetupError> {
         let Self { engine, options, env, settings } = self;
+        ExtraBody::parse(env.get(EXTRA_BODY_VARIABLE).map(String::as_str)).map_err(SetupError::Invalid)?;
         let default_model = model::default_model(engine, options, env, settings);
         limits::check_budget(engine, options, settings, &default_model)?;
         Ok(ModelSetup {
             is_explicit: options.model.is_some(),
             small_model: model::small_model(engine, &default_model, env),
-            runtime_settings: initial_runtime_settings(options, settings, &default_model),
+            runtime_settings: initial_runtime_settings(options, env, settings, &default_model)?,
             key_helper: settings.api_key_helper.clone(),
             default_model,
         })
@@ -209,14 +224,42 @@ impl Sources<'_> {
     }
 }
 
-fn initial_runtime_settings(options: &Options, settings: &TypedSettings, model: &str) -> RuntimeSettings {
-    RuntimeSettings {
+fn initial_runtime_settings(
+    options: &Options,
+    env: &BTreeMap<String, String>,
+    settings: &TypedSettings,
+    model: &str,
+) -> Result<RuntimeSettings, SetupError> {
+    Ok(RuntimeSettings {
         model: model.to_owned(),
-        thinking: model::thinking(options, settings),
+        thinking: model::thinking(options, env, settings)?,
         thinking_display: model::thinking_display(options),
-        effort: model::effort(options, settings),
+        effort: model::effort(options, env, settings)?,
         plan_mode_instructions: options.plan_mode_instructions.as_deref().map(Into::into),
+    })
+}
+
+/// Additional directories whose instruction files are loaded: those of the host, if the user has enabled it.
+fn instruction_dirs(
+    options: &Options,
+    env: &BTreeMap<String, String>,
+    workspace: &Workspace,
+) -> Vec<PathBuf> {
+    if !is_env_set(env, "CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD") {
+        return Vec::new();
     }
+    let resolve = |dir: &String| resolve_links(&workspace.resolve(dir));
+    options.additional_directories.iter().map(resolve).collect()
+}
+
+/// Warning about a file of the user that commands cannot read.
+fn env_file_warning(workspace: &Workspace) -> Option<String> {
+    let file = workspace.user_env_file()?;
+    let error = std::fs::File::open(&file).err()?;
+    let file = file.display();
+    Some(format!(
+        "{ENV_FILE_VARIABLE}: {file} cannot be read ({error}), so Bash commands run without it. Correct the path."
+    ))
 }
 
 fn resolve_hook_progress(options: &Options) -> ProgressPolicy {

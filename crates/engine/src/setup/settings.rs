@@ -95,6 +95,7 @@ pub(super) fn config_locations(
         user_dir: config,
         working_dir: root.into(),
         project_dir: project,
+        instruction_dirs: Vec::new(),
     }
 }
 

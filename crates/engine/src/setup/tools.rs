@@ -6,11 +6,13 @@ use std::sync::Arc;
 
 use whimbrel_tools::api::deferred_tools::{self, DeferredTools};
 use whimbrel_tools::api::{AgentToolSet, ToolEntry};
+use whimbrel_tools::builtin::{BACKGROUND_FIELD, MONITOR, describe_without_background};
 use whimbrel_tools::permission::PermissionState;
 use whimbrel_tools::task_list::TaskList;
+use whimbrel_tools::workspace::DISABLE_BACKGROUND_VARIABLE;
 use whimbrel_wire::options::{Options, ToolSet};
 use whimbrel_wire::tool_names::{
-    AGENT, TASK_CREATE, TASK_GET, TASK_LIST, TASK_UPDATE, TODO_WRITE, TOOL_SEARCH,
+    AGENT, BASH, TASK_CREATE, TASK_GET, TASK_LIST, TASK_UPDATE, TODO_WRITE, TOOL_SEARCH,
 };
 
 use super::env::is_env_set;
@@ -24,6 +26,9 @@ const TASKS_VARIABLE: &str = "CLAUDE_CODE_ENABLE_TASKS";
 
 /// Name of a task list that several sessions share.
 const LIST_VARIABLE: &str = "CLAUDE_CODE_TASK_LIST_ID";
+
+/// Tools that start turns at a later time.
+const TIMER_TOOLS: [&str; 4] = ["CronCreate", "CronDelete", "CronList", "ScheduleWakeup"];
 
 /// The tools that the host asked for.
 pub(super) fn select_tools(
@@ -61,10 +66,26 @@ pub(super) fn finalize_tools(
         (_, Some(value)) if is_off(value) => vec![TASK_CREATE, TASK_GET, TASK_LIST, TASK_UPDATE],
         _ => vec![TODO_WRITE],
     };
+    if is_env_set(env, "CLAUDE_CODE_DISABLE_CRON") {
+        excluded.extend(TIMER_TOOLS);
+    }
     let budget = deferred_tools::schema_budget(env, window).map_err(SetupError::Invalid)?;
     excluded.extend(budget.is_none().then_some(TOOL_SEARCH));
     let deferred = budget.map_or_else(DeferredTools::default, DeferredTools::with_schema_budget);
-    Ok((tool_set.without_tools(&excluded), deferred))
+    let tool_set = tool_set.without_tools(&excluded);
+    match is_env_set(env, DISABLE_BACKGROUND_VARIABLE) {
+        true => Ok((without_background(&tool_set), deferred)),
+        false => Ok((tool_set, deferred)),
+    }
+}
+
+/// Hides background work from the model: the field of commands and agents, and the tool that only works so.
+fn without_background(tool_set: &AgentToolSet) -> AgentToolSet {
+    tool_set
+        .without_tools(&[MONITOR])
+        .with_description(BASH, &describe_without_background())
+        .without_field(BASH, BACKGROUND_FIELD)
+        .without_field(AGENT, BACKGROUND_FIELD)
 }
 
 /// Describes the Agent tool with the available agent definitions.

@@ -31,14 +31,23 @@ async fn a_program_gets_the_session_environment_and_its_own() {
     let mut entry = test_server::entry();
     entry["env"]["OWN"] = "own".into();
     entry["env"]["BOTH"] = "own".into();
+    entry["env"]["OPENAI_API_KEY"] = "own".into();
     let servers = TestServers::start_with(json!({"play": entry}), |mut deps| {
-        for name in ["SESSION", "BOTH"] {
+        for name in ["SESSION", "BOTH", "ANTHROPIC_API_KEY", "OPENAI_API_KEY"] {
             deps.environment.insert(name.into(), "session".into());
         }
         deps
     })
     .await;
-    for (name, value) in [("OWN", "own"), ("SESSION", "session"), ("BOTH", "own"), ("HOME", "")] {
+    let expected = [
+        ("OWN", "own"),
+        ("SESSION", "session"),
+        ("BOTH", "own"),
+        ("HOME", ""),
+        ("ANTHROPIC_API_KEY", ""),
+        ("OPENAI_API_KEY", "own"),
+    ];
+    for (name, value) in expected {
         let text = servers.call_text("mcp__play__env", json!({"word": name})).await;
         assert_eq!(text.replace("(no output)", ""), value, "{name}");
     }

@@ -29,7 +29,7 @@ pub(super) struct HeadersCommand {
 impl HeadersCommand {
     /// Prepares the command without running it.
     pub(super) fn new(command: &str, name: &str, url: &str, deps: &ServerDeps) -> Self {
-        let mut environment = deps.environment.clone();
+        let mut environment = deps.program_environment();
         environment.insert("CLAUDE_CODE_MCP_SERVER_NAME".into(), name.into());
         environment.insert("CLAUDE_CODE_MCP_SERVER_URL".into(), url.into());
         let program = ProgramSpec {
@@ -37,6 +37,7 @@ impl HeadersCommand {
             args: vec!["-c".into(), command.into()],
             cwd: deps.cwd.clone(),
             environment,
+            prefix: None,
         };
         Self { program: Arc::new(program), cached: Arc::default() }
     }

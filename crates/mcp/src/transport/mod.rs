@@ -23,7 +23,7 @@ use std::pin::Pin;
 use rmcp::RoleClient;
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
-use whimbrel_process::{KillHandle, ProgramSpec};
+use whimbrel_process::{KillHandle, ProgramSpec, SHELL_PREFIX_VARIABLE};
 use whimbrel_wire::options::{McpServerConfig, StdioServer};
 
 use self::authenticated_endpoint::RemoteEndpoint;
@@ -83,13 +83,14 @@ impl McpTransport {
 }
 
 fn build_program(server: &StdioServer, deps: &ServerDeps) -> ProgramSpec {
-    let mut environment = deps.environment.clone();
+    let mut environment = deps.program_environment();
     environment.extend(server.env.clone());
     ProgramSpec {
         command: server.command.clone(),
         args: server.args.clone(),
         cwd: deps.cwd.clone(),
         environment,
+        prefix: deps.environment.get(SHELL_PREFIX_VARIABLE).cloned(),
     }
 }
 

@@ -4,7 +4,9 @@
 use bytes::Bytes;
 use serde_json::Value;
 
+use super::extra_body::ExtraBody;
 use crate::catalog::LONG_CONTEXT_SUFFIX;
+use crate::prompt_cache::PromptCaching;
 use crate::request::{Effort, OptionalPart, Request, TaskBudget, Thinking, ThinkingDisplay};
 
 /// Smallest thinking limit that the API accepts.
@@ -15,25 +17,41 @@ const EFFORT_BETA: &str = "effort-2025-11-24";
 const TASK_BUDGET_BETA: &str = "task-budgets-2026-03-13";
 const LONG_CONTEXT_BETA: &str = "context-1m-2025-08-07";
 
-/// Renders the body as parts to be sent in order, without the optional parts in `refused`.
+/// What the user changes in every request of a client.
+#[derive(Debug, Clone, Default)]
+pub struct BodyOverrides {
+    /// Additional fields.
+    pub extra: ExtraBody,
+    /// Which models get cache breakpoints.
+    pub caching: PromptCaching,
+}
+
+/// Renders the body as parts to be sent in order, without the optional parts in `unsupported`.
 /// The preamble and the frozen history are shared, not copied.
-pub fn render(request: &Request, unsupported: &[OptionalPart]) -> Vec<Bytes> {
-    let parts = request.history.parts();
+pub fn render(request: &Request, unsupported: &[OptionalPart], overrides: &BodyOverrides) -> Vec<Bytes> {
+    let (preamble, parts) = match overrides.caching.is_enabled(&request.model) {
+        true => (request.preamble.json().clone(), request.history.parts().to_vec()),
+        false => (request.preamble.unmarked_json(), request.history.unmarked_parts()),
+    };
+    let mut head = render_head(request, unsupported);
+    if !overrides.extra.is_empty() {
+        head = overrides.extra.merge_into(head);
+    }
     let mut pieces = Vec::with_capacity(parts.len() + 4);
-    pieces.push(Bytes::from(render_head(request, unsupported)));
-    pieces.push(request.preamble.json().clone());
+    pieces.push(Bytes::from(head));
+    pieces.push(preamble);
     pieces.push(Bytes::from_static(br#""messages":["#));
-    pieces.extend(parts.iter().cloned());
+    pieces.extend(parts);
     pieces.push(Bytes::from_static(b"]}"));
     pieces
 }
 
 /// Renders the whole body as one value, for tests and scripts.
 pub fn to_value(request: &Request) -> Value {
-    serde_json::from_slice(&render(request, &[]).concat()).unwrap_or_default()
+    serde_json::from_slice(&render(request, &[], &BodyOverrides::default()).concat()).unwrap_or_default()
 }
 
-/// Beta features of a request without duplicates and without those in `refused`.
+/// Beta features of a request without duplicates and without those in `unsupported`.
 pub fn betas<'a>(request: &'a Request, unsupported: &[OptionalPart]) -> Vec<&'a str> {
     let mut betas = vec![INTERLEAVED_THINKING_BETA];
     betas.extend(request.effort.map(|_| EFFORT_BETA));
@@ -209,7 +227,7 @@ mod tests {
             thinking_display: shown,
             ..request(&mut history_with("hi"))
         };
-        let body = render(&request, &[OptionalPart::ThinkingDisplay]).concat();
+        let body = render(&request, &[OptionalPart::ThinkingDisplay], &BodyOverrides::default()).concat();
         let body: Value = serde_json::from_slice(&body).unwrap();
         assert_eq!(body["thinking"], json!({"type": "adaptive"}), "refused");
     }
@@ -249,15 +267,38 @@ mod tests {
         assert_eq!(betas(&request, &[OptionalPart::Beta(INTERLEAVED_THINKING_BETA.into())]), [EFFORT_BETA]);
         assert_eq!(betas(&request, &[OptionalPart::AllBetas]), [""; 0]);
         let unsupported = [OptionalPart::Metadata, OptionalPart::Thinking, OptionalPart::Effort];
-        let body: Value = serde_json::from_slice(&render(&request, &unsupported).concat()).unwrap();
+        let body = render(&request, &unsupported, &BodyOverrides::default()).concat();
+        let body: Value = serde_json::from_slice(&body).unwrap();
         let keys: Vec<_> = body.as_object().unwrap().keys().map(String::as_str).collect();
         assert_eq!(keys, ["model", "max_tokens", "stream", "system", "tools", "messages"]);
     }
 
     #[test]
+    fn caching_can_be_disabled_for_a_model() {
+        let switch = |name: &str| (name == "DISABLE_PROMPT_CACHING_OPUS").then(|| "1".to_owned());
+        let overrides =
+            BodyOverrides { caching: PromptCaching::from_env(switch), ..BodyOverrides::default() };
+        let mut history = history_with("one");
+        history.snapshot();
+        history.push(Role::Assistant, &Block::text("two"));
+        let input = json!({"a": 1, "cache_control": {"type": "ephemeral"}});
+        history.push(Role::Assistant, &Block::ToolUse { id: "c".into(), name: "x".into(), input });
+        history.push(Role::User, &Block::text("three"));
+        let mut request = request(&mut history);
+        let count_marks = |request: &Request| {
+            let body = render(request, &[], &overrides).concat();
+            let body: Value = serde_json::from_slice(&body).unwrap();
+            body.to_string().matches("cache_control").count()
+        };
+        assert_eq!(count_marks(&request), 4, "another model: system, two messages, and the tool input");
+        request.model = "claude-opus-x".into();
+        assert_eq!(count_marks(&request), 1, "only the tool input");
+    }
+
+    #[test]
     fn consecutive_requests_share_a_byte_prefix() {
         let bare = |request: &Request| {
-            let text = String::from_utf8(render(request, &[]).concat()).unwrap();
+            let text = String::from_utf8(render(request, &[], &BodyOverrides::default()).concat()).unwrap();
             text.replace(crate::prompt_cache::CACHE_CONTROL, "").trim_end_matches("]}]}").to_owned()
         };
         let mut history = history_with("one");

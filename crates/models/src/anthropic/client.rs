@@ -8,7 +8,9 @@ use ::http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGEN
 use bytes::Bytes;
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 
-use super::credential::{Credential, insert_key, missing_key_error};
+use super::body::BodyOverrides;
+use super::credential::{Credential, OAUTH_BETA, insert_key, missing_key_error};
+use super::extra_body::{EXTRA_BODY_VARIABLE, ExtraBody};
 use super::{body, decode, error};
 use crate::error::{ModelError, ModelErrorKind};
 use crate::event::ReplyEvent;
@@ -16,6 +18,7 @@ use crate::hint::{RequestSummary, with_hint};
 use crate::http::{Address, HttpClient, Response};
 use crate::key_source::API_KEY_HELPER;
 use crate::model::{Model, RawEvents, ReplyItem};
+use crate::prompt_cache::PromptCaching;
 use crate::reply_stream::{EventDecoder, ReplyStream};
 use crate::request::{OptionalPart, Request};
 use crate::unsupported_parts::UnsupportedParts;
@@ -38,20 +41,29 @@ pub struct Anthropic {
     credential: Credential,
     /// Variable that the key came from, for error messages.
     key_variable: Option<String>,
+    /// Changes to the body of each request, or the error every request returns.
+    overrides: Result<Arc<BodyOverrides>, ModelError>,
     unsupported: UnsupportedParts,
 }
 
 impl Anthropic {
-    /// Reads `ANTHROPIC_API_KEY` or `ANTHROPIC_AUTH_TOKEN` (which takes precedence), `ANTHROPIC_BASE_URL` and
-    /// `ANTHROPIC_CUSTOM_HEADERS` (`Name: value`, one per line).
+    /// Reads the credential, `ANTHROPIC_BASE_URL`, `ANTHROPIC_CUSTOM_HEADERS` (`Name: value`, one per line) and what
+    /// changes the body of requests.
     pub fn from_env(get: impl Fn(&str) -> Option<String>, http: HttpClient) -> Self {
-        let get = |name| get(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
+        let get =
+            |name: &str| get(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
         let base = get("ANTHROPIC_BASE_URL").unwrap_or_else(|| DEFAULT_BASE_URL.to_owned());
         let mut model = Self::with_credential(&base, Credential::from_env(get), http);
+        model.overrides = ExtraBody::parse(get(EXTRA_BODY_VARIABLE).as_deref())
+            .map(|extra| Arc::new(BodyOverrides { extra, caching: PromptCaching::from_env(get) }))
+            .map_err(|text| ModelError::new(ModelErrorKind::InvalidRequest, text));
         model.key_variable = Some(model.key_source().to_owned());
         model
             .headers
             .extend(get("ANTHROPIC_CUSTOM_HEADERS").iter().flat_map(|lines| parse_custom_headers(lines)));
+        if let Some(betas) = get("ANTHROPIC_BETAS").and_then(|betas| HeaderValue::try_from(betas).ok()) {
+            model.headers.append(BETA_HEADER, betas);
+        }
         model
     }
 
@@ -71,6 +83,14 @@ impl Anthropic {
         self
     }
 
+    /// Sets which models get cache breakpoints.
+    #[must_use]
+    pub fn with_prompt_caching(mut self, caching: PromptCaching) -> Self {
+        self.overrides =
+            self.overrides.map(|known| Arc::new(BodyOverrides { caching, ..BodyOverrides::clone(&known) }));
+        self
+    }
+
     fn with_credential(base: &str, credential: Credential, http: HttpClient) -> Self {
         let mut headers = HeaderMap::new();
         headers.insert("anthropic-version", HeaderValue::from_static(API_VERSION));
@@ -84,11 +104,12 @@ impl Anthropic {
             headers,
             credential,
             key_variable: None,
+            overrides: Ok(Arc::default()),
             unsupported: UnsupportedParts::default(),
         }
     }
 
-    /// Variable that supplied the key: `ANTHROPIC_API_KEY`, `ANTHROPIC_AUTH_TOKEN` or `none`.
+    /// Variable that supplied the key, or `none`.
     pub fn key_source(&self) -> &'static str {
         self.credential.key_source()
     }
@@ -98,6 +119,11 @@ impl Anthropic {
         matches!(self.credential, Credential::Missing)
     }
 
+    /// Returns whether a key that a command prints is used instead of what the environment has.
+    pub(crate) fn yields_to_key_source(&self) -> bool {
+        self.credential.yields_to_key_source()
+    }
+
     /// Sends a request, optionally with a fetched key, and waits for the response head.
     pub(super) fn open_reply(
         &self,
@@ -105,17 +131,17 @@ impl Anthropic {
         fetched: Option<&str>,
     ) -> impl Future<Output = OpenedReply> + Send + use<> {
         let unsupported = self.unsupported.for_model(&request.model);
-        let (http, address, mut headers) =
-            (self.http.clone(), self.address.clone(), self.headers(&request, &unsupported));
-        let key = match fetched {
-            Some(_) => Some(API_KEY_HELPER.to_owned()),
-            None => self.key_variable.clone(),
+        let (http, address, overrides) = (self.http.clone(), self.address.clone(), self.overrides.clone());
+        let (key, oauth_beta) = match fetched {
+            Some(_) => (Some(API_KEY_HELPER.to_owned()), None),
+            None => (self.key_variable.clone(), self.oauth_beta()),
         };
+        let mut headers = self.headers(&request, &unsupported, oauth_beta);
         let inserted = fetched.map_or(Ok(()), |key| insert_key(&mut headers, key));
         async move {
             inserted?;
             let address = address?;
-            let body = body::render(&request, &unsupported);
+            let body = body::render(&request, &unsupported, &*overrides?);
             let size = body.iter().map(Bytes::len).sum();
             let response = http.send(Method::POST, &address, headers, body).await?;
             let raw = RawEvents::for_request(&request);
@@ -124,11 +150,22 @@ impl Anthropic {
         }
     }
 
-    fn headers(&self, request: &Request, unsupported: &[OptionalPart]) -> HeaderMap {
+    /// The beta feature that the credential needs, if any.
+    fn oauth_beta(&self) -> Option<&'static str> {
+        matches!(self.credential, Credential::OAuth(_)).then_some(OAUTH_BETA)
+    }
+
+    fn headers(
+        &self,
+        request: &Request,
+        unsupported: &[OptionalPart],
+        oauth_beta: Option<&'static str>,
+    ) -> HeaderMap {
         let mut headers = self.headers.clone();
-        let custom = headers.remove(BETA_HEADER);
-        let custom = custom.as_ref().and_then(|value| value.to_str().ok());
-        let betas = body::betas(request, unsupported).into_iter().chain(custom).collect::<Vec<_>>().join(",");
+        headers.remove(BETA_HEADER);
+        let custom = self.headers.get_all(BETA_HEADER).iter().filter_map(|value| value.to_str().ok());
+        let betas = body::betas(request, unsupported).into_iter().chain(oauth_beta).chain(custom);
+        let betas = betas.collect::<Vec<_>>().join(",");
         if let Ok(value) = HeaderValue::from_str(&betas)
             && !betas.is_empty()
         {

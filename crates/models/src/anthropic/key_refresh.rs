@@ -108,10 +108,13 @@ mod tests {
         for (name, responses, keys, expected, error) in rows {
             let server = TestServer::start(responses).await;
             let source = Arc::new(FakeKeySource { keys: Mutex::new(keys), rejected: Mutex::default() });
-            let api = Anthropic::from_env(
-                |name| (name == "ANTHROPIC_BASE_URL").then(|| server.url.clone()),
-                HttpClient::from_env(|_| None),
-            );
+            // The key of the helper goes before an OAuth token.
+            let variables = |name: &str| match name {
+                "ANTHROPIC_BASE_URL" => Some(server.url.clone()),
+                "CLAUDE_CODE_OAUTH_TOKEN" => Some("oauth".to_owned()),
+                _ => None,
+            };
+            let api = Anthropic::from_env(variables, HttpClient::from_env(|_| None));
             let model = KeyRefreshingModel::new(Arc::new(api), source);
             let mut history = History::new();
             history.push(Role::User, &Block::text("hi"));
@@ -121,6 +124,9 @@ mod tests {
             let sent: Vec<_> =
                 requests.iter().map(|requests| requests.header("x-api-key").unwrap()).collect();
             assert_eq!(sent, expected, "{name}");
+            let betas: Vec<_> =
+                requests.iter().filter_map(|requests| requests.header("anthropic-beta")).collect();
+            assert!(betas.iter().all(|betas| !betas.contains("oauth")), "{name}: {betas:?}");
             let bearers: Vec<_> =
                 requests.iter().map(|requests| requests.header("authorization").unwrap()).collect();
             assert_eq!(

@@ -9,6 +9,7 @@ mod credential;
 pub mod decode;
 #[cfg(feature = "http")]
 mod error;
+pub mod extra_body;
 #[cfg(feature = "http")]
 mod fast_path;
 #[cfg(feature = "http")]

@@ -12,7 +12,21 @@ fn shell_program(dir: &TempDir, script: &str) -> ProgramSpec {
         args: vec!["-c".into(), script.into(), "it's".into()],
         cwd: dir.path().to_path_buf(),
         environment: BTreeMap::from([("PATH".to_owned(), std::env::var("PATH").unwrap())]),
+        prefix: None,
     }
+}
+
+#[tokio::test]
+async fn prefix_runs_the_program() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = "printf %s \"$1\" >log; exec sh -c \"$1\"";
+    std::fs::write(dir.path().join("log.sh"), log).unwrap();
+    let program = ProgramSpec { prefix: Some("sh log.sh".into()), ..shell_program(&dir, "cat; echo \"$0\"") };
+    let mut child = ChildProcess::spawn(&program).unwrap();
+    child.take_stdin().unwrap().write_all(b"in ").await.unwrap();
+    assert_eq!(read_all(&mut child).await, "in it's\n");
+    let logged = std::fs::read_to_string(dir.path().join("log")).unwrap();
+    assert_eq!(logged, r#"exec 'sh' '-c' 'cat; echo "$0"' 'it'\''s'"#);
 }
 
 async fn read_all(child: &mut ChildProcess) -> String {

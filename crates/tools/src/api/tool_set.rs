@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use serde_json::Value;
 use whimbrel_models::ToolSpec;
 use whimbrel_policy::ToolFacts;
+use whimbrel_wire::RawJson;
 use whimbrel_wire::options::ToolSet;
 use whimbrel_wire::permission::McpServerProvenance;
 
@@ -39,6 +40,18 @@ impl ToolEntry {
 
     fn with_description(&self, description: &str) -> Self {
         let spec = ToolSpec { description: description.into(), ..ToolSpec::clone(&self.spec()) };
+        Self { spec: Arc::new(spec).into(), ..Self::new(Arc::clone(&self.tool)) }
+    }
+
+    /// Hides a field of the input from the model.
+    fn without_field(&self, field: &str) -> Self {
+        let spec = self.spec();
+        let mut schema: Value = serde_json::from_str(spec.input_schema.as_str()).unwrap_or_default();
+        if let Some(fields) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+            fields.shift_remove(field);
+        }
+        let input_schema = RawJson::from_value(&schema).unwrap_or_else(|_| spec.input_schema.clone());
+        let spec = ToolSpec { input_schema, ..ToolSpec::clone(&spec) };
         Self { spec: Arc::new(spec).into(), ..Self::new(Arc::clone(&self.tool)) }
     }
 
@@ -192,6 +205,15 @@ impl AgentToolSet {
     pub fn with_description(mut self, name: &str, description: &str) -> Self {
         for tool in self.tools.iter_mut().filter(|tool| tool.tool.name() == name) {
             *tool = Arc::new(tool.with_description(description));
+        }
+        self
+    }
+
+    /// Hides an optional input field of one tool from the model.
+    #[must_use]
+    pub fn without_field(mut self, name: &str, field: &str) -> Self {
+        for tool in self.tools.iter_mut().filter(|tool| tool.tool.name() == name) {
+            *tool = Arc::new(tool.without_field(field));
         }
         self
     }

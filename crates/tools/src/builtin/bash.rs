@@ -10,7 +10,7 @@ use whimbrel_process::{CommandSpec, CwdTracker, Leftover, ProcessExit, SpawnErro
 
 use crate::api::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult, lenient};
 use crate::tasks::{CommandRun, FinishedCommand, NewTask, TaskFacts};
-use crate::workspace::Workspace;
+use crate::workspace::{DISABLE_BACKGROUND_VARIABLE, Workspace};
 
 pub(super) struct BashTool;
 
@@ -29,13 +29,25 @@ pub(super) struct BashInput {
     run_in_background: bool,
 }
 
+/// Switch: each command starts in the project's directory, whatever an earlier one did.
+const KEEP_CWD_VARIABLE: &str = "CLAUDE_BASH_MAINTAIN_PROJECT_WORKING_DIR";
+
+/// The field for background commands, and the sentence of the description about it.
+pub const BACKGROUND_FIELD: &str = "run_in_background";
+const BACKGROUND_SENTENCE: &str = " Use run_in_background for servers and long jobs.";
+
+/// The description for sessions without background tasks.
+pub fn describe_without_background() -> String {
+    BashTool::DESCRIPTION.replace(BACKGROUND_SENTENCE, "")
+}
+
 /// Length of the description that is taken from the command.
 const MAX_DESCRIPTION_CHARS: usize = 80;
 
 impl Tool for BashTool {
     type Input = BashInput;
 
-    const NAME: &'static str = "Bash";
+    const NAME: &'static str = whimbrel_wire::tool_names::BASH;
 
     const DESCRIPTION: &'static str = "Runs a bash command and returns stdout and stderr combined. Each call starts a \
         new shell: `cd` within the workspace persists, variables do not. There is no terminal and no stdin: avoid \
@@ -48,6 +60,12 @@ impl Tool for BashTool {
 
     async fn run(&self, input: BashInput, call: ToolContext) -> ToolResult {
         check_command(&input.command)?;
+        if input.run_in_background && call.workspace.is_background_disabled() {
+            return Err(ToolError::Rejected(format!(
+                "Background tasks are disabled ({DISABLE_BACKGROUND_VARIABLE}). Run the command without \
+                 run_in_background."
+            )));
+        }
         if input.run_in_background {
             start_background(&input, &call)
         } else {
@@ -91,8 +109,10 @@ impl Tool for BashTool {
 
 async fn run_foreground(input: &BashInput, call: &ToolContext) -> ToolResult {
     let limit = command_timeout(input.timeout, &call.workspace);
-    let mut spec = command_spec(&input.command, &call.workspace);
-    let tracker = CwdTracker::attach(&mut spec);
+    let mut spec = bare_spec(&input.command, &call.workspace);
+    let returns_to_base = call.workspace.is_switched_on(KEEP_CWD_VARIABLE);
+    let tracker = if returns_to_base { None } else { CwdTracker::attach(&mut spec) };
+    let spec = prepare(spec, &call.workspace);
     let (output_dir, start) = (call.workspace.output_dir(), new_task(input, call));
     let work = call.tasks.run_or_background(&spec, &input.command, output_dir, limit, start);
     let Some(run) = call.cancel.run_until_cancelled(work).await else {
@@ -107,7 +127,8 @@ async fn run_foreground(input: &BashInput, call: &ToolContext) -> ToolResult {
         }
     };
     let cwd_note = tracker.and_then(CwdTracker::last_dir).and_then(|dir| call.workspace.follow_command(&dir));
-    command_result(&finished, limit, cwd_note)
+    let remedy = timeout_remedy(&call.workspace);
+    command_result(&finished, limit, remedy, cwd_note)
 }
 
 fn start_background(input: &BashInput, call: &ToolContext) -> ToolResult {
@@ -144,8 +165,18 @@ pub(super) fn check_command(command: &str) -> Result<(), ToolError> {
     Ok(())
 }
 
+/// The command as it is started. Accesses the disk.
 pub(super) fn command_spec(command: &str, workspace: &Workspace) -> CommandSpec {
-    let mut environment = workspace.environment();
+    prepare(bare_spec(command, workspace), workspace)
+}
+
+/// Adds what the user and hooks put before the command.
+fn prepare(spec: CommandSpec, workspace: &Workspace) -> CommandSpec {
+    CommandSpec { command: workspace.prepare_bash_command(spec.command), ..spec }
+}
+
+fn bare_spec(command: &str, workspace: &Workspace) -> CommandSpec {
+    let mut environment = workspace.program_environment();
     // CDPATH would make `cd` go elsewhere than the permission check assumed.
     environment.remove("CDPATH");
     CommandSpec { command: command.to_owned(), cwd: workspace.cwd(), environment }
@@ -183,9 +214,14 @@ pub(super) fn spawn_failure(error: &SpawnError, workspace: &Workspace) -> ToolEr
     }
 }
 
-fn command_result(finished: &FinishedCommand, limit: Duration, cwd_note: Option<String>) -> ToolResult {
+fn command_result(
+    finished: &FinishedCommand,
+    limit: Duration,
+    remedy: &str,
+    cwd_note: Option<String>,
+) -> ToolResult {
     let output = finished.output.render_for_model();
-    let end = exit_line(finished.exit, limit);
+    let end = exit_line(finished.exit, limit, remedy);
     let empty_note = (output.is_empty() && end.is_none()).then(|| "(no output)".to_owned());
     let leftover_note = match finished.leftover {
         Leftover::Nothing => None,
@@ -205,8 +241,16 @@ fn command_result(finished: &FinishedCommand, limit: Duration, cwd_note: Option<
     }
 }
 
+/// What the model can do about a timeout.
+fn timeout_remedy(workspace: &Workspace) -> &'static str {
+    match workspace.is_background_disabled() {
+        true => "use a longer timeout",
+        false => "use a longer timeout or run_in_background",
+    }
+}
+
 /// First line of the result of a failed command.
-fn exit_line(exit: ProcessExit, limit: Duration) -> Option<String> {
+fn exit_line(exit: ProcessExit, limit: Duration, remedy: &str) -> Option<String> {
     match exit {
         ProcessExit::Exited(0) => None,
         ProcessExit::Exited(code) => Some(format!("Exit code {code}")),
@@ -214,9 +258,9 @@ fn exit_line(exit: ProcessExit, limit: Duration) -> Option<String> {
             let name = Signal::try_from(signal).map_or("a signal", Signal::as_str);
             Some(format!("Exit code {} (killed by {name})", 128 + signal))
         }
-        ProcessExit::TimedOut => Some(format!(
-            "Exit code 143 (timed out after {limit:?} and killed; use a longer timeout or run_in_background)"
-        )),
+        ProcessExit::TimedOut => {
+            Some(format!("Exit code 143 (timed out after {limit:?} and killed; {remedy})"))
+        }
         ProcessExit::Unknown => Some("Exit code unknown".into()),
     }
 }
@@ -374,6 +418,86 @@ mod tests {
         });
         assert_eq!(output, Err(ToolError::Failed("The command was interrupted and killed.".into())));
         assert!(started.elapsed() < Duration::from_secs(30));
+    }
+
+    #[tokio::test]
+    async fn keys_do_not_reach_commands_unless_they_are_passed() {
+        let fixture = TestWorkspace::new(&[]);
+        let variables = ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "MY_API_KEY"];
+        fixture
+            .workspace()
+            .set_variables(variables.map(|name| (name.to_owned(), "secret".to_owned())).into());
+        let command = "echo \"$ANTHROPIC_API_KEY,$OPENAI_API_KEY,$MY_API_KEY\"";
+        for (tool, input) in [
+            ("Bash", json!({"command": command})),
+            ("Bash", json!({"command": format!("exec 2>&1; {command}")})),
+        ] {
+            assert_eq!(fixture.run_to_text(tool, input).await, ",,secret");
+        }
+        let direct = fixture.run_to_text("Bash", json!({"command": "printenv OPENAI_API_KEY"})).await;
+        assert_eq!(direct, "Exit code 1");
+        let workspace =
+            Workspace::new(fixture.path(""), fixture.path("spill"), fixture.workspace().environment());
+        let passed = workspace.with_passed_variables(&["OPENAI_API_KEY".to_owned()]);
+        let spec = command_spec("x", &passed);
+        assert_eq!(spec.environment.get("OPENAI_API_KEY").map(String::as_str), Some("secret"));
+        assert_eq!(spec.environment.get("ANTHROPIC_API_KEY"), None);
+    }
+
+    #[tokio::test]
+    async fn env_files_are_read_before_each_command() {
+        let fixture = TestWorkspace::new(&[("own.sh", "export A=own; B=own; echo noise; f() { echo f; }")]);
+        fixture.workspace().set_variables([("CLAUDE_ENV_FILE".to_owned(), "own.sh".to_owned())].into());
+        let run = async |command: &str| fixture.run_to_text("Bash", json!({"command": command})).await;
+        assert_eq!(run("echo $A $B; f").await, "own own\nf");
+        assert_eq!(run("printenv A").await, "own");
+        let hook_file = fixture.workspace().hook_env_file().unwrap();
+        std::fs::write(hook_file, "export A=hook\nexport CDPATH=/\n").unwrap();
+        assert_eq!(
+            run("echo $A $B; cd tmp 2>/dev/null; pwd").await,
+            format!("hook own\n{}", fixture.root().display())
+        );
+        fixture.workspace().set_variables([("CLAUDE_ENV_FILE".to_owned(), "gone.sh".to_owned())].into());
+        assert_eq!(run("echo $A $B").await, "hook");
+    }
+
+    #[tokio::test]
+    async fn shell_prefix_gets_the_command_as_one_argument() {
+        let log = "#!/bin/bash\nprintf '%s|' \"$#\" \"${!#}\" >>\"$LOG\"\nexec bash -c \"${!#}\"\n";
+        let fixture = TestWorkspace::new(&[("log.sh", log), ("sub/a", "")]);
+        let prefix =
+            format!("LOG={} bash {} x", fixture.path("log").display(), fixture.path("log.sh").display());
+        fixture.workspace().set_variables([("CLAUDE_CODE_SHELL_PREFIX".to_owned(), prefix)].into());
+        let run = async |command: &str| fixture.run_to_text("Bash", json!({"command": command})).await;
+        assert_eq!(run("echo 'a  b' \"$((1+1))\"").await, "a  b 2");
+        assert_eq!(run("exit 3").await, "Exit code 3");
+        assert_eq!(
+            std::fs::read_to_string(fixture.path("log")).unwrap(),
+            "2|echo 'a  b' \"$((1+1))\"|2|exit 3|"
+        );
+        run("cd sub").await;
+        assert_eq!(fixture.workspace().cwd(), fixture.path("sub"), "the directory is still tracked");
+    }
+
+    #[tokio::test]
+    async fn working_directory_can_be_reset_after_each_command() {
+        let fixture = TestWorkspace::new(&[("sub/a", "")]);
+        fixture.workspace().set_variables([(KEEP_CWD_VARIABLE.to_owned(), "1".to_owned())].into());
+        fixture.run_to_text("Bash", json!({"command": "cd sub"})).await;
+        assert_eq!(fixture.workspace().cwd(), fixture.root());
+    }
+
+    #[tokio::test]
+    async fn background_commands_can_be_disabled() {
+        let fixture = TestWorkspace::new(&[]);
+        fixture.workspace().set_variables([(DISABLE_BACKGROUND_VARIABLE.to_owned(), "1".to_owned())].into());
+        let text =
+            fixture.run_to_text("Bash", json!({"command": "touch made", "run_in_background": true})).await;
+        assert!(text.contains("Background tasks are disabled"), "{text}");
+        assert!(!fixture.path("made").exists());
+        let text = fixture.run_to_text("Bash", json!({"command": "sleep 60", "timeout": 100})).await;
+        assert!(text.contains("timed out") && !text.contains("background"), "{text}");
+        assert!(!describe_without_background().contains("background"));
     }
 
     #[test]

@@ -36,6 +36,9 @@ use std::sync::Arc;
 
 use crate::api::AnyTool;
 
+pub use bash::{BACKGROUND_FIELD, describe_without_background};
+pub use monitor::MONITOR;
+
 use whimbrel_wire::tool_names::*;
 
 /// Returns the built-in tools in the order in which the model sees them. Those that start and message agents are in

@@ -10,6 +10,9 @@ use super::bash;
 use crate::api::ToolLoading;
 use crate::api::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult, lenient};
 
+/// Name of the tool.
+pub const MONITOR: &str = "Monitor";
+
 pub(super) struct MonitorTool;
 
 #[derive(Deserialize, JsonSchema)]
@@ -35,7 +38,7 @@ const MAX_TIMEOUT_MS: u64 = 3_600_000;
 impl Tool for MonitorTool {
     type Input = MonitorInput;
 
-    const NAME: &'static str = "Monitor";
+    const NAME: &'static str = MONITOR;
 
     const LOADING: ToolLoading = ToolLoading::Deferred;
 

@@ -17,6 +17,7 @@ use super::inputs::HookCall;
 use super::output::{ParsedOutput, parse_async_request, parse_late_output, truncate_texts};
 use super::progress::ProgressReporter;
 use super::timeouts::DEFAULT_ASYNC_TIMEOUT;
+use crate::workspace::ENV_FILE_VARIABLE;
 
 /// Minimum interval between progress frames.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
@@ -100,16 +101,22 @@ impl CommandHookRun<'_> {
 
     async fn start(&self) -> Result<RunningHook, SpawnError> {
         let workspace = &self.deps.workspace;
-        let mut environment = workspace.environment();
+        let mut environment = workspace.program_environment();
         environment.retain(|name, _| !name.starts_with("OTEL_"));
         environment.insert("CLAUDE_PROJECT_DIR".into(), workspace.root().display().to_string());
         if let Some(effort) = &self.call.input.base.effort {
             environment.insert("CLAUDE_EFFORT".into(), effort.level.clone());
         }
+        if sets_up_environment(self.event)
+            && let Some(file) = workspace.hook_env_file()
+        {
+            environment.insert(ENV_FILE_VARIABLE.into(), file.display().to_string());
+        }
         environment.extend(self.environment.clone());
         // The project root, not the shell's directory, so that relative paths in hooks are stable.
         let cwd = existing_dir(workspace.root());
-        let spec = CommandSpec { command: self.command.to_owned(), cwd, environment };
+        let command = workspace.add_shell_prefix(self.command.to_owned());
+        let spec = CommandSpec { command, cwd, environment };
         let exchange = PipedCommand::spawn(self.deps.tasks.process_groups(), &spec, self.input.clone())?;
         let mut progress =
             ProgressReporter::new(&self.deps.frames, self.deps.progress, self.event, self.call);
@@ -211,6 +218,14 @@ impl Drop for RunningHook {
             self.progress.report_cancelled(Some(exchange.output()));
         }
     }
+}
+
+/// Returns whether hooks of the event may add variables for later Bash commands.
+fn sets_up_environment(event: HookEvent) -> bool {
+    matches!(
+        event,
+        HookEvent::SessionStart | HookEvent::Setup | HookEvent::CwdChanged | HookEvent::FileChanged
+    )
 }
 
 /// Nearest existing ancestor directory: removing the project directory must not disable guards.

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::Value;
 use tokio::sync::watch;
 use whimbrel_config::settings::{self, EffectiveSettings, Settings, Tolerance, Trust};
+use whimbrel_os::links::resolve_links;
 use whimbrel_policy::fs::RealFs;
 use whimbrel_policy::mode::{choose_stricter_mode, deny_if_never_asking};
 use whimbrel_policy::{
@@ -99,7 +100,7 @@ impl PermissionState {
             session_only: Mutex::default(),
             write_lock: Mutex::default(),
             home: home.into(),
-            protected_paths: settings.protected_paths().into(),
+            protected_paths: protected_paths(&settings, &workspace),
             tolerance: settings.tolerance(),
             untrusted_repos: UntrustedRepos::default(),
             bypass,
@@ -314,6 +315,15 @@ impl PermissionChanges {
     }
 }
 
+/// Files that configure the session, and the file that every command reads. Accesses the disk.
+fn protected_paths(settings: &Settings, workspace: &Workspace) -> Box<[PathBuf]> {
+    let mut paths = settings.protected_paths();
+    if let Some(file) = workspace.user_env_file() {
+        paths.extend([resolve_links(&file), file]);
+    }
+    paths.into()
+}
+
 /// Adds the rules of the start options.
 fn add_option_rules(
     rules: &mut RuleSet,
@@ -372,7 +382,8 @@ mod tests {
                 ..settings::SettingsRequest::default()
             })
             .unwrap();
-            let workspace = Workspace::new(root.join("work"), root.join("spill"), BTreeMap::new());
+            let env = [("CLAUDE_ENV_FILE".to_owned(), "env.sh".to_owned())].into();
+            let workspace = Workspace::new(root.join("work"), root.join("spill"), env);
             let initial = InitialPermissions { mode: AcceptEdits, ..InitialPermissions::default() };
             let built =
                 PermissionState::build(Arc::new(workspace), settings, initial, Bypass::Unavailable).unwrap();
@@ -389,6 +400,7 @@ mod tests {
         let write =
             |path: &str| serde_json::json!({"file_path": root.join("work").join(path), "content": ""});
         assert!(!is_allowed(Trust::Full, "Write", write("conf/settings.json")));
+        assert!(!is_allowed(Trust::Full, "Write", write("env.sh")), "every command reads it");
         assert!(is_allowed(Trust::Full, "Write", write("configuration")));
     }
 }

@@ -69,7 +69,7 @@ impl Worktrees {
         trust: Trust,
         cancel: CancellationToken,
     ) -> Self {
-        let git = Git::new(tasks, workspace.environment(), cancel, trust);
+        let git = Git::new(tasks, workspace.program_environment(), cancel, trust);
         Self { git, workspace: Arc::clone(workspace), hooks }
     }
 

@@ -52,6 +52,9 @@ pub(super) fn initial_files(locations: &ConfigLocations, managed: &[PathBuf]) ->
         let found = files_in_dir(locations, dir, DirResolution::Unresolved);
         candidates.extend(found.filter(|file| !same_project || file.kind != InstructionKind::Project));
     }
+    for dir in &locations.instruction_dirs {
+        candidates.extend(files_in_dir(locations, dir, DirResolution::Unresolved));
+    }
     candidates
 }
 

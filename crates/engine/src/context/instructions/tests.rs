@@ -16,6 +16,7 @@ struct InstructionsFixture {
     root: PathBuf,
     trust: Trust,
     sources: BTreeSet<SettingSource>,
+    instruction_dirs: Vec<&'static str>,
     _temp_dir: TempDir,
 }
 
@@ -24,7 +25,8 @@ impl InstructionsFixture {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap();
         let sources = [SettingSource::User, SettingSource::Project, SettingSource::Local].into();
-        let project = Self { root, trust: Trust::Untrusted, sources, _temp_dir: dir };
+        let instruction_dirs = Vec::new();
+        let project = Self { root, trust: Trust::Untrusted, sources, instruction_dirs, _temp_dir: dir };
         fs::create_dir_all(project.path("home/.claude")).unwrap();
         fs::create_dir_all(project.path("code/.git")).unwrap();
         project
@@ -50,6 +52,7 @@ impl InstructionsFixture {
             project_dir: self.path("code"),
             sources: self.sources.clone(),
             trust: self.trust,
+            instruction_dirs: self.instruction_dirs.iter().map(|dir| self.path(dir)).collect(),
         };
         let instructions = Instructions::new(Arc::new(locations), Some(&self.path("home")));
         // The administrator's files of this machine are excluded.
@@ -104,6 +107,28 @@ fn files_are_ordered_and_limited_to_enabled_sources() {
             fixture.sources
         );
     }
+}
+
+#[test]
+fn files_of_additional_directories_come_last() {
+    let files = [
+        ("code/CLAUDE.md", "project"),
+        ("more/CLAUDE.md", "@inside.md @../outside.md"),
+        ("more/inside.md", "inside"),
+        ("outside.md", "outside"),
+        ("more/.claude/CLAUDE.md", "hidden"),
+        ("more/below/CLAUDE.md", "below"),
+    ];
+    let mut fixture = InstructionsFixture::new().with_files(&files);
+    assert_eq!(fixture.load_initial().0, ["code/CLAUDE.md"]);
+    fixture.instruction_dirs = vec!["more", "code", "gone"];
+    let expected = ["code/CLAUDE.md", "more/CLAUDE.md", "more/inside.md", "more/.claude/CLAUDE.md"];
+    let (mut found, warnings) = fixture.load_initial();
+    found.sort_unstable();
+    let mut expected: Vec<&str> = expected.to_vec();
+    expected.sort_unstable();
+    assert_eq!(found, expected, "{warnings:?}");
+    assert!(warnings.iter().any(|warning| warning.contains("outside.md")), "{warnings:?}");
 }
 
 #[test]

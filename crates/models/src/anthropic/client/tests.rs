@@ -108,6 +108,7 @@ async fn request_has_the_configured_headers() {
         "ANTHROPIC_BASE_URL" => Some(format!("{}/", server.url)),
         "ANTHROPIC_AUTH_TOKEN" => Some("token".to_owned()),
         "ANTHROPIC_CUSTOM_HEADERS" => Some("X-Team: red\nno header\nanthropic-beta: mine-1".to_owned()),
+        "ANTHROPIC_BETAS" => Some("mine-2,mine-3".to_owned()),
         _ => None,
     };
     let model = Anthropic::from_env(variables, HttpClient::from_env(|_| None));
@@ -122,7 +123,7 @@ async fn request_has_the_configured_headers() {
         ("x-api-key", None),
         ("anthropic-version", Some("2023-06-01")),
         ("content-type", Some("application/json")),
-        ("anthropic-beta", Some("interleaved-thinking-2025-05-14,theirs-1,mine-1")),
+        ("anthropic-beta", Some("interleaved-thinking-2025-05-14,theirs-1,mine-1,mine-2,mine-3")),
         ("user-agent", Some(concat!("whimbrel/", env!("CARGO_PKG_VERSION")))),
         ("x-team", Some("red")),
         ("accept-encoding", Some("identity")),
@@ -130,11 +131,64 @@ async fn request_has_the_configured_headers() {
     for (name, value) in expected {
         assert_eq!(requests[0].header(name), value, "{name}");
     }
-    assert_eq!(requests[1].header("anthropic-beta"), Some("interleaved-thinking-2025-05-14,mine-1"));
+    assert_eq!(
+        requests[1].header("anthropic-beta"),
+        Some("interleaved-thinking-2025-05-14,mine-1,mine-2,mine-3")
+    );
     assert_eq!(
         serde_json::from_slice::<serde_json::Value>(&requests[0].body).unwrap(),
         body::to_value(&request)
     );
+}
+
+#[tokio::test]
+async fn oauth_token_is_sent_with_its_beta() {
+    let server = TestServer::start([streamed_response("a")]).await;
+    let variables = |name: &str| match name {
+        "ANTHROPIC_BASE_URL" => Some(server.url.clone()),
+        "CLAUDE_CODE_OAUTH_TOKEN" => Some("token".to_owned()),
+        _ => None,
+    };
+    let model = Anthropic::from_env(variables, HttpClient::from_env(|_| None));
+    collect_texts(&model, request()).await.unwrap();
+    let requests = server.requests();
+    assert_eq!(requests[0].header("authorization"), Some("Bearer token"));
+    assert_eq!(requests[0].header("x-api-key"), None);
+    let betas = requests[0].header("anthropic-beta");
+    assert_eq!(betas, Some("interleaved-thinking-2025-05-14,oauth-2025-04-20"));
+}
+
+#[tokio::test]
+async fn environment_changes_the_body() {
+    let server = TestServer::start([streamed_response("a")]).await;
+    let send = async |extra: &'static str| {
+        let variables = |name: &str| match name {
+            "ANTHROPIC_BASE_URL" => Some(server.url.clone()),
+            "ANTHROPIC_API_KEY" => Some("key".to_owned()),
+            "CLAUDE_CODE_EXTRA_BODY" => Some(extra.to_owned()),
+            "DISABLE_PROMPT_CACHING" => Some("1".to_owned()),
+            _ => None,
+        };
+        let model = Anthropic::from_env(variables, HttpClient::from_env(|_| None));
+        collect_texts(&model, request()).await
+    };
+    send(r#"{"service_tier": "auto", "metadata": {"user_id": "me"}}"#).await.unwrap();
+    let error = send("{").await.unwrap_err();
+    assert_eq!(error.kind, ModelErrorKind::InvalidRequest);
+    assert!(error.message.starts_with("CLAUDE_CODE_EXTRA_BODY is not valid JSON"), "{error:?}");
+    let requests = server.requests();
+    assert_eq!(requests.len(), 1);
+    let sent: serde_json::Value = serde_json::from_slice(&requests[0].body).unwrap();
+    let expected = json!({
+        "model": "claude-x",
+        "max_tokens": 32000,
+        "metadata": {"user_id": "me"},
+        "stream": true,
+        "service_tier": "auto",
+        "system": [{"type": "text", "text": "Be brief."}],
+        "messages": [{"role": "user", "content": [{"type": "text", "text": "hi"}]}],
+    });
+    assert_eq!(sent, expected);
 }
 
 #[tokio::test]

@@ -1,5 +1,7 @@
 //! Tests of command hooks.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 use whimbrel_wire::hook::{HookEffort, HookPermissionDecision};
 
@@ -30,6 +32,39 @@ async fn a_command_gets_input_environment_and_directory() {
     let root = format!("{}\n", fixture.deps.workspace.root().display());
     assert_eq!((fixture.read("project"), fixture.read("here")), (root.clone(), root));
     assert_eq!(fixture.read("rest"), "high\n");
+}
+
+#[tokio::test]
+async fn a_command_gets_no_keys() {
+    let hook = command("echo \"$ANTHROPIC_API_KEY,$OTHER\" > seen");
+    let fixture = TestHooks::with_commands(&[("PreToolUse", None, hook)]);
+    let variables = ["ANTHROPIC_API_KEY", "OTHER"].map(|name| (name.to_owned(), "x".to_owned()));
+    fixture.deps.workspace.set_variables(variables.into());
+    fixture.run_bash_hooks().await;
+    assert_eq!(fixture.read("seen"), ",x\n");
+}
+
+#[tokio::test]
+async fn a_command_is_run_by_the_shell_prefix() {
+    let fixture = TestHooks::with_commands(&[("PreToolUse", None, command("cat > seen; exit 2"))]);
+    std::fs::write(fixture.path("log.sh"), "printf %s \"$1\" >log; exec bash -c \"$1\"").unwrap();
+    let prefix = ("CLAUDE_CODE_SHELL_PREFIX".to_owned(), "bash log.sh".to_owned());
+    fixture.deps.workspace.set_variables([prefix].into());
+    assert!(fixture.run_bash_hooks().await.decision.is_some());
+    assert_eq!(fixture.read("log"), "cat > seen; exit 2");
+    assert!(fixture.read("seen").contains("PreToolUse"));
+}
+
+#[tokio::test]
+async fn only_events_of_the_environment_get_its_file() {
+    let hook = || command("echo \"${CLAUDE_ENV_FILE-none}\" >> seen");
+    let rows = [("CwdChanged", None, hook()), ("PreToolUse", None, hook())];
+    let fixture = TestHooks::with_commands(&rows);
+    fixture.run_bash_hooks().await;
+    assert_eq!(fixture.read("seen"), "none\n");
+    fixture.run(input_builder().cwd_changed(Path::new("/a"), Path::new("/b"))).await;
+    let file = fixture.deps.workspace.hook_env_file().unwrap().display().to_string();
+    assert_eq!(fixture.read("seen"), format!("none\n{file}\n"));
 }
 
 #[tokio::test]
