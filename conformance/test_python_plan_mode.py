@@ -14,8 +14,8 @@ from python_sdk import only_result, run_query, run_turn, run_with_timeout, syste
 PLAN = tool_call("ExitPlanMode", plan="1. Write a file.")
 WRITE = tool_call("Write", file_path="made.txt", content="x")
 QUESTION = {
-    "question": "Which colour?",
-    "header": "Colour",
+    "question": "Which color?",
+    "header": "Color",
     "multiSelect": False,
     "options": [{"label": "Red", "description": "warm"}, {"label": "Blue", "description": "cool"}],
 }
@@ -104,7 +104,7 @@ def test_plan_mode_notices_are_messages(harness, provider):
 
 
 ANSWERS = {
-    "an answer": ({"answers": {"Which colour?": "Blue"}}, "Which colour? → Blue", {"Which colour?": "Blue"}),
+    "an answer": ({"answers": {"Which color?": "Blue"}}, "Which color? → Blue", {"Which color?": "Blue"}),
     "none": ({}, "did not answer", {}),
 }
 

@@ -39,7 +39,7 @@ pub(crate) fn run(env: Env, terminal: Terminal) -> io::Result<RunOutcome> {
     } else {
         PermissionPrompter::AutoAllow
     };
-    let style = if terminal.has_colour && terminal.stdout { Style::Dimmed } else { Style::Plain };
+    let style = if terminal.has_color && terminal.stdout { Style::Dimmed } else { Style::Plain };
     let spinner =
         (terminal.stdout && terminal.stderr && terminal.can_move_cursor).then(|| Spinner::new(style));
     let renderer =

@@ -44,7 +44,7 @@ pub(crate) fn run_prompt(
     let display = match format {
         PrintFormat::Live => {
             options.include_partial_messages = true;
-            let style = if terminal.has_colour && terminal.stderr { Style::Dimmed } else { Style::Plain };
+            let style = if terminal.has_color && terminal.stderr { Style::Dimmed } else { Style::Plain };
             let spinner = (terminal.stderr && terminal.can_move_cursor).then(|| Spinner::new(style));
             FrameDisplay::Terminal(FrameRenderer::new(
                 (io::stdout(), io::stderr()),

@@ -151,12 +151,12 @@ pub(super) fn normalize_name(text: &str) -> Option<String> {
     (!line.is_empty()).then_some(line)
 }
 
-/// Normalises a title, or says why it is invalid.
+/// Normalizes a title, or says why it is invalid.
 pub fn validate_title(text: &str) -> io::Result<String> {
     validate_name("A title", text)
 }
 
-/// Normalises a title and truncates it if it is too long; none if nothing is left.
+/// Normalizes a title and truncates it if it is too long; none if nothing is left.
 pub(super) fn truncate_title(text: &str) -> Option<String> {
     Some(normalize_name(text)?.chars().take(MAX_NAME_CHARS).collect())
 }

@@ -134,7 +134,7 @@ fn id_spellings(session: &str) -> [String; 3] {
     [session.to_owned(), session.to_ascii_lowercase(), session.to_ascii_uppercase()]
 }
 
-/// Directory name for a working directory, normalised to NFC: everything but ASCII letters and digits becomes `-`; long
+/// Directory name for a working directory, normalized to NFC: everything but ASCII letters and digits becomes `-`; long
 /// names get a hash.
 pub fn project_key(path: &str) -> String {
     let path: &str = &path.nfc().collect::<String>();

@@ -127,7 +127,7 @@ impl StoredSession {
     }
 }
 
-/// Joins lines to the text of a file. Hidden texts have no uuid, so a repeated delivery is recognised by equal lines
+/// Joins lines to the text of a file. Hidden texts have no uuid, so a repeated delivery is recognized by equal lines
 /// and dropped here.
 pub(super) fn join_lines(lines: &[RawJson]) -> Vec<u8> {
     let mut text = Vec::with_capacity(lines.iter().map(|line| line.as_str().len() + 1).sum());

@@ -6,7 +6,7 @@
 //! Modules, in the order in which a file passes through them:
 //! - [`sources`] (which files), [`document`] (parses a file and records line numbers), `load` (reads all files)
 //! - [`trust`] (whether a local file belongs to the user, and what a project may set)
-//! - `schema` and [`hooks`] (validation), [`http_hooks`] (URL limits), `typos` (misspelt keys), [`layer`] (one
+//! - `schema` and [`hooks`] (validation), [`http_hooks`] (URL limits), `typos` (misspelled keys), [`layer`] (one
 //!   source)
 //! - [`managed_policy`] (restrictions by an administrator), [`merge`](mod@merge), `protected_paths` (configuration
 //!   files that need permission)

@@ -1,4 +1,4 @@
-//! Detects misspelt keys. Pure. A misspelt key has no effect, which must be reported if it was meant to restrict
+//! Detects misspelled keys. Pure. A misspelled key has no effect, which must be reported if it was meant to restrict
 //! something.
 //!
 //! Only keys are checked where a restriction could be lost: top-level keys (`permisions`), keys under `permissions`
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn misspelt_restrictive_key_is_reported_with_suggestion() {
+    fn misspelled_restrictive_key_is_reported_with_suggestion() {
         let rows = [
             ("a letter less", json!({"permisions": {}}), "/permisions", "permissions"),
             (

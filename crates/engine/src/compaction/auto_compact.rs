@@ -7,7 +7,7 @@ use super::summary::{self, CompactionError, SummaryInput};
 use crate::agent::Agent;
 
 /// Returns whether the conversation can be compacted automatically. Before the first reply there is nothing to
-/// summarise: then the prompt itself is too long.
+/// summarize: then the prompt itself is too long.
 pub fn can_compact(agent: &Agent) -> bool {
     !agent.limits.compaction.auto_disabled
         && agent.compaction_state.should_try()
@@ -30,7 +30,7 @@ pub async fn compact_after_rejection(agent: &mut Agent, cancel: &CancellationTok
 }
 
 async fn compact(agent: &mut Agent, source: SummaryInput, cancel: &CancellationToken) -> bool {
-    match summary::summarise(agent, CompactTrigger::Auto, "", source, cancel).await {
+    match summary::summarize(agent, CompactTrigger::Auto, "", source, cancel).await {
         Ok(summary) => {
             agent.compaction_state.record_attempt();
             summary::replace_history(agent, CompactTrigger::Auto, summary).await;

@@ -1,4 +1,4 @@
-//! Compaction: the model summarises the conversation, and the summary replaces it.
+//! Compaction: the model summarizes the conversation, and the summary replaces it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -70,7 +70,7 @@ pub enum SummaryInput {
 
 /// Requests a summary; `keep` is what the user wants preserved. Replaces nothing yet. Status frames are sent for the
 /// main conversation only.
-pub async fn summarise(
+pub async fn summarize(
     agent: &mut Agent,
     trigger: CompactTrigger,
     keep: &str,

@@ -103,9 +103,9 @@ async fn interactive_tools_follow_the_mode() {
 #[tokio::test]
 async fn matching_hook_makes_interactive_tools_available() {
     let no_responder = || Options { permission_prompt_tool: None, ..Options::default() };
-    let question_input = json!({"question": "Which colour?", "header": "Colour", "multiSelect": false,
+    let question_input = json!({"question": "Which color?", "header": "Color", "multiSelect": false,
         "options": [{"label": "Blue", "description": "b"}, {"label": "Red", "description": "r"}]});
-    let answered = json!({"questions": [question_input], "answers": {"Which colour?": "Blue"}});
+    let answered = json!({"questions": [question_input], "answers": {"Which color?": "Blue"}});
     let script =
         || [Reply::tool("AskUserQuestion", json!({"questions": [question_input]})), Reply::text("I see.")];
     let rows = [
@@ -132,7 +132,7 @@ async fn matching_hook_makes_interactive_tools_available() {
         assert_eq!(offered, expected, "{name}");
         let answered = expected.contains(&"AskUserQuestion");
         assert_eq!(
-            requests[1].contains_text("Which colour? → Blue"),
+            requests[1].contains_text("Which color? → Blue"),
             answered,
             "{name}: {:?}",
             requests[1].messages()
@@ -396,9 +396,9 @@ async fn exit_plan_mode_fails_outside_plan_mode() {
 #[tokio::test]
 async fn ask_user_question_always_reaches_the_user() {
     let options = json!([{"label": "Red", "description": "r"}, {"label": "Blue", "description": "b"}]);
-    let colour = json!({"question": "Which colour?", "header": "Colour", "options": options});
+    let color = json!({"question": "Which color?", "header": "Color", "options": options});
     let question_call =
-        Reply::tool("AskUserQuestion", json!({"questions": [colour], "answers": {"Which colour?": "Red"}}));
+        Reply::tool("AskUserQuestion", json!({"questions": [color], "answers": {"Which color?": "Red"}}));
     for mode in [PermissionMode::BypassPermissions, AcceptEdits, Plan] {
         let options = Options {
             permission_mode: Some(mode),

@@ -285,8 +285,8 @@ async fn start_hosted(server: impl ServerHandler) -> TestServers {
                             pending.insert(id.to_string(), control_request.request_id.clone());
                         }
                         _ => {
-                            let acknowledgement = json!({"mcp_response": {"jsonrpc": "2.0", "id": 0, "result": {}}});
-                            responder.handle_response(ControlResponse::success(&control_request.request_id, &acknowledgement).response);
+                            let acknowledgment = json!({"mcp_response": {"jsonrpc": "2.0", "id": 0, "result": {}}});
+                            responder.handle_response(ControlResponse::success(&control_request.request_id, &acknowledgment).response);
                         }
                     }
                     to_server.send(message.message.decode().unwrap()).unwrap();
