@@ -176,7 +176,7 @@ async fn close(
         Box::pin(run_session_end_hooks(&session.hooks.clone(), stop)).await;
     }
     session.mcp.close(stop).await;
-    // A stop ends all background work; a session that ends by itself detaches what may outlive it.
+    // A stop ends all background work; a session that ends normally detaches what may outlive it.
     let detached = if stop.is_cancelled() { 0 } else { session.tasks.detach_all().await };
     // No more responses are read: pending requests fail.
     session.host.requests.close();

@@ -56,7 +56,7 @@ impl FallbackModels {
     }
 }
 
-/// Reason why a model is unavailable, as a trigger word and as a phrase; none if a fallback would not help.
+/// Reason why a model is unavailable, as a trigger word and as a phrase; `None` if a fallback would not help.
 pub fn unavailability(error: &ModelError) -> Option<(&'static str, &'static str)> {
     Some(match error.kind {
         ModelErrorKind::Overloaded => ("overloaded", "is overloaded"),

@@ -10,9 +10,9 @@ use whimbrel_models::{Effort, Thinking, ThinkingDisplay};
 pub struct RuntimeSettings {
     /// The model's full name.
     pub model: String,
-    /// Thinking configuration; none means the model's default.
+    /// Thinking configuration; `None` means the model's default.
     pub thinking: Option<Thinking>,
-    /// Display of thinking; none leaves that to the provider.
+    /// Display of thinking; `None` leaves that to the provider.
     pub thinking_display: Option<ThinkingDisplay>,
     pub effort: Option<Effort>,
     /// Instructions for plan mode that replace the built-in ones.

@@ -17,11 +17,11 @@ pub const BACKGROUND_WAIT_LIMIT: Duration = Duration::from_secs(600);
 /// State of the host's input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HostInput {
-    /// Prompts, control requests and responses.
+    /// Accepts prompts, control requests and responses.
     Open,
-    /// No prompts, but responses to pending requests.
+    /// Accepts no prompts, but responses to pending requests.
     Finished,
-    /// Nothing.
+    /// Accepts nothing.
     Closed,
 }
 
@@ -51,7 +51,7 @@ pub enum LoopDecision {
 }
 
 impl Activity {
-    /// Decides whether to run, wait or exit; `wait_limit` limits the wait for background work, none means no limit.
+    /// Decides whether to run, wait or exit; `wait_limit` limits the wait for background work (`None`: no limit).
     pub fn decide(&self, policy: BackgroundPolicy, wait_limit: Option<Duration>) -> LoopDecision {
         if self.input == HostInput::Open || self.turn_running || self.input_pending {
             return LoopDecision::Run;

@@ -1,4 +1,4 @@
-//! Facts about models: aliases, context windows, output limits, prices. Nothing is guessed about unknown models.
+//! Properties of models: aliases, context windows, output limits, prices. Nothing is guessed about unknown models.
 
 use whimbrel_wire::Usage;
 
@@ -16,7 +16,7 @@ pub(crate) const LONG_CONTEXT_SUFFIX: &str = "[1m]";
 /// The long context window in tokens.
 const LONG_CONTEXT_WINDOW: u64 = 1_000_000;
 
-/// Facts about one model.
+/// Properties of one model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelInfo {
     /// Name without a date.
@@ -225,38 +225,38 @@ const MODELS: &[ModelInfo] = &[
         [8.0, 40.0, 0.2, 10.0, 16.0],
     ),
     model_info(
-        ["claude-sonnet-5", "Sonnet 5", "Everyday work, the release before"],
+        ["claude-sonnet-5", "Sonnet 5", "Everyday work (previous release)"],
         (1_000_000, 64_000, ThinkingSupport::Freely),
         [2.0, 10.0, 0.2, 2.5, 4.0],
     ),
     model_info(
-        ["claude-opus-4-6", "Opus 4.6", "Hard problems, an older release"],
+        ["claude-opus-4-6", "Opus 4.6", "Hard problems (older release)"],
         (200_000, 64_000, ThinkingSupport::Freely),
         [5.0, 25.0, 0.5, 6.25, 10.0],
     ),
     model_info(
-        ["claude-opus-4-5", "Opus 4.5", "Hard problems, an older release"],
+        ["claude-opus-4-5", "Opus 4.5", "Hard problems (older release)"],
         (200_000, 32_000, ThinkingSupport::Within),
         [5.0, 25.0, 0.5, 6.25, 10.0],
     )
     .with_effort(),
     model_info(
-        ["claude-sonnet-4-6", "Sonnet 4.6", "Everyday work, an older release"],
+        ["claude-sonnet-4-6", "Sonnet 4.6", "Everyday work (older release)"],
         (200_000, 32_000, ThinkingSupport::Freely),
         [3.0, 15.0, 0.3, 3.75, 6.0],
     ),
     model_info(
-        ["claude-sonnet-4-5", "Sonnet 4.5", "Everyday work, an older release"],
+        ["claude-sonnet-4-5", "Sonnet 4.5", "Everyday work (older release)"],
         (200_000, 32_000, ThinkingSupport::Within),
         [3.0, 15.0, 0.3, 3.75, 6.0],
     ),
     model_info(
-        ["claude-haiku-4-5", "Haiku 4.5", "Quick answers, an older release"],
+        ["claude-haiku-4-5", "Haiku 4.5", "Quick answers (older release)"],
         (200_000, 32_000, ThinkingSupport::Within),
         [1.0, 5.0, 0.1, 1.25, 2.0],
     ),
     model_info(
-        ["claude-3-5-haiku", "Haiku 3.5", "Quick answers, long ago"],
+        ["claude-3-5-haiku", "Haiku 3.5", "Quick answers (legacy)"],
         (200_000, 8192, ThinkingSupport::Not),
         [0.8, 4.0, 0.08, 1.0, 1.6],
     ),

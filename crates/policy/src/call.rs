@@ -28,12 +28,12 @@ pub struct CallContext<'a> {
     pub fs: &'a dyn FsView,
     /// Decision of the `PreToolUse` hooks, if any hook made one.
     pub hook: Option<PreToolDecision>,
-    /// Sandbox state for a shell command; none if there is no sandbox.
+    /// Sandbox state for a shell command; `None` if there is no sandbox.
     pub sandbox: Option<SandboxFacts>,
     /// File that plan mode may write.
     pub plan_file: Option<PathBuf>,
-    /// Configuration and state files of the session itself. Writing them always asks, whatever they are called. Each
-    /// path is listed in every relevant spelling.
+    /// Configuration and state files of the session itself. Writing them always requires permission, whatever they are
+    /// called. Each path is listed in every relevant form.
     pub protected_paths: &'a [PathBuf],
     /// Inspector for git repositories; set only if the project is not trusted.
     pub git_inspector: Option<&'a dyn GitInspector>,

@@ -23,11 +23,11 @@ pub enum Decision {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ResolvedDecision {
     pub decision: Decision,
-    /// The one file that the call reads or writes; none for all other calls.
+    /// The one file that the call reads or writes; `None` for all other calls.
     pub file: Option<ResolvedFile>,
 }
 
-/// Content of a permission question.
+/// Details of an ask decision: the content of the permission request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PermissionQuestion {
     pub reason: Reason,
@@ -55,7 +55,7 @@ pub enum Reason {
         /// Text given by the hook.
         text: String,
     },
-    /// The call could do lasting harm.
+    /// The call has a safety risk.
     Safety {
         danger: Danger,
         /// True if a classifier may answer instead of the user.
@@ -121,7 +121,7 @@ impl Decision {
 }
 
 impl PermissionQuestion {
-    /// Wire name of the reason for a tool of this kind; none where hosts expect none.
+    /// Wire name of the reason for a tool of this kind; `None` where hosts expect no name.
     pub fn reason_type(&self, kind: ToolKind) -> Option<&'static str> {
         match &self.reason {
             Reason::WorkingDir { .. } if kind == ToolKind::Shell => None,
@@ -153,7 +153,7 @@ impl PermissionQuestion {
         }
     }
 
-    /// Permission for a classifier to answer; none if the reason is not about safety.
+    /// Permission for a classifier to answer; `None` if the reason is not about safety.
     pub fn classifier_approvable(&self) -> Option<bool> {
         match self.reason {
             Reason::Safety { approvable, .. } => Some(approvable),

@@ -8,7 +8,7 @@ use crate::target::CallTarget;
 use crate::tool_kind::ToolKind;
 use whimbrel_wire::permission::{PermissionBehavior, PermissionMode};
 
-/// A decision step: a decision, or none to continue with the next step.
+/// A decision step: a decision, or `None` to continue with the next step.
 type DecisionStep = fn(&DecisionInput<'_>, &CallTarget<'_>) -> Option<Decision>;
 
 /// The steps for a known tool with valid input, in order. Those up to `ask_by_hook` apply in every mode.
@@ -29,7 +29,7 @@ const STEPS: [DecisionStep; 14] = [
     allow_without_approval,
 ];
 
-/// Runs the steps in order; asks if none decides.
+/// Runs the steps in order; the decision is ask if none decides.
 pub(crate) fn run_steps(input: &DecisionInput<'_>, target: &CallTarget<'_>) -> Decision {
     let decision = STEPS.iter().find_map(|step| step(input, target));
     decision.unwrap_or_else(|| ask_by_default(input, target))
@@ -51,7 +51,7 @@ fn ask_by_rule(input: &DecisionInput<'_>, target: &CallTarget<'_>) -> Option<Dec
     Some(prefer_safety_reason(decision, input, target))
 }
 
-/// Replaces the reason of an ask rule by a safety reason, if the call would be asked about for safety anyway.
+/// Replaces the reason of an ask rule by a safety reason, if the call requires permission for safety anyway.
 fn prefer_safety_reason(decision: Decision, input: &DecisionInput<'_>, target: &CallTarget<'_>) -> Decision {
     let steps: [DecisionStep; 4] =
         [ask_for_critical_removal, ask_by_hook, ask_for_dangerous_write, ask_for_background];

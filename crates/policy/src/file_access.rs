@@ -28,7 +28,7 @@ pub(crate) enum AccessKind {
 pub(crate) struct FileAccess {
     pub(crate) access: AccessKind,
     pub(crate) path: ResolvedPath,
-    /// The file; none for a search of a directory.
+    /// The file; `None` for a search of a directory.
     pub(crate) resolved_file: Option<ResolvedFile>,
 }
 
@@ -64,7 +64,7 @@ impl FileAccess {
         self.is_edit() && self.path.spellings().all(|path| path == plan)
     }
 
-    /// Finds the deny or ask rule that matches some spelling of the path. A path that must not be read must not be
+    /// Finds the deny or ask rule that matches some form of the path. A path that must not be read must not be
     /// edited either.
     pub(crate) fn find_restricting_rule<'a>(
         &self,
@@ -73,7 +73,7 @@ impl FileAccess {
     ) -> Option<&'a SourcedRule> {
         let edits = input.rules.edit_rules(behavior).filter(|_| self.is_edit());
         let (references, rules): (Vec<_>, Vec<_>) = input.rules.read_rules(behavior).chain(edits).unzip();
-        // A search filters out denied files itself; files that need a question must be found before it runs.
+        // A search filters out denied files itself; files that require permission must be found before it runs.
         let below = match (self.access, behavior) {
             (AccessKind::Search, PermissionBehavior::Ask) => match_rules_below(
                 &rules,
@@ -119,7 +119,7 @@ impl FileAccess {
     }
 }
 
-/// Finds the rule that allows reading a path. Each spelling must match an allow rule or lie in a working directory.
+/// Finds the rule that allows reading a path. Each form must match an allow rule or lie in a working directory.
 pub(crate) fn find_allow_rule_for_read<'a>(
     input: &DecisionInput<'a>,
     path: &ResolvedPath,
@@ -137,7 +137,7 @@ pub(crate) fn find_allow_rule_for_read<'a>(
     first_rule
 }
 
-/// Finds the Edit rule that allows every spelling of a path.
+/// Finds the Edit rule that allows every form of a path.
 pub(crate) fn find_allow_rule_for_edit<'a>(
     input: &DecisionInput<'a>,
     path: &ResolvedPath,
@@ -149,7 +149,7 @@ pub(crate) fn find_allow_rule_for_edit<'a>(
         .map(sourced_rule)
 }
 
-/// Reason why a write asks whatever the rules are.
+/// Finds the risk because of which a write requires permission, whatever the rules are.
 pub(crate) fn write_danger(input: &DecisionInput<'_>, path: &ResolvedPath) -> Option<Danger> {
     if path.spellings().any(|path| input.is_protected(path)) && !is_allowed_by_session_rule(input, path) {
         return Some(Danger::ProtectedPath);
@@ -166,7 +166,7 @@ fn is_allowed_by_session_rule(input: &DecisionInput<'_>, path: &ResolvedPath) ->
     })
 }
 
-/// Returns true if a pattern matches some spelling of the path.
+/// Returns true if a pattern matches some form of the path.
 pub(crate) fn matches_any_spelling(rule: &PathPattern, path: &ResolvedPath) -> bool {
     path.spellings().any(|spelling| rule.matches(spelling))
 }
@@ -208,7 +208,7 @@ pub struct ReadFilter<'a> {
 }
 
 impl<'a> ReadFilter<'a> {
-    /// Creates a filter; none if no rule hides anything, so that the search can skip it.
+    /// Creates a filter; `None` if no rule hides anything, so that the search can skip it.
     pub fn new(rules: &'a RuleSet, fs: &'a dyn FsView, home: &'a Path) -> Option<Self> {
         rules.read_rules(PermissionBehavior::Deny).next()?;
         Some(Self { rules, fs, home })

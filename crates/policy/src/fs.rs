@@ -26,11 +26,11 @@ pub struct DirEntry {
 
 /// A view of the disk. It is used only if a call names a path.
 pub trait FsView: fmt::Debug {
-    /// Type of the entry at a path; none if it does not exist.
+    /// Type of the entry at a path; `None` if it does not exist.
     fn lstat(&self, path: &Path) -> Option<EntryKind>;
     /// Target of a link, as stored in the link.
     fn readlink(&self, path: &Path) -> Option<PathBuf>;
-    /// Names in a directory, at most `limit`; none if it cannot be read.
+    /// Names in a directory, at most `limit`; `None` if it cannot be read.
     fn readdir(&self, path: &Path, limit: usize) -> Option<Vec<OsString>>;
     /// Entries of a directory, with their types where the listing includes them.
     fn read_entries(&self, path: &Path, limit: usize) -> Option<Rc<[DirEntry]>> {

@@ -1,7 +1,7 @@
 //! Permission decisions on tool calls: rules, modes, paths and shell commands, combined in one pure function,
 //! [`decide()`].
 //!
-//! Nothing here runs a program, waits or asks. The disk is read only through [`fs::FsView`], and only if a call names
+//! Nothing here runs a program, waits or sends a request. The disk is read only through [`fs::FsView`], and only if a call names
 //! a path.
 //!
 //! | modules | content |

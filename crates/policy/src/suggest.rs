@@ -90,7 +90,7 @@ fn suggest_for_file(file: &FileAccess, reason: &Reason, input: &DecisionInput<'_
     }
 }
 
-/// Suggests a Read rule for each spelling of the path outside the working directories.
+/// Suggests a Read rule for each form of the path outside the working directories.
 fn suggest_reads(file: &FileAccess, input: &DecisionInput<'_>) -> Vec<PermissionUpdate> {
     let outside = file.path.spellings().filter(|path| !input.dirs.all().any(|dir| dir.contains(path)));
     let patterns = outside.map(|path| match (file.access, path.parent()) {

@@ -22,7 +22,7 @@ use crate::{ProcessExit, SpawnError};
 
 /// Bytes of stderr that are kept.
 const MAX_STDERR_BYTES: usize = 8 * 1024;
-/// Time a process gets to exit by itself after stdin is closed.
+/// Time a process gets to exit on its own after stdin is closed.
 const EXIT_GRACE: Duration = Duration::from_millis(300);
 
 /// A program, its arguments, working directory and environment.
@@ -128,7 +128,7 @@ impl ChildProcess {
         to_plain_text(tail.make_contiguous()).trim().to_owned()
     }
 
-    /// Closes stdin and gives the process time to exit by itself.
+    /// Closes stdin and gives the process time to exit on its own.
     pub async fn close_stdin_and_wait(&mut self) {
         self.stdin = None;
         if self.exit.is_none() {

@@ -35,7 +35,7 @@ impl UnreadLimit {
         self.reader_wake.notify_one();
     }
 
-    /// Waits while too many bytes are unread, but not while a request is pending, whose response may stand behind more
+    /// Waits while too many bytes are unread, but not while a request is pending, whose response may be queued behind more
     /// frames, and not after a stop.
     pub(crate) async fn wait_for_capacity(
         &self,

@@ -175,7 +175,7 @@ impl<'a> TranscriptEntry<'a> {
         hasher.finish() as u32
     }
 
-    /// The kind of the entry; none if it is not part of the tree.
+    /// The kind of the entry; `None` if it is not part of the tree.
     pub(crate) fn kind(&self) -> Option<EntryKind> {
         match string_value(self.kind)?.as_ref() {
             "user" => Some(EntryKind::User),

@@ -91,7 +91,7 @@ impl ResumedSession {
         Ok(true)
     }
 
-    /// Loads a session from a store; none if it has no such session.
+    /// Loads a session from a store; `None` if it has no such session.
     pub async fn from_store(
         store: &dyn SessionStore,
         key: &StoreKey,

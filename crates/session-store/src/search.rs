@@ -34,7 +34,7 @@ pub struct Hit {
 }
 
 impl SearchQuery {
-    /// Creates a query; none for blank text.
+    /// Creates a query; `None` for blank text.
     pub fn new(words: &str) -> Option<Self> {
         let words = words.trim();
         if words.is_empty() {

@@ -42,9 +42,9 @@ pub struct SearchResult {
 /// Options for forking a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ForkOptions {
-    /// The last message to copy; none copies all.
+    /// The last message to copy; `None` copies all.
     pub at: Option<String>,
-    /// Title of the fork; none derives one from the session.
+    /// Title of the fork; `None` derives one from the session.
     pub title: Option<String>,
 }
 

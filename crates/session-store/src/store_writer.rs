@@ -94,7 +94,7 @@ impl StoreWriter {
         buffer.lines.len() + buffer.dropped_lines
     }
 
-    /// Loads a transcript of a subagent; none if the store has none.
+    /// Loads a transcript of a subagent; `None` if the store has none.
     pub async fn load(&self, session: &str, subpath: &str) -> Result<Option<Vec<RawJson>>, StoreError> {
         // Recent lines may still be in the buffer.
         let _ = self.flush(FlushMode::Once).await;

@@ -16,7 +16,7 @@ use whimbrel_transport::frame_sender::FrameSender;
 
 const MAX_REPLY_TOKENS: u64 = 8_192;
 
-/// Calls the small model. Cheap to clone; the cost is booked in the session's ledger.
+/// Calls the small model. Cheap to clone; the cost is recorded in the session's ledger.
 #[derive(Clone)]
 pub struct SmallModel {
     models: ModelAccess,

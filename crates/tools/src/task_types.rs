@@ -59,7 +59,7 @@ pub enum TaskState {
     Running,
     Ended {
         status: TaskStatus,
-        /// The exit code, if it exited by itself.
+        /// The exit code, if it exited on its own.
         exit_code: Option<i32>,
     },
 }
@@ -88,7 +88,7 @@ pub enum TaskEvent {
         output_file: PathBuf,
         /// One sentence.
         summary: String,
-        /// The exit code, if it exited by itself.
+        /// The exit code, if it exited on its own.
         exit_code: Option<i32>,
         /// Whether and when the main model is notified.
         notify: NotifyModel,
@@ -204,7 +204,7 @@ impl TaskStatus {
         }
     }
 
-    /// Status and exit code of a command that exited by itself.
+    /// Status and exit code of a command that exited on its own.
     pub(crate) fn from_exit(exit: ProcessExit) -> (Self, Option<i32>) {
         match exit {
             ProcessExit::Exited(0) => (Self::Completed, Some(0)),

@@ -1,4 +1,4 @@
-//! Shared context of all runs: directories, the model server and the own program.
+//! Shared context of all runs: directories, the model server and this program.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -10,7 +10,7 @@ const NAME_COLUMN_WIDTH: usize = 34;
 
 /// Version line. It begins with our own version number, as hosts expect.
 pub(crate) fn version_line() -> String {
-    format!("{} (Whimbrel; speaks {PROTOCOL_VERSION})\n", env!("CARGO_PKG_VERSION"))
+    format!("{} (Whimbrel; protocol {PROTOCOL_VERSION})\n", env!("CARGO_PKG_VERSION"))
 }
 
 /// Short page: the commands to try first.

@@ -73,7 +73,7 @@ pub(crate) fn print_note(text: &str) {
     print_line(&format!("whimbrel: {text}"));
 }
 
-/// Prints a line as it is to stderr.
+/// Prints a line unchanged to stderr.
 pub(crate) fn print_line(text: &str) {
     let lost = LOST_NOTES.swap(0, Ordering::Relaxed);
     let notice =

@@ -39,7 +39,7 @@ pub enum SettingsError {
 pub struct InvalidKeyError {
     /// File or other origin of the settings.
     pub name: String,
-    /// Starting at 1; none for settings that were not read from a text.
+    /// Starting at 1; `None` for settings that were not read from a text.
     pub line: Option<u32>,
     /// Path of the key, separated by dots.
     pub key: String,

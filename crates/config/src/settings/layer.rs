@@ -31,7 +31,7 @@ pub struct ConfiguredRule {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConfiguredHook {
     pub event: HookEvent,
-    /// Matcher text; none matches everything.
+    /// Matcher text; `None` matches everything.
     pub matcher: Option<String>,
     pub action: HookActionConfig,
     pub source: LayerSource,

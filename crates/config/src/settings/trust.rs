@@ -318,7 +318,7 @@ pub(crate) fn render_warning(name: &str, withheld: &[Withheld]) -> Option<String
     };
     let untrusted = names_withheld_for(WithholdReason::Untrusted).map(|what| {
         format!(
-            "The project is not trusted, so these of its settings are ignored: {what}. Trust the directory, or name \
+            "The project is not trusted, so these settings are ignored: {what}. Trust the directory, or name \
              this setting source explicitly."
         )
     });

@@ -34,7 +34,7 @@ pub(super) fn find_typos(values: &Map<String, Value>) -> Vec<ValidationError> {
         let pointer: String = path.iter().map(|key| pointer_token(key)).collect();
         for key in object.keys().filter(|key| !schema::is_known_key(path, key)) {
             if let Some(suggestion) = suggest_key(path, key) {
-                let cause = format!("is not a known key and has no effect; perhaps {suggestion} is meant");
+                let cause = format!("is not a known key and has no effect; did you mean {suggestion}?");
                 errors.push(ValidationError {
                     pointer: format!("{pointer}{}", pointer_token(key)),
                     cause,
@@ -128,7 +128,7 @@ mod tests {
             let [error] = &errors[..] else { panic!("{name}: {errors:?}") };
             assert_eq!((error.pointer.as_str(), error.is_critical), (pointer, false), "{name}");
             assert!(
-                error.cause.ends_with(&format!("perhaps {suggestion} is meant")),
+                error.cause.ends_with(&format!("did you mean {suggestion}?")),
                 "{name}: {}",
                 error.cause
             );

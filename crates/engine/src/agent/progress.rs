@@ -10,7 +10,7 @@ use super::Agent;
 
 #[derive(Debug, Clone, Default)]
 pub struct AgentProgress {
-    /// The task and its start time; none for the main agent.
+    /// The task and its start time; `None` for the main agent.
     task: Option<(TaskFacts, Instant)>,
     tool_uses: u64,
     last_tool: Option<String>,

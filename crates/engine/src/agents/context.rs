@@ -44,7 +44,7 @@ pub struct AgentSpawner {
 pub struct TreePosition {
     /// Number of agents above it.
     pub(super) depth: usize,
-    /// Id of the agent; none for the main agent.
+    /// Id of the agent; `None` for the main agent.
     pub(super) agent_id: Option<String>,
     pub(super) tool_set: Arc<AgentToolSet>,
     pub(super) permission_checker: PermissionChecker,
@@ -91,7 +91,7 @@ pub struct AgentAccounts {
 pub struct AgentStorage {
     /// Session identity for the transcript.
     pub identity: SessionIdentity,
-    /// Directory of the transcripts; none if they are not stored in files.
+    /// Directory of the transcripts; `None` if they are not stored in files.
     pub project_dir: Option<ProjectDir>,
     pub persistence: Persistence,
 }
@@ -123,7 +123,7 @@ pub struct AgentExtensions {
     pub instructions: Instructions,
     pub skills: Skills,
     pub config_locations: Arc<ConfigLocations>,
-    /// Dependencies of the hooks of definitions; none if hooks are disabled.
+    /// Dependencies of the hooks of definitions; `None` if hooks are disabled.
     pub hook_deps: Option<HookDeps>,
     /// Tools of the session's MCP servers.
     pub mcp_tools: ToolCache,

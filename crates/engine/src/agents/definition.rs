@@ -16,12 +16,12 @@ pub struct Definition {
     /// When to use it, shown to the model that may start it.
     pub description: String,
     pub prompt: String,
-    /// Tools by name; none means all tools of the parent. `Agent(a, b)` lists the agent types it may start.
+    /// Tools by name; `None` means all tools of the parent. `Agent(a, b)` lists the agent types it may start.
     pub tools: Option<Vec<String>>,
     pub disallowed_tools: Vec<String>,
-    /// Model; none means the parent's.
+    /// Model; `None` means the parent's.
     pub model: Option<String>,
-    /// Effort; none means the parent's.
+    /// Effort; `None` means the parent's.
     pub effort: Option<Effort>,
     /// Limit on model calls.
     pub max_turns: Option<u32>,
@@ -39,7 +39,7 @@ pub struct Definition {
     pub auto_compact_window: Option<u64>,
     /// Scope of its agent memory: `user`, `project` or `local`.
     pub memory: Option<String>,
-    /// Isolation: `worktree`, or none for the parent's directory.
+    /// Isolation: `worktree`, or `None` for the parent's directory.
     pub isolation: Option<String>,
     /// Skills that are loaded into its context before the task.
     pub skills: Vec<String>,

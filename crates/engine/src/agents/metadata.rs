@@ -32,7 +32,7 @@ pub(super) struct AgentMetadata {
     pub(super) tool_use_id: String,
     /// Number of agents above it.
     pub(super) spawn_depth: usize,
-    /// Id of its parent; none for the main agent.
+    /// Id of its parent; `None` for the main agent.
     pub(super) parent_agent_id: Option<String>,
     #[serde(flatten)]
     options: LaunchOptions,
@@ -212,7 +212,7 @@ impl AgentMetadata {
     }
 }
 
-/// Directory of the session's subagent transcripts; none if transcripts are not stored in files.
+/// Directory of the session's subagent transcripts; `None` if transcripts are not stored in files.
 pub(super) fn transcripts_dir(context: &AgentContext) -> Option<PathBuf> {
     context
         .storage

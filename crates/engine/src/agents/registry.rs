@@ -30,13 +30,13 @@ struct RegistryState {
 }
 
 enum AgentSlot {
-    /// Running: its mailbox, and its parent's id (none for the main agent).
+    /// Running: its mailbox, and its parent's id (`None` for the main agent).
     Running(mpsc::UnboundedSender<String>, Option<String>),
     Finished(Box<FinishedAgent>),
 }
 
 impl AgentSlot {
-    /// Returns whether an agent may message or continue it: only the main agent (none) or its parent, because it has
+    /// Returns whether an agent may message or continue it: only the main agent (`None`) or its parent, because it has
     /// the permissions of its parent.
     fn is_reachable_by(&self, requester: Option<&str>) -> bool {
         let parent = match self {
@@ -67,7 +67,7 @@ pub struct FinishedAgent {
     pub definition: Definition,
     /// Short description of its task.
     pub description: String,
-    /// The parent's id; none for the main agent.
+    /// The parent's id; `None` for the main agent.
     pub(super) parent: Option<String>,
     /// Its isolated worktree, which may have been removed.
     pub(super) worktree: Option<Worktree>,
@@ -143,8 +143,8 @@ impl AgentRegistry {
         }
     }
 
-    /// Agents that an agent can message (none as requester is the main agent); `facts` gives type and description of
-    /// running ones.
+    /// Agents that `requester` can message (`None` for the main agent); `facts` gives type and description of running
+    /// ones.
     pub fn reachable(
         &self,
         requester: Option<&str>,
@@ -174,7 +174,7 @@ impl AgentRegistry {
         self.lock().name_of(id)
     }
 
-    /// Delivers a message between agents. None as requester is the main agent.
+    /// Delivers a message between agents. `requester` is `None` for the main agent.
     pub fn deliver(&self, requester: Option<&str>, to: &str, message: &str) -> Delivery {
         let mut state = self.lock();
         let id = if state.slots.contains_key(to) {

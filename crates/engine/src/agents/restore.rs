@@ -27,7 +27,7 @@ struct StoredAgent {
 }
 
 impl AgentSpawner {
-    /// Loads the agent with this id or name that an earlier run of the session left; none if there is none.
+    /// Loads the agent with this id or name. Returns `None` if the earlier run of the session left no such agent.
     pub(super) async fn load_stored(&self, to: &str) -> Result<Option<RestorableAgent>, ToolError> {
         let found = match (
             &self.context.storage.persistence.store_writer,

@@ -33,7 +33,7 @@ pub struct SubagentTask {
     pub max_turns: Option<u32>,
     /// Name by which the agent can be messaged.
     pub name: Option<String>,
-    /// Whether it runs in the background; none means as its definition says.
+    /// Whether it runs in the background; `None` means as its definition says.
     pub background: Option<bool>,
     /// Overrides the definition's isolation.
     pub isolation: Option<String>,

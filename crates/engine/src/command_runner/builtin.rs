@@ -78,7 +78,7 @@ pub fn render_cost(spend: &Spend) -> String {
         );
     }
     for (agent, share) in &spend.agents {
-        text += &format!("\n{agent}: {} tokens of these (${:.4})", share.tokens, share.cost_usd);
+        text += &format!("\nof which {agent}: {} tokens (${:.4})", share.tokens, share.cost_usd);
     }
     text
 }
@@ -137,7 +137,7 @@ mod tests {
         spend.agents.insert("Explore (a1)".into(), AgentShare { tokens: 4, cost_usd: 0.25 });
         assert_eq!(
             render_cost(&spend),
-            "Total cost: $0.5000\nm: 7 input, 3 output, 0 cache read, 0 cache write tokens ($0.5000)\nExplore (a1): 4 tokens of these ($0.2500)"
+            "Total cost: $0.5000\nm: 7 input, 3 output, 0 cache read, 0 cache write tokens ($0.5000)\nof which Explore (a1): 4 tokens ($0.2500)"
         );
     }
 

@@ -19,7 +19,7 @@ pub fn can_compact(agent: &Agent) -> bool {
 pub async fn compact_if_needed(agent: &mut Agent, cancel: &CancellationToken) {
     let is_needed = threshold(agent).is_some_and(|threshold| agent.conversation.token_count() >= threshold);
     if is_needed && can_compact(agent) {
-        // On failure the request is sent as it is; the provider reports if it does not fit.
+        // On failure the request is sent unchanged; the provider reports if it does not fit.
         let _ = Box::pin(compact(agent, SummaryInput::FullHistory, cancel)).await;
     }
 }
@@ -44,7 +44,7 @@ async fn compact(agent: &mut Agent, source: SummaryInput, cancel: &CancellationT
     }
 }
 
-/// The threshold of this agent in tokens; none if its model's window is unknown.
+/// The threshold of this agent in tokens; `None` if its model's window is unknown.
 pub fn threshold(agent: &Agent) -> Option<u64> {
     let model = agent.model();
     let info = agent.models.catalog().lookup(&model)?;

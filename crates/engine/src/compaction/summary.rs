@@ -62,7 +62,7 @@ pub struct CompactionSummary {
 /// Input of the summary request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SummaryInput {
-    /// The history as it is; if it is too long, an excerpt.
+    /// The history in full; if it is too long, an excerpt.
     FullHistory,
     /// An excerpt rendered as text.
     Excerpt,
@@ -116,7 +116,7 @@ async fn notify_status(agent: &Agent, status: Status) {
     }
 }
 
-/// Replaces the history by a summary. An unanswered prompt is kept as it is; in the middle of a turn, its text is
+/// Replaces the history by a summary. An unanswered prompt is kept unchanged; in the middle of a turn, its text is
 /// added to the summary.
 pub async fn replace_history(agent: &mut Agent, trigger: CompactTrigger, summary: CompactionSummary) {
     let compact_metadata = CompactMetadata {

@@ -69,7 +69,7 @@ impl CompactionConfig {
 pub struct CompactionState {
     /// Attempts without progress in between.
     consecutive: u32,
-    /// Replies since the last attempt; none before the first.
+    /// Replies since the last attempt; `None` before the first.
     replies_since: Option<u32>,
 }
 

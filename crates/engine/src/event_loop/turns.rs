@@ -184,7 +184,7 @@ impl Session {
             Some(RunningTurn { future: turn, cancel, started_at: clock::monotonic(), origin });
     }
 
-    /// Start source of the session on the first call; none later.
+    /// Start source of the session on the first call; `None` later.
     pub(super) fn session_start(&mut self) -> Option<&'static str> {
         (!std::mem::replace(&mut self.progress.first_turn_started, true))
             .then_some(self.setup.session.origin.name())

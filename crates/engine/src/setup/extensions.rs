@@ -25,7 +25,7 @@ pub struct Extensions {
     /// Commands that the model may call.
     pub skills: Skills,
     pub styles: OutputStyles,
-    /// The active output style; none for the default.
+    /// The active output style; `None` for the default.
     pub style: Option<Arc<OutputStyle>>,
     /// The Skill tool is in the tool set that the host asked for.
     skill_tool_enabled: bool,

@@ -27,7 +27,7 @@ pub struct SessionSetup {
     pub id: String,
     /// Working directory, environment and tool output directory.
     pub workspace: Arc<Workspace>,
-    /// Directory of the transcript; none if the session is not stored on disk.
+    /// Directory of the transcript; `None` if the session is not stored on disk.
     pub project_dir: Option<ProjectDir>,
     pub persistence: Persistence,
     /// State of a resumed session; taken by the first turn.
@@ -77,7 +77,7 @@ pub struct PermissionSetup {
     pub host_answers: bool,
     /// The MCP tool that answers permission requests instead.
     pub prompt_tool: Option<String>,
-    /// Timeout of permission requests; none for no timeout.
+    /// Timeout of permission requests; `None` for no timeout.
     pub request_timeout: Option<Duration>,
 }
 
@@ -113,7 +113,7 @@ pub struct PromptSetup {
 pub struct HostSetup {
     /// Policy for background tasks at the end.
     pub background_policy: BackgroundPolicy,
-    /// Time limit for waiting for them; none for no limit.
+    /// Time limit for waiting for them; `None` for no limit.
     pub background_wait_limit: Option<Duration>,
     /// Whether the host subscribes to session state changes.
     pub state_subscription: StateSubscription,

@@ -135,7 +135,7 @@ impl Setup {
         Ok(())
     }
 
-    /// Resolves a model name of the host; none is the default model.
+    /// Resolves a model name of the host; `None` is the default model.
     pub fn model(&self, engine: &Engine, name: Option<&str>) -> String {
         match name {
             None | Some("" | "default") => self.models.default_model.clone(),

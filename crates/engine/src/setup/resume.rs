@@ -58,7 +58,7 @@ pub(super) enum TranscriptWrites {
 #[derive(Debug)]
 pub(super) struct ResolvedSession {
     pub(super) session: String,
-    /// Directory of its transcript; none if it is not stored.
+    /// Directory of its transcript; `None` if it is not stored.
     pub(super) project_dir: Option<ProjectDir>,
     pub(super) resumed: Option<ResumedSession>,
     pub(super) origin: SessionOrigin,

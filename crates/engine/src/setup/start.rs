@@ -23,7 +23,7 @@ pub struct Start {
     pub settings: Option<Settings>,
     /// In-process MCP servers of the host by name; the options name them too.
     pub in_process_servers: BTreeMap<String, InProcessServer>,
-    /// The session store; none stores sessions in files.
+    /// The session store; `None` stores sessions in files.
     pub store: Option<SharedStore>,
 }
 

@@ -14,7 +14,7 @@ type Env = BTreeMap<String, String>;
 
 #[derive(Debug, Default)]
 pub(super) struct TranscriptStorage {
-    /// Directory of the project's sessions; none without `HOME` and configuration directory.
+    /// Directory of the project's sessions; `None` without `HOME` and configuration directory.
     pub(super) project_dir: Option<ProjectDir>,
     /// Reason why it is not writable.
     pub(super) error: Option<Arc<str>>,

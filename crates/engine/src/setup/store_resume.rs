@@ -16,7 +16,7 @@ use crate::engine::Engine;
 /// A selected session and the writer to its store.
 pub(super) struct StoreResolvedSession {
     resolved: ResolvedSession,
-    /// None if the session is not stored.
+    /// `None` if the session is not stored.
     store_writer: Option<StoreWriter>,
 }
 

@@ -31,8 +31,8 @@ pub(super) struct OauthToken {
     pub(super) access_token: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     refresh_token: Option<String>,
-    /// Unix time in seconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Expiry time, in Unix seconds.
+    #[serde(rename = "endsAt", default, skip_serializing_if = "Option::is_none")]
     ends_at: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     scope: Option<String>,

@@ -15,7 +15,7 @@ const EFFORT_BETA: &str = "effort-2025-11-24";
 const TASK_BUDGET_BETA: &str = "task-budgets-2026-03-13";
 const LONG_CONTEXT_BETA: &str = "context-1m-2025-08-07";
 
-/// Renders the body as parts to be sent in order, without the optional parts in `refused`.
+/// Renders the body as parts to be sent in order, without the optional parts in `unsupported`.
 /// The preamble and the frozen history are shared, not copied.
 pub fn render(request: &Request, unsupported: &[OptionalPart]) -> Vec<Bytes> {
     let parts = request.history.parts();
@@ -33,7 +33,7 @@ pub fn to_value(request: &Request) -> Value {
     serde_json::from_slice(&render(request, &[]).concat()).unwrap_or_default()
 }
 
-/// Beta features of a request without duplicates and without those in `refused`.
+/// Beta features of a request without duplicates and without those in `unsupported`.
 pub fn betas<'a>(request: &'a Request, unsupported: &[OptionalPart]) -> Vec<&'a str> {
     let mut betas = vec![INTERLEAVED_THINKING_BETA];
     betas.extend(request.effort.map(|_| EFFORT_BETA));

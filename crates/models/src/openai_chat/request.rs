@@ -39,7 +39,7 @@ impl<const N: usize> From<[String; N]> for CallIds {
     }
 }
 
-/// Translates a request without the optional parts in `refused`. Translations of frozen history parts are shared, not
+/// Translates a request without the optional parts in `unsupported`. Translations of frozen history parts are shared, not
 /// computed again.
 pub(super) fn translate(request: &Request, unsupported: &[OptionalPart]) -> ChatRequest {
     let reasoning = match unsupported.contains(&OptionalPart::Reasoning) {

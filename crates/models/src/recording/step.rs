@@ -38,6 +38,7 @@ pub(super) struct MessageOutline {
     /// Hash of the normalized message: without timestamps and random ids.
     pub(super) digest: String,
     /// Beginning of the message.
+    #[serde(rename = "begins")]
     pub(super) begins: String,
     /// The normalized message, truncated. Stored once per message in a recording.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -62,7 +63,7 @@ pub(super) struct RecordedError {
     status: Option<u16>,
     message: String,
     /// Whether the reply was dropped before its end.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(rename = "left", default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) left: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Critical removals, which ask in every mode: the root, a home directory, the working directory, and everything in
+//! Critical removals, which require permission in every mode: the root, a home directory, the working directory, and everything in
 //! them.
 
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use crate::decision_input::DecisionInput;
 use crate::paths::folded_path::fold_path;
 use crate::shell::WordValue;
 
-/// A command with more removals than this asks without further checks.
+/// A command with more removals than this requires permission without further checks.
 const MAX_REMOVALS: usize = 256;
 
 impl ShellCommand<'_> {

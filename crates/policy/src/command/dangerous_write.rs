@@ -1,4 +1,4 @@
-//! Dangerous writes, which ask whatever the rules allow.
+//! Risky writes, which require permission whatever the rules allow.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! Deny analysis of command text: finds a deny or ask rule that matches some simple command, in any spelling and at
+//! Deny analysis of command text: finds a deny or ask rule that matches some simple command, in any form and at
 //! any depth.
 
 use std::collections::{HashMap, HashSet};
@@ -103,7 +103,7 @@ impl<'a> PatternIndex<'a> {
         candidates.iter().filter_map(|index| Some((*index, *self.all.get(*index)?)))
     }
 
-    /// Finds the first pattern that matches a spelling, or a known one before it.
+    /// Finds the first pattern that matches a text, or a known one before it.
     fn find_first_match(&self, spelling: &DenySpelling, known: Option<usize>) -> Option<usize> {
         let first = |mut found: &mut dyn Iterator<Item = (usize, &CommandPattern)>,
                      matches: &dyn Fn(&CommandPattern) -> bool| {

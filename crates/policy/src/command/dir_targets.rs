@@ -65,7 +65,7 @@ impl ShellCommand<'_> {
         self.script.commands.iter().enumerate().any(|(index, part)| index != except && makes(part))
     }
 
-    /// Lists the names of the files written; none stands for an unknown name.
+    /// Lists the names of the files written; `None` stands for an unknown name.
     fn list_file_names(&self, dir_target: &DirTarget) -> Vec<Option<String>> {
         let last = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
         match &dir_target.source {

@@ -3,7 +3,7 @@
 //! * `allow`: allow analysis of each simple command, with `path_obstacles` (paths outside the working directories),
 //!   `directory_change` (`cd` together with git or writes) and `git_repository` (repositories that git may read);
 //! * `deny`: deny and ask rules for command text, with `deny_paths` (those for files);
-//! * `critical_removal`, `dangerous_write`: removals and protected paths that always ask;
+//! * `critical_removal`, `dangerous_write`: removals and protected paths that always require permission;
 //! * `directories`: directories the command may be in; `dir_targets`: files that `cp` and its like write into a
 //!   directory;
 //! * `symlinks`: commands that move or follow symbolic links;

@@ -97,7 +97,7 @@ impl ShellCommand<'_> {
     }
 }
 
-/// Splits a path into its directory and itself without a trailing slash; none if it contains dots or empty
+/// Splits a path into its directory and itself without a trailing slash; `None` if it contains dots or empty
 /// components.
 fn split_parent(path: &Path) -> Option<(&Path, &Path)> {
     let text = path.to_str()?.trim_end_matches('/');

@@ -166,7 +166,7 @@ fn denied_commands_are_found_at_every_depth() {
 }
 
 #[test]
-fn denied_files_are_found_in_every_spelling() {
+fn denied_files_are_found_in_every_form() {
     let fixture = Fixture::new().with_rules(&["Bash"], &[], &["Read(secrets/**)", "Edit(notes.txt)"]);
     check(
         &fixture,

@@ -105,7 +105,7 @@ fn file_rules_cover_tools() {
 }
 
 #[test]
-fn reading_outside_needs_allow_for_every_spelling() {
+fn reading_outside_needs_allow_for_every_form() {
     let rows: [(&[&str], &str, char); 7] = [
         (&["Read(//fx/outside/**)"], "/fx/outside/data.txt", 'A'),
         (&["Read(//fx/outside/**)"], "/fx/proj/link_out/data.txt", 'A'),

@@ -38,7 +38,7 @@ pub(crate) struct Analyzer<'a> {
     /// The text that is analyzed at the moment.
     pub(crate) text: TextState,
     pub(crate) texts: RecordedTexts,
-    /// Variables that each function sets on every call; none if that is not definite.
+    /// Variables that each function sets on every call; `None` if that is not definite.
     pub(crate) function_assignments: HashMap<String, Option<HashSet<String>>>,
 }
 

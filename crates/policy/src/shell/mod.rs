@@ -6,7 +6,7 @@
 //! * the **allow analysis** reports only what is certain. Every construct that it does not fully understand is listed
 //!   in [`Script::unanalyzable`];
 //! * the **deny analysis**, for deny rules, ask rules and critical removals, reports everything that might run, in
-//!   every spelling.
+//!   every form.
 
 mod analyzer;
 mod nested;

@@ -45,7 +45,7 @@ impl Script {
         self.has_untracked_values || self.commands.iter().any(|part| part.opaque)
     }
 
-    /// Finds the first cause that even an exact rule for the whole text does not lift.
+    /// Finds the first cause for which even an exact rule for the whole text does not allow the command.
     pub fn find_unliftable_cause(&self) -> Option<UnanalyzableCause> {
         self.unanalyzable.iter().copied().find(|cause| !cause.is_lifted_by_exact_rule())
     }
@@ -109,7 +109,7 @@ impl UnanalyzableCause {
         }
     }
 
-    /// Returns true if an exact rule for the whole command is enough in spite of this cause.
+    /// Returns true if an exact rule for the whole command allows it in spite of this cause.
     pub fn is_lifted_by_exact_rule(self) -> bool {
         !matches!(
             self,
@@ -222,9 +222,9 @@ pub enum RedirectTargetKind {
     File,
     /// `/dev/null`: harmless.
     Null,
-    /// `/dev/stdout`, `/dev/fd/3` and the like: asks.
+    /// `/dev/stdout`, `/dev/fd/3` and the like: requires permission.
     Stream,
-    /// `/dev/tcp/..` or `/dev/udp/..`, which bash opens as a connection: asks.
+    /// `/dev/tcp/..` or `/dev/udp/..`, which bash opens as a connection: requires permission.
     Network,
 }
 
@@ -236,7 +236,7 @@ pub struct AllowSpelling {
     pub required_rule: RequiredRule,
 }
 
-/// Weakest kind of allow rule that may match a spelling.
+/// Weakest kind of allow rule that may match a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RequiredRule {
     /// Any rule.
@@ -257,7 +257,7 @@ pub struct DenySpelling {
     pub deny_only: bool,
 }
 
-/// Position in a spelling at which a rule may start to match.
+/// Position in a text at which a rule may start to match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MatchStart {
     /// Only at the start.

@@ -21,7 +21,7 @@ fn only_checked_command(text: &str) -> SimpleCommand {
     checked.remove(0)
 }
 
-/// Returns true if a rule for `command` would match some spelling.
+/// Returns true if a rule for `command` would match some text.
 fn is_found(script: &Script, command: &str) -> bool {
     script.commands.iter().flat_map(|part| &part.deny_spellings).any(|spelling| match spelling.match_start {
         MatchStart::Beginning => spelling.text.starts_with(command),

@@ -79,7 +79,7 @@ fn build_rule_values(unapproved: &[&SimpleCommand]) -> Option<Vec<RuleValue>> {
     Some(values)
 }
 
-/// Returns true if a simple command is read-only and asks only because of its paths, so that the rule must be exact.
+/// Returns true if a simple command is read-only and requires permission only because of its paths, so that the rule must be exact.
 fn needs_exact_rule(part: &SimpleCommand) -> bool {
     part.class == CommandClass::ReadOnly
 }

@@ -21,7 +21,7 @@ pub(super) struct FileSnapshot {
     pub(super) added_bytes: u64,
 }
 
-/// Saves a file. None if the path is not a regular file, which no tool changes.
+/// Saves a file. `None` if the path is not a regular file, which no tool changes.
 pub(super) fn snapshot_file(dir: &Path, path: &Path, free_bytes: u64) -> Option<FileSnapshot> {
     let unknown = FileStamp { modified: std::time::SystemTime::UNIX_EPOCH, size: 0 };
     let stamp = match files::file_kind(path) {

@@ -18,6 +18,7 @@ pub(super) enum CheckpointRecord {
         /// The path as the tool call named it.
         path: PathBuf,
         /// The path with all symlinks resolved.
+        #[serde(rename = "place")]
         place: PathBuf,
         state: FileState,
     },
@@ -29,10 +30,11 @@ pub(super) enum FileState {
     /// The file did not exist.
     Missing {
         /// The nearest existing directory, if it is not the parent of the file.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(rename = "above", default, skip_serializing_if = "Option::is_none")]
         above: Option<PathBuf>,
     },
     /// The content is saved.
+    #[serde(rename = "kept")]
     Kept {
         /// Hash of the content, which names the copy.
         hash: String,
@@ -42,8 +44,10 @@ pub(super) enum FileState {
         mode: u32,
     },
     /// The content is not saved.
+    #[serde(rename = "not-kept")]
     NotKept {
         /// Reason for the user.
+        #[serde(rename = "why")]
         why: String,
         /// Size in bytes.
         size: u64,
@@ -110,7 +114,7 @@ impl FileHistory {
         self.select_versions(|states| states.last())
     }
 
-    /// File states at a prompt; none for an unknown prompt. A file first recorded at a later prompt has its first
+    /// File states at a prompt; `None` for an unknown prompt. A file first recorded at a later prompt has its first
     /// recorded state.
     pub(super) fn versions_at(&self, prompt: &str) -> Option<Vec<FileVersion>> {
         let number = self.prompts.iter().rposition(|id| id == prompt)?;

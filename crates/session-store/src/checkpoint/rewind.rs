@@ -48,7 +48,7 @@ enum RestoreStep {
 }
 
 impl Checkpoints {
-    /// Restores the files to their state at a prompt; none for an unknown prompt.
+    /// Restores the files to their state at a prompt; `None` for an unknown prompt.
     pub fn rewind(&self, prompt: &str, mode: RewindMode) -> Option<RewindReport> {
         let mut guard = self.lock();
         let state = self.state(&mut guard);

@@ -121,7 +121,7 @@ impl Index {
         Ok(index)
     }
 
-    /// Indexes the entries from an offset on; none if they refer to earlier ones.
+    /// Indexes the entries from an offset on; `None` if they refer to earlier ones.
     pub(crate) fn scan_from(reader: impl BufRead, begin: u64) -> io::Result<Option<Self>> {
         let index = Self::read(reader, begin)?;
         let has_root = index.nodes.iter().any(|node| node.is_message() && node.parent.is_none());

@@ -33,7 +33,7 @@ pub(crate) fn build_index<R: Read + Seek>(file: &mut BufReader<R>, end: LeafFind
     Index::scan(file)
 }
 
-/// Indexes from the last break on; none if there is no break or if the conversation reaches further back.
+/// Indexes from the last break on; `None` if there is no break or if the conversation reaches further back.
 fn index_from_last_break<R: Read + Seek>(
     file: &mut BufReader<R>,
     end: LeafFinder,

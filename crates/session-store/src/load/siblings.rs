@@ -16,13 +16,13 @@ use crate::load::index::{Index, NodeId, Span};
 #[derive(Debug)]
 pub(crate) struct BranchEntry {
     pub(crate) span: Span,
-    /// The message in it; none for entries that only link others.
+    /// The message in it; `None` for entries that only link others.
     pub(crate) message: Option<LoadedMessage>,
     /// Visible to the user, not only to the model.
     pub(crate) is_visible: bool,
 }
 
-/// Reads the entries of a branch and inserts the siblings that belong to them, none after `last` if it is given.
+/// Reads the entries of a branch and inserts the siblings that belong to them, but not after `last` if it is given.
 pub(crate) fn collect_entries<R: Read + Seek>(
     index: &Index,
     reader: &mut EntryReader<R>,

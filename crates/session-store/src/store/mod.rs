@@ -26,7 +26,7 @@ pub struct StoreKey {
     pub project: String,
     /// Id of the session.
     pub session: String,
-    /// Subpath such as `subagents/agent-1`; none for the session's own transcript.
+    /// Subpath such as `subagents/agent-1`; `None` for the session's own transcript.
     pub subpath: Option<String>,
 }
 
@@ -98,7 +98,7 @@ pub trait SessionStore: Send + Sync {
     /// sent again. On return they must be durable.
     async fn append(&self, key: &StoreKey, entries: &[RawJson]) -> Result<(), StoreError>;
 
-    /// All lines of a transcript in order; none if it does not exist.
+    /// All lines of a transcript in order; `None` if it does not exist.
     async fn load(&self, key: &StoreKey) -> Result<Option<Vec<RawJson>>, StoreError>;
 
     /// The sessions of a project, newest first.

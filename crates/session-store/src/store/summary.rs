@@ -12,7 +12,7 @@ use crate::summary::{command_name, content_texts, is_synthetic_prompt, truncate_
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Summary {
-    /// True for a subagent's transcript, which lists omit; none before the first line.
+    /// True for a subagent's transcript, which lists omit; `None` before the first line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub is_sidechain: Option<bool>,
     /// Start time, in milliseconds since 1970.
@@ -72,7 +72,7 @@ impl Summary {
         non_empty(&self.first_prompt).or(non_empty(&self.command_fallback))
     }
 
-    /// Text for lists; none for a subagent's transcript.
+    /// Text for lists; `None` for a subagent's transcript.
     pub fn text(&self) -> Option<&str> {
         let text =
             self.title().or(non_empty(&self.last_prompt)).or(non_empty(&self.summary_hint)).or(self.prompt());

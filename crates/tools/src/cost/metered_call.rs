@@ -1,4 +1,4 @@
-//! A model call on the ledger: reserves budget before it starts and books its cost when it is dropped.
+//! A model call on the ledger: reserves budget before it starts and records its cost when it is dropped.
 
 use std::time::Instant;
 
@@ -15,14 +15,14 @@ use crate::model_access::ModelAccess;
 /// Estimate for the input.
 const BYTES_PER_TOKEN: u64 = 4;
 
-/// A call whose cost is booked on drop, however far it got.
+/// A call whose cost is recorded on drop, however far it got.
 pub struct MeteredCall {
     call: ModelCall,
     models: ModelAccess,
     ledger: CostLedger,
     /// The model's name in the ledger.
     model: String,
-    /// Reserved budget, if there is a budget. Fields are dropped after the cost was booked.
+    /// Reserved budget, if there is a budget. Fields are dropped after the cost was recorded.
     reservation: Option<BudgetReservation>,
     /// Whether it was aborted because the budget is exhausted.
     is_abandoned: bool,
@@ -78,9 +78,9 @@ impl Drop for MeteredCall {
     fn drop(&mut self) {
         self.ledger.add_api_time(clock::monotonic() - self.started_at);
         for usage in self.call.attempt_usages() {
-            let booked = self.ledger.add_usage(self.models.catalog(), &self.model, usage);
+            let recorded = self.ledger.add_usage(self.models.catalog(), &self.model, usage);
             if let (Err(known_cost), Some(reservation), Some(budget)) =
-                (booked, &self.reservation, self.ledger.budget())
+                (recorded, &self.reservation, self.ledger.budget())
             {
                 budget.add_estimate(reservation.estimated_usd() - known_cost);
             }

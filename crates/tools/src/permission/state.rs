@@ -45,7 +45,8 @@ pub struct PermissionState {
 #[derive(Debug)]
 struct SharedState {
     modes: Mutex<Modes>,
-    /// Updates that their file does not put in force by itself, in order: they hold for the session.
+    /// Updates that are applied in memory only, because their settings file is unreadable, untrusted or not loaded, in
+    /// order.
     session_only: Mutex<Vec<PermissionUpdate>>,
     /// Serializes writing a settings file and reading the files again.
     write_lock: Mutex<()>,

@@ -71,7 +71,8 @@ impl AgentTask {
         self.stopped_by_host.is_cancelled()
     }
 
-    /// Fixes foreground or background before the agent ends. Returns whether it is in the background.
+    /// Prevents further moves between foreground and background; called just before the agent ends. Returns whether it
+    /// is in the background.
     pub fn freeze_background(&self) -> bool {
         let in_background = self.with_row(|task| {
             task.background_frozen = true;

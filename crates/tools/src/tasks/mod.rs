@@ -60,7 +60,7 @@ struct TaskRow {
     stopped_by_host: CancellationToken,
     /// Whether the turn continues without waiting for it.
     background: watch::Sender<bool>,
-    /// Set shortly before the end: foreground or background no longer changes.
+    /// Set just before the agent ends: no more moves between foreground and background.
     background_frozen: bool,
     /// Detaches the command from the session, if it is detachable.
     detach: Option<CancellationToken>,

@@ -46,12 +46,12 @@ const LINK_REMEDY: &str = "Links are not followed when settings are changed: edi
 /// Content of a file before and after a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplacedText {
-    /// None if the file did not exist.
+    /// `None` if the file did not exist.
     pub old: Option<String>,
     pub new: String,
 }
 
-/// Changes the file at `path`; creates it and its directory if missing. None if nothing changes.
+/// Changes the file at `path`; creates it and its directory if missing. `None` if nothing changes.
 pub fn change_file(
     path: &Path,
     access: FileAccess,
@@ -81,7 +81,7 @@ pub fn change_file(
     Err(SettingsError::not_written(path, cause, "End that program, and try again."))
 }
 
-/// Applies the change to the text; none if nothing changes.
+/// Applies the change to the text; `None` if nothing changes.
 fn edited_text(
     path: &Path,
     old: Option<&OldFile>,
@@ -204,7 +204,7 @@ struct OldFile {
 }
 
 impl TargetFile<'_> {
-    /// Reads the current file; none if it does not exist.
+    /// Reads the current file; `None` if it does not exist.
     fn read(&self) -> io::Result<Option<OldFile>> {
         let flags =
             OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;

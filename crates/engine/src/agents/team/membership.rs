@@ -46,7 +46,7 @@ impl Membership {
         self.active = false;
     }
 
-    /// Waits for input and takes all of it; none once the teammate must end.
+    /// Waits for input and takes all of it; `None` once the teammate must end.
     pub(super) async fn receive(&self) -> Option<Vec<TeammateInput>> {
         loop {
             let notify = {

@@ -48,7 +48,7 @@ pub struct SessionTeam {
 struct Shared {
     team: Mutex<Option<Team>>,
     event_sender: EventSender,
-    /// Configuration directory for team files; none if nothing is stored.
+    /// Configuration directory for team files; `None` if nothing is stored.
     config_dir: Option<PathBuf>,
     session_id: String,
     max_messages: usize,
@@ -63,8 +63,8 @@ pub struct Receipt {
 }
 
 impl SessionTeam {
-    /// Creates the handle without a team. Messages to the lead are sent as internal events; none as limit means the
-    /// default.
+    /// Creates the handle without a team. Messages to the lead are sent as internal events.
+    /// `max_messages: None` means the default.
     pub fn new(
         event_sender: EventSender,
         config_dir: Option<PathBuf>,

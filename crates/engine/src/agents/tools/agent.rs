@@ -70,7 +70,7 @@ impl Tool for AgentTool {
 
     const NAME: &'static str = whimbrel_wire::tool_names::AGENT;
     const ALIASES: &'static [&'static str] = &["Task"];
-    const DESCRIPTION: &'static str = "Launches a subagent with a fresh context and returns its report. Use it for \
+    const DESCRIPTION: &'static str = "Starts a subagent with a fresh context and returns its report. Use it for \
         broad searches and for work whose details you do not need. Calls in the same reply run in parallel. Types: \
         general-purpose (default), Explore (read-only), Plan.";
 
@@ -185,7 +185,7 @@ fn report_result(report: &AgentReport, task: &SubagentTask) -> ToolResult {
 }
 
 /// Part of the result of a call that leaves an agent in the background.
-pub(super) const NOTIFIED_WHEN_DONE: &str = "You will be told when it is done";
+pub(super) const NOTIFIED_WHEN_DONE: &str = "You are notified when it is done";
 
 /// Result of a call that started a background agent.
 pub(crate) fn background_result(launched: &LaunchedAgent, task: &SubagentTask) -> ToolOutput {

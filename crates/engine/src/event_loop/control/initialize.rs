@@ -18,7 +18,7 @@ pub(in crate::event_loop) const CAPABILITIES: [&str; 4] = [
     "reload_plugins_refuse_if_busy_v1",
 ];
 
-/// Handles the request; none if the response is sent later.
+/// Handles the request; `None` if the response is sent later.
 pub(super) fn handle_initialize(
     session: &mut Session,
     id: String,
@@ -27,7 +27,7 @@ pub(super) fn handle_initialize(
     match apply_initialize(session, initialize) {
         Ok(reply) => respond_to_initialize(session, id, reply),
         Err(error) => {
-            // A session that has started continues as it is.
+            // A session that has started continues unchanged.
             if !session.has_begun() {
                 session.setup_error = Some(SetupError::Unsupported(error.clone()));
             }

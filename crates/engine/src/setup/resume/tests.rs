@@ -63,7 +63,7 @@ fn sessions_resume_without_storage() {
 }
 
 #[test]
-fn session_id_is_found_in_any_spelling_and_unique() {
+fn session_id_is_found_in_any_capitalization_and_unique() {
     let fixture = Fixture::new();
     let uppercase = ID.to_uppercase();
     let found = fixture.resolve(&resume(&uppercase), TranscriptWrites::Enabled).unwrap();

@@ -66,7 +66,7 @@ pub(crate) struct ComponentMatcher<'a> {
     prefix: &'a str,
     /// Literal end of every match.
     suffix: &'a str,
-    /// None if the component cannot be compiled; then every name may match.
+    /// `None` if the component cannot be compiled; then every name may match.
     matcher: OnceCell<Option<GlobMatcher>>,
 }
 

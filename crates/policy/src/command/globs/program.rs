@@ -24,7 +24,7 @@ impl ShellCommand<'_> {
         }
     }
 
-    /// Builds commands with the glob replaced by each matching file; none if there are too many.
+    /// Builds commands with the glob replaced by each matching file; `None` if there are too many.
     fn build_glob_program_lines(&self) -> Option<Vec<String>> {
         let mut lines: Vec<String> = Vec::new();
         for part in &self.script.commands {

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Commands that ask, because a file they name is unknown.
+/// Commands that require permission, because a file they name is unknown.
 const UNKNOWN_FILES: &[&str] = &[
     "cat $X",
     "(X=src/m); cat $X",

@@ -75,7 +75,7 @@ impl Analyzer<'_> {
         format!("{}\0{text}", if self.text.is_guess { 'g' } else { 't' })
     }
 
-    /// Builds the key of a command; none if it has more than words.
+    /// Builds the key of a command; `None` if it has more than words.
     pub(crate) fn build_command_key(&self, command: &RawCommand) -> Option<String> {
         let bare =
             command.assignments.is_empty() && command.redirects.is_empty() && command.stdin_texts.is_empty();

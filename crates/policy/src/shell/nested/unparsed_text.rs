@@ -84,7 +84,7 @@ pub(crate) fn build_possible_command(text: &str) -> SimpleCommand {
     }
 }
 
-/// Lists spellings that rules match at every word of a text in another language.
+/// Lists texts that rules match at every word of a text in another language.
 pub(crate) fn list_word_spellings(text: &str) -> Vec<DenySpelling> {
     // Such code writes word lists with punctuation, and line ends and tabs as escapes.
     let is_punctuation = |c: char| " \"'()[],;|`\t\n".contains(c);
@@ -99,7 +99,7 @@ pub(crate) fn list_word_spellings(text: &str) -> Vec<DenySpelling> {
     texts.into_iter().map(spelling).collect()
 }
 
-/// Replaces each extended glob like `@(a|b)` by a star; none if there is none.
+/// Replaces each extended glob like `@(a|b)` by a star; `None` if the text has none.
 fn replace_extglobs(text: &str) -> Option<String> {
     let mut out = String::with_capacity(text.len());
     let (mut depth, mut operator) = (0_usize, None);

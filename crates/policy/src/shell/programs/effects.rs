@@ -21,7 +21,7 @@ pub(crate) struct CommandEffects {
     pub(crate) removals: Vec<WordValue>,
     /// True if its paths must be in the working directories even under a rule with a specifier.
     pub(crate) restricts_paths: bool,
-    /// True if an unquoted glob among its arguments asks.
+    /// True if an unquoted glob among its arguments requires permission.
     pub(crate) asks_for_globs: bool,
     /// Weakest kind of allow rule that may allow it.
     pub(crate) required_rule: RequiredRule,
@@ -69,7 +69,7 @@ pub(crate) fn determine_command_effects(words: &[Word]) -> CommandEffects {
     let mut effects = determine_effects_by_name(name, arguments).unwrap_or_default();
     let plain = extract_program_name(name);
     if plain != name {
-        // Another spelling of a known command: not classified as that command, but its files are reported.
+        // Another name of a known command: not classified as that command, but its files are reported.
         let plain_effects = determine_effects_by_name(&plain, arguments).unwrap_or_default();
         effects.reads.extend(plain_effects.reads);
         effects.writes.extend(plain_effects.writes);

@@ -83,7 +83,7 @@ const FILELESS_READERS: &[&str] = &[
     "nproc", "uptime", "free", "locale", "which", "type", "basename", "dirname", "sleep",
 ];
 
-/// Determines the effects of such a command; none if it is not listed.
+/// Determines the effects of such a command; `None` if it is not listed.
 pub(crate) fn determine_effects(name: &str, arguments: &[Word]) -> Option<CommandEffects> {
     if FILELESS_READERS.contains(&name) {
         return Some(CommandEffects {
@@ -147,7 +147,7 @@ fn format_sets_variable(format: &str) -> bool {
 /// Represents an unknown word.
 const UNKNOWN_WORD: &str = "\0";
 
-/// Checks commands without files that are read-only only in some forms; none if the command is not one of them.
+/// Checks commands without files that are read-only only in some forms; `None` if the command is not one of them.
 fn check_fileless_reader(name: &str, arguments: &[Word]) -> Option<bool> {
     let texts: Vec<&str> =
         arguments.iter().map(|word| word.value.as_literal().unwrap_or(UNKNOWN_WORD)).collect();

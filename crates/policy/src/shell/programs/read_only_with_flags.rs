@@ -203,7 +203,7 @@ const ROWS: &[Row] = &[
     Row { name: "sha512sum", ..SUM },
 ];
 
-/// Determines the effects of a checked command; none if it is not listed.
+/// Determines the effects of a checked command; `None` if it is not listed.
 pub(crate) fn determine_effects(name: &str, arguments: &[Word]) -> Option<CommandEffects> {
     let row = ROWS.iter().find(|row| row.name == name);
     let read_only = match (name, row) {

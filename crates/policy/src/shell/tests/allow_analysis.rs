@@ -345,7 +345,7 @@ fn plain_constructs_are_analyzed() {
 }
 
 #[test]
-fn spellings_for_allow_rules() {
+fn texts_for_allow_rules() {
     use RequiredRule::{AnyRule, ExactRule, NamingRule};
     let rows: &[(&str, &[(&str, RequiredRule)])] = &[
         ("npm  run \t build", &[("npm run build", AnyRule)]),

@@ -250,7 +250,7 @@ fn removal_is_found_in_every_construct() {
 }
 
 #[test]
-fn command_is_found_in_every_spelling() {
+fn command_is_found_in_every_form() {
     let rows = [
         "'rm' -rf x",
         "\\rm -rf x",

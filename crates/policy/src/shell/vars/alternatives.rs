@@ -25,7 +25,7 @@ pub(crate) struct CommandTexts {
 }
 
 impl Analyzer<'_> {
-    /// Lists alternative expansions to analyze; none if there are too many.
+    /// Lists alternative expansions to analyze; `None` if there are too many.
     pub(crate) fn list_other_expansions(&mut self, command: &RawCommand) -> Option<Vec<ExpansionMode>> {
         let words = || command.words.iter().chain(command.redirects.iter().map(|redirect| &redirect.target));
         let choices = words().map(|word| self.variables.count_alternatives(word)).max().unwrap_or(1);

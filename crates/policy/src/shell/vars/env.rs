@@ -236,7 +236,7 @@ impl<'a> VariableEnv<'a> {
         }
     }
 
-    /// Adds separators for splitting values; none if they are unknown.
+    /// Adds separators for splitting values; `None` if they are unknown.
     fn add_separators(&mut self, separators: Option<&str>) {
         self.change_count += 1;
         let known = self.separators.as_ref().map_or(0, String::len);

@@ -175,7 +175,7 @@ fn uses_variable(word: &RawWord, name: Option<&str>) -> bool {
     })
 }
 
-/// Returns true if a command may be a builtin that sets variables, in any spelling.
+/// Returns true if a command may be a builtin that sets variables, under any name.
 fn may_set_variables(command: &RawCommand) -> bool {
     let may_set =
         |word: &RawWord| word.raw.contains(['$', '\\', '\'', '"']) || builtins::sets_variables(&word.raw);

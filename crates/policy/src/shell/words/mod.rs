@@ -1,4 +1,4 @@
-//! Words of a command: expansion of a raw word to its value, and the spellings that rules are compared with.
+//! Words of a command: expansion of a raw word to its value, and the texts that rules are compared with.
 
 pub(crate) mod arithmetic;
 pub(crate) mod braces;
