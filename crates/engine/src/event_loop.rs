@@ -1,14 +1,13 @@
 //! Event loop of a session: one task that owns the session's state, receives all events and starts turns.
 //!
 //! End of input and stop are different events. After the host has finished its input, the session continues until
-//! nothing runs and nothing is queued; only the link's stop token ends it at once. Turns are in `turns`
-//! (uuids of their prompts in `prompt_uuids`), slash commands in `commands`, control requests in `control`, MCP servers
-//! in `mcp`, internal events in `notifications`, agent definitions of the host and of `--agent` in `agent_definitions`,
+//! nothing runs and nothing is queued; only the link's stop token ends it at once. Turns are in `turns`,
+//! slash commands in `commands`, control requests in `control`, MCP servers in `mcp`, internal events in `notifications`, agent definitions of the host and of `--agent` in `agent_definitions`,
 //! the `init` frame in `init_frame`, the state in `session`, the parts that a session's agents are built from in
-//! `assemble`.
+//! `build_parts`.
 
 mod agent_definitions;
-mod assemble;
+mod build_parts;
 mod commands;
 mod context_usage;
 pub(crate) mod control;
@@ -16,7 +15,6 @@ mod extensions;
 mod init_frame;
 mod mcp;
 mod notifications;
-mod prompt_uuids;
 mod session;
 mod turns;
 
@@ -44,7 +42,7 @@ use crate::setup::{SetupError, Start, resume};
 use crate::transcript_notices;
 use crate::turn::TurnOutcome;
 use crate::turn_result;
-pub(crate) use assemble::build_hooks;
+pub(crate) use build_parts::build_hooks;
 pub(crate) use session::Session;
 use turns::wait_for_turn;
 

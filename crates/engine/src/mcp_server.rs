@@ -1,11 +1,10 @@
 //! Serves the engine's tools over MCP.
 //!
 //! Calls go through the same permission checker, hooks and tool scheduler as in a session that cannot request
-//! permission. `session` builds that environment, `served_tools` lists the tools, `convert` maps tools and results to
-//! the protocol.
+//! permission. `session` builds that environment, `convert` lists the tools and maps them and their results to the
+//! protocol.
 
 mod convert;
-mod served_tools;
 mod session;
 #[cfg(test)]
 mod tests;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use whimbrel_config::locations::ConfigLocations;
 use whimbrel_mcp::ServerRegistry;
+use whimbrel_models::Thinking;
 use whimbrel_os::files;
 use whimbrel_session_store::transcript_log::SessionIdentity;
 use whimbrel_session_store::{ResumedSession, TranscriptLog};
@@ -30,7 +31,7 @@ use crate::context::instructions::Instructions;
 use crate::conversation::{Attribution, Conversation};
 use crate::fallback::FallbackModels;
 use crate::permission_checker::PermissionChecker;
-use crate::runtime_settings::RuntimeSettingsReader;
+use crate::runtime_settings::{RuntimeSettings, RuntimeSettingsReader};
 use crate::skills::AgentSkills;
 use crate::structured_output::StructuredOutput;
 use crate::tool_scheduler::ToolEnv;
@@ -241,6 +242,29 @@ impl AgentSpawner {
             progress: AgentProgress::for_task(entry.facts.clone()),
             own_servers,
         })
+    }
+
+    /// The parent's runtime settings, or a copy if the task or the definition overrides model or effort.
+    fn subagent_settings(
+        &self,
+        definition: &Definition,
+        task: &SubagentTask,
+    ) -> RuntimeSettingsReader {
+        let parent_settings = &self.position.runtime_settings;
+        let by_environment = self.context.environment.workspace.variable("CLAUDE_CODE_SUBAGENT_MODEL");
+        let requested = by_environment.as_ref().or(task.model.as_ref()).or(definition.model.as_ref());
+        let model = requested.filter(|name| !matches!(name.as_str(), "" | "inherit"));
+        let effort = task.effort.or(definition.effort);
+        if model.is_none() && effort.is_none() {
+            return parent_settings.for_subagent();
+        }
+        let mut settings: RuntimeSettings = parent_settings.current();
+        settings.effort = effort.or(settings.effort);
+        if let Some(name) = model {
+            settings.model = self.context.models.catalog().resolve_alias(name);
+            settings.thinking = settings.thinking.filter(|thinking| *thinking == Thinking::Disabled);
+        }
+        RuntimeSettingsReader::fixed(settings)
     }
 
     /// Adds the skills of a definition to the conversation. Missing skills are reported to the host; the agent starts

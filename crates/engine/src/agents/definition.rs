@@ -8,7 +8,7 @@ use whimbrel_wire::permission::PermissionMode;
 use super::hooks;
 use super::mcp_servers::ServerSpecs;
 use super::memory::MemoryScope;
-use crate::effort::to_model_effort;
+use crate::runtime_settings::to_model_effort;
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Definition {

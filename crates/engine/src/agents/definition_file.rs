@@ -9,7 +9,7 @@ use whimbrel_config::front_matter::{self, MarkdownFile};
 use super::definition::{Definition, DefinitionSource, explicit_model};
 use super::mcp_servers::ServerSpecs;
 use crate::commands::parse_file::RuleList;
-use crate::effort::parse_effort;
+use crate::runtime_settings::parse_effort;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]

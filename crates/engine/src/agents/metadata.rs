@@ -13,7 +13,7 @@ use whimbrel_wire::permission::PermissionMode;
 
 use super::SubagentTask;
 use super::context::AgentContext;
-use crate::effort::parse_effort;
+use crate::runtime_settings::parse_effort;
 use crate::skills::InvokedSkill;
 
 const MAX_FILE_BYTES: u64 = 64 * 1024;

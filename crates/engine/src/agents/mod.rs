@@ -5,8 +5,8 @@
 //! - definitions: [`definition`] (one agent definition), [`definitions`] (all of a session), `definition_file` and
 //!   [`discover`] (those from files)
 //! - building: [`context`] (shared dependencies), `build` (main agent and subagents), `allowed_tools`,
-//!   `subagent_model`, `memory` (agent memory directory), `hooks` (hooks of a definition), `mcp_servers` (servers owned
-//!   by one agent), `worktree_isolation`
+//!   `memory` (agent memory directory), `hooks` (hooks of a definition), `mcp_servers` (servers owned by one agent),
+//!   `worktree_isolation`
 //! - running: [`spawn`] (launch), `message_agent` (message, resume), [`spawn_limits`] (concurrency and depth), `run`
 //!   (the task of one subagent), [`report`], `notices` (frames and notifications about agents)
 //! - [`registry`] (running and finished agents, with mailboxes), `metadata` (file beside the transcript), `restore`
@@ -33,7 +33,6 @@ mod restore;
 pub(crate) mod run;
 pub mod spawn;
 pub mod spawn_limits;
-mod subagent_model;
 pub mod team;
 pub mod tools;
 mod worktree_isolation;

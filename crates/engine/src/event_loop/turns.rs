@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 use whimbrel_os::{clock, ids};
-use whimbrel_wire::message::Origin;
+use whimbrel_wire::message::{Origin, User};
 
 use super::mcp::startup_wait::{StartupBarrier, wait_for_servers};
 use super::{STOP_GRACE, Session, TurnSummary};
@@ -104,6 +104,26 @@ impl Session {
             TurnBatch::Inputs(inputs) => self.start_turn(agent, inputs).await,
             TurnBatch::Command { invocation, prompt } => {
                 self.start_command(agent, invocation, *prompt).await;
+            }
+        }
+    }
+
+    /// Gives each prompt a unique uuid: an empty or duplicate one would corrupt the transcript. The host is warned
+    /// once.
+    fn assign_prompt_uuids(&mut self, prompts: Vec<&mut User>, agent: &mut Agent) {
+        for user in prompts {
+            let is_usable = |id: &String| !id.trim().is_empty() && agent.conversation.claim_uuid(id);
+            let host_uuid = user.uuid.take();
+            let had_uuid = host_uuid.is_some();
+            user.uuid = host_uuid.filter(is_usable);
+            if user.uuid.is_some() {
+                continue;
+            }
+            user.uuid = Some(ids::new_uuid());
+            if had_uuid && !std::mem::replace(&mut self.progress.warned_about_uuid, true) {
+                let text = "A message has an empty or duplicate uuid. It was assigned a new one, as will be later ones.";
+                let notice = self.setup.host.warning.take().into_iter().chain([text.to_owned()]);
+                self.setup.host.warning = Some(notice.collect::<Vec<_>>().join("\n"));
             }
         }
     }

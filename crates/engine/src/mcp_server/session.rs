@@ -18,7 +18,7 @@ use whimbrel_transport::frame_sender::FrameSender;
 use whimbrel_transport::host_requests::HostRequests;
 use whimbrel_wire::Frame;
 
-use super::served_tools;
+use super::convert;
 use crate::engine::Engine;
 use crate::event_loop;
 use crate::key_helper::KeyHelper;
@@ -64,7 +64,7 @@ impl HeadlessSession {
             hooks: dispatcher.clone(),
             frames: frame_sender,
         };
-        let tool_set = Arc::new(setup.tools.tool_set.restricted_to(Some(&served_tools::tool_names()), &[]));
+        let tool_set = Arc::new(setup.tools.tool_set.restricted_to(Some(&convert::tool_names()), &[]));
         let small_model = SmallModel::new(
             engine.models().clone().with_key_source(KeyHelper::from_setup(&setup, &tasks)),
             CostLedger::with_budget(setup.agents.limits.max_budget_usd),

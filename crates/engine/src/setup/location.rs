@@ -10,7 +10,7 @@ use whimbrel_tools::task_list::TaskList;
 use whimbrel_tools::workspace::Workspace;
 use whimbrel_wire::options::Options;
 
-use super::parts::SessionSetup;
+use super::setup_types::SessionSetup;
 use super::resume::{self, TranscriptWrites};
 use super::start::working_directory;
 use super::store_resume::StoreResolvedSession;

@@ -1,6 +1,6 @@
 //! Resolves options, environment and settings into a [`Setup`], once before the first turn.
 //!
-//! Modules: [`start`] (the request), [`resolve`] (builds the [`Setup`]), [`parts`] (of what it consists), `location`
+//! Modules: [`start`] (the request), [`setup_types`] (the [`Setup`] and its parts), [`resolve`] (builds it), `location`
 //! (session, working directory, storage), [`resume`] (selects a new, resumed or forked session), `store_resume` (the
 //! same from a session store), `storage` (where transcripts go), `checkpoints`, `settings`, `discover` (hooks, MCP
 //! servers, agents, extensions), [`extensions`] (plugins, commands, skills, output styles), `permissions`, `hooks`,
@@ -19,11 +19,11 @@ mod location;
 pub mod mcp_config_files;
 mod mcp_servers;
 pub mod model;
-pub mod parts;
 mod permissions;
 pub mod resolve;
 pub mod resume;
 pub(crate) mod settings;
+pub mod setup_types;
 pub mod start;
 mod storage;
 mod store_resume;
@@ -37,5 +37,5 @@ pub use extensions::Extensions;
 pub(crate) use mcp_servers::{
     MAX_FILE_SIZE as LARGEST_SERVER_FILE, PROJECT_FILE, project_files as server_files,
 };
-pub use resolve::Setup;
+pub use setup_types::Setup;
 pub use start::{SetupError, Start};

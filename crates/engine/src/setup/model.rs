@@ -6,7 +6,7 @@ use whimbrel_config::settings::TypedSettings;
 use whimbrel_models::{Thinking, ThinkingDisplay};
 use whimbrel_wire::options::{self, Options};
 
-use crate::effort::{parse_effort, to_model_effort};
+use crate::runtime_settings::{parse_effort, to_model_effort};
 use crate::engine::Engine;
 
 pub(super) fn default_model(

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
-use whimbrel_config::locations::ConfigLocations;
 use whimbrel_config::settings::{TypedSettings, config_dir};
 use whimbrel_tools::hooks::{HookSet, ProgressPolicy};
 use whimbrel_tools::mcp_tools::ToolCache;
@@ -14,17 +13,14 @@ use whimbrel_tools::permission::state::NewPermissions;
 use whimbrel_tools::task_list::TaskList;
 use whimbrel_wire::options::{Options, OutputFormat};
 
-use super::parts::{
-    AgentSetup, HookSetup, HostSetup, McpSetup, ModelSetup, PermissionSetup, PromptSetup, SessionSetup,
-    ToolSetup,
+use super::setup_types::{
+    AgentSetup, HookSetup, HostSetup, McpSetup, ModelSetup, PermissionSetup, PromptSetup, Setup, ToolSetup,
 };
 use crate::agents::AgentDefinitions;
-use crate::commands::Commands;
 use crate::engine::Engine;
 use crate::runtime_settings::RuntimeSettings;
 use crate::setup::discover::{Discovered, discover};
 use crate::setup::env::is_env_set;
-use crate::setup::extensions::Extensions;
 use crate::setup::location::{ResolvedLocation, resolve_location};
 use crate::setup::resume;
 use crate::setup::start::{SetupError, Start};
@@ -32,24 +28,6 @@ use crate::setup::store_resume::StoreResolvedSession;
 use crate::setup::{background, limits, model, permissions, settings, system_prompt, tools, unsupported};
 use crate::state_notifier::StateSubscription;
 use crate::structured_output::{self, OutputSchema};
-
-/// Everything a session needs, resolved.
-pub struct Setup {
-    pub session: SessionSetup,
-    pub models: ModelSetup,
-    pub tools: ToolSetup,
-    pub mcp: McpSetup,
-    pub permissions: PermissionSetup,
-    pub hooks: HookSetup,
-    pub agents: AgentSetup,
-    pub prompt: PromptSetup,
-    pub host: HostSetup,
-    pub config_locations: Arc<ConfigLocations>,
-    /// Slash commands.
-    pub commands: Commands,
-    /// Plugins, skills and output styles.
-    pub extensions: Extensions,
-}
 
 /// What the parts of a setup are resolved from.
 struct Sources<'a> {

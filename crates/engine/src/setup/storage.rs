@@ -1,6 +1,5 @@
 //! Storage of transcripts: finds the project directory and checks that it is writable.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,7 +9,7 @@ use whimbrel_config::settings::sources::{env_path, explicit_config_dir};
 use whimbrel_os::files::{self, FileKind};
 use whimbrel_session_store::ProjectDir;
 
-type Env = BTreeMap<String, String>;
+use super::env::Env;
 
 #[derive(Debug, Default)]
 pub(super) struct TranscriptStorage {

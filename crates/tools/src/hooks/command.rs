@@ -16,7 +16,7 @@ use super::executor::HookDeps;
 use super::inputs::HookCall;
 use super::output::{ParsedOutput, parse_async_request, parse_late_output, truncate_texts};
 use super::progress::ProgressReporter;
-use super::timeouts::DEFAULT_ASYNC_TIMEOUT;
+use super::event_table::DEFAULT_ASYNC_TIMEOUT;
 
 /// Minimum interval between progress frames.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);

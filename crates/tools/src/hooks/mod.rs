@@ -1,8 +1,8 @@
 //! Hooks: callbacks of the host, commands and HTTP endpoints that are informed of events and can block or change them.
 //!
 //! - `hook_set`: the hooks of a session; `handler`: action and limits of one; `matcher` and `condition`: which events
-//!   it is for; `timeouts`: how long it may run; `failure_policy`: what its failure does; `event_table`: the
-//!   properties of each event; [`front_matter`]: hooks of agent definitions and skills;
+//!   it is for; `failure_policy`: what its failure does; `event_table`: the properties of each event, and timeouts;
+//!   [`front_matter`]: hooks of agent definitions and skills;
 //! - `inputs`: builds hook inputs;
 //! - `executor`: runs the hooks of an event; `callback` asks the host, `command` runs a command, `http` sends a
 //!   request, `progress` reports runs to the host;
@@ -34,7 +34,6 @@ mod salvage;
 mod stop_flag;
 #[cfg(test)]
 mod tests;
-mod timeouts;
 
 pub use async_results::{AsyncResult, AsyncResults};
 pub use dispatcher::HookDispatcher;

@@ -19,10 +19,10 @@ use whimbrel_policy::{
 use whimbrel_wire::permission::{PermissionMode, PermissionUpdate};
 
 use self::mode_switch::Modes;
-pub use self::mode_switch::{Bypass, ModeSwitch};
+pub use self::mode_switch::{Bypass, ModeSwitch, PlanLock};
 use self::overlay::RuleOverlay;
 use crate::permission::untrusted_repos::UntrustedRepos;
-use crate::permission::{PlanLock, SearchFilter, from_settings};
+use crate::permission::{SearchFilter, from_settings};
 use crate::workspace::Workspace;
 
 /// Permission state of a session. Cheap to clone; all clones see a change at once.

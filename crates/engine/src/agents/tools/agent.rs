@@ -16,7 +16,7 @@ use crate::agents::team::teammate::JoinedTeammate;
 use crate::agents::{
     AgentDefinitions, AgentReport, AgentSpawner, LaunchOutcome, LaunchedAgent, SubagentTask,
 };
-use crate::effort::parse_effort;
+use crate::runtime_settings::parse_effort;
 use crate::next_step::TurnEnd;
 
 /// Built-in agent types in the tool's description.

@@ -14,7 +14,7 @@ use whimbrel_wire::permission::PermissionBehavior;
 use whimbrel_wire::system::Status;
 
 use super::switch_model;
-use crate::effort::parse_effort;
+use crate::runtime_settings::parse_effort;
 use crate::event_loop::Session;
 use crate::model_switch::{SwitchRequest, SwitchRequester};
 

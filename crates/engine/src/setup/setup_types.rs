@@ -1,9 +1,10 @@
-//! The parts of a [`Setup`](super::Setup), each for one area of a session.
+//! The [`Setup`] of a session, and its parts, each for one area.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use whimbrel_config::locations::ConfigLocations;
 use whimbrel_mcp::{InProcessServer, ServerConfigs};
 use whimbrel_session_store::{Persistence, ProjectDir, ResumedSession};
 use whimbrel_tools::api::{AgentToolSet, DeferredTools};
@@ -15,12 +16,32 @@ use whimbrel_tools::tasks::BackgroundPolicy;
 use whimbrel_tools::workspace::Workspace;
 use whimbrel_wire::options::SystemPrompt;
 
+use super::extensions::Extensions;
 use super::resume::SessionOrigin;
 use crate::agent::AgentLimits;
 use crate::agents::AgentDefinitions;
+use crate::commands::Commands;
 use crate::runtime_settings::RuntimeSettings;
 use crate::state_notifier::StateSubscription;
 use crate::structured_output::OutputSchema;
+
+/// Everything a session needs, resolved.
+pub struct Setup {
+    pub session: SessionSetup,
+    pub models: ModelSetup,
+    pub tools: ToolSetup,
+    pub mcp: McpSetup,
+    pub permissions: PermissionSetup,
+    pub hooks: HookSetup,
+    pub agents: AgentSetup,
+    pub prompt: PromptSetup,
+    pub host: HostSetup,
+    pub config_locations: Arc<ConfigLocations>,
+    /// Slash commands.
+    pub commands: Commands,
+    /// Plugins, skills and output styles.
+    pub extensions: Extensions,
+}
 
 /// Which session it is, where it works and where it is stored.
 pub struct SessionSetup {
