@@ -83,7 +83,7 @@ def test_exit_from_model_started_plan_mode_restores_the_mode(harness):
     assert (harness.workspace / "made.txt").exists()
 
 
-def test_plan_mode_notices_are_messages(harness, provider):
+def test_plan_mode_reminders_are_messages(harness, provider):
     provider.replies = ["One.", "Two.", "Three."]
     options = harness.options(permission_mode="plan", can_use_tool=PermissionResponder(), model="claude-opus-4-5")
 

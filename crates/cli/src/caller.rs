@@ -19,10 +19,10 @@ impl Caller {
     }
 }
 
-/// Host, by its treatment of the exit code of a failed turn.
+/// Treatment of the exit code of a failed turn by the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HostKind {
-    /// It accepts any exit code.
+    /// The host accepts any exit code.
     Standard,
     /// TypeScript SDK 0.2: any code but 0 makes it throw, even after the result was delivered. Its own engine exits
     /// with 0 after a turn that reached a limit or was interrupted.

@@ -178,7 +178,7 @@ impl Conversation {
         }
     }
 
-    /// Appends the plan mode notice that is due, if any. The transcript records the mode with it, so that a resumed
+    /// Appends the plan mode reminder that is due, if any. The transcript records the mode with it, so that a resumed
     /// session knows what the model was told.
     pub fn push_plan_notice(
         &mut self,

@@ -1,5 +1,5 @@
 //! Permission checker, run before every tool call: PreToolUse hooks first, then the rules, then a permission request
-//! if a rule asks. Gives one outcome.
+//! if a rule requires it. Gives one outcome.
 
 mod outcome;
 mod prompt_tool;
@@ -157,7 +157,7 @@ impl PermissionChecker {
         }
     }
 
-    /// Decides by the rules, and requests permission if they ask.
+    /// Decides by the rules, and requests permission if they require it.
     async fn decide(
         &self,
         entry: &ToolEntry,

@@ -157,7 +157,7 @@ impl Preamble {
         Self { system, tools, server_tools: Vec::new(), json, chat_json: OnceLock::new() }
     }
 
-    /// Creates a preamble whose tools are all run by the provider.
+    /// Creates a prefix whose tools are all run by the provider.
     pub fn with_server_tools(mut system: Vec<String>, server_tools: Vec<Value>) -> Self {
         system.retain(|text| !text.is_empty());
         let json = Bytes::from(render(&system, &[], &server_tools));

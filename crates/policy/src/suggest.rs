@@ -36,7 +36,7 @@ pub(crate) fn build_suggestions(
     if updates.is_empty() || !is_sufficient(&updates, input, target) { Vec::new() } else { updates }
 }
 
-/// Returns true if a permission update can resolve a question with this reason.
+/// Returns true if a permission update can allow a call with this reason.
 fn can_suggest(reason: &Reason) -> bool {
     match reason {
         Reason::WorkingDir { .. } | Reason::Subcommands(_) | Reason::NeedsApproval => true,

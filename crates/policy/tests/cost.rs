@@ -289,7 +289,7 @@ fn derived_work_is_bounded_and_reported() {
         let script = analyze(&command, &ShellContext { home: "/home/me" });
         assert!(script.truncated, "{name}");
         assert!(script.commands.len() < 60_000, "{name}: {}", script.commands.len());
-        let words: usize = script.commands.iter().map(|part| part.words.len()).sum();
+        let words: usize = script.commands.iter().map(|command| command.words.len()).sum();
         assert!(words < 200_000, "{name}: {words}");
     }
 }

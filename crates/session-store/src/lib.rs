@@ -1,17 +1,17 @@
 //! Transcripts of sessions: writing, loading, resuming, listing, and file checkpoints.
 //!
 //! - [`paths`]: locations of transcripts; [`lock`]: one writer per session
-//! - writing: [`transcript_log`] (builds the entries of one session), [`writer`] (sink handle shared by all writers),
+//! - writing: [`transcript_recorder`] (builds the entries of one session), [`writer`] (sink handle shared by all writers),
 //!   `appender` (appends whole lines to a file), `append_file` (the file trait below it), `partial_line` (repairs
 //!   the last line after a crash), [`store_writer`] (buffered delivery to a session store), [`metadata`] (title, tag
-//!   and last prompt), [`awaited_agents`], `health` (notices for the host), [`mirror`] (frames for the host)
+//!   and last prompt), [`awaited_agents`], `write_status` (notices for the host), [`mirror`] (frames for the host)
 //! - loading: [`load`](mod@load), in the order of its steps: `line_reader`, `entry` and `index` (first pass),
 //!   `partial_index` (skips what a compaction replaced), `branch` (selects the active branch), `entry_reader` and
 //!   `siblings` (second pass), `tool_calls`, `repair` (makes the history acceptable to providers)
 //! - resuming: [`resume`], `fork`
 //! - [`checkpoint`]: file contents at each prompt
 //! - listing and viewing: [`sessions`] (sessions on disk or in a store), [`session_files`] (sessions on disk),
-//!   [`summary`], [`transcript`], [`search`]
+//!   [`summary`], [`transcript_reader`], [`search`]
 //! - [`store`]: the `SessionStore` trait and its implementations
 
 mod append_file;

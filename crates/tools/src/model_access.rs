@@ -22,7 +22,7 @@ pub struct ModelAccess {
 struct Shared {
     providers: Providers,
     catalog: Catalog,
-    /// Cached preambles, so that sessions with the same system prompt and tools share one.
+    /// Cached request prefixes, so that sessions with the same system prompt and tools share one.
     preambles: Mutex<Vec<Weak<Preamble>>>,
 }
 
@@ -69,7 +69,7 @@ impl ModelAccess {
         &self.shared.catalog
     }
 
-    /// Returns a preamble with this system prompt and these tools; a cached one if it is in use elsewhere.
+    /// Returns a request prefix with this system prompt and these tools; a cached one if it is in use elsewhere.
     pub fn preamble(&self, system: Vec<String>, tools: Vec<Arc<ToolSpec>>) -> Arc<Preamble> {
         let mut cached = self.shared.preambles.lock().unwrap_or_else(PoisonError::into_inner);
         cached.retain(|preamble| preamble.strong_count() > 0);

@@ -1,4 +1,4 @@
-//! Data types of tasks: facts, state and events. Other crates import them from [`tasks`](crate::tasks); they are a
+//! Data types of tasks: info, state and events. Other crates import them from [`tasks`](crate::tasks); they are a
 //! module of their own because `internal_events`, on which `tasks` depends, has task events.
 
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ pub enum BackgroundPolicy {
     Detach,
 }
 
-/// Facts of a task that do not change.
+/// Properties of a task that do not change.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskFacts {
     pub task_id: String,
@@ -38,7 +38,7 @@ pub struct TaskFacts {
     pub output_file: PathBuf,
 }
 
-/// Facts and current state.
+/// Properties and current state.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskSnapshot {
     pub facts: TaskFacts,

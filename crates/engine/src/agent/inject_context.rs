@@ -1,5 +1,5 @@
 //! Adds context that the model does not have yet to the conversation: environment, tools, skills, agent definitions,
-//! instructions, plan mode notices and hook output.
+//! instructions, plan mode reminders and hook output.
 
 use whimbrel_os::files;
 use whimbrel_wire::tool_names::AGENT;
@@ -57,7 +57,7 @@ impl Agent {
         }
     }
 
-    /// Injects the plan mode notice that is due.
+    /// Injects the plan mode reminder that is due.
     pub fn inject_plan_notice(&mut self, position: CallPosition) {
         let checker = &self.tool_env.checker;
         let host_instructions = self.runtime_settings.current().plan_mode_instructions;

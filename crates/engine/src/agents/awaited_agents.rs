@@ -14,7 +14,7 @@ pub struct AwaitedAgents(Mutex<AwaitedState>);
 #[derive(Debug, Default)]
 struct AwaitedState {
     agents: BTreeSet<AwaitedAgent>,
-    /// The model gets a notice about lost agents, but the transcript still lists them.
+    /// The model gets a reminder about lost agents, but the transcript still lists them.
     has_pending_notice: bool,
 }
 
@@ -34,12 +34,12 @@ impl AwaitedAgents {
         self.change(transcript, |agents| agents.retain(|known| known.agent_id != agent_id)).await;
     }
 
-    /// Called when the notice about lost agents is in the conversation but not in the transcript yet.
+    /// Called when the reminder about lost agents is in the conversation but not in the transcript yet.
     pub(super) fn mark_notice_pending(&self) {
         self.lock().has_pending_notice = true;
     }
 
-    /// Called when the transcript has the notice: the lost agents are no longer awaited.
+    /// Called when the transcript has the reminder: the lost agents are no longer awaited.
     pub async fn confirm_notice(&self, transcript: &TranscriptWriter) {
         self.change(transcript, |_| {}).await;
     }
@@ -63,7 +63,7 @@ impl AwaitedAgents {
     }
 }
 
-/// The notice for the model of a resumed session about agents that ended with the earlier run.
+/// The reminder for the model of a resumed session about agents that ended with the earlier run.
 pub(super) fn lost_agents_notice(agents: &[AwaitedAgent]) -> Option<String> {
     let names = agents.iter().map(|agent| agent.agent_id.as_str()).collect::<Vec<_>>().join(", ");
     (!agents.is_empty()).then(|| {
@@ -96,10 +96,10 @@ mod tests {
     }
 
     #[test]
-    fn notice_names_the_lost_agents() {
+    fn reminder_names_the_lost_agents() {
         assert_eq!(lost_agents_notice(&[]), None);
         let agents = ["a1", "a2"].map(|id| AwaitedAgent { agent_id: id.into(), tool_use_id: "c".into() });
-        let notice = lost_agents_notice(&agents).unwrap();
-        assert!(notice.contains("before they reported: a1, a2. They"), "{notice}");
+        let reminder = lost_agents_notice(&agents).unwrap();
+        assert!(reminder.contains("before they reported: a1, a2. They"), "{reminder}");
     }
 }

@@ -103,7 +103,7 @@ impl AgentSpawner {
             lock,
         );
         let writer = log.writer().clone();
-        let lost_notice =
+        let lost_reminder =
             resumed.as_ref().and_then(|resumed| lost_agents_notice(&resumed.loaded.awaited_agents));
         let mut agent = agent_context.build_agent(AgentParts {
             log,
@@ -140,8 +140,8 @@ impl AgentSpawner {
             progress: AgentProgress::default(),
             own_servers: None,
         });
-        if let Some(notice) = lost_notice {
-            agent.conversation.push_hidden(&notice);
+        if let Some(reminder) = lost_reminder {
+            agent.conversation.push_hidden(&reminder);
             agent_context.spawning.awaited.mark_notice_pending();
         }
         agent

@@ -32,7 +32,7 @@ use crate::runtime_settings::RuntimeSettingsReader;
 use crate::skills::Skills;
 use crate::structured_output::OutputSchema;
 
-/// Builds and launches the agents of a session, seen from one agent. Cheap to clone.
+/// Builds and spawns the agents of a session, seen from one agent. Cheap to clone.
 #[derive(Clone)]
 pub struct AgentSpawner {
     pub(super) context: Arc<AgentContext>,

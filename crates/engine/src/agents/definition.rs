@@ -10,6 +10,7 @@ use super::mcp_servers::ServerSpecs;
 use super::memory::MemoryScope;
 use crate::runtime_settings::to_model_effort;
 
+/// An agent definition with defaults applied.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Definition {
     pub name: String,

@@ -112,7 +112,7 @@ impl AgentDefinitions {
         self.list.iter().map(|definition| definition.name.clone()).collect()
     }
 
-    /// The notice that lists definitions not named in the tool's description.
+    /// The reminder that lists definitions not named in the tool's description.
     pub fn render_notice(&self) -> Option<String> {
         let own = self.list.iter().filter(|definition| definition.source != DefinitionSource::BuiltIn);
         let lines: Vec<String> = own
@@ -148,10 +148,10 @@ mod tests {
         let warnings = definitions.add_host(host.map(|(name, given)| (name.to_owned(), given)).into());
         assert_eq!(definitions.names(), ["general-purpose", "Explore", "Plan", "rev"]);
         assert!(warnings.len() == 1 && warnings[0].contains("\"bad\""), "{warnings:?}");
-        let notice = definitions.render_notice().unwrap();
+        let reminder = definitions.render_notice().unwrap();
         assert!(
-            notice.contains("- Explore: mine\n- rev: reviews code\n") && !notice.contains("Plan"),
-            "{notice}"
+            reminder.contains("- Explore: mine\n- rev: reviews code\n") && !reminder.contains("Plan"),
+            "{reminder}"
         );
         assert_eq!(AgentDefinitions::built_in().render_notice(), None);
     }

@@ -55,7 +55,7 @@ impl MemoryScope {
 }
 
 impl AgentSpawner {
-    /// Adds the memory notice to the conversation of an agent, if its definition has a memory.
+    /// Adds the memory reminder to the conversation of an agent, if its definition has a memory.
     pub(super) async fn inject_memory(&self, agent: &mut Agent, definition: &Definition) {
         let Some(scope) = definition.memory.as_deref().and_then(MemoryScope::from_name) else { return };
         let Some(dir) = scope.dir(&self.context.extensions.config_locations, &definition.name) else {
@@ -75,13 +75,13 @@ impl AgentSpawner {
     }
 }
 
-/// The memory notice if the definition is applied to the session. Reads the disk.
+/// The memory reminder if the definition is applied to the session. Reads the disk.
 pub(crate) fn session_notice(definition: &Definition, locations: &ConfigLocations) -> Option<String> {
     let scope = definition.memory.as_deref().and_then(MemoryScope::from_name)?;
     Some(render_notice(&scope.dir(locations, &definition.name)?))
 }
 
-/// Renders the notice with the path and the beginning of the index. Reads the disk.
+/// Renders the reminder with the path and the beginning of the index. Reads the disk.
 fn render_notice(dir: &Path) -> String {
     let mut text = format!(
         "<system-reminder>\nYour memory directory is {}; notes in it persist across sessions. Consult it for what you have learned before. \

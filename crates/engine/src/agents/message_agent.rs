@@ -10,7 +10,7 @@ use super::{AgentSpawner, LaunchOutcome, LaunchedAgent, SubagentTask};
 
 /// Outcome of restoring an agent of an earlier run.
 enum Restored {
-    /// It was launched again.
+    /// It was spawned again.
     Started(PendingAgent),
     /// A concurrent call has restored it already; it gets the message after its turn.
     AlreadyRunning(String),

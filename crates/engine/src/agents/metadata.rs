@@ -1,4 +1,4 @@
-//! Metadata of a subagent, in a file beside its transcript: type, task, parent and launch options. Used by transcript
+//! Metadata of a subagent, in a file beside its transcript: type, task, parent and spawn options. Used by transcript
 //! readers and to restore the agent in a later run.
 
 use std::path::{Path, PathBuf};
@@ -49,7 +49,7 @@ struct AgentMetadataEntry<T> {
     metadata: T,
 }
 
-/// Options of the launching call that differ from the definition.
+/// Options of the spawning call that differ from the definition.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct LaunchOptions {
@@ -89,7 +89,7 @@ impl SkillDenials {
 }
 
 impl AgentMetadata {
-    /// Metadata of an agent that starts a task.
+    /// Metadata of an agent that is spawned.
     pub(super) fn for_task(
         facts: &TaskFacts,
         task: &SubagentTask,

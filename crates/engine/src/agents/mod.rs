@@ -7,7 +7,7 @@
 //! - building: [`context`] (shared dependencies), `build` (main agent and subagents), `allowed_tools`,
 //!   `memory` (agent memory directory), `hooks` (hooks of a definition), `mcp_servers` (servers owned by one agent),
 //!   `worktree_isolation`
-//! - running: [`spawn`] (launch), `message_agent` (message, resume), [`spawn_limits`] (concurrency and depth), `run`
+//! - running: [`spawn`], `message_agent` (message, resume), [`spawn_limits`] (concurrency and depth), `run`
 //!   (the task of one subagent), [`report`], `notices` (frames and notifications about agents)
 //! - [`registry`] (running and finished agents, with mailboxes), `metadata` (file beside the transcript), `restore`
 //!   (agents of an earlier run), [`awaited_agents`] (background agents that have not reported)

@@ -9,7 +9,7 @@ use whimbrel_wire::system::{TaskEnd, TaskNotification, TaskPatch, TaskStarted, T
 use super::AgentReport;
 use crate::task_notifications::background_tasks;
 
-/// Facts about an agent's start that its task does not hold.
+/// Details of a spawned agent that its task does not hold.
 pub(super) struct AgentStart<'a> {
     pub(super) depth: usize,
     pub(super) parent: Option<&'a str>,

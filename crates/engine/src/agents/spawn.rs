@@ -1,4 +1,4 @@
-//! Launches subagents, in the foreground or background, and waits for those in the foreground.
+//! Spawns subagents, in the foreground or background, and waits for those in the foreground.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use super::spawn_limits::may_run_in_background;
 use super::{AgentReport, AgentSpawner, Definition, worktree_isolation};
 use crate::skills::InvokedSkill;
 
-/// A task for a subagent.
+/// A request to spawn a subagent.
 #[derive(Debug, Clone, Default)]
 pub struct SubagentTask {
     pub agent_type: String,
@@ -43,7 +43,7 @@ pub struct SubagentTask {
     pub skill: Option<Arc<InvokedSkill>>,
 }
 
-/// Outcome of a launch.
+/// Outcome of spawning an agent.
 #[derive(Debug)]
 pub enum LaunchOutcome {
     /// The agent has finished in the foreground.
@@ -60,7 +60,7 @@ pub struct LaunchedAgent {
     pub output_file: PathBuf,
 }
 
-/// A launched agent with the channels to wait for it.
+/// A spawned agent with the channels to wait for it.
 pub(super) struct PendingAgent {
     report: oneshot::Receiver<AgentReport>,
     backgrounded: watch::Receiver<bool>,
@@ -110,7 +110,7 @@ impl AgentSpawner {
         self.wait_for(pending, call).await
     }
 
-    /// Waits for a launched agent. One that moves to the background is awaited from then on.
+    /// Waits for a spawned agent. One that moves to the background is awaited from then on.
     pub(super) async fn wait_for(
         &self,
         pending: PendingAgent,
@@ -123,7 +123,7 @@ impl AgentSpawner {
         Ok(outcome)
     }
 
-    /// Called when the first messages of a turn are in the transcript, and with them the notice about lost agents.
+    /// Called when the first messages of a turn are in the transcript, and with them the reminder about lost agents.
     pub async fn confirm_lost_notice(&self, transcript: &TranscriptWriter) {
         self.context.spawning.awaited.confirm_notice(transcript).await;
     }
@@ -133,7 +133,7 @@ impl AgentSpawner {
         self.context.spawning.awaited.remove(agent_id, transcript).await;
     }
 
-    /// Launches an agent, in the background if wanted and allowed at its depth.
+    /// Spawns an agent, in the background if wanted and allowed at its depth.
     pub(super) async fn launch(
         &self,
         id: String,
@@ -168,7 +168,7 @@ impl AgentSpawner {
                 .or_else(|| self.context.spawning.registry.name_of(&launched.agent_id)),
             output_file,
         };
-        // Written before the launch, so that a resume after a crash knows the agent.
+        // Written before the agent runs, so that a resume after a crash knows the agent.
         call.transcript.record_call_agent(&call.id, &facts.task_id).await;
         let entry = call.tasks.register_agent(facts, background);
         let parent = self.position.agent_id.as_deref();

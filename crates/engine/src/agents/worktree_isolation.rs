@@ -13,7 +13,7 @@ use super::run::AgentOrigin;
 const WORKTREE: &str = "worktree";
 
 /// Creates the worktree of an isolated agent; an agent that had one before gets it again at the same path. If none
-/// can be created the launch fails: isolated work must not happen in the user's own checkout.
+/// can be created the spawn fails: isolated work must not happen in the user's own checkout.
 pub(super) async fn create_worktree(
     origin: &AgentOrigin,
     task: &SubagentTask,

@@ -1,4 +1,4 @@
-//! Plan mode notices: when it starts, once per turn while it lasts, and when it ends. They are messages, so that the
+//! Plan mode reminders: when it starts, once per turn while it lasts, and when it ends. They are messages, so that the
 //! cached prefix stays the same.
 
 use whimbrel_tools::api::AgentToolSet;
@@ -18,7 +18,7 @@ pub enum CallPosition {
     Later,
 }
 
-/// The notice that is due.
+/// The reminder that is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PlanNotice {
     Begins,
@@ -40,7 +40,7 @@ enum PlanDelivery {
 }
 
 impl PlanDelivery {
-    /// The subject of a notice, and the approver of the plan.
+    /// The subject of a reminder, and the approver of the plan.
     fn subject_and_approver(self) -> (&'static str, &'static str) {
         match self {
             Self::Approval | Self::Reply | Self::Report => ("The session is", "the user"),
@@ -63,21 +63,21 @@ impl PlanModeState {
         Self { announced: mode == Some(PermissionMode::Plan) }
     }
 
-    /// The notice that is due, if any; updates the state. While plan mode lasts, one per turn.
+    /// The reminder that is due, if any; updates the state. While plan mode lasts, one per turn.
     fn next_notice(&mut self, mode: PermissionMode, position: CallPosition) -> Option<PlanNotice> {
         let planning = mode == PermissionMode::Plan;
-        let notice = match (self.announced, planning, position) {
+        let reminder = match (self.announced, planning, position) {
             (false, true, _) => Some(PlanNotice::Begins),
             (true, true, CallPosition::FirstInTurn) => Some(PlanNotice::Lasts),
             (true, false, _) => Some(PlanNotice::Ends),
             (true, true, CallPosition::Later) | (false, false, _) => None,
         };
         self.announced = planning;
-        notice
+        reminder
     }
 }
 
-/// What a notice depends on besides the mode.
+/// What a reminder depends on besides the mode.
 pub struct PlanNoticeContext<'a> {
     pub tool_set: &'a AgentToolSet,
     pub agent: PlanningAgent,
@@ -95,21 +95,21 @@ pub enum PlanningAgent {
 }
 
 impl PlanModeState {
-    /// Renders the notice that is due, if any; updates the state.
+    /// Renders the reminder that is due, if any; updates the state.
     pub fn take_notice(
         &mut self,
         mode: PermissionMode,
         position: CallPosition,
         context: &PlanNoticeContext<'_>,
     ) -> Option<String> {
-        let notice = self.next_notice(mode, position)?;
+        let reminder = self.next_notice(mode, position)?;
         let delivery = match context.agent {
             PlanningAgent::Teammate => PlanDelivery::Lead,
             PlanningAgent::Subagent => PlanDelivery::Report,
             PlanningAgent::Main if context.tool_set.find(EXIT_PLAN_MODE).is_some() => PlanDelivery::Approval,
             PlanningAgent::Main => PlanDelivery::Reply,
         };
-        let text = match notice {
+        let text = match reminder {
             PlanNotice::Begins => render_start(delivery, context.own_instructions, context.tool_set),
             PlanNotice::Lasts => render_reminder(delivery),
             PlanNotice::Ends => {
@@ -123,7 +123,7 @@ impl PlanModeState {
 const RULE_TEXT: &str = "wants to agree on a plan before anything is changed. Regardless of other instructions, do not edit files, do not run commands that change \
 anything, and take no other action with side effects. Reading and searching are fine.";
 
-/// Renders the notice at the start: rule, procedure, and how to submit the plan.
+/// Renders the reminder at the start: rule, procedure, and how to submit the plan.
 fn render_start(delivery: PlanDelivery, host_steps: Option<&str>, tool_set: &AgentToolSet) -> String {
     let steps = match (delivery, host_steps.map(str::trim)) {
         (PlanDelivery::Report | PlanDelivery::Lead, _) => None,

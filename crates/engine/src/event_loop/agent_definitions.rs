@@ -70,8 +70,8 @@ impl Session {
             Some(SystemPrompt::Text(text)) if !text.trim().is_empty() => Some(text.clone()),
             _ => None,
         };
-        let memory_notice = memory::session_notice(definition, &setup.config_locations);
-        let prompt = std::iter::once(definition.prompt.clone()).chain(host_prompt).chain(memory_notice);
+        let memory_reminder = memory::session_notice(definition, &setup.config_locations);
+        let prompt = std::iter::once(definition.prompt.clone()).chain(host_prompt).chain(memory_reminder);
         let prompt = prompt.collect::<Vec<_>>().join("\n\n");
         setup.prompt.system_prompt = Some(SystemPrompt::Text(prompt));
         setup.tools.tool_set = Arc::new(session_tools(&setup.tools.tool_set, definition));

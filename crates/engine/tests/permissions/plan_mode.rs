@@ -1,4 +1,4 @@
-//! Plan mode and interactive tools: notices and tools for the model, and requests that are open while something else
+//! Plan mode and interactive tools: reminders and tools for the model, and requests that are open while something else
 //! happens.
 
 use serde_json::{Value, json};
@@ -151,7 +151,7 @@ async fn first_plan_mode_request_stays_below_14_kib() {
 }
 
 #[tokio::test]
-async fn plan_mode_notices_are_sent_once_per_change() {
+async fn plan_mode_reminders_are_sent_once_per_change() {
     let script = [Reply::text("One."), Reply::text("Two."), Reply::text("Three."), Reply::text("Four.")];
     let mut host = host(Plan, script).start().await.unwrap();
     host.run("First.").await.unwrap();
@@ -186,7 +186,7 @@ async fn mode_switch_is_announced_with_the_next_model_request() {
 }
 
 #[tokio::test]
-async fn plan_mode_notice_survives_compaction() {
+async fn plan_mode_reminder_survives_compaction() {
     let script = [Reply::text("Hm."), Reply::text("The summary."), Reply::text("Still here.")];
     let mut host = host(Plan, script).start().await.unwrap();
     host.run("Plan it.").await.unwrap();

@@ -16,7 +16,7 @@ const TASK_BUDGET_BETA: &str = "task-budgets-2026-03-13";
 const LONG_CONTEXT_BETA: &str = "context-1m-2025-08-07";
 
 /// Renders the body as parts to be sent in order, without the optional parts in `unsupported`.
-/// The preamble and the frozen history are shared, not copied.
+/// The prefix and the frozen history are shared, not copied.
 pub fn render(request: &Request, unsupported: &[OptionalPart]) -> Vec<Bytes> {
     let parts = request.history.parts();
     let mut pieces = Vec::with_capacity(parts.len() + 4);

@@ -37,7 +37,7 @@ impl ShellCommand<'_> {
     pub(crate) fn is_read_only(&self, input: &DecisionInput<'_>) -> bool {
         self.script.unanalyzable.is_empty()
             && self.find_directory_change_obstacle(input).is_none()
-            && self.script.checked_commands().all(|part| self.is_read_only_with_redirects(part, input))
+            && self.script.checked_commands().all(|simple_command| self.is_read_only_with_redirects(simple_command, input))
     }
 
     /// Finds the first of the rules that allow the command, if rules allow every simple command.
@@ -46,8 +46,8 @@ impl ShellCommand<'_> {
             return None;
         }
         let mut first = None;
-        for part in self.script.checked_commands() {
-            match self.determine_approval(part, input) {
+        for simple_command in self.script.checked_commands() {
+            match self.determine_approval(simple_command, input) {
                 Approval::Rule(rule) => first = first.or(Some(rule)),
                 Approval::ReadOnly | Approval::AcceptedEdit | Approval::NotApproved => return None,
             }
@@ -61,7 +61,7 @@ impl ShellCommand<'_> {
             && self
                 .script
                 .checked_commands()
-                .all(|part| self.determine_approval(part, input) != Approval::NotApproved)
+                .all(|simple_command| self.determine_approval(simple_command, input) != Approval::NotApproved)
     }
 
     /// Builds the reason why the command needs approval, and the first blocked path.
@@ -71,15 +71,15 @@ impl ShellCommand<'_> {
         if let Some(cause) = self.find_unanalyzable_cause(input) {
             return (Reason::Unanalyzable(cause), blocked_text);
         }
-        let parts: Vec<&SimpleCommand> = self.script.checked_commands().collect();
-        if let [part] = parts.as_slice()
-            && let Some(program) = self.find_git_program(part, input)
+        let simple_commands: Vec<&SimpleCommand> = self.script.checked_commands().collect();
+        if let [simple_command] = simple_commands.as_slice()
+            && let Some(program) = self.find_git_program(simple_command, input)
         {
             return (Reason::GitProgram(program), blocked_text);
         }
-        let reason = match (parts.as_slice(), blocked) {
+        let reason = match (simple_commands.as_slice(), blocked) {
             ([_, _, ..], _) => Reason::Subcommands(
-                parts.iter().take(MAX_REPORTED).map(|part| self.decide_subcommand(part, input)).collect(),
+                simple_commands.iter().take(MAX_REPORTED).map(|simple_command| self.decide_subcommand(simple_command, input)).collect(),
             ),
             (_, Some(path)) if !is_in_work_dirs(&path, input) => Reason::WorkingDir { path },
             (_, Some(_) | None) => Reason::NeedsApproval,
@@ -87,13 +87,13 @@ impl ShellCommand<'_> {
         (reason, blocked_text)
     }
 
-    fn decide_subcommand(&self, part: &SimpleCommand, input: &DecisionInput<'_>) -> (String, Decision) {
-        let decision = match self.determine_approval(part, input) {
+    fn decide_subcommand(&self, simple_command: &SimpleCommand, input: &DecisionInput<'_>) -> (String, Decision) {
+        let decision = match self.determine_approval(simple_command, input) {
             Approval::Rule(rule) => Decision::Allow(Reason::Rule(rule.clone())),
             Approval::ReadOnly => Decision::Allow(Reason::ReadOnly),
             Approval::AcceptedEdit => Decision::Allow(Reason::Mode(input.mode)),
             Approval::NotApproved => {
-                match (self.find_git_program(part, input), self.find_path_obstacle(part, input)) {
+                match (self.find_git_program(simple_command, input), self.find_path_obstacle(simple_command, input)) {
                     (Some(program), _) => Decision::ask(Reason::GitProgram(program)),
                     (None, Some(PathObstacle::Path(path))) if !is_in_work_dirs(&path, input) => {
                         Decision::ask(Reason::WorkingDir { path })
@@ -104,16 +104,16 @@ impl ShellCommand<'_> {
                 }
             }
         };
-        (part.raw.clone(), decision)
+        (simple_command.raw.clone(), decision)
     }
 
-    /// Finds the first path that a simple command must not touch.
+    /// Finds the first path that a simple command must not access.
     pub(crate) fn find_blocked_path(&self, input: &DecisionInput<'_>) -> Option<PathBuf> {
         let operand_obstacles = self
             .script
             .checked_commands()
             .take(MAX_REPORTED)
-            .filter_map(|part| self.find_path_obstacle(part, input));
+            .filter_map(|simple_command| self.find_path_obstacle(simple_command, input));
         self.find_directory_change_obstacle(input).into_iter().chain(operand_obstacles).find_map(|obstacle| {
             match obstacle {
                 PathObstacle::Path(path) => Some(path),
@@ -147,77 +147,77 @@ impl ShellCommand<'_> {
     /// Determines the approval of one simple command.
     pub(crate) fn determine_approval<'a>(
         &self,
-        part: &SimpleCommand,
+        simple_command: &SimpleCommand,
         input: &DecisionInput<'a>,
     ) -> Approval<'a> {
-        if !part.redirects.iter().all(|redirect| self.find_redirect_obstacle(redirect, part, input).is_none())
+        if !simple_command.redirects.iter().all(|redirect| self.find_redirect_obstacle(redirect, simple_command, input).is_none())
         {
             return Approval::NotApproved;
         }
-        let paths_allowed = !part.restricts_paths || self.find_operand_obstacle(part, input).is_none();
-        if let Some(rule) = self.find_allow_rule_for_part(part, input).filter(|_| paths_allowed) {
+        let paths_allowed = !simple_command.restricts_paths || self.find_operand_obstacle(simple_command, input).is_none();
+        if let Some(rule) = self.find_allow_rule_for_part(simple_command, input).filter(|_| paths_allowed) {
             return Approval::Rule(rule);
         }
-        if self.is_read_only_ignoring_redirects(part, input) {
+        if self.is_read_only_ignoring_redirects(simple_command, input) {
             return Approval::ReadOnly;
         }
-        match part.class {
-            CommandClass::AcceptEdits if self.is_accepted_edit(part, input) => Approval::AcceptedEdit,
+        match simple_command.class {
+            CommandClass::AcceptEdits if self.is_accepted_edit(simple_command, input) => Approval::AcceptedEdit,
             _ => Approval::NotApproved,
         }
     }
 
     fn find_allow_rule_for_part<'a>(
         &self,
-        part: &SimpleCommand,
+        simple_command: &SimpleCommand,
         input: &DecisionInput<'a>,
     ) -> Option<&'a SourcedRule> {
         if let Some(rule) = self.find_whole_command_rule(input) {
             return Some(rule);
         }
-        if part.allow_spellings.is_empty() {
+        if simple_command.allow_spellings.is_empty() {
             return None;
         }
-        let exact_only = part.has_risky_glob || part.class == CommandClass::ExactRuleOnly;
+        let exact_only = simple_command.has_risky_glob || simple_command.class == CommandClass::ExactRuleOnly;
         let mut rules = input.rules.command_rules(PermissionBehavior::Allow, input.call.tool);
         let matches = |pattern: &CommandPattern| {
-            let named = part.allow_spellings.iter().any(|spelling| spelling_matches(pattern, spelling));
+            let named = simple_command.allow_spellings.iter().any(|spelling| spelling_matches(pattern, spelling));
             let matches_raw =
-                pattern.is_exact() && (pattern.matches(&part.raw) || pattern.matches(&part.suggestion.exact));
+                pattern.is_exact() && (pattern.matches(&simple_command.raw) || pattern.matches(&simple_command.suggestion.exact));
             (named && (pattern.is_exact() || !exact_only)) || matches_raw
         };
         rules.find(|(_, pattern)| matches(pattern)).map(|(reference, _)| reference)
     }
 
-    fn is_read_only_with_redirects(&self, part: &SimpleCommand, input: &DecisionInput<'_>) -> bool {
+    fn is_read_only_with_redirects(&self, simple_command: &SimpleCommand, input: &DecisionInput<'_>) -> bool {
         let harmless = |redirect: &Redirect| {
             redirect.target_kind == RedirectTargetKind::Null
                 || redirect.direction == RedirectDirection::Read
-                    && self.find_redirect_obstacle(redirect, part, input).is_none()
+                    && self.find_redirect_obstacle(redirect, simple_command, input).is_none()
         };
-        part.redirects.iter().all(harmless) && self.is_read_only_ignoring_redirects(part, input)
+        simple_command.redirects.iter().all(harmless) && self.is_read_only_ignoring_redirects(simple_command, input)
     }
 
     /// Returns true if a simple command is read-only, apart from its redirects.
-    fn is_read_only_ignoring_redirects(&self, part: &SimpleCommand, input: &DecisionInput<'_>) -> bool {
-        let harmless = match part.class {
-            CommandClass::NoCommand => part.assignments.is_empty(),
+    fn is_read_only_ignoring_redirects(&self, simple_command: &SimpleCommand, input: &DecisionInput<'_>) -> bool {
+        let harmless = match simple_command.class {
+            CommandClass::NoCommand => simple_command.assignments.is_empty(),
             CommandClass::ReadOnly => {
-                !part.has_risky_glob
-                    && !self.glob_may_yield_option(part)
-                    && (part.program.as_deref() != Some("git")
+                !simple_command.has_risky_glob
+                    && !self.glob_may_yield_option(simple_command)
+                    && (simple_command.program.as_deref() != Some("git")
                         || self.check_repository_trust(input) == RepositoryTrust::Trusted)
             }
             CommandClass::AcceptEdits | CommandClass::ExactRuleOnly | CommandClass::Other => false,
         };
         harmless
-            && part.assignments.iter().all(|assignment| assignment.safe)
-            && self.find_operand_obstacle(part, input).is_none()
+            && simple_command.assignments.iter().all(|assignment| assignment.safe)
+            && self.find_operand_obstacle(simple_command, input).is_none()
     }
 
     /// Returns true if a glob may match a file name that the command would take for an option.
-    fn glob_may_yield_option(&self, part: &SimpleCommand) -> bool {
-        let globs = part.words.iter().filter_map(|word| match &word.value {
+    fn glob_may_yield_option(&self, simple_command: &SimpleCommand) -> bool {
+        let globs = simple_command.words.iter().filter_map(|word| match &word.value {
             WordValue::Glob(glob) if glob.starts_with(['*', '?', '[', '-']) => Some(glob),
             WordValue::Glob(_) | WordValue::Literal(_) | WordValue::Unknown { .. } => None,
         });
@@ -236,18 +236,18 @@ impl ShellCommand<'_> {
         })
     }
 
-    fn is_accepted_edit(&self, part: &SimpleCommand, input: &DecisionInput<'_>) -> bool {
+    fn is_accepted_edit(&self, simple_command: &SimpleCommand, input: &DecisionInput<'_>) -> bool {
         let inside = |value: &WordValue| match value {
             WordValue::Literal(text) => {
                 let resolved = self.resolve_from_shell_dirs(text);
-                resolved.iter().all(|path| input.dirs.contains(path) && !self.may_be_moved(path, part))
+                resolved.iter().all(|path| input.dirs.contains(path) && !self.may_be_moved(path, simple_command))
             }
             WordValue::Glob(_) | WordValue::Unknown { .. } => false,
         };
         input.mode == PermissionMode::AcceptEdits
             && self.script.cd_targets.is_empty()
-            && part.assignments.iter().all(|assignment| assignment.safe)
-            && part.reads.iter().chain(&part.writes).all(inside)
+            && simple_command.assignments.iter().all(|assignment| assignment.safe)
+            && simple_command.reads.iter().chain(&simple_command.writes).all(inside)
     }
 }
 

@@ -15,7 +15,7 @@ const MAX_REMOVALS: usize = 256;
 impl ShellCommand<'_> {
     /// Finds the first critical path that the command removes.
     pub(crate) fn find_critical_removal(&self, input: &DecisionInput<'_>) -> Option<String> {
-        let removed = self.script.commands.iter().flat_map(|part| &part.removals);
+        let removed = self.script.commands.iter().flat_map(|simple_command| &simple_command.removals);
         let mut values: Vec<&WordValue> = Vec::new();
         for value in removed {
             if !values.contains(&value) {

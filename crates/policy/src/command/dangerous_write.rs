@@ -15,17 +15,17 @@ use crate::shell::{RedirectDirection, RedirectTargetKind, SimpleCommand, WordVal
 impl ShellCommand<'_> {
     /// Finds the first protected or suspicious path that the command writes.
     pub(crate) fn find_dangerous_write(&self, input: &DecisionInput<'_>) -> Option<(Danger, String)> {
-        let parts = self.script.commands.iter();
-        let writes = parts
+        let simple_commands = self.script.commands.iter();
+        let writes = simple_commands
             .clone()
-            .flat_map(|part| written_values(part).map(move |value| (value, is_removal_or_move(part))));
+            .flat_map(|simple_command| written_values(simple_command).map(move |value| (value, is_removal_or_move(simple_command))));
         // Each written value is checked once.
         let mut seen = HashSet::new();
         let mut writes = writes.filter(|write| seen.insert(*write));
         let written = writes.find_map(|(value, removes)| self.find_value_danger(value, removes, input));
         written.or_else(|| {
-            let copied = parts.filter(|part| part.recursive && !part.dir_targets.is_empty());
-            copied.flat_map(|part| &part.reads).find_map(|value| self.find_copy_danger(value))
+            let copied = simple_commands.filter(|simple_command| simple_command.recursive && !simple_command.dir_targets.is_empty());
+            copied.flat_map(|simple_command| &simple_command.reads).find_map(|value| self.find_copy_danger(value))
         })
     }
 
@@ -115,16 +115,16 @@ impl ShellCommand<'_> {
 }
 
 /// Everything that a simple command writes. The target of a link counts, because it may be changed through the link.
-fn written_values(part: &SimpleCommand) -> impl Iterator<Item = &WordValue> {
-    let linked = part.reads.iter().filter(|_| part.program.as_deref() == Some("ln"));
-    let redirects = part.redirects.iter();
+fn written_values(simple_command: &SimpleCommand) -> impl Iterator<Item = &WordValue> {
+    let linked = simple_command.reads.iter().filter(|_| simple_command.program.as_deref() == Some("ln"));
+    let redirects = simple_command.redirects.iter();
     let redirects = redirects.filter(|redirect| {
         redirect.direction == RedirectDirection::Write && redirect.target_kind == RedirectTargetKind::File
     });
-    part.writes.iter().chain(linked).chain(redirects.map(|redirect| &redirect.target))
+    simple_command.writes.iter().chain(linked).chain(redirects.map(|redirect| &redirect.target))
 }
 
 /// Returns true if a simple command removes or moves its operands with everything below them.
-fn is_removal_or_move(part: &SimpleCommand) -> bool {
-    matches!(part.program.as_deref(), Some("rm" | "mv" | "rmdir"))
+fn is_removal_or_move(simple_command: &SimpleCommand) -> bool {
+    matches!(simple_command.program.as_deref(), Some("rm" | "mv" | "rmdir"))
 }

@@ -64,8 +64,8 @@ impl ShellCommand<'_> {
         let mut first = None;
         // Many simple commands may have the same text.
         let mut seen = HashSet::new();
-        let parts = self.script.commands.iter().chain(&self.script.commands_if_empty);
-        for spelling in parts.flat_map(|part| &part.deny_spellings) {
+        let simple_commands = self.script.commands.iter().chain(&self.script.commands_if_empty);
+        for spelling in simple_commands.flat_map(|simple_command| &simple_command.deny_spellings) {
             let counts = !spelling.deny_only || behavior == PermissionBehavior::Deny;
             if counts && seen.insert((&spelling.text, spelling.match_start, spelling.deny_only)) {
                 first = patterns.find_first_match(spelling, first);

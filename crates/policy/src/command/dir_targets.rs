@@ -16,12 +16,12 @@ impl ShellCommand<'_> {
         let (mut count, mut truncated) = (0, false);
         let dir_count = self.directories.all().count();
         for index in 0..self.script.commands.len() {
-            let Some(part) = self.script.commands.get(index).filter(|part| !part.dir_targets.is_empty())
+            let Some(simple_command) = self.script.commands.get(index).filter(|simple_command| !simple_command.dir_targets.is_empty())
             else {
                 continue;
             };
             let mut written = Vec::new();
-            for dir_target in &part.dir_targets {
+            for dir_target in &simple_command.dir_targets {
                 if (count + written.len()) * dir_count > MAX_DIR_TARGETS {
                     written.push(WordValue::FULLY_UNKNOWN);
                     truncated = true;
@@ -35,8 +35,8 @@ impl ShellCommand<'_> {
                 }
             }
             count += written.len();
-            if let Some(part) = self.script.commands.get_mut(index) {
-                part.writes.extend(written);
+            if let Some(simple_command) = self.script.commands.get_mut(index) {
+                simple_command.writes.extend(written);
             }
         }
         self.dir_targets_truncated = truncated;
@@ -57,12 +57,12 @@ impl ShellCommand<'_> {
 
     /// Returns true if another simple command may create a directory.
     fn may_create_directory(&self, except: usize) -> bool {
-        let makes = |part: &SimpleCommand| match part.class {
+        let makes = |simple_command: &SimpleCommand| match simple_command.class {
             CommandClass::NoCommand | CommandClass::ReadOnly => false,
-            CommandClass::AcceptEdits => matches!(part.program.as_deref(), Some("mkdir" | "mv")),
+            CommandClass::AcceptEdits => matches!(simple_command.program.as_deref(), Some("mkdir" | "mv")),
             CommandClass::ExactRuleOnly | CommandClass::Other => true,
         };
-        self.script.commands.iter().enumerate().any(|(index, part)| index != except && makes(part))
+        self.script.commands.iter().enumerate().any(|(index, simple_command)| index != except && makes(simple_command))
     }
 
     /// Lists the names of the files written; `None` stands for an unknown name.

@@ -176,7 +176,7 @@ impl PossibleDirs {
 }
 
 /// Counts the words of a simple command; long words count as several.
-fn count_weighted_words(part: &SimpleCommand) -> usize {
-    let words = part.words.iter().map(|word| 1 + word.raw.len() / LONG_WORD_BYTES).sum::<usize>();
-    words + part.redirects.len()
+fn count_weighted_words(simple_command: &SimpleCommand) -> usize {
+    let words = simple_command.words.iter().map(|word| 1 + word.raw.len() / LONG_WORD_BYTES).sum::<usize>();
+    words + simple_command.redirects.len()
 }

@@ -32,19 +32,19 @@ impl ShellCommand<'_> {
             return Some(PathObstacle::Path(path.physical));
         }
         let stays = path.physical == resolve_physical_path(context.cwd, context.fs);
-        let mut parts = self.script.commands.iter().filter(|part| part.check_scope != CheckScope::Guess);
-        parts.any(|part| writes_files(part) || !stays && runs_git(part)).then_some(PathObstacle::Unknown)
+        let mut simple_commands = self.script.commands.iter().filter(|simple_command| simple_command.check_scope != CheckScope::Guess);
+        simple_commands.any(|simple_command| writes_files(simple_command) || !stays && runs_git(simple_command)).then_some(PathObstacle::Unknown)
     }
 }
 
-fn writes_files(part: &SimpleCommand) -> bool {
-    let mut redirects = part.redirects.iter();
-    !part.writes.is_empty()
+fn writes_files(simple_command: &SimpleCommand) -> bool {
+    let mut redirects = simple_command.redirects.iter();
+    !simple_command.writes.is_empty()
         || redirects.any(|redirect| {
             redirect.direction == RedirectDirection::Write && redirect.target_kind != RedirectTargetKind::Null
         })
 }
 
-fn runs_git(part: &SimpleCommand) -> bool {
-    part.program.as_deref() == Some("git")
+fn runs_git(simple_command: &SimpleCommand) -> bool {
+    simple_command.program.as_deref() == Some("git")
 }

@@ -47,10 +47,10 @@ impl ShellCommand<'_> {
     /// Finds the program that a read-only git command would run.
     pub(super) fn find_git_program(
         &self,
-        part: &SimpleCommand,
+        simple_command: &SimpleCommand,
         input: &DecisionInput<'_>,
     ) -> Option<GitProgram> {
-        if part.class != CommandClass::ReadOnly || part.program.as_deref() != Some("git") {
+        if simple_command.class != CommandClass::ReadOnly || simple_command.program.as_deref() != Some("git") {
             return None;
         }
         match self.check_repository_trust(input) {

@@ -3,7 +3,7 @@
 //! * `allow`: allow analysis of each simple command, with `path_obstacles` (paths outside the working directories),
 //!   `directory_change` (`cd` together with git or writes) and `git_repository` (repositories that git may read);
 //! * `deny`: deny and ask rules for command text, with `deny_paths` (those for files);
-//! * `critical_removal`, `dangerous_write`: removals and protected paths that always require permission;
+//! * `critical_removal`, `risky_write`: removals and protected paths that always require permission;
 //! * `directories`: directories the command may be in; `dir_targets`: files that `cp` and its like write into a
 //!   directory;
 //! * `symlinks`: commands that move or follow symbolic links;
@@ -56,7 +56,7 @@ pub(crate) struct ShellCommand<'a> {
     disk: DiskLookup<'a>,
 }
 
-/// Access to the disk while a command is decided, with caches for repeated questions.
+/// Access to the disk while a command is decided, with caches for repeated lookups.
 #[derive(Debug)]
 struct DiskLookup<'a> {
     context: PathContext<'a>,
@@ -103,10 +103,10 @@ static CURRENT_DIR: WordValue = WordValue::Literal(String::new());
 
 /// Values that a simple command reads. One that lists or searches directories without naming any reads the current
 /// directory.
-fn read_operands(part: &SimpleCommand) -> impl Iterator<Item = &WordValue> {
-    let lists = part.recursive || part.program.as_deref() == Some("ls");
-    let current = (lists && part.reads.is_empty()).then_some(&CURRENT_DIR);
-    part.reads.iter().chain(current)
+fn read_operands(simple_command: &SimpleCommand) -> impl Iterator<Item = &WordValue> {
+    let lists = simple_command.recursive || simple_command.program.as_deref() == Some("ls");
+    let current = (lists && simple_command.reads.is_empty()).then_some(&CURRENT_DIR);
+    simple_command.reads.iter().chain(current)
 }
 
 /// Extracts the directory before the first component with a wildcard or an unknown part.

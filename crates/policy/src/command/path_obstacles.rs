@@ -15,7 +15,7 @@ use crate::fs::EntryKind;
 use crate::paths::{ResolvedPath, resolve_absolute};
 use crate::shell::{CommandClass, Redirect, RedirectDirection, RedirectTargetKind, SimpleCommand, WordValue};
 
-/// Reason why a path blocks a command.
+/// A path that blocks a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PathObstacle {
     /// A path that is not allowed.
@@ -28,54 +28,54 @@ impl ShellCommand<'_> {
     /// Finds the first blocking path of a simple command, redirects included.
     pub(crate) fn find_path_obstacle(
         &self,
-        part: &SimpleCommand,
+        simple_command: &SimpleCommand,
         input: &DecisionInput<'_>,
     ) -> Option<PathObstacle> {
-        self.find_path_obstacles(part, input).next()
+        self.find_path_obstacles(simple_command, input).next()
     }
 
     /// Finds the blocking paths of a simple command, redirects included.
     pub(crate) fn find_path_obstacles<'p>(
         &'p self,
-        part: &'p SimpleCommand,
+        simple_command: &'p SimpleCommand,
         input: &'p DecisionInput<'_>,
     ) -> impl Iterator<Item = PathObstacle> {
         let scoped =
-            part.restricts_paths || matches!(part.class, CommandClass::ReadOnly | CommandClass::AcceptEdits);
-        let operands = scoped.then(|| self.find_operand_obstacles(part, input)).into_iter().flatten();
-        let redirects = part
+            simple_command.restricts_paths || matches!(simple_command.class, CommandClass::ReadOnly | CommandClass::AcceptEdits);
+        let operands = scoped.then(|| self.find_operand_obstacles(simple_command, input)).into_iter().flatten();
+        let redirects = simple_command
             .redirects
             .iter()
-            .filter_map(move |redirect| self.find_redirect_obstacle(redirect, part, input));
+            .filter_map(move |redirect| self.find_redirect_obstacle(redirect, simple_command, input));
         operands.chain(redirects)
     }
 
     /// Finds the first blocking operand.
     pub(super) fn find_operand_obstacle(
         &self,
-        part: &SimpleCommand,
+        simple_command: &SimpleCommand,
         input: &DecisionInput<'_>,
     ) -> Option<PathObstacle> {
-        self.find_operand_obstacles(part, input).next()
+        self.find_operand_obstacles(simple_command, input).next()
     }
 
     fn find_operand_obstacles<'p>(
         &'p self,
-        part: &'p SimpleCommand,
+        simple_command: &'p SimpleCommand,
         input: &'p DecisionInput<'_>,
     ) -> impl Iterator<Item = PathObstacle> {
-        let through_links = follows_symlinks(part);
+        let through_links = follows_symlinks(simple_command);
         let mut seen = HashSet::new();
-        let reads = super::read_operands(part)
+        let reads = super::read_operands(simple_command)
             .filter(move |value| seen.insert(*value))
-            .filter_map(move |value| self.find_read_obstacle(value, part, through_links, input));
-        reads.chain(part.writes.iter().filter_map(|value| self.find_write_obstacle(value, part, input)))
+            .filter_map(move |value| self.find_read_obstacle(value, simple_command, through_links, input));
+        reads.chain(simple_command.writes.iter().filter_map(|value| self.find_write_obstacle(value, simple_command, input)))
     }
 
     fn find_read_obstacle(
         &self,
         value: &WordValue,
-        part: &SimpleCommand,
+        simple_command: &SimpleCommand,
         through_links: bool,
         input: &DecisionInput<'_>,
     ) -> Option<PathObstacle> {
@@ -84,7 +84,7 @@ impl ShellCommand<'_> {
         };
         let blocked = |text: &str| {
             self.resolve_from_shell_dirs(text).iter().find_map(|path| match () {
-                () if self.may_be_moved(path, part) => Some(PathObstacle::Unknown),
+                () if self.may_be_moved(path, simple_command) => Some(PathObstacle::Unknown),
                 () if !readable(path) => Some(PathObstacle::Path(path.physical.clone())),
                 () if through_links => self.disk.walk_cache.find_link_obstacle(&path.physical, || {
                     self.find_link_obstacle_below(&path.physical, &readable)
@@ -117,20 +117,20 @@ impl ShellCommand<'_> {
     fn find_write_obstacle(
         &self,
         value: &WordValue,
-        part: &SimpleCommand,
+        simple_command: &SimpleCommand,
         input: &DecisionInput<'_>,
     ) -> Option<PathObstacle> {
         let WordValue::Literal(text) = value else { return Some(PathObstacle::Unknown) };
         let writable = |path: &ResolvedPath| {
             input.dirs.contains(path) || find_allow_rule_for_edit(input, path).is_some()
         };
-        self.find_not_accepted(text, part, writable)
+        self.find_not_accepted(text, simple_command, writable)
     }
 
     pub(super) fn find_redirect_obstacle(
         &self,
         redirect: &Redirect,
-        part: &SimpleCommand,
+        simple_command: &SimpleCommand,
         input: &DecisionInput<'_>,
     ) -> Option<PathObstacle> {
         match redirect.target_kind {
@@ -140,23 +140,23 @@ impl ShellCommand<'_> {
         }
         let WordValue::Literal(text) = &redirect.target else { return Some(PathObstacle::Unknown) };
         if redirect.direction == RedirectDirection::Read {
-            return self.find_read_obstacle(&redirect.target, part, false, input);
+            return self.find_read_obstacle(&redirect.target, simple_command, false, input);
         }
         let accepted = |path: &ResolvedPath| {
             find_allow_rule_for_edit(input, path).is_some()
                 || input.mode == PermissionMode::AcceptEdits && input.dirs.contains(path)
         };
-        self.find_not_accepted(text, part, accepted)
+        self.find_not_accepted(text, simple_command, accepted)
     }
 
     fn find_not_accepted(
         &self,
         text: &str,
-        part: &SimpleCommand,
+        simple_command: &SimpleCommand,
         accepted: impl Fn(&ResolvedPath) -> bool,
     ) -> Option<PathObstacle> {
         self.resolve_from_shell_dirs(text).iter().find_map(|path| match () {
-            () if self.may_be_moved(path, part) => Some(PathObstacle::Unknown),
+            () if self.may_be_moved(path, simple_command) => Some(PathObstacle::Unknown),
             () if !accepted(path) => Some(PathObstacle::Path(path.physical.clone())),
             () => None,
         })
@@ -185,7 +185,7 @@ impl ShellCommand<'_> {
     }
 }
 
-/// Returns true if a physical path lies in a working directory, so that its location is not the obstacle.
+/// Returns true if a physical path lies in a working directory, so that its location does not block it.
 pub(super) fn is_in_work_dirs(path: &Path, input: &DecisionInput<'_>) -> bool {
     input.dirs.all().any(|dir| dir.contains(path))
 }

@@ -18,11 +18,11 @@ const MAX_CACHED_RESOLUTIONS: usize = 20_000;
 pub(super) struct ResolutionCache {
     /// Resolved paths by their text, up to a limit.
     by_text: RefCell<HashMap<String, Rc<[ResolvedPath]>>>,
-    /// Routes to the directories of paths.
+    /// Statuses of the directories of paths.
     directory_routes: RefCell<HashMap<OsString, DirRoute>>,
 }
 
-/// Entries on the way to a directory.
+/// What is on the way to a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum DirRoute {
     /// Only directories.

@@ -397,7 +397,7 @@ fn question_names_its_reason() {
     assert_eq!(redirect.reason, Reason::NeedsApproval);
     assert_eq!(redirect.blocked_path.as_deref(), Some("/fx/proj/out.txt"));
     assert!(question("cd src && git log").reason.text().contains("directory"));
-    assert!(matches!(question("make && ls").reason, Reason::Subcommands(parts) if parts.len() == 2));
+    assert!(matches!(question("make && ls").reason, Reason::Subcommands(commands) if commands.len() == 2));
     assert!(matches!(question("ls $X").reason, Reason::Unanalyzable(_)));
     assert!(question("make &").should_default_to_no());
 }

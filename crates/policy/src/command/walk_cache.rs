@@ -1,4 +1,4 @@
-//! Cache of directory walks, one walk per directory and question.
+//! Cache of directory walks, one walk per directory and kind of search.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -29,7 +29,7 @@ impl WalkCache {
         get_or_insert(&self.protected, path, || find_below(path, fs, |path, _| is_protected(path)))
     }
 
-    /// Finds the obstacle among the links below a directory, using the cache.
+    /// Finds a blocking path among the links below a directory, using the cache.
     pub(super) fn find_link_obstacle(
         &self,
         path: &Path,

@@ -35,7 +35,7 @@ pub(crate) struct CachedFs<'a> {
     entries: RefCell<HashMap<OsString, Option<EntryKind>>>,
     links: RefCell<HashMap<OsString, Option<PathBuf>>>,
     directories: RefCell<DirCache>,
-    /// Used budget, in fractions of a name.
+    /// Spent budget, in fractions of a name.
     cost: Cell<usize>,
 }
 

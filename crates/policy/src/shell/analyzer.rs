@@ -147,9 +147,9 @@ impl<'a> Analyzer<'a> {
         self.analyze_text(text);
         self.text.is_guess = was_guess;
         self.script.cd_targets.truncate(cd_target_count);
-        for part in self.script.commands.iter_mut().skip(start) {
-            part.opaque = false;
-            part.check_scope = CheckScope::Guess;
+        for simple_command in self.script.commands.iter_mut().skip(start) {
+            simple_command.opaque = false;
+            simple_command.check_scope = CheckScope::Guess;
         }
     }
 
@@ -186,9 +186,9 @@ impl<'a> Analyzer<'a> {
         // A function may replace a builtin.
         self.variables.has_untracked_changes |=
             parsed.functions.iter().any(|(name, _)| builtins::sets_variables(name));
-        let parts = self.analyze_commands(&parsed);
+        let command_ranges = self.analyze_commands(&parsed);
         self.analyze_aliases(&parsed);
-        self.analyze_shell_input(&parsed, &parts);
+        self.analyze_shell_input(&parsed, &command_ranges);
         for unparsed in &parsed.unparsed_texts {
             self.search_as_text(unparsed);
         }
@@ -243,26 +243,26 @@ impl<'a> Analyzer<'a> {
             self.note_unanalyzable(cause);
         }
         let index = self.script.commands.len();
-        let mut part = simple_command::build_checked_command(&ExpandedCommand {
+        let mut checked = simple_command::build_checked_command(&ExpandedCommand {
             command,
             words: &words,
             assignments: &assignments,
             redirects,
         });
-        part.opaque |= has_untracked_values
+        checked.opaque |= has_untracked_values
             || assign::assigns_command_table(command)
-            || assign::gives_bash_unknown_command(&part);
+            || assign::gives_bash_unknown_command(&checked);
         if self.text.depth > 0 {
-            part.check_scope = CheckScope::DenyOnly;
+            checked.check_scope = CheckScope::DenyOnly;
         }
         let directory_count = self.script.cd_directories.len();
-        self.record_directory_change(&part);
+        self.record_directory_change(&checked);
         self.record_builtin_values(command, &words, &others);
         if command.may_fail {
             // If a redirect cannot be opened, nothing is assigned.
             self.variables.rollback_definite(definite_count);
         }
-        self.script.commands.push(part);
+        self.script.commands.push(checked);
         self.record_texts(index, command, &others);
         if !command.is_test {
             self.analyze_nested(index, &words, 0);
@@ -310,21 +310,21 @@ impl<'a> Analyzer<'a> {
     }
 
     /// Records the target of `cd`.
-    fn record_directory_change(&mut self, part: &SimpleCommand) {
-        let plain = part.program.as_deref().map(effects::extract_program_name).unwrap_or_default();
+    fn record_directory_change(&mut self, simple_command: &SimpleCommand) {
+        let plain = simple_command.program.as_deref().map(effects::extract_program_name).unwrap_or_default();
         if matches!(plain.as_str(), "cd" | "pushd" | "popd" | "chdir") {
-            let target = match part.class {
-                super::CommandClass::ReadOnly => part.words.last().map(|word| word.value.clone()),
+            let target = match simple_command.class {
+                super::CommandClass::ReadOnly => simple_command.words.last().map(|word| word.value.clone()),
                 _ => None,
             };
             self.script.cd_targets.push(target);
-            let named = |word: &Word| word.value.as_literal() == part.program.as_deref();
-            let start = part.words.iter().position(named).unwrap_or_default();
-            self.record_directories(part.words.get(start..).unwrap_or_default());
+            let named = |word: &Word| word.value.as_literal() == simple_command.program.as_deref();
+            let start = simple_command.words.iter().position(named).unwrap_or_default();
+            self.record_directories(simple_command.words.get(start..).unwrap_or_default());
         } else {
-            self.record_directories(&part.words);
+            self.record_directories(&simple_command.words);
         }
-        let set = part.assignments.iter().filter(|set| set.name == "CDPATH");
+        let set = simple_command.assignments.iter().filter(|set| set.name == "CDPATH");
         self.script.cd_path.extend(set.map(|set| set.value.clone()));
     }
 

@@ -1,4 +1,4 @@
-//! Result of the analysis: the script and its simple commands.
+//! Result of the analysis of a command: its simple commands.
 
 use super::{RuleSuggestion, Word, WordValue};
 
@@ -36,13 +36,13 @@ pub struct Script {
 impl Script {
     /// Simple commands that must be allowed before the command may run.
     pub fn checked_commands(&self) -> impl Iterator<Item = &SimpleCommand> {
-        self.commands.iter().filter(|part| part.check_scope == CheckScope::Full)
+        self.commands.iter().filter(|simple_command| simple_command.check_scope == CheckScope::Full)
     }
 
     /// Returns true if a command runs something that the text does not show: a command word that is not literal or
     /// has too many values, or `eval` and the like of text that is not literal.
     pub fn is_opaque(&self) -> bool {
-        self.has_untracked_values || self.commands.iter().any(|part| part.opaque)
+        self.has_untracked_values || self.commands.iter().any(|simple_command| simple_command.opaque)
     }
 
     /// Finds the first cause for which even an exact rule for the whole text does not allow the command.

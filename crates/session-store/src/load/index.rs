@@ -107,7 +107,7 @@ pub(crate) struct Index {
     pub(crate) repairs: RepairCounts,
     /// Nodes whose parent was not found among earlier nodes.
     orphans: Vec<(NodeId, IdKey)>,
-    /// Entries before this offset contribute only facts.
+    /// Entries before this offset contribute only recorded state.
     start_offset: u64,
     /// A tool result names a call that was not found.
     has_unresolved_sources: bool,

@@ -1,5 +1,5 @@
 //! Partial index for long transcripts: after a compaction or a clear, only the entries from there on are indexed;
-//! earlier lines contribute only facts and defects. If a later entry refers to an earlier one, the whole transcript is
+//! earlier lines contribute only recorded state and defects. If a later entry refers to an earlier one, the whole transcript is
 //! indexed instead.
 
 use std::io::{self, BufReader, Read, Seek, SeekFrom};

@@ -15,7 +15,7 @@ use crate::permission::PermissionState;
 use crate::responders::{Responders, UserPresence};
 use whimbrel_wire::tool_names::AGENT;
 
-/// A tool with its derived data. Specification, facts and size are computed once and shared by all sessions.
+/// A tool with its derived data. Specification, properties and size are computed once and shared by all sessions.
 pub struct ToolEntry {
     tool: Arc<dyn AnyTool>,
     spec: OnceLock<Arc<ToolSpec>>,
@@ -55,7 +55,7 @@ impl ToolEntry {
         self.tool.as_ref()
     }
 
-    /// Facts for permission rules.
+    /// Properties for permission rules.
     pub fn facts(&self) -> &ToolFacts {
         self.facts.get_or_init(|| {
             let schema: Value = serde_json::from_str(self.spec().input_schema.as_str()).unwrap_or_default();
@@ -76,7 +76,7 @@ impl ToolEntry {
         self.provenance.get_or_init(|| self.tool.provenance()).as_ref()
     }
 
-    /// Facts for permission rules about a call with this input.
+    /// Properties for permission rules about a call with this input.
     pub fn facts_for_input(&self, input: &Value) -> Cow<'_, ToolFacts> {
         match self.tool.adds_allow_rules(input) {
             true => Cow::Owned(ToolFacts { adds_rules_or_hooks: true, ..self.facts().clone() }),

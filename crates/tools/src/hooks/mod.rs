@@ -6,7 +6,7 @@
 //! - `inputs`: builds hook inputs;
 //! - `executor`: runs the hooks of an event; `callback` asks the host, `command` runs a command, `http` sends a
 //!   request, `progress` reports runs to the host;
-//! - `output`: parses and truncates the output of one hook; `salvage`: the blocking part of an invalid output; `merge`:
+//! - `output`: parses and truncates the output of one hook; `blocking_part`: the part of an invalid output that still blocks; `merge`:
 //!   combines the outputs of all hooks;
 //! - `async_results`: results of hooks that run in the background;
 //! - `dispatcher`: an agent's entry point to all of that; `stop_flag`: ends its turn on request of a hook.

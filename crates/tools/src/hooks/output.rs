@@ -7,7 +7,7 @@
 //! - other: the hook has failed; only the blocking part of its JSON counts. A failed WorktreeCreate or WorktreeRemove
 //!   hook blocks.
 //!
-//! Of partly invalid JSON only the blocking part counts ([`salvage`](super::salvage)), and the error is reported.
+//! Of partly invalid JSON only the blocking part counts ([`blocking_part`](super::blocking_part)), and the error is reported.
 
 mod exit_code;
 

@@ -1,4 +1,4 @@
-//! Salvages invalid hook outputs. Pure.
+//! The part of an invalid hook output that still blocks. Pure.
 //!
 //! - Partly invalid outputs: only fields that block are honored. Fields that allow or change something are not,
 //!   because the invalid part may have restricted them.

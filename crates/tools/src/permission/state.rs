@@ -212,7 +212,7 @@ impl PermissionState {
         self.denies_tool(name, &ToolFacts::for_tool(name, &[]))
     }
 
-    /// Like [`denies_tool_named`](Self::denies_tool_named), with known facts about the tool.
+    /// Like [`denies_tool_named`](Self::denies_tool_named), with known properties of the tool.
     pub fn denies_tool(&self, name: &str, facts: &ToolFacts) -> bool {
         let call = Call { tool: name, input: &Value::Null };
         // Turn rules are checked per call, so that they do not change the tool list.

@@ -36,7 +36,7 @@ impl SessionTeam {
         self.send(to, message)
     }
 
-    /// Sends a message to all other members; returns the receipts. Fails only if no member was reached, so that a
+    /// Sends a message to all other members; returns what was sent. Fails only if no member was reached, so that a
     /// retry does not send duplicates.
     pub fn broadcast(&self, message: &TeamMessage) -> Result<Vec<Receipt>, String> {
         let mut guard = self.lock();

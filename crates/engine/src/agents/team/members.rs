@@ -59,7 +59,7 @@ pub(super) struct RequiredPlan {
     pub(super) request_id: Option<String>,
 }
 
-/// Facts about a teammate that are fixed when it joins.
+/// Properties of a teammate that are fixed when it joins.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MemberFacts {
     pub name: String,

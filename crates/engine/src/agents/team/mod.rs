@@ -54,7 +54,7 @@ struct Shared {
     max_messages: usize,
 }
 
-/// Outcome of a sent message.
+/// A sent message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Receipt {
     pub to: String,

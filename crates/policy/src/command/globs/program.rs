@@ -17,18 +17,18 @@ impl ShellCommand<'_> {
         let home = self.disk.context.home.to_string_lossy();
         let context = shell::ShellContext { home: &home };
         for line in lines {
-            let parts = shell::analyze(&line, &context).commands.into_iter();
+            let simple_commands = shell::analyze(&line, &context).commands.into_iter();
             self.script
                 .commands
-                .extend(parts.map(|part| SimpleCommand { check_scope: CheckScope::DenyOnly, ..part }));
+                .extend(simple_commands.map(|simple_command| SimpleCommand { check_scope: CheckScope::DenyOnly, ..simple_command }));
         }
     }
 
     /// Builds commands with the glob replaced by each matching file; `None` if there are too many.
     fn build_glob_program_lines(&self) -> Option<Vec<String>> {
         let mut lines: Vec<String> = Vec::new();
-        for part in &self.script.commands {
-            let Some((Word { value: WordValue::Glob(glob), .. }, arguments)) = part.words.split_first()
+        for simple_command in &self.script.commands {
+            let Some((Word { value: WordValue::Glob(glob), .. }, arguments)) = simple_command.words.split_first()
             else {
                 continue;
             };

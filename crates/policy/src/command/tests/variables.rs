@@ -195,7 +195,7 @@ const DENIED_IF_EMPTY: &[&str] = &[
     "git \"${a[@]}\" push x",
 ];
 
-/// Commands that do not, whatever they would touch or remove with an empty part.
+/// Commands that do not, whatever they would access or remove with an empty part.
 const HARMLESS: &[&str] = &[
     "git \"$none\" push x",
     "git ${none:?} push x",

@@ -57,16 +57,16 @@ impl Analyzer<'_> {
 
     /// Stores a result if repeating the analysis would not change it.
     pub(crate) fn memoize(&mut self, key: String, before: AnalysisState, start: usize) {
-        let parts = start..self.script.commands.len();
-        let moves = |part: &SimpleCommand| {
-            !part.dir_targets.is_empty()
-                || part.program.as_deref().is_some_and(|program| MOVING_PROGRAMS.contains(&program))
+        let range = start..self.script.commands.len();
+        let moves = |simple_command: &SimpleCommand| {
+            !simple_command.dir_targets.is_empty()
+                || simple_command.program.as_deref().is_some_and(|program| MOVING_PROGRAMS.contains(&program))
         };
-        let commands = self.script.commands.get(parts.clone()).unwrap_or_default();
+        let commands = self.script.commands.get(range.clone()).unwrap_or_default();
         let is_repeatable =
             self.capture_analysis_state() == before && !self.script.truncated && !commands.iter().any(moves);
         if is_repeatable && !self.memo.paused {
-            self.memo.entries.insert(key, MemoEntry { commands: parts, state_before: before });
+            self.memo.entries.insert(key, MemoEntry { commands: range, state_before: before });
         }
     }
 

@@ -28,7 +28,7 @@ const RESERVED_WORDS: &[&str] = &[
     "select", "function", "[[",
 ];
 
-/// Depth to which a command touches the files it names.
+/// Depth to which a command accesses the files it names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TouchDepth {
     Recursive,
@@ -131,9 +131,9 @@ impl Analyzer<'_> {
     /// Analyzes the commands in code of other languages.
     pub(crate) fn analyze_foreign_code(&mut self, offset: usize, found_code: Vec<ForeignCode>) {
         for code in found_code {
-            if let Some(part) = self.script.commands.get_mut(offset) {
-                part.opaque |= code.opaque;
-                part.deny_spellings.extend(unparsed_text::list_word_spellings(&code.text));
+            if let Some(simple_command) = self.script.commands.get_mut(offset) {
+                simple_command.opaque |= code.opaque;
+                simple_command.deny_spellings.extend(unparsed_text::list_word_spellings(&code.text));
             }
             for piece in &code.fragments {
                 self.analyze_possible_command(piece);
@@ -170,25 +170,25 @@ impl Analyzer<'_> {
             }
         });
         let (ControlFlow::Continue(words) | ControlFlow::Break(words)) = inner;
-        let mut part = simple_command::build_searched_command(words);
-        part.deny_spellings.clear();
-        part.opaque = false;
-        part.recursive |= depth == TouchDepth::Recursive;
-        if !(part.reads.is_empty() && part.writes.is_empty() && part.removals.is_empty()) {
-            self.script.commands.push(part);
+        let mut searched = simple_command::build_searched_command(words);
+        searched.deny_spellings.clear();
+        searched.opaque = false;
+        searched.recursive |= depth == TouchDepth::Recursive;
+        if !(searched.reads.is_empty() && searched.writes.is_empty() && searched.removals.is_empty()) {
+            self.script.commands.push(searched);
         }
     }
 
     /// Collects commands with placeholders among these simple commands, each with the index of its nested command.
-    pub(crate) fn collect_placeholder_commands(&self, parts: &[Range<usize>]) -> Vec<(Vec<Word>, usize)> {
-        let parts =
-            parts.iter().flat_map(|parts| self.script.commands.get(parts.clone()).unwrap_or_default());
-        let filled = parts.filter_map(|part| {
-            let name = extract_program_name(part.words.first()?.value.as_literal()?);
+    pub(crate) fn collect_placeholder_commands(&self, command_ranges: &[Range<usize>]) -> Vec<(Vec<Word>, usize)> {
+        let simple_commands =
+            command_ranges.iter().flat_map(|range| self.script.commands.get(range.clone()).unwrap_or_default());
+        let filled = simple_commands.filter_map(|simple_command| {
+            let name = extract_program_name(simple_command.words.first()?.value.as_literal()?);
             if !matches!(name.as_str(), "xargs" | "parallel") {
                 return None;
             }
-            Some((part.words.clone(), wrappers::find_wrapped(&name, &part.words)?.start?))
+            Some((simple_command.words.clone(), wrappers::find_wrapped(&name, &simple_command.words)?.start?))
         });
         filled.collect()
     }
@@ -224,8 +224,8 @@ impl Analyzer<'_> {
     }
 
     pub(crate) fn mark_opaque(&mut self, offset: usize) {
-        if let Some(part) = self.script.commands.get_mut(offset) {
-            part.opaque = true;
+        if let Some(simple_command) = self.script.commands.get_mut(offset) {
+            simple_command.opaque = true;
         }
     }
 

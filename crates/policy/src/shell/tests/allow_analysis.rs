@@ -95,7 +95,7 @@ fn read_only_commands() {
         assert_eq!(class(text), CommandClass::ReadOnly, "{text}");
     }
     let script = script("ls | xargs -n 1 echo");
-    assert!(script.checked_commands().all(|part| part.class == CommandClass::ReadOnly));
+    assert!(script.checked_commands().all(|command| command.class == CommandClass::ReadOnly));
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn commands_that_are_not_read_only() {
     for text in rows {
         let script = script(text);
         let all = script.unanalyzable.is_empty()
-            && script.checked_commands().all(|part| part.class == CommandClass::ReadOnly);
+            && script.checked_commands().all(|command| command.class == CommandClass::ReadOnly);
         assert!(!all, "{text}");
     }
 }
@@ -235,8 +235,8 @@ fn edit_commands_are_classified_by_flags() {
     for (text, expected) in rows {
         assert_eq!(class(text) == CommandClass::AcceptEdits, expected, "{text}");
     }
-    let part = only_checked_command("mv a b c");
-    assert_eq!((literals(&part.reads), literals(&part.writes)), (vec!["a", "b"], vec!["c", "a", "b"]));
+    let command = only_checked_command("mv a b c");
+    assert_eq!((literals(&command.reads), literals(&command.writes)), (vec!["a", "b"], vec!["c", "a", "b"]));
 }
 
 #[test]
@@ -337,7 +337,7 @@ fn plain_constructs_are_analyzed() {
         assert!(known, "{text}: {:?}", script.unanalyzable);
         let found: Vec<&str> = script
             .checked_commands()
-            .filter_map(|part| part.allow_spellings.first())
+            .filter_map(|command| command.allow_spellings.first())
             .map(|spelling| spelling.text.as_str())
             .collect();
         assert_eq!(found, expected, "{text}");
@@ -378,8 +378,8 @@ fn texts_for_allow_rules() {
         ("bash <<'E'\nls\nE", &[("bash \u{1e}", AnyRule)]),
     ];
     for (text, expected) in rows {
-        let part = only_checked_command(text);
-        let found: Vec<(&str, RequiredRule)> = part
+        let command = only_checked_command(text);
+        let found: Vec<(&str, RequiredRule)> = command
             .allow_spellings
             .iter()
             .map(|spelling| (spelling.text.as_str(), spelling.required_rule))
@@ -390,9 +390,9 @@ fn texts_for_allow_rules() {
 
 #[test]
 fn redirects_and_directories() {
-    let part =
+    let command =
         only_checked_command("ls > a 2>> b < c &> d >| e <> f >/dev/null 2>/dev/stderr > /dev/tcp/h/1 2>&1");
-    let found: Vec<(RedirectDirection, &str, RedirectTargetKind)> = part
+    let found: Vec<(RedirectDirection, &str, RedirectTargetKind)> = command
         .redirects
         .iter()
         .map(|spelling| (spelling.direction, spelling.target.as_literal().unwrap(), spelling.target_kind))
@@ -418,7 +418,7 @@ fn redirects_and_directories() {
     assert!(
         loops
             .checked_commands()
-            .any(|part| part.class == CommandClass::NoCommand && part.redirects.len() == 1)
+            .any(|command| command.class == CommandClass::NoCommand && command.redirects.len() == 1)
     );
     assert_eq!(script("cd a && cd -").cd_targets, [Some(WordValue::Literal("a".into())), None]);
     assert!(script("a & b").background);

@@ -240,8 +240,8 @@ fn word_lists_in_code_are_commands() {
 fn removal_is_found_in_every_construct() {
     for construct in CONSTRUCTS {
         let text = construct.replace('@', "rm -rf /usr");
-        let found = script(&text).commands.iter().any(|part| {
-            part.removals.iter().any(|value| {
+        let found = script(&text).commands.iter().any(|command| {
+            command.removals.iter().any(|value| {
                 value.as_literal().is_some_and(|text| text.trim_end_matches(['\'', ')']) == "/usr")
             })
         });
@@ -344,9 +344,9 @@ fn files_of_commands() {
     ];
     for (text, reads, writes) in rows {
         let script = script(text);
-        let part = &script.commands[0];
-        assert_eq!(literals(&part.reads), *reads, "{text}");
-        assert_eq!(literals(&part.writes), *writes, "{text}");
+        let command = &script.commands[0];
+        assert_eq!(literals(&command.reads), *reads, "{text}");
+        assert_eq!(literals(&command.writes), *writes, "{text}");
     }
     assert!(
         only_checked_command("grep -r x .").recursive
@@ -379,7 +379,7 @@ fn values_of_removed_paths() {
     ];
     for (text, expected) in rows {
         let script = script(text);
-        let found: Vec<&WordValue> = script.commands.iter().flat_map(|part| &part.removals).collect();
+        let found: Vec<&WordValue> = script.commands.iter().flat_map(|command| &command.removals).collect();
         assert_eq!(found.first(), Some(&&expected), "{text}");
     }
 }

@@ -131,13 +131,13 @@ impl Analyzer<'_> {
             self.script.commands.push(simple_command::build_searched_command(&[]));
         }
         let redirects = self.expand_redirects(command, mode, &mut Vec::new());
-        if let Some(part) = self.script.commands.get_mut(index) {
-            part.redirects = redirects;
+        if let Some(simple_command) = self.script.commands.get_mut(index) {
+            simple_command.redirects = redirects;
         }
     }
 
     /// Analyzes a command as if its unknown parts were empty: `git $none push` pushes. Rules are matched against the
-    /// result, but it does not count as evidence for what would be touched or removed.
+    /// result, but it does not count as evidence for what would be accessed or removed.
     fn search_with_empty_unknowns(&mut self, command: &RawCommand, mode: ExpansionMode) {
         let words = self.expand_words(&command.words, mode, &mut Vec::new());
         self.record_declared_if_empty(&words);
@@ -209,10 +209,10 @@ fn is_nonempty_literal(value: &WordValue) -> bool {
 }
 
 /// Keeps only what rules match: the texts of a simple command and the files that it names.
-fn keep_named_only(mut part: SimpleCommand) -> SimpleCommand {
-    part.reads.retain(is_nonempty_literal);
-    part.writes.retain(is_nonempty_literal);
-    part.redirects.retain(|redirect| is_nonempty_literal(&redirect.target));
+fn keep_named_only(mut simple_command: SimpleCommand) -> SimpleCommand {
+    simple_command.reads.retain(is_nonempty_literal);
+    simple_command.writes.retain(is_nonempty_literal);
+    simple_command.redirects.retain(|redirect| is_nonempty_literal(&redirect.target));
     SimpleCommand {
         check_scope: CheckScope::Guess,
         dir_targets: Vec::new(),
@@ -221,6 +221,6 @@ fn keep_named_only(mut part: SimpleCommand) -> SimpleCommand {
         recursive: false,
         writes_recursively: false,
         opaque: false,
-        ..part
+        ..simple_command
     }
 }

@@ -279,7 +279,7 @@ impl<'a> VariableEnv<'a> {
         }
     }
 
-    /// Takes characters from the text budget. Returns false once the budget is exhausted.
+    /// Spends characters of the text budget. Returns false once the budget is exhausted.
     pub(crate) fn take_text_budget(&self, length: usize) -> bool {
         self.text_budget.set(self.text_budget.get().saturating_sub(length));
         !self.is_budget_exhausted()

@@ -48,7 +48,7 @@ pub(super) struct WalkOutcome<V> {
     pub(super) gaps: SearchGaps,
 }
 
-/// What a search could not read.
+/// Files that a search skipped because it could not or must not read them.
 #[derive(Debug, Default)]
 pub(super) struct SearchGaps {
     /// Number of unreadable files and directories.

@@ -10,12 +10,12 @@ fn script(text: &str) -> Script {
 }
 
 fn found_files(text: &str) -> (BTreeSet<String>, BTreeSet<String>) {
-    let parts = script(text).commands;
+    let commands = script(text).commands;
     let texts = |values: &[WordValue]| {
         let shown = |value: &WordValue| format!("{value:?}");
         values.iter().map(shown).collect::<BTreeSet<_>>()
     };
-    (texts(&parts[0].reads), texts(&parts[0].writes))
+    (texts(&commands[0].reads), texts(&commands[0].writes))
 }
 
 #[test]
@@ -95,8 +95,8 @@ fn abbreviated_and_unknown_options_hide_no_file() {
         "git clean -fd V",
     ];
     for text in rows {
-        let part = &script(text).commands[0];
-        assert!(part.writes.contains(&literal("V")), "{text}: {:?}", part.writes);
+        let command = &script(text).commands[0];
+        assert!(command.writes.contains(&literal("V")), "{text}: {:?}", command.writes);
     }
 }
 
@@ -118,11 +118,11 @@ fn plain_commands_name_only_their_files() {
         ("gawk -i strings 1 a", &["1", "a"], &[]),
     ];
     for (text, reads, writes) in rows {
-        let part = &script(text).commands[0];
+        let command = &script(text).commands[0];
         let texts = |values: &[WordValue]| {
             values.iter().map(|value| value.as_literal().unwrap().to_owned()).collect::<Vec<_>>()
         };
-        assert_eq!((texts(&part.reads), texts(&part.writes)), (owned(reads), owned(writes)), "{text}");
+        assert_eq!((texts(&command.reads), texts(&command.writes)), (owned(reads), owned(writes)), "{text}");
     }
 }
 
