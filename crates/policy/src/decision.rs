@@ -188,7 +188,8 @@ impl Reason {
                 format!("{} is outside the working directories of this session.", path.display())
             }
             Self::Subcommands(simple_commands) => {
-                let open = simple_commands.iter().filter(|(_, decision)| !matches!(decision, Decision::Allow(_)));
+                let open =
+                    simple_commands.iter().filter(|(_, decision)| !matches!(decision, Decision::Allow(_)));
                 let open: Vec<String> = open.map(|(text, _)| format!("`{text}`")).collect();
                 if open.is_empty() {
                     return "The command changes the directory in a way that needs approval.".to_owned();

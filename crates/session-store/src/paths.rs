@@ -85,7 +85,8 @@ impl ProjectDir {
             .filter(|project| project != self)
             .flat_map(|project| id_spellings(session).map(|id| project.transcript(&id)));
         let here = || {
-            let names = files::entry_names(&self.path, MAX_DIR_ENTRIES).into_iter().filter(other_capitalization);
+            let names =
+                files::entry_names(&self.path, MAX_DIR_ENTRIES).into_iter().filter(other_capitalization);
             names.map(|name| self.path.join(name)).find(is_used)
         };
         elsewhere.find(is_used).or_else(here)

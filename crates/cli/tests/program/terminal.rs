@@ -58,8 +58,8 @@ fn question_of_the_model_is_answered_by_number() {
     let color = json!({"question": "Which color?", "header": "Color", "options": options});
     let asked = tool_call("AskUserQuestion", &json!({"questions": [color]}));
     let test_dir = TestDir::new();
-    let model = test_dir
-        .write_script(&json!([asked, {"expect": "Which color? → Blue", "content": ["Blue it is."]}]));
+    let model =
+        test_dir.write_script(&json!([asked, {"expect": "Which color? → Blue", "content": ["Blue it is."]}]));
     let mut command = test_dir.command(&["--model", &model, "go"]);
     command.env("TERM", "xterm");
     let mut pty = PtySession::start(command, 80);

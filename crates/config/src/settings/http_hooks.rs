@@ -65,7 +65,8 @@ impl HttpHookLimits {
 
     /// Filters the variables that a hook of this authority may put into its headers.
     pub fn allowed_variables(&self, authority: Authority, listed: &[String]) -> Vec<String> {
-        let may = |name: &&String| lists_for(&self.allowed_variables, authority).all(|list| list.contains(name));
+        let may =
+            |name: &&String| lists_for(&self.allowed_variables, authority).all(|list| list.contains(name));
         listed.iter().filter(may).cloned().collect()
     }
 }

@@ -127,11 +127,7 @@ mod tests {
             let errors = find_typos(value.as_object().unwrap());
             let [error] = &errors[..] else { panic!("{name}: {errors:?}") };
             assert_eq!((error.pointer.as_str(), error.is_critical), (pointer, false), "{name}");
-            assert!(
-                error.cause.ends_with(&format!("did you mean {suggestion}?")),
-                "{name}: {}",
-                error.cause
-            );
+            assert!(error.cause.ends_with(&format!("did you mean {suggestion}?")), "{name}: {}", error.cause);
         }
     }
 

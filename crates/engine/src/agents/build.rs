@@ -245,7 +245,7 @@ impl AgentSpawner {
     }
 
     /// The parent's runtime settings, or a copy if the task or the definition overrides model or effort.
-    fn subagent_settings(
+    pub(super) fn subagent_settings(
         &self,
         definition: &Definition,
         task: &SubagentTask,

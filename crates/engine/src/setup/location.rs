@@ -10,8 +10,8 @@ use whimbrel_tools::task_list::TaskList;
 use whimbrel_tools::workspace::Workspace;
 use whimbrel_wire::options::Options;
 
-use super::setup_types::SessionSetup;
 use super::resume::{self, TranscriptWrites};
+use super::setup_types::SessionSetup;
 use super::start::working_directory;
 use super::store_resume::StoreResolvedSession;
 use super::{SetupError, checkpoints, storage, tools};

@@ -6,8 +6,8 @@ use whimbrel_config::settings::TypedSettings;
 use whimbrel_models::{Thinking, ThinkingDisplay};
 use whimbrel_wire::options::{self, Options};
 
-use crate::runtime_settings::{parse_effort, to_model_effort};
 use crate::engine::Engine;
+use crate::runtime_settings::{parse_effort, to_model_effort};
 
 pub(super) fn default_model(
     engine: &Engine,

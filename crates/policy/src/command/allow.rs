@@ -37,7 +37,10 @@ impl ShellCommand<'_> {
     pub(crate) fn is_read_only(&self, input: &DecisionInput<'_>) -> bool {
         self.script.unanalyzable.is_empty()
             && self.find_directory_change_obstacle(input).is_none()
-            && self.script.checked_commands().all(|simple_command| self.is_read_only_with_redirects(simple_command, input))
+            && self
+                .script
+                .checked_commands()
+                .all(|simple_command| self.is_read_only_with_redirects(simple_command, input))
     }
 
     /// Finds the first of the rules that allow the command, if rules allow every simple command.
@@ -79,7 +82,11 @@ impl ShellCommand<'_> {
         }
         let reason = match (simple_commands.as_slice(), blocked) {
             ([_, _, ..], _) => Reason::Subcommands(
-                simple_commands.iter().take(MAX_REPORTED).map(|simple_command| self.decide_subcommand(simple_command, input)).collect(),
+                simple_commands
+                    .iter()
+                    .take(MAX_REPORTED)
+                    .map(|simple_command| self.decide_subcommand(simple_command, input))
+                    .collect(),
             ),
             (_, Some(path)) if !is_in_work_dirs(&path, input) => Reason::WorkingDir { path },
             (_, Some(_) | None) => Reason::NeedsApproval,
@@ -87,13 +94,20 @@ impl ShellCommand<'_> {
         (reason, blocked_text)
     }
 
-    fn decide_subcommand(&self, simple_command: &SimpleCommand, input: &DecisionInput<'_>) -> (String, Decision) {
+    fn decide_subcommand(
+        &self,
+        simple_command: &SimpleCommand,
+        input: &DecisionInput<'_>,
+    ) -> (String, Decision) {
         let decision = match self.determine_approval(simple_command, input) {
             Approval::Rule(rule) => Decision::Allow(Reason::Rule(rule.clone())),
             Approval::ReadOnly => Decision::Allow(Reason::ReadOnly),
             Approval::AcceptedEdit => Decision::Allow(Reason::Mode(input.mode)),
             Approval::NotApproved => {
-                match (self.find_git_program(simple_command, input), self.find_path_obstacle(simple_command, input)) {
+                match (
+                    self.find_git_program(simple_command, input),
+                    self.find_path_obstacle(simple_command, input),
+                ) {
                     (Some(program), _) => Decision::ask(Reason::GitProgram(program)),
                     (None, Some(PathObstacle::Path(path))) if !is_in_work_dirs(&path, input) => {
                         Decision::ask(Reason::WorkingDir { path })
@@ -150,11 +164,15 @@ impl ShellCommand<'_> {
         simple_command: &SimpleCommand,
         input: &DecisionInput<'a>,
     ) -> Approval<'a> {
-        if !simple_command.redirects.iter().all(|redirect| self.find_redirect_obstacle(redirect, simple_command, input).is_none())
+        if !simple_command
+            .redirects
+            .iter()
+            .all(|redirect| self.find_redirect_obstacle(redirect, simple_command, input).is_none())
         {
             return Approval::NotApproved;
         }
-        let paths_allowed = !simple_command.restricts_paths || self.find_operand_obstacle(simple_command, input).is_none();
+        let paths_allowed =
+            !simple_command.restricts_paths || self.find_operand_obstacle(simple_command, input).is_none();
         if let Some(rule) = self.find_allow_rule_for_part(simple_command, input).filter(|_| paths_allowed) {
             return Approval::Rule(rule);
         }
@@ -162,7 +180,9 @@ impl ShellCommand<'_> {
             return Approval::ReadOnly;
         }
         match simple_command.class {
-            CommandClass::AcceptEdits if self.is_accepted_edit(simple_command, input) => Approval::AcceptedEdit,
+            CommandClass::AcceptEdits if self.is_accepted_edit(simple_command, input) => {
+                Approval::AcceptedEdit
+            }
             _ => Approval::NotApproved,
         }
     }
@@ -181,9 +201,11 @@ impl ShellCommand<'_> {
         let exact_only = simple_command.has_risky_glob || simple_command.class == CommandClass::ExactRuleOnly;
         let mut rules = input.rules.command_rules(PermissionBehavior::Allow, input.call.tool);
         let matches = |pattern: &CommandPattern| {
-            let named = simple_command.allow_spellings.iter().any(|spelling| spelling_matches(pattern, spelling));
-            let matches_raw =
-                pattern.is_exact() && (pattern.matches(&simple_command.raw) || pattern.matches(&simple_command.suggestion.exact));
+            let named =
+                simple_command.allow_spellings.iter().any(|spelling| spelling_matches(pattern, spelling));
+            let matches_raw = pattern.is_exact()
+                && (pattern.matches(&simple_command.raw)
+                    || pattern.matches(&simple_command.suggestion.exact));
             (named && (pattern.is_exact() || !exact_only)) || matches_raw
         };
         rules.find(|(_, pattern)| matches(pattern)).map(|(reference, _)| reference)
@@ -195,11 +217,16 @@ impl ShellCommand<'_> {
                 || redirect.direction == RedirectDirection::Read
                     && self.find_redirect_obstacle(redirect, simple_command, input).is_none()
         };
-        simple_command.redirects.iter().all(harmless) && self.is_read_only_ignoring_redirects(simple_command, input)
+        simple_command.redirects.iter().all(harmless)
+            && self.is_read_only_ignoring_redirects(simple_command, input)
     }
 
     /// Returns true if a simple command is read-only, apart from its redirects.
-    fn is_read_only_ignoring_redirects(&self, simple_command: &SimpleCommand, input: &DecisionInput<'_>) -> bool {
+    fn is_read_only_ignoring_redirects(
+        &self,
+        simple_command: &SimpleCommand,
+        input: &DecisionInput<'_>,
+    ) -> bool {
         let harmless = match simple_command.class {
             CommandClass::NoCommand => simple_command.assignments.is_empty(),
             CommandClass::ReadOnly => {
@@ -240,7 +267,9 @@ impl ShellCommand<'_> {
         let inside = |value: &WordValue| match value {
             WordValue::Literal(text) => {
                 let resolved = self.resolve_from_shell_dirs(text);
-                resolved.iter().all(|path| input.dirs.contains(path) && !self.may_be_moved(path, simple_command))
+                resolved
+                    .iter()
+                    .all(|path| input.dirs.contains(path) && !self.may_be_moved(path, simple_command))
             }
             WordValue::Glob(_) | WordValue::Unknown { .. } => false,
         };

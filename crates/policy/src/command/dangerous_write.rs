@@ -16,16 +16,19 @@ impl ShellCommand<'_> {
     /// Finds the first protected or suspicious path that the command writes.
     pub(crate) fn find_dangerous_write(&self, input: &DecisionInput<'_>) -> Option<(Danger, String)> {
         let simple_commands = self.script.commands.iter();
-        let writes = simple_commands
-            .clone()
-            .flat_map(|simple_command| written_values(simple_command).map(move |value| (value, is_removal_or_move(simple_command))));
+        let writes = simple_commands.clone().flat_map(|simple_command| {
+            written_values(simple_command).map(move |value| (value, is_removal_or_move(simple_command)))
+        });
         // Each written value is checked once.
         let mut seen = HashSet::new();
         let mut writes = writes.filter(|write| seen.insert(*write));
         let written = writes.find_map(|(value, removes)| self.find_value_danger(value, removes, input));
         written.or_else(|| {
-            let copied = simple_commands.filter(|simple_command| simple_command.recursive && !simple_command.dir_targets.is_empty());
-            copied.flat_map(|simple_command| &simple_command.reads).find_map(|value| self.find_copy_danger(value))
+            let copied = simple_commands
+                .filter(|simple_command| simple_command.recursive && !simple_command.dir_targets.is_empty());
+            copied
+                .flat_map(|simple_command| &simple_command.reads)
+                .find_map(|value| self.find_copy_danger(value))
         })
     }
 

@@ -226,7 +226,8 @@ fn touched_values(simple_command: &SimpleCommand) -> impl Iterator<Item = (&Word
     let program = simple_command.program.as_deref();
     let read = if matches!(program, Some("cp" | "mv")) { PathUse::Copy } else { PathUse::Read };
     let write = if simple_command.writes_recursively { PathUse::WriteBelow } else { PathUse::Write };
-    let redirects = simple_command.redirects.iter().filter(|redirect| redirect.target_kind != RedirectTargetKind::Null);
+    let redirects =
+        simple_command.redirects.iter().filter(|redirect| redirect.target_kind != RedirectTargetKind::Null);
     let redirects = redirects.map(|redirect| match redirect.direction {
         RedirectDirection::Read => (&redirect.target, PathUse::Read),
         RedirectDirection::Write => (&redirect.target, PathUse::Write),

@@ -16,7 +16,11 @@ impl ShellCommand<'_> {
         let (mut count, mut truncated) = (0, false);
         let dir_count = self.directories.all().count();
         for index in 0..self.script.commands.len() {
-            let Some(simple_command) = self.script.commands.get(index).filter(|simple_command| !simple_command.dir_targets.is_empty())
+            let Some(simple_command) = self
+                .script
+                .commands
+                .get(index)
+                .filter(|simple_command| !simple_command.dir_targets.is_empty())
             else {
                 continue;
             };
@@ -62,7 +66,11 @@ impl ShellCommand<'_> {
             CommandClass::AcceptEdits => matches!(simple_command.program.as_deref(), Some("mkdir" | "mv")),
             CommandClass::ExactRuleOnly | CommandClass::Other => true,
         };
-        self.script.commands.iter().enumerate().any(|(index, simple_command)| index != except && makes(simple_command))
+        self.script
+            .commands
+            .iter()
+            .enumerate()
+            .any(|(index, simple_command)| index != except && makes(simple_command))
     }
 
     /// Lists the names of the files written; `None` stands for an unknown name.

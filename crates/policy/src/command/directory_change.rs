@@ -32,8 +32,14 @@ impl ShellCommand<'_> {
             return Some(PathObstacle::Path(path.physical));
         }
         let stays = path.physical == resolve_physical_path(context.cwd, context.fs);
-        let mut simple_commands = self.script.commands.iter().filter(|simple_command| simple_command.check_scope != CheckScope::Guess);
-        simple_commands.any(|simple_command| writes_files(simple_command) || !stays && runs_git(simple_command)).then_some(PathObstacle::Unknown)
+        let mut simple_commands = self
+            .script
+            .commands
+            .iter()
+            .filter(|simple_command| simple_command.check_scope != CheckScope::Guess);
+        simple_commands
+            .any(|simple_command| writes_files(simple_command) || !stays && runs_git(simple_command))
+            .then_some(PathObstacle::Unknown)
     }
 }
 

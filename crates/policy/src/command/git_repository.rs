@@ -50,7 +50,8 @@ impl ShellCommand<'_> {
         simple_command: &SimpleCommand,
         input: &DecisionInput<'_>,
     ) -> Option<GitProgram> {
-        if simple_command.class != CommandClass::ReadOnly || simple_command.program.as_deref() != Some("git") {
+        if simple_command.class != CommandClass::ReadOnly || simple_command.program.as_deref() != Some("git")
+        {
             return None;
         }
         match self.check_repository_trust(input) {

@@ -40,9 +40,10 @@ impl ShellCommand<'_> {
         simple_command: &'p SimpleCommand,
         input: &'p DecisionInput<'_>,
     ) -> impl Iterator<Item = PathObstacle> {
-        let scoped =
-            simple_command.restricts_paths || matches!(simple_command.class, CommandClass::ReadOnly | CommandClass::AcceptEdits);
-        let operands = scoped.then(|| self.find_operand_obstacles(simple_command, input)).into_iter().flatten();
+        let scoped = simple_command.restricts_paths
+            || matches!(simple_command.class, CommandClass::ReadOnly | CommandClass::AcceptEdits);
+        let operands =
+            scoped.then(|| self.find_operand_obstacles(simple_command, input)).into_iter().flatten();
         let redirects = simple_command
             .redirects
             .iter()
@@ -69,7 +70,12 @@ impl ShellCommand<'_> {
         let reads = super::read_operands(simple_command)
             .filter(move |value| seen.insert(*value))
             .filter_map(move |value| self.find_read_obstacle(value, simple_command, through_links, input));
-        reads.chain(simple_command.writes.iter().filter_map(|value| self.find_write_obstacle(value, simple_command, input)))
+        reads.chain(
+            simple_command
+                .writes
+                .iter()
+                .filter_map(|value| self.find_write_obstacle(value, simple_command, input)),
+        )
     }
 
     fn find_read_obstacle(

@@ -48,7 +48,12 @@ impl ShellCommand<'_> {
         if self.script.commands.len() < 2 {
             return moved_links;
         }
-        let moving = self.script.commands.iter().enumerate().filter(|(_, simple_command)| self.moves_links(simple_command));
+        let moving = self
+            .script
+            .commands
+            .iter()
+            .enumerate()
+            .filter(|(_, simple_command)| self.moves_links(simple_command));
         for (index, simple_command) in moving {
             moved_links.movers.push(index);
             for text in simple_command.writes.iter().filter_map(WordValue::as_literal) {
@@ -70,7 +75,8 @@ impl ShellCommand<'_> {
             Some("mv") => simple_command.reads.iter().any(|from| self.may_contain_links(from)),
             // Without options, link targets are copied rather than links.
             Some("cp" | "rsync") => {
-                has_options(simple_command) && simple_command.reads.iter().any(|from| self.may_contain_links(from))
+                has_options(simple_command)
+                    && simple_command.reads.iter().any(|from| self.may_contain_links(from))
             }
             _ => false,
         }
@@ -113,7 +119,9 @@ impl ShellCommand<'_> {
     pub(super) fn is_moved_by_other(&self, moved_by: MovedBy, simple_command: &SimpleCommand) -> bool {
         match moved_by {
             MovedBy::Nothing => false,
-            MovedBy::Command(one) => !self.script.commands.get(one).is_some_and(|by| std::ptr::eq(by, simple_command)),
+            MovedBy::Command(one) => {
+                !self.script.commands.get(one).is_some_and(|by| std::ptr::eq(by, simple_command))
+            }
             MovedBy::Several => true,
         }
     }
@@ -149,7 +157,8 @@ pub(super) fn follows_symlinks(simple_command: &SimpleCommand) -> bool {
     if !simple_command.recursive {
         return false;
     }
-    let program = simple_command.program.as_deref().and_then(|program| program.rsplit('/').next()).unwrap_or_default();
+    let program =
+        simple_command.program.as_deref().and_then(|program| program.rsplit('/').next()).unwrap_or_default();
     let Some((_, letters, long)) = LINK_FOLLOWERS.iter().find(|(listed, ..)| *listed == program) else {
         return false;
     };

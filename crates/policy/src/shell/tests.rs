@@ -23,11 +23,13 @@ fn only_checked_command(text: &str) -> SimpleCommand {
 
 /// Returns true if a rule for `command` would match some text.
 fn is_found(script: &Script, command: &str) -> bool {
-    script.commands.iter().flat_map(|command| &command.deny_spellings).any(|spelling| match spelling.match_start {
-        MatchStart::Beginning => spelling.text.starts_with(command),
-        MatchStart::EveryWord => {
-            spelling.text.split(' ').count() > 0
-                && format!(" {}", spelling.text).contains(&format!(" {command}"))
+    script.commands.iter().flat_map(|command| &command.deny_spellings).any(|spelling| {
+        match spelling.match_start {
+            MatchStart::Beginning => spelling.text.starts_with(command),
+            MatchStart::EveryWord => {
+                spelling.text.split(' ').count() > 0
+                    && format!(" {}", spelling.text).contains(&format!(" {command}"))
+            }
         }
     })
 }

@@ -111,7 +111,11 @@ fn find_outside_directories(
     directories
 }
 
-fn find_containing_directory(path: &Path, simple_command: &SimpleCommand, input: &DecisionInput<'_>) -> PathBuf {
+fn find_containing_directory(
+    path: &Path,
+    simple_command: &SimpleCommand,
+    input: &DecisionInput<'_>,
+) -> PathBuf {
     let reads = simple_command.class == CommandClass::ReadOnly;
     if reads && input.context.fs.lstat(path) == Some(EntryKind::Directory) {
         return path.to_owned();

@@ -29,7 +29,8 @@ fn render_notices(teams: &Path, session: &str) -> Option<String> {
     names.sort();
     let reminders: Vec<String> =
         names.iter().filter_map(|name| render_notice(&teams.join(name), session)).collect();
-    (!reminders.is_empty()).then(|| format!("<system-reminder>\n{}\n</system-reminder>", reminders.join("\n")))
+    (!reminders.is_empty())
+        .then(|| format!("<system-reminder>\n{}\n</system-reminder>", reminders.join("\n")))
 }
 
 /// Renders the reminder of one team, if this session led it.

@@ -16,8 +16,8 @@ use crate::agents::team::teammate::JoinedTeammate;
 use crate::agents::{
     AgentDefinitions, AgentReport, AgentSpawner, LaunchOutcome, LaunchedAgent, SubagentTask,
 };
-use crate::runtime_settings::parse_effort;
 use crate::next_step::TurnEnd;
+use crate::runtime_settings::parse_effort;
 
 /// Built-in agent types in the tool's description.
 const BUILT_IN_TYPES: [(&str, &str); 3] =

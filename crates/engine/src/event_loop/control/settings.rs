@@ -14,9 +14,9 @@ use whimbrel_wire::permission::PermissionBehavior;
 use whimbrel_wire::system::Status;
 
 use super::switch_model;
-use crate::runtime_settings::parse_effort;
 use crate::event_loop::Session;
 use crate::model_switch::{SwitchRequest, SwitchRequester};
+use crate::runtime_settings::parse_effort;
 
 /// Keys about hooks, which are fixed at the start of a session.
 const HOOK_KEYS: &[&str] =

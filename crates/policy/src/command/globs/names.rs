@@ -22,7 +22,8 @@ pub(crate) struct GlobOptions {
 impl GlobOptions {
     /// Collects the options that the command may set.
     pub(crate) fn from_script(script: &Script) -> Self {
-        let words = script.commands.iter().flat_map(|simple_command| &simple_command.words).map(|word| &word.value);
+        let words =
+            script.commands.iter().flat_map(|simple_command| &simple_command.words).map(|word| &word.value);
         let assignment = script.commands.iter().flat_map(|simple_command| &simple_command.assignments);
         let mut options = Self::default();
         for text in
@@ -38,14 +39,18 @@ impl GlobOptions {
             options.globstar |= text.contains("globstar");
         }
         let unknown = |simple_command: &SimpleCommand| {
-            simple_command.program.as_deref() == Some("shopt") && simple_command.words.iter().any(|word| word.value.is_unknown())
+            simple_command.program.as_deref() == Some("shopt")
+                && simple_command.words.iter().any(|word| word.value.is_unknown())
         };
         let sets_bashopts = |simple_command: &SimpleCommand| {
             let mut assignment = simple_command.assignments.iter();
             assignment
                 .any(|assignment| assignment.name == "BASHOPTS" && assignment.value.as_literal().is_none())
         };
-        let may_set_any = script.commands.iter().any(|simple_command| unknown(simple_command) || sets_bashopts(simple_command));
+        let may_set_any = script
+            .commands
+            .iter()
+            .any(|simple_command| unknown(simple_command) || sets_bashopts(simple_command));
         options.match_hidden |= may_set_any || script.text.contains("GLOBIGNORE");
         options.ignore_case |= may_set_any;
         options.globstar |= may_set_any;

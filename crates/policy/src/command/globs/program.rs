@@ -18,9 +18,12 @@ impl ShellCommand<'_> {
         let context = shell::ShellContext { home: &home };
         for line in lines {
             let simple_commands = shell::analyze(&line, &context).commands.into_iter();
-            self.script
-                .commands
-                .extend(simple_commands.map(|simple_command| SimpleCommand { check_scope: CheckScope::DenyOnly, ..simple_command }));
+            self.script.commands.extend(
+                simple_commands.map(|simple_command| SimpleCommand {
+                    check_scope: CheckScope::DenyOnly,
+                    ..simple_command
+                }),
+            );
         }
     }
 
@@ -28,7 +31,8 @@ impl ShellCommand<'_> {
     fn build_glob_program_lines(&self) -> Option<Vec<String>> {
         let mut lines: Vec<String> = Vec::new();
         for simple_command in &self.script.commands {
-            let Some((Word { value: WordValue::Glob(glob), .. }, arguments)) = simple_command.words.split_first()
+            let Some((Word { value: WordValue::Glob(glob), .. }, arguments)) =
+                simple_command.words.split_first()
             else {
                 continue;
             };

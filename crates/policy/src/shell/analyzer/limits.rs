@@ -126,7 +126,12 @@ impl Analyzer<'_> {
 /// Replaces every path that is too long by an unknown path below the root.
 pub(crate) fn replace_long_paths(script: &mut Script) {
     for simple_command in script.commands.iter_mut().chain(&mut script.commands_if_empty) {
-        let lists = [&mut simple_command.reads, &mut simple_command.writes, &mut simple_command.bulk_write_dirs, &mut simple_command.removals];
+        let lists = [
+            &mut simple_command.reads,
+            &mut simple_command.writes,
+            &mut simple_command.bulk_write_dirs,
+            &mut simple_command.removals,
+        ];
         lists.into_iter().flatten().for_each(replace_if_too_long);
         simple_command.redirects.iter_mut().for_each(|redirect| replace_if_too_long(&mut redirect.target));
         for dir_target in &mut simple_command.dir_targets {

@@ -48,7 +48,8 @@ impl Analyzer<'_> {
         }
         self.analyze_redirected_code(parsed, command_ranges);
         self.analyze_piped_code(parsed, command_ranges);
-        let reads = command_ranges.iter().map(|range| self.reads_commands_from_stdin(range.clone())).collect();
+        let reads =
+            command_ranges.iter().map(|range| self.reads_commands_from_stdin(range.clone())).collect();
         let mut analysis = InputAnalysis { parsed, command_ranges, readers: reads };
         self.mark_named_readers(&mut analysis);
         let named = |command: &RawCommand| {
@@ -130,7 +131,9 @@ impl Analyzer<'_> {
     /// Returns true if one of these simple commands is a shell that reads commands from standard input.
     fn reads_commands_from_stdin(&self, range: Range<usize>) -> bool {
         let simple_commands = self.script.commands.get(range).unwrap_or_default();
-        simple_commands.iter().any(|simple_command| shells::find_command_source(&simple_command.words) == Some(CommandSource::Input))
+        simple_commands.iter().any(|simple_command| {
+            shells::find_command_source(&simple_command.words) == Some(CommandSource::Input)
+        })
     }
 
     /// Functions and aliases of a shell read commands as the shell does.
@@ -309,7 +312,8 @@ impl Analyzer<'_> {
                     && expand::expand_single(text, &self.variables, &mut Vec::new()).as_literal().is_some()
             }
         });
-        let redirects = self.script.commands.get(range.start).map(|simple_command| simple_command.redirects.as_slice());
+        let redirects =
+            self.script.commands.get(range.start).map(|simple_command| simple_command.redirects.as_slice());
         texts
             && redirects.unwrap_or_default().iter().all(|redirect| {
                 redirect.direction == RedirectDirection::Write || !redirect.target.is_unknown()

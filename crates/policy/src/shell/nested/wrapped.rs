@@ -180,9 +180,13 @@ impl Analyzer<'_> {
     }
 
     /// Collects commands with placeholders among these simple commands, each with the index of its nested command.
-    pub(crate) fn collect_placeholder_commands(&self, command_ranges: &[Range<usize>]) -> Vec<(Vec<Word>, usize)> {
-        let simple_commands =
-            command_ranges.iter().flat_map(|range| self.script.commands.get(range.clone()).unwrap_or_default());
+    pub(crate) fn collect_placeholder_commands(
+        &self,
+        command_ranges: &[Range<usize>],
+    ) -> Vec<(Vec<Word>, usize)> {
+        let simple_commands = command_ranges
+            .iter()
+            .flat_map(|range| self.script.commands.get(range.clone()).unwrap_or_default());
         let filled = simple_commands.filter_map(|simple_command| {
             let name = extract_program_name(simple_command.words.first()?.value.as_literal()?);
             if !matches!(name.as_str(), "xargs" | "parallel") {

@@ -228,7 +228,10 @@ impl Analyzer<'_> {
 /// Returns true if bash is given an unknown command to run.
 pub(crate) fn gives_bash_unknown_command(simple_command: &SimpleCommand) -> bool {
     let run = |name: &str| VARS_RUN_BY_BASH.contains(&name);
-    simple_command.assignments.iter().any(|assignment| run(&assignment.name) && assignment.value.as_literal().is_none())
+    simple_command
+        .assignments
+        .iter()
+        .any(|assignment| run(&assignment.name) && assignment.value.as_literal().is_none())
 }
 
 /// Returns true if an assignment changes the meaning of command names.
