@@ -2,22 +2,22 @@
 
 use std::io;
 
-use whimbrel_engine::Start;
+use whimbrel_engine::SessionRequest;
 use whimbrel_os::log::Log;
 use whimbrel_transport::link::{HostEnd, pair};
 use whimbrel_wire::message::User;
 
-use crate::caller::{Caller, HostKind};
+use crate::caller::Caller;
 use crate::environment::{Env, prepare_environment, resolve_home};
-use crate::exit_code::{FAILURE, exit_code};
+use crate::exit_code::{ExitCodeCompat, FAILURE, exit_code};
 use crate::flags::{self, Args, CliCommand, InputFormat, OutputFormat, ParsedArgs, REPLAY_FLAG};
 use crate::one_prompt::{PrintFormat, run_prompt};
 use crate::read_prompt::read_prompt;
-use crate::serve_session::Session;
+use crate::serve_session::PreparedSession;
 use crate::shutdown::{RunOutcome, Shutdown, watch_signals};
 use crate::stdio::{MalformedLinePolicy, print_note, report_error};
 use crate::terminal::{self, Terminal};
-use crate::{debug_log, demo, explain_permission, mcp, no_key, sessions, stdio};
+use crate::{debug_log, demo, explain_permission, mcp, missing_key, sessions, stdio};
 
 /// Runs the program and returns its exit code.
 pub(crate) fn main() -> i32 {
@@ -25,7 +25,7 @@ pub(crate) fn main() -> i32 {
         std::env::vars_os().filter_map(|(name, value)| Some((to_utf8(name)?, to_utf8(value)?))).collect();
     let variable = |name: &str| env.get(name).map(String::as_str);
     let entrypoint = variable("CLAUDE_CODE_ENTRYPOINT");
-    let host = HostKind::from_env(entrypoint, variable("CLAUDE_AGENT_SDK_VERSION"));
+    let compat = ExitCodeCompat::from_env(entrypoint, variable("CLAUDE_AGENT_SDK_VERSION"));
     let caller = Caller::from_entrypoint(entrypoint);
     let terminal = Terminal::detect(&env);
     let argv = read_arguments();
@@ -59,7 +59,7 @@ pub(crate) fn main() -> i32 {
     match args.command {
         CliCommand::Help => print_text(&flags::help_page(terminal::output_width())),
         CliCommand::Version => print_text(&flags::version_line()),
-        CliCommand::Demo => report_exit(demo::run(env, terminal), host),
+        CliCommand::Demo => report_exit(demo::run(env, terminal), compat),
         CliCommand::Explain => {
             let Some(call) = args.prompt else {
                 return report_error(
@@ -68,7 +68,7 @@ pub(crate) fn main() -> i32 {
             };
             resolve_home(&mut env);
             let as_json = args.output_format == OutputFormat::Json;
-            match explain_permission::run(Start::new(args.options, env), &call, as_json) {
+            match explain_permission::run(SessionRequest::new(args.options, env), &call, as_json) {
                 Ok(()) => 0,
                 Err(text) => report_error(&text),
             }
@@ -76,9 +76,9 @@ pub(crate) fn main() -> i32 {
         CliCommand::Run => {
             match prepare_environment(&args, caller, &mut env).and_then(|()| open_log(&args)) {
                 Ok(log) => {
-                    let session = Session::new(args.options.clone(), env).with_log(log);
+                    let session = PreparedSession::new(args.options.clone(), env).with_log(log);
                     match resolve_input(&args, &session, terminal) {
-                        Ok(input) => report_exit(run_session(&args, session, input, terminal), host),
+                        Ok(input) => report_exit(run_session(&args, session, input, terminal), compat),
                         Err(text) => report_error(&text),
                     }
                 }
@@ -104,7 +104,7 @@ enum RunInput {
 }
 
 /// Determines the input, or says why there is none.
-fn resolve_input(args: &Args, session: &Session, terminal: Terminal) -> Result<RunInput, String> {
+fn resolve_input(args: &Args, session: &PreparedSession, terminal: Terminal) -> Result<RunInput, String> {
     if args.input_format == InputFormat::StreamJson {
         return Ok(RunInput::Frames);
     }
@@ -112,16 +112,21 @@ fn resolve_input(args: &Args, session: &Session, terminal: Terminal) -> Result<R
     match args.output_format {
         OutputFormat::Text | OutputFormat::Json
             if !session.has_key_helper()
-                && no_key::lacks_key(session.model(), &session.start.env)
+                && missing_key::lacks_key(session.model(), &session.request.env)
                 && !args.options.extra_args.contains_key(REPLAY_FLAG) =>
         {
-            Err(no_key::NO_KEY_HELP.into())
+            Err(missing_key::NO_KEY_HELP.into())
         }
         _ => Ok(RunInput::Prompt(prompt)),
     }
 }
 
-fn run_session(args: &Args, session: Session, input: RunInput, terminal: Terminal) -> io::Result<RunOutcome> {
+fn run_session(
+    args: &Args,
+    session: PreparedSession,
+    input: RunInput,
+    terminal: Terminal,
+) -> io::Result<RunOutcome> {
     match (input, args.output_format) {
         (RunInput::Prompt(prompt), OutputFormat::Text) => {
             let format = if terminal.stdout { PrintFormat::Live } else { PrintFormat::Answer };
@@ -137,7 +142,7 @@ fn run_session(args: &Args, session: Session, input: RunInput, terminal: Termina
 }
 
 /// Serves a session over stdin and stdout, for a host that is a program.
-fn run_over_stdio(strict_input: bool, session: Session, input: RunInput) -> io::Result<RunOutcome> {
+fn run_over_stdio(strict_input: bool, session: PreparedSession, input: RunInput) -> io::Result<RunOutcome> {
     let (link, HostEnd { sender, receiver, stop, .. }) = pair();
     let shutdown = Shutdown::new(stop);
     watch_signals(shutdown.clone())?;
@@ -161,13 +166,13 @@ fn run_over_stdio(strict_input: bool, session: Session, input: RunInput) -> io::
     Ok(RunOutcome { session_exit, result: None, abort_reason: shutdown.reason() })
 }
 
-fn report_exit(ended: io::Result<RunOutcome>, host: HostKind) -> i32 {
+fn report_exit(ended: io::Result<RunOutcome>, compat: ExitCodeCompat) -> i32 {
     match ended {
         Ok(RunOutcome { session_exit, abort_reason, .. }) => {
             if let Some(error) = &session_exit.setup_error {
                 print_note(&error.to_string());
             }
-            exit_code(abort_reason, &session_exit, host)
+            exit_code(abort_reason, &session_exit, compat)
         }
         // The reader has closed the pipe on purpose: no message.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => FAILURE,

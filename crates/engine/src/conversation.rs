@@ -15,7 +15,7 @@ use whimbrel_os::ids;
 use whimbrel_session_store::load::IdKey;
 use whimbrel_session_store::load::repair::{EMPTY_PROMPT, is_blank};
 use whimbrel_session_store::writer::TranscriptWriter;
-use whimbrel_session_store::{MessageEntry, ResumedSession, TranscriptLog};
+use whimbrel_session_store::{MessageEntry, ResumedSession, TranscriptRecorder};
 use whimbrel_transport::frame_sender::FrameSender;
 use whimbrel_wire::content::{Block, Content, Role};
 use whimbrel_wire::message::{Assistant, FailureKind, Reply, Said, User};
@@ -24,7 +24,7 @@ use whimbrel_wire::system::CompactBoundary;
 use whimbrel_wire::{RawJson, StopReason, Usage};
 
 use crate::context::PlanModeState;
-use crate::context::plan_mode::{CallPosition, PlanNoticeContext};
+use crate::context::plan_mode::{CallPosition, PlanReminderContext};
 use crate::context::token_estimate::estimate_tokens;
 use crate::context::usage::ContextMeter;
 use crate::transcript_notices as notices;
@@ -35,7 +35,7 @@ use rollback::Uncommitted;
 pub struct Conversation {
     /// Messages sent to the model.
     pub history: History,
-    log: TranscriptLog,
+    recorder: TranscriptRecorder,
     frame_sender: FrameSender,
     attribution: Attribution,
     /// Thinking of the current reply that is not followed by another block yet.
@@ -87,10 +87,10 @@ pub struct ReplyHead {
 }
 
 impl Conversation {
-    pub fn new(log: TranscriptLog, frame_sender: FrameSender, attribution: Attribution) -> Self {
+    pub fn new(recorder: TranscriptRecorder, frame_sender: FrameSender, attribution: Attribution) -> Self {
         Self {
             history: History::new(),
-            log,
+            recorder,
             frame_sender,
             attribution,
             pending_thinking: Vec::new(),
@@ -114,7 +114,7 @@ impl Conversation {
     pub fn restore(&mut self, resumed: ResumedSession) {
         let loaded = resumed.loaded;
         self.has_messages = loaded.has_messages();
-        self.thinking_model.clone_from(&loaded.facts.model);
+        self.thinking_model.clone_from(&loaded.recorded.model);
         self.history = loaded.history;
         self.has_unsigned_thinking = loaded.has_unsigned_thinking;
         self.tool_call_ids = loaded.call_ids;
@@ -123,15 +123,15 @@ impl Conversation {
         self.context_meter.restore(self.history.size(), loaded.context_tokens);
         self.counted_tokens = loaded.context_tokens;
         self.added_tokens = if loaded.context_tokens > 0 { 0 } else { self.history.size() as u64 / 4 };
-        self.log.resume_after(loaded.leaf, loaded.uuids);
-        self.log.writer().restore_title(loaded.facts.title);
-        self.log.writer().restore_metadata(loaded.metadata);
-        self.log.writer().mirror_lines(resumed.mirror_lines);
+        self.recorder.resume_after(loaded.leaf, loaded.uuids);
+        self.recorder.writer().restore_title(loaded.recorded.title);
+        self.recorder.writer().restore_metadata(loaded.metadata);
+        self.recorder.writer().mirror_lines(resumed.mirror_lines);
     }
 
     /// Claims a uuid for a message; false if it is in use.
     pub fn claim_uuid(&mut self, uuid: &str) -> bool {
-        self.log.claim_uuid(uuid)
+        self.recorder.claim_uuid(uuid)
     }
 
     pub fn attribution(&self) -> &Attribution {
@@ -139,12 +139,12 @@ impl Conversation {
     }
 
     pub fn transcript_writer(&self) -> &TranscriptWriter {
-        self.log.writer()
+        self.recorder.writer()
     }
 
     /// Path of the transcript, if there is one.
     pub fn transcript_path(&self) -> Option<std::path::PathBuf> {
-        self.log.writer().path()
+        self.recorder.writer().path()
     }
 
     /// Appends a text for the model that is hidden from the host, such as reminders.
@@ -160,7 +160,7 @@ impl Conversation {
         {
             uncommitted.record_key(key);
         }
-        self.log.push_hidden(text, announced_mode);
+        self.recorder.push_hidden(text, announced_mode);
     }
 
     /// Appends blocks for the model that are hidden from the host.
@@ -180,13 +180,13 @@ impl Conversation {
 
     /// Appends the plan mode reminder that is due, if any. The transcript records the mode with it, so that a resumed
     /// session knows what the model was told.
-    pub fn push_plan_notice(
+    pub fn push_plan_reminder(
         &mut self,
         mode: PermissionMode,
         position: CallPosition,
-        context: &PlanNoticeContext<'_>,
+        context: &PlanReminderContext<'_>,
     ) {
-        if let Some(text) = self.plan_mode.take_notice(mode, position, context) {
+        if let Some(text) = self.plan_mode.take_reminder(mode, position, context) {
             self.push_hidden_text(&text, Some(&mode.to_string()));
         }
     }
@@ -194,7 +194,7 @@ impl Conversation {
     /// Appends a prompt of the host.
     pub fn push_prompt(&mut self, uuid: &str, content: &Content, mode: &str) {
         self.push_user_content(uuid, content, Some(mode));
-        self.log.record_prompt(content);
+        self.recorder.record_prompt(content);
         self.write_user(uuid, content, vec![("permissionMode", mode.into())]);
     }
 
@@ -345,7 +345,7 @@ impl Conversation {
         self.injected_keys.clear();
         self.plan_mode = PlanModeState::default();
         let uuid = ids::new_uuid();
-        self.log.append_boundary(&uuid, &boundary, tools);
+        self.recorder.append_boundary(&uuid, &boundary, tools);
         self.publish_warnings().await;
         if self.is_main() {
             self.frame_sender.notify_as(uuid, boundary).await;
@@ -364,7 +364,7 @@ impl Conversation {
         self.plan_mode = PlanModeState::default();
         self.context_meter.reset();
         self.has_messages = false;
-        self.log.append_cleared(&ids::new_uuid());
+        self.recorder.append_cleared(&ids::new_uuid());
     }
 
     /// Appends the summary after a compaction.
@@ -375,10 +375,10 @@ impl Conversation {
     /// Records a local command and its output. The model sees neither.
     pub async fn push_local_command(&mut self, prompt: &User, answer: &str) {
         let prompt_uuid = prompt.uuid.clone().unwrap_or_else(ids::new_uuid);
-        self.log.append_local_command(&prompt_uuid, &prompt.message.content.joined_text());
+        self.recorder.append_local_command(&prompt_uuid, &prompt.message.content.joined_text());
         let (uuid, text) =
             (ids::new_uuid(), format!("<local-command-stdout>{answer}</local-command-stdout>"));
-        self.log.append_local_command(&uuid, &text);
+        self.recorder.append_local_command(&uuid, &text);
         self.publish_warnings().await;
         let frame = User { is_replay: Some(true), ..self.user_frame(uuid, Content::Text(text)) };
         self.frame_sender.send(frame).await;
@@ -387,9 +387,9 @@ impl Conversation {
     /// Records a local command with its output as a synthetic reply. The model sees neither.
     pub async fn push_local_answer(&mut self, prompt: &User, answer: &str) {
         let prompt_uuid = prompt.uuid.clone().unwrap_or_else(ids::new_uuid);
-        self.log.append_local_command(&prompt_uuid, &prompt.message.content.joined_text());
+        self.recorder.append_local_command(&prompt_uuid, &prompt.message.content.joined_text());
         let frame = self.assistant_frame(synthetic_reply(answer));
-        self.log.append_local_command(&frame.uuid, answer);
+        self.recorder.append_local_command(&frame.uuid, answer);
         self.flush().await;
         self.frame_sender.send(frame).await;
     }
@@ -406,17 +406,17 @@ impl Conversation {
 
     /// Sends the host pending warnings about the transcript and mirror frames.
     pub async fn publish_warnings(&mut self) {
-        notices::publish_notices(self.log.writer(), &self.frame_sender).await;
+        notices::publish_notices(self.recorder.writer(), &self.frame_sender).await;
     }
 
     /// Waits until everything so far is in the transcript or store.
     pub async fn flush(&mut self) {
-        self.log.writer().flush().await;
+        self.recorder.writer().flush().await;
     }
 
     /// Ends a turn: writes and syncs the transcript, and publishes warnings.
     pub async fn end_turn(&mut self) {
-        self.log.end_turn().await;
+        self.recorder.end_turn().await;
         self.publish_warnings().await;
     }
 
@@ -466,7 +466,7 @@ impl Conversation {
         }
         let wire_message = Said { role: Role::User, content: content.clone() };
         if let Ok(message) = RawJson::from_value(&wire_message) {
-            self.log.append(MessageEntry { kind: "user", uuid, message, extra_fields });
+            self.recorder.append(MessageEntry { kind: "user", uuid, message, extra_fields });
         }
     }
 
@@ -477,7 +477,12 @@ impl Conversation {
             let calls = frame.message.content.iter().any(|block| matches!(block, Block::ToolUse { .. }));
             let starts = calls.then(|| ("startsRecorded", true.into()));
             let extra_fields = request.chain(starts).collect();
-            self.log.append(MessageEntry { kind: "assistant", uuid: &frame.uuid, message, extra_fields });
+            self.recorder.append(MessageEntry {
+                kind: "assistant",
+                uuid: &frame.uuid,
+                message,
+                extra_fields,
+            });
         }
         self.last_assistant_uuid = Some(frame.uuid.clone());
     }

@@ -58,4 +58,4 @@ mod turn_start;
 
 pub use engine::{Engine, builtin_tools, team_tools};
 pub use event_loop::{SessionExit, TurnSummary, serve};
-pub use setup::Start;
+pub use setup::SessionRequest;

@@ -25,19 +25,19 @@ use whimbrel_os::ids;
 
 use self::session::HeadlessSession;
 use crate::engine::Engine;
-use crate::setup::{SetupError, Start};
+use crate::setup::{SessionRequest, SetupError};
 use crate::tool_scheduler::{ToolCall, ToolCallResult, ToolEnv, ToolScheduler};
 
 /// Serves the tools over a pair of streams until the client disconnects or `stop` fires. Calls in flight get a few
 /// seconds to finish; then every process started by them is ended. `warn` receives warnings for the user.
 pub async fn serve_tools(
     engine: Engine,
-    start: Start,
+    request: SessionRequest,
     streams: (impl AsyncRead + Send + Unpin + 'static, impl AsyncWrite + Send + Unpin + 'static),
     stop: CancellationToken,
     warn: impl Fn(&str) + Send + 'static,
 ) -> Result<(), SetupError> {
-    let session = HeadlessSession::open(&engine, start, &stop)?;
+    let session = HeadlessSession::open(&engine, request, &stop)?;
     if let Some(warning) = &session.warning {
         warn(warning);
     }

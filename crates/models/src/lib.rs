@@ -61,5 +61,7 @@ pub use error::{ModelError, ModelErrorKind};
 pub use event::{BlockDelta, ReplyEvent};
 pub use history::History;
 pub use model::{Model, RawEvents, ReplyItem};
-pub use request::{Effort, OptionalPart, Preamble, Request, TaskBudget, Thinking, ThinkingDisplay, ToolSpec};
+pub use request::{
+    Effort, OptionalPart, Request, RequestPrefix, TaskBudget, Thinking, ThinkingDisplay, ToolSpec,
+};
 pub use usage::ReportedUsage;

@@ -16,7 +16,7 @@ pub enum Decision {
     Allow(Reason),
     Deny(Reason),
     /// The host or the user must be asked.
-    Ask(Box<PermissionQuestion>),
+    Ask(Box<AskDetails>),
 }
 
 /// A decision and the file it is about.
@@ -29,7 +29,7 @@ pub struct ResolvedDecision {
 
 /// Details of an ask decision: the content of the permission request.
 #[derive(Debug, Clone, PartialEq)]
-pub struct PermissionQuestion {
+pub struct AskDetails {
     pub reason: Reason,
     /// Absolute path that blocks the call.
     pub blocked_path: Option<String>,
@@ -57,7 +57,7 @@ pub enum Reason {
     },
     /// The call has a safety risk.
     Safety {
-        danger: Danger,
+        risk: SafetyRisk,
         /// True if a classifier may answer instead of the user.
         approvable: bool,
     },
@@ -67,7 +67,7 @@ pub enum Reason {
         path: PathBuf,
     },
     /// A command with several simple commands: each of them that is not read-only, with the decision on it.
-    Subcommands(Vec<(String, Decision)>),
+    SimpleCommands(Vec<(String, Decision)>),
     /// Only the user can answer the tool.
     Interaction,
     /// The command runs in the sandbox.
@@ -90,7 +90,7 @@ pub enum Reason {
 
 /// Risk that no setting can allow in advance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Danger {
+pub enum SafetyRisk {
     /// Removes the root, a home directory, the working directory or the like.
     CriticalRemoval,
     /// Writes a file that determines what other programs run.
@@ -104,7 +104,7 @@ pub enum Danger {
 impl Decision {
     /// Creates an ask decision without blocked path or suggestions.
     pub fn ask(reason: Reason) -> Self {
-        Self::Ask(Box::new(PermissionQuestion {
+        Self::Ask(Box::new(AskDetails {
             reason,
             blocked_path: None,
             suggestions: Vec::new(),
@@ -115,12 +115,12 @@ impl Decision {
     pub fn reason(&self) -> &Reason {
         match self {
             Self::Allow(reason) | Self::Deny(reason) => reason,
-            Self::Ask(question) => &question.reason,
+            Self::Ask(details) => &details.reason,
         }
     }
 }
 
-impl PermissionQuestion {
+impl AskDetails {
     /// Wire name of the reason for a tool of this kind; `None` where hosts expect no name.
     pub fn reason_type(&self, kind: ToolKind) -> Option<&'static str> {
         match &self.reason {
@@ -131,7 +131,7 @@ impl PermissionQuestion {
             Reason::Mode(_) => Some("mode"),
             Reason::Safety { .. } => Some("safetyCheck"),
             Reason::WorkingDir { .. } => Some("workingDir"),
-            Reason::Subcommands(_) => Some("subcommandResults"),
+            Reason::SimpleCommands(_) => Some("subcommandResults"),
             Reason::GitProgram(_) | Reason::Unanalyzable(_) => Some("other"),
             Reason::Interaction
             | Reason::Sandbox
@@ -183,11 +183,11 @@ impl Reason {
                 format!("The hook {source} made this decision.")
             }
             Self::Hook { source, text } => format!("The hook {source} says: {text}"),
-            Self::Safety { danger, .. } => danger.text().to_owned(),
+            Self::Safety { risk, .. } => risk.text().to_owned(),
             Self::WorkingDir { path } => {
                 format!("{} is outside the working directories of this session.", path.display())
             }
-            Self::Subcommands(simple_commands) => {
+            Self::SimpleCommands(simple_commands) => {
                 let open =
                     simple_commands.iter().filter(|(_, decision)| !matches!(decision, Decision::Allow(_)));
                 let open: Vec<String> = open.map(|(text, _)| format!("`{text}`")).collect();
@@ -215,7 +215,7 @@ impl Reason {
     }
 }
 
-impl Danger {
+impl SafetyRisk {
     /// Short explanation of the risk.
     pub fn text(self) -> &'static str {
         match self {

@@ -4,7 +4,7 @@ use std::path::{Component, Path, PathBuf};
 
 use whimbrel_wire::permission::PermissionBehavior;
 
-use crate::decision::{Danger, Reason};
+use crate::decision::{Reason, SafetyRisk};
 use crate::decision_input::DecisionInput;
 use crate::dir_walk::{LinkPolicy, match_rules_below};
 use crate::fs::FsView;
@@ -61,7 +61,7 @@ impl FileAccess {
     }
 
     pub(crate) fn is_edit_of(&self, plan: &Path) -> bool {
-        self.is_edit() && self.path.spellings().all(|path| path == plan)
+        self.is_edit() && self.path.forms().all(|path| path == plan)
     }
 
     /// Finds the deny or ask rule that matches some form of the path. A path that must not be read must not be
@@ -84,7 +84,7 @@ impl FileAccess {
             _ => Vec::new(),
         };
         let matches = |index: usize, rule: &PathPattern| {
-            matches_any_spelling(rule, &self.path) || below.get(index).is_some_and(|matched| *matched)
+            matches_any_form(rule, &self.path) || below.get(index).is_some_and(|matched| *matched)
         };
         let found = rules.iter().enumerate().position(|(index, rule)| matches(index, rule))?;
         references.get(found).copied()
@@ -100,13 +100,13 @@ impl FileAccess {
         }
     }
 
-    pub(crate) fn find_dangerous_write(&self, input: &DecisionInput<'_>) -> Option<(Danger, String)> {
+    pub(crate) fn find_risky_write(&self, input: &DecisionInput<'_>) -> Option<(SafetyRisk, String)> {
         let is_plan_file = input.context.plan_file.as_deref().is_some_and(|plan| self.is_edit_of(plan));
         if !self.is_edit() || is_plan_file {
             return None;
         }
-        let danger = write_danger(input, &self.path)?;
-        Some((danger, self.path.physical.display().to_string()))
+        let risk = find_write_risk(input, &self.path)?;
+        Some((risk, self.path.physical.display().to_string()))
     }
 
     pub(crate) fn build_approval_reason(&self, input: &DecisionInput<'_>) -> (Reason, Option<String>) {
@@ -124,13 +124,13 @@ pub(crate) fn find_allow_rule_for_read<'a>(
     input: &DecisionInput<'a>,
     path: &ResolvedPath,
 ) -> Option<&'a SourcedRule> {
-    let inside = |spelling: &Path| !path.via_proc && input.dirs.all().any(|dir| dir.contains(spelling));
+    let inside = |form: &Path| !path.via_proc && input.dirs.all().any(|dir| dir.contains(form));
     let mut first_rule = None;
-    for spelling in path.spellings() {
+    for form in path.forms() {
         let mut rules = input.rules.read_rules(PermissionBehavior::Allow);
-        match rules.find(|(_, rule)| rule.matches(spelling)) {
+        match rules.find(|(_, rule)| rule.matches(form)) {
             Some((reference, _)) => first_rule = first_rule.or(Some(reference)),
-            None if inside(spelling) => {}
+            None if inside(form) => {}
             None => return None,
         }
     }
@@ -145,16 +145,16 @@ pub(crate) fn find_allow_rule_for_edit<'a>(
     input
         .rules
         .edit_rules(PermissionBehavior::Allow)
-        .find(|(_, rule)| path.spellings().all(|spelling| rule.matches(spelling)))
+        .find(|(_, rule)| path.forms().all(|form| rule.matches(form)))
         .map(sourced_rule)
 }
 
 /// Finds the risk because of which a write requires permission, whatever the rules are.
-pub(crate) fn write_danger(input: &DecisionInput<'_>, path: &ResolvedPath) -> Option<Danger> {
-    if path.spellings().any(|path| input.is_protected(path)) && !is_allowed_by_session_rule(input, path) {
-        return Some(Danger::ProtectedPath);
+pub(crate) fn find_write_risk(input: &DecisionInput<'_>, path: &ResolvedPath) -> Option<SafetyRisk> {
+    if path.forms().any(|path| input.is_protected(path)) && !is_allowed_by_session_rule(input, path) {
+        return Some(SafetyRisk::ProtectedPath);
     }
-    path.spellings().any(is_suspicious).then_some(Danger::SuspiciousPath)
+    path.forms().any(is_suspicious).then_some(SafetyRisk::SuspiciousPath)
 }
 
 /// Returns true if a rule of this session names the protected path itself.
@@ -162,13 +162,13 @@ fn is_allowed_by_session_rule(input: &DecisionInput<'_>, path: &ResolvedPath) ->
     input.rules.edit_rules(PermissionBehavior::Allow).any(|(reference, rule)| {
         reference.source == RuleSource::Session
             && rule.fixed_paths().iter().any(|known| input.is_protected(known))
-            && path.spellings().all(|spelling| rule.matches(spelling))
+            && path.forms().all(|form| rule.matches(form))
     })
 }
 
 /// Returns true if a pattern matches some form of the path.
-pub(crate) fn matches_any_spelling(rule: &PathPattern, path: &ResolvedPath) -> bool {
-    path.spellings().any(|spelling| rule.matches(spelling))
+pub(crate) fn matches_any_form(rule: &PathPattern, path: &ResolvedPath) -> bool {
+    path.forms().any(|form| rule.matches(form))
 }
 
 fn sourced_rule<'a>((reference, _): (&'a SourcedRule, &'a PathPattern)) -> &'a SourcedRule {
@@ -218,7 +218,7 @@ impl<'a> ReadFilter<'a> {
     pub fn hides(&self, path: &Path) -> bool {
         let context = PathContext { cwd: Path::new("/"), home: self.home, fs: self.fs };
         let path = resolve_absolute(path, &context);
-        self.rules.read_rules(PermissionBehavior::Deny).any(|(_, rule)| matches_any_spelling(rule, &path))
+        self.rules.read_rules(PermissionBehavior::Deny).any(|(_, rule)| matches_any_form(rule, &path))
     }
 
     /// Like `hides`, without disk access, for an absolute path without dots and links.

@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
-use crate::fs::{EntryKind, FsView};
+use crate::fs::{FileType, FsView};
 
 /// Links that may follow each other, as in the kernel.
 const MAX_SYMLINKS: usize = 40;
@@ -43,7 +43,7 @@ pub struct ResolvedPath {
 
 impl ResolvedPath {
     /// All forms, the lexical one first.
-    pub fn spellings(&self) -> impl Iterator<Item = &Path> {
+    pub fn forms(&self) -> impl Iterator<Item = &Path> {
         let hops = self.hops.iter().map(PathBuf::as_path);
         let physical = (self.physical != self.lexical).then_some(self.physical.as_path());
         std::iter::once(self.lexical.as_path()).chain(hops).chain(physical)
@@ -173,7 +173,7 @@ impl Resolver<'_> {
         if let Some(seen) = self.resolve_process_link(path) {
             return Some(seen);
         }
-        (self.context.fs.lstat(path)? == EntryKind::Link).then(|| self.context.fs.readlink(path)).flatten()
+        (self.context.fs.lstat(path)? == FileType::Link).then(|| self.context.fs.readlink(path)).flatten()
     }
 }
 

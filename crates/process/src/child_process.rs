@@ -14,9 +14,9 @@ use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::ProcessGroups;
+use crate::captured_command::ProcessTree;
 use crate::pipe::{DrainWindow, OutputPipe};
 use crate::plain_text::to_plain_text;
-use crate::process::ProcessTree;
 use crate::shell_command::{CommandSpec, ShellScript};
 use crate::{ProcessExit, SpawnError};
 
@@ -27,7 +27,7 @@ const EXIT_GRACE: Duration = Duration::from_millis(300);
 
 /// A program, its arguments, working directory and environment.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ProgramSpec {
+pub struct ChildProcessSpec {
     /// Path, or a name to look up in PATH.
     pub command: String,
     pub args: Vec<String>,
@@ -53,7 +53,7 @@ pub struct ChildProcess {
 pub struct KillHandle(Arc<ProcessGroups>);
 
 impl ChildProcess {
-    pub fn spawn(program: &ProgramSpec) -> Result<Self, SpawnError> {
+    pub fn spawn(program: &ChildProcessSpec) -> Result<Self, SpawnError> {
         let groups = Arc::new(ProcessGroups::new());
         let spec = CommandSpec {
             command: program.exec_command(),
@@ -144,7 +144,7 @@ impl KillHandle {
     }
 }
 
-impl ProgramSpec {
+impl ChildProcessSpec {
     /// Shell command that execs the program with all words quoted.
     fn exec_command(&self) -> String {
         let quoted = |word: &String| format!("'{}'", word.replace('\'', r"'\''"));

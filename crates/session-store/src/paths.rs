@@ -28,11 +28,11 @@ const MAX_DIR_ENTRIES: usize = 1_000_000;
 
 /// The directory of all sessions of one working directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ProjectDir {
+pub struct TranscriptDir {
     path: PathBuf,
 }
 
-impl ProjectDir {
+impl TranscriptDir {
     /// The directory for sessions that work in `cwd`.
     pub fn new(config: &Path, cwd: &Path) -> Self {
         Self { path: config.join("projects").join(project_key(&cwd.to_string_lossy())) }
@@ -45,7 +45,9 @@ impl ProjectDir {
 
     /// Finds the directory that contains a session, and the capitalization of its id there.
     pub fn find_session(&self, session: &str) -> Option<(Self, String)> {
-        id_spellings(session).into_iter().find_map(|session| Some((self.find_exact(&session)?, session)))
+        id_capitalizations(session)
+            .into_iter()
+            .find_map(|session| Some((self.find_exact(&session)?, session)))
     }
 
     /// Finds the directory that contains a session: this one or, for truncated keys, another one with the same prefix,
@@ -64,8 +66,8 @@ impl ProjectDir {
         candidates.map(|other| Self { path: self.path.with_file_name(other) }).find(has_session)
     }
 
-    /// Finds a transcript in another project, or here in another capitalization, that uses a session id. Checkpoints and
-    /// other files next to transcripts are named by the id alone. Probes the locks of empty transcripts.
+    /// Finds a transcript in another project, or here in another capitalization, that uses a session id. Checkpoints
+    /// and other files next to transcripts are named by the id alone. Probes the locks of empty transcripts.
     pub fn find_id_conflict(&self, session: &str) -> Option<PathBuf> {
         let is_used = |path: &PathBuf| match files::file_kind(path) {
             // An empty transcript counts only while it is locked.
@@ -83,7 +85,7 @@ impl ProjectDir {
             siblings.into_iter().flatten().map(|name| Self { path: self.path.with_file_name(name) });
         let mut elsewhere = projects
             .filter(|project| project != self)
-            .flat_map(|project| id_spellings(session).map(|id| project.transcript(&id)));
+            .flat_map(|project| id_capitalizations(session).map(|id| project.transcript(&id)));
         let here = || {
             let names =
                 files::entry_names(&self.path, MAX_DIR_ENTRIES).into_iter().filter(other_capitalization);
@@ -131,7 +133,7 @@ pub fn is_session_id(text: &str) -> bool {
 }
 
 /// Possible capitalizations of an id, the given one first; some systems write uppercase.
-fn id_spellings(session: &str) -> [String; 3] {
+fn id_capitalizations(session: &str) -> [String; 3] {
     [session.to_owned(), session.to_ascii_lowercase(), session.to_ascii_uppercase()]
 }
 
@@ -209,7 +211,7 @@ mod tests {
     fn sessions_are_listed_by_time_and_found_by_truncated_key() {
         let dir = tempfile::tempdir().unwrap();
         let long = format!("/{}", "x".repeat(250));
-        let project = ProjectDir::new(dir.path(), Path::new(&long));
+        let project = TranscriptDir::new(dir.path(), Path::new(&long));
         let name = project.path.file_name().unwrap().to_str().unwrap();
         let other = project.path.with_file_name(format!("{}-other", &name[..MAX_KEY_LEN]));
         let ids = ["aaaaaaaa-2222-4333-8444-555555555555", "bbbbbbbb-2222-4333-8444-555555555555"];
@@ -224,13 +226,13 @@ mod tests {
         let (holding, id) = project.find_session(&ids[1].to_uppercase()).unwrap();
         assert_eq!((&holding.path, id.as_str()), (&other, ids[1]));
         assert_eq!(holding.sessions(), ids.map(str::to_owned).to_vec());
-        assert_eq!(ProjectDir::new(dir.path(), Path::new("/x")).find_session(ids[0]), None);
+        assert_eq!(TranscriptDir::new(dir.path(), Path::new("/x")).find_session(ids[0]), None);
     }
 
     #[test]
     fn id_in_use_is_found_across_projects_and_capitalizations() {
         let config = tempfile::tempdir().unwrap();
-        let [here, there] = ["/a", "/b"].map(|dir| ProjectDir::new(config.path(), Path::new(dir)));
+        let [here, there] = ["/a", "/b"].map(|dir| TranscriptDir::new(config.path(), Path::new(dir)));
         let id = "aaaaaaaa-2222-4333-8444-555555555555";
         assert!(here.find_id_conflict(id).is_none(), "no transcript");
         let lock = TranscriptLock::claim(&there.transcript(id)).unwrap().unwrap();

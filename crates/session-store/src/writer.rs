@@ -12,12 +12,12 @@ use whimbrel_wire::RawJson;
 
 use crate::appender::{Appender, Durability};
 use crate::awaited_agents::{self, AwaitedAgent};
-pub use crate::health::TranscriptNotice;
-use crate::health::WriteHealth;
 use crate::metadata::{MetadataEntries, MetadataEntry, truncate_title};
 use crate::mirror::Mirror;
 use crate::store::StoreKey;
 use crate::store_writer::{FlushMode, StoreWriter};
+pub use crate::write_status::TranscriptNotice;
+use crate::write_status::WriteStatus;
 
 /// How and where transcripts are stored.
 #[derive(Debug, Clone, Default)]
@@ -65,7 +65,7 @@ struct FileSink {
     mirror: Mirror,
     mirrored: Vec<RawJson>,
     metadata: MetadataEntries,
-    health: WriteHealth,
+    health: WriteStatus,
 }
 
 /// New lines of a transcript, for a mirroring host.
@@ -85,7 +85,7 @@ impl TranscriptWriter {
             mirror,
             mirrored: Vec::new(),
             metadata: MetadataEntries::default(),
-            health: WriteHealth::default(),
+            health: WriteStatus::default(),
         };
         let sink = file.map_or(Sink::Discard, |file| Sink::File(Arc::new(Mutex::new(sink(file)))));
         Self { session: session.into(), sink, title: Arc::default() }

@@ -9,7 +9,7 @@
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
-use whimbrel_session_store::store::{SessionStore, StoreKey, Summary};
+use whimbrel_session_store::store::{SessionStore, StoreKey, StoredSummary};
 use whimbrel_wire::RawJson;
 
 /// Checks a store, with a new instance for each claim. The error names the claim that failed.
@@ -179,7 +179,7 @@ async fn check_summaries(store: &impl SessionStore) -> Result<()> {
 }
 
 /// Returns the summary of the only session.
-async fn only_summary(store: &impl SessionStore) -> Result<Summary> {
+async fn only_summary(store: &impl SessionStore) -> Result<StoredSummary> {
     let mut summaries = store.summaries("proj").await?;
     ensure!(summaries.len() == 1, "one session has one summary, not {summaries:?}");
     Ok(summaries.remove(0).summary)

@@ -25,14 +25,14 @@ pub use metered_call::{MeteredCall, unknown_price_text};
 pub struct CostLedger {
     spend: Arc<Mutex<Spend>>,
     /// Cost recorded through this handle and its clones; a subagent has its own.
-    own_column: Arc<Mutex<AgentColumn>>,
+    own_cost: Arc<Mutex<AgentCost>>,
     /// Budget; `None` means no limit.
     budget: Option<Budget>,
 }
 
 /// Cost of one agent.
 #[derive(Debug, Default)]
-struct AgentColumn {
+struct AgentCost {
     /// Name of the agent; `None` for the main agent.
     agent: Option<String>,
     usage: Usage,
@@ -84,8 +84,8 @@ impl CostLedger {
         TaskBudget { total, remaining: sends_remaining.then(|| total.saturating_sub(output_tokens)) }
     }
 
-    fn lock_own(&self) -> MutexGuard<'_, AgentColumn> {
-        self.own_column.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_own(&self) -> MutexGuard<'_, AgentCost> {
+        self.own_cost.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Records one attempt at a reply and returns its cost; the error is the known part if the cost is incomplete.
@@ -121,10 +121,10 @@ impl CostLedger {
 
     /// A handle that records for the agent of this name as well.
     pub fn for_agent(&self, agent: impl Into<String>) -> Self {
-        let own = AgentColumn { agent: Some(agent.into()), ..AgentColumn::default() };
+        let own = AgentCost { agent: Some(agent.into()), ..AgentCost::default() };
         Self {
             spend: Arc::clone(&self.spend),
-            own_column: Arc::new(Mutex::new(own)),
+            own_cost: Arc::new(Mutex::new(own)),
             budget: self.budget.clone(),
         }
     }
@@ -159,11 +159,11 @@ pub struct Spend {
     /// Usage per model, in order of first use. A vector, because there are few and a map node is large.
     pub models: Vec<(String, ModelUsage)>,
     /// Shares of subagents, by name.
-    pub agents: BTreeMap<String, AgentShare>,
+    pub agents: BTreeMap<String, AgentCostTotal>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct AgentShare {
+pub struct AgentCostTotal {
     /// Input and output tokens.
     pub tokens: u64,
     pub cost_usd: f64,

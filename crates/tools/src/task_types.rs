@@ -21,7 +21,7 @@ pub enum BackgroundPolicy {
 
 /// Properties of a task that do not change.
 #[derive(Debug, Clone, PartialEq)]
-pub struct TaskFacts {
+pub struct TaskInfo {
     pub task_id: String,
     /// The call that started it.
     pub tool_use_id: String,
@@ -41,7 +41,7 @@ pub struct TaskFacts {
 /// Properties and current state.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskSnapshot {
-    pub facts: TaskFacts,
+    pub info: TaskInfo,
     pub state: TaskState,
     /// Whether the turn continues without waiting for it.
     pub background: bool,
@@ -175,10 +175,10 @@ impl<'a> TaskScope<'a> {
         id.map_or(Self::Main, Self::Agent)
     }
 
-    pub fn includes(self, facts: &TaskFacts) -> bool {
+    pub fn includes(self, info: &TaskInfo) -> bool {
         match self {
             Self::Host | Self::Main => true,
-            Self::Agent(id) => facts.owner.as_deref() == Some(id),
+            Self::Agent(id) => info.owner.as_deref() == Some(id),
         }
     }
 }
@@ -242,7 +242,7 @@ impl TaskState {
     }
 }
 
-impl TaskFacts {
+impl TaskInfo {
     /// Returns whether this is its name; a teammate's name may have `@team` appended.
     pub(crate) fn has_name(&self, name: &str) -> bool {
         let own_name = match self.kind {

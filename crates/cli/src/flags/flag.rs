@@ -30,14 +30,14 @@ pub(super) enum FlagKind {
     Value(&'static str, fn(&mut RawArgs, &str) -> ApplyResult),
     /// One optional value.
     Optional(&'static str, fn(&mut RawArgs, Option<&str>) -> ApplyResult),
-    /// One value, and further arguments that `takes_further` accepts.
+    /// One value, and further arguments that `accepts_more` accepts.
     List {
         /// Name of a value on the help page.
         value: &'static str,
         /// Applied to each value.
         apply: fn(&mut RawArgs, &str) -> ApplyResult,
         /// Returns whether a further argument can only be a value of this flag.
-        takes_further: fn(&str) -> bool,
+        accepts_more: fn(&str) -> bool,
     },
 }
 

@@ -7,7 +7,7 @@ use super::apply::*;
 use super::flag::Flag;
 use super::flag::FlagGroup::{Configuration, Conversation, Integration, Model, Permissions, Session};
 use super::flag::FlagKind::{List, Optional, Switch, Value as One};
-use super::list_values::{is_directory_path, is_mcp_config, is_rule_list, takes_no_further};
+use super::list_values::{accepts_no_more, is_directory_path, is_mcp_config, is_rule_list};
 use super::raw_args::CliCommand;
 use super::settings::merge_settings;
 use super::{RECORD_FLAG, REPLAY_FLAG};
@@ -130,7 +130,7 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag::new(
         "betas",
         Model,
-        List { value: "NAMES", apply: |raw, value| extend_list(&mut raw.options.betas, value), takes_further: takes_no_further },
+        List { value: "NAMES", apply: |raw, value| extend_list(&mut raw.options.betas, value), accepts_more: accepts_no_more },
         "Beta features of the provider to enable.",
     ),
     Flag::new(
@@ -145,7 +145,7 @@ pub(super) const FLAGS: &[Flag] = &[
         List {
             value: "RULES",
             apply: |raw, value| extend_list(&mut raw.options.allowed_tools, value),
-            takes_further: is_rule_list,
+            accepts_more: is_rule_list,
         },
         "Rules for calls that are allowed without asking, such as Read or \"Bash(git log *)\".",
     )
@@ -156,7 +156,7 @@ pub(super) const FLAGS: &[Flag] = &[
         List {
             value: "RULES",
             apply: |raw, value| extend_list(&mut raw.options.disallowed_tools, value),
-            takes_further: is_rule_list,
+            accepts_more: is_rule_list,
         },
         "Rules for calls that are denied in every mode.",
     )
@@ -164,7 +164,7 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag::new(
         "tools",
         Permissions,
-        List { value: "NAMES", apply: add_tools, takes_further: is_rule_list },
+        List { value: "NAMES", apply: add_tools, accepts_more: is_rule_list },
         "Built-in tools to offer. Empty: none; default: all.",
     ),
     Flag::new(
@@ -173,7 +173,7 @@ pub(super) const FLAGS: &[Flag] = &[
         List {
             value: "DIRS",
             apply: |raw, value| push_value(&mut raw.options.additional_directories, value),
-            takes_further: is_directory_path,
+            accepts_more: is_directory_path,
         },
         "Additional working directories.",
     ),
@@ -310,7 +310,7 @@ pub(super) const FLAGS: &[Flag] = &[
         List {
             value: "FILE|JSON",
             apply: |raw, value| push_value(&mut raw.mcp_configs, value),
-            takes_further: is_mcp_config,
+            accepts_more: is_mcp_config,
         },
         "MCP servers to use.",
     ),
@@ -335,7 +335,7 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag::new(
         "plugin-dir",
         Configuration,
-        List { value: "DIRS", apply: |raw, value| add_plugin(raw, value, PluginServers::Use), takes_further: is_directory_path },
+        List { value: "DIRS", apply: |raw, value| add_plugin(raw, value, PluginServers::Use), accepts_more: is_directory_path },
         "Plugins to load.",
     ),
     Flag::new(
@@ -344,7 +344,7 @@ pub(super) const FLAGS: &[Flag] = &[
         List {
             value: "DIRS",
             apply: |raw, value| add_plugin(raw, value, PluginServers::Skip),
-            takes_further: is_directory_path,
+            accepts_more: is_directory_path,
         },
         "Plugins to load without their MCP servers.",
     ),

@@ -40,12 +40,12 @@ use whimbrel_wire::control::SettingsReport;
 use whimbrel_wire::options::SettingSource;
 
 pub use change::{
-    ChangeDraft, ChangeStatus, FileAccess, ListAction, PermissionList, SettingsChange, UpdateReport,
+    ChangeDraft, ChangeStatus, FileOwnership, ListAction, PermissionList, SettingsChange, UpdateReport,
     WrittenChange, change_file,
 };
 pub use error::{InvalidKeyError, SettingsError};
 pub use hooks::{CommandHookConfig, HookActionConfig};
-pub use layer::{ConfiguredHook, ConfiguredRule, SettingsLayer};
+pub use layer::{HookSetting, RuleSetting, SettingsLayer};
 use load::{LoadedLayers, SettingsDocuments};
 pub use merge::{AdditionalDirectory, EffectiveSettings};
 pub use schema::TypedSettings;

@@ -15,7 +15,7 @@ pub struct AwaitedAgents(Mutex<AwaitedState>);
 struct AwaitedState {
     agents: BTreeSet<AwaitedAgent>,
     /// The model gets a reminder about lost agents, but the transcript still lists them.
-    has_pending_notice: bool,
+    has_pending_reminder: bool,
 }
 
 impl AwaitedAgents {
@@ -35,12 +35,12 @@ impl AwaitedAgents {
     }
 
     /// Called when the reminder about lost agents is in the conversation but not in the transcript yet.
-    pub(super) fn mark_notice_pending(&self) {
-        self.lock().has_pending_notice = true;
+    pub(super) fn mark_reminder_pending(&self) {
+        self.lock().has_pending_reminder = true;
     }
 
     /// Called when the transcript has the reminder: the lost agents are no longer awaited.
-    pub async fn confirm_notice(&self, transcript: &TranscriptWriter) {
+    pub async fn confirm_reminder(&self, transcript: &TranscriptWriter) {
         self.change(transcript, |_| {}).await;
     }
 
@@ -49,7 +49,7 @@ impl AwaitedAgents {
             let mut state = self.lock();
             let before = state.agents.clone();
             change(&mut state.agents);
-            if !std::mem::take(&mut state.has_pending_notice) && state.agents == before {
+            if !std::mem::take(&mut state.has_pending_reminder) && state.agents == before {
                 return;
             }
             // Written under the lock, so that the last entry is the last state.
@@ -64,7 +64,7 @@ impl AwaitedAgents {
 }
 
 /// The reminder for the model of a resumed session about agents that ended with the earlier run.
-pub(super) fn lost_agents_notice(agents: &[AwaitedAgent]) -> Option<String> {
+pub(super) fn lost_agents_reminder(agents: &[AwaitedAgent]) -> Option<String> {
     let names = agents.iter().map(|agent| agent.agent_id.as_str()).collect::<Vec<_>>().join(", ");
     (!agents.is_empty()).then(|| {
         format!(
@@ -97,9 +97,9 @@ mod tests {
 
     #[test]
     fn reminder_names_the_lost_agents() {
-        assert_eq!(lost_agents_notice(&[]), None);
+        assert_eq!(lost_agents_reminder(&[]), None);
         let agents = ["a1", "a2"].map(|id| AwaitedAgent { agent_id: id.into(), tool_use_id: "c".into() });
-        let reminder = lost_agents_notice(&agents).unwrap();
+        let reminder = lost_agents_reminder(&agents).unwrap();
         assert!(reminder.contains("before they reported: a1, a2. They"), "{reminder}");
     }
 }

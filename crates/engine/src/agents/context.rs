@@ -4,8 +4,8 @@ use std::any::Any;
 use std::sync::Arc;
 
 use whimbrel_config::locations::ConfigLocations;
-use whimbrel_session_store::transcript_log::SessionIdentity;
-use whimbrel_session_store::{Persistence, ProjectDir};
+use whimbrel_session_store::transcript_recorder::SessionIdentity;
+use whimbrel_session_store::{Persistence, TranscriptDir};
 use whimbrel_tools::api::{AgentServices, AgentToolSet, DeferredTools, ToolContext};
 use whimbrel_tools::cost::CostLedger;
 use whimbrel_tools::hooks::HookDeps;
@@ -61,7 +61,7 @@ pub struct AgentContext {
     /// Sends notifications for the main agent.
     pub event_sender: EventSender,
     pub main: MainAgentConfig,
-    pub accounts: AgentAccounts,
+    pub totals: AgentTreeTotals,
     pub storage: AgentStorage,
     pub environment: AgentEnvironment,
     pub spawning: SpawnContext,
@@ -81,7 +81,7 @@ pub struct MainAgentConfig {
 }
 
 /// Totals over the whole agent tree.
-pub struct AgentAccounts {
+pub struct AgentTreeTotals {
     pub ledger: CostLedger,
     /// Denied tool calls.
     pub denials: DenialLog,
@@ -92,7 +92,7 @@ pub struct AgentStorage {
     /// Session identity for the transcript.
     pub identity: SessionIdentity,
     /// Directory of the transcripts; `None` if they are not stored in files.
-    pub project_dir: Option<ProjectDir>,
+    pub transcript_dir: Option<TranscriptDir>,
     pub persistence: Persistence,
 }
 
@@ -188,7 +188,7 @@ impl AgentServices for AgentSpawner {
         self.team().name()
     }
 
-    fn definitions_notice(&self) -> Option<String> {
-        self.context.spawning.definitions.render_notice()
+    fn definitions_reminder(&self) -> Option<String> {
+        self.context.spawning.definitions.render_reminder()
     }
 }

@@ -12,7 +12,7 @@ use crate::runtime_settings::to_model_effort;
 
 /// An agent definition with defaults applied.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Definition {
+pub struct ResolvedDefinition {
     pub name: String,
     /// When to use it, shown to the model that may start it.
     pub description: String,
@@ -63,7 +63,7 @@ pub enum DefinitionSource {
     Host,
 }
 
-impl Definition {
+impl ResolvedDefinition {
     /// Converts a definition given by the host. The error says what is wrong.
     pub fn from_host(name: &str, given: AgentDefinition) -> Result<Self, String> {
         let (effort, errors) = match given.effort {
@@ -184,12 +184,12 @@ const REPORT_PROMPT: &str = "You are a subagent: another agent gave you a task a
 say what you found or did, with file paths as path:line and the facts it needs to continue; say plainly what you could not do. No preamble.";
 
 /// The built-in definitions of every session.
-pub fn built_in_definitions() -> Vec<Definition> {
-    let definition = |name: &str, description: &str, task: &str| Definition {
+pub fn built_in_definitions() -> Vec<ResolvedDefinition> {
+    let definition = |name: &str, description: &str, task: &str| ResolvedDefinition {
         name: name.into(),
         description: description.into(),
         prompt: format!("{REPORT_PROMPT}\n\n{task}"),
-        ..Definition::default()
+        ..ResolvedDefinition::default()
     };
     let read_only = || Some(READ_ONLY_TOOLS.map(str::to_owned).to_vec());
     vec![
@@ -198,7 +198,7 @@ pub fn built_in_definitions() -> Vec<Definition> {
             "Research and multi-step tasks that need no interaction",
             "Do exactly the task, with the tools you have and without asking questions.",
         ),
-        Definition {
+        ResolvedDefinition {
             tools: read_only(),
             ..definition(
                 "Explore",
@@ -206,7 +206,7 @@ pub fn built_in_definitions() -> Vec<Definition> {
                 "Read only; change nothing. Search broadly first, by name and by content, then read what matters; run several searches at once. Report where things are and how they fit together, and quote only what is needed.",
             )
         },
-        Definition {
+        ResolvedDefinition {
             tools: read_only(),
             ..definition(
                 "Plan",
@@ -242,7 +242,7 @@ mod tests {
             ("x", host_definition(|given| given.max_turns = Some(0)), Some("maxTurns")),
         ];
         for (name, given, expected) in rows {
-            let error = Definition::from_host(name, given).err();
+            let error = ResolvedDefinition::from_host(name, given).err();
             assert_eq!(error.is_some(), expected.is_some(), "{name}: {error:?}");
             assert!(error.unwrap_or_default().contains(expected.unwrap_or_default()));
         }
@@ -252,7 +252,7 @@ mod tests {
     fn unknown_effort_is_ignored_with_warning() {
         let definition = |effort: &str| {
             let given = format!(r#"{{"description": "looks", "prompt": "Look.", "effort": {effort}}}"#);
-            Definition::from_host("x", serde_json::from_str(&given).unwrap()).unwrap()
+            ResolvedDefinition::from_host("x", serde_json::from_str(&given).unwrap()).unwrap()
         };
         assert_eq!(
             (definition("\"high\"").effort, definition("\"high\"").warnings().len()),
@@ -277,7 +277,7 @@ mod tests {
         ];
         for (tools, expected) in rows {
             let tools = tools.map(|tools| tools.iter().map(|tool| (*tool).to_owned()).collect());
-            let definition = Definition { tools, ..Definition::default() };
+            let definition = ResolvedDefinition { tools, ..ResolvedDefinition::default() };
             assert_eq!(definition.startable_agents(), expected, "{:?}", definition.tools);
         }
     }

@@ -38,7 +38,7 @@ pub mod tools;
 mod worktree_isolation;
 
 pub use context::{AgentContext, AgentSpawner};
-pub use definition::Definition;
+pub use definition::ResolvedDefinition;
 pub use definitions::AgentDefinitions;
 pub use report::AgentReport;
-pub use spawn::{LaunchOutcome, LaunchedAgent, SubagentTask};
+pub use spawn::{SpawnOutcome, SpawnRequest, SpawnedAgent};

@@ -9,13 +9,13 @@ use whimbrel_tools::api::ToolError;
 use whimbrel_wire::RawJson;
 
 use super::metadata::{self, AgentMetadata};
-use super::{AgentSpawner, Definition};
+use super::{AgentSpawner, ResolvedDefinition};
 
 /// A stored agent that can be continued.
 pub(super) struct RestorableAgent {
     pub(super) id: String,
     /// The current definition of its type.
-    pub(super) definition: Definition,
+    pub(super) definition: ResolvedDefinition,
     pub(super) resumed: ResumedSession,
     pub(super) metadata: AgentMetadata,
 }

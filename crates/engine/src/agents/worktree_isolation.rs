@@ -6,7 +6,7 @@ use whimbrel_tools::api::{ToolContext, ToolError};
 use whimbrel_tools::workspace::worktree::Worktree;
 use whimbrel_tools::worktrees::RemovalOutcome;
 
-use super::SubagentTask;
+use super::SpawnRequest;
 use super::run::AgentOrigin;
 
 /// The only supported isolation.
@@ -16,15 +16,15 @@ const WORKTREE: &str = "worktree";
 /// can be created the spawn fails: isolated work must not happen in the user's own checkout.
 pub(super) async fn create_worktree(
     origin: &AgentOrigin,
-    task: &SubagentTask,
+    request: &SpawnRequest,
     agent_id: &str,
     call: &ToolContext,
 ) -> Result<Option<Worktree>, ToolError> {
     let requested = match origin {
-        AgentOrigin::New(definition) => task.isolation.as_deref().or(definition.isolation.as_deref()),
+        AgentOrigin::New(definition) => request.isolation.as_deref().or(definition.isolation.as_deref()),
         AgentOrigin::Continued(finished) => finished.worktree.as_ref().map(|_| WORKTREE),
         AgentOrigin::Restored(restored) => {
-            task.isolation.as_deref().or(restored.definition.isolation.as_deref())
+            request.isolation.as_deref().or(restored.definition.isolation.as_deref())
         }
     };
     match requested.map(str::trim) {

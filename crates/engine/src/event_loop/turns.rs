@@ -83,7 +83,7 @@ impl Session {
                 let mut agent =
                     Box::new(self.build_agent_spawner().build_main(self.system_prompt(), resumed));
                 if self.setup.session.origin != resume::SessionOrigin::New
-                    && let Some(reminder) = self.team.previous_team_notice().await
+                    && let Some(reminder) = self.team.previous_team_reminder().await
                 {
                     agent.conversation.push_hidden(&reminder);
                 }

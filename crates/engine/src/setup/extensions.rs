@@ -15,7 +15,7 @@ use whimbrel_wire::options::{Options, PluginConfig, ToolSet};
 use whimbrel_wire::tool_names::SKILL;
 
 use super::Setup;
-use super::hooks::{self, HookSpec};
+use super::hooks::{self, HookToAdd};
 use crate::agents::tools::SkillTool;
 use crate::commands::Commands;
 use crate::skills::Skills;
@@ -130,7 +130,7 @@ impl Extensions {
             self.plugins.hooks().filter(|(plugin, _)| self.hooks_enabled && wanted(&plugin.name));
         for (plugin, hook) in plugin_hooks {
             let environment = [(ROOT_VARIABLE.to_owned(), plugin.root.display().to_string())].into();
-            let entry = HookSpec {
+            let entry = HookToAdd {
                 event: hook.entry.event,
                 matcher: hook.entry.matcher.as_deref(),
                 action: &hook.entry.action,

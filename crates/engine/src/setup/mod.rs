@@ -22,9 +22,9 @@ pub mod model;
 mod permissions;
 pub mod resolve;
 pub mod resume;
+pub mod session_request;
 pub(crate) mod settings;
 pub mod setup_types;
-pub mod start;
 mod storage;
 mod store_resume;
 mod system_prompt;
@@ -37,5 +37,5 @@ pub use extensions::Extensions;
 pub(crate) use mcp_servers::{
     MAX_FILE_SIZE as LARGEST_SERVER_FILE, PROJECT_FILE, project_files as server_files,
 };
+pub use session_request::{SessionRequest, SetupError};
 pub use setup_types::Setup;
-pub use start::{SetupError, Start};

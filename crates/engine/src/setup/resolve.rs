@@ -23,7 +23,7 @@ use crate::setup::discover::{Discovered, discover};
 use crate::setup::env::is_env_set;
 use crate::setup::location::{ResolvedLocation, resolve_location};
 use crate::setup::resume;
-use crate::setup::start::{SetupError, Start};
+use crate::setup::session_request::{SessionRequest, SetupError};
 use crate::setup::store_resume::StoreResolvedSession;
 use crate::setup::{background, limits, model, permissions, settings, system_prompt, tools, unsupported};
 use crate::state_notifier::StateSubscription;
@@ -39,20 +39,20 @@ struct Sources<'a> {
 
 impl Setup {
     /// Resolves a setup. Sessions in a store are loaded by [`resume::resolve`] only.
-    pub fn resolve(engine: &Engine, start: Start) -> Result<Self, SetupError> {
-        Self::resolve_from(engine, start, None)
+    pub fn resolve(engine: &Engine, request: SessionRequest) -> Result<Self, SetupError> {
+        Self::resolve_from(engine, request, None)
     }
 
     /// Resolves a setup, for a session that may have been selected from a store.
     pub(super) fn resolve_from(
         engine: &Engine,
-        mut start: Start,
+        mut request: SessionRequest,
         stored: Option<StoreResolvedSession>,
     ) -> Result<Self, SetupError> {
-        unsupported::unsupported_option(&start.options)
+        unsupported::unsupported_option(&request.options)
             .map_or(Ok(()), |text| Err(SetupError::Unsupported(text)))?;
-        let settings = start.load_settings()?;
-        let Start { options, mut env, in_process_servers, .. } = start;
+        let settings = request.load_settings()?;
+        let SessionRequest { options, mut env, in_process_servers, .. } = request;
         env.extend(options.env.clone());
         let sources =
             Sources { engine, options: &options, env: &env, settings: settings.effective().typed.clone() };

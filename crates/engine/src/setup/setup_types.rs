@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use whimbrel_config::locations::ConfigLocations;
 use whimbrel_mcp::{InProcessServer, ServerConfigs};
-use whimbrel_session_store::{Persistence, ProjectDir, ResumedSession};
+use whimbrel_session_store::{Persistence, ResumedSession, TranscriptDir};
 use whimbrel_tools::api::{AgentToolSet, DeferredTools};
 use whimbrel_tools::hooks::{HookSet, ProgressPolicy};
 use whimbrel_tools::mcp_tools::ToolCache;
@@ -49,7 +49,7 @@ pub struct SessionSetup {
     /// Working directory, environment and tool output directory.
     pub workspace: Arc<Workspace>,
     /// Directory of the transcript; `None` if the session is not stored on disk.
-    pub project_dir: Option<ProjectDir>,
+    pub transcript_dir: Option<TranscriptDir>,
     pub persistence: Persistence,
     /// State of a resumed session; taken by the first turn.
     pub resumed: Option<Box<ResumedSession>>,

@@ -33,7 +33,7 @@ impl ReplyOutcome {
         match &self.error {
             Some(error) if !self.is_cut => match error.kind {
                 ModelErrorKind::PromptTooLong | ModelErrorKind::TooLarge => TurnEvent::ContextTooLong,
-                _ if fallback::unavailability(error).is_some() => TurnEvent::Unavailable,
+                _ if fallback::classify_unavailable(error).is_some() => TurnEvent::Unavailable,
                 _ => TurnEvent::Failed,
             },
             _ => TurnEvent::Replied {
@@ -250,7 +250,7 @@ fn build_request(agent: &mut Agent, full_name: &str, model: String) -> Request {
         task_budget: agent.limits.task_budget_tokens.map(|total| agent.ledger.task_budget(total)),
         max_tokens,
         model,
-        preamble: agent.preamble.clone(),
+        prefix: agent.request_prefix.clone(),
         history: agent.conversation.history.snapshot(),
         betas: agent.limits.betas.clone(),
         session_id: agent.frame_sender.session_id().to_owned(),

@@ -21,7 +21,7 @@ pub fn render(request: &Request, unsupported: &[OptionalPart]) -> Vec<Bytes> {
     let parts = request.history.parts();
     let mut pieces = Vec::with_capacity(parts.len() + 4);
     pieces.push(Bytes::from(render_head(request, unsupported)));
-    pieces.push(request.preamble.json().clone());
+    pieces.push(request.prefix.json().clone());
     pieces.push(Bytes::from_static(br#""messages":["#));
     pieces.extend(parts.iter().cloned());
     pieces.push(Bytes::from_static(b"]}"));
@@ -110,7 +110,7 @@ mod tests {
 
     use super::*;
     use crate::history::History;
-    use crate::request::{Preamble, ToolSpec};
+    use crate::request::{RequestPrefix, ToolSpec};
 
     fn request(history: &mut History) -> Request {
         let input_schema = RawJson::parse(r#"{"type":"object"}"#).unwrap();
@@ -120,7 +120,7 @@ mod tests {
             session_id: "s1".into(),
             ..Request::new(
                 "claude-x",
-                Arc::new(Preamble::new(vec!["Be brief.".into()], tools)),
+                Arc::new(RequestPrefix::new(vec!["Be brief.".into()], tools)),
                 history.snapshot(),
             )
         }

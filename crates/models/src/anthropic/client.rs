@@ -13,7 +13,7 @@ use super::{body, decode, error};
 use crate::error::{ModelError, ModelErrorKind};
 use crate::event::ReplyEvent;
 use crate::hint::{RequestSummary, with_hint};
-use crate::http::{Address, HttpClient, Response};
+use crate::http::{HttpClient, RequestUrl, Response};
 use crate::key_source::API_KEY_HELPER;
 use crate::model::{Model, RawEvents, ReplyItem};
 use crate::reply_stream::{EventDecoder, ReplyStream};
@@ -33,7 +33,7 @@ const MAX_WHOLE_REPLY_BYTES: usize = 32 << 20;
 pub struct Anthropic {
     http: HttpClient,
     /// The parsed URL, or the error every request returns.
-    address: Result<Address, ModelError>,
+    url: Result<RequestUrl, ModelError>,
     headers: HeaderMap,
     credential: Credential,
     /// Variable that the key came from, for error messages.
@@ -77,15 +77,8 @@ impl Anthropic {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(USER_AGENT, HeaderValue::from_static(concat!("whimbrel/", env!("CARGO_PKG_VERSION"))));
         headers.extend(credential.header());
-        let address = Address::parse(&messages_url(base));
-        Self {
-            http,
-            address,
-            headers,
-            credential,
-            key_variable: None,
-            unsupported: UnsupportedParts::default(),
-        }
+        let url = RequestUrl::parse(&messages_url(base));
+        Self { http, url, headers, credential, key_variable: None, unsupported: UnsupportedParts::default() }
     }
 
     /// Variable that supplied the key: `ANTHROPIC_API_KEY`, `ANTHROPIC_AUTH_TOKEN` or `none`.
@@ -105,8 +98,8 @@ impl Anthropic {
         fetched: Option<&str>,
     ) -> impl Future<Output = OpenedReply> + Send + use<> {
         let unsupported = self.unsupported.for_model(&request.model);
-        let (http, address, mut headers) =
-            (self.http.clone(), self.address.clone(), self.headers(&request, &unsupported));
+        let (http, url, mut headers) =
+            (self.http.clone(), self.url.clone(), self.headers(&request, &unsupported));
         let key = match fetched {
             Some(_) => Some(API_KEY_HELPER.to_owned()),
             None => self.key_variable.clone(),
@@ -114,10 +107,10 @@ impl Anthropic {
         let inserted = fetched.map_or(Ok(()), |key| insert_key(&mut headers, key));
         async move {
             inserted?;
-            let address = address?;
+            let url = url?;
             let body = body::render(&request, &unsupported);
             let size = body.iter().map(Bytes::len).sum();
-            let response = http.send(Method::POST, &address, headers, body).await?;
+            let response = http.send(Method::POST, &url, headers, body).await?;
             let raw = RawEvents::for_request(&request);
             let summary = RequestSummary { model: &request.model, key_variable: key.as_deref(), size };
             decode_response(response, raw).await.map_err(|error| with_hint(error, &summary))

@@ -5,15 +5,15 @@ use std::path::PathBuf;
 use whimbrel_wire::permission::{PermissionBehavior, PermissionMode};
 
 use super::ShellCommand;
+use super::blocking_paths::{BlockingPath, is_in_work_dirs};
 use super::git_repository::RepositoryTrust;
-use super::path_obstacles::{PathObstacle, is_in_work_dirs};
 use crate::decision::{Decision, Reason};
 use crate::decision_input::DecisionInput;
 use crate::rules::command_pattern::CommandPattern;
 use crate::rules::rule_set::SourcedRule;
 use crate::shell::{
-    AllowSpelling, CommandClass, Redirect, RedirectDirection, RedirectTargetKind, RequiredRule,
-    SimpleCommand, UnanalyzableCause, WordValue,
+    AllowText, CommandClass, Redirect, RedirectDirection, RedirectTargetKind, RequiredRule, SimpleCommand,
+    UnanalyzableCause, WordValue,
 };
 
 /// Approval of one simple command.
@@ -35,21 +35,21 @@ const MAX_REPORTED: usize = 100;
 impl ShellCommand<'_> {
     /// Returns true if the command is read-only without help from a command rule.
     pub(crate) fn is_read_only(&self, input: &DecisionInput<'_>) -> bool {
-        self.script.unanalyzable.is_empty()
-            && self.find_directory_change_obstacle(input).is_none()
+        self.analysis.unanalyzable.is_empty()
+            && self.find_directory_change_block(input).is_none()
             && self
-                .script
+                .analysis
                 .checked_commands()
                 .all(|simple_command| self.is_read_only_with_redirects(simple_command, input))
     }
 
     /// Finds the first of the rules that allow the command, if rules allow every simple command.
     pub(crate) fn find_allow_rule(&self, input: &DecisionInput<'_>) -> Option<SourcedRule> {
-        if self.find_whole_command_obstacle(input).is_some() {
+        if self.find_whole_command_block(input).is_some() {
             return None;
         }
         let mut first = None;
-        for simple_command in self.script.checked_commands() {
+        for simple_command in self.analysis.checked_commands() {
             match self.determine_approval(simple_command, input) {
                 Approval::Rule(rule) => first = first.or(Some(rule)),
                 Approval::ReadOnly | Approval::AcceptedEdit | Approval::NotApproved => return None,
@@ -60,9 +60,9 @@ impl ShellCommand<'_> {
 
     /// Returns true if every simple command is read-only, allowed by a rule, or an accepted edit.
     pub(crate) fn is_covered(&self, input: &DecisionInput<'_>) -> bool {
-        self.find_whole_command_obstacle(input).is_none()
+        self.find_whole_command_block(input).is_none()
             && self
-                .script
+                .analysis
                 .checked_commands()
                 .all(|simple_command| self.determine_approval(simple_command, input) != Approval::NotApproved)
     }
@@ -74,18 +74,18 @@ impl ShellCommand<'_> {
         if let Some(cause) = self.find_unanalyzable_cause(input) {
             return (Reason::Unanalyzable(cause), blocked_text);
         }
-        let simple_commands: Vec<&SimpleCommand> = self.script.checked_commands().collect();
+        let simple_commands: Vec<&SimpleCommand> = self.analysis.checked_commands().collect();
         if let [simple_command] = simple_commands.as_slice()
             && let Some(program) = self.find_git_program(simple_command, input)
         {
             return (Reason::GitProgram(program), blocked_text);
         }
         let reason = match (simple_commands.as_slice(), blocked) {
-            ([_, _, ..], _) => Reason::Subcommands(
+            ([_, _, ..], _) => Reason::SimpleCommands(
                 simple_commands
                     .iter()
                     .take(MAX_REPORTED)
-                    .map(|simple_command| self.decide_subcommand(simple_command, input))
+                    .map(|simple_command| self.decide_simple_command(simple_command, input))
                     .collect(),
             ),
             (_, Some(path)) if !is_in_work_dirs(&path, input) => Reason::WorkingDir { path },
@@ -94,7 +94,7 @@ impl ShellCommand<'_> {
         (reason, blocked_text)
     }
 
-    fn decide_subcommand(
+    fn decide_simple_command(
         &self,
         simple_command: &SimpleCommand,
         input: &DecisionInput<'_>,
@@ -106,13 +106,13 @@ impl ShellCommand<'_> {
             Approval::NotApproved => {
                 match (
                     self.find_git_program(simple_command, input),
-                    self.find_path_obstacle(simple_command, input),
+                    self.find_blocking_path(simple_command, input),
                 ) {
                     (Some(program), _) => Decision::ask(Reason::GitProgram(program)),
-                    (None, Some(PathObstacle::Path(path))) if !is_in_work_dirs(&path, input) => {
+                    (None, Some(BlockingPath::Known(path))) if !is_in_work_dirs(&path, input) => {
                         Decision::ask(Reason::WorkingDir { path })
                     }
-                    (None, Some(PathObstacle::Path(_) | PathObstacle::Unknown) | None) => {
+                    (None, Some(BlockingPath::Known(_) | BlockingPath::Unknown) | None) => {
                         Decision::ask(Reason::NeedsApproval)
                     }
                 }
@@ -123,31 +123,31 @@ impl ShellCommand<'_> {
 
     /// Finds the first path that a simple command must not access.
     pub(crate) fn find_blocked_path(&self, input: &DecisionInput<'_>) -> Option<PathBuf> {
-        let operand_obstacles = self
-            .script
+        let blocking_operands = self
+            .analysis
             .checked_commands()
             .take(MAX_REPORTED)
-            .filter_map(|simple_command| self.find_path_obstacle(simple_command, input));
-        self.find_directory_change_obstacle(input).into_iter().chain(operand_obstacles).find_map(|obstacle| {
-            match obstacle {
-                PathObstacle::Path(path) => Some(path),
-                PathObstacle::Unknown => None,
+            .filter_map(|simple_command| self.find_blocking_path(simple_command, input));
+        self.find_directory_change_block(input).into_iter().chain(blocking_operands).find_map(|blocking| {
+            match blocking {
+                BlockingPath::Known(path) => Some(path),
+                BlockingPath::Unknown => None,
             }
         })
     }
 
     /// Finds the first construct that cannot be analyzed, unless an exact rule names the whole command.
     pub(crate) fn find_unanalyzable_cause(&self, input: &DecisionInput<'_>) -> Option<UnanalyzableCause> {
-        let first = self.script.unanalyzable.first().copied()?;
+        let first = self.analysis.unanalyzable.first().copied()?;
         match self.find_whole_command_rule(input) {
-            Some(_) => self.script.find_unliftable_cause(),
+            Some(_) => self.analysis.find_cause_despite_exact_rule(),
             None => Some(first),
         }
     }
 
-    fn find_whole_command_obstacle(&self, input: &DecisionInput<'_>) -> Option<PathObstacle> {
-        let unanalyzable = self.find_unanalyzable_cause(input).map(|_| PathObstacle::Unknown);
-        unanalyzable.or_else(|| self.find_directory_change_obstacle(input))
+    fn find_whole_command_block(&self, input: &DecisionInput<'_>) -> Option<BlockingPath> {
+        let unanalyzable = self.find_unanalyzable_cause(input).map(|_| BlockingPath::Unknown);
+        unanalyzable.or_else(|| self.find_directory_change_block(input))
     }
 
     /// Finds the exact rule that names the whole command.
@@ -167,13 +167,15 @@ impl ShellCommand<'_> {
         if !simple_command
             .redirects
             .iter()
-            .all(|redirect| self.find_redirect_obstacle(redirect, simple_command, input).is_none())
+            .all(|redirect| self.find_blocking_redirect(redirect, simple_command, input).is_none())
         {
             return Approval::NotApproved;
         }
         let paths_allowed =
-            !simple_command.restricts_paths || self.find_operand_obstacle(simple_command, input).is_none();
-        if let Some(rule) = self.find_allow_rule_for_part(simple_command, input).filter(|_| paths_allowed) {
+            !simple_command.restricts_paths || self.find_blocking_operand(simple_command, input).is_none();
+        if let Some(rule) =
+            self.find_allow_rule_for_simple_command(simple_command, input).filter(|_| paths_allowed)
+        {
             return Approval::Rule(rule);
         }
         if self.is_read_only_ignoring_redirects(simple_command, input) {
@@ -187,7 +189,7 @@ impl ShellCommand<'_> {
         }
     }
 
-    fn find_allow_rule_for_part<'a>(
+    fn find_allow_rule_for_simple_command<'a>(
         &self,
         simple_command: &SimpleCommand,
         input: &DecisionInput<'a>,
@@ -195,14 +197,14 @@ impl ShellCommand<'_> {
         if let Some(rule) = self.find_whole_command_rule(input) {
             return Some(rule);
         }
-        if simple_command.allow_spellings.is_empty() {
+        if simple_command.allow_texts.is_empty() {
             return None;
         }
         let exact_only = simple_command.has_risky_glob || simple_command.class == CommandClass::ExactRuleOnly;
         let mut rules = input.rules.command_rules(PermissionBehavior::Allow, input.call.tool);
         let matches = |pattern: &CommandPattern| {
             let named =
-                simple_command.allow_spellings.iter().any(|spelling| spelling_matches(pattern, spelling));
+                simple_command.allow_texts.iter().any(|allow_text| matches_allow_text(pattern, allow_text));
             let matches_raw = pattern.is_exact()
                 && (pattern.matches(&simple_command.raw)
                     || pattern.matches(&simple_command.suggestion.exact));
@@ -215,7 +217,7 @@ impl ShellCommand<'_> {
         let harmless = |redirect: &Redirect| {
             redirect.target_kind == RedirectTargetKind::Null
                 || redirect.direction == RedirectDirection::Read
-                    && self.find_redirect_obstacle(redirect, simple_command, input).is_none()
+                    && self.find_blocking_redirect(redirect, simple_command, input).is_none()
         };
         simple_command.redirects.iter().all(harmless)
             && self.is_read_only_ignoring_redirects(simple_command, input)
@@ -239,7 +241,7 @@ impl ShellCommand<'_> {
         };
         harmless
             && simple_command.assignments.iter().all(|assignment| assignment.safe)
-            && self.find_operand_obstacle(simple_command, input).is_none()
+            && self.find_blocking_operand(simple_command, input).is_none()
     }
 
     /// Returns true if a glob may match a file name that the command would take for an option.
@@ -274,19 +276,19 @@ impl ShellCommand<'_> {
             WordValue::Glob(_) | WordValue::Unknown { .. } => false,
         };
         input.mode == PermissionMode::AcceptEdits
-            && self.script.cd_targets.is_empty()
+            && self.analysis.cd_targets.is_empty()
             && simple_command.assignments.iter().all(|assignment| assignment.safe)
             && simple_command.reads.iter().chain(&simple_command.writes).all(inside)
     }
 }
 
-fn spelling_matches(pattern: &CommandPattern, spelling: &AllowSpelling) -> bool {
-    let strong_enough = match spelling.required_rule {
+fn matches_allow_text(pattern: &CommandPattern, allow_text: &AllowText) -> bool {
+    let strong_enough = match allow_text.required_rule {
         RequiredRule::AnyRule => true,
         RequiredRule::NamingRule => {
-            pattern.starts_with_word(spelling.text.split(' ').next().unwrap_or_default())
+            pattern.starts_with_word(allow_text.text.split(' ').next().unwrap_or_default())
         }
         RequiredRule::ExactRule => pattern.is_exact(),
     };
-    strong_enough && pattern.matches(&spelling.text)
+    strong_enough && pattern.matches(&allow_text.text)
 }

@@ -94,7 +94,7 @@ impl ShellCommand<'_> {
             walk_results: HashMap::new(),
             best_match: None,
         };
-        for simple_command in self.script.commands.iter().chain(&self.script.commands_if_empty) {
+        for simple_command in self.analysis.commands.iter().chain(&self.analysis.commands_if_empty) {
             search.check_command(simple_command);
             if search.has_match_at_least(MatchCertainty::Certain) {
                 break;
@@ -107,7 +107,7 @@ impl ShellCommand<'_> {
 impl<'c> PathRuleSearch<'c, '_, '_> {
     fn check_command(&mut self, simple_command: &'c SimpleCommand) {
         let through_links = follows_symlinks(simple_command);
-        for (value, usage) in touched_values(simple_command) {
+        for (value, usage) in accessed_values(simple_command) {
             let depth = match (simple_command.recursive || usage == PathUse::WriteBelow, through_links) {
                 (false, _) => PathDepth::Itself,
                 (true, false) => PathDepth::Below,
@@ -166,8 +166,8 @@ impl<'c> PathRuleSearch<'c, '_, '_> {
             .paths()
             .fold(MovedBy::Nothing, |moved_by, path| moved_by.merge(self.command.find_moving_commands(path)));
         let inside: Vec<FoldedPath> =
-            word_paths.containing_dirs.iter().flat_map(FoldedPath::all_spellings).collect();
-        let folded: Vec<FoldedPath> = word_paths.paths().flat_map(FoldedPath::all_spellings).collect();
+            word_paths.containing_dirs.iter().flat_map(FoldedPath::all_forms).collect();
+        let folded: Vec<FoldedPath> = word_paths.paths().flat_map(FoldedPath::all_forms).collect();
         let rules = self.applicable_patterns(usage);
         let first_rule = (!rules.is_empty()).then_some(0);
         let first = |matches: &dyn Fn(&PathPattern) -> bool| rules.iter().position(|rule| matches(rule));
@@ -222,7 +222,7 @@ impl<'c> PathRuleSearch<'c, '_, '_> {
 }
 
 /// Values that a simple command accesses, and how.
-fn touched_values(simple_command: &SimpleCommand) -> impl Iterator<Item = (&WordValue, PathUse)> {
+fn accessed_values(simple_command: &SimpleCommand) -> impl Iterator<Item = (&WordValue, PathUse)> {
     let program = simple_command.program.as_deref();
     let read = if matches!(program, Some("cp" | "mv")) { PathUse::Copy } else { PathUse::Read };
     let write = if simple_command.writes_recursively { PathUse::WriteBelow } else { PathUse::Write };

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use super::ShellCommand;
-use crate::fs::EntryKind;
+use crate::fs::FileType;
 use crate::shell::{CommandClass, DirTarget, SimpleCommand, WordValue};
 
 /// Files recorded for the whole command times its possible directories; beyond the limit any file may be written.
@@ -15,9 +15,9 @@ impl ShellCommand<'_> {
     pub(super) fn add_dir_targets(&mut self) {
         let (mut count, mut truncated) = (0, false);
         let dir_count = self.directories.all().count();
-        for index in 0..self.script.commands.len() {
+        for index in 0..self.analysis.commands.len() {
             let Some(simple_command) = self
-                .script
+                .analysis
                 .commands
                 .get(index)
                 .filter(|simple_command| !simple_command.dir_targets.is_empty())
@@ -39,7 +39,7 @@ impl ShellCommand<'_> {
                 }
             }
             count += written.len();
-            if let Some(simple_command) = self.script.commands.get_mut(index) {
+            if let Some(simple_command) = self.analysis.commands.get_mut(index) {
                 simple_command.writes.extend(written);
             }
         }
@@ -53,8 +53,8 @@ impl ShellCommand<'_> {
             text.is_empty() || text.ends_with('/') || matches!(text.rsplit('/').next(), Some("." | ".."));
         named
             || self.resolve(text).iter().any(|path| match self.disk.context.fs.lstat(&path.physical) {
-                Some(EntryKind::Directory) => true,
-                Some(EntryKind::File | EntryKind::Link | EntryKind::Special) => false,
+                Some(FileType::Directory) => true,
+                Some(FileType::File | FileType::Link | FileType::Special) => false,
                 None => self.may_create_directory(index),
             })
     }
@@ -66,7 +66,7 @@ impl ShellCommand<'_> {
             CommandClass::AcceptEdits => matches!(simple_command.program.as_deref(), Some("mkdir" | "mv")),
             CommandClass::ExactRuleOnly | CommandClass::Other => true,
         };
-        self.script
+        self.analysis
             .commands
             .iter()
             .enumerate()

@@ -45,11 +45,11 @@ impl ShellCommand<'_> {
     /// Finds the simple commands that create or move links.
     pub(super) fn find_moved_links(&self) -> MovedLinks {
         let mut moved_links = MovedLinks::default();
-        if self.script.commands.len() < 2 {
+        if self.analysis.commands.len() < 2 {
             return moved_links;
         }
         let moving = self
-            .script
+            .analysis
             .commands
             .iter()
             .enumerate()
@@ -104,7 +104,7 @@ impl ShellCommand<'_> {
             return all;
         }
         let mut moved_by = MovedBy::Nothing;
-        for ancestor in path.spellings().flat_map(Path::ancestors) {
+        for ancestor in path.forms().flat_map(Path::ancestors) {
             if let Some(moved) = self.moved_links.targets.get(ancestor.as_os_str()) {
                 moved_by = moved_by.merge(*moved);
             }
@@ -120,7 +120,7 @@ impl ShellCommand<'_> {
         match moved_by {
             MovedBy::Nothing => false,
             MovedBy::Command(one) => {
-                !self.script.commands.get(one).is_some_and(|by| std::ptr::eq(by, simple_command))
+                !self.analysis.commands.get(one).is_some_and(|by| std::ptr::eq(by, simple_command))
             }
             MovedBy::Several => true,
         }

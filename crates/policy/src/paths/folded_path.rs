@@ -30,8 +30,8 @@ impl FoldedPath {
     }
 
     /// Folds all forms of a path.
-    pub(crate) fn all_spellings(path: &ResolvedPath) -> impl Iterator<Item = Self> {
-        path.spellings().map(Self::new)
+    pub(crate) fn all_forms(path: &ResolvedPath) -> impl Iterator<Item = Self> {
+        path.forms().map(Self::new)
     }
 }
 

@@ -8,9 +8,9 @@ use super::{
     build_accept_edits_update, build_add_directory_update, build_add_rules_update, build_contents_pattern,
     build_session_rule_update, can_open_directory,
 };
-use crate::command::{Approval, PathObstacle, ShellCommand};
+use crate::command::{Approval, BlockingPath, ShellCommand};
 use crate::decision_input::DecisionInput;
-use crate::fs::EntryKind;
+use crate::fs::FileType;
 use crate::rules::command_pattern::escape;
 use crate::shell::{CommandClass, RedirectDirection, SimpleCommand};
 
@@ -27,15 +27,15 @@ pub(super) fn build_suggestions(
     command: &ShellCommand<'_>,
     input: &DecisionInput<'_>,
 ) -> Vec<PermissionUpdate> {
-    if command.script.checked_commands().count() > MAX_COMMANDS {
+    if command.analysis.checked_commands().count() > MAX_COMMANDS {
         return Vec::new();
     }
     let unapproved: Vec<&SimpleCommand> = command
-        .script
+        .analysis
         .checked_commands()
         .filter(|simple_command| command.determine_approval(simple_command, input) == Approval::NotApproved)
         .collect();
-    if unapproved.is_empty() || command.find_directory_change_obstacle(input).is_some() {
+    if unapproved.is_empty() || command.find_directory_change_block(input).is_some() {
         return Vec::new();
     }
     let Some(values) = build_rule_values(&unapproved) else { return Vec::new() };
@@ -79,7 +79,8 @@ fn build_rule_values(unapproved: &[&SimpleCommand]) -> Option<Vec<RuleValue>> {
     Some(values)
 }
 
-/// Returns true if a simple command is read-only and requires permission only because of its paths, so that the rule must be exact.
+/// Returns true if a simple command is read-only and requires permission only because of its paths, so that the rule
+/// must be exact.
 fn needs_exact_rule(simple_command: &SimpleCommand) -> bool {
     simple_command.class == CommandClass::ReadOnly
 }
@@ -117,7 +118,7 @@ fn find_containing_directory(
     input: &DecisionInput<'_>,
 ) -> PathBuf {
     let reads = simple_command.class == CommandClass::ReadOnly;
-    if reads && input.context.fs.lstat(path) == Some(EntryKind::Directory) {
+    if reads && input.context.fs.lstat(path) == Some(FileType::Directory) {
         return path.to_owned();
     }
     path.parent().unwrap_or(path).to_owned()
@@ -129,9 +130,9 @@ fn find_outside_paths(
     simple_command: &SimpleCommand,
     input: &DecisionInput<'_>,
 ) -> Vec<PathBuf> {
-    let paths = command.find_path_obstacles(simple_command, input).filter_map(|obstacle| match obstacle {
-        PathObstacle::Path(path) => Some(path),
-        PathObstacle::Unknown => None,
+    let paths = command.find_blocking_paths(simple_command, input).filter_map(|blocking| match blocking {
+        BlockingPath::Known(path) => Some(path),
+        BlockingPath::Unknown => None,
     });
     paths.filter(|path| !input.dirs.all().any(|dir| dir.contains(path))).collect()
 }

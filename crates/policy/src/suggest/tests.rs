@@ -8,7 +8,7 @@ use crate::fixture::Fixture;
 
 fn suggested_updates(fixture: &Fixture, tool: &str, input: &Value) -> Value {
     match fixture.decide(PermissionMode::Default, tool, input) {
-        Decision::Ask(question) => json!(question.suggestions),
+        Decision::Ask(details) => json!(details.suggestions),
         other => panic!("{tool} {input}: {other:?}"),
     }
 }

@@ -6,8 +6,8 @@ use tokio::io::AsyncWriteExt;
 use super::*;
 use crate::test_support::{exits, read_pid};
 
-fn shell_program(dir: &TempDir, script: &str) -> ProgramSpec {
-    ProgramSpec {
+fn shell_program(dir: &TempDir, script: &str) -> ChildProcessSpec {
+    ChildProcessSpec {
         command: "sh".into(),
         args: vec!["-c".into(), script.into(), "it's".into()],
         cwd: dir.path().to_path_buf(),
@@ -81,7 +81,7 @@ async fn kill_and_drop_end_all_descendants() {
 #[tokio::test]
 async fn a_missing_program_exits_with_127() {
     let dir = tempfile::tempdir().unwrap();
-    let program = ProgramSpec { command: "no-such-program".into(), ..shell_program(&dir, "") };
+    let program = ChildProcessSpec { command: "no-such-program".into(), ..shell_program(&dir, "") };
     let mut child = ChildProcess::spawn(&program).unwrap();
     assert_eq!(read_all(&mut child).await, "");
     assert_eq!(child.wait_for_exit().await, Some(ProcessExit::Exited(127)));

@@ -77,7 +77,7 @@ impl RepairCounts {
 
 /// Session state recorded in a transcript outside the message tree.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct TranscriptFacts {
+pub struct RecordedState {
     /// Last working directory.
     pub cwd: Option<String>,
     /// Permission mode of the last prompt.
@@ -103,7 +103,7 @@ pub(crate) struct Index {
     pub(crate) metadata: MetadataEntries,
     /// Awaited background agents, with the offset of each entry.
     awaited: Vec<(u64, Vec<AwaitedAgent>)>,
-    pub(crate) facts: TranscriptFacts,
+    pub(crate) recorded: RecordedState,
     pub(crate) repairs: RepairCounts,
     /// Nodes whose parent was not found among earlier nodes.
     orphans: Vec<(NodeId, IdKey)>,
@@ -200,7 +200,7 @@ impl Index {
 
     fn add_entry(&mut self, line: &TranscriptEntry<'_>, offset: u64, bytes: &[u8]) {
         let span = Span { offset, length: u32::try_from(bytes.len()).unwrap_or(u32::MAX) };
-        self.update_facts(line);
+        self.update_recorded_state(line);
         if offset < self.start_offset {
             return;
         }
@@ -237,14 +237,14 @@ impl Index {
         entry.map(|(_, agents)| agents.clone()).unwrap_or_default()
     }
 
-    fn update_facts(&mut self, line: &TranscriptEntry<'_>) {
+    fn update_recorded_state(&mut self, line: &TranscriptEntry<'_>) {
         if let Some(title) = line.custom_title().filter(|title| !title.is_empty()) {
-            self.facts.title = Some(title.into_owned());
-        } else if let (Some(title), None) = (line.ai_title(), &self.facts.title) {
-            self.facts.title = Some(title.into_owned());
+            self.recorded.title = Some(title.into_owned());
+        } else if let (Some(title), None) = (line.ai_title(), &self.recorded.title) {
+            self.recorded.title = Some(title.into_owned());
         }
-        if let Some(cwd) = line.cwd().filter(|cwd| self.facts.cwd.as_deref() != Some(cwd)) {
-            self.facts.cwd = Some(cwd.into_owned());
+        if let Some(cwd) = line.cwd().filter(|cwd| self.recorded.cwd.as_deref() != Some(cwd)) {
+            self.recorded.cwd = Some(cwd.into_owned());
         }
     }
 

@@ -17,7 +17,7 @@ use whimbrel_wire::RawJson;
 
 pub use file::FileStore;
 pub use memory::MemoryStore;
-pub use summary::Summary;
+pub use summary::StoredSummary;
 
 /// Identifies a transcript: a session's own, or one of its subpaths.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -57,7 +57,7 @@ pub struct SummarizedSession {
     /// Id and time of the last write.
     pub listed: ListedSession,
     /// Title, first prompt and the like.
-    pub summary: Summary,
+    pub summary: StoredSummary,
 }
 
 /// Error of a session store.
@@ -111,7 +111,7 @@ pub trait SessionStore: Send + Sync {
         let mut summaries = Vec::new();
         for listed in self.list(project).await? {
             let lines = self.load(&StoreKey::session(project, listed.session.as_str())).await?;
-            let mut summary = Summary::default();
+            let mut summary = StoredSummary::default();
             summary.add_lines(lines.iter().flatten());
             summaries.push(SummarizedSession { listed, summary });
         }

@@ -8,10 +8,10 @@ use whimbrel_wire::RawJson;
 use crate::entry::replace_lone_surrogates;
 use crate::summary::{command_name, content_texts, is_synthetic_prompt, truncate_prompt};
 
-/// Summary of a session.
+/// Summary of a session as a store keeps it, with the field names of the official SDKs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Summary {
+pub struct StoredSummary {
     /// True for a subagent's transcript, which lists omit; `None` before the first line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub is_sidechain: Option<bool>,
@@ -50,7 +50,7 @@ pub struct Summary {
     pub tag: Option<String>,
 }
 
-impl Summary {
+impl StoredSummary {
     /// Adds lines of a transcript, in order.
     pub fn add_lines<'a>(&mut self, lines: impl IntoIterator<Item = &'a RawJson>) {
         for line in lines {

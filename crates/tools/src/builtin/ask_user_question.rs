@@ -14,7 +14,7 @@ pub(super) struct AskUserQuestionTool;
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct AskUserQuestionInput {
     #[schemars(length(min = 1, max = 4))]
-    #[serde(deserialize_with = "askable")]
+    #[serde(deserialize_with = "deserialize_questions")]
     questions: Vec<Question>,
     /// Answers by question text.
     #[schemars(skip)]
@@ -60,7 +60,9 @@ struct Annotation {
 }
 
 /// Deserializes questions and checks their number, options and uniqueness.
-fn askable<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<Question>, D::Error> {
+fn deserialize_questions<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<Question>, D::Error> {
     let questions = Vec::<Question>::deserialize(deserializer)?;
     let mut texts = HashSet::new();
     let error = match questions.iter().find(|question| !texts.insert(&question.question)) {

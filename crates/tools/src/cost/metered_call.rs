@@ -125,7 +125,7 @@ mod tests {
     use whimbrel_models::call::CallTimeouts;
     use whimbrel_models::providers::Providers;
     use whimbrel_models::retry::RetryPolicy;
-    use whimbrel_models::{History, Model, Preamble, ReplyItem, Request};
+    use whimbrel_models::{History, Model, ReplyItem, Request, RequestPrefix};
 
     use super::*;
 
@@ -146,7 +146,7 @@ mod tests {
         let ledger = CostLedger::with_budget(Some(0.03));
         let begin = || {
             let request =
-                Request::new(MODEL, Arc::new(Preamble::new(vec![], vec![])), History::new().snapshot());
+                Request::new(MODEL, Arc::new(RequestPrefix::new(vec![], vec![])), History::new().snapshot());
             let call = ModelCall::new(
                 Arc::new(SilentModel),
                 request,
@@ -169,7 +169,8 @@ mod tests {
     #[tokio::test]
     async fn call_is_aborted_when_others_exhaust_budget() {
         let ledger = CostLedger::with_budget(Some(1.0));
-        let request = Request::new(MODEL, Arc::new(Preamble::new(vec![], vec![])), History::new().snapshot());
+        let request =
+            Request::new(MODEL, Arc::new(RequestPrefix::new(vec![], vec![])), History::new().snapshot());
         let call =
             ModelCall::new(Arc::new(SilentModel), request, RetryPolicy::default(), CallTimeouts::default());
         let models = ModelAccess::new(Providers::offline());

@@ -6,14 +6,15 @@
 //! - `inputs`: builds hook inputs;
 //! - `executor`: runs the hooks of an event; `callback` asks the host, `command` runs a command, `http` sends a
 //!   request, `progress` reports runs to the host;
-//! - `output`: parses and truncates the output of one hook; `blocking_part`: the part of an invalid output that still blocks; `merge`:
-//!   combines the outputs of all hooks;
+//! - `output`: parses and truncates the output of one hook; `blocking_part`: the part of an invalid output that still
+//!   blocks; `merge`: combines the outputs of all hooks;
 //! - `async_results`: results of hooks that run in the background;
 //! - `dispatcher`: an agent's entry point to all of that; `stop_flag`: ends its turn on request of a hook.
 //!
 //! A session without hooks has an empty [`HookExecutor`], in which running an event is one check.
 
 mod async_results;
+mod blocking_part;
 mod callback;
 mod command;
 mod condition;
@@ -30,7 +31,6 @@ pub mod matcher;
 pub mod merge;
 mod output;
 mod progress;
-mod salvage;
 mod stop_flag;
 #[cfg(test)]
 mod tests;

@@ -10,7 +10,7 @@ use whimbrel_tools::api::{
 use crate::agents::AgentSpawner;
 use crate::agents::registry::ReachableAgent;
 use crate::agents::team::message::count_text;
-use crate::agents::team::{LEAD, MemberInfo};
+use crate::agents::team::{LEAD, MemberStatus};
 
 pub(super) struct ListAgentsTool;
 
@@ -80,12 +80,12 @@ impl Row {
         }
     }
 
-    fn for_teammate(member: &MemberInfo) -> Self {
+    fn for_teammate(member: &MemberStatus) -> Self {
         let state = if member.is_active { "working" } else { "idle" };
         Self {
-            id: member.facts.task_id.clone(),
-            name: Some(member.facts.name.clone()),
-            agent_type: member.facts.agent_type.clone(),
+            id: member.spec.task_id.clone(),
+            name: Some(member.spec.name.clone()),
+            agent_type: member.spec.agent_type.clone(),
             description: match member.unread {
                 0 => "teammate".into(),
                 unread => format!("teammate, {} unread", count_text(unread)),

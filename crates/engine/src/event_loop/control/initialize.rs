@@ -6,7 +6,7 @@ use whimbrel_wire::control::{AccountInfo, AgentInfo, ControlResponse, Initialize
 use whimbrel_wire::options::SystemPrompt;
 
 use super::{extensions, model_infos};
-use crate::agents::Definition;
+use crate::agents::ResolvedDefinition;
 use crate::event_loop::Session;
 use crate::setup::SetupError;
 
@@ -115,7 +115,7 @@ fn respond_to_initialize(
     None
 }
 
-pub(super) fn agent_info(definition: &Definition) -> AgentInfo {
+pub(super) fn agent_info(definition: &ResolvedDefinition) -> AgentInfo {
     AgentInfo {
         name: definition.name.clone(),
         description: definition.description.clone(),

@@ -152,12 +152,12 @@ fn rule_json(rule: &SourcedRule) -> Value {
         "behavior": rule.behavior.to_string(),
         "source": rule.source.as_str(),
         "rule": rule.rule.to_string(),
-        "editability": editability(rule.source),
+        "editability": describe_editability(rule.source),
     })
 }
 
 /// Returns whether a rule can be edited, by its source.
-fn editability(source: RuleSource) -> &'static str {
+fn describe_editability(source: RuleSource) -> &'static str {
     match source {
         RuleSource::UserSettings | RuleSource::ProjectSettings | RuleSource::LocalSettings => "persistent",
         RuleSource::CliArg | RuleSource::Session => "session",

@@ -130,7 +130,7 @@ impl Analyzer<'_> {
 
     /// Returns true if one of these simple commands is a shell that reads commands from standard input.
     fn reads_commands_from_stdin(&self, range: Range<usize>) -> bool {
-        let simple_commands = self.script.commands.get(range).unwrap_or_default();
+        let simple_commands = self.analysis.commands.get(range).unwrap_or_default();
         simple_commands.iter().any(|simple_command| {
             shells::find_command_source(&simple_command.words) == Some(CommandSource::Input)
         })
@@ -166,11 +166,15 @@ impl Analyzer<'_> {
     }
 
     fn name_at(&self, index: usize) -> Option<&str> {
-        self.script.commands.get(index)?.words.first()?.value.as_literal()
+        self.analysis.commands.get(index)?.words.first()?.value.as_literal()
     }
 
     fn words_at(&self, index: usize) -> Vec<Word> {
-        self.script.commands.get(index).map(|simple_command| simple_command.words.clone()).unwrap_or_default()
+        self.analysis
+            .commands
+            .get(index)
+            .map(|simple_command| simple_command.words.clone())
+            .unwrap_or_default()
     }
 
     /// Analyzes every text that the commands produce.
@@ -185,7 +189,7 @@ impl Analyzer<'_> {
                 StdoutContent::Unknown if command.before_pipe => {
                     let texts: Vec<String> =
                         words.iter().skip(1).map(|word| expand::render_value(&word.value)).collect();
-                    self.analyze_guess(&texts.join(" ").replace("\\n", "\n"));
+                    self.analyze_possible_input(&texts.join(" ").replace("\\n", "\n"));
                 }
                 StdoutContent::Nothing
                 | StdoutContent::Input
@@ -202,12 +206,12 @@ impl Analyzer<'_> {
     }
 
     /// Analyzes text that is hardly a command; it makes nothing opaque.
-    fn analyze_guess(&mut self, text: &str) {
-        let before = self.script.commands.len();
+    fn analyze_possible_input(&mut self, text: &str) {
+        let before = self.analysis.commands.len();
         let paused = std::mem::replace(&mut self.memo.paused, true);
         self.analyze_text(text);
         self.memo.paused = paused;
-        for simple_command in self.script.commands.iter_mut().skip(before) {
+        for simple_command in self.analysis.commands.iter_mut().skip(before) {
             simple_command.opaque = false;
         }
     }
@@ -313,7 +317,7 @@ impl Analyzer<'_> {
             }
         });
         let redirects =
-            self.script.commands.get(range.start).map(|simple_command| simple_command.redirects.as_slice());
+            self.analysis.commands.get(range.start).map(|simple_command| simple_command.redirects.as_slice());
         texts
             && redirects.unwrap_or_default().iter().all(|redirect| {
                 redirect.direction == RedirectDirection::Write || !redirect.target.is_unknown()

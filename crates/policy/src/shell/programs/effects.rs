@@ -22,7 +22,7 @@ pub(crate) struct CommandEffects {
     /// True if its paths must be in the working directories even under a rule with a specifier.
     pub(crate) restricts_paths: bool,
     /// True if an unquoted glob among its arguments requires permission.
-    pub(crate) asks_for_globs: bool,
+    pub(crate) globs_require_permission: bool,
     /// Weakest kind of allow rule that may allow it.
     pub(crate) required_rule: RequiredRule,
 }
@@ -39,7 +39,7 @@ impl Default for CommandEffects {
             bulk_write_dirs: Vec::new(),
             removals: Vec::new(),
             restricts_paths: false,
-            asks_for_globs: false,
+            globs_require_permission: false,
             required_rule: RequiredRule::AnyRule,
         }
     }

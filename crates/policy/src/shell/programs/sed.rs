@@ -125,7 +125,13 @@ fn determine_deny_effects(arguments: &[Word]) -> CommandEffects {
             reads.extend(find_files_after_letter(text, ['r', 'R']));
         }
     }
-    CommandEffects { reads, writes, restricts_paths: true, asks_for_globs: true, ..CommandEffects::default() }
+    CommandEffects {
+        reads,
+        writes,
+        restricts_paths: true,
+        globs_require_permission: true,
+        ..CommandEffects::default()
+    }
 }
 
 /// Finds files that a script may name after one of these letters, each up to the end of its line.

@@ -94,8 +94,8 @@ fn read_only_commands() {
     for text in rows {
         assert_eq!(class(text), CommandClass::ReadOnly, "{text}");
     }
-    let script = script("ls | xargs -n 1 echo");
-    assert!(script.checked_commands().all(|command| command.class == CommandClass::ReadOnly));
+    let analysis = analyze_text("ls | xargs -n 1 echo");
+    assert!(analysis.checked_commands().all(|command| command.class == CommandClass::ReadOnly));
 }
 
 #[test]
@@ -198,9 +198,9 @@ fn commands_that_are_not_read_only() {
         "xxd f",
     ];
     for text in rows {
-        let script = script(text);
-        let all = script.unanalyzable.is_empty()
-            && script.checked_commands().all(|command| command.class == CommandClass::ReadOnly);
+        let analysis = analyze_text(text);
+        let all = analysis.unanalyzable.is_empty()
+            && analysis.checked_commands().all(|command| command.class == CommandClass::ReadOnly);
         assert!(!all, "{text}");
     }
 }
@@ -303,14 +303,18 @@ fn unanalyzable_constructs_are_reported() {
         ("git commit -m \"$(cat <<E\n$(id)\nE\n)\"", UnanalyzableCause::Substitution),
     ];
     for (text, cause) in rows {
-        assert!(script(text).unanalyzable.contains(&cause), "{text}: {:?}", script(text).unanalyzable);
+        assert!(
+            analyze_text(text).unanalyzable.contains(&cause),
+            "{text}: {:?}",
+            analyze_text(text).unanalyzable
+        );
     }
     assert_eq!(
-        script(&format!("echo {}", "a".repeat(MAX_ANALYZED_LENGTH))).unanalyzable,
+        analyze_text(&format!("echo {}", "a".repeat(MAX_ANALYZED_LENGTH))).unanalyzable,
         [UnanalyzableCause::TooLong]
     );
     let nested = format!("{}ls{}", "(".repeat(200), ")".repeat(200));
-    assert!(script(&nested).unanalyzable.contains(&UnanalyzableCause::TooDeep));
+    assert!(analyze_text(&nested).unanalyzable.contains(&UnanalyzableCause::TooDeep));
 }
 
 #[test]
@@ -332,13 +336,13 @@ fn plain_constructs_are_analyzed() {
         ("time { a; }", vec!["a"]),
     ];
     for (text, expected) in rows {
-        let script = script(text);
-        let known = script.unanalyzable.iter().all(|cause| *cause == UnanalyzableCause::CompoundSyntax);
-        assert!(known, "{text}: {:?}", script.unanalyzable);
-        let found: Vec<&str> = script
+        let analysis = analyze_text(text);
+        let known = analysis.unanalyzable.iter().all(|cause| *cause == UnanalyzableCause::CompoundSyntax);
+        assert!(known, "{text}: {:?}", analysis.unanalyzable);
+        let found: Vec<&str> = analysis
             .checked_commands()
-            .filter_map(|command| command.allow_spellings.first())
-            .map(|spelling| spelling.text.as_str())
+            .filter_map(|command| command.allow_texts.first())
+            .map(|allow_text| allow_text.text.as_str())
             .collect();
         assert_eq!(found, expected, "{text}");
     }
@@ -380,9 +384,9 @@ fn texts_for_allow_rules() {
     for (text, expected) in rows {
         let command = only_checked_command(text);
         let found: Vec<(&str, RequiredRule)> = command
-            .allow_spellings
+            .allow_texts
             .iter()
-            .map(|spelling| (spelling.text.as_str(), spelling.required_rule))
+            .map(|allow_text| (allow_text.text.as_str(), allow_text.required_rule))
             .collect();
         assert_eq!(found, *expected, "{text}");
     }
@@ -395,7 +399,7 @@ fn redirects_and_directories() {
     let found: Vec<(RedirectDirection, &str, RedirectTargetKind)> = command
         .redirects
         .iter()
-        .map(|spelling| (spelling.direction, spelling.target.as_literal().unwrap(), spelling.target_kind))
+        .map(|redirect| (redirect.direction, redirect.target.as_literal().unwrap(), redirect.target_kind))
         .collect();
     use RedirectDirection::{Read, Write};
     use RedirectTargetKind::{File, Network, Null, Stream};
@@ -414,15 +418,15 @@ fn redirects_and_directories() {
         ]
     );
     assert_eq!(only_checked_command("> f").class, CommandClass::NoCommand);
-    let loops = script("for i in 1; do echo x; done > f");
+    let loops = analyze_text("for i in 1; do echo x; done > f");
     assert!(
         loops
             .checked_commands()
             .any(|command| command.class == CommandClass::NoCommand && command.redirects.len() == 1)
     );
-    assert_eq!(script("cd a && cd -").cd_targets, [Some(WordValue::Literal("a".into())), None]);
-    assert!(script("a & b").background);
-    assert!(!script("a && b").background);
+    assert_eq!(analyze_text("cd a && cd -").cd_targets, [Some(WordValue::Literal("a".into())), None]);
+    assert!(analyze_text("a & b").background);
+    assert!(!analyze_text("a && b").background);
 }
 
 #[test]

@@ -124,7 +124,7 @@ impl Analyzer<'_> {
             return;
         }
         let choices = self.variables.count_alternatives(&assignment.value);
-        if !self.limits.take_values(choices) {
+        if !self.budget.spend_values(choices) {
             self.variables.overflowed = true;
             return;
         }
@@ -154,7 +154,7 @@ impl Analyzer<'_> {
     fn propagate_builtin(&mut self, command: &RawCommand) {
         let choices =
             command.words.iter().map(|word| self.variables.count_alternatives(word)).max().unwrap_or(1);
-        if !self.limits.take_values(choices) {
+        if !self.budget.spend_values(choices) {
             self.variables.overflowed = true;
             return;
         }

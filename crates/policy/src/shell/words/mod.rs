@@ -3,7 +3,7 @@
 pub(crate) mod arithmetic;
 pub(crate) mod braces;
 pub(crate) mod expand;
-pub(crate) mod spelling;
+pub(crate) mod match_texts;
 
 /// One word of a simple command.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -15,7 +15,7 @@ use super::settings;
 
 /// A request to start a session.
 #[derive(Debug, Clone, Default)]
-pub struct Start {
+pub struct SessionRequest {
     pub options: Options,
     /// Environment of the engine and of the commands that it runs.
     pub env: BTreeMap<String, String>,
@@ -27,7 +27,7 @@ pub struct Start {
     pub store: Option<SharedStore>,
 }
 
-impl Start {
+impl SessionRequest {
     pub fn new(options: Options, env: BTreeMap<String, String>) -> Self {
         Self { options, env, ..Self::default() }
     }

@@ -53,14 +53,14 @@ struct EntryFields {
 }
 
 /// An open transcript with the positions of its visible messages.
-pub struct Transcript {
+pub struct TranscriptReader {
     file: File,
     /// Positions of the messages, in order.
     spans: Vec<Span>,
     repairs: RepairCounts,
 }
 
-impl Transcript {
+impl TranscriptReader {
     pub fn open(path: &Path) -> io::Result<Self> {
         let (file, _) = files::open(path)?;
         let (order, repairs) = load::conversation_spans(&file)?;
@@ -170,7 +170,7 @@ mod tests {
             .map(|line| line.as_str().map_or_else(|| line.to_string(), str::to_owned) + "\n")
             .collect();
         std::fs::write(&path, text.trim_end()).unwrap();
-        let transcript = Transcript::open(&path).unwrap();
+        let transcript = TranscriptReader::open(&path).unwrap();
         transcript.messages().map(|message| message.unwrap().uuid).collect()
     }
 

@@ -4,7 +4,7 @@ use super::{RuleSuggestion, Word, WordValue};
 
 /// Analysis of a whole command.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Script {
+pub struct CommandAnalysis {
     /// The text without outer blanks, matched against rules that name the whole command.
     pub text: String,
     /// Simple commands at every depth, in the order of the text.
@@ -33,7 +33,7 @@ pub struct Script {
     pub cd_path: Vec<WordValue>,
 }
 
-impl Script {
+impl CommandAnalysis {
     /// Simple commands that must be allowed before the command may run.
     pub fn checked_commands(&self) -> impl Iterator<Item = &SimpleCommand> {
         self.commands.iter().filter(|simple_command| simple_command.check_scope == CheckScope::Full)
@@ -46,8 +46,8 @@ impl Script {
     }
 
     /// Finds the first cause for which even an exact rule for the whole text does not allow the command.
-    pub fn find_unliftable_cause(&self) -> Option<UnanalyzableCause> {
-        self.unanalyzable.iter().copied().find(|cause| !cause.is_lifted_by_exact_rule())
+    pub fn find_cause_despite_exact_rule(&self) -> Option<UnanalyzableCause> {
+        self.unanalyzable.iter().copied().find(|cause| !cause.is_allowed_by_exact_rule())
     }
 }
 
@@ -67,7 +67,7 @@ pub enum UnanalyzableCause {
     /// A test that evaluates its operands.
     Test,
     /// An unquoted glob whose matches could be taken for options or change more files than shown. Never in
-    /// [`Script::unanalyzable`]: see [`SimpleCommand::has_risky_glob`].
+    /// [`CommandAnalysis::unanalyzable`]: see [`SimpleCommand::has_risky_glob`].
     Glob,
     /// A here-document with expansions.
     Heredoc,
@@ -110,7 +110,7 @@ impl UnanalyzableCause {
     }
 
     /// Returns true if an exact rule for the whole command allows it in spite of this cause.
-    pub fn is_lifted_by_exact_rule(self) -> bool {
+    pub fn is_allowed_by_exact_rule(self) -> bool {
         !matches!(
             self,
             Self::CompoundSyntax
@@ -131,7 +131,7 @@ pub enum CheckScope {
     /// behind a wrapper whose outer form is checked.
     DenyOnly,
     /// Like `DenyOnly`, for text that may not be a command, such as code of another language.
-    Guess,
+    Possible,
 }
 
 /// One simple command.
@@ -147,9 +147,9 @@ pub struct SimpleCommand {
     /// Redirects that open a file; `2>&1` is not included.
     pub redirects: Vec<Redirect>,
     /// Texts that allow rules are matched against. Empty if only bare `Bash` can allow the command.
-    pub allow_spellings: Vec<AllowSpelling>,
+    pub allow_texts: Vec<AllowText>,
     /// Texts that deny and ask rules are matched against.
-    pub deny_spellings: Vec<DenySpelling>,
+    pub deny_texts: Vec<DenyText>,
     /// Class of the command behind the wrappers that an allow rule looks through.
     pub class: CommandClass,
     /// Command word, literal and as written, of the command that `class`, `reads` and `writes` describe.
@@ -230,7 +230,7 @@ pub enum RedirectTargetKind {
 
 /// Text that allow rules are matched against.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AllowSpelling {
+pub struct AllowText {
     /// The command with single blanks between words; quoted blanks are [`super::QUOTED_BLANK`].
     pub text: String,
     pub required_rule: RequiredRule,
@@ -249,7 +249,7 @@ pub enum RequiredRule {
 
 /// Text that deny and ask rules are matched against.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DenySpelling {
+pub struct DenyText {
     /// The command with single blanks between words.
     pub text: String,
     pub match_start: MatchStart,
@@ -272,7 +272,7 @@ pub enum CommandClass {
     /// No command word: only redirects or assignments, which are checked on their own.
     NoCommand,
     /// Read-only: `reads` must lie in the working directories. `git` also needs a trusted repository; for `cd` see
-    /// [`Script::cd_targets`].
+    /// [`CommandAnalysis::cd_targets`].
     ReadOnly,
     /// A file command that the accept-edits mode allows: `reads` and `writes` must lie in the working directories.
     AcceptEdits,
