@@ -61,7 +61,7 @@ class Harness:
         return ClaudeAgentOptions(cli_path=self.engine, cwd=self.workspace, **more)
 
     def running_processes(self):
-        """Command lines of all processes of this test by pid, recognised by their TMPDIR."""
+        """Command lines of all processes of this test by pid, recognized by their TMPDIR."""
         tag = f"TMPDIR={self.temp_dir}\0".encode()
         found = {}
         for entry in Path("/proc").iterdir():

@@ -14,8 +14,8 @@ from python_sdk import only_result, run_query, run_turn, run_with_timeout, syste
 PLAN = tool_call("ExitPlanMode", plan="1. Write a file.")
 WRITE = tool_call("Write", file_path="made.txt", content="x")
 QUESTION = {
-    "question": "Which colour?",
-    "header": "Colour",
+    "question": "Which color?",
+    "header": "Color",
     "multiSelect": False,
     "options": [{"label": "Red", "description": "warm"}, {"label": "Blue", "description": "cool"}],
 }
@@ -83,7 +83,7 @@ def test_exit_from_model_started_plan_mode_restores_the_mode(harness):
     assert (harness.workspace / "made.txt").exists()
 
 
-def test_plan_mode_notices_are_messages(harness, provider):
+def test_plan_mode_reminders_are_messages(harness, provider):
     provider.replies = ["One.", "Two.", "Three."]
     options = harness.options(permission_mode="plan", can_use_tool=PermissionResponder(), model="claude-opus-4-5")
 
@@ -104,7 +104,7 @@ def test_plan_mode_notices_are_messages(harness, provider):
 
 
 ANSWERS = {
-    "an answer": ({"answers": {"Which colour?": "Blue"}}, "Which colour? → Blue", {"Which colour?": "Blue"}),
+    "an answer": ({"answers": {"Which color?": "Blue"}}, "Which color? → Blue", {"Which color?": "Blue"}),
     "none": ({}, "did not answer", {}),
 }
 

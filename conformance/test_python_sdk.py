@@ -362,7 +362,7 @@ def test_tools_are_the_listed_minus_the_denied(harness, provider):
 
 def test_env_and_cwd_options_reach_commands(harness):
     options = harness.options(
-        tool_call("Bash", command="echo $COLOUR in $PWD"), "Done.", env={"COLOUR": "green"}, **BYPASS
+        tool_call("Bash", command="echo $COLOR in $PWD"), "Done.", env={"COLOR": "green"}, **BYPASS
     )
     (ran,) = tool_results(run_query("go", options))
     assert ran.text == f"green in {harness.workspace}"

@@ -245,11 +245,11 @@ def test_directories_tools_and_env_options_apply(node, harness):
         "tools": ["Read", "Bash", "Write"],
         "disallowedTools": ["Write"],
         "allowedTools": ["Bash"],
-        "env": {**harness.env(), "COLOUR": "green"},
+        "env": {**harness.env(), "COLOR": "green"},
     }
     replies = (
         tool_call("Read", file_path=str(harness.home / "notes.txt")),
-        tool_call("Bash", command="echo $COLOUR"),
+        tool_call("Bash", command="echo $COLOR"),
         tool_call("Write", file_path="a", content="x"),
         "Done.",
     )

@@ -1,5 +1,5 @@
 //! Linker options of optimized builds, where linker and loader are known to support them. Every touched page of the
-//! executable costs memory in every process, together with the neighbours that the kernel reads ahead. So identical
+//! executable costs memory in every process, together with the neighbors that the kernel reads ahead. So identical
 //! functions are folded and relocations are packed; a `dist` build also places the functions of an everyday session
 //! side by side (`cargo xtask dist`).
 

@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
-use whimbrel_engine::agents::Definition;
+use whimbrel_engine::agents::ResolvedDefinition;
 use whimbrel_engine::agents::definition::DefinitionSource;
 use whimbrel_engine::setup::Setup;
-use whimbrel_engine::{Engine, Start};
+use whimbrel_engine::{Engine, SessionRequest};
 use whimbrel_models::providers::Providers;
 
 use crate::arg_list::ListFormat;
@@ -52,9 +52,10 @@ fn execute(argv: &[String], mut env: Env) -> Result<String, String> {
     warnings.iter().for_each(|warning| print_note(warning));
     resolve_home(&mut env);
     let engine = Engine::new(Providers::offline());
-    let setup = Setup::resolve(&engine, Start::new(options, env)).map_err(|error| error.to_string())?;
+    let setup =
+        Setup::resolve(&engine, SessionRequest::new(options, env)).map_err(|error| error.to_string())?;
     setup.host.warning.iter().for_each(|warning| print_note(warning));
-    let definitions: Vec<&Definition> = setup.agents.definitions.iter().collect();
+    let definitions: Vec<&ResolvedDefinition> = setup.agents.definitions.iter().collect();
     Ok(match format {
         ListFormat::Text => render_text(&definitions),
         ListFormat::Json => format!("{:#}\n", render_json(&definitions)),
@@ -70,14 +71,14 @@ const SOURCES: [(DefinitionSource, &str); 5] = [
     (DefinitionSource::BuiltIn, "Built in"),
 ];
 
-fn render_text(definitions: &[&Definition]) -> String {
+fn render_text(definitions: &[&ResolvedDefinition]) -> String {
     let mut page = format!("{} agents\n", definitions.len());
     for (source, heading) in SOURCES {
         let mut of_source = definitions.iter().filter(|definition| definition.source == source).peekable();
         if of_source.peek().is_some() {
             let _ = write!(page, "\n{heading}:\n");
         }
-        for Definition { name, model, description, .. } in of_source {
+        for ResolvedDefinition { name, model, description, .. } in of_source {
             let line = format!("  {name} · {} · {description}", model.as_deref().unwrap_or("inherit"));
             page += &sanitize(line.trim_end(), LineBreaks::Replace);
             page += "\n";
@@ -86,8 +87,8 @@ fn render_text(definitions: &[&Definition]) -> String {
     page
 }
 
-fn render_json(definitions: &[&Definition]) -> Value {
-    let render = |definition: &&Definition| {
+fn render_json(definitions: &[&ResolvedDefinition]) -> Value {
+    let render = |definition: &&ResolvedDefinition| {
         json!({
             "name": definition.name,
             "source": source_name(definition.source),
@@ -115,12 +116,12 @@ mod tests {
 
     #[test]
     fn definitions_are_grouped_by_source() {
-        let definition = |name: &str, source, model: Option<&str>| Definition {
+        let definition = |name: &str, source, model: Option<&str>| ResolvedDefinition {
             name: name.into(),
             source,
             model: model.map(str::to_owned),
             description: "does\nthings".into(),
-            ..Definition::default()
+            ..ResolvedDefinition::default()
         };
         let built_in = definition("Explore", DefinitionSource::BuiltIn, None);
         let mine = definition("mine", DefinitionSource::User, Some("haiku"));

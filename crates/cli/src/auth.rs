@@ -6,9 +6,9 @@ use crate::credentials::{Credentials, KeyOrigin, find_credentials};
 use crate::environment::{Env, resolve_home};
 use crate::exit_code::FAILURE;
 use crate::flags::{InspectArgs, parse_inspect_args};
-use crate::no_key::NO_KEY_HELP;
+use crate::missing_key::NO_KEY_HELP;
 use crate::official::refuse_subcommand;
-use crate::serve_session::Session;
+use crate::serve_session::PreparedSession;
 use crate::stdio::{self, print_note, report_error};
 use crate::terminal::Terminal;
 
@@ -65,9 +65,9 @@ fn execute(argv: &[String], mut env: Env, terminal: Terminal) -> Result<(String,
     let Some(InspectArgs { options, warnings, .. }) = parsed else { return Ok((HELP_PAGE.into(), 0)) };
     warnings.iter().for_each(|warning| print_note(warning));
     resolve_home(&mut env);
-    let mut session = Session::new(options, env.clone());
-    if session.start.settings.is_none()
-        && let Err(error) = session.start.read_settings()
+    let mut session = PreparedSession::new(options, env.clone());
+    if session.request.settings.is_none()
+        && let Err(error) = session.request.read_settings()
     {
         print_note(&error.to_string());
     }

@@ -4,7 +4,7 @@ use whimbrel_models::key_source::API_KEY_HELPER;
 use whimbrel_models::providers::ApiDialect;
 
 use crate::environment::Env;
-use crate::serve_session::Session;
+use crate::serve_session::PreparedSession;
 
 /// Credentials of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,7 +92,7 @@ impl KeyOrigin {
 }
 
 /// Determines the credentials of a session. `env` is the environment before the settings were added.
-pub(crate) fn find_credentials(session: &Session, env: &Env) -> Credentials {
+pub(crate) fn find_credentials(session: &PreparedSession, env: &Env) -> Credentials {
     let model = session.effective_model();
     let providers = session.engine.providers();
     let provider = match providers.dialect(&model) {
@@ -102,7 +102,7 @@ pub(crate) fn find_credentials(session: &Session, env: &Env) -> Credentials {
     };
     let variable = match provider {
         Provider::Messages => Some(providers.key_source()).filter(|variable| *variable != "none"),
-        Provider::Chat => Some("OPENAI_API_KEY").filter(|variable| is_set(&session.start.env, variable)),
+        Provider::Chat => Some("OPENAI_API_KEY").filter(|variable| is_set(&session.request.env, variable)),
         Provider::Script => None,
     };
     let key = match (variable, provider) {
@@ -178,7 +178,7 @@ mod tests {
                 setting_sources: Some(Vec::new()),
                 ..Options::default()
             };
-            let found = find_credentials(&Session::new(options, env.clone()), &env);
+            let found = find_credentials(&PreparedSession::new(options, env.clone()), &env);
             assert_eq!((found.provider, found.key), (provider, key), "{name}");
         }
     }

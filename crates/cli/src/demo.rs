@@ -4,7 +4,7 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use whimbrel_engine::{Engine, Start};
+use whimbrel_engine::{Engine, SessionRequest};
 use whimbrel_models::providers::Providers;
 use whimbrel_models::scripted::Scripted;
 use whimbrel_wire::options::{Options, PermissionPromptTool};
@@ -13,7 +13,7 @@ use whimbrel_wire::permission::PermissionMode;
 use crate::environment::Env;
 use crate::in_process_host::FrameDisplay;
 use crate::one_prompt::serve_prompt;
-use crate::serve_session::Session;
+use crate::serve_session::PreparedSession;
 use crate::shutdown::RunOutcome;
 use crate::terminal::{Terminal, columns};
 use crate::terminal_ui::{FrameRenderer, PermissionPrompter, Spinner, Style};
@@ -39,7 +39,7 @@ pub(crate) fn run(env: Env, terminal: Terminal) -> io::Result<RunOutcome> {
     } else {
         PermissionPrompter::AutoAllow
     };
-    let style = if terminal.has_colour && terminal.stdout { Style::Dimmed } else { Style::Plain };
+    let style = if terminal.has_color && terminal.stdout { Style::Dimmed } else { Style::Plain };
     let spinner =
         (terminal.stdout && terminal.stderr && terminal.can_move_cursor).then(|| Spinner::new(style));
     let renderer =
@@ -74,7 +74,7 @@ fn describe_outcome(run_outcome: &RunOutcome) -> Option<&'static str> {
 }
 
 /// Creates a session in this directory that is not stored and may edit files without asking.
-fn build_session(dir: &str, env: Env, delay_ms: u64) -> io::Result<Session> {
+fn build_session(dir: &str, env: Env, delay_ms: u64) -> io::Result<PreparedSession> {
     let script = Scripted::parse(&render_script(dir, delay_ms)).map_err(io::Error::other)?;
     let providers = Providers::offline();
     providers.add_script("demo", Arc::new(script));
@@ -88,7 +88,7 @@ fn build_session(dir: &str, env: Env, delay_ms: u64) -> io::Result<Session> {
         include_partial_messages: true,
         ..Options::default()
     };
-    Ok(Session { engine: Engine::new(providers), start: Start::new(options, env) })
+    Ok(PreparedSession { engine: Engine::new(providers), request: SessionRequest::new(options, env) })
 }
 
 /// Fills the directory into the script, so that file names become absolute paths.

@@ -3,18 +3,42 @@
 use whimbrel_engine::{SessionExit, TurnSummary};
 use whimbrel_wire::message::{Outcome, TerminalReason};
 
-use crate::caller::HostKind;
 use crate::shutdown::AbortReason;
 
 /// Exit code of every failure.
 pub(crate) const FAILURE: i32 = 1;
+
+/// Treatment of the exit code of a failed turn by the host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ExitCodeCompat {
+    /// The host accepts any exit code.
+    Standard,
+    /// TypeScript SDK 0.2: any code but 0 makes it throw, even after the result was delivered. Its own engine exits
+    /// with 0 after a turn that reached a limit or was interrupted.
+    TypeScript02,
+}
+
+impl ExitCodeCompat {
+    /// Detects the host by `CLAUDE_CODE_ENTRYPOINT` and `CLAUDE_AGENT_SDK_VERSION`, which SDK 0.2 may omit.
+    pub(crate) fn from_env(entrypoint: Option<&str>, version: Option<&str>) -> Self {
+        match (entrypoint, version) {
+            (Some("sdk-ts"), None) => Self::TypeScript02,
+            (Some("sdk-ts"), Some(version)) if version.starts_with("0.2.") => Self::TypeScript02,
+            _ => Self::Standard,
+        }
+    }
+}
 
 /// Computes the exit code:
 /// 1. an early end: 128 plus the signal, or 1;
 /// 2. a session that never started: 1;
 /// 3. the last result is an error: 1, but 0 for an old TypeScript host if it is a limit or an interrupt;
 /// 4. otherwise 0.
-pub(crate) fn exit_code(reason: Option<AbortReason>, session_exit: &SessionExit, host: HostKind) -> i32 {
+pub(crate) fn exit_code(
+    reason: Option<AbortReason>,
+    session_exit: &SessionExit,
+    compat: ExitCodeCompat,
+) -> i32 {
     match reason {
         Some(AbortReason::Signal(signal)) => return 128 + signal,
         Some(AbortReason::HostDisconnected | AbortReason::MalformedInput) => return FAILURE,
@@ -22,9 +46,9 @@ pub(crate) fn exit_code(reason: Option<AbortReason>, session_exit: &SessionExit,
     }
     match &session_exit.last_turn {
         _ if session_exit.setup_error.is_some() => FAILURE,
-        Some(turn) if turn.is_error => match host {
-            HostKind::OldTypeScript if is_limit_or_interrupt(turn) => 0,
-            HostKind::OldTypeScript | HostKind::Standard => FAILURE,
+        Some(turn) if turn.is_error => match compat {
+            ExitCodeCompat::TypeScript02 if is_limit_or_interrupt(turn) => 0,
+            ExitCodeCompat::TypeScript02 | ExitCodeCompat::Standard => FAILURE,
         },
         _ => 0,
     }
@@ -59,7 +83,7 @@ mod tests {
 
     #[test]
     fn exit_code_reflects_the_outcome() {
-        use HostKind::{OldTypeScript as Old, Standard as New};
+        use ExitCodeCompat::{Standard as New, TypeScript02 as Old};
         let not_started = SessionExit {
             setup_error: Some(SetupError::Invalid("no".into())),
             ..exit_with_turn("error_during_execution", true, "turn_setup_failed")
@@ -122,6 +146,21 @@ mod tests {
         ];
         for (name, reason, session_exit, host, expected) in rows {
             assert_eq!(exit_code(reason, &session_exit, host), expected, "{name} ({host:?})");
+        }
+    }
+
+    #[test]
+    fn old_typescript_host_is_detected_by_its_version() {
+        let rows = [
+            (Some("sdk-ts"), None, ExitCodeCompat::TypeScript02),
+            (Some("sdk-ts"), Some("0.2.50"), ExitCodeCompat::TypeScript02),
+            (Some("sdk-ts"), Some("0.3.325"), ExitCodeCompat::Standard),
+            (Some("sdk-py"), None, ExitCodeCompat::Standard),
+            (Some("sdk-py"), Some("0.2.182"), ExitCodeCompat::Standard),
+            (None, None, ExitCodeCompat::Standard),
+        ];
+        for (entrypoint, version, expected) in rows {
+            assert_eq!(ExitCodeCompat::from_env(entrypoint, version), expected, "{entrypoint:?} {version:?}");
         }
     }
 }

@@ -3,14 +3,14 @@
 use std::io::{self, Write};
 
 use whimbrel_engine::setup::explain::{DecidingRule, ExplainedDecision, Explanation, explain};
-use whimbrel_engine::{Engine, Start};
+use whimbrel_engine::{Engine, SessionRequest};
 use whimbrel_models::providers::Providers;
 use whimbrel_wire::permission::PermissionUpdate;
 
 /// Prints the explanation of a call as text or as JSON. The error is a text for stderr.
-pub(crate) fn run(start: Start, call: &str, as_json: bool) -> Result<(), String> {
+pub(crate) fn run(request: SessionRequest, call: &str, as_json: bool) -> Result<(), String> {
     let engine = Engine::new(Providers::offline());
-    let explanation = explain(&engine, start, call).map_err(|error| error.to_string())?;
+    let explanation = explain(&engine, request, call).map_err(|error| error.to_string())?;
     let text = match as_json {
         true => serde_json::to_string_pretty(&explanation).map_err(|error| error.to_string())? + "\n",
         false => render_page(&explanation),

@@ -7,8 +7,8 @@
 //! - [`run`]: the program from start to end; [`serve_session`]: an engine that serves one session on this thread
 //! - [`stdio`]: the wire over stdin and stdout
 //! - [`read_prompt`], [`one_prompt`]: one prompt, one answer; [`in_process_host`]: the host side within this process
-//! - [`terminal_ui`]: output for a user; [`terminal`]: detection of a terminal; [`no_key`]: help without a configured
-//!   model
+//! - [`terminal_ui`]: output for a user; [`terminal`]: detection of a terminal; [`missing_key`]: help without a
+//!   configured model
 //! - [`demo`]: a scripted run that needs no key; [`sessions`]: stored sessions; [`explain_permission`]: why a call is
 //!   allowed or not
 //! - [`mcp`]: configured MCP servers, and our own tools as a server; [`plugin`]: plugins from marketplaces
@@ -34,7 +34,7 @@ mod explain_permission;
 mod flags;
 mod in_process_host;
 mod mcp;
-mod no_key;
+mod missing_key;
 mod official;
 mod one_prompt;
 mod plugin;

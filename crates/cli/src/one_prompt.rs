@@ -7,7 +7,7 @@ use whimbrel_wire::options::PermissionPromptTool;
 use whimbrel_wire::{Frame, encode};
 
 use crate::in_process_host::{FrameDisplay, run_host};
-use crate::serve_session::Session;
+use crate::serve_session::PreparedSession;
 use crate::shutdown::{AbortReason, RunOutcome, Shutdown, watch_signals};
 use crate::stdio;
 use crate::terminal::{Terminal, columns};
@@ -26,13 +26,13 @@ pub(crate) enum PrintFormat {
 
 /// Runs the prompt and prints the answer. `attended` means that the user may be asked.
 pub(crate) fn run_prompt(
-    mut session: Session,
+    mut session: PreparedSession,
     attended: bool,
     prompt: String,
     format: PrintFormat,
     terminal: Terminal,
 ) -> io::Result<RunOutcome> {
-    let options = &mut session.start.options;
+    let options = &mut session.request.options;
     let has_prompt_tool = options.permission_prompt_tool.is_some();
     let prompter = match terminal.stdin && terminal.stderr && attended && !has_prompt_tool {
         true => PermissionPrompter::Terminal,
@@ -44,7 +44,7 @@ pub(crate) fn run_prompt(
     let display = match format {
         PrintFormat::Live => {
             options.include_partial_messages = true;
-            let style = if terminal.has_colour && terminal.stderr { Style::Dimmed } else { Style::Plain };
+            let style = if terminal.has_color && terminal.stderr { Style::Dimmed } else { Style::Plain };
             let spinner = (terminal.stderr && terminal.can_move_cursor).then(|| Spinner::new(style));
             FrameDisplay::Terminal(FrameRenderer::new(
                 (io::stdout(), io::stderr()),
@@ -63,7 +63,7 @@ pub(crate) fn run_prompt(
 
 /// Serves a session with one prompt and shows its frames.
 pub(crate) fn serve_prompt<T: io::Write, M: io::Write>(
-    session: Session,
+    session: PreparedSession,
     prompt: String,
     display: FrameDisplay<T, M>,
     prompter: PermissionPrompter,

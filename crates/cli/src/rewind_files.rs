@@ -5,14 +5,14 @@ use whimbrel_transport::link::{HostEnd, pair};
 use whimbrel_wire::Frame;
 use whimbrel_wire::control::{ControlRequest, Request, Response, RewindFiles, RewindFilesReply};
 
-use crate::serve_session::Session;
+use crate::serve_session::PreparedSession;
 
 /// Id of the only request.
 const REQUEST_ID: &str = "rewind";
 
 /// Rewinds the files of the resumed session to a prompt, and returns a page about it. The error is a text for stderr.
-pub(crate) fn rewind_files(mut session: Session, prompt: String) -> Result<String, String> {
-    session.start.options.enable_file_checkpointing = true;
+pub(crate) fn rewind_files(mut session: PreparedSession, prompt: String) -> Result<String, String> {
+    session.request.options.enable_file_checkpointing = true;
     let (link, host) = pair();
     let served = session.serve(link, |ended| request_rewind(host, prompt, ended));
     let (session_exit, response) = served.map_err(|error| format!("Cannot start: {error}."))?;

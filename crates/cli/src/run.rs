@@ -2,25 +2,26 @@
 
 use std::io;
 
-use whimbrel_engine::Start;
+use whimbrel_engine::SessionRequest;
 use whimbrel_os::log::Log;
 use whimbrel_transport::link::{HostEnd, pair};
 use whimbrel_wire::message::User;
 
-use crate::caller::{Caller, HostKind};
+use crate::caller::Caller;
 use crate::environment::{Env, prepare_environment, resolve_home};
-use crate::exit_code::{FAILURE, exit_code};
+use crate::exit_code::{ExitCodeCompat, FAILURE, exit_code};
 use crate::flags::{self, Args, CliCommand, InputFormat, OutputFormat, ParsedArgs, REPLAY_FLAG};
 use crate::official::refuse_subcommand;
 use crate::one_prompt::{PrintFormat, run_prompt};
 use crate::read_prompt::read_prompt;
 use crate::rewind_files::rewind_files;
-use crate::serve_session::Session;
+use crate::serve_session::PreparedSession;
 use crate::shutdown::{RunOutcome, Shutdown, watch_signals};
 use crate::stdio::{MalformedLinePolicy, print_note, report_error};
 use crate::terminal::{self, Terminal};
 use crate::{
-    agents, auth, config, debug_log, demo, doctor, explain_permission, mcp, no_key, plugin, sessions, stdio,
+    agents, auth, config, debug_log, demo, doctor, explain_permission, mcp, missing_key, plugin, sessions,
+    stdio,
 };
 
 /// Runs the program and returns its exit code.
@@ -29,7 +30,7 @@ pub(crate) fn main() -> i32 {
         std::env::vars_os().filter_map(|(name, value)| Some((to_utf8(name)?, to_utf8(value)?))).collect();
     let variable = |name: &str| env.get(name).map(String::as_str);
     let entrypoint = variable("CLAUDE_CODE_ENTRYPOINT");
-    let host = HostKind::from_env(entrypoint, variable("CLAUDE_AGENT_SDK_VERSION"));
+    let compat = ExitCodeCompat::from_env(entrypoint, variable("CLAUDE_AGENT_SDK_VERSION"));
     let caller = Caller::from_entrypoint(entrypoint);
     let terminal = Terminal::detect(&env);
     let argv = read_arguments();
@@ -57,7 +58,7 @@ pub(crate) fn main() -> i32 {
     match args.command {
         CliCommand::Help => print_text(&flags::help_page(terminal::output_width())),
         CliCommand::Version => print_text(&flags::version_line()),
-        CliCommand::Demo => report_exit(demo::run(env, terminal), host),
+        CliCommand::Demo => report_exit(demo::run(env, terminal), compat),
         CliCommand::Explain => {
             let Some(call) = args.prompt else {
                 return report_error(
@@ -66,12 +67,12 @@ pub(crate) fn main() -> i32 {
             };
             resolve_home(&mut env);
             let as_json = args.output_format == OutputFormat::Json;
-            match explain_permission::run(Start::new(args.options, env), &call, as_json) {
+            match explain_permission::run(SessionRequest::new(args.options, env), &call, as_json) {
                 Ok(()) => 0,
                 Err(text) => report_error(&text),
             }
         }
-        CliCommand::Run => match start_run(&args, caller, env, host, terminal) {
+        CliCommand::Run => match start_run(&args, caller, env, compat, terminal) {
             Ok(code) => code,
             Err(text) => report_error(&text),
         },
@@ -83,18 +84,18 @@ fn start_run(
     args: &Args,
     caller: Caller,
     mut env: Env,
-    host: HostKind,
+    compat: ExitCodeCompat,
     terminal: Terminal,
 ) -> Result<i32, String> {
     prepare_environment(args, caller, &mut env)?;
     let log = open_log(args)?;
-    let session = Session::new(args.options.clone(), env).with_log(log);
+    let session = PreparedSession::new(args.options.clone(), env).with_log(log);
     if let Some(prompt) = &args.rewind_files {
         return rewind_files(session, prompt.clone()).map(|page| print_text(&page));
     }
     let input = resolve_input(args, &session, terminal)?;
     let terminal = if args.plain_output { terminal.without_styles() } else { terminal };
-    Ok(report_exit(run_session(args, session, input, terminal), host))
+    Ok(report_exit(run_session(args, session, input, terminal), compat))
 }
 
 /// Runs a subcommand, or says why there is none of this name; `None` if it is no subcommand. The caller does not matter:
@@ -132,7 +133,7 @@ enum RunInput {
 }
 
 /// Determines the input, or says why there is none.
-fn resolve_input(args: &Args, session: &Session, terminal: Terminal) -> Result<RunInput, String> {
+fn resolve_input(args: &Args, session: &PreparedSession, terminal: Terminal) -> Result<RunInput, String> {
     if args.input_format == InputFormat::StreamJson {
         return Ok(RunInput::Frames);
     }
@@ -140,16 +141,21 @@ fn resolve_input(args: &Args, session: &Session, terminal: Terminal) -> Result<R
     match args.output_format {
         OutputFormat::Text | OutputFormat::Json
             if !session.has_key_helper()
-                && no_key::lacks_key(session.model(), &session.start.env)
+                && missing_key::lacks_key(session.model(), &session.request.env)
                 && !args.options.extra_args.contains_key(REPLAY_FLAG) =>
         {
-            Err(no_key::NO_KEY_HELP.into())
+            Err(missing_key::NO_KEY_HELP.into())
         }
         _ => Ok(RunInput::Prompt(prompt)),
     }
 }
 
-fn run_session(args: &Args, session: Session, input: RunInput, terminal: Terminal) -> io::Result<RunOutcome> {
+fn run_session(
+    args: &Args,
+    session: PreparedSession,
+    input: RunInput,
+    terminal: Terminal,
+) -> io::Result<RunOutcome> {
     match (input, args.output_format) {
         (RunInput::Prompt(prompt), OutputFormat::Text) => {
             let format = if terminal.stdout { PrintFormat::Live } else { PrintFormat::Answer };
@@ -165,7 +171,7 @@ fn run_session(args: &Args, session: Session, input: RunInput, terminal: Termina
 }
 
 /// Serves a session over stdin and stdout, for a host that is a program.
-fn run_over_stdio(strict_input: bool, session: Session, input: RunInput) -> io::Result<RunOutcome> {
+fn run_over_stdio(strict_input: bool, session: PreparedSession, input: RunInput) -> io::Result<RunOutcome> {
     let (link, HostEnd { sender, receiver, stop, .. }) = pair();
     let shutdown = Shutdown::new(stop);
     watch_signals(shutdown.clone())?;
@@ -189,13 +195,13 @@ fn run_over_stdio(strict_input: bool, session: Session, input: RunInput) -> io::
     Ok(RunOutcome { session_exit, result: None, abort_reason: shutdown.reason() })
 }
 
-fn report_exit(ended: io::Result<RunOutcome>, host: HostKind) -> i32 {
+fn report_exit(ended: io::Result<RunOutcome>, compat: ExitCodeCompat) -> i32 {
     match ended {
         Ok(RunOutcome { session_exit, abort_reason, .. }) => {
             if let Some(error) = &session_exit.setup_error {
                 print_note(&error.to_string());
             }
-            exit_code(abort_reason, &session_exit, host)
+            exit_code(abort_reason, &session_exit, compat)
         }
         // The reader has closed the pipe on purpose: no message.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => FAILURE,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
 use whimbrel_engine::setup::model::default_model;
-use whimbrel_engine::{Engine, SessionExit, Start, serve};
+use whimbrel_engine::{Engine, SessionExit, SessionRequest, serve};
 use whimbrel_models::http::HttpClient;
 use whimbrel_models::providers::Providers;
 use whimbrel_models::recording::Recording;
@@ -20,25 +20,25 @@ use crate::environment::Env;
 use crate::flags::{RECORD_FLAG, REPLAY_FLAG};
 
 /// A session that has not started.
-pub(crate) struct Session {
+pub(crate) struct PreparedSession {
     pub(crate) engine: Engine,
-    pub(crate) start: Start,
+    pub(crate) request: SessionRequest,
 }
 
-impl Session {
+impl PreparedSession {
     /// Creates a session with the model that the options, the settings or the environment name.
     pub(crate) fn new(mut options: Options, env: Env) -> Self {
         apply_env_options(&mut options, &env);
-        let mut start = Start::new(options, env);
+        let mut request = SessionRequest::new(options, env);
         // Errors in the settings are reported to the host when the session starts.
-        let _ = start.read_settings();
-        let shared = Arc::new(start.env.clone());
+        let _ = request.read_settings();
+        let shared = Arc::new(request.env.clone());
         let http_client = HttpClient::from_env(|name| shared.get(name).cloned());
         let mut providers = Providers::from_env(Arc::new(move |name| shared.get(name).cloned()), http_client);
-        if let Some(recording) = open_recording(&start.options) {
+        if let Some(recording) = open_recording(&request.options) {
             providers = providers.with_recording(recording);
         }
-        Self { engine: Engine::new(providers), start }
+        Self { engine: Engine::new(providers), request }
     }
 
     pub(crate) fn with_log(self, log: Log) -> Self {
@@ -47,20 +47,20 @@ impl Session {
 
     /// Model that the session calls.
     pub(crate) fn effective_model(&self) -> String {
-        let settings = self.start.settings.as_ref().map(|settings| settings.effective().typed.clone());
-        let Start { options, env, .. } = &self.start;
+        let settings = self.request.settings.as_ref().map(|settings| settings.effective().typed.clone());
+        let SessionRequest { options, env, .. } = &self.request;
         default_model(&self.engine, options, env, &settings.unwrap_or_default())
     }
 
     /// Model that the options or the settings name.
     pub(crate) fn model(&self) -> Option<&str> {
-        let by_settings = || self.start.settings.as_ref()?.effective().typed.model.as_deref();
-        self.start.options.model.as_deref().or_else(by_settings)
+        let by_settings = || self.request.settings.as_ref()?.effective().typed.model.as_deref();
+        self.request.options.model.as_deref().or_else(by_settings)
     }
 
     /// Returns whether the settings name a command that prints the API key.
     pub(crate) fn has_key_helper(&self) -> bool {
-        let settings = self.start.settings.as_ref();
+        let settings = self.request.settings.as_ref();
         settings.is_some_and(|settings| settings.effective().typed.api_key_helper.is_some())
     }
 
@@ -78,7 +78,7 @@ impl Session {
         // engine is a task, as are the connections that it reads from.
         let session = runtime.spawn(async move {
             let _ended = ended.drop_guard();
-            serve(self.engine, link, self.start).await
+            serve(self.engine, link, self.request).await
         });
         let (session_exit, host_output) = runtime.block_on(async { tokio::join!(session, host) });
         // Remaining work must not delay the exit: it is dropped, and threads are not joined.

@@ -1,4 +1,4 @@
-//! Suggestions for misspelt names. Pure.
+//! Suggestions for misspelled names. Pure.
 
 /// Finds the name that is most similar to the given one. It must be more similar than `min_similarity` (0 to 1).
 pub(crate) fn most_similar<'a>(

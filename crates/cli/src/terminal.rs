@@ -16,8 +16,8 @@ pub(crate) struct Terminal {
     pub(crate) stdout: bool,
     /// The user reads our notes.
     pub(crate) stderr: bool,
-    /// Colours are wanted and supported.
-    pub(crate) has_colour: bool,
+    /// Colors are wanted and supported.
+    pub(crate) has_color: bool,
     /// Lines can be overwritten.
     pub(crate) can_move_cursor: bool,
 }
@@ -25,7 +25,7 @@ pub(crate) struct Terminal {
 impl Terminal {
     /// The same terminal without colors and without overwriting lines.
     pub(crate) fn without_styles(self) -> Self {
-        Self { has_colour: false, can_move_cursor: false, ..self }
+        Self { has_color: false, can_move_cursor: false, ..self }
     }
 
     /// Inspects the standard streams; respects `NO_COLOR` and dumb terminals.
@@ -36,7 +36,7 @@ impl Terminal {
             stdin: io::stdin().is_terminal(),
             stdout: io::stdout().is_terminal(),
             stderr: io::stderr().is_terminal(),
-            has_colour: !set("NO_COLOR") && !dumb,
+            has_color: !set("NO_COLOR") && !dumb,
             can_move_cursor: !dumb,
         }
     }

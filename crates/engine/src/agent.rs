@@ -10,7 +10,7 @@ use std::time::Duration;
 use whimbrel_mcp::ServerRegistry;
 use whimbrel_models::call::CallTimeouts;
 use whimbrel_models::retry::RetryPolicy;
-use whimbrel_models::{ModelError, Preamble};
+use whimbrel_models::{ModelError, RequestPrefix};
 use whimbrel_tools::cost::CostLedger;
 use whimbrel_tools::model_access::ModelAccess;
 use whimbrel_transport::frame_sender::FrameSender;
@@ -35,7 +35,7 @@ pub struct Agent {
     /// Instruction files known to the agent.
     pub instructions: Instructions,
     /// System prompt and tools, as sent to the model.
-    pub preamble: Arc<Preamble>,
+    pub request_prefix: Arc<RequestPrefix>,
     /// Environment of tool calls.
     pub tool_env: Arc<ToolEnv>,
     pub runtime_settings: RuntimeSettingsReader,
@@ -63,7 +63,7 @@ impl Agent {
     pub fn retry_policy(&self) -> RetryPolicy {
         let policy = self.limits.retry_policy();
         match self.fallback_models.has_next(&self.runtime_settings.current().model) {
-            true => RetryPolicy { max_overload_retries: fallback::OVERLOAD_ATTEMPTS - 1, ..policy },
+            true => RetryPolicy { max_overload_retries: fallback::MAX_OVERLOAD_ATTEMPTS - 1, ..policy },
             false => policy,
         }
     }
@@ -73,7 +73,7 @@ impl Agent {
         let primary = self.runtime_settings.current().model;
         let failed = self.model();
         let (trigger, reason) =
-            error.and_then(fallback::unavailability).unwrap_or(("unavailable", "does not answer"));
+            error.and_then(fallback::classify_unavailable).unwrap_or(("unavailable", "does not answer"));
         let Some(name) = self.fallback_models.activate_next(&primary) else { return };
         let content = format!("{failed} {reason}; using {name} for the rest of this turn.");
         let trigger = trigger.to_owned();

@@ -17,7 +17,7 @@ use whimbrel_session_store::load::IdKey;
 use whimbrel_session_store::load::repair::{EMPTY_PROMPT, is_blank};
 use whimbrel_session_store::open_reply::ReplyEnd;
 use whimbrel_session_store::writer::TranscriptWriter;
-use whimbrel_session_store::{MessageEntry, ResumedSession, TranscriptLog};
+use whimbrel_session_store::{MessageEntry, ResumedSession, TranscriptRecorder};
 use whimbrel_transport::frame_sender::FrameSender;
 use whimbrel_wire::content::{Block, Content, Role};
 use whimbrel_wire::message::{Assistant, FailureKind, Reply, Said, User};
@@ -26,7 +26,7 @@ use whimbrel_wire::system::CompactBoundary;
 use whimbrel_wire::{RawJson, StopReason, Usage};
 
 use crate::context::PlanModeState;
-use crate::context::plan_mode::{CallPosition, PlanNoticeContext};
+use crate::context::plan_mode::{CallPosition, PlanReminderContext};
 use crate::context::token_estimate::estimate_tokens;
 use crate::context::usage::ContextMeter;
 use crate::transcript_notices as notices;
@@ -37,7 +37,7 @@ use rollback::Uncommitted;
 pub struct Conversation {
     /// Messages sent to the model.
     pub history: History,
-    log: TranscriptLog,
+    recorder: TranscriptRecorder,
     frame_sender: FrameSender,
     attribution: Attribution,
     /// Thinking of the current reply that is not followed by another block yet.
@@ -89,10 +89,10 @@ pub struct ReplyHead {
 }
 
 impl Conversation {
-    pub fn new(log: TranscriptLog, frame_sender: FrameSender, attribution: Attribution) -> Self {
+    pub fn new(recorder: TranscriptRecorder, frame_sender: FrameSender, attribution: Attribution) -> Self {
         Self {
             history: History::new(),
-            log,
+            recorder,
             frame_sender,
             attribution,
             pending_thinking: Vec::new(),
@@ -116,7 +116,7 @@ impl Conversation {
     pub fn restore(&mut self, resumed: ResumedSession) {
         let loaded = resumed.loaded;
         self.has_messages = loaded.has_messages();
-        self.thinking_model.clone_from(&loaded.facts.model);
+        self.thinking_model.clone_from(&loaded.recorded.model);
         self.history = loaded.history;
         self.has_unsigned_thinking = loaded.has_unsigned_thinking;
         self.tool_call_ids = loaded.call_ids;
@@ -125,15 +125,15 @@ impl Conversation {
         self.context_meter.restore(self.history.size(), loaded.context_tokens);
         self.counted_tokens = loaded.context_tokens;
         self.added_tokens = if loaded.context_tokens > 0 { 0 } else { self.history.size() as u64 / 4 };
-        self.log.resume_after(loaded.leaf, loaded.uuids);
-        self.log.writer().restore_title(loaded.facts.title);
-        self.log.writer().restore_metadata(loaded.metadata);
-        self.log.writer().mirror_lines(resumed.mirror_lines);
+        self.recorder.resume_after(loaded.leaf, loaded.uuids);
+        self.recorder.writer().restore_title(loaded.recorded.title);
+        self.recorder.writer().restore_metadata(loaded.metadata);
+        self.recorder.writer().mirror_lines(resumed.mirror_lines);
     }
 
     /// Claims a uuid for a message; false if it is in use.
     pub fn claim_uuid(&mut self, uuid: &str) -> bool {
-        self.log.claim_uuid(uuid)
+        self.recorder.claim_uuid(uuid)
     }
 
     pub fn attribution(&self) -> &Attribution {
@@ -141,12 +141,12 @@ impl Conversation {
     }
 
     pub fn transcript_writer(&self) -> &TranscriptWriter {
-        self.log.writer()
+        self.recorder.writer()
     }
 
     /// Path of the transcript, if there is one.
     pub fn transcript_path(&self) -> Option<std::path::PathBuf> {
-        self.log.writer().path()
+        self.recorder.writer().path()
     }
 
     /// Appends a text for the model that is hidden from the host, such as reminders.
@@ -162,7 +162,7 @@ impl Conversation {
         {
             uncommitted.record_key(key);
         }
-        self.log.push_hidden(text, announced_mode);
+        self.recorder.push_hidden(text, announced_mode);
     }
 
     /// Appends blocks for the model that are hidden from the host.
@@ -180,15 +180,15 @@ impl Conversation {
         }
     }
 
-    /// Appends the plan mode notice that is due, if any. The transcript records the mode with it, so that a resumed
+    /// Appends the plan mode reminder that is due, if any. The transcript records the mode with it, so that a resumed
     /// session knows what the model was told.
-    pub fn push_plan_notice(
+    pub fn push_plan_reminder(
         &mut self,
         mode: PermissionMode,
         position: CallPosition,
-        context: &PlanNoticeContext<'_>,
+        context: &PlanReminderContext<'_>,
     ) {
-        if let Some(text) = self.plan_mode.take_notice(mode, position, context) {
+        if let Some(text) = self.plan_mode.take_reminder(mode, position, context) {
             self.push_hidden_text(&text, Some(&mode.to_string()));
         }
     }
@@ -196,7 +196,7 @@ impl Conversation {
     /// Appends a prompt of the host.
     pub fn push_prompt(&mut self, uuid: &str, content: &Content, mode: &str) {
         self.push_user_content(uuid, content, Some(mode));
-        self.log.record_prompt(content);
+        self.recorder.record_prompt(content);
         self.write_user(uuid, content, vec![("permissionMode", mode.into())]);
     }
 
@@ -274,7 +274,7 @@ impl Conversation {
             request_id: head.request_id.clone(),
             ..self.assistant_frame(reply)
         };
-        self.write_assistant(&frame, TranscriptLog::append_reply_block);
+        self.write_assistant(&frame, TranscriptRecorder::append_reply_block);
         self.publish_warnings().await;
         if visible {
             self.frame_sender.send(frame).await;
@@ -285,7 +285,7 @@ impl Conversation {
     pub fn finish_reply(&mut self, stop_reason: Option<StopReason>, usage: &Usage) {
         self.note_usage(usage);
         let end = ReplyEnd { stop_reason, stop_sequence: None, usage: usage.clone() };
-        self.log.writer().finish_reply(&end);
+        self.recorder.writer().finish_reply(&end);
     }
 
     /// Returns whether it has a message. Injected context does not count.
@@ -354,7 +354,7 @@ impl Conversation {
         self.injected_keys.clear();
         self.plan_mode = PlanModeState::default();
         let uuid = ids::new_uuid();
-        self.log.append_boundary(&uuid, &boundary, tools);
+        self.recorder.append_boundary(&uuid, &boundary, tools);
         self.publish_warnings().await;
         if self.is_main() {
             self.frame_sender.notify_as(uuid, boundary).await;
@@ -369,10 +369,10 @@ impl Conversation {
     /// Records a local command and its output. The model sees neither.
     pub async fn push_local_command(&mut self, prompt: &User, answer: &str) {
         let prompt_uuid = prompt.uuid.clone().unwrap_or_else(ids::new_uuid);
-        self.log.append_local_command(&prompt_uuid, &prompt.message.content.joined_text());
+        self.recorder.append_local_command(&prompt_uuid, &prompt.message.content.joined_text());
         let (uuid, text) =
             (ids::new_uuid(), format!("<local-command-stdout>{answer}</local-command-stdout>"));
-        self.log.append_local_command(&uuid, &text);
+        self.recorder.append_local_command(&uuid, &text);
         self.publish_warnings().await;
         let frame = User { is_replay: Some(true), ..self.user_frame(uuid, Content::Text(text)) };
         self.frame_sender.send(frame).await;
@@ -381,15 +381,15 @@ impl Conversation {
     /// Records a local command without output. The model does not see it.
     pub fn record_local_command(&mut self, prompt: &User) {
         let uuid = prompt.uuid.clone().unwrap_or_else(ids::new_uuid);
-        self.log.append_local_command(&uuid, &prompt.message.content.joined_text());
+        self.recorder.append_local_command(&uuid, &prompt.message.content.joined_text());
     }
 
     /// Records a local command with its output as a synthetic reply. The model sees neither.
     pub async fn push_local_answer(&mut self, prompt: &User, answer: &str) {
         let prompt_uuid = prompt.uuid.clone().unwrap_or_else(ids::new_uuid);
-        self.log.append_local_command(&prompt_uuid, &prompt.message.content.joined_text());
+        self.recorder.append_local_command(&prompt_uuid, &prompt.message.content.joined_text());
         let frame = self.assistant_frame(synthetic_reply(answer));
-        self.log.append_local_command(&frame.uuid, answer);
+        self.recorder.append_local_command(&frame.uuid, answer);
         self.flush().await;
         self.frame_sender.send(frame).await;
     }
@@ -399,30 +399,30 @@ impl Conversation {
         let reply = synthetic_reply(text);
         let request_id = cause.and_then(|cause| cause.request_id.clone());
         let frame = Assistant { error: Some(kind), request_id, ..self.assistant_frame(reply) };
-        self.write_assistant(&frame, TranscriptLog::append);
+        self.write_assistant(&frame, TranscriptRecorder::append);
         self.publish_warnings().await;
         self.frame_sender.send(frame).await;
     }
 
     /// Sends the host pending warnings about the transcript and mirror frames.
     pub async fn publish_warnings(&mut self) {
-        notices::publish_notices(self.log.writer(), &self.frame_sender).await;
+        notices::publish_notices(self.recorder.writer(), &self.frame_sender).await;
     }
 
     /// Waits until everything so far is in the transcript or store.
     pub async fn flush(&mut self) {
-        self.log.writer().flush().await;
+        self.recorder.writer().flush().await;
     }
 
     /// Records the cost of the session so far in the transcript.
     pub async fn record_cost(&mut self, cost: &CostState) {
-        self.log.writer().record_cost(cost);
+        self.recorder.writer().record_cost(cost);
         self.publish_warnings().await;
     }
 
     /// Ends a turn: writes and syncs the transcript, and publishes warnings.
     pub async fn end_turn(&mut self) {
-        self.log.end_turn().await;
+        self.recorder.end_turn().await;
         self.publish_warnings().await;
     }
 
@@ -472,11 +472,11 @@ impl Conversation {
         }
         let wire_message = Said { role: Role::User, content: content.clone() };
         if let Ok(message) = RawJson::from_value(&wire_message) {
-            self.log.append(MessageEntry { kind: "user", uuid, message, extra_fields });
+            self.recorder.append(MessageEntry { kind: "user", uuid, message, extra_fields });
         }
     }
 
-    fn write_assistant(&mut self, frame: &Assistant, append: fn(&mut TranscriptLog, MessageEntry<'_>)) {
+    fn write_assistant(&mut self, frame: &Assistant, append: fn(&mut TranscriptRecorder, MessageEntry<'_>)) {
         self.context_meter.note_size(self.history.size());
         if let Ok(message) = RawJson::from_value(&frame.message) {
             let request = frame.request_id.iter().map(|id| ("requestId", Value::String(id.clone())));
@@ -484,7 +484,7 @@ impl Conversation {
             let starts = calls.then(|| ("startsRecorded", true.into()));
             let extra_fields = request.chain(starts).collect();
             append(
-                &mut self.log,
+                &mut self.recorder,
                 MessageEntry { kind: "assistant", uuid: &frame.uuid, message, extra_fields },
             );
         }

@@ -1,14 +1,13 @@
 //! Event loop of a session: one task that owns the session's state, receives all events and starts turns.
 //!
 //! End of input and stop are different events. After the host has finished its input, the session continues until
-//! nothing runs and nothing is queued; only the link's stop token ends it at once. Turns are in `turns`
-//! (uuids of their prompts in `prompt_uuids`), slash commands in `commands`, control requests in `control`, MCP servers
-//! in `mcp`, internal events in `notifications`, agent definitions of the host and of `--agent` in `agent_definitions`,
-//! the `init` frame in `init_frame`, the state in `session`, the parts that a session's agents are built from in
-//! `assemble`.
+//! nothing runs and nothing is queued; only the link's stop token ends it at once. Turns are in `turns`, slash commands
+//! in `commands`, control requests in `control`, MCP servers in `mcp`, internal events in `notifications`, agent
+//! definitions of the host and of `--agent` in `agent_definitions`, the `init` frame in `init_frame`, the state in
+//! `session`, the parts that a session's agents are built from in `build_parts`.
 
 mod agent_definitions;
-mod assemble;
+mod build_parts;
 mod commands;
 mod context_usage;
 pub(crate) mod control;
@@ -16,7 +15,6 @@ mod extensions;
 mod init_frame;
 mod mcp;
 mod notifications;
-mod prompt_uuids;
 mod session;
 mod turns;
 
@@ -40,11 +38,11 @@ use crate::agent::Agent;
 use crate::engine::Engine;
 use crate::input_queue::QueuedInput;
 use crate::session_lifetime::{Activity, HostInput, LoopDecision};
-use crate::setup::{SetupError, Start, resume};
+use crate::setup::{SessionRequest, SetupError, resume};
 use crate::transcript_notices;
 use crate::turn::TurnOutcome;
 use crate::turn_result;
-pub(crate) use assemble::build_hooks;
+pub(crate) use build_parts::build_hooks;
 pub(crate) use session::Session;
 use turns::wait_for_turn;
 
@@ -83,13 +81,17 @@ impl From<&TurnResult> for TurnSummary {
 ///
 /// Thousands of idle sessions may share a process, so this future holds only what an idle session needs; anything
 /// larger is boxed while it is in use.
-pub fn serve(engine: Engine, link: Link, start: Start) -> impl Future<Output = SessionExit> + Send {
+pub fn serve(
+    engine: Engine,
+    link: Link,
+    request: SessionRequest,
+) -> impl Future<Output = SessionExit> + Send {
     // The future of an async fn keeps its arguments until it ends, so the large one is boxed.
-    run(engine, link, Box::new(start))
+    run(engine, link, Box::new(request))
 }
 
-async fn run(engine: Engine, mut link: Link, start: Box<Start>) -> SessionExit {
-    let setup = Box::pin(async { resume::resolve(&engine, *start).await.map(Box::new) });
+async fn run(engine: Engine, mut link: Link, request: Box<SessionRequest>) -> SessionExit {
+    let setup = Box::pin(async { resume::resolve(&engine, *request).await.map(Box::new) });
     let setup = match link.stop.run_until_cancelled(setup).await {
         Some(Ok(setup)) => setup,
         Some(Err(error)) => return Box::pin(reject_session(&mut link, error, ids::new_uuid())).await,
@@ -118,12 +120,12 @@ async fn run(engine: Engine, mut link: Link, start: Box<Start>) -> SessionExit {
             .decide(session.setup.host.background_policy, session.setup.host.background_wait_limit)
         {
             LoopDecision::Exit => break,
-            LoopDecision::Run => {
+            LoopDecision::WaitForEvents => {
                 idle_since = None;
                 None
             }
             // Measured from when the session became idle; events in between do not extend it.
-            LoopDecision::WaitFor(limit) => {
+            LoopDecision::WaitForBackground(limit) => {
                 let since = *idle_since.get_or_insert_with(|| Instant::from_std(clock::monotonic()));
                 limit.map(|limit| since + limit)
             }
@@ -176,7 +178,7 @@ async fn close(
         Box::pin(run_session_end_hooks(&session.hooks.clone(), stop)).await;
     }
     session.mcp.close(stop).await;
-    // A stop ends all background work; a session that ends by itself detaches what may outlive it.
+    // A stop ends all background work; a session that ends normally detaches what may outlive it.
     let detached = if stop.is_cancelled() { 0 } else { session.tasks.detach_all().await };
     // No more responses are read: pending requests fail.
     session.host.requests.close();
@@ -368,6 +370,6 @@ mod tests {
     #[test]
     fn serve_future_is_send() {
         fn is_send<T: Send>(_: &T) {}
-        let _ = |engine, link, start| is_send(&serve(engine, link, start));
+        let _ = |engine, link, request| is_send(&serve(engine, link, request));
     }
 }

@@ -5,7 +5,7 @@
 use whimbrel_models::{ModelError, ModelErrorKind};
 
 /// Number of calls to an overloaded model before a fallback model is used.
-pub const OVERLOAD_ATTEMPTS: u32 = 3;
+pub const MAX_OVERLOAD_ATTEMPTS: u32 = 3;
 
 /// The fallback models of an agent.
 #[derive(Debug, Clone, Default)]
@@ -56,8 +56,8 @@ impl FallbackModels {
     }
 }
 
-/// Reason why a model is unavailable, as a trigger word and as a phrase; none if a fallback would not help.
-pub fn unavailability(error: &ModelError) -> Option<(&'static str, &'static str)> {
+/// Reason why a model is unavailable, as a trigger word and as a phrase; `None` if a fallback would not help.
+pub fn classify_unavailable(error: &ModelError) -> Option<(&'static str, &'static str)> {
     Some(match error.kind {
         ModelErrorKind::Overloaded => ("overloaded", "is overloaded"),
         ModelErrorKind::ModelNotFound => ("model_not_found", "is not available"),

@@ -103,7 +103,7 @@ impl InputQueue {
         self.0.iter().position(has_id).and_then(|index| self.0.remove(index)).is_some()
     }
 
-    /// Takes the input of the next turn: a command alone, or everything before the next command. None if nothing
+    /// Takes the input of the next turn: a command alone, or everything before the next command. `None` if nothing
     /// starts a turn. Notifications that do not start a turn are not added to a command; they stay queued.
     pub(crate) fn take_batch(&mut self, commands: &Commands) -> Option<TurnBatch> {
         let first = self.0.iter().position(QueuedInput::starts_turn)?;

@@ -13,7 +13,7 @@
 //! - notices to the host: `transcript_notices` and `task_notifications`; `rewind` (file checkpoints)
 //! - turn: [`agent`] (one agent and its state), `turn_start`, [`turn`] (the loop), [`next_step`] (pure: what comes next),
 //!   [`turn_result`](mod@turn_result) (pure: the result frame), [`fallback`] (fallback models), [`structured_output`],
-//!   [`denial_log`], `effort`
+//!   [`denial_log`]
 //! - tool calls: [`tool_scheduler`], [`permission_checker`] (hooks, rules, permission request)
 //! - conversation: [`conversation`] (history, transcript and host together), [`context`] (system prompt, environment,
 //!   instructions, plan mode), [`compaction`]
@@ -30,7 +30,6 @@ pub mod compaction;
 pub mod context;
 pub mod conversation;
 pub mod denial_log;
-mod effort;
 mod engine;
 mod event_loop;
 pub mod fallback;
@@ -59,4 +58,4 @@ mod turn_start;
 
 pub use engine::{Engine, builtin_tools, team_tools};
 pub use event_loop::{SessionExit, TurnSummary, serve};
-pub use setup::Start;
+pub use setup::SessionRequest;

@@ -1,11 +1,10 @@
 //! Serves the engine's tools over MCP.
 //!
 //! Calls go through the same permission checker, hooks and tool scheduler as in a session that cannot request
-//! permission. `session` builds that environment, `served_tools` lists the tools, `convert` maps tools and results to
-//! the protocol.
+//! permission. `session` builds that environment, `convert` lists the tools and maps them and their results to the
+//! protocol.
 
 mod convert;
-mod served_tools;
 mod session;
 #[cfg(test)]
 mod tests;
@@ -26,19 +25,19 @@ use whimbrel_os::ids;
 
 use self::session::HeadlessSession;
 use crate::engine::Engine;
-use crate::setup::{SetupError, Start};
+use crate::setup::{SessionRequest, SetupError};
 use crate::tool_scheduler::{ToolCall, ToolCallResult, ToolEnv, ToolScheduler};
 
 /// Serves the tools over a pair of streams until the client disconnects or `stop` fires. Calls in flight get a few
 /// seconds to finish; then every process started by them is ended. `warn` receives warnings for the user.
 pub async fn serve_tools(
     engine: Engine,
-    start: Start,
+    request: SessionRequest,
     streams: (impl AsyncRead + Send + Unpin + 'static, impl AsyncWrite + Send + Unpin + 'static),
     stop: CancellationToken,
     warn: impl Fn(&str) + Send + 'static,
 ) -> Result<(), SetupError> {
-    let session = HeadlessSession::open(&engine, start, &stop)?;
+    let session = HeadlessSession::open(&engine, request, &stop)?;
     if let Some(warning) = &session.warning {
         warn(warning);
     }

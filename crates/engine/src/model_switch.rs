@@ -91,7 +91,7 @@ impl ModelSwitch {
         let before = self.pre_switch_input(from);
         let build_input = |input: &HookInputBuilder| input.build(before.clone());
         let output = self.hooks.dispatch(HookEvent::PreModelSwitch, build_input, cancel).await;
-        if let Some(reason) = hook_objection(&output) {
+        if let Some(reason) = find_hook_denial(&output) {
             return Err(rejection_text(&before.from_model, &reason));
         }
         set_model(&self.runtime_settings, &before.to_model);
@@ -144,7 +144,7 @@ fn rejection_text(model: &str, reason: &str) -> String {
 const INTERRUPTED_REASON: &str = "the change was interrupted before the hooks finished.";
 
 /// The reason why hooks deny the switch, if they do. `ask` counts as deny: the requester has already decided.
-fn hook_objection(output: &MergedOutput) -> Option<String> {
+fn find_hook_denial(output: &MergedOutput) -> Option<String> {
     if output.interrupted {
         return Some(INTERRUPTED_REASON.into());
     }

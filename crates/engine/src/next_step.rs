@@ -51,7 +51,7 @@ pub enum OutputRequirement {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TurnEvent {
     Replied {
-        /// Stop reason; none if the stream broke off after at least one complete block.
+        /// Stop reason; `None` if the stream broke off after at least one complete block.
         stop_reason: Option<StopReason>,
         tool_calls: usize,
     },

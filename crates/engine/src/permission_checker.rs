@@ -1,5 +1,5 @@
 //! Permission checker, run before every tool call: PreToolUse hooks first, then the rules, then a permission request
-//! if a rule asks. Gives one outcome.
+//! if a rule requires it. Gives one outcome.
 
 mod outcome;
 mod prompt_tool;
@@ -11,7 +11,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use whimbrel_os::files;
 use whimbrel_policy::{
-    Decision, PermissionQuestion, PreToolDecision, Reason, ResolvedDecision, ResolvedFile, ToolKind,
+    AskDetails, Decision, PreToolDecision, Reason, ResolvedDecision, ResolvedFile, ToolKind,
 };
 use whimbrel_tools::api::{ToolEntry, ToolError};
 use whimbrel_tools::hooks::{HookDispatcher, MergedDecision, MergedOutput, ToolCallRef, join_reasons};
@@ -82,7 +82,7 @@ impl PermissionChecker {
     ) -> Result<CheckOutcome, ToolError> {
         // Invalid input is an error of the model, not a permission matter.
         entry.tool().effects(&input)?;
-        if entry.facts().kind == ToolKind::Shell && !fits_request(&input) {
+        if entry.properties().kind == ToolKind::Shell && !fits_request(&input) {
             return Err(ToolError::Rejected(format!("InputValidationError: {INPUT_TOO_LONG}")));
         }
         let mut output = self.run_pre_hooks(entry, id, &input, cancel).await;
@@ -157,7 +157,7 @@ impl PermissionChecker {
         }
     }
 
-    /// Decides by the rules, and requests permission if they ask.
+    /// Decides by the rules, and requests permission if they require it.
     async fn decide(
         &self,
         entry: &ToolEntry,
@@ -168,18 +168,23 @@ impl PermissionChecker {
     ) -> Result<CheckOutcome, ToolError> {
         let name = entry.tool().name();
         let mode = self.permissions.mode_for_server(entry.tool().server());
-        let resolved =
-            self.permissions.decide_in_mode(mode, name, &entry.facts_for_input(&input), &input, hook.clone());
+        let resolved = self.permissions.decide_in_mode(
+            mode,
+            name,
+            &entry.properties_for_input(&input),
+            &input,
+            hook.clone(),
+        );
         let ResolvedDecision { decision, file } = resolved;
         match decision {
             Decision::Allow(_) => Ok(CheckOutcome::allow(input, file)),
             Decision::Deny(reason) => self.deny(entry, id, &input, &reason, cancel).await,
-            Decision::Ask(question) => {
+            Decision::Ask(details) => {
                 let request = PermissionRequestContext {
                     entry,
                     id,
                     input: &input,
-                    question: &question,
+                    details: &details,
                     hook,
                     request_hooks: RequestHooks::Run,
                 };
@@ -197,7 +202,7 @@ impl PermissionChecker {
         cancel: &CancellationToken,
     ) -> Result<CheckOutcome, ToolError> {
         let PermissionRequestContext { entry, id, input, .. } = *request;
-        if entry.facts().kind == ToolKind::Mcp && !fits_request(input) {
+        if entry.properties().kind == ToolKind::Mcp && !fits_request(input) {
             return Ok(CheckOutcome::deny(
                 format!("This call needs permission. {INPUT_TOO_LONG}"),
                 DeniedBy::NoAnswer,
@@ -236,14 +241,14 @@ impl PermissionChecker {
         entry.tool().effects(&input)?;
         let name = entry.tool().name();
         let ResolvedDecision { decision, file } =
-            self.permissions.decide_in_mode(mode, name, &entry.facts_for_input(&input), &input, None);
+            self.permissions.decide_in_mode(mode, name, &entry.properties_for_input(&input), &input, None);
         match decision {
             Decision::Deny(reason) if !matches!(reason, Reason::Mode(_)) => {
                 Ok(self.deny(entry, id, &input, &reason, cancel).await?.with_changed_input(input))
             }
-            Decision::Ask(question) if by == AnsweredBy::Hook && question.reason != Reason::Interaction => {
+            Decision::Ask(details) if by == AnsweredBy::Hook && details.reason != Reason::Interaction => {
                 if matches!(self.requester, PermissionRequester::Unavailable) {
-                    let reason = question.reason.text();
+                    let reason = details.reason.text();
                     let message = format!("A hook changed the call to one that needs permission. {reason}");
                     return Ok(CheckOutcome::deny(message, DeniedBy::Hook).with_changed_input(input));
                 }
@@ -251,7 +256,7 @@ impl PermissionChecker {
                     entry,
                     id,
                     input: &input,
-                    question: &question,
+                    details: &details,
                     hook: None,
                     request_hooks: RequestHooks::AlreadyRun,
                 };
@@ -347,7 +352,7 @@ struct PermissionRequestContext<'a> {
     entry: &'a ToolEntry,
     id: &'a str,
     input: &'a Value,
-    question: &'a PermissionQuestion,
+    details: &'a AskDetails,
     hook: Option<PreToolDecision>,
     request_hooks: RequestHooks,
 }

@@ -5,14 +5,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 use whimbrel_models::{Effort, Thinking, ThinkingDisplay};
+use whimbrel_wire::options;
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RuntimeSettings {
     /// The model's full name.
     pub model: String,
-    /// Thinking configuration; none means the model's default.
+    /// Thinking configuration; `None` means the model's default.
     pub thinking: Option<Thinking>,
-    /// Display of thinking; none leaves that to the provider.
+    /// Display of thinking; `None` leaves that to the provider.
     pub thinking_display: Option<ThinkingDisplay>,
     pub effort: Option<Effort>,
     /// Instructions for plan mode that replace the built-in ones.
@@ -113,6 +114,21 @@ impl RuntimeSettingsReader {
 
     fn lock_own(&self) -> MutexGuard<'_, Vec<ActiveOverride>> {
         self.own_overrides.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The effort that a setting names.
+pub(crate) fn parse_effort(name: &str) -> Option<Effort> {
+    name.parse().ok().map(to_model_effort)
+}
+
+pub(crate) fn to_model_effort(effort: options::Effort) -> Effort {
+    match effort {
+        options::Effort::Low => Effort::Low,
+        options::Effort::Medium => Effort::Medium,
+        options::Effort::High => Effort::High,
+        options::Effort::XHigh => Effort::Xhigh,
+        options::Effort::Max => Effort::Max,
     }
 }
 

@@ -17,11 +17,11 @@ pub const BACKGROUND_WAIT_LIMIT: Duration = Duration::from_secs(600);
 /// State of the host's input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HostInput {
-    /// Prompts, control requests and responses.
+    /// Accepts prompts, control requests and responses.
     Open,
-    /// No prompts, but responses to pending requests.
+    /// Accepts no prompts, but responses to pending requests.
     Finished,
-    /// Nothing.
+    /// Accepts nothing.
     Closed,
 }
 
@@ -44,25 +44,25 @@ pub struct Activity {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoopDecision {
     /// Wait for events without a limit.
-    Run,
+    WaitForEvents,
     /// Wait for background work, at most this long after everything else ended.
-    WaitFor(Option<Duration>),
+    WaitForBackground(Option<Duration>),
     Exit,
 }
 
 impl Activity {
-    /// Decides whether to run, wait or exit; `wait_limit` limits the wait for background work, none means no limit.
+    /// Decides whether to run, wait or exit; `wait_limit` limits the wait for background work (`None`: no limit).
     pub fn decide(&self, policy: BackgroundPolicy, wait_limit: Option<Duration>) -> LoopDecision {
         if self.input == HostInput::Open || self.turn_running || self.input_pending {
-            return LoopDecision::Run;
+            return LoopDecision::WaitForEvents;
         }
         match (policy, self.running_agents, self.running_commands) {
             (_, 0, 0) | (BackgroundPolicy::Stop, ..) | (BackgroundPolicy::Detach, 0, _) => LoopDecision::Exit,
-            (BackgroundPolicy::WaitForAgents, 0, _) => LoopDecision::WaitFor(Some(COMMAND_GRACE)),
+            (BackgroundPolicy::WaitForAgents, 0, _) => LoopDecision::WaitForBackground(Some(COMMAND_GRACE)),
             (
                 BackgroundPolicy::WaitForAgents | BackgroundPolicy::WaitForAll | BackgroundPolicy::Detach,
                 ..,
-            ) => LoopDecision::WaitFor(wait_limit),
+            ) => LoopDecision::WaitForBackground(wait_limit),
         }
     }
 }
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn session_exit_decision() {
-        use LoopDecision::{Exit, Run, WaitFor};
+        use LoopDecision::{Exit, WaitForBackground, WaitForEvents};
         let (open, closed) =
             (Activity { input: HostInput::Open, ..IDLE }, Activity { input: HostInput::Closed, ..IDLE });
         let (agent, command) =
@@ -90,32 +90,47 @@ mod tests {
         let both = Activity { running_agents: 1, running_commands: 1, ..IDLE };
         let limit = Some(BACKGROUND_WAIT_LIMIT);
         let table = [
-            ("input is open", open, BackgroundPolicy::WaitForAgents, Run),
-            ("input is open, stop policy", open, BackgroundPolicy::Stop, Run),
-            ("a turn runs", Activity { turn_running: true, ..IDLE }, BackgroundPolicy::Stop, Run),
-            ("input is pending", Activity { input_pending: true, ..closed }, BackgroundPolicy::Stop, Run),
+            ("input is open", open, BackgroundPolicy::WaitForAgents, WaitForEvents),
+            ("input is open, stop policy", open, BackgroundPolicy::Stop, WaitForEvents),
+            ("a turn runs", Activity { turn_running: true, ..IDLE }, BackgroundPolicy::Stop, WaitForEvents),
+            (
+                "input is pending",
+                Activity { input_pending: true, ..closed },
+                BackgroundPolicy::Stop,
+                WaitForEvents,
+            ),
             ("input finished, no activity", IDLE, BackgroundPolicy::WaitForAgents, Exit),
             ("input closed, no activity", closed, BackgroundPolicy::WaitForAll, Exit),
-            ("an agent runs", agent, BackgroundPolicy::WaitForAgents, WaitFor(limit)),
+            ("an agent runs", agent, BackgroundPolicy::WaitForAgents, WaitForBackground(limit)),
             (
                 "an agent runs after the host closed its input",
                 Activity { input: HostInput::Closed, ..agent },
                 BackgroundPolicy::WaitForAgents,
-                WaitFor(limit),
+                WaitForBackground(limit),
             ),
-            ("a command runs", command, BackgroundPolicy::WaitForAgents, WaitFor(Some(COMMAND_GRACE))),
-            ("a command and an agent run", both, BackgroundPolicy::WaitForAgents, WaitFor(limit)),
-            ("a command is waited for", command, BackgroundPolicy::WaitForAll, WaitFor(limit)),
+            (
+                "a command runs",
+                command,
+                BackgroundPolicy::WaitForAgents,
+                WaitForBackground(Some(COMMAND_GRACE)),
+            ),
+            ("a command and an agent run", both, BackgroundPolicy::WaitForAgents, WaitForBackground(limit)),
+            ("a command is waited for", command, BackgroundPolicy::WaitForAll, WaitForBackground(limit)),
             ("nothing is waited for", both, BackgroundPolicy::Stop, Exit),
             ("a command is detached", command, BackgroundPolicy::Detach, Exit),
-            ("a command is detached after the agents end", both, BackgroundPolicy::Detach, WaitFor(limit)),
+            (
+                "a command is detached after the agents end",
+                both,
+                BackgroundPolicy::Detach,
+                WaitForBackground(limit),
+            ),
         ];
         for (name, activity, policy, expected) in table {
             assert_eq!(activity.decide(policy, limit), expected, "{name}");
         }
         assert_eq!(
             agent.decide(BackgroundPolicy::WaitForAgents, None),
-            WaitFor(None),
+            WaitForBackground(None),
             "without a wait limit"
         );
     }

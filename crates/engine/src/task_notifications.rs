@@ -69,10 +69,10 @@ pub(crate) fn system_events(event: &TaskEvent) -> Vec<SystemEvent> {
 /// The frame that lists running background tasks.
 pub(crate) fn background_tasks(tasks: &[TaskSnapshot]) -> BackgroundTasksChanged {
     let shown = tasks.iter().map(|task| BackgroundTask {
-        task_id: task.facts.task_id.clone(),
-        task_type: task.facts.kind.as_str().into(),
-        subagent_type: task.facts.agent_type.clone(),
-        description: task.facts.description.clone(),
+        task_id: task.info.task_id.clone(),
+        task_type: task.info.kind.as_str().into(),
+        subagent_type: task.info.agent_type.clone(),
+        description: task.info.description.clone(),
         ..BackgroundTask::default()
     });
     BackgroundTasksChanged { tasks: shown.collect() }

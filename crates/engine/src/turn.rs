@@ -88,7 +88,7 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> TurnOutcome {
                 }
                 hooks::inject_async_results(agent).await;
                 if next != NextStep::Continue(Continuation::Paused) {
-                    agent.inject_plan_notice(CallPosition::from_call_count(state.model_calls));
+                    agent.inject_plan_reminder(CallPosition::from_call_count(state.model_calls));
                 }
                 agent.refresh_tools();
                 scheduler = ToolScheduler::new(Arc::clone(&agent.tool_env));

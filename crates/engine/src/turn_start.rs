@@ -89,8 +89,8 @@ pub(crate) async fn start_turn(
         }
     }
     if accepted && let Some(spawner) = AgentSpawner::from_context(&agent.tool_env.context) {
-        // The notice about lost agents is written with the first message.
-        spawner.confirm_lost_notice(agent.conversation.transcript_writer()).await;
+        // The reminder about lost agents is written with the first message.
+        spawner.confirm_lost_reminder(agent.conversation.transcript_writer()).await;
     }
     if cancel.is_cancelled() {
         agent.conversation.push_synthetic(turn::INTERRUPTED_TEXT).await;

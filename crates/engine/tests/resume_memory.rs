@@ -98,7 +98,7 @@ fn compacted_lines_use_no_memory() {
     let mut loaded = load(BufReader::new(File::open(&path).unwrap()), &LoadRange::default()).unwrap();
     let peak = ALLOCATOR.peak_usage() - before;
     assert_eq!(loaded.history.snapshot().messages().len(), 1);
-    assert_eq!(loaded.facts.title.as_deref(), Some("Long ago"));
+    assert_eq!(loaded.recorded.title.as_deref(), Some("Long ago"));
     assert!(peak < 4 * MAX_READ_OVERHEAD, "peak of {peak} bytes");
 }
 

@@ -38,7 +38,7 @@ pub(super) struct Connection {
 
 /// Tool call that a request belongs to.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct CallContext<'a> {
+pub(super) struct RequestOrigin<'a> {
     /// Full tool name, or what else is requested; for progress and logs.
     pub(super) tool: &'a str,
     pub(super) tool_use_id: &'a str,

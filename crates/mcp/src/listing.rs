@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use whimbrel_wire::RawJson;
 use whimbrel_wire::control::{McpServerInfo, McpToolAnnotations, McpToolInfo};
 
-use super::connection::{CallContext, Connection};
+use super::connection::{Connection, RequestOrigin};
 use super::error::McpError;
 use super::in_process::InProcessTool;
 use super::limits::{self, RequestTimeouts};
@@ -233,7 +233,7 @@ async fn list_all<T>(
     parse: impl Fn(ServerResult) -> Option<Page<T>>,
 ) -> Result<WholeList<T>, McpError> {
     let never = CancellationToken::new();
-    let caller = CallContext { tool: "", tool_use_id: "", cancel: &never };
+    let caller = RequestOrigin { tool: "", tool_use_id: "", cancel: &never };
     let mut list = WholeList { items: Vec::new(), unreadable: 0, truncated: false };
     let mut cursor: Option<String> = None;
     for _ in 0..limits::MAX_LIST_PAGES {

@@ -7,7 +7,7 @@ use rmcp::model::{
 use tokio_util::sync::CancellationToken;
 use whimbrel_wire::content::Block;
 
-use super::connection::{CallContext, Connection};
+use super::connection::{Connection, RequestOrigin};
 use super::content::{OutputLimits, to_blocks};
 use super::error::McpError;
 use super::limits::RequestTimeouts;
@@ -64,7 +64,7 @@ pub(super) async fn get_prompt(
     let request = ClientRequest::GetPromptRequest(GetPromptRequest::new(params));
     let never = CancellationToken::new();
     let result = connection
-        .request(request, timeouts, CallContext { tool: prompt, tool_use_id: "", cancel: &never })
+        .request(request, timeouts, RequestOrigin { tool: prompt, tool_use_id: "", cancel: &never })
         .await?;
     match result {
         ServerResult::GetPromptResult(result) => {

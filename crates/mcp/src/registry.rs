@@ -186,8 +186,8 @@ impl ServerRegistry {
                 "MCP server {name}: the message is not valid, or the server is not connected."
             ));
         }
-        let acknowledgement = serde_json::json!({"jsonrpc": "2.0", "id": 0, "result": {}});
-        let mcp_response = RawJson::from_value(&acknowledgement).map_err(|error| error.to_string())?;
+        let acknowledgment = serde_json::json!({"jsonrpc": "2.0", "id": 0, "result": {}});
+        let mcp_response = RawJson::from_value(&acknowledgment).map_err(|error| error.to_string())?;
         Ok(McpMessageReply { mcp_response })
     }
 

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use whimbrel_wire::content::Block;
 use whimbrel_wire::control::{McpReadResourceReply, McpResourceContents};
 
-use super::connection::CallContext;
+use super::connection::RequestOrigin;
 use super::content::OutputLimits;
 use super::error::McpError;
 use super::in_process::InProcessTool;
@@ -91,7 +91,7 @@ impl ServerRegistry {
             let params = ReadResourceRequestParams::new(uri);
             let request = ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params));
             let never = CancellationToken::new();
-            let caller = CallContext { tool: uri, tool_use_id: "", cancel: &never };
+            let caller = RequestOrigin { tool: uri, tool_use_id: "", cancel: &never };
             let limits = self.inner().deps.limits;
             parse_contents(
                 connection.request(request, request_timeouts(&server.config, limits), caller).await?,
@@ -129,7 +129,7 @@ impl ServerRegistry {
         let call = async {
             let connection = server.connection().await?;
             let timeouts = request_timeouts(&server.config, self.inner().deps.limits);
-            let caller = CallContext { tool, tool_use_id: "", cancel };
+            let caller = RequestOrigin { tool, tool_use_id: "", cancel };
             server_tool::call_tool(&connection, &name, arguments, timeouts, caller).await
         };
         let result = call.await.map_err(|error| describe_error(&server, &error))?;

@@ -132,7 +132,7 @@ mod tests {
             ("no lists", json!({}), &program, true),
             ("another is denied", json!({"deniedMcpServers": by_name("y")}), &program, true),
             ("denied by name", json!({"deniedMcpServers": by_name("x")}), &program, false),
-            ("unknown deny entry", json!({"deniedMcpServers": [{"colour": "red"}]}), &program, false),
+            ("unknown deny entry", json!({"deniedMcpServers": [{"color": "red"}]}), &program, false),
             ("others are allowed", json!({"allowedMcpServers": by_name("y")}), &program, false),
             ("empty allow list", json!({"allowedMcpServers": []}), &program, false),
             (

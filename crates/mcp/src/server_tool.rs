@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use whimbrel_wire::content::Block;
 
-use super::connection::{CallContext, Connection};
+use super::connection::{Connection, RequestOrigin};
 use super::content::{OutputLimits, convert_call_result, fit_blocks};
 use super::error::McpError;
 use super::in_process::InProcessToolFn;
@@ -91,7 +91,7 @@ impl ServerTool {
         drop(server);
         let connection = connected.ok_or(McpError::Cancelled)??;
         let caller =
-            CallContext { tool: &self.name, tool_use_id: request.tool_use_id, cancel: request.cancel };
+            RequestOrigin { tool: &self.name, tool_use_id: request.tool_use_id, cancel: request.cancel };
         call_tool(&connection, &self.listed.name, request.arguments, timeouts, caller).await
     }
 
@@ -122,7 +122,7 @@ pub(super) async fn call_tool(
     tool: &str,
     arguments: JsonObject,
     timeouts: RequestTimeouts,
-    caller: CallContext<'_>,
+    caller: RequestOrigin<'_>,
 ) -> Result<ServerResult, McpError> {
     let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
     let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));

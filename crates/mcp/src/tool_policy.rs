@@ -1,6 +1,7 @@
 //! Per-tool policy of a server's entry. Pure.
 //!
-//! An entry can only restrict: what it allows is still decided by the permission rules. An unknown value asks.
+//! An entry can only restrict: what it allows is still decided by the permission rules. An unknown value requires
+//! permission.
 
 use serde_json::Value;
 use whimbrel_wire::options::McpServerConfig;

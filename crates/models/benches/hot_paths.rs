@@ -8,7 +8,7 @@ use whimbrel_models::anthropic::body;
 use whimbrel_models::anthropic::decode::decode_event;
 use whimbrel_models::assemble::ReplyAssembler;
 use whimbrel_models::sse::SseDecoder;
-use whimbrel_models::{History, Preamble, RawEvents, Request, ToolSpec};
+use whimbrel_models::{History, RawEvents, Request, RequestPrefix, ToolSpec};
 use whimbrel_wire::message::StreamEvent;
 use whimbrel_wire::{Block, Frame, RawJson, Role, encode};
 
@@ -99,11 +99,11 @@ fn run_requests(messages: usize, times: u64) {
             input_schema,
         }))
     };
-    let preamble =
-        Arc::new(Preamble::new(vec!["How to work. ".repeat(300)], (0..10).filter_map(tool).collect()));
+    let prefix =
+        Arc::new(RequestPrefix::new(vec!["How to work. ".repeat(300)], (0..10).filter_map(tool).collect()));
     let overrides = body::BodyOverrides::default();
     for _ in 0..times {
-        let request = Request::new("claude-sonnet-4-5", Arc::clone(&preamble), history.snapshot());
+        let request = Request::new("claude-sonnet-4-5", Arc::clone(&prefix), history.snapshot());
         black_box(body::render(black_box(&request), &[], &overrides));
     }
 }

@@ -1,7 +1,5 @@
 //! Assembles the blocks of a reply from its events, pure.
 
-mod tool_input;
-
 use serde_json::{Map, Value};
 use whimbrel_wire::{Block, StopReason, Usage};
 
@@ -128,7 +126,7 @@ impl ReplyAssembler {
     pub fn take_pending_call(&mut self) -> Option<FinishedBlock> {
         let PendingCall { mut finished, raw_input: text } = self.pending_call.take()?;
         if self.stop_reason == Some(StopReason::MaxTokens) {
-            finished.bad_input = Some(tool_input::truncated_message(&text));
+            finished.bad_input = Some(truncated_input_message(&text));
         }
         Some(finished)
     }
@@ -176,7 +174,7 @@ impl OpenBlock {
         let mut bad_input = None;
         match &mut self.block {
             Block::ToolUse { input, .. } => {
-                bad_input = tool_input::parse_into(input, &self.input);
+                bad_input = parse_tool_input(input, &self.input);
             }
             // Calls of provider-run tools stream their input too.
             Block::Other(fields) if !self.input.is_empty() => {
@@ -194,6 +192,33 @@ fn out_of_order_error(what: &str, index: usize) -> ModelError {
     ModelError::new(
         ModelErrorKind::Protocol,
         format!("The model's stream is out of order: {what} (block {index})."),
+    )
+}
+
+/// Parses streamed JSON into the input of a call. Returns a message for the model if it is invalid; the input is then
+/// empty. Without streamed JSON, the input stays as it was at the start of the block.
+fn parse_tool_input(input: &mut Value, streamed: &str) -> Option<String> {
+    let text = streamed.trim();
+    let mut error_message = None;
+    match serde_json::from_str::<Value>(if text.is_empty() { "{}" } else { text }) {
+        Ok(object @ Value::Object(_)) if !text.is_empty() || input.is_null() => *input = object,
+        Ok(Value::Object(_)) => {}
+        Ok(_) => error_message = Some(format!("the input must be a JSON object, but is: {text}")),
+        Err(error) => error_message = Some(format!("the input is not valid JSON ({error}): {text}")),
+    }
+    if error_message.is_some() || !input.is_object() {
+        *input = Value::Object(Map::new());
+    }
+    error_message
+}
+
+/// Message for the model about a call that the output limit truncated: it must not write the same again.
+fn truncated_input_message(text: &str) -> String {
+    let end: String = text.chars().rev().take(100).collect::<Vec<_>>().into_iter().rev().collect();
+    let end = if end.is_empty() { String::new() } else { format!(" The input ended with: {end}") };
+    format!(
+        "the output limit truncated the input, so the call was not made. Write less per call: split a long text into \
+         several calls.{end}"
     )
 }
 

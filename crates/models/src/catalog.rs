@@ -1,4 +1,4 @@
-//! Facts about models: aliases, context windows, output limits, prices. Nothing is guessed about unknown models.
+//! Properties of models: aliases, context windows, output limits, prices. Nothing is guessed about unknown models.
 
 use whimbrel_wire::Usage;
 
@@ -16,7 +16,7 @@ pub(crate) const LONG_CONTEXT_SUFFIX: &str = "[1m]";
 /// The long context window in tokens.
 const LONG_CONTEXT_WINDOW: u64 = 1_000_000;
 
-/// Facts about one model.
+/// Properties of one model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelInfo {
     /// Name without a date.
@@ -30,9 +30,9 @@ pub struct ModelInfo {
     /// Default output limit in tokens.
     pub max_output_tokens: u64,
     /// Supported kind of thinking.
-    pub thinks: ThinkingSupport,
+    pub thinking_support: ThinkingSupport,
     /// Whether the model supports reasoning effort.
-    pub takes_effort: bool,
+    pub supports_effort: bool,
     /// Prices.
     pub prices: TokenPrices,
 }
@@ -56,11 +56,11 @@ pub struct TokenPrices {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ThinkingSupport {
     /// No thinking.
-    Not,
+    Unsupported,
     /// Thinking with an explicit token limit.
-    Within,
+    Budgeted,
     /// Adaptive thinking: the model decides how much.
-    Freely,
+    Adaptive,
 }
 
 impl ModelInfo {
@@ -83,23 +83,23 @@ impl ModelInfo {
 
     /// Thinking configuration used when none is requested.
     pub fn default_thinking(&self, max_tokens: u64) -> Thinking {
-        match self.thinks {
-            ThinkingSupport::Not => Thinking::Disabled,
-            ThinkingSupport::Within => Thinking::Enabled { budget: max_tokens.saturating_sub(1) },
-            ThinkingSupport::Freely => Thinking::Adaptive,
+        match self.thinking_support {
+            ThinkingSupport::Unsupported => Thinking::Disabled,
+            ThinkingSupport::Budgeted => Thinking::Enabled { budget: max_tokens.saturating_sub(1) },
+            ThinkingSupport::Adaptive => Thinking::Adaptive,
         }
     }
 
     const fn with_effort(mut self) -> Self {
-        self.takes_effort = true;
+        self.supports_effort = true;
         self
     }
 
     /// Restricts a requested thinking configuration to what the model supports.
     fn supported_thinking(&self, wanted: Thinking, max_tokens: u64) -> Thinking {
-        match (self.thinks, wanted) {
-            (ThinkingSupport::Not, _) => Thinking::Disabled,
-            (ThinkingSupport::Within, Thinking::Adaptive) => self.default_thinking(max_tokens),
+        match (self.thinking_support, wanted) {
+            (ThinkingSupport::Unsupported, _) => Thinking::Disabled,
+            (ThinkingSupport::Budgeted, Thinking::Adaptive) => self.default_thinking(max_tokens),
             _ => wanted,
         }
     }
@@ -170,7 +170,7 @@ impl Catalog {
 
     /// Returns whether a model supports reasoning effort; assumed for unknown models.
     pub fn supports_effort(&self, model: &str) -> bool {
-        self.lookup(model).is_none_or(|info| info.takes_effort)
+        self.lookup(model).is_none_or(|info| info.supports_effort)
     }
 
     /// All models, each with its alias if it has one.
@@ -206,58 +206,58 @@ const ALIASES: &[(&str, &str)] = &[
 const MODELS: &[ModelInfo] = &[
     model_info(
         ["claude-sonnet-5-5", "Sonnet 5.5", "Everyday work, fast and able"],
-        (1_000_000, 128_000, ThinkingSupport::Freely),
+        (1_000_000, 128_000, ThinkingSupport::Adaptive),
         [2.0, 10.0, 0.1, 2.5, 4.0],
     ),
     model_info(
         ["claude-opus-5-5", "Opus 5.5", "Hard problems and long tasks"],
-        (1_000_000, 128_000, ThinkingSupport::Freely),
+        (1_000_000, 128_000, ThinkingSupport::Adaptive),
         [4.0, 20.0, 0.2, 5.0, 8.0],
     ),
     model_info(
         ["claude-haiku-5-5", "Haiku 5.5", "Quick answers at the lowest price"],
-        (1_000_000, 128_000, ThinkingSupport::Freely),
+        (1_000_000, 128_000, ThinkingSupport::Adaptive),
         [0.1, 0.5, 0.01, 0.125, 0.2],
     ),
     model_info(
         ["claude-fable-5-2", "Fable 5.2", "The hardest problems, at the highest price"],
-        (1_000_000, 128_000, ThinkingSupport::Freely),
+        (1_000_000, 128_000, ThinkingSupport::Adaptive),
         [8.0, 40.0, 0.2, 10.0, 16.0],
     ),
     model_info(
-        ["claude-sonnet-5", "Sonnet 5", "Everyday work, the release before"],
-        (1_000_000, 64_000, ThinkingSupport::Freely),
+        ["claude-sonnet-5", "Sonnet 5", "Everyday work (previous release)"],
+        (1_000_000, 64_000, ThinkingSupport::Adaptive),
         [2.0, 10.0, 0.2, 2.5, 4.0],
     ),
     model_info(
-        ["claude-opus-4-6", "Opus 4.6", "Hard problems, an older release"],
-        (200_000, 64_000, ThinkingSupport::Freely),
+        ["claude-opus-4-6", "Opus 4.6", "Hard problems (older release)"],
+        (200_000, 64_000, ThinkingSupport::Adaptive),
         [5.0, 25.0, 0.5, 6.25, 10.0],
     ),
     model_info(
-        ["claude-opus-4-5", "Opus 4.5", "Hard problems, an older release"],
-        (200_000, 32_000, ThinkingSupport::Within),
+        ["claude-opus-4-5", "Opus 4.5", "Hard problems (older release)"],
+        (200_000, 32_000, ThinkingSupport::Budgeted),
         [5.0, 25.0, 0.5, 6.25, 10.0],
     )
     .with_effort(),
     model_info(
-        ["claude-sonnet-4-6", "Sonnet 4.6", "Everyday work, an older release"],
-        (200_000, 32_000, ThinkingSupport::Freely),
+        ["claude-sonnet-4-6", "Sonnet 4.6", "Everyday work (older release)"],
+        (200_000, 32_000, ThinkingSupport::Adaptive),
         [3.0, 15.0, 0.3, 3.75, 6.0],
     ),
     model_info(
-        ["claude-sonnet-4-5", "Sonnet 4.5", "Everyday work, an older release"],
-        (200_000, 32_000, ThinkingSupport::Within),
+        ["claude-sonnet-4-5", "Sonnet 4.5", "Everyday work (older release)"],
+        (200_000, 32_000, ThinkingSupport::Budgeted),
         [3.0, 15.0, 0.3, 3.75, 6.0],
     ),
     model_info(
-        ["claude-haiku-4-5", "Haiku 4.5", "Quick answers, an older release"],
-        (200_000, 32_000, ThinkingSupport::Within),
+        ["claude-haiku-4-5", "Haiku 4.5", "Quick answers (older release)"],
+        (200_000, 32_000, ThinkingSupport::Budgeted),
         [1.0, 5.0, 0.1, 1.25, 2.0],
     ),
     model_info(
-        ["claude-3-5-haiku", "Haiku 3.5", "Quick answers, long ago"],
-        (200_000, 8192, ThinkingSupport::Not),
+        ["claude-3-5-haiku", "Haiku 3.5", "Quick answers (legacy)"],
+        (200_000, 8192, ThinkingSupport::Unsupported),
         [0.8, 4.0, 0.08, 1.0, 1.6],
     ),
 ];
@@ -275,8 +275,8 @@ const fn model_info(
         description,
         context_window: limits.0,
         max_output_tokens: limits.1,
-        thinks: limits.2,
-        takes_effort: matches!(limits.2, ThinkingSupport::Freely),
+        thinking_support: limits.2,
+        supports_effort: matches!(limits.2, ThinkingSupport::Adaptive),
         prices: TokenPrices { input, output, cache_read, cache_write_5m, cache_write_1h },
     }
 }

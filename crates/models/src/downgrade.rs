@@ -165,7 +165,7 @@ mod tests {
 
     use super::*;
     use crate::history::History;
-    use crate::request::{Effort, Preamble, ThinkingDisplay};
+    use crate::request::{Effort, RequestPrefix, ThinkingDisplay};
 
     fn request() -> Request {
         Request {
@@ -176,7 +176,7 @@ mod tests {
             task_budget: Some(crate::request::TaskBudget { total: 50_000, remaining: None }),
             betas: vec!["special-2026-01-01".into()],
             session_id: "s".into(),
-            ..Request::new("m", Arc::new(Preamble::new(vec![], vec![])), History::new().snapshot())
+            ..Request::new("m", Arc::new(RequestPrefix::new(vec![], vec![])), History::new().snapshot())
         }
     }
 

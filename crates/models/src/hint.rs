@@ -5,7 +5,7 @@ use whimbrel_os::byte_size::format_size;
 use crate::error::{ModelError, ModelErrorKind};
 use crate::key_source::API_KEY_HELPER;
 
-/// The facts of a request that a hint depends on.
+/// The properties of a request that a hint depends on.
 pub(crate) struct RequestSummary<'a> {
     pub(crate) model: &'a str,
     /// Variable that holds the key, if known.

@@ -62,5 +62,7 @@ pub use event::{BlockDelta, ReplyEvent};
 pub use history::History;
 pub use model::{Model, RawEvents, ReplyItem};
 pub use prompt_cache::PromptCaching;
-pub use request::{Effort, OptionalPart, Preamble, Request, TaskBudget, Thinking, ThinkingDisplay, ToolSpec};
+pub use request::{
+    Effort, OptionalPart, Request, RequestPrefix, TaskBudget, Thinking, ThinkingDisplay, ToolSpec,
+};
 pub use usage::ReportedUsage;

@@ -349,7 +349,7 @@ mod tests {
         use futures::StreamExt;
 
         use crate::history::History;
-        use crate::request::{Preamble, Request};
+        use crate::request::{Request, RequestPrefix};
         use crate::scripted::{ClosureModel, ScriptedReply};
 
         let providers = Providers::offline();
@@ -361,8 +361,8 @@ mod tests {
             })),
         );
         let (model, name) = providers.resolve("openai:mine").unwrap();
-        let preamble = Arc::new(Preamble::new(Vec::new(), Vec::new()));
-        let request = Arc::new(Request::new(name, preamble, History::new().snapshot()));
+        let prefix = Arc::new(RequestPrefix::new(Vec::new(), Vec::new()));
+        let request = Arc::new(Request::new(name, prefix, History::new().snapshot()));
         let mut assembler = crate::assemble::ReplyAssembler::default();
         let items: Vec<_> = model.stream_reply(Arc::clone(&request)).collect().await;
         let blocks: Vec<_> = items

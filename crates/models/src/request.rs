@@ -18,7 +18,7 @@ pub struct Request {
     /// Model name as the provider knows it.
     pub model: String,
     /// System prompt and tools.
-    pub preamble: Arc<Preamble>,
+    pub prefix: Arc<RequestPrefix>,
     /// The conversation.
     pub history: HistorySnapshot,
     /// Output limit in tokens.
@@ -41,7 +41,7 @@ pub struct Request {
 
 /// System prompt and tools: the part of a request that stays the same during a session, serialized once.
 #[derive(Debug)]
-pub struct Preamble {
+pub struct RequestPrefix {
     /// The system prompt, one entry per block.
     pub system: Vec<String>,
     /// The tools that the engine runs.
@@ -128,10 +128,10 @@ pub enum OptionalPart {
 
 impl Request {
     /// Creates a request without thinking, effort, betas or session id; set the other fields as needed.
-    pub fn new(model: impl Into<String>, preamble: Arc<Preamble>, history: HistorySnapshot) -> Self {
+    pub fn new(model: impl Into<String>, prefix: Arc<RequestPrefix>, history: HistorySnapshot) -> Self {
         Self {
             model: model.into(),
-            preamble,
+            prefix,
             history,
             max_tokens: 32_000,
             thinking: Thinking::Disabled,
@@ -147,18 +147,18 @@ impl Request {
     /// Approximate size in bytes.
     pub fn size(&self) -> usize {
         let history: usize = self.history.parts().iter().map(Bytes::len).sum();
-        self.preamble.json().len() + history
+        self.prefix.json().len() + history
     }
 }
 
-impl Preamble {
+impl RequestPrefix {
     /// Serializes system prompt and tools. Empty system blocks are dropped because providers reject them.
     pub fn new(mut system: Vec<String>, tools: Vec<Arc<ToolSpec>>) -> Self {
         system.retain(|text| !text.is_empty());
         Self::render(system, tools, Vec::new())
     }
 
-    /// Creates a preamble whose tools are all run by the provider.
+    /// Creates a prefix whose tools are all run by the provider.
     pub fn with_server_tools(mut system: Vec<String>, server_tools: Vec<Value>) -> Self {
         system.retain(|text| !text.is_empty());
         Self::render(system, Vec::new(), server_tools)
@@ -175,7 +175,7 @@ impl Preamble {
         self.chat_json.get_or_init(|| render(self)).clone()
     }
 
-    /// Returns true if [`Preamble::new`] would produce the same from this prompt and these tools (compared by
+    /// Returns true if [`RequestPrefix::new`] would produce the same from this prompt and these tools (compared by
     /// identity).
     pub fn is_built_from(&self, system: &[String], tools: &[Arc<ToolSpec>]) -> bool {
         self.system.iter().eq(system.iter().filter(|text| !text.is_empty()))
@@ -241,13 +241,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn preamble_detects_identical_prompt_and_tools() {
+    fn prefix_detects_identical_prompt_and_tools() {
         let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
         let given = texts(&["", "one", "", "two"]);
-        let preamble = Preamble::new(given.clone(), Vec::new());
-        assert!(preamble.is_built_from(&given, &[]), "empty blocks make no difference");
-        assert!(preamble.is_built_from(&texts(&["one", "two"]), &[]));
-        assert!(!preamble.is_built_from(&texts(&["one"]), &[]));
-        assert!(!preamble.is_built_from(&texts(&["two", "one"]), &[]));
+        let prefix = RequestPrefix::new(given.clone(), Vec::new());
+        assert!(prefix.is_built_from(&given, &[]), "empty blocks make no difference");
+        assert!(prefix.is_built_from(&texts(&["one", "two"]), &[]));
+        assert!(!prefix.is_built_from(&texts(&["one"]), &[]));
+        assert!(!prefix.is_built_from(&texts(&["two", "one"]), &[]));
     }
 }

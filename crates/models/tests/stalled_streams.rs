@@ -8,7 +8,7 @@ use whimbrel_models::call::{CallStep, CallTimeouts, ModelCall};
 use whimbrel_models::http::{HttpClient, HttpClientLimits};
 use whimbrel_models::openai_chat::OpenAiChat;
 use whimbrel_models::retry::RetryPolicy;
-use whimbrel_models::{History, Model, ModelError, ModelErrorKind, Preamble, Request};
+use whimbrel_models::{History, Model, ModelError, ModelErrorKind, Request, RequestPrefix};
 use whimbrel_testkit::{MockApi, Reply};
 use whimbrel_wire::{Block, Role};
 
@@ -34,7 +34,7 @@ fn models(api: &MockApi, limits: HttpClientLimits) -> [Arc<dyn Model>; 2] {
 fn request(size: usize) -> Request {
     let mut history = History::new();
     history.push(Role::User, &Block::text("x".repeat(size)));
-    Request::new("m", Arc::new(Preamble::new(Vec::new(), Vec::new())), history.snapshot())
+    Request::new("m", Arc::new(RequestPrefix::new(Vec::new(), Vec::new())), history.snapshot())
 }
 
 /// Runs a call to its end; returns the number of retries and the error, if any.

@@ -14,7 +14,7 @@ use whimbrel_config::plugins::records::{
     INSTALLED_VERSION, InstallRecord, InstallScope, InstalledPlugins, KnownMarketplace, PluginDir,
 };
 use whimbrel_config::settings::{
-    ChangeStatus, FileAccess, LayerSource, Settings, SettingsChange, SettingsError, change_file, home_dir,
+    ChangeStatus, FileOwnership, LayerSource, Settings, SettingsChange, SettingsError, change_file, home_dir,
 };
 use whimbrel_os::files;
 use whimbrel_wire::options::SettingSource;
@@ -110,7 +110,7 @@ impl PluginInstaller {
     }
 
     fn write_record(&self, file: &Path, path: Vec<String>, value: Option<Value>) -> Result<(), InstallError> {
-        change_file(file, FileAccess::User, &SettingsChange::Entry { path, value })?;
+        change_file(file, FileOwnership::User, &SettingsChange::Entry { path, value })?;
         Ok(())
     }
 

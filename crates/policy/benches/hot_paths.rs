@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::json;
 use whimbrel_policy::fs::FakeFs;
-use whimbrel_policy::{Call, CallContext, RuleLayer, RuleSet, RuleSource, ToolFacts, WorkDirs, decide};
+use whimbrel_policy::{Call, CallContext, RuleLayer, RuleSet, RuleSource, ToolProperties, WorkDirs, decide};
 use whimbrel_wire::permission::PermissionMode;
 
 /// Name of a case, and a function that runs it a number of times.
@@ -37,8 +37,12 @@ fn decide_repeatedly(tool: &str, field: &str, value: &str, times: u64) {
     let mut rules = RuleSet::new(Path::new("/home/me"), Path::new("/w"));
     rules.add_layer(&layer, &fs);
     let dirs = WorkDirs::new(Path::new("/w"), &fs);
-    let context =
-        CallContext::new(Path::new("/w"), Path::new("/home/me"), &fs, ToolFacts::for_tool(tool, &[field]));
+    let context = CallContext::new(
+        Path::new("/w"),
+        Path::new("/home/me"),
+        &fs,
+        ToolProperties::for_tool(tool, &[field]),
+    );
     let input = json!({ field: value });
     for _ in 0..times {
         let call = Call { tool: black_box(tool), input: black_box(&input) };

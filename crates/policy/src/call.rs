@@ -28,21 +28,21 @@ pub struct CallContext<'a> {
     pub fs: &'a dyn FsView,
     /// Decision of the `PreToolUse` hooks, if any hook made one.
     pub hook: Option<PreToolDecision>,
-    /// Sandbox state for a shell command; none if there is no sandbox.
-    pub sandbox: Option<SandboxFacts>,
+    /// Sandbox state for a shell command; `None` if there is no sandbox.
+    pub sandbox: Option<SandboxState>,
     /// File that plan mode may write.
     pub plan_file: Option<PathBuf>,
-    /// Configuration and state files of the session itself. Writing them always asks, whatever they are called. Each
-    /// path is listed in every relevant spelling.
+    /// Configuration and state files of the session itself. Writing them always requires permission, whatever they are
+    /// called. Each path is listed in every relevant form.
     pub protected_paths: &'a [PathBuf],
     /// Inspector for git repositories; set only if the project is not trusted.
     pub git_inspector: Option<&'a dyn GitInspector>,
-    pub tool: ToolFacts,
+    pub tool: ToolProperties,
 }
 
 impl<'a> CallContext<'a> {
     /// Creates a context without hook decision, sandbox, plan file or protected paths.
-    pub fn new(cwd: &'a Path, home: &'a Path, fs: &'a dyn FsView, tool: ToolFacts) -> Self {
+    pub fn new(cwd: &'a Path, home: &'a Path, fs: &'a dyn FsView, tool: ToolProperties) -> Self {
         Self {
             shell_cwd: cwd,
             home,
@@ -99,7 +99,7 @@ pub enum PreToolDecision {
 
 /// Sandbox state for a shell command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SandboxFacts {
+pub struct SandboxState {
     /// True if this command will run in the sandbox.
     pub will_run_sandboxed: bool,
     /// True if sandboxed commands need no approval.
@@ -108,7 +108,7 @@ pub struct SandboxFacts {
 
 /// Properties of the called tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ToolFacts {
+pub struct ToolProperties {
     /// True if the session has the tool.
     pub known: bool,
     pub kind: ToolKind,
@@ -122,7 +122,7 @@ pub struct ToolFacts {
     pub fields: Vec<String>,
 }
 
-impl ToolFacts {
+impl ToolProperties {
     /// Derives the properties from the tool's name.
     pub fn for_tool(name: &str, fields: &[&str]) -> Self {
         let kind = ToolKind::from_name(name);

@@ -6,7 +6,7 @@ use serde_json::Value;
 use whimbrel_wire::permission::{PermissionBehavior, PermissionMode};
 
 use crate::call::{Call, CallContext};
-use crate::decision::{Decision, PermissionQuestion, Reason, ResolvedDecision};
+use crate::decision::{AskDetails, Decision, Reason, ResolvedDecision};
 use crate::decision_input::DecisionInput;
 use crate::decision_order::run_steps;
 use crate::paths::cached_fs::CachedFs;
@@ -43,7 +43,7 @@ pub fn decide_and_resolve(
     }
     let target = CallTarget::for_call(&input);
     let decision = match run_steps(&input, &target) {
-        Decision::Ask(question) => add_suggestions(*question, &input, &target),
+        Decision::Ask(details) => add_suggestions(*details, &input, &target),
         decided => decided,
     };
     ResolvedDecision { decision, file: target.into_resolved_file() }
@@ -59,13 +59,9 @@ fn deny_invalid_input(input: &DecisionInput<'_>) -> Option<Decision> {
     find_input_error(input).map(|text| Decision::Deny(Reason::InvalidInput(text)))
 }
 
-fn add_suggestions(
-    mut question: PermissionQuestion,
-    input: &DecisionInput<'_>,
-    target: &CallTarget<'_>,
-) -> Decision {
-    question.suggestions = crate::suggest::build_suggestions(&question, input, target);
-    Decision::Ask(Box::new(question))
+fn add_suggestions(mut details: AskDetails, input: &DecisionInput<'_>, target: &CallTarget<'_>) -> Decision {
+    details.suggestions = crate::suggest::build_suggestions(&details, input, target);
+    Decision::Ask(Box::new(details))
 }
 
 /// Describes what is wrong with the input. The model reads this text.

@@ -16,20 +16,20 @@ pub enum Decision {
     Allow(Reason),
     Deny(Reason),
     /// The host or the user must be asked.
-    Ask(Box<PermissionQuestion>),
+    Ask(Box<AskDetails>),
 }
 
 /// A decision and the file it is about.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ResolvedDecision {
     pub decision: Decision,
-    /// The one file that the call reads or writes; none for all other calls.
+    /// The one file that the call reads or writes; `None` for all other calls.
     pub file: Option<ResolvedFile>,
 }
 
-/// Content of a permission question.
+/// Details of an ask decision: the content of the permission request.
 #[derive(Debug, Clone, PartialEq)]
-pub struct PermissionQuestion {
+pub struct AskDetails {
     pub reason: Reason,
     /// Absolute path that blocks the call.
     pub blocked_path: Option<String>,
@@ -55,9 +55,9 @@ pub enum Reason {
         /// Text given by the hook.
         text: String,
     },
-    /// The call could do lasting harm.
+    /// The call has a safety risk.
     Safety {
-        danger: Danger,
+        risk: SafetyRisk,
         /// True if a classifier may answer instead of the user.
         approvable: bool,
     },
@@ -67,7 +67,7 @@ pub enum Reason {
         path: PathBuf,
     },
     /// A command with several simple commands: each of them that is not read-only, with the decision on it.
-    Subcommands(Vec<(String, Decision)>),
+    SimpleCommands(Vec<(String, Decision)>),
     /// Only the user can answer the tool.
     Interaction,
     /// The command runs in the sandbox.
@@ -90,7 +90,7 @@ pub enum Reason {
 
 /// Risk that no setting can allow in advance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Danger {
+pub enum SafetyRisk {
     /// Removes the root, a home directory, the working directory or the like.
     CriticalRemoval,
     /// Writes a file that determines what other programs run.
@@ -104,7 +104,7 @@ pub enum Danger {
 impl Decision {
     /// Creates an ask decision without blocked path or suggestions.
     pub fn ask(reason: Reason) -> Self {
-        Self::Ask(Box::new(PermissionQuestion {
+        Self::Ask(Box::new(AskDetails {
             reason,
             blocked_path: None,
             suggestions: Vec::new(),
@@ -115,13 +115,13 @@ impl Decision {
     pub fn reason(&self) -> &Reason {
         match self {
             Self::Allow(reason) | Self::Deny(reason) => reason,
-            Self::Ask(question) => &question.reason,
+            Self::Ask(details) => &details.reason,
         }
     }
 }
 
-impl PermissionQuestion {
-    /// Wire name of the reason for a tool of this kind; none where hosts expect none.
+impl AskDetails {
+    /// Wire name of the reason for a tool of this kind; `None` where hosts expect no name.
     pub fn reason_type(&self, kind: ToolKind) -> Option<&'static str> {
         match &self.reason {
             Reason::WorkingDir { .. } if kind == ToolKind::Shell => None,
@@ -131,7 +131,7 @@ impl PermissionQuestion {
             Reason::Mode(_) => Some("mode"),
             Reason::Safety { .. } => Some("safetyCheck"),
             Reason::WorkingDir { .. } => Some("workingDir"),
-            Reason::Subcommands(_) => Some("subcommandResults"),
+            Reason::SimpleCommands(_) => Some("subcommandResults"),
             Reason::GitProgram(_) | Reason::Unanalyzable(_) => Some("other"),
             Reason::Interaction
             | Reason::Sandbox
@@ -153,7 +153,7 @@ impl PermissionQuestion {
         }
     }
 
-    /// Permission for a classifier to answer; none if the reason is not about safety.
+    /// Permission for a classifier to answer; `None` if the reason is not about safety.
     pub fn classifier_approvable(&self) -> Option<bool> {
         match self.reason {
             Reason::Safety { approvable, .. } => Some(approvable),
@@ -183,12 +183,13 @@ impl Reason {
                 format!("The hook {source} made this decision.")
             }
             Self::Hook { source, text } => format!("The hook {source} says: {text}"),
-            Self::Safety { danger, .. } => danger.text().to_owned(),
+            Self::Safety { risk, .. } => risk.text().to_owned(),
             Self::WorkingDir { path } => {
                 format!("{} is outside the working directories of this session.", path.display())
             }
-            Self::Subcommands(parts) => {
-                let open = parts.iter().filter(|(_, decision)| !matches!(decision, Decision::Allow(_)));
+            Self::SimpleCommands(simple_commands) => {
+                let open =
+                    simple_commands.iter().filter(|(_, decision)| !matches!(decision, Decision::Allow(_)));
                 let open: Vec<String> = open.map(|(text, _)| format!("`{text}`")).collect();
                 if open.is_empty() {
                     return "The command changes the directory in a way that needs approval.".to_owned();
@@ -214,7 +215,7 @@ impl Reason {
     }
 }
 
-impl Danger {
+impl SafetyRisk {
     /// Short explanation of the risk.
     pub fn text(self) -> &'static str {
         match self {

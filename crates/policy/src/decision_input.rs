@@ -28,7 +28,7 @@ impl<'a> DecisionInput<'a> {
             && self.context.sandbox.is_some_and(|sandbox| sandbox.will_run_sandboxed && sandbox.auto_allow)
     }
 
-    /// Returns true if writing the path always asks: by its name, or because it configures the session.
+    /// Returns true if writing the path always requires permission: by its name, or because it configures the session.
     pub(crate) fn is_protected(&self, path: &Path) -> bool {
         protected::is_protected(path) || protected::is_in_any(path, self.context.protected_paths)
     }

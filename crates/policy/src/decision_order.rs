@@ -1,14 +1,14 @@
 //! The order in which rules, hooks, modes and safety checks decide. The first step that decides wins.
 
 use crate::call::PreToolDecision;
-use crate::decision::{Danger, Decision, PermissionQuestion, Reason};
+use crate::decision::{AskDetails, Decision, Reason, SafetyRisk};
 use crate::decision_input::DecisionInput;
 use crate::shell::UnanalyzableCause;
 use crate::target::CallTarget;
 use crate::tool_kind::ToolKind;
 use whimbrel_wire::permission::{PermissionBehavior, PermissionMode};
 
-/// A decision step: a decision, or none to continue with the next step.
+/// A decision step: a decision, or `None` to continue with the next step.
 type DecisionStep = fn(&DecisionInput<'_>, &CallTarget<'_>) -> Option<Decision>;
 
 /// The steps for a known tool with valid input, in order. Those up to `ask_by_hook` apply in every mode.
@@ -19,7 +19,7 @@ const STEPS: [DecisionStep; 14] = [
     ask_for_critical_removal,
     ask_by_hook,
     allow_by_bypass_mode,
-    ask_for_dangerous_write,
+    ask_for_risky_write,
     ask_for_background,
     decide_in_plan_mode,
     allow_by_hook,
@@ -29,7 +29,7 @@ const STEPS: [DecisionStep; 14] = [
     allow_without_approval,
 ];
 
-/// Runs the steps in order; asks if none decides.
+/// Runs the steps in order; the decision is ask if none decides.
 pub(crate) fn run_steps(input: &DecisionInput<'_>, target: &CallTarget<'_>) -> Decision {
     let decision = STEPS.iter().find_map(|step| step(input, target));
     decision.unwrap_or_else(|| ask_by_default(input, target))
@@ -51,16 +51,16 @@ fn ask_by_rule(input: &DecisionInput<'_>, target: &CallTarget<'_>) -> Option<Dec
     Some(prefer_safety_reason(decision, input, target))
 }
 
-/// Replaces the reason of an ask rule by a safety reason, if the call would be asked about for safety anyway.
+/// Replaces the reason of an ask rule by a safety reason, if the call requires permission for safety anyway.
 fn prefer_safety_reason(decision: Decision, input: &DecisionInput<'_>, target: &CallTarget<'_>) -> Decision {
     let steps: [DecisionStep; 4] =
-        [ask_for_critical_removal, ask_by_hook, ask_for_dangerous_write, ask_for_background];
+        [ask_for_critical_removal, ask_by_hook, ask_for_risky_write, ask_for_background];
     let step_count = if input.mode == PermissionMode::BypassPermissions { 2 } else { steps.len() };
     let safety = steps.iter().take(step_count).find_map(|step| step(input, target));
     match (safety, &decision) {
-        (Some(Decision::Ask(safety)), Decision::Ask(question)) => {
-            let ask_rule = question.matched_ask_rule().cloned();
-            Decision::Ask(Box::new(PermissionQuestion { ask_rule, ..*safety }))
+        (Some(Decision::Ask(safety)), Decision::Ask(details)) => {
+            let ask_rule = details.matched_ask_rule().cloned();
+            Decision::Ask(Box::new(AskDetails { ask_rule, ..*safety }))
         }
         _ => decision,
     }
@@ -74,7 +74,7 @@ fn ask_for_interaction(input: &DecisionInput<'_>, _: &CallTarget<'_>) -> Option<
 
 fn ask_for_critical_removal(input: &DecisionInput<'_>, target: &CallTarget<'_>) -> Option<Decision> {
     let path = target.find_critical_removal(input)?;
-    Some(build_safety_question(Danger::CriticalRemoval, false, Some(path)))
+    Some(build_safety_ask(SafetyRisk::CriticalRemoval, false, Some(path)))
 }
 
 fn ask_by_hook(input: &DecisionInput<'_>, _: &CallTarget<'_>) -> Option<Decision> {
@@ -95,13 +95,13 @@ fn allow_by_bypass_mode(input: &DecisionInput<'_>, target: &CallTarget<'_>) -> O
     (input.mode == PermissionMode::BypassPermissions).then_some(allowed)
 }
 
-fn ask_for_dangerous_write(input: &DecisionInput<'_>, target: &CallTarget<'_>) -> Option<Decision> {
-    let (danger, path) = target.find_dangerous_write(input)?;
-    Some(build_safety_question(danger, danger == Danger::ProtectedPath, Some(path)))
+fn ask_for_risky_write(input: &DecisionInput<'_>, target: &CallTarget<'_>) -> Option<Decision> {
+    let (risk, path) = target.find_risky_write(input)?;
+    Some(build_safety_ask(risk, risk == SafetyRisk::ProtectedPath, Some(path)))
 }
 
 fn ask_for_background(_: &DecisionInput<'_>, target: &CallTarget<'_>) -> Option<Decision> {
-    target.runs_in_background().then(|| build_safety_question(Danger::Background, false, None))
+    target.runs_in_background().then(|| build_safety_ask(SafetyRisk::Background, false, None))
 }
 
 fn decide_in_plan_mode(input: &DecisionInput<'_>, target: &CallTarget<'_>) -> Option<Decision> {
@@ -170,19 +170,12 @@ fn allow_without_approval(input: &DecisionInput<'_>, target: &CallTarget<'_>) ->
 fn ask_by_default(input: &DecisionInput<'_>, target: &CallTarget<'_>) -> Decision {
     let (reason, path) = target.build_approval_reason(input);
     match Decision::ask(reason) {
-        Decision::Ask(question) => {
-            Decision::Ask(Box::new(PermissionQuestion { blocked_path: path, ..*question }))
-        }
+        Decision::Ask(details) => Decision::Ask(Box::new(AskDetails { blocked_path: path, ..*details })),
         other => other,
     }
 }
 
-fn build_safety_question(danger: Danger, approvable: bool, blocked_path: Option<String>) -> Decision {
-    let reason = Reason::Safety { danger, approvable };
-    Decision::Ask(Box::new(PermissionQuestion {
-        reason,
-        blocked_path,
-        suggestions: Vec::new(),
-        ask_rule: None,
-    }))
+fn build_safety_ask(risk: SafetyRisk, approvable: bool, blocked_path: Option<String>) -> Decision {
+    let reason = Reason::Safety { risk, approvable };
+    Decision::Ask(Box::new(AskDetails { reason, blocked_path, suggestions: Vec::new(), ask_rule: None }))
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::fs::{EntryKind, FsView};
+use crate::fs::{FileType, FsView};
 use crate::paths::folded_path::FoldedPath;
 use crate::paths::{PathContext, resolve_absolute, resolve_physical_path};
 use crate::rules::path_pattern::PathPattern;
@@ -46,7 +46,7 @@ pub(crate) enum LinkPolicy {
 pub(crate) fn find_below(
     directory: &Path,
     fs: &dyn FsView,
-    mut wanted: impl FnMut(&Path, EntryKind) -> bool,
+    mut wanted: impl FnMut(&Path, FileType) -> bool,
 ) -> WalkResult {
     walk_dir(directory, fs, |path, kind| if wanted(path, kind) { WalkStep::Stop } else { WalkStep::Descend })
 }
@@ -73,16 +73,16 @@ pub(crate) fn match_rules_below(
     while let Some(root) = roots.get(next).cloned() {
         next += 1;
         let found = walk_dir(&root, context.fs, |path, kind| {
-            let mut spellings = vec![FoldedPath::new(path)];
-            if links == LinkPolicy::Follow && kind == EntryKind::Link {
+            let mut forms = vec![FoldedPath::new(path)];
+            if links == LinkPolicy::Follow && kind == FileType::Link {
                 let target = resolve_absolute(path, context);
-                spellings.extend(FoldedPath::all_spellings(&target));
+                forms.extend(FoldedPath::all_forms(&target));
                 if !roots.iter().any(|root| target.physical.starts_with(root)) {
                     roots.push(target.physical);
                 }
             }
             open.retain(|(index, rule)| {
-                let is_match = spellings.iter().any(|path| rule.matches_folded(path));
+                let is_match = forms.iter().any(|path| rule.matches_folded(path));
                 if let Some(matched) = matched.get_mut(*index) {
                     *matched |= is_match;
                 }
@@ -90,13 +90,11 @@ pub(crate) fn match_rules_below(
             });
             let may_descend = || {
                 links == LinkPolicy::Follow
-                    || spellings
-                        .iter()
-                        .any(|path| open.iter().any(|(_, rule)| rule.may_match_below_folded(path)))
+                    || forms.iter().any(|path| open.iter().any(|(_, rule)| rule.may_match_below_folded(path)))
             };
             match () {
                 () if open.is_empty() => WalkStep::Stop,
-                () if kind == EntryKind::Directory && may_descend() => WalkStep::Descend,
+                () if kind == FileType::Directory && may_descend() => WalkStep::Descend,
                 () => WalkStep::Skip,
             }
         });
@@ -132,7 +130,7 @@ fn matches_behind_links(rule: &PathPattern, root: &Path, fs: &dyn FsView) -> boo
 fn walk_dir(
     directory: &Path,
     fs: &dyn FsView,
-    mut visit: impl FnMut(&Path, EntryKind) -> WalkStep,
+    mut visit: impl FnMut(&Path, FileType) -> WalkStep,
 ) -> WalkResult {
     let Some(kind) = fs.lstat(directory) else { return WalkResult::NotFound };
     let mut pending = vec![(directory.to_owned(), Some(kind))];
@@ -141,7 +139,7 @@ fn walk_dir(
         let Some(kind) = kind.or_else(|| fs.lstat(&path)) else { continue };
         match visit(&path, kind) {
             WalkStep::Stop => return WalkResult::Found,
-            WalkStep::Descend if kind == EntryKind::Directory => {}
+            WalkStep::Descend if kind == FileType::Directory => {}
             WalkStep::Descend | WalkStep::Skip => continue,
         }
         let entries = fs.read_entries(&path, MAX_ENTRIES);

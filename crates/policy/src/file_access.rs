@@ -4,7 +4,7 @@ use std::path::{Component, Path, PathBuf};
 
 use whimbrel_wire::permission::PermissionBehavior;
 
-use crate::decision::{Danger, Reason};
+use crate::decision::{Reason, SafetyRisk};
 use crate::decision_input::DecisionInput;
 use crate::dir_walk::{LinkPolicy, match_rules_below};
 use crate::fs::FsView;
@@ -28,7 +28,7 @@ pub(crate) enum AccessKind {
 pub(crate) struct FileAccess {
     pub(crate) access: AccessKind,
     pub(crate) path: ResolvedPath,
-    /// The file; none for a search of a directory.
+    /// The file; `None` for a search of a directory.
     pub(crate) resolved_file: Option<ResolvedFile>,
 }
 
@@ -61,10 +61,10 @@ impl FileAccess {
     }
 
     pub(crate) fn is_edit_of(&self, plan: &Path) -> bool {
-        self.is_edit() && self.path.spellings().all(|path| path == plan)
+        self.is_edit() && self.path.forms().all(|path| path == plan)
     }
 
-    /// Finds the deny or ask rule that matches some spelling of the path. A path that must not be read must not be
+    /// Finds the deny or ask rule that matches some form of the path. A path that must not be read must not be
     /// edited either.
     pub(crate) fn find_restricting_rule<'a>(
         &self,
@@ -73,7 +73,7 @@ impl FileAccess {
     ) -> Option<&'a SourcedRule> {
         let edits = input.rules.edit_rules(behavior).filter(|_| self.is_edit());
         let (references, rules): (Vec<_>, Vec<_>) = input.rules.read_rules(behavior).chain(edits).unzip();
-        // A search filters out denied files itself; files that need a question must be found before it runs.
+        // A search filters out denied files itself; files that require permission must be found before it runs.
         let below = match (self.access, behavior) {
             (AccessKind::Search, PermissionBehavior::Ask) => match_rules_below(
                 &rules,
@@ -84,7 +84,7 @@ impl FileAccess {
             _ => Vec::new(),
         };
         let matches = |index: usize, rule: &PathPattern| {
-            matches_any_spelling(rule, &self.path) || below.get(index).is_some_and(|matched| *matched)
+            matches_any_form(rule, &self.path) || below.get(index).is_some_and(|matched| *matched)
         };
         let found = rules.iter().enumerate().position(|(index, rule)| matches(index, rule))?;
         references.get(found).copied()
@@ -100,13 +100,13 @@ impl FileAccess {
         }
     }
 
-    pub(crate) fn find_dangerous_write(&self, input: &DecisionInput<'_>) -> Option<(Danger, String)> {
+    pub(crate) fn find_risky_write(&self, input: &DecisionInput<'_>) -> Option<(SafetyRisk, String)> {
         let is_plan_file = input.context.plan_file.as_deref().is_some_and(|plan| self.is_edit_of(plan));
         if !self.is_edit() || is_plan_file {
             return None;
         }
-        let danger = write_danger(input, &self.path)?;
-        Some((danger, self.path.physical.display().to_string()))
+        let risk = find_write_risk(input, &self.path)?;
+        Some((risk, self.path.physical.display().to_string()))
     }
 
     pub(crate) fn build_approval_reason(&self, input: &DecisionInput<'_>) -> (Reason, Option<String>) {
@@ -119,25 +119,25 @@ impl FileAccess {
     }
 }
 
-/// Finds the rule that allows reading a path. Each spelling must match an allow rule or lie in a working directory.
+/// Finds the rule that allows reading a path. Each form must match an allow rule or lie in a working directory.
 pub(crate) fn find_allow_rule_for_read<'a>(
     input: &DecisionInput<'a>,
     path: &ResolvedPath,
 ) -> Option<&'a SourcedRule> {
-    let inside = |spelling: &Path| !path.via_proc && input.dirs.all().any(|dir| dir.contains(spelling));
+    let inside = |form: &Path| !path.via_proc && input.dirs.all().any(|dir| dir.contains(form));
     let mut first_rule = None;
-    for spelling in path.spellings() {
+    for form in path.forms() {
         let mut rules = input.rules.read_rules(PermissionBehavior::Allow);
-        match rules.find(|(_, rule)| rule.matches(spelling)) {
+        match rules.find(|(_, rule)| rule.matches(form)) {
             Some((reference, _)) => first_rule = first_rule.or(Some(reference)),
-            None if inside(spelling) => {}
+            None if inside(form) => {}
             None => return None,
         }
     }
     first_rule
 }
 
-/// Finds the Edit rule that allows every spelling of a path.
+/// Finds the Edit rule that allows every form of a path.
 pub(crate) fn find_allow_rule_for_edit<'a>(
     input: &DecisionInput<'a>,
     path: &ResolvedPath,
@@ -145,16 +145,16 @@ pub(crate) fn find_allow_rule_for_edit<'a>(
     input
         .rules
         .edit_rules(PermissionBehavior::Allow)
-        .find(|(_, rule)| path.spellings().all(|spelling| rule.matches(spelling)))
+        .find(|(_, rule)| path.forms().all(|form| rule.matches(form)))
         .map(sourced_rule)
 }
 
-/// Reason why a write asks whatever the rules are.
-pub(crate) fn write_danger(input: &DecisionInput<'_>, path: &ResolvedPath) -> Option<Danger> {
-    if path.spellings().any(|path| input.is_protected(path)) && !is_allowed_by_session_rule(input, path) {
-        return Some(Danger::ProtectedPath);
+/// Finds the risk because of which a write requires permission, whatever the rules are.
+pub(crate) fn find_write_risk(input: &DecisionInput<'_>, path: &ResolvedPath) -> Option<SafetyRisk> {
+    if path.forms().any(|path| input.is_protected(path)) && !is_allowed_by_session_rule(input, path) {
+        return Some(SafetyRisk::ProtectedPath);
     }
-    path.spellings().any(is_suspicious).then_some(Danger::SuspiciousPath)
+    path.forms().any(is_suspicious).then_some(SafetyRisk::SuspiciousPath)
 }
 
 /// Returns true if a rule of this session names the protected path itself.
@@ -162,13 +162,13 @@ fn is_allowed_by_session_rule(input: &DecisionInput<'_>, path: &ResolvedPath) ->
     input.rules.edit_rules(PermissionBehavior::Allow).any(|(reference, rule)| {
         reference.source == RuleSource::Session
             && rule.fixed_paths().iter().any(|known| input.is_protected(known))
-            && path.spellings().all(|spelling| rule.matches(spelling))
+            && path.forms().all(|form| rule.matches(form))
     })
 }
 
-/// Returns true if a pattern matches some spelling of the path.
-pub(crate) fn matches_any_spelling(rule: &PathPattern, path: &ResolvedPath) -> bool {
-    path.spellings().any(|spelling| rule.matches(spelling))
+/// Returns true if a pattern matches some form of the path.
+pub(crate) fn matches_any_form(rule: &PathPattern, path: &ResolvedPath) -> bool {
+    path.forms().any(|form| rule.matches(form))
 }
 
 fn sourced_rule<'a>((reference, _): (&'a SourcedRule, &'a PathPattern)) -> &'a SourcedRule {
@@ -208,7 +208,7 @@ pub struct ReadFilter<'a> {
 }
 
 impl<'a> ReadFilter<'a> {
-    /// Creates a filter; none if no rule hides anything, so that the search can skip it.
+    /// Creates a filter; `None` if no rule hides anything, so that the search can skip it.
     pub fn new(rules: &'a RuleSet, fs: &'a dyn FsView, home: &'a Path) -> Option<Self> {
         rules.read_rules(PermissionBehavior::Deny).next()?;
         Some(Self { rules, fs, home })
@@ -218,7 +218,7 @@ impl<'a> ReadFilter<'a> {
     pub fn hides(&self, path: &Path) -> bool {
         let context = PathContext { cwd: Path::new("/"), home: self.home, fs: self.fs };
         let path = resolve_absolute(path, &context);
-        self.rules.read_rules(PermissionBehavior::Deny).any(|(_, rule)| matches_any_spelling(rule, &path))
+        self.rules.read_rules(PermissionBehavior::Deny).any(|(_, rule)| matches_any_form(rule, &path))
     }
 
     /// Like `hides`, without disk access, for an absolute path without dots and links.

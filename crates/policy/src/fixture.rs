@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use whimbrel_wire::permission::PermissionMode;
 
-use crate::call::{Call, CallContext, GitInspector, PreToolDecision, SandboxFacts, ToolFacts};
+use crate::call::{Call, CallContext, GitInspector, PreToolDecision, SandboxState, ToolProperties};
 use crate::decide::decide_and_resolve;
 use crate::decision::{Decision, ResolvedDecision};
 use crate::fs::FakeFs;
@@ -17,7 +17,7 @@ pub(crate) struct Fixture {
     pub(crate) rules: RuleSet,
     pub(crate) dirs: WorkDirs,
     hook: Option<PreToolDecision>,
-    sandbox: Option<SandboxFacts>,
+    sandbox: Option<SandboxState>,
     plan: Option<PathBuf>,
     protected: Vec<PathBuf>,
     repositories: Option<&'static dyn GitInspector>,
@@ -106,7 +106,7 @@ impl Fixture {
         Self { hook: Some(hook), ..self }
     }
 
-    pub(crate) fn with_sandbox(self, sandbox: SandboxFacts) -> Self {
+    pub(crate) fn with_sandbox(self, sandbox: SandboxState) -> Self {
         Self { sandbox: Some(sandbox), ..self }
     }
 
@@ -123,17 +123,17 @@ impl Fixture {
     }
 
     pub(crate) fn decide(&self, mode: PermissionMode, tool: &str, input: &Value) -> Decision {
-        self.decide_as(mode, ToolFacts::for_tool(tool, &TOOL_FIELDS), tool, input)
+        self.decide_as(mode, ToolProperties::for_tool(tool, &TOOL_FIELDS), tool, input)
     }
 
     pub(crate) fn decide_as(
         &self,
         mode: PermissionMode,
-        tool_facts: ToolFacts,
+        tool_properties: ToolProperties,
         tool: &str,
         input: &Value,
     ) -> Decision {
-        self.decide_and_resolve_as(mode, tool_facts, tool, input).decision
+        self.decide_and_resolve_as(mode, tool_properties, tool, input).decision
     }
 
     pub(crate) fn decide_and_resolve(
@@ -142,13 +142,13 @@ impl Fixture {
         tool: &str,
         input: &Value,
     ) -> ResolvedDecision {
-        self.decide_and_resolve_as(mode, ToolFacts::for_tool(tool, &TOOL_FIELDS), tool, input)
+        self.decide_and_resolve_as(mode, ToolProperties::for_tool(tool, &TOOL_FIELDS), tool, input)
     }
 
     fn decide_and_resolve_as(
         &self,
         mode: PermissionMode,
-        tool_facts: ToolFacts,
+        tool_properties: ToolProperties,
         tool: &str,
         input: &Value,
     ) -> ResolvedDecision {
@@ -159,7 +159,7 @@ impl Fixture {
             plan_file,
             protected_paths: &self.protected,
             git_inspector: self.repositories,
-            ..CallContext::new(Path::new("/fx/proj"), Path::new("/fx/home"), &self.fs, tool_facts)
+            ..CallContext::new(Path::new("/fx/proj"), Path::new("/fx/home"), &self.fs, tool_properties)
         };
         decide_and_resolve(&Call { tool, input }, &self.rules, mode, &self.dirs, &context)
     }

@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 /// Type of a directory entry; a final link is not followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EntryKind {
+pub enum FileType {
     File,
     Directory,
     Link,
@@ -21,16 +21,16 @@ pub enum EntryKind {
 pub struct DirEntry {
     pub name: OsString,
     /// Its type, if the directory listing includes it.
-    pub kind: Option<EntryKind>,
+    pub kind: Option<FileType>,
 }
 
 /// A view of the disk. It is used only if a call names a path.
 pub trait FsView: fmt::Debug {
-    /// Type of the entry at a path; none if it does not exist.
-    fn lstat(&self, path: &Path) -> Option<EntryKind>;
+    /// Type of the entry at a path; `None` if it does not exist.
+    fn lstat(&self, path: &Path) -> Option<FileType>;
     /// Target of a link, as stored in the link.
     fn readlink(&self, path: &Path) -> Option<PathBuf>;
-    /// Names in a directory, at most `limit`; none if it cannot be read.
+    /// Names in a directory, at most `limit`; `None` if it cannot be read.
     fn readdir(&self, path: &Path, limit: usize) -> Option<Vec<OsString>>;
     /// Entries of a directory, with their types where the listing includes them.
     fn read_entries(&self, path: &Path, limit: usize) -> Option<Rc<[DirEntry]>> {
@@ -49,7 +49,7 @@ pub trait FsView: fmt::Debug {
 pub struct RealFs;
 
 impl FsView for RealFs {
-    fn lstat(&self, path: &Path) -> Option<EntryKind> {
+    fn lstat(&self, path: &Path) -> Option<FileType> {
         Some(std::fs::symlink_metadata(path).ok()?.file_type().into())
     }
 
@@ -66,13 +66,13 @@ impl FsView for RealFs {
         let entries = std::fs::read_dir(path).ok()?.filter_map(Result::ok).take(limit);
         let listed = entries.map(|entry| DirEntry {
             name: entry.file_name(),
-            kind: entry.file_type().ok().map(EntryKind::from),
+            kind: entry.file_type().ok().map(FileType::from),
         });
         Some(listed.collect())
     }
 }
 
-impl From<std::fs::FileType> for EntryKind {
+impl From<std::fs::FileType> for FileType {
     fn from(kind: std::fs::FileType) -> Self {
         match () {
             () if kind.is_symlink() => Self::Link,
@@ -91,7 +91,7 @@ pub struct FakeFs {
 
 #[derive(Debug, Clone)]
 enum FakeEntry {
-    Plain(EntryKind),
+    Plain(FileType),
     Link(PathBuf),
 }
 
@@ -100,7 +100,7 @@ impl FakeFs {
     pub fn with_files<'a>(files: impl IntoIterator<Item = &'a str>) -> Self {
         let mut fs = Self::default();
         for file in files {
-            let kind = if file.ends_with('/') { EntryKind::Directory } else { EntryKind::File };
+            let kind = if file.ends_with('/') { FileType::Directory } else { FileType::File };
             fs.insert(Path::new(file), FakeEntry::Plain(kind));
         }
         fs
@@ -115,17 +115,17 @@ impl FakeFs {
 
     fn insert(&mut self, path: &Path, entry: FakeEntry) {
         for parent in path.ancestors().skip(1) {
-            self.entries.entry(parent.to_owned()).or_insert(FakeEntry::Plain(EntryKind::Directory));
+            self.entries.entry(parent.to_owned()).or_insert(FakeEntry::Plain(FileType::Directory));
         }
         self.entries.insert(path.to_owned(), entry);
     }
 }
 
 impl FsView for FakeFs {
-    fn lstat(&self, path: &Path) -> Option<EntryKind> {
+    fn lstat(&self, path: &Path) -> Option<FileType> {
         self.entries.get(path).map(|entry| match entry {
             FakeEntry::Plain(kind) => *kind,
-            FakeEntry::Link(_) => EntryKind::Link,
+            FakeEntry::Link(_) => FileType::Link,
         })
     }
 
@@ -137,7 +137,7 @@ impl FsView for FakeFs {
     }
 
     fn readdir(&self, path: &Path, limit: usize) -> Option<Vec<OsString>> {
-        (self.lstat(path)? == EntryKind::Directory).then_some(())?;
+        (self.lstat(path)? == FileType::Directory).then_some(())?;
         let children = self.entries.keys().filter(|entry| entry.parent() == Some(path));
         Some(children.take(limit).filter_map(|entry| Some(entry.file_name()?.to_owned())).collect())
     }

@@ -1,8 +1,8 @@
 //! Permission decisions on tool calls: rules, modes, paths and shell commands, combined in one pure function,
 //! [`decide()`].
 //!
-//! Nothing here runs a program, waits or asks. The disk is read only through [`fs::FsView`], and only if a call names
-//! a path.
+//! Nothing here runs a program, waits or sends a request. The disk is read only through [`fs::FsView`], and only if a
+//! call names a path.
 //!
 //! | modules | content |
 //! |---|---|
@@ -42,9 +42,9 @@ pub mod work_dirs;
 
 pub use crate::rules::rule::{Rule, RuleError};
 pub use crate::rules::rule_set::{LoadReport, RuleLayer, RuleSet, RuleSource, RuleWarning, SourcedRule};
-pub use call::{Call, CallContext, GitInspector, GitProgram, PreToolDecision, SandboxFacts, ToolFacts};
+pub use call::{Call, CallContext, GitInspector, GitProgram, PreToolDecision, SandboxState, ToolProperties};
 pub use decide::{decide, decide_and_resolve, may_be_denied};
-pub use decision::{Danger, Decision, PermissionQuestion, Reason, ResolvedDecision};
+pub use decision::{AskDetails, Decision, Reason, ResolvedDecision, SafetyRisk};
 pub use file_access::ReadFilter;
 pub use paths::ResolvedFile;
 pub use tool_kind::ToolKind;

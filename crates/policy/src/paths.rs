@@ -1,6 +1,6 @@
-//! Path resolution: the spellings of a path.
+//! Path resolution: the forms of a path.
 //!
-//! A path has a lexical spelling (dots removed from the text), one per link on its way, and a physical one. A deny or
+//! A path has a lexical form (dots removed from the text), one per link on its way, and a physical one. A deny or
 //! ask rule needs to match one of them, an allow rule all of them.
 
 pub(crate) mod cached_fs;
@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
-use crate::fs::{EntryKind, FsView};
+use crate::fs::{FileType, FsView};
 
 /// Links that may follow each other, as in the kernel.
 const MAX_SYMLINKS: usize = 40;
@@ -28,12 +28,12 @@ pub struct PathContext<'a> {
     pub fs: &'a dyn FsView,
 }
 
-/// A path with all its spellings.
+/// A path with all its forms.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResolvedPath {
     /// The text without dots and doubled slashes.
     pub lexical: PathBuf,
-    /// One spelling per link on the way.
+    /// One form per link on the way.
     pub hops: Vec<PathBuf>,
     /// Path with all links resolved; missing components are kept by name.
     pub physical: PathBuf,
@@ -42,8 +42,8 @@ pub struct ResolvedPath {
 }
 
 impl ResolvedPath {
-    /// All spellings, the lexical one first.
-    pub fn spellings(&self) -> impl Iterator<Item = &Path> {
+    /// All forms, the lexical one first.
+    pub fn forms(&self) -> impl Iterator<Item = &Path> {
         let hops = self.hops.iter().map(PathBuf::as_path);
         let physical = (self.physical != self.lexical).then_some(self.physical.as_path());
         std::iter::once(self.lexical.as_path()).chain(hops).chain(physical)
@@ -173,7 +173,7 @@ impl Resolver<'_> {
         if let Some(seen) = self.resolve_process_link(path) {
             return Some(seen);
         }
-        (self.context.fs.lstat(path)? == EntryKind::Link).then(|| self.context.fs.readlink(path)).flatten()
+        (self.context.fs.lstat(path)? == FileType::Link).then(|| self.context.fs.readlink(path)).flatten()
     }
 }
 
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn each_link_adds_a_spelling() {
+    fn each_link_adds_a_form() {
         let got = spell("two/data.txt", &disk());
         assert!(got.hops.contains(&PathBuf::from("/fx/proj/out/data.txt")), "{got:?}");
     }

@@ -9,7 +9,7 @@ use whimbrel_wire::permission::{
 };
 
 use crate::call::CallContext;
-use crate::decision::{Danger, Decision, PermissionQuestion, Reason};
+use crate::decision::{AskDetails, Decision, Reason, SafetyRisk};
 use crate::decision_input::DecisionInput;
 use crate::decision_order::run_steps;
 use crate::file_access::{AccessKind, FileAccess};
@@ -20,27 +20,27 @@ use crate::update::{PermissionSet, UpdateContext, apply_update};
 
 /// Builds the suggested updates; empty if none would allow the call.
 pub(crate) fn build_suggestions(
-    question: &PermissionQuestion,
+    details: &AskDetails,
     input: &DecisionInput<'_>,
     target: &CallTarget<'_>,
 ) -> Vec<PermissionUpdate> {
-    if input.rules.is_managed_only() || !can_suggest(&question.reason) {
+    if input.rules.is_managed_only() || !can_suggest(&details.reason) {
         return Vec::new();
     }
     let updates = match target {
         CallTarget::Command(command) => command::build_suggestions(command, input),
-        CallTarget::File(file) => suggest_for_file(file, &question.reason, input),
+        CallTarget::File(file) => suggest_for_file(file, &details.reason, input),
         CallTarget::Host(host) => vec![build_local_rule_update("WebFetch", Some(format!("domain:{host}")))],
         CallTarget::Other => suggest_for_other(input),
     };
     if updates.is_empty() || !is_sufficient(&updates, input, target) { Vec::new() } else { updates }
 }
 
-/// Returns true if a permission update can resolve a question with this reason.
+/// Returns true if a permission update can allow a call with this reason.
 fn can_suggest(reason: &Reason) -> bool {
     match reason {
-        Reason::WorkingDir { .. } | Reason::Subcommands(_) | Reason::NeedsApproval => true,
-        Reason::Safety { danger, .. } => *danger == Danger::ProtectedPath,
+        Reason::WorkingDir { .. } | Reason::SimpleCommands(_) | Reason::NeedsApproval => true,
+        Reason::Safety { risk, .. } => *risk == SafetyRisk::ProtectedPath,
         Reason::Rule(_)
         | Reason::PossibleRule(_)
         | Reason::Mode(_)
@@ -90,9 +90,9 @@ fn suggest_for_file(file: &FileAccess, reason: &Reason, input: &DecisionInput<'_
     }
 }
 
-/// Suggests a Read rule for each spelling of the path outside the working directories.
+/// Suggests a Read rule for each form of the path outside the working directories.
 fn suggest_reads(file: &FileAccess, input: &DecisionInput<'_>) -> Vec<PermissionUpdate> {
-    let outside = file.path.spellings().filter(|path| !input.dirs.all().any(|dir| dir.contains(path)));
+    let outside = file.path.forms().filter(|path| !input.dirs.all().any(|dir| dir.contains(path)));
     let patterns = outside.map(|path| match (file.access, path.parent()) {
         // A rule for a directory applies to everything below it.
         _ if !can_open_directory(path, input) => None,

@@ -3,7 +3,7 @@
 use whimbrel_wire::permission::PermissionBehavior;
 
 use crate::command::ShellCommand;
-use crate::decision::{Danger, Decision, Reason};
+use crate::decision::{Decision, Reason, SafetyRisk};
 use crate::decision_input::DecisionInput;
 use crate::file_access::FileAccess;
 use crate::paths::ResolvedFile;
@@ -72,7 +72,9 @@ impl<'a> CallTarget<'a> {
     /// Returns true if the analysis shows everything that the call would do.
     pub(crate) fn is_fully_analyzed(&self) -> bool {
         match self {
-            Self::Command(command) => command.script.unanalyzable.is_empty() && !command.script.is_opaque(),
+            Self::Command(command) => {
+                command.analysis.unanalyzable.is_empty() && !command.analysis.is_opaque()
+            }
             Self::File(_) | Self::Host(_) | Self::Other => true,
         }
     }
@@ -84,21 +86,21 @@ impl<'a> CallTarget<'a> {
         }
     }
 
-    pub(crate) fn find_dangerous_write(&self, input: &DecisionInput<'_>) -> Option<(Danger, String)> {
+    pub(crate) fn find_risky_write(&self, input: &DecisionInput<'_>) -> Option<(SafetyRisk, String)> {
         match self {
-            Self::Command(command) => command.find_dangerous_write(input),
-            Self::File(file) => file.find_dangerous_write(input),
+            Self::Command(command) => command.find_risky_write(input),
+            Self::File(file) => file.find_risky_write(input),
             Self::Host(_) | Self::Other => None,
         }
     }
 
     /// Returns true if a limit cut the analysis of a command short.
     pub(crate) fn is_truncated(&self) -> bool {
-        matches!(self, Self::Command(command) if command.script.truncated)
+        matches!(self, Self::Command(command) if command.analysis.truncated)
     }
 
     pub(crate) fn runs_in_background(&self) -> bool {
-        matches!(self, Self::Command(command) if command.script.background)
+        matches!(self, Self::Command(command) if command.analysis.background)
     }
 
     pub(crate) fn edits_plan_file(&self, input: &DecisionInput<'_>) -> bool {
@@ -116,7 +118,7 @@ impl<'a> CallTarget<'a> {
     /// Returns true if an allow rule for the whole tool is not enough, because unknown commands could evade a
     /// restricting rule.
     pub(crate) fn may_evade_restrictions(&self, input: &DecisionInput<'_>) -> bool {
-        matches!(self, Self::Command(command) if command.script.is_opaque() && input.rules.has_scoped_restrictions())
+        matches!(self, Self::Command(command) if command.analysis.is_opaque() && input.rules.has_scoped_restrictions())
     }
 
     /// Finds the command or file rule that allows the call.

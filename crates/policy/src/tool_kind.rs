@@ -25,7 +25,7 @@ pub enum ToolKind {
     NoApproval,
     /// Belongs to an MCP server.
     Mcp,
-    /// Any other tool: asks.
+    /// Any other tool: requires permission.
     Other,
 }
 

@@ -6,7 +6,7 @@ use crate::fs::FsView;
 use crate::paths::{ResolvedPath, normalize_lexically, resolve_physical_path};
 use crate::rules::rule_set::RuleSource;
 
-/// A working directory, in both spellings.
+/// A working directory, in both forms.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkDir {
     /// Path as given, normalized.
@@ -20,7 +20,7 @@ impl WorkDir {
         Self { lexical: normalize_lexically(path), physical: resolve_physical_path(path, fs) }
     }
 
-    /// Returns true if a path lies in the directory, in either spelling.
+    /// Returns true if a path lies in the directory, in either form.
     pub fn contains(&self, path: &Path) -> bool {
         path.starts_with(&self.lexical) || path.starts_with(&self.physical)
     }

@@ -11,7 +11,7 @@ use serde_json::Value;
 use whimbrel_policy::fs::RealFs;
 use whimbrel_policy::mode::deny_if_never_asking;
 use whimbrel_policy::{
-    Call, CallContext, Decision, RuleLayer, RuleSet, RuleSource, ToolFacts, WorkDirs, decide,
+    Call, CallContext, Decision, RuleLayer, RuleSet, RuleSource, ToolProperties, WorkDirs, decide,
 };
 use whimbrel_wire::permission::PermissionMode;
 
@@ -111,16 +111,19 @@ fn decide_case(case: &Value, root: &Path) -> Decision {
         dirs.add(Path::new(extra.as_str().unwrap()), RuleSource::ProjectSettings, &RealFs);
     }
     let tool = case["tool"].as_str().unwrap();
-    let context = CallContext::new(&cwd, &home, &RealFs, tool_facts(tool));
+    let context = CallContext::new(&cwd, &home, &RealFs, tool_properties(tool));
     let call = Call { tool, input: &case["input"] };
     deny_if_never_asking(decide(&call, &rules, mode, &dirs, &context), mode)
 }
 
-fn tool_facts(name: &str) -> ToolFacts {
+fn tool_properties(name: &str) -> ToolProperties {
     let fields = TOOLS.iter().find(|(tool, _)| *tool == name).map(|(_, fields)| *fields);
     let of_server =
         SERVERS.iter().any(|server| SERVER_TOOLS.iter().any(|tool| name == format!("mcp__{server}__{tool}")));
-    ToolFacts { known: fields.is_some() || of_server, ..ToolFacts::for_tool(name, fields.unwrap_or(&["q"])) }
+    ToolProperties {
+        known: fields.is_some() || of_server,
+        ..ToolProperties::for_tool(name, fields.unwrap_or(&["q"]))
+    }
 }
 
 fn build_tree(root: &Path) {

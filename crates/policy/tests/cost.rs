@@ -6,10 +6,10 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
-use whimbrel_policy::fs::{EntryKind, FakeFs, FsView};
+use whimbrel_policy::fs::{FakeFs, FileType, FsView};
 use whimbrel_policy::shell::{ShellContext, UnanalyzableCause, analyze};
 use whimbrel_policy::{
-    Call, CallContext, Decision, Reason, RuleLayer, RuleSet, RuleSource, ToolFacts, WorkDirs, decide,
+    Call, CallContext, Decision, Reason, RuleLayer, RuleSet, RuleSource, ToolProperties, WorkDirs, decide,
 };
 use whimbrel_wire::permission::PermissionMode;
 
@@ -18,7 +18,7 @@ use whimbrel_wire::permission::PermissionMode;
 struct PanickingFs;
 
 impl FsView for PanickingFs {
-    fn lstat(&self, path: &Path) -> Option<EntryKind> {
+    fn lstat(&self, path: &Path) -> Option<FileType> {
         panic!("{} was accessed", path.display())
     }
     fn readlink(&self, path: &Path) -> Option<PathBuf> {
@@ -53,7 +53,7 @@ fn decide_command_in(mode: PermissionMode, rules: &RuleSet, command: &str, fs: &
         Path::new("/w"),
         Path::new("/home/me"),
         fs,
-        ToolFacts::for_tool("Bash", &["command"]),
+        ToolProperties::for_tool("Bash", &["command"]),
     );
     let input = json!({"command": command});
     decide(&Call { tool: "Bash", input: &input }, rules, mode, &dirs, &context)
@@ -74,7 +74,7 @@ fn command_without_paths_does_not_access_the_disk() {
 struct DirCountingFs(FakeFs, Cell<usize>);
 
 impl FsView for DirCountingFs {
-    fn lstat(&self, path: &Path) -> Option<EntryKind> {
+    fn lstat(&self, path: &Path) -> Option<FileType> {
         self.0.lstat(path)
     }
     fn readlink(&self, path: &Path) -> Option<PathBuf> {
@@ -104,8 +104,8 @@ fn glob_is_expanded_once_for_all_rules() {
 struct EndlessFs(Cell<usize>);
 
 impl FsView for EndlessFs {
-    fn lstat(&self, _: &Path) -> Option<EntryKind> {
-        Some(EntryKind::Directory)
+    fn lstat(&self, _: &Path) -> Option<FileType> {
+        Some(FileType::Directory)
     }
     fn readlink(&self, _: &Path) -> Option<PathBuf> {
         None
@@ -208,7 +208,7 @@ impl CountingFs {
 }
 
 impl FsView for CountingFs {
-    fn lstat(&self, path: &Path) -> Option<EntryKind> {
+    fn lstat(&self, path: &Path) -> Option<FileType> {
         self.count();
         self.0.lstat(path)
     }
@@ -272,8 +272,8 @@ fn repeated_input_is_analyzed_once() {
         ("values", format!("A='{body}'; {}", "eval $A; ".repeat(5_000)), 12_000),
     ];
     for (name, command, most) in rows {
-        let script = analyze(&command, &ShellContext { home: "/home/me" });
-        assert!(script.commands.len() < most, "{name}: {}", script.commands.len());
+        let analysis = analyze(&command, &ShellContext { home: "/home/me" });
+        assert!(analysis.commands.len() < most, "{name}: {}", analysis.commands.len());
     }
 }
 
@@ -286,10 +286,10 @@ fn derived_work_is_bounded_and_reported() {
         ("braces", numbered(500, |number| format!("a {{1..999}}{number}; "))),
     ];
     for (name, command) in rows {
-        let script = analyze(&command, &ShellContext { home: "/home/me" });
-        assert!(script.truncated, "{name}");
-        assert!(script.commands.len() < 60_000, "{name}: {}", script.commands.len());
-        let words: usize = script.commands.iter().map(|part| part.words.len()).sum();
+        let analysis = analyze(&command, &ShellContext { home: "/home/me" });
+        assert!(analysis.truncated, "{name}");
+        assert!(analysis.commands.len() < 60_000, "{name}: {}", analysis.commands.len());
+        let words: usize = analysis.commands.iter().map(|command| command.words.len()).sum();
         assert!(words < 200_000, "{name}: {words}");
     }
 }
@@ -328,9 +328,9 @@ fn truncated_analysis_allows_nothing() {
 #[test]
 fn input_texts_do_not_multiply_with_readers() {
     let command: String = (0..4_000).map(|number| format!("echo f{number} | xargs rm; ")).collect();
-    let script = analyze(&command, &ShellContext { home: "/home/me" });
-    assert!(script.commands.len() < 40_000, "{}", script.commands.len());
-    assert_eq!(script.unanalyzable.iter().filter(|kind| **kind == UnanalyzableCause::TooDeep).count(), 1);
+    let analysis = analyze(&command, &ShellContext { home: "/home/me" });
+    assert!(analysis.commands.len() < 40_000, "{}", analysis.commands.len());
+    assert_eq!(analysis.unanalyzable.iter().filter(|kind| **kind == UnanalyzableCause::TooDeep).count(), 1);
 }
 
 #[test]

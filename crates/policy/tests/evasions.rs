@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::json;
 use whimbrel_policy::fs::FakeFs;
 use whimbrel_policy::{
-    Call, CallContext, Decision, RuleLayer, RuleSet, RuleSource, ToolFacts, WorkDirs, decide,
+    Call, CallContext, Decision, RuleLayer, RuleSet, RuleSource, ToolProperties, WorkDirs, decide,
 };
 use whimbrel_wire::permission::PermissionMode;
 
@@ -246,7 +246,7 @@ fn decide_command_with_allow(allow: &str, command: &str, mode: PermissionMode, d
     };
     assert_eq!(rules.add_layer(&layer, &fs).errors, []);
     let dirs = WorkDirs::new(Path::new("/w"), &fs);
-    let tool = ToolFacts::for_tool("Bash", &["command"]);
+    let tool = ToolProperties::for_tool("Bash", &["command"]);
     let context = CallContext::new(Path::new("/w"), Path::new("/home/me"), &fs, tool);
     let input = json!({"command": command});
     decide(&Call { tool: "Bash", input: &input }, &rules, mode, &dirs, &context)

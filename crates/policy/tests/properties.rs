@@ -8,8 +8,8 @@ use proptest::sample::{select, subsequence};
 use serde_json::{Value, json};
 use whimbrel_policy::fs::FakeFs;
 use whimbrel_policy::{
-    Call, CallContext, Decision, PermissionSet, RuleLayer, RuleSet, RuleSource, ToolFacts, UpdateContext,
-    WorkDirs, apply_update, decide,
+    Call, CallContext, Decision, PermissionSet, RuleLayer, RuleSet, RuleSource, ToolProperties,
+    UpdateContext, WorkDirs, apply_update, decide,
 };
 use whimbrel_wire::permission::PermissionMode;
 
@@ -139,7 +139,8 @@ impl RuleSetup {
 
 fn decide_with(permissions: &PermissionSet, tool: &str, input: &Value, fs: &FakeFs) -> Decision {
     let fields = ["command", "file_path", "url", "subagent_type", "q"];
-    let context = CallContext::new(Path::new(CWD), Path::new(HOME), fs, ToolFacts::for_tool(tool, &fields));
+    let context =
+        CallContext::new(Path::new(CWD), Path::new(HOME), fs, ToolProperties::for_tool(tool, &fields));
     decide(&Call { tool, input }, &permissions.rules, permissions.mode, &permissions.dirs, &context)
 }
 

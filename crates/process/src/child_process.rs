@@ -14,21 +14,21 @@ use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::ProcessGroups;
+use crate::captured_command::ProcessTree;
 use crate::pipe::{DrainWindow, OutputPipe};
 use crate::plain_text::to_plain_text;
-use crate::process::ProcessTree;
 use crate::shell_command::{CommandSpec, ShellScript};
 use crate::shell_prefix::{add_shell_prefix, quote_word};
 use crate::{ProcessExit, SpawnError};
 
 /// Bytes of stderr that are kept.
 const MAX_STDERR_BYTES: usize = 8 * 1024;
-/// Time a process gets to exit by itself after stdin is closed.
+/// Time a process gets to exit on its own after stdin is closed.
 const EXIT_GRACE: Duration = Duration::from_millis(300);
 
 /// A program, its arguments, working directory and environment.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ProgramSpec {
+pub struct ChildProcessSpec {
     /// Path, or a name to look up in PATH.
     pub command: String,
     pub args: Vec<String>,
@@ -56,7 +56,7 @@ pub struct ChildProcess {
 pub struct KillHandle(Arc<ProcessGroups>);
 
 impl ChildProcess {
-    pub fn spawn(program: &ProgramSpec) -> Result<Self, SpawnError> {
+    pub fn spawn(program: &ChildProcessSpec) -> Result<Self, SpawnError> {
         let groups = Arc::new(ProcessGroups::new());
         let spec = CommandSpec {
             command: program.exec_command(),
@@ -131,7 +131,7 @@ impl ChildProcess {
         to_plain_text(tail.make_contiguous()).trim().to_owned()
     }
 
-    /// Closes stdin and gives the process time to exit by itself.
+    /// Closes stdin and gives the process time to exit on its own.
     pub async fn close_stdin_and_wait(&mut self) {
         self.stdin = None;
         if self.exit.is_none() {
@@ -147,7 +147,7 @@ impl KillHandle {
     }
 }
 
-impl ProgramSpec {
+impl ChildProcessSpec {
     /// Shell command that execs the program with all words quoted, after the prefix.
     fn exec_command(&self) -> String {
         let words = [&self.command].into_iter().chain(&self.args).map(|word| quote_word(word));

@@ -12,6 +12,7 @@
 //!   `reaper`: cleanup if the engine is killed
 
 pub mod bounded_output;
+mod captured_command;
 mod child_process;
 mod cwd_tracker;
 mod direct_exec;
@@ -19,7 +20,6 @@ pub mod line_channel;
 mod pipe;
 mod piped_command;
 mod plain_text;
-mod process;
 mod process_groups;
 mod process_tags;
 mod procfs;
@@ -30,10 +30,10 @@ mod shell_prefix;
 pub mod test_support;
 
 pub use bounded_output::{CapturedOutput, OutputCapture};
-pub use child_process::{ChildProcess, KillHandle, ProgramSpec};
+pub use captured_command::{CapturedCommand, Leftover, ProcessExit, SpawnError};
+pub use child_process::{ChildProcess, ChildProcessSpec, KillHandle};
 pub use cwd_tracker::CwdTracker;
 pub use piped_command::{CommandEvent, CommandOutput, PipedCommand};
-pub use process::{Leftover, Process, ProcessExit, SpawnError};
 pub use process_groups::{KILL_GRACE, ProcessGroups};
 pub use process_tags::track_daemons;
 pub use shell_command::CommandSpec;

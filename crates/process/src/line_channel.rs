@@ -82,7 +82,7 @@ impl Drop for LineSender {
 }
 
 impl LineReceiver {
-    /// Waits for a line and collects what follows within the batch interval. Returns none once the output has ended.
+    /// Waits for a line and collects what follows within the batch interval. Returns `None` once the output has ended.
     pub async fn next_batch(&mut self) -> Option<LineBatch> {
         let first = self.receiver.recv().await?;
         tokio::time::sleep(BATCH_INTERVAL).await;

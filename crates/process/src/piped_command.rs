@@ -13,9 +13,9 @@ use tokio_util::sync::CancellationToken;
 use whimbrel_os::byte_size::format_size;
 
 use crate::ProcessGroups;
+use crate::captured_command::ProcessTree;
 use crate::pipe::{DrainWindow, OutputPipe};
 use crate::plain_text::to_plain_text;
-use crate::process::ProcessTree;
 use crate::shell_command::{CommandSpec, ShellScript};
 use crate::{ProcessExit, SpawnError};
 

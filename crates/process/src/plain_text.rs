@@ -63,7 +63,7 @@ mod tests {
     fn escape_sequences_are_removed_and_text_is_kept() {
         for (name, bytes, text) in [
             ("plain text", "a\tb\r\nü\n".as_bytes(), "a\tb\r\nü\n"),
-            ("colours", b"\x1b[1;31mred\x1b[0m and \x1b[?25lhidden", "red and hidden"),
+            ("colors", b"\x1b[1;31mred\x1b[0m and \x1b[?25lhidden", "red and hidden"),
             ("a title", b"\x1b]0;title\x07text", "text"),
             ("a link", b"\x1b]8;;http://x\x1b\\word\x1b]8;;\x1b\\", "word"),
             ("an open string", b"\x1b]0;title\nnext", "\nnext"),

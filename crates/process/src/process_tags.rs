@@ -133,14 +133,14 @@ impl ProcessTag {
 impl ProcessTag {
     /// Sends SIGTERM to all tagged processes, and SIGKILL to those left after `grace`.
     pub(super) async fn terminate_all(self: &Arc<Self>, grace: Duration) {
-        let signalled = self.scan_processes(Self::find_all).await;
-        if signalled.is_empty() {
+        let signaled = self.scan_processes(Self::find_all).await;
+        if signaled.is_empty() {
             return;
         }
-        signal_all(&signalled, Signal::SIGTERM);
+        signal_all(&signaled, Signal::SIGTERM);
         let deadline = clock::monotonic() + grace;
         let mut pause = Duration::from_millis(1);
-        while signalled.iter().any(|id| self.is_carried_by(*id)) && clock::monotonic() < deadline {
+        while signaled.iter().any(|id| self.is_carried_by(*id)) && clock::monotonic() < deadline {
             tokio::time::sleep(pause).await;
             pause *= 2;
         }

@@ -10,7 +10,7 @@ use std::time::Duration;
 #[cfg(feature = "in-process")]
 use whimbrel_engine::setup::config_dir;
 #[cfg(feature = "in-process")]
-use whimbrel_engine::{Engine, Start};
+use whimbrel_engine::{Engine, SessionRequest};
 #[cfg(feature = "in-process")]
 use whimbrel_models::{providers::Providers, scripted::Scripted};
 #[cfg(feature = "in-process")]
@@ -342,12 +342,12 @@ impl Agent {
                 // The engine itself adds the variables of the options.
                 let mut variables = environment.variables().clone();
                 variables.entry("CLAUDE_CODE_ENTRYPOINT".into()).or_insert_with(|| "sdk-rs".into());
-                let start = Start {
+                let request = SessionRequest {
                     store: self.store.clone(),
                     in_process_servers: self.callbacks.tool_servers.to_in_process_servers(),
-                    ..Start::new(Options::clone(&self.options), variables)
+                    ..SessionRequest::new(Options::clone(&self.options), variables)
                 };
-                Ok(in_process::connect(engine.clone(), start))
+                Ok(in_process::connect(engine.clone(), request))
             }
             #[cfg(feature = "in-process")]
             Transport::Process(_) if self.store.is_some() => Err(Error::Config(

@@ -18,8 +18,8 @@ use crate::frame_size::estimate_size;
 ///
 /// Unread frames are queued in memory, up to about [`Agent::unread_limit`](crate::Agent::unread_limit) bytes. Below the
 /// limit nothing waits for the reader: permission requests are answered and control requests return although no frame
-/// is read. Beyond it the engine is slowed down until frames are read, and so are its own requests, which stand behind
-/// them; a control request still gets its reply.
+/// is read. Beyond it the engine is slowed down until frames are read, and so are its own requests, which are queued
+/// behind them; a control request still gets its reply.
 #[must_use = "dropping the frames stops the run"]
 pub struct Frames {
     receiver: mpsc::UnboundedReceiver<UnreadFrame>,

@@ -41,10 +41,10 @@
 pub use whimbrel_session_store::search::Hit;
 pub use whimbrel_session_store::sessions::{ForkOptions, SearchResult, Sessions, SessionsError};
 pub use whimbrel_session_store::store::{
-    FileStore, ListedSession, MemoryStore, SessionStore, SharedStore, StoreError, StoreKey,
-    SummarizedSession, Summary, uuid_of,
+    FileStore, ListedSession, MemoryStore, SessionStore, SharedStore, StoreError, StoreKey, StoredSummary,
+    SummarizedSession, uuid_of,
 };
 pub use whimbrel_session_store::summary::SessionSummary;
-pub use whimbrel_session_store::transcript::Message;
+pub use whimbrel_session_store::transcript_reader::Message;
 #[cfg(feature = "sqlite")]
 pub use whimbrel_store_sqlite::SqliteStore;

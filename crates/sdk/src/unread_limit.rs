@@ -35,8 +35,8 @@ impl UnreadLimit {
         self.reader_wake.notify_one();
     }
 
-    /// Waits while too many bytes are unread, but not while a request is pending, whose response may stand behind more
-    /// frames, and not after a stop.
+    /// Waits while too many bytes are unread, but not while a request is pending, whose response may be queued behind
+    /// more frames, and not after a stop.
     pub(crate) async fn wait_for_capacity(
         &self,
         pending_count: impl Fn() -> usize,

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use whimbrel::store::{
-    ForkOptions, ListedSession, MemoryStore, SessionStore, SharedStore, StoreError, StoreKey, Summary,
+    ForkOptions, ListedSession, MemoryStore, SessionStore, SharedStore, StoreError, StoreKey, StoredSummary,
 };
 use whimbrel::wire::RawJson;
 use whimbrel::wire::control::RenameSession;
@@ -334,7 +334,7 @@ async fn failing_store_is_reported_and_the_turn_goes_on() {
     let key = StoreKey::session(fixture.project_key(), session);
     let kept = store.load(&key).await.unwrap().unwrap();
     assert!(kept.len() >= 5, "{kept:?}");
-    let mut about = Summary::default();
+    let mut about = StoredSummary::default();
     about.add_lines(&kept);
     assert_eq!(about.text(), Some("Go."));
 }

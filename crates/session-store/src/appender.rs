@@ -48,7 +48,7 @@ pub struct Appender {
     file: Option<Box<dyn AppendFile>>,
     durability: Durability,
     /// The file ends in a partial line that could not be rolled back.
-    ends_torn: bool,
+    ends_partial: bool,
     /// Lines not yet in the file.
     pending: VecDeque<Vec<u8>>,
     /// Lines written but not yet synced. Empty with [`Durability::System`].
@@ -81,7 +81,7 @@ impl Appender {
             open,
             file: None,
             durability,
-            ends_torn: false,
+            ends_partial: false,
             pending,
             unsynced,
             detached_file: None,
@@ -208,12 +208,12 @@ impl Appender {
             self.open_and_restore()?;
         }
         let Some(file) = &mut self.file else { return Err(io::ErrorKind::NotFound.into()) };
-        if self.ends_torn {
+        if self.ends_partial {
             write_or_roll_back(file.as_mut(), b"\n").map_err(|(error, _)| error)?;
-            self.ends_torn = false;
+            self.ends_partial = false;
         }
         write_or_roll_back(file.as_mut(), line).map_err(|(error, rolled_back)| {
-            self.ends_torn = !rolled_back;
+            self.ends_partial = !rolled_back;
             error
         })
     }

@@ -28,7 +28,7 @@ pub(crate) const COMPACT_BOUNDARY: &str = "compact_boundary";
 pub(crate) const CONVERSATION_CLEARED: &str = "conversation_cleared";
 
 /// Limit on offsets at which a broken line is searched for a complete entry.
-const MAX_SALVAGE_ATTEMPTS: usize = 8;
+const MAX_RECOVERY_OFFSETS: usize = 8;
 
 /// Text for the model that is hidden from the user.
 #[derive(Debug)]
@@ -152,7 +152,7 @@ impl<'a> TranscriptEntry<'a> {
         }
         let starts = [&br#"{"parentUuid":"#[..], br#"{"type":"#].map(|start| memmem::find_iter(bytes, start));
         let mut starts: Vec<usize> =
-            starts.into_iter().flat_map(|found| found.take(MAX_SALVAGE_ATTEMPTS)).collect();
+            starts.into_iter().flat_map(|found| found.take(MAX_RECOVERY_OFFSETS)).collect();
         starts.sort_unstable();
         let whole = |at: &usize| {
             let line = serde_json::from_slice::<Self>(&bytes[*at..]).ok()?;
@@ -175,7 +175,7 @@ impl<'a> TranscriptEntry<'a> {
         hasher.finish() as u32
     }
 
-    /// The kind of the entry; none if it is not part of the tree.
+    /// The kind of the entry; `None` if it is not part of the tree.
     pub(crate) fn kind(&self) -> Option<EntryKind> {
         match string_value(self.kind)?.as_ref() {
             "user" => Some(EntryKind::User),

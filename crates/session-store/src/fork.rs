@@ -199,7 +199,7 @@ impl Fork<'_> {
 impl LoadedConversation {
     /// Title of a fork of a titled session.
     pub(super) fn fork_title(&self) -> Option<String> {
-        self.facts.title.as_ref().map(|title| format!("{title} (fork)"))
+        self.recorded.title.as_ref().map(|title| format!("{title} (fork)"))
     }
 }
 
@@ -228,7 +228,7 @@ impl SessionFile {
             Some(format!("{} (fork)", found.first_prompt.unwrap_or(found.summary)))
         };
         let title =
-            title.map(str::to_owned).or_else(|| derived_title().filter(|_| loaded.facts.title.is_none()));
+            title.map(str::to_owned).or_else(|| derived_title().filter(|_| loaded.recorded.title.is_none()));
         if let Some(title) = title {
             forked.rename(&title).map_err(failed)?;
         }

@@ -1,17 +1,18 @@
 //! Transcripts of sessions: writing, loading, resuming, listing, and file checkpoints.
 //!
 //! - [`paths`]: locations of transcripts; [`lock`]: one writer per session
-//! - writing: [`transcript_log`] (builds the entries of one session), [`writer`] (sink handle shared by all writers),
-//!   `appender` (appends whole lines to a file), `append_file` (the file trait below it), [`open_reply`] (lines of a reply that is streaming), `partial_line` (repairs
-//!   the last line after a crash), [`store_writer`] (buffered delivery to a session store), [`metadata`] (title, tag
-//!   and last prompt), [`awaited_agents`], [`cost_state`], `health` (notices for the host), [`mirror`] (frames for the host)
+//! - writing: [`transcript_recorder`] (builds the entries of one session), [`writer`] (sink handle shared by all
+//!   writers), `appender` (appends whole lines to a file), `append_file` (the file trait below it), [`open_reply`]
+//!   (lines of a reply that is streaming), `partial_line` (repairs the last line after a crash), [`store_writer`]
+//!   (buffered delivery to a session store), [`metadata`] (title, tag and last prompt), [`awaited_agents`],
+//!   [`cost_state`], `write_status` (notices for the host), [`mirror`] (frames for the host)
 //! - loading: [`load`](mod@load), in the order of its steps: `line_reader`, `entry` and `index` (first pass),
 //!   `partial_index` (skips what a compaction replaced), `branch` (selects the active branch), `entry_reader` and
 //!   `siblings` (second pass), `tool_calls`, `repair` (makes the history acceptable to providers)
 //! - resuming: [`resume`], `fork`
 //! - [`checkpoint`]: file contents at each prompt
 //! - listing and viewing: [`sessions`] (sessions on disk or in a store), [`session_files`] (sessions on disk),
-//!   [`summary`], [`transcript`], [`search`]
+//!   [`summary`], [`transcript_reader`], [`search`]
 //! - [`store`]: the `SessionStore` trait and its implementations
 
 mod append_file;
@@ -21,7 +22,6 @@ pub mod checkpoint;
 pub mod cost_state;
 pub(crate) mod entry;
 mod fork;
-mod health;
 pub(crate) mod line_reader;
 pub mod load;
 pub mod lock;
@@ -39,14 +39,15 @@ pub mod store;
 pub mod store_writer;
 pub mod summary;
 pub mod text_diff;
-pub mod transcript;
-pub mod transcript_log;
+pub mod transcript_reader;
+pub mod transcript_recorder;
+mod write_status;
 pub mod writer;
 
 pub use appender::Durability;
 pub use mirror::Mirror;
-pub use paths::ProjectDir;
+pub use paths::TranscriptDir;
 pub use resume::ResumedSession;
 pub use store_writer::StoreWriter;
-pub use transcript_log::{MessageEntry, TranscriptLog};
+pub use transcript_recorder::{MessageEntry, TranscriptRecorder};
 pub use writer::{Persistence, TranscriptWriter};

@@ -28,7 +28,7 @@ impl<R: BufRead> LineReader<R> {
         Self { reader, offset: 0, line: Vec::new() }
     }
 
-    /// Reads the next line without its newline; none at the end of the file.
+    /// Reads the next line without its newline; `None` at the end of the file.
     pub(crate) fn read_line(&mut self) -> io::Result<Option<ScannedLine<'_>>> {
         self.line.clear();
         let mut begin = self.offset;

@@ -23,7 +23,7 @@ use crate::entry::HiddenText;
 pub use crate::entry::IdKey;
 use crate::load::entry_reader::{EntryReader, TurnRole};
 use crate::load::index::{Index, Node, Span};
-pub use crate::load::index::{RepairCounts, TranscriptFacts};
+pub use crate::load::index::{RecordedState, RepairCounts};
 use crate::load::repair::{MessageContent, RepairedHistory, block_placeholders, message_placeholder, repair};
 use crate::load::siblings::BranchEntry;
 use crate::load::tool_calls::ToolSearchCalls;
@@ -79,7 +79,7 @@ pub struct LoadedConversation {
     pub turns: u32,
     /// Tokens of the last request and its reply, as reported by the provider.
     pub context_tokens: u64,
-    pub facts: TranscriptFacts,
+    pub recorded: RecordedState,
     pub repairs: RepairCounts,
     /// Calls that had started and have no result.
     pub unfinished_calls: Vec<String>,
@@ -118,7 +118,7 @@ fn build_conversation<R: Read + Seek>(
     let last = leaf.filter(|_| until.last_message.is_some());
     let entries = siblings::collect_entries(index, &mut reader, &branch::branch_to(index, leaf), last)?;
     let mut loaded = LoadedConversation {
-        facts: index.facts.clone(),
+        recorded: index.recorded.clone(),
         cost: index.cost.clone(),
         repairs: index.repairs,
         ..LoadedConversation::default()
@@ -169,8 +169,8 @@ impl LoadedConversation {
         !self.history.is_empty()
     }
 
-    /// Collects the messages with the hidden texts inserted before them, and records tools, usage and facts of each
-    /// entry.
+    /// Collects the messages with the hidden texts inserted before them, and records tools, usage and recorded state of
+    /// each entry.
     fn collect_messages<R: Read + Seek>(
         &mut self,
         index: &Index,
@@ -218,8 +218,8 @@ impl LoadedConversation {
             {
                 self.hidden_texts.insert(IdKey::new(text));
             }
-            self.facts.mode = message.mode.or_else(|| self.facts.mode.take());
-            self.facts.model = message.model.or_else(|| self.facts.model.take());
+            self.recorded.mode = message.mode.or_else(|| self.recorded.mode.take());
+            self.recorded.model = message.model.or_else(|| self.recorded.model.take());
             self.context_tokens = message.usage.map_or(self.context_tokens, |usage| usage.total());
             messages.push(message.content);
         }

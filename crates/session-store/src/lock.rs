@@ -97,8 +97,8 @@ impl TranscriptLock {
         Self::open(path, IfMissing::Create)
     }
 
-    /// Reserves a session id with an empty transcript; none if the transcript has content. The file is removed on drop
-    /// if nothing was written.
+    /// Reserves a session id with an empty transcript; `None` if the transcript has content. The file is removed on
+    /// drop if nothing was written.
     pub fn claim(path: &Path) -> Result<Option<Self>, LockError> {
         let mut lock = Self::acquire_or_create(path)?;
         lock.is_claim = lock.file.metadata()?.len() == 0;

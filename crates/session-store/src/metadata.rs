@@ -128,7 +128,7 @@ impl<'a> MetadataEntry<'a> {
         Ok(Self::CustomTitle { custom_title: validate_title(text)?, session_id })
     }
 
-    /// Creates a tag entry; none removes the tag.
+    /// Creates a tag entry; `None` removes the tag.
     pub(super) fn tag(tag: Option<&str>, session_id: &'a str) -> io::Result<Self> {
         let tag = match tag {
             Some(tag) => validate_name("A tag", tag)?,
@@ -142,7 +142,7 @@ impl<'a> MetadataEntry<'a> {
     }
 }
 
-/// Puts a text on one line and removes invisible characters; none if nothing is left.
+/// Puts a text on one line and removes invisible characters; `None` if nothing is left.
 pub(super) fn normalize_name(text: &str) -> Option<String> {
     let is_hidden = |c: char| is_invisible(c) || matches!(c, '\u{e000}'..='\u{f8ff}');
     let shown: String = text.chars().filter(|c| !is_hidden(*c)).collect();
@@ -151,12 +151,12 @@ pub(super) fn normalize_name(text: &str) -> Option<String> {
     (!line.is_empty()).then_some(line)
 }
 
-/// Normalises a title, or says why it is invalid.
+/// Normalizes a title, or says why it is invalid.
 pub fn validate_title(text: &str) -> io::Result<String> {
     validate_name("A title", text)
 }
 
-/// Normalises a title and truncates it if it is too long; none if nothing is left.
+/// Normalizes a title and truncates it if it is too long; `None` if nothing is left.
 pub(super) fn truncate_title(text: &str) -> Option<String> {
     Some(normalize_name(text)?.chars().take(MAX_NAME_CHARS).collect())
 }

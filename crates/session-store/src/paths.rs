@@ -28,11 +28,11 @@ const MAX_DIR_ENTRIES: usize = 1_000_000;
 
 /// The directory of all sessions of one working directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ProjectDir {
+pub struct TranscriptDir {
     path: PathBuf,
 }
 
-impl ProjectDir {
+impl TranscriptDir {
     /// The directory for sessions that work in `cwd`.
     pub fn new(config: &Path, cwd: &Path) -> Self {
         Self { path: config.join("projects").join(project_key(&cwd.to_string_lossy())) }
@@ -43,9 +43,11 @@ impl ProjectDir {
         self.path.join(format!("{session}.jsonl"))
     }
 
-    /// Finds the directory that contains a session, and the spelling of its id there.
+    /// Finds the directory that contains a session, and the capitalization of its id there.
     pub fn find_session(&self, session: &str) -> Option<(Self, String)> {
-        id_spellings(session).into_iter().find_map(|session| Some((self.find_exact(&session)?, session)))
+        id_capitalizations(session)
+            .into_iter()
+            .find_map(|session| Some((self.find_exact(&session)?, session)))
     }
 
     /// Finds the directory that contains a session: this one or, for truncated keys, another one with the same prefix,
@@ -64,17 +66,17 @@ impl ProjectDir {
         candidates.map(|other| Self { path: self.path.with_file_name(other) }).find(has_session)
     }
 
-    /// Finds a transcript in another project, or here in another spelling, that uses a session id. Checkpoints and other
-    /// files next to transcripts are named by the id alone. Probes the locks of empty transcripts.
+    /// Finds a transcript in another project, or here in another capitalization, that uses a session id. Checkpoints
+    /// and other files next to transcripts are named by the id alone. Probes the locks of empty transcripts.
     pub fn find_id_conflict(&self, session: &str) -> Option<PathBuf> {
         let is_used = |path: &PathBuf| match files::file_kind(path) {
             // An empty transcript counts only while it is locked.
             Ok(FileKind::File(stamp)) => stamp.size > 0 || lock::probe(path) == LockProbe::Busy,
             _ => false,
         };
-        // Compares names, because on case-insensitive filesystems every spelling opens the same file.
+        // Compares names, because on case-insensitive filesystems every capitalization opens the same file.
         let own_path = self.transcript(session);
-        let other_spelling = |name: &String| {
+        let other_capitalization = |name: &String| {
             let path = self.path.join(name);
             path != own_path && path.as_os_str().eq_ignore_ascii_case(&own_path)
         };
@@ -83,9 +85,10 @@ impl ProjectDir {
             siblings.into_iter().flatten().map(|name| Self { path: self.path.with_file_name(name) });
         let mut elsewhere = projects
             .filter(|project| project != self)
-            .flat_map(|project| id_spellings(session).map(|spelling| project.transcript(&spelling)));
+            .flat_map(|project| id_capitalizations(session).map(|id| project.transcript(&id)));
         let here = || {
-            let names = files::entry_names(&self.path, MAX_DIR_ENTRIES).into_iter().filter(other_spelling);
+            let names =
+                files::entry_names(&self.path, MAX_DIR_ENTRIES).into_iter().filter(other_capitalization);
             names.map(|name| self.path.join(name)).find(is_used)
         };
         elsewhere.find(is_used).or_else(here)
@@ -129,12 +132,12 @@ pub fn is_session_id(text: &str) -> bool {
     parse_uuid(text).is_some()
 }
 
-/// Possible spellings of an id, the given one first; some systems write uppercase.
-fn id_spellings(session: &str) -> [String; 3] {
+/// Possible capitalizations of an id, the given one first; some systems write uppercase.
+fn id_capitalizations(session: &str) -> [String; 3] {
     [session.to_owned(), session.to_ascii_lowercase(), session.to_ascii_uppercase()]
 }
 
-/// Directory name for a working directory, normalised to NFC: everything but ASCII letters and digits becomes `-`; long
+/// Directory name for a working directory, normalized to NFC: everything but ASCII letters and digits becomes `-`; long
 /// names get a hash.
 pub fn project_key(path: &str) -> String {
     let path: &str = &path.nfc().collect::<String>();
@@ -148,11 +151,11 @@ pub fn project_key(path: &str) -> String {
 /// Checks whether a transcript records a different working directory with the same key.
 pub(super) fn has_other_cwd(transcript: &Path, dir: &Path) -> bool {
     let Some(cwd) = append_file::open_for_reading(transcript).ok().and_then(first_cwd) else { return false };
-    let spelling = |path: &Path| path.to_string_lossy().nfc().collect::<String>();
-    let (here, there) = (spelling(dir), spelling(Path::new(&cwd)));
+    let composed = |path: &Path| path.to_string_lossy().nfc().collect::<String>();
+    let (here, there) = (composed(dir), composed(Path::new(&cwd)));
     project_key(&here) == project_key(&there)
         && here != there
-        && files::real_path(Path::new(&cwd)).is_none_or(|real| spelling(&real) != here)
+        && files::real_path(Path::new(&cwd)).is_none_or(|real| composed(&real) != here)
 }
 
 /// The first working directory recorded in a transcript.
@@ -208,7 +211,7 @@ mod tests {
     fn sessions_are_listed_by_time_and_found_by_truncated_key() {
         let dir = tempfile::tempdir().unwrap();
         let long = format!("/{}", "x".repeat(250));
-        let project = ProjectDir::new(dir.path(), Path::new(&long));
+        let project = TranscriptDir::new(dir.path(), Path::new(&long));
         let name = project.path.file_name().unwrap().to_str().unwrap();
         let other = project.path.with_file_name(format!("{}-other", &name[..MAX_KEY_LEN]));
         let ids = ["aaaaaaaa-2222-4333-8444-555555555555", "bbbbbbbb-2222-4333-8444-555555555555"];
@@ -220,22 +223,22 @@ mod tests {
         }
         std::fs::write(other.join("notes.jsonl"), "").unwrap();
         assert_eq!(project.sessions(), Vec::<String>::new());
-        let (holding, spelling) = project.find_session(&ids[1].to_uppercase()).unwrap();
-        assert_eq!((&holding.path, spelling.as_str()), (&other, ids[1]));
+        let (holding, id) = project.find_session(&ids[1].to_uppercase()).unwrap();
+        assert_eq!((&holding.path, id.as_str()), (&other, ids[1]));
         assert_eq!(holding.sessions(), ids.map(str::to_owned).to_vec());
-        assert_eq!(ProjectDir::new(dir.path(), Path::new("/x")).find_session(ids[0]), None);
+        assert_eq!(TranscriptDir::new(dir.path(), Path::new("/x")).find_session(ids[0]), None);
     }
 
     #[test]
-    fn id_in_use_is_found_across_projects_and_spellings() {
+    fn id_in_use_is_found_across_projects_and_capitalizations() {
         let config = tempfile::tempdir().unwrap();
-        let [here, there] = ["/a", "/b"].map(|dir| ProjectDir::new(config.path(), Path::new(dir)));
+        let [here, there] = ["/a", "/b"].map(|dir| TranscriptDir::new(config.path(), Path::new(dir)));
         let id = "aaaaaaaa-2222-4333-8444-555555555555";
         assert!(here.find_id_conflict(id).is_none(), "no transcript");
         let lock = TranscriptLock::claim(&there.transcript(id)).unwrap().unwrap();
         assert!(here.find_id_conflict(id).is_some() && here.find_id_conflict(&id.to_uppercase()).is_some());
         assert!(there.find_id_conflict(id).is_none(), "its own project is no conflict");
-        assert!(there.find_id_conflict(&id.to_uppercase()).is_some(), "another spelling");
+        assert!(there.find_id_conflict(&id.to_uppercase()).is_some(), "another capitalization");
         drop(lock);
         std::fs::write(there.transcript(id), "").unwrap();
         assert!(here.find_id_conflict(id).is_none(), "an empty transcript of a killed engine");

@@ -15,7 +15,7 @@ use crate::mirror::Mirror;
 use crate::resume_error::ResumeError;
 use crate::store::{SessionStore, StoreKey, to_single_line};
 use crate::store_writer::with_load_timeout;
-use crate::{ProjectDir, append_file};
+use crate::{TranscriptDir, append_file};
 
 /// Initial state of a resumed session.
 #[derive(Debug, Default)]
@@ -29,13 +29,13 @@ pub struct ResumedSession {
 
 impl ResumedSession {
     /// Checks whether a session contains messages.
-    pub fn has_messages(project: &ProjectDir, session: &str) -> bool {
+    pub fn has_messages(project: &TranscriptDir, session: &str) -> bool {
         append_file::open_for_reading(&project.transcript(session))
             .is_ok_and(|file| load::has_messages(file).unwrap_or(false))
     }
 
     /// Locks and loads a session, to be continued under its id.
-    pub fn resume(project: &ProjectDir, session: &str, until: &LoadRange) -> Result<Self, ResumeError> {
+    pub fn resume(project: &TranscriptDir, session: &str, until: &LoadRange) -> Result<Self, ResumeError> {
         let path = project.transcript(session);
         // Locks before loading, so that no other engine appends in between.
         let lock = TranscriptLock::acquire(&path).map_err(|error| match error {
@@ -46,7 +46,7 @@ impl ResumedSession {
     }
 
     /// Loads a session without locking it.
-    pub fn read(project: &ProjectDir, session: &str, until: &LoadRange) -> Result<Self, ResumeError> {
+    pub fn read(project: &TranscriptDir, session: &str, until: &LoadRange) -> Result<Self, ResumeError> {
         let file = append_file::open_for_reading(&project.transcript(session)).map_err(LoadError::Io)?;
         Ok(Self { loaded: load::load(file, until)?, lock: None, mirror_lines: Vec::new() })
     }
@@ -66,9 +66,9 @@ impl ResumedSession {
     /// Copies the loaded conversation to a new session and locks it.
     pub fn fork(
         mut self,
-        from: &ProjectDir,
+        from: &TranscriptDir,
         old: &str,
-        to: &ProjectDir,
+        to: &TranscriptDir,
         new: &str,
         mirror: Mirror,
     ) -> Result<Self, ResumeError> {
@@ -77,7 +77,7 @@ impl ResumedSession {
         let copied = copied.map_err(|error| ResumeError::Copy(to.clone(), error))?;
         (self.mirror_lines, self.lock) = (copied.lines, Some(copied.lock));
         self.loaded.metadata = copied.metadata;
-        self.loaded.facts.title = self.loaded.fork_title();
+        self.loaded.recorded.title = self.loaded.fork_title();
         Ok(self)
     }
 
@@ -87,11 +87,11 @@ impl ResumedSession {
         let line = MetadataEntry::title(title, session)?.to_line()?;
         lock.append(format!("{}\n", line.as_str()).as_bytes())?;
         self.mirror_lines.push(line);
-        self.loaded.facts.title = normalize_name(title);
+        self.loaded.recorded.title = normalize_name(title);
         Ok(true)
     }
 
-    /// Loads a session from a store; none if it has no such session.
+    /// Loads a session from a store; `None` if it has no such session.
     pub async fn from_store(
         store: &dyn SessionStore,
         key: &StoreKey,
@@ -122,12 +122,12 @@ impl StoredSession {
     /// Turns this into a fork and returns the fork's lines.
     pub fn fork_lines(&mut self, old: &str, new: &str) -> io::Result<Vec<RawJson>> {
         let lines = Fork { old, new }.lines(&self.resumed.loaded, Cursor::new(&self.text))?;
-        self.resumed.loaded.facts.title = self.resumed.loaded.fork_title();
+        self.resumed.loaded.recorded.title = self.resumed.loaded.fork_title();
         Ok(lines)
     }
 }
 
-/// Joins lines to the text of a file. Hidden texts have no uuid, so a repeated delivery is recognised by equal lines
+/// Joins lines to the text of a file. Hidden texts have no uuid, so a repeated delivery is recognized by equal lines
 /// and dropped here.
 pub(super) fn join_lines(lines: &[RawJson]) -> Vec<u8> {
     let mut text = Vec::with_capacity(lines.iter().map(|line| line.as_str().len() + 1).sum());

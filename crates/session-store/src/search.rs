@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 use whimbrel_wire::RawJson;
 
-use crate::transcript::{self, Message};
+use crate::transcript_reader::{self, Message};
 
 /// Characters shown on each side of a match.
 const EXCERPT_CONTEXT: usize = 50;
@@ -34,7 +34,7 @@ pub struct Hit {
 }
 
 impl SearchQuery {
-    /// Creates a query; none for blank text.
+    /// Creates a query; `None` for blank text.
     pub fn new(words: &str) -> Option<Self> {
         let words = words.trim();
         if words.is_empty() {
@@ -52,7 +52,7 @@ impl SearchQuery {
     pub fn search_file(&self, path: &Path, limit: usize) -> io::Result<Vec<Hit>> {
         let mut hits = Vec::new();
         let may_match = |line: &[u8]| !self.can_match_raw || self.matcher.is_match(line).unwrap_or(true);
-        transcript::scan_messages(path, may_match, |message| {
+        transcript_reader::scan_messages(path, may_match, |message| {
             hits.extend(self.match_message(message));
             hits.len() < limit
         })?;
@@ -61,7 +61,7 @@ impl SearchQuery {
 
     /// Like [`Self::search_file`], for lines in memory.
     pub(crate) fn search_lines(&self, lines: &[RawJson], limit: usize) -> Vec<Hit> {
-        let messages = lines.iter().filter_map(transcript::message_from_line);
+        let messages = lines.iter().filter_map(transcript_reader::message_from_line);
         messages.filter_map(|message| self.match_message(message)).take(limit).collect()
     }
 

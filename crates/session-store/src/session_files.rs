@@ -160,7 +160,7 @@ fn session_files_in(dir: &Path) -> Vec<SessionFile> {
 }
 
 impl SessionFile {
-    /// Summary for lists; none if there is nothing to identify the session by.
+    /// Summary for lists; `None` if there is nothing to identify the session by.
     pub fn summary(&self) -> io::Result<Option<SessionSummary>> {
         SessionSummary::read(&self.id, &self.path)
     }

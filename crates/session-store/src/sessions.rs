@@ -16,7 +16,7 @@ use crate::search::{Hit, SearchQuery};
 use crate::session_files::{FindError, SessionFile, SessionFiles};
 use crate::store::{FileStore, SessionStore, SharedStore, StoreError, StoreKey, SummarizedSession};
 use crate::summary::SessionSummary;
-use crate::transcript::{self, Message, Transcript};
+use crate::transcript_reader::{self, Message, TranscriptReader};
 
 /// Stored sessions. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -42,9 +42,9 @@ pub struct SearchResult {
 /// Options for forking a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ForkOptions {
-    /// The last message to copy; none copies all.
+    /// The last message to copy; `None` copies all.
     pub at: Option<String>,
-    /// Title of the fork; none derives one from the session.
+    /// Title of the fork; `None` derives one from the session.
     pub title: Option<String>,
 }
 
@@ -101,10 +101,10 @@ impl Sessions {
     /// The messages of a session, in order.
     pub async fn messages(&self, session: &str) -> SessionsResult<Vec<Message>> {
         match &self.backend {
-            Backend::Store { .. } => Ok(transcript::messages_from_lines(&self.lines(session).await?)),
+            Backend::Store { .. } => Ok(transcript_reader::messages_from_lines(&self.lines(session).await?)),
             Backend::Disk { session_files, .. } => {
                 let path = session_files.find(session)?.path;
-                let read = move || Transcript::open(&path)?.messages().collect::<io::Result<_>>();
+                let read = move || TranscriptReader::open(&path)?.messages().collect::<io::Result<_>>();
                 Ok(files::run_blocking(read).await??)
             }
         }
@@ -186,7 +186,7 @@ impl Sessions {
                 let until = LoadRange { last_message: options.at, ..LoadRange::default() };
                 let stored = ResumedSession::from_store(&**store, &key, &until).await?;
                 let mut stored = stored.ok_or_else(|| FindError::Unknown(session.to_owned()))?;
-                let untitled = stored.resumed.loaded.facts.title.is_none();
+                let untitled = stored.resumed.loaded.recorded.title.is_none();
                 let mut lines = stored.fork_lines(session, &new)?;
                 if lines.is_empty() {
                     return Err(ResumeError::Empty(session.to_owned()).into());
@@ -240,7 +240,7 @@ fn store_of_file(stored: &SessionFile) -> (FileStore, StoreKey) {
 
 /// Title of a fork without a given title.
 fn fork_title(lines: &[RawJson]) -> Option<String> {
-    let mut summary = crate::store::Summary::default();
+    let mut summary = crate::store::StoredSummary::default();
     summary.add_lines(lines);
     summary.text().map(|text| format!("{text} (fork)"))
 }

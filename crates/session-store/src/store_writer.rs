@@ -14,8 +14,8 @@ use tokio::time::{Instant, sleep, timeout};
 use whimbrel_os::backoff::Backoff;
 use whimbrel_wire::RawJson;
 
-use crate::health::{TranscriptNotice, WriteHealth};
 use crate::store::{SharedStore, StoreError, StoreKey};
+use crate::write_status::{TranscriptNotice, WriteStatus};
 
 /// Time limit for appending one batch.
 const APPEND_TIMEOUT: Duration = Duration::from_secs(10);
@@ -51,7 +51,7 @@ struct Buffer {
     bytes: usize,
     /// Lines dropped because the buffer was full.
     dropped_lines: usize,
-    health: WriteHealth,
+    health: WriteStatus,
 }
 
 /// Backoff after failed appends.
@@ -94,7 +94,7 @@ impl StoreWriter {
         buffer.lines.len() + buffer.dropped_lines
     }
 
-    /// Loads a transcript of a subagent; none if the store has none.
+    /// Loads a transcript of a subagent; `None` if the store has none.
     pub async fn load(&self, session: &str, subpath: &str) -> Result<Option<Vec<RawJson>>, StoreError> {
         // Recent lines may still be in the buffer.
         let _ = self.flush(FlushMode::Once).await;

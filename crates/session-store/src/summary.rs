@@ -53,7 +53,7 @@ pub struct SessionSummary {
 }
 
 impl SessionSummary {
-    /// Reads the summary of a transcript. None for a subagent's, or if there is nothing to identify it by.
+    /// Reads the summary of a transcript. `None` for a subagent's, or if there is nothing to identify it by.
     pub fn read(session: &str, path: &Path) -> io::Result<Option<Self>> {
         let HeadTail { head, tail, stamp } = files::read_head_tail(path, HEAD_TAIL_BYTES)?;
         let found = from_head_tail(&String::from_utf8_lossy(&head), &String::from_utf8_lossy(&tail));
@@ -122,7 +122,7 @@ fn key_patterns(key: &str) -> [String; 2] {
     [format!("\"{key}\":\""), format!("\"{key}\": \"")]
 }
 
-/// Parses a JSON string after its opening quote; none if it is cut off.
+/// Parses a JSON string after its opening quote; `None` if it is cut off.
 fn parse_string(text: &str) -> Option<String> {
     let text = text.lines().next()?;
     let mut escaped = false;

@@ -1,15 +1,12 @@
-//! Diff of two texts and search for the most similar text.
+//! Diff of two texts.
 //!
-//! Uses single algorithms of the libraries: their general entry points would link all of them.
+//! Uses a single algorithm of the library: its general entry point would link all of them.
 
 use std::hash::Hash;
 use std::time::Instant;
 
 use similar::DiffOp;
 use similar::algorithms::{Capture, Compact, Replace, myers};
-
-/// Minimum similarity (Jaro, 0 to 1) of a match.
-const MIN_SIMILARITY: f64 = 0.8;
 
 /// Diffs two lists of lines. After the deadline the rest counts as changed.
 pub fn diff_ops<T: Eq + Hash>(old: &[T], new: &[T], deadline: Instant) -> Vec<DiffOp> {
@@ -20,24 +17,10 @@ pub fn diff_ops<T: Eq + Hash>(old: &[T], new: &[T], deadline: Instant) -> Vec<Di
     }
 }
 
-/// Returns the most similar text, if it is similar enough.
-pub fn closest_match<'a>(wanted: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let scored = candidates.into_iter().map(|text| (strsim::jaro(wanted, text), text));
-    let similar = scored.filter(|(score, _)| *score >= MIN_SIMILARITY);
-    similar.max_by(|(one, _), (other, _)| one.total_cmp(other)).map(|(_, text)| text)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use whimbrel_os::clock;
-
-    #[test]
-    fn the_closest_name_is_found_but_not_a_distant_one() {
-        let names = ["lib.rs", "main.rs", "Cargo.toml"];
-        assert_eq!(closest_match("mian.rs", names), Some("main.rs"));
-        assert_eq!(closest_match("whimbrel", names), None);
-    }
 
     #[test]
     fn unchanged_lines_are_equal_ops() {

@@ -13,13 +13,13 @@ use whimbrel_wire::RawJson;
 use crate::appender::{Appender, Durability};
 use crate::awaited_agents::{self, AwaitedAgent};
 use crate::cost_state::{self, CostState};
-pub use crate::health::TranscriptNotice;
-use crate::health::WriteHealth;
 use crate::metadata::{MetadataEntries, MetadataEntry, truncate_title};
 use crate::mirror::Mirror;
 use crate::open_reply::{OpenLine, ReplyEnd};
 use crate::store::StoreKey;
 use crate::store_writer::{FlushMode, StoreWriter};
+pub use crate::write_status::TranscriptNotice;
+use crate::write_status::WriteStatus;
 
 /// How and where transcripts are stored.
 #[derive(Debug, Clone, Default)]
@@ -73,7 +73,7 @@ struct FileSink {
     /// Lines of that reply which the mirroring host gets when it ends.
     open_lines: Vec<OpenLine>,
     metadata: MetadataEntries,
-    health: WriteHealth,
+    health: WriteStatus,
 }
 
 /// New lines of a transcript, for a mirroring host.
@@ -95,7 +95,7 @@ impl TranscriptWriter {
             reserved_spaces: Vec::new(),
             open_lines: Vec::new(),
             metadata: MetadataEntries::default(),
-            health: WriteHealth::default(),
+            health: WriteStatus::default(),
         };
         let sink = file.map_or(Sink::Discard, |file| Sink::File(Arc::new(Mutex::new(sink(file)))));
         Self { session: session.into(), sink, title: Arc::default() }

@@ -40,7 +40,7 @@ use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 use whimbrel_os::{clock, files};
 use whimbrel_session_store::store::{
-    ListedSession, SessionStore, StoreError, StoreKey, SummarizedSession, Summary, uuid_of,
+    ListedSession, SessionStore, StoreError, StoreKey, StoredSummary, SummarizedSession, uuid_of,
 };
 use whimbrel_wire::RawJson;
 
@@ -223,7 +223,7 @@ fn append_entries(
 fn find_or_create_transcript(
     transaction: &Transaction<'_>,
     key: &StoreKey,
-) -> Result<(i64, Summary), error::DatabaseError> {
+) -> Result<(i64, StoredSummary), error::DatabaseError> {
     transaction.execute(
         "INSERT INTO transcripts (project, session, subpath, modified_ms, summary) VALUES (?, ?, ?, 0, '{}')
          ON CONFLICT (project, session, subpath) DO NOTHING",

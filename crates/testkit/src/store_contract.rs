@@ -9,7 +9,7 @@
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
-use whimbrel_session_store::store::{SessionStore, StoreKey, Summary};
+use whimbrel_session_store::store::{SessionStore, StoreKey, StoredSummary};
 use whimbrel_wire::RawJson;
 
 /// Checks a store, with a new instance for each claim. The error names the claim that failed.
@@ -119,8 +119,8 @@ async fn check_lists(store: &impl SessionStore) -> Result<()> {
 async fn check_removal(store: &impl SessionStore) -> Result<()> {
     let (one, two) =
         (session_key().with_subpath("subagents/agent-1"), session_key().with_subpath("subagents/agent-2"));
-    let neighbours = [StoreKey::session("proj", "sess2"), StoreKey::session("other", "sess")];
-    for key in [&session_key(), &one, &two, &neighbours[0], &neighbours[1]] {
+    let neighbors = [StoreKey::session("proj", "sess2"), StoreKey::session("other", "sess")];
+    for key in [&session_key(), &one, &two, &neighbors[0], &neighbors[1]] {
         store.append(key, &[entry("x")]).await?;
     }
     store.delete(&one).await?;
@@ -134,8 +134,8 @@ async fn check_removal(store: &impl SessionStore) -> Result<()> {
     for gone in [&session_key(), &two] {
         ensure!(store.load(gone).await?.is_none(), "deleting a session deletes its subpaths");
     }
-    for neighbour in &neighbours {
-        ensure!(store.load(neighbour).await?.is_some(), "deleting a session keeps others");
+    for neighbor in &neighbors {
+        ensure!(store.load(neighbor).await?.is_some(), "deleting a session keeps others");
     }
     store.append(&session_key(), &[entry("x")]).await?;
     ensure!(
@@ -179,7 +179,7 @@ async fn check_summaries(store: &impl SessionStore) -> Result<()> {
 }
 
 /// Returns the summary of the only session.
-async fn only_summary(store: &impl SessionStore) -> Result<Summary> {
+async fn only_summary(store: &impl SessionStore) -> Result<StoredSummary> {
     let mut summaries = store.summaries("proj").await?;
     ensure!(summaries.len() == 1, "one session has one summary, not {summaries:?}");
     Ok(summaries.remove(0).summary)

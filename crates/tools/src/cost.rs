@@ -1,6 +1,6 @@
 //! Cost ledger of a session: tokens and dollars, per model, per agent and for the current turn.
 //!
-//! Models are called through [`MeteredCall`] only: it reserves a share of the budget before it starts, and books the
+//! Models are called through [`MeteredCall`] only: it reserves a share of the budget before it starts, and records the
 //! cost of every attempt on drop, however the call ends.
 
 mod budget;
@@ -27,16 +27,16 @@ pub use metered_call::{MeteredCall, unknown_price_text};
 #[derive(Debug, Clone, Default)]
 pub struct CostLedger {
     spend: Arc<Mutex<Spend>>,
-    /// Cost booked through this handle and its clones; a subagent has its own.
-    own_column: Arc<Mutex<AgentColumn>>,
-    /// Budget; none means no limit.
+    /// Cost recorded through this handle and its clones; a subagent has its own.
+    own_cost: Arc<Mutex<AgentCost>>,
+    /// Budget; `None` means no limit.
     budget: Option<Budget>,
 }
 
 /// Cost of one agent.
 #[derive(Debug, Default)]
-struct AgentColumn {
-    /// Name of the agent; none for the main agent.
+struct AgentCost {
+    /// Name of the agent; `None` for the main agent.
     agent: Option<String>,
     usage: Usage,
     cost_usd: f64,
@@ -108,11 +108,11 @@ impl CostLedger {
         TaskBudget { total, remaining: sends_remaining.then(|| total.saturating_sub(output_tokens)) }
     }
 
-    fn lock_own(&self) -> MutexGuard<'_, AgentColumn> {
-        self.own_column.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_own(&self) -> MutexGuard<'_, AgentCost> {
+        self.own_cost.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Books one attempt at a reply and returns its cost; the error is the known part if the cost is incomplete.
+    /// Records one attempt at a reply and returns its cost; the error is the known part if the cost is incomplete.
     pub fn add_usage(&self, catalog: &Catalog, model: &str, usage: &ReportedUsage) -> Result<f64, f64> {
         let (cost, spent) = {
             let mut spend = self.lock();
@@ -136,29 +136,29 @@ impl CostLedger {
         cost
     }
 
-    /// Books time spent waiting for the model.
+    /// Records time spent waiting for the model.
     pub fn add_api_time(&self, elapsed: Duration) {
         let mut spend = self.lock();
         spend.turn_api_time += elapsed;
         spend.api_time += elapsed;
     }
 
-    /// A handle that books for the agent of this name as well.
+    /// A handle that records for the agent of this name as well.
     pub fn for_agent(&self, agent: impl Into<String>) -> Self {
-        let own = AgentColumn { agent: Some(agent.into()), ..AgentColumn::default() };
+        let own = AgentCost { agent: Some(agent.into()), ..AgentCost::default() };
         Self {
             spend: Arc::clone(&self.spend),
-            own_column: Arc::new(Mutex::new(own)),
+            own_cost: Arc::new(Mutex::new(own)),
             budget: self.budget.clone(),
         }
     }
 
-    /// Usage booked through this handle.
+    /// Usage recorded through this handle.
     pub fn own_usage(&self) -> Usage {
         self.lock_own().usage.clone()
     }
 
-    /// Cost booked through this handle.
+    /// Cost recorded through this handle.
     pub fn own_cost_usd(&self) -> f64 {
         self.lock_own().cost_usd
     }
@@ -183,11 +183,11 @@ pub struct Spend {
     /// Usage per model, in order of first use. A vector, because there are few and a map node is large.
     pub models: Vec<(String, ModelUsage)>,
     /// Shares of subagents, by name.
-    pub agents: BTreeMap<String, AgentShare>,
+    pub agents: BTreeMap<String, AgentCostTotal>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct AgentShare {
+pub struct AgentCostTotal {
     /// Input and output tokens.
     pub tokens: u64,
     pub cost_usd: f64,
@@ -206,7 +206,7 @@ impl Spend {
         self.turn_api_time = Duration::ZERO;
     }
 
-    /// Books one attempt at a reply. Without a price or complete usage, the cost is marked as unknown.
+    /// Records one attempt at a reply. Without a price or complete usage, the cost is marked as unknown.
     fn add_usage(&mut self, catalog: &Catalog, model: &str, reported: &ReportedUsage) -> Result<f64, f64> {
         let usage = &reported.usage;
         sum_usage(&mut self.turn_usage, usage);

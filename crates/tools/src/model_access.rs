@@ -6,7 +6,7 @@ use whimbrel_models::call::ScheduledRetry;
 use whimbrel_models::catalog::Catalog;
 use whimbrel_models::key_source::{API_KEY_HELPER, KeySource, OAUTH_TOKEN_VARIABLE};
 use whimbrel_models::providers::Providers;
-use whimbrel_models::{Model, ModelError, Preamble, ToolSpec};
+use whimbrel_models::{Model, ModelError, RequestPrefix, ToolSpec};
 use whimbrel_os::log::Log;
 use whimbrel_wire::system::ApiRetry;
 
@@ -22,13 +22,13 @@ pub struct ModelAccess {
 struct Shared {
     providers: Providers,
     catalog: Catalog,
-    /// Cached preambles, so that sessions with the same system prompt and tools share one.
-    preambles: Mutex<Vec<Weak<Preamble>>>,
+    /// Cached request prefixes, so that sessions with the same system prompt and tools share one.
+    prefixes: Mutex<Vec<Weak<RequestPrefix>>>,
 }
 
 impl ModelAccess {
     pub fn new(providers: Providers) -> Self {
-        let shared = Shared { providers, catalog: Catalog::default(), preambles: Mutex::default() };
+        let shared = Shared { providers, catalog: Catalog::default(), prefixes: Mutex::default() };
         Self { shared: Arc::new(shared), key: None, log: Log::default() }
     }
 
@@ -70,14 +70,14 @@ impl ModelAccess {
         &self.shared.catalog
     }
 
-    /// Returns a preamble with this system prompt and these tools; a cached one if it is in use elsewhere.
-    pub fn preamble(&self, system: Vec<String>, tools: Vec<Arc<ToolSpec>>) -> Arc<Preamble> {
-        let mut cached = self.shared.preambles.lock().unwrap_or_else(PoisonError::into_inner);
-        cached.retain(|preamble| preamble.strong_count() > 0);
+    /// Returns a request prefix with this system prompt and these tools; a cached one if it is in use elsewhere.
+    pub fn request_prefix(&self, system: Vec<String>, tools: Vec<Arc<ToolSpec>>) -> Arc<RequestPrefix> {
+        let mut cached = self.shared.prefixes.lock().unwrap_or_else(PoisonError::into_inner);
+        cached.retain(|prefix| prefix.strong_count() > 0);
         let existing =
-            cached.iter().filter_map(Weak::upgrade).find(|preamble| preamble.is_built_from(&system, &tools));
+            cached.iter().filter_map(Weak::upgrade).find(|prefix| prefix.is_built_from(&system, &tools));
         existing.unwrap_or_else(|| {
-            let created = Arc::new(Preamble::new(system, tools));
+            let created = Arc::new(RequestPrefix::new(system, tools));
             cached.push(Arc::downgrade(&created));
             created
         })

@@ -7,7 +7,7 @@ use whimbrel_models::assemble::ReplyAssembler;
 use whimbrel_models::call::{CallStep, CallTimeouts, ModelCall};
 use whimbrel_models::providers::ApiDialect;
 use whimbrel_models::retry::RetryPolicy;
-use whimbrel_models::{History, ModelError, ModelErrorKind, Preamble, Request};
+use whimbrel_models::{History, ModelError, ModelErrorKind, Request, RequestPrefix};
 use whimbrel_wire::{Block, Role, StopReason};
 
 use crate::cost::{CostLedger, MeteredCall};
@@ -16,7 +16,7 @@ use whimbrel_transport::frame_sender::FrameSender;
 
 const MAX_REPLY_TOKENS: u64 = 8_192;
 
-/// Calls the small model. Cheap to clone; the cost is booked in the session's ledger.
+/// Calls the small model. Cheap to clone; the cost is recorded in the session's ledger.
 #[derive(Clone)]
 pub struct SmallModel {
     models: ModelAccess,
@@ -65,8 +65,8 @@ impl SmallModel {
 
     /// Asks one question with the given system prompt.
     pub async fn ask(&self, system: &str, question: &str) -> Result<String, ModelError> {
-        let preamble = Preamble::new(vec![system.to_owned()], Vec::new());
-        read_reply_text(self.start_call(preamble, question).await?, None).await
+        let prefix = RequestPrefix::new(vec![system.to_owned()], Vec::new());
+        read_reply_text(self.start_call(prefix, question).await?, None).await
     }
 
     /// Returns whether the model's provider can search the web.
@@ -76,19 +76,19 @@ impl SmallModel {
 
     /// Asks one question for which the provider may use a server-side tool; returns all blocks of the reply.
     pub async fn search(&self, system: &str, question: &str, tool: Value) -> Result<Vec<Block>, ModelError> {
-        let preamble = Preamble::with_server_tools(vec![system.to_owned()], vec![tool]);
-        let (blocks, _) = read_reply(self.start_call(preamble, question).await?, None).await?;
+        let prefix = RequestPrefix::with_server_tools(vec![system.to_owned()], vec![tool]);
+        let (blocks, _) = read_reply(self.start_call(prefix, question).await?, None).await?;
         Ok(blocks)
     }
 
-    async fn start_call(&self, preamble: Preamble, question: &str) -> Result<MeteredCall, ModelError> {
+    async fn start_call(&self, prefix: RequestPrefix, question: &str) -> Result<MeteredCall, ModelError> {
         let (provider, name) = self.models.resolve(&self.model)?;
         let mut history = History::new();
         history.push(Role::User, &Block::text(question));
         let request = Request {
             max_tokens: MAX_REPLY_TOKENS.min(self.models.catalog().max_output_tokens(&self.model)),
             session_id: self.session_id.to_string(),
-            ..Request::new(name, Arc::new(preamble), history.snapshot())
+            ..Request::new(name, Arc::new(prefix), history.snapshot())
         };
         let call = ModelCall::new(provider, request, self.policy, self.timing);
         MeteredCall::start(call, self.models.clone(), self.ledger.clone(), self.model.clone()).await

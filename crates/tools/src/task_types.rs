@@ -1,4 +1,4 @@
-//! Data types of tasks: facts, state and events. Other crates import them from [`tasks`](crate::tasks); they are a
+//! Data types of tasks: info, state and events. Other crates import them from [`tasks`](crate::tasks); they are a
 //! module of their own because `internal_events`, on which `tasks` depends, has task events.
 
 use std::path::PathBuf;
@@ -19,9 +19,9 @@ pub enum BackgroundPolicy {
     Detach,
 }
 
-/// Facts of a task that do not change.
+/// Properties of a task that do not change.
 #[derive(Debug, Clone, PartialEq)]
-pub struct TaskFacts {
+pub struct TaskInfo {
     pub task_id: String,
     /// The call that started it.
     pub tool_use_id: String,
@@ -38,10 +38,10 @@ pub struct TaskFacts {
     pub output_file: PathBuf,
 }
 
-/// Facts and current state.
+/// Properties and current state.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskSnapshot {
-    pub facts: TaskFacts,
+    pub info: TaskInfo,
     pub state: TaskState,
     /// Whether the turn continues without waiting for it.
     pub background: bool,
@@ -59,7 +59,7 @@ pub enum TaskState {
     Running,
     Ended {
         status: TaskStatus,
-        /// The exit code, if it exited by itself.
+        /// The exit code, if it exited on its own.
         exit_code: Option<i32>,
     },
 }
@@ -88,7 +88,7 @@ pub enum TaskEvent {
         output_file: PathBuf,
         /// One sentence.
         summary: String,
-        /// The exit code, if it exited by itself.
+        /// The exit code, if it exited on its own.
         exit_code: Option<i32>,
         /// Whether and when the main model is notified.
         notify: NotifyModel,
@@ -175,10 +175,10 @@ impl<'a> TaskScope<'a> {
         id.map_or(Self::Main, Self::Agent)
     }
 
-    pub fn includes(self, facts: &TaskFacts) -> bool {
+    pub fn includes(self, info: &TaskInfo) -> bool {
         match self {
             Self::Host | Self::Main => true,
-            Self::Agent(id) => facts.owner.as_deref() == Some(id),
+            Self::Agent(id) => info.owner.as_deref() == Some(id),
         }
     }
 }
@@ -204,7 +204,7 @@ impl TaskStatus {
         }
     }
 
-    /// Status and exit code of a command that exited by itself.
+    /// Status and exit code of a command that exited on its own.
     pub(crate) fn from_exit(exit: ProcessExit) -> (Self, Option<i32>) {
         match exit {
             ProcessExit::Exited(0) => (Self::Completed, Some(0)),
@@ -242,7 +242,7 @@ impl TaskState {
     }
 }
 
-impl TaskFacts {
+impl TaskInfo {
     /// Returns whether this is its name; a teammate's name may have `@team` appended.
     pub(crate) fn has_name(&self, name: &str) -> bool {
         let own_name = match self.kind {

@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use whimbrel_os::ids;
-use whimbrel_wire::control::{
-    CanUseTool, Cancel, ControlError, ControlRequest, Response, TypedRequest as Question,
-};
+use whimbrel_wire::control::{CanUseTool, Cancel, ControlError, ControlRequest, Response, TypedRequest};
 use whimbrel_wire::{Frame, RawJson};
 
 use crate::frame_sender::FrameSender;
@@ -49,17 +47,17 @@ impl HostRequests {
     }
 
     /// Sends a request and waits for its response, without a timeout.
-    pub async fn request<Q: Question>(&self, question: Q) -> Result<Q::Reply, HostRequestError> {
+    pub async fn request<R: TypedRequest>(&self, request: R) -> Result<R::Reply, HostRequestError> {
         let request_id = ids::new_uuid();
-        let request = Frame::from(ControlRequest::new(request_id.clone(), question));
-        let is_permission = Q::SUBTYPE == CanUseTool::SUBTYPE;
-        let permission_frame = is_permission.then(|| RawJson::from_value(&request).ok()).flatten();
+        let frame = Frame::from(ControlRequest::new(request_id.clone(), request));
+        let is_permission = R::SUBTYPE == CanUseTool::SUBTYPE;
+        let permission_frame = is_permission.then(|| RawJson::from_value(&frame).ok()).flatten();
         let response = self.pending.register(request_id, permission_frame);
         let response = response.map_err(|_| HostRequestError::Closed)?;
         let mut call = CancelOnDrop { response, frame_sender: &self.frame_sender };
-        self.frame_sender.send(request).await;
+        self.frame_sender.send(frame).await;
         let response = call.response.wait().await.map_err(|_| HostRequestError::Closed)?;
-        Ok(response.parse_reply::<Q>()?)
+        Ok(response.parse_reply::<R>()?)
     }
 
     /// Delivers a response. Late or unknown responses are dropped.

@@ -1,4 +1,4 @@
-//! Shared context of all runs: directories, the model server and the own program.
+//! Shared context of all runs: directories, the model server and this program.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ pub(super) struct BenchContext {
     /// Driver that runs many sessions in one process.
     pub(super) swarm_program: Option<PathBuf>,
     /// Path of this program, which also runs as the meter.
-    pub(super) own_program: PathBuf,
+    pub(super) bench_program: PathBuf,
     temp_dir: TempDir,
 }
 
@@ -35,7 +35,7 @@ impl BenchContext {
         let context = Self {
             server: ModelServer::start()?,
             swarm_program,
-            own_program: std::env::current_exe()?,
+            bench_program: std::env::current_exe()?,
             temp_dir,
         };
         fs::create_dir(context.engine_temp_dir())?;

@@ -252,5 +252,5 @@ fn read_lines(stdout: ChildStdout) -> Receiver<OutputLine> {
 
 #[expect(clippy::disallowed_methods, reason = "a benchmark starts engines")]
 fn meter_command(context: &BenchContext) -> Command {
-    Command::new(&context.own_program)
+    Command::new(&context.bench_program)
 }

@@ -64,7 +64,7 @@ impl ModelScript {
         Self { replies, expected_text: None }
     }
 
-    /// Several calls from a template; `make` gets the number of the call, so that the calls can differ.
+    /// Several calls from a template; `create` gets the number of the call, so that the calls can differ.
     pub(super) fn repeat_call(times: usize, create: impl Fn(usize) -> ToolCall) -> Self {
         Self::tool_calls(&(0..times).map(create).collect::<Vec<_>>())
     }

@@ -4,7 +4,7 @@
 use anyhow::{Result, bail};
 
 use super::args::BenchArgs;
-use super::programs::{build_mcp_driver, build_own_program, build_swarm_driver, engine_program, path_text};
+use super::programs::{build_bench_program, build_mcp_driver, build_swarm_driver, engine_program, path_text};
 use crate::command::{run_args, succeeds};
 
 /// Shell script that enables loopback and executes its arguments.
@@ -28,7 +28,7 @@ pub(super) fn run_isolated(args: &BenchArgs) -> Result<()> {
 /// Builds the programs and returns the command line of the isolated run.
 fn isolated_command(args: &BenchArgs) -> Result<Vec<String>> {
     let engine = engine_program(args)?;
-    let mut words = vec![path_text(&build_own_program()?), "bench".into(), "--inside".into()];
+    let mut words = vec![path_text(&build_bench_program()?), "bench".into(), "--inside".into()];
     words.extend(["--engine".into(), path_text(&engine), "--runs".into(), args.runs.to_string()]);
     for peer in &args.peers {
         words.extend(["--peer".into(), path_text(peer)]);

@@ -17,7 +17,7 @@ pub(super) fn engine_program(args: &BenchArgs) -> Result<PathBuf> {
 }
 
 /// Builds this program and returns the path of its release build.
-pub(super) fn build_own_program() -> Result<PathBuf> {
+pub(super) fn build_bench_program() -> Result<PathBuf> {
     command::run("cargo build --release --locked --package xtask")?;
     Ok(release_program("xtask"))
 }

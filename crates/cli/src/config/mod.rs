@@ -4,7 +4,7 @@ mod command;
 
 use serde_json::{Map, Value};
 use whimbrel_config::settings::{ChangeStatus, LayerSource, Settings, UpdateReport};
-use whimbrel_engine::Start;
+use whimbrel_engine::SessionRequest;
 use whimbrel_wire::options::{Options, SettingSource};
 
 use crate::arg_list::ListFormat;
@@ -36,7 +36,7 @@ fn execute(command: ConfigCommand, mut env: Env) -> Result<String, String> {
     }
     resolve_home(&mut env);
     let settings =
-        Start::new(Options::default(), env).inspect_settings().map_err(|error| error.to_string())?;
+        SessionRequest::new(Options::default(), env).inspect_settings().map_err(|error| error.to_string())?;
     match command {
         ConfigCommand::Help => Ok(command::HELP_PAGE.into()),
         ConfigCommand::List { scope, format } => {

@@ -5,7 +5,7 @@
 mod checks;
 
 use serde_json::{Value, json};
-use whimbrel_engine::Start;
+use whimbrel_engine::SessionRequest;
 use whimbrel_engine::setup::Setup;
 use whimbrel_wire::PROTOCOL_VERSION;
 use whimbrel_wire::options::Options;
@@ -15,7 +15,7 @@ use crate::credentials::find_credentials;
 use crate::environment::{Env, resolve_home};
 use crate::exit_code::FAILURE;
 use crate::flags::{InspectArgs, parse_inspect_args};
-use crate::serve_session::Session;
+use crate::serve_session::PreparedSession;
 use crate::stdio::{self, print_note, report_error};
 use crate::terminal_ui::{LineBreaks, sanitize};
 use checks::{Finding, Status};
@@ -62,17 +62,17 @@ fn execute(argv: &[String], mut env: Env) -> Result<(String, i32), String> {
 }
 
 fn run_checks(options: Options, env: &Env) -> Vec<Finding> {
-    let settings = Start::new(options.clone(), env.clone()).inspect_settings();
-    let mut session = Session::new(options, env.clone());
+    let settings = SessionRequest::new(options.clone(), env.clone()).inspect_settings();
+    let mut session = PreparedSession::new(options, env.clone());
     // Invalid settings are reported by the setup below; the variables of valid ones count.
-    let _ = session.start.read_settings();
+    let _ = session.request.read_settings();
     let credentials = find_credentials(&session, env);
     let mut findings = vec![checks::check_version()];
-    findings.extend(checks::check_model(&credentials, &session.start.env));
+    findings.extend(checks::check_model(&credentials, &session.request.env));
     findings.extend(checks::check_settings(&settings));
-    findings.push(checks::check_config_dir(&session.start.env));
-    let env = session.start.env.clone();
-    let setup = Setup::resolve(&session.engine, session.start);
+    findings.push(checks::check_config_dir(&session.request.env));
+    let env = session.request.env.clone();
+    let setup = Setup::resolve(&session.engine, session.request);
     if let Ok(setup) = &setup {
         findings.extend(checks::check_servers(setup, &env));
     }

@@ -37,14 +37,14 @@ pub(super) enum FlagKind {
         /// Returns whether the next argument can only be the value of this flag.
         takes_next: fn(&str) -> bool,
     },
-    /// One value, and further arguments that `takes_further` accepts.
+    /// One value, and further arguments that `accepts_more` accepts.
     List {
         /// Name of a value on the help page.
         value: &'static str,
         /// Applied to each value.
         apply: fn(&mut RawArgs, &str) -> ApplyResult,
         /// Returns whether a further argument can only be a value of this flag.
-        takes_further: fn(&str) -> bool,
+        accepts_more: fn(&str) -> bool,
     },
 }
 

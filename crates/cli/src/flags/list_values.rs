@@ -113,7 +113,7 @@ pub(super) fn is_switch_value(argument: &str) -> bool {
 }
 
 /// For list flags that take a single argument.
-pub(super) fn takes_no_further(_argument: &str) -> bool {
+pub(super) fn accepts_no_more(_argument: &str) -> bool {
     false
 }
 

@@ -1,6 +1,6 @@
 //! The command line: raw arguments, and their meaning.
 //!
-//! Every flag is one row of [`table`]; the parser, `--help` and the suggestions for a misspelt name are made from it.
+//! Every flag is one row of [`table`]; the parser, `--help` and the suggestions for a misspelled name are made from it.
 //! Modules: [`flag`] (a row), [`apply`] (actions of the rows), [`agents`] (agent definitions), [`token`] (one
 //! argument), [`parser`] (arguments to `RawArgs`), [`list_values`] (comma lists), [`unknown_flags`] (flags that are not
 //! in the table), [`validate`] (values that refer to nothing), [`settings`] (repeated settings), [`finalize`]

@@ -107,7 +107,7 @@ impl<'a> ArgParser<'a> {
                     given.or_else(|| self.take_optional(takes_next)).or_else(|| self.take_host_value());
                 apply(&mut self.raw, given).map_err(wrong)?;
             }
-            FlagKind::List { value, apply, takes_further: more } => {
+            FlagKind::List { value, apply, accepts_more: more } => {
                 let first =
                     given.or_else(|| self.take_value()).ok_or_else(|| missing_value(spelled, value))?;
                 apply(&mut self.raw, first).map_err(wrong)?;

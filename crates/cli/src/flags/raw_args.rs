@@ -78,7 +78,7 @@ pub(super) struct RawArgs {
     pub(super) agents: Vec<String>,
     /// JSON texts or files.
     pub(super) settings: Vec<String>,
-    /// Flags that are an option as they stand.
+    /// Flags that map to one option each.
     pub(super) options: Options,
 }
 

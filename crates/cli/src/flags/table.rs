@@ -8,7 +8,7 @@ use super::flag::Flag;
 use super::flag::FlagGroup::{Configuration, Conversation, Integration, Model, Permissions, Session};
 use super::flag::FlagKind::{List, Optional, Switch, Value as One};
 use super::list_values::{
-    is_directory_path, is_mcp_config, is_rule_list, is_switch_value, is_topic_list, takes_no_further,
+    accepts_no_more, is_directory_path, is_mcp_config, is_rule_list, is_switch_value, is_topic_list,
 };
 use super::raw_args::CliCommand;
 use super::settings::merge_settings;
@@ -162,7 +162,7 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag::new(
         "betas",
         Model,
-        List { value: "NAMES", apply: |raw, value| extend_list(&mut raw.options.betas, value), takes_further: takes_no_further },
+        List { value: "NAMES", apply: |raw, value| extend_list(&mut raw.options.betas, value), accepts_more: accepts_no_more },
         "Beta features of the provider to enable.",
     ),
     Flag::new(
@@ -177,7 +177,7 @@ pub(super) const FLAGS: &[Flag] = &[
         List {
             value: "RULES",
             apply: |raw, value| extend_list(&mut raw.options.allowed_tools, value),
-            takes_further: is_rule_list,
+            accepts_more: is_rule_list,
         },
         "Rules for calls that are allowed without asking, such as Read or \"Bash(git log *)\".",
     )
@@ -188,7 +188,7 @@ pub(super) const FLAGS: &[Flag] = &[
         List {
             value: "RULES",
             apply: |raw, value| extend_list(&mut raw.options.disallowed_tools, value),
-            takes_further: is_rule_list,
+            accepts_more: is_rule_list,
         },
         "Rules for calls that are denied in every mode.",
     )
@@ -196,7 +196,7 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag::new(
         "tools",
         Permissions,
-        List { value: "NAMES", apply: add_tools, takes_further: is_rule_list },
+        List { value: "NAMES", apply: add_tools, accepts_more: is_rule_list },
         "Built-in tools to offer. Empty: none; default: all.",
     ),
     Flag::new(
@@ -205,7 +205,7 @@ pub(super) const FLAGS: &[Flag] = &[
         List {
             value: "DIRS",
             apply: |raw, value| push_value(&mut raw.options.additional_directories, value),
-            takes_further: is_directory_path,
+            accepts_more: is_directory_path,
         },
         "Additional working directories.",
     ),
@@ -355,7 +355,7 @@ pub(super) const FLAGS: &[Flag] = &[
         List {
             value: "FILE|JSON",
             apply: |raw, value| push_value(&mut raw.mcp_configs, value),
-            takes_further: is_mcp_config,
+            accepts_more: is_mcp_config,
         },
         "MCP servers to use.",
     ),
@@ -380,7 +380,7 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag::new(
         "plugin-dir",
         Configuration,
-        List { value: "DIRS", apply: |raw, value| add_plugin(raw, value, PluginServers::Use), takes_further: is_directory_path },
+        List { value: "DIRS", apply: |raw, value| add_plugin(raw, value, PluginServers::Use), accepts_more: is_directory_path },
         "Plugins to load.",
     ),
     Flag::new(
@@ -389,7 +389,7 @@ pub(super) const FLAGS: &[Flag] = &[
         List {
             value: "DIRS",
             apply: |raw, value| add_plugin(raw, value, PluginServers::Skip),
-            takes_further: is_directory_path,
+            accepts_more: is_directory_path,
         },
         "Plugins to load without their MCP servers.",
     ),

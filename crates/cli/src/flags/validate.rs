@@ -12,7 +12,7 @@ use crate::suggest::most_similar;
 /// Similarity from which a tool is suggested.
 const MIN_SIMILARITY: f64 = 0.8;
 
-/// No objection, a warning, or an error.
+/// Nothing, a warning, or an error.
 type Validation = Result<Option<String>, String>;
 
 /// Tools that a session offers only if there is something for them to work on.

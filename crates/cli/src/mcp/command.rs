@@ -3,7 +3,7 @@
 use serde_json::Value;
 use whimbrel_engine::setup::mcp_config_files::ConfigScope;
 
-use super::config_entry::{self, ServerArgs, Transport};
+use super::config_entry::{self, ServerArgs, ServerTransport};
 use crate::arg_list::{ArgList, ListFormat};
 use crate::official::refuse_subcommand;
 use crate::suggest::most_similar;
@@ -146,7 +146,10 @@ fn parse_subcommand(verb: &str, args: &mut ArgList) -> Result<McpCommand, String
         "add" => {
             let (name, scope) = (args.take_name()?, args.take_scope()?.unwrap_or(ConfigScope::Local));
             let words = ServerArgs {
-                transport: args.take_value("--transport").map(|word| Transport::parse(&word)).transpose()?,
+                transport: args
+                    .take_value("--transport")
+                    .map(|word| ServerTransport::parse(&word))
+                    .transpose()?,
                 env: args.take_values("--env"),
                 headers: args.take_values("--header"),
                 client_id: args.take_value("--client-id"),

@@ -4,13 +4,13 @@ use serde_json::{Map, Value, json};
 
 /// Transport of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Transport {
+pub(super) enum ServerTransport {
     Stdio,
     Http,
     Sse,
 }
 
-impl Transport {
+impl ServerTransport {
     pub(super) fn parse(word: &str) -> Result<Self, String> {
         let all = [Self::Stdio, Self::Http, Self::Sse];
         let found = all.into_iter().find(|transport| transport.as_str() == word);
@@ -28,7 +28,7 @@ impl Transport {
 
 /// Arguments that describe a server.
 pub(super) struct ServerArgs {
-    pub(super) transport: Option<Transport>,
+    pub(super) transport: Option<ServerTransport>,
     /// `KEY=VALUE` each.
     pub(super) env: Vec<String>,
     /// `Name: value` each.
@@ -45,8 +45,8 @@ pub(super) struct ServerArgs {
 pub(super) fn from_args(args: ServerArgs) -> Result<Value, String> {
     let is_address = |word: &String| word.starts_with("http://") || word.starts_with("https://");
     let guessed = match args.target.as_slice() {
-        [word] if is_address(word) => Transport::Http,
-        _ => Transport::Stdio,
+        [word] if is_address(word) => ServerTransport::Http,
+        _ => ServerTransport::Stdio,
     };
     let transport = args.transport.unwrap_or(guessed);
     let Some((first, rest)) = args.target.split_first() else {
@@ -54,7 +54,7 @@ pub(super) fn from_args(args: ServerArgs) -> Result<Value, String> {
     };
     let mut entry = Map::from_iter([("type".to_owned(), json!(transport.as_str()))]);
     match transport {
-        Transport::Stdio => {
+        ServerTransport::Stdio => {
             if !args.headers.is_empty() {
                 return Err("A program takes no HTTP headers. Remove -H, or pass a URL.".into());
             }
@@ -71,7 +71,7 @@ pub(super) fn from_args(args: ServerArgs) -> Result<Value, String> {
             }
             insert_pairs(&mut entry, "env", &args.env, '=', "-e takes KEY=VALUE")?;
         }
-        Transport::Http | Transport::Sse => {
+        ServerTransport::Http | ServerTransport::Sse => {
             if !args.env.is_empty() {
                 return Err("A server with a URL has no environment. Remove -e, or use -H.".into());
             }

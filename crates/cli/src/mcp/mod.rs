@@ -16,7 +16,7 @@ use std::path::Path;
 
 use whimbrel_engine::setup::Setup;
 use whimbrel_engine::setup::mcp_config_files::{ConfigFileEntry, ConfigScope, McpConfigFiles};
-use whimbrel_engine::{Engine, Start};
+use whimbrel_engine::{Engine, SessionRequest};
 use whimbrel_models::providers::Providers;
 use whimbrel_wire::options::{McpServerConfig, Options, RemoteServer};
 
@@ -188,5 +188,5 @@ fn effective_entry(files: &McpConfigFiles, name: &str) -> Result<ConfigFileEntry
 fn resolve_setup(env: Env) -> Result<Setup, String> {
     let options = Options { persist_session: Some(false), ..Options::default() };
     let engine = Engine::new(Providers::offline());
-    Setup::resolve(&engine, Start::new(options, env)).map_err(|error| error.to_string())
+    Setup::resolve(&engine, SessionRequest::new(options, env)).map_err(|error| error.to_string())
 }

@@ -10,11 +10,11 @@ use whimbrel_engine::SessionExit;
 use whimbrel_engine::mcp_server::serve_tools;
 
 use super::help_page;
-use crate::caller::{Caller, HostKind};
+use crate::caller::Caller;
 use crate::environment::{Env, prepare_environment};
-use crate::exit_code::exit_code;
+use crate::exit_code::{ExitCodeCompat, exit_code};
 use crate::flags::{self, CliCommand, ParsedArgs};
-use crate::serve_session::Session;
+use crate::serve_session::PreparedSession;
 use crate::shutdown::{Shutdown, watch_signals};
 use crate::stdio::{self, print_note, report_error};
 
@@ -51,15 +51,15 @@ fn serve(ParsedArgs { mut args, warnings }: ParsedArgs, mut env: Env) -> Result<
     let shutdown = Shutdown::new(stop.clone());
     watch_signals(shutdown.clone()).map_err(start_error)?;
     stdio::watch_stdout(shutdown.clone()).map_err(start_error)?;
-    let Session { engine, start } = Session::new(args.options, env);
+    let PreparedSession { engine, request } = PreparedSession::new(args.options, env);
     let (input, output) = (io::stdin(), io::stdout());
     let streams =
         (open_stream(input.as_fd()).map_err(start_error)?, open_stream(output.as_fd()).map_err(start_error)?);
-    let served = runtime.block_on(serve_tools(engine, start, streams, stop, print_note));
+    let served = runtime.block_on(serve_tools(engine, request, streams, stop, print_note));
     // A read of stdin may block for ever.
     runtime.shutdown_background();
     served.map_err(|error| error.to_string())?;
-    Ok(exit_code(shutdown.reason(), &SessionExit::default(), HostKind::Standard))
+    Ok(exit_code(shutdown.reason(), &SessionExit::default(), ExitCodeCompat::Standard))
 }
 
 /// Opens one of our standard streams without a buffer.

@@ -9,7 +9,7 @@ mod validate;
 use std::path::Path;
 
 use whimbrel_config::plugins::records::InstallScope;
-use whimbrel_engine::Start;
+use whimbrel_engine::SessionRequest;
 use whimbrel_plugin_installer::marketplaces::RemovedMarketplace;
 use whimbrel_plugin_installer::plugins::{InstallOutcome, PluginState};
 use whimbrel_plugin_installer::{InstallError, PluginInstaller};
@@ -51,7 +51,7 @@ fn run(command: PluginCommand, mut env: Env) -> Result<String, String> {
     resolve_home(&mut env);
     let cwd = std::env::current_dir()
         .map_err(|error| format!("Cannot determine the working directory: {error}."))?;
-    let mut start = Start::new(Options::default(), env);
+    let mut start = SessionRequest::new(Options::default(), env);
     let settings = start.read_settings().map_err(|error| error.to_string())?.clone();
     let mut installer = PluginInstaller::new(settings, start.env).map_err(|error| to_sentence(&error))?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

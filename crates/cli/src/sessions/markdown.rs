@@ -1,7 +1,7 @@
 //! Renders a conversation as Markdown. Pure.
 
 use serde_json::Value;
-use whimbrel_session_store::transcript::Message;
+use whimbrel_session_store::transcript_reader::Message;
 
 /// Maximum number of lines per tool result.
 const MAX_OUTPUT_LINES: usize = 40;

@@ -8,7 +8,7 @@ use serde_json::Value;
 use whimbrel_os::byte_size::format_size;
 use whimbrel_session_store::session_files::SessionFile;
 use whimbrel_session_store::summary::SessionSummary;
-use whimbrel_session_store::transcript::{Message, Transcript};
+use whimbrel_session_store::transcript_reader::{Message, TranscriptReader};
 
 use super::command::ExportFormat;
 use super::format::{format_date, shorten_home};
@@ -47,8 +47,8 @@ pub(super) fn show(
 }
 
 /// Opens a transcript and warns about entries that cannot be read.
-fn open_transcript(stored: &SessionFile) -> Result<Transcript, CommandError> {
-    let transcript = Transcript::open(&stored.path).map_err(read_error)?;
+fn open_transcript(stored: &SessionFile) -> Result<TranscriptReader, CommandError> {
+    let transcript = TranscriptReader::open(&stored.path).map_err(read_error)?;
     if let Some(warning) = transcript.repairs().warning() {
         print_note(&warning);
     }
@@ -92,7 +92,7 @@ pub(super) fn export(
 
 fn write_document(
     stored: &SessionFile,
-    transcript: &Transcript,
+    transcript: &TranscriptReader,
     format: ExportFormat,
     context: &SessionsContext,
     out: &mut impl Write,

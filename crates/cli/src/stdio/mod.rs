@@ -22,7 +22,7 @@ pub(crate) use reader::MalformedLinePolicy;
 pub(crate) use writer::watch_stdout;
 
 /// Bytes of a note that a pipe which is ready accepts without blocking.
-const WRITE_CHUNK: usize = 4096;
+const MAX_WRITE_BYTES: usize = 4096;
 
 /// Time to wait for a slow reader of stderr; none after a lost note.
 const WRITE_TIMEOUT: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
@@ -73,7 +73,7 @@ pub(crate) fn print_note(text: &str) {
     print_line(&format!("whimbrel: {text}"));
 }
 
-/// Prints a line as it is to stderr.
+/// Prints a line unchanged to stderr.
 pub(crate) fn print_line(text: &str) {
     let lost = LOST_NOTES.swap(0, Ordering::Relaxed);
     let notice =
@@ -86,7 +86,7 @@ pub(crate) fn print_line(text: &str) {
 
 fn write_with_timeout(text: &[u8], timeout: &Timespec) -> io::Result<()> {
     let mut stderr = io::stderr().lock();
-    for chunk in text.chunks(WRITE_CHUNK) {
+    for chunk in text.chunks(MAX_WRITE_BYTES) {
         let ready = poll(&mut [PollFd::new(&stderr, PollFlags::OUT)], Some(timeout))?;
         if ready == 0 {
             return Err(io::ErrorKind::TimedOut.into());

@@ -71,8 +71,8 @@ mod tests {
 
     use super::*;
 
-    fn colour_question() -> Value {
-        json!({"question": "Which\ncolour?", "multiSelect": true, "options": [
+    fn color_question() -> Value {
+        json!({"question": "Which\ncolor?", "multiSelect": true, "options": [
             {"label": "Red", "description": "warm\u{1b}[2A"}, {"label": "Dark blue", "description": ""}]})
     }
 
@@ -87,25 +87,25 @@ mod tests {
             ("\n", None),
         ];
         for (answer_line, expected) in rows {
-            assert_eq!(parse_answer(answer_line, &colour_question()).as_deref(), expected, "{answer_line:?}");
+            assert_eq!(parse_answer(answer_line, &color_question()).as_deref(), expected, "{answer_line:?}");
         }
     }
 
     #[test]
     fn question_is_shown_with_sanitized_choices() {
-        let expected = "  ? Which colour?\n    1. Red: warm\u{fffd}[2A\n    2. Dark blue\n    numbers, or your own text: ";
-        assert_eq!(render_question("Which\ncolour?", &colour_question()), expected);
+        let expected = "  ? Which color?\n    1. Red: warm\u{fffd}[2A\n    2. Dark blue\n    numbers, or your own text: ";
+        assert_eq!(render_question("Which\ncolor?", &color_question()), expected);
     }
 
     #[test]
     fn answers_are_returned_and_no_answer_denies() {
-        let input = json!({"questions": [colour_question(), {"question": "Why?", "options": []}]});
+        let input = json!({"questions": [color_question(), {"question": "Why?", "options": []}]});
         let mut lines = ["1", ""].into_iter();
         let answered = ask_questions(input.as_object().unwrap().clone(), |_| lines.next().map(str::to_owned));
         let PermissionResult::Allow { updated_input: Some(given), .. } = answered else {
             panic!("{answered:?}")
         };
-        assert_eq!(given["answers"], json!({"Which\ncolour?": "Red"}));
+        assert_eq!(given["answers"], json!({"Which\ncolor?": "Red"}));
         assert_eq!(given["questions"], input["questions"]);
         let silent = ask_questions(input.as_object().unwrap().clone(), |_| None);
         assert_eq!(silent, PermissionResult::deny(NO_ANSWER));

@@ -171,7 +171,7 @@ fn errors_are_reported_with_a_remedy() {
         (&["show", "last"][..], "whimbrel sessions"),
         (&["show", "../../etc"], "is not a session"),
         (&["paint"], "sessions --help"),
-        (&["list", "--colour"], "--colour"),
+        (&["list", "--color"], "--color"),
     ] {
         assert!(run_failing(&test_dir, args).contains(words), "{args:?}");
     }

@@ -55,11 +55,11 @@ fn answer_is_taken_and_end_of_input_denies() {
 #[test]
 fn question_of_the_model_is_answered_by_number() {
     let options = json!([{"label": "Red", "description": "r"}, {"label": "Blue", "description": "b"}]);
-    let colour = json!({"question": "Which colour?", "header": "Colour", "options": options});
-    let asked = tool_call("AskUserQuestion", &json!({"questions": [colour]}));
+    let color = json!({"question": "Which color?", "header": "Color", "options": options});
+    let asked = tool_call("AskUserQuestion", &json!({"questions": [color]}));
     let test_dir = TestDir::new();
-    let model = test_dir
-        .write_script(&json!([asked, {"expect": "Which colour? → Blue", "content": ["Blue it is."]}]));
+    let model =
+        test_dir.write_script(&json!([asked, {"expect": "Which color? → Blue", "content": ["Blue it is."]}]));
     let mut command = test_dir.command(&["--model", &model, "go"]);
     command.env("TERM", "xterm");
     let mut pty = PtySession::start(command, 80);
@@ -163,7 +163,7 @@ fn colours_are_off_when_unwanted_or_unsupported() {
         pty.wait_for_text("[y/N] ");
         pty.type_keys("y\n");
         assert_eq!(pty.wait_for_exit().code(), Some(0));
-        // The spinner may clear its line; that is not a colour.
+        // The spinner may clear its line; that is not a color.
         let shown = pty.output().replace("\u{1b}[2K", "");
         assert!(!shown.contains('\u{1b}'), "{variables:?}: {shown:?}");
         assert!(shown.contains("was removed"), "{shown}");

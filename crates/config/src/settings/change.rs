@@ -25,7 +25,7 @@ use crate::settings::{Settings, trust};
 
 pub use edit::{ListAction, PermissionList, SettingsChange};
 pub(super) use file::ReplacedText;
-pub use file::{FileAccess, change_file};
+pub use file::{FileOwnership, change_file};
 
 /// A permitted change and its file.
 #[derive(Debug, Clone)]
@@ -200,9 +200,9 @@ impl ChangeDraft {
         let Self { request, source, file, change, skipped } = self;
         let change = with_real_directories(change);
         let access = match source {
-            SettingSource::User => FileAccess::User,
-            SettingSource::Project => FileAccess::Project,
-            SettingSource::Local => FileAccess::UserInProject,
+            SettingSource::User => FileOwnership::User,
+            SettingSource::Project => FileOwnership::Project,
+            SettingSource::Local => FileOwnership::UserInProject,
         };
         let replaced = change_file(&file, access, &change)?;
         let warnings = match &replaced {

@@ -37,7 +37,7 @@ impl SettingsDocument {
     }
 }
 
-/// Reads a settings file; none if it does not exist.
+/// Reads a settings file; `None` if it does not exist.
 pub fn read_file(path: &Path) -> Result<Option<SettingsDocument>, SettingsError> {
     match read_text(path)? {
         Some(text) => parse_document(&text, &display_path(path)).map(Some),
@@ -45,7 +45,7 @@ pub fn read_file(path: &Path) -> Result<Option<SettingsDocument>, SettingsError>
     }
 }
 
-/// Reads the text of a settings file without its byte order mark; none if it does not exist.
+/// Reads the text of a settings file without its byte order mark; `None` if it does not exist.
 pub(super) fn read_text(path: &Path) -> Result<Option<String>, SettingsError> {
     let unreadable = |cause: &str, remedy: &str| Err(SettingsError::unreadable(path, cause, remedy));
     match files::file_kind(path) {

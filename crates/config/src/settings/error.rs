@@ -39,7 +39,7 @@ pub enum SettingsError {
 pub struct InvalidKeyError {
     /// File or other origin of the settings.
     pub name: String,
-    /// Starting at 1; none for settings that were not read from a text.
+    /// Starting at 1; `None` for settings that were not read from a text.
     pub line: Option<u32>,
     /// Path of the key, separated by dots.
     pub key: String,
@@ -58,10 +58,10 @@ impl SettingsError {
 
 /// Joins the first items and the number of the others, because a file can have any number of errors.
 pub(super) fn join_first(all: &[impl ToString], between: &str) -> String {
-    const SHOWN: usize = 10;
-    let mut text = all.iter().take(SHOWN).map(ToString::to_string).collect::<Vec<_>>().join(between);
-    if all.len() > SHOWN {
-        text.push_str(&format!("{between}and {} more", all.len() - SHOWN));
+    const MAX_SHOWN: usize = 10;
+    let mut text = all.iter().take(MAX_SHOWN).map(ToString::to_string).collect::<Vec<_>>().join(between);
+    if all.len() > MAX_SHOWN {
+        text.push_str(&format!("{between}and {} more", all.len() - MAX_SHOWN));
     }
     text
 }

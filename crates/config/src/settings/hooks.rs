@@ -14,7 +14,7 @@ use crate::settings::document::pointer_token;
 #[derive(Debug, Clone, PartialEq)]
 pub struct HookConfig {
     pub event: HookEvent,
-    /// Matcher text; none matches everything.
+    /// Matcher text; `None` matches everything.
     pub matcher: Option<String>,
     pub action: HookActionConfig,
     /// JSON pointer to the hook.

@@ -54,8 +54,8 @@ impl HttpHookLimits {
     }
 
     /// Whether a hook of this authority may send to a URL.
-    pub fn allows_url(&self, rank: Authority, address: &str) -> bool {
-        let mut lists = lists_for(&self.allowed_urls, rank).peekable();
+    pub fn allows_url(&self, authority: Authority, address: &str) -> bool {
+        let mut lists = lists_for(&self.allowed_urls, authority).peekable();
         if lists.peek().is_none() {
             return true;
         }
@@ -64,8 +64,9 @@ impl HttpHookLimits {
     }
 
     /// Filters the variables that a hook of this authority may put into its headers.
-    pub fn allowed_variables(&self, rank: Authority, listed: &[String]) -> Vec<String> {
-        let may = |name: &&String| lists_for(&self.allowed_variables, rank).all(|list| list.contains(name));
+    pub fn allowed_variables(&self, authority: Authority, listed: &[String]) -> Vec<String> {
+        let may =
+            |name: &&String| lists_for(&self.allowed_variables, authority).all(|list| list.contains(name));
         listed.iter().filter(may).cloned().collect()
     }
 }
@@ -75,19 +76,19 @@ fn collect_lists(layers: &[SettingsLayer], key: &str) -> Vec<(Authority, Vec<Str
     let mut lists: Vec<(Authority, Vec<String>)> = Vec::new();
     for layer in layers {
         let Some(list) = layer.values.get(key).and_then(Value::as_array) else { continue };
-        let rank = Authority::from_origin(&layer.origin);
+        let authority = Authority::from_origin(&layer.origin);
         let texts = list.iter().filter_map(Value::as_str).map(Into::into);
-        match lists.iter_mut().find(|(other, _)| *other == rank) {
+        match lists.iter_mut().find(|(other, _)| *other == authority) {
             Some((_, joined)) => joined.extend(texts),
-            None => lists.push((rank, texts.collect())),
+            None => lists.push((authority, texts.collect())),
         }
     }
     lists
 }
 
 /// The lists that apply to an authority.
-fn lists_for(lists: &[(Authority, Vec<String>)], rank: Authority) -> impl Iterator<Item = &Vec<String>> {
-    lists.iter().filter(move |(by, _)| *by <= rank).map(|(_, list)| list)
+fn lists_for(lists: &[(Authority, Vec<String>)], authority: Authority) -> impl Iterator<Item = &Vec<String>> {
+    lists.iter().filter(move |(by, _)| *by <= authority).map(|(_, list)| list)
 }
 
 /// Matches a URL against a pattern in which `*` matches anything. Within scheme and host, `*` does not match beyond the
@@ -110,7 +111,7 @@ fn matches_url(pattern: &str, address: &str) -> bool {
     Regex::new(&expression).is_ok_and(|expression| expression.is_match(address).unwrap_or(false))
 }
 
-/// Converts a pattern to a regular expression; `star` replaces `*`.
+/// Converts a pattern to a regular expression; `wildcard` replaces `*`.
 fn glob_to_regex(pattern: &str, wildcard: &str) -> String {
     pattern.split('*').map(fancy_regex::escape).collect::<Vec<_>>().join(wildcard)
 }

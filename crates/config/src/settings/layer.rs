@@ -17,7 +17,7 @@ use crate::settings::typos;
 
 /// A permission rule and its origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ConfiguredRule {
+pub struct RuleSetting {
     pub behavior: PermissionBehavior,
     pub text: String,
     pub source: LayerSource,
@@ -29,9 +29,9 @@ pub struct ConfiguredRule {
 
 /// A hook and its origin.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ConfiguredHook {
+pub struct HookSetting {
     pub event: HookEvent,
-    /// Matcher text; none matches everything.
+    /// Matcher text; `None` matches everything.
     pub matcher: Option<String>,
     pub action: HookActionConfig,
     pub source: LayerSource,
@@ -48,8 +48,8 @@ pub struct SettingsLayer {
     pub raw: Map<String, Value>,
     /// The values in force: valid, and permitted by trust.
     pub values: Map<String, Value>,
-    pub rules: Vec<ConfiguredRule>,
-    pub hooks: Vec<ConfiguredHook>,
+    pub rules: Vec<RuleSetting>,
+    pub hooks: Vec<HookSetting>,
 }
 
 impl SettingsLayer {
@@ -83,7 +83,7 @@ pub fn check_layer(origin: LayerOrigin, document: SettingsDocument, trust: Trust
         errors.iter().map(|error| to_key_error(error, &origin, &document)).collect()
     };
     let (critical, minor) = (to_errors(&critical), to_errors(&minor));
-    let rules = checked.rules.into_iter().map(|rule| ConfiguredRule {
+    let rules = checked.rules.into_iter().map(|rule| RuleSetting {
         behavior: rule.behavior,
         text: rule.text,
         source: origin.source,
@@ -91,7 +91,7 @@ pub fn check_layer(origin: LayerOrigin, document: SettingsDocument, trust: Trust
         file: origin.file.clone(),
         line: document.line(&rule.pointer),
     });
-    let hooks = checked.hooks.into_iter().map(|hook| ConfiguredHook {
+    let hooks = checked.hooks.into_iter().map(|hook| HookSetting {
         event: hook.event,
         matcher: hook.matcher,
         action: hook.action,

@@ -15,7 +15,7 @@ use whimbrel_wire::control::SettingsReport;
 use whimbrel_wire::permission::PermissionMode;
 
 use crate::settings::http_hooks::HttpHookLimits;
-use crate::settings::layer::{ConfiguredHook, ConfiguredRule, SettingsLayer};
+use crate::settings::layer::{HookSetting, RuleSetting, SettingsLayer};
 use crate::settings::managed_policy::{apply_managed_policy, is_enabled_by_administrator};
 use crate::settings::schema::TypedSettings;
 use crate::settings::sources::{LayerScope, LayerSource};
@@ -23,7 +23,7 @@ use crate::settings::sources::{LayerScope, LayerSource};
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct EffectiveSettings {
     /// Permission rules, strongest source first.
-    pub rules: Vec<ConfiguredRule>,
+    pub rules: Vec<RuleSetting>,
     /// Only an administrator's rules apply. Rules of the host then apply only if they are restrictive, and nothing can
     /// be loosened.
     pub managed_rules_only: bool,
@@ -36,7 +36,7 @@ pub struct EffectiveSettings {
     /// Environment variables for the engine and its commands.
     pub env: BTreeMap<String, String>,
     /// Hooks, strongest source first.
-    pub hooks: Vec<ConfiguredHook>,
+    pub hooks: Vec<HookSetting>,
     pub http_limits: HttpHookLimits,
     /// Values of the other keys that the engine uses.
     pub typed: TypedSettings,
@@ -96,7 +96,7 @@ fn effective_mode(layers: &[SettingsLayer]) -> Option<(PermissionMode, LayerSour
 
 /// Removes duplicates from the same source and base. Equal rules of different sources are kept: their paths may have
 /// different bases, and reports show both. The same applies to directories.
-fn dedup_rules<'a>(rules: impl Iterator<Item = &'a ConfiguredRule>) -> Vec<ConfiguredRule> {
+fn dedup_rules<'a>(rules: impl Iterator<Item = &'a RuleSetting>) -> Vec<RuleSetting> {
     let mut seen = HashSet::new();
     rules.filter(|rule| seen.insert((rule.behavior, &rule.text, rule.source, &rule.base))).cloned().collect()
 }

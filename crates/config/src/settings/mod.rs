@@ -6,7 +6,7 @@
 //! Modules, in the order in which a file passes through them:
 //! - [`sources`] (which files), [`document`] (parses a file and records line numbers), `load` (reads all files)
 //! - [`trust`] (whether a local file belongs to the user, and what a project may set)
-//! - `schema` and [`hooks`] (validation), [`http_hooks`] (URL limits), `typos` (misspelt keys), [`layer`] (one
+//! - `schema` and [`hooks`] (validation), [`http_hooks`] (URL limits), `typos` (misspelled keys), [`layer`] (one
 //!   source)
 //! - [`managed_policy`] (restrictions by an administrator), [`merge`](mod@merge), `protected_paths` (configuration
 //!   files that need permission)
@@ -40,12 +40,12 @@ use whimbrel_wire::control::SettingsReport;
 use whimbrel_wire::options::SettingSource;
 
 pub use change::{
-    ChangeDraft, ChangeStatus, FileAccess, ListAction, PermissionList, SettingsChange, UpdateReport,
+    ChangeDraft, ChangeStatus, FileOwnership, ListAction, PermissionList, SettingsChange, UpdateReport,
     WrittenChange, change_file,
 };
 pub use error::{InvalidKeyError, SettingsError};
 pub use hooks::{CommandHookConfig, HookActionConfig};
-pub use layer::{ConfiguredHook, ConfiguredRule, SettingsLayer};
+pub use layer::{HookSetting, RuleSetting, SettingsLayer};
 use load::{LoadedLayers, SettingsDocuments};
 pub use merge::{AdditionalDirectory, EffectiveSettings};
 pub use schema::TypedSettings;

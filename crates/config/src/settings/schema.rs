@@ -101,7 +101,7 @@ const KEYS: &[(&[&str], ValueType, Severity)] = &[
 
 /// A permission rule as written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct WrittenRule {
+pub(crate) struct RuleText {
     pub behavior: PermissionBehavior,
     pub text: String,
     /// JSON pointer to the rule.
@@ -113,7 +113,7 @@ pub(crate) struct WrittenRule {
 pub(crate) struct CheckedValues {
     /// The valid values.
     pub values: Map<String, Value>,
-    pub rules: Vec<WrittenRule>,
+    pub rules: Vec<RuleText>,
     pub hooks: Vec<HookConfig>,
     pub errors: Vec<ValidationError>,
 }
@@ -162,14 +162,14 @@ pub(crate) fn check_values(mut values: Map<String, Value>) -> CheckedValues {
     CheckedValues { values, rules, hooks: entries, errors }
 }
 
-fn collect_rules(values: &Map<String, Value>) -> Vec<WrittenRule> {
+fn collect_rules(values: &Map<String, Value>) -> Vec<RuleText> {
     let mut rules = Vec::new();
     for behavior in [PermissionBehavior::Deny, PermissionBehavior::Ask, PermissionBehavior::Allow] {
         let list = values.get("permissions").and_then(|permissions| permissions.get(behavior.as_str()));
         for (index, rule) in list.and_then(Value::as_array).into_iter().flatten().enumerate() {
             if let Value::String(text) = rule {
                 let pointer = format!("/permissions/{behavior}/{index}");
-                rules.push(WrittenRule { behavior, text: text.clone(), pointer });
+                rules.push(RuleText { behavior, text: text.clone(), pointer });
             }
         }
     }

@@ -48,7 +48,7 @@ impl LayerSource {
 pub struct LayerOrigin {
     pub source: LayerSource,
     pub scope: LayerScope,
-    /// The file; none for settings that the host passed as a value.
+    /// The file; `None` for settings that the host passed as a value.
     pub file: Option<PathBuf>,
     /// Base of paths in rules that begin with one `/`.
     pub base: PathBuf,
@@ -177,7 +177,7 @@ fn canonical_path(file: &Path) -> PathBuf {
     files::real_path(file).unwrap_or_else(|| files::normalize_path(file))
 }
 
-/// The user's configuration directory: from the environment, or `.claude` in the home directory. None without such a
+/// The user's configuration directory: from the environment, or `.claude` in the home directory. `None` without such a
 /// variable, or if `HOME` is relative.
 pub fn config_dir(env: &BTreeMap<String, String>) -> Option<PathBuf> {
     match explicit_config_dir(env) {
@@ -186,7 +186,7 @@ pub fn config_dir(env: &BTreeMap<String, String>) -> Option<PathBuf> {
     }
 }
 
-/// The home directory from the value of `HOME`; none if it is relative.
+/// The home directory from the value of `HOME`; `None` if it is relative.
 pub fn home_dir(variable: Option<&str>) -> Option<PathBuf> {
     variable.map(PathBuf::from).filter(|home| home.is_absolute())
 }
@@ -238,7 +238,7 @@ fn managed_files_in(dir: &Path) -> Result<Vec<PathBuf>, SettingsError> {
     Ok(files)
 }
 
-/// The file that `--settings` names; none if it is JSON.
+/// The file that `--settings` names; `None` if it is JSON.
 pub(super) fn host_settings_file(given: &str, cwd: &Path) -> Option<PathBuf> {
     (!given.trim_start().starts_with('{')).then(|| cwd.join(given))
 }

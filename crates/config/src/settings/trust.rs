@@ -299,10 +299,10 @@ fn sandbox_effect(key: &str, value: &Value) -> SandboxEffect {
 
 /// Joins the first names and the number of the others.
 fn render_names(names: &[&str]) -> String {
-    const SHOWN: usize = 5;
-    let mut text = names.iter().take(SHOWN).map(|name| escape_text(name)).collect::<Vec<_>>().join(", ");
-    if names.len() > SHOWN {
-        text.push_str(&format!(" and {} more", names.len() - SHOWN));
+    const MAX_SHOWN: usize = 5;
+    let mut text = names.iter().take(MAX_SHOWN).map(|name| escape_text(name)).collect::<Vec<_>>().join(", ");
+    if names.len() > MAX_SHOWN {
+        text.push_str(&format!(" and {} more", names.len() - MAX_SHOWN));
     }
     text
 }
@@ -319,7 +319,7 @@ pub(crate) fn render_warning(name: &str, withheld: &[Withheld]) -> Option<String
     };
     let untrusted = names_withheld_for(WithholdReason::Untrusted).map(|what| {
         format!(
-            "The project is not trusted, so these of its settings are ignored: {what}. Trust the directory, or name \
+            "The project is not trusted, so these settings are ignored: {what}. Trust the directory, or name \
              this setting source explicitly."
         )
     });

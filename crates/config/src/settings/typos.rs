@@ -1,4 +1,4 @@
-//! Detects misspelt keys. Pure. A misspelt key has no effect, which must be reported if it was meant to restrict
+//! Detects misspelled keys. Pure. A misspelled key has no effect, which must be reported if it was meant to restrict
 //! something.
 //!
 //! Only keys are checked where a restriction could be lost: top-level keys (`permisions`), keys under `permissions`
@@ -34,7 +34,7 @@ pub(super) fn find_typos(values: &Map<String, Value>) -> Vec<ValidationError> {
         let pointer: String = path.iter().map(|key| pointer_token(key)).collect();
         for key in object.keys().filter(|key| !schema::is_known_key(path, key)) {
             if let Some(suggestion) = suggest_key(path, key) {
-                let cause = format!("is not a known key and has no effect; perhaps {suggestion} is meant");
+                let cause = format!("is not a known key and has no effect; did you mean {suggestion}?");
                 errors.push(ValidationError {
                     pointer: format!("{pointer}{}", pointer_token(key)),
                     cause,
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn misspelt_restrictive_key_is_reported_with_suggestion() {
+    fn misspelled_restrictive_key_is_reported_with_suggestion() {
         let rows = [
             ("a letter less", json!({"permisions": {}}), "/permisions", "permissions"),
             (
@@ -127,11 +127,7 @@ mod tests {
             let errors = find_typos(value.as_object().unwrap());
             let [error] = &errors[..] else { panic!("{name}: {errors:?}") };
             assert_eq!((error.pointer.as_str(), error.is_critical), (pointer, false), "{name}");
-            assert!(
-                error.cause.ends_with(&format!("perhaps {suggestion} is meant")),
-                "{name}: {}",
-                error.cause
-            );
+            assert!(error.cause.ends_with(&format!("did you mean {suggestion}?")), "{name}: {}", error.cause);
         }
     }
 

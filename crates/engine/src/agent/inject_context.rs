@@ -1,12 +1,12 @@
 //! Adds context that the model does not have yet to the conversation: environment, tools, skills, agent definitions,
-//! instructions, plan mode notices and hook output.
+//! instructions, plan mode reminders and hook output.
 
 use whimbrel_os::files;
 use whimbrel_wire::tool_names::AGENT;
 
 use super::Agent;
 use crate::context::environment;
-use crate::context::plan_mode::{CallPosition, PlanNoticeContext, PlanningAgent};
+use crate::context::plan_mode::{CallPosition, PlanReminderContext, PlanningAgent};
 
 impl Agent {
     /// Updates the tools since the last request. Server instructions are appended to the conversation, so that the
@@ -14,8 +14,8 @@ impl Agent {
     pub fn refresh_tools(&mut self) {
         self.announce_deferred_tools();
         let specs = self.tool_env.context.deferred_tools.visible_specs(&self.tool_env.tool_set);
-        if !self.preamble.is_built_from(&self.preamble.system, &specs) {
-            self.preamble = self.models.preamble(self.preamble.system.clone(), specs);
+        if !self.request_prefix.is_built_from(&self.request_prefix.system, &specs) {
+            self.request_prefix = self.models.request_prefix(self.request_prefix.system.clone(), specs);
         }
         for text in self.tool_env.tool_set.server_instructions().iter() {
             self.conversation.push_hidden_once(text);
@@ -44,7 +44,7 @@ impl Agent {
     fn inject_agent_list(&mut self) {
         let agents =
             self.tool_env.context.agents.as_ref().filter(|_| self.tool_env.tool_set.find(AGENT).is_some());
-        if let Some(text) = agents.and_then(|agents| agents.definitions_notice()) {
+        if let Some(text) = agents.and_then(|agents| agents.definitions_reminder()) {
             self.conversation.push_hidden_once(&text);
         }
     }
@@ -57,11 +57,11 @@ impl Agent {
         }
     }
 
-    /// Injects the plan mode notice that is due.
-    pub fn inject_plan_notice(&mut self, position: CallPosition) {
+    /// Injects the plan mode reminder that is due.
+    pub fn inject_plan_reminder(&mut self, position: CallPosition) {
         let checker = &self.tool_env.checker;
         let host_instructions = self.runtime_settings.current().plan_mode_instructions;
-        let context = PlanNoticeContext {
+        let context = PlanReminderContext {
             tool_set: &self.tool_env.tool_set,
             agent: match checker.hooks.agent_id() {
                 Some(_) if checker.permissions.needs_plan() => PlanningAgent::Teammate,
@@ -70,7 +70,7 @@ impl Agent {
             },
             own_instructions: host_instructions.as_deref(),
         };
-        self.conversation.push_plan_notice(checker.permissions.mode(), position, &context);
+        self.conversation.push_plan_reminder(checker.permissions.mode(), position, &context);
     }
 
     /// Adds context from hooks to the conversation. Providers require it after all tool results of a reply.

@@ -3,23 +3,23 @@
 use std::time::Instant;
 
 use whimbrel_os::clock;
-use whimbrel_tools::tasks::TaskFacts;
+use whimbrel_tools::tasks::TaskInfo;
 use whimbrel_wire::system::{TaskProgress, TaskUsage};
 
 use super::Agent;
 
 #[derive(Debug, Clone, Default)]
 pub struct AgentProgress {
-    /// The task and its start time; none for the main agent.
-    task: Option<(TaskFacts, Instant)>,
+    /// The task and its start time; `None` for the main agent.
+    task: Option<(TaskInfo, Instant)>,
     tool_uses: u64,
     last_tool: Option<String>,
     last_text: String,
 }
 
 impl AgentProgress {
-    pub fn for_task(facts: TaskFacts) -> Self {
-        Self { task: Some((facts, clock::monotonic())), ..Self::default() }
+    pub fn for_task(info: TaskInfo) -> Self {
+        Self { task: Some((info, clock::monotonic())), ..Self::default() }
     }
 
     pub fn record_tool_call(&mut self, tool: &str) {
@@ -58,12 +58,12 @@ impl Agent {
 
     /// Sends a progress notice if this is a subagent.
     pub async fn notify_progress(&self) {
-        let Some((facts, _)) = &self.progress.task else { return };
+        let Some((info, _)) = &self.progress.task else { return };
         let notice = TaskProgress {
-            task_id: facts.task_id.clone(),
-            tool_use_id: Some(facts.tool_use_id.clone()),
-            description: facts.description.clone(),
-            subagent_type: facts.agent_type.clone(),
+            task_id: info.task_id.clone(),
+            tool_use_id: Some(info.tool_use_id.clone()),
+            description: info.description.clone(),
+            subagent_type: info.agent_type.clone(),
             usage: self.task_usage(),
             last_tool_name: self.progress.last_tool.clone(),
             ..TaskProgress::default()

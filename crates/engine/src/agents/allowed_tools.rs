@@ -5,14 +5,14 @@ use whimbrel_wire::tool_names::{AGENT, SEND_MESSAGE, TEAM_CREATE, TEAM_DELETE};
 
 use super::build::AgentRole;
 use super::definition::{StartableAgents, split_tool_rule};
-use super::{Definition, memory};
+use super::{ResolvedDefinition, memory};
 use crate::structured_output;
 
 /// The parent's tools, restricted by the definition. Only the main agent creates teams, and only teammates send
 /// messages.
 pub(super) fn subagent_tools(
     parent: &AgentToolSet,
-    definition: &Definition,
+    definition: &ResolvedDefinition,
     role: &AgentRole,
 ) -> AgentToolSet {
     let mut allowed = definition.tools.as_deref().map(|tools| canonical_names(parent, tools));
@@ -42,7 +42,7 @@ pub(super) fn subagent_tools(
 }
 
 /// The tools of a session to which the definition is applied.
-pub(crate) fn session_tools(all: &AgentToolSet, definition: &Definition) -> AgentToolSet {
+pub(crate) fn session_tools(all: &AgentToolSet, definition: &ResolvedDefinition) -> AgentToolSet {
     let mut allowed = definition.tools.as_deref().map(|tools| canonical_names(all, tools));
     let own = &definition.mcp_servers.own;
     if let Some(allowed) = &mut allowed {

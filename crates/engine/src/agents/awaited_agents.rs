@@ -14,8 +14,8 @@ pub struct AwaitedAgents(Mutex<AwaitedState>);
 #[derive(Debug, Default)]
 struct AwaitedState {
     agents: BTreeSet<AwaitedAgent>,
-    /// The model gets a notice about lost agents, but the transcript still lists them.
-    has_pending_notice: bool,
+    /// The model gets a reminder about lost agents, but the transcript still lists them.
+    has_pending_reminder: bool,
 }
 
 impl AwaitedAgents {
@@ -34,13 +34,13 @@ impl AwaitedAgents {
         self.change(transcript, |agents| agents.retain(|known| known.agent_id != agent_id)).await;
     }
 
-    /// Called when the notice about lost agents is in the conversation but not in the transcript yet.
-    pub(super) fn mark_notice_pending(&self) {
-        self.lock().has_pending_notice = true;
+    /// Called when the reminder about lost agents is in the conversation but not in the transcript yet.
+    pub(super) fn mark_reminder_pending(&self) {
+        self.lock().has_pending_reminder = true;
     }
 
-    /// Called when the transcript has the notice: the lost agents are no longer awaited.
-    pub async fn confirm_notice(&self, transcript: &TranscriptWriter) {
+    /// Called when the transcript has the reminder: the lost agents are no longer awaited.
+    pub async fn confirm_reminder(&self, transcript: &TranscriptWriter) {
         self.change(transcript, |_| {}).await;
     }
 
@@ -49,7 +49,7 @@ impl AwaitedAgents {
             let mut state = self.lock();
             let before = state.agents.clone();
             change(&mut state.agents);
-            if !std::mem::take(&mut state.has_pending_notice) && state.agents == before {
+            if !std::mem::take(&mut state.has_pending_reminder) && state.agents == before {
                 return;
             }
             // Written under the lock, so that the last entry is the last state.
@@ -63,8 +63,8 @@ impl AwaitedAgents {
     }
 }
 
-/// The notice for the model of a resumed session about agents that ended with the earlier run.
-pub(super) fn lost_agents_notice(agents: &[AwaitedAgent]) -> Option<String> {
+/// The reminder for the model of a resumed session about agents that ended with the earlier run.
+pub(super) fn lost_agents_reminder(agents: &[AwaitedAgent]) -> Option<String> {
     let names = agents.iter().map(|agent| agent.agent_id.as_str()).collect::<Vec<_>>().join(", ");
     (!agents.is_empty()).then(|| {
         format!(
@@ -96,10 +96,10 @@ mod tests {
     }
 
     #[test]
-    fn notice_names_the_lost_agents() {
-        assert_eq!(lost_agents_notice(&[]), None);
+    fn reminder_names_the_lost_agents() {
+        assert_eq!(lost_agents_reminder(&[]), None);
         let agents = ["a1", "a2"].map(|id| AwaitedAgent { agent_id: id.into(), tool_use_id: "c".into() });
-        let notice = lost_agents_notice(&agents).unwrap();
-        assert!(notice.contains("before they reported: a1, a2. They"), "{notice}");
+        let reminder = lost_agents_reminder(&agents).unwrap();
+        assert!(reminder.contains("before they reported: a1, a2. They"), "{reminder}");
     }
 }

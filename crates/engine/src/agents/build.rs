@@ -6,9 +6,10 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use whimbrel_config::locations::ConfigLocations;
 use whimbrel_mcp::ServerRegistry;
+use whimbrel_models::Thinking;
 use whimbrel_os::files;
-use whimbrel_session_store::transcript_log::SessionIdentity;
-use whimbrel_session_store::{ResumedSession, TranscriptLog};
+use whimbrel_session_store::transcript_recorder::SessionIdentity;
+use whimbrel_session_store::{ResumedSession, TranscriptRecorder};
 use whimbrel_tools::api::{AgentServices, DynamicTools, ToolContext};
 use whimbrel_tools::cost::CostLedger;
 use whimbrel_tools::mcp_tools::ToolCache;
@@ -19,18 +20,18 @@ use whimbrel_tools::tasks::AgentTask;
 use whimbrel_wire::tool_names::SKILL;
 
 use super::allowed_tools::subagent_tools;
-use super::awaited_agents::lost_agents_notice;
+use super::awaited_agents::lost_agents_reminder;
 use super::context::{AgentContext, TreePosition};
 use super::definition::StartableAgents;
 use super::tools::SkillTool;
-use super::{AgentSpawner, Definition, SubagentTask, hooks};
+use super::{AgentSpawner, ResolvedDefinition, SpawnRequest, hooks};
 use crate::agent::{Agent, AgentLimits, AgentProgress};
 use crate::context::compaction_policy::{CompactionConfig, CompactionState};
 use crate::context::instructions::Instructions;
 use crate::conversation::{Attribution, Conversation};
 use crate::fallback::FallbackModels;
 use crate::permission_checker::PermissionChecker;
-use crate::runtime_settings::RuntimeSettingsReader;
+use crate::runtime_settings::{RuntimeSettings, RuntimeSettingsReader};
 use crate::skills::AgentSkills;
 use crate::structured_output::StructuredOutput;
 use crate::tool_scheduler::ToolEnv;
@@ -65,7 +66,7 @@ impl AgentRole {
 
 /// Parts that differ between agents.
 struct AgentParts {
-    log: TranscriptLog,
+    recorder: TranscriptRecorder,
     resumed: Option<ResumedSession>,
     attribution: Attribution,
     system: Vec<String>,
@@ -86,31 +87,34 @@ impl AgentSpawner {
         let SessionIdentity { session, .. } = &agent_context.storage.identity;
         let small_model = SmallModel::new(
             agent_context.models.clone(),
-            agent_context.accounts.ledger.clone(),
+            agent_context.totals.ledger.clone(),
             agent_context.environment.small_model.clone(),
             agent_context.main.limits.retry_policy(),
             session.as_str().into(),
         )
         .with_timing(agent_context.main.limits.timing);
-        let path =
-            agent_context.storage.project_dir.as_ref().map(|project_dir| project_dir.transcript(session));
+        let path = agent_context
+            .storage
+            .transcript_dir
+            .as_ref()
+            .map(|transcript_dir| transcript_dir.transcript(session));
         let lock = resumed.as_mut().and_then(|resumed| resumed.lock.take());
-        let log = TranscriptLog::new(
+        let recorder = TranscriptRecorder::new(
             agent_context.storage.identity.clone(),
             path,
             &agent_context.storage.persistence,
             lock,
         );
-        let writer = log.writer().clone();
+        let writer = recorder.writer().clone();
         let recorded_cost = resumed.as_ref().and_then(|resumed| resumed.loaded.cost.as_ref());
         // A fork starts its own account.
         if let Some(cost) = recorded_cost.filter(|cost| cost.session_id == *session) {
-            agent_context.accounts.ledger.restore(agent_context.models.catalog(), cost);
+            agent_context.totals.ledger.restore(agent_context.models.catalog(), cost);
         }
-        let lost_notice =
-            resumed.as_ref().and_then(|resumed| lost_agents_notice(&resumed.loaded.awaited_agents));
+        let lost_reminder =
+            resumed.as_ref().and_then(|resumed| lost_agents_reminder(&resumed.loaded.awaited_agents));
         let mut agent = agent_context.build_agent(AgentParts {
-            log,
+            recorder,
             resumed,
             attribution: Attribution::main(),
             system,
@@ -138,15 +142,15 @@ impl AgentSpawner {
             },
             runtime_settings: agent_context.main.runtime_settings.clone(),
             limits: agent_context.main.limits.clone(),
-            ledger: agent_context.accounts.ledger.clone(),
+            ledger: agent_context.totals.ledger.clone(),
             structured_output: StructuredOutput::new(agent_context.main.output_schema.clone()),
             instructions: agent_context.extensions.instructions.for_new_agent(),
             progress: AgentProgress::default(),
             own_servers: None,
         });
-        if let Some(notice) = lost_notice {
-            agent.conversation.push_hidden(&notice);
-            agent_context.spawning.awaited.mark_notice_pending();
+        if let Some(reminder) = lost_reminder {
+            agent.conversation.push_hidden(&reminder);
+            agent_context.spawning.awaited.mark_reminder_pending();
         }
         agent
     }
@@ -154,33 +158,33 @@ impl AgentSpawner {
     /// Builds the agent for a task; it continues a resumed conversation if there is one.
     pub(super) fn build_subagent(
         &self,
-        definition: &Definition,
-        task: &SubagentTask,
+        definition: &ResolvedDefinition,
+        request: &SpawnRequest,
         call: &ToolContext,
         entry: &AgentTask,
         role: &AgentRole,
         resumed: Option<ResumedSession>,
     ) -> Agent {
         let (agent_context, parent) = (&self.context, &self.position);
-        let agent_id = &entry.facts.task_id;
+        let agent_id = &entry.info.task_id;
         let transcripts = agent_context
             .storage
-            .project_dir
+            .transcript_dir
             .as_ref()
-            .map(|project_dir| project_dir.subagents_dir(&agent_context.storage.identity.session));
-        let ledger = agent_context.accounts.ledger.for_agent(format!("{} ({agent_id})", definition.name));
-        let log = TranscriptLog::sidechain(
+            .map(|transcript_dir| transcript_dir.subagents_dir(&agent_context.storage.identity.session));
+        let ledger = agent_context.totals.ledger.for_agent(format!("{} ({agent_id})", definition.name));
+        let recorder = TranscriptRecorder::sidechain(
             agent_context.storage.identity.clone(),
             agent_id,
             transcripts.as_deref(),
             &agent_context.storage.persistence,
         );
-        let writer = log.writer().clone();
+        let writer = recorder.writer().clone();
         let permission_state = parent
             .permission_checker
             .permissions
             .for_subagent(definition.permission_mode)
-            .for_subagent(task.mode);
+            .for_subagent(request.mode);
         let permission_state =
             permission_state.with_plan_lock(role.plan_lock()).with_workspace(&call.workspace);
         let dispatcher = parent.permission_checker.hooks.for_subagent(agent_id, &definition.name);
@@ -199,7 +203,7 @@ impl AgentSpawner {
         let own_tools = own_tools.map(|tools| Arc::new(tools) as Arc<dyn DynamicTools>);
         let tool_set = subagent_tools(&parent.tool_set, definition, role).with_own_mcp_tools(own_tools);
         let tool_set = Arc::new(tool_set);
-        let settings = self.subagent_settings(definition, task);
+        let settings = self.subagent_settings(definition, request);
         let position = TreePosition {
             depth: parent.depth + 1,
             agent_id: Some(agent_id.clone()),
@@ -216,9 +220,9 @@ impl AgentSpawner {
             position.startable != StartableAgents::NoAgents || position.teammate_name.is_some();
         let agents = reaches_others.then(|| Arc::new(self.with_position(position)) as Arc<dyn AgentServices>);
         agent_context.build_agent(AgentParts {
-            log,
+            recorder,
             resumed,
-            attribution: Attribution::subagent(&call.id, agent_id, &definition.name, &task.description)
+            attribution: Attribution::subagent(&call.id, agent_id, &definition.name, &request.description)
                 .with_text_forwarded(agent_context.spawning.forward_subagent_text),
             system: vec![join_prompt(&definition.prompt, agent_context.spawning.appended_prompt.as_deref())],
             tool_env: ToolEnv {
@@ -236,21 +240,44 @@ impl AgentSpawner {
                 },
             },
             runtime_settings: settings,
-            limits: subagent_limits(&agent_context.main.limits, definition, task),
+            limits: subagent_limits(&agent_context.main.limits, definition, request),
             ledger,
             structured_output: StructuredOutput::default(),
             instructions: match definition.omit_instructions {
                 true => Instructions::new(Arc::new(ConfigLocations::default()), None),
                 false => agent_context.extensions.instructions.for_new_agent(),
             },
-            progress: AgentProgress::for_task(entry.facts.clone()),
+            progress: AgentProgress::for_task(entry.info.clone()),
             own_servers,
         })
     }
 
+    /// The parent's runtime settings, or a copy if the task or the definition overrides model or effort.
+    pub(super) fn subagent_settings(
+        &self,
+        definition: &ResolvedDefinition,
+        request: &SpawnRequest,
+    ) -> RuntimeSettingsReader {
+        let parent_settings = &self.position.runtime_settings;
+        let by_environment = self.context.environment.workspace.variable("CLAUDE_CODE_SUBAGENT_MODEL");
+        let requested = by_environment.as_ref().or(request.model.as_ref()).or(definition.model.as_ref());
+        let model = requested.filter(|name| !matches!(name.as_str(), "" | "inherit"));
+        let effort = request.effort.or(definition.effort);
+        if model.is_none() && effort.is_none() {
+            return parent_settings.for_subagent();
+        }
+        let mut settings: RuntimeSettings = parent_settings.current();
+        settings.effort = effort.or(settings.effort);
+        if let Some(name) = model {
+            settings.model = self.context.models.catalog().resolve_alias(name);
+            settings.thinking = settings.thinking.filter(|thinking| *thinking == Thinking::Disabled);
+        }
+        RuntimeSettingsReader::fixed(settings)
+    }
+
     /// Adds the skills of a definition to the conversation. Missing skills are reported to the host; the agent starts
     /// without them.
-    pub(super) async fn load_skills(&self, agent: &mut Agent, definition: &Definition) {
+    pub(super) async fn load_skills(&self, agent: &mut Agent, definition: &ResolvedDefinition) {
         for name in &definition.skills {
             let (skills, skill_name) = (self.context.extensions.skills.clone(), name.clone());
             let body = files::run_blocking(move || {
@@ -275,7 +302,7 @@ impl AgentContext {
     /// Builds an agent, restores its conversation and injects its context.
     fn build_agent(&self, parts: AgentParts) -> Agent {
         let AgentParts {
-            log,
+            recorder,
             resumed,
             attribution,
             system,
@@ -299,17 +326,17 @@ impl AgentContext {
         let fallback_models = FallbackModels::new(limits.fallback_models.clone());
         let mut agent = Agent {
             models: self.models.clone(),
-            conversation: Conversation::new(log, self.frame_sender.clone(), attribution),
+            conversation: Conversation::new(recorder, self.frame_sender.clone(), attribution),
             instructions,
-            preamble: self
+            request_prefix: self
                 .models
-                .preamble(system, tool_env.context.deferred_tools.visible_specs(&tool_env.tool_set)),
+                .request_prefix(system, tool_env.context.deferred_tools.visible_specs(&tool_env.tool_set)),
             tool_env: Arc::new(tool_env),
             runtime_settings,
             frame_sender: self.frame_sender.clone(),
             limits,
             ledger,
-            denials: self.accounts.denials.clone(),
+            denials: self.totals.denials.clone(),
             structured_output,
             fallback_models,
             compaction_state: CompactionState::default(),
@@ -333,9 +360,13 @@ fn join_prompt(prompt: &str, appended: Option<&str>) -> String {
     }
 }
 
-fn subagent_limits(base: &AgentLimits, definition: &Definition, task: &SubagentTask) -> AgentLimits {
+fn subagent_limits(
+    base: &AgentLimits,
+    definition: &ResolvedDefinition,
+    request: &SpawnRequest,
+) -> AgentLimits {
     AgentLimits {
-        max_turns: task.max_turns.or(definition.max_turns),
+        max_turns: request.max_turns.or(definition.max_turns),
         compaction: CompactionConfig {
             window: definition.auto_compact_window.or(base.compaction.window),
             ..base.compaction

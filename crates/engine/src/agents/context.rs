@@ -4,8 +4,8 @@ use std::any::Any;
 use std::sync::Arc;
 
 use whimbrel_config::locations::ConfigLocations;
-use whimbrel_session_store::transcript_log::SessionIdentity;
-use whimbrel_session_store::{Persistence, ProjectDir};
+use whimbrel_session_store::transcript_recorder::SessionIdentity;
+use whimbrel_session_store::{Persistence, TranscriptDir};
 use whimbrel_tools::api::{AgentServices, AgentToolSet, DeferredTools, ToolContext};
 use whimbrel_tools::cost::CostLedger;
 use whimbrel_tools::hooks::HookDeps;
@@ -32,7 +32,7 @@ use crate::runtime_settings::RuntimeSettingsReader;
 use crate::skills::Skills;
 use crate::structured_output::OutputSchema;
 
-/// Builds and launches the agents of a session, seen from one agent. Cheap to clone.
+/// Builds and spawns the agents of a session, seen from one agent. Cheap to clone.
 #[derive(Clone)]
 pub struct AgentSpawner {
     pub(super) context: Arc<AgentContext>,
@@ -44,7 +44,7 @@ pub struct AgentSpawner {
 pub struct TreePosition {
     /// Number of agents above it.
     pub(super) depth: usize,
-    /// Id of the agent; none for the main agent.
+    /// Id of the agent; `None` for the main agent.
     pub(super) agent_id: Option<String>,
     pub(super) tool_set: Arc<AgentToolSet>,
     pub(super) permission_checker: PermissionChecker,
@@ -61,7 +61,7 @@ pub struct AgentContext {
     /// Sends notifications for the main agent.
     pub event_sender: EventSender,
     pub main: MainAgentConfig,
-    pub accounts: AgentAccounts,
+    pub totals: AgentTreeTotals,
     pub storage: AgentStorage,
     pub environment: AgentEnvironment,
     pub spawning: SpawnContext,
@@ -81,7 +81,7 @@ pub struct MainAgentConfig {
 }
 
 /// Totals over the whole agent tree.
-pub struct AgentAccounts {
+pub struct AgentTreeTotals {
     pub ledger: CostLedger,
     /// Denied tool calls.
     pub denials: DenialLog,
@@ -91,8 +91,8 @@ pub struct AgentAccounts {
 pub struct AgentStorage {
     /// Session identity for the transcript.
     pub identity: SessionIdentity,
-    /// Directory of the transcripts; none if they are not stored in files.
-    pub project_dir: Option<ProjectDir>,
+    /// Directory of the transcripts; `None` if they are not stored in files.
+    pub transcript_dir: Option<TranscriptDir>,
     pub persistence: Persistence,
 }
 
@@ -125,7 +125,7 @@ pub struct AgentExtensions {
     pub instructions: Instructions,
     pub skills: Skills,
     pub config_locations: Arc<ConfigLocations>,
-    /// Dependencies of the hooks of definitions; none if hooks are disabled.
+    /// Dependencies of the hooks of definitions; `None` if hooks are disabled.
     pub hook_deps: Option<HookDeps>,
     /// Tools of the session's MCP servers.
     pub mcp_tools: ToolCache,
@@ -190,7 +190,7 @@ impl AgentServices for AgentSpawner {
         self.team().name()
     }
 
-    fn definitions_notice(&self) -> Option<String> {
-        self.context.spawning.definitions.render_notice()
+    fn definitions_reminder(&self) -> Option<String> {
+        self.context.spawning.definitions.render_reminder()
     }
 }

@@ -8,20 +8,21 @@ use whimbrel_wire::permission::PermissionMode;
 use super::hooks;
 use super::mcp_servers::ServerSpecs;
 use super::memory::MemoryScope;
-use crate::effort::to_model_effort;
+use crate::runtime_settings::to_model_effort;
 
+/// An agent definition with defaults applied.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Definition {
+pub struct ResolvedDefinition {
     pub name: String,
     /// When to use it, shown to the model that may start it.
     pub description: String,
     pub prompt: String,
-    /// Tools by name; none means all tools of the parent. `Agent(a, b)` lists the agent types it may start.
+    /// Tools by name; `None` means all tools of the parent. `Agent(a, b)` lists the agent types it may start.
     pub tools: Option<Vec<String>>,
     pub disallowed_tools: Vec<String>,
-    /// Model; none means the parent's.
+    /// Model; `None` means the parent's.
     pub model: Option<String>,
-    /// Effort; none means the parent's.
+    /// Effort; `None` means the parent's.
     pub effort: Option<Effort>,
     /// Limit on model calls.
     pub max_turns: Option<u32>,
@@ -39,7 +40,7 @@ pub struct Definition {
     pub auto_compact_window: Option<u64>,
     /// Scope of its agent memory: `user`, `project` or `local`.
     pub memory: Option<String>,
-    /// Isolation: `worktree`, or none for the parent's directory.
+    /// Isolation: `worktree`, or `None` for the parent's directory.
     pub isolation: Option<String>,
     /// Skills that are loaded into its context before the task.
     pub skills: Vec<String>,
@@ -62,7 +63,7 @@ pub enum DefinitionSource {
     Host,
 }
 
-impl Definition {
+impl ResolvedDefinition {
     /// Converts a definition given by the host. The error says what is wrong.
     pub fn from_host(name: &str, given: AgentDefinition) -> Result<Self, String> {
         let (effort, errors) = match given.effort {
@@ -183,12 +184,12 @@ const REPORT_PROMPT: &str = "You are a subagent: another agent gave you a task a
 say what you found or did, with file paths as path:line and the facts it needs to continue; say plainly what you could not do. No preamble.";
 
 /// The built-in definitions of every session.
-pub fn built_in_definitions() -> Vec<Definition> {
-    let definition = |name: &str, description: &str, task: &str| Definition {
+pub fn built_in_definitions() -> Vec<ResolvedDefinition> {
+    let definition = |name: &str, description: &str, task: &str| ResolvedDefinition {
         name: name.into(),
         description: description.into(),
         prompt: format!("{REPORT_PROMPT}\n\n{task}"),
-        ..Definition::default()
+        ..ResolvedDefinition::default()
     };
     let read_only = || Some(READ_ONLY_TOOLS.map(str::to_owned).to_vec());
     vec![
@@ -197,7 +198,7 @@ pub fn built_in_definitions() -> Vec<Definition> {
             "Research and multi-step tasks that need no interaction",
             "Do exactly the task, with the tools you have and without asking questions.",
         ),
-        Definition {
+        ResolvedDefinition {
             tools: read_only(),
             ..definition(
                 "Explore",
@@ -205,7 +206,7 @@ pub fn built_in_definitions() -> Vec<Definition> {
                 "Read only; change nothing. Search broadly first, by name and by content, then read what matters; run several searches at once. Report where things are and how they fit together, and quote only what is needed.",
             )
         },
-        Definition {
+        ResolvedDefinition {
             tools: read_only(),
             ..definition(
                 "Plan",
@@ -241,7 +242,7 @@ mod tests {
             ("x", host_definition(|given| given.max_turns = Some(0)), Some("maxTurns")),
         ];
         for (name, given, expected) in rows {
-            let error = Definition::from_host(name, given).err();
+            let error = ResolvedDefinition::from_host(name, given).err();
             assert_eq!(error.is_some(), expected.is_some(), "{name}: {error:?}");
             assert!(error.unwrap_or_default().contains(expected.unwrap_or_default()));
         }
@@ -251,7 +252,7 @@ mod tests {
     fn unknown_effort_is_ignored_with_warning() {
         let definition = |effort: &str| {
             let given = format!(r#"{{"description": "looks", "prompt": "Look.", "effort": {effort}}}"#);
-            Definition::from_host("x", serde_json::from_str(&given).unwrap()).unwrap()
+            ResolvedDefinition::from_host("x", serde_json::from_str(&given).unwrap()).unwrap()
         };
         assert_eq!(
             (definition("\"high\"").effort, definition("\"high\"").warnings().len()),
@@ -276,7 +277,7 @@ mod tests {
         ];
         for (tools, expected) in rows {
             let tools = tools.map(|tools| tools.iter().map(|tool| (*tool).to_owned()).collect());
-            let definition = Definition { tools, ..Definition::default() };
+            let definition = ResolvedDefinition { tools, ..ResolvedDefinition::default() };
             assert_eq!(definition.startable_agents(), expected, "{:?}", definition.tools);
         }
     }

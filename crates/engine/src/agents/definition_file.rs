@@ -6,10 +6,10 @@ use serde::Deserialize;
 use serde_json::Value;
 use whimbrel_config::front_matter::{self, MarkdownFile};
 
-use super::definition::{Definition, DefinitionSource, explicit_model};
+use super::definition::{DefinitionSource, ResolvedDefinition, explicit_model};
 use super::mcp_servers::ServerSpecs;
 use crate::commands::parse_file::RuleList;
-use crate::effort::parse_effort;
+use crate::runtime_settings::parse_effort;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -34,7 +34,7 @@ struct AgentFrontMatter {
 
 #[derive(Debug, PartialEq)]
 pub(super) struct ParsedDefinition {
-    pub(super) definition: Definition,
+    pub(super) definition: ResolvedDefinition,
     /// Warnings for the host.
     pub(super) warnings: Vec<String>,
 }
@@ -73,7 +73,7 @@ fn build_definition(
         .permission_mode
         .as_deref()
         .map(|name| name.parse().map_err(|_| format!("unknown permissionMode \"{name}\"")));
-    let definition = Definition {
+    let definition = ResolvedDefinition {
         name: head.name.unwrap_or_default().trim().to_owned(),
         description: head.description.unwrap_or_default().trim().to_owned(),
         prompt: body.trim().to_owned(),
@@ -121,7 +121,7 @@ mod tests {
         let text = "---\nname: reviewer\ndescription: Reviews: carefully\ntools: Read, Agent(Explore, Plan)\ndisallowedTools: [Bash]\nmodel: inherit\nmaxTurns: 5\npermissionMode: plan\nbackground: true\neffort: low\nisolation: worktree\ncolor: red\n---\n\nYou review.\n";
         let ParsedDefinition { definition, warnings } = load_text(text).unwrap();
         assert_eq!(warnings, Vec::<String>::new());
-        let expected = Definition {
+        let expected = ResolvedDefinition {
             name: "reviewer".into(),
             description: "Reviews: carefully".into(),
             prompt: "You review.".into(),
@@ -133,7 +133,7 @@ mod tests {
             background: true,
             isolation: Some("worktree".into()),
             source: DefinitionSource::User,
-            ..Definition::default()
+            ..ResolvedDefinition::default()
         };
         assert_eq!(definition, expected);
     }

@@ -7,12 +7,12 @@ use std::sync::{Arc, LazyLock};
 use serde_json::json;
 use whimbrel_config::locations::ConfigLocations;
 use whimbrel_config::plugins::PluginAgents;
-use whimbrel_policy::{Decision, ToolFacts};
+use whimbrel_policy::{Decision, ToolProperties};
 use whimbrel_tools::permission::PermissionState;
 use whimbrel_wire::options::AgentDefinition;
 use whimbrel_wire::tool_names::AGENT;
 
-use super::definition::{self, Definition, DefinitionSource};
+use super::definition::{self, DefinitionSource, ResolvedDefinition};
 use super::discover;
 
 /// Limit on the characters of a description that are shown to the model.
@@ -20,7 +20,7 @@ const MAX_DESCRIPTION_CHARS: usize = 400;
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AgentDefinitions {
-    list: Vec<Arc<Definition>>,
+    list: Vec<Arc<ResolvedDefinition>>,
 }
 
 impl AgentDefinitions {
@@ -63,7 +63,7 @@ impl AgentDefinitions {
     pub fn add_host(&mut self, given: BTreeMap<String, AgentDefinition>) -> Vec<String> {
         let mut warnings = Vec::new();
         for (name, given) in given {
-            match Definition::from_host(&name, given) {
+            match ResolvedDefinition::from_host(&name, given) {
                 Ok(definition) => {
                     warnings.extend(definition.warnings());
                     self.insert(definition);
@@ -75,7 +75,7 @@ impl AgentDefinitions {
     }
 
     /// Adds a definition; it replaces the one with the same name.
-    fn insert(&mut self, definition: Definition) {
+    fn insert(&mut self, definition: ResolvedDefinition) {
         match self.list.iter_mut().find(|other| other.name == definition.name) {
             Some(other) => *other = Arc::new(definition),
             None => self.list.push(Arc::new(definition)),
@@ -85,10 +85,10 @@ impl AgentDefinitions {
     /// The definitions that no deny rule excludes.
     #[must_use]
     pub fn allowed_by(&self, permissions: &PermissionState) -> Self {
-        let facts = ToolFacts::for_tool(AGENT, &["subagent_type"]);
-        let denied = |definition: &Definition| {
+        let properties = ToolProperties::for_tool(AGENT, &["subagent_type"]);
+        let denied = |definition: &ResolvedDefinition| {
             let input = json!({"subagent_type": definition.name});
-            matches!(permissions.decide(AGENT, &facts, &input, None).decision, Decision::Deny(_))
+            matches!(permissions.decide(AGENT, &properties, &input, None).decision, Decision::Deny(_))
         };
         Self { list: self.list.iter().filter(|definition| !denied(definition)).cloned().collect() }
     }
@@ -96,15 +96,15 @@ impl AgentDefinitions {
     /// The definitions without these names.
     #[cfg(test)]
     pub(crate) fn excluding(&self, names: &[&str]) -> Self {
-        let is_kept = |definition: &&Arc<Definition>| !names.contains(&definition.name.as_str());
+        let is_kept = |definition: &&Arc<ResolvedDefinition>| !names.contains(&definition.name.as_str());
         Self { list: self.list.iter().filter(is_kept).cloned().collect() }
     }
 
-    pub fn get(&self, name: &str) -> Option<&Definition> {
+    pub fn get(&self, name: &str) -> Option<&ResolvedDefinition> {
         self.iter().find(|definition| definition.name == name)
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = &Definition> {
+    pub fn iter(&self) -> impl Iterator<Item = &ResolvedDefinition> {
         self.list.iter().map(Arc::as_ref)
     }
 
@@ -112,8 +112,8 @@ impl AgentDefinitions {
         self.list.iter().map(|definition| definition.name.clone()).collect()
     }
 
-    /// The notice that lists definitions not named in the tool's description.
-    pub fn render_notice(&self) -> Option<String> {
+    /// The reminder that lists definitions not named in the tool's description.
+    pub fn render_reminder(&self) -> Option<String> {
         let own = self.list.iter().filter(|definition| definition.source != DefinitionSource::BuiltIn);
         let lines: Vec<String> = own
             .map(|definition| {
@@ -148,19 +148,24 @@ mod tests {
         let warnings = definitions.add_host(host.map(|(name, given)| (name.to_owned(), given)).into());
         assert_eq!(definitions.names(), ["general-purpose", "Explore", "Plan", "rev"]);
         assert!(warnings.len() == 1 && warnings[0].contains("\"bad\""), "{warnings:?}");
-        let notice = definitions.render_notice().unwrap();
+        let reminder = definitions.render_reminder().unwrap();
         assert!(
-            notice.contains("- Explore: mine\n- rev: reviews code\n") && !notice.contains("Plan"),
-            "{notice}"
+            reminder.contains("- Explore: mine\n- rev: reviews code\n") && !reminder.contains("Plan"),
+            "{reminder}"
         );
-        assert_eq!(AgentDefinitions::built_in().render_notice(), None);
+        assert_eq!(AgentDefinitions::built_in().render_reminder(), None);
     }
 
     #[test]
     fn strict_mcp_config_removes_servers_of_other_definitions() {
         let definition = |name: &str, origin| {
             let mcp_servers = ServerSpecs::parse(vec![json!("docs"), json!({"db": {"command": "x"}})]);
-            Arc::new(Definition { name: name.into(), mcp_servers, source: origin, ..Definition::default() })
+            Arc::new(ResolvedDefinition {
+                name: name.into(),
+                mcp_servers,
+                source: origin,
+                ..ResolvedDefinition::default()
+            })
         };
         let mut definitions = AgentDefinitions {
             list: vec![

@@ -10,7 +10,7 @@ use whimbrel_config::settings::{LayerScope, Trust};
 use whimbrel_os::files::{self, FileKind};
 use whimbrel_wire::options::SettingSource;
 
-use super::definition::{Definition, DefinitionSource};
+use super::definition::{DefinitionSource, ResolvedDefinition};
 use super::definition_file::{self, ParsedDefinition};
 
 /// Limit on definitions from files.
@@ -21,7 +21,7 @@ const MAX_FILES: usize = 500;
 pub(super) fn discover(
     locations: &ConfigLocations,
     plugins: &[PluginAgents],
-) -> (Vec<Definition>, Vec<String>) {
+) -> (Vec<ResolvedDefinition>, Vec<String>) {
     let mut discovery = AgentDiscovery { search: FileSearch::new(locations, "agents"), found: Vec::new() };
     for (source, dir) in search_dirs(locations) {
         discovery.scan_dir(&DirOwner::Source(source), &dir);
@@ -61,7 +61,7 @@ impl DirOwner<'_> {
 
 struct AgentDiscovery<'a> {
     search: FileSearch<'a>,
-    found: Vec<Definition>,
+    found: Vec<ResolvedDefinition>,
 }
 
 impl AgentDiscovery<'_> {

@@ -11,7 +11,7 @@ use whimbrel_tools::mcp_tools::ToolCache;
 use whimbrel_tools::permission::PermissionState;
 use whimbrel_wire::options::McpServerConfig;
 
-use super::{AgentSpawner, Definition};
+use super::{AgentSpawner, ResolvedDefinition};
 use crate::agent::Agent;
 
 /// Limit on an agent's wait for its servers. The tools of a later server are available from the next model call on.
@@ -35,7 +35,7 @@ impl ServerStarter {
     /// Creates an empty tool cache for an agent whose definition has its own servers; starts nothing yet.
     pub(super) fn create_tool_cache(
         &self,
-        definition: &Definition,
+        definition: &ResolvedDefinition,
         permissions: &PermissionState,
     ) -> Option<ToolCache> {
         if definition.mcp_servers.own.is_empty() {
@@ -53,7 +53,7 @@ impl AgentSpawner {
     pub(super) async fn start_servers(
         &self,
         agent: &mut Agent,
-        definition: &Definition,
+        definition: &ResolvedDefinition,
         stop: &CancellationToken,
     ) {
         for warning in definition.missing_server_warnings(self.context.extensions.mcp_tools.registry()) {
@@ -74,7 +74,7 @@ impl AgentSpawner {
     }
 }
 
-impl Definition {
+impl ResolvedDefinition {
     /// Warnings about referenced servers that the session does not have.
     pub(crate) fn missing_server_warnings(&self, session: Option<&ServerRegistry>) -> Vec<String> {
         let known = session

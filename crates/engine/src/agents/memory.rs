@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use whimbrel_config::locations::ConfigLocations;
 use whimbrel_os::files;
 
-use super::{AgentSpawner, Definition};
+use super::{AgentSpawner, ResolvedDefinition};
 use crate::agent::Agent;
 
 /// Tools that are needed to maintain the memory.
@@ -55,8 +55,8 @@ impl MemoryScope {
 }
 
 impl AgentSpawner {
-    /// Adds the memory notice to the conversation of an agent, if its definition has a memory.
-    pub(super) async fn inject_memory(&self, agent: &mut Agent, definition: &Definition) {
+    /// Adds the memory reminder to the conversation of an agent, if its definition has a memory.
+    pub(super) async fn inject_memory(&self, agent: &mut Agent, definition: &ResolvedDefinition) {
         let Some(scope) = definition.memory.as_deref().and_then(MemoryScope::from_name) else { return };
         let Some(dir) = scope.dir(&self.context.extensions.config_locations, &definition.name) else {
             let text = format!(
@@ -65,7 +65,7 @@ impl AgentSpawner {
             );
             return self.context.frame_sender.warn(text).await;
         };
-        match files::run_blocking(move || render_notice(&dir)).await {
+        match files::run_blocking(move || render_reminder(&dir)).await {
             Ok(text) => agent.conversation.push_hidden(&text),
             Err(error) => {
                 let text = format!("The agent {} starts without memory: {error}.", definition.name);
@@ -75,14 +75,17 @@ impl AgentSpawner {
     }
 }
 
-/// The memory notice if the definition is applied to the session. Reads the disk.
-pub(crate) fn session_notice(definition: &Definition, locations: &ConfigLocations) -> Option<String> {
+/// The memory reminder if the definition is applied to the session. Reads the disk.
+pub(crate) fn session_reminder(
+    definition: &ResolvedDefinition,
+    locations: &ConfigLocations,
+) -> Option<String> {
     let scope = definition.memory.as_deref().and_then(MemoryScope::from_name)?;
-    Some(render_notice(&scope.dir(locations, &definition.name)?))
+    Some(render_reminder(&scope.dir(locations, &definition.name)?))
 }
 
-/// Renders the notice with the path and the beginning of the index. Reads the disk.
-fn render_notice(dir: &Path) -> String {
+/// Renders the reminder with the path and the beginning of the index. Reads the disk.
+fn render_reminder(dir: &Path) -> String {
     let mut text = format!(
         "<system-reminder>\nYour memory directory is {}; notes in it persist across sessions. Consult it for what you have learned before. \
 Before you finish, save what will help you next time, short and accurate: details in separate files, and one line for each of them in {INDEX_FILE}. \
@@ -141,15 +144,15 @@ mod tests {
     #[test]
     fn long_index_is_truncated() {
         let dir = tempfile::tempdir().unwrap();
-        assert!(render_notice(dir.path()).contains("no index yet"));
+        assert!(render_reminder(dir.path()).contains("no index yet"));
         let index = dir.path().join(INDEX_FILE);
         std::fs::write(&index, "- one\n- two\n").unwrap();
-        let text = render_notice(dir.path());
+        let text = render_reminder(dir.path());
         assert!(text.contains("MEMORY.md:\n- one\n- two\n</system") && !text.contains("Truncated"), "{text}");
         std::fs::write(&index, "line\n".repeat(300)).unwrap();
-        let text = render_notice(dir.path());
+        let text = render_reminder(dir.path());
         assert!(text.matches("line\n").count() == MAX_INDEX_LINES && text.contains("Truncated"), "{text}");
         std::fs::write(&index, "ü".repeat(20_000)).unwrap();
-        assert!(render_notice(dir.path()).len() < MAX_INDEX_BYTES + 1_000);
+        assert!(render_reminder(dir.path()).len() < MAX_INDEX_BYTES + 1_000);
     }
 }

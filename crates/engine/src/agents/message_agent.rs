@@ -2,15 +2,15 @@
 
 use whimbrel_tools::api::{ToolContext, ToolError};
 
-use super::registry::{Delivery, FinishedAgent, ReachableAgent};
+use super::registry::{FinishedAgent, ReachableAgent, SendOutcome};
 use super::run::AgentOrigin;
 use super::spawn::PendingAgent;
-use super::team::MemberInfo;
-use super::{AgentSpawner, LaunchOutcome, LaunchedAgent, SubagentTask};
+use super::team::MemberStatus;
+use super::{AgentSpawner, SpawnOutcome, SpawnRequest, SpawnedAgent};
 
 /// Outcome of restoring an agent of an earlier run.
 enum Restored {
-    /// It was launched again.
+    /// It was spawned again.
     Started(PendingAgent),
     /// A concurrent call has restored it already; it gets the message after its turn.
     AlreadyRunning(String),
@@ -24,13 +24,13 @@ impl AgentSpawner {
         }
         let tasks = self.context.environment.tasks.list();
         self.context.spawning.registry.reachable(self.position.agent_id.as_deref(), |id| {
-            let task = tasks.iter().find(|task| task.facts.task_id == id)?;
-            Some((task.facts.agent_type.clone().unwrap_or_default(), task.facts.description.clone()))
+            let task = tasks.iter().find(|task| task.info.task_id == id)?;
+            Some((task.info.agent_type.clone().unwrap_or_default(), task.info.description.clone()))
         })
     }
 
     /// The teammates that can be messaged from here.
-    pub fn reachable_teammates(&self) -> Vec<MemberInfo> {
+    pub fn reachable_teammates(&self) -> Vec<MemberStatus> {
         match self.position.agent_id.is_none() || self.is_teammate() {
             true => self
                 .context
@@ -38,7 +38,7 @@ impl AgentSpawner {
                 .team
                 .members()
                 .into_iter()
-                .filter(|teammate| teammate.facts.name != self.sender_name())
+                .filter(|teammate| teammate.spec.name != self.sender_name())
                 .collect(),
             false => Vec::new(),
         }
@@ -50,15 +50,15 @@ impl AgentSpawner {
         to: &str,
         message: &str,
         call: &ToolContext,
-    ) -> Result<LaunchOutcome, ToolError> {
+    ) -> Result<SpawnOutcome, ToolError> {
         match self.deliver(to, message) {
-            Delivery::Queued(agent_id) => Ok(queued_outcome(agent_id, call)),
-            Delivery::Finished(id, finished) => {
+            SendOutcome::Queued(agent_id) => Ok(queued_outcome(agent_id, call)),
+            SendOutcome::Finished(id, finished) => {
                 let pending = self.continue_agent(id, *finished, message, true, call).await?;
                 self.wait_for(pending, call).await
             }
-            Delivery::NotOwner(id) => Err(not_owner_error(&id)),
-            Delivery::Unknown(_) => match self.restore_agent(to, message, true, call).await? {
+            SendOutcome::NotOwner(id) => Err(not_owner_error(&id)),
+            SendOutcome::Unknown(_) => match self.restore_agent(to, message, true, call).await? {
                 Restored::Started(pending) => self.wait_for(pending, call).await,
                 Restored::AlreadyRunning(agent_id) => Ok(queued_outcome(agent_id, call)),
             },
@@ -69,25 +69,26 @@ impl AgentSpawner {
     pub async fn resume(
         &self,
         id: &str,
-        task: &SubagentTask,
+        request: &SpawnRequest,
         call: &ToolContext,
-    ) -> Result<LaunchOutcome, ToolError> {
-        let background = task.background.unwrap_or(false);
-        match self.deliver(id, &task.prompt) {
-            Delivery::Queued(agent_id) => Ok(queued_outcome(agent_id, call)),
-            Delivery::NotOwner(id) => Err(not_owner_error(&id)),
-            Delivery::Finished(id, finished) => {
-                let pending = self.continue_agent(id, *finished, &task.prompt, background, call).await?;
+    ) -> Result<SpawnOutcome, ToolError> {
+        let background = request.background.unwrap_or(false);
+        match self.deliver(id, &request.prompt) {
+            SendOutcome::Queued(agent_id) => Ok(queued_outcome(agent_id, call)),
+            SendOutcome::NotOwner(id) => Err(not_owner_error(&id)),
+            SendOutcome::Finished(id, finished) => {
+                let pending = self.continue_agent(id, *finished, &request.prompt, background, call).await?;
                 self.wait_for(pending, call).await
             }
-            Delivery::Unknown(_) => match self.restore_agent(id, &task.prompt, background, call).await? {
+            SendOutcome::Unknown(_) => match self.restore_agent(id, &request.prompt, background, call).await?
+            {
                 Restored::Started(pending) => self.wait_for(pending, call).await,
                 Restored::AlreadyRunning(agent_id) => Ok(queued_outcome(agent_id, call)),
             },
         }
     }
 
-    fn deliver(&self, to: &str, message: &str) -> Delivery {
+    fn deliver(&self, to: &str, message: &str) -> SendOutcome {
         self.context.spawning.registry.deliver(self.position.agent_id.as_deref(), to, message)
     }
 
@@ -99,13 +100,13 @@ impl AgentSpawner {
         background: bool,
         call: &ToolContext,
     ) -> Result<PendingAgent, ToolError> {
-        let task = SubagentTask {
+        let request = SpawnRequest {
             agent_type: finished.definition.name.clone(),
             description: finished.description.clone(),
             prompt: message.to_owned(),
-            ..SubagentTask::default()
+            ..SpawnRequest::default()
         };
-        self.launch(id, AgentOrigin::Continued(Box::new(finished)), task, background, call).await
+        self.spawn_pending(id, AgentOrigin::Continued(Box::new(finished)), request, background, call).await
     }
 
     /// Restores an agent of an earlier run and gives it a message, unless a concurrent call has restored it.
@@ -118,35 +119,35 @@ impl AgentSpawner {
     ) -> Result<Restored, ToolError> {
         let _restore_guard = self.context.spawning.registry.restore_lock.lock().await;
         let known = match self.deliver(to, message) {
-            Delivery::Queued(id) => return Ok(Restored::AlreadyRunning(id)),
-            Delivery::NotOwner(id) => return Err(not_owner_error(&id)),
-            Delivery::Finished(id, finished) => {
+            SendOutcome::Queued(id) => return Ok(Restored::AlreadyRunning(id)),
+            SendOutcome::NotOwner(id) => return Err(not_owner_error(&id)),
+            SendOutcome::Finished(id, finished) => {
                 return self
                     .continue_agent(id, *finished, message, background, call)
                     .await
                     .map(Restored::Started);
             }
-            Delivery::Unknown(known) => known,
+            SendOutcome::Unknown(known) => known,
         };
         let restored = self.load_stored(to).await?.ok_or_else(|| {
-            let teammates = self.reachable_teammates().into_iter().map(|teammate| teammate.facts.name);
+            let teammates = self.reachable_teammates().into_iter().map(|teammate| teammate.spec.name);
             unknown_agent_error(to, &teammates.chain(known).collect::<Vec<_>>())
         })?;
         if self.position.agent_id.is_some() && restored.metadata.parent_agent_id != self.position.agent_id {
             return Err(not_owner_error(&restored.id));
         }
-        let task = restored.metadata.to_task(message);
+        let request = restored.metadata.to_spawn_request(message);
         let id = restored.id.clone();
-        self.launch(id, AgentOrigin::Restored(Box::new(restored)), task, background, call)
+        self.spawn_pending(id, AgentOrigin::Restored(Box::new(restored)), request, background, call)
             .await
             .map(Restored::Started)
     }
 }
 
 /// Outcome for a running agent that has queued the message.
-fn queued_outcome(agent_id: String, call: &ToolContext) -> LaunchOutcome {
+fn queued_outcome(agent_id: String, call: &ToolContext) -> SpawnOutcome {
     let output_file = call.tasks.output_file(&agent_id).unwrap_or_default();
-    LaunchOutcome::Background(LaunchedAgent { agent_id, output_file })
+    SpawnOutcome::Background(SpawnedAgent { agent_id, output_file })
 }
 
 /// An agent has the permissions of its parent, so no other agent may continue it.

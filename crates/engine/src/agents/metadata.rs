@@ -1,4 +1,4 @@
-//! Metadata of a subagent, in a file beside its transcript: type, task, parent and launch options. Used by transcript
+//! Metadata of a subagent, in a file beside its transcript: type, task, parent and spawn options. Used by transcript
 //! readers and to restore the agent in a later run.
 
 use std::path::{Path, PathBuf};
@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 use whimbrel_os::files::{self, FileKind};
 use whimbrel_session_store::writer::TranscriptWriter;
 use whimbrel_tools::permission::PermissionState;
-use whimbrel_tools::tasks::TaskFacts;
+use whimbrel_tools::tasks::TaskInfo;
 use whimbrel_wire::RawJson;
 use whimbrel_wire::permission::PermissionMode;
 
-use super::SubagentTask;
+use super::SpawnRequest;
 use super::context::AgentContext;
-use crate::effort::parse_effort;
+use crate::runtime_settings::parse_effort;
 use crate::skills::InvokedSkill;
 
 const MAX_FILE_BYTES: u64 = 64 * 1024;
@@ -32,10 +32,10 @@ pub(super) struct AgentMetadata {
     pub(super) tool_use_id: String,
     /// Number of agents above it.
     pub(super) spawn_depth: usize,
-    /// Id of its parent; none for the main agent.
+    /// Id of its parent; `None` for the main agent.
     pub(super) parent_agent_id: Option<String>,
     #[serde(flatten)]
-    options: LaunchOptions,
+    options: SpawnOptions,
 }
 
 /// Type of the entry that a session store has instead of the file.
@@ -49,10 +49,10 @@ struct AgentMetadataEntry<T> {
     metadata: T,
 }
 
-/// Options of the launching call that differ from the definition.
+/// Options of the spawning call that differ from the definition.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct LaunchOptions {
+struct SpawnOptions {
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -89,28 +89,28 @@ impl SkillDenials {
 }
 
 impl AgentMetadata {
-    /// Metadata of an agent that starts a task.
-    pub(super) fn for_task(
-        facts: &TaskFacts,
-        task: &SubagentTask,
+    /// Metadata of an agent that is spawned.
+    pub(super) fn for_request(
+        info: &TaskInfo,
+        request: &SpawnRequest,
         depth: usize,
         parent: Option<&str>,
     ) -> Self {
-        let effort = task.effort.and_then(|effort| serde_json::to_value(effort).ok());
+        let effort = request.effort.and_then(|effort| serde_json::to_value(effort).ok());
         Self {
-            agent_type: facts.agent_type.clone().unwrap_or_default(),
-            description: facts.description.clone(),
-            tool_use_id: facts.tool_use_id.clone(),
+            agent_type: info.agent_type.clone().unwrap_or_default(),
+            description: info.description.clone(),
+            tool_use_id: info.tool_use_id.clone(),
             spawn_depth: depth,
             parent_agent_id: parent.map(Into::into),
-            options: LaunchOptions {
-                name: task.name.clone(),
-                model: task.model.clone(),
+            options: SpawnOptions {
+                name: request.name.clone(),
+                model: request.model.clone(),
                 effort: effort.and_then(|effort| effort.as_str().map(Into::into)),
-                max_turns: task.max_turns,
-                isolation: task.isolation.clone(),
-                mode: task.mode,
-                skill: task.skill.as_deref().and_then(SkillDenials::for_skill),
+                max_turns: request.max_turns,
+                isolation: request.isolation.clone(),
+                mode: request.mode,
+                skill: request.skill.as_deref().and_then(SkillDenials::for_skill),
                 team_name: None,
             },
         }
@@ -194,9 +194,9 @@ impl AgentMetadata {
     }
 
     /// The task to continue the agent with.
-    pub(super) fn to_task(&self, prompt: &str) -> SubagentTask {
+    pub(super) fn to_spawn_request(&self, prompt: &str) -> SpawnRequest {
         let options = self.options.clone();
-        SubagentTask {
+        SpawnRequest {
             agent_type: self.agent_type.clone(),
             description: self.description.clone(),
             prompt: prompt.to_owned(),
@@ -212,13 +212,13 @@ impl AgentMetadata {
     }
 }
 
-/// Directory of the session's subagent transcripts; none if transcripts are not stored in files.
+/// Directory of the session's subagent transcripts; `None` if transcripts are not stored in files.
 pub(super) fn transcripts_dir(context: &AgentContext) -> Option<PathBuf> {
     context
         .storage
-        .project_dir
+        .transcript_dir
         .as_ref()
-        .map(|project_dir| project_dir.subagents_dir(&context.storage.identity.session))
+        .map(|transcript_dir| transcript_dir.subagents_dir(&context.storage.identity.session))
 }
 
 fn metadata_path(dir: &Path, id: &str) -> PathBuf {
@@ -232,7 +232,7 @@ mod tests {
     #[test]
     fn metadata_round_trips_and_bad_file_is_reported() {
         let dir = tempfile::tempdir().unwrap();
-        let facts = TaskFacts {
+        let info = TaskInfo {
             task_id: "a1".into(),
             tool_use_id: "call".into(),
             owner: None,
@@ -243,7 +243,7 @@ mod tests {
             name: None,
             output_file: PathBuf::new(),
         };
-        let task = SubagentTask {
+        let request = SpawnRequest {
             agent_type: "Explore".into(),
             description: "looks".into(),
             prompt: "Go on.".into(),
@@ -252,13 +252,13 @@ mod tests {
             name: Some("scout".into()),
             isolation: Some("worktree".into()),
             mode: Some(PermissionMode::Plan),
-            ..SubagentTask::default()
+            ..SpawnRequest::default()
         };
-        let metadata = AgentMetadata::for_task(&facts, &task, 2, Some("a0"));
+        let metadata = AgentMetadata::for_request(&info, &request, 2, Some("a0"));
         std::fs::write(metadata_path(dir.path(), "a1"), serde_json::to_vec(&metadata).unwrap()).unwrap();
         let loaded = AgentMetadata::load(dir.path(), "a1").unwrap();
         assert_eq!(loaded, metadata);
-        assert_eq!(format!("{:?}", loaded.to_task("Go on.")), format!("{task:?}"));
+        assert_eq!(format!("{:?}", loaded.to_spawn_request("Go on.")), format!("{request:?}"));
         assert_eq!(AgentMetadata::find_id_by_name(dir.path(), "scout").as_deref(), Some("a1"));
         assert_eq!(AgentMetadata::find_id_by_name(dir.path(), "missing"), None);
         std::fs::create_dir(metadata_path(dir.path(), "folder")).unwrap();

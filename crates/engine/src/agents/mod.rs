@@ -5,9 +5,9 @@
 //! - definitions: [`definition`] (one agent definition), [`definitions`] (all of a session), `definition_file` and
 //!   [`discover`] (those from files)
 //! - building: [`context`] (shared dependencies), `build` (main agent and subagents), `allowed_tools`,
-//!   `subagent_model`, `memory` (agent memory directory), `hooks` (hooks of a definition), `mcp_servers` (servers owned
-//!   by one agent), `worktree_isolation`
-//! - running: [`spawn`] (launch), `message_agent` (message, resume), [`spawn_limits`] (concurrency and depth), `run`
+//!   `memory` (agent memory directory), `hooks` (hooks of a definition), `mcp_servers` (servers owned by one agent),
+//!   `worktree_isolation`
+//! - running: [`spawn`], `message_agent` (message, resume), [`spawn_limits`] (concurrency and depth), `run`
 //!   (the task of one subagent), [`report`], `notices` (frames and notifications about agents)
 //! - [`registry`] (running and finished agents, with mailboxes), `metadata` (file beside the transcript), `restore`
 //!   (agents of an earlier run), [`awaited_agents`] (background agents that have not reported)
@@ -33,13 +33,12 @@ mod restore;
 pub(crate) mod run;
 pub mod spawn;
 pub mod spawn_limits;
-mod subagent_model;
 pub mod team;
 pub mod tools;
 mod worktree_isolation;
 
 pub use context::{AgentContext, AgentSpawner};
-pub use definition::Definition;
+pub use definition::ResolvedDefinition;
 pub use definitions::AgentDefinitions;
 pub use report::AgentReport;
-pub use spawn::{LaunchOutcome, LaunchedAgent, SubagentTask};
+pub use spawn::{SpawnOutcome, SpawnRequest, SpawnedAgent};

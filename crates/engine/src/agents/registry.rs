@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::mpsc;
 use whimbrel_tools::workspace::worktree::Worktree;
 
-use super::Definition;
+use super::ResolvedDefinition;
 use super::context::TreePosition;
 use crate::agent::Agent;
 
@@ -30,13 +30,13 @@ struct RegistryState {
 }
 
 enum AgentSlot {
-    /// Running: its mailbox, and its parent's id (none for the main agent).
+    /// Running: its mailbox, and its parent's id (`None` for the main agent).
     Running(mpsc::UnboundedSender<String>, Option<String>),
     Finished(Box<FinishedAgent>),
 }
 
 impl AgentSlot {
-    /// Returns whether an agent may message or continue it: only the main agent (none) or its parent, because it has
+    /// Returns whether an agent may message or continue it: only the main agent (`None`) or its parent, because it has
     /// the permissions of its parent.
     fn is_reachable_by(&self, requester: Option<&str>) -> bool {
         let parent = match self {
@@ -64,10 +64,10 @@ pub struct FinishedAgent {
     pub agent: Agent,
     /// Its position in the agent tree, if it may start others.
     pub(super) position: Option<Arc<TreePosition>>,
-    pub definition: Definition,
+    pub definition: ResolvedDefinition,
     /// Short description of its task.
     pub description: String,
-    /// The parent's id; none for the main agent.
+    /// The parent's id; `None` for the main agent.
     pub(super) parent: Option<String>,
     /// Its isolated worktree, which may have been removed.
     pub(super) worktree: Option<Worktree>,
@@ -88,7 +88,7 @@ impl RegistryState {
 }
 
 /// Outcome of sending a message.
-pub enum Delivery {
+pub enum SendOutcome {
     /// The agent is running and gets it after its current turn.
     Queued(String),
     /// The agent had finished; it is taken out of the registry.
@@ -143,18 +143,18 @@ impl AgentRegistry {
         }
     }
 
-    /// Agents that an agent can message (none as requester is the main agent); `facts` gives type and description of
-    /// running ones.
+    /// Agents that `requester` can message (`None` for the main agent); `describe_running` gives type and description
+    /// of running ones.
     pub fn reachable(
         &self,
         requester: Option<&str>,
-        facts: impl Fn(&str) -> Option<(String, String)>,
+        describe_running: impl Fn(&str) -> Option<(String, String)>,
     ) -> Vec<ReachableAgent> {
         let state = self.lock();
         let rows =
             state.slots.iter().filter(|(_, slot)| slot.is_reachable_by(requester)).map(|(id, slot)| {
                 let (is_running, about) = match slot {
-                    AgentSlot::Running(..) => (true, facts(id).unwrap_or_default()),
+                    AgentSlot::Running(..) => (true, describe_running(id).unwrap_or_default()),
                     AgentSlot::Finished(finished) => {
                         (false, (finished.definition.name.clone(), finished.description.clone()))
                     }
@@ -174,8 +174,8 @@ impl AgentRegistry {
         self.lock().name_of(id)
     }
 
-    /// Delivers a message between agents. None as requester is the main agent.
-    pub fn deliver(&self, requester: Option<&str>, to: &str, message: &str) -> Delivery {
+    /// Delivers a message between agents. `requester` is `None` for the main agent.
+    pub fn deliver(&self, requester: Option<&str>, to: &str, message: &str) -> SendOutcome {
         let mut state = self.lock();
         let id = if state.slots.contains_key(to) {
             to.to_owned()
@@ -183,18 +183,18 @@ impl AgentRegistry {
             state.names.get(to).cloned().unwrap_or_default()
         };
         match state.slots.get(&id) {
-            Some(slot) if !slot.is_reachable_by(requester) => return Delivery::NotOwner(id),
+            Some(slot) if !slot.is_reachable_by(requester) => return SendOutcome::NotOwner(id),
             Some(AgentSlot::Running(mailbox, _)) if mailbox.send(message.to_owned()).is_ok() => {
-                return Delivery::Queued(id);
+                return SendOutcome::Queued(id);
             }
             _ => {}
         }
         match state.slots.remove(&id) {
             Some(AgentSlot::Finished(finished)) => {
                 state.finished_order.retain(|ended| *ended != id);
-                Delivery::Finished(id, finished)
+                SendOutcome::Finished(id, finished)
             }
-            _ => Delivery::Unknown(state.reachable_names(requester)),
+            _ => SendOutcome::Unknown(state.reachable_names(requester)),
         }
     }
 
@@ -213,19 +213,19 @@ mod tests {
         let registry = AgentRegistry::default();
         let mut mailbox = registry.register("a1", Some("scout"), None);
         for to in ["a1", "scout"] {
-            assert!(matches!(registry.deliver(None, to, to), Delivery::Queued(id) if id == "a1"), "{to}");
+            assert!(matches!(registry.deliver(None, to, to), SendOutcome::Queued(id) if id == "a1"), "{to}");
         }
         assert_eq!(registry.take_next_or_close("a1", &mut mailbox).as_deref(), Some("a1"));
         assert_eq!(registry.take_next_or_close("a1", &mut mailbox).as_deref(), Some("scout"));
         assert_eq!(registry.take_next_or_close("a1", &mut mailbox), None);
-        assert!(matches!(registry.deliver(None, "scout", "late"), Delivery::Unknown(_)), "it has ended");
+        assert!(matches!(registry.deliver(None, "scout", "late"), SendOutcome::Unknown(_)), "it has ended");
     }
 
     #[test]
     fn unknown_recipient_lists_known_agents() {
         let registry = AgentRegistry::default();
         let _mailbox = registry.register("a1", Some("scout"), None);
-        let Delivery::Unknown(known) = registry.deliver(None, "missing", "x") else {
+        let SendOutcome::Unknown(known) = registry.deliver(None, "missing", "x") else {
             panic!("unexpected delivery")
         };
         assert_eq!(known, ["scout", "a1"]);
@@ -246,15 +246,15 @@ mod tests {
             let known: Vec<String> =
                 registry.reachable(requester, |_| None).into_iter().map(|known| known.id).collect();
             assert_eq!(known, expected, "{requester:?}");
-            let Delivery::Unknown(names) = registry.deliver(requester, "missing", "x") else {
+            let SendOutcome::Unknown(names) = registry.deliver(requester, "missing", "x") else {
                 panic!("{requester:?}")
             };
             assert_eq!(names, expected, "{requester:?}");
             for to in ["a1", "a2", "a3"] {
                 let delivered = match registry.deliver(requester, to, "x") {
-                    Delivery::Queued(_) => true,
-                    Delivery::NotOwner(_) => false,
-                    Delivery::Finished(..) | Delivery::Unknown(_) => panic!("{to} is running"),
+                    SendOutcome::Queued(_) => true,
+                    SendOutcome::NotOwner(_) => false,
+                    SendOutcome::Finished(..) | SendOutcome::Unknown(_) => panic!("{to} is running"),
                 };
                 assert_eq!(delivered, expected.contains(&to), "{requester:?} to {to}");
             }

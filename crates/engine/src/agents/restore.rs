@@ -9,13 +9,13 @@ use whimbrel_tools::api::ToolError;
 use whimbrel_wire::RawJson;
 
 use super::metadata::{self, AgentMetadata};
-use super::{AgentSpawner, Definition};
+use super::{AgentSpawner, ResolvedDefinition};
 
 /// A stored agent that can be continued.
 pub(super) struct RestorableAgent {
     pub(super) id: String,
     /// The current definition of its type.
-    pub(super) definition: Definition,
+    pub(super) definition: ResolvedDefinition,
     pub(super) resumed: ResumedSession,
     pub(super) metadata: AgentMetadata,
 }
@@ -27,7 +27,7 @@ struct StoredAgent {
 }
 
 impl AgentSpawner {
-    /// Loads the agent with this id or name that an earlier run of the session left; none if there is none.
+    /// Loads the agent with this id or name. Returns `None` if the earlier run of the session left no such agent.
     pub(super) async fn load_stored(&self, to: &str) -> Result<Option<RestorableAgent>, ToolError> {
         let found = match (
             &self.context.storage.persistence.store_writer,

@@ -21,7 +21,9 @@ use super::registry::FinishedAgent;
 use super::report::join_texts;
 use super::restore::RestorableAgent;
 use super::spawn_limits::SpawnReservation;
-use super::{AgentReport, AgentSpawner, Definition, SubagentTask, mcp_servers, notices, worktree_isolation};
+use super::{
+    AgentReport, AgentSpawner, ResolvedDefinition, SpawnRequest, mcp_servers, notices, worktree_isolation,
+};
 use crate::agent::{Agent, AgentProgress};
 use crate::next_step::TurnEnd;
 use crate::turn::{self, TurnOutcome};
@@ -33,7 +35,7 @@ const STOP_GRACE: Duration = Duration::from_millis(1000);
 pub(super) struct AgentRun {
     pub(super) agents: AgentSpawner,
     pub(super) origin: AgentOrigin,
-    pub(super) task: SubagentTask,
+    pub(super) request: SpawnRequest,
     pub(super) tool_context: ToolContext,
     pub(super) entry: AgentTask,
     pub(super) reservation: SpawnReservation,
@@ -45,7 +47,7 @@ pub(super) struct AgentRun {
 /// Origin of a subagent.
 pub(super) enum AgentOrigin {
     /// New, with this definition.
-    New(Box<Definition>),
+    New(Box<ResolvedDefinition>),
     /// Continued: finished earlier in this run.
     Continued(Box<FinishedAgent>),
     /// Restored from an earlier run.
@@ -64,7 +66,7 @@ impl AgentRun {
         let Self {
             agents,
             origin,
-            task: subagent_task,
+            request,
             tool_context: mut call,
             entry,
             reservation,
@@ -78,8 +80,8 @@ impl AgentRun {
         let permit = entry.stop.run_until_cancelled(reservation.acquire()).await.flatten();
         let RunResult { mut report, mut finished } = match &permit {
             Some(_) => {
-                let (agent, definition) = start_agent(&agents, origin, &subagent_task, &call, &entry).await;
-                run_turns(&agents, agent, definition, &subagent_task, &entry, &mut mailbox).await
+                let (agent, definition) = start_agent(&agents, origin, &request, &call, &entry).await;
+                run_turns(&agents, agent, definition, &request, &entry, &mut mailbox).await
             }
             None => RunResult { report: not_started_report(&entry), finished: None },
         };
@@ -88,12 +90,12 @@ impl AgentRun {
             finished.iter_mut().for_each(|finished| finished.worktree = Some(worktree.clone()));
             report.kept_worktree = worktree_isolation::remove_if_clean(worktree, &call).await;
         }
-        report.background = entry.freeze_background();
+        report.background = entry.lock_background_state();
         // The output file of a continued agent holds its earlier report and is overwritten.
         if report.background || is_continued {
             write_output(&entry, &report.text());
         }
-        notices::notify_ended(&context.frame_sender, &call.tasks, &entry.facts, &report).await;
+        notices::notify_ended(&context.frame_sender, &call.tasks, &entry.info, &report).await;
         // Released only now, so that the host never sees more running agents than allowed.
         drop(permit);
         if let Some(finished) = finished {
@@ -103,7 +105,7 @@ impl AgentRun {
         let event = match report.background && (!report.stopped || entry.was_stopped_by_host()) {
             true => {
                 let notification =
-                    Notification::from_task(notices::render_notification(&entry.facts, &report));
+                    Notification::from_task(notices::render_notification(&entry.info, &report));
                 InternalEvent::Notification(Box::new(Notification {
                     starts_turn: !report.stopped,
                     reporting_agent: Some(entry.id().to_owned()),
@@ -129,18 +131,19 @@ impl AgentRun {
 async fn start_agent(
     agents: &AgentSpawner,
     origin: AgentOrigin,
-    task: &SubagentTask,
+    request: &SpawnRequest,
     call: &ToolContext,
     entry: &AgentTask,
-) -> (Agent, Definition) {
+) -> (Agent, ResolvedDefinition) {
     match origin {
         AgentOrigin::New(definition) => {
-            let mut agent = agents.build_subagent(&definition, task, call, entry, &AgentRole::Subagent, None);
+            let mut agent =
+                agents.build_subagent(&definition, request, call, entry, &AgentRole::Subagent, None);
             let notes = run_start_hooks(&agent, &definition, entry).await;
             agents.start_servers(&mut agent, &definition, &entry.stop).await;
             agents.load_skills(&mut agent, &definition).await;
             agents.inject_memory(&mut agent, &definition).await;
-            let prompt = match &task.skill {
+            let prompt = match &request.skill {
                 Some(skill) => {
                     let tools = &agents.position.tool_set;
                     let prompt = turn::invoked_skills::render(&mut agent, skill, tools, &entry.stop).await;
@@ -148,12 +151,16 @@ async fn start_agent(
                     agent.tool_env.checker.permissions.retain_denials();
                     prompt
                 }
-                None => task.prompt.clone(),
+                None => request.prompt.clone(),
             };
             agent.conversation.push_task(&Content::from(prompt.as_str())).await;
             let parent = &agents.position;
-            let metadata =
-                AgentMetadata::for_task(&entry.facts, task, parent.depth + 1, parent.agent_id.as_deref());
+            let metadata = AgentMetadata::for_request(
+                &entry.info,
+                request,
+                parent.depth + 1,
+                parent.agent_id.as_deref(),
+            );
             metadata.write(&agents.context, entry.id(), agent.conversation.transcript_writer());
             if let Some(text) = &definition.reminder {
                 agent.conversation.push_hidden(&format!("<system-reminder>\n{text}\n</system-reminder>"));
@@ -170,11 +177,11 @@ async fn start_agent(
             deps.agents =
                 position.map(|position| Arc::new(agents.with_position(position)) as Arc<dyn AgentServices>);
             deps.cancel = entry.stop.clone();
-            agent.progress = AgentProgress::for_task(entry.facts.clone());
+            agent.progress = AgentProgress::for_task(entry.info.clone());
             agent.conversation.set_parent_call(&call.id);
             let notes = run_start_hooks(&agent, &definition, entry).await;
             agents.start_servers(&mut agent, &definition, &entry.stop).await;
-            agent.conversation.push_task(&Content::from(task.prompt.as_str())).await;
+            agent.conversation.push_task(&Content::from(request.prompt.as_str())).await;
             agent.inject_hook_context(&notes);
             (agent, definition)
         }
@@ -182,11 +189,11 @@ async fn start_agent(
             let RestorableAgent { definition, resumed, metadata, .. } = *restored;
             let agents = agents.at_least_depth(metadata.spawn_depth);
             let mut agent =
-                agents.build_subagent(&definition, task, call, entry, &AgentRole::Subagent, Some(resumed));
+                agents.build_subagent(&definition, request, call, entry, &AgentRole::Subagent, Some(resumed));
             let notes = run_start_hooks(&agent, &definition, entry).await;
             agents.start_servers(&mut agent, &definition, &entry.stop).await;
             let prompt = match metadata.restore_denials(&agent.tool_env.checker.permissions) {
-                Ok(()) => task.prompt.clone(),
+                Ok(()) => request.prompt.clone(),
                 Err(reason) => format!("You cannot continue. Report this and stop: {reason}"),
             };
             agent.conversation.push_task(&Content::from(prompt.as_str())).await;
@@ -199,7 +206,7 @@ async fn start_agent(
 /// Runs the SubagentStart hooks, for new and continued agents; returns their context.
 pub(super) async fn run_start_hooks(
     agent: &Agent,
-    definition: &Definition,
+    definition: &ResolvedDefinition,
     entry: &AgentTask,
 ) -> Vec<String> {
     let build_input = |input: &HookInputBuilder| input.subagent_start(entry.id(), &definition.name);
@@ -211,8 +218,8 @@ pub(super) async fn run_start_hooks(
 async fn run_turns(
     agents: &AgentSpawner,
     mut agent: Agent,
-    definition: Definition,
-    task: &SubagentTask,
+    definition: ResolvedDefinition,
+    request: &SpawnRequest,
     entry: &AgentTask,
     mailbox: &mut mpsc::UnboundedReceiver<String>,
 ) -> RunResult {
@@ -264,7 +271,7 @@ async fn run_turns(
     let position = AgentSpawner::from_context(context).map(|agents| Arc::clone(&agents.position));
     context.agents = None;
     let parent = agents.position.agent_id.clone();
-    let description = task.description.clone();
+    let description = request.description.clone();
     let finished = FinishedAgent { agent, position, definition, description, parent, worktree: None };
     RunResult { report, finished: Some(finished) }
 }
@@ -317,7 +324,7 @@ fn not_started_report(entry: &AgentTask) -> AgentReport {
 /// Writes the report to the output file that `TaskOutput` reads.
 pub(super) fn write_output(entry: &AgentTask, text: &str) {
     // On error, the report is still in the notification.
-    if let Ok(mut capture) = OutputCapture::in_file(entry.facts.output_file.clone()) {
+    if let Ok(mut capture) = OutputCapture::in_file(entry.info.output_file.clone()) {
         capture.push(text.as_bytes());
         capture.finish();
     }

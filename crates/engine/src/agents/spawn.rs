@@ -1,4 +1,4 @@
-//! Launches subagents, in the foreground or background, and waits for those in the foreground.
+//! Spawns subagents, in the foreground or background, and waits for those in the foreground.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,18 +9,18 @@ use whimbrel_models::Effort;
 use whimbrel_os::ids;
 use whimbrel_session_store::writer::TranscriptWriter;
 use whimbrel_tools::api::{ToolContext, ToolError};
-use whimbrel_tools::tasks::{TaskFacts, TaskKind};
+use whimbrel_tools::tasks::{TaskInfo, TaskKind};
 use whimbrel_wire::permission::PermissionMode;
 
-use super::notices::{self, AgentStart};
+use super::notices::{self, SpawnDetails};
 use super::run::{AgentOrigin, AgentRun};
 use super::spawn_limits::may_run_in_background;
-use super::{AgentReport, AgentSpawner, Definition, worktree_isolation};
+use super::{AgentReport, AgentSpawner, ResolvedDefinition, worktree_isolation};
 use crate::skills::InvokedSkill;
 
-/// A task for a subagent.
+/// A request to spawn a subagent.
 #[derive(Debug, Clone, Default)]
-pub struct SubagentTask {
+pub struct SpawnRequest {
     pub agent_type: String,
     /// Short description for the host.
     pub description: String,
@@ -33,7 +33,7 @@ pub struct SubagentTask {
     pub max_turns: Option<u32>,
     /// Name by which the agent can be messaged.
     pub name: Option<String>,
-    /// Whether it runs in the background; none means as its definition says.
+    /// Whether it runs in the background; `None` means as its definition says.
     pub background: Option<bool>,
     /// Overrides the definition's isolation.
     pub isolation: Option<String>,
@@ -43,29 +43,29 @@ pub struct SubagentTask {
     pub skill: Option<Arc<InvokedSkill>>,
 }
 
-/// Outcome of a launch.
+/// Outcome of spawning an agent.
 #[derive(Debug)]
-pub enum LaunchOutcome {
+pub enum SpawnOutcome {
     /// The agent has finished in the foreground.
     Finished(Box<AgentReport>),
     /// The agent runs in the background.
-    Background(LaunchedAgent),
+    Background(SpawnedAgent),
 }
 
 /// A background agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LaunchedAgent {
+pub struct SpawnedAgent {
     pub agent_id: String,
     /// File that its report will be written to.
     pub output_file: PathBuf,
 }
 
-/// A launched agent with the channels to wait for it.
+/// A spawned agent with the channels to wait for it.
 pub(super) struct PendingAgent {
     report: oneshot::Receiver<AgentReport>,
     backgrounded: watch::Receiver<bool>,
     stop_guard: StopGuard,
-    launched: LaunchedAgent,
+    spawned: SpawnedAgent,
 }
 
 /// Stops an agent when the caller that waits for it is dropped.
@@ -87,8 +87,8 @@ impl Drop for StopGuard {
 
 impl AgentSpawner {
     /// The definition of this name, if it may be started from here.
-    pub fn definition(&self, name: &str) -> Result<&Definition, ToolError> {
-        let known: Vec<&Definition> = self
+    pub fn definition(&self, name: &str) -> Result<&ResolvedDefinition, ToolError> {
+        let known: Vec<&ResolvedDefinition> = self
             .context
             .spawning
             .definitions
@@ -102,30 +102,30 @@ impl AgentSpawner {
     }
 
     /// Starts a subagent for a tool call. A foreground agent stops if the call is dropped.
-    pub async fn spawn(&self, task: SubagentTask, call: &ToolContext) -> Result<LaunchOutcome, ToolError> {
-        let definition = self.definition(&task.agent_type)?.clone();
-        let background = task.background.unwrap_or(definition.background);
+    pub async fn spawn(&self, request: SpawnRequest, call: &ToolContext) -> Result<SpawnOutcome, ToolError> {
+        let definition = self.definition(&request.agent_type)?.clone();
+        let background = request.background.unwrap_or(definition.background);
         let origin = AgentOrigin::New(Box::new(definition));
-        let pending = self.launch(ids::new_task_id('a'), origin, task, background, call).await?;
+        let pending = self.spawn_pending(ids::new_task_id('a'), origin, request, background, call).await?;
         self.wait_for(pending, call).await
     }
 
-    /// Waits for a launched agent. One that moves to the background is awaited from then on.
+    /// Waits for a spawned agent. One that moves to the background is awaited from then on.
     pub(super) async fn wait_for(
         &self,
         pending: PendingAgent,
         call: &ToolContext,
-    ) -> Result<LaunchOutcome, ToolError> {
+    ) -> Result<SpawnOutcome, ToolError> {
         let outcome = pending.wait().await?;
-        if let LaunchOutcome::Background(launched) = &outcome {
-            self.context.spawning.awaited.add(&launched.agent_id, &call.id, &call.transcript).await;
+        if let SpawnOutcome::Background(spawned) = &outcome {
+            self.context.spawning.awaited.add(&spawned.agent_id, &call.id, &call.transcript).await;
         }
         Ok(outcome)
     }
 
-    /// Called when the first messages of a turn are in the transcript, and with them the notice about lost agents.
-    pub async fn confirm_lost_notice(&self, transcript: &TranscriptWriter) {
-        self.context.spawning.awaited.confirm_notice(transcript).await;
+    /// Called when the first messages of a turn are in the transcript, and with them the reminder about lost agents.
+    pub async fn confirm_lost_reminder(&self, transcript: &TranscriptWriter) {
+        self.context.spawning.awaited.confirm_reminder(transcript).await;
     }
 
     /// Called when the report of a background agent has reached the conversation of the main agent.
@@ -133,12 +133,12 @@ impl AgentSpawner {
         self.context.spawning.awaited.remove(agent_id, transcript).await;
     }
 
-    /// Launches an agent, in the background if wanted and allowed at its depth.
-    pub(super) async fn launch(
+    /// Spawns an agent, in the background if wanted and allowed at its depth.
+    pub(super) async fn spawn_pending(
         &self,
         id: String,
         origin: AgentOrigin,
-        subagent_task: SubagentTask,
+        request: SpawnRequest,
         background: bool,
         call: &ToolContext,
     ) -> Result<PendingAgent, ToolError> {
@@ -151,42 +151,36 @@ impl AgentSpawner {
             .limits
             .reserve(depth)
             .map_err(|error| ToolError::Rejected(error.to_string()))?;
-        let worktree = worktree_isolation::create_worktree(&origin, &subagent_task, &id, call).await?;
+        let worktree = worktree_isolation::create_worktree(&origin, &request, &id, call).await?;
         let output_file =
             self.context.environment.workspace.output_dir().join("tasks").join(format!("{id}.output"));
-        let launched = LaunchedAgent { agent_id: id.clone(), output_file: output_file.clone() };
-        let facts = TaskFacts {
+        let spawned = SpawnedAgent { agent_id: id.clone(), output_file: output_file.clone() };
+        let info = TaskInfo {
             task_id: id,
             tool_use_id: call.id.clone(),
             owner: self.position.agent_id.clone(),
             kind: TaskKind::Agent,
-            description: subagent_task.description.clone(),
+            description: request.description.clone(),
             command: String::new(),
-            agent_type: Some(subagent_task.agent_type.clone()),
-            name: subagent_task
-                .name
-                .clone()
-                .or_else(|| self.context.spawning.registry.name_of(&launched.agent_id)),
+            agent_type: Some(request.agent_type.clone()),
+            name: request.name.clone().or_else(|| self.context.spawning.registry.name_of(&spawned.agent_id)),
             output_file,
         };
-        // Written before the launch, so that a resume after a crash knows the agent.
-        call.transcript.record_call_agent(&call.id, &facts.task_id).await;
-        let entry = call.tasks.register_agent(facts, background);
+        // Written before the agent runs, so that a resume after a crash knows the agent.
+        call.transcript.record_call_agent(&call.id, &info.task_id).await;
+        let entry = call.tasks.register_agent(info, background);
         let parent = self.position.agent_id.as_deref();
-        let start = AgentStart { depth, parent, background, prompt: &subagent_task.prompt };
-        notices::notify_started(&self.context.frame_sender, &call.tasks, &entry.facts, start).await;
-        let mailbox = self.context.spawning.registry.register(
-            &entry.facts.task_id,
-            subagent_task.name.as_deref(),
-            parent,
-        );
+        let details = SpawnDetails { depth, parent, background, prompt: &request.prompt };
+        notices::notify_started(&self.context.frame_sender, &call.tasks, &entry.info, details).await;
+        let mailbox =
+            self.context.spawning.registry.register(&entry.info.task_id, request.name.as_deref(), parent);
         let stop_guard = StopGuard(Some(entry.stop.clone()));
         let backgrounded = entry.watch_background();
         let (report_sender, report) = oneshot::channel();
         let run = AgentRun {
             agents: self.clone(),
             origin,
-            task: subagent_task,
+            request,
             tool_context: call.clone(),
             entry,
             reservation,
@@ -195,29 +189,29 @@ impl AgentSpawner {
         };
         if background {
             // Before it runs, so that its end finds the entry.
-            self.context.spawning.awaited.add(&launched.agent_id, &call.id, &call.transcript).await;
+            self.context.spawning.awaited.add(&spawned.agent_id, &call.id, &call.transcript).await;
         }
         tokio::spawn(run.run(report_sender));
-        Ok(PendingAgent { report, backgrounded, stop_guard, launched })
+        Ok(PendingAgent { report, backgrounded, stop_guard, spawned })
     }
 }
 
 impl PendingAgent {
     /// Waits for the report, or until the agent moves to the background.
-    async fn wait(self) -> Result<LaunchOutcome, ToolError> {
-        let Self { report, mut backgrounded, stop_guard, launched } = self;
+    async fn wait(self) -> Result<SpawnOutcome, ToolError> {
+        let Self { report, mut backgrounded, stop_guard, spawned } = self;
         let report = tokio::select! {
             biased;
             report = report => report,
             _ = backgrounded.wait_for(|backgrounded| *backgrounded) => {
                 stop_guard.disarm();
-                return Ok(LaunchOutcome::Background(launched));
+                return Ok(SpawnOutcome::Background(spawned));
             }
         };
         match report {
             // Moved to the background just as it ended: the report arrives as a notification.
-            Ok(report) if report.background => Ok(LaunchOutcome::Background(launched)),
-            Ok(report) => Ok(LaunchOutcome::Finished(Box::new(report))),
+            Ok(report) if report.background => Ok(SpawnOutcome::Background(spawned)),
+            Ok(report) => Ok(SpawnOutcome::Finished(Box::new(report))),
             Err(_) => Err(ToolError::Failed(
                 "The agent stopped because of an internal error. Try another approach.".into(),
             )),

@@ -54,7 +54,7 @@ pub enum SpawnLimitError {
 }
 
 impl SpawnLimits {
-    /// Creates limits with this concurrency; none means the default.
+    /// Creates limits with this concurrency; `None` means the default.
     pub fn new(max_concurrent: Option<usize>) -> Self {
         let max_concurrent = max_concurrent.unwrap_or(DEFAULT_CONCURRENCY).clamp(1, Semaphore::MAX_PERMITS);
         let semaphores = (0..MAX_DEPTH).map(|_| Arc::new(Semaphore::new(max_concurrent))).collect();
@@ -79,7 +79,7 @@ impl SpawnLimits {
 }
 
 impl SpawnReservation {
-    /// Waits for a permit; none if the semaphore is closed.
+    /// Waits for a permit; `None` if the semaphore is closed.
     pub async fn acquire(self) -> Option<SpawnPermit> {
         Arc::clone(&self.semaphore).acquire_owned().await.ok()
     }

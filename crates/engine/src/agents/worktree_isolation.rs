@@ -6,25 +6,25 @@ use whimbrel_tools::api::{ToolContext, ToolError};
 use whimbrel_tools::workspace::worktree::Worktree;
 use whimbrel_tools::worktrees::RemovalOutcome;
 
-use super::SubagentTask;
+use super::SpawnRequest;
 use super::run::AgentOrigin;
 
 /// The only supported isolation.
 const WORKTREE: &str = "worktree";
 
 /// Creates the worktree of an isolated agent; an agent that had one before gets it again at the same path. If none
-/// can be created the launch fails: isolated work must not happen in the user's own checkout.
+/// can be created the spawn fails: isolated work must not happen in the user's own checkout.
 pub(super) async fn create_worktree(
     origin: &AgentOrigin,
-    task: &SubagentTask,
+    request: &SpawnRequest,
     agent_id: &str,
     call: &ToolContext,
 ) -> Result<Option<Worktree>, ToolError> {
     let requested = match origin {
-        AgentOrigin::New(definition) => task.isolation.as_deref().or(definition.isolation.as_deref()),
+        AgentOrigin::New(definition) => request.isolation.as_deref().or(definition.isolation.as_deref()),
         AgentOrigin::Continued(finished) => finished.worktree.as_ref().map(|_| WORKTREE),
         AgentOrigin::Restored(restored) => {
-            task.isolation.as_deref().or(restored.definition.isolation.as_deref())
+            request.isolation.as_deref().or(restored.definition.isolation.as_deref())
         }
     };
     match requested.map(str::trim) {

@@ -67,7 +67,7 @@ pub fn render_cost(spend: &Spend) -> String {
         );
     }
     for (agent, share) in &spend.agents {
-        text += &format!("\n{agent}: {} tokens of these (${:.4})", share.tokens, share.cost_usd);
+        text += &format!("\nof which {agent}: {} tokens (${:.4})", share.tokens, share.cost_usd);
     }
     text
 }
@@ -83,7 +83,7 @@ pub fn render_help(commands: &Commands) -> String {
 }
 
 /// The answer after the model has been changed.
-pub(crate) fn model_notice(model: &str) -> String {
+pub(crate) fn render_model_switch(model: &str) -> String {
     format!("The model is now {model}.")
 }
 
@@ -92,7 +92,7 @@ mod tests {
     use serde_json::json;
     use whimbrel_config::locations::ConfigLocations;
     use whimbrel_config::plugins::Plugins;
-    use whimbrel_tools::cost::AgentShare;
+    use whimbrel_tools::cost::AgentCostTotal;
     use whimbrel_wire::control::ContextCategory;
     use whimbrel_wire::message::ModelUsage;
 
@@ -123,10 +123,10 @@ mod tests {
         let mut spend = Spend::default();
         let usage = ModelUsage { input_tokens: 7, output_tokens: 3, cost_usd: 0.5, ..ModelUsage::default() };
         spend.models.push(("m".into(), usage));
-        spend.agents.insert("Explore (a1)".into(), AgentShare { tokens: 4, cost_usd: 0.25 });
+        spend.agents.insert("Explore (a1)".into(), AgentCostTotal { tokens: 4, cost_usd: 0.25 });
         assert_eq!(
             render_cost(&spend),
-            "Total cost: $0.5000\nm: 7 input, 3 output, 0 cache read, 0 cache write tokens ($0.5000)\nExplore (a1): 4 tokens of these ($0.2500)"
+            "Total cost: $0.5000\nm: 7 input, 3 output, 0 cache read, 0 cache write tokens ($0.5000)\nof which Explore (a1): 4 tokens ($0.2500)"
         );
     }
 

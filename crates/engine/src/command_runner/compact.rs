@@ -32,7 +32,7 @@ pub(crate) async fn run(
     }
     agent.fallback_models.begin_turn();
     let (trigger, source) = (CompactTrigger::Manual, SummaryInput::FullHistory);
-    let summary = summary::summarise(agent, trigger, &request.instructions, source, cancel).await;
+    let summary = summary::summarize(agent, trigger, &request.instructions, source, cancel).await;
     notices.send(&agent.frame_sender).await;
     let done = TurnOutcome::new(TurnEnd::Done);
     let outcome = match summary {

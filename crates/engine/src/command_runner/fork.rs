@@ -10,8 +10,8 @@ use whimbrel_wire::hook::HookEvent;
 use super::answer_without_model;
 use super::command_file::{self, CommandFileCall};
 use crate::agent::Agent;
-use crate::agents::tools::skill_task;
-use crate::agents::{AgentSpawner, LaunchOutcome};
+use crate::agents::tools::skill_request;
+use crate::agents::{AgentSpawner, SpawnOutcome};
 use crate::next_step::TurnEnd;
 use crate::skills::InvokedSkill;
 use crate::turn::TurnOutcome;
@@ -49,18 +49,18 @@ pub(super) async fn run(
     }
     agent.inject_hook_context(&[expanded.contexts, submitted.contexts].concat());
     let (name, command) = (file.name.clone(), command_file::command_header(&file.name, &arguments));
-    let task = skill_task(InvokedSkill { file, parsed, arguments });
+    let request = skill_request(InvokedSkill { file, parsed, arguments });
     let call =
         ToolContext { id: ids::new_task_id('c'), cancel: cancel.clone(), ..agent.tool_env.context.clone() };
-    let launch = cancel.run_until_cancelled(agents.spawn(task, &call)).await;
-    let outcome = match launch {
+    let spawned = cancel.run_until_cancelled(agents.spawn(request, &call)).await;
+    let outcome = match spawned {
         None => {
             agent.conversation.push_local_command(&prompt, "Interrupted.").await;
             return TurnOutcome::new(TurnEnd::AbortedStreaming);
         }
-        Some(Ok(LaunchOutcome::Finished(report))) => report.text(),
-        Some(Ok(LaunchOutcome::Background(launched))) => {
-            format!("/{name} continues in the background as {}.", launched.agent_id)
+        Some(Ok(SpawnOutcome::Finished(report))) => report.text(),
+        Some(Ok(SpawnOutcome::Background(spawned))) => {
+            format!("/{name} continues in the background as {}.", spawned.agent_id)
         }
         Some(Err(error)) => {
             return answer_without_model(agent, &prompt, format!("/{name} was not run. {}", error.reason()))

@@ -73,7 +73,7 @@ pub(crate) async fn run(
         }
         CommandJob::Model { prompt, switch } => {
             notices.send(&agent.frame_sender).await;
-            let notice = builtin::model_notice(switch.model());
+            let notice = builtin::render_model_switch(switch.model());
             let text = switch.apply(cancel).await.map_or_else(|reason| reason, |()| notice);
             answer_without_model(agent, &prompt, text).await
         }

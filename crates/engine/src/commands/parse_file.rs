@@ -9,7 +9,7 @@ use whimbrel_models::Effort;
 
 use super::file::{CommandCallers, CommandDescription};
 use super::rules::CommandRules;
-use crate::effort::parse_effort;
+use crate::runtime_settings::parse_effort;
 
 /// Maximum length of a description taken from the body.
 const MAX_DESCRIPTION_CHARS: usize = 100;

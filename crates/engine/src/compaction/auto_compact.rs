@@ -7,7 +7,7 @@ use super::summary::{self, CompactionError, SummaryInput};
 use crate::agent::Agent;
 
 /// Returns whether the conversation can be compacted automatically. Before the first reply there is nothing to
-/// summarise: then the prompt itself is too long.
+/// summarize: then the prompt itself is too long.
 pub fn can_compact(agent: &Agent) -> bool {
     !agent.limits.compaction.auto_disabled
         && agent.compaction_state.should_try()
@@ -19,7 +19,7 @@ pub fn can_compact(agent: &Agent) -> bool {
 pub async fn compact_if_needed(agent: &mut Agent, cancel: &CancellationToken) {
     let is_needed = threshold(agent).is_some_and(|threshold| agent.conversation.token_count() >= threshold);
     if is_needed && can_compact(agent) {
-        // On failure the request is sent as it is; the provider reports if it does not fit.
+        // On failure the request is sent unchanged; the provider reports if it does not fit.
         let _ = Box::pin(compact(agent, SummaryInput::FullHistory, cancel)).await;
     }
 }
@@ -30,7 +30,7 @@ pub async fn compact_after_rejection(agent: &mut Agent, cancel: &CancellationTok
 }
 
 async fn compact(agent: &mut Agent, source: SummaryInput, cancel: &CancellationToken) -> bool {
-    match summary::summarise(agent, CompactTrigger::Auto, "", source, cancel).await {
+    match summary::summarize(agent, CompactTrigger::Auto, "", source, cancel).await {
         Ok(summary) => {
             agent.compaction_state.record_attempt();
             summary::replace_history(agent, CompactTrigger::Auto, summary).await;
@@ -44,7 +44,7 @@ async fn compact(agent: &mut Agent, source: SummaryInput, cancel: &CancellationT
     }
 }
 
-/// The threshold of this agent in tokens; none if its model's window is unknown.
+/// The threshold of this agent in tokens; `None` if its model's window is unknown.
 pub fn threshold(agent: &Agent) -> Option<u64> {
     let model = agent.model();
     let info = agent.models.catalog().lookup(&model)?;

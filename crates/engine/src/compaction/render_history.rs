@@ -1,4 +1,4 @@
-//! Renders a history as plain text (pure), for a summary of a conversation that is too long to be sent as it is.
+//! Renders a history as plain text (pure), for a summary of a conversation that is too long to be sent in full.
 
 use whimbrel_models::history::ApiMessage;
 use whimbrel_wire::content::ResultContent;

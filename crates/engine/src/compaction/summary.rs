@@ -1,4 +1,4 @@
-//! Compaction: the model summarises the conversation, and the summary replaces it.
+//! Compaction: the model summarizes the conversation, and the summary replaces it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use whimbrel_models::call::ModelCall;
 use whimbrel_models::providers::ApiDialect;
-use whimbrel_models::{History, ModelError, ModelErrorKind, Preamble, Request};
+use whimbrel_models::{History, ModelError, ModelErrorKind, Request, RequestPrefix};
 use whimbrel_os::clock;
 use whimbrel_tools::cost::MeteredCall;
 use whimbrel_tools::hooks::{HookInputBuilder, join_reasons};
@@ -62,7 +62,7 @@ pub struct CompactionSummary {
 /// Input of the summary request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SummaryInput {
-    /// The history as it is; if it is too long, an excerpt.
+    /// The history in full; if it is too long, an excerpt.
     FullHistory,
     /// An excerpt rendered as text.
     Excerpt,
@@ -70,7 +70,7 @@ pub enum SummaryInput {
 
 /// Requests a summary; `keep` is what the user wants preserved. Replaces nothing yet. Status frames are sent for the
 /// main conversation only.
-pub async fn summarise(
+pub async fn summarize(
     agent: &mut Agent,
     trigger: CompactTrigger,
     keep: &str,
@@ -116,7 +116,7 @@ async fn notify_status(agent: &Agent, status: Status) {
     }
 }
 
-/// Replaces the history by a summary. An unanswered prompt is kept as it is; in the middle of a turn, its text is
+/// Replaces the history by a summary. An unanswered prompt is kept unchanged; in the middle of a turn, its text is
 /// added to the summary.
 pub async fn replace_history(agent: &mut Agent, trigger: CompactTrigger, summary: CompactionSummary) {
     let compact_metadata = CompactMetadata {
@@ -167,7 +167,7 @@ async fn request_summary(agent: &mut Agent, keep: &str, source: SummaryInput) ->
             history.drop_thinking();
         }
         history.push(Role::User, &Block::text(question.clone()));
-        match reply_with_fallback(agent, agent.preamble.clone(), history).await {
+        match reply_with_fallback(agent, agent.request_prefix.clone(), history).await {
             Err(error) if matches!(error.kind, ModelErrorKind::PromptTooLong | ModelErrorKind::TooLarge) => {}
             answer => return answer,
         }
@@ -177,21 +177,22 @@ async fn request_summary(agent: &mut Agent, keep: &str, source: SummaryInput) ->
         render_history(&agent.conversation.history.messages(), usize::try_from(limit).unwrap_or(usize::MAX));
     let mut history = History::new();
     history.push(Role::User, &Block::text(format!("<conversation>\n{text}\n</conversation>\n\n{question}")));
-    reply_with_fallback(agent, Arc::new(Preamble::new(Vec::new(), Vec::new())), history).await
+    reply_with_fallback(agent, Arc::new(RequestPrefix::new(Vec::new(), Vec::new())), history).await
 }
 
 /// Calls the model; uses fallback models if it is unavailable, as a turn does.
 async fn reply_with_fallback(
     agent: &mut Agent,
-    preamble: Arc<Preamble>,
+    prefix: Arc<RequestPrefix>,
     mut history: History,
 ) -> Result<String, ModelError> {
     loop {
-        let answer = request_reply(agent, Arc::clone(&preamble), &mut history).await;
+        let answer = request_reply(agent, Arc::clone(&prefix), &mut history).await;
         let primary = agent.runtime_settings.current().model;
         match answer {
             Err(error)
-                if fallback::unavailability(&error).is_some() && agent.fallback_models.has_next(&primary) =>
+                if fallback::classify_unavailable(&error).is_some()
+                    && agent.fallback_models.has_next(&primary) =>
             {
                 agent.switch_to_fallback(Some(&error)).await;
                 // Thinking is signed for the model that produced it.
@@ -204,7 +205,7 @@ async fn reply_with_fallback(
 
 async fn request_reply(
     agent: &Agent,
-    preamble: Arc<Preamble>,
+    prefix: Arc<RequestPrefix>,
     history: &mut History,
 ) -> Result<String, ModelError> {
     let model = agent.model();
@@ -213,7 +214,7 @@ async fn request_reply(
         max_tokens: MAX_SUMMARY_TOKENS.min(agent.models.catalog().max_output_tokens(&model)),
         betas: agent.limits.betas.clone(),
         session_id: agent.frame_sender.session_id().to_string(),
-        ..Request::new(name, preamble, history.snapshot())
+        ..Request::new(name, prefix, history.snapshot())
     };
     let call = ModelCall::new(provider, request, agent.retry_policy(), agent.limits.timing);
     let call = MeteredCall::start(call, agent.models.clone(), agent.ledger.clone(), model).await?;

@@ -12,7 +12,7 @@ const MARGIN_TOKENS: u64 = 13_000;
 const MAX_CONSECUTIVE: u32 = 3;
 
 /// Number of replies that count as progress.
-const PROGRESS_REPLIES: u32 = 3;
+const MIN_PROGRESS_REPLIES: u32 = 3;
 
 /// Settings of auto-compaction.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -69,7 +69,7 @@ impl CompactionConfig {
 pub struct CompactionState {
     /// Attempts without progress in between.
     consecutive: u32,
-    /// Replies since the last attempt; none before the first.
+    /// Replies since the last attempt; `None` before the first.
     replies_since: Option<u32>,
 }
 
@@ -83,7 +83,7 @@ impl CompactionState {
     pub fn record_reply(&mut self) {
         if let Some(replies) = &mut self.replies_since {
             *replies += 1;
-            if *replies >= PROGRESS_REPLIES {
+            if *replies >= MIN_PROGRESS_REPLIES {
                 *self = Self::default();
             }
         }

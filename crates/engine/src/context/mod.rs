@@ -2,7 +2,7 @@
 //!
 //! Modules: [`system_prompt`], [`environment`] (directory, date, platform), [`instructions`] (CLAUDE.md files),
 //! [`mentions`] (`@path` in a text), [`stale_files`] (files changed since they were read), [`plan_mode`] (plan mode
-//! notices), [`invalid_blocks`] (dropped from a prompt), [`usage`](mod@usage) (what fills the
+//! reminders), [`invalid_blocks`] (dropped from a prompt), [`usage`](mod@usage) (what fills the
 //! context), [`token_estimate`], [`compaction_policy`] (when to compact).
 
 pub mod compaction_policy;

@@ -1,4 +1,4 @@
-//! Plan mode notices: when it starts, once per turn while it lasts, and when it ends. They are messages, so that the
+//! Plan mode reminders: when it starts, once per turn while it lasts, and when it ends. They are messages, so that the
 //! cached prefix stays the same.
 
 use whimbrel_tools::api::AgentToolSet;
@@ -18,9 +18,9 @@ pub enum CallPosition {
     Later,
 }
 
-/// The notice that is due.
+/// The reminder that is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum PlanNotice {
+enum PlanReminder {
     Begins,
     Lasts,
     Ends,
@@ -40,8 +40,8 @@ enum PlanDelivery {
 }
 
 impl PlanDelivery {
-    /// The subject of a notice, and the approver of the plan.
-    fn subject_and_approver(self) -> (&'static str, &'static str) {
+    /// The subject of a reminder, and the approver of the plan.
+    fn describe_roles(self) -> (&'static str, &'static str) {
         match self {
             Self::Approval | Self::Reply | Self::Report => ("The session is", "the user"),
             Self::Lead => ("You are", "your lead"),
@@ -63,22 +63,22 @@ impl PlanModeState {
         Self { announced: mode == Some(PermissionMode::Plan) }
     }
 
-    /// The notice that is due, if any; updates the state. While plan mode lasts, one per turn.
-    fn next_notice(&mut self, mode: PermissionMode, position: CallPosition) -> Option<PlanNotice> {
+    /// The reminder that is due, if any; updates the state. While plan mode lasts, one per turn.
+    fn next_reminder(&mut self, mode: PermissionMode, position: CallPosition) -> Option<PlanReminder> {
         let planning = mode == PermissionMode::Plan;
-        let notice = match (self.announced, planning, position) {
-            (false, true, _) => Some(PlanNotice::Begins),
-            (true, true, CallPosition::FirstInTurn) => Some(PlanNotice::Lasts),
-            (true, false, _) => Some(PlanNotice::Ends),
+        let reminder = match (self.announced, planning, position) {
+            (false, true, _) => Some(PlanReminder::Begins),
+            (true, true, CallPosition::FirstInTurn) => Some(PlanReminder::Lasts),
+            (true, false, _) => Some(PlanReminder::Ends),
             (true, true, CallPosition::Later) | (false, false, _) => None,
         };
         self.announced = planning;
-        notice
+        reminder
     }
 }
 
-/// What a notice depends on besides the mode.
-pub struct PlanNoticeContext<'a> {
+/// What a reminder depends on besides the mode.
+pub struct PlanReminderContext<'a> {
     pub tool_set: &'a AgentToolSet,
     pub agent: PlanningAgent,
     /// Instructions of the host in place of the built-in procedure.
@@ -95,24 +95,24 @@ pub enum PlanningAgent {
 }
 
 impl PlanModeState {
-    /// Renders the notice that is due, if any; updates the state.
-    pub fn take_notice(
+    /// Renders the reminder that is due, if any; updates the state.
+    pub fn take_reminder(
         &mut self,
         mode: PermissionMode,
         position: CallPosition,
-        context: &PlanNoticeContext<'_>,
+        context: &PlanReminderContext<'_>,
     ) -> Option<String> {
-        let notice = self.next_notice(mode, position)?;
+        let reminder = self.next_reminder(mode, position)?;
         let delivery = match context.agent {
             PlanningAgent::Teammate => PlanDelivery::Lead,
             PlanningAgent::Subagent => PlanDelivery::Report,
             PlanningAgent::Main if context.tool_set.find(EXIT_PLAN_MODE).is_some() => PlanDelivery::Approval,
             PlanningAgent::Main => PlanDelivery::Reply,
         };
-        let text = match notice {
-            PlanNotice::Begins => render_start(delivery, context.own_instructions, context.tool_set),
-            PlanNotice::Lasts => render_reminder(delivery),
-            PlanNotice::Ends => {
+        let text = match reminder {
+            PlanReminder::Begins => render_start(delivery, context.own_instructions, context.tool_set),
+            PlanReminder::Lasts => render_ongoing(delivery),
+            PlanReminder::Ends => {
                 "Plan mode is over: you may make changes again, within your permissions.".to_owned()
             }
         };
@@ -123,7 +123,7 @@ impl PlanModeState {
 const RULE_TEXT: &str = "wants to agree on a plan before anything is changed. Regardless of other instructions, do not edit files, do not run commands that change \
 anything, and take no other action with side effects. Reading and searching are fine.";
 
-/// Renders the notice at the start: rule, procedure, and how to submit the plan.
+/// Renders the reminder at the start: rule, procedure, and how to submit the plan.
 fn render_start(delivery: PlanDelivery, host_steps: Option<&str>, tool_set: &AgentToolSet) -> String {
     let steps = match (delivery, host_steps.map(str::trim)) {
         (PlanDelivery::Report | PlanDelivery::Lead, _) => None,
@@ -132,7 +132,7 @@ fn render_start(delivery: PlanDelivery, host_steps: Option<&str>, tool_set: &Age
         }
         (PlanDelivery::Approval | PlanDelivery::Reply, _) => Some(planning_steps(tool_set)),
     };
-    let (subject, approver) = delivery.subject_and_approver();
+    let (subject, approver) = delivery.describe_roles();
     let parts = [
         Some(format!("{subject} in plan mode: {approver} {RULE_TEXT}")),
         steps,
@@ -142,10 +142,10 @@ fn render_start(delivery: PlanDelivery, host_steps: Option<&str>, tool_set: &Age
 }
 
 /// Renders the short reminder.
-fn render_reminder(delivery: PlanDelivery) -> String {
+fn render_ongoing(delivery: PlanDelivery) -> String {
     format!(
         "{} still in plan mode: change nothing yet. {}",
-        delivery.subject_and_approver().0,
+        delivery.describe_roles().0,
         submission_text(delivery)
     )
 }
@@ -191,18 +191,18 @@ mod tests {
         use CallPosition::{FirstInTurn, Later};
         let rows = [
             (Usual, FirstInTurn, None),
-            (Plan, Later, Some(PlanNotice::Begins)),
+            (Plan, Later, Some(PlanReminder::Begins)),
             (Plan, Later, None),
-            (Plan, FirstInTurn, Some(PlanNotice::Lasts)),
+            (Plan, FirstInTurn, Some(PlanReminder::Lasts)),
             (Plan, Later, None),
-            (AcceptEdits, Later, Some(PlanNotice::Ends)),
+            (AcceptEdits, Later, Some(PlanReminder::Ends)),
             (Usual, FirstInTurn, None),
-            (Plan, FirstInTurn, Some(PlanNotice::Begins)),
-            (Usual, FirstInTurn, Some(PlanNotice::Ends)),
+            (Plan, FirstInTurn, Some(PlanReminder::Begins)),
+            (Usual, FirstInTurn, Some(PlanReminder::Ends)),
         ];
         let mut state = PlanModeState::default();
         for (row, (mode, position, expected)) in rows.into_iter().enumerate() {
-            assert_eq!(state.next_notice(mode, position), expected, "row {row}");
+            assert_eq!(state.next_reminder(mode, position), expected, "row {row}");
         }
     }
 
@@ -243,7 +243,7 @@ mod tests {
         let tools = AgentToolSet::empty();
         for text in [
             render_start(PlanDelivery::Lead, Some("Think of the users."), &tools),
-            render_reminder(PlanDelivery::Lead),
+            render_ongoing(PlanDelivery::Lead),
         ] {
             assert!(text.starts_with("You are") && text.contains("plan_approval_request"), "{text}");
             for foreign in ["the user", "report it", "ExitPlanMode", "session"] {

@@ -12,7 +12,7 @@ const MAX_COMPARED_BYTES: u64 = 256 * 1024;
 /// Limit on the characters of a diff.
 const MAX_DIFF_CHARS: usize = 4_000;
 
-/// Renders the changes for the model, each once; none if there are none.
+/// Renders the changes for the model, each once; `None` if there are none.
 pub fn render_changes(workspace: &Workspace) -> Option<String> {
     let mut changes: Vec<String> = Vec::new();
     for (path, seen) in workspace.seen_files() {
@@ -44,7 +44,7 @@ pub fn render_changes(workspace: &Workspace) -> Option<String> {
     })
 }
 
-/// A handle to the file and its metadata; none if it does not exist.
+/// A handle to the file and its metadata; `None` if it does not exist.
 fn open_file(real_path: &Path) -> Option<(FileHandle, FileStamp)> {
     let handle = FileHandle::for_real_path(real_path).ok()?;
     match handle.kind() {

@@ -18,7 +18,7 @@ const COMMUNICATION_HEADING: &str = "# Communication";
 /// The sections about coding, which an output style may drop.
 const CODING_HEADINGS: &[&str] = &["# Working method", "# Long tasks"];
 
-/// The system prompt blocks for a choice of the caller. None is the default prompt, with an output style if there is
+/// The system prompt blocks for a choice of the caller. `None` is the default prompt, with an output style if there is
 /// one; an empty text leaves a minimal prompt.
 pub fn system_blocks(
     choice: Option<&SystemPrompt>,

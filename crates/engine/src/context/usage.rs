@@ -108,7 +108,7 @@ pub struct UsageInput<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AutoCompact {
     Disabled,
-    /// Enabled, with the threshold in tokens; none if the window is unknown.
+    /// Enabled, with the threshold in tokens; `None` if the window is unknown.
     Threshold(Option<u64>),
 }
 

@@ -44,7 +44,7 @@ impl Attribution {
         self
     }
 
-    /// The tool call that started the subagent; none for the main agent.
+    /// The tool call that started the subagent; `None` for the main agent.
     pub fn parent_tool_use_id(&self) -> Option<&str> {
         self.subagent_info.as_ref().map(|subagent| subagent.parent_tool_use_id.as_str())
     }

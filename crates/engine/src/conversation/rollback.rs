@@ -83,7 +83,7 @@ impl Conversation {
         for block in &placeholders {
             self.add_to_history(Role::User, block);
         }
-        self.log.append_rejection(&uuids);
+        self.recorder.append_rejection(&uuids);
         true
     }
 }

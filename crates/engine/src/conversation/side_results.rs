@@ -19,7 +19,7 @@ impl Conversation {
         }
         self.write_user(uuid, &Content::Blocks(blocks), vec![("permissionMode", mode.into())]);
         let frame = self.assistant_frame(synthetic_reply(outcome));
-        self.log.append_local_command(&frame.uuid, outcome);
+        self.recorder.append_local_command(&frame.uuid, outcome);
         self.flush().await;
         self.frame_sender.send(frame).await;
     }

@@ -9,7 +9,7 @@ use whimbrel_wire::options::{AgentDefinition, SystemPrompt};
 
 use super::Session;
 use crate::agents::allowed_tools::session_tools;
-use crate::agents::{Definition, hooks, mcp_servers, memory};
+use crate::agents::{ResolvedDefinition, hooks, mcp_servers, memory};
 use crate::input_queue::QueuedInput;
 use crate::setup::SetupError;
 
@@ -48,7 +48,7 @@ impl Session {
     }
 
     /// Adds the hooks and MCP servers of a definition to the session.
-    fn apply_hooks_and_servers(&mut self, definition: &Definition) {
+    fn apply_hooks_and_servers(&mut self, definition: &ResolvedDefinition) {
         if definition.hooks.is_some() && self.setup.extensions.has_hooks_enabled() {
             self.add_hooks(hooks::session_hooks(definition));
         }
@@ -64,14 +64,14 @@ impl Session {
     }
 
     /// Applies a definition's prompt, tools, limits, mode and model, where the host has not set its own.
-    fn apply_definition(&mut self, definition: &Definition) {
+    fn apply_definition(&mut self, definition: &ResolvedDefinition) {
         let setup = &mut self.setup;
         let host_prompt = match &setup.prompt.system_prompt {
             Some(SystemPrompt::Text(text)) if !text.trim().is_empty() => Some(text.clone()),
             _ => None,
         };
-        let memory_notice = memory::session_notice(definition, &setup.config_locations);
-        let prompt = std::iter::once(definition.prompt.clone()).chain(host_prompt).chain(memory_notice);
+        let memory_reminder = memory::session_reminder(definition, &setup.config_locations);
+        let prompt = std::iter::once(definition.prompt.clone()).chain(host_prompt).chain(memory_reminder);
         let prompt = prompt.collect::<Vec<_>>().join("\n\n");
         setup.prompt.system_prompt = Some(SystemPrompt::Text(prompt));
         setup.tools.tool_set = Arc::new(session_tools(&setup.tools.tool_set, definition));

@@ -198,7 +198,7 @@ fn choose_model(session: &mut Session, requested: &str) -> ModelChoice {
             error.message
         ));
     }
-    let notice = builtin::model_notice(&model);
+    let notice = builtin::render_model_switch(&model);
     match session.request_model_switch(SwitchRequest {
         requester: SwitchRequester::User,
         model,

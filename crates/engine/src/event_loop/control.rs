@@ -31,7 +31,7 @@ use crate::model_switch::{SwitchRequest, SwitchRequester};
 use crate::rewind;
 pub(crate) use session::AgentHandles;
 
-/// Handles one request; none if the response is sent later.
+/// Handles one request; `None` if the response is sent later.
 pub(crate) async fn handle_request(
     session: &mut Session,
     id: String,

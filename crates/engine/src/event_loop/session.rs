@@ -10,7 +10,7 @@ use whimbrel_transport::host_requests::HostRequests;
 use whimbrel_transport::link::Link;
 
 use super::TurnSummary;
-use super::assemble::build_hooks;
+use super::build_parts::build_hooks;
 use super::control::AgentHandles;
 use super::mcp::SessionMcp;
 use super::turns::RunningTurn;

@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 use whimbrel_os::{clock, ids};
 use whimbrel_session_store::ResumedSession;
-use whimbrel_wire::message::Origin;
+use whimbrel_wire::message::{Origin, User};
 
 use super::mcp::startup_wait::{StartupBarrier, wait_for_servers};
 use super::{STOP_GRACE, Session, TurnSummary};
@@ -91,9 +91,9 @@ impl Session {
                 let resumed = self.setup.session.resumed.take().map(|resumed| *resumed);
                 let mut agent = self.build_main_agent(resumed);
                 if self.setup.session.origin != resume::SessionOrigin::New
-                    && let Some(notice) = self.team.previous_team_notice().await
+                    && let Some(reminder) = self.team.previous_team_reminder().await
                 {
-                    agent.conversation.push_hidden(&notice);
+                    agent.conversation.push_hidden(&reminder);
                 }
                 agent
             }
@@ -123,6 +123,26 @@ impl Session {
         self.main_agent.context_meter = agent.conversation.context_meter().clone();
         self.main_agent.handles = Some(AgentHandles::for_agent(agent));
         self.refresh_skills(agent);
+    }
+
+    /// Gives each prompt a unique uuid: an empty or duplicate one would corrupt the transcript. The host is warned
+    /// once.
+    fn assign_prompt_uuids(&mut self, prompts: Vec<&mut User>, agent: &mut Agent) {
+        for user in prompts {
+            let is_usable = |id: &String| !id.trim().is_empty() && agent.conversation.claim_uuid(id);
+            let host_uuid = user.uuid.take();
+            let had_uuid = host_uuid.is_some();
+            user.uuid = host_uuid.filter(is_usable);
+            if user.uuid.is_some() {
+                continue;
+            }
+            user.uuid = Some(ids::new_uuid());
+            if had_uuid && !std::mem::replace(&mut self.progress.warned_about_uuid, true) {
+                let text = "A message has an empty or duplicate uuid. It was assigned a new one, as will be later ones.";
+                let notice = self.setup.host.warning.take().into_iter().chain([text.to_owned()]);
+                self.setup.host.warning = Some(notice.collect::<Vec<_>>().join("\n"));
+            }
+        }
     }
 
     pub(super) async fn start_turn(&mut self, mut agent: Box<Agent>, inputs: Vec<QueuedInput>) {
@@ -201,7 +221,7 @@ impl Session {
             Some(RunningTurn { future: turn, cancel, started_at: clock::monotonic(), origin });
     }
 
-    /// Start source of the session on the first call; none later.
+    /// Start source of the session on the first call; `None` later.
     pub(super) fn session_start(&mut self) -> Option<&'static str> {
         (!std::mem::replace(&mut self.progress.first_turn_started, true))
             .then_some(self.setup.session.origin.name())

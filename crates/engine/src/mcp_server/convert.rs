@@ -1,4 +1,4 @@
-//! Maps tools and results to MCP types. Pure.
+//! The tools that `whimbrel mcp serve` offers, and the mapping of tools and results to MCP types. Pure.
 
 use std::sync::Arc;
 
@@ -6,8 +6,36 @@ use rmcp::model::{CallToolResult, ContentBlock, JsonObject, ResourceContents, To
 use whimbrel_tools::api::ToolEntry;
 use whimbrel_wire::content::{Block, ResultContent, Source};
 
-use super::served_tools::{TOOLS, ToolAccess};
 use crate::tool_scheduler::ToolCallResult;
+
+/// Tools that make sense without a conversation.
+pub(super) const TOOLS: [(&str, ToolAccess); 10] = [
+    ("Read", ToolAccess::ReadOnly),
+    ("Glob", ToolAccess::ReadOnly),
+    ("Grep", ToolAccess::ReadOnly),
+    ("Write", ToolAccess::Writes),
+    ("Edit", ToolAccess::Writes),
+    ("NotebookEdit", ToolAccess::Writes),
+    ("Bash", ToolAccess::Unrestricted),
+    ("TaskOutput", ToolAccess::ReadOnly),
+    ("TaskStop", ToolAccess::Writes),
+    ("WebFetch", ToolAccess::ReadOnlyNetwork),
+];
+
+/// Access of a tool, for its MCP annotations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ToolAccess {
+    ReadOnly,
+    /// Changes nothing here, but sends requests to the network.
+    ReadOnlyNetwork,
+    /// Changes local files or processes.
+    Writes,
+    Unrestricted,
+}
+
+pub(super) fn tool_names() -> Vec<String> {
+    TOOLS.iter().map(|(name, _)| (*name).to_owned()).collect()
+}
 
 /// Converts a tool to its `tools/list` entry.
 pub(super) fn to_listed_tool(tool: &ToolEntry) -> Tool {

@@ -18,17 +18,17 @@ use whimbrel_transport::frame_sender::FrameSender;
 use whimbrel_transport::host_requests::HostRequests;
 use whimbrel_wire::Frame;
 
-use super::served_tools;
+use super::convert;
 use crate::engine::Engine;
 use crate::event_loop;
 use crate::key_helper::KeyHelper;
 use crate::permission_checker::{PermissionChecker, PermissionRequester};
-use crate::setup::{Setup, SetupError, Start};
+use crate::setup::{SessionRequest, Setup, SetupError};
 use crate::state_notifier::{StateNotifier, StateSubscription};
 use crate::tool_scheduler::ToolEnv;
 
 /// Capacity of the channel of discarded frames.
-const FRAME_BUFFER: usize = 64;
+const FRAME_CHANNEL_CAPACITY: usize = 64;
 
 /// Session without a host, in which a client's calls run.
 pub(super) struct HeadlessSession {
@@ -44,13 +44,13 @@ impl HeadlessSession {
     /// Builds the session from options and settings. Reads the disk.
     pub(super) fn open(
         engine: &Engine,
-        mut start: Start,
+        mut request: SessionRequest,
         stop: &CancellationToken,
     ) -> Result<Self, SetupError> {
         // There is no conversation to persist.
-        start.options.persist_session = Some(false);
-        let setup = Setup::resolve(engine, start)?;
-        let (frames, frame_receiver) = mpsc::channel(FRAME_BUFFER);
+        request.options.persist_session = Some(false);
+        let setup = Setup::resolve(engine, request)?;
+        let (frames, frame_receiver) = mpsc::channel(FRAME_CHANNEL_CAPACITY);
         let (events, event_receiver) = event_channel();
         let drain_task = AbortOnDropHandle::new(tokio::spawn(drain(frame_receiver, event_receiver)));
         let frame_sender = FrameSender::new(setup.session.id.as_str().into(), frames, stop.child_token());
@@ -64,7 +64,7 @@ impl HeadlessSession {
             hooks: dispatcher.clone(),
             frames: frame_sender,
         };
-        let tool_set = Arc::new(setup.tools.tool_set.restricted_to(Some(&served_tools::tool_names()), &[]));
+        let tool_set = Arc::new(setup.tools.tool_set.restricted_to(Some(&convert::tool_names()), &[]));
         let small_model = SmallModel::new(
             engine.models().clone().with_key_source(KeyHelper::from_setup(&setup, &tasks)),
             CostLedger::with_budget(setup.agents.limits.max_budget_usd),

@@ -5,7 +5,7 @@ use whimbrel_tools::api::ToolEntry;
 use whimbrel_wire::content::{Block, ResultContent, Source};
 
 use super::convert;
-use super::served_tools::{TOOLS, ToolAccess};
+use super::convert::{TOOLS, ToolAccess};
 use crate::builtin_tools;
 use crate::tool_scheduler::ToolCallResult;
 

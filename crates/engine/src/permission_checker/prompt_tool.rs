@@ -11,13 +11,13 @@ use whimbrel_wire::permission::PermissionResult;
 pub(super) async fn request_answer(
     tool_cache: &ToolCache,
     tool: &str,
-    question: CanUseTool,
+    host_request: CanUseTool,
     cancel: &CancellationToken,
 ) -> Result<PermissionResult, HostRequestError> {
     let fields = [
-        ("tool_name".to_owned(), question.tool_name.into()),
-        ("input".to_owned(), Value::Object(question.input)),
-        ("tool_use_id".to_owned(), question.tool_use_id.into()),
+        ("tool_name".to_owned(), host_request.tool_name.into()),
+        ("input".to_owned(), Value::Object(host_request.input)),
+        ("tool_use_id".to_owned(), host_request.tool_use_id.into()),
     ];
     let answer = tool_cache.call_tool(tool, Map::from_iter(fields), cancel).await.map_err(request_error)?;
     parse_result(tool, &answer).map_err(request_error)

@@ -71,14 +71,14 @@ impl PermissionChecker {
                 None => return RequestOutcome::Denied(self.deny_no_requester(request, cancel).await),
             },
             PermissionRequester::Host(_) | PermissionRequester::Tool(..) => {
-                let question = CanUseTool {
+                let host_request = CanUseTool {
                     agent_id: self.hooks.agent_id().map(Into::into),
                     mcp_server: request.entry.provenance().cloned(),
                     ..build_request(
-                        (tool, request.entry.facts()),
+                        (tool, request.entry.properties()),
                         request.id,
                         request.input,
-                        request.question,
+                        request.details,
                         |path| self.permissions.display_path(path),
                     )
                 };
@@ -89,7 +89,7 @@ impl PermissionChecker {
                 self.notify_user(tool, request.request_hooks, cancel);
                 let winner = tokio::select! {
                     biased;
-                    winner = self.race_answers(request, question, cancel) => winner,
+                    winner = self.race_answers(request, host_request, cancel) => winner,
                     decision = self.wait_superseded(request) => Winner::Superseded(decision),
                     () = self.wait_timeout() => Winner::TimedOut,
                 };
@@ -129,11 +129,11 @@ impl PermissionChecker {
     async fn race_answers(
         &self,
         request: &PermissionRequestContext<'_>,
-        question: CanUseTool,
+        host_request: CanUseTool,
         cancel: &CancellationToken,
     ) -> Winner {
         let mut hooks = pin!(self.run_request_hooks(request, cancel));
-        let mut host = pin!(self.requester.send(question, cancel));
+        let mut host = pin!(self.requester.send(host_request, cancel));
         tokio::select! {
             biased;
             answer = &mut hooks => match answer {
@@ -172,7 +172,7 @@ impl PermissionChecker {
             return None;
         }
         let call = tool_call_ref(request.entry, request.id, request.input);
-        let suggestions = &request.question.suggestions;
+        let suggestions = &request.details.suggestions;
         let hooks = self.hooks.dispatch(
             HookEvent::PermissionRequest,
             |builder| builder.permission_request(call, suggestions.clone()),
@@ -184,7 +184,7 @@ impl PermissionChecker {
     /// Returns once a change of rules or mode decides the call.
     async fn wait_superseded(&self, request: &PermissionRequestContext<'_>) -> ResolvedDecision {
         // Only the user can answer an interactive tool.
-        if request.entry.facts().requires_interaction {
+        if request.entry.properties().requires_interaction {
             return pending().await;
         }
         let name = request.entry.tool().name();
@@ -192,7 +192,7 @@ impl PermissionChecker {
         loop {
             let resolved = self.permissions.decide(
                 name,
-                &request.entry.facts_for_input(request.input),
+                &request.entry.properties_for_input(request.input),
                 request.input,
                 request.hook.clone(),
             );
@@ -241,12 +241,12 @@ impl PermissionRequester {
     /// Sends a request and waits for the answer.
     async fn send(
         &self,
-        question: CanUseTool,
+        host_request: CanUseTool,
         cancel: &CancellationToken,
     ) -> Result<PermissionResult, HostRequestError> {
         match self {
-            Self::Host(requests) => requests.request(question).await,
-            Self::Tool(tools, name) => prompt_tool::request_answer(tools, name, question, cancel).await,
+            Self::Host(requests) => requests.request(host_request).await,
+            Self::Tool(tools, name) => prompt_tool::request_answer(tools, name, host_request, cancel).await,
             Self::Unavailable => Err(HostRequestError::Closed),
         }
     }

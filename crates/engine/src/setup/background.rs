@@ -33,7 +33,7 @@ pub(super) fn background_policy(options: &Options, env: &Env) -> Result<Backgrou
     })
 }
 
-/// Time limit for waiting for background tasks; none for no limit.
+/// Time limit for waiting for background tasks; `None` for no limit.
 pub(super) fn wait_limit(env: &Env) -> Result<Option<Duration>, SetupError> {
     Ok(match parse_number(env, WAIT_LIMIT_VARIABLE)? {
         None => Some(session_lifetime::BACKGROUND_WAIT_LIMIT),

@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use whimbrel_policy::{Decision, Reason, SourcedRule, ToolFacts, ToolKind};
+use whimbrel_policy::{Decision, Reason, SourcedRule, ToolKind, ToolProperties};
 use whimbrel_tools::permission::PermissionState;
 use whimbrel_wire::hook::HookEvent;
 use whimbrel_wire::permission::{PermissionBehavior, PermissionMode, PermissionUpdate};
 
 use crate::engine::Engine;
-use crate::setup::{Setup, SetupError, Start};
+use crate::setup::{SessionRequest, Setup, SetupError};
 
 /// Explanation of a decision.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -45,11 +45,11 @@ pub struct ExplainedDecision {
     pub rule: Option<DecidingRule>,
     /// Parts of a compound command with their own decisions.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub parts: Vec<ExplainedPart>,
+    pub parts: Vec<ExplainedCommand>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct ExplainedPart {
+pub struct ExplainedCommand {
     pub text: String,
     #[serde(flatten)]
     pub decision: ExplainedDecision,
@@ -72,18 +72,18 @@ pub struct DecidingRule {
 
 /// Explains what a session with these options would decide on a call, written like a rule: `Bash(git push)`,
 /// `Read(/etc/hosts)`, `WebFetch(https://example.com)`, or a bare tool name.
-pub fn explain(engine: &Engine, start: Start, call: &str) -> Result<Explanation, SetupError> {
-    let setup = Setup::resolve(engine, start)?;
+pub fn explain(engine: &Engine, request: SessionRequest, call: &str) -> Result<Explanation, SetupError> {
+    let setup = Setup::resolve(engine, request)?;
     let permissions = &setup.permissions.state;
     let (name, detail) = parse_call(call)?;
     let entry = setup.tools.tool_set.find(name);
-    let facts = match &entry {
-        Some(entry) => entry.facts().clone(),
-        None if name.starts_with("mcp__") => ToolFacts::for_tool(name, &[]),
-        None => ToolFacts { known: false, ..ToolFacts::for_tool(name, &[]) },
+    let properties = match &entry {
+        Some(entry) => entry.properties().clone(),
+        None if name.starts_with("mcp__") => ToolProperties::for_tool(name, &[]),
+        None => ToolProperties { known: false, ..ToolProperties::for_tool(name, &[]) },
     };
-    let input = build_input(name, facts.kind, detail)?;
-    let decision = permissions.decide(name, &facts, &input, None).decision;
+    let input = build_input(name, properties.kind, detail)?;
+    let decision = permissions.decide(name, &properties, &input, None).decision;
     let suggestions = match &decision {
         Decision::Ask(question) => question.suggestions.clone(),
         Decision::Allow(_) | Decision::Deny(_) => Vec::new(),
@@ -92,7 +92,7 @@ pub fn explain(engine: &Engine, start: Start, call: &str) -> Result<Explanation,
     let (if_trusted, trust_warning) = match permissions.if_trusted() {
         Ok(trusted) => {
             let explained_trusted =
-                explain_decision(&trusted, &trusted.decide(name, &facts, &input, None).decision);
+                explain_decision(&trusted, &trusted.decide(name, &properties, &input, None).decision);
             (Some(explained_trusted).filter(|explained_trusted| *explained_trusted != explained), None)
         }
         Err(reason) => {
@@ -162,8 +162,8 @@ fn explain_decision(permissions: &PermissionState, decision: &Decision) -> Expla
         Reason::Rule(rule) | Reason::PossibleRule(rule) | Reason::UnknownTool { removed_by: Some(rule) } => {
             (Some(rule), Vec::new())
         }
-        Reason::Subcommands(parts) => {
-            let part = |(text, decision): &(String, Decision)| ExplainedPart {
+        Reason::SimpleCommands(parts) => {
+            let part = |(text, decision): &(String, Decision)| ExplainedCommand {
                 text: text.clone(),
                 decision: explain_decision(permissions, decision),
             };
@@ -182,7 +182,7 @@ fn explain_decision(permissions: &PermissionState, decision: &Decision) -> Expla
 fn locate_rule(permissions: &PermissionState, rule: &SourcedRule) -> DecidingRule {
     let text = rule.rule.to_string();
     let settings = permissions.settings();
-    let is_same = |other: &&whimbrel_config::settings::ConfiguredRule| {
+    let is_same = |other: &&whimbrel_config::settings::RuleSetting| {
         other.behavior == rule.behavior
             && other.file == rule.file
             && (other.text == text

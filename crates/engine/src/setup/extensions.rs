@@ -18,7 +18,7 @@ use whimbrel_wire::options::{Options, PluginConfig, ToolSet};
 use whimbrel_wire::tool_names::SKILL;
 
 use super::Setup;
-use super::hooks::{self, HookSpec};
+use super::hooks::{self, HookToAdd};
 use crate::agents::tools::SkillTool;
 use crate::commands::Commands;
 use crate::skills::Skills;
@@ -28,7 +28,7 @@ pub struct Extensions {
     /// Commands that the model may call.
     pub skills: Skills,
     pub styles: OutputStyles,
-    /// The active output style; none for the default.
+    /// The active output style; `None` for the default.
     pub style: Option<Arc<OutputStyle>>,
     /// The Skill tool is in the tool set that the host asked for.
     skill_tool_enabled: bool,
@@ -142,7 +142,7 @@ impl Extensions {
             self.plugins.hooks().filter(|(plugin, _)| self.hooks_enabled && wanted(&plugin.name));
         for (plugin, hook) in plugin_hooks {
             let environment = [(ROOT_VARIABLE.to_owned(), plugin.root.display().to_string())].into();
-            let entry = HookSpec {
+            let entry = HookToAdd {
                 event: hook.entry.event,
                 matcher: hook.entry.matcher.as_deref(),
                 action: &hook.entry.action,

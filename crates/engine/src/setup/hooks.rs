@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use whimbrel_config::settings::hooks::HookActionConfig;
 use whimbrel_config::settings::hooks::HttpHookConfig;
 use whimbrel_config::settings::http_hooks::{ALLOWED_URLS_KEY, Authority, HttpHookLimits};
-use whimbrel_config::settings::{ConfiguredHook, EffectiveSettings};
+use whimbrel_config::settings::{EffectiveSettings, HookSetting};
 use whimbrel_tools::hooks::front_matter::to_command_hook;
 use whimbrel_tools::hooks::{HookError, HookSet};
 use whimbrel_wire::hook::HookEvent;
@@ -13,7 +13,7 @@ use whimbrel_wire::hook::HookEvent;
 use super::SetupError;
 
 /// A hook to add.
-pub(super) struct HookSpec<'a> {
+pub(super) struct HookToAdd<'a> {
     pub(super) event: HookEvent,
     pub(super) matcher: Option<&'a str>,
     pub(super) action: &'a HookActionConfig,
@@ -29,7 +29,7 @@ pub(super) fn from_settings(effective: &EffectiveSettings) -> Result<(HookSet, V
     let mut set = HookSet::default();
     let mut warnings = Vec::new();
     for hook in &effective.hooks {
-        let entry = HookSpec {
+        let entry = HookToAdd {
             event: hook.event,
             matcher: hook.matcher.as_deref(),
             action: &hook.action,
@@ -48,10 +48,10 @@ pub(super) fn from_settings(effective: &EffectiveSettings) -> Result<(HookSet, V
 /// instead.
 pub(super) fn add_hook(
     set: &mut HookSet,
-    entry: HookSpec<'_>,
+    entry: HookToAdd<'_>,
     limits: &HttpHookLimits,
 ) -> Result<Option<String>, HookError> {
-    let HookSpec { event, matcher, action, origin, authority, environment } = entry;
+    let HookToAdd { event, matcher, action, origin, authority, environment } = entry;
     let added = match action {
         HookActionConfig::Command(hook) => to_command_hook(hook, environment)
             .map(|command| set.add_commands(event.as_str(), matcher, vec![command], origin)),
@@ -74,7 +74,7 @@ pub(super) fn add_hook(
     Ok(Some(format!("{origin}: a {event} hook does not run: {reason}{consequence}.")))
 }
 
-fn render_origin(hook: &ConfiguredHook) -> String {
+fn render_origin(hook: &HookSetting) -> String {
     match (&hook.file, hook.line) {
         (Some(file), Some(line)) => format!("{}, line {line}", file.display()),
         (Some(file), None) => file.display().to_string(),

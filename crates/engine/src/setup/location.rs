@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use whimbrel_config::settings;
-use whimbrel_session_store::{Durability, ProjectDir};
+use whimbrel_session_store::{Durability, TranscriptDir};
 use whimbrel_tools::task_list::TaskList;
 use whimbrel_tools::workspace::Workspace;
 use whimbrel_wire::options::Options;
 
-use super::parts::SessionSetup;
 use super::resume::{self, TranscriptWrites};
-use super::start::working_directory;
+use super::session_request::working_directory;
+use super::setup_types::SessionSetup;
 use super::store_resume::StoreResolvedSession;
 use super::{SetupError, checkpoints, storage, tools};
 
@@ -33,7 +33,7 @@ pub(super) fn resolve_location(
 ) -> Result<ResolvedLocation, SetupError> {
     let root = working_directory(options)?;
     let mut persistence = resume::resolve_persistence(options, env)?;
-    let storage::TranscriptStorage { project_dir: storage_dir, error: storage_error } =
+    let storage::TranscriptStorage { transcript_dir: storage_dir, error: storage_error } =
         storage::find_storage(env, &root);
     let is_ephemeral = options.persist_session == Some(false) || stored.is_some();
     let writes = if is_ephemeral || storage_error.is_some() {
@@ -47,14 +47,14 @@ pub(super) fn resolve_location(
     let no_directory = || is_required.then(|| "neither HOME nor CLAUDE_CONFIG_DIR is set".into());
     let storage_error = storage_error.or_else(no_directory).filter(|_| !is_ephemeral);
     persistence.unavailable.clone_from(&storage_error);
-    let resume::ResolvedSession { session, project_dir, resumed, origin, forked_from, warning } = match stored
-    {
-        Some(stored) => stored.into_resolved(&mut persistence),
-        None => resume::resolve_session(options, storage_dir.as_ref(), writes, &persistence)?,
-    };
-    let output_dir = tool_output_dir(project_dir.as_ref(), env, &session);
+    let resume::ResolvedSession { session, transcript_dir, resumed, origin, forked_from, warning } =
+        match stored {
+            Some(stored) => stored.into_resolved(&mut persistence),
+            None => resume::resolve_session(options, storage_dir.as_ref(), writes, &persistence)?,
+        };
+    let output_dir = tool_output_dir(transcript_dir.as_ref(), env, &session);
     let config = settings::config_dir(env);
-    let stored_config = config.as_deref().filter(|_| project_dir.is_some());
+    let stored_config = config.as_deref().filter(|_| transcript_dir.is_some());
     let checkpoints = checkpoints::create_checkpoints(options, stored_config, &output_dir, &session);
     let copy_warning =
         checkpoints::inherit_checkpoints(forked_from.as_deref(), checkpoints.as_ref(), config.as_deref());
@@ -73,7 +73,7 @@ pub(super) fn resolve_location(
     let session = SessionSetup {
         id: session,
         workspace,
-        project_dir,
+        transcript_dir,
         persistence,
         resumed: resumed.map(Box::new),
         origin,
@@ -86,12 +86,12 @@ pub(super) fn resolve_location(
 
 /// Directory of long tool output: next to the transcript, or temporary if the session is not stored.
 fn tool_output_dir(
-    project_dir: Option<&ProjectDir>,
+    transcript_dir: Option<&TranscriptDir>,
     env: &BTreeMap<String, String>,
     session: &str,
 ) -> PathBuf {
-    match project_dir {
-        Some(project_dir) => project_dir.tool_results_dir(session),
+    match transcript_dir {
+        Some(transcript_dir) => transcript_dir.tool_results_dir(session),
         None => storage::temp_dir(env).join(format!("whimbrel-{session}")),
     }
 }

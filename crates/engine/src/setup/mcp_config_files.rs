@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use serde_json::{Map, Value};
 use whimbrel_config::settings::trust::trusted_dirs;
 use whimbrel_config::settings::user_mcp_servers;
-use whimbrel_config::settings::{FileAccess, SettingsChange, change_file};
+use whimbrel_config::settings::{FileOwnership, SettingsChange, change_file};
 use whimbrel_mcp::config::{ServerConfigs, ServerEntry, ServerOrigin, parse_servers};
 use whimbrel_os::files;
 use whimbrel_wire::options::McpServerConfig;
@@ -176,8 +176,8 @@ impl McpConfigFiles {
         };
         path.extend(["mcpServers".to_owned(), name.to_owned()]);
         let access = match scope {
-            ConfigScope::Local | ConfigScope::User => FileAccess::User,
-            ConfigScope::Project => FileAccess::Project,
+            ConfigScope::Local | ConfigScope::User => FileOwnership::User,
+            ConfigScope::Project => FileOwnership::Project,
         };
         let changed = change_file(&self.file(scope)?, access, &SettingsChange::Entry { path, value });
         changed.map(|replaced| replaced.is_some()).map_err(|error| error.to_string())

@@ -1,6 +1,6 @@
 //! Resolves options, environment and settings into a [`Setup`], once before the first turn.
 //!
-//! Modules: [`start`] (the request), [`resolve`] (builds the [`Setup`]), [`parts`] (of what it consists), `location`
+//! Modules: [`start`] (the request), [`setup_types`] (the [`Setup`] and its parts), [`resolve`] (builds it), `location`
 //! (session, working directory, storage), [`resume`] (selects a new, resumed or forked session), `store_resume` (the
 //! same from a session store), `storage` (where transcripts go), `checkpoints`, `settings`, `discover` (hooks, MCP
 //! servers, agents, extensions), [`extensions`] (plugins, commands, skills, output styles), `permissions`, `hooks`,
@@ -21,12 +21,12 @@ pub mod mcp_config_files;
 mod mcp_servers;
 pub mod model;
 mod new_session;
-pub mod parts;
 mod permissions;
 pub mod resolve;
 pub mod resume;
+pub mod session_request;
 pub(crate) mod settings;
-pub mod start;
+pub mod setup_types;
 mod storage;
 mod store_resume;
 mod system_prompt;
@@ -40,5 +40,5 @@ pub use extensions::Extensions;
 pub(crate) use mcp_servers::{
     MAX_FILE_SIZE as LARGEST_SERVER_FILE, PROJECT_FILE, project_files as server_files,
 };
-pub use resolve::Setup;
-pub use start::{SetupError, Start};
+pub use session_request::{SessionRequest, SetupError};
+pub use setup_types::Setup;

@@ -8,8 +8,8 @@ use whimbrel_wire::options::{self, Options};
 
 use super::SetupError;
 use super::env::{Env, is_env_set, parse_number};
-use crate::effort::{parse_effort, to_model_effort};
 use crate::engine::Engine;
+use crate::runtime_settings::{parse_effort, to_model_effort};
 
 /// Variable with the effort; it goes before the options.
 const EFFORT_VARIABLE: &str = "CLAUDE_CODE_EFFORT_LEVEL";

@@ -14,7 +14,7 @@ impl Setup {
             workspace.forget_seen(&path);
         }
         let config: Option<&Path> =
-            self.config_locations.user_dir.as_deref().filter(|_| self.session.project_dir.is_some());
+            self.config_locations.user_dir.as_deref().filter(|_| self.session.transcript_dir.is_some());
         // Checkpoints of a session that is not stored are in the directory of its output, which stays.
         if let Some(config) = config.filter(|_| workspace.checkpoints().is_some()) {
             workspace.set_checkpoints(Checkpoints::new(checkpoint::checkpoint_dir(config, &id)));

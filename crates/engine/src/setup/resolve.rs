@@ -18,20 +18,17 @@ use whimbrel_tools::task_list::TaskList;
 use whimbrel_tools::workspace::{ENV_FILE_VARIABLE, Workspace};
 use whimbrel_wire::options::{Options, OutputFormat};
 
-use super::parts::{
-    AgentSetup, HookSetup, HostSetup, McpSetup, ModelSetup, PermissionSetup, PromptSetup, SessionSetup,
-    ToolSetup,
+use super::setup_types::{
+    AgentSetup, HookSetup, HostSetup, McpSetup, ModelSetup, PermissionSetup, PromptSetup, Setup, ToolSetup,
 };
 use crate::agents::AgentDefinitions;
-use crate::commands::Commands;
 use crate::engine::Engine;
 use crate::runtime_settings::RuntimeSettings;
 use crate::setup::discover::{Discovered, discover};
 use crate::setup::env::is_env_set;
-use crate::setup::extensions::Extensions;
 use crate::setup::location::{ResolvedLocation, resolve_location};
 use crate::setup::resume;
-use crate::setup::start::{SetupError, Start};
+use crate::setup::session_request::{SessionRequest, SetupError};
 use crate::setup::store_resume::StoreResolvedSession;
 use crate::setup::{
     background, limits, model, permissions, settings, system_prompt, tools, unsupported,
@@ -39,24 +36,6 @@ use crate::setup::{
 };
 use crate::state_notifier::StateSubscription;
 use crate::structured_output::{self, OutputSchema};
-
-/// Everything a session needs, resolved.
-pub struct Setup {
-    pub session: SessionSetup,
-    pub models: ModelSetup,
-    pub tools: ToolSetup,
-    pub mcp: McpSetup,
-    pub permissions: PermissionSetup,
-    pub hooks: HookSetup,
-    pub agents: AgentSetup,
-    pub prompt: PromptSetup,
-    pub host: HostSetup,
-    pub config_locations: Arc<ConfigLocations>,
-    /// Slash commands.
-    pub commands: Commands,
-    /// Plugins, skills and output styles.
-    pub extensions: Extensions,
-}
 
 /// What the parts of a setup are resolved from.
 struct Sources<'a> {
@@ -68,20 +47,20 @@ struct Sources<'a> {
 
 impl Setup {
     /// Resolves a setup. Sessions in a store are loaded by [`resume::resolve`] only.
-    pub fn resolve(engine: &Engine, start: Start) -> Result<Self, SetupError> {
-        Self::resolve_from(engine, start, None)
+    pub fn resolve(engine: &Engine, request: SessionRequest) -> Result<Self, SetupError> {
+        Self::resolve_from(engine, request, None)
     }
 
     /// Resolves a setup, for a session that may have been selected from a store.
     pub(super) fn resolve_from(
         engine: &Engine,
-        mut start: Start,
+        mut request: SessionRequest,
         stored: Option<StoreResolvedSession>,
     ) -> Result<Self, SetupError> {
-        unsupported::unsupported_option(&start.options)
+        unsupported::unsupported_option(&request.options)
             .map_or(Ok(()), |text| Err(SetupError::Unsupported(text)))?;
-        let settings = start.load_settings()?;
-        let Start { options, mut env, in_process_servers, .. } = start;
+        let settings = request.load_settings()?;
+        let SessionRequest { options, mut env, in_process_servers, .. } = request;
         env.extend(options.env.clone());
         let sources =
             Sources { engine, options: &options, env: &env, settings: settings.effective().typed.clone() };
@@ -149,7 +128,7 @@ impl Setup {
         Ok(())
     }
 
-    /// Resolves a model name of the host; none is the default model.
+    /// Resolves a model name of the host; `None` is the default model.
     pub fn model(&self, engine: &Engine, name: Option<&str>) -> String {
         match name {
             None | Some("" | "default") => self.models.default_model.clone(),

@@ -13,13 +13,13 @@ use whimbrel_session_store::lock::{self, LockError, TranscriptLock};
 use whimbrel_session_store::paths::is_session_id;
 use whimbrel_session_store::resume_error::ResumeError;
 use whimbrel_session_store::summary::SessionSummary;
-use whimbrel_session_store::{Durability, Mirror, Persistence, ProjectDir, ResumedSession};
+use whimbrel_session_store::{Durability, Mirror, Persistence, ResumedSession, TranscriptDir};
 use whimbrel_wire::options::Options;
 use whimbrel_wire::permission::PermissionMode;
 
 use crate::engine::Engine;
-use crate::setup::start::working_directory;
-use crate::setup::{Setup, SetupError, Start, store_resume};
+use crate::setup::session_request::working_directory;
+use crate::setup::{SessionRequest, Setup, SetupError, store_resume};
 
 /// Time to wait for another engine that holds the session.
 const BUSY_TIMEOUT: Duration = lock::BUSY_TIMEOUT;
@@ -59,8 +59,8 @@ pub(super) enum TranscriptWrites {
 #[derive(Debug)]
 pub(super) struct ResolvedSession {
     pub(super) session: String,
-    /// Directory of its transcript; none if it is not stored.
-    pub(super) project_dir: Option<ProjectDir>,
+    /// Directory of its transcript; `None` if it is not stored.
+    pub(super) transcript_dir: Option<TranscriptDir>,
     pub(super) resumed: Option<ResumedSession>,
     pub(super) origin: SessionOrigin,
     /// The session that it was forked from.
@@ -71,14 +71,14 @@ pub(super) struct ResolvedSession {
 
 /// Resolves a setup. If another engine holds the session, waits for it: hosts resume a session as soon as they have its
 /// last result, while the old engine is still shutting down.
-pub async fn resolve(engine: &Engine, start: Start) -> Result<Setup, SetupError> {
-    if start.store.is_some() {
-        return store_resume::resolve(engine, start).await;
+pub async fn resolve(engine: &Engine, request: SessionRequest) -> Result<Setup, SetupError> {
+    if request.store.is_some() {
+        return store_resume::resolve(engine, request).await;
     }
-    match Setup::resolve(engine, start.clone()) {
+    match Setup::resolve(engine, request.clone()) {
         Err(SetupError::Busy { busy, .. }) => {
             busy.wait(BUSY_TIMEOUT).await;
-            Setup::resolve(engine, start)
+            Setup::resolve(engine, request)
         }
         result => result,
     }
@@ -102,40 +102,40 @@ pub(super) fn resolve_persistence(
 
 /// Permission mode of the resumed session, if it survives a resume.
 pub(super) fn resumed_mode(resumed: Option<&ResumedSession>) -> Option<PermissionMode> {
-    let name = resumed?.loaded.facts.mode.clone()?;
+    let name = resumed?.loaded.recorded.mode.clone()?;
     let mode = serde_json::from_value(serde_json::Value::String(name)).ok();
     mode.filter(|mode| is_kept_on_resume(*mode))
 }
 
-/// Selects the session and loads it if it is resumed. `project_dir` is the directory of the project's sessions.
+/// Selects the session and loads it if it is resumed. `transcript_dir` is the directory of the project's sessions.
 pub(super) fn resolve_session(
     options: &Options,
-    project_dir: Option<&ProjectDir>,
+    transcript_dir: Option<&TranscriptDir>,
     writes: TranscriptWrites,
     persistence: &Persistence,
 ) -> Result<ResolvedSession, SetupError> {
     check_options(options)?;
-    let dir = project_dir.filter(|_| writes == TranscriptWrites::Enabled).cloned();
-    match requested_session(options, project_dir)? {
+    let dir = transcript_dir.filter(|_| writes == TranscriptWrites::Enabled).cloned();
+    match requested_session(options, transcript_dir)? {
         None => new_session(options, dir),
         Some(found) if options.fork_session => fork_session(options, &found, dir, persistence),
         Some(found) => {
-            let FoundSession { session, project_dir } = &found;
+            let FoundSession { session, transcript_dir } = &found;
             let resumed = match writes {
                 TranscriptWrites::Enabled => {
-                    ResumedSession::resume(project_dir, session, &load_range(options))
+                    ResumedSession::resume(transcript_dir, session, &load_range(options))
                 }
                 TranscriptWrites::Disabled => {
-                    ResumedSession::read(project_dir, session, &load_range(options))
+                    ResumedSession::read(transcript_dir, session, &load_range(options))
                 }
             };
             let resumed = resumed.map_err(|error| to_setup_error(session, error))?;
-            let FoundSession { session, project_dir } = found;
-            let dir = (writes == TranscriptWrites::Enabled).then_some(project_dir);
+            let FoundSession { session, transcript_dir } = found;
+            let dir = (writes == TranscriptWrites::Enabled).then_some(transcript_dir);
             Ok(ResolvedSession {
                 warning: repair_warning(&resumed),
                 session,
-                project_dir: dir,
+                transcript_dir: dir,
                 resumed: Some(resumed),
                 origin: SessionOrigin::Resumed,
                 forked_from: None,
@@ -147,7 +147,7 @@ pub(super) fn resolve_session(
 /// An existing session.
 struct FoundSession {
     session: String,
-    project_dir: ProjectDir,
+    transcript_dir: TranscriptDir,
 }
 
 /// Checks for options that contradict each other.
@@ -169,19 +169,19 @@ pub(super) fn check_options(options: &Options) -> Result<(), SetupError> {
 /// The session to resume, if one was requested.
 fn requested_session(
     options: &Options,
-    project_dir: Option<&ProjectDir>,
+    transcript_dir: Option<&TranscriptDir>,
 ) -> Result<Option<FoundSession>, SetupError> {
     let Some(session) = &options.resume else {
-        let Some(project_dir) = project_dir.filter(|_| options.continue_conversation) else {
+        let Some(transcript_dir) = transcript_dir.filter(|_| options.continue_conversation) else {
             return Ok(None);
         };
-        return Ok(newest_session(project_dir, &working_directory(options)?));
+        return Ok(newest_session(transcript_dir, &working_directory(options)?));
     };
     if !is_session_id(session) {
-        return find_by_title(session, project_dir, &working_directory(options)?).map(Some);
+        return find_by_title(session, transcript_dir, &working_directory(options)?).map(Some);
     }
-    match project_dir.and_then(|dir| dir.find_session(session)) {
-        Some((dir, session)) => Ok(Some(FoundSession { session, project_dir: dir })),
+    match transcript_dir.and_then(|dir| dir.find_session(session)) {
+        Some((dir, session)) => Ok(Some(FoundSession { session, transcript_dir: dir })),
         None => Err(unknown_session_error(session)),
     }
 }
@@ -189,23 +189,23 @@ fn requested_session(
 /// The session of this directory with a title, whatever its case. Reads the ends of all transcripts.
 fn find_by_title(
     title: &str,
-    project_dir: Option<&ProjectDir>,
+    transcript_dir: Option<&TranscriptDir>,
     dir: &Path,
 ) -> Result<FoundSession, SetupError> {
     let wanted = title.trim().to_lowercase();
-    let has_title = |project_dir: &ProjectDir, session: &String| {
-        let summary = SessionSummary::read(session, &project_dir.transcript(session)).ok().flatten();
+    let has_title = |transcript_dir: &TranscriptDir, session: &String| {
+        let summary = SessionSummary::read(session, &transcript_dir.transcript(session)).ok().flatten();
         summary.and_then(|summary| summary.custom_title).is_some_and(|title| title.to_lowercase() == wanted)
-            && !project_dir.belongs_to_other_dir(session, dir)
+            && !transcript_dir.belongs_to_other_dir(session, dir)
     };
-    let find = |project_dir: &ProjectDir| {
-        let sessions = project_dir.sessions().into_iter();
-        sessions.filter(|session| has_title(project_dir, session)).collect::<Vec<_>>()
+    let find = |transcript_dir: &TranscriptDir| {
+        let sessions = transcript_dir.sessions().into_iter();
+        sessions.filter(|session| has_title(transcript_dir, session)).collect::<Vec<_>>()
     };
-    let sessions = project_dir.filter(|_| !wanted.is_empty()).map(find).unwrap_or_default();
-    match (project_dir, sessions.as_slice()) {
-        (Some(project_dir), [session]) => {
-            Ok(FoundSession { session: session.clone(), project_dir: project_dir.clone() })
+    let sessions = transcript_dir.filter(|_| !wanted.is_empty()).map(find).unwrap_or_default();
+    match (transcript_dir, sessions.as_slice()) {
+        (Some(transcript_dir), [session]) => {
+            Ok(FoundSession { session: session.clone(), transcript_dir: transcript_dir.clone() })
         }
         (_, []) => Err(SetupError::Invalid(format!(
             "No conversation found with the title {title:?} in this directory, and it is no session ID. `whimbrel \
@@ -235,12 +235,13 @@ pub(super) fn id_taken_error(session: &str) -> SetupError {
 }
 
 /// The newest session of this directory that has messages.
-fn newest_session(project_dir: &ProjectDir, dir: &Path) -> Option<FoundSession> {
+fn newest_session(transcript_dir: &TranscriptDir, dir: &Path) -> Option<FoundSession> {
     let is_candidate = |session: &String| {
-        ResumedSession::has_messages(project_dir, session) && !project_dir.belongs_to_other_dir(session, dir)
+        ResumedSession::has_messages(transcript_dir, session)
+            && !transcript_dir.belongs_to_other_dir(session, dir)
     };
-    let session = project_dir.sessions().into_iter().find(is_candidate)?;
-    Some(FoundSession { session, project_dir: project_dir.clone() })
+    let session = transcript_dir.sessions().into_iter().find(is_candidate)?;
+    Some(FoundSession { session, transcript_dir: transcript_dir.clone() })
 }
 
 pub(super) fn load_range(options: &Options) -> LoadRange {
@@ -250,12 +251,15 @@ pub(super) fn load_range(options: &Options) -> LoadRange {
     }
 }
 
-fn new_session(options: &Options, project_dir: Option<ProjectDir>) -> Result<ResolvedSession, SetupError> {
+fn new_session(
+    options: &Options,
+    transcript_dir: Option<TranscriptDir>,
+) -> Result<ResolvedSession, SetupError> {
     let session = new_id(options)?;
-    let resumed = match (&options.session_id, &project_dir) {
-        (Some(_), Some(project_dir)) => {
-            let lock = claim_id(project_dir, &session)?;
-            check_id_unused_elsewhere(options, project_dir, &session)?;
+    let resumed = match (&options.session_id, &transcript_dir) {
+        (Some(_), Some(transcript_dir)) => {
+            let lock = claim_id(transcript_dir, &session)?;
+            check_id_unused_elsewhere(options, transcript_dir, &session)?;
             Some(ResumedSession { lock, ..ResumedSession::default() })
         }
         // A generated id is not in use.
@@ -263,7 +267,7 @@ fn new_session(options: &Options, project_dir: Option<ProjectDir>) -> Result<Res
     };
     Ok(ResolvedSession {
         session,
-        project_dir,
+        transcript_dir,
         resumed,
         origin: SessionOrigin::New,
         forked_from: None,
@@ -274,17 +278,17 @@ fn new_session(options: &Options, project_dir: Option<ProjectDir>) -> Result<Res
 fn fork_session(
     options: &Options,
     found: &FoundSession,
-    project_dir: Option<ProjectDir>,
+    transcript_dir: Option<TranscriptDir>,
     persistence: &Persistence,
 ) -> Result<ResolvedSession, SetupError> {
     let session = new_id(options)?;
-    let FoundSession { session: old, project_dir: from } = found;
+    let FoundSession { session: old, transcript_dir: from } = found;
     let mut resumed =
         ResumedSession::read(from, old, &load_range(options)).map_err(|error| to_setup_error(old, error))?;
-    if let Some(project_dir) = &project_dir {
-        check_id_unused_elsewhere(options, project_dir, &session)?;
+    if let Some(transcript_dir) = &transcript_dir {
+        check_id_unused_elsewhere(options, transcript_dir, &session)?;
         resumed =
-            resumed.fork(from, old, project_dir, &session, persistence.mirror).map_err(
+            resumed.fork(from, old, transcript_dir, &session, persistence.mirror).map_err(
                 |error| match error {
                     ResumeError::Copy(_, error) if error.kind() == ErrorKind::AlreadyExists => {
                         id_taken_error(&session)
@@ -296,7 +300,7 @@ fn fork_session(
     Ok(ResolvedSession {
         warning: repair_warning(&resumed),
         session,
-        project_dir,
+        transcript_dir,
         resumed: Some(resumed),
         origin: SessionOrigin::Forked,
         forked_from: Some(old.clone()),
@@ -314,10 +318,10 @@ pub(super) fn new_id(options: &Options) -> Result<String, SetupError> {
 /// Checks that a given id is not in use in another project.
 fn check_id_unused_elsewhere(
     options: &Options,
-    project_dir: &ProjectDir,
+    transcript_dir: &TranscriptDir,
     session: &str,
 ) -> Result<(), SetupError> {
-    match options.session_id.is_some() && project_dir.find_id_conflict(session).is_some() {
+    match options.session_id.is_some() && transcript_dir.find_id_conflict(session).is_some() {
         true => Err(SetupError::Invalid(format!(
             "The session {session} already exists, in another directory or with different capitalization. Choose another --session-id."
         ))),
@@ -326,8 +330,8 @@ fn check_id_unused_elsewhere(
 }
 
 /// Reserves a given id with a lock; it must not be in use.
-fn claim_id(project_dir: &ProjectDir, session: &str) -> Result<Option<TranscriptLock>, SetupError> {
-    let path = project_dir.transcript(session);
+fn claim_id(transcript_dir: &TranscriptDir, session: &str) -> Result<Option<TranscriptLock>, SetupError> {
+    let path = transcript_dir.transcript(session);
     match TranscriptLock::claim(&path) {
         Ok(Some(lock)) => Ok(Some(lock)),
         Ok(None) => Err(id_taken_error(session)),

@@ -1,6 +1,5 @@
 //! Storage of transcripts: finds the project directory and checks that it is writable.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -8,14 +7,14 @@ use nix::unistd::{AccessFlags, access};
 use whimbrel_config::settings::config_dir;
 use whimbrel_config::settings::sources::{env_path, explicit_config_dir};
 use whimbrel_os::files::{self, FileKind};
-use whimbrel_session_store::ProjectDir;
+use whimbrel_session_store::TranscriptDir;
 
-type Env = BTreeMap<String, String>;
+use super::env::Env;
 
 #[derive(Debug, Default)]
 pub(super) struct TranscriptStorage {
-    /// Directory of the project's sessions; none without `HOME` and configuration directory.
-    pub(super) project_dir: Option<ProjectDir>,
+    /// Directory of the project's sessions; `None` without `HOME` and configuration directory.
+    pub(super) transcript_dir: Option<TranscriptDir>,
     /// Reason why it is not writable.
     pub(super) error: Option<Arc<str>>,
 }
@@ -30,7 +29,7 @@ pub(super) fn find_storage(env: &Env, root: &Path) -> TranscriptStorage {
     let config = config_dir(env);
     let error = home_error.or_else(|| write_error(config.as_deref()?));
     let error = error.map(Into::into);
-    TranscriptStorage { project_dir: config.map(|config| ProjectDir::new(&config, root)), error }
+    TranscriptStorage { transcript_dir: config.map(|config| TranscriptDir::new(&config, root)), error }
 }
 
 pub(super) fn temp_dir(env: &Env) -> PathBuf {
@@ -124,8 +123,8 @@ mod tests {
             ),
         ];
         for (name, pairs, expected) in rows {
-            let TranscriptStorage { project_dir, error } = find_storage(&env(pairs), Path::new("/work"));
-            let found = error.map_or(Ok(project_dir.is_some()), Err);
+            let TranscriptStorage { transcript_dir, error } = find_storage(&env(pairs), Path::new("/work"));
+            let found = error.map_or(Ok(transcript_dir.is_some()), Err);
             match (&found, expected) {
                 (Ok(found), Ok(expected)) => assert_eq!(*found, expected, "{name}"),
                 (Err(text), Err(part)) => assert!(text.contains(part), "{name}: {text}"),
@@ -139,10 +138,10 @@ mod tests {
         if nix::unistd::Uid::effective().is_root() {
             return;
         }
-        let TranscriptStorage { project_dir, error } =
+        let TranscriptStorage { transcript_dir, error } =
             find_storage(&env(&[("HOME", "/")]), Path::new("/work"));
         assert!(error.unwrap().contains("/ cannot be written"));
-        assert!(project_dir.is_some(), "stored sessions can still be read");
+        assert!(transcript_dir.is_some(), "stored sessions can still be read");
     }
 
     #[test]

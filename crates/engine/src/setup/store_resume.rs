@@ -9,14 +9,14 @@ use whimbrel_session_store::{Mirror, Persistence, ResumedSession, StoreWriter};
 use whimbrel_wire::options::Options;
 
 use super::resume::{self, ResolvedSession, SessionOrigin};
-use super::start::working_directory;
-use super::{Setup, SetupError, Start};
+use super::session_request::working_directory;
+use super::{SessionRequest, Setup, SetupError};
 use crate::engine::Engine;
 
 /// A selected session and the writer to its store.
 pub(super) struct StoreResolvedSession {
     resolved: ResolvedSession,
-    /// None if the session is not stored.
+    /// `None` if the session is not stored.
     store_writer: Option<StoreWriter>,
 }
 
@@ -30,15 +30,15 @@ impl StoreResolvedSession {
 }
 
 /// Resolves a session stored in a session store.
-pub(super) async fn resolve(engine: &Engine, start: Start) -> Result<Setup, SetupError> {
-    let Some(store) = start.store.clone() else { return Setup::resolve(engine, start) };
-    let options = &start.options;
+pub(super) async fn resolve(engine: &Engine, request: SessionRequest) -> Result<Setup, SetupError> {
+    let Some(store) = request.store.clone() else { return Setup::resolve(engine, request) };
+    let options = &request.options;
     let project = project_key(&working_directory(options)?.to_string_lossy());
     let persists = options.persist_session != Some(false);
     let resolved =
         StoreResolver { store: &store, project: &project, options, persists }.resolve_session().await?;
     let store_writer = persists.then(|| StoreWriter::new(store.clone(), project));
-    Setup::resolve_from(engine, start, Some(StoreResolvedSession { resolved, store_writer }))
+    Setup::resolve_from(engine, request, Some(StoreResolvedSession { resolved, store_writer }))
 }
 
 /// Inputs for selecting a session.
@@ -86,10 +86,10 @@ impl StoreResolver<'_> {
 
     async fn new_session(&self) -> Result<ResolvedSession, SetupError> {
         let session = self.new_id().await?;
-        let (resumed, project_dir, warning, forked_from) = (None, None, None, None);
+        let (resumed, transcript_dir, warning, forked_from) = (None, None, None, None);
         Ok(ResolvedSession {
             session,
-            project_dir,
+            transcript_dir,
             resumed,
             origin: SessionOrigin::New,
             forked_from,
@@ -137,7 +137,14 @@ impl StoreResolver<'_> {
 
 fn resumed_session(session: String, resumed: ResumedSession, origin: SessionOrigin) -> ResolvedSession {
     let warning = resume::repair_warning(&resumed);
-    ResolvedSession { warning, session, project_dir: None, resumed: Some(resumed), origin, forked_from: None }
+    ResolvedSession {
+        warning,
+        session,
+        transcript_dir: None,
+        resumed: Some(resumed),
+        origin,
+        forked_from: None,
+    }
 }
 
 fn fork_error(old: &str, error: impl std::fmt::Display) -> SetupError {

@@ -68,12 +68,12 @@ fn scheduled_jobs(agent: &Agent) -> Vec<SessionCronSummary> {
 
 fn task_summary(task: TaskSnapshot) -> BackgroundTaskSummary {
     BackgroundTaskSummary {
-        id: task.facts.task_id,
-        kind: task.facts.kind.as_str().into(),
+        id: task.info.task_id,
+        kind: task.info.kind.as_str().into(),
         status: task.state.as_str().into(),
-        description: task.facts.description,
-        command: Some(task.facts.command).filter(|command| !command.is_empty()),
-        agent_type: task.facts.agent_type,
+        description: task.info.description,
+        command: Some(task.info.command).filter(|command| !command.is_empty()),
+        agent_type: task.info.agent_type,
         ..BackgroundTaskSummary::default()
     }
 }

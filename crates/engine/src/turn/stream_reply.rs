@@ -19,6 +19,7 @@ use crate::next_step::TurnEvent;
 use crate::tool_scheduler::{ToolCall, ToolScheduler};
 
 /// Outcome of one model call.
+#[derive(Default)]
 pub(super) struct ReplyOutcome {
     pub(super) stop_reason: Option<StopReason>,
     pub(super) error: Option<ModelError>,
@@ -35,7 +36,7 @@ impl ReplyOutcome {
         match &self.error {
             Some(error) if !self.is_cut => match error.kind {
                 ModelErrorKind::PromptTooLong | ModelErrorKind::TooLarge => TurnEvent::ContextTooLong,
-                _ if fallback::unavailability(error).is_some() => TurnEvent::Unavailable,
+                _ if fallback::classify_unavailable(error).is_some() => TurnEvent::Unavailable,
                 _ => TurnEvent::Failed,
             },
             _ => TurnEvent::Replied {
@@ -52,14 +53,7 @@ pub(super) async fn stream_reply(
     scheduler: &mut ToolScheduler,
     cancel: &CancellationToken,
 ) -> ReplyOutcome {
-    let mut reply = ReplyOutcome {
-        stop_reason: None,
-        error: None,
-        is_cut: false,
-        text: None,
-        has_content: false,
-        first_event_at: None,
-    };
+    let mut reply = ReplyOutcome::default();
     let full_name = agent.model();
     let (model, name) = match agent.models.resolve(&full_name) {
         Ok(found) => found,
@@ -259,7 +253,7 @@ fn build_request(agent: &mut Agent, full_name: &str, model: String) -> Request {
         task_budget: agent.limits.task_budget_tokens.map(|total| agent.ledger.task_budget(total)),
         max_tokens,
         model,
-        preamble: agent.preamble.clone(),
+        prefix: agent.request_prefix.clone(),
         history: agent.conversation.history.snapshot(),
         betas: agent.limits.betas.clone(),
         session_id: agent.frame_sender.session_id().to_string(),

@@ -38,7 +38,8 @@ pub(crate) async fn attach_mentioned_files(agent: &mut Agent, text: &str) {
 async fn attach_file(agent: &mut Agent, path: &str) {
     let Some(read) = agent.tool_env.tool_set.find("Read") else { return };
     let input = json!({"file_path": path});
-    let decision = agent.tool_env.checker.permissions.decide(read.tool().name(), read.facts(), &input, None);
+    let decision =
+        agent.tool_env.checker.permissions.decide(read.tool().name(), read.properties(), &input, None);
     if !matches!(decision.decision, Decision::Allow(_)) {
         return;
     }

@@ -1,4 +1,4 @@
-//! Plan mode and interactive tools: notices and tools for the model, and requests that are open while something else
+//! Plan mode and interactive tools: reminders and tools for the model, and requests that are open while something else
 //! happens.
 
 use serde_json::{Value, json};
@@ -103,9 +103,9 @@ async fn interactive_tools_follow_the_mode() {
 #[tokio::test]
 async fn matching_hook_makes_interactive_tools_available() {
     let no_responder = || Options { permission_prompt_tool: None, ..Options::default() };
-    let question_input = json!({"question": "Which colour?", "header": "Colour", "multiSelect": false,
+    let question_input = json!({"question": "Which color?", "header": "Color", "multiSelect": false,
         "options": [{"label": "Blue", "description": "b"}, {"label": "Red", "description": "r"}]});
-    let answered = json!({"questions": [question_input], "answers": {"Which colour?": "Blue"}});
+    let answered = json!({"questions": [question_input], "answers": {"Which color?": "Blue"}});
     let script =
         || [Reply::tool("AskUserQuestion", json!({"questions": [question_input]})), Reply::text("I see.")];
     let rows = [
@@ -132,7 +132,7 @@ async fn matching_hook_makes_interactive_tools_available() {
         assert_eq!(offered, expected, "{name}");
         let answered = expected.contains(&"AskUserQuestion");
         assert_eq!(
-            requests[1].contains_text("Which colour? → Blue"),
+            requests[1].contains_text("Which color? → Blue"),
             answered,
             "{name}: {:?}",
             requests[1].messages()
@@ -151,7 +151,7 @@ async fn first_plan_mode_request_stays_below_14_kib() {
 }
 
 #[tokio::test]
-async fn plan_mode_notices_are_sent_once_per_change() {
+async fn plan_mode_reminders_are_sent_once_per_change() {
     let script = [Reply::text("One."), Reply::text("Two."), Reply::text("Three."), Reply::text("Four.")];
     let mut host = host(Plan, script).start().await.unwrap();
     host.run("First.").await.unwrap();
@@ -186,7 +186,7 @@ async fn mode_switch_is_announced_with_the_next_model_request() {
 }
 
 #[tokio::test]
-async fn plan_mode_notice_survives_compaction() {
+async fn plan_mode_reminder_survives_compaction() {
     let script = [Reply::text("Hm."), Reply::text("The summary."), Reply::text("Still here.")];
     let mut host = host(Plan, script).start().await.unwrap();
     host.run("Plan it.").await.unwrap();
@@ -396,9 +396,9 @@ async fn exit_plan_mode_fails_outside_plan_mode() {
 #[tokio::test]
 async fn ask_user_question_always_reaches_the_user() {
     let options = json!([{"label": "Red", "description": "r"}, {"label": "Blue", "description": "b"}]);
-    let colour = json!({"question": "Which colour?", "header": "Colour", "options": options});
+    let color = json!({"question": "Which color?", "header": "Color", "options": options});
     let question_call =
-        Reply::tool("AskUserQuestion", json!({"questions": [colour], "answers": {"Which colour?": "Red"}}));
+        Reply::tool("AskUserQuestion", json!({"questions": [color], "answers": {"Which color?": "Red"}}));
     for mode in [PermissionMode::BypassPermissions, AcceptEdits, Plan] {
         let options = Options {
             permission_mode: Some(mode),

@@ -270,7 +270,7 @@ async fn plan_mode_requests_name_the_mode() {
     let by_mode = json!({"decision_reason_type": "mode", "decision_reason": "The permission mode is plan."});
     let mut edit = by_mode.clone();
     edit["description"] = json!("a.txt");
-    let question_input = json!({"question": "Which?", "header": "Colour", "multiSelect": false,
+    let question_input = json!({"question": "Which?", "header": "Color", "multiSelect": false,
         "options": [{"label": "Red", "description": "Warm"}, {"label": "Blue", "description": "Cool"}]});
     // No suggestions field at all, not even an empty list.
     let interactive = json!({"requires_user_interaction": true, "suppress_always_allow_rule": true});

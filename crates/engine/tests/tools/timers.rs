@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
-use whimbrel_engine::{Engine, SessionExit, Start, serve};
+use whimbrel_engine::{Engine, SessionExit, SessionRequest, serve};
 use whimbrel_models::providers::Providers;
 use whimbrel_models::scripted::Scripted;
 use whimbrel_transport::link::{self, HostEnd};
@@ -27,7 +27,7 @@ fn start_session(dir: &TempDir, replies: Value) -> (HostEnd, JoinHandle<SessionE
     };
     let env = [("HOME".to_owned(), dir.path().display().to_string())].into();
     let (link, host_end) = link::pair();
-    let session = tokio::spawn(serve(Engine::new(providers), link, Start::new(options, env)));
+    let session = tokio::spawn(serve(Engine::new(providers), link, SessionRequest::new(options, env)));
     (host_end, session, script)
 }
 

@@ -213,6 +213,6 @@ async fn session_cost_lists_every_agent() {
     assert!((result.total_cost_usd - 1.0).abs() < 1e-9, "total: {}", result.total_cost_usd);
     let text = host.send_request(GetSessionCost {}).await.unwrap().text;
     assert!(text.starts_with("Total cost: $1.0000"), "{text}");
-    let agent = text.lines().find(|line| line.starts_with("general-purpose (")).unwrap();
-    assert!(agent.ends_with("20000 tokens of these ($0.5000)"), "{agent}");
+    let agent = text.lines().find(|line| line.starts_with("of which general-purpose (")).unwrap();
+    assert!(agent.ends_with("20000 tokens ($0.5000)"), "{agent}");
 }

@@ -9,7 +9,7 @@ use rmcp::service::{PeerRequestOptions, RequestHandle};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
-use super::{CLOSE_TIMEOUT, CallContext, Connection};
+use super::{CLOSE_TIMEOUT, Connection, RequestOrigin};
 use crate::client_handler::InFlightCall;
 use crate::error::McpError;
 use crate::limits::RequestTimeouts;
@@ -21,7 +21,7 @@ impl Connection {
         &self,
         request: ClientRequest,
         timeouts: RequestTimeouts,
-        caller: CallContext<'_>,
+        caller: RequestOrigin<'_>,
     ) -> Result<ServerResult, McpError> {
         let deadline = Instant::now() + timeouts.total;
         let options = PeerRequestOptions::no_options().with_meta(request_meta(caller.tool_use_id));

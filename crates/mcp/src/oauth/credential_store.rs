@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use whimbrel_config::settings::config_dir;
-use whimbrel_config::settings::{FileAccess, SettingsChange, change_file};
+use whimbrel_config::settings::{FileOwnership, SettingsChange, change_file};
 use whimbrel_models::http::Url;
 use whimbrel_os::files;
 
@@ -62,7 +62,7 @@ impl CredentialStore {
 
     fn update(&self, server: &Url, value: Option<Value>) -> Result<bool, String> {
         let change = SettingsChange::Entry { path: vec![LOGINS_KEY.into(), server_key(server)], value };
-        let changed = change_file(&self.file, FileAccess::User, &change);
+        let changed = change_file(&self.file, FileOwnership::User, &change);
         changed.map(|replaced| replaced.is_some()).map_err(|error| error.to_string())
     }
 

@@ -31,9 +31,9 @@ pub(super) struct OauthToken {
     pub(super) access_token: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     refresh_token: Option<String>,
-    /// Unix time in seconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    ends_at: Option<u64>,
+    /// Expiry time, in Unix seconds.
+    #[serde(rename = "endsAt", default, skip_serializing_if = "Option::is_none")]
+    expires_at: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     scope: Option<String>,
     token_endpoint: Url,
@@ -90,16 +90,16 @@ pub(super) async fn exchange_code(
     ];
     let token_endpoint = metadata.authorization_server.token_endpoint.clone();
     let response = request_token(http_client, &token_endpoint, client, &fields).await?;
-    let ends_at = expiry_seconds(&response);
+    let expires_at = expiry_seconds(&response);
     let TokenResponse { access_token, refresh_token, scope, .. } = response;
     let (resource, client) = (metadata.resource.clone(), client.clone());
-    Ok(OauthToken { access_token, refresh_token, ends_at, scope, token_endpoint, resource, client })
+    Ok(OauthToken { access_token, refresh_token, expires_at, scope, token_endpoint, resource, client })
 }
 
 impl OauthToken {
     /// Returns true if the token has expired or is about to.
     pub(super) fn is_expiring(&self) -> bool {
-        self.ends_at.is_some_and(|end| now_seconds() + REFRESH_MARGIN_SECONDS >= end)
+        self.expires_at.is_some_and(|end| now_seconds() + REFRESH_MARGIN_SECONDS >= end)
     }
 
     /// Gets a new token with the refresh token.
@@ -110,12 +110,12 @@ impl OauthToken {
         let fields =
             [("grant_type", "refresh_token"), ("refresh_token", refresh_token), ("resource", &self.resource)];
         let response = request_token(http_client, &self.token_endpoint, &self.client, &fields).await?;
-        let ends_at = expiry_seconds(&response);
+        let expires_at = expiry_seconds(&response);
         Ok(Self {
             access_token: response.access_token,
             // A response without a refresh token means that the old one stays valid.
             refresh_token: response.refresh_token.or_else(|| Some(refresh_token.clone())),
-            ends_at,
+            expires_at,
             scope: response.scope.or_else(|| self.scope.clone()),
             ..self.clone()
         })

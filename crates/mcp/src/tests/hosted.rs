@@ -16,7 +16,7 @@ use whimbrel_wire::{Frame, RawJson};
 
 use super::fixture::{TEST_TIMEOUT, TestServers, test_deps};
 use super::test_server::TestMcpServer;
-use crate::connection::{CallContext, Connection};
+use crate::connection::{Connection, RequestOrigin};
 use crate::limits::RequestTimeouts;
 use crate::server_tool::call_tool;
 use crate::transport::HostedInbox;
@@ -172,7 +172,7 @@ async fn progress_extends_the_idle_timeout() {
     let (idle, step) = (Duration::from_secs(1), Duration::from_millis(800));
     let timeouts = RequestTimeouts { total: TEST_TIMEOUT, idle: Some(idle) };
     let (started_at, never) = (Instant::now(), CancellationToken::new());
-    let caller = CallContext { tool: "add", tool_use_id: "", cancel: &never };
+    let caller = RequestOrigin { tool: "add", tool_use_id: "", cancel: &never };
     let call = call_tool(&connection, "add", Map::new(), timeouts, caller);
     let (ended, ()) = tokio::join!(call, async {
         for progress in 1..=5 {
@@ -285,8 +285,8 @@ async fn start_hosted(server: impl ServerHandler) -> TestServers {
                             pending.insert(id.to_string(), control_request.request_id.clone());
                         }
                         _ => {
-                            let acknowledgement = json!({"mcp_response": {"jsonrpc": "2.0", "id": 0, "result": {}}});
-                            responder.handle_response(ControlResponse::success(&control_request.request_id, &acknowledgement).response);
+                            let acknowledgment = json!({"mcp_response": {"jsonrpc": "2.0", "id": 0, "result": {}}});
+                            responder.handle_response(ControlResponse::success(&control_request.request_id, &acknowledgment).response);
                         }
                     }
                     to_server.send(message.message.decode().unwrap()).unwrap();

@@ -183,12 +183,12 @@ async fn a_server_that_does_not_read_blocks_nothing() {
 #[tokio::test]
 async fn a_handshake_error_is_reported() {
     let rejecting = shell_entry(
-        r#"read -r line; echo '{"jsonrpc":"2.0","id":0,"error":{"code":-32000,"message":"no licence"}}'; sleep 300"#,
+        r#"read -r line; echo '{"jsonrpc":"2.0","id":0,"error":{"code":-32000,"message":"no license"}}'; sleep 300"#,
     );
     let servers = TestServers::start(json!({"no": rejecting})).await;
     assert_eq!(
         servers.status_and_error("no"),
-        ("failed".into(), "it rejected `initialize`: no licence".into())
+        ("failed".into(), "it rejected `initialize`: no license".into())
     );
     let wrong =
         shell_entry(r#"read -r line; echo '{"jsonrpc":"2.0","id":0,"result":{"hello":true}}'; sleep 300"#);

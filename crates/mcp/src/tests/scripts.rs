@@ -1,4 +1,4 @@
-//! Servers that are small shell scripts, for behaviour that a real server never shows.
+//! Servers that are small shell scripts, for behavior that a real server never shows.
 
 use serde_json::{Value, json};
 

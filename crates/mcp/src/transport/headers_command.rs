@@ -8,7 +8,7 @@ use std::time::Duration;
 use http::HeaderMap;
 use tokio::sync::Mutex;
 use tokio::time::timeout;
-use whimbrel_process::{ChildProcess, ProcessExit, ProgramSpec};
+use whimbrel_process::{ChildProcess, ChildProcessSpec, ProcessExit};
 
 use super::authenticated_endpoint::sensitive_header;
 use crate::deps::ServerDeps;
@@ -22,7 +22,7 @@ const MAX_SHOWN_CHARS: usize = 300;
 /// The command and its last output. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct HeadersCommand {
-    program: Arc<ProgramSpec>,
+    program: Arc<ChildProcessSpec>,
     cached: Arc<Mutex<HeaderMap>>,
 }
 
@@ -32,7 +32,7 @@ impl HeadersCommand {
         let mut environment = deps.program_environment();
         environment.insert("CLAUDE_CODE_MCP_SERVER_NAME".into(), name.into());
         environment.insert("CLAUDE_CODE_MCP_SERVER_URL".into(), url.into());
-        let program = ProgramSpec {
+        let program = ChildProcessSpec {
             command: "sh".into(),
             args: vec!["-c".into(), command.into()],
             cwd: deps.cwd.clone(),

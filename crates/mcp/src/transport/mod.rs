@@ -23,7 +23,7 @@ use std::pin::Pin;
 use rmcp::RoleClient;
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
-use whimbrel_process::{KillHandle, ProgramSpec, SHELL_PREFIX_VARIABLE};
+use whimbrel_process::{ChildProcessSpec, KillHandle, SHELL_PREFIX_VARIABLE};
 use whimbrel_wire::options::{McpServerConfig, StdioServer};
 
 use self::authenticated_endpoint::RemoteEndpoint;
@@ -82,10 +82,10 @@ impl McpTransport {
     }
 }
 
-fn build_program(server: &StdioServer, deps: &ServerDeps) -> ProgramSpec {
+fn build_program(server: &StdioServer, deps: &ServerDeps) -> ChildProcessSpec {
     let mut environment = deps.program_environment();
     environment.extend(server.env.clone());
-    ProgramSpec {
+    ChildProcessSpec {
         command: server.command.clone(),
         args: server.args.clone(),
         cwd: deps.cwd.clone(),

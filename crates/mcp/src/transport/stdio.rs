@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 use whimbrel_os::byte_size::format_size;
-use whimbrel_process::{ChildProcess, KillHandle, ProcessExit, ProgramSpec, SpawnError};
+use whimbrel_process::{ChildProcess, ChildProcessSpec, KillHandle, ProcessExit, SpawnError};
 use whimbrel_transport::line_reader::{Line, LineBuffer};
 
 use super::connection_state::ConnectionState;
@@ -43,7 +43,7 @@ struct Writer {
 
 impl StdioTransport {
     pub(super) fn start(
-        program: &ProgramSpec,
+        program: &ChildProcessSpec,
         state: ConnectionState,
     ) -> Result<(Self, KillHandle), McpError> {
         let mut child = ChildProcess::spawn(program).map_err(|error| start_error(&error))?;

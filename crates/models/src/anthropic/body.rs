@@ -27,11 +27,11 @@ pub struct BodyOverrides {
 }
 
 /// Renders the body as parts to be sent in order, without the optional parts in `unsupported`.
-/// The preamble and the frozen history are shared, not copied.
+/// The prefix and the frozen history are shared, not copied.
 pub fn render(request: &Request, unsupported: &[OptionalPart], overrides: &BodyOverrides) -> Vec<Bytes> {
-    let (preamble, parts) = match overrides.caching.is_enabled(&request.model) {
-        true => (request.preamble.json().clone(), request.history.parts().to_vec()),
-        false => (request.preamble.unmarked_json(), request.history.unmarked_parts()),
+    let (prefix, parts) = match overrides.caching.is_enabled(&request.model) {
+        true => (request.prefix.json().clone(), request.history.parts().to_vec()),
+        false => (request.prefix.unmarked_json(), request.history.unmarked_parts()),
     };
     let mut head = render_head(request, unsupported);
     if !overrides.extra.is_empty() {
@@ -39,7 +39,7 @@ pub fn render(request: &Request, unsupported: &[OptionalPart], overrides: &BodyO
     }
     let mut pieces = Vec::with_capacity(parts.len() + 4);
     pieces.push(Bytes::from(head));
-    pieces.push(preamble);
+    pieces.push(prefix);
     pieces.push(Bytes::from_static(br#""messages":["#));
     pieces.extend(parts);
     pieces.push(Bytes::from_static(b"]}"));
@@ -128,7 +128,7 @@ mod tests {
 
     use super::*;
     use crate::history::History;
-    use crate::request::{Preamble, ToolSpec};
+    use crate::request::{RequestPrefix, ToolSpec};
 
     fn request(history: &mut History) -> Request {
         let input_schema = RawJson::parse(r#"{"type":"object"}"#).unwrap();
@@ -138,7 +138,7 @@ mod tests {
             session_id: "s1".into(),
             ..Request::new(
                 "claude-x",
-                Arc::new(Preamble::new(vec!["Be brief.".into()], tools)),
+                Arc::new(RequestPrefix::new(vec!["Be brief.".into()], tools)),
                 history.snapshot(),
             )
         }

@@ -15,7 +15,7 @@ use super::{body, decode, error};
 use crate::error::{ModelError, ModelErrorKind};
 use crate::event::ReplyEvent;
 use crate::hint::{RequestSummary, with_hint};
-use crate::http::{Address, HttpClient, Response};
+use crate::http::{HttpClient, RequestUrl, Response};
 use crate::key_source::API_KEY_HELPER;
 use crate::model::{Model, RawEvents, ReplyItem};
 use crate::prompt_cache::PromptCaching;
@@ -36,7 +36,7 @@ const MAX_WHOLE_REPLY_BYTES: usize = 32 << 20;
 pub struct Anthropic {
     http: HttpClient,
     /// The parsed URL, or the error every request returns.
-    address: Result<Address, ModelError>,
+    url: Result<RequestUrl, ModelError>,
     headers: HeaderMap,
     credential: Credential,
     /// Variable that the key came from, for error messages.
@@ -97,10 +97,10 @@ impl Anthropic {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(USER_AGENT, HeaderValue::from_static(concat!("whimbrel/", env!("CARGO_PKG_VERSION"))));
         headers.extend(credential.header());
-        let address = Address::parse(&messages_url(base));
+        let url = RequestUrl::parse(&messages_url(base));
         Self {
             http,
-            address,
+            url,
             headers,
             credential,
             key_variable: None,
@@ -131,7 +131,7 @@ impl Anthropic {
         fetched: Option<&str>,
     ) -> impl Future<Output = OpenedReply> + Send + use<> {
         let unsupported = self.unsupported.for_model(&request.model);
-        let (http, address, overrides) = (self.http.clone(), self.address.clone(), self.overrides.clone());
+        let (http, url, overrides) = (self.http.clone(), self.url.clone(), self.overrides.clone());
         let (key, oauth_beta) = match fetched {
             Some(_) => (Some(API_KEY_HELPER.to_owned()), None),
             None => (self.key_variable.clone(), self.oauth_beta()),
@@ -140,10 +140,10 @@ impl Anthropic {
         let inserted = fetched.map_or(Ok(()), |key| insert_key(&mut headers, key));
         async move {
             inserted?;
-            let address = address?;
+            let url = url?;
             let body = body::render(&request, &unsupported, &*overrides?);
             let size = body.iter().map(Bytes::len).sum();
-            let response = http.send(Method::POST, &address, headers, body).await?;
+            let response = http.send(Method::POST, &url, headers, body).await?;
             let raw = RawEvents::for_request(&request);
             let summary = RequestSummary { model: &request.model, key_variable: key.as_deref(), size };
             decode_response(response, raw).await.map_err(|error| with_hint(error, &summary))

@@ -55,7 +55,7 @@ mod tests {
     use super::*;
     use crate::history::History;
     use crate::http::HttpClient;
-    use crate::request::Preamble;
+    use crate::request::RequestPrefix;
     use crate::test_server::{ResponseAction, TestServer, response};
 
     /// Returns these keys in order, the last one repeatedly, and records which were rejected.
@@ -118,7 +118,7 @@ mod tests {
             let model = KeyRefreshingModel::new(Arc::new(api), source);
             let mut history = History::new();
             history.push(Role::User, &Block::text("hi"));
-            let request = Request::new("m", Arc::new(Preamble::new(vec![], vec![])), history.snapshot());
+            let request = Request::new("m", Arc::new(RequestPrefix::new(vec![], vec![])), history.snapshot());
             let last = model.stream_reply(Arc::new(request)).collect::<Vec<_>>().await.pop().unwrap();
             let requests = server.requests();
             let sent: Vec<_> =

@@ -9,7 +9,7 @@ use whimbrel_wire::{Block, StopReason, Usage};
 use super::*;
 use crate::event::{BlockDelta, ReplyEvent};
 use crate::history::History;
-use crate::request::{Effort, OptionalPart, Preamble};
+use crate::request::{Effort, OptionalPart, RequestPrefix};
 use crate::usage::ReportedUsage;
 
 /// An action of the fake model.
@@ -57,7 +57,7 @@ fn fake_model(attempts: impl IntoIterator<Item = Vec<ModelAction>>) -> Arc<FakeM
 fn request() -> Request {
     Request {
         effort: Some(Effort::High),
-        ..Request::new("m", Arc::new(Preamble::new(vec![], vec![])), History::new().snapshot())
+        ..Request::new("m", Arc::new(RequestPrefix::new(vec![], vec![])), History::new().snapshot())
     }
 }
 

@@ -11,10 +11,10 @@ use super::guarded_fetch::FetchError;
 use super::tls;
 use crate::error::{ModelError, ModelErrorKind};
 
-/// Error for a request that did not reach the server or got no response. `passing_on` is the proxy that forwarded it,
-/// which is then the peer of the connection.
+/// Error for a request that did not reach the server or got no response. `forwarding_proxy` is the
+/// proxy that received the request in place of the server.
 pub(super) fn send_error(host: &str, forwarding_proxy: Option<String>, error: &legacy::Error) -> ModelError {
-    // A configuration error found while connecting is returned as it is.
+    // A configuration error found while connecting is returned unchanged.
     if let Some(model_error) = error_chain(error).find_map(|error| error.downcast_ref::<ModelError>()) {
         return model_error.clone();
     }

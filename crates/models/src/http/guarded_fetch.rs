@@ -5,10 +5,10 @@ use std::net::IpAddr;
 use ::http::header::{ACCEPT, ACCEPT_ENCODING, USER_AGENT};
 use ::http::{HeaderMap, HeaderValue, Method};
 
-use super::address::Address;
 use super::dns::Resolver;
 use super::pool::ConnectionPool;
 use super::request_body::RequestBody;
+use super::request_url::RequestUrl;
 use super::{HttpClient, Inner, Response, Url, error};
 use crate::error::{ModelError, ModelErrorKind};
 
@@ -32,21 +32,25 @@ impl HttpClient {
     /// The host is resolved once, and only the checked addresses are connected to (no DNS rebinding). A proxy resolves
     /// the host itself; then only an IP address in the URL can be checked.
     pub async fn get(&self, url: &Url, accept: &str, filter: AddressFilter) -> Result<Response, FetchError> {
-        let address = Address::try_from(url.clone())?;
-        if let Some(ip) = literal_ip(address.host()).filter(|ip| !filter(*ip)) {
+        let request_url = RequestUrl::try_from(url.clone())?;
+        if let Some(ip) = literal_ip(request_url.host()).filter(|ip| !filter(*ip)) {
             return Err(FetchError::AddressDenied(ip));
         }
         let Inner { network_config, limits, tls, .. } = &*self.inner;
         // A separate pool, because pooled connections were checked with other filters.
-        let pool =
-            ConnectionPool::new(network_config, limits, tls, Resolver::with_guard(address.host(), filter))?;
+        let pool = ConnectionPool::new(
+            network_config,
+            limits,
+            tls,
+            Resolver::with_guard(request_url.host(), filter),
+        )?;
         let (body, _) = RequestBody::default().into_sending();
-        let response = pool.send(Method::GET, &address, request_headers(accept)?, body).await;
+        let response = pool.send(Method::GET, &request_url, request_headers(accept)?, body).await;
         if let Some(ip) = response.as_ref().err().and_then(error::denied_address) {
             return Err(FetchError::AddressDenied(ip));
         }
-        let response = pool.check_response(&address, response)?;
-        Ok(Response::new(response, &address, limits.max_decoded_bytes))
+        let response = pool.check_response(&request_url, response)?;
+        Ok(Response::new(response, &request_url, limits.max_decoded_bytes))
     }
 }
 

@@ -5,7 +5,6 @@
 //!
 //! [`HttpClient`] passes a request to the connection `pool`; new connections are established in `connector`.
 
-mod address;
 mod config;
 mod connector;
 mod dns;
@@ -15,6 +14,7 @@ mod gzip;
 mod pool;
 mod proxy_rules;
 mod request_body;
+mod request_url;
 mod response;
 mod stream;
 #[cfg(feature = "tls")]
@@ -35,9 +35,9 @@ use self::pool::ConnectionPool;
 use self::tls::TlsSettings;
 use crate::error::{ModelError, ModelErrorKind};
 
-pub use address::Address;
 pub use guarded_fetch::{AddressFilter, FetchError};
 pub use request_body::RequestBody;
+pub use request_url::RequestUrl;
 pub use response::{BodyStream, Response};
 pub use url::Url;
 
@@ -99,7 +99,7 @@ impl HttpClient {
         headers: HeaderMap,
         body: impl Into<RequestBody>,
     ) -> Result<Response, ModelError> {
-        self.send(Method::POST, &Address::parse(url)?, headers, body).await
+        self.send(Method::POST, &RequestUrl::parse(url)?, headers, body).await
     }
 
     /// Sends a request to a URL configured by the user and waits for the response head, whatever its status. Redirects
@@ -111,14 +111,14 @@ impl HttpClient {
         headers: HeaderMap,
         body: impl Into<RequestBody>,
     ) -> Result<Response, ModelError> {
-        self.send(method, &Address::try_from(url)?, headers, body).await
+        self.send(method, &RequestUrl::try_from(url)?, headers, body).await
     }
 
     /// As [`HttpClient::request`], for a parsed address.
     pub async fn send(
         &self,
         method: Method,
-        address: &Address,
+        request_url: &RequestUrl,
         mut headers: HeaderMap,
         body: impl Into<RequestBody>,
     ) -> Result<Response, ModelError> {
@@ -128,14 +128,14 @@ impl HttpClient {
         let (body, progress) = body.into().into_sending();
         let pool = self.pool()?;
         let response = tokio::select! {
-            response = pool.send(method, address, headers, body) => response,
+            response = pool.send(method, request_url, headers, body) => response,
             () = progress.wait_until_stalled(write) => {
-                let host = address.host();
+                let host = request_url.host();
                 let message = format!("{host} accepted the connection but does not read the request.");
                 return Err(ModelError::new(ModelErrorKind::Stalled, message));
             }
         };
-        Ok(Response::new(pool.check_response(address, response)?, address, decoded))
+        Ok(Response::new(pool.check_response(request_url, response)?, request_url, decoded))
     }
 
     /// Returns the connection pool, created on first use.

@@ -11,12 +11,12 @@ use hyper_util::client::legacy::{Client, Error};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 
 use super::HttpClientLimits;
-use super::address::Address;
 use super::config::NetworkConfig;
 use super::connector::{Connector, ConnectorConfig};
 use super::dns::Resolver;
 use super::error;
 use super::request_body::SendingBody;
+use super::request_url::RequestUrl;
 use super::tls::TlsSettings;
 use crate::error::ModelError;
 
@@ -76,18 +76,18 @@ impl ConnectionPool {
     pub(super) fn send(
         &self,
         method: Method,
-        address: &Address,
+        request_url: &RequestUrl,
         mut headers: HeaderMap,
         body: Box<SendingBody>,
     ) -> impl Future<Output = Result<Response<Incoming>, Error>> + Send + use<> {
         headers.entry(ACCEPT).or_insert(HeaderValue::from_static("*/*"));
-        if let Some(basic_auth) = &address.basic_auth {
+        if let Some(basic_auth) = &request_url.basic_auth {
             headers.entry(AUTHORIZATION).or_insert_with(|| basic_auth.clone());
         }
-        self.connector.add_proxy_auth(&address.uri, &mut headers);
+        self.connector.add_proxy_auth(&request_url.uri, &mut headers);
         let mut request = Request::new(body);
         *request.method_mut() = method;
-        *request.uri_mut() = address.uri.clone();
+        *request.uri_mut() = request_url.uri.clone();
         *request.headers_mut() = headers;
         self.client.request(request)
     }
@@ -95,14 +95,14 @@ impl ConnectionPool {
     /// Converts a failed request, or a response of the proxy itself, to an error.
     pub(super) fn check_response(
         &self,
-        address: &Address,
+        request_url: &RequestUrl,
         response: Result<Response<Incoming>, Error>,
     ) -> Result<Response<Incoming>, ModelError> {
-        let proxy = || self.connector.forwarding_proxy_address(&address.uri);
+        let proxy = || self.connector.forwarding_proxy_address(&request_url.uri);
         match response {
-            Err(error) => Err(error::send_error(address.host(), proxy(), &error)),
+            Err(error) => Err(error::send_error(request_url.host(), proxy(), &error)),
             Ok(response) if response.status() == StatusCode::PROXY_AUTHENTICATION_REQUIRED => match proxy() {
-                Some(proxy) => Err(error::proxy_auth_error(address.host(), &proxy)),
+                Some(proxy) => Err(error::proxy_auth_error(request_url.host(), &proxy)),
                 None => Ok(response),
             },
             Ok(response) => Ok(response),

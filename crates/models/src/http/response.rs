@@ -11,9 +11,9 @@ use bytes::{Bytes, BytesMut};
 use futures::stream::{Stream, StreamExt};
 use hyper::body::Incoming;
 
-use super::address::Address;
 use super::error;
 use super::gzip::ResponseBody;
+use super::request_url::RequestUrl;
 use crate::error::{ModelError, parse_request_id};
 
 /// A response whose head has arrived.
@@ -24,7 +24,7 @@ pub struct Response {
 }
 
 impl Response {
-    pub(super) fn new(response: ::http::Response<Incoming>, from: &Address, limit: u64) -> Self {
+    pub(super) fn new(response: ::http::Response<Incoming>, from: &RequestUrl, limit: u64) -> Self {
         let (mut parts, body) = response.into_parts();
         let body = ResponseBody::new(body, &mut parts.headers);
         let body = BodyStream { body, authority: from.uri.authority().cloned(), remaining: limit };

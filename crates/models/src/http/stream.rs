@@ -12,13 +12,13 @@ use super::tls::{TlsConnection, selected_http2};
 
 /// A connection to a server or to a forwarding proxy.
 pub(super) struct ClientStream {
-    transport: Transport,
+    transport: StreamKind,
     /// Whether requests go to a forwarding proxy, which needs the absolute URL.
     proxied: bool,
 }
 
 /// The underlying stream.
-enum Transport {
+enum StreamKind {
     Plain(TcpStream),
     /// Boxed to keep plain connections small.
     Tls(Box<TlsConnection>),
@@ -26,11 +26,11 @@ enum Transport {
 
 impl ClientStream {
     pub(super) fn from_tcp(tcp: TcpStream) -> Self {
-        Self { transport: Transport::Plain(tcp), proxied: false }
+        Self { transport: StreamKind::Plain(tcp), proxied: false }
     }
 
     pub(super) fn from_tls(tls: TlsConnection) -> Self {
-        Self { transport: Transport::Tls(Box::new(tls)), proxied: false }
+        Self { transport: StreamKind::Tls(Box::new(tls)), proxied: false }
     }
 
     pub(super) fn into_proxied(self) -> Self {
@@ -42,8 +42,8 @@ impl Connection for ClientStream {
     fn connected(&self) -> Connected {
         let connected = Connected::new().proxy(self.proxied);
         match &self.transport {
-            Transport::Tls(tls) if selected_http2(tls) => connected.negotiated_h2(),
-            Transport::Plain(_) | Transport::Tls(_) => connected,
+            StreamKind::Tls(tls) if selected_http2(tls) => connected.negotiated_h2(),
+            StreamKind::Plain(_) | StreamKind::Tls(_) => connected,
         }
     }
 }
@@ -55,8 +55,8 @@ impl AsyncRead for ClientStream {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         match &mut self.get_mut().transport {
-            Transport::Plain(tcp) => Pin::new(tcp).poll_read(context, buffer),
-            Transport::Tls(tls) => Pin::new(tls).poll_read(context, buffer),
+            StreamKind::Plain(tcp) => Pin::new(tcp).poll_read(context, buffer),
+            StreamKind::Tls(tls) => Pin::new(tls).poll_read(context, buffer),
         }
     }
 }
@@ -64,22 +64,22 @@ impl AsyncRead for ClientStream {
 impl AsyncWrite for ClientStream {
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         match &mut self.get_mut().transport {
-            Transport::Plain(tcp) => Pin::new(tcp).poll_write(context, bytes),
-            Transport::Tls(tls) => Pin::new(tls).poll_write(context, bytes),
+            StreamKind::Plain(tcp) => Pin::new(tcp).poll_write(context, bytes),
+            StreamKind::Tls(tls) => Pin::new(tls).poll_write(context, bytes),
         }
     }
 
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut self.get_mut().transport {
-            Transport::Plain(tcp) => Pin::new(tcp).poll_flush(context),
-            Transport::Tls(tls) => Pin::new(tls).poll_flush(context),
+            StreamKind::Plain(tcp) => Pin::new(tcp).poll_flush(context),
+            StreamKind::Tls(tls) => Pin::new(tls).poll_flush(context),
         }
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut self.get_mut().transport {
-            Transport::Plain(tcp) => Pin::new(tcp).poll_shutdown(context),
-            Transport::Tls(tls) => Pin::new(tls).poll_shutdown(context),
+            StreamKind::Plain(tcp) => Pin::new(tcp).poll_shutdown(context),
+            StreamKind::Tls(tls) => Pin::new(tls).poll_shutdown(context),
         }
     }
 
@@ -89,15 +89,15 @@ impl AsyncWrite for ClientStream {
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         match &mut self.get_mut().transport {
-            Transport::Plain(tcp) => Pin::new(tcp).poll_write_vectored(context, slices),
-            Transport::Tls(tls) => Pin::new(tls).poll_write_vectored(context, slices),
+            StreamKind::Plain(tcp) => Pin::new(tcp).poll_write_vectored(context, slices),
+            StreamKind::Tls(tls) => Pin::new(tls).poll_write_vectored(context, slices),
         }
     }
 
     fn is_write_vectored(&self) -> bool {
         match &self.transport {
-            Transport::Plain(tcp) => tcp.is_write_vectored(),
-            Transport::Tls(tls) => tls.is_write_vectored(),
+            StreamKind::Plain(tcp) => tcp.is_write_vectored(),
+            StreamKind::Tls(tls) => tls.is_write_vectored(),
         }
     }
 }

@@ -11,7 +11,7 @@ use whimbrel_wire::content::{ResultContent, Source};
 use whimbrel_wire::{Block, Role};
 
 use crate::history::{ApiMessage, ChatFormat, TranslatedMessages};
-use crate::request::{Effort, OptionalPart, Preamble, Request, ToolSpec};
+use crate::request::{Effort, OptionalPart, Request, RequestPrefix, ToolSpec};
 
 /// A translated request, and the call ids needed to decode its reply.
 pub(super) struct ChatRequest {
@@ -39,8 +39,8 @@ impl<const N: usize> From<[String; N]> for CallIds {
     }
 }
 
-/// Translates a request without the optional parts in `refused`. Translations of frozen history parts are shared, not
-/// computed again.
+/// Translates a request without the optional parts in `unsupported`. Translations of frozen history parts are shared,
+/// not computed again.
 pub(super) fn translate(request: &Request, unsupported: &[OptionalPart]) -> ChatRequest {
     let reasoning = match unsupported.contains(&OptionalPart::Reasoning) {
         true => ReasoningPolicy::Omit,
@@ -49,9 +49,8 @@ pub(super) fn translate(request: &Request, unsupported: &[OptionalPart]) -> Chat
     let parts = request
         .history
         .translated(reasoning.chat_format(), |messages| translate_messages(messages, reasoning));
-    let mut body =
-        vec![render_head(request, unsupported), request.preamble.chat_json_or_init(render_preamble)];
-    let mut first = request.preamble.system.is_empty();
+    let mut body = vec![render_head(request, unsupported), request.prefix.chat_json_or_init(render_prefix)];
+    let mut first = request.prefix.system.is_empty();
     for part in parts.iter().filter(|part| !part.json.is_empty()) {
         // Each message is preceded by a comma, which must be skipped for the first one.
         let comma = usize::from(std::mem::take(&mut first));
@@ -83,16 +82,16 @@ fn render_head(request: &Request, unsupported: &[OptionalPart]) -> Bytes {
 }
 
 /// Renders the tools, and the system prompt as the first message.
-fn render_preamble(preamble: &Preamble) -> Bytes {
+fn render_prefix(prefix: &RequestPrefix) -> Bytes {
     let mut json = Vec::new();
-    if !preamble.tools.is_empty() {
+    if !prefix.tools.is_empty() {
         json.extend_from_slice(br#""tools":"#);
-        json.append(&mut to_json(&preamble.tools.iter().map(|spec| render_tool(spec)).collect::<Vec<_>>()));
+        json.append(&mut to_json(&prefix.tools.iter().map(|spec| render_tool(spec)).collect::<Vec<_>>()));
         json.push(b',');
     }
     json.extend_from_slice(br#""messages":["#);
-    if !preamble.system.is_empty() {
-        json.append(&mut to_json(&ChatMessage::System { content: preamble.system.join("\n\n") }));
+    if !prefix.system.is_empty() {
+        json.append(&mut to_json(&ChatMessage::System { content: prefix.system.join("\n\n") }));
     }
     json.into()
 }

@@ -60,7 +60,7 @@ impl ReplayModel {
         let raw = RawEvents::for_request(request);
         let events = events.iter().map(|event| decode_event("", event.as_str(), raw));
         let failed = step.error.as_ref().map(|recorded_error| {
-            match recorded_error.left && !self.is_requested_again(&request_outline) {
+            match recorded_error.abandoned && !self.is_requested_again(&request_outline) {
                 // The reply was abandoned and not requested again, so the turn was interrupted there.
                 true => ModelError::new(
                     ModelErrorKind::Interrupted,
@@ -143,7 +143,7 @@ impl ReplayModel {
                             let (recorded, current) = self.describe_difference(recorded, current);
                             format!("message {} was {recorded} and is {current}", at + 1)
                         }
-                        (None, Some(current)) => format!("message {} is new: {}", at + 1, current.begins),
+                        (None, Some(current)) => format!("message {} is new: {}", at + 1, current.excerpt),
                         (_, None) => format!(
                             "there were {} messages and now there are {}",
                             step.messages.len(),
@@ -165,7 +165,7 @@ impl ReplayModel {
         let with_text = self.steps.iter().flat_map(|step| &step.messages).find(known);
         match (with_text.and_then(|outline| outline.text.as_deref()), current.text.as_deref()) {
             (Some(recorded), Some(current)) if recorded != current => excerpt_difference(recorded, current),
-            _ => (recorded.begins.clone(), current.begins.clone()),
+            _ => (recorded.excerpt.clone(), current.excerpt.clone()),
         }
     }
 }

@@ -38,7 +38,8 @@ pub(super) struct MessageOutline {
     /// Hash of the normalized message: without timestamps and random ids.
     pub(super) digest: String,
     /// Beginning of the message.
-    pub(super) begins: String,
+    #[serde(rename = "begins")]
+    pub(super) excerpt: String,
     /// The normalized message, truncated. Stored once per message in a recording.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) text: Option<String>,
@@ -62,8 +63,8 @@ pub(super) struct RecordedError {
     status: Option<u16>,
     message: String,
     /// Whether the reply was dropped before its end.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(super) left: bool,
+    #[serde(rename = "left", default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) abandoned: bool,
 }
 
 /// Excerpts of two texts, starting shortly before they differ.
@@ -103,7 +104,7 @@ fn outline_message(message: &ApiMessage) -> MessageOutline {
     let mut text = json.to_string();
     let digest = digest(&text);
     text.truncate(text.floor_char_boundary(MAX_TEXT_BYTES));
-    MessageOutline { role: message.role, digest, begins, text: Some(text), ids }
+    MessageOutline { role: message.role, digest, excerpt: begins, text: Some(text), ids }
 }
 
 /// FNV-1a hash: stable across platforms and versions.
@@ -115,13 +116,13 @@ fn digest(text: &str) -> String {
 impl RecordedError {
     pub(super) fn from_error(error: &ModelError) -> Self {
         let kind = format!("{:?}", error.kind);
-        Self { kind, status: error.status, message: error.message.clone(), left: false }
+        Self { kind, status: error.status, message: error.message.clone(), abandoned: false }
     }
 
     /// A reply that was dropped before its end.
     pub(super) fn abandoned() -> Self {
         let error = ModelError::new(ModelErrorKind::Cut, "The reply was abandoned before its end.");
-        Self { left: true, ..Self::from_error(&error) }
+        Self { abandoned: true, ..Self::from_error(&error) }
     }
 
     /// The error for the replay, with a retry delay of zero.

@@ -6,7 +6,7 @@ use super::*;
 use crate::assemble::ReplyAssembler;
 use crate::history::History;
 use crate::providers::Providers;
-use crate::request::Preamble;
+use crate::request::RequestPrefix;
 use crate::scripted::Scripted;
 
 const NAME: &str = "scripted:test";
@@ -17,7 +17,7 @@ fn request(items: &[&str]) -> Arc<Request> {
         let role = if at % 2 == 0 { Role::User } else { Role::Assistant };
         history.push(role, &Block::text(*text));
     }
-    Arc::new(Request::new("m", Arc::new(Preamble::new(vec![], vec![])), history.snapshot()))
+    Arc::new(Request::new("m", Arc::new(RequestPrefix::new(vec![], vec![])), history.snapshot()))
 }
 
 /// Sends a request and returns the reply's text, or the error.
@@ -203,10 +203,10 @@ async fn tool_results_may_come_in_another_order() {
             history.push(Role::User, &result);
         }
         history.push(Role::User, &Block::text("More?"));
-        let preamble = Arc::new(Preamble::new(vec![], vec![]));
+        let prefix = Arc::new(RequestPrefix::new(vec![], vec![]));
         let (model, _) = providers.resolve(NAME).unwrap();
         let items: Vec<_> =
-            model.stream_reply(Arc::new(Request::new("m", preamble, history.snapshot()))).collect().await;
+            model.stream_reply(Arc::new(Request::new("m", prefix, history.snapshot()))).collect().await;
         items.into_iter().all(|item| item.is_ok())
     };
     assert!(is_answered(&recording_providers(&path, json!(["One."])), ["t1", "t2"]).await);
@@ -225,10 +225,10 @@ async fn ids_in_thinking_are_ignored() {
         history.push(Role::Assistant, &thinking);
         history.push(Role::Assistant, &Block::text(format!("{agent} is at work.")));
         history.push(Role::User, &Block::text("And now?"));
-        let preamble = Arc::new(Preamble::new(vec![], vec![]));
+        let prefix = Arc::new(RequestPrefix::new(vec![], vec![]));
         let (model, _) = providers.resolve(NAME).unwrap();
         let items: Vec<_> =
-            model.stream_reply(Arc::new(Request::new("m", preamble, history.snapshot()))).collect().await;
+            model.stream_reply(Arc::new(Request::new("m", prefix, history.snapshot()))).collect().await;
         items.into_iter().all(|item| item.is_ok())
     };
     assert!(is_answered(&recording_providers(&path, json!(["One."])), "ac7e76fd0", "ac7e76fd0").await);

@@ -5,12 +5,12 @@ use whimbrel_wire::Role;
 use super::*;
 use crate::assemble::ReplyAssembler;
 use crate::history::History;
-use crate::request::Preamble;
+use crate::request::RequestPrefix;
 
 fn request(text: &str) -> Arc<Request> {
     let mut history = History::new();
     history.push(Role::User, &Block::text(text));
-    Arc::new(Request::new("m", Arc::new(Preamble::new(vec![], vec![])), history.snapshot()))
+    Arc::new(Request::new("m", Arc::new(RequestPrefix::new(vec![], vec![])), history.snapshot()))
 }
 
 /// Returns the blocks of the next reply, or the error that ended it.

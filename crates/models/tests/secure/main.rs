@@ -16,7 +16,7 @@ use server::{TlsServer, self_signed_identity};
 use whimbrel_models::anthropic::Anthropic;
 use whimbrel_models::assemble::ReplyAssembler;
 use whimbrel_models::http::HttpClient;
-use whimbrel_models::{History, Model, ModelError, ModelErrorKind, Preamble, Request};
+use whimbrel_models::{History, Model, ModelError, ModelErrorKind, Request, RequestPrefix};
 use whimbrel_wire::{Block, Role};
 
 impl TlsServer {
@@ -36,7 +36,7 @@ fn certificate_for(host: &str) -> CertificateParams {
 async fn reply_text(model: &Anthropic, size: usize) -> Result<String, ModelError> {
     let mut history = History::new();
     history.push(Role::User, &Block::text("x".repeat(size)));
-    let request = Request::new("m", Arc::new(Preamble::new(Vec::new(), Vec::new())), history.snapshot());
+    let request = Request::new("m", Arc::new(RequestPrefix::new(Vec::new(), Vec::new())), history.snapshot());
     let mut events = model.stream_reply(Arc::new(request));
     let (mut assembler, mut reply) = (ReplyAssembler::default(), String::new());
     while let Some(item) = events.next().await {

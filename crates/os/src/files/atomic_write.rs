@@ -102,8 +102,8 @@ impl FileHandle {
         Ok(OldFile { file, metadata, writability })
     }
 
-    /// Writes a temporary file with the metadata of the old one. None if the metadata cannot be kept, so that the file
-    /// must be overwritten in place.
+    /// Writes a temporary file with the metadata of the old one. `None` if the metadata cannot be kept, so that the
+    /// file must be overwritten in place.
     fn stage_replacement<'a>(
         &self,
         dir: &'a DirHandle,

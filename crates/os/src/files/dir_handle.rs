@@ -85,7 +85,7 @@ impl DirHandle {
         Ok(fstatat(self, name, AtFlags::AT_SYMLINK_NOFOLLOW)?)
     }
 
-    /// Entries of the directory; none if it cannot be read.
+    /// Entries of the directory; `None` if it cannot be read.
     pub(super) fn entries(&self) -> Option<Dir> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         Dir::new(openat(self, ".", flags, Mode::empty()).ok()?).ok()

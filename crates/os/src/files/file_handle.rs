@@ -22,7 +22,7 @@ use crate::files::{
 #[derive(Debug)]
 pub struct FileHandle {
     pub(super) real: PathBuf,
-    /// None if the directory does not exist yet.
+    /// `None` if the directory does not exist yet.
     pub(super) dir: Option<DirHandle>,
     pub(super) name: OsString,
 }

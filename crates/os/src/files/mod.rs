@@ -83,12 +83,12 @@ fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-/// A path with all symlinks resolved; none if it does not exist.
+/// A path with all symlinks resolved; `None` if it does not exist.
 pub fn real_path(path: &Path) -> Option<PathBuf> {
     fs::canonicalize(path).ok()
 }
 
-/// Target of a symlink, which need not exist; none if the path is not a symlink.
+/// Target of a symlink, which need not exist; `None` if the path is not a symlink.
 pub fn link_target(path: &Path) -> Option<PathBuf> {
     fs::read_link(path).ok()
 }

@@ -151,12 +151,12 @@ fn extended_attributes_are_kept() {
     let path = dir.path().join("f");
     fs::write(&path, "old").unwrap();
     let flags = rustix::fs::XattrFlags::empty();
-    if rustix::fs::setxattr(&path, "user.colour", b"green", flags).is_err() {
+    if rustix::fs::setxattr(&path, "user.color", b"green", flags).is_err() {
         return; // This filesystem has no extended attributes.
     }
     replace(&path, b"new").unwrap();
     let mut value = [0; 16];
-    let length = rustix::fs::getxattr(&path, "user.colour", &mut value).unwrap();
+    let length = rustix::fs::getxattr(&path, "user.color", &mut value).unwrap();
     assert_eq!(&value[..length], b"green");
 }
 

@@ -5,15 +5,15 @@ use std::path::PathBuf;
 use whimbrel_wire::permission::{PermissionBehavior, PermissionMode};
 
 use super::ShellCommand;
+use super::blocking_paths::{BlockingPath, is_in_work_dirs};
 use super::git_repository::RepositoryTrust;
-use super::path_obstacles::{PathObstacle, is_in_work_dirs};
 use crate::decision::{Decision, Reason};
 use crate::decision_input::DecisionInput;
 use crate::rules::command_pattern::CommandPattern;
 use crate::rules::rule_set::SourcedRule;
 use crate::shell::{
-    AllowSpelling, CommandClass, Redirect, RedirectDirection, RedirectTargetKind, RequiredRule,
-    SimpleCommand, UnanalyzableCause, WordValue,
+    AllowText, CommandClass, Redirect, RedirectDirection, RedirectTargetKind, RequiredRule, SimpleCommand,
+    UnanalyzableCause, WordValue,
 };
 
 /// Approval of one simple command.
@@ -35,19 +35,22 @@ const MAX_REPORTED: usize = 100;
 impl ShellCommand<'_> {
     /// Returns true if the command is read-only without help from a command rule.
     pub(crate) fn is_read_only(&self, input: &DecisionInput<'_>) -> bool {
-        self.script.unanalyzable.is_empty()
-            && self.find_directory_change_obstacle(input).is_none()
-            && self.script.checked_commands().all(|part| self.is_read_only_with_redirects(part, input))
+        self.analysis.unanalyzable.is_empty()
+            && self.find_directory_change_block(input).is_none()
+            && self
+                .analysis
+                .checked_commands()
+                .all(|simple_command| self.is_read_only_with_redirects(simple_command, input))
     }
 
     /// Finds the first of the rules that allow the command, if rules allow every simple command.
     pub(crate) fn find_allow_rule(&self, input: &DecisionInput<'_>) -> Option<SourcedRule> {
-        if self.find_whole_command_obstacle(input).is_some() {
+        if self.find_whole_command_block(input).is_some() {
             return None;
         }
         let mut first = None;
-        for part in self.script.checked_commands() {
-            match self.determine_approval(part, input) {
+        for simple_command in self.analysis.checked_commands() {
+            match self.determine_approval(simple_command, input) {
                 Approval::Rule(rule) => first = first.or(Some(rule)),
                 Approval::ReadOnly | Approval::AcceptedEdit | Approval::NotApproved => return None,
             }
@@ -57,11 +60,11 @@ impl ShellCommand<'_> {
 
     /// Returns true if every simple command is read-only, allowed by a rule, or an accepted edit.
     pub(crate) fn is_covered(&self, input: &DecisionInput<'_>) -> bool {
-        self.find_whole_command_obstacle(input).is_none()
+        self.find_whole_command_block(input).is_none()
             && self
-                .script
+                .analysis
                 .checked_commands()
-                .all(|part| self.determine_approval(part, input) != Approval::NotApproved)
+                .all(|simple_command| self.determine_approval(simple_command, input) != Approval::NotApproved)
     }
 
     /// Builds the reason why the command needs approval, and the first blocked path.
@@ -71,15 +74,19 @@ impl ShellCommand<'_> {
         if let Some(cause) = self.find_unanalyzable_cause(input) {
             return (Reason::Unanalyzable(cause), blocked_text);
         }
-        let parts: Vec<&SimpleCommand> = self.script.checked_commands().collect();
-        if let [part] = parts.as_slice()
-            && let Some(program) = self.find_git_program(part, input)
+        let simple_commands: Vec<&SimpleCommand> = self.analysis.checked_commands().collect();
+        if let [simple_command] = simple_commands.as_slice()
+            && let Some(program) = self.find_git_program(simple_command, input)
         {
             return (Reason::GitProgram(program), blocked_text);
         }
-        let reason = match (parts.as_slice(), blocked) {
-            ([_, _, ..], _) => Reason::Subcommands(
-                parts.iter().take(MAX_REPORTED).map(|part| self.decide_subcommand(part, input)).collect(),
+        let reason = match (simple_commands.as_slice(), blocked) {
+            ([_, _, ..], _) => Reason::SimpleCommands(
+                simple_commands
+                    .iter()
+                    .take(MAX_REPORTED)
+                    .map(|simple_command| self.decide_simple_command(simple_command, input))
+                    .collect(),
             ),
             (_, Some(path)) if !is_in_work_dirs(&path, input) => Reason::WorkingDir { path },
             (_, Some(_) | None) => Reason::NeedsApproval,
@@ -87,53 +94,60 @@ impl ShellCommand<'_> {
         (reason, blocked_text)
     }
 
-    fn decide_subcommand(&self, part: &SimpleCommand, input: &DecisionInput<'_>) -> (String, Decision) {
-        let decision = match self.determine_approval(part, input) {
+    fn decide_simple_command(
+        &self,
+        simple_command: &SimpleCommand,
+        input: &DecisionInput<'_>,
+    ) -> (String, Decision) {
+        let decision = match self.determine_approval(simple_command, input) {
             Approval::Rule(rule) => Decision::Allow(Reason::Rule(rule.clone())),
             Approval::ReadOnly => Decision::Allow(Reason::ReadOnly),
             Approval::AcceptedEdit => Decision::Allow(Reason::Mode(input.mode)),
             Approval::NotApproved => {
-                match (self.find_git_program(part, input), self.find_path_obstacle(part, input)) {
+                match (
+                    self.find_git_program(simple_command, input),
+                    self.find_blocking_path(simple_command, input),
+                ) {
                     (Some(program), _) => Decision::ask(Reason::GitProgram(program)),
-                    (None, Some(PathObstacle::Path(path))) if !is_in_work_dirs(&path, input) => {
+                    (None, Some(BlockingPath::Known(path))) if !is_in_work_dirs(&path, input) => {
                         Decision::ask(Reason::WorkingDir { path })
                     }
-                    (None, Some(PathObstacle::Path(_) | PathObstacle::Unknown) | None) => {
+                    (None, Some(BlockingPath::Known(_) | BlockingPath::Unknown) | None) => {
                         Decision::ask(Reason::NeedsApproval)
                     }
                 }
             }
         };
-        (part.raw.clone(), decision)
+        (simple_command.raw.clone(), decision)
     }
 
-    /// Finds the first path that a simple command must not touch.
+    /// Finds the first path that a simple command must not access.
     pub(crate) fn find_blocked_path(&self, input: &DecisionInput<'_>) -> Option<PathBuf> {
-        let operand_obstacles = self
-            .script
+        let blocking_operands = self
+            .analysis
             .checked_commands()
             .take(MAX_REPORTED)
-            .filter_map(|part| self.find_path_obstacle(part, input));
-        self.find_directory_change_obstacle(input).into_iter().chain(operand_obstacles).find_map(|obstacle| {
-            match obstacle {
-                PathObstacle::Path(path) => Some(path),
-                PathObstacle::Unknown => None,
+            .filter_map(|simple_command| self.find_blocking_path(simple_command, input));
+        self.find_directory_change_block(input).into_iter().chain(blocking_operands).find_map(|blocking| {
+            match blocking {
+                BlockingPath::Known(path) => Some(path),
+                BlockingPath::Unknown => None,
             }
         })
     }
 
     /// Finds the first construct that cannot be analyzed, unless an exact rule names the whole command.
     pub(crate) fn find_unanalyzable_cause(&self, input: &DecisionInput<'_>) -> Option<UnanalyzableCause> {
-        let first = self.script.unanalyzable.first().copied()?;
+        let first = self.analysis.unanalyzable.first().copied()?;
         match self.find_whole_command_rule(input) {
-            Some(_) => self.script.find_unliftable_cause(),
+            Some(_) => self.analysis.find_cause_despite_exact_rule(),
             None => Some(first),
         }
     }
 
-    fn find_whole_command_obstacle(&self, input: &DecisionInput<'_>) -> Option<PathObstacle> {
-        let unanalyzable = self.find_unanalyzable_cause(input).map(|_| PathObstacle::Unknown);
-        unanalyzable.or_else(|| self.find_directory_change_obstacle(input))
+    fn find_whole_command_block(&self, input: &DecisionInput<'_>) -> Option<BlockingPath> {
+        let unanalyzable = self.find_unanalyzable_cause(input).map(|_| BlockingPath::Unknown);
+        unanalyzable.or_else(|| self.find_directory_change_block(input))
     }
 
     /// Finds the exact rule that names the whole command.
@@ -147,77 +161,92 @@ impl ShellCommand<'_> {
     /// Determines the approval of one simple command.
     pub(crate) fn determine_approval<'a>(
         &self,
-        part: &SimpleCommand,
+        simple_command: &SimpleCommand,
         input: &DecisionInput<'a>,
     ) -> Approval<'a> {
-        if !part.redirects.iter().all(|redirect| self.find_redirect_obstacle(redirect, part, input).is_none())
+        if !simple_command
+            .redirects
+            .iter()
+            .all(|redirect| self.find_blocking_redirect(redirect, simple_command, input).is_none())
         {
             return Approval::NotApproved;
         }
-        let paths_allowed = !part.restricts_paths || self.find_operand_obstacle(part, input).is_none();
-        if let Some(rule) = self.find_allow_rule_for_part(part, input).filter(|_| paths_allowed) {
+        let paths_allowed =
+            !simple_command.restricts_paths || self.find_blocking_operand(simple_command, input).is_none();
+        if let Some(rule) =
+            self.find_allow_rule_for_simple_command(simple_command, input).filter(|_| paths_allowed)
+        {
             return Approval::Rule(rule);
         }
-        if self.is_read_only_ignoring_redirects(part, input) {
+        if self.is_read_only_ignoring_redirects(simple_command, input) {
             return Approval::ReadOnly;
         }
-        match part.class {
-            CommandClass::AcceptEdits if self.is_accepted_edit(part, input) => Approval::AcceptedEdit,
+        match simple_command.class {
+            CommandClass::AcceptEdits if self.is_accepted_edit(simple_command, input) => {
+                Approval::AcceptedEdit
+            }
             _ => Approval::NotApproved,
         }
     }
 
-    fn find_allow_rule_for_part<'a>(
+    fn find_allow_rule_for_simple_command<'a>(
         &self,
-        part: &SimpleCommand,
+        simple_command: &SimpleCommand,
         input: &DecisionInput<'a>,
     ) -> Option<&'a SourcedRule> {
         if let Some(rule) = self.find_whole_command_rule(input) {
             return Some(rule);
         }
-        if part.allow_spellings.is_empty() {
+        if simple_command.allow_texts.is_empty() {
             return None;
         }
-        let exact_only = part.has_risky_glob || part.class == CommandClass::ExactRuleOnly;
+        let exact_only = simple_command.has_risky_glob || simple_command.class == CommandClass::ExactRuleOnly;
         let mut rules = input.rules.command_rules(PermissionBehavior::Allow, input.call.tool);
         let matches = |pattern: &CommandPattern| {
-            let named = part.allow_spellings.iter().any(|spelling| spelling_matches(pattern, spelling));
-            let matches_raw =
-                pattern.is_exact() && (pattern.matches(&part.raw) || pattern.matches(&part.suggestion.exact));
+            let named =
+                simple_command.allow_texts.iter().any(|allow_text| matches_allow_text(pattern, allow_text));
+            let matches_raw = pattern.is_exact()
+                && (pattern.matches(&simple_command.raw)
+                    || pattern.matches(&simple_command.suggestion.exact));
             (named && (pattern.is_exact() || !exact_only)) || matches_raw
         };
         rules.find(|(_, pattern)| matches(pattern)).map(|(reference, _)| reference)
     }
 
-    fn is_read_only_with_redirects(&self, part: &SimpleCommand, input: &DecisionInput<'_>) -> bool {
+    fn is_read_only_with_redirects(&self, simple_command: &SimpleCommand, input: &DecisionInput<'_>) -> bool {
         let harmless = |redirect: &Redirect| {
             redirect.target_kind == RedirectTargetKind::Null
                 || redirect.direction == RedirectDirection::Read
-                    && self.find_redirect_obstacle(redirect, part, input).is_none()
+                    && self.find_blocking_redirect(redirect, simple_command, input).is_none()
         };
-        part.redirects.iter().all(harmless) && self.is_read_only_ignoring_redirects(part, input)
+        simple_command.redirects.iter().all(harmless)
+            && self.is_read_only_ignoring_redirects(simple_command, input)
     }
 
     /// Returns true if a simple command is read-only, apart from its redirects.
-    fn is_read_only_ignoring_redirects(&self, part: &SimpleCommand, input: &DecisionInput<'_>) -> bool {
-        let harmless = match part.class {
-            CommandClass::NoCommand => part.assignments.is_empty(),
+    fn is_read_only_ignoring_redirects(
+        &self,
+        simple_command: &SimpleCommand,
+        input: &DecisionInput<'_>,
+    ) -> bool {
+        let harmless = match simple_command.class {
+            CommandClass::NoCommand => simple_command.assignments.is_empty(),
             CommandClass::ReadOnly => {
-                !part.has_risky_glob
-                    && !self.glob_may_yield_option(part)
-                    && (part.program.as_deref() != Some("git")
+                !simple_command.has_risky_glob
+                    && !self.glob_may_yield_option(simple_command)
+                    && (simple_command.program.as_deref() != Some("git")
                         || self.check_repository_trust(input) == RepositoryTrust::Trusted)
             }
             CommandClass::AcceptEdits | CommandClass::ExactRuleOnly | CommandClass::Other => false,
         };
         harmless
-            && part.assignments.iter().all(|assignment| assignment.safe)
-            && self.find_operand_obstacle(part, input).is_none()
+            && simple_command.assignments.iter().all(|assignment| assignment.safe)
+            && self.find_blocking_operand(simple_command, input).is_none()
     }
 
     /// Returns true if a glob may match a file name that the command would take for an option.
-    fn glob_may_yield_option(&self, part: &SimpleCommand) -> bool {
-        let globs = part.words.iter().filter_map(|word| match &word.value {
+    fn glob_may_yield_option(&self, simple_command: &SimpleCommand) -> bool {
+        let globs = simple_command.words.iter().filter_map(|word| match &word.value {
             WordValue::Glob(glob) if glob.starts_with(['*', '?', '[', '-']) => Some(glob),
             WordValue::Glob(_) | WordValue::Literal(_) | WordValue::Unknown { .. } => None,
         });
@@ -236,28 +265,30 @@ impl ShellCommand<'_> {
         })
     }
 
-    fn is_accepted_edit(&self, part: &SimpleCommand, input: &DecisionInput<'_>) -> bool {
+    fn is_accepted_edit(&self, simple_command: &SimpleCommand, input: &DecisionInput<'_>) -> bool {
         let inside = |value: &WordValue| match value {
             WordValue::Literal(text) => {
                 let resolved = self.resolve_from_shell_dirs(text);
-                resolved.iter().all(|path| input.dirs.contains(path) && !self.may_be_moved(path, part))
+                resolved
+                    .iter()
+                    .all(|path| input.dirs.contains(path) && !self.may_be_moved(path, simple_command))
             }
             WordValue::Glob(_) | WordValue::Unknown { .. } => false,
         };
         input.mode == PermissionMode::AcceptEdits
-            && self.script.cd_targets.is_empty()
-            && part.assignments.iter().all(|assignment| assignment.safe)
-            && part.reads.iter().chain(&part.writes).all(inside)
+            && self.analysis.cd_targets.is_empty()
+            && simple_command.assignments.iter().all(|assignment| assignment.safe)
+            && simple_command.reads.iter().chain(&simple_command.writes).all(inside)
     }
 }
 
-fn spelling_matches(pattern: &CommandPattern, spelling: &AllowSpelling) -> bool {
-    let strong_enough = match spelling.required_rule {
+fn matches_allow_text(pattern: &CommandPattern, allow_text: &AllowText) -> bool {
+    let strong_enough = match allow_text.required_rule {
         RequiredRule::AnyRule => true,
         RequiredRule::NamingRule => {
-            pattern.starts_with_word(spelling.text.split(' ').next().unwrap_or_default())
+            pattern.starts_with_word(allow_text.text.split(' ').next().unwrap_or_default())
         }
         RequiredRule::ExactRule => pattern.is_exact(),
     };
-    strong_enough && pattern.matches(&spelling.text)
+    strong_enough && pattern.matches(&allow_text.text)
 }

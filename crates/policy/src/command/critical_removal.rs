@@ -1,5 +1,5 @@
-//! Critical removals, which ask in every mode: the root, a home directory, the working directory, and everything in
-//! them.
+//! Critical removals, which require permission in every mode: the root, a home directory, the working directory, and
+//! everything in them.
 
 use std::path::{Path, PathBuf};
 
@@ -9,13 +9,13 @@ use crate::decision_input::DecisionInput;
 use crate::paths::folded_path::fold_path;
 use crate::shell::WordValue;
 
-/// A command with more removals than this asks without further checks.
+/// A command with more removals than this requires permission without further checks.
 const MAX_REMOVALS: usize = 256;
 
 impl ShellCommand<'_> {
     /// Finds the first critical path that the command removes.
     pub(crate) fn find_critical_removal(&self, input: &DecisionInput<'_>) -> Option<String> {
-        let removed = self.script.commands.iter().flat_map(|part| &part.removals);
+        let removed = self.analysis.commands.iter().flat_map(|simple_command| &simple_command.removals);
         let mut values: Vec<&WordValue> = Vec::new();
         for value in removed {
             if !values.contains(&value) {

@@ -1,4 +1,4 @@
-//! Deny analysis of command text: finds a deny or ask rule that matches some simple command, in any spelling and at
+//! Deny analysis of command text: finds a deny or ask rule that matches some simple command, in any form and at
 //! any depth.
 
 use std::collections::{HashMap, HashSet};
@@ -11,7 +11,7 @@ use crate::decision::{Decision, Reason};
 use crate::decision_input::DecisionInput;
 use crate::rules::command_pattern::CommandPattern;
 use crate::rules::rule_set::SourcedRule;
-use crate::shell::{DenySpelling, MatchStart, UnanalyzableCause};
+use crate::shell::{DenyText, MatchStart, UnanalyzableCause};
 
 impl ShellCommand<'_> {
     /// Applies the rules with this behavior to the command.
@@ -44,9 +44,9 @@ impl ShellCommand<'_> {
     /// modes the user is asked.
     fn is_too_complex_to_search(&self, input: &DecisionInput<'_>) -> bool {
         input.mode == PermissionMode::BypassPermissions
-            && (self.script.truncated
-                || self.script.has_untracked_values
-                || self.script.unanalyzable.contains(&UnanalyzableCause::TooDeep))
+            && (self.analysis.truncated
+                || self.analysis.has_untracked_values
+                || self.analysis.unanalyzable.contains(&UnanalyzableCause::TooDeep))
             && input.rules.has_scoped_restrictions()
     }
 
@@ -64,11 +64,11 @@ impl ShellCommand<'_> {
         let mut first = None;
         // Many simple commands may have the same text.
         let mut seen = HashSet::new();
-        let parts = self.script.commands.iter().chain(&self.script.commands_if_empty);
-        for spelling in parts.flat_map(|part| &part.deny_spellings) {
-            let counts = !spelling.deny_only || behavior == PermissionBehavior::Deny;
-            if counts && seen.insert((&spelling.text, spelling.match_start, spelling.deny_only)) {
-                first = patterns.find_first_match(spelling, first);
+        let simple_commands = self.analysis.commands.iter().chain(&self.analysis.commands_if_empty);
+        for deny_text in simple_commands.flat_map(|simple_command| &simple_command.deny_texts) {
+            let counts = !deny_text.deny_only || behavior == PermissionBehavior::Deny;
+            if counts && seen.insert((&deny_text.text, deny_text.match_start, deny_text.deny_only)) {
+                first = patterns.find_first_match(deny_text, first);
             }
         }
         first.and_then(|first| references.get(first).copied())
@@ -103,21 +103,21 @@ impl<'a> PatternIndex<'a> {
         candidates.iter().filter_map(|index| Some((*index, *self.all.get(*index)?)))
     }
 
-    /// Finds the first pattern that matches a spelling, or a known one before it.
-    fn find_first_match(&self, spelling: &DenySpelling, known: Option<usize>) -> Option<usize> {
+    /// Finds the first pattern that matches a text, or a known one before it.
+    fn find_first_match(&self, deny_text: &DenyText, known: Option<usize>) -> Option<usize> {
         let first = |mut found: &mut dyn Iterator<Item = (usize, &CommandPattern)>,
                      matches: &dyn Fn(&CommandPattern) -> bool| {
             let before = (&mut found).take_while(|(index, _)| known.is_none_or(|known| *index < known));
             before.filter(|(_, pattern)| matches(pattern)).map(|(index, _)| index).next()
         };
-        let text = &spelling.text;
-        let found = match spelling.match_start {
+        let text = &deny_text.text;
+        let found = match deny_text.match_start {
             MatchStart::EveryWord => {
                 first(&mut self.all.iter().copied().enumerate(), &|pattern| pattern.matches_at_any_word(text))
             }
             MatchStart::Beginning => first(&mut self.candidates(text), &|pattern| pattern.matches(text)),
         };
-        let lowercase = (spelling.match_start == MatchStart::Beginning && spelling.deny_only)
+        let lowercase = (deny_text.match_start == MatchStart::Beginning && deny_text.deny_only)
             .then(|| text.to_lowercase());
         let lowercase = lowercase
             .and_then(|text| first(&mut self.candidates(&text), &|pattern| pattern.matches_lowercase(&text)));

@@ -1,4 +1,4 @@
-//! Deny analysis of paths: finds a deny or ask rule that matches a path the command touches, or something below it.
+//! Deny analysis of paths: finds a deny or ask rule that matches a path the command accesses, or something below it.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ use crate::shell::{RedirectDirection, RedirectTargetKind, SimpleCommand, WordVal
 pub(super) enum MatchCertainty {
     /// Possible, depending on the value of an unknown word.
     Possible,
-    /// The rule matches something below a touched path, or the walk hit a limit.
+    /// The rule matches something below an accessed path, or the walk hit a limit.
     Below,
     /// Search budget exhausted; treated as a match so that it cannot be used to evade a rule.
     BudgetExhausted,
@@ -94,8 +94,8 @@ impl ShellCommand<'_> {
             walk_results: HashMap::new(),
             best_match: None,
         };
-        for part in self.script.commands.iter().chain(&self.script.commands_if_empty) {
-            search.check_command(part);
+        for simple_command in self.analysis.commands.iter().chain(&self.analysis.commands_if_empty) {
+            search.check_command(simple_command);
             if search.has_match_at_least(MatchCertainty::Certain) {
                 break;
             }
@@ -105,10 +105,10 @@ impl ShellCommand<'_> {
 }
 
 impl<'c> PathRuleSearch<'c, '_, '_> {
-    fn check_command(&mut self, part: &'c SimpleCommand) {
-        let through_links = follows_symlinks(part);
-        for (value, usage) in touched_values(part) {
-            let depth = match (part.recursive || usage == PathUse::WriteBelow, through_links) {
+    fn check_command(&mut self, simple_command: &'c SimpleCommand) {
+        let through_links = follows_symlinks(simple_command);
+        for (value, usage) in accessed_values(simple_command) {
+            let depth = match (simple_command.recursive || usage == PathUse::WriteBelow, through_links) {
                 (false, _) => PathDepth::Itself,
                 (true, false) => PathDepth::Below,
                 (true, true) => PathDepth::ThroughLinks,
@@ -122,7 +122,7 @@ impl<'c> PathRuleSearch<'c, '_, '_> {
                     moved_by
                 }
             };
-            if self.best_match.is_none() && self.command.is_moved_by_other(moved_by, part) {
+            if self.best_match.is_none() && self.command.is_moved_by_other(moved_by, simple_command) {
                 self.record_match(
                     self.applicable_patterns(usage).first().map(|_| 0),
                     MatchCertainty::Possible,
@@ -166,8 +166,8 @@ impl<'c> PathRuleSearch<'c, '_, '_> {
             .paths()
             .fold(MovedBy::Nothing, |moved_by, path| moved_by.merge(self.command.find_moving_commands(path)));
         let inside: Vec<FoldedPath> =
-            word_paths.containing_dirs.iter().flat_map(FoldedPath::all_spellings).collect();
-        let folded: Vec<FoldedPath> = word_paths.paths().flat_map(FoldedPath::all_spellings).collect();
+            word_paths.containing_dirs.iter().flat_map(FoldedPath::all_forms).collect();
+        let folded: Vec<FoldedPath> = word_paths.paths().flat_map(FoldedPath::all_forms).collect();
         let rules = self.applicable_patterns(usage);
         let first_rule = (!rules.is_empty()).then_some(0);
         let first = |matches: &dyn Fn(&PathPattern) -> bool| rules.iter().position(|rule| matches(rule));
@@ -221,18 +221,19 @@ impl<'c> PathRuleSearch<'c, '_, '_> {
     }
 }
 
-/// Values that a simple command touches, and how.
-fn touched_values(part: &SimpleCommand) -> impl Iterator<Item = (&WordValue, PathUse)> {
-    let program = part.program.as_deref();
+/// Values that a simple command accesses, and how.
+fn accessed_values(simple_command: &SimpleCommand) -> impl Iterator<Item = (&WordValue, PathUse)> {
+    let program = simple_command.program.as_deref();
     let read = if matches!(program, Some("cp" | "mv")) { PathUse::Copy } else { PathUse::Read };
-    let write = if part.writes_recursively { PathUse::WriteBelow } else { PathUse::Write };
-    let redirects = part.redirects.iter().filter(|redirect| redirect.target_kind != RedirectTargetKind::Null);
+    let write = if simple_command.writes_recursively { PathUse::WriteBelow } else { PathUse::Write };
+    let redirects =
+        simple_command.redirects.iter().filter(|redirect| redirect.target_kind != RedirectTargetKind::Null);
     let redirects = redirects.map(|redirect| match redirect.direction {
         RedirectDirection::Read => (&redirect.target, PathUse::Read),
         RedirectDirection::Write => (&redirect.target, PathUse::Write),
     });
-    let operands = read_operands(part).map(move |value| (value, read));
-    let writes = part.writes.iter().map(move |value| (value, write));
-    let bulk_writes = part.bulk_write_dirs.iter().map(|value| (value, PathUse::WriteBelow));
+    let operands = read_operands(simple_command).map(move |value| (value, read));
+    let writes = simple_command.writes.iter().map(move |value| (value, write));
+    let bulk_writes = simple_command.bulk_write_dirs.iter().map(|value| (value, PathUse::WriteBelow));
     operands.chain(writes).chain(bulk_writes).chain(redirects)
 }

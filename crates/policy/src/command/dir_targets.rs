@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use super::ShellCommand;
-use crate::fs::EntryKind;
+use crate::fs::FileType;
 use crate::shell::{CommandClass, DirTarget, SimpleCommand, WordValue};
 
 /// Files recorded for the whole command times its possible directories; beyond the limit any file may be written.
@@ -15,13 +15,17 @@ impl ShellCommand<'_> {
     pub(super) fn add_dir_targets(&mut self) {
         let (mut count, mut truncated) = (0, false);
         let dir_count = self.directories.all().count();
-        for index in 0..self.script.commands.len() {
-            let Some(part) = self.script.commands.get(index).filter(|part| !part.dir_targets.is_empty())
+        for index in 0..self.analysis.commands.len() {
+            let Some(simple_command) = self
+                .analysis
+                .commands
+                .get(index)
+                .filter(|simple_command| !simple_command.dir_targets.is_empty())
             else {
                 continue;
             };
             let mut written = Vec::new();
-            for dir_target in &part.dir_targets {
+            for dir_target in &simple_command.dir_targets {
                 if (count + written.len()) * dir_count > MAX_DIR_TARGETS {
                     written.push(WordValue::FULLY_UNKNOWN);
                     truncated = true;
@@ -35,8 +39,8 @@ impl ShellCommand<'_> {
                 }
             }
             count += written.len();
-            if let Some(part) = self.script.commands.get_mut(index) {
-                part.writes.extend(written);
+            if let Some(simple_command) = self.analysis.commands.get_mut(index) {
+                simple_command.writes.extend(written);
             }
         }
         self.dir_targets_truncated = truncated;
@@ -49,23 +53,27 @@ impl ShellCommand<'_> {
             text.is_empty() || text.ends_with('/') || matches!(text.rsplit('/').next(), Some("." | ".."));
         named
             || self.resolve(text).iter().any(|path| match self.disk.context.fs.lstat(&path.physical) {
-                Some(EntryKind::Directory) => true,
-                Some(EntryKind::File | EntryKind::Link | EntryKind::Special) => false,
+                Some(FileType::Directory) => true,
+                Some(FileType::File | FileType::Link | FileType::Special) => false,
                 None => self.may_create_directory(index),
             })
     }
 
     /// Returns true if another simple command may create a directory.
     fn may_create_directory(&self, except: usize) -> bool {
-        let makes = |part: &SimpleCommand| match part.class {
+        let makes = |simple_command: &SimpleCommand| match simple_command.class {
             CommandClass::NoCommand | CommandClass::ReadOnly => false,
-            CommandClass::AcceptEdits => matches!(part.program.as_deref(), Some("mkdir" | "mv")),
+            CommandClass::AcceptEdits => matches!(simple_command.program.as_deref(), Some("mkdir" | "mv")),
             CommandClass::ExactRuleOnly | CommandClass::Other => true,
         };
-        self.script.commands.iter().enumerate().any(|(index, part)| index != except && makes(part))
+        self.analysis
+            .commands
+            .iter()
+            .enumerate()
+            .any(|(index, simple_command)| index != except && makes(simple_command))
     }
 
-    /// Lists the names of the files written; none stands for an unknown name.
+    /// Lists the names of the files written; `None` stands for an unknown name.
     fn list_file_names(&self, dir_target: &DirTarget) -> Vec<Option<String>> {
         let last = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
         match &dir_target.source {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::globs::GlobCache;
 use crate::paths::{PathContext, is_proc_path, normalize_lexically, resolve_absolute, resolve_physical_path};
-use crate::shell::{Script, SimpleCommand, WordValue};
+use crate::shell::{CommandAnalysis, SimpleCommand, WordValue};
 
 /// Directories tracked per command.
 const MAX_DIRECTORIES: usize = 64;
@@ -32,22 +32,26 @@ pub(super) struct PossibleDirs {
 }
 
 impl PossibleDirs {
-    pub(super) fn from_script(script: &Script, globs: &GlobCache, context: &PathContext<'_>) -> Self {
-        let words: usize = script.commands.iter().map(count_weighted_words).sum();
+    pub(super) fn from_analysis(
+        analysis: &CommandAnalysis,
+        globs: &GlobCache,
+        context: &PathContext<'_>,
+    ) -> Self {
+        let words: usize = analysis.commands.iter().map(count_weighted_words).sum();
         let mut dirs = Self {
             shell_dirs: vec![context.cwd.to_owned()],
             option_dirs: Vec::new(),
-            may_be_anywhere: !script.cd_path.is_empty(),
+            may_be_anywhere: !analysis.cd_path.is_empty(),
             truncated: false,
             limit: (MAX_DIRECTORY_WORDS / words.max(1)).clamp(1, MAX_DIRECTORIES),
         };
-        let search: Vec<&str> = script
+        let search: Vec<&str> = analysis
             .cd_path
             .iter()
             .filter_map(WordValue::as_literal)
             .flat_map(|path| path.split(':'))
             .collect();
-        for target in &script.cd_directories {
+        for target in &analysis.cd_directories {
             if dirs.truncated {
                 break;
             }
@@ -59,10 +63,10 @@ impl PossibleDirs {
                 dirs.add(next);
             }
         }
-        if script.may_repeat {
-            dirs.follow_repeated_parents(script, context);
+        if analysis.may_repeat {
+            dirs.follow_repeated_parents(analysis, context);
         }
-        for target in &script.option_directories {
+        for target in &analysis.option_directories {
             dirs.may_be_anywhere |= target.is_unknown();
             for next in dirs.resolve_option_dir(target, globs, context) {
                 if dirs.option_dirs.len() >= dirs.limit {
@@ -96,8 +100,9 @@ impl PossibleDirs {
     }
 
     /// A repeated command may move up several times, so parent targets are followed to the root.
-    fn follow_repeated_parents(&mut self, script: &Script, context: &PathContext<'_>) {
-        let targets: HashSet<&str> = script.cd_directories.iter().filter_map(WordValue::as_literal).collect();
+    fn follow_repeated_parents(&mut self, analysis: &CommandAnalysis, context: &PathContext<'_>) {
+        let targets: HashSet<&str> =
+            analysis.cd_directories.iter().filter_map(WordValue::as_literal).collect();
         let parents: Vec<&str> =
             targets.into_iter().filter(|target| target.split('/').all(|part| part == "..")).collect();
         let mut index = 0;
@@ -176,7 +181,7 @@ impl PossibleDirs {
 }
 
 /// Counts the words of a simple command; long words count as several.
-fn count_weighted_words(part: &SimpleCommand) -> usize {
-    let words = part.words.iter().map(|word| 1 + word.raw.len() / LONG_WORD_BYTES).sum::<usize>();
-    words + part.redirects.len()
+fn count_weighted_words(simple_command: &SimpleCommand) -> usize {
+    let words = simple_command.words.iter().map(|word| 1 + word.raw.len() / LONG_WORD_BYTES).sum::<usize>();
+    words + simple_command.redirects.len()
 }

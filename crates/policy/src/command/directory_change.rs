@@ -5,7 +5,7 @@
 //! repository may configure programs to run.
 
 use super::ShellCommand;
-use super::path_obstacles::PathObstacle;
+use super::blocking_paths::BlockingPath;
 use crate::decision_input::DecisionInput;
 use crate::paths::{resolve_absolute, resolve_physical_path};
 use crate::shell::{CheckScope, RedirectDirection, RedirectTargetKind, SimpleCommand, WordValue};
@@ -17,34 +17,40 @@ impl ShellCommand<'_> {
     /// 2. there is a second change, or the target is not known;
     /// 3. the target is outside the working directories;
     /// 4. the command also writes files, or runs git in a directory other than the current one.
-    pub(crate) fn find_directory_change_obstacle(&self, input: &DecisionInput<'_>) -> Option<PathObstacle> {
+    pub(crate) fn find_directory_change_block(&self, input: &DecisionInput<'_>) -> Option<BlockingPath> {
         if self.directories.truncated {
-            return Some(PathObstacle::Unknown);
+            return Some(BlockingPath::Unknown);
         }
-        let target = match self.script.cd_targets.as_slice() {
+        let target = match self.analysis.cd_targets.as_slice() {
             [] => return None,
             [Some(WordValue::Literal(target))] => target,
-            _ => return Some(PathObstacle::Unknown),
+            _ => return Some(BlockingPath::Unknown),
         };
         let context = self.disk.context;
         let path = resolve_absolute(&context.cwd.join(target), &context);
         if !input.dirs.contains(&path) {
-            return Some(PathObstacle::Path(path.physical));
+            return Some(BlockingPath::Known(path.physical));
         }
         let stays = path.physical == resolve_physical_path(context.cwd, context.fs);
-        let mut parts = self.script.commands.iter().filter(|part| part.check_scope != CheckScope::Guess);
-        parts.any(|part| writes_files(part) || !stays && runs_git(part)).then_some(PathObstacle::Unknown)
+        let mut simple_commands = self
+            .analysis
+            .commands
+            .iter()
+            .filter(|simple_command| simple_command.check_scope != CheckScope::Possible);
+        simple_commands
+            .any(|simple_command| writes_files(simple_command) || !stays && runs_git(simple_command))
+            .then_some(BlockingPath::Unknown)
     }
 }
 
-fn writes_files(part: &SimpleCommand) -> bool {
-    let mut redirects = part.redirects.iter();
-    !part.writes.is_empty()
+fn writes_files(simple_command: &SimpleCommand) -> bool {
+    let mut redirects = simple_command.redirects.iter();
+    !simple_command.writes.is_empty()
         || redirects.any(|redirect| {
             redirect.direction == RedirectDirection::Write && redirect.target_kind != RedirectTargetKind::Null
         })
 }
 
-fn runs_git(part: &SimpleCommand) -> bool {
-    part.program.as_deref() == Some("git")
+fn runs_git(simple_command: &SimpleCommand) -> bool {
+    simple_command.program.as_deref() == Some("git")
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::ShellCommand;
 use crate::call::GitProgram;
 use crate::decision_input::DecisionInput;
-use crate::fs::{EntryKind, FsView};
+use crate::fs::{FileType, FsView};
 use crate::paths::resolve_physical_path;
 use crate::shell::{CommandClass, SimpleCommand};
 
@@ -29,7 +29,7 @@ impl ShellCommand<'_> {
         let start = resolve_physical_path(self.disk.context.cwd, fs);
         for directory in start.ancestors() {
             match fs.lstat(&directory.join(".git")) {
-                Some(EntryKind::Directory | EntryKind::File) if primary.starts_with(directory) => {
+                Some(FileType::Directory | FileType::File) if primary.starts_with(directory) => {
                     let program = input
                         .context
                         .git_inspector
@@ -47,10 +47,11 @@ impl ShellCommand<'_> {
     /// Finds the program that a read-only git command would run.
     pub(super) fn find_git_program(
         &self,
-        part: &SimpleCommand,
+        simple_command: &SimpleCommand,
         input: &DecisionInput<'_>,
     ) -> Option<GitProgram> {
-        if part.class != CommandClass::ReadOnly || part.program.as_deref() != Some("git") {
+        if simple_command.class != CommandClass::ReadOnly || simple_command.program.as_deref() != Some("git")
+        {
             return None;
         }
         match self.check_repository_trust(input) {

@@ -1,9 +1,9 @@
 //! Shell commands: the text analysis of `shell` checked against rules, working directories and the disk.
 //!
-//! * `allow`: allow analysis of each simple command, with `path_obstacles` (paths outside the working directories),
+//! * `allow`: allow analysis of each simple command, with `blocking_paths` (paths outside the working directories),
 //!   `directory_change` (`cd` together with git or writes) and `git_repository` (repositories that git may read);
 //! * `deny`: deny and ask rules for command text, with `deny_paths` (those for files);
-//! * `critical_removal`, `dangerous_write`: removals and protected paths that always ask;
+//! * `critical_removal`, `risky_write`: removals and protected paths that always require permission;
 //! * `directories`: directories the command may be in; `dir_targets`: files that `cp` and its like write into a
 //!   directory;
 //! * `symlinks`: commands that move or follow symbolic links;
@@ -11,8 +11,8 @@
 //! * `word_paths`, `resolve`, `walk_cache`: paths of a word, path resolution, cached directory walks.
 
 mod allow;
+mod blocking_paths;
 mod critical_removal;
-mod dangerous_write;
 mod deny;
 mod deny_paths;
 mod dir_targets;
@@ -20,8 +20,8 @@ mod directories;
 mod directory_change;
 mod git_repository;
 mod globs;
-mod path_obstacles;
 mod resolve;
+mod risky_write;
 mod symlinks;
 mod walk_cache;
 mod word_paths;
@@ -32,12 +32,12 @@ use std::rc::Rc;
 use crate::decision_input::DecisionInput;
 use crate::paths::PathContext;
 use crate::rules::command_pattern::normalize_blanks;
-use crate::shell::{self, Script, SimpleCommand, WordValue};
+use crate::shell::{self, CommandAnalysis, SimpleCommand, WordValue};
 pub(crate) use allow::Approval;
+pub(crate) use blocking_paths::BlockingPath;
 use directories::PossibleDirs;
 use globs::names::GlobOptions;
 use globs::{GlobCache, GlobExpansion};
-pub(crate) use path_obstacles::PathObstacle;
 use resolve::ResolutionCache;
 use symlinks::MovedLinks;
 use walk_cache::WalkCache;
@@ -45,7 +45,7 @@ use walk_cache::WalkCache;
 /// A shell command, its analysis, and the directories it may run in.
 #[derive(Debug)]
 pub(crate) struct ShellCommand<'a> {
-    pub(crate) script: Script,
+    pub(crate) analysis: CommandAnalysis,
     /// The whole text with normalized blanks, for rules that name the whole command.
     normalized_text: String,
     directories: PossibleDirs,
@@ -56,7 +56,7 @@ pub(crate) struct ShellCommand<'a> {
     disk: DiskLookup<'a>,
 }
 
-/// Access to the disk while a command is decided, with caches for repeated questions.
+/// Access to the disk while a command is decided, with caches for repeated lookups.
 #[derive(Debug)]
 struct DiskLookup<'a> {
     context: PathContext<'a>,
@@ -69,12 +69,12 @@ impl<'a> ShellCommand<'a> {
     pub(crate) fn new(text: &str, input: &DecisionInput<'a>) -> Self {
         let context = input.context.path_context();
         let home = context.home.to_string_lossy();
-        let script = shell::analyze(text, &shell::ShellContext { home: &home });
-        let normalized_text = normalize_blanks(&script.text);
-        let glob_cache = GlobCache::with_options(GlobOptions::from_script(&script));
-        let directories = PossibleDirs::from_script(&script, &glob_cache, &context);
+        let analysis = shell::analyze(text, &shell::ShellContext { home: &home });
+        let normalized_text = normalize_blanks(&analysis.text);
+        let glob_cache = GlobCache::with_options(GlobOptions::from_analysis(&analysis));
+        let directories = PossibleDirs::from_analysis(&analysis, &glob_cache, &context);
         let mut command = Self {
-            script,
+            analysis,
             normalized_text,
             directories,
             moved_links: MovedLinks::default(),
@@ -103,10 +103,10 @@ static CURRENT_DIR: WordValue = WordValue::Literal(String::new());
 
 /// Values that a simple command reads. One that lists or searches directories without naming any reads the current
 /// directory.
-fn read_operands(part: &SimpleCommand) -> impl Iterator<Item = &WordValue> {
-    let lists = part.recursive || part.program.as_deref() == Some("ls");
-    let current = (lists && part.reads.is_empty()).then_some(&CURRENT_DIR);
-    part.reads.iter().chain(current)
+fn read_operands(simple_command: &SimpleCommand) -> impl Iterator<Item = &WordValue> {
+    let lists = simple_command.recursive || simple_command.program.as_deref() == Some("ls");
+    let current = (lists && simple_command.reads.is_empty()).then_some(&CURRENT_DIR);
+    simple_command.reads.iter().chain(current)
 }
 
 /// Extracts the directory before the first component with a wildcard or an unknown part.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use super::ShellCommand;
-use crate::fs::EntryKind;
+use crate::fs::FileType;
 use crate::paths::{PathContext, ResolvedPath, normalize_lexically, resolve_absolute};
 
 /// Cached path resolutions.
@@ -18,19 +18,19 @@ const MAX_CACHED_RESOLUTIONS: usize = 20_000;
 pub(super) struct ResolutionCache {
     /// Resolved paths by their text, up to a limit.
     by_text: RefCell<HashMap<String, Rc<[ResolvedPath]>>>,
-    /// Routes to the directories of paths.
-    directory_routes: RefCell<HashMap<OsString, DirRoute>>,
+    /// Statuses of the directories of paths.
+    dir_statuses: RefCell<HashMap<OsString, DirStatus>>,
 }
 
-/// Entries on the way to a directory.
+/// What is on the way to a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum DirRoute {
+enum DirStatus {
     /// Only directories.
-    Plain,
+    Direct,
     /// The directory does not exist, and there is no link on the way to it.
     Missing,
     /// Links, or `/proc`.
-    Indirect,
+    Linked,
 }
 
 impl ShellCommand<'_> {
@@ -79,25 +79,25 @@ impl ShellCommand<'_> {
 
     /// Returns true if a path contains no links.
     fn is_plain_path(&self, path: &Path, directory: &Path, context: &PathContext<'_>) -> bool {
-        let known = self.disk.resolution_cache.directory_routes.borrow().get(directory.as_os_str()).copied();
+        let known = self.disk.resolution_cache.dir_statuses.borrow().get(directory.as_os_str()).copied();
         let route = known.unwrap_or_else(|| {
-            let route = find_route(directory, context);
+            let route = find_dir_status(directory, context);
             self.disk
                 .resolution_cache
-                .directory_routes
+                .dir_statuses
                 .borrow_mut()
                 .insert(directory.as_os_str().to_owned(), route);
             route
         });
         match route {
-            DirRoute::Plain => context.fs.lstat(path) != Some(EntryKind::Link),
-            DirRoute::Missing => true,
-            DirRoute::Indirect => false,
+            DirStatus::Direct => context.fs.lstat(path) != Some(FileType::Link),
+            DirStatus::Missing => true,
+            DirStatus::Linked => false,
         }
     }
 }
 
-/// Splits a path into its directory and itself without a trailing slash; none if it contains dots or empty
+/// Splits a path into its directory and itself without a trailing slash; `None` if it contains dots or empty
 /// components.
 fn split_parent(path: &Path) -> Option<(&Path, &Path)> {
     let text = path.to_str()?.trim_end_matches('/');
@@ -109,15 +109,15 @@ fn split_parent(path: &Path) -> Option<(&Path, &Path)> {
     Some((Path::new(directory), Path::new(text)))
 }
 
-fn find_route(directory: &Path, context: &PathContext<'_>) -> DirRoute {
+fn find_dir_status(directory: &Path, context: &PathContext<'_>) -> DirStatus {
     let resolved = resolve_absolute(directory, context);
     if resolved.is_linked() || resolved.via_proc || !resolved.hops.is_empty() {
-        return DirRoute::Indirect;
+        return DirStatus::Linked;
     }
     debug_assert_eq!(resolved.lexical, normalize_lexically(directory));
     match context.fs.lstat(directory) {
-        Some(EntryKind::Directory) => DirRoute::Plain,
-        None => DirRoute::Missing,
-        Some(EntryKind::File | EntryKind::Link | EntryKind::Special) => DirRoute::Indirect,
+        Some(FileType::Directory) => DirStatus::Direct,
+        None => DirStatus::Missing,
+        Some(FileType::File | FileType::Link | FileType::Special) => DirStatus::Linked,
     }
 }

@@ -45,13 +45,18 @@ impl ShellCommand<'_> {
     /// Finds the simple commands that create or move links.
     pub(super) fn find_moved_links(&self) -> MovedLinks {
         let mut moved_links = MovedLinks::default();
-        if self.script.commands.len() < 2 {
+        if self.analysis.commands.len() < 2 {
             return moved_links;
         }
-        let moving = self.script.commands.iter().enumerate().filter(|(_, part)| self.moves_links(part));
-        for (index, part) in moving {
+        let moving = self
+            .analysis
+            .commands
+            .iter()
+            .enumerate()
+            .filter(|(_, simple_command)| self.moves_links(simple_command));
+        for (index, simple_command) in moving {
             moved_links.movers.push(index);
-            for text in part.writes.iter().filter_map(WordValue::as_literal) {
+            for text in simple_command.writes.iter().filter_map(WordValue::as_literal) {
                 for path in self.resolve(text).iter() {
                     for target in [&path.lexical, &path.physical] {
                         let moved_by =
@@ -64,13 +69,14 @@ impl ShellCommand<'_> {
         moved_links
     }
 
-    fn moves_links(&self, part: &SimpleCommand) -> bool {
-        match part.program.as_deref() {
+    fn moves_links(&self, simple_command: &SimpleCommand) -> bool {
+        match simple_command.program.as_deref() {
             Some("ln") => true,
-            Some("mv") => part.reads.iter().any(|from| self.may_contain_links(from)),
+            Some("mv") => simple_command.reads.iter().any(|from| self.may_contain_links(from)),
             // Without options, link targets are copied rather than links.
             Some("cp" | "rsync") => {
-                has_options(part) && part.reads.iter().any(|from| self.may_contain_links(from))
+                has_options(simple_command)
+                    && simple_command.reads.iter().any(|from| self.may_contain_links(from))
             }
             _ => false,
         }
@@ -98,7 +104,7 @@ impl ShellCommand<'_> {
             return all;
         }
         let mut moved_by = MovedBy::Nothing;
-        for ancestor in path.spellings().flat_map(Path::ancestors) {
+        for ancestor in path.forms().flat_map(Path::ancestors) {
             if let Some(moved) = self.moved_links.targets.get(ancestor.as_os_str()) {
                 moved_by = moved_by.merge(*moved);
             }
@@ -110,22 +116,24 @@ impl ShellCommand<'_> {
     }
 
     /// Returns true if a command other than this one moves something.
-    pub(super) fn is_moved_by_other(&self, moved_by: MovedBy, part: &SimpleCommand) -> bool {
+    pub(super) fn is_moved_by_other(&self, moved_by: MovedBy, simple_command: &SimpleCommand) -> bool {
         match moved_by {
             MovedBy::Nothing => false,
-            MovedBy::Command(one) => !self.script.commands.get(one).is_some_and(|by| std::ptr::eq(by, part)),
+            MovedBy::Command(one) => {
+                !self.analysis.commands.get(one).is_some_and(|by| std::ptr::eq(by, simple_command))
+            }
             MovedBy::Several => true,
         }
     }
 
     /// Returns true if a path may resolve differently by the time this command runs.
-    pub(super) fn may_be_moved(&self, path: &ResolvedPath, part: &SimpleCommand) -> bool {
-        self.is_moved_by_other(self.find_moving_commands(path), part)
+    pub(super) fn may_be_moved(&self, path: &ResolvedPath, simple_command: &SimpleCommand) -> bool {
+        self.is_moved_by_other(self.find_moving_commands(path), simple_command)
     }
 }
 
-fn has_options(part: &SimpleCommand) -> bool {
-    part.words.iter().any(|word| word.value.as_literal().is_none_or(|text| text.starts_with('-')))
+fn has_options(simple_command: &SimpleCommand) -> bool {
+    simple_command.words.iter().any(|word| word.value.as_literal().is_none_or(|text| text.starts_with('-')))
 }
 
 /// Programs with the letters and long options that make them follow links; `*` if they always do.
@@ -145,11 +153,12 @@ const LINK_FOLLOWERS: &[(&str, &str, &[&str])] = &[
 ];
 
 /// Returns true if a simple command follows links below its directories.
-pub(super) fn follows_symlinks(part: &SimpleCommand) -> bool {
-    if !part.recursive {
+pub(super) fn follows_symlinks(simple_command: &SimpleCommand) -> bool {
+    if !simple_command.recursive {
         return false;
     }
-    let program = part.program.as_deref().and_then(|program| program.rsplit('/').next()).unwrap_or_default();
+    let program =
+        simple_command.program.as_deref().and_then(|program| program.rsplit('/').next()).unwrap_or_default();
     let Some((_, letters, long)) = LINK_FOLLOWERS.iter().find(|(listed, ..)| *listed == program) else {
         return false;
     };
@@ -160,5 +169,5 @@ pub(super) fn follows_symlinks(part: &SimpleCommand) -> bool {
                     .strip_prefix('-')
                     .is_some_and(|bundle| bundle.contains(|letter| letters.contains(letter)))
     };
-    *letters == "*" || part.words.iter().any(|word| word.value.as_literal().is_some_and(asked))
+    *letters == "*" || simple_command.words.iter().any(|word| word.value.as_literal().is_some_and(asked))
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use whimbrel_wire::permission::PermissionMode;
 
-use crate::decision::{Danger, Decision, Reason};
+use crate::decision::{Decision, Reason, SafetyRisk};
 use crate::fixture::{Fixture, decision_letter};
 use crate::fs::FakeFs;
 use crate::rules::rule_set::RuleSource;
@@ -166,7 +166,7 @@ fn denied_commands_are_found_at_every_depth() {
 }
 
 #[test]
-fn denied_files_are_found_in_every_spelling() {
+fn denied_files_are_found_in_every_form() {
     let fixture = Fixture::new().with_rules(&["Bash"], &[], &["Read(secrets/**)", "Edit(notes.txt)"]);
     check(
         &fixture,
@@ -363,7 +363,7 @@ fn critical_removals_ask_in_every_mode() {
     for command in critical {
         for mode in [Default, BypassPermissions] {
             let got = fixture.decide_bash(mode, command);
-            let expected = Reason::Safety { danger: Danger::CriticalRemoval, approvable: false };
+            let expected = Reason::Safety { risk: SafetyRisk::CriticalRemoval, approvable: false };
             assert_eq!(got.reason(), &expected, "{command} {mode}");
         }
     }
@@ -385,21 +385,23 @@ fn critical_removals_ask_in_every_mode() {
 #[test]
 fn question_names_its_reason() {
     let fixture = Fixture::new();
-    let question = |command: &str| match fixture.decide_bash(Default, command) {
-        Decision::Ask(question) => *question,
+    let ask_details = |command: &str| match fixture.decide_bash(Default, command) {
+        Decision::Ask(details) => *details,
         other => panic!("{command}: {other:?}"),
     };
-    assert_eq!(question("make").reason, Reason::NeedsApproval);
-    let outside = question("cat /fx/outside/data.txt");
+    assert_eq!(ask_details("make").reason, Reason::NeedsApproval);
+    let outside = ask_details("cat /fx/outside/data.txt");
     assert_eq!(outside.blocked_path.as_deref(), Some("/fx/outside/data.txt"));
     assert!(matches!(outside.reason, Reason::WorkingDir { .. }));
-    let redirect = question("ls > out.txt");
+    let redirect = ask_details("ls > out.txt");
     assert_eq!(redirect.reason, Reason::NeedsApproval);
     assert_eq!(redirect.blocked_path.as_deref(), Some("/fx/proj/out.txt"));
-    assert!(question("cd src && git log").reason.text().contains("directory"));
-    assert!(matches!(question("make && ls").reason, Reason::Subcommands(parts) if parts.len() == 2));
-    assert!(matches!(question("ls $X").reason, Reason::Unanalyzable(_)));
-    assert!(question("make &").should_default_to_no());
+    assert!(ask_details("cd src && git log").reason.text().contains("directory"));
+    assert!(
+        matches!(ask_details("make && ls").reason, Reason::SimpleCommands(commands) if commands.len() == 2)
+    );
+    assert!(matches!(ask_details("ls $X").reason, Reason::Unanalyzable(_)));
+    assert!(ask_details("make &").should_default_to_no());
 }
 
 #[test]

@@ -6,8 +6,8 @@ use serde_json::json;
 
 use super::*;
 use crate::call::PreToolDecision;
-use crate::call::{SandboxFacts, ToolFacts};
-use crate::decision::Danger;
+use crate::call::{SandboxState, ToolProperties};
+use crate::decision::SafetyRisk;
 use crate::fixture::{Fixture, decision_letter};
 use crate::mode::deny_if_never_asking;
 use crate::paths::ResolvedFile;
@@ -105,7 +105,7 @@ fn file_rules_cover_tools() {
 }
 
 #[test]
-fn reading_outside_needs_allow_for_every_spelling() {
+fn reading_outside_needs_allow_for_every_form() {
     let rows: [(&[&str], &str, char); 7] = [
         (&["Read(//fx/outside/**)"], "/fx/outside/data.txt", 'A'),
         (&["Read(//fx/outside/**)"], "/fx/proj/link_out/data.txt", 'A'),
@@ -278,12 +278,12 @@ fn removed_tool_is_unknown_and_names_the_rule() {
 
 #[test]
 fn sandbox_replaces_approval() {
-    let sandbox = SandboxFacts { will_run_sandboxed: true, auto_allow: true };
+    let sandbox = SandboxState { will_run_sandboxed: true, auto_allow: true };
     let command = json!({"command": "make all"});
     let fixture = Fixture::new().with_rules(&[], &["Bash"], &[]).with_sandbox(sandbox);
     assert_eq!(decision_letter(&fixture.decide(Default, "Bash", &command)), 'A');
     assert_eq!(decision_letter(&fixture.decide(Plan, "Bash", &command)), '?');
-    let fixture = Fixture::new().with_sandbox(SandboxFacts { auto_allow: false, ..sandbox });
+    let fixture = Fixture::new().with_sandbox(SandboxState { auto_allow: false, ..sandbox });
     assert_eq!(decision_letter(&fixture.decide(Default, "Bash", &command)), '?');
     let fixture = Fixture::new().with_rules(&[], &["Bash(make *)"], &[]).with_sandbox(sandbox);
     assert_eq!(decision_letter(&fixture.decide(Default, "Bash", &command)), '?');
@@ -292,8 +292,12 @@ fn sandbox_replaces_approval() {
 #[test]
 fn skill_with_rules_or_hooks_asks() {
     let fixture = Fixture::new();
-    let facts = ToolFacts { adds_rules_or_hooks: true, ..ToolFacts::for_tool("Skill", &["skill"]) };
-    assert_eq!(decision_letter(&fixture.decide_as(Default, facts, "Skill", &json!({"skill": "x"}))), '?');
+    let properties =
+        ToolProperties { adds_rules_or_hooks: true, ..ToolProperties::for_tool("Skill", &["skill"]) };
+    assert_eq!(
+        decision_letter(&fixture.decide_as(Default, properties, "Skill", &json!({"skill": "x"}))),
+        '?'
+    );
 }
 
 #[test]
@@ -301,29 +305,29 @@ fn ambiguous_file_names_ask() {
     for name in ["a.", "b ", "GIT~1/config"] {
         let input = json!({"file_path": format!("/fx/proj/{name}")});
         let got = Fixture::new().decide(AcceptEdits, "Write", &input);
-        let danger = Reason::Safety { danger: Danger::SuspiciousPath, approvable: false };
-        assert_eq!(got.reason(), &danger, "{name}");
+        let risk = Reason::Safety { risk: SafetyRisk::SuspiciousPath, approvable: false };
+        assert_eq!(got.reason(), &risk, "{name}");
     }
 }
 
 #[test]
 fn ask_rule_does_not_hide_safety_reason() {
     let fixture = Fixture::new().with_rules(&[], &["Bash(rm *)", "Bash(touch *)"], &[]);
-    let question = |mode, command: &str| match fixture.decide_bash(mode, command) {
-        Decision::Ask(question) => *question,
+    let ask_details = |mode, command: &str| match fixture.decide_bash(mode, command) {
+        Decision::Ask(details) => *details,
         other => panic!("{command}: {other:?}"),
     };
     for mode in [Default, BypassPermissions] {
-        let critical = question(mode, "rm -rf /");
+        let critical = ask_details(mode, "rm -rf /");
         assert_eq!(critical.reason_type(ToolKind::Shell), Some("safetyCheck"), "{mode}");
         assert!(critical.should_default_to_no() && critical.matched_ask_rule().is_some(), "{mode}");
-        let plain = question(mode, "rm x");
+        let plain = ask_details(mode, "rm x");
         assert_eq!(plain.reason_type(ToolKind::Shell), Some("rule"), "{mode}");
         assert!(plain.matched_ask_rule().is_some(), "{mode}");
     }
-    let protected = question(Default, "touch .npmrc");
+    let protected = ask_details(Default, "touch .npmrc");
     assert_eq!(protected.reason_type(ToolKind::Shell), Some("safetyCheck"));
-    let everything = question(BypassPermissions, "touch .npmrc");
+    let everything = ask_details(BypassPermissions, "touch .npmrc");
     assert_eq!(everything.reason_type(ToolKind::Shell), Some("rule"));
 }
 

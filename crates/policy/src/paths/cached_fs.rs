@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use crate::fs::{DirEntry, EntryKind, FsView};
+use crate::fs::{DirEntry, FileType, FsView};
 
 /// Cached paths; further ones are looked up each time.
 const MAX_CACHED_PATHS: usize = 50_000;
@@ -32,11 +32,11 @@ type DirCache = HashMap<(OsString, usize), Option<Rc<[DirEntry]>>>;
 #[derive(Debug)]
 pub(crate) struct CachedFs<'a> {
     fs: &'a dyn FsView,
-    entries: RefCell<HashMap<OsString, Option<EntryKind>>>,
+    entries: RefCell<HashMap<OsString, Option<FileType>>>,
     links: RefCell<HashMap<OsString, Option<PathBuf>>>,
     directories: RefCell<DirCache>,
-    /// Used budget, in fractions of a name.
-    cost: Cell<usize>,
+    /// Spent budget, in fractions of a name.
+    spent: Cell<usize>,
 }
 
 impl<'a> CachedFs<'a> {
@@ -46,26 +46,26 @@ impl<'a> CachedFs<'a> {
             entries: RefCell::default(),
             links: RefCell::default(),
             directories: RefCell::default(),
-            cost: Cell::new(0),
+            spent: Cell::new(0),
         }
     }
 
-    fn add_cost(&self, names: usize) {
-        self.cost.set(self.cost.get() + names * REREAD_DISCOUNT);
+    fn spend_names(&self, names: usize) {
+        self.spent.set(self.spent.get() + names * REREAD_DISCOUNT);
     }
 
-    fn add_reread_cost(&self, names: usize) {
-        self.cost.set(self.cost.get() + names + REOPEN_COST);
+    fn spend_reread_names(&self, names: usize) {
+        self.spent.set(self.spent.get() + names + REOPEN_COST);
     }
 }
 
 impl FsView for CachedFs<'_> {
-    fn lstat(&self, path: &Path) -> Option<EntryKind> {
+    fn lstat(&self, path: &Path) -> Option<FileType> {
         if let Some(known) = self.entries.borrow().get(path.as_os_str()) {
             return *known;
         }
         let found = self.fs.lstat(path);
-        self.add_cost(LSTAT_COST);
+        self.spend_names(LSTAT_COST);
         let mut entries = self.entries.borrow_mut();
         if entries.len() < MAX_CACHED_PATHS {
             entries.insert(path.as_os_str().to_owned(), found);
@@ -95,17 +95,17 @@ impl FsView for CachedFs<'_> {
         }
         let key = (path.as_os_str().to_owned(), limit);
         if let Some(known) = self.directories.borrow().get(&key) {
-            self.add_reread_cost(known.as_ref().map_or(0, |known| known.len()));
+            self.spend_reread_names(known.as_ref().map_or(0, |known| known.len()));
             return known.clone();
         }
         let found = self.fs.read_entries(path, limit);
-        self.add_cost(OPEN_DIR_COST + found.as_ref().map_or(0, |found| found.len()));
+        self.spend_names(OPEN_DIR_COST + found.as_ref().map_or(0, |found| found.len()));
         self.directories.borrow_mut().insert(key, found.clone());
         found
     }
 
     fn is_budget_exhausted(&self) -> bool {
-        self.cost.get() >= MAX_NAMES * REREAD_DISCOUNT
+        self.spent.get() >= MAX_NAMES * REREAD_DISCOUNT
     }
 }
 
@@ -121,6 +121,6 @@ mod tests {
         assert_eq!(seen.lstat(&path), None);
         std::fs::write(&path, "").unwrap();
         assert_eq!(seen.lstat(&path), None);
-        assert_eq!(CachedFs::new(&crate::fs::RealFs).lstat(&path), Some(EntryKind::File));
+        assert_eq!(CachedFs::new(&crate::fs::RealFs).lstat(&path), Some(FileType::File));
     }
 }

@@ -29,13 +29,13 @@ impl FoldedPath {
         std::iter::once(self.text.as_str()).chain(self.main_checkout_texts.iter().map(String::as_str))
     }
 
-    /// Folds all spellings of a path.
-    pub(crate) fn all_spellings(path: &ResolvedPath) -> impl Iterator<Item = Self> {
-        path.spellings().map(Self::new)
+    /// Folds all forms of a path.
+    pub(crate) fn all_forms(path: &ResolvedPath) -> impl Iterator<Item = Self> {
+        path.forms().map(Self::new)
     }
 }
 
-/// Returns the part of a folded path below a folded base; none if it lies elsewhere.
+/// Returns the part of a folded path below a folded base; `None` if it lies elsewhere.
 pub(crate) fn strip_base<'a>(path: &'a str, base: &str) -> Option<&'a str> {
     if base.is_empty() {
         return Some(path);

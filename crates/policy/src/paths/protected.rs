@@ -1,4 +1,4 @@
-//! Protected paths: writing them always asks, because they determine what other programs run.
+//! Protected paths: writing them always requires permission, because they determine what other programs run.
 
 use std::borrow::Cow;
 use std::path::{Component, Path, PathBuf};
@@ -68,7 +68,7 @@ const PROTECTED_FILES: [&str; 38] = [
     ".whimbrel.json",
 ];
 
-/// Returns true if writing this path must ask.
+/// Returns true if writing this path requires permission.
 pub fn is_protected(path: &Path) -> bool {
     let names: Vec<Cow<'_, str>> = path.components().filter_map(fold_component).collect();
     let names = names.as_slice();

@@ -36,7 +36,7 @@ impl CommandPattern {
         self.literals.len() == 1
     }
 
-    /// First byte, in lower case, of every text that can match; none if any byte is possible.
+    /// First byte, in lower case, of every text that can match; `None` if any byte is possible.
     pub(crate) fn first_byte(&self) -> Option<u8> {
         let first = self.literals.first()?.bytes().next()?;
         // `P *` also matches `P`, and letters beyond ASCII may have other lower-case forms.

@@ -39,7 +39,7 @@ pub struct PathPattern {
     matches_all: bool,
     /// True if case and Unicode composition are ignored.
     folded: bool,
-    /// Leading components of an anchored body without wildcard; none if the body may match at any depth.
+    /// Leading components of an anchored body without wildcard; `None` if the body may match at any depth.
     fixed_prefix: Option<PathBuf>,
     folded_prefix: Option<String>,
 }

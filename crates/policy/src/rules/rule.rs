@@ -15,7 +15,7 @@ use crate::tool_kind::ToolKind;
 pub struct Rule {
     /// Tool name with aliases replaced; may contain `*`.
     pub tool: String,
-    /// Specifier in the parentheses, unescaped; none means every call. `*` is stored as none.
+    /// Specifier in the parentheses, unescaped; `None` means every call. `*` is stored as `None`.
     pub content: Option<String>,
 }
 

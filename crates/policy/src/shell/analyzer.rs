@@ -1,6 +1,6 @@
 //! Analyzer: turns parsed commands into simple commands, then analyzes their nested commands.
 
-pub(crate) mod limits;
+pub(crate) mod budget;
 pub(crate) mod memo;
 pub(crate) mod rule_suggestion;
 pub(crate) mod simple_command;
@@ -9,10 +9,10 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 
 use super::{
-    Assignment, CheckScope, MAX_ANALYZED_LENGTH, Redirect, RedirectDirection, RedirectTargetKind, Script,
-    ShellContext, SimpleCommand, UnanalyzableCause, Word, WordValue,
+    Assignment, CheckScope, CommandAnalysis, MAX_ANALYZED_LENGTH, Redirect, RedirectDirection,
+    RedirectTargetKind, ShellContext, SimpleCommand, UnanalyzableCause, Word, WordValue,
 };
-use crate::shell::analyzer::limits::AnalysisLimits;
+use crate::shell::analyzer::budget::AnalysisBudget;
 use crate::shell::analyzer::memo::Memo;
 
 use crate::shell::analyzer::simple_command::ExpandedCommand;
@@ -32,13 +32,13 @@ pub(crate) const MAX_TEXT_DEPTH: usize = 10;
 /// State of the analysis of one command.
 pub(crate) struct Analyzer<'a> {
     pub(crate) variables: VariableEnv<'a>,
-    pub(crate) script: Script,
-    pub(crate) limits: AnalysisLimits,
+    pub(crate) analysis: CommandAnalysis,
+    pub(crate) budget: AnalysisBudget,
     pub(crate) memo: Memo,
     /// The text that is analyzed at the moment.
     pub(crate) text: TextState,
     pub(crate) texts: RecordedTexts,
-    /// Variables that each function sets on every call; none if that is not definite.
+    /// Variables that each function sets on every call; `None` if that is not definite.
     pub(crate) function_assignments: HashMap<String, Option<HashSet<String>>>,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct TextState {
     /// Nesting depth; 0 for the command itself.
     pub(crate) depth: usize,
     /// True if the text may not be a command.
-    pub(crate) is_guess: bool,
+    pub(crate) is_possible_command: bool,
     /// True if the current words are already searched as text.
     pub(crate) already_searched: bool,
     /// True if the current command is in the body of a function.
@@ -66,11 +66,11 @@ pub(crate) struct RecordedTexts {
 
 impl<'a> Analyzer<'a> {
     /// Analyzes a text.
-    pub(crate) fn run(text: &str, context: &'a ShellContext<'a>) -> Script {
+    pub(crate) fn run(text: &str, context: &'a ShellContext<'a>) -> CommandAnalysis {
         let mut analyzer = Self {
             variables: VariableEnv::new(context.home, text),
-            script: Script { text: text.trim().to_owned(), ..Script::default() },
-            limits: AnalysisLimits::for_text(text),
+            analysis: CommandAnalysis { text: text.trim().to_owned(), ..CommandAnalysis::default() },
+            budget: AnalysisBudget::for_text(text),
             memo: Memo::default(),
             text: TextState::default(),
             texts: RecordedTexts::default(),
@@ -90,20 +90,20 @@ impl<'a> Analyzer<'a> {
             // Analyzed again with continued lines joined, wherever they are.
             analyzer.analyze_text(&text.replace("\\\n", ""));
         }
-        if analyzer.script.commands.is_empty() {
+        if analyzer.analysis.commands.is_empty() {
             analyzer.note_unanalyzable(UnanalyzableCause::Syntax);
         }
         if analyzer.variables.is_budget_exhausted() {
             analyzer.mark_truncated();
         }
-        limits::replace_long_paths(&mut analyzer.script);
-        analyzer.script
+        budget::replace_long_paths(&mut analyzer.analysis);
+        analyzer.analysis
     }
 
     /// Records a cause once. Causes inside nested texts do not affect the command that contains them.
     pub(crate) fn note_unanalyzable(&mut self, cause: UnanalyzableCause) {
-        if self.text.depth == 0 && !self.script.unanalyzable.contains(&cause) {
-            self.script.unanalyzable.push(cause);
+        if self.text.depth == 0 && !self.analysis.unanalyzable.contains(&cause) {
+            self.analysis.unanalyzable.push(cause);
         }
     }
 
@@ -113,14 +113,14 @@ impl<'a> Analyzer<'a> {
         if self.find_memoized(&key).is_some() {
             return;
         }
-        let (before, start) = (self.capture_analysis_state(), self.script.commands.len());
+        let (before, start) = (self.capture_analysis_state(), self.analysis.commands.len());
         self.analyze_new_text(text);
         self.memoize(key, before, start);
     }
 
     fn analyze_new_text(&mut self, text: &str) {
-        if self.text.depth >= MAX_TEXT_DEPTH || !self.limits.take_text(text) {
-            if !self.text.is_guess {
+        if self.text.depth >= MAX_TEXT_DEPTH || !self.budget.spend_text(text) {
+            if !self.text.is_possible_command {
                 self.search_as_text(text);
             }
             return;
@@ -142,25 +142,25 @@ impl<'a> Analyzer<'a> {
 
     /// Analyzes a text that may be a command. If it is not, it has no consequences.
     pub(crate) fn analyze_possible_command(&mut self, text: &str) {
-        let (start, cd_target_count) = (self.script.commands.len(), self.script.cd_targets.len());
-        let was_guess = std::mem::replace(&mut self.text.is_guess, true);
+        let (start, cd_target_count) = (self.analysis.commands.len(), self.analysis.cd_targets.len());
+        let was_guess = std::mem::replace(&mut self.text.is_possible_command, true);
         self.analyze_text(text);
-        self.text.is_guess = was_guess;
-        self.script.cd_targets.truncate(cd_target_count);
-        for part in self.script.commands.iter_mut().skip(start) {
-            part.opaque = false;
-            part.check_scope = CheckScope::Guess;
+        self.text.is_possible_command = was_guess;
+        self.analysis.cd_targets.truncate(cd_target_count);
+        for simple_command in self.analysis.commands.iter_mut().skip(start) {
+            simple_command.opaque = false;
+            simple_command.check_scope = CheckScope::Possible;
         }
     }
 
     /// Leaves a text to be searched as plain text.
     pub(crate) fn search_as_text(&mut self, text: &str) {
-        if !self.limits.take_searched_text(text) {
+        if !self.budget.spend_searched_text(text) {
             self.mark_truncated();
             return;
         }
         let home = self.variables.home;
-        self.script.commands.push(if self.text.is_guess {
+        self.analysis.commands.push(if self.text.is_possible_command {
             unparsed_text::build_possible_command(text)
         } else {
             unparsed_text::build_unparsed_command(text, home)
@@ -176,19 +176,19 @@ impl<'a> Analyzer<'a> {
         for cause in std::mem::take(&mut parsed.unanalyzable) {
             self.note_unanalyzable(cause);
         }
-        self.script.background |= parsed.background && self.text.depth == 0;
+        self.analysis.background |= parsed.background && self.text.depth == 0;
         self.assign_loop_variables(&parsed);
         if parsed.may_repeat {
-            self.script.may_repeat = true;
+            self.analysis.may_repeat = true;
             self.variables.may_repeat = true;
             self.propagate_values(&parsed);
         }
         // A function may replace a builtin.
         self.variables.has_untracked_changes |=
             parsed.functions.iter().any(|(name, _)| builtins::sets_variables(name));
-        let parts = self.analyze_commands(&parsed);
+        let command_ranges = self.analyze_commands(&parsed);
         self.analyze_aliases(&parsed);
-        self.analyze_shell_input(&parsed, &parts);
+        self.analyze_shell_input(&parsed, &command_ranges);
         for unparsed in &parsed.unparsed_texts {
             self.search_as_text(unparsed);
         }
@@ -200,16 +200,16 @@ impl<'a> Analyzer<'a> {
         if let Some(known) = key.as_ref().and_then(|key| self.find_memoized(key)) {
             return known;
         }
-        if self.text.depth > 0 && !self.limits.take_command() {
+        if self.text.depth > 0 && !self.budget.spend_command() {
             self.mark_truncated();
-            return self.script.commands.len()..self.script.commands.len();
+            return self.analysis.commands.len()..self.analysis.commands.len();
         }
         let before = self.capture_analysis_state();
         let index = self.analyze_new_command(command);
         if let Some(key) = key {
             self.memoize(key, before, index);
         }
-        index..self.script.commands.len()
+        index..self.analysis.commands.len()
     }
 
     /// Analyzes one command that is not memoized. Returns the index of its simple command; nested ones follow it.
@@ -237,38 +237,38 @@ impl<'a> Analyzer<'a> {
         }
         let others = self.list_other_expansions(command);
         let has_untracked_values = others.is_none();
-        self.script.has_untracked_values |= has_untracked_values || self.variables.overflowed;
+        self.analysis.has_untracked_values |= has_untracked_values || self.variables.overflowed;
         let others = others.unwrap_or_default();
         for cause in causes {
             self.note_unanalyzable(cause);
         }
-        let index = self.script.commands.len();
-        let mut part = simple_command::build_checked_command(&ExpandedCommand {
+        let index = self.analysis.commands.len();
+        let mut checked = simple_command::build_checked_command(&ExpandedCommand {
             command,
             words: &words,
             assignments: &assignments,
             redirects,
         });
-        part.opaque |= has_untracked_values
+        checked.opaque |= has_untracked_values
             || assign::assigns_command_table(command)
-            || assign::gives_bash_unknown_command(&part);
+            || assign::gives_bash_unknown_command(&checked);
         if self.text.depth > 0 {
-            part.check_scope = CheckScope::DenyOnly;
+            checked.check_scope = CheckScope::DenyOnly;
         }
-        let directory_count = self.script.cd_directories.len();
-        self.record_directory_change(&part);
+        let directory_count = self.analysis.cd_directories.len();
+        self.record_directory_change(&checked);
         self.record_builtin_values(command, &words, &others);
         if command.may_fail {
             // If a redirect cannot be opened, nothing is assigned.
             self.variables.rollback_definite(definite_count);
         }
-        self.script.commands.push(part);
+        self.analysis.commands.push(checked);
         self.record_texts(index, command, &others);
         if !command.is_test {
             self.analyze_nested(index, &words, 0);
         }
         for mode in others {
-            let known = self.script.cd_directories.len();
+            let known = self.analysis.cd_directories.len();
             self.analyze_expansion(command, mode);
             self.keep_new_directories(directory_count, known);
         }
@@ -310,29 +310,29 @@ impl<'a> Analyzer<'a> {
     }
 
     /// Records the target of `cd`.
-    fn record_directory_change(&mut self, part: &SimpleCommand) {
-        let plain = part.program.as_deref().map(effects::extract_program_name).unwrap_or_default();
+    fn record_directory_change(&mut self, simple_command: &SimpleCommand) {
+        let plain = simple_command.program.as_deref().map(effects::extract_program_name).unwrap_or_default();
         if matches!(plain.as_str(), "cd" | "pushd" | "popd" | "chdir") {
-            let target = match part.class {
-                super::CommandClass::ReadOnly => part.words.last().map(|word| word.value.clone()),
+            let target = match simple_command.class {
+                super::CommandClass::ReadOnly => simple_command.words.last().map(|word| word.value.clone()),
                 _ => None,
             };
-            self.script.cd_targets.push(target);
-            let named = |word: &Word| word.value.as_literal() == part.program.as_deref();
-            let start = part.words.iter().position(named).unwrap_or_default();
-            self.record_directories(part.words.get(start..).unwrap_or_default());
+            self.analysis.cd_targets.push(target);
+            let named = |word: &Word| word.value.as_literal() == simple_command.program.as_deref();
+            let start = simple_command.words.iter().position(named).unwrap_or_default();
+            self.record_directories(simple_command.words.get(start..).unwrap_or_default());
         } else {
-            self.record_directories(&part.words);
+            self.record_directories(&simple_command.words);
         }
-        let set = part.assignments.iter().filter(|set| set.name == "CDPATH");
-        self.script.cd_path.extend(set.map(|set| set.value.clone()));
+        let set = simple_command.assignments.iter().filter(|set| set.name == "CDPATH");
+        self.analysis.cd_path.extend(set.map(|set| set.value.clone()));
     }
 
     /// Records the directories that a command changes to or works in, in every form.
     fn record_directories(&mut self, words: &[Word]) {
-        self.script.cd_directories.extend(directories::find_cd_targets(words));
-        self.script.option_directories.extend(directories::find_option_directories(words));
-        self.script.cd_path.extend(directories::find_cd_path_values(words));
+        self.analysis.cd_directories.extend(directories::find_cd_targets(words));
+        self.analysis.option_directories.extend(directories::find_option_directories(words));
+        self.analysis.cd_path.extend(directories::find_cd_path_values(words));
     }
 
     /// Adds a nested command, for the deny analysis only.
@@ -340,12 +340,12 @@ impl<'a> Analyzer<'a> {
         if words.is_empty() {
             return;
         }
-        if !self.limits.take_words(words.len()) {
+        if !self.budget.spend_words(words.len()) {
             self.mark_truncated();
             return;
         }
-        let index = self.script.commands.len();
-        self.script.commands.push(simple_command::build_searched_command(words));
+        let index = self.analysis.commands.len();
+        self.analysis.commands.push(simple_command::build_searched_command(words));
         self.record_directories(words);
         self.analyze_nested(index, words, depth);
     }

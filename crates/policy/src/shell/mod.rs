@@ -4,25 +4,25 @@
 //! working directories; `command` adds those. Two analyses are kept apart throughout:
 //!
 //! * the **allow analysis** reports only what is certain. Every construct that it does not fully understand is listed
-//!   in [`Script::unanalyzable`];
+//!   in [`CommandAnalysis::unanalyzable`];
 //! * the **deny analysis**, for deny rules, ask rules and critical removals, reports everything that might run, in
-//!   every spelling.
+//!   every form.
 
 mod analyzer;
+mod command_analysis;
 mod nested;
 mod parser;
 mod programs;
-mod script;
 #[cfg(test)]
 mod tests;
 mod vars;
 mod words;
 
-pub use analyzer::limits::MAX_ANALYZED_LENGTH;
+pub use analyzer::budget::MAX_ANALYZED_LENGTH;
 pub use analyzer::rule_suggestion::RuleSuggestion;
-pub use script::{
-    AllowSpelling, Assignment, CheckScope, CommandClass, DenySpelling, DirTarget, MatchStart, Redirect,
-    RedirectDirection, RedirectTargetKind, RequiredRule, Script, SimpleCommand, UnanalyzableCause,
+pub use command_analysis::{
+    AllowText, Assignment, CheckScope, CommandAnalysis, CommandClass, DenyText, DirTarget, MatchStart,
+    Redirect, RedirectDirection, RedirectTargetKind, RequiredRule, SimpleCommand, UnanalyzableCause,
 };
 pub use words::{Word, WordValue};
 
@@ -33,11 +33,11 @@ pub struct ShellContext<'a> {
     pub home: &'a str,
 }
 
-/// Represents a quoted blank in [`AllowSpelling::text`], so that a blank in a rule does not match it (`npm "run
+/// Represents a quoted blank in [`AllowText::text`], so that a blank in a rule does not match it (`npm "run
 /// build"` is not `npm run build`) while a `*` does.
 pub const QUOTED_BLANK: char = '\u{1f}';
 
 /// Analyzes a command. Never fails and never panics: constructs that are not understood are listed in the result.
-pub fn analyze(text: &str, context: &ShellContext<'_>) -> Script {
+pub fn analyze(text: &str, context: &ShellContext<'_>) -> CommandAnalysis {
     analyzer::Analyzer::run(text, context)
 }

@@ -8,26 +8,28 @@ mod robustness;
 
 const CONTEXT: ShellContext<'static> = ShellContext { home: "/home/u" };
 
-fn script(text: &str) -> Script {
+fn analyze_text(text: &str) -> CommandAnalysis {
     analyze(text, &CONTEXT)
 }
 
 /// The only simple command that must be allowed.
 fn only_checked_command(text: &str) -> SimpleCommand {
-    let script = script(text);
-    assert_eq!(script.unanalyzable, [], "{text}");
-    let mut checked: Vec<SimpleCommand> = script.checked_commands().cloned().collect();
+    let analysis = analyze_text(text);
+    assert_eq!(analysis.unanalyzable, [], "{text}");
+    let mut checked: Vec<SimpleCommand> = analysis.checked_commands().cloned().collect();
     assert_eq!(checked.len(), 1, "{text}");
     checked.remove(0)
 }
 
-/// Returns true if a rule for `command` would match some spelling.
-fn is_found(script: &Script, command: &str) -> bool {
-    script.commands.iter().flat_map(|part| &part.deny_spellings).any(|spelling| match spelling.match_start {
-        MatchStart::Beginning => spelling.text.starts_with(command),
-        MatchStart::EveryWord => {
-            spelling.text.split(' ').count() > 0
-                && format!(" {}", spelling.text).contains(&format!(" {command}"))
+/// Returns true if a rule for `command` would match some text.
+fn is_found(analysis: &CommandAnalysis, command: &str) -> bool {
+    analysis.commands.iter().flat_map(|command| &command.deny_texts).any(|deny_text| {
+        match deny_text.match_start {
+            MatchStart::Beginning => deny_text.text.starts_with(command),
+            MatchStart::EveryWord => {
+                deny_text.text.split(' ').count() > 0
+                    && format!(" {}", deny_text.text).contains(&format!(" {command}"))
+            }
         }
     })
 }

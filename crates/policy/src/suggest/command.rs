@@ -8,9 +8,9 @@ use super::{
     build_accept_edits_update, build_add_directory_update, build_add_rules_update, build_contents_pattern,
     build_session_rule_update, can_open_directory,
 };
-use crate::command::{Approval, PathObstacle, ShellCommand};
+use crate::command::{Approval, BlockingPath, ShellCommand};
 use crate::decision_input::DecisionInput;
-use crate::fs::EntryKind;
+use crate::fs::FileType;
 use crate::rules::command_pattern::escape;
 use crate::shell::{CommandClass, RedirectDirection, SimpleCommand};
 
@@ -27,21 +27,21 @@ pub(super) fn build_suggestions(
     command: &ShellCommand<'_>,
     input: &DecisionInput<'_>,
 ) -> Vec<PermissionUpdate> {
-    if command.script.checked_commands().count() > MAX_COMMANDS {
+    if command.analysis.checked_commands().count() > MAX_COMMANDS {
         return Vec::new();
     }
     let unapproved: Vec<&SimpleCommand> = command
-        .script
+        .analysis
         .checked_commands()
-        .filter(|part| command.determine_approval(part, input) == Approval::NotApproved)
+        .filter(|simple_command| command.determine_approval(simple_command, input) == Approval::NotApproved)
         .collect();
-    if unapproved.is_empty() || command.find_directory_change_obstacle(input).is_some() {
+    if unapproved.is_empty() || command.find_directory_change_block(input).is_some() {
         return Vec::new();
     }
     let Some(values) = build_rule_values(&unapproved) else { return Vec::new() };
     let mut updates = vec![build_add_rules_update(values, Destination::LocalSettings)];
     let outside: Vec<PathBuf> = find_outside_directories(command, &unapproved, input);
-    let writes = unapproved.iter().any(|part| writes_files(part));
+    let writes = unapproved.iter().any(|simple_command| writes_files(simple_command));
     match outside.as_slice() {
         [] => {}
         [directory] if can_open_directory(directory, input) => updates.push(match writes {
@@ -59,13 +59,13 @@ pub(super) fn build_suggestions(
 /// Builds one rule per simple command, in order, without duplicates.
 fn build_rule_values(unapproved: &[&SimpleCommand]) -> Option<Vec<RuleValue>> {
     let mut values: Vec<RuleValue> = Vec::new();
-    for part in unapproved {
-        let suggestion = &part.suggestion;
+    for simple_command in unapproved {
+        let suggestion = &simple_command.suggestion;
         if suggestion.suppressed || suggestion.exact.is_empty() || suggestion.exact.len() > MAX_RULE_LENGTH {
             return None;
         }
         let content = match &suggestion.prefix {
-            Some(prefix) if !needs_exact_rule(part) => format!("{} *", escape(prefix)),
+            Some(prefix) if !needs_exact_rule(simple_command) => format!("{} *", escape(prefix)),
             _ => escape(&suggestion.exact),
         };
         let value = RuleValue { tool_name: "Bash".to_owned(), rule_content: Some(content) };
@@ -79,20 +79,21 @@ fn build_rule_values(unapproved: &[&SimpleCommand]) -> Option<Vec<RuleValue>> {
     Some(values)
 }
 
-/// Returns true if a simple command is read-only and asks only because of its paths, so that the rule must be exact.
-fn needs_exact_rule(part: &SimpleCommand) -> bool {
-    part.class == CommandClass::ReadOnly
+/// Returns true if a simple command is read-only and requires permission only because of its paths, so that the rule
+/// must be exact.
+fn needs_exact_rule(simple_command: &SimpleCommand) -> bool {
+    simple_command.class == CommandClass::ReadOnly
 }
 
-fn writes_files(part: &SimpleCommand) -> bool {
-    part.class == CommandClass::AcceptEdits
-        || part.redirects.iter().any(|redirect| {
+fn writes_files(simple_command: &SimpleCommand) -> bool {
+    simple_command.class == CommandClass::AcceptEdits
+        || simple_command.redirects.iter().any(|redirect| {
             redirect.direction == RedirectDirection::Write
                 && redirect.target_kind == crate::shell::RedirectTargetKind::File
         })
 }
 
-/// Finds directories outside the working directories that the commands touch, each once: a directory itself, or the
+/// Finds directories outside the working directories that the commands access, each once: a directory itself, or the
 /// parent of a file.
 fn find_outside_directories(
     command: &ShellCommand<'_>,
@@ -100,9 +101,9 @@ fn find_outside_directories(
     input: &DecisionInput<'_>,
 ) -> Vec<PathBuf> {
     let mut directories = Vec::new();
-    for part in unapproved {
-        for path in find_outside_paths(command, part, input) {
-            let directory = find_containing_directory(&path, part, input);
+    for simple_command in unapproved {
+        for path in find_outside_paths(command, simple_command, input) {
+            let directory = find_containing_directory(&path, simple_command, input);
             if !directories.contains(&directory) {
                 directories.push(directory);
             }
@@ -111,23 +112,27 @@ fn find_outside_directories(
     directories
 }
 
-fn find_containing_directory(path: &Path, part: &SimpleCommand, input: &DecisionInput<'_>) -> PathBuf {
-    let reads = part.class == CommandClass::ReadOnly;
-    if reads && input.context.fs.lstat(path) == Some(EntryKind::Directory) {
+fn find_containing_directory(
+    path: &Path,
+    simple_command: &SimpleCommand,
+    input: &DecisionInput<'_>,
+) -> PathBuf {
+    let reads = simple_command.class == CommandClass::ReadOnly;
+    if reads && input.context.fs.lstat(path) == Some(FileType::Directory) {
         return path.to_owned();
     }
     path.parent().unwrap_or(path).to_owned()
 }
 
-/// Finds paths outside the working directories that a simple command touches.
+/// Finds paths outside the working directories that a simple command accesses.
 fn find_outside_paths(
     command: &ShellCommand<'_>,
-    part: &SimpleCommand,
+    simple_command: &SimpleCommand,
     input: &DecisionInput<'_>,
 ) -> Vec<PathBuf> {
-    let paths = command.find_path_obstacles(part, input).filter_map(|obstacle| match obstacle {
-        PathObstacle::Path(path) => Some(path),
-        PathObstacle::Unknown => None,
+    let paths = command.find_blocking_paths(simple_command, input).filter_map(|blocking| match blocking {
+        BlockingPath::Known(path) => Some(path),
+        BlockingPath::Unknown => None,
     });
     paths.filter(|path| !input.dirs.all().any(|dir| dir.contains(path))).collect()
 }

@@ -8,7 +8,7 @@ use crate::fixture::Fixture;
 
 fn suggested_updates(fixture: &Fixture, tool: &str, input: &Value) -> Value {
     match fixture.decide(PermissionMode::Default, tool, input) {
-        Decision::Ask(question) => json!(question.suggestions),
+        Decision::Ask(details) => json!(details.suggestions),
         other => panic!("{tool} {input}: {other:?}"),
     }
 }
@@ -96,7 +96,7 @@ fn home_and_configuration_are_never_opened() {
         ("the home", "/fx/home/a.txt", json!("//fx/home/a.txt")),
         ("a directory in it", "/fx/home/d/a.txt", json!("//fx/home/d/**")),
         ("the parent of the configuration directory", "/fx/outside/a.txt", json!("//fx/outside/a.txt")),
-        ("a neighbour", "/fx/extra/e.txt", json!("//fx/extra/**")),
+        ("a neighbor", "/fx/extra/e.txt", json!("//fx/extra/**")),
         ("the home directory itself", "/fx/home", json!(null)),
         ("the root itself", "/", json!(null)),
     ];

@@ -7,7 +7,7 @@ use proptest::sample::{select, subsequence};
 use serde_json::json;
 use whimbrel_policy::fs::RealFs;
 use whimbrel_policy::{
-    Call, CallContext, Decision, RuleLayer, RuleSet, RuleSource, ToolFacts, WorkDirs, decide,
+    Call, CallContext, Decision, RuleLayer, RuleSet, RuleSource, ToolProperties, WorkDirs, decide,
 };
 use whimbrel_wire::permission::PermissionMode;
 
@@ -118,7 +118,7 @@ impl RuleSetup {
         let mut rules = RuleSet::new(&home, work);
         let report = rules.add_layer(&layer, &RealFs);
         assert_eq!(report.errors, []);
-        let context = CallContext::new(cwd, &home, &RealFs, ToolFacts::for_tool("Bash", &["command"]));
+        let context = CallContext::new(cwd, &home, &RealFs, ToolProperties::for_tool("Bash", &["command"]));
         let input = json!({"command": command});
         decide(
             &Call { tool: "Bash", input: &input },

@@ -6,8 +6,8 @@ use tokio::io::AsyncWriteExt;
 use super::*;
 use crate::test_support::{exits, read_pid};
 
-fn shell_program(dir: &TempDir, script: &str) -> ProgramSpec {
-    ProgramSpec {
+fn shell_program(dir: &TempDir, script: &str) -> ChildProcessSpec {
+    ChildProcessSpec {
         command: "sh".into(),
         args: vec!["-c".into(), script.into(), "it's".into()],
         cwd: dir.path().to_path_buf(),
@@ -21,7 +21,8 @@ async fn prefix_runs_the_program() {
     let dir = tempfile::tempdir().unwrap();
     let log = "printf %s \"$1\" >log; exec sh -c \"$1\"";
     std::fs::write(dir.path().join("log.sh"), log).unwrap();
-    let program = ProgramSpec { prefix: Some("sh log.sh".into()), ..shell_program(&dir, "cat; echo \"$0\"") };
+    let program =
+        ChildProcessSpec { prefix: Some("sh log.sh".into()), ..shell_program(&dir, "cat; echo \"$0\"") };
     let mut child = ChildProcess::spawn(&program).unwrap();
     child.take_stdin().unwrap().write_all(b"in ").await.unwrap();
     assert_eq!(read_all(&mut child).await, "in it's\n");
@@ -95,7 +96,7 @@ async fn kill_and_drop_end_all_descendants() {
 #[tokio::test]
 async fn a_missing_program_exits_with_127() {
     let dir = tempfile::tempdir().unwrap();
-    let program = ProgramSpec { command: "no-such-program".into(), ..shell_program(&dir, "") };
+    let program = ChildProcessSpec { command: "no-such-program".into(), ..shell_program(&dir, "") };
     let mut child = ChildProcess::spawn(&program).unwrap();
     assert_eq!(read_all(&mut child).await, "");
     assert_eq!(child.wait_for_exit().await, Some(ProcessExit::Exited(127)));

@@ -2,16 +2,16 @@
 
 use futures::FutureExt;
 use tokio::task::JoinHandle;
-use whimbrel_engine::{Engine, Start, serve};
+use whimbrel_engine::{Engine, SessionRequest, serve};
 use whimbrel_transport::link;
 
 use crate::error::Error;
 use crate::transport::{Connection, FrameSource};
 
 /// Starts a session of an engine.
-pub(crate) fn connect(engine: Engine, start: Start) -> Connection {
+pub(crate) fn connect(engine: Engine, request: SessionRequest) -> Connection {
     let (engine_end, host_end) = link::pair();
-    let session = serve(engine, engine_end, start);
+    let session = serve(engine, engine_end, request);
     // An async block that awaits the future would store it twice.
     let serving = tokio::spawn(session.map(drop));
     Connection {

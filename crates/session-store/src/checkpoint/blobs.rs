@@ -21,7 +21,7 @@ pub(super) struct FileSnapshot {
     pub(super) added_bytes: u64,
 }
 
-/// Saves a file. None if the path is not a regular file, which no tool changes.
+/// Saves a file. `None` if the path is not a regular file, which no tool changes.
 pub(super) fn snapshot_file(dir: &Path, path: &Path, free_bytes: u64) -> Option<FileSnapshot> {
     let unknown = FileStamp { modified: std::time::SystemTime::UNIX_EPOCH, size: 0 };
     let stamp = match files::file_kind(path) {
@@ -29,7 +29,7 @@ pub(super) fn snapshot_file(dir: &Path, path: &Path, free_bytes: u64) -> Option<
             let parent = path.parent();
             let exists = |dir: &&Path| !matches!(files::file_kind(dir), Ok(FileKind::Missing));
             let above = path.ancestors().skip(1).find(exists).filter(|above| Some(*above) != parent);
-            let state = FileState::Missing { above: above.map(Path::to_owned) };
+            let state = FileState::Missing { existing_ancestor: above.map(Path::to_owned) };
             return Some(FileSnapshot { state, stamp: None, added_bytes: 0 });
         }
         Ok(FileKind::File(stamp)) => stamp,
@@ -59,11 +59,11 @@ fn copy_file(dir: &Path, path: &Path, stamp: FileStamp, free_bytes: u64) -> Resu
         write_blob(dir, &hash, &bytes).map_err(|error| format!("the copy could not be written: {error}"))?;
     }
     let added_bytes = if exists { 0 } else { size };
-    Ok(FileSnapshot { state: FileState::Kept { hash, size, mode }, stamp: Some(stamp), added_bytes })
+    Ok(FileSnapshot { state: FileState::Saved { hash, size, mode }, stamp: Some(stamp), added_bytes })
 }
 
 fn without_copy(reason: String, stamp: FileStamp) -> FileSnapshot {
-    let state = FileState::NotKept { why: reason, size: stamp.size, modified: modified_nanos(stamp) };
+    let state = FileState::NotSaved { reason, size: stamp.size, modified: modified_nanos(stamp) };
     FileSnapshot { state, stamp: None, added_bytes: 0 }
 }
 

@@ -18,7 +18,8 @@ pub(super) enum CheckpointRecord {
         /// The path as the tool call named it.
         path: PathBuf,
         /// The path with all symlinks resolved.
-        place: PathBuf,
+        #[serde(rename = "place")]
+        real_path: PathBuf,
         state: FileState,
     },
 }
@@ -29,11 +30,12 @@ pub(super) enum FileState {
     /// The file did not exist.
     Missing {
         /// The nearest existing directory, if it is not the parent of the file.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        above: Option<PathBuf>,
+        #[serde(rename = "above", default, skip_serializing_if = "Option::is_none")]
+        existing_ancestor: Option<PathBuf>,
     },
     /// The content is saved.
-    Kept {
+    #[serde(rename = "kept")]
+    Saved {
         /// Hash of the content, which names the copy.
         hash: String,
         /// Size in bytes.
@@ -42,9 +44,11 @@ pub(super) enum FileState {
         mode: u32,
     },
     /// The content is not saved.
-    NotKept {
+    #[serde(rename = "not-kept")]
+    NotSaved {
         /// Reason for the user.
-        why: String,
+        #[serde(rename = "why")]
+        reason: String,
         /// Size in bytes.
         size: u64,
         /// Modification time in nanoseconds since 1970.
@@ -89,7 +93,7 @@ impl FileHistory {
     pub(super) fn apply(&mut self, record: CheckpointRecord) {
         match record {
             CheckpointRecord::Prompt { id } => self.prompts.push(id),
-            CheckpointRecord::File { path, place, state } => {
+            CheckpointRecord::File { path, real_path: place, state } => {
                 let Some(prompt) = self.prompts.len().checked_sub(1) else { return };
                 let file = self.files.entry(place).or_insert_with(|| FileTrack { path, states: Vec::new() });
                 file.states.push((prompt, state));
@@ -110,7 +114,7 @@ impl FileHistory {
         self.select_versions(|states| states.last())
     }
 
-    /// File states at a prompt; none for an unknown prompt. A file first recorded at a later prompt has its first
+    /// File states at a prompt; `None` for an unknown prompt. A file first recorded at a later prompt has its first
     /// recorded state.
     pub(super) fn versions_at(&self, prompt: &str) -> Option<Vec<FileVersion>> {
         let number = self.prompts.iter().rposition(|id| id == prompt)?;
@@ -135,8 +139,8 @@ impl FileHistory {
         let states = self.files.values().flat_map(|file| &file.states);
         let copies: BTreeMap<&str, u64> = states
             .filter_map(|(_, state)| match state {
-                FileState::Kept { hash, size, .. } => Some((hash.as_str(), *size)),
-                FileState::Missing { .. } | FileState::NotKept { .. } => None,
+                FileState::Saved { hash, size, .. } => Some((hash.as_str(), *size)),
+                FileState::Missing { .. } | FileState::NotSaved { .. } => None,
             })
             .collect();
         copies.values().sum()
@@ -147,8 +151,8 @@ impl FileHistory {
 mod tests {
     use super::*;
 
-    fn kept_state(hash: &str) -> FileState {
-        FileState::Kept { hash: hash.into(), size: 1, mode: 0o644 }
+    fn saved_state(hash: &str) -> FileState {
+        FileState::Saved { hash: hash.into(), size: 1, mode: 0o644 }
     }
 
     #[test]
@@ -156,17 +160,17 @@ mod tests {
         let mut history = FileHistory::default();
         let prompt = |id: &str| CheckpointRecord::Prompt { id: id.into() };
         let file =
-            |name: &str, state| CheckpointRecord::File { path: name.into(), place: name.into(), state };
-        history.apply(file("/early", FileState::Missing { above: None }));
+            |name: &str, state| CheckpointRecord::File { path: name.into(), real_path: name.into(), state };
+        history.apply(file("/early", FileState::Missing { existing_ancestor: None }));
         for record in [
             prompt("one"),
-            file("/a", kept_state("v0")),
+            file("/a", saved_state("v0")),
             prompt("two"),
-            file("/a", kept_state("v1")),
+            file("/a", saved_state("v1")),
             prompt("three"),
-            file("/b", FileState::Missing { above: None }),
+            file("/b", FileState::Missing { existing_ancestor: None }),
             prompt("two"),
-            file("/b", kept_state("w1")),
+            file("/b", saved_state("w1")),
         ] {
             history.apply(record);
         }
@@ -179,11 +183,11 @@ mod tests {
             })
         };
         let two = |a, b| Some(vec![("/a".to_owned(), a), ("/b".to_owned(), b)]);
-        assert_eq!(at("one"), two(kept_state("v0"), FileState::Missing { above: None }));
-        assert_eq!(at("three"), two(kept_state("v1"), FileState::Missing { above: None }));
+        assert_eq!(at("one"), two(saved_state("v0"), FileState::Missing { existing_ancestor: None }));
+        assert_eq!(at("three"), two(saved_state("v1"), FileState::Missing { existing_ancestor: None }));
         assert_eq!(
             at("two"),
-            two(kept_state("v1"), kept_state("w1")),
+            two(saved_state("v1"), saved_state("w1")),
             "of two prompts with one id the later counts"
         );
         assert_eq!(at("never"), None);
@@ -197,13 +201,17 @@ mod tests {
             (
                 CheckpointRecord::File {
                     path: "/l/a".into(),
-                    place: "/r/a".into(),
-                    state: FileState::Missing { above: None },
+                    real_path: "/r/a".into(),
+                    state: FileState::Missing { existing_ancestor: None },
                 },
                 r#"{"type":"file","path":"/l/a","place":"/r/a","state":{"was":"missing"}}"#,
             ),
             (
-                CheckpointRecord::File { path: "/a".into(), place: "/a".into(), state: kept_state("00") },
+                CheckpointRecord::File {
+                    path: "/a".into(),
+                    real_path: "/a".into(),
+                    state: saved_state("00"),
+                },
                 r#"{"type":"file","path":"/a","place":"/a","state":{"was":"kept","hash":"00","size":1,"mode":420}}"#,
             ),
         ];
@@ -212,8 +220,8 @@ mod tests {
             assert_eq!(serde_json::from_str::<CheckpointRecord>(line).unwrap(), record);
         }
         // Internally tagged enums can lose precision in large numbers.
-        let state = FileState::NotKept { why: "w".into(), size: 1, modified: 1_900_000_000_123_456_789 };
-        let record = CheckpointRecord::File { path: "/a".into(), place: "/a".into(), state };
+        let state = FileState::NotSaved { reason: "w".into(), size: 1, modified: 1_900_000_000_123_456_789 };
+        let record = CheckpointRecord::File { path: "/a".into(), real_path: "/a".into(), state };
         assert_eq!(
             serde_json::from_str::<CheckpointRecord>(&serde_json::to_string(&record).unwrap()).unwrap(),
             record

@@ -163,11 +163,11 @@ impl CheckpointState {
         };
         self.stored_bytes += added_bytes;
         match &state {
-            FileState::NotKept { why: reason, .. } => {
-                let is_new = !matches!(self.history.last_state(&real_path), Some(FileState::NotKept { .. }));
+            FileState::NotSaved { reason, .. } => {
+                let is_new = !matches!(self.history.last_state(&real_path), Some(FileState::NotSaved { .. }));
                 is_new.then(|| self.losses.push(render_loss(&path, reason)));
             }
-            FileState::Kept { .. } | FileState::Missing { .. } => {
+            FileState::Saved { .. } | FileState::Missing { .. } => {
                 self.last_seen.insert(real_path.clone(), stamp);
             }
         }
@@ -176,7 +176,7 @@ impl CheckpointState {
             (last, now) => last == Some(now),
         };
         if !is_known {
-            self.record(CheckpointRecord::File { path, place: real_path, state });
+            self.record(CheckpointRecord::File { path, real_path, state });
         }
     }
 

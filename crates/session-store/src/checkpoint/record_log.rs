@@ -40,7 +40,7 @@ pub(super) fn copy_log(from: &Path, to: &Path) -> io::Result<()> {
 pub(super) struct CheckpointLog {
     file: Appender,
     /// The file ends in a partial line because its writer was killed.
-    ends_torn: bool,
+    ends_partial: bool,
 }
 
 impl CheckpointLog {
@@ -58,16 +58,16 @@ impl CheckpointLog {
                 history.apply(record);
             }
         }
-        let torn = bytes.last().is_some_and(|last| *last != b'\n');
-        (Self { file: Appender::new(path, Durability::System), ends_torn: torn }, history, read)
+        let partial = bytes.last().is_some_and(|last| *last != b'\n');
+        (Self { file: Appender::new(path, Durability::System), ends_partial: partial }, history, read)
     }
 
     pub(super) fn append(&mut self, record: &CheckpointRecord) -> io::Result<()> {
-        let mut line = if self.ends_torn { vec![b'\n'] } else { Vec::new() };
+        let mut line = if self.ends_partial { vec![b'\n'] } else { Vec::new() };
         serde_json::to_writer(&mut line, record)?;
         line.push(b'\n');
         self.file.append(line)?;
-        self.ends_torn = false;
+        self.ends_partial = false;
         Ok(())
     }
 }

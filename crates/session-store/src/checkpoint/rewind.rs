@@ -48,7 +48,7 @@ enum RestoreStep {
 }
 
 impl Checkpoints {
-    /// Restores the files to their state at a prompt; none for an unknown prompt.
+    /// Restores the files to their state at a prompt; `None` for an unknown prompt.
     pub fn rewind(&self, prompt: &str, mode: RewindMode) -> Option<RewindReport> {
         let mut guard = self.lock();
         let state = self.state(&mut guard);
@@ -119,13 +119,13 @@ impl Checkpoints {
         Ok(match (then, found) {
             (FileState::Missing { .. }, None) => RestoreStep::Nothing,
             (FileState::Missing { .. }, Some(_)) => RestoreStep::Remove,
-            (FileState::NotKept { size, modified, .. }, Some(stamp))
+            (FileState::NotSaved { size, modified, .. }, Some(stamp))
                 if (*size, *modified) == (stamp.size, modified_nanos(stamp)) =>
             {
                 RestoreStep::Nothing
             }
-            (FileState::NotKept { why: reason, .. }, _) => return Err(format!("it was not saved: {reason}")),
-            (FileState::Kept { hash, mode, .. }, found) => {
+            (FileState::NotSaved { reason, .. }, _) => return Err(format!("it was not saved: {reason}")),
+            (FileState::Saved { hash, mode, .. }, found) => {
                 if now.is_some_and(|now| blake3::hash(now).to_hex().as_str() == hash) {
                     return Ok(RestoreStep::Nothing);
                 }
@@ -148,7 +148,7 @@ fn is_behind_symlink(real_path: &Path) -> bool {
 /// Removes the directories created for a file that is gone, if they are empty. Runs last, because files created later
 /// may have been in them.
 fn remove_created_dirs(version: &FileVersion) {
-    if let FileState::Missing { above: Some(above) } = &version.state
+    if let FileState::Missing { existing_ancestor: Some(above) } = &version.state
         && matches!(files::file_kind(&version.real_path), Ok(FileKind::Missing))
         && !is_behind_symlink(&version.real_path)
     {

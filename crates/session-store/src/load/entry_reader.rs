@@ -86,7 +86,7 @@ impl<R: Read + Seek> EntryReader<R> {
         Ok(&self.line)
     }
 
-    /// Reads the message of a node; none for entries without one.
+    /// Reads the message of a node; `None` for entries without one.
     pub(crate) fn read_message(&mut self, node: &Node) -> io::Result<Option<LoadedMessage>> {
         let role = match node.kind {
             EntryKind::User => Role::User,

@@ -78,7 +78,7 @@ impl RepairCounts {
 
 /// Session state recorded in a transcript outside the message tree.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct TranscriptFacts {
+pub struct RecordedState {
     /// Last working directory.
     pub cwd: Option<String>,
     /// Permission mode of the last prompt.
@@ -106,11 +106,11 @@ pub(crate) struct Index {
     awaited: Vec<(u64, Vec<AwaitedAgent>)>,
     /// The last recorded cost.
     pub(crate) cost: Option<CostState>,
-    pub(crate) facts: TranscriptFacts,
+    pub(crate) recorded: RecordedState,
     pub(crate) repairs: RepairCounts,
     /// Nodes whose parent was not found among earlier nodes.
     orphans: Vec<(NodeId, IdKey)>,
-    /// Entries before this offset contribute only facts.
+    /// Entries before this offset contribute only recorded state.
     start_offset: u64,
     /// A tool result names a call that was not found.
     has_unresolved_sources: bool,
@@ -124,7 +124,7 @@ impl Index {
         Ok(index)
     }
 
-    /// Indexes the entries from an offset on; none if they refer to earlier ones.
+    /// Indexes the entries from an offset on; `None` if they refer to earlier ones.
     pub(crate) fn scan_from(reader: impl BufRead, begin: u64) -> io::Result<Option<Self>> {
         let index = Self::read(reader, begin)?;
         let has_root = index.nodes.iter().any(|node| node.is_message() && node.parent.is_none());
@@ -203,7 +203,7 @@ impl Index {
 
     fn add_entry(&mut self, line: &TranscriptEntry<'_>, offset: u64, bytes: &[u8]) {
         let span = Span { offset, length: u32::try_from(bytes.len()).unwrap_or(u32::MAX) };
-        self.update_facts(line);
+        self.update_recorded_state(line);
         if offset < self.start_offset {
             return;
         }
@@ -241,14 +241,14 @@ impl Index {
         entry.map(|(_, agents)| agents.clone()).unwrap_or_default()
     }
 
-    fn update_facts(&mut self, line: &TranscriptEntry<'_>) {
+    fn update_recorded_state(&mut self, line: &TranscriptEntry<'_>) {
         if let Some(title) = line.custom_title().filter(|title| !title.is_empty()) {
-            self.facts.title = Some(title.into_owned());
-        } else if let (Some(title), None) = (line.ai_title(), &self.facts.title) {
-            self.facts.title = Some(title.into_owned());
+            self.recorded.title = Some(title.into_owned());
+        } else if let (Some(title), None) = (line.ai_title(), &self.recorded.title) {
+            self.recorded.title = Some(title.into_owned());
         }
-        if let Some(cwd) = line.cwd().filter(|cwd| self.facts.cwd.as_deref() != Some(cwd)) {
-            self.facts.cwd = Some(cwd.into_owned());
+        if let Some(cwd) = line.cwd().filter(|cwd| self.recorded.cwd.as_deref() != Some(cwd)) {
+            self.recorded.cwd = Some(cwd.into_owned());
         }
     }
 

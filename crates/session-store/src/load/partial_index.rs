@@ -1,6 +1,6 @@
 //! Partial index for long transcripts: after a compaction or a clear, only the entries from there on are indexed;
-//! earlier lines contribute only facts and defects. If a later entry refers to an earlier one, the whole transcript is
-//! indexed instead.
+//! earlier lines contribute only recorded state and defects. If a later entry refers to an earlier one, the whole
+//! transcript is indexed instead.
 
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 
@@ -17,7 +17,7 @@ const MIN_PARTIAL_SIZE: u64 = 4 << 20;
 const CHUNK_SIZE: u64 = 256 * 1024;
 
 /// Bytes of the next chunk searched as well, because a match may cross the border.
-const OVERLAP: u64 = 64;
+const OVERLAP_BYTES: u64 = 64;
 
 /// Selects the last entry of the conversation.
 pub(crate) type LeafFinder = fn(&Index) -> Option<NodeId>;
@@ -33,7 +33,7 @@ pub(crate) fn build_index<R: Read + Seek>(file: &mut BufReader<R>, end: LeafFind
     Index::scan(file)
 }
 
-/// Indexes from the last break on; none if there is no break or if the conversation reaches further back.
+/// Indexes from the last break on; `None` if there is no break or if the conversation reaches further back.
 fn index_from_last_break<R: Read + Seek>(
     file: &mut BufReader<R>,
     end: LeafFinder,
@@ -64,7 +64,7 @@ fn find_last_break<R: Read + Seek>(file: &mut BufReader<R>) -> io::Result<Option
         let begin = end.saturating_sub(CHUNK_SIZE);
         file.seek(SeekFrom::Start(begin))?;
         bytes.clear();
-        file.by_ref().take((end + OVERLAP).min(length) - begin).read_to_end(&mut bytes)?;
+        file.by_ref().take((end + OVERLAP_BYTES).min(length) - begin).read_to_end(&mut bytes)?;
         let mut before = usize::try_from(end - begin).unwrap_or(usize::MAX).min(bytes.len());
         if !is_found {
             let last = |mark: &String| memmem::find_iter(&bytes, mark.as_bytes()).last();

@@ -16,13 +16,13 @@ use crate::load::index::{Index, NodeId, Span};
 #[derive(Debug)]
 pub(crate) struct BranchEntry {
     pub(crate) span: Span,
-    /// The message in it; none for entries that only link others.
+    /// The message in it; `None` for entries that only link others.
     pub(crate) message: Option<LoadedMessage>,
     /// Visible to the user, not only to the model.
     pub(crate) is_visible: bool,
 }
 
-/// Reads the entries of a branch and inserts the siblings that belong to them, none after `last` if it is given.
+/// Reads the entries of a branch and inserts the siblings that belong to them, but not after `last` if it is given.
 pub(crate) fn collect_entries<R: Read + Seek>(
     index: &Index,
     reader: &mut EntryReader<R>,
@@ -53,7 +53,7 @@ pub(crate) fn collect_entries<R: Read + Seek>(
             continue;
         }
         let above = node.logical_parent.or_else(|| branch::previous_message(index, node_id));
-        let Some((above, neighbour)) = above.and_then(|above| Some((above, entries.get(&above)?))) else {
+        let Some((above, neighbor)) = above.and_then(|above| Some((above, entries.get(&above)?))) else {
             continue;
         };
         let Some(mut message) = reader.read_message(node)? else { continue };
@@ -66,7 +66,7 @@ pub(crate) fn collect_entries<R: Read + Seek>(
                 !message.content.blocks.is_empty()
             }
             EntryKind::Assistant | EntryKind::CompactBoundary | EntryKind::Cleared | EntryKind::Other => {
-                is_same_reply(&message, neighbour)
+                is_same_reply(&message, neighbor)
             }
         };
         if is_part {
@@ -109,8 +109,8 @@ fn unanswered_calls<'a>(entries: impl Iterator<Item = &'a BranchEntry> + Clone) 
     blocks.filter_map(started_call_id).filter(|id| !answered.contains(id)).map(str::to_owned).collect()
 }
 
-fn is_same_reply(message: &LoadedMessage, neighbour: &BranchEntry) -> bool {
-    let reply = neighbour.message.as_ref().and_then(|message| message.content.reply.as_ref());
+fn is_same_reply(message: &LoadedMessage, neighbor: &BranchEntry) -> bool {
+    let reply = neighbor.message.as_ref().and_then(|message| message.content.reply.as_ref());
     reply.is_some() && reply == message.content.reply.as_ref()
 }
 

@@ -344,7 +344,7 @@ fn results_and_calls_off_the_branch_are_found() {
 }
 
 #[test]
-fn facts_and_usage_are_loaded() {
+fn recorded_state_and_usage_are_loaded() {
     let usage = json!({"message": {"role": "assistant", "model": "m-1", "content": [], "usage": {"input_tokens": 7, "output_tokens": 3}}});
     let lines = [
         json!({"type": "brief", "beforeUuid": "u1", "text": "You are here."}),
@@ -358,13 +358,13 @@ fn facts_and_usage_are_loaded() {
         with_fields(user("u2", Some("a1"), "go"), &json!({"permissionMode": "acceptEdits", "cwd": "/v"})),
     ];
     let loaded = load_all(&bytes(&lines));
-    let facts = TranscriptFacts {
+    let recorded = RecordedState {
         cwd: Some("/v".into()),
         mode: Some("acceptEdits".into()),
         model: Some("m-1".into()),
         title: Some("mine".into()),
     };
-    assert_eq!((loaded.facts.clone(), loaded.turns, loaded.context_tokens), (facts, 2, 10));
+    assert_eq!((loaded.recorded.clone(), loaded.turns, loaded.context_tokens), (recorded, 2, 10));
     assert_eq!(loaded.leaf.as_deref(), Some("u2"));
     assert!(loaded.hidden_texts.contains(&IdKey::new("You are here.")));
     assert_eq!(loaded.announced_mode.as_deref(), Some("plan"));

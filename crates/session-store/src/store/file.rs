@@ -17,7 +17,8 @@ use crate::appender::Durability;
 use crate::entry::{IdKey, TranscriptEntry};
 use crate::line_reader::{LineReader, ScannedLine};
 use crate::store::{
-    ListedSession, SessionStore, StoreError, StoreKey, SummarizedSession, Summary, to_single_line, uuid_of,
+    ListedSession, SessionStore, StoreError, StoreKey, StoredSummary, SummarizedSession, to_single_line,
+    uuid_of,
 };
 
 /// Bytes read of head and tail for a summary.
@@ -151,9 +152,9 @@ fn read_lines(file: impl Read) -> io::Result<Vec<RawJson>> {
 }
 
 /// Summarizes a transcript by its head and tail.
-fn read_summary(mut file: fs::File) -> io::Result<Summary> {
+fn read_summary(mut file: fs::File) -> io::Result<StoredSummary> {
     let length = file.metadata()?.len();
-    let mut summary = Summary::default();
+    let mut summary = StoredSummary::default();
     summary.add_lines(&read_lines(Read::by_ref(&mut file).take(SUMMARY_BYTES))?);
     if length > SUMMARY_BYTES {
         file.seek(SeekFrom::Start(length.saturating_sub(SUMMARY_BYTES).max(SUMMARY_BYTES)))?;

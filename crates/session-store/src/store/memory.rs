@@ -8,7 +8,9 @@ use async_trait::async_trait;
 use whimbrel_os::clock;
 use whimbrel_wire::RawJson;
 
-use crate::store::{ListedSession, SessionStore, StoreError, StoreKey, SummarizedSession, Summary, uuid_of};
+use crate::store::{
+    ListedSession, SessionStore, StoreError, StoreKey, StoredSummary, SummarizedSession, uuid_of,
+};
 
 /// Stores transcripts in memory.
 #[derive(Debug, Default)]
@@ -21,7 +23,7 @@ struct StoredTranscript {
     lines: Vec<RawJson>,
     uuids: HashSet<String>,
     modified_ms: u64,
-    summary: Summary,
+    summary: StoredSummary,
 }
 
 impl MemoryStore {

@@ -17,7 +17,7 @@ use whimbrel_wire::RawJson;
 
 pub use file::FileStore;
 pub use memory::MemoryStore;
-pub use summary::Summary;
+pub use summary::StoredSummary;
 
 /// Identifies a transcript: a session's own, or one of its subpaths.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -26,7 +26,7 @@ pub struct StoreKey {
     pub project: String,
     /// Id of the session.
     pub session: String,
-    /// Subpath such as `subagents/agent-1`; none for the session's own transcript.
+    /// Subpath such as `subagents/agent-1`; `None` for the session's own transcript.
     pub subpath: Option<String>,
 }
 
@@ -57,7 +57,7 @@ pub struct SummarizedSession {
     /// Id and time of the last write.
     pub listed: ListedSession,
     /// Title, first prompt and the like.
-    pub summary: Summary,
+    pub summary: StoredSummary,
 }
 
 /// Error of a session store.
@@ -98,7 +98,7 @@ pub trait SessionStore: Send + Sync {
     /// sent again. On return they must be durable.
     async fn append(&self, key: &StoreKey, entries: &[RawJson]) -> Result<(), StoreError>;
 
-    /// All lines of a transcript in order; none if it does not exist.
+    /// All lines of a transcript in order; `None` if it does not exist.
     async fn load(&self, key: &StoreKey) -> Result<Option<Vec<RawJson>>, StoreError>;
 
     /// The sessions of a project, newest first.
@@ -111,7 +111,7 @@ pub trait SessionStore: Send + Sync {
         let mut summaries = Vec::new();
         for listed in self.list(project).await? {
             let lines = self.load(&StoreKey::session(project, listed.session.as_str())).await?;
-            let mut summary = Summary::default();
+            let mut summary = StoredSummary::default();
             summary.add_lines(lines.iter().flatten());
             summaries.push(SummarizedSession { listed, summary });
         }

@@ -8,11 +8,11 @@ use whimbrel_wire::RawJson;
 use crate::entry::replace_lone_surrogates;
 use crate::summary::{command_name, content_texts, is_synthetic_prompt, truncate_prompt};
 
-/// Summary of a session.
+/// Summary of a session as a store keeps it, with the field names of the official SDKs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Summary {
-    /// True for a subagent's transcript, which lists omit; none before the first line.
+pub struct StoredSummary {
+    /// True for a subagent's transcript, which lists omit; `None` before the first line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub is_sidechain: Option<bool>,
     /// Start time, in milliseconds since 1970.
@@ -50,7 +50,7 @@ pub struct Summary {
     pub tag: Option<String>,
 }
 
-impl Summary {
+impl StoredSummary {
     /// Adds lines of a transcript, in order.
     pub fn add_lines<'a>(&mut self, lines: impl IntoIterator<Item = &'a RawJson>) {
         for line in lines {
@@ -72,7 +72,7 @@ impl Summary {
         non_empty(&self.first_prompt).or(non_empty(&self.command_fallback))
     }
 
-    /// Text for lists; none for a subagent's transcript.
+    /// Text for lists; `None` for a subagent's transcript.
     pub fn text(&self) -> Option<&str> {
         let text =
             self.title().or(non_empty(&self.last_prompt)).or(non_empty(&self.summary_hint)).or(self.prompt());

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use whimbrel_engine::{Engine, Start};
+use whimbrel_engine::{Engine, SessionRequest};
 use whimbrel_models::http::HttpClient;
 use whimbrel_models::providers::{EnvLookup, Providers};
 use whimbrel_wire::control::{CanUseTool, Initialize, Request};
@@ -157,5 +157,5 @@ fn connect_in_process(
     if let ModelBackend::Scripted(model) = backend {
         providers.add_script(model_backend::SCRIPT_NAME, Arc::clone(model));
     }
-    EngineConnection::start_in_process(Engine::new(providers), Start::new(options, env))
+    EngineConnection::start_in_process(Engine::new(providers), SessionRequest::new(options, env))
 }

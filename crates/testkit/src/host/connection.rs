@@ -11,7 +11,7 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::runtime::Builder;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
-use whimbrel_engine::{Engine, SessionExit, Start, serve};
+use whimbrel_engine::{Engine, SessionExit, SessionRequest, serve};
 use whimbrel_transport::link;
 use whimbrel_wire::{Frame, decode, encode};
 
@@ -66,13 +66,13 @@ impl Drop for StopOnDrop {
 
 impl EngineConnection {
     /// Starts an engine on its own thread, so that it runs independently of the test's runtime.
-    pub(crate) fn start_in_process(engine: Engine, start: Start) -> anyhow::Result<Self> {
+    pub(crate) fn start_in_process(engine: Engine, request: SessionRequest) -> anyhow::Result<Self> {
         let (link, end) = link::pair();
         let (sender, exit) = oneshot::channel();
         let runtime = Builder::new_current_thread().enable_all().build()?;
         std::thread::Builder::new().name("engine".into()).spawn(move || {
             // The receiver is gone if the test has ended.
-            let _ = sender.send(runtime.block_on(serve(engine, link, start)));
+            let _ = sender.send(runtime.block_on(serve(engine, link, request)));
         })?;
         let stop = StopOnDrop(Box::new(move || end.stop.cancel()));
         Ok(Self {

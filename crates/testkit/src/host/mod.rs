@@ -88,7 +88,7 @@ impl Host {
         self.send_line(&line).await
     }
 
-    /// Sends a line as it is, whether it is a valid frame or not.
+    /// Sends a line unchanged, whether it is a valid frame or not.
     pub async fn send_line(&mut self, line: &str) -> anyhow::Result<()> {
         let sending = self.parts.connection.send_line(line);
         tokio::time::timeout(self.parts.timeout, sending)

@@ -99,7 +99,7 @@ pub trait AgentServices: Any + Send + Sync {
     /// Name of the session's team.
     fn team_name(&self) -> Option<String>;
     /// Text that tells the model which agent definitions it can start.
-    fn definitions_notice(&self) -> Option<String>;
+    fn definitions_reminder(&self) -> Option<String>;
 }
 
 pub type ToolResult = Result<ToolOutput, ToolError>;

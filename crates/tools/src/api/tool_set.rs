@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 use whimbrel_models::ToolSpec;
-use whimbrel_policy::ToolFacts;
+use whimbrel_policy::ToolProperties;
 use whimbrel_wire::RawJson;
 use whimbrel_wire::options::ToolSet;
 use whimbrel_wire::permission::McpServerProvenance;
@@ -16,19 +16,19 @@ use crate::permission::PermissionState;
 use crate::responders::{Responders, UserPresence};
 use whimbrel_wire::tool_names::AGENT;
 
-/// A tool with its derived data. Specification, facts and size are computed once and shared by all sessions.
+/// A tool with its derived data. Specification, properties and size are computed once and shared by all sessions.
 pub struct ToolEntry {
     tool: Arc<dyn AnyTool>,
     spec: OnceLock<Arc<ToolSpec>>,
-    facts: OnceLock<ToolFacts>,
+    properties: OnceLock<ToolProperties>,
     provenance: OnceLock<Option<McpServerProvenance>>,
     size: OnceLock<usize>,
 }
 
 impl ToolEntry {
     pub fn new(tool: Arc<dyn AnyTool>) -> Self {
-        let (spec, facts, size) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        Self { tool, spec, facts, size, provenance: OnceLock::new() }
+        let (spec, properties, size) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        Self { tool, spec, properties, size, provenance: OnceLock::new() }
     }
 
     /// Replaces a tool of the same name. Shares the specification if it is unchanged.
@@ -68,19 +68,19 @@ impl ToolEntry {
         self.tool.as_ref()
     }
 
-    /// Facts for permission rules.
-    pub fn facts(&self) -> &ToolFacts {
-        self.facts.get_or_init(|| {
+    /// Properties for permission rules.
+    pub fn properties(&self) -> &ToolProperties {
+        self.properties.get_or_init(|| {
             let schema: Value = serde_json::from_str(self.spec().input_schema.as_str()).unwrap_or_default();
             let fields = schema.get("properties").and_then(Value::as_object);
             let fields: Vec<&str> =
                 fields.into_iter().flat_map(|fields| fields.keys()).map(String::as_str).collect();
-            let mut facts = ToolFacts::for_tool(self.tool.name(), &fields);
+            let mut properties = ToolProperties::for_tool(self.tool.name(), &fields);
             // Server names may contain the separator, so the name of the tool does not tell where the server's name
             // ends.
-            facts.mcp_server = self.tool.server().map(str::to_owned).or(facts.mcp_server);
-            facts.requires_interaction |= self.tool.needs_user();
-            facts
+            properties.mcp_server = self.tool.server().map(str::to_owned).or(properties.mcp_server);
+            properties.requires_interaction |= self.tool.needs_user();
+            properties
         })
     }
 
@@ -89,11 +89,11 @@ impl ToolEntry {
         self.provenance.get_or_init(|| self.tool.provenance()).as_ref()
     }
 
-    /// Facts for permission rules about a call with this input.
-    pub fn facts_for_input(&self, input: &Value) -> Cow<'_, ToolFacts> {
+    /// Properties for permission rules about a call with this input.
+    pub fn properties_for_input(&self, input: &Value) -> Cow<'_, ToolProperties> {
         match self.tool.adds_allow_rules(input) {
-            true => Cow::Owned(ToolFacts { adds_rules_or_hooks: true, ..self.facts().clone() }),
-            false => Cow::Borrowed(self.facts()),
+            true => Cow::Owned(ToolProperties { adds_rules_or_hooks: true, ..self.properties().clone() }),
+            false => Cow::Borrowed(self.properties()),
         }
     }
 

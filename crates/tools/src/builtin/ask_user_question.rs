@@ -14,7 +14,7 @@ pub(super) struct AskUserQuestionTool;
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct AskUserQuestionInput {
     #[schemars(length(min = 1, max = 4))]
-    #[serde(deserialize_with = "askable")]
+    #[serde(deserialize_with = "deserialize_questions")]
     questions: Vec<Question>,
     /// Answers by question text.
     #[schemars(skip)]
@@ -60,7 +60,9 @@ struct Annotation {
 }
 
 /// Deserializes questions and checks their number, options and uniqueness.
-fn askable<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<Question>, D::Error> {
+fn deserialize_questions<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<Question>, D::Error> {
     let questions = Vec::<Question>::deserialize(deserializer)?;
     let mut texts = HashSet::new();
     let error = match questions.iter().find(|question| !texts.insert(&question.question)) {
@@ -116,18 +118,18 @@ impl Tool for AskUserQuestionTool {
 
     fn examples() -> Vec<Example> {
         let options = json!([{"label": "Red", "description": "r"}, {"label": "Blue", "description": "b"}]);
-        let colour = json!({"question": "Which colour?", "header": "Colour", "options": options});
+        let color = json!({"question": "Which color?", "header": "Color", "options": options});
         vec![
-            Example::new("an unanswered question is not a yes", json!({"questions": [colour]}))
+            Example::new("an unanswered question is not a yes", json!({"questions": [color]}))
                 .expect_output(&["did not answer"]),
             Example::new(
                 "the model cannot answer itself",
-                json!({"questions": [colour], "answers": {"Which colour?": "Red"}}),
+                json!({"questions": [color], "answers": {"Which color?": "Red"}}),
             )
             .expect_output(&["did not answer"]),
             Example::new("at least one question is required", json!({"questions": []}))
                 .expect_error(&["1 to 4 questions"]),
-            Example::new("duplicate questions are rejected", json!({"questions": [colour, colour]}))
+            Example::new("duplicate questions are rejected", json!({"questions": [color, color]}))
                 .expect_error(&["occurs twice"]),
             Example::new(
                 "a question without options is rejected",

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use whimbrel_process::{CommandSpec, CwdTracker, Leftover, ProcessExit, SpawnError};
 
 use crate::api::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult, lenient};
-use crate::tasks::{CommandRun, FinishedCommand, NewTask, TaskFacts};
+use crate::tasks::{CommandRun, FinishedCommand, NewTask, TaskInfo};
 use crate::workspace::{DISABLE_BACKGROUND_VARIABLE, Workspace};
 
 pub(super) struct BashTool;
@@ -145,7 +145,7 @@ fn new_task(input: &BashInput, call: &ToolContext) -> NewTask {
 }
 
 /// Result of a command that runs in the background.
-fn background_result(status: &str, task: &TaskFacts) -> ToolOutput {
+fn background_result(status: &str, task: &TaskInfo) -> ToolOutput {
     let text = format!("{status} (task {}). Output file: {}.", task.task_id, task.output_file.display());
     let mut meta = stdout_meta("");
     meta["backgroundTaskId"] = task.task_id.clone().into();

@@ -124,7 +124,7 @@ impl Tool for CronDeleteTool {
 
     const AVAILABILITY: Availability = Availability::MainAgent;
 
-    const DESCRIPTION: &'static str = "Cancels a job of CronCreate.";
+    const DESCRIPTION: &'static str = "Cancels a job created with CronCreate.";
 
     fn effects(_: &CronDeleteInput) -> Effects {
         Effects::None

@@ -8,7 +8,6 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 use whimbrel_os::files;
-use whimbrel_session_store::text_diff;
 use whimbrel_wire::content::ResultContent;
 
 use super::encoding::{DecodedText, encode};
@@ -16,6 +15,7 @@ use super::file_errors;
 use super::file_target::{FileTarget, TargetState};
 use super::patch::{self, truncate_chars};
 use super::read_before_write::{self, ReadState};
+use super::similar_text::find_most_similar;
 use crate::api::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult, lenient};
 use crate::workspace::Workspace;
 
@@ -327,7 +327,7 @@ fn mismatch_hint(text: &str, old: &str) -> String {
 fn closest_line_hint(lines: &[&str], target: &str) -> String {
     let is_short = |line: &str| line.len() <= 200;
     let candidates = lines.iter().map(|line| line.trim()).filter(|line| is_short(line)).take(5_000);
-    let found = if is_short(target) { text_diff::closest_match(target, candidates) } else { None };
+    let found = if is_short(target) { find_most_similar(target, candidates) } else { None };
     let Some(found) = found else { return String::new() };
     let number = lines.iter().position(|line| line.trim() == found).unwrap_or_default() + 1;
     format!(" The most similar line is {number}: {}", truncate_chars(found, 200))

@@ -11,7 +11,7 @@ use serde_json::json;
 use whimbrel_os::clock;
 use whimbrel_os::files::{self, FileKind};
 
-use super::walk::{self, CancelFlag, DirWalk, FileVisitor, NameFilter, SearchGaps, SearchOutcome};
+use super::walk::{self, CancelFlag, DirWalk, FileVisitor, NameFilter, SearchOutcome, SkippedFiles};
 use crate::api::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult};
 use crate::permission::SearchFilter;
 use crate::workspace::Workspace;
@@ -109,7 +109,7 @@ type DatedFile = (SystemTime, PathBuf);
 
 struct GlobMatches {
     files: Vec<DatedFile>,
-    gaps: SearchGaps,
+    skipped: SkippedFiles,
 }
 
 impl GlobSearch {
@@ -141,8 +141,8 @@ impl GlobSearch {
         if exact.is_some() || walk::is_literal(&self.pattern) || !self.root.is_dir() {
             let (hidden, visible) =
                 exact.into_iter().partition::<Vec<_>, _>(|(_, path)| self.read_filter.hides(path));
-            let gaps = SearchGaps { hidden: !hidden.is_empty(), ..SearchGaps::default() };
-            return GlobMatches { files: visible, gaps };
+            let skipped = SkippedFiles { denied: !hidden.is_empty(), ..SkippedFiles::default() };
+            return GlobMatches { files: visible, skipped };
         }
         let (name_filter, read_filter) = (self.name_filter.clone(), self.read_filter.clone());
         let walk = DirWalk { root: &self.root, name_filter, read_filter, max_depth: self.max_depth(), stop };
@@ -150,7 +150,7 @@ impl GlobSearch {
         let mut files: Vec<DatedFile> =
             outcome.visitors.into_iter().flat_map(|collector| collector.0).collect();
         walk::sort_newest_first(&mut files);
-        GlobMatches { files, gaps: outcome.gaps }
+        GlobMatches { files, skipped: outcome.skipped }
     }
 
     /// Maximum depth of a matching file. Slashes within braces may make it too large, never too small.
@@ -198,7 +198,7 @@ fn with_modified_time(path: PathBuf) -> Option<DatedFile> {
 }
 
 fn search_result(outcome: SearchOutcome<GlobMatches>, cwd: &Path, millis: u64) -> ToolOutput {
-    let SearchOutcome { found: GlobMatches { files, gaps }, timed_out } = outcome;
+    let SearchOutcome { found: GlobMatches { files, skipped }, timed_out } = outcome;
     let total = files.len();
     let names: Vec<String> =
         files.iter().take(MAX_RESULTS).map(|(_, path)| walk::display_path(path, cwd)).collect();
@@ -208,7 +208,7 @@ fn search_result(outcome: SearchOutcome<GlobMatches>, cwd: &Path, millis: u64) -
             "\n(Showing the newest {MAX_RESULTS} of {total} files. Narrow the pattern or path to see the others.)"
         ));
     }
-    text.push_str(&walk::render_gaps(&gaps, timed_out, cwd));
+    text.push_str(&walk::render_skipped(&skipped, timed_out, cwd));
     let mut meta = json!({
         "durationMs": millis,
         "numFiles": names.len(),

@@ -21,6 +21,7 @@ mod plan_mode;
 mod read;
 mod read_before_write;
 mod schedule_wakeup;
+mod similar_text;
 mod task_list;
 mod task_output;
 mod task_stop;

@@ -26,7 +26,7 @@ pub(super) struct NotebookEditTool;
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct NotebookEditInput {
     notebook_path: String,
-    /// As shown by Read. insert adds the new cell after it, or first without it
+    /// Cell id as shown by Read. With edit_mode insert, the new cell follows this cell, or comes first if omitted
     #[serde(default)]
     cell_id: Option<String>,
     #[serde(default)]

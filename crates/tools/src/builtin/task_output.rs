@@ -79,11 +79,11 @@ fn render_report(report: &TaskOutputReport) -> String {
     let code = task.state.exit_code().map(|code| format!(", exit code {code}")).unwrap_or_default();
     let earlier_note = match omitted_bytes {
         0 => String::new(),
-        bytes => format!(" {bytes} earlier bytes are in {}.", task.facts.output_file.display()),
+        bytes => format!(" {bytes} earlier bytes are in {}.", task.info.output_file.display()),
     };
     let output = output.trim_end();
     let output = if output.is_empty() { "(no output)" } else { output };
-    format!("{}: {}{code}.{earlier_note}\n{output}", task.facts.task_id, task.state.as_str())
+    format!("{}: {}{code}.{earlier_note}\n{output}", task.info.task_id, task.state.as_str())
 }
 
 fn report_meta(report: &TaskOutputReport, block: bool) -> serde_json::Value {
@@ -96,10 +96,10 @@ fn report_meta(report: &TaskOutputReport, block: bool) -> serde_json::Value {
     json!({
         "retrieval_status": retrieval,
         "task": {
-            "task_id": task.facts.task_id,
-            "task_type": task.facts.kind.as_str(),
+            "task_id": task.info.task_id,
+            "task_type": task.info.kind.as_str(),
             "status": task.state.as_str(),
-            "description": task.facts.description,
+            "description": task.info.description,
             "output": output,
             "exitCode": task.state.exit_code(),
         },

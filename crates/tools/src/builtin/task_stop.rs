@@ -30,13 +30,13 @@ impl Tool for TaskStopTool {
 
     async fn run(&self, input: TaskStopInput, call: ToolContext) -> ToolResult {
         let stopped = call.tasks.stop(&input.task_id, call.task_scope()).await;
-        let facts = stopped.map_err(|error| ToolError::Rejected(format!("Nothing to stop: {error}.")))?.facts;
-        let message = format!("Stopped {} ({}).", facts.task_id, facts.description);
+        let info = stopped.map_err(|error| ToolError::Rejected(format!("Nothing to stop: {error}.")))?.info;
+        let message = format!("Stopped {} ({}).", info.task_id, info.description);
         let meta = json!({
             "message": message,
-            "task_id": facts.task_id,
-            "task_type": facts.kind.as_str(),
-            "command": facts.command,
+            "task_id": info.task_id,
+            "task_type": info.kind.as_str(),
+            "command": info.command,
         });
         Ok(ToolOutput::text(message, meta))
     }

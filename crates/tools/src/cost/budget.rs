@@ -86,7 +86,7 @@ impl BudgetState {
         call.input_usd + call.output_token_usd * longest_reply.max(EXPECTED_REPLY_TOKENS) as f64
     }
 
-    /// Sum of the reservations; none without running calls.
+    /// Sum of the reservations; `None` without running calls.
     fn reserved(&self) -> Option<f64> {
         let estimates = self.reservations.values().map(|call| self.estimate(call));
         (!self.reservations.is_empty()).then(|| estimates.sum())

@@ -1,4 +1,4 @@
-//! A model call on the ledger: reserves budget before it starts and books its cost when it is dropped.
+//! A model call on the ledger: reserves budget before it starts and records its cost when it is dropped.
 
 use std::time::Instant;
 
@@ -15,14 +15,14 @@ use crate::model_access::ModelAccess;
 /// Estimate for the input.
 const BYTES_PER_TOKEN: u64 = 4;
 
-/// A call whose cost is booked on drop, however far it got.
+/// A call whose cost is recorded on drop, however far it got.
 pub struct MeteredCall {
     call: ModelCall,
     models: ModelAccess,
     ledger: CostLedger,
     /// The model's name in the ledger.
     model: String,
-    /// Reserved budget, if there is a budget. Fields are dropped after the cost was booked.
+    /// Reserved budget, if there is a budget. Fields are dropped after the cost was recorded.
     reservation: Option<BudgetReservation>,
     /// Whether it was aborted because the budget is exhausted.
     is_abandoned: bool,
@@ -78,9 +78,9 @@ impl Drop for MeteredCall {
     fn drop(&mut self) {
         self.ledger.add_api_time(clock::monotonic() - self.started_at);
         for usage in self.call.attempt_usages() {
-            let booked = self.ledger.add_usage(self.models.catalog(), &self.model, usage);
+            let recorded = self.ledger.add_usage(self.models.catalog(), &self.model, usage);
             if let (Err(known_cost), Some(reservation), Some(budget)) =
-                (booked, &self.reservation, self.ledger.budget())
+                (recorded, &self.reservation, self.ledger.budget())
             {
                 budget.add_estimate(reservation.estimated_usd() - known_cost);
             }
@@ -125,7 +125,7 @@ mod tests {
     use whimbrel_models::call::CallTimeouts;
     use whimbrel_models::providers::Providers;
     use whimbrel_models::retry::RetryPolicy;
-    use whimbrel_models::{History, Model, Preamble, ReplyItem, Request};
+    use whimbrel_models::{History, Model, ReplyItem, Request, RequestPrefix};
 
     use super::*;
 
@@ -146,7 +146,7 @@ mod tests {
         let ledger = CostLedger::with_budget(Some(0.03));
         let begin = || {
             let request =
-                Request::new(MODEL, Arc::new(Preamble::new(vec![], vec![])), History::new().snapshot());
+                Request::new(MODEL, Arc::new(RequestPrefix::new(vec![], vec![])), History::new().snapshot());
             let call = ModelCall::new(
                 Arc::new(SilentModel),
                 request,
@@ -169,7 +169,8 @@ mod tests {
     #[tokio::test]
     async fn call_is_aborted_when_others_exhaust_budget() {
         let ledger = CostLedger::with_budget(Some(1.0));
-        let request = Request::new(MODEL, Arc::new(Preamble::new(vec![], vec![])), History::new().snapshot());
+        let request =
+            Request::new(MODEL, Arc::new(RequestPrefix::new(vec![], vec![])), History::new().snapshot());
         let call =
             ModelCall::new(Arc::new(SilentModel), request, RetryPolicy::default(), CallTimeouts::default());
         let models = ModelAccess::new(Providers::offline());

@@ -12,11 +12,11 @@ use whimbrel_process::{CommandEvent, CommandOutput, CommandSpec, PipedCommand, P
 use whimbrel_wire::hook::HookEvent;
 
 use super::async_results::AsyncResults;
+use super::event_table::DEFAULT_ASYNC_TIMEOUT;
 use super::executor::HookDeps;
 use super::inputs::HookCall;
 use super::output::{ParsedOutput, parse_async_request, parse_late_output, truncate_texts};
 use super::progress::ProgressReporter;
-use super::timeouts::DEFAULT_ASYNC_TIMEOUT;
 use crate::workspace::ENV_FILE_VARIABLE;
 
 /// Minimum interval between progress frames.

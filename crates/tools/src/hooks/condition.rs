@@ -8,7 +8,7 @@ use std::path::Path;
 use serde_json::Value;
 use whimbrel_policy::fs::RealFs;
 use whimbrel_policy::{
-    Call, CallContext, Rule, RuleSet, RuleSource, ToolFacts, ToolKind, WorkDirs, may_be_denied,
+    Call, CallContext, Rule, RuleSet, RuleSource, ToolKind, ToolProperties, WorkDirs, may_be_denied,
 };
 use whimbrel_wire::hook::{HookEvent, HookEventInput};
 use whimbrel_wire::permission::PermissionBehavior;
@@ -59,7 +59,7 @@ impl HookCondition {
         }
         let fields: Vec<&str> =
             input.as_object().into_iter().flat_map(|fields| fields.keys().map(String::as_str)).collect();
-        let facts = ToolFacts::for_tool(tool, &fields);
+        let facts = ToolProperties::for_tool(tool, &fields);
         let call = Call { tool, input };
         // Rules about files also apply to shell commands; a condition applies only to the tool that it names.
         let is_named = rules.rules_for_tool(PermissionBehavior::Deny, facts.name(&call)).next().is_some();

@@ -11,11 +11,11 @@ use whimbrel_wire::tool_names::RENAMED_TOOLS;
 
 use super::condition::HookCondition;
 use super::event_table;
+use super::event_table::{CALLBACK_TIMEOUT, MAX_TIMEOUT, parse_timeout};
 use super::failure_policy::FailurePolicy;
 use super::handler::{HookAction, HookHandler};
 use super::http;
 use super::matcher::{Matcher, match_target};
-use super::timeouts::{CALLBACK_TIMEOUT, MAX_TIMEOUT, parse_timeout};
 use crate::workspace::Workspace;
 
 const HOST_ORIGIN: &str = "the host (initialize)";

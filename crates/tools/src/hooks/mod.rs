@@ -1,19 +1,20 @@
 //! Hooks: callbacks of the host, commands and HTTP endpoints that are informed of events and can block or change them.
 //!
 //! - `hook_set`: the hooks of a session; `handler`: action and limits of one; `matcher` and `condition`: which events
-//!   it is for; `timeouts`: how long it may run; `failure_policy`: what its failure does; `event_table`: the
-//!   properties of each event; [`front_matter`]: hooks of agent definitions and skills;
+//!   it is for; `failure_policy`: what its failure does; `event_table`: the properties of each event, and timeouts;
+//!   [`front_matter`]: hooks of agent definitions and skills;
 //! - `inputs`: builds hook inputs;
 //! - `executor`: runs the hooks of an event; `callback` asks the host, `command` runs a command, `http` sends a
 //!   request, `progress` reports runs to the host;
-//! - `output`: parses and truncates the output of one hook; `salvage`: the blocking part of an invalid output; `merge`:
-//!   combines the outputs of all hooks;
+//! - `output`: parses and truncates the output of one hook; `blocking_part`: the part of an invalid output that still
+//!   blocks; `merge`: combines the outputs of all hooks;
 //! - `async_results`: results of hooks that run in the background;
 //! - `dispatcher`: an agent's entry point to all of that; `stop_flag`: ends its turn on request of a hook.
 //!
 //! A session without hooks has an empty [`HookExecutor`], in which running an event is one check.
 
 mod async_results;
+mod blocking_part;
 mod callback;
 mod command;
 mod condition;
@@ -30,11 +31,9 @@ pub mod matcher;
 pub mod merge;
 mod output;
 mod progress;
-mod salvage;
 mod stop_flag;
 #[cfg(test)]
 mod tests;
-mod timeouts;
 
 pub use async_results::{AsyncResult, AsyncResults};
 pub use dispatcher::HookDispatcher;

@@ -7,7 +7,8 @@
 //! - other: the hook has failed; only the blocking part of its JSON counts. A failed WorktreeCreate or WorktreeRemove
 //!   hook blocks.
 //!
-//! Of partly invalid JSON only the blocking part counts ([`salvage`](super::salvage)), and the error is reported.
+//! Of partly invalid JSON only the blocking part counts ([`blocking_part`](super::blocking_part)), and the error is
+//! reported.
 
 mod exit_code;
 
@@ -20,7 +21,7 @@ use whimbrel_process::{CommandOutput, ProcessExit};
 use whimbrel_wire::hook::{AsyncOutput, HookEvent, HookOutput, HookSpecific, SyncOutput};
 
 use self::exit_code::exit_error;
-use super::salvage::{blocking_part, check_event_name, keep_first_duplicates};
+use super::blocking_part::{blocking_part, check_event_name, keep_first_duplicates};
 
 /// Hook with its output.
 #[derive(Debug, Clone, PartialEq)]

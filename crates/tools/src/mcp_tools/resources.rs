@@ -21,7 +21,7 @@ pub(super) struct ReadMcpResource(pub(super) WeakServerRegistry);
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
 pub(super) struct ListResourcesInput {
-    /// Only those of this server.
+    /// List only the resources of this server.
     #[serde(default)]
     server: Option<String>,
 }
@@ -29,9 +29,9 @@ pub(super) struct ListResourcesInput {
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
 pub(super) struct ReadResourceInput {
-    /// The server.
+    /// Server name.
     server: String,
-    /// The resource.
+    /// Resource URI.
     uri: String,
 }
 

@@ -123,7 +123,7 @@ impl ToolCache {
             Some(old) => ToolEntry::replacing(old, tool),
             None => ToolEntry::new(tool),
         });
-        let allowed = listed.filter(|tool| !permissions.denies_tool(tool.tool().name(), tool.facts()));
+        let allowed = listed.filter(|tool| !permissions.denies_tool(tool.tool().name(), tool.properties()));
         allowed.map(Arc::new).collect()
     }
 }

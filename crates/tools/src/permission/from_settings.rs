@@ -1,6 +1,6 @@
 //! Loads rules and directories of settings into the permission set.
 
-use whimbrel_config::settings::{self, AdditionalDirectory, ConfiguredRule, EffectiveSettings, Tolerance};
+use whimbrel_config::settings::{self, AdditionalDirectory, EffectiveSettings, RuleSetting, Tolerance};
 use whimbrel_os::links as paths;
 use whimbrel_policy::fs::RealFs;
 use whimbrel_policy::{PermissionSet, RuleLayer, RuleSource};
@@ -47,7 +47,7 @@ pub fn replace_sources(
 }
 
 /// Each rule is its own layer, so that messages can name its line.
-fn add_rule(permissions: &mut PermissionSet, rule: &ConfiguredRule) -> Result<Vec<String>, String> {
+fn add_rule(permissions: &mut PermissionSet, rule: &RuleSetting) -> Result<Vec<String>, String> {
     let texts = |behavior| if rule.behavior == behavior { vec![rule.text.clone()] } else { Vec::new() };
     let loaded = permissions.rules.add_layer(
         &RuleLayer {
@@ -69,7 +69,7 @@ fn add_rule(permissions: &mut PermissionSet, rule: &ConfiguredRule) -> Result<Ve
 }
 
 /// File and line of a rule.
-pub fn rule_location(rule: &ConfiguredRule) -> String {
+pub fn rule_location(rule: &RuleSetting) -> String {
     match (&rule.file, rule.line) {
         (Some(file), Some(line)) => format!("{}, line {line}", file.display()),
         (Some(file), None) => file.display().to_string(),

@@ -2,19 +2,16 @@
 //!
 //! Modules: [`state`] (mode, rules and directories; its `mode_switch` changes the mode and informs the host),
 //! [`from_settings`] (rules of settings), [`request`] (permission request to the host), [`search_filter`] (hides files
-//! from searches), [`plan_lock`] (plan mode until approval), `untrusted_repos` (programs that a repository makes git
-//! run).
+//! from searches), `untrusted_repos` (programs that a repository makes git run).
 
 pub mod from_settings;
-pub mod plan_lock;
 pub mod request;
 pub mod search_filter;
 pub mod state;
 mod untrusted_repos;
 
-pub use plan_lock::PlanLock;
 pub use search_filter::SearchFilter;
-pub use state::{ModeSwitch, PermissionState};
+pub use state::{ModeSwitch, PermissionState, PlanLock};
 
 /// Warning for sessions that ask for mode `auto`.
 pub const AUTO_MODE_UNSUPPORTED: &str =

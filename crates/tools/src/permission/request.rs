@@ -1,7 +1,7 @@
 //! Builds permission requests to the host.
 
 use serde_json::Value;
-use whimbrel_policy::{PermissionQuestion, ToolFacts, ToolKind};
+use whimbrel_policy::{AskDetails, ToolKind, ToolProperties};
 use whimbrel_wire::control::{CanUseTool, MatchedAskRule};
 use whimbrel_wire::invisible::is_invisible;
 
@@ -12,26 +12,26 @@ const MAX_DESCRIPTION_CHARS: usize = 500;
 ///
 /// `display_path` shortens a path for display.
 pub fn build_request(
-    (tool, facts): (&str, &ToolFacts),
+    (tool, properties): (&str, &ToolProperties),
     id: &str,
     input: &Value,
-    question: &PermissionQuestion,
+    details: &AskDetails,
     display_path: impl Fn(&str) -> String,
 ) -> CanUseTool {
-    let needs_user = facts.requires_interaction || question.requires_user_interaction();
-    let reason_type = question.reason_type(facts.kind);
+    let needs_user = properties.requires_interaction || details.requires_user_interaction();
+    let reason_type = details.reason_type(properties.kind);
     CanUseTool {
         tool_name: tool.to_owned(),
         input: input.as_object().cloned().unwrap_or_default(),
         tool_use_id: id.to_owned(),
-        permission_suggestions: (!needs_user).then(|| question.suggestions.clone()),
-        blocked_path: question.blocked_path.clone(),
-        decision_reason: reason_type.map(|_| strip_invisible(&question.reason.text())),
+        permission_suggestions: (!needs_user).then(|| details.suggestions.clone()),
+        blocked_path: details.blocked_path.clone(),
+        decision_reason: reason_type.map(|_| strip_invisible(&details.reason.text())),
         decision_reason_type: reason_type.map(Into::into),
-        classifier_approvable: question.classifier_approvable(),
-        suppress_always_allow_rule: (needs_user || question.suggestions.is_empty()).then_some(true),
-        default_to_no: question.should_default_to_no().then_some(true),
-        matched_ask_rule: question.matched_ask_rule().map(|rule| {
+        classifier_approvable: details.classifier_approvable(),
+        suppress_always_allow_rule: (needs_user || details.suggestions.is_empty()).then_some(true),
+        default_to_no: details.should_default_to_no().then_some(true),
+        matched_ask_rule: details.matched_ask_rule().map(|rule| {
             let value = rule.rule.to_value();
             MatchedAskRule {
                 source: rule.source.to_string(),
@@ -40,7 +40,7 @@ pub fn build_request(
             }
         }),
         display_name: Some(tool.to_owned()),
-        description: description(tool, facts.kind, input, display_path),
+        description: description(tool, properties.kind, input, display_path),
         requires_user_interaction: needs_user.then_some(true),
         ..CanUseTool::default()
     }

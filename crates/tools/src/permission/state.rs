@@ -15,15 +15,15 @@ use whimbrel_policy::fs::RealFs;
 use whimbrel_policy::mode::{choose_stricter_mode, deny_if_never_asking};
 use whimbrel_policy::{
     Call, CallContext, GitInspector, PermissionSet, PreToolDecision, ResolvedDecision, RuleLayer, RuleSet,
-    RuleSource, ToolFacts, UpdateContext, WorkDirs, apply_update, decide_and_resolve,
+    RuleSource, ToolProperties, UpdateContext, WorkDirs, apply_update, decide_and_resolve,
 };
 use whimbrel_wire::permission::{PermissionMode, PermissionUpdate};
 
 use self::mode_switch::Modes;
-pub use self::mode_switch::{Bypass, ModeSwitch};
+pub use self::mode_switch::{Bypass, ModeSwitch, PlanLock};
 use self::overlay::RuleOverlay;
 use crate::permission::untrusted_repos::UntrustedRepos;
-use crate::permission::{PlanLock, SearchFilter, from_settings};
+use crate::permission::{SearchFilter, from_settings};
 use crate::workspace::Workspace;
 
 /// Permission state of a session. Cheap to clone; all clones see a change at once.
@@ -46,7 +46,8 @@ pub struct PermissionState {
 #[derive(Debug)]
 struct SharedState {
     modes: Mutex<Modes>,
-    /// Updates that their file does not put in force by itself, in order: they hold for the session.
+    /// Updates that are applied in memory only, because their settings file is unreadable, untrusted or not loaded, in
+    /// order.
     session_only: Mutex<Vec<PermissionUpdate>>,
     /// Serializes writing a settings file and reading the files again.
     write_lock: Mutex<()>,
@@ -209,25 +210,25 @@ impl PermissionState {
 
     /// Returns true if a rule denies the whole tool.
     pub fn denies_tool_named(&self, name: &str) -> bool {
-        self.denies_tool(name, &ToolFacts::for_tool(name, &[]))
+        self.denies_tool(name, &ToolProperties::for_tool(name, &[]))
     }
 
-    /// Like [`denies_tool_named`](Self::denies_tool_named), with known facts about the tool.
-    pub fn denies_tool(&self, name: &str, facts: &ToolFacts) -> bool {
+    /// Like [`denies_tool_named`](Self::denies_tool_named), with known properties of the tool.
+    pub fn denies_tool(&self, name: &str, properties: &ToolProperties) -> bool {
         let call = Call { tool: name, input: &Value::Null };
         // Turn rules are checked per call, so that they do not change the tool list.
-        self.current.borrow().rules.find_rule_removing_tool(facts.name(&call)).is_some()
+        self.current.borrow().rules.find_rule_removing_tool(properties.name(&call)).is_some()
     }
 
     /// Decides one call in the current mode.
     pub fn decide(
         &self,
         tool: &str,
-        facts: &ToolFacts,
+        properties: &ToolProperties,
         input: &Value,
         hook: Option<PreToolDecision>,
     ) -> ResolvedDecision {
-        self.decide_in_mode(self.mode(), tool, facts, input, hook)
+        self.decide_in_mode(self.mode(), tool, properties, input, hook)
     }
 
     /// Decides one call in a given mode: an answer that changes the mode must not be decided by its own effect.
@@ -235,21 +236,21 @@ impl PermissionState {
         &self,
         mode: PermissionMode,
         tool: &str,
-        facts: &ToolFacts,
+        properties: &ToolProperties,
         input: &Value,
         hook: Option<PreToolDecision>,
     ) -> ResolvedDecision {
         let permissions = self.effective();
         let cwd = self.workspace.cwd();
         let is_trusted = self.settings().trust() != Trust::Untrusted;
-        let facts = CallContext {
+        let context = CallContext {
             hook,
             protected_paths: &self.shared.protected_paths,
             git_inspector: (!is_trusted).then_some(&self.shared.untrusted_repos as &dyn GitInspector),
-            ..CallContext::new(&cwd, &self.shared.home, &RealFs, facts.clone())
+            ..CallContext::new(&cwd, &self.shared.home, &RealFs, properties.clone())
         };
         let call = Call { tool, input };
-        let resolved = decide_and_resolve(&call, &permissions.rules, mode, &permissions.dirs, &facts);
+        let resolved = decide_and_resolve(&call, &permissions.rules, mode, &permissions.dirs, &context);
         // A planning agent must not ask in a session that never asks.
         let mode = if mode == PermissionMode::Plan { permissions.mode } else { mode };
         ResolvedDecision { decision: deny_if_never_asking(resolved.decision, mode), ..resolved }
@@ -358,12 +359,12 @@ mod tests {
 
     #[test]
     fn a_planning_agent_never_asks_in_dont_ask_sessions() {
-        let (facts, input) =
-            (ToolFacts::for_tool("Bash", &["command"]), serde_json::json!({"command": "touch a"}));
+        let (properties, input) =
+            (ToolProperties::for_tool("Bash", &["command"]), serde_json::json!({"command": "touch a"}));
         for (session, asks) in [(Default, true), (PermissionMode::DontAsk, false)] {
             let agent = test_state(session, Bypass::Unavailable).for_subagent(Some(Plan));
             assert_eq!(agent.mode(), Plan);
-            let decision = agent.decide("Bash", &facts, &input, None).decision;
+            let decision = agent.decide("Bash", &properties, &input, None).decision;
             assert_eq!(matches!(decision, whimbrel_policy::Decision::Ask(_)), asks, "{session:?}");
         }
     }
@@ -387,8 +388,8 @@ mod tests {
             let initial = InitialPermissions { mode: AcceptEdits, ..InitialPermissions::default() };
             let built =
                 PermissionState::build(Arc::new(workspace), settings, initial, Bypass::Unavailable).unwrap();
-            let facts = ToolFacts::for_tool(tool, &["command", "file_path"]);
-            let decision = built.state.decide(tool, &facts, &input, None).decision;
+            let properties = ToolProperties::for_tool(tool, &["command", "file_path"]);
+            let decision = built.state.decide(tool, &properties, &input, None).decision;
             matches!(decision, whimbrel_policy::Decision::Allow(_))
         };
         let status = || serde_json::json!({"command": "git status"});

@@ -8,11 +8,11 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::{TaskFacts, TaskKind, TaskRegistry, TaskRow, TaskScope, TaskState, TaskStatus, TaskTable};
+use super::{TaskInfo, TaskKind, TaskRegistry, TaskRow, TaskScope, TaskState, TaskStatus, TaskTable};
 
 /// A running agent. If dropped before [`AgentTask::finish`], it counts as failed.
 pub struct AgentTask {
-    pub facts: TaskFacts,
+    pub info: TaskInfo,
     /// Fires when the agent must stop.
     pub stop: CancellationToken,
     stopped_by_host: CancellationToken,
@@ -22,33 +22,33 @@ pub struct AgentTask {
 
 impl TaskRegistry {
     /// Registers a running agent; `background` says whether the turn continues meanwhile.
-    pub fn register_agent(&self, facts: TaskFacts, background: bool) -> AgentTask {
+    pub fn register_agent(&self, info: TaskInfo, background: bool) -> AgentTask {
         let (state_sender, state) = watch::channel(TaskState::Running);
         let (stop, stopped_by_host) = (self.table.groups.closed.child_token(), CancellationToken::new());
         let mut rows = self.table.rows();
         // A continued agent is already in the table.
-        rows.retain(|task| task.facts.task_id != facts.task_id);
+        rows.retain(|task| task.info.task_id != info.task_id);
         rows.push(TaskRow {
-            facts: facts.clone(),
+            info: info.clone(),
             state,
             stop: stop.clone(),
             stopped_by_host: stopped_by_host.clone(),
             background: watch::Sender::new(background),
-            background_frozen: false,
+            background_locked: false,
             detach: None,
         });
         drop(rows);
-        AgentTask { facts, stop, stopped_by_host, state: state_sender, table: Arc::clone(&self.table) }
+        AgentTask { info, stop, stopped_by_host, state: state_sender, table: Arc::clone(&self.table) }
     }
 
     pub fn output_file(&self, id: &str) -> Option<PathBuf> {
-        self.table.find(id, TaskScope::Main, |task| task.facts.output_file.clone()).ok()
+        self.table.find(id, TaskScope::Main, |task| task.info.output_file.clone()).ok()
     }
 
     /// Stops all agents and waits until they are gone, at most for `limit`.
     pub(super) async fn stop_agents(&self, limit: Duration) {
         self.table.agents_stopped.store(true, Ordering::Relaxed);
-        for agent in self.table.rows().iter().filter(|task| task.facts.kind.is_agent()) {
+        for agent in self.table.rows().iter().filter(|task| task.info.kind.is_agent()) {
             agent.stop.cancel();
         }
         self.wait_for_stopped(limit).await;
@@ -57,7 +57,7 @@ impl TaskRegistry {
 
 impl AgentTask {
     pub fn id(&self) -> &str {
-        &self.facts.task_id
+        &self.info.task_id
     }
 
     /// Watches whether the turn continues without waiting for the agent.
@@ -71,10 +71,11 @@ impl AgentTask {
         self.stopped_by_host.is_cancelled()
     }
 
-    /// Fixes foreground or background before the agent ends. Returns whether it is in the background.
-    pub fn freeze_background(&self) -> bool {
+    /// Prevents further moves between foreground and background; called just before the agent ends. Returns whether it
+    /// is in the background.
+    pub fn lock_background_state(&self) -> bool {
         let in_background = self.with_row(|task| {
-            task.background_frozen = true;
+            task.background_locked = true;
             *task.background.borrow()
         });
         in_background.unwrap_or(true)
@@ -86,7 +87,7 @@ impl AgentTask {
 
     fn with_row<T>(&self, read: impl FnOnce(&mut TaskRow) -> T) -> Option<T> {
         let mut rows = self.table.rows();
-        rows.iter_mut().find(|task| task.facts.task_id == self.facts.task_id).map(read)
+        rows.iter_mut().find(|task| task.info.task_id == self.info.task_id).map(read)
     }
 }
 

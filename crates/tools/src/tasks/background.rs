@@ -6,17 +6,17 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use whimbrel_os::ids;
-use whimbrel_process::{CommandSpec, Leftover, OutputCapture, Process, SpawnError, line_channel};
+use whimbrel_process::{CapturedCommand, CommandSpec, Leftover, OutputCapture, SpawnError, line_channel};
 
 use super::{
-    BackgroundPolicy, NewTask, NotifyModel, TaskFacts, TaskKind, TaskRegistry, TaskRow, TaskSnapshot,
+    BackgroundPolicy, NewTask, NotifyModel, TaskInfo, TaskKind, TaskRegistry, TaskRow, TaskSnapshot,
     TaskState, TaskStatus, TaskTable, detach, monitor_output,
 };
 use crate::internal_events::{EventSender, InternalEvent};
 
 /// Watches one background command.
 struct CommandWatcher {
-    facts: TaskFacts,
+    info: TaskInfo,
     stop: CancellationToken,
     /// Fires before `stop` if the host stops it.
     stopped_by_host: CancellationToken,
@@ -35,19 +35,19 @@ impl TaskRegistry {
         spec: &CommandSpec,
         output_dir: &Path,
         new_task: NewTask,
-    ) -> Result<TaskFacts, SpawnError> {
-        let (facts, capture) = TaskTable::prepare_command(spec, output_dir, new_task)?;
+    ) -> Result<TaskInfo, SpawnError> {
+        let (info, capture) = TaskTable::prepare_command(spec, output_dir, new_task)?;
         match self.table.at_end {
             BackgroundPolicy::Detach => {
                 let (process, detach_token) = detach::spawn_detachable(spec, &self.table.groups, &capture)?;
-                self.table.watch_detachable(facts.clone(), process, capture, None, Some(detach_token));
+                self.table.watch_detachable(info.clone(), process, capture, None, Some(detach_token));
             }
             BackgroundPolicy::WaitForAgents | BackgroundPolicy::WaitForAll | BackgroundPolicy::Stop => {
-                let process = Process::spawn(spec, &self.table.groups)?;
-                self.table.watch(facts.clone(), process, capture, None);
+                let process = CapturedCommand::spawn(spec, &self.table.groups)?;
+                self.table.watch(info.clone(), process, capture, None);
             }
         }
-        Ok(facts)
+        Ok(info)
     }
 
     /// Starts a background command whose output lines are reported as notifications, for at most `limit`.
@@ -57,13 +57,13 @@ impl TaskRegistry {
         output_dir: &Path,
         new_task: NewTask,
         limit: Duration,
-    ) -> Result<TaskFacts, SpawnError> {
-        let (facts, capture) = TaskTable::prepare_command(spec, output_dir, new_task)?;
-        let process = Process::spawn(spec, &self.table.groups)?;
+    ) -> Result<TaskInfo, SpawnError> {
+        let (info, capture) = TaskTable::prepare_command(spec, output_dir, new_task)?;
+        let process = CapturedCommand::spawn(spec, &self.table.groups)?;
         let (lines, receiver) = line_channel::line_channel();
-        let stop = self.table.watch(facts.clone(), process, capture.with_line_sender(lines), Some(limit));
-        tokio::spawn(monitor_output::report_lines(receiver, facts.clone(), self.table.events.clone(), stop));
-        Ok(facts)
+        let stop = self.table.watch(info.clone(), process, capture.with_line_sender(lines), Some(limit));
+        tokio::spawn(monitor_output::report_lines(receiver, info.clone(), self.table.events.clone(), stop));
+        Ok(info)
     }
 
     /// Moves foreground work of the main turn to the background: all of it, or the work of one call. Work of a subagent
@@ -71,9 +71,9 @@ impl TaskRegistry {
     pub fn move_to_background(&self, call: Option<&str>) -> Vec<TaskSnapshot> {
         let rows = self.table.rows();
         let foreground = rows.iter().filter(|task| {
-            let is_selected = call.is_none_or(|call| call == task.facts.tool_use_id);
-            let is_main = task.facts.owner.is_none();
-            is_selected && is_main && !task.background_frozen && *task.state.borrow() == TaskState::Running
+            let is_selected = call.is_none_or(|call| call == task.info.tool_use_id);
+            let is_main = task.info.owner.is_none();
+            is_selected && is_main && !task.background_locked && *task.state.borrow() == TaskState::Running
         });
         let moved = foreground.filter(|task| !task.background.send_replace(true));
         moved.map(TaskRow::snapshot).collect()
@@ -86,16 +86,16 @@ impl TaskRegistry {
 }
 
 impl TaskTable {
-    /// Creates the facts of a background command and its output file below `output_dir`.
+    /// Creates the info of a background command and its output file below `output_dir`.
     fn prepare_command(
         spec: &CommandSpec,
         output_dir: &Path,
         new_task: NewTask,
-    ) -> Result<(TaskFacts, OutputCapture), SpawnError> {
+    ) -> Result<(TaskInfo, OutputCapture), SpawnError> {
         let task_id = ids::new_task_id('b');
         let capture = OutputCapture::in_file(output_dir.join("tasks").join(format!("{task_id}.output")))?;
         let output_file = capture.path().map(Path::to_path_buf).unwrap_or_default();
-        let facts = TaskFacts {
+        let info = TaskInfo {
             task_id,
             tool_use_id: new_task.tool_use_id,
             owner: new_task.owner,
@@ -106,25 +106,25 @@ impl TaskTable {
             name: None,
             output_file,
         };
-        Ok((facts, capture))
+        Ok((info, capture))
     }
 
     /// Watches a background command; returns its stop token.
     pub(super) fn watch(
         &self,
-        facts: TaskFacts,
-        process: Process,
+        info: TaskInfo,
+        process: CapturedCommand,
         capture: OutputCapture,
         limit: Option<Duration>,
     ) -> CancellationToken {
-        self.watch_detachable(facts, process, capture, limit, None)
+        self.watch_detachable(info, process, capture, limit, None)
     }
 
     /// The same for a command that may be detached.
     fn watch_detachable(
         &self,
-        facts: TaskFacts,
-        process: Process,
+        info: TaskInfo,
+        process: CapturedCommand,
         capture: OutputCapture,
         limit: Option<Duration>,
         detach: Option<CancellationToken>,
@@ -134,21 +134,21 @@ impl TaskTable {
         let stop = closed.child_token();
         let (background, stopped_by_host) = (watch::Sender::new(true), CancellationToken::new());
         self.rows().push(TaskRow {
-            facts: facts.clone(),
+            info: info.clone(),
             state,
             stop: stop.clone(),
             stopped_by_host: stopped_by_host.clone(),
             background,
-            background_frozen: false,
+            background_locked: false,
             detach: detach.clone(),
         });
         // The session may be gone.
-        let _ = self.events.send(InternalEvent::Task(Box::new(facts.started_event())));
+        let _ = self.events.send(InternalEvent::Task(Box::new(info.started_event())));
         let token = stop.clone();
         let detach = detach.unwrap_or_default();
         let events = self.events.clone();
         let watcher = CommandWatcher {
-            facts,
+            info,
             stop,
             stopped_by_host,
             detach,
@@ -163,7 +163,7 @@ impl TaskTable {
 }
 
 impl CommandWatcher {
-    async fn run(self, mut process: Process, mut capture: OutputCapture) {
+    async fn run(self, mut process: CapturedCommand, mut capture: OutputCapture) {
         let finish = with_optional_timeout(self.limit, process.run_to_end(&mut capture));
         let end = tokio::select! {
             biased;
@@ -190,8 +190,8 @@ impl CommandWatcher {
         };
         capture.finish();
         let ended = match timed_out {
-            true => self.facts.timed_out_event(),
-            false => self.facts.ended_event(status, exit_code, notify),
+            true => self.info.timed_out_event(),
+            false => self.info.ended_event(status, exit_code, notify),
         };
         // The session may be gone.
         let _ = self.events.send(InternalEvent::Task(Box::new(ended)));
@@ -199,8 +199,8 @@ impl CommandWatcher {
     }
 
     /// Detaches the command and stops watching it.
-    fn detach(self, process: Process) {
-        let event = self.facts.detached_event(process.detach());
+    fn detach(self, process: CapturedCommand) {
+        let event = self.info.detached_event(process.detach());
         // The session may be gone.
         let _ = self.events.send(InternalEvent::Task(Box::new(event)));
         self.state.send_replace(TaskState::Ended { status: TaskStatus::Stopped, exit_code: None });

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use whimbrel_process::ProcessGroups;
 use whimbrel_process::bounded_output::OutputCapture;
-use whimbrel_process::{CommandSpec, Process, SpawnError};
+use whimbrel_process::{CapturedCommand, CommandSpec, SpawnError};
 
 use super::{TaskRegistry, TaskState};
 
@@ -15,11 +15,11 @@ pub(super) fn spawn_detachable(
     spec: &CommandSpec,
     groups: &Arc<ProcessGroups>,
     capture: &OutputCapture,
-) -> Result<(Process, CancellationToken), SpawnError> {
+) -> Result<(CapturedCommand, CancellationToken), SpawnError> {
     let Some(file) = capture.file() else {
         return Err(SpawnError::Io(std::io::Error::other("the output is not captured in a file")));
     };
-    Ok((Process::spawn_detachable(spec, groups, file)?, CancellationToken::new()))
+    Ok((CapturedCommand::spawn_detachable(spec, groups, file)?, CancellationToken::new()))
 }
 
 impl TaskRegistry {

@@ -8,21 +8,21 @@ use tokio_util::sync::CancellationToken;
 use whimbrel_os::ids;
 use whimbrel_process::Leftover;
 use whimbrel_process::bounded_output::OutputCapture;
-use whimbrel_process::{CommandSpec, Process, ProcessExit, SpawnError};
+use whimbrel_process::{CapturedCommand, CommandSpec, ProcessExit, SpawnError};
 
-use super::{FinishedCommand, NewTask, TaskFacts, TaskKind, TaskRegistry, TaskRow, TaskState, TaskTable};
+use super::{FinishedCommand, NewTask, TaskInfo, TaskKind, TaskRegistry, TaskRow, TaskState, TaskTable};
 
 /// Outcome of a foreground command.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CommandRun {
     Finished(FinishedCommand),
     /// The host moved it to the background.
-    Backgrounded(TaskFacts),
+    Backgrounded(TaskInfo),
 }
 
 enum RunState {
     Finished(FinishedCommand),
-    Running(Box<(Process, OutputCapture)>),
+    Running(Box<(CapturedCommand, OutputCapture)>),
 }
 
 impl TaskRegistry {
@@ -53,7 +53,7 @@ impl TaskRegistry {
         new_task: NewTask,
     ) -> Result<CommandRun, SpawnError> {
         let task_id = ids::new_task_id('b');
-        let mut facts = TaskFacts {
+        let mut info = TaskInfo {
             output_file: output_dir.join("tasks").join(format!("{task_id}.output")),
             task_id,
             tool_use_id: new_task.tool_use_id,
@@ -64,7 +64,7 @@ impl TaskRegistry {
             agent_type: None,
             name: None,
         };
-        let (row, mut in_background) = self.table.add_foreground_row(&facts);
+        let (row, mut in_background) = self.table.add_foreground_row(&info);
         let moved_to_background = async {
             // The sender lives in the table row, which exists as long as `row`.
             let _ = in_background.wait_for(|in_background| *in_background).await;
@@ -74,9 +74,9 @@ impl TaskRegistry {
             RunState::Running(running) => {
                 let (process, mut capture) = *running;
                 drop(row);
-                facts.output_file = capture.continue_in_file(facts.output_file);
-                self.table.watch(facts.clone(), process, capture, None);
-                Ok(CommandRun::Backgrounded(facts))
+                info.output_file = capture.continue_in_file(info.output_file);
+                self.table.watch(info.clone(), process, capture, None);
+                Ok(CommandRun::Backgrounded(info))
             }
         }
     }
@@ -91,7 +91,7 @@ impl TaskRegistry {
     ) -> Result<RunState, SpawnError> {
         let closed = &self.table.groups.closed;
         let mut capture = OutputCapture::in_memory(output_dir.join(format!("{}.txt", ids::new_task_id('o'))));
-        let mut process = Process::spawn(spec, &self.table.groups)?;
+        let mut process = CapturedCommand::spawn(spec, &self.table.groups)?;
         let finish = tokio::time::timeout(limit, process.run_to_end(&mut capture));
         let finish = tokio::select! {
             biased;
@@ -116,24 +116,24 @@ struct ForegroundRow<'a> {
 
 impl TaskTable {
     /// Adds a row for a foreground command, and returns a receiver that tells when it moves to the background.
-    fn add_foreground_row(&self, facts: &TaskFacts) -> (ForegroundRow<'_>, watch::Receiver<bool>) {
+    fn add_foreground_row(&self, info: &TaskInfo) -> (ForegroundRow<'_>, watch::Receiver<bool>) {
         let background = watch::Sender::new(false);
         let receiver = background.subscribe();
         self.rows().push(TaskRow {
-            facts: facts.clone(),
+            info: info.clone(),
             state: watch::channel(TaskState::Running).1,
             stop: self.groups.closed.child_token(),
             stopped_by_host: CancellationToken::new(),
             background,
-            background_frozen: false,
+            background_locked: false,
             detach: None,
         });
-        (ForegroundRow { table: self, task_id: facts.task_id.clone() }, receiver)
+        (ForegroundRow { table: self, task_id: info.task_id.clone() }, receiver)
     }
 }
 
 impl Drop for ForegroundRow<'_> {
     fn drop(&mut self) {
-        self.table.rows().retain(|task| task.facts.task_id != self.task_id);
+        self.table.rows().retain(|task| task.info.task_id != self.task_id);
     }
 }

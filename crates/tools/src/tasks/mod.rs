@@ -26,7 +26,7 @@ pub use self::agent_task::AgentTask;
 pub use self::foreground::CommandRun;
 use crate::internal_events::EventSender;
 pub use crate::task_types::{
-    BackgroundPolicy, NewTask, NotifyModel, TaskError, TaskEvent, TaskFacts, TaskKind, TaskOutputReport,
+    BackgroundPolicy, NewTask, NotifyModel, TaskError, TaskEvent, TaskInfo, TaskKind, TaskOutputReport,
     TaskScope, TaskSnapshot, TaskState, TaskStatus,
 };
 use crate::timers::Timers;
@@ -53,15 +53,15 @@ struct TaskTable {
 
 /// One row of the table.
 struct TaskRow {
-    facts: TaskFacts,
+    info: TaskInfo,
     state: watch::Receiver<TaskState>,
     stop: CancellationToken,
     /// Fires before `stop` if the host stops the task: then the main model does not know.
     stopped_by_host: CancellationToken,
     /// Whether the turn continues without waiting for it.
     background: watch::Sender<bool>,
-    /// Set shortly before the end: foreground or background no longer changes.
-    background_frozen: bool,
+    /// Set just before the agent ends: no more moves between foreground and background.
+    background_locked: bool,
     /// Detaches the command from the session, if it is detachable.
     detach: Option<CancellationToken>,
 }
@@ -119,7 +119,7 @@ impl TaskRegistry {
     }
 
     fn count_running(&self, is_counted: impl Fn(TaskKind) -> bool) -> usize {
-        self.table.rows().iter().filter(|task| task.is_in_background() && is_counted(task.facts.kind)).count()
+        self.table.rows().iter().filter(|task| task.is_in_background() && is_counted(task.info.kind)).count()
     }
 
     /// Ends everything on drop. Needed because tasks of the session hold the registry too, so that the last handle
@@ -138,7 +138,7 @@ impl TaskRegistry {
         let mut state = self.table.find(id, scope, |task| task.state.clone())?;
         let _ = tokio::time::timeout(wait, state.wait_for(|state| *state != TaskState::Running)).await;
         let task = self.table.find(id, scope, TaskRow::snapshot)?;
-        let (output, omitted_bytes) = match bounded_output::read_tail(&task.facts.output_file) {
+        let (output, omitted_bytes) = match bounded_output::read_tail(&task.info.output_file) {
             Ok(printed) => printed,
             // An agent writes its report only when it ends.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => (String::new(), 0),
@@ -149,14 +149,14 @@ impl TaskRegistry {
 
     /// The agent that started a task; `None` for the main agent or an unknown task.
     pub fn owner(&self, id: &str) -> Option<String> {
-        self.table.find(id, TaskScope::Host, |task| task.facts.owner.clone()).ok().flatten()
+        self.table.find(id, TaskScope::Host, |task| task.info.owner.clone()).ok().flatten()
     }
 
     /// Stops running tasks of an agent without waiting for them.
     pub fn stop_tasks_of(&self, owner: &str) {
         let rows = self.table.rows();
         rows.iter()
-            .filter(|task| task.facts.owner.as_deref() == Some(owner))
+            .filter(|task| task.info.owner.as_deref() == Some(owner))
             .for_each(|task| task.stop.cancel());
     }
 
@@ -220,17 +220,17 @@ impl TaskTable {
     /// Finds a task by id, or an agent by name; among several of a name the last running one.
     fn find<T>(&self, id: &str, scope: TaskScope<'_>, read: impl Fn(&TaskRow) -> T) -> Result<T, TaskError> {
         let rows = self.rows();
-        let by_id = rows.iter().find(|task| task.facts.task_id == id);
-        let with_name = || rows.iter().rev().filter(|task| task.facts.has_name(id));
+        let by_id = rows.iter().find(|task| task.info.task_id == id);
+        let with_name = || rows.iter().rev().filter(|task| task.info.has_name(id));
         let by_name =
             || with_name().find(|task| *task.state.borrow() == TaskState::Running).or(with_name().next());
         match by_id.or_else(by_name) {
-            Some(task) if scope.includes(&task.facts) => Ok(read(task)),
+            Some(task) if scope.includes(&task.info) => Ok(read(task)),
             Some(_) => Err(TaskError::OtherAgent { id: id.into() }),
             None => {
                 let known =
-                    rows.iter().filter(|task| *task.background.borrow() && scope.includes(&task.facts));
-                let known = known.map(|task| task.facts.task_id.clone()).collect();
+                    rows.iter().filter(|task| *task.background.borrow() && scope.includes(&task.info));
+                let known = known.map(|task| task.info.task_id.clone()).collect();
                 Err(TaskError::Unknown { id: id.into(), known })
             }
         }
@@ -247,7 +247,7 @@ impl Drop for TaskTable {
 impl TaskRow {
     fn snapshot(&self) -> TaskSnapshot {
         TaskSnapshot {
-            facts: self.facts.clone(),
+            info: self.info.clone(),
             state: *self.state.borrow(),
             background: *self.background.borrow(),
         }

@@ -3,7 +3,7 @@
 use tokio_util::sync::CancellationToken;
 use whimbrel_process::line_channel::{LineBatch, LineReceiver};
 
-use super::TaskFacts;
+use super::TaskInfo;
 use crate::internal_events::{EventSender, InternalEvent};
 
 /// Number of batches after which a monitor is stopped.
@@ -12,7 +12,7 @@ const MAX_BATCHES: usize = 300;
 /// Reports lines in batches until the output ends. Stops a monitor that prints too much.
 pub(super) async fn report_lines(
     mut receiver: LineReceiver,
-    facts: TaskFacts,
+    info: TaskInfo,
     events: EventSender,
     stop: CancellationToken,
 ) {
@@ -27,7 +27,7 @@ pub(super) async fn report_lines(
             stop.cancel();
         }
         // The session may be gone.
-        let _ = events.send(InternalEvent::Task(Box::new(facts.output_event(&lines.join("\n")))));
+        let _ = events.send(InternalEvent::Task(Box::new(info.output_event(&lines.join("\n")))));
         if batches == MAX_BATCHES {
             return;
         }
@@ -42,8 +42,8 @@ mod tests {
     use crate::tasks::{TaskEvent, TaskKind};
     use whimbrel_process::line_channel::{MAX_BATCH_LINES, line_channel};
 
-    fn facts() -> TaskFacts {
-        TaskFacts {
+    fn info() -> TaskInfo {
+        TaskInfo {
             task_id: "b1".into(),
             tool_use_id: "t".into(),
             owner: None,
@@ -62,7 +62,7 @@ mod tests {
         let (sender, mut receiver) = mpsc::unbounded_channel();
         pieces.iter().for_each(|piece| lines.push(piece));
         drop(lines);
-        report_lines(line_receiver, facts(), sender, CancellationToken::new()).await;
+        report_lines(line_receiver, info(), sender, CancellationToken::new()).await;
         let mut texts = Vec::new();
         while let Ok(internal_event) = receiver.try_recv() {
             let InternalEvent::Task(event) = internal_event else { panic!("{internal_event:?}") };
@@ -92,7 +92,7 @@ mod tests {
         let (mut lines, line_receiver) = line_channel();
         let (sender, mut receiver) = mpsc::unbounded_channel();
         let stop = CancellationToken::new();
-        let reporter = tokio::spawn(report_lines(line_receiver, facts(), sender, stop.clone()));
+        let reporter = tokio::spawn(report_lines(line_receiver, info(), sender, stop.clone()));
         let mut batches = 0;
         while !stop.is_cancelled() {
             lines.push(b"x\n");

@@ -49,7 +49,7 @@ impl TestSession {
         (finished.exit, finished.output.render_for_model())
     }
 
-    fn start(&self, command: &str) -> TaskFacts {
+    fn start(&self, command: &str) -> TaskInfo {
         let start = NewTask { tool_use_id: "call".into(), owner: None, description: "work".into() };
         self.tasks.start_command(&self.spec(command), &self.output_dir(), start).unwrap()
     }
@@ -67,8 +67,8 @@ impl TestSession {
     }
 }
 
-fn agent_facts(id: &str, kind: TaskKind, name: &str) -> TaskFacts {
-    TaskFacts {
+fn agent_info(id: &str, kind: TaskKind, name: &str) -> TaskInfo {
+    TaskInfo {
         task_id: id.into(),
         tool_use_id: "call".into(),
         kind,
@@ -84,7 +84,7 @@ fn agent_facts(id: &str, kind: TaskKind, name: &str) -> TaskFacts {
 #[tokio::test]
 async fn an_agent_is_found_by_name_preferring_running_ones() {
     let tasks = TaskRegistry::new(event_channel().0);
-    let register = |id, kind, name| tasks.register_agent(agent_facts(id, kind, name), true);
+    let register = |id, kind, name| tasks.register_agent(agent_info(id, kind, name), true);
     let _old = register("a1", TaskKind::Agent, "scout");
     register("a2", TaskKind::Agent, "scout").finish(TaskStatus::Completed);
     register("a3", TaskKind::Agent, "gone").finish(TaskStatus::Completed);
@@ -100,7 +100,7 @@ async fn an_agent_is_found_by_name_preferring_running_ones() {
     ];
     for (name, expected, title) in rows {
         let found = tasks.read_output(name, TaskScope::Main, Duration::ZERO).await.ok();
-        assert_eq!(found.map(|report| report.task.facts.task_id).as_deref(), expected, "{title}");
+        assert_eq!(found.map(|report| report.task.info.task_id).as_deref(), expected, "{title}");
     }
 }
 
@@ -363,16 +363,15 @@ async fn background_tasks_report_start_and_end() {
         ("echo one; echo two; kill -9 $$", TaskStatus::Failed, None),
     ] {
         let mut session = test_session();
-        let facts = session.start(command);
-        assert_eq!(session.event().await, facts.started_event());
-        assert_eq!(session.event().await, facts.ended_event(status, exit_code, NotifyModel::Now));
-        assert_eq!(std::fs::read_to_string(&facts.output_file).unwrap(), "one\ntwo\n");
-        let report =
-            session.tasks.read_output(&facts.task_id, TaskScope::Host, Duration::ZERO).await.unwrap();
+        let info = session.start(command);
+        assert_eq!(session.event().await, info.started_event());
+        assert_eq!(session.event().await, info.ended_event(status, exit_code, NotifyModel::Now));
+        assert_eq!(std::fs::read_to_string(&info.output_file).unwrap(), "one\ntwo\n");
+        let report = session.tasks.read_output(&info.task_id, TaskScope::Host, Duration::ZERO).await.unwrap();
         assert_eq!(report.output, "one\ntwo\n");
         assert_eq!(
             report.task,
-            TaskSnapshot { facts, state: TaskState::Ended { status, exit_code }, background: true }
+            TaskSnapshot { info, state: TaskState::Ended { status, exit_code }, background: true }
         );
         assert_eq!(session.tasks.list(), [report.task]);
     }
@@ -403,20 +402,20 @@ async fn a_background_task_can_be_stopped_once() {
         [(TaskScope::Main, NotifyModel::Never), (TaskScope::Host, NotifyModel::WithNextInput)]
     {
         let mut session = test_session();
-        let facts = session.start("sh -c 'echo $$ > pid; exec sleep 300'; true");
+        let info = session.start("sh -c 'echo $$ > pid; exec sleep 300'; true");
         let id = session.pid("pid").await;
-        let stopped = session.tasks.stop(&facts.task_id, scope).await.unwrap();
+        let stopped = session.tasks.stop(&info.task_id, scope).await.unwrap();
         assert_eq!(stopped.state, TaskState::Ended { status: TaskStatus::Stopped, exit_code: None });
         assert!(exits(id).await);
-        assert_eq!(session.event().await, facts.started_event());
-        assert_eq!(session.event().await, facts.ended_event(TaskStatus::Stopped, None, expected));
-        let again = session.tasks.stop(&facts.task_id, scope).await.unwrap_err();
+        assert_eq!(session.event().await, info.started_event());
+        assert_eq!(session.event().await, info.ended_event(TaskStatus::Stopped, None, expected));
+        let again = session.tasks.stop(&info.task_id, scope).await.unwrap_err();
         assert_eq!(
             again.to_string(),
-            format!("the background task {} is not running: stopped", facts.task_id)
+            format!("the background task {} is not running: stopped", info.task_id)
         );
         let unknown = session.tasks.stop("b0", scope).await.unwrap_err();
-        assert_eq!(unknown, TaskError::Unknown { id: "b0".into(), known: vec![facts.task_id] });
+        assert_eq!(unknown, TaskError::Unknown { id: "b0".into(), known: vec![info.task_id] });
     }
 }
 
@@ -457,7 +456,7 @@ async fn an_agent_accesses_only_its_own_tasks() {
 async fn only_work_of_the_main_turn_moves_to_background() {
     let session = test_session();
     let register = |id: &str, owner: Option<&str>| {
-        let facts = TaskFacts {
+        let info = TaskInfo {
             task_id: id.into(),
             tool_use_id: format!("call of {id}"),
             owner: owner.map(Into::into),
@@ -468,11 +467,11 @@ async fn only_work_of_the_main_turn_moves_to_background() {
             name: None,
             output_file: session.dir.path().join(id),
         };
-        session.tasks.register_agent(facts, false)
+        session.tasks.register_agent(info, false)
     };
     let (outer, inner) = (register("a1", None), register("a2", Some("a1")));
     let move_to_background = |call| -> Vec<String> {
-        session.tasks.move_to_background(call).into_iter().map(|task| task.facts.task_id).collect()
+        session.tasks.move_to_background(call).into_iter().map(|task| task.info.task_id).collect()
     };
     assert_eq!(move_to_background(Some("call of a2")), [""; 0], "a subagent waits for it");
     assert_eq!(move_to_background(None), ["a1"]);
@@ -483,7 +482,7 @@ async fn only_work_of_the_main_turn_moves_to_background() {
 #[tokio::test]
 async fn an_agent_can_clean_up_when_the_session_ends() {
     let session = test_session();
-    let facts = TaskFacts {
+    let info = TaskInfo {
         task_id: "a1".into(),
         tool_use_id: "call".into(),
         owner: None,
@@ -494,7 +493,7 @@ async fn an_agent_can_clean_up_when_the_session_ends() {
         name: None,
         output_file: session.dir.path().join("a1"),
     };
-    let entry = session.tasks.register_agent(facts, true);
+    let entry = session.tasks.register_agent(info, true);
     let (tasks, spec, output_dir) = (session.tasks.clone(), session.spec("touch tidy"), session.output_dir());
     tokio::spawn(async move {
         entry.stop.cancelled().await;
@@ -508,12 +507,12 @@ async fn an_agent_can_clean_up_when_the_session_ends() {
 #[tokio::test]
 async fn closing_the_session_stops_and_reports_tasks() {
     let mut session = test_session();
-    let facts = session.start("echo $$ > pid; exec sleep 300");
+    let info = session.start("echo $$ > pid; exec sleep 300");
     let id = session.pid("pid").await;
     session.tasks.shutdown().await;
     assert!(process_state(id).is_none_or(|state| state == 'Z'));
-    assert_eq!(session.event().await, facts.started_event());
-    assert_eq!(session.event().await, facts.ended_event(TaskStatus::Stopped, None, NotifyModel::Never));
+    assert_eq!(session.event().await, info.started_event());
+    assert_eq!(session.event().await, info.ended_event(TaskStatus::Stopped, None, NotifyModel::Never));
     assert_eq!(session.tasks.running_commands(), 0);
 }
 

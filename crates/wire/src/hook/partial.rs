@@ -1,6 +1,6 @@
 //! Parses hook output that is partly invalid: invalid fields are dropped and reported, the others count.
 //!
-//! A hook that denies a call must be honoured even if another field of its output is invalid. The caller decides which
+//! A hook that denies a call must be honored even if another field of its output is invalid. The caller decides which
 //! of the valid fields count then.
 
 use serde_json::{Map, Value};

@@ -35,9 +35,9 @@ pub(super) fn run(context: &BenchContext, engine: &Engine) -> Result<Option<Metr
     let usage = run.finish()?;
     ensure!(added.len() == DELTAS, "{} deltas instead of {DELTAS}", added.len());
     Ok(Some(vec![
-        ("on its way, median, ms", percentile(&added, 50)),
-        ("nine in ten, ms", percentile(&added, 90)),
-        ("99 in 100, ms", percentile(&added, 99)),
+        ("latency p50, ms", percentile(&added, 50)),
+        ("latency p90, ms", percentile(&added, 90)),
+        ("latency p99, ms", percentile(&added, 99)),
         ("CPU of the run, ms", usage.cpu),
     ]))
 }

@@ -43,7 +43,7 @@ pub(super) fn run(context: &BenchContext, engine: &Engine) -> Result<Option<Metr
     let closed = context.server.steps().first().context("the model got no request")?.reply_at;
     let since = |at: std::time::Instant| to_ms(at.saturating_duration_since(interrupted_at));
     Ok(Some(vec![
-        ("to the answer, ms", response.map_or(f64::NAN, since)),
+        ("interrupt to response, ms", response.map_or(f64::NAN, since)),
         ("to the closed connection, ms", since(closed)),
         ("to the result, ms", result.map_or(f64::NAN, since)),
     ]))

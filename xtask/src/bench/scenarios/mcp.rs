@@ -26,7 +26,7 @@ pub(super) fn run(_: &BenchContext, _: &Engine) -> Result<Option<Metrics>> {
 
 /// Measures a function called as a tool, and a server process compared with rmcp's bare client.
 pub(super) fn call_baseline(context: &BenchContext) -> Result<BaselineMetrics> {
-    let program = context.own_program.with_file_name("examples").join("mcp_calls");
+    let program = context.bench_program.with_file_name("examples").join("mcp_calls");
     #[expect(clippy::disallowed_methods, reason = "a benchmark starts programs")]
     let output = Command::new(&program).current_dir(context.workspace_dir()).output();
     let output = output.with_context(|| format!("cannot run {}", program.display()))?;

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Result, ensure};
 use serde_json::json;
 use whimbrel_policy::fs::RealFs;
-use whimbrel_policy::{Call, CallContext, RuleLayer, RuleSet, RuleSource, ToolFacts, WorkDirs, decide};
+use whimbrel_policy::{Call, CallContext, RuleLayer, RuleSet, RuleSource, ToolProperties, WorkDirs, decide};
 use whimbrel_wire::permission::PermissionMode;
 
 use crate::bench::clock::{now, to_ms};
@@ -104,7 +104,7 @@ fn median_decision_ms(dir: &Path, command: &str, times: usize) -> Result<f64> {
     let loaded = rules.add_layer(&layer, &RealFs);
     ensure!(loaded.errors.is_empty(), "invalid rules: {:?}", loaded.errors);
     let dirs = WorkDirs::new(dir, &RealFs);
-    let call_context = CallContext::new(dir, home, &RealFs, ToolFacts::for_tool("Bash", &["command"]));
+    let call_context = CallContext::new(dir, home, &RealFs, ToolProperties::for_tool("Bash", &["command"]));
     let input = json!({ "command": command });
     let call = Call { tool: "Bash", input: &input };
     let decision = || {

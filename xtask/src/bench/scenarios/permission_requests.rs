@@ -51,7 +51,7 @@ pub(super) fn run(context: &BenchContext, engine: &Engine) -> Result<Option<Metr
     let continue_time =
         |at: usize| to_ms(steps[at + 1].request_at.saturating_duration_since(permission_requests[at].1));
     Ok(Some(vec![
-        ("reply to question, ms", median(&(0..CALLS).map(ask_time).collect::<Vec<_>>())),
+        ("reply to permission request, ms", median(&(0..CALLS).map(ask_time).collect::<Vec<_>>())),
         ("answer to next request, ms", median(&(0..CALLS).map(continue_time).collect::<Vec<_>>())),
         ("CPU of 20 calls, ms", usage.cpu),
     ]))

@@ -130,7 +130,7 @@ impl Transcript {
         Ok(BufWriter::with_capacity(1 << 20, File::create(&self.path)?))
     }
 
-    /// Resumes the session with one prompt. The request must have at least `least` bytes, else the session was not
+    /// Resumes the session with one prompt. The request must have at least `min_bytes` bytes, else the session was not
     /// loaded.
     fn resume(&self, context: &BenchContext, engine: &Engine, min_bytes: usize) -> Result<Metrics> {
         let size = fs::metadata(&self.path)?.len();

@@ -23,7 +23,7 @@ pub enum SettingsChange {
     Entry {
         /// The keys that lead to it.
         path: Vec<String>,
-        /// The entry; none removes it.
+        /// The entry; `None` removes it.
         value: Option<Value>,
     },
 }
@@ -103,7 +103,7 @@ impl SettingsChange {
     }
 }
 
-/// The text of a rule; none if it would be invalid in a file.
+/// The text of a rule; `None` if it would be invalid in a file.
 fn render_rule(value: &RuleValue, behavior: PermissionBehavior, action: ListAction) -> Option<String> {
     let mut rule = Rule::from_value(value).ok()?;
     if action != ListAction::Remove {
@@ -122,7 +122,7 @@ fn is_same_rule(one: &str, other: &str, behavior: PermissionBehavior) -> bool {
     matches!((Rule::parse(one), Rule::parse(other)), (Ok(one), Ok(other)) if one.is_equivalent(&other, behavior))
 }
 
-/// Applies a change to strict JSON. None if nothing changes; an error if a key on the way has another type.
+/// Applies a change to strict JSON. `None` if nothing changes; an error if a key on the way has another type.
 pub(crate) fn apply_change(text: &str, change: &SettingsChange) -> Result<Option<String>, String> {
     let root = CstRootNode::parse(text, &STRICT_JSON).map_err(|error| error.to_string())?;
     let object = root.object_value().ok_or("it does not contain an object")?;

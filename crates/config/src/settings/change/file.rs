@@ -25,7 +25,7 @@ use crate::settings::error::{SettingsError, display_path};
 
 /// Access mode of the file, and whose directory it is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FileAccess {
+pub enum FileOwnership {
     /// Private to the user. The directory may be a symlink.
     User,
     /// Private to the user, in a project directory, which may not be a symlink.
@@ -46,15 +46,15 @@ const LINK_REMEDY: &str = "Links are not followed when settings are changed: edi
 /// Content of a file before and after a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplacedText {
-    /// None if the file did not exist.
+    /// `None` if the file did not exist.
     pub old: Option<String>,
     pub new: String,
 }
 
-/// Changes the file at `path`; creates it and its directory if missing. None if nothing changes.
+/// Changes the file at `path`; creates it and its directory if missing. `None` if nothing changes.
 pub fn change_file(
     path: &Path,
-    access: FileAccess,
+    access: FileOwnership,
     change: &SettingsChange,
 ) -> Result<Option<ReplacedText>, SettingsError> {
     let (Some(dir), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str())) else {
@@ -81,7 +81,7 @@ pub fn change_file(
     Err(SettingsError::not_written(path, cause, "End that program, and try again."))
 }
 
-/// Applies the change to the text; none if nothing changes.
+/// Applies the change to the text; `None` if nothing changes.
 fn edited_text(
     path: &Path,
     old: Option<&OldFile>,
@@ -121,18 +121,18 @@ fn not_written(path: &Path, error: &io::Error) -> SettingsError {
 }
 
 /// Opens the directory, and creates it if missing.
-fn open_dir(dir: &Path, access: FileAccess) -> io::Result<File> {
+fn open_dir(dir: &Path, access: FileOwnership) -> io::Result<File> {
     let created = match access {
-        FileAccess::User => DirBuilder::new().recursive(true).mode(0o700).create(dir),
-        FileAccess::UserInProject | FileAccess::Project => DirBuilder::new().create(dir),
+        FileOwnership::User => DirBuilder::new().recursive(true).mode(0o700).create(dir),
+        FileOwnership::UserInProject | FileOwnership::Project => DirBuilder::new().create(dir),
     };
     match created {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
         _ => {}
     }
     let link_flag = match access {
-        FileAccess::User => OFlag::empty(),
-        FileAccess::UserInProject | FileAccess::Project => OFlag::O_NOFOLLOW,
+        FileOwnership::User => OFlag::empty(),
+        FileOwnership::UserInProject | FileOwnership::Project => OFlag::O_NOFOLLOW,
     };
     let flags = OFlag::O_DIRECTORY | link_flag;
     let opened = File::options().read(true).custom_flags(flags.bits()).open(dir);
@@ -193,7 +193,7 @@ fn remove_stale(path: &Path, dir: &File) {
 struct TargetFile<'a> {
     dir: File,
     name: &'a str,
-    access: FileAccess,
+    access: FileOwnership,
 }
 
 /// The file as it was read.
@@ -204,7 +204,7 @@ struct OldFile {
 }
 
 impl TargetFile<'_> {
-    /// Reads the current file; none if it does not exist.
+    /// Reads the current file; `None` if it does not exist.
     fn read(&self) -> io::Result<Option<OldFile>> {
         let flags =
             OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
@@ -227,8 +227,8 @@ impl TargetFile<'_> {
 
     fn read_access(&self) -> ReadAccess {
         match self.access {
-            FileAccess::User | FileAccess::UserInProject => ReadAccess::OwnerOnly,
-            FileAccess::Project => ReadAccess::Everyone,
+            FileOwnership::User | FileOwnership::UserInProject => ReadAccess::OwnerOnly,
+            FileOwnership::Project => ReadAccess::Everyone,
         }
     }
 
@@ -242,8 +242,8 @@ impl TargetFile<'_> {
         )?;
         let mut file = temp.file();
         match (self.access, old) {
-            (FileAccess::User | FileAccess::UserInProject, _) | (FileAccess::Project, None) => {}
-            (FileAccess::Project, Some(old)) => file.set_permissions(Permissions::from_mode(old.mode))?,
+            (FileOwnership::User | FileOwnership::UserInProject, _) | (FileOwnership::Project, None) => {}
+            (FileOwnership::Project, Some(old)) => file.set_permissions(Permissions::from_mode(old.mode))?,
         }
         copy_owner(file, &self.dir, old)?;
         file.write_all(new)?;

@@ -53,7 +53,7 @@ fn errors_are_reported_and_valid_hooks_kept() {
         ("an unknown event", json!({"Later": [{"hooks": [right]}]}), "/hooks/Later", false, 0),
         ("no list", json!({"Stop": {}}), "/hooks/Stop", true, 0),
         (
-            "a misspelt field",
+            "a misspelled field",
             json!({"Stop": [{"hooks": [{"type": "command", "command": "x", "onfailure": "block"}]}]}),
             "/hooks/Stop/0/hooks/0/onfailure",
             false,
@@ -82,7 +82,7 @@ fn errors_are_reported_and_valid_hooks_kept() {
             1,
         ),
         (
-            "a misspelt field of an address",
+            "a misspelled field of an address",
             json!({"Stop": [{"hooks": [{"type": "http", "url": "http://x.example", "header": {}}]}]}),
             "/hooks/Stop/0/hooks/0/header",
             false,

@@ -43,7 +43,7 @@ fn rules(effective: &EffectiveSettings) -> Vec<String> {
 }
 
 fn hook_commands(effective: &EffectiveSettings) -> Vec<String> {
-    let command = |hook: &ConfiguredHook| match &hook.action {
+    let command = |hook: &HookSetting| match &hook.action {
         HookActionConfig::Command(command) => command.command.clone(),
         HookActionConfig::Http(hook) => hook.url.clone(),
         HookActionConfig::Other { kind, .. } => kind.clone(),
@@ -110,7 +110,7 @@ fn lists_are_joined_and_objects_merged() {
 fn rule_keeps_source_base_file_and_line() {
     let text = "{\n \"permissions\": {\n  \"deny\": [\n   \"Bash(x)\"]}}";
     let checked = check_layer(origin(LayerSource::User), parse_document(text, "s").unwrap(), Trust::Full);
-    let expected = ConfiguredRule {
+    let expected = RuleSetting {
         behavior: PermissionBehavior::Deny,
         text: "Bash(x)".into(),
         source: LayerSource::User,

@@ -67,7 +67,7 @@ fn invalid_values_are_reported_and_dropped() {
 #[test]
 fn rules_keep_their_index_after_an_invalid_one() {
     let rules = check_json(json!({"permissions": {"allow": [1, "A"], "deny": ["D"]}})).rules;
-    let row = |behavior, text: &str, pointer: &str| WrittenRule {
+    let row = |behavior, text: &str, pointer: &str| RuleText {
         behavior,
         text: text.into(),
         pointer: pointer.into(),

@@ -28,7 +28,7 @@ pub(crate) fn is_tracked(file: &Path) -> bool {
     })
 }
 
-/// The index of the repository at `root`; none without a repository or index.
+/// The index of the repository at `root`; `None` without a repository or index.
 fn read_index(root: &Path) -> io::Result<Option<Vec<u8>>> {
     let git = root.join(".git");
     let dir = match files::file_kind(&git)? {
@@ -75,7 +75,7 @@ fn is_listed(index: &[u8], path: &[u8]) -> bool {
     [20, 32].iter().find_map(|hash| search_index(index, path, *hash)).unwrap_or(true)
 }
 
-/// None if the index cannot be parsed with this hash length.
+/// `None` if the index cannot be parsed with this hash length.
 fn search_index(index: &[u8], path: &[u8], hash: usize) -> Option<bool> {
     let mut found = false;
     let end = walk_entries(index, hash, |mode, name| {
@@ -84,7 +84,7 @@ fn search_index(index: &[u8], path: &[u8], hash: usize) -> Option<bool> {
     Some(found || is_split(index, end, hash))
 }
 
-/// Paths of submodules in an index; none if it cannot be parsed.
+/// Paths of submodules in an index; `None` if it cannot be parsed.
 pub fn submodule_paths(index: &[u8]) -> Option<Vec<PathBuf>> {
     [20, 32].iter().find_map(|hash| {
         let mut found = Vec::new();

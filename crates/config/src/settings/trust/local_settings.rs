@@ -11,7 +11,7 @@ use whimbrel_os::files;
 use whimbrel_wire::options::SettingSource;
 
 use crate::settings::SettingsChange;
-use crate::settings::change::{FileAccess, ReplacedText, change_file};
+use crate::settings::change::{FileOwnership, ReplacedText, change_file};
 use crate::settings::document;
 use crate::settings::error::SettingsError;
 use crate::settings::sources::{LayerScope, LayerSource, SettingsRequest};
@@ -85,7 +85,7 @@ pub(in crate::settings) fn record_written_file(
 fn record_user_file(config: &Path, file: &Path, text: &str) -> Result<(), SettingsError> {
     let key = record_key(&files::real_path(file).unwrap_or_else(|| file.to_path_buf()));
     let change = SettingsChange::Value { key, value: content_hash(text).into() };
-    change_file(&config.join(RECORD_FILE), FileAccess::User, &change).map(|_| ())
+    change_file(&config.join(RECORD_FILE), FileOwnership::User, &change).map(|_| ())
 }
 
 fn record_key(file: &Path) -> String {

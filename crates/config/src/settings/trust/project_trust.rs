@@ -8,7 +8,7 @@ use whimbrel_wire::options::SettingSource;
 use super::{Trust, trusted_dirs};
 
 /// Trust in the project: full if the host named the project source or the user trusts the directory, limited on a
-/// disposable machine, else none. Reads a file.
+/// disposable machine, else untrusted. Reads a file.
 pub fn project_trust(
     named_sources: &[SettingSource],
     env: &BTreeMap<String, String>,

@@ -10,7 +10,7 @@ fn filtered(value: &Value, trust: Trust) -> (Value, Vec<Withheld>) {
 #[test]
 fn settings_apply_from_their_trust_level() {
     use Trust::{Full, Limited, Untrusted};
-    /// Level from which on the setting applies; none for never.
+    /// Level from which on the setting applies; `None` for never.
     type Row = (&'static str, Value, Option<Trust>);
     let rows: Vec<Row> = vec![
         ("deny rules", json!({"permissions": {"deny": ["Bash"]}}), Some(Untrusted)),

@@ -8,7 +8,7 @@ use whimbrel_tools::internal_events::{EventSender, InternalEvent, Notification};
 
 use super::members::{Team, TeamMember};
 use super::message::{TeamMessage, TeammateInput, count_text};
-use super::{LEAD, Receipt, SessionTeam, to_member_name};
+use super::{LEAD, SentMessage, SessionTeam, to_member_name};
 
 pub(super) const NO_TEAM: &str = "There is no team. Create one with TeamCreate.";
 
@@ -20,14 +20,14 @@ const JOIN_GRACE: Duration = Duration::from_secs(2);
 const CONTROL_MESSAGE_RESERVE: usize = 200;
 
 impl SessionTeam {
-    pub fn send(&self, to: &str, message: TeamMessage) -> Result<Receipt, String> {
+    pub fn send(&self, to: &str, message: TeamMessage) -> Result<SentMessage, String> {
         let mut guard = self.lock();
         let team = guard.as_mut().ok_or(NO_TEAM)?;
         self.post_message(team, &to_member_name(to), message, self.shared.max_messages)
     }
 
     /// Sends a message in the order of its sender's calls; waits briefly for a recipient that is about to join.
-    pub async fn send_in_order(&self, to: &str, message: TeamMessage) -> Result<Receipt, String> {
+    pub async fn send_in_order(&self, to: &str, message: TeamMessage) -> Result<SentMessage, String> {
         let send_lock =
             self.lock().as_mut().and_then(|team| Some(Arc::clone(&team.member(&message.from)?.send_lock)));
         let Some(send_lock) = send_lock else { return self.send(to, message) };
@@ -36,9 +36,9 @@ impl SessionTeam {
         self.send(to, message)
     }
 
-    /// Sends a message to all other members; returns the receipts. Fails only if no member was reached, so that a
+    /// Sends a message to all other members; returns what was sent. Fails only if no member was reached, so that a
     /// retry does not send duplicates.
-    pub fn broadcast(&self, message: &TeamMessage) -> Result<Vec<Receipt>, String> {
+    pub fn broadcast(&self, message: &TeamMessage) -> Result<Vec<SentMessage>, String> {
         let mut guard = self.lock();
         let team = guard.as_mut().ok_or(NO_TEAM)?;
         let mut names = team.names();
@@ -73,7 +73,7 @@ impl SessionTeam {
         team: &mut Team,
         to: &str,
         message: TeamMessage,
-    ) -> Result<Receipt, String> {
+    ) -> Result<SentMessage, String> {
         self.post_message(team, to, message, self.shared.max_messages.saturating_add(CONTROL_MESSAGE_RESERVE))
     }
 
@@ -83,7 +83,7 @@ impl SessionTeam {
         to: &str,
         message: TeamMessage,
         limit: usize,
-    ) -> Result<Receipt, String> {
+    ) -> Result<SentMessage, String> {
         if team.message_count >= limit {
             let limit = self.shared.max_messages;
             return Err(format!(
@@ -91,16 +91,16 @@ impl SessionTeam {
                 count_text(limit)
             ));
         }
-        let receipt = team.deliver(to, message, &self.shared.event_sender)?;
+        let sent = team.deliver(to, message, &self.shared.event_sender)?;
         team.message_count += 1;
-        Ok(receipt)
+        Ok(sent)
     }
 
     /// Delivers a notification to the teammate that owns the task; returns it if that teammate has left.
     pub fn deliver_notification(&self, task_id: Option<&str>, notification: String) -> Option<String> {
         let mut guard = self.lock();
         let mut members = guard.iter_mut().flat_map(|team| &mut team.members);
-        let owner = members.find(|member| task_id == Some(&member.facts.task_id) && !member.is_leaving);
+        let owner = members.find(|member| task_id == Some(&member.spec.task_id) && !member.is_leaving);
         match owner {
             Some(member) => {
                 member.push_input(TeammateInput::Notification(notification));
@@ -111,7 +111,7 @@ impl SessionTeam {
     }
 
     /// Delivers the first task of a teammate. It does not count towards the message limit.
-    pub(super) fn deliver_first_task(&self, name: &str, task: TeamMessage) -> Result<Receipt, String> {
+    pub(super) fn deliver_first_task(&self, name: &str, task: TeamMessage) -> Result<SentMessage, String> {
         debug_assert_eq!(task.from, LEAD);
         let mut guard = self.lock();
         guard.as_mut().ok_or(NO_TEAM)?.deliver(name, task, &self.shared.event_sender)
@@ -133,7 +133,7 @@ impl Team {
         to: &str,
         mut message: TeamMessage,
         event_sender: &EventSender,
-    ) -> Result<Receipt, String> {
+    ) -> Result<SentMessage, String> {
         if to == message.from {
             return Err(format!("{to} is you. Send the message to another member, or continue."));
         }
@@ -143,7 +143,7 @@ impl Team {
                 sender.wrote_to_lead = true;
             }
             self.notify_lead(&message, true, event_sender);
-            return Ok(Receipt { to: to.into(), recipient_is_running: false });
+            return Ok(SentMessage { to: to.into(), recipient_is_running: false });
         }
         let known = self.names();
         let Some(member) = self.member(to) else {
@@ -152,7 +152,7 @@ impl Team {
         let recipient_is_running = member.is_running;
         member.push_input(TeammateInput::Message(message.clone()));
         self.write_message(to, &message);
-        Ok(Receipt { to: to.into(), recipient_is_running })
+        Ok(SentMessage { to: to.into(), recipient_is_running })
     }
 
     /// Notifies the lead; `starts_turn` says whether that starts a turn.

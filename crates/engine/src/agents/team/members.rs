@@ -31,7 +31,7 @@ pub(super) struct Team {
 }
 
 pub(super) struct TeamMember {
-    pub(super) facts: MemberFacts,
+    pub(super) spec: MemberSpec,
     pub(super) color: &'static str,
     joined_at: u64,
     /// Unread input.
@@ -59,9 +59,9 @@ pub(super) struct RequiredPlan {
     pub(super) request_id: Option<String>,
 }
 
-/// Facts about a teammate that are fixed when it joins.
+/// Properties of a teammate that are fixed when it joins.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct MemberFacts {
+pub struct MemberSpec {
     pub name: String,
     /// Id of the task by which it can be stopped.
     pub task_id: String,
@@ -74,16 +74,16 @@ pub struct MemberFacts {
 
 /// Status of a teammate.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MemberInfo {
-    pub facts: MemberFacts,
+pub struct MemberStatus {
+    pub spec: MemberSpec,
     /// Whether it is working or has unread input.
     pub is_active: bool,
     pub unread: usize,
 }
 
 impl TeamMember {
-    pub(super) fn info(&self) -> MemberInfo {
-        MemberInfo { facts: self.facts.clone(), is_active: self.is_active(), unread: self.mailbox.len() }
+    pub(super) fn status(&self) -> MemberStatus {
+        MemberStatus { spec: self.spec.clone(), is_active: self.is_active(), unread: self.mailbox.len() }
     }
 
     /// Returns whether it is working or has unread input.
@@ -110,29 +110,29 @@ impl Team {
     }
 
     pub(super) fn member(&mut self, name: &str) -> Option<&mut TeamMember> {
-        self.members.iter_mut().find(|member| member.facts.name == name)
+        self.members.iter_mut().find(|member| member.spec.name == name)
     }
 
     /// The teammate with this task: another one may have taken its name.
     pub(super) fn member_by_task(&mut self, name: &str, task_id: &str) -> Option<&mut TeamMember> {
-        self.member(name).filter(|member| member.facts.task_id == task_id)
+        self.member(name).filter(|member| member.spec.task_id == task_id)
     }
 
     /// Returns whether the name is the lead's or a member's.
     pub(super) fn has_member(&self, name: &str) -> bool {
-        name == LEAD || self.members.iter().any(|member| member.facts.name == name)
+        name == LEAD || self.members.iter().any(|member| member.spec.name == name)
     }
 
     /// All names, the lead first.
     pub(super) fn names(&self) -> Vec<String> {
-        let members = self.members.iter().map(|member| member.facts.name.clone());
+        let members = self.members.iter().map(|member| member.spec.name.clone());
         std::iter::once(LEAD.to_owned()).chain(members).collect()
     }
 
     /// Adds a member under the wanted name, with a numeric suffix if it is taken; returns the name.
     pub(super) fn add_member(
         &mut self,
-        facts: &MemberFacts,
+        spec: &MemberSpec,
         requested: &str,
         plan_lock: Option<PlanLock>,
     ) -> Result<String, String> {
@@ -144,7 +144,7 @@ impl Team {
             .find(|name| !self.has_member(name))
             .unwrap_or_else(|| requested.to_owned());
         self.members.push(TeamMember {
-            facts: MemberFacts { name: name.clone(), ..facts.clone() },
+            spec: MemberSpec { name: name.clone(), ..spec.clone() },
             color: COLORS[self.members.len() % COLORS.len()],
             joined_at: clock::unix_millis(),
             mailbox: VecDeque::new(),
@@ -163,7 +163,7 @@ impl Team {
 
     pub(super) fn remove_member(&mut self, name: &str, task_id: &str) {
         if self.member_by_task(name, task_id).is_some() {
-            self.members.retain(|member| member.facts.name != name);
+            self.members.retain(|member| member.spec.name != name);
             self.write_config();
         }
     }
@@ -175,7 +175,7 @@ impl Team {
             json!({"agentId": lead, "name": LEAD, "agentType": LEAD, "joinedAt": self.created_at, "subscriptions": []}),
         ];
         members.extend(self.members.iter().map(|member| {
-            let MemberFacts { name, task_id, agent_type, model, prompt, cwd } = &member.facts;
+            let MemberSpec { name, task_id, agent_type, model, prompt, cwd } = &member.spec;
             json!({
                 "agentId": format!("{name}@{}", self.name), "name": name, "agentType": agent_type, "model": model,
                 "prompt": prompt, "color": member.color, "planModeRequired": member.required_plan.is_some(), "joinedAt": member.joined_at,

@@ -8,7 +8,7 @@ use whimbrel_tools::permission::PlanLock;
 
 use super::delivery::NO_TEAM;
 use super::message::{ControlMessage, TeamMessage, TeammateInput};
-use super::{MemberFacts, SessionTeam, validate_name};
+use super::{MemberSpec, SessionTeam, validate_name};
 
 /// Removes the member on drop.
 pub struct Membership {
@@ -22,12 +22,12 @@ pub struct Membership {
 impl SessionTeam {
     /// Adds a member and returns its membership, which holds the final name. With a plan lock, a plan must be
     /// approved first.
-    pub fn join(&self, facts: &MemberFacts, plan_lock: Option<PlanLock>) -> Result<Membership, String> {
-        let requested = validate_name(&facts.name)?;
+    pub fn join(&self, spec: &MemberSpec, plan_lock: Option<PlanLock>) -> Result<Membership, String> {
+        let requested = validate_name(&spec.name)?;
         let mut guard = self.lock();
         let team = guard.as_mut().ok_or(NO_TEAM)?;
-        let name = team.add_member(facts, &requested, plan_lock)?;
-        Ok(Membership { team: self.clone(), name, task_id: facts.task_id.clone(), active: false })
+        let name = team.add_member(spec, &requested, plan_lock)?;
+        Ok(Membership { team: self.clone(), name, task_id: spec.task_id.clone(), active: false })
     }
 }
 
@@ -46,7 +46,7 @@ impl Membership {
         self.active = false;
     }
 
-    /// Waits for input and takes all of it; none once the teammate must end.
+    /// Waits for input and takes all of it; `None` once the teammate must end.
     pub(super) async fn receive(&self) -> Option<Vec<TeammateInput>> {
         loop {
             let notify = {

@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 use whimbrel_os::ids;
 use whimbrel_tools::internal_events::EventSender;
 
-pub use self::members::{MemberFacts, MemberInfo};
+pub use self::members::{MemberSpec, MemberStatus};
 use self::members::{Team, TeamMember};
 pub use self::membership::Membership;
 use self::team_dir::TeamDir;
@@ -48,23 +48,23 @@ pub struct SessionTeam {
 struct Shared {
     team: Mutex<Option<Team>>,
     event_sender: EventSender,
-    /// Configuration directory for team files; none if nothing is stored.
+    /// Configuration directory for team files; `None` if nothing is stored.
     config_dir: Option<PathBuf>,
     session_id: String,
     max_messages: usize,
 }
 
-/// Outcome of a sent message.
+/// A sent message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Receipt {
+pub struct SentMessage {
     pub to: String,
     /// Whether the recipient is in a turn and reads it afterwards; otherwise it is woken.
     pub recipient_is_running: bool,
 }
 
 impl SessionTeam {
-    /// Creates the handle without a team. Messages to the lead are sent as internal events; none as limit means the
-    /// default.
+    /// Creates the handle without a team. Messages to the lead are sent as internal events.
+    /// `max_messages: None` means the default.
     pub fn new(
         event_sender: EventSender,
         config_dir: Option<PathBuf>,
@@ -114,7 +114,7 @@ impl SessionTeam {
             .members
             .iter()
             .filter(|member| member.is_active())
-            .map(|member| member.facts.name.as_str())
+            .map(|member| member.spec.name.as_str())
             .collect();
         if !working.is_empty() {
             return Err(format!(
@@ -151,8 +151,8 @@ impl SessionTeam {
     }
 
     /// All members but the lead.
-    pub fn members(&self) -> Vec<MemberInfo> {
-        let infos = |team: &Team| team.members.iter().map(TeamMember::info).collect();
+    pub fn members(&self) -> Vec<MemberStatus> {
+        let infos = |team: &Team| team.members.iter().map(TeamMember::status).collect();
         self.lock().as_ref().map(infos).unwrap_or_default()
     }
 

@@ -1,4 +1,4 @@
-//! Notice about the team of an earlier run of the session. Its members ended with that run; their files are still on
+//! Reminder about the team of an earlier run of the session. Its members ended with that run; their files are still on
 //! disk.
 
 use std::path::Path;
@@ -15,25 +15,26 @@ const MAX_TEAMS: usize = 1_000;
 const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
 
 impl SessionTeam {
-    /// The notice for the lead of a resumed session, if an earlier run had a team.
-    pub(crate) async fn previous_team_notice(&self) -> Option<String> {
+    /// The reminder for the lead of a resumed session, if an earlier run had a team.
+    pub(crate) async fn previous_team_reminder(&self) -> Option<String> {
         let teams = self.shared.config_dir.as_ref()?.join("teams");
         let session = self.shared.session_id.clone();
-        files::run_blocking(move || render_notices(&teams, &session)).await.ok()?
+        files::run_blocking(move || render_reminders(&teams, &session)).await.ok()?
     }
 }
 
-/// Renders the notices of all teams that the session led. Blocking.
-fn render_notices(teams: &Path, session: &str) -> Option<String> {
+/// Renders the reminders of all teams that the session led. Blocking.
+fn render_reminders(teams: &Path, session: &str) -> Option<String> {
     let mut names = files::entry_names(teams, MAX_TEAMS);
     names.sort();
-    let notices: Vec<String> =
-        names.iter().filter_map(|name| render_notice(&teams.join(name), session)).collect();
-    (!notices.is_empty()).then(|| format!("<system-reminder>\n{}\n</system-reminder>", notices.join("\n")))
+    let reminders: Vec<String> =
+        names.iter().filter_map(|name| render_reminder(&teams.join(name), session)).collect();
+    (!reminders.is_empty())
+        .then(|| format!("<system-reminder>\n{}\n</system-reminder>", reminders.join("\n")))
 }
 
-/// Renders the notice of one team, if this session led it.
-fn render_notice(dir: &Path, session: &str) -> Option<String> {
+/// Renders the reminder of one team, if this session led it.
+fn render_reminder(dir: &Path, session: &str) -> Option<String> {
     let config: Value = read_json(&dir.join("config.json"))?;
     if config["leadSessionId"] != session {
         return None;
@@ -73,7 +74,7 @@ fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Option<T> {
 mod tests {
     use whimbrel_tools::internal_events::event_channel;
 
-    use super::super::MemberFacts;
+    use super::super::MemberSpec;
     use super::*;
 
     fn teams(config: &Path, session: &str) -> SessionTeam {
@@ -81,26 +82,26 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn notice_lists_members_and_unread_messages() {
+    async fn reminder_lists_members_and_unread_messages() {
         let home = tempfile::tempdir().unwrap();
         let first = teams(home.path(), "s1");
         first.create("crew", "d").unwrap();
-        let facts = |name: &str| MemberFacts { name: name.into(), ..MemberFacts::default() };
+        let spec = |name: &str| MemberSpec { name: name.into(), ..MemberSpec::default() };
         // As if the process were killed.
         for name in ["ann", "bob"] {
-            std::mem::forget(first.join(&facts(name), None).unwrap());
+            std::mem::forget(first.join(&spec(name), None).unwrap());
         }
         first.send("bob", TeamMessage::new(LEAD, "hello", None)).unwrap();
         first.flush().await;
         std::fs::create_dir(home.path().join("teams/other")).unwrap();
         std::fs::write(home.path().join("teams/other/config.json"), "{torn").unwrap();
-        let notices = teams(home.path(), "s1").previous_team_notice().await.unwrap();
+        let reminders = teams(home.path(), "s1").previous_team_reminder().await.unwrap();
         for part in ["team crew", "ann, bob (1 message not read)", "teams/crew"] {
-            assert!(notices.contains(part), "{part}: {notices}");
+            assert!(reminders.contains(part), "{part}: {reminders}");
         }
-        assert_eq!(teams(home.path(), "s2").previous_team_notice().await, None, "another session's team");
+        assert_eq!(teams(home.path(), "s2").previous_team_reminder().await, None, "another session's team");
         assert_eq!(
-            SessionTeam::new(event_channel().0, None, "s1".into(), None).previous_team_notice().await,
+            SessionTeam::new(event_channel().0, None, "s1".into(), None).previous_team_reminder().await,
             None
         );
     }

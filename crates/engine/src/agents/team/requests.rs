@@ -5,7 +5,7 @@ use whimbrel_os::clock;
 use super::delivery::NO_TEAM;
 use super::members::{Team, TeamMember};
 use super::message::{ControlMessage, TeamMessage};
-use super::{LEAD, Receipt, SessionTeam, to_member_name};
+use super::{LEAD, SentMessage, SessionTeam, to_member_name};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RequestAnswer {
@@ -19,7 +19,7 @@ pub enum RequestAnswer {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SentRequest {
     pub request_id: String,
-    pub receipt: Receipt,
+    pub message: SentMessage,
 }
 
 impl SessionTeam {
@@ -28,9 +28,9 @@ impl SessionTeam {
         self.with_member(&to_member_name(to), |teams, team, name| {
             let request_id = new_request_id("shutdown", name);
             let control = ControlMessage::ShutdownRequest { request_id: request_id.clone(), reason };
-            let receipt = teams.post_control(team, name, TeamMessage::from_control(LEAD, &control))?;
+            let message = teams.post_control(team, name, TeamMessage::from_control(LEAD, &control))?;
             find_member(team, name)?.shutdown_request = Some(request_id.clone());
-            Ok(SentRequest { request_id, receipt })
+            Ok(SentRequest { request_id, message })
         })
     }
 
@@ -55,11 +55,11 @@ impl SessionTeam {
                     (false, ControlMessage::ShutdownRejected { request_id: request.clone(), reason })
                 }
             };
-            let receipt = teams.post_control(team, LEAD, TeamMessage::from_control(name, &control))?;
+            let message = teams.post_control(team, LEAD, TeamMessage::from_control(name, &control))?;
             let member = find_member(team, name)?;
             member.shutdown_request = None;
             member.is_leaving |= approves;
-            Ok(SentRequest { request_id: request, receipt })
+            Ok(SentRequest { request_id: request, message })
         })
     }
 
@@ -71,11 +71,11 @@ impl SessionTeam {
             }
             let request_id = new_request_id("plan", name);
             let control = ControlMessage::PlanRequest { request_id: request_id.clone(), plan };
-            let receipt = teams.post_control(team, LEAD, TeamMessage::from_control(name, &control))?;
+            let message = teams.post_control(team, LEAD, TeamMessage::from_control(name, &control))?;
             if let Some(pending) = &mut find_member(team, name)?.required_plan {
                 pending.request_id = Some(request_id.clone());
             }
-            Ok(SentRequest { request_id, receipt })
+            Ok(SentRequest { request_id, message })
         })
     }
 
@@ -98,7 +98,7 @@ impl SessionTeam {
                 RequestAnswer::Reject(reason) => (false, reason),
             };
             let control = ControlMessage::PlanResponse { request_id: request.clone(), approved, feedback };
-            let receipt = teams.post_control(team, name, TeamMessage::from_control(LEAD, &control))?;
+            let message = teams.post_control(team, name, TeamMessage::from_control(LEAD, &control))?;
             let member = find_member(team, name)?;
             match (approved, &mut member.required_plan) {
                 (true, Some(pending)) => {
@@ -107,7 +107,7 @@ impl SessionTeam {
                 }
                 (_, pending) => pending.iter_mut().for_each(|pending| pending.request_id = None),
             }
-            Ok(SentRequest { request_id: request, receipt })
+            Ok(SentRequest { request_id: request, message })
         })
     }
 

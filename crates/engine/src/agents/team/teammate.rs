@@ -4,25 +4,25 @@ use whimbrel_os::ids;
 use whimbrel_tools::api::{ToolContext, ToolError};
 use whimbrel_tools::hooks::join_reasons;
 use whimbrel_tools::permission::PlanLock;
-use whimbrel_tools::tasks::{AgentTask, TaskFacts, TaskKind};
+use whimbrel_tools::tasks::{AgentTask, TaskInfo, TaskKind};
 use whimbrel_wire::content::Content;
 use whimbrel_wire::hook::{HookEvent, TeammateIdle};
 use whimbrel_wire::permission::PermissionMode;
 
 use super::message::{TeamMessage, TeammateInput};
-use super::{LEAD, MemberFacts, Membership};
+use super::{LEAD, MemberSpec, Membership};
 use crate::agent::Agent;
 use crate::agents::build::AgentRole;
 use crate::agents::metadata::AgentMetadata;
-use crate::agents::notices::{self, AgentStart};
+use crate::agents::notices::{self, SpawnDetails};
 use crate::agents::run::{run_one_turn, run_start_hooks, write_output};
-use crate::agents::{AgentReport, AgentSpawner, Definition, SubagentTask, mcp_servers};
+use crate::agents::{AgentReport, AgentSpawner, ResolvedDefinition, SpawnRequest, mcp_servers};
 use crate::next_step::TurnEnd;
 use crate::turn::TurnOutcome;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JoinedTeammate {
-    pub facts: MemberFacts,
+    pub spec: MemberSpec,
     pub team: String,
     /// Whether it must submit a plan first.
     pub requires_plan: bool,
@@ -50,68 +50,68 @@ impl AgentSpawner {
     /// Starts a teammate and gives it its first task.
     pub async fn start_teammate(
         &self,
-        task: &SubagentTask,
+        request: &SpawnRequest,
         name: &str,
         call: &ToolContext,
     ) -> Result<JoinedTeammate, ToolError> {
-        let definition = self.definition(&task.agent_type)?.clone();
+        let definition = self.definition(&request.agent_type)?.clone();
         let teams = &self.context.spawning.team;
         let rejected = |reason: String| ToolError::Rejected(reason);
-        if task.isolation.as_ref().or(definition.isolation.as_ref()).is_some() {
+        if request.isolation.as_ref().or(definition.isolation.as_ref()).is_some() {
             // Isolated work must not happen in the user's own checkout.
             return Err(rejected("A teammate works in the session's directory. Leave out isolation, or start a subagent without a name.".into()));
         }
         let team =
             teams.name().ok_or_else(|| rejected("There is no team. Create one with TeamCreate.".into()))?;
         let task_id = ids::new_task_id('t');
-        let facts = MemberFacts {
+        let spec = MemberSpec {
             name: name.to_owned(),
             task_id: task_id.clone(),
             agent_type: definition.name.clone(),
-            model: self.subagent_settings(&definition, task).current().model,
-            prompt: task.prompt.clone(),
+            model: self.subagent_settings(&definition, request).current().model,
+            prompt: request.prompt.clone(),
             cwd: self.context.environment.workspace.root().display().to_string(),
         };
-        let plan_lock = (task.mode == Some(PermissionMode::Plan)).then(PlanLock::default);
-        let membership = teams.join(&facts, plan_lock.clone()).map_err(rejected)?;
-        let facts = MemberFacts { name: membership.name().to_owned(), ..facts };
+        let plan_lock = (request.mode == Some(PermissionMode::Plan)).then(PlanLock::default);
+        let membership = teams.join(&spec, plan_lock.clone()).map_err(rejected)?;
+        let spec = MemberSpec { name: membership.name().to_owned(), ..spec };
         let output_file =
             self.context.environment.workspace.output_dir().join("tasks").join(format!("{task_id}.output"));
         let entry = call.tasks.register_agent(
-            TaskFacts {
+            TaskInfo {
                 task_id,
                 tool_use_id: call.id.clone(),
                 owner: None,
                 kind: TaskKind::Teammate,
-                description: task.description.clone(),
+                description: request.description.clone(),
                 command: String::new(),
                 agent_type: Some(definition.name.clone()),
-                name: Some(facts.name.clone()),
+                name: Some(spec.name.clone()),
                 output_file,
             },
             true,
         );
-        let start = AgentStart { depth: 1, parent: None, background: true, prompt: &task.prompt };
-        notices::notify_started(&self.context.frame_sender, &call.tasks, &entry.facts, start).await;
-        let mut prompt = teammate_prompt(&definition.prompt, &facts.name, &team);
+        let details = SpawnDetails { depth: 1, parent: None, background: true, prompt: &request.prompt };
+        notices::notify_started(&self.context.frame_sender, &call.tasks, &entry.info, details).await;
+        let mut prompt = teammate_prompt(&definition.prompt, &spec.name, &team);
         let requires_plan = plan_lock.is_some();
         if requires_plan {
             prompt.push_str(PLAN_FIRST_PROMPT);
         }
-        let definition = Definition { prompt, ..definition };
-        let named_task = SubagentTask { name: Some(facts.name.clone()), ..task.clone() };
-        let metadata = AgentMetadata::for_task(&entry.facts, &named_task, 1, None).with_team(&team);
+        let definition = ResolvedDefinition { prompt, ..definition };
+        let named_request = SpawnRequest { name: Some(spec.name.clone()), ..request.clone() };
+        let metadata = AgentMetadata::for_request(&entry.info, &named_request, 1, None).with_team(&team);
         // Plan mode is enforced by the plan lock, which ends with the approval.
-        let task = &SubagentTask { mode: task.mode.filter(|_| !requires_plan), ..task.clone() };
-        let role = AgentRole::Teammate { name: facts.name.clone(), plan_lock };
-        let agent = self.build_subagent(&definition, task, call, &entry, &role, None);
+        let request = &SpawnRequest { mode: request.mode.filter(|_| !requires_plan), ..request.clone() };
+        let role = AgentRole::Teammate { name: spec.name.clone(), plan_lock };
+        let agent = self.build_subagent(&definition, request, call, &entry, &role, None);
         metadata.write(&self.context, entry.id(), agent.conversation.transcript_writer());
-        let first_message = TeamMessage::new(LEAD, task.prompt.clone(), Some(task.description.clone()));
+        let first_message = TeamMessage::new(LEAD, request.prompt.clone(), Some(request.description.clone()));
         teams.deliver_first_task(membership.name(), first_message).map_err(rejected)?;
         let teammate =
             Teammate { agents: self.clone(), agent, definition, entry, membership, team: team.clone() };
         tokio::spawn(teammate.run());
-        Ok(JoinedTeammate { facts, team, requires_plan })
+        Ok(JoinedTeammate { spec, team, requires_plan })
     }
 }
 
@@ -131,7 +131,7 @@ The lead answers with a message. Until it approves, you can only read.";
 struct Teammate {
     agents: AgentSpawner,
     agent: Agent,
-    definition: Definition,
+    definition: ResolvedDefinition,
     entry: AgentTask,
     membership: Membership,
     team: String,
@@ -240,8 +240,8 @@ impl Teammate {
         }
         write_output(&entry, &report.text());
         membership.leave();
-        entry.freeze_background();
-        notices::notify_ended(&agents.context.frame_sender, &tasks, &entry.facts, &report).await;
+        entry.lock_background_state();
+        notices::notify_ended(&agents.context.frame_sender, &tasks, &entry.info, &report).await;
         entry.finish(report.status());
         // Wakes the event loop, which may have nothing left to wait for.
         let _ = agents.context.event_sender.send(whimbrel_tools::internal_events::InternalEvent::RecheckIdle);

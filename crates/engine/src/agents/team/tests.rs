@@ -20,8 +20,8 @@ fn join(teams: &SessionTeam, name: &str) -> Membership {
 }
 
 fn join_as_task(teams: &SessionTeam, name: &str, task_id: &str) -> Membership {
-    let facts = MemberFacts { name: name.into(), task_id: task_id.into(), ..MemberFacts::default() };
-    teams.join(&facts, None).unwrap()
+    let spec = MemberSpec { name: name.into(), task_id: task_id.into(), ..MemberSpec::default() };
+    teams.join(&spec, None).unwrap()
 }
 
 fn messages(inputs: Vec<TeammateInput>) -> Vec<TeamMessage> {
@@ -48,8 +48,8 @@ fn input_is_pushed_and_makes_member_active() {
     let m1 = join(&teams, "m1");
     assert!(m1.receive().now_or_never().is_none(), "no input yet");
     assert_eq!(teams.active_count(), 0);
-    let receipt = teams.send("m1@crew", TeamMessage::new(LEAD, "work", None)).unwrap();
-    assert_eq!(receipt, Receipt { to: "m1".into(), recipient_is_running: false });
+    let sent = teams.send("m1@crew", TeamMessage::new(LEAD, "work", None)).unwrap();
+    assert_eq!(sent, SentMessage { to: "m1".into(), recipient_is_running: false });
     assert_eq!(teams.active_count(), 1, "active once it has a message");
     let inputs = m1.receive().now_or_never().unwrap().unwrap();
     assert_eq!(messages(inputs)[0].text, "work");
@@ -212,8 +212,8 @@ fn only_answer_to_open_request_counts() {
 fn required_plan_locks_until_approved() {
     let (teams, _events) = new_team();
     let plan_lock = PlanLock::default();
-    let facts = MemberFacts { name: "ann".into(), ..MemberFacts::default() };
-    let _ann = teams.join(&facts, Some(plan_lock.clone())).unwrap();
+    let spec = MemberSpec { name: "ann".into(), ..MemberSpec::default() };
+    let _ann = teams.join(&spec, Some(plan_lock.clone())).unwrap();
     let _bob = join(&teams, "bob");
     assert!(
         teams.answer_plan("ann", None, RequestAnswer::Approve(String::new())).is_err(),
@@ -279,7 +279,7 @@ fn broadcast_reaches_all_but_sender() {
         .broadcast(&TeamMessage::new("a", "hello", None))
         .unwrap()
         .into_iter()
-        .map(|receipt| receipt.to)
+        .map(|sent| sent.to)
         .collect();
     assert_eq!(to, ["b", LEAD]);
     assert_eq!(drain_starts_turn(&mut events), [true]);
@@ -293,7 +293,7 @@ fn broadcast_fails_only_if_no_member_is_reached() {
         teams.send("a", TeamMessage::new("b", "ping", None)).unwrap();
     }
     let reached = teams.broadcast(&TeamMessage::new("a", "hello", None)).unwrap();
-    assert_eq!(reached.iter().map(|receipt| receipt.to.as_str()).collect::<Vec<_>>(), ["b"]);
+    assert_eq!(reached.iter().map(|sent| sent.to.as_str()).collect::<Vec<_>>(), ["b"]);
     assert!(teams.broadcast(&TeamMessage::new("a", "hello", None)).unwrap_err().contains("limit"));
 }
 

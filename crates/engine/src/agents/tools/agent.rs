@@ -13,11 +13,9 @@ use whimbrel_wire::permission::PermissionMode;
 
 use crate::agents::definition::GENERAL_PURPOSE;
 use crate::agents::team::teammate::JoinedTeammate;
-use crate::agents::{
-    AgentDefinitions, AgentReport, AgentSpawner, LaunchOutcome, LaunchedAgent, SubagentTask,
-};
-use crate::effort::parse_effort;
+use crate::agents::{AgentDefinitions, AgentReport, AgentSpawner, SpawnOutcome, SpawnRequest, SpawnedAgent};
 use crate::next_step::TurnEnd;
+use crate::runtime_settings::parse_effort;
 
 /// Built-in agent types in the tool's description.
 const BUILT_IN_TYPES: [(&str, &str); 3] =
@@ -70,7 +68,7 @@ impl Tool for AgentTool {
 
     const NAME: &'static str = whimbrel_wire::tool_names::AGENT;
     const ALIASES: &'static [&'static str] = &["Task"];
-    const DESCRIPTION: &'static str = "Launches a subagent with a fresh context and returns its report. Use it for \
+    const DESCRIPTION: &'static str = "Starts a subagent with a fresh context and returns its report. Use it for \
         broad searches and for work whose details you do not need. Calls in the same reply run in parallel. Types: \
         general-purpose (default), Explore (read-only), Plan.";
 
@@ -84,7 +82,7 @@ impl Tool for AgentTool {
                 "This agent cannot start subagents. Do the work yourself.".into(),
             ));
         };
-        let task = SubagentTask {
+        let request = SpawnRequest {
             agent_type: input.subagent_type.unwrap_or_else(|| GENERAL_PURPOSE.into()),
             description: input.description,
             prompt: input.prompt,
@@ -100,21 +98,21 @@ impl Tool for AgentTool {
         // A resumed agent keeps its role: no new teammate.
         if input.resume.is_none()
             && let Some(name) =
-                task.name.as_deref().or(input.team_name.as_deref().map(|_| task.agent_type.as_str()))
+                request.name.as_deref().or(input.team_name.as_deref().map(|_| request.agent_type.as_str()))
             && agents.resolve_team(input.team_name.as_deref())?.is_some()
         {
             return agents
-                .start_teammate(&task, name, &call)
+                .start_teammate(&request, name, &call)
                 .await
-                .map(|joined| teammate_result(&joined, &task));
+                .map(|joined| teammate_result(&joined, &request));
         }
         let outcome = match &input.resume {
-            Some(agent_id) => agents.resume(agent_id, &task, &call).await?,
-            None => agents.spawn(task.clone(), &call).await?,
+            Some(agent_id) => agents.resume(agent_id, &request, &call).await?,
+            None => agents.spawn(request.clone(), &call).await?,
         };
         match outcome {
-            LaunchOutcome::Finished(report) => report_result(&report, &task),
-            LaunchOutcome::Background(launched) => Ok(background_result(&launched, &task)),
+            SpawnOutcome::Finished(report) => report_result(&report, &request),
+            SpawnOutcome::Background(spawned) => Ok(background_result(&spawned, &request)),
         }
     }
 
@@ -158,16 +156,16 @@ pub(crate) fn report_error(report: &AgentReport) -> Option<ToolError> {
 }
 
 /// Result of a finished subagent.
-fn report_result(report: &AgentReport, task: &SubagentTask) -> ToolResult {
+fn report_result(report: &AgentReport, request: &SpawnRequest) -> ToolResult {
     if let Some(error) = report_error(report) {
         return Err(error);
     }
     let text = report.text();
     let mut meta = json!({
         "status": "completed",
-        "prompt": task.prompt,
+        "prompt": request.prompt,
         "agentId": report.agent_id,
-        "agentType": task.agent_type,
+        "agentType": request.agent_type,
         "content": [{"type": "text", "text": text}],
         "resolvedModel": report.model,
         "totalDurationMs": u64::try_from(report.duration.as_millis()).unwrap_or(u64::MAX),
@@ -185,11 +183,11 @@ fn report_result(report: &AgentReport, task: &SubagentTask) -> ToolResult {
 }
 
 /// Part of the result of a call that leaves an agent in the background.
-pub(super) const NOTIFIED_WHEN_DONE: &str = "You will be told when it is done";
+pub(super) const NOTIFIED_WHEN_DONE: &str = "You are notified when it is done";
 
 /// Result of a call that started a background agent.
-pub(crate) fn background_result(launched: &LaunchedAgent, task: &SubagentTask) -> ToolOutput {
-    let LaunchedAgent { agent_id, output_file } = launched;
+pub(crate) fn background_result(spawned: &SpawnedAgent, request: &SpawnRequest) -> ToolOutput {
+    let SpawnedAgent { agent_id, output_file } = spawned;
     let text = format!(
         "The agent works in the background. agentId: {agent_id}. {NOTIFIED_WHEN_DONE}; do not wait for it or duplicate its work. Its report goes \
          to {}.",
@@ -199,8 +197,8 @@ pub(crate) fn background_result(launched: &LaunchedAgent, task: &SubagentTask) -
         "status": "async_launched",
         "isAsync": true,
         "agentId": agent_id,
-        "description": task.description,
-        "prompt": task.prompt,
+        "description": request.description,
+        "prompt": request.prompt,
         "outputFile": output_file,
         "canReadOutputFile": true,
     });
@@ -208,24 +206,24 @@ pub(crate) fn background_result(launched: &LaunchedAgent, task: &SubagentTask) -
 }
 
 /// Result of a call that started a teammate.
-fn teammate_result(joined: &JoinedTeammate, task: &SubagentTask) -> ToolOutput {
-    let JoinedTeammate { facts, team, requires_plan } = joined;
-    let id = format!("{}@{team}", facts.name);
+fn teammate_result(joined: &JoinedTeammate, request: &SpawnRequest) -> ToolOutput {
+    let JoinedTeammate { spec, team, requires_plan } = joined;
+    let id = format!("{}@{team}", spec.name);
     let text = format!(
         "{} has joined the team {team} and is working (task {}). Reach it with SendMessage; you are notified when it \
          sends a message or becomes idle.",
-        facts.name, facts.task_id
+        spec.name, spec.task_id
     );
     let meta = json!({
         "status": "teammate_spawned",
-        "prompt": task.prompt,
+        "prompt": request.prompt,
         "teammate_id": id,
         "agent_id": id,
-        "agent_type": facts.agent_type,
-        "model": facts.model,
-        "name": facts.name,
+        "agent_type": spec.agent_type,
+        "model": spec.model,
+        "name": spec.name,
         "team_name": team,
-        "task_id": facts.task_id,
+        "task_id": spec.task_id,
         "plan_mode_required": requires_plan,
         "is_splitpane": false,
     });

@@ -10,7 +10,7 @@ use whimbrel_tools::api::{
 use crate::agents::AgentSpawner;
 use crate::agents::registry::ReachableAgent;
 use crate::agents::team::message::count_text;
-use crate::agents::team::{LEAD, MemberInfo};
+use crate::agents::team::{LEAD, MemberStatus};
 
 pub(super) struct ListAgentsTool;
 
@@ -62,7 +62,10 @@ struct Row {
     name: Option<String>,
     agent_type: String,
     description: String,
+    /// State in the text for the model.
     state: &'static str,
+    /// State in the tool result for the host.
+    status: &'static str,
 }
 
 impl Row {
@@ -72,30 +75,35 @@ impl Row {
             name: None,
             agent_type: "main".into(),
             description: "team lead".into(),
-            state: "there",
+            state: "active",
+            status: "there",
         }
     }
 
-    fn for_teammate(member: &MemberInfo) -> Self {
+    fn for_teammate(member: &MemberStatus) -> Self {
+        let state = if member.is_active { "working" } else { "idle" };
         Self {
-            id: member.facts.task_id.clone(),
-            name: Some(member.facts.name.clone()),
-            agent_type: member.facts.agent_type.clone(),
+            id: member.spec.task_id.clone(),
+            name: Some(member.spec.name.clone()),
+            agent_type: member.spec.agent_type.clone(),
             description: match member.unread {
                 0 => "teammate".into(),
                 unread => format!("teammate, {} unread", count_text(unread)),
             },
-            state: if member.is_active { "working" } else { "idle" },
+            state,
+            status: state,
         }
     }
 
     fn for_agent(agent: &ReachableAgent) -> Self {
+        let state = if agent.is_running { "working" } else { "ended" };
         Self {
             id: agent.id.clone(),
             name: agent.name.clone(),
             agent_type: agent.agent_type.clone(),
             description: agent.description.clone(),
-            state: if agent.is_running { "working" } else { "ended" },
+            state,
+            status: state,
         }
     }
 
@@ -107,7 +115,7 @@ impl Row {
     fn to_json(&self) -> Value {
         json!({
             "agentId": self.id, "name": self.name, "agentType": self.agent_type, "description": self.description,
-            "status": self.state,
+            "status": self.status,
         })
     }
 }

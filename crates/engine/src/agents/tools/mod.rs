@@ -15,7 +15,7 @@ use whimbrel_wire::tool_names::TASK_UPDATE;
 
 pub(crate) use self::agent::describe_tool as agent_description;
 pub use self::skill::SkillTool;
-pub(crate) use self::skill_fork::subagent_task as skill_task;
+pub(crate) use self::skill_fork::spawn_request as skill_request;
 
 /// Adds the agent tools to the built-in tools, in the order in which the model sees them: the tools for messages follow
 /// the task list.

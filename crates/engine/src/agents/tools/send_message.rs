@@ -11,8 +11,8 @@ use whimbrel_tools::api::{
 use super::agent::NOTIFIED_WHEN_DONE;
 use crate::agents::team::message::TeamMessage;
 use crate::agents::team::requests::{RequestAnswer, SentRequest};
-use crate::agents::team::{LEAD, Receipt};
-use crate::agents::{AgentSpawner, LaunchOutcome, LaunchedAgent};
+use crate::agents::team::{LEAD, SentMessage};
+use crate::agents::{AgentSpawner, SpawnOutcome, SpawnedAgent};
 
 pub(super) struct SendMessageTool;
 
@@ -58,8 +58,8 @@ impl Tool for SendMessageTool {
             "broadcast" => {
                 let input = require_content(input)?;
                 let message = TeamMessage::new(agents.sender_name(), input.content, input.summary);
-                let receipts = agents.team().broadcast(&message).map_err(ToolError::Rejected)?;
-                let names: Vec<&str> = receipts.iter().map(|receipt| receipt.to.as_str()).collect();
+                let sent = agents.team().broadcast(&message).map_err(ToolError::Rejected)?;
+                let names: Vec<&str> = sent.iter().map(|sent| sent.to.as_str()).collect();
                 if names.is_empty() {
                     return Err(ToolError::Rejected("The team has no other members.".into()));
                 }
@@ -150,18 +150,18 @@ async fn send_message(agents: &AgentSpawner, input: SendMessageInput, call: &Too
     let to = require_recipient(&input)?;
     if agents.is_teammate() || agents.team().has_member(&to) {
         let message = TeamMessage::new(agents.sender_name(), input.content, input.summary.clone());
-        let receipt = agents.team().send_in_order(&to, message).await.map_err(ToolError::Rejected)?;
-        return Ok(delivery_result(&receipt, input.summary.as_deref()));
+        let sent = agents.team().send_in_order(&to, message).await.map_err(ToolError::Rejected)?;
+        return Ok(sent_result(&sent, input.summary.as_deref()));
     }
     match agents.send_message(&to, &input.content, call).await? {
-        LaunchOutcome::Background(LaunchedAgent { agent_id, output_file }) => {
+        SpawnOutcome::Background(SpawnedAgent { agent_id, output_file }) => {
             let text = format!("Sent to {agent_id}. {NOTIFIED_WHEN_DONE}.");
             let meta =
                 json!({"success": true, "message": text, "agentId": agent_id, "outputFile": output_file});
             Ok(ToolOutput::text(text, meta))
         }
         // Only the main agent leaves an agent in the background; others wait for its report.
-        LaunchOutcome::Finished(report) => {
+        SpawnOutcome::Finished(report) => {
             let meta = json!({"success": true, "message": report.text(), "agentId": report.agent_id});
             Ok(ToolOutput::text(report.text(), meta))
         }
@@ -193,25 +193,24 @@ fn into_answer(input: SendMessageInput) -> (Option<String>, RequestAnswer) {
 
 /// Result of a team request or response.
 fn request_result(sent: Result<SentRequest, String>) -> ToolResult {
-    let SentRequest { request_id, receipt } = sent.map_err(ToolError::Rejected)?;
-    let mut output = delivery_result(&receipt, None);
+    let SentRequest { request_id, message: sent } = sent.map_err(ToolError::Rejected)?;
+    let mut output = sent_result(&sent, None);
     if let Value::Object(meta) = &mut output.meta {
         meta.insert("request_id".into(), request_id.into());
-        meta.insert("target".into(), receipt.to.into());
+        meta.insert("target".into(), sent.to.into());
     }
     Ok(output)
 }
 
-fn delivery_result(receipt: &Receipt, summary: Option<&str>) -> ToolOutput {
-    let when =
-        if receipt.recipient_is_running { "is working and reads it afterwards" } else { "reads it now" };
-    let text = format!("Delivered: {} {when}.", receipt.to);
+fn sent_result(sent: &SentMessage, summary: Option<&str>) -> ToolOutput {
+    let when = if sent.recipient_is_running { "is working and reads it afterwards" } else { "reads it now" };
+    let text = format!("Delivered: {} {when}.", sent.to);
     let meta = json!({
         "success": true,
         "message": text,
-        "routing": {"target": receipt.to, "summary": summary},
+        "routing": {"target": sent.to, "summary": summary},
         "delivered": true,
-        "recipientBusy": receipt.recipient_is_running,
+        "recipientBusy": sent.recipient_is_running,
     });
     ToolOutput::text(text, meta)
 }

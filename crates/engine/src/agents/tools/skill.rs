@@ -36,7 +36,7 @@ pub struct SkillInput {
     /// A name from the list of skills.
     #[serde(alias = "command")]
     skill: String,
-    /// What to tell it.
+    /// Arguments for the skill.
     #[serde(default)]
     args: Option<String>,
 }

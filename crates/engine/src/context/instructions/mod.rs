@@ -206,7 +206,7 @@ impl Instructions {
     }
 }
 
-/// Renders the initial files; none if there are none.
+/// Renders the initial files; `None` if there are none.
 fn render_initial(texts: &[InstructionText]) -> Option<String> {
     let head = "Instructions from the user and the project, for every task here. Follow them where they apply; they override your defaults.";
     render_files(head, texts)

@@ -26,7 +26,7 @@ impl Instructions {
     }
 
     /// Loads the instructions of the directories that contain an accessed file. Blocking. Each file is a separate
-    /// text, so that one injected in an earlier run is recognised.
+    /// text, so that one injected in an earlier run is recognized.
     pub fn load_nested(&mut self, file: &Path) -> Vec<String> {
         let Some(file) = files::real_path(file) else { return Vec::new() };
         let Some(dir) = file.parent().map(Path::to_owned) else { return Vec::new() };

@@ -8,7 +8,7 @@ use base64::prelude::BASE64_STANDARD;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use whimbrel_os::files::{self, FileHandle};
-use whimbrel_policy::{Decision, ResolvedFile, ToolFacts};
+use whimbrel_policy::{Decision, ResolvedFile, ToolProperties};
 use whimbrel_tools::builtin::file_suggestions;
 use whimbrel_wire::control::{ControlResponse, FileSuggestionsReply, ReadFile, ReadFileReply};
 
@@ -23,7 +23,7 @@ pub(crate) async fn read_file(session: &mut Session, id: String, request: ReadFi
     let path = files::normalize_path(&session.setup.session.workspace.resolve(&request.path));
     let input = json!({"file_path": path});
     let decision =
-        session.setup.permissions.state.decide("Read", &ToolFacts::for_tool("Read", &[]), &input, None);
+        session.setup.permissions.state.decide("Read", &ToolProperties::for_tool("Read", &[]), &input, None);
     let (Decision::Allow(_), Some(file)) = (decision.decision, decision.file) else {
         return ControlResponse::error(id, format!("read denied: {}", path.display()));
     };

@@ -6,7 +6,7 @@ use whimbrel_wire::control::{AccountInfo, AgentInfo, ControlResponse, Initialize
 use whimbrel_wire::options::SystemPrompt;
 
 use super::{extensions, model_infos};
-use crate::agents::Definition;
+use crate::agents::ResolvedDefinition;
 use crate::event_loop::Session;
 use crate::setup::SetupError;
 
@@ -18,7 +18,7 @@ pub(in crate::event_loop) const CAPABILITIES: [&str; 4] = [
     "reload_plugins_refuse_if_busy_v1",
 ];
 
-/// Handles the request; none if the response is sent later.
+/// Handles the request; `None` if the response is sent later.
 pub(super) fn handle_initialize(
     session: &mut Session,
     id: String,
@@ -27,7 +27,7 @@ pub(super) fn handle_initialize(
     match apply_initialize(session, initialize) {
         Ok(reply) => respond_to_initialize(session, id, reply),
         Err(error) => {
-            // A session that has started continues as it is.
+            // A session that has started continues unchanged.
             if !session.has_begun() {
                 session.setup_error = Some(SetupError::Unsupported(error.clone()));
             }
@@ -115,7 +115,7 @@ fn respond_to_initialize(
     None
 }
 
-pub(super) fn agent_info(definition: &Definition) -> AgentInfo {
+pub(super) fn agent_info(definition: &ResolvedDefinition) -> AgentInfo {
     AgentInfo {
         name: definition.name.clone(),
         description: definition.description.clone(),

@@ -147,7 +147,7 @@ fn check_permission(session: &Session, tool: &str, input: &Value) -> Result<(), 
     let entry = session.setup.tools.tool_set.find(tool).ok_or_else(|| format!("Tool not found: {tool}"))?;
     let permissions = &session.setup.permissions.state;
     let mode = permissions.mode_for_server(entry.tool().server());
-    match permissions.decide_in_mode(mode, tool, entry.facts(), input, None).decision {
+    match permissions.decide_in_mode(mode, tool, entry.properties(), input, None).decision {
         Decision::Allow(_) => Ok(()),
         Decision::Deny(reason) => Err(format!("{tool} is denied. {}", reason.text())),
         Decision::Ask(_) => Err(format!("{tool} needs permission. Add an allow rule for it.")),

@@ -85,7 +85,7 @@ async fn rename_before_turns(setup: &mut Setup, title: String) -> io::Result<()>
                 setup.session.persistence.durability,
             );
             writer.rename(&title).await?;
-            resumed.loaded.facts.title = Some(title.clone());
+            resumed.loaded.recorded.title = Some(title.clone());
             true
         }
         (Some(resumed), None) if setup.session.origin != SessionOrigin::New => {

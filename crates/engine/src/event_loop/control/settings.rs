@@ -14,9 +14,9 @@ use whimbrel_wire::permission::PermissionBehavior;
 use whimbrel_wire::system::Status;
 
 use super::switch_model;
-use crate::effort::parse_effort;
 use crate::event_loop::Session;
 use crate::model_switch::{SwitchRequest, SwitchRequester};
+use crate::runtime_settings::parse_effort;
 
 /// Keys about hooks, which are fixed at the start of a session.
 const HOOK_KEYS: &[&str] =
@@ -152,12 +152,12 @@ fn rule_json(rule: &SourcedRule) -> Value {
         "behavior": rule.behavior.to_string(),
         "source": rule.source.as_str(),
         "rule": rule.rule.to_string(),
-        "editability": editability(rule.source),
+        "editability": describe_editability(rule.source),
     })
 }
 
 /// Returns whether a rule can be edited, by its source.
-fn editability(source: RuleSource) -> &'static str {
+fn describe_editability(source: RuleSource) -> &'static str {
     match source {
         RuleSource::UserSettings | RuleSource::ProjectSettings | RuleSource::LocalSettings => "persistent",
         RuleSource::CliArg | RuleSource::Session => "session",

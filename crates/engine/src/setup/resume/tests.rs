@@ -11,14 +11,14 @@ const ID: &str = "aaaaaaaa-2222-4333-8444-555555555555";
 /// A configuration directory with one session of `/work`.
 struct Fixture {
     config: tempfile::TempDir,
-    project_dir: ProjectDir,
+    transcript_dir: TranscriptDir,
 }
 
 impl Fixture {
     fn new() -> Self {
         let config = tempfile::tempdir().unwrap();
-        let dir = ProjectDir::new(config.path(), Path::new("/work"));
-        let fixture = Self { config, project_dir: dir };
+        let dir = TranscriptDir::new(config.path(), Path::new("/work"));
+        let fixture = Self { config, transcript_dir: dir };
         let line = json!({"type": "user", "uuid": "u", "parentUuid": null, "sessionId": ID,
             "message": {"role": "user", "content": "Remember the word."}});
         std::fs::create_dir_all(fixture.transcript_path().parent().unwrap()).unwrap();
@@ -27,11 +27,11 @@ impl Fixture {
     }
 
     fn transcript_path(&self) -> PathBuf {
-        self.project_dir.transcript(ID)
+        self.transcript_dir.transcript(ID)
     }
 
     fn resolve(&self, options: &Options, writes: TranscriptWrites) -> Result<ResolvedSession, SetupError> {
-        resolve_session(options, Some(&self.project_dir), writes, &Persistence::default())
+        resolve_session(options, Some(&self.transcript_dir), writes, &Persistence::default())
     }
 }
 
@@ -49,7 +49,7 @@ fn sessions_resume_without_storage() {
     for (name, options, is_same) in
         [("--resume", resume(ID), true), ("--continue", last, true), ("--fork-session", forked, false)]
     {
-        let ResolvedSession { session, project_dir: dir, resumed, .. } =
+        let ResolvedSession { session, transcript_dir: dir, resumed, .. } =
             fixture.resolve(&options, TranscriptWrites::Disabled).unwrap();
         let mut resumed = resumed.unwrap();
         assert!(resumed.loaded.history.snapshot().messages().len() == 1, "{name}");
@@ -63,20 +63,20 @@ fn sessions_resume_without_storage() {
 }
 
 #[test]
-fn session_id_is_found_in_any_spelling_and_unique() {
+fn session_id_is_found_in_any_capitalization_and_unique() {
     let fixture = Fixture::new();
     let uppercase = ID.to_uppercase();
     let found = fixture.resolve(&resume(&uppercase), TranscriptWrites::Enabled).unwrap();
     assert_eq!(found.session, ID, "spelled as in the stored file name");
     drop(found);
-    let elsewhere = ProjectDir::new(fixture.config.path(), Path::new("/elsewhere"));
+    let elsewhere = TranscriptDir::new(fixture.config.path(), Path::new("/elsewhere"));
     let new = |id: &str| Options { session_id: Some(id.into()), ..Options::default() };
     let forked = Options { session_id: Some(ID.into()), fork_session: true, ..resume(ID) };
     for (name, options, dir) in [
-        ("same id", new(ID), &fixture.project_dir),
-        ("same id in uppercase", new(&uppercase), &fixture.project_dir),
+        ("same id", new(ID), &fixture.transcript_dir),
+        ("same id in uppercase", new(&uppercase), &fixture.transcript_dir),
         ("same id in another directory", new(ID), &elsewhere),
-        ("fork with its own id", forked, &fixture.project_dir),
+        ("fork with its own id", forked, &fixture.transcript_dir),
     ] {
         let error = resolve_session(&options, Some(dir), TranscriptWrites::Enabled, &Persistence::default())
             .unwrap_err();

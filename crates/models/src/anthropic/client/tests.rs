@@ -10,7 +10,7 @@ use crate::assemble::ReplyAssembler;
 use crate::call::{CallStep, CallTimeouts, ModelCall};
 use crate::event::ReplyEvent;
 use crate::history::History;
-use crate::request::Preamble;
+use crate::request::RequestPrefix;
 use crate::retry::RetryPolicy;
 use crate::test_server::{ResponseAction, TestServer, chunk, last_chunk, response, stream_head};
 
@@ -21,7 +21,7 @@ fn request() -> Request {
         session_id: "s1".into(),
         ..Request::new(
             "claude-x",
-            Arc::new(Preamble::new(vec!["Be brief.".into()], vec![])),
+            Arc::new(RequestPrefix::new(vec!["Be brief.".into()], vec![])),
             history.snapshot(),
         )
     }

@@ -11,7 +11,7 @@ use whimbrel_wire::{Block, Role, StopReason};
 use super::*;
 use crate::assemble::ReplyAssembler;
 use crate::history::History;
-use crate::request::Preamble;
+use crate::request::RequestPrefix;
 
 /// Starts a server that accepts one request, writes the response in small pieces and closes the connection.
 async fn serve(response: String) -> (String, JoinHandle<String>) {
@@ -49,7 +49,7 @@ fn head(status: &str, headers: &str) -> String {
 fn request() -> Request {
     let mut history = History::new();
     history.push(Role::User, &Block::text("hi"));
-    Request::new("m", Arc::new(Preamble::new(vec!["Be kind.".into()], vec![])), history.snapshot())
+    Request::new("m", Arc::new(RequestPrefix::new(vec!["Be kind.".into()], vec![])), history.snapshot())
 }
 
 fn no_variables(_: &str) -> Option<String> {

@@ -6,7 +6,7 @@ use whimbrel_wire::RawJson;
 
 use super::*;
 use crate::history::History;
-use crate::request::Preamble;
+use crate::request::RequestPrefix;
 
 fn tool(name: &str, description: &str, schema: &str) -> Arc<ToolSpec> {
     let input_schema = RawJson::parse(schema).unwrap();
@@ -16,13 +16,13 @@ fn tool(name: &str, description: &str, schema: &str) -> Arc<ToolSpec> {
 fn request(model: &str, history: &mut History) -> Request {
     let schema = r#"{"type":"object","properties":{"z":{"type":"string"},"a":{}}}"#;
     let tools = vec![tool("Bash", "Runs a command", schema), tool("Now", "The time", r#"{"type":"object"}"#)];
-    let preamble = Preamble::new(vec!["Be kind.".into(), "Be short.".into()], tools);
+    let prefix = RequestPrefix::new(vec!["Be kind.".into(), "Be short.".into()], tools);
     Request {
         max_tokens: 4096,
         effort: Some(Effort::Max),
         betas: vec!["context-1m-2025-08-07".into()],
         session_id: "s".into(),
-        ..Request::new(model, Arc::new(preamble), history.snapshot())
+        ..Request::new(model, Arc::new(prefix), history.snapshot())
     }
 }
 
@@ -320,10 +320,10 @@ fn frozen_parts_are_translated_once() {
 fn request_without_a_system_prompt_starts_with_the_messages() {
     let mut history = History::new();
     history.push(Role::User, &Block::text("hi"));
-    let bare = Request::new("m", Arc::new(Preamble::new(vec![], vec![])), history.snapshot());
+    let bare = Request::new("m", Arc::new(RequestPrefix::new(vec![], vec![])), history.snapshot());
     let body: Value = serde_json::from_str(&render_body(&bare)).unwrap();
     assert_eq!(body["messages"], json!([{"role": "user", "content": "hi"}]));
     assert_eq!(body.get("tools"), None);
-    let empty = Request::new("m", Arc::new(Preamble::new(vec![], vec![])), History::new().snapshot());
+    let empty = Request::new("m", Arc::new(RequestPrefix::new(vec![], vec![])), History::new().snapshot());
     assert_eq!(serde_json::from_str::<Value>(&render_body(&empty)).unwrap()["messages"], json!([]));
 }

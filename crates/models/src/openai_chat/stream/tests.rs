@@ -100,7 +100,7 @@ fn streams_of_hosted_models_are_translated() {
             },
         },
         Row {
-            name: "Kimi: reasoning, text and a call; the figures stand inside the choice",
+            name: "Kimi: reasoning, text and a call; the figures are inside the choice",
             lines: &[
                 r#"{"id":"chatcmpl-68","object":"chat.completion.chunk","created":1762,"model":"kimi-k2-thinking","choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}"#,
                 r#"{"id":"chatcmpl-68","object":"chat.completion.chunk","created":1762,"model":"kimi-k2-thinking","choices":[{"index":0,"delta":{"reasoning_content":"The user"},"finish_reason":null}]}"#,

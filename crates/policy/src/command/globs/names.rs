@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use globset::{GlobBuilder, GlobMatcher};
 
 use crate::rules::path_pattern::escape_braces;
-use crate::shell::{Script, SimpleCommand, WordValue};
+use crate::shell::{CommandAnalysis, SimpleCommand, WordValue};
 
 /// Shell options that change how globs match.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -21,9 +21,10 @@ pub(crate) struct GlobOptions {
 
 impl GlobOptions {
     /// Collects the options that the command may set.
-    pub(crate) fn from_script(script: &Script) -> Self {
-        let words = script.commands.iter().flat_map(|part| &part.words).map(|word| &word.value);
-        let assignment = script.commands.iter().flat_map(|part| &part.assignments);
+    pub(crate) fn from_analysis(analysis: &CommandAnalysis) -> Self {
+        let words =
+            analysis.commands.iter().flat_map(|simple_command| &simple_command.words).map(|word| &word.value);
+        let assignment = analysis.commands.iter().flat_map(|simple_command| &simple_command.assignments);
         let mut options = Self::default();
         for text in
             words.chain(assignment.map(|assignment| &assignment.value)).filter_map(WordValue::as_literal)
@@ -37,16 +38,20 @@ impl GlobOptions {
             options.ignore_case |= text.contains("caseglob");
             options.globstar |= text.contains("globstar");
         }
-        let unknown = |part: &SimpleCommand| {
-            part.program.as_deref() == Some("shopt") && part.words.iter().any(|word| word.value.is_unknown())
+        let unknown = |simple_command: &SimpleCommand| {
+            simple_command.program.as_deref() == Some("shopt")
+                && simple_command.words.iter().any(|word| word.value.is_unknown())
         };
-        let sets_bashopts = |part: &SimpleCommand| {
-            let mut assignment = part.assignments.iter();
+        let sets_bashopts = |simple_command: &SimpleCommand| {
+            let mut assignment = simple_command.assignments.iter();
             assignment
                 .any(|assignment| assignment.name == "BASHOPTS" && assignment.value.as_literal().is_none())
         };
-        let may_set_any = script.commands.iter().any(|part| unknown(part) || sets_bashopts(part));
-        options.match_hidden |= may_set_any || script.text.contains("GLOBIGNORE");
+        let may_set_any = analysis
+            .commands
+            .iter()
+            .any(|simple_command| unknown(simple_command) || sets_bashopts(simple_command));
+        options.match_hidden |= may_set_any || analysis.text.contains("GLOBIGNORE");
         options.ignore_case |= may_set_any;
         options.globstar |= may_set_any;
         options
@@ -66,7 +71,7 @@ pub(crate) struct ComponentMatcher<'a> {
     prefix: &'a str,
     /// Literal end of every match.
     suffix: &'a str,
-    /// None if the component cannot be compiled; then every name may match.
+    /// `None` if the component cannot be compiled; then every name may match.
     matcher: OnceCell<Option<GlobMatcher>>,
 }
 
@@ -148,8 +153,8 @@ mod tests {
             ("shopt -s nocaseglob; cat .E*", ".E*", &["/w/.env"]),
         ];
         for (command, glob, expected) in rows {
-            let script = analyze(command, &ShellContext { home: "/h" });
-            let expansions = GlobCache::with_options(GlobOptions::from_script(&script));
+            let analysis = analyze(command, &ShellContext { home: "/h" });
+            let expansions = GlobCache::with_options(GlobOptions::from_analysis(&analysis));
             let expected: Vec<PathBuf> = expected.iter().map(PathBuf::from).collect();
             let mut got = expansions.expand(glob, Path::new("/w"), &fs).paths.clone();
             got.retain(|path| !path.ends_with(".."));

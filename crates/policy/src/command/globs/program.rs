@@ -11,24 +11,28 @@ impl ShellCommand<'_> {
     /// Adds the commands that a glob as program name would run, for the deny analysis.
     pub(crate) fn add_glob_programs(&mut self) {
         let Some(lines) = self.build_glob_program_lines() else {
-            self.script.unanalyzable.push(UnanalyzableCause::TooDeep);
+            self.analysis.unanalyzable.push(UnanalyzableCause::TooDeep);
             return;
         };
         let home = self.disk.context.home.to_string_lossy();
         let context = shell::ShellContext { home: &home };
         for line in lines {
-            let parts = shell::analyze(&line, &context).commands.into_iter();
-            self.script
-                .commands
-                .extend(parts.map(|part| SimpleCommand { check_scope: CheckScope::DenyOnly, ..part }));
+            let simple_commands = shell::analyze(&line, &context).commands.into_iter();
+            self.analysis.commands.extend(
+                simple_commands.map(|simple_command| SimpleCommand {
+                    check_scope: CheckScope::DenyOnly,
+                    ..simple_command
+                }),
+            );
         }
     }
 
-    /// Builds commands with the glob replaced by each matching file; none if there are too many.
+    /// Builds commands with the glob replaced by each matching file; `None` if there are too many.
     fn build_glob_program_lines(&self) -> Option<Vec<String>> {
         let mut lines: Vec<String> = Vec::new();
-        for part in &self.script.commands {
-            let Some((Word { value: WordValue::Glob(glob), .. }, arguments)) = part.words.split_first()
+        for simple_command in &self.analysis.commands {
+            let Some((Word { value: WordValue::Glob(glob), .. }, arguments)) =
+                simple_command.words.split_first()
             else {
                 continue;
             };

@@ -211,10 +211,10 @@ fn repository_with_configured_program_asks() {
         check(&fixture, mode, &[("git status", '?'), ("ls && git diff", '?'), ("ls", 'A')]);
     }
     check(&fixture, Default, &[("git push origin", 'A')]);
-    let Decision::Ask(question) = fixture.decide_bash(Default, "git status") else { panic!("not asked") };
-    let text = question.reason.text();
+    let Decision::Ask(details) = fixture.decide_bash(Default, "git status") else { panic!("not asked") };
+    let text = details.reason.text();
     assert!(text.contains("core.fsmonitor") && text.contains("/fx/proj/.git/config"), "{text}");
-    assert!(question.suggestions.is_empty());
+    assert!(details.suggestions.is_empty());
     check(&Fixture::new(), Default, &[("git status", 'A')]);
 }
 

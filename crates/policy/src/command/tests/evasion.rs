@@ -176,7 +176,7 @@ fn files_in_options_are_found_in_every_form() {
     for command in protected {
         let got = fixture.decide_bash(Default, command);
         assert!(
-            matches!(got.reason(), Reason::Safety { danger: Danger::ProtectedPath, .. }),
+            matches!(got.reason(), Reason::Safety { risk: SafetyRisk::ProtectedPath, .. }),
             "{command}: {}",
             got.reason().text()
         );
@@ -195,10 +195,10 @@ fn files_in_options_are_found_in_every_form() {
     );
     // A path written outside must not be suggested for reading.
     for command in ["git diff --output=/etc/x", "wget -qO/etc/x u", "curl --output=/etc/x u"] {
-        let Decision::Ask(question) = Fixture::new().decide_bash(Default, command) else {
+        let Decision::Ask(details) = Fixture::new().decide_bash(Default, command) else {
             panic!("{command}")
         };
-        let suggestions = serde_json::to_string(&question.suggestions).unwrap();
+        let suggestions = serde_json::to_string(&details.suggestions).unwrap();
         assert!(
             !suggestions.contains("Read") && !suggestions.contains("git diff *"),
             "{command}: {suggestions}"

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Commands that ask, because a file they name is unknown.
+/// Commands that require permission, because a file they name is unknown.
 const UNKNOWN_FILES: &[&str] = &[
     "cat $X",
     "(X=src/m); cat $X",
@@ -195,7 +195,7 @@ const DENIED_IF_EMPTY: &[&str] = &[
     "git \"${a[@]}\" push x",
 ];
 
-/// Commands that do not, whatever they would touch or remove with an empty part.
+/// Commands that do not, whatever they would access or remove with an empty part.
 const HARMLESS: &[&str] = &[
     "git \"$none\" push x",
     "git ${none:?} push x",

@@ -41,7 +41,7 @@ pub(crate) struct AnalysisState {
 
 impl Analyzer<'_> {
     pub(crate) fn capture_analysis_state(&self) -> AnalysisState {
-        let directory_changes = self.script.cd_targets.len() + self.script.cd_directories.len();
+        let directory_changes = self.analysis.cd_targets.len() + self.analysis.cd_directories.len();
         AnalysisState { variables: self.variables.version(), directory_changes, level: self.text.depth }
     }
 
@@ -52,30 +52,31 @@ impl Analyzer<'_> {
             seen.state_before.variables == now.variables && seen.state_before.level <= now.level
         };
         let seen = self.memo.entries.get(key).filter(same)?;
-        (self.script.commands.len() > MEMO_THRESHOLD).then(|| seen.commands.clone())
+        (self.analysis.commands.len() > MEMO_THRESHOLD).then(|| seen.commands.clone())
     }
 
     /// Stores a result if repeating the analysis would not change it.
     pub(crate) fn memoize(&mut self, key: String, before: AnalysisState, start: usize) {
-        let parts = start..self.script.commands.len();
-        let moves = |part: &SimpleCommand| {
-            !part.dir_targets.is_empty()
-                || part.program.as_deref().is_some_and(|program| MOVING_PROGRAMS.contains(&program))
+        let range = start..self.analysis.commands.len();
+        let moves = |simple_command: &SimpleCommand| {
+            !simple_command.dir_targets.is_empty()
+                || simple_command.program.as_deref().is_some_and(|program| MOVING_PROGRAMS.contains(&program))
         };
-        let commands = self.script.commands.get(parts.clone()).unwrap_or_default();
-        let is_repeatable =
-            self.capture_analysis_state() == before && !self.script.truncated && !commands.iter().any(moves);
+        let commands = self.analysis.commands.get(range.clone()).unwrap_or_default();
+        let is_repeatable = self.capture_analysis_state() == before
+            && !self.analysis.truncated
+            && !commands.iter().any(moves);
         if is_repeatable && !self.memo.paused {
-            self.memo.entries.insert(key, MemoEntry { commands: parts, state_before: before });
+            self.memo.entries.insert(key, MemoEntry { commands: range, state_before: before });
         }
     }
 
     /// Builds the key of a text.
     pub(crate) fn build_text_key(&self, text: &str) -> String {
-        format!("{}\0{text}", if self.text.is_guess { 'g' } else { 't' })
+        format!("{}\0{text}", if self.text.is_possible_command { 'g' } else { 't' })
     }
 
-    /// Builds the key of a command; none if it has more than words.
+    /// Builds the key of a command; `None` if it has more than words.
     pub(crate) fn build_command_key(&self, command: &RawCommand) -> Option<String> {
         let bare =
             command.assignments.is_empty() && command.redirects.is_empty() && command.stdin_texts.is_empty();
@@ -88,7 +89,7 @@ impl Analyzer<'_> {
             command.after_pipe,
             command.before_pipe,
             self.text.depth == 0,
-            self.text.is_guess,
+            self.text.is_possible_command,
         ];
         let mut key = String::from("c");
         key.extend(flags.map(|flag| if flag { '1' } else { '0' }));

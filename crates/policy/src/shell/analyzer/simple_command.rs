@@ -6,10 +6,10 @@ use crate::shell::parser::syntax::RawCommand;
 use crate::shell::programs::effects::{self, CommandEffects, extract_program_name};
 use crate::shell::programs::{accepted_edits, builtins, operands, read_only_with_flags};
 use crate::shell::vars::safe_assignment;
-use crate::shell::words::spelling::{join_raw_text, list_allow_spellings, list_deny_spellings};
+use crate::shell::words::match_texts::{join_raw_text, list_allow_texts, list_deny_texts};
 use crate::shell::{
-    AllowSpelling, Assignment, CheckScope, CommandClass, Redirect, RequiredRule, RuleSuggestion,
-    SimpleCommand, Word, WordValue,
+    AllowText, Assignment, CheckScope, CommandClass, Redirect, RequiredRule, RuleSuggestion, SimpleCommand,
+    Word, WordValue,
 };
 
 /// Wrappers that an allow rule looks through.
@@ -47,8 +47,8 @@ pub(crate) fn build_checked_command(expanded: &ExpandedCommand<'_>) -> SimpleCom
     let glob = stripped.words.iter().any(|word| matches!(word.value, WordValue::Glob(_)));
     SimpleCommand {
         check_scope: command.check_scope(),
-        deny_spellings: list_deny_spellings(&raw, expanded.words),
-        allow_spellings: build_allow_spellings(expanded, &stripped, &effects, &raw, reads_input),
+        deny_texts: list_deny_texts(&raw, expanded.words),
+        allow_texts: build_allow_texts(expanded, &stripped, &effects, &raw, reads_input),
         suggestion: rule_suggestion::build_suggestion(expanded, &stripped, &effects, reads_input),
         raw,
         words: expanded.words.to_vec(),
@@ -64,7 +64,7 @@ pub(crate) fn build_checked_command(expanded: &ExpandedCommand<'_>) -> SimpleCom
         bulk_write_dirs: effects.bulk_write_dirs,
         removals: effects.removals,
         restricts_paths: effects.restricts_paths,
-        has_risky_glob: effects.asks_for_globs && glob,
+        has_risky_glob: effects.globs_require_permission && glob,
         opaque: expanded.words.first().is_some_and(|word| word.value.as_literal().is_none()),
     }
 }
@@ -75,8 +75,8 @@ pub(crate) fn build_searched_command(words: &[Word]) -> SimpleCommand {
     let raw = join_raw_text(words);
     SimpleCommand {
         check_scope: CheckScope::DenyOnly,
-        deny_spellings: list_deny_spellings(&raw, words),
-        allow_spellings: Vec::new(),
+        deny_texts: list_deny_texts(&raw, words),
+        allow_texts: Vec::new(),
         raw,
         words: words.to_vec(),
         assignments: Vec::new(),
@@ -230,34 +230,33 @@ pub(super) fn render_with_assignments(
     texts.join(" ")
 }
 
-fn build_allow_spellings(
+fn build_allow_texts(
     expanded: &ExpandedCommand<'_>,
     stripped: &UnwrappedCommand<'_>,
     effects: &CommandEffects,
     raw: &str,
     reads_input: bool,
-) -> Vec<AllowSpelling> {
-    let mut spellings = Vec::new();
+) -> Vec<AllowText> {
+    let mut texts = Vec::new();
     if expanded.words.is_empty() || expanded.command.is_test {
-        return spellings;
+        return texts;
     }
-    let exact = |text: String| AllowSpelling { text, required_rule: RequiredRule::ExactRule };
+    let exact = |text: String| AllowText { text, required_rule: RequiredRule::ExactRule };
     if expanded.assignments.iter().all(|(_, assignment)| assignment.safe) {
-        spellings = list_allow_spellings(
+        texts = list_allow_texts(
             stripped.words,
             effects.required_rule,
             stripped.takes_more_arguments || reads_input,
         );
         if stripped.wrapped && !reads_input {
-            spellings.extend(list_allow_spellings(expanded.words, RequiredRule::ExactRule, false));
+            texts.extend(list_allow_texts(expanded.words, RequiredRule::ExactRule, false));
         }
-    } else if !reads_input && !list_allow_spellings(expanded.words, RequiredRule::ExactRule, false).is_empty()
-    {
-        spellings.push(exact(render_with_assignments(expanded, |assignment| !assignment.safe)));
+    } else if !reads_input && !list_allow_texts(expanded.words, RequiredRule::ExactRule, false).is_empty() {
+        texts.push(exact(render_with_assignments(expanded, |assignment| !assignment.safe)));
     }
-    if !expanded.assignments.is_empty() && !spellings.is_empty() && !reads_input {
-        spellings.push(exact(raw.to_owned()));
+    if !expanded.assignments.is_empty() && !texts.is_empty() && !reads_input {
+        texts.push(exact(raw.to_owned()));
     }
-    spellings.dedup();
-    spellings
+    texts.dedup();
+    texts
 }

@@ -66,7 +66,7 @@ pub(crate) struct NestedCommands {
     /// Commands, as for `sh -c`.
     pub(crate) commands: Vec<WordValue>,
     /// Texts that may be commands.
-    pub(crate) guesses: Vec<String>,
+    pub(crate) possible_commands: Vec<String>,
 }
 
 /// Finds options of a program whose value is a command.
@@ -108,12 +108,12 @@ pub(crate) fn collect_nested_commands(name: &str, arguments: &[Word]) -> NestedC
         }
         "vi" | "vim" | "nvim" | "view" | "ex" => {
             let texts = words.map(render_value).filter(|text| text.starts_with('+'));
-            nested.guesses.extend(texts.flat_map(|text| list_command_suffixes(&text)));
+            nested.possible_commands.extend(texts.flat_map(|text| list_command_suffixes(&text)));
         }
         "make" | "gmake" => {
             let texts =
                 words.filter_map(|value| render_value(value).strip_prefix("SHELL=").map(str::to_owned));
-            nested.guesses.extend(texts);
+            nested.possible_commands.extend(texts);
         }
         "socat" => words.for_each(|value| nested.add_socat_address(value)),
         _ => {}
@@ -148,7 +148,7 @@ impl NestedCommands {
         match (is_command, value.as_literal()) {
             (true, Some(_)) => self.add_command(&WordValue::Literal(text)),
             (true, None) => self.add_command(&mark_partly_unknown(&text)),
-            (false, _) => self.guesses.extend(list_command_suffixes(&text)),
+            (false, _) => self.possible_commands.extend(list_command_suffixes(&text)),
         }
     }
 
@@ -167,7 +167,7 @@ impl NestedCommands {
         let texts: Vec<String> = rest.iter().map(|word| render_value(&word.value)).collect();
         let after = |text: &str| texts.iter().position(|word| word == text).map_or(rest.len(), |at| at + 1);
         let aliases = texts.iter().filter_map(|text| text.strip_prefix('!'));
-        self.guesses.extend(aliases.map(str::to_owned));
+        self.possible_commands.extend(aliases.map(str::to_owned));
         let start = match texts.first().map(String::as_str) {
             Some("bisect") => after("run"),
             Some("submodule") => after("foreach"),
@@ -180,7 +180,7 @@ impl NestedCommands {
                 if texts.get(key).is_some_and(|key| is_git_command_setting(key)) {
                     self.add_command(value);
                 } else {
-                    self.guesses.push(render_value(value));
+                    self.possible_commands.push(render_value(value));
                 }
                 return;
             }
@@ -204,7 +204,7 @@ impl NestedCommands {
         match (runs, value.as_literal()) {
             (true, None) => self.commands.push(mark_partly_unknown(text)),
             (true, Some(_)) => self.commands.push(WordValue::Literal(text.to_owned())),
-            (false, _) => self.guesses.push(text.to_owned()),
+            (false, _) => self.possible_commands.push(text.to_owned()),
         }
     }
 }

@@ -46,7 +46,7 @@ pub(crate) fn is_interpreter(name: &str) -> bool {
 /// Source of a shell's commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CommandSource<'a> {
-    /// The text after `-c`; none if it is missing.
+    /// The text after `-c`; `None` if it is missing.
     Text(Option<&'a WordValue>),
     /// A file.
     File(&'a WordValue),

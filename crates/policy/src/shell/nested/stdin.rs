@@ -39,17 +39,18 @@ impl InputAnalysis<'_> {
 
 impl Analyzer<'_> {
     /// Analyzes the input of shells and interpreters.
-    pub(crate) fn analyze_shell_input(&mut self, parsed: &ParsedScript, parts: &[Range<usize>]) {
+    pub(crate) fn analyze_shell_input(&mut self, parsed: &ParsedScript, command_ranges: &[Range<usize>]) {
         let has_input =
             |command: &RawCommand| !(command.stdin_texts.is_empty() && command.redirects.is_empty());
         let runs_output = parsed.commands.iter().any(runs_substitution_output);
         if parsed.pipelines.is_empty() && !runs_output && !parsed.commands.iter().any(has_input) {
             return;
         }
-        self.analyze_redirected_code(parsed, parts);
-        self.analyze_piped_code(parsed, parts);
-        let reads = parts.iter().map(|parts| self.reads_commands_from_stdin(parts.clone())).collect();
-        let mut analysis = InputAnalysis { parsed, command_ranges: parts, readers: reads };
+        self.analyze_redirected_code(parsed, command_ranges);
+        self.analyze_piped_code(parsed, command_ranges);
+        let reads =
+            command_ranges.iter().map(|range| self.reads_commands_from_stdin(range.clone())).collect();
+        let mut analysis = InputAnalysis { parsed, command_ranges, readers: reads };
         self.mark_named_readers(&mut analysis);
         let named = |command: &RawCommand| {
             (command.after_pipe || has_input(command))
@@ -62,29 +63,29 @@ impl Analyzer<'_> {
     }
 
     /// Analyzes the code that interpreters read through their own redirects.
-    fn analyze_redirected_code(&mut self, parsed: &ParsedScript, parts: &[Range<usize>]) {
-        let commands = parsed.commands.iter().zip(parts);
-        for (command, parts) in commands.filter(|(command, _)| !command.stdin_texts.is_empty()) {
-            let texts = self.collect_redirected_texts(parsed, command, parts.start);
-            self.analyze_code_read(parts, &texts);
+    fn analyze_redirected_code(&mut self, parsed: &ParsedScript, command_ranges: &[Range<usize>]) {
+        let commands = parsed.commands.iter().zip(command_ranges);
+        for (command, range) in commands.filter(|(command, _)| !command.stdin_texts.is_empty()) {
+            let texts = self.collect_redirected_texts(parsed, command, range.start);
+            self.analyze_code_read(range, &texts);
         }
     }
 
     /// Analyzes the code that is piped into interpreters.
-    fn analyze_piped_code(&mut self, parsed: &ParsedScript, parts: &[Range<usize>]) {
+    fn analyze_piped_code(&mut self, parsed: &ParsedScript, command_ranges: &[Range<usize>]) {
         for pipeline in &parsed.pipelines {
             let (Some(start), Some(end)) = (pipeline.starts.first(), pipeline.starts.last()) else {
                 continue;
             };
             let mut texts: Vec<String> = Vec::new();
-            for (command, parts) in parsed.commands.iter().zip(parts).take(*end).skip(*start) {
-                if self.analyze_code_read(parts, &texts) {
+            for (command, range) in parsed.commands.iter().zip(command_ranges).take(*end).skip(*start) {
+                if self.analyze_code_read(range, &texts) {
                     // The output of an interpreter is unknown.
                     texts.clear();
                     continue;
                 }
-                texts.extend(self.collect_redirected_texts(parsed, command, parts.start));
-                if let StdoutContent::Text(printed) = derive_stdout_content(&self.words_at(parts.start)) {
+                texts.extend(self.collect_redirected_texts(parsed, command, range.start));
+                if let StdoutContent::Text(printed) = derive_stdout_content(&self.words_at(range.start)) {
                     texts.extend(printed);
                 }
             }
@@ -113,9 +114,9 @@ impl Analyzer<'_> {
     }
 
     /// Analyzes the texts if an interpreter is among these simple commands. Returns true if there is one.
-    fn analyze_code_read(&mut self, parts: &Range<usize>, texts: &[String]) -> bool {
+    fn analyze_code_read(&mut self, range: &Range<usize>, texts: &[String]) -> bool {
         let names =
-            parts.clone().filter_map(|index| Some((index, extract_program_name(self.name_at(index)?))));
+            range.clone().filter_map(|index| Some((index, extract_program_name(self.name_at(index)?))));
         let Some((index, name)) =
             names.into_iter().find(|(_, name)| foreign_code::reads_code_from_stdin(name))
         else {
@@ -128,15 +129,17 @@ impl Analyzer<'_> {
     }
 
     /// Returns true if one of these simple commands is a shell that reads commands from standard input.
-    fn reads_commands_from_stdin(&self, parts: Range<usize>) -> bool {
-        let parts = self.script.commands.get(parts).unwrap_or_default();
-        parts.iter().any(|part| shells::find_command_source(&part.words) == Some(CommandSource::Input))
+    fn reads_commands_from_stdin(&self, range: Range<usize>) -> bool {
+        let simple_commands = self.analysis.commands.get(range).unwrap_or_default();
+        simple_commands.iter().any(|simple_command| {
+            shells::find_command_source(&simple_command.words) == Some(CommandSource::Input)
+        })
     }
 
     /// Functions and aliases of a shell read commands as the shell does.
     fn mark_named_readers(&self, analysis: &mut InputAnalysis<'_>) {
         let names: Vec<Option<&str>> =
-            analysis.command_ranges.iter().map(|parts| self.name_at(parts.start)).collect();
+            analysis.command_ranges.iter().map(|range| self.name_at(range.start)).collect();
         if self.variables.has_aliases() {
             for (reads, name) in analysis.readers.iter_mut().zip(&names) {
                 let aliases = self.variables.aliases(name.unwrap_or_default());
@@ -162,27 +165,31 @@ impl Analyzer<'_> {
         }
     }
 
-    fn name_at(&self, part: usize) -> Option<&str> {
-        self.script.commands.get(part)?.words.first()?.value.as_literal()
+    fn name_at(&self, index: usize) -> Option<&str> {
+        self.analysis.commands.get(index)?.words.first()?.value.as_literal()
     }
 
-    fn words_at(&self, part: usize) -> Vec<Word> {
-        self.script.commands.get(part).map(|part| part.words.clone()).unwrap_or_default()
+    fn words_at(&self, index: usize) -> Vec<Word> {
+        self.analysis
+            .commands
+            .get(index)
+            .map(|simple_command| simple_command.words.clone())
+            .unwrap_or_default()
     }
 
     /// Analyzes every text that the commands produce.
     fn analyze_all_texts(&mut self, analysis: &InputAnalysis<'_>) {
         let mut all: Vec<String> = Vec::new();
         all.extend(analysis.parsed.here_documents.iter().map(|document| document.body.clone()));
-        for (command, parts) in analysis.parsed.commands.iter().zip(analysis.command_ranges) {
-            all.extend(self.recorded_texts(parts.start));
-            let words = self.words_at(parts.start);
+        for (command, range) in analysis.parsed.commands.iter().zip(analysis.command_ranges) {
+            all.extend(self.recorded_texts(range.start));
+            let words = self.words_at(range.start);
             match derive_stdout_content(&words) {
                 StdoutContent::Text(texts) => all.extend(texts),
                 StdoutContent::Unknown if command.before_pipe => {
                     let texts: Vec<String> =
                         words.iter().skip(1).map(|word| expand::render_value(&word.value)).collect();
-                    self.analyze_guess(&texts.join(" ").replace("\\n", "\n"));
+                    self.analyze_possible_input(&texts.join(" ").replace("\\n", "\n"));
                 }
                 StdoutContent::Nothing
                 | StdoutContent::Input
@@ -199,13 +206,13 @@ impl Analyzer<'_> {
     }
 
     /// Analyzes text that is hardly a command; it makes nothing opaque.
-    fn analyze_guess(&mut self, text: &str) {
-        let before = self.script.commands.len();
+    fn analyze_possible_input(&mut self, text: &str) {
+        let before = self.analysis.commands.len();
         let paused = std::mem::replace(&mut self.memo.paused, true);
         self.analyze_text(text);
         self.memo.paused = paused;
-        for part in self.script.commands.iter_mut().skip(before) {
-            part.opaque = false;
+        for simple_command in self.analysis.commands.iter_mut().skip(before) {
+            simple_command.opaque = false;
         }
     }
 
@@ -226,7 +233,7 @@ impl Analyzer<'_> {
             if self.has_literal_input(analysis, index) {
                 continue;
             }
-            if self.name_at(analysis.command_ranges.get(index).map_or(usize::MAX, |parts| parts.start))
+            if self.name_at(analysis.command_ranges.get(index).map_or(usize::MAX, |range| range.start))
                 == Some("exec")
             {
                 // `exec` lasts, so every later shell may read it.
@@ -240,10 +247,10 @@ impl Analyzer<'_> {
             let commands = marked.get_mut(commands).unwrap_or_default();
             commands.fill(true);
         }
-        for ((marked, reads), parts) in marked.into_iter().zip(&analysis.readers).zip(analysis.command_ranges)
+        for ((marked, reads), range) in marked.into_iter().zip(&analysis.readers).zip(analysis.command_ranges)
         {
             if marked && *reads {
-                self.mark_opaque(parts.start);
+                self.mark_opaque(range.start);
             }
         }
     }
@@ -263,7 +270,7 @@ impl Analyzer<'_> {
         let mut texts: Vec<String> = Vec::new();
         let mut literal = true;
         for index in start..last.start {
-            let (Some(command), Some(parts)) =
+            let (Some(command), Some(range)) =
                 (analysis.parsed.commands.get(index), analysis.command_ranges.get(index))
             else {
                 continue;
@@ -273,8 +280,8 @@ impl Analyzer<'_> {
             }
             let varies = analysis.parsed.may_repeat
                 && command.words.iter().any(|word| word.raw.contains('$'))
-                || self.may_vary(parts.start);
-            match derive_stdout_content(&self.words_at(parts.start)) {
+                || self.may_vary(range.start);
+            match derive_stdout_content(&self.words_at(range.start)) {
                 StdoutContent::Nothing | StdoutContent::Files => {}
                 StdoutContent::Input => literal &= self.has_literal_input(analysis, index),
                 StdoutContent::Unknown => literal = false,
@@ -295,7 +302,7 @@ impl Analyzer<'_> {
 
     /// Returns true if a command's own redirects supply only literal text or files.
     fn has_literal_input(&self, analysis: &InputAnalysis<'_>, index: usize) -> bool {
-        let (Some(command), Some(parts)) =
+        let (Some(command), Some(range)) =
             (analysis.parsed.commands.get(index), analysis.command_ranges.get(index))
         else {
             return true;
@@ -305,11 +312,12 @@ impl Analyzer<'_> {
                 analysis.parsed.here_documents.get(*number).is_some_and(|document| document.is_literal)
             }
             StdinText::HereString(text) => {
-                !self.may_vary(parts.start)
+                !self.may_vary(range.start)
                     && expand::expand_single(text, &self.variables, &mut Vec::new()).as_literal().is_some()
             }
         });
-        let redirects = self.script.commands.get(parts.start).map(|part| part.redirects.as_slice());
+        let redirects =
+            self.analysis.commands.get(range.start).map(|simple_command| simple_command.redirects.as_slice());
         texts
             && redirects.unwrap_or_default().iter().all(|redirect| {
                 redirect.direction == RedirectDirection::Write || !redirect.target.is_unknown()

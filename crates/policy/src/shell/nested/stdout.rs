@@ -88,7 +88,7 @@ fn derive_printf_content(texts: &[&str]) -> StdoutContent {
         .map_or(StdoutContent::Unknown, |text| StdoutContent::Text(vec![text]))
 }
 
-/// Formats arguments like `printf`; none if the format does more than insert strings.
+/// Formats arguments like `printf`; `None` if the format does more than insert strings.
 fn format_printf(format: &str, arguments: &[&str]) -> Option<String> {
     let mut out = String::new();
     let mut rest = arguments.iter();

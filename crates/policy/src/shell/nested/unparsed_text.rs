@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use crate::shell::programs::effects::extract_program_name;
 use crate::shell::{
-    CheckScope, CommandClass, DenySpelling, MatchStart, RuleSuggestion, SimpleCommand, Word, WordValue,
+    CheckScope, CommandClass, DenyText, MatchStart, RuleSuggestion, SimpleCommand, Word, WordValue,
 };
 
 /// Builds a simple command for the whole text: each word may be a command, or a file that is read, written or removed.
@@ -17,10 +17,10 @@ pub(crate) fn build_unparsed_command(text: &str, home: &str) -> SimpleCommand {
     let raw = text.split([' ', '\t', '\n']).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
     let separated = spaced(text);
     let bare = spaced(&text.replace("\\\n", "").replace(['\'', '"', '\\'], "").replace("$", " "));
-    let mut deny_spellings = Vec::new();
+    let mut deny_texts = Vec::new();
     for text in [&raw, &separated, &bare] {
-        if !deny_spellings.iter().any(|known: &DenySpelling| known.text == **text) {
-            deny_spellings.push(DenySpelling {
+        if !deny_texts.iter().any(|known: &DenyText| known.text == **text) {
+            deny_texts.push(DenyText {
                 text: (*text).clone(),
                 match_start: MatchStart::EveryWord,
                 deny_only: false,
@@ -38,11 +38,7 @@ pub(crate) fn build_unparsed_command(text: &str, home: &str) -> SimpleCommand {
     }
     let named = named.join(" ");
     if named != bare {
-        deny_spellings.push(DenySpelling {
-            text: named,
-            match_start: MatchStart::EveryWord,
-            deny_only: true,
-        });
+        deny_texts.push(DenyText { text: named, match_start: MatchStart::EveryWord, deny_only: true });
     }
     let mut files = list_possible_files(&bare, home);
     if let Some(starred) = replace_extglobs(text) {
@@ -56,8 +52,8 @@ pub(crate) fn build_unparsed_command(text: &str, home: &str) -> SimpleCommand {
         raw,
         assignments: Vec::new(),
         redirects: Vec::new(),
-        allow_spellings: Vec::new(),
-        deny_spellings,
+        allow_texts: Vec::new(),
+        deny_texts,
         class: CommandClass::Other,
         program: None,
         removals: if removes { files.clone() } else { Vec::new() },
@@ -77,15 +73,15 @@ pub(crate) fn build_unparsed_command(text: &str, home: &str) -> SimpleCommand {
 /// Builds a simple command for a text that may not be a command: only its words are matched.
 pub(crate) fn build_possible_command(text: &str) -> SimpleCommand {
     SimpleCommand {
-        check_scope: CheckScope::Guess,
-        deny_spellings: list_word_spellings(text),
+        check_scope: CheckScope::Possible,
+        deny_texts: list_word_texts(text),
         opaque: false,
         ..build_unparsed_command("", "")
     }
 }
 
-/// Lists spellings that rules match at every word of a text in another language.
-pub(crate) fn list_word_spellings(text: &str) -> Vec<DenySpelling> {
+/// Lists texts that rules match at every word of a text in another language.
+pub(crate) fn list_word_texts(text: &str) -> Vec<DenyText> {
     // Such code writes word lists with punctuation, and line ends and tabs as escapes.
     let is_punctuation = |c: char| " \"'()[],;|`\t\n".contains(c);
     let plain = text.replace("\\n", " ").replace("\\t", " ");
@@ -95,11 +91,11 @@ pub(crate) fn list_word_spellings(text: &str) -> Vec<DenySpelling> {
     let mut texts =
         vec![joined(&mut text.split([' ', '\t', '\n'])), joined(&mut plain.split(is_punctuation))];
     texts.dedup();
-    let spelling = |text| DenySpelling { text, match_start: MatchStart::EveryWord, deny_only: false };
-    texts.into_iter().map(spelling).collect()
+    let deny_text = |text| DenyText { text, match_start: MatchStart::EveryWord, deny_only: false };
+    texts.into_iter().map(deny_text).collect()
 }
 
-/// Replaces each extended glob like `@(a|b)` by a star; none if there is none.
+/// Replaces each extended glob like `@(a|b)` by a star; `None` if the text has none.
 fn replace_extglobs(text: &str) -> Option<String> {
     let mut out = String::with_capacity(text.len());
     let (mut depth, mut operator) = (0_usize, None);

@@ -10,7 +10,7 @@ use crate::shell::nested::options as command_options;
 use crate::shell::programs::effects::extract_program_name;
 use crate::shell::programs::{builtins, find};
 use crate::shell::words::expand::render_value;
-use crate::shell::words::spelling::join_raw_text;
+use crate::shell::words::match_texts::join_raw_text;
 use crate::shell::{UnanalyzableCause, Word, WordValue};
 
 /// Wrappers in front of each other; deeper ones are searched as text.
@@ -28,9 +28,9 @@ const RESERVED_WORDS: &[&str] = &[
     "select", "function", "[[",
 ];
 
-/// Depth to which a command touches the files it names.
+/// Depth to which a command accesses the files it names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum TouchDepth {
+enum AccessDepth {
     Recursive,
     Direct,
 }
@@ -107,7 +107,10 @@ impl Analyzer<'_> {
                     self.mark_opaque(offset);
                 }
                 self.search_words(command, depth + 1);
-                self.record_touched_files(&find::fill_placeholder(command, arguments), TouchDepth::Recursive);
+                self.record_accessed_files(
+                    &find::fill_placeholder(command, arguments),
+                    AccessDepth::Recursive,
+                );
             }
         }
         if name == "hash" {
@@ -122,7 +125,7 @@ impl Analyzer<'_> {
         for text in &nested.commands {
             self.analyze_command_text(offset, text);
         }
-        for text in &nested.guesses {
+        for text in &nested.possible_commands {
             self.analyze_possible_command(text);
         }
         self.analyze_foreign_code(offset, foreign_code::find_code(name, arguments));
@@ -131,9 +134,9 @@ impl Analyzer<'_> {
     /// Analyzes the commands in code of other languages.
     pub(crate) fn analyze_foreign_code(&mut self, offset: usize, found_code: Vec<ForeignCode>) {
         for code in found_code {
-            if let Some(part) = self.script.commands.get_mut(offset) {
-                part.opaque |= code.opaque;
-                part.deny_spellings.extend(unparsed_text::list_word_spellings(&code.text));
+            if let Some(simple_command) = self.analysis.commands.get_mut(offset) {
+                simple_command.opaque |= code.opaque;
+                simple_command.deny_texts.extend(unparsed_text::list_word_texts(&code.text));
             }
             for piece in &code.fragments {
                 self.analyze_possible_command(piece);
@@ -154,12 +157,12 @@ impl Analyzer<'_> {
             self.mark_opaque(offset);
         }
         if let Some(start) = start {
-            self.record_touched_files(&placeholders::fill_command(words, start, None), TouchDepth::Direct);
+            self.record_accessed_files(&placeholders::fill_command(words, start, None), AccessDepth::Direct);
         }
     }
 
     /// Records the files of a command with placeholders. Its command text is matched elsewhere.
-    fn record_touched_files(&mut self, words: &[Word], depth: TouchDepth) {
+    fn record_accessed_files(&mut self, words: &[Word], depth: AccessDepth) {
         let inner = (0..MAX_WRAPPERS).try_fold(words, |words, _| {
             let name = words.first().and_then(|word| word.value.as_literal()).map(extract_program_name);
             let start =
@@ -170,25 +173,29 @@ impl Analyzer<'_> {
             }
         });
         let (ControlFlow::Continue(words) | ControlFlow::Break(words)) = inner;
-        let mut part = simple_command::build_searched_command(words);
-        part.deny_spellings.clear();
-        part.opaque = false;
-        part.recursive |= depth == TouchDepth::Recursive;
-        if !(part.reads.is_empty() && part.writes.is_empty() && part.removals.is_empty()) {
-            self.script.commands.push(part);
+        let mut searched = simple_command::build_searched_command(words);
+        searched.deny_texts.clear();
+        searched.opaque = false;
+        searched.recursive |= depth == AccessDepth::Recursive;
+        if !(searched.reads.is_empty() && searched.writes.is_empty() && searched.removals.is_empty()) {
+            self.analysis.commands.push(searched);
         }
     }
 
     /// Collects commands with placeholders among these simple commands, each with the index of its nested command.
-    pub(crate) fn collect_placeholder_commands(&self, parts: &[Range<usize>]) -> Vec<(Vec<Word>, usize)> {
-        let parts =
-            parts.iter().flat_map(|parts| self.script.commands.get(parts.clone()).unwrap_or_default());
-        let filled = parts.filter_map(|part| {
-            let name = extract_program_name(part.words.first()?.value.as_literal()?);
+    pub(crate) fn collect_placeholder_commands(
+        &self,
+        command_ranges: &[Range<usize>],
+    ) -> Vec<(Vec<Word>, usize)> {
+        let simple_commands = command_ranges
+            .iter()
+            .flat_map(|range| self.analysis.commands.get(range.clone()).unwrap_or_default());
+        let filled = simple_commands.filter_map(|simple_command| {
+            let name = extract_program_name(simple_command.words.first()?.value.as_literal()?);
             if !matches!(name.as_str(), "xargs" | "parallel") {
                 return None;
             }
-            Some((part.words.clone(), wrappers::find_wrapped(&name, &part.words)?.start?))
+            Some((simple_command.words.clone(), wrappers::find_wrapped(&name, &simple_command.words)?.start?))
         });
         filled.collect()
     }
@@ -196,7 +203,7 @@ impl Analyzer<'_> {
     /// Searches the commands with the words of a text in their placeholders.
     pub(crate) fn search_filled_commands(&mut self, commands: &[(Vec<Word>, usize)], text: &str) {
         for (words, start) in commands {
-            if !self.limits.take_placeholder_words(
+            if !self.budget.spend_placeholder_words(
                 words.len() + placeholders::count_added_bytes(words, *start, text) / 8,
             ) {
                 self.mark_truncated();
@@ -224,8 +231,8 @@ impl Analyzer<'_> {
     }
 
     pub(crate) fn mark_opaque(&mut self, offset: usize) {
-        if let Some(part) = self.script.commands.get_mut(offset) {
-            part.opaque = true;
+        if let Some(simple_command) = self.analysis.commands.get_mut(offset) {
+            simple_command.opaque = true;
         }
     }
 

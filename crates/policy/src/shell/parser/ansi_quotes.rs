@@ -1,6 +1,6 @@
 //! ANSI-C quoting: text in `$'..'`, whose backslash sequences bash decodes.
 
-/// Decodes the text after `$'`. Returns it with the number of bytes consumed, closing quote included; none if
+/// Decodes the text after `$'`. Returns it with the number of bytes consumed, closing quote included; `None` if
 /// unclosed.
 pub(crate) fn decode(text: &str) -> Option<(String, usize)> {
     let mut bytes: Vec<u8> = Vec::new();

@@ -6,7 +6,7 @@ use super::cursor::{ParseResult, Parser, SYNTAX_ERROR};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct BracketContext {
     close: u8,
-    /// Bracket that opens another level; none in quotes.
+    /// Bracket that opens another level; `None` in quotes.
     open: Option<u8>,
     /// True if single quotes have a meaning here.
     quotes: bool,

@@ -210,7 +210,7 @@ impl Parser<'_> {
     }
 
     /// Searches text that may be arithmetic or commands. Expansions are found either way; text that cannot be parsed
-    /// is searched as it is.
+    /// is searched unchanged.
     pub(crate) fn search_arithmetic(&mut self, start: usize, end: usize) {
         let text = self.text.get(start..end).unwrap_or_default();
         if text.contains(['$', '`', ';', '|', '&', '<', '\n']) || text.contains(char::is_alphabetic) {

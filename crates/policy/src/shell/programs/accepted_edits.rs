@@ -33,7 +33,7 @@ const EDIT_COMMANDS: &[(&str, AllowedOptions, usize)] = &[
     ("cp", NONE_ALLOWED, 2),
 ];
 
-/// Determines the effects of a file command that the accept-edits mode allows; none if it is not listed.
+/// Determines the effects of a file command that the accept-edits mode allows; `None` if it is not listed.
 pub(crate) fn determine_edit_effects(name: &str, arguments: &[Word]) -> Option<CommandEffects> {
     let (_, options, min_operands) = EDIT_COMMANDS.iter().find(|(listed, ..)| *listed == name)?;
     let mut effects = super::operands::determine_effects(name, arguments).unwrap_or_default();

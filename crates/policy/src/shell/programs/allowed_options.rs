@@ -61,7 +61,7 @@ impl CheckedArgs<'_> {
     }
 }
 
-/// Checks the arguments. None if there is an option that is not listed, an abbreviated one, or an unknown word.
+/// Checks the arguments. `None` if there is an option that is not listed, an abbreviated one, or an unknown word.
 pub(crate) fn check_args<'a>(words: &'a [Word], options: &AllowedOptions) -> Option<CheckedArgs<'a>> {
     let mut arguments = CheckedArgs::default();
     let mut rest = words.iter();

@@ -193,7 +193,7 @@ impl<'a> ParsedArgs<'a> {
                 OptionRole::Flag => {}
                 OptionRole::Unknown => {
                     if !guessed || !spec.flags.is_empty() {
-                        self.add_guess(joined, spec);
+                        self.add_possible_value(joined, spec);
                     }
                     guessed = true;
                 }
@@ -214,7 +214,7 @@ impl<'a> ParsedArgs<'a> {
     }
 
     /// Records the text after an unknown letter as its possible value.
-    fn add_guess(&mut self, joined: Option<WordValue>, spec: &OptionSpec) {
+    fn add_possible_value(&mut self, joined: Option<WordValue>, spec: &OptionSpec) {
         let all_listed = !spec.flags.is_empty();
         self.has_unknown_option |= all_listed;
         let Some(joined) = joined.filter(|value| value.known_start().len() <= MAX_PATH_LENGTH) else {

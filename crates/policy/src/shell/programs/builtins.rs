@@ -121,7 +121,12 @@ pub(crate) fn determine_cd_effects(arguments: &[Word]) -> CommandEffects {
     let is_plain = |text: &str| !text.is_empty() && !text.starts_with('-');
     let plain = matches!(arguments, [only] if only.value.as_literal().is_some_and(is_plain));
     let class = if plain { CommandClass::ReadOnly } else { CommandClass::Other };
-    CommandEffects { class, restricts_paths: true, asks_for_globs: true, ..CommandEffects::default() }
+    CommandEffects {
+        class,
+        restricts_paths: true,
+        globs_require_permission: true,
+        ..CommandEffects::default()
+    }
 }
 
 /// Operators of `[[`, `[` and `test` that evaluate their operands as arithmetic.

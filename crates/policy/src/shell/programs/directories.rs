@@ -64,9 +64,9 @@ fn split_program(words: &[Word]) -> Option<(String, &[Word])> {
 
 #[cfg(test)]
 mod tests {
-    use crate::shell::{Script, ShellContext, WordValue, analyze};
+    use crate::shell::{CommandAnalysis, ShellContext, WordValue, analyze};
 
-    fn script(text: &str) -> Script {
+    fn analyze_text(text: &str) -> CommandAnalysis {
         analyze(text, &ShellContext { home: "/home/u" })
     }
 
@@ -93,7 +93,7 @@ mod tests {
             ("cd -", &["?"]),
         ];
         for (text, expected) in rows {
-            let found = script(text).cd_directories;
+            let found = analyze_text(text).cd_directories;
             let mut found = literals(&found);
             found.dedup();
             assert_eq!(found, expected, "{text}");
@@ -113,17 +113,17 @@ mod tests {
             "git -C a show",
             "tar -xC a -f b",
         ] {
-            assert_eq!(literals(&script(text).option_directories).first(), Some(&"a"), "{text}");
+            assert_eq!(literals(&analyze_text(text).option_directories).first(), Some(&"a"), "{text}");
         }
-        assert_eq!(script("cat -C a").option_directories, []);
+        assert_eq!(analyze_text("cat -C a").option_directories, []);
     }
 
     #[test]
     fn cd_path_is_recorded() {
         for text in ["CDPATH=a cd b", "export CDPATH=a; cd b", "declare -x CDPATH=a"] {
-            assert_eq!(literals(&script(text).cd_path), ["a"], "{text}");
+            assert_eq!(literals(&analyze_text(text).cd_path), ["a"], "{text}");
         }
-        assert_eq!(literals(&script("read CDPATH").cd_path), ["?"]);
-        assert_eq!(script("cd b").cd_path, []);
+        assert_eq!(literals(&analyze_text("read CDPATH").cd_path), ["?"]);
+        assert_eq!(analyze_text("cd b").cd_path, []);
     }
 }

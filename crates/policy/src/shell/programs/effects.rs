@@ -21,8 +21,8 @@ pub(crate) struct CommandEffects {
     pub(crate) removals: Vec<WordValue>,
     /// True if its paths must be in the working directories even under a rule with a specifier.
     pub(crate) restricts_paths: bool,
-    /// True if an unquoted glob among its arguments asks.
-    pub(crate) asks_for_globs: bool,
+    /// True if an unquoted glob among its arguments requires permission.
+    pub(crate) globs_require_permission: bool,
     /// Weakest kind of allow rule that may allow it.
     pub(crate) required_rule: RequiredRule,
 }
@@ -39,7 +39,7 @@ impl Default for CommandEffects {
             bulk_write_dirs: Vec::new(),
             removals: Vec::new(),
             restricts_paths: false,
-            asks_for_globs: false,
+            globs_require_permission: false,
             required_rule: RequiredRule::AnyRule,
         }
     }
@@ -69,7 +69,7 @@ pub(crate) fn determine_command_effects(words: &[Word]) -> CommandEffects {
     let mut effects = determine_effects_by_name(name, arguments).unwrap_or_default();
     let plain = extract_program_name(name);
     if plain != name {
-        // Another spelling of a known command: not classified as that command, but its files are reported.
+        // Another name of a known command: not classified as that command, but its files are reported.
         let plain_effects = determine_effects_by_name(&plain, arguments).unwrap_or_default();
         effects.reads.extend(plain_effects.reads);
         effects.writes.extend(plain_effects.writes);

@@ -86,7 +86,7 @@ pub(crate) fn determine_effects(arguments: &[Word]) -> CommandEffects {
         reads: find_starting_points(arguments),
         recursive: true,
         restricts_paths: true,
-        asks_for_globs: true,
+        globs_require_permission: true,
         ..CommandEffects::default()
     };
     let mut words = arguments.iter().map(|word| (word.value.as_literal().unwrap_or_default(), &word.value));

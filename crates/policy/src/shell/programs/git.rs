@@ -226,7 +226,7 @@ pub(crate) fn determine_effects(arguments: &[Word]) -> CommandEffects {
     }
     if globals.is_empty() && is_read_only(rest) {
         effects.class = CommandClass::ReadOnly;
-        effects.asks_for_globs = true;
+        effects.globs_require_permission = true;
     }
     effects
 }
@@ -236,7 +236,7 @@ fn determine_deny_effects(rest: &[Word]) -> CommandEffects {
     let Some((subcommand, arguments)) = rest.split_first() else { return effects };
     let name = subcommand.value.as_literal().unwrap_or_default();
     let listed = READ_ONLY_SUBCOMMANDS.iter().any(|(listed, ..)| *listed == name);
-    effects.asks_for_globs = listed || WRITING_SUBCOMMANDS.contains(&name);
+    effects.globs_require_permission = listed || WRITING_SUBCOMMANDS.contains(&name);
     let spec = if matches!(name, "archive" | "format-patch") { &OUTPUT_OPTIONS } else { &DENY_OPTIONS };
     let mut args = parse_args(arguments, spec);
     let is_path = |value: &WordValue| !value.is_unknown() && value.known_start().contains('/');

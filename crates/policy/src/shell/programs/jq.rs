@@ -34,7 +34,7 @@ const LOADING_OPTIONS: &[&str] =
 pub(crate) fn determine_effects(arguments: &[Word]) -> CommandEffects {
     let effects = CommandEffects {
         restricts_paths: true,
-        asks_for_globs: true,
+        globs_require_permission: true,
         ..super::operands::determine_effects_or_reads("jq", arguments)
     };
     let loads = arguments.iter().any(|word| {
@@ -74,7 +74,7 @@ fn read_only_effects(arguments: &[Word]) -> Option<CommandEffects> {
         class: CommandClass::ReadOnly,
         reads,
         restricts_paths: true,
-        asks_for_globs: true,
+        globs_require_permission: true,
         ..CommandEffects::default()
     })
 }

@@ -20,11 +20,11 @@ pub(crate) fn determine_effects(name: &str, arguments: &[Word]) -> Option<Comman
         recursive: row.recursive.contains(&"*") || args.has_option(row.recursive),
         writes_recursively: writes_recursively(row, arguments, &args),
         restricts_paths: row.is_writer,
-        asks_for_globs: row.is_writer,
+        globs_require_permission: row.is_writer,
         ..CommandEffects::default()
     };
     sort_operands(row, &args, &mut effects);
-    add_guesses(row, &args, &mut effects);
+    add_possible_files(row, &args, &mut effects);
     add_special_files(name, arguments, &args, &mut effects);
     // Standard output.
     effects.writes.retain(|value| value.as_literal() != Some("-"));
@@ -96,7 +96,7 @@ fn add_copy(row: &OperandRow, args: &ParsedArgs<'_>, operands: Vec<WordValue>, e
 }
 
 /// Adds the values of unknown options, and operands that may be such values, as possible files.
-fn add_guesses(row: &OperandRow, args: &ParsedArgs<'_>, effects: &mut CommandEffects) {
+fn add_possible_files(row: &OperandRow, args: &ParsedArgs<'_>, effects: &mut CommandEffects) {
     effects.reads.extend(args.possible_files.iter().cloned());
     if row.is_writer && args.has_unknown_option {
         let possible: Vec<WordValue> = file_operands(args).chain(&args.possible_files).cloned().collect();
@@ -195,7 +195,7 @@ fn works_in_place(name: &str, arguments: &[Word]) -> bool {
 fn add_dd_files(arguments: &[Word], effects: &mut CommandEffects) {
     effects.reads.clear();
     effects.restricts_paths = true;
-    effects.asks_for_globs = true;
+    effects.globs_require_permission = true;
     for word in arguments {
         let text = word.value.as_literal().unwrap_or(&word.raw);
         let value =

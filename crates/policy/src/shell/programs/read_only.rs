@@ -7,7 +7,7 @@ use crate::shell::{CommandClass, RequiredRule, Word, WordValue};
 
 /// A command that is read-only with any flags.
 #[derive(Debug)]
-struct Reader {
+struct ReadOnlyProgram {
     name: &'static str,
     /// Letters and long options with a value that is not a file.
     values: &'static str,
@@ -20,26 +20,26 @@ struct Reader {
     recursive: &'static [&'static str],
 }
 
-const fn reader(name: &'static str, values: &'static str) -> Reader {
-    Reader { name, values, long_values: &[], paths: &[], disallowed: &[], recursive: &[] }
+const fn reader(name: &'static str, values: &'static str) -> ReadOnlyProgram {
+    ReadOnlyProgram { name, values, long_values: &[], paths: &[], disallowed: &[], recursive: &[] }
 }
 
-const READERS: &[Reader] = &[
-    Reader { recursive: &["-R", "--recursive"], ..reader("ls", "ITw") },
+const READERS: &[ReadOnlyProgram] = &[
+    ReadOnlyProgram { recursive: &["-R", "--recursive"], ..reader("ls", "ITw") },
     reader("cat", ""),
-    Reader { long_values: &["separator"], ..reader("tac", "s") },
+    ReadOnlyProgram { long_values: &["separator"], ..reader("tac", "s") },
     reader("nl", "bdfhilnsvw"),
     reader("rev", ""),
-    Reader { long_values: &["lines", "bytes"], ..reader("head", "nc") },
-    Reader { long_values: &["lines", "bytes", "pid", "sleep-interval"], ..reader("tail", "ncs") },
-    Reader { disallowed: &["--files0-from"], ..reader("wc", "") },
-    Reader {
+    ReadOnlyProgram { long_values: &["lines", "bytes"], ..reader("head", "nc") },
+    ReadOnlyProgram { long_values: &["lines", "bytes", "pid", "sleep-interval"], ..reader("tail", "ncs") },
+    ReadOnlyProgram { disallowed: &["--files0-from"], ..reader("wc", "") },
+    ReadOnlyProgram {
         long_values: &["delimiter", "fields", "characters", "bytes", "output-delimiter"],
         ..reader("cut", "bcdf")
     },
-    Reader { long_values: &["delimiters"], ..reader("paste", "d") },
-    Reader { long_values: &["output-delimiter"], ..reader("comm", "") },
-    Reader {
+    ReadOnlyProgram { long_values: &["delimiters"], ..reader("paste", "d") },
+    ReadOnlyProgram { long_values: &["output-delimiter"], ..reader("comm", "") },
+    ReadOnlyProgram {
         long_values: &["separator", "output-separator", "output-width"],
         ..reader("column", "cosNHRTWOrpil")
     },
@@ -48,22 +48,22 @@ const READERS: &[Reader] = &[
     reader("expand", "t"),
     reader("unexpand", "t"),
     reader("pr", "ehilnNosSwWD"),
-    Reader {
+    ReadOnlyProgram {
         long_values: &["address-radix", "skip-bytes", "read-bytes", "format"],
         ..reader("od", "AjNStw")
     },
-    Reader { paths: &["-f"], ..reader("hexdump", "ens") },
+    ReadOnlyProgram { paths: &["-f"], ..reader("hexdump", "ens") },
     reader("strings", "entTds"),
-    Reader { long_values: &["format", "printf"], ..reader("stat", "c") },
-    Reader {
+    ReadOnlyProgram { long_values: &["format", "printf"], ..reader("stat", "c") },
+    ReadOnlyProgram {
         long_values: &["max-depth", "exclude", "block-size", "threshold", "time-style"],
         paths: &["-X", "--exclude-from"],
         disallowed: &["--files0-from"],
         recursive: &["*"],
         ..reader("du", "dBt")
     },
-    Reader { long_values: &["output", "type", "exclude-type", "block-size"], ..reader("df", "Btx") },
-    Reader {
+    ReadOnlyProgram { long_values: &["output", "type", "exclude-type", "block-size"], ..reader("df", "Btx") },
+    ReadOnlyProgram {
         long_values: &["label", "ignore-matching-lines", "exclude", "width", "unified", "context"],
         paths: &["-X", "--exclude-from", "--from-file", "--to-file"],
         disallowed: &["-l", "--paginate"],
@@ -71,8 +71,8 @@ const READERS: &[Reader] = &[
         recursive: &["*"],
         ..reader("diff", "IFLWxSUC")
     },
-    Reader { long_values: &["ignore-initial", "bytes"], ..reader("cmp", "in") },
-    Reader { paths: &["--relative-to", "--relative-base"], ..reader("realpath", "") },
+    ReadOnlyProgram { long_values: &["ignore-initial", "bytes"], ..reader("cmp", "in") },
+    ReadOnlyProgram { paths: &["--relative-to", "--relative-base"], ..reader("realpath", "") },
     reader("readlink", ""),
     reader("tsort", ""),
 ];
@@ -83,7 +83,7 @@ const FILELESS_READERS: &[&str] = &[
     "nproc", "uptime", "free", "locale", "which", "type", "basename", "dirname", "sleep",
 ];
 
-/// Determines the effects of such a command; none if it is not listed.
+/// Determines the effects of such a command; `None` if it is not listed.
 pub(crate) fn determine_effects(name: &str, arguments: &[Word]) -> Option<CommandEffects> {
     if FILELESS_READERS.contains(&name) {
         return Some(CommandEffects {
@@ -147,7 +147,7 @@ fn format_sets_variable(format: &str) -> bool {
 /// Represents an unknown word.
 const UNKNOWN_WORD: &str = "\0";
 
-/// Checks commands without files that are read-only only in some forms; none if the command is not one of them.
+/// Checks commands without files that are read-only only in some forms; `None` if the command is not one of them.
 fn check_fileless_reader(name: &str, arguments: &[Word]) -> Option<bool> {
     let texts: Vec<&str> =
         arguments.iter().map(|word| word.value.as_literal().unwrap_or(UNKNOWN_WORD)).collect();

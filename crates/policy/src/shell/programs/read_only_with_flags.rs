@@ -203,7 +203,7 @@ const ROWS: &[Row] = &[
     Row { name: "sha512sum", ..SUM },
 ];
 
-/// Determines the effects of a checked command; none if it is not listed.
+/// Determines the effects of a checked command; `None` if it is not listed.
 pub(crate) fn determine_effects(name: &str, arguments: &[Word]) -> Option<CommandEffects> {
     let row = ROWS.iter().find(|row| row.name == name);
     let read_only = match (name, row) {
@@ -221,7 +221,7 @@ pub(crate) fn determine_effects(name: &str, arguments: &[Word]) -> Option<Comman
         Some(effects) if takes_globs || !globs => Some(CommandEffects {
             class: CommandClass::ReadOnly,
             restricts_paths: true,
-            asks_for_globs: !takes_globs,
+            globs_require_permission: !takes_globs,
             ..effects
         }),
         _ if matches!(name, "node" | "python" | "python3") => {
@@ -230,7 +230,7 @@ pub(crate) fn determine_effects(name: &str, arguments: &[Word]) -> Option<Comman
         // With other flags it is not read-only, but possible files are still reported.
         _ => Some(CommandEffects {
             restricts_paths: true,
-            asks_for_globs: !takes_globs,
+            globs_require_permission: !takes_globs,
             ..super::operands::determine_effects_or_reads(name, arguments)
         }),
     }

@@ -35,7 +35,7 @@ pub(crate) fn determine_effects(arguments: &[Word]) -> CommandEffects {
     restrict_unclear_effects(effects, arguments)
 }
 
-/// Splits off the leading options; none if one of them is not plain.
+/// Splits off the leading options; `None` if one of them is not plain.
 fn split_leading_options(arguments: &[Word]) -> Option<(Vec<&str>, &[Word])> {
     let mut options = Vec::new();
     let mut rest = arguments;
@@ -125,7 +125,13 @@ fn determine_deny_effects(arguments: &[Word]) -> CommandEffects {
             reads.extend(find_files_after_letter(text, ['r', 'R']));
         }
     }
-    CommandEffects { reads, writes, restricts_paths: true, asks_for_globs: true, ..CommandEffects::default() }
+    CommandEffects {
+        reads,
+        writes,
+        restricts_paths: true,
+        globs_require_permission: true,
+        ..CommandEffects::default()
+    }
 }
 
 /// Finds files that a script may name after one of these letters, each up to the end of its line.
@@ -151,8 +157,8 @@ fn restrict_unclear_effects(effects: CommandEffects, arguments: &[Word]) -> Comm
     if risky { effects.requiring_exact_rule() } else { effects }
 }
 
-/// Returns true if a script may write, read another file or run something. A file name may look like one; that only
-/// asks.
+/// Returns true if a script may write, read another file or run something. A file name may look like one; that
+/// only leads to a permission request.
 fn may_access_files_or_run(script: &str) -> bool {
     if is_harmless_substitution(script) {
         return false;

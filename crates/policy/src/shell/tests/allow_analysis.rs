@@ -94,8 +94,8 @@ fn read_only_commands() {
     for text in rows {
         assert_eq!(class(text), CommandClass::ReadOnly, "{text}");
     }
-    let script = script("ls | xargs -n 1 echo");
-    assert!(script.checked_commands().all(|part| part.class == CommandClass::ReadOnly));
+    let analysis = analyze_text("ls | xargs -n 1 echo");
+    assert!(analysis.checked_commands().all(|command| command.class == CommandClass::ReadOnly));
 }
 
 #[test]
@@ -198,9 +198,9 @@ fn commands_that_are_not_read_only() {
         "xxd f",
     ];
     for text in rows {
-        let script = script(text);
-        let all = script.unanalyzable.is_empty()
-            && script.checked_commands().all(|part| part.class == CommandClass::ReadOnly);
+        let analysis = analyze_text(text);
+        let all = analysis.unanalyzable.is_empty()
+            && analysis.checked_commands().all(|command| command.class == CommandClass::ReadOnly);
         assert!(!all, "{text}");
     }
 }
@@ -235,8 +235,8 @@ fn edit_commands_are_classified_by_flags() {
     for (text, expected) in rows {
         assert_eq!(class(text) == CommandClass::AcceptEdits, expected, "{text}");
     }
-    let part = only_checked_command("mv a b c");
-    assert_eq!((literals(&part.reads), literals(&part.writes)), (vec!["a", "b"], vec!["c", "a", "b"]));
+    let command = only_checked_command("mv a b c");
+    assert_eq!((literals(&command.reads), literals(&command.writes)), (vec!["a", "b"], vec!["c", "a", "b"]));
 }
 
 #[test]
@@ -303,14 +303,18 @@ fn unanalyzable_constructs_are_reported() {
         ("git commit -m \"$(cat <<E\n$(id)\nE\n)\"", UnanalyzableCause::Substitution),
     ];
     for (text, cause) in rows {
-        assert!(script(text).unanalyzable.contains(&cause), "{text}: {:?}", script(text).unanalyzable);
+        assert!(
+            analyze_text(text).unanalyzable.contains(&cause),
+            "{text}: {:?}",
+            analyze_text(text).unanalyzable
+        );
     }
     assert_eq!(
-        script(&format!("echo {}", "a".repeat(MAX_ANALYZED_LENGTH))).unanalyzable,
+        analyze_text(&format!("echo {}", "a".repeat(MAX_ANALYZED_LENGTH))).unanalyzable,
         [UnanalyzableCause::TooLong]
     );
     let nested = format!("{}ls{}", "(".repeat(200), ")".repeat(200));
-    assert!(script(&nested).unanalyzable.contains(&UnanalyzableCause::TooDeep));
+    assert!(analyze_text(&nested).unanalyzable.contains(&UnanalyzableCause::TooDeep));
 }
 
 #[test]
@@ -332,20 +336,20 @@ fn plain_constructs_are_analyzed() {
         ("time { a; }", vec!["a"]),
     ];
     for (text, expected) in rows {
-        let script = script(text);
-        let known = script.unanalyzable.iter().all(|cause| *cause == UnanalyzableCause::CompoundSyntax);
-        assert!(known, "{text}: {:?}", script.unanalyzable);
-        let found: Vec<&str> = script
+        let analysis = analyze_text(text);
+        let known = analysis.unanalyzable.iter().all(|cause| *cause == UnanalyzableCause::CompoundSyntax);
+        assert!(known, "{text}: {:?}", analysis.unanalyzable);
+        let found: Vec<&str> = analysis
             .checked_commands()
-            .filter_map(|part| part.allow_spellings.first())
-            .map(|spelling| spelling.text.as_str())
+            .filter_map(|command| command.allow_texts.first())
+            .map(|allow_text| allow_text.text.as_str())
             .collect();
         assert_eq!(found, expected, "{text}");
     }
 }
 
 #[test]
-fn spellings_for_allow_rules() {
+fn texts_for_allow_rules() {
     use RequiredRule::{AnyRule, ExactRule, NamingRule};
     let rows: &[(&str, &[(&str, RequiredRule)])] = &[
         ("npm  run \t build", &[("npm run build", AnyRule)]),
@@ -378,11 +382,11 @@ fn spellings_for_allow_rules() {
         ("bash <<'E'\nls\nE", &[("bash \u{1e}", AnyRule)]),
     ];
     for (text, expected) in rows {
-        let part = only_checked_command(text);
-        let found: Vec<(&str, RequiredRule)> = part
-            .allow_spellings
+        let command = only_checked_command(text);
+        let found: Vec<(&str, RequiredRule)> = command
+            .allow_texts
             .iter()
-            .map(|spelling| (spelling.text.as_str(), spelling.required_rule))
+            .map(|allow_text| (allow_text.text.as_str(), allow_text.required_rule))
             .collect();
         assert_eq!(found, *expected, "{text}");
     }
@@ -390,12 +394,12 @@ fn spellings_for_allow_rules() {
 
 #[test]
 fn redirects_and_directories() {
-    let part =
+    let command =
         only_checked_command("ls > a 2>> b < c &> d >| e <> f >/dev/null 2>/dev/stderr > /dev/tcp/h/1 2>&1");
-    let found: Vec<(RedirectDirection, &str, RedirectTargetKind)> = part
+    let found: Vec<(RedirectDirection, &str, RedirectTargetKind)> = command
         .redirects
         .iter()
-        .map(|spelling| (spelling.direction, spelling.target.as_literal().unwrap(), spelling.target_kind))
+        .map(|redirect| (redirect.direction, redirect.target.as_literal().unwrap(), redirect.target_kind))
         .collect();
     use RedirectDirection::{Read, Write};
     use RedirectTargetKind::{File, Network, Null, Stream};
@@ -414,15 +418,15 @@ fn redirects_and_directories() {
         ]
     );
     assert_eq!(only_checked_command("> f").class, CommandClass::NoCommand);
-    let loops = script("for i in 1; do echo x; done > f");
+    let loops = analyze_text("for i in 1; do echo x; done > f");
     assert!(
         loops
             .checked_commands()
-            .any(|part| part.class == CommandClass::NoCommand && part.redirects.len() == 1)
+            .any(|command| command.class == CommandClass::NoCommand && command.redirects.len() == 1)
     );
-    assert_eq!(script("cd a && cd -").cd_targets, [Some(WordValue::Literal("a".into())), None]);
-    assert!(script("a & b").background);
-    assert!(!script("a && b").background);
+    assert_eq!(analyze_text("cd a && cd -").cd_targets, [Some(WordValue::Literal("a".into())), None]);
+    assert!(analyze_text("a & b").background);
+    assert!(!analyze_text("a && b").background);
 }
 
 #[test]

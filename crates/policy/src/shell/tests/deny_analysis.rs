@@ -188,7 +188,7 @@ const CONSTRUCTS: &[&str] = &[
 fn command_is_found_in_every_construct() {
     for construct in CONSTRUCTS {
         let text = construct.replace('@', "git clean -fd");
-        assert!(is_found(&script(&text), "git clean -fd"), "{text}");
+        assert!(is_found(&analyze_text(&text), "git clean -fd"), "{text}");
     }
 }
 
@@ -220,7 +220,7 @@ fn variable_in_a_text_hides_no_command() {
     for row in rows {
         for command in ["git clean -fd $X", "git clean $X -fd", "git clean -fd $(x)"] {
             let text = row.replace('@', command);
-            assert!(is_found(&script(&text), "git clean"), "{text}");
+            assert!(is_found(&analyze_text(&text), "git clean"), "{text}");
         }
     }
 }
@@ -232,7 +232,7 @@ fn word_lists_in_code_are_commands() {
         "perl -e 'system(\"git\", \"clean\", \"-fd\")'",
         "sed 's/x/git clean -fd/e;p' f",
     ] {
-        assert!(is_found(&script(text), "git clean -fd"), "{text}");
+        assert!(is_found(&analyze_text(text), "git clean -fd"), "{text}");
     }
 }
 
@@ -240,8 +240,8 @@ fn word_lists_in_code_are_commands() {
 fn removal_is_found_in_every_construct() {
     for construct in CONSTRUCTS {
         let text = construct.replace('@', "rm -rf /usr");
-        let found = script(&text).commands.iter().any(|part| {
-            part.removals.iter().any(|value| {
+        let found = analyze_text(&text).commands.iter().any(|command| {
+            command.removals.iter().any(|value| {
                 value.as_literal().is_some_and(|text| text.trim_end_matches(['\'', ')']) == "/usr")
             })
         });
@@ -250,7 +250,7 @@ fn removal_is_found_in_every_construct() {
 }
 
 #[test]
-fn command_is_found_in_every_spelling() {
+fn command_is_found_in_every_form() {
     let rows = [
         "'rm' -rf x",
         "\\rm -rf x",
@@ -276,10 +276,10 @@ fn command_is_found_in_every_spelling() {
         "eval r'm' -rf x",
     ];
     for text in rows {
-        assert!(is_found(&script(text), "rm -rf x"), "{text}");
+        assert!(is_found(&analyze_text(text), "rm -rf x"), "{text}");
     }
     for text in ["git -C . clean", "git --no-pager -c a=b clean", "/usr/bin/git -C x clean"] {
-        assert!(is_found(&script(text), "git clean"), "{text}");
+        assert!(is_found(&analyze_text(text), "git clean"), "{text}");
     }
 }
 
@@ -298,7 +298,7 @@ fn unknown_commands_are_opaque() {
         ("read x; $x", true),
     ];
     for (text, expected) in rows {
-        assert_eq!(script(text).is_opaque(), expected, "{text}");
+        assert_eq!(analyze_text(text).is_opaque(), expected, "{text}");
     }
 }
 
@@ -343,10 +343,10 @@ fn files_of_commands() {
         ("test -f a", &[], &[]),
     ];
     for (text, reads, writes) in rows {
-        let script = script(text);
-        let part = &script.commands[0];
-        assert_eq!(literals(&part.reads), *reads, "{text}");
-        assert_eq!(literals(&part.writes), *writes, "{text}");
+        let analysis = analyze_text(text);
+        let command = &analysis.commands[0];
+        assert_eq!(literals(&command.reads), *reads, "{text}");
+        assert_eq!(literals(&command.writes), *writes, "{text}");
     }
     assert!(
         only_checked_command("grep -r x .").recursive
@@ -378,8 +378,8 @@ fn values_of_removed_paths() {
         ("find /usr -exec rm {} ';'", WordValue::Literal("/usr".into())),
     ];
     for (text, expected) in rows {
-        let script = script(text);
-        let found: Vec<&WordValue> = script.commands.iter().flat_map(|part| &part.removals).collect();
+        let analysis = analyze_text(text);
+        let found: Vec<&WordValue> = analysis.commands.iter().flat_map(|command| &command.removals).collect();
         assert_eq!(found.first(), Some(&&expected), "{text}");
     }
 }

@@ -58,9 +58,9 @@ fn large_and_deep_texts_are_searched() {
     ];
     for row in rows {
         for text in [format!("{row}; git clean -fd"), format!("git clean -fd; {row}")] {
-            let script = script(&text);
+            let analysis = analyze_text(&text);
             let start: String = text.chars().take(40).collect();
-            assert!(is_found(&script, "git clean -fd"), "{start}");
+            assert!(is_found(&analysis, "git clean -fd"), "{start}");
         }
     }
 }
@@ -68,7 +68,7 @@ fn large_and_deep_texts_are_searched() {
 proptest! {
     #[test]
     fn any_text_is_analyzed(text in "\\PC*") {
-        let _ = script(&text);
+        let _ = analyze_text(&text);
     }
 
     #[test]
@@ -77,6 +77,6 @@ proptest! {
         "E\n", "<<<", "$((", "))", "[[", "]]", "if", "then", "fi", "for x in", "do", "done", "case", "in", "esac", "x=", "=(",
         "~", "*", "#", "!", "time", "sh -c", "eval", "sudo", "$'", "é", "{a,b}", "function", "coproc", ";;", "2>&1", "%", "é",
     ]), 0..40)) {
-        let _ = script(&pieces.concat());
+        let _ = analyze_text(&pieces.concat());
     }
 }

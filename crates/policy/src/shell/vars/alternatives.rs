@@ -25,14 +25,14 @@ pub(crate) struct CommandTexts {
 }
 
 impl Analyzer<'_> {
-    /// Lists alternative expansions to analyze; none if there are too many.
+    /// Lists alternative expansions to analyze; `None` if there are too many.
     pub(crate) fn list_other_expansions(&mut self, command: &RawCommand) -> Option<Vec<ExpansionMode>> {
         let words = || command.words.iter().chain(command.redirects.iter().map(|redirect| &redirect.target));
         let choices = words().map(|word| self.variables.count_alternatives(word)).max().unwrap_or(1);
         let may_differ = words().any(|word| self.variables.may_have_other_values(word));
         let empty_count = self.variables.count_empty_alternatives(words());
         let extra = choices - 1 + empty_count.saturating_sub(1);
-        if !self.limits.take_expansions(extra, command.words.len() + command.redirects.len()) {
+        if !self.budget.spend_expansions(extra, command.words.len() + command.redirects.len()) {
             return None;
         }
         let known = (1..choices).map(ExpansionMode::NthValue);
@@ -50,7 +50,7 @@ impl Analyzer<'_> {
             here_strings.iter().flat_map(|word| self.list_possible_texts(word)).collect();
         let count = others.len() * (1 + command.words.len() / 32);
         let varies = command.words.iter().chain(here_strings).any(|word| !self.variables.is_definite(word));
-        if varies && self.limits.take_values(count) {
+        if varies && self.budget.spend_values(count) {
             for mode in others {
                 if let StdoutContent::Text(printed) =
                     derive_stdout_content(&self.expand_words(&command.words, *mode, &mut Vec::new()))
@@ -72,7 +72,7 @@ impl Analyzer<'_> {
             self.variables.count_alternatives(word),
             self.variables.count_empty_alternatives(std::iter::once(word)),
         );
-        if !self.limits.take_values(choices + empty_count) {
+        if !self.budget.spend_values(choices + empty_count) {
             self.mark_truncated();
             return Vec::new();
         }
@@ -102,12 +102,12 @@ impl Analyzer<'_> {
 
     /// Removes directories added by this expansion that earlier expansions of the same command already added.
     pub(crate) fn keep_new_directories(&mut self, start: usize, known: usize) {
-        let added = self.script.cd_directories.split_off(known);
+        let added = self.analysis.cd_directories.split_off(known);
         if added.is_empty() {
             return;
         }
         let mut earlier: HashMap<&WordValue, usize> = HashMap::new();
-        for directory in self.script.cd_directories.iter().skip(start) {
+        for directory in self.analysis.cd_directories.iter().skip(start) {
             *earlier.entry(directory).or_default() += 1;
         }
         let is_new = |directory: &WordValue| match earlier.get_mut(directory) {
@@ -118,41 +118,41 @@ impl Analyzer<'_> {
             _ => true,
         };
         let new: Vec<WordValue> = added.into_iter().filter(is_new).collect();
-        self.script.cd_directories.extend(new);
+        self.analysis.cd_directories.extend(new);
     }
 
     fn search_expansion(&mut self, command: &RawCommand, words: &[Word], mode: ExpansionMode) {
-        let index = self.script.commands.len();
+        let index = self.analysis.commands.len();
         self.search_words(words, 0);
         if command.redirects.is_empty() {
             return;
         }
-        if self.script.commands.len() == index {
-            self.script.commands.push(simple_command::build_searched_command(&[]));
+        if self.analysis.commands.len() == index {
+            self.analysis.commands.push(simple_command::build_searched_command(&[]));
         }
         let redirects = self.expand_redirects(command, mode, &mut Vec::new());
-        if let Some(part) = self.script.commands.get_mut(index) {
-            part.redirects = redirects;
+        if let Some(simple_command) = self.analysis.commands.get_mut(index) {
+            simple_command.redirects = redirects;
         }
     }
 
     /// Analyzes a command as if its unknown parts were empty: `git $none push` pushes. Rules are matched against the
-    /// result, but it does not count as evidence for what would be touched or removed.
+    /// result, but it does not count as evidence for what would be accessed or removed.
     fn search_with_empty_unknowns(&mut self, command: &RawCommand, mode: ExpansionMode) {
         let words = self.expand_words(&command.words, mode, &mut Vec::new());
         self.record_declared_if_empty(&words);
-        let start = self.script.commands.len();
-        let (cd_target_count, cd_path_count) = (self.script.cd_targets.len(), self.script.cd_path.len());
+        let start = self.analysis.commands.len();
+        let (cd_target_count, cd_path_count) = (self.analysis.cd_targets.len(), self.analysis.cd_path.len());
         let (directory_count, option_dir_count) =
-            (self.script.cd_directories.len(), self.script.option_directories.len());
+            (self.analysis.cd_directories.len(), self.analysis.option_directories.len());
         let paused = std::mem::replace(&mut self.memo.paused, true);
         self.search_expansion(command, &words, mode);
         self.memo.paused = paused;
-        self.script.cd_targets.truncate(cd_target_count);
-        self.script.cd_path.truncate(cd_path_count);
-        retain_literal(&mut self.script.cd_directories, directory_count);
-        retain_literal(&mut self.script.option_directories, option_dir_count);
-        self.script.commands_if_empty.extend(self.script.commands.drain(start..).map(keep_named_only));
+        self.analysis.cd_targets.truncate(cd_target_count);
+        self.analysis.cd_path.truncate(cd_path_count);
+        retain_literal(&mut self.analysis.cd_directories, directory_count);
+        retain_literal(&mut self.analysis.option_directories, option_dir_count);
+        self.analysis.commands_if_empty.extend(self.analysis.commands.drain(start..).map(keep_named_only));
         self.texts.by_command.split_off(&start);
     }
 
@@ -209,18 +209,18 @@ fn is_nonempty_literal(value: &WordValue) -> bool {
 }
 
 /// Keeps only what rules match: the texts of a simple command and the files that it names.
-fn keep_named_only(mut part: SimpleCommand) -> SimpleCommand {
-    part.reads.retain(is_nonempty_literal);
-    part.writes.retain(is_nonempty_literal);
-    part.redirects.retain(|redirect| is_nonempty_literal(&redirect.target));
+fn keep_named_only(mut simple_command: SimpleCommand) -> SimpleCommand {
+    simple_command.reads.retain(is_nonempty_literal);
+    simple_command.writes.retain(is_nonempty_literal);
+    simple_command.redirects.retain(|redirect| is_nonempty_literal(&redirect.target));
     SimpleCommand {
-        check_scope: CheckScope::Guess,
+        check_scope: CheckScope::Possible,
         dir_targets: Vec::new(),
         bulk_write_dirs: Vec::new(),
         removals: Vec::new(),
         recursive: false,
         writes_recursively: false,
         opaque: false,
-        ..part
+        ..simple_command
     }
 }

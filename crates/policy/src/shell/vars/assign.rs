@@ -52,7 +52,7 @@ impl Analyzer<'_> {
             );
             texts.extend(value.as_literal().map(str::to_owned));
             if texts.last().is_none_or(|text| text.len() > MAX_MULTI_TEXT_LENGTH)
-                || !self.limits.take_values(1)
+                || !self.budget.spend_values(1)
             {
                 break;
             }
@@ -69,7 +69,7 @@ impl Analyzer<'_> {
         } else {
             self.variables.count_alternatives(word)
         };
-        if choices > 1 && !self.limits.take_values(choices) {
+        if choices > 1 && !self.budget.spend_values(choices) {
             self.variables.overflowed = true;
             return vec![None];
         }
@@ -132,7 +132,7 @@ impl Analyzer<'_> {
                 }
             }
             AssignmentForm::Appended => {
-                if self.limits.take_values(values.len() * self.variables.value_count(name)) {
+                if self.budget.spend_values(values.len() * self.variables.value_count(name)) {
                     self.variables.append(name, &values);
                 } else {
                     self.variables.overflowed = true;
@@ -203,7 +203,7 @@ impl Analyzer<'_> {
             let words = self.expand_words(&command.words, LAST_VALUE, &mut Vec::new());
             let Some((first, rest)) = words.split_first() else { continue };
             for text in self.variables.aliases(first.value.as_literal().unwrap_or_default()) {
-                if !self.limits.take_aliases(1 + text.len() / ALIAS_UNIT_LENGTH) {
+                if !self.budget.spend_aliases(1 + text.len() / ALIAS_UNIT_LENGTH) {
                     self.mark_truncated();
                     return;
                 }
@@ -214,7 +214,7 @@ impl Analyzer<'_> {
                     continue;
                 };
                 for next_text in self.variables.aliases(next) {
-                    if !self.limits.take_aliases(1 + (text.len() + next_text.len()) / ALIAS_UNIT_LENGTH) {
+                    if !self.budget.spend_aliases(1 + (text.len() + next_text.len()) / ALIAS_UNIT_LENGTH) {
                         self.mark_truncated();
                         return;
                     }
@@ -226,9 +226,12 @@ impl Analyzer<'_> {
 }
 
 /// Returns true if bash is given an unknown command to run.
-pub(crate) fn gives_bash_unknown_command(part: &SimpleCommand) -> bool {
+pub(crate) fn gives_bash_unknown_command(simple_command: &SimpleCommand) -> bool {
     let run = |name: &str| VARS_RUN_BY_BASH.contains(&name);
-    part.assignments.iter().any(|assignment| run(&assignment.name) && assignment.value.as_literal().is_none())
+    simple_command
+        .assignments
+        .iter()
+        .any(|assignment| run(&assignment.name) && assignment.value.as_literal().is_none())
 }
 
 /// Returns true if an assignment changes the meaning of command names.

@@ -58,7 +58,7 @@ impl Analyzer<'_> {
             .collect();
         let mut walk = BranchWalk { parsed, upcoming, open: Vec::new(), assigned: HashMap::new(), choices };
         let start = self.variables.definite_count();
-        let mut parts = Vec::with_capacity(parsed.commands.len());
+        let mut command_ranges = Vec::with_capacity(parsed.commands.len());
         for (index, command) in parsed.commands.iter().enumerate() {
             self.close_branches(&mut walk, index);
             while let Some((number, range)) = walk.upcoming.pop_if(|(_, range)| range.commands.start <= index)
@@ -70,13 +70,13 @@ impl Analyzer<'_> {
                     self.variables.mark_definite(name);
                 }
             }
-            parts.push(self.analyze_command(command));
+            command_ranges.push(self.analyze_command(command));
             self.apply_function_call(command);
         }
         self.close_branches(&mut walk, parsed.commands.len());
         // Texts analyzed later may run before these commands.
         self.variables.rollback_definite(start);
-        parts
+        command_ranges
     }
 
     /// Closes the ranges that end before a command.

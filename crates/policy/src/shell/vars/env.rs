@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 
 use super::definite::DefiniteAssignments;
-use crate::shell::analyzer::limits::AnalysisLimits;
+use crate::shell::analyzer::budget::AnalysisBudget;
 
 /// Values tracked per variable.
 const MAX_VALUES: usize = 128;
@@ -76,7 +76,7 @@ impl<'a> VariableEnv<'a> {
             values: HashMap::new(),
             definite: DefiniteAssignments::default(),
             texts_if_empty: HashMap::new(),
-            text_budget: Cell::new(AnalysisLimits::compute_word_budget(text)),
+            text_budget: Cell::new(AnalysisBudget::compute_word_budget(text)),
             separators: None,
             alias_texts: HashMap::new(),
             change_count: 0,
@@ -236,7 +236,7 @@ impl<'a> VariableEnv<'a> {
         }
     }
 
-    /// Adds separators for splitting values; none if they are unknown.
+    /// Adds separators for splitting values; `None` if they are unknown.
     fn add_separators(&mut self, separators: Option<&str>) {
         self.change_count += 1;
         let known = self.separators.as_ref().map_or(0, String::len);
@@ -279,8 +279,8 @@ impl<'a> VariableEnv<'a> {
         }
     }
 
-    /// Takes characters from the text budget. Returns false once the budget is exhausted.
-    pub(crate) fn take_text_budget(&self, length: usize) -> bool {
+    /// Spends characters of the text budget. Returns false once the budget is exhausted.
+    pub(crate) fn spend_text(&self, length: usize) -> bool {
         self.text_budget.set(self.text_budget.get().saturating_sub(length));
         !self.is_budget_exhausted()
     }

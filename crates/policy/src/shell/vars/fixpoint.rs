@@ -124,7 +124,7 @@ impl Analyzer<'_> {
             return;
         }
         let choices = self.variables.count_alternatives(&assignment.value);
-        if !self.limits.take_values(choices) {
+        if !self.budget.spend_values(choices) {
             self.variables.overflowed = true;
             return;
         }
@@ -154,7 +154,7 @@ impl Analyzer<'_> {
     fn propagate_builtin(&mut self, command: &RawCommand) {
         let choices =
             command.words.iter().map(|word| self.variables.count_alternatives(word)).max().unwrap_or(1);
-        if !self.limits.take_values(choices) {
+        if !self.budget.spend_values(choices) {
             self.variables.overflowed = true;
             return;
         }
@@ -175,7 +175,7 @@ fn uses_variable(word: &RawWord, name: Option<&str>) -> bool {
     })
 }
 
-/// Returns true if a command may be a builtin that sets variables, in any spelling.
+/// Returns true if a command may be a builtin that sets variables, under any name.
 fn may_set_variables(command: &RawCommand) -> bool {
     let may_set =
         |word: &RawWord| word.raw.contains(['$', '\\', '\'', '"']) || builtins::sets_variables(&word.raw);

@@ -1,6 +1,6 @@
 //! Evaluation of arithmetic with integer literals only; anything with variables is not certain.
 
-/// Evaluates an expression of integers, `+ - * / %` and parentheses; none for everything else.
+/// Evaluates an expression of integers, `+ - * / %` and parentheses; `None` for everything else.
 pub(crate) fn evaluate(text: &str) -> Option<i64> {
     if text.len() > 200 || !text.bytes().all(|byte| byte.is_ascii_digit() || b" +-*/%()".contains(&byte)) {
         return None;

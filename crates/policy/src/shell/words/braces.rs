@@ -18,7 +18,7 @@ pub(crate) fn may_expand(chars: &[WordChar]) -> bool {
         || rest.windows(2).any(|pair| pair == [WordChar::Plain('.'), WordChar::Plain('.')])
 }
 
-/// Expands a word; none if there are too many results.
+/// Expands a word; `None` if there are too many results.
 pub(crate) fn expand_braces(chars: &mut Vec<WordChar>) -> Option<Vec<Vec<WordChar>>> {
     expand_all(std::mem::take(chars).as_slice(), 0)
 }
@@ -87,7 +87,7 @@ fn find_group_ends(chars: &[WordChar]) -> Vec<Option<(usize, bool)>> {
     ends
 }
 
-/// Splits a group into its members; none if it is literal text.
+/// Splits a group into its members; `None` if it is literal text.
 fn split_group_members(inside: &[WordChar], separated: bool) -> Option<Vec<Vec<WordChar>>> {
     if !separated {
         return if inside.len() <= 64 { expand_sequence(inside) } else { None };

@@ -1,7 +1,7 @@
 //! Expansion of raw words into values.
 
 use super::braces;
-use crate::shell::analyzer::limits::WORD_OVERHEAD;
+use crate::shell::analyzer::budget::WORD_OVERHEAD;
 use crate::shell::parser::syntax::{RawWord, WordPiece};
 use crate::shell::vars::env::{ExpansionMode, LAST_VALUE, VariableEnv};
 use crate::shell::{UnanalyzableCause, Word, WordValue};
@@ -53,7 +53,7 @@ pub(crate) fn expand_word(
     let length = expanded
         .as_ref()
         .map_or(OVERFLOW_LENGTH, |all| all.iter().map(|word| word.len() + WORD_OVERHEAD).sum());
-    let enough = variables.take_text_budget(length);
+    let enough = variables.spend_text(length);
     match expanded.filter(|_| enough) {
         Some(all) => all
             .into_iter()
@@ -116,7 +116,7 @@ fn expand_word_chars(
                 if name == "HOME" && !variables.is_home_fixed {
                     causes.push(UnanalyzableCause::Variable);
                 }
-                match variables.value(name, mode).filter(|text| variables.take_text_budget(text.len())) {
+                match variables.value(name, mode).filter(|text| variables.spend_text(text.len())) {
                     Some(text) if *quoted => chars.extend(text.chars().map(quoted_char)),
                     Some(text) => chars.extend(text.chars().map(WordChar::Expanded)),
                     None if unknown_is_empty && !nonempty => {}

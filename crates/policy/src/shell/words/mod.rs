@@ -1,9 +1,9 @@
-//! Words of a command: expansion of a raw word to its value, and the spellings that rules are compared with.
+//! Words of a command: expansion of a raw word to its value, and the texts that rules are compared with.
 
 pub(crate) mod arithmetic;
 pub(crate) mod braces;
 pub(crate) mod expand;
-pub(crate) mod spelling;
+pub(crate) mod match_texts;
 
 /// One word of a simple command.
 #[derive(Debug, Clone, PartialEq, Eq)]

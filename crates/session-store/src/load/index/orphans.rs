@@ -23,7 +23,7 @@ impl Index {
         }
     }
 
-    /// The previous entry of the main branch; none for sidechain entries, which are not repaired.
+    /// The previous entry of the main branch; `None` for sidechain entries, which are not repaired.
     fn previous_main_node(&self, node_id: NodeId) -> Option<NodeId> {
         if self.node(node_id).branch == EntryBranch::Sidechain {
             return None;

@@ -9,7 +9,7 @@ fn questions() -> Value {
     let options =
         json!([{"label": "A", "description": "a"}, {"label": "B", "description": "b", "preview": "p"}]);
     json!([
-        {"question": "Which colour?", "header": "Colour", "options": options, "multiSelect": false},
+        {"question": "Which color?", "header": "Color", "options": options, "multiSelect": false},
         {"question": "Which sizes?", "header": "Sizes", "options": options, "multiSelect": true},
     ])
 }
@@ -35,21 +35,21 @@ fn output_text(output: &ToolOutput) -> &str {
 
 #[tokio::test]
 async fn answers_follow_the_order_of_the_questions() {
-    let host_input = json!({"answers": {"Which sizes?": ["S", "L"], "Which colour?": "Blue"}});
+    let host_input = json!({"answers": {"Which sizes?": ["S", "L"], "Which color?": "Blue"}});
     let output = run_with_answers(json!({}), host_input).await;
-    let answers = json!({"Which colour?": "Blue", "Which sizes?": "S, L"});
+    let answers = json!({"Which color?": "Blue", "Which sizes?": "S, L"});
     assert_eq!(output.meta, json!({"questions": questions(), "answers": answers}));
-    assert_eq!(output_text(&output), "The user answered:\n- Which colour? → Blue\n- Which sizes? → S, L");
+    assert_eq!(output_text(&output), "The user answered:\n- Which color? → Blue\n- Which sizes? → S, L");
 }
 
 #[tokio::test]
 async fn missing_answers_notes_and_responses_are_rendered() {
-    let notes = json!({"Which colour?": {"notes": "a dark one", "preview": "p"}});
-    let host_input = json!({"answers": {"Which colour?": "Blue", "Sizes": "S"}, "annotations": notes, "response": "Hurry."});
+    let notes = json!({"Which color?": {"notes": "a dark one", "preview": "p"}});
+    let host_input = json!({"answers": {"Which color?": "Blue", "Sizes": "S"}, "annotations": notes, "response": "Hurry."});
     let output = run_with_answers(json!({}), host_input).await;
     assert_eq!(
         output_text(&output),
-        "The user answered:\n- Which colour? → Blue (note: a dark one)\n- Which sizes? → no answer\n- Sizes → S\nThe \
+        "The user answered:\n- Which color? → Blue (note: a dark one)\n- Which sizes? → no answer\n- Sizes → S\nThe \
          user replied in their own words: Hurry."
     );
     assert_eq!((&output.meta["annotations"], &output.meta["response"]), (&notes, &json!("Hurry.")));
@@ -63,11 +63,11 @@ async fn a_free_response_replaces_answers() {
 
 #[tokio::test]
 async fn only_answers_from_the_host_count() {
-    let model_input = json!({"answers": {"Which colour?": "Red"}});
+    let model_input = json!({"answers": {"Which color?": "Red"}});
     let rows = [
-        (json!({"answers": {"Which colour?": "Red"}}), json!({})),
-        (json!({"answers": {"Which colour?": " ", "Which sizes?": null}}), json!({})),
-        (json!({"answers": {"Which colour?": "Red", "Which sizes?": "S"}}), json!({"Which sizes?": "S"})),
+        (json!({"answers": {"Which color?": "Red"}}), json!({})),
+        (json!({"answers": {"Which color?": " ", "Which sizes?": null}}), json!({})),
+        (json!({"answers": {"Which color?": "Red", "Which sizes?": "S"}}), json!({"Which sizes?": "S"})),
     ];
     for (host_input, expected) in rows {
         assert_eq!(

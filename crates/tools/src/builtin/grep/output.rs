@@ -105,7 +105,7 @@ pub(super) fn search_result(
     page: &ResultPage,
     cwd: &Path,
 ) -> ToolOutput {
-    let SearchOutcome { found: GrepMatches { findings, gaps, is_binary }, timed_out } = outcome;
+    let SearchOutcome { found: GrepMatches { findings, skipped, is_binary }, timed_out } = outcome;
     let (mut text, mut meta) = match findings {
         GrepFindings::Files(files) => {
             let names: Vec<String> = files.iter().map(|(_, path)| walk::display_path(path, cwd)).collect();
@@ -123,7 +123,7 @@ pub(super) fn search_result(
     if is_binary {
         text.push_str("\n(The file is binary.)");
     }
-    text.push_str(&walk::render_gaps(&gaps, timed_out, cwd));
+    text.push_str(&walk::render_skipped(&skipped, timed_out, cwd));
     if timed_out {
         meta["timedOut"] = true.into();
     }

@@ -16,7 +16,7 @@ use super::pattern::SearchPattern;
 use super::{GrepInput, Mode};
 use crate::api::ToolError;
 use crate::builtin::file_target;
-use crate::builtin::walk::{self, CancelFlag, DirWalk, FileVisitor, NameFilter, SearchGaps, WalkOutcome};
+use crate::builtin::walk::{self, CancelFlag, DirWalk, FileVisitor, NameFilter, SkippedFiles, WalkOutcome};
 use crate::permission::SearchFilter;
 use crate::workspace::Workspace;
 
@@ -42,7 +42,7 @@ enum SearchTarget {
 #[derive(Debug)]
 pub(super) struct GrepMatches {
     pub(super) findings: GrepFindings,
-    pub(super) gaps: SearchGaps,
+    pub(super) skipped: SkippedFiles,
     /// Whether the single searched file is binary.
     pub(super) is_binary: bool,
 }
@@ -91,15 +91,15 @@ impl GrepSearch {
         match &self.target {
             SearchTarget::File(path) if read_filter.hides(path) => GrepMatches {
                 findings: self.collect_findings(Vec::new(), &buffer),
-                gaps: SearchGaps { hidden: true, ..SearchGaps::default() },
+                skipped: SkippedFiles { denied: true, ..SkippedFiles::default() },
                 is_binary: false,
             },
             SearchTarget::File(path) => {
                 let mut reader = reader();
                 reader.search_file(path.clone());
-                let gaps = SearchGaps { unreadable: reader.unreadable, ..SearchGaps::default() };
+                let skipped = SkippedFiles { unreadable: reader.unreadable, ..SkippedFiles::default() };
                 let is_binary = reader.binary > 0;
-                GrepMatches { findings: self.collect_findings(vec![reader], &buffer), gaps, is_binary }
+                GrepMatches { findings: self.collect_findings(vec![reader], &buffer), skipped, is_binary }
             }
             SearchTarget::Directory(root, name_filter) => {
                 let walk = DirWalk {
@@ -109,9 +109,9 @@ impl GrepSearch {
                     max_depth: None,
                     stop,
                 };
-                let WalkOutcome { visitors, mut gaps } = walk.run(reader);
-                gaps.unreadable += visitors.iter().map(|reader| reader.unreadable).sum::<usize>();
-                GrepMatches { findings: self.collect_findings(visitors, &buffer), gaps, is_binary: false }
+                let WalkOutcome { visitors, mut skipped } = walk.run(reader);
+                skipped.unreadable += visitors.iter().map(|reader| reader.unreadable).sum::<usize>();
+                GrepMatches { findings: self.collect_findings(visitors, &buffer), skipped, is_binary: false }
             }
         }
     }

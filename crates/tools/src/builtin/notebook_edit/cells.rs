@@ -149,7 +149,7 @@ fn insert_cell(
     })
 }
 
-/// Inserts a cell before or after its neighbour, with the separator used elsewhere.
+/// Inserts a cell before or after its neighbor, with the separator used elsewhere.
 fn insert_cell_at(
     text: &str,
     notebook: &Notebook<'_>,

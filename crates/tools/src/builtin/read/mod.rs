@@ -17,12 +17,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 use whimbrel_os::files::{self, FileHandle, FileKind, FileStamp};
-use whimbrel_session_store::text_diff;
 
 use self::text::LineSpan;
 use super::encoding::{self, TextEncoding};
 use super::file_errors::{self, not_a_file_message, read_error};
 use super::file_target::{self, FileTarget};
+use super::similar_text::find_most_similar;
 use crate::api::{Effects, Example, Tool, ToolContext, ToolError, ToolResult, lenient};
 use crate::workspace::Workspace;
 use whimbrel_models::images::ImageFormat;
@@ -238,7 +238,7 @@ fn missing_file_text(target: &FileTarget, workspace: &Workspace) -> String {
     );
     let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else { return text };
     let names = target.handle().sibling_names(2000);
-    match text_diff::closest_match(&name.to_string_lossy(), names.iter().map(String::as_str)) {
+    match find_most_similar(&name.to_string_lossy(), names.iter().map(String::as_str)) {
         Some(closest) => format!("{text} Did you mean {}?", dir.join(closest).display()),
         None => text,
     }

@@ -45,18 +45,18 @@ pub(super) struct DirWalk<'a> {
 pub(super) struct WalkOutcome<V> {
     /// One visitor per thread.
     pub(super) visitors: Vec<V>,
-    pub(super) gaps: SearchGaps,
+    pub(super) skipped: SkippedFiles,
 }
 
-/// What a search could not read.
+/// Files that a search skipped because it could not or must not read them.
 #[derive(Debug, Default)]
-pub(super) struct SearchGaps {
+pub(super) struct SkippedFiles {
     /// Number of unreadable files and directories.
     pub(super) unreadable: usize,
     /// Ignore files that were not applied.
     pub(super) skipped_ignore_files: Vec<PathBuf>,
     /// Whether a permission rule denied reading something that would have counted.
-    pub(super) hidden: bool,
+    pub(super) denied: bool,
 }
 
 impl DirWalk<'_> {
@@ -85,12 +85,12 @@ impl DirWalk<'_> {
             })
         });
         let visitors = finished.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let gaps = SearchGaps {
+        let skipped = SkippedFiles {
             unreadable: unreadable.into_inner(),
             skipped_ignore_files: ignore_rules.take_skipped_files(),
-            hidden: walk_filter.has_hidden(),
+            denied: walk_filter.has_hidden(),
         };
-        WalkOutcome { visitors, gaps }
+        WalkOutcome { visitors, skipped }
     }
 
     fn builder(
@@ -203,15 +203,15 @@ pub(super) fn sort_newest_first(files: &mut [(SystemTime, PathBuf)]) {
 }
 
 /// Notes on what a search could not read; empty if there is nothing.
-pub(super) fn render_gaps(gaps: &SearchGaps, timed_out: bool, cwd: &Path) -> String {
+pub(super) fn render_skipped(skipped: &SkippedFiles, timed_out: bool, cwd: &Path) -> String {
     let mut text = String::new();
-    if gaps.unreadable > 0 {
-        text.push_str(&format!("\n(Could not read: {}.)", gaps.unreadable));
+    if skipped.unreadable > 0 {
+        text.push_str(&format!("\n(Could not read: {}.)", skipped.unreadable));
     }
-    if gaps.hidden {
+    if skipped.denied {
         text.push_str("\n(Some files were skipped because a permission rule denies reading them.)");
     }
-    text.push_str(&ignore_rules::skipped_files_note(&gaps.skipped_ignore_files, cwd));
+    text.push_str(&ignore_rules::skipped_files_note(&skipped.skipped_ignore_files, cwd));
     if timed_out {
         text.push_str(
             "\n(Stopped at the time limit; there may be more results. Search a smaller directory.)",

@@ -207,7 +207,7 @@ fn the_total_size_of_ignore_files_is_limited() {
         max_depth: None,
         stop: &CancelFlag::default(),
     };
-    let skipped = walk.run(|| IgnoreAllFiles).gaps.skipped_ignore_files.len();
+    let skipped = walk.run(|| IgnoreAllFiles).skipped.skipped_ignore_files.len();
     assert!((5..20).contains(&skipped), "{skipped}");
 }
 
@@ -280,14 +280,14 @@ async fn an_invalid_start_is_explained() {
 #[test]
 fn gaps_are_reported() {
     let cwd = Path::new("/w");
-    assert_eq!(render_gaps(&SearchGaps::default(), false, cwd), "");
-    let some = SearchGaps {
+    assert_eq!(render_skipped(&SkippedFiles::default(), false, cwd), "");
+    let some = SkippedFiles {
         unreadable: 2,
         skipped_ignore_files: vec!["/w/.ignore".into(), "/etc/x".into()],
-        hidden: false,
+        denied: false,
     };
     assert_eq!(
-        render_gaps(&some, true, cwd),
+        render_skipped(&some, true, cwd),
         "\n(Could not read: 2.)\n(Skipped ignore files that are too large, unreadable or not regular files: .ignore, \
          /etc/x.)\n(Stopped at the time limit; there may be more results. Search a smaller directory.)"
     );
@@ -357,5 +357,5 @@ fn denied_files_are_not_visited() {
         max_depth: None,
         stop: &stop,
     };
-    assert!(walk.run(|| Watch).gaps.hidden);
+    assert!(walk.run(|| Watch).skipped.denied);
 }

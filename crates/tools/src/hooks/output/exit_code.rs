@@ -5,7 +5,7 @@ use whimbrel_process::{CommandOutput, ProcessExit};
 use whimbrel_wire::hook::{HookEvent, HookSpecific, SyncOutput};
 
 use super::{ParsedJson, ParsedOutput};
-use crate::hooks::salvage::blocking_part;
+use crate::hooks::blocking_part::blocking_part;
 
 impl ParsedOutput {
     /// Parses the output of a command that has ended.

@@ -285,14 +285,14 @@ fn a_deny_for_the_wrong_event_still_denies() {
             "hookEventName",
         ),
         (
-            "a denial with a misspelt name",
+            "a denial with a misspelled name",
             PreToolUse,
             json!({"hookSpecificOutput": {"hookEventName": "PreToolUs", "permissionDecision": "deny"}}),
             Some(deny()),
             "an unknown event",
         ),
         (
-            "an allow with a misspelt name is dropped",
+            "an allow with a misspelled name is dropped",
             PreToolUse,
             json!({"hookSpecificOutput": {"hookEventName": "PreToolUs", "permissionDecision": "allow"}}),
             None,

@@ -1,7 +1,8 @@
-//! Permission mode of a session: the mode in effect, switching it, whether `bypassPermissions` is allowed, and the
-//! return from plan mode.
+//! Permission mode of a session: the mode in effect, switching it, whether `bypassPermissions` is allowed, the
+//! return from plan mode, and the lock that keeps an agent in plan mode.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use whimbrel_config::settings::Trust;
@@ -11,7 +12,6 @@ use whimbrel_wire::permission::PermissionMode;
 use whimbrel_wire::system::Status;
 
 use super::PermissionState;
-use crate::permission::PlanLock;
 
 /// Modes besides the current one.
 #[derive(Debug, Default)]
@@ -28,6 +28,23 @@ pub enum Bypass {
     /// Allowed by the start options.
     Available,
     Unavailable,
+}
+
+/// Keeps an agent in plan mode until its plan is approved, whatever the mode of the session. Cheap to clone; clones
+/// share the lock.
+#[derive(Debug, Clone, Default)]
+pub struct PlanLock {
+    approved: Arc<AtomicBool>,
+}
+
+impl PlanLock {
+    pub fn is_held(&self) -> bool {
+        !self.approved.load(Ordering::Acquire)
+    }
+
+    pub fn approve(&self) {
+        self.approved.store(true, Ordering::Release);
+    }
 }
 
 impl PermissionState {

@@ -117,7 +117,7 @@ impl PermissionState {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use whimbrel_policy::{Decision, ToolFacts};
+    use whimbrel_policy::{Decision, ToolProperties};
     use whimbrel_wire::permission::PermissionMode;
 
     use super::super::{Bypass, InitialPermissions};
@@ -140,8 +140,9 @@ mod tests {
     }
 
     fn allows(permissions: &PermissionState, command: &str) -> bool {
-        let (facts, input) = (ToolFacts::for_tool("Bash", &["command"]), json!({"command": command}));
-        matches!(permissions.decide("Bash", &facts, &input, None).decision, Decision::Allow(_))
+        let (properties, input) =
+            (ToolProperties::for_tool("Bash", &["command"]), json!({"command": command}));
+        matches!(permissions.decide("Bash", &properties, &input, None).decision, Decision::Allow(_))
     }
 
     fn try_add_rules(

@@ -72,7 +72,7 @@ impl PermissionState {
         }
     }
 
-    /// Updates whose file does not hold them by itself.
+    /// Updates that are applied in memory only.
     pub(super) fn session_only(&self) -> MutexGuard<'_, Vec<PermissionUpdate>> {
         self.shared.session_only.lock().unwrap_or_else(PoisonError::into_inner)
     }

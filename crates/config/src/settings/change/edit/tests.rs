@@ -52,7 +52,7 @@ fn only_the_changed_part_is_rewritten() {
     ]);
 }
 
-/// Name, text before, change, text after (none if nothing changes).
+/// Name, text before, change, text after (`None` if nothing changes).
 type Row = (&'static str, &'static str, SettingsChange, Option<&'static str>);
 
 fn assert_rows(rows: Vec<Row>) {

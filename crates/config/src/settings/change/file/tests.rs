@@ -45,19 +45,20 @@ fn dir_names(path: &Path) -> Vec<String> {
 fn new_file_is_created_private_with_directory() {
     let dir = temp_dir();
     let path = local_path(&dir);
-    let replaced = change_file(&path, FileAccess::UserInProject, &add_rule("Bash(m1 *)")).unwrap().unwrap();
+    let replaced =
+        change_file(&path, FileOwnership::UserInProject, &add_rule("Bash(m1 *)")).unwrap().unwrap();
     let expected = "{\n  \"permissions\": {\n    \"allow\": [\n      \"Bash(m1 *)\"\n    ]\n  }\n}\n";
     assert_eq!(fs::read_to_string(&path).unwrap(), expected);
     assert_eq!(replaced, ReplacedText { old: None, new: expected.into() });
     assert_eq!((file_mode(&path), dir_names(&path)), (0o600, vec!["settings.local.json".to_owned()]));
-    assert_eq!(change_file(&path, FileAccess::UserInProject, &add_rule("Bash(m1 *)")).unwrap(), None);
+    assert_eq!(change_file(&path, FileOwnership::UserInProject, &add_rule("Bash(m1 *)")).unwrap(), None);
 }
 
 #[test]
 fn configuration_directory_is_created_with_parents() {
     let dir = temp_dir();
     let path = dir.path().join("home/.claude/settings.json");
-    change_file(&path, FileAccess::User, &add_rule("A")).unwrap();
+    change_file(&path, FileOwnership::User, &add_rule("A")).unwrap();
     assert_eq!((file_mode(&path), file_mode(path.parent().unwrap())), (0o600, 0o700));
 }
 
@@ -66,7 +67,7 @@ fn project_file_keeps_mode_and_users_becomes_private() {
     let dir = temp_dir();
     let path = local_path(&dir);
     fs::create_dir(path.parent().unwrap()).unwrap();
-    for (access, expected) in [(FileAccess::Project, 0o664), (FileAccess::UserInProject, 0o600)] {
+    for (access, expected) in [(FileOwnership::Project, 0o664), (FileOwnership::UserInProject, 0o600)] {
         fs::write(&path, "\u{feff}{\"model\":\"m\"}").unwrap();
         fs::set_permissions(&path, Permissions::from_mode(0o664)).unwrap();
         change_file(&path, access, &SettingsChange::Value { key: "model".into(), value: json!("n") })
@@ -84,7 +85,7 @@ fn symlink_is_rejected_and_target_unchanged() {
     fs::create_dir(&outside).unwrap();
     fs::write(outside.join("settings.local.json"), "{}").unwrap();
     let assert_rejected = |what: &str| {
-        let error = change_file(&path, FileAccess::UserInProject, &add_rule("A")).unwrap_err().to_string();
+        let error = change_file(&path, FileOwnership::UserInProject, &add_rule("A")).unwrap_err().to_string();
         assert!(error.contains("link") && error.contains("settings.local.json"), "{what}: {error}");
         assert_eq!(fs::read(outside.join("settings.local.json")).unwrap(), b"{}", "{what}");
     };
@@ -107,7 +108,7 @@ fn invalid_file_is_left_unchanged() {
     fs::create_dir(path.parent().unwrap()).unwrap();
     for text in ["", "{\"a\":1,}", "[]", "{\"permissions\":{\"allow\":{}}}", "{\"a\":1,\"a\":2}"] {
         fs::write(&path, text).unwrap();
-        let error = change_file(&path, FileAccess::UserInProject, &add_rule("A")).unwrap_err().to_string();
+        let error = change_file(&path, FileOwnership::UserInProject, &add_rule("A")).unwrap_err().to_string();
         assert!(error.contains("settings.local.json"), "{error}");
         assert_eq!(
             (fs::read_to_string(&path).unwrap().as_str(), dir_names(&path).len()),
@@ -117,7 +118,7 @@ fn invalid_file_is_left_unchanged() {
     }
     fs::remove_file(&path).unwrap();
     nix::unistd::mkfifo(&path, Mode::S_IRWXU).unwrap();
-    assert!(change_file(&path, FileAccess::UserInProject, &add_rule("A")).is_err());
+    assert!(change_file(&path, FileOwnership::UserInProject, &add_rule("A")).is_err());
 }
 
 #[test]
@@ -127,7 +128,7 @@ fn file_never_exceeds_the_size_limit() {
     fs::create_dir(path.parent().unwrap()).unwrap();
     let text = json!({"x": "y".repeat(2 * 1024 * 1024 - 20)}).to_string();
     fs::write(&path, &text).unwrap();
-    let error = change_file(&path, FileAccess::UserInProject, &add_rule("a rule that is too much"))
+    let error = change_file(&path, FileOwnership::UserInProject, &add_rule("a rule that is too much"))
         .unwrap_err()
         .to_string();
     assert!(error.contains("2 MiB"), "{error}");
@@ -141,7 +142,7 @@ fn files_of_killed_writers_are_removed() {
     fs::create_dir(path.parent().unwrap()).unwrap();
     fs::write(path.with_file_name(format!("{TEMP_PREFIX}old")), "half").unwrap();
     fs::write(path.with_file_name("notes.tmp"), "mine").unwrap();
-    change_file(&path, FileAccess::UserInProject, &add_rule("A")).unwrap();
+    change_file(&path, FileOwnership::UserInProject, &add_rule("A")).unwrap();
     assert_eq!(dir_names(&path), ["notes.tmp", "settings.local.json"]);
 }
 
@@ -154,7 +155,7 @@ fn concurrent_threads_lose_nothing() {
             let path = &path;
             scope.spawn(move || {
                 for rule in 0..10 {
-                    change_file(path, FileAccess::UserInProject, &add_rule(&format!("R{writer}x{rule}")))
+                    change_file(path, FileOwnership::UserInProject, &add_rule(&format!("R{writer}x{rule}")))
                         .unwrap();
                 }
             });
@@ -173,9 +174,9 @@ fn change_by_program_without_lock_is_not_lost() {
     let path = local_path(&dir);
     fs::create_dir(path.parent().unwrap()).unwrap();
     let target = TargetFile {
-        dir: open_dir(path.parent().unwrap(), FileAccess::UserInProject).unwrap(),
+        dir: open_dir(path.parent().unwrap(), FileOwnership::UserInProject).unwrap(),
         name: "settings.local.json",
-        access: FileAccess::UserInProject,
+        access: FileOwnership::UserInProject,
     };
     let read = target.read().unwrap();
     fs::write(&path, "{\"theirs\":1}").unwrap();
@@ -199,7 +200,7 @@ fn writer_process() {
     };
     for rule in 0..count.parse::<u32>().unwrap() {
         let rule = format!("{name}x{rule}");
-        change_file(Path::new(&path), FileAccess::UserInProject, &add_rule(&rule)).unwrap();
+        change_file(Path::new(&path), FileOwnership::UserInProject, &add_rule(&rule)).unwrap();
         println!("wrote {rule}");
     }
 }
@@ -246,16 +247,16 @@ fn killed_writer_leaves_valid_file_with_reported_rules() {
         let found = allow_rules(&path);
         assert!(reported.iter().all(|rule| found.contains(rule)), "{reported:?} {found:?}");
     }
-    change_file(&path, FileAccess::UserInProject, &add_rule("last")).unwrap();
+    change_file(&path, FileOwnership::UserInProject, &add_rule("last")).unwrap();
     assert_eq!(dir_names(&path), ["settings.local.json"]);
 }
 
 #[test]
 fn waiting_writer_gets_the_lock_after_close() {
     let dir = temp_dir();
-    let first = open_dir(dir.path(), FileAccess::User).unwrap();
+    let first = open_dir(dir.path(), FileOwnership::User).unwrap();
     assert_eq!(lock_dir(&first).unwrap(), LockState::Held);
-    let second = open_dir(dir.path(), FileAccess::User).unwrap();
+    let second = open_dir(dir.path(), FileOwnership::User).unwrap();
     assert!(matches!(second.try_lock(), Err(TryLockError::WouldBlock)));
     std::thread::scope(|scope| {
         let waiter = scope.spawn(|| lock_dir(&second).unwrap());

@@ -2,7 +2,7 @@
 
 use crate::shell::Word;
 
-/// Number of words that an allow rule skips to look through a wrapper; none if this is not a plain form.
+/// Number of words that an allow rule skips to look through a wrapper; `None` if this is not a plain form.
 pub(crate) fn strip_length(words: &[Word]) -> Option<usize> {
     let texts: Vec<&str> = words.iter().take(16).map_while(|word| word.value.as_literal()).collect();
     let (name, arguments) = texts.split_first()?;

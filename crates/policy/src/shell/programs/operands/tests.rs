@@ -3,19 +3,19 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::shell::{Script, ShellContext, analyze};
+use crate::shell::{CommandAnalysis, ShellContext, analyze};
 
-fn script(text: &str) -> Script {
+fn analyze_text(text: &str) -> CommandAnalysis {
     analyze(text, &ShellContext { home: "/home/u" })
 }
 
 fn found_files(text: &str) -> (BTreeSet<String>, BTreeSet<String>) {
-    let parts = script(text).commands;
+    let commands = analyze_text(text).commands;
     let texts = |values: &[WordValue]| {
         let shown = |value: &WordValue| format!("{value:?}");
         values.iter().map(shown).collect::<BTreeSet<_>>()
     };
-    (texts(&parts[0].reads), texts(&parts[0].writes))
+    (texts(&commands[0].reads), texts(&commands[0].writes))
 }
 
 #[test]
@@ -95,8 +95,8 @@ fn abbreviated_and_unknown_options_hide_no_file() {
         "git clean -fd V",
     ];
     for text in rows {
-        let part = &script(text).commands[0];
-        assert!(part.writes.contains(&literal("V")), "{text}: {:?}", part.writes);
+        let command = &analyze_text(text).commands[0];
+        assert!(command.writes.contains(&literal("V")), "{text}: {:?}", command.writes);
     }
 }
 
@@ -118,11 +118,11 @@ fn plain_commands_name_only_their_files() {
         ("gawk -i strings 1 a", &["1", "a"], &[]),
     ];
     for (text, reads, writes) in rows {
-        let part = &script(text).commands[0];
+        let command = &analyze_text(text).commands[0];
         let texts = |values: &[WordValue]| {
             values.iter().map(|value| value.as_literal().unwrap().to_owned()).collect::<Vec<_>>()
         };
-        assert_eq!((texts(&part.reads), texts(&part.writes)), (owned(reads), owned(writes)), "{text}");
+        assert_eq!((texts(&command.reads), texts(&command.writes)), (owned(reads), owned(writes)), "{text}");
     }
 }
 

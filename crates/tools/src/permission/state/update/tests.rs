@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::json;
 use tempfile::TempDir;
 use whimbrel_config::settings::{Settings, SettingsRequest, Trust};
-use whimbrel_policy::{Decision, ToolFacts};
+use whimbrel_policy::{Decision, ToolProperties};
 use whimbrel_wire::options::SettingSource;
 use whimbrel_wire::permission::PermissionMode;
 
@@ -67,8 +67,8 @@ fn rules(kind: &str, behavior: &str, destination: &str, command: &str) -> Permis
 }
 
 fn decision(permissions: &PermissionState, command: &str) -> &'static str {
-    let facts = ToolFacts::for_tool("Bash", &["command"]);
-    match permissions.decide("Bash", &facts, &json!({"command": command}), None).decision {
+    let properties = ToolProperties::for_tool("Bash", &["command"]);
+    match permissions.decide("Bash", &properties, &json!({"command": command}), None).decision {
         Decision::Allow(_) => "allow",
         Decision::Ask(_) => "ask",
         Decision::Deny(_) => "deny",

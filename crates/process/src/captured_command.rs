@@ -58,7 +58,7 @@ pub enum Leftover {
 }
 
 /// A running command with captured output. Dropping it kills the command and its children.
-pub struct Process {
+pub struct CapturedCommand {
     output: OutputPipe,
     tree: ProcessTree,
 }
@@ -72,7 +72,7 @@ struct RunningGroup {
     group: ProcessGroup,
 }
 
-impl Process {
+impl CapturedCommand {
     /// Starts a command. Stdout and stderr share one pipe, so that their order is kept.
     pub fn spawn(spec: &CommandSpec, groups: &Arc<ProcessGroups>) -> Result<Self, SpawnError> {
         let script = ShellScript::new(&spec.command).map_err(|error| spawn_error(error, &spec.cwd))?;

@@ -1,10 +1,10 @@
-//! Limits on the analysis of one command.
+//! Budget for the analysis of one command.
 //!
-//! The text itself is always read to its end; the limits apply to everything derived from it. Whatever a limit leaves
-//! out is searched as plain text, or the script is marked as truncated; it never counts as checked.
+//! The text itself is always read to its end; the budget applies to everything derived from it. Whatever exceeds the
+//! budget is searched as plain text, or the analysis is marked as truncated; it never counts as checked.
 
 use crate::shell::analyzer::Analyzer;
-use crate::shell::{Script, WordValue};
+use crate::shell::{CommandAnalysis, WordValue};
 
 /// Longer commands are never allowed by analysis; the deny analysis still searches them.
 pub const MAX_ANALYZED_LENGTH: usize = 10_000;
@@ -24,9 +24,9 @@ const MAX_PATH_LENGTH: usize = 4_096;
 /// Maximum depth of a path. Real trees are not hundreds of directories deep.
 const MAX_PATH_DEPTH: usize = 256;
 
-/// Remaining budgets.
+/// Remaining budget.
 #[derive(Debug)]
-pub(crate) struct AnalysisLimits {
+pub(crate) struct AnalysisBudget {
     /// Bytes of nested text to analyze.
     texts: usize,
     /// Bytes of text to search as plain text.
@@ -45,7 +45,7 @@ pub(crate) struct AnalysisLimits {
     aliases: usize,
 }
 
-impl AnalysisLimits {
+impl AnalysisBudget {
     pub(crate) fn for_text(text: &str) -> Self {
         Self {
             texts: text.len() + 65_536,
@@ -64,82 +64,87 @@ impl AnalysisLimits {
         text.len() + 65_536
     }
 
-    /// Takes the budget to analyze a text. Returns false if it does not suffice.
-    pub(crate) fn take_text(&mut self, text: &str) -> bool {
+    /// Spends the budget to analyze a text. Returns false if it does not suffice.
+    pub(crate) fn spend_text(&mut self, text: &str) -> bool {
         let length = text.len() + TEXT_OVERHEAD;
         // A text that is too long leaves the budget for shorter ones.
-        self.commands > 0 && self.texts >= length && take_from(&mut self.texts, length)
+        self.commands > 0 && self.texts >= length && spend(&mut self.texts, length)
     }
 
-    /// Takes the budget to search a text.
-    pub(crate) fn take_searched_text(&mut self, text: &str) -> bool {
-        take_from(&mut self.searched_texts, text.len() + TEXT_OVERHEAD)
+    /// Spends the budget to search a text.
+    pub(crate) fn spend_searched_text(&mut self, text: &str) -> bool {
+        spend(&mut self.searched_texts, text.len() + TEXT_OVERHEAD)
     }
 
-    /// Takes the budget for one more nested command.
-    pub(crate) fn take_command(&mut self) -> bool {
-        take_from(&mut self.commands, 1)
+    /// Spends the budget for one more nested command.
+    pub(crate) fn spend_command(&mut self) -> bool {
+        spend(&mut self.commands, 1)
     }
 
-    /// Takes the budget for a nested command with this many words.
-    pub(crate) fn take_words(&mut self, count: usize) -> bool {
-        take_from(&mut self.words, count) && self.take_command()
+    /// Spends the budget for a nested command with this many words.
+    pub(crate) fn spend_words(&mut self, count: usize) -> bool {
+        spend(&mut self.words, count) && self.spend_command()
     }
 
-    /// Takes the budget for alternative expansions of a command with this many words.
-    pub(crate) fn take_expansions(&mut self, count: usize, words: usize) -> bool {
-        take_from(&mut self.expansions, count * (1 + words / WORDS_PER_EXPANSION))
+    /// Spends the budget for alternative expansions of a command with this many words.
+    pub(crate) fn spend_expansions(&mut self, count: usize, words: usize) -> bool {
+        spend(&mut self.expansions, count * (1 + words / WORDS_PER_EXPANSION))
     }
 
-    /// Takes the budget for values or texts of variables.
-    pub(crate) fn take_values(&mut self, count: usize) -> bool {
-        take_from(&mut self.values, count)
+    /// Spends the budget for values or texts of variables.
+    pub(crate) fn spend_values(&mut self, count: usize) -> bool {
+        spend(&mut self.values, count)
     }
 
-    /// Takes the budget for words inserted into placeholders.
-    pub(crate) fn take_placeholder_words(&mut self, count: usize) -> bool {
-        take_from(&mut self.placeholder_words, count)
+    /// Spends the budget for words inserted into placeholders.
+    pub(crate) fn spend_placeholder_words(&mut self, count: usize) -> bool {
+        spend(&mut self.placeholder_words, count)
     }
 
-    /// Takes the budget for aliases.
-    pub(crate) fn take_aliases(&mut self, count: usize) -> bool {
-        take_from(&mut self.aliases, count)
+    /// Spends the budget for aliases.
+    pub(crate) fn spend_aliases(&mut self, count: usize) -> bool {
+        spend(&mut self.aliases, count)
     }
 }
 
-/// Takes an amount from a budget. Returns false, and empties it, if it does not suffice.
-fn take_from(left: &mut usize, count: usize) -> bool {
+/// Spends an amount of a budget. Returns false, and empties it, if it does not suffice.
+fn spend(left: &mut usize, count: usize) -> bool {
     let enough = *left >= count;
     *left = left.saturating_sub(count);
     enough
 }
 
 impl Analyzer<'_> {
-    /// Marks the script as truncated. What was not analyzed must not count as checked.
+    /// Marks the analysis as truncated. What was not analyzed must not count as checked.
     pub(crate) fn mark_truncated(&mut self) {
-        if !std::mem::replace(&mut self.script.truncated, true) {
-            self.script.unanalyzable.push(crate::shell::UnanalyzableCause::TooDeep);
+        if !std::mem::replace(&mut self.analysis.truncated, true) {
+            self.analysis.unanalyzable.push(crate::shell::UnanalyzableCause::TooDeep);
         }
     }
 }
 
 /// Replaces every path that is too long by an unknown path below the root.
-pub(crate) fn replace_long_paths(script: &mut Script) {
-    for part in script.commands.iter_mut().chain(&mut script.commands_if_empty) {
-        let lists = [&mut part.reads, &mut part.writes, &mut part.bulk_write_dirs, &mut part.removals];
+pub(crate) fn replace_long_paths(analysis: &mut CommandAnalysis) {
+    for simple_command in analysis.commands.iter_mut().chain(&mut analysis.commands_if_empty) {
+        let lists = [
+            &mut simple_command.reads,
+            &mut simple_command.writes,
+            &mut simple_command.bulk_write_dirs,
+            &mut simple_command.removals,
+        ];
         lists.into_iter().flatten().for_each(replace_if_too_long);
-        part.redirects.iter_mut().for_each(|redirect| replace_if_too_long(&mut redirect.target));
-        for dir_target in &mut part.dir_targets {
+        simple_command.redirects.iter_mut().for_each(|redirect| replace_if_too_long(&mut redirect.target));
+        for dir_target in &mut simple_command.dir_targets {
             replace_if_too_long(&mut dir_target.directory);
             replace_if_too_long(&mut dir_target.source);
         }
     }
-    script.cd_targets.iter_mut().flatten().for_each(replace_if_too_long);
-    script
+    analysis.cd_targets.iter_mut().flatten().for_each(replace_if_too_long);
+    analysis
         .cd_directories
         .iter_mut()
-        .chain(&mut script.option_directories)
-        .chain(&mut script.cd_path)
+        .chain(&mut analysis.option_directories)
+        .chain(&mut analysis.cd_path)
         .for_each(replace_if_too_long);
 }
 

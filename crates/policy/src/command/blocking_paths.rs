@@ -11,83 +11,89 @@ use super::symlinks::follows_symlinks;
 use crate::decision_input::DecisionInput;
 use crate::dir_walk::{WalkResult, find_below};
 use crate::file_access::{find_allow_rule_for_edit, find_allow_rule_for_read};
-use crate::fs::EntryKind;
+use crate::fs::FileType;
 use crate::paths::{ResolvedPath, resolve_absolute};
 use crate::shell::{CommandClass, Redirect, RedirectDirection, RedirectTargetKind, SimpleCommand, WordValue};
 
-/// Reason why a path blocks a command.
+/// A path that blocks a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum PathObstacle {
+pub(crate) enum BlockingPath {
     /// A path that is not allowed.
-    Path(PathBuf),
+    Known(PathBuf),
     /// A path that is not known.
     Unknown,
 }
 
 impl ShellCommand<'_> {
     /// Finds the first blocking path of a simple command, redirects included.
-    pub(crate) fn find_path_obstacle(
+    pub(crate) fn find_blocking_path(
         &self,
-        part: &SimpleCommand,
+        simple_command: &SimpleCommand,
         input: &DecisionInput<'_>,
-    ) -> Option<PathObstacle> {
-        self.find_path_obstacles(part, input).next()
+    ) -> Option<BlockingPath> {
+        self.find_blocking_paths(simple_command, input).next()
     }
 
     /// Finds the blocking paths of a simple command, redirects included.
-    pub(crate) fn find_path_obstacles<'p>(
+    pub(crate) fn find_blocking_paths<'p>(
         &'p self,
-        part: &'p SimpleCommand,
+        simple_command: &'p SimpleCommand,
         input: &'p DecisionInput<'_>,
-    ) -> impl Iterator<Item = PathObstacle> {
-        let scoped =
-            part.restricts_paths || matches!(part.class, CommandClass::ReadOnly | CommandClass::AcceptEdits);
-        let operands = scoped.then(|| self.find_operand_obstacles(part, input)).into_iter().flatten();
-        let redirects = part
+    ) -> impl Iterator<Item = BlockingPath> {
+        let scoped = simple_command.restricts_paths
+            || matches!(simple_command.class, CommandClass::ReadOnly | CommandClass::AcceptEdits);
+        let operands =
+            scoped.then(|| self.find_blocking_operands(simple_command, input)).into_iter().flatten();
+        let redirects = simple_command
             .redirects
             .iter()
-            .filter_map(move |redirect| self.find_redirect_obstacle(redirect, part, input));
+            .filter_map(move |redirect| self.find_blocking_redirect(redirect, simple_command, input));
         operands.chain(redirects)
     }
 
     /// Finds the first blocking operand.
-    pub(super) fn find_operand_obstacle(
+    pub(super) fn find_blocking_operand(
         &self,
-        part: &SimpleCommand,
+        simple_command: &SimpleCommand,
         input: &DecisionInput<'_>,
-    ) -> Option<PathObstacle> {
-        self.find_operand_obstacles(part, input).next()
+    ) -> Option<BlockingPath> {
+        self.find_blocking_operands(simple_command, input).next()
     }
 
-    fn find_operand_obstacles<'p>(
+    fn find_blocking_operands<'p>(
         &'p self,
-        part: &'p SimpleCommand,
+        simple_command: &'p SimpleCommand,
         input: &'p DecisionInput<'_>,
-    ) -> impl Iterator<Item = PathObstacle> {
-        let through_links = follows_symlinks(part);
+    ) -> impl Iterator<Item = BlockingPath> {
+        let through_links = follows_symlinks(simple_command);
         let mut seen = HashSet::new();
-        let reads = super::read_operands(part)
+        let reads = super::read_operands(simple_command)
             .filter(move |value| seen.insert(*value))
-            .filter_map(move |value| self.find_read_obstacle(value, part, through_links, input));
-        reads.chain(part.writes.iter().filter_map(|value| self.find_write_obstacle(value, part, input)))
+            .filter_map(move |value| self.find_blocking_read(value, simple_command, through_links, input));
+        reads.chain(
+            simple_command
+                .writes
+                .iter()
+                .filter_map(|value| self.find_blocking_write(value, simple_command, input)),
+        )
     }
 
-    fn find_read_obstacle(
+    fn find_blocking_read(
         &self,
         value: &WordValue,
-        part: &SimpleCommand,
+        simple_command: &SimpleCommand,
         through_links: bool,
         input: &DecisionInput<'_>,
-    ) -> Option<PathObstacle> {
+    ) -> Option<BlockingPath> {
         let readable = |path: &ResolvedPath| {
             input.dirs.contains(path) || find_allow_rule_for_read(input, path).is_some()
         };
         let blocked = |text: &str| {
             self.resolve_from_shell_dirs(text).iter().find_map(|path| match () {
-                () if self.may_be_moved(path, part) => Some(PathObstacle::Unknown),
-                () if !readable(path) => Some(PathObstacle::Path(path.physical.clone())),
-                () if through_links => self.disk.walk_cache.find_link_obstacle(&path.physical, || {
-                    self.find_link_obstacle_below(&path.physical, &readable)
+                () if self.may_be_moved(path, simple_command) => Some(BlockingPath::Unknown),
+                () if !readable(path) => Some(BlockingPath::Known(path.physical.clone())),
+                () if through_links => self.disk.walk_cache.find_blocking_link(&path.physical, || {
+                    self.find_blocking_link_below(&path.physical, &readable)
                 }),
                 () => None,
             })
@@ -95,97 +101,97 @@ impl ShellCommand<'_> {
         match value {
             WordValue::Literal(text) => blocked(text),
             WordValue::Glob(glob) => {
-                if let Some(obstacle) = blocked(&extract_literal_prefix(glob).to_string_lossy()) {
-                    return Some(obstacle);
+                if let Some(blocking) = blocked(&extract_literal_prefix(glob).to_string_lossy()) {
+                    return Some(blocking);
                 }
                 for directory in &self.directories.shell_dirs {
                     let expansion = self.expand_glob(glob, directory);
                     let mut paths = expansion.paths.iter().map(|path| path.to_string_lossy());
-                    if let Some(obstacle) = paths.find_map(|path| blocked(&path)) {
-                        return Some(obstacle);
+                    if let Some(blocking) = paths.find_map(|path| blocked(&path)) {
+                        return Some(blocking);
                     }
                     if !expansion.complete {
-                        return Some(PathObstacle::Unknown);
+                        return Some(BlockingPath::Unknown);
                     }
                 }
                 None
             }
-            WordValue::Unknown { .. } => Some(PathObstacle::Unknown),
+            WordValue::Unknown { .. } => Some(BlockingPath::Unknown),
         }
     }
 
-    fn find_write_obstacle(
+    fn find_blocking_write(
         &self,
         value: &WordValue,
-        part: &SimpleCommand,
+        simple_command: &SimpleCommand,
         input: &DecisionInput<'_>,
-    ) -> Option<PathObstacle> {
-        let WordValue::Literal(text) = value else { return Some(PathObstacle::Unknown) };
+    ) -> Option<BlockingPath> {
+        let WordValue::Literal(text) = value else { return Some(BlockingPath::Unknown) };
         let writable = |path: &ResolvedPath| {
             input.dirs.contains(path) || find_allow_rule_for_edit(input, path).is_some()
         };
-        self.find_not_accepted(text, part, writable)
+        self.find_not_accepted(text, simple_command, writable)
     }
 
-    pub(super) fn find_redirect_obstacle(
+    pub(super) fn find_blocking_redirect(
         &self,
         redirect: &Redirect,
-        part: &SimpleCommand,
+        simple_command: &SimpleCommand,
         input: &DecisionInput<'_>,
-    ) -> Option<PathObstacle> {
+    ) -> Option<BlockingPath> {
         match redirect.target_kind {
             RedirectTargetKind::Null => return None,
-            RedirectTargetKind::Stream | RedirectTargetKind::Network => return Some(PathObstacle::Unknown),
+            RedirectTargetKind::Stream | RedirectTargetKind::Network => return Some(BlockingPath::Unknown),
             RedirectTargetKind::File => {}
         }
-        let WordValue::Literal(text) = &redirect.target else { return Some(PathObstacle::Unknown) };
+        let WordValue::Literal(text) = &redirect.target else { return Some(BlockingPath::Unknown) };
         if redirect.direction == RedirectDirection::Read {
-            return self.find_read_obstacle(&redirect.target, part, false, input);
+            return self.find_blocking_read(&redirect.target, simple_command, false, input);
         }
         let accepted = |path: &ResolvedPath| {
             find_allow_rule_for_edit(input, path).is_some()
                 || input.mode == PermissionMode::AcceptEdits && input.dirs.contains(path)
         };
-        self.find_not_accepted(text, part, accepted)
+        self.find_not_accepted(text, simple_command, accepted)
     }
 
     fn find_not_accepted(
         &self,
         text: &str,
-        part: &SimpleCommand,
+        simple_command: &SimpleCommand,
         accepted: impl Fn(&ResolvedPath) -> bool,
-    ) -> Option<PathObstacle> {
+    ) -> Option<BlockingPath> {
         self.resolve_from_shell_dirs(text).iter().find_map(|path| match () {
-            () if self.may_be_moved(path, part) => Some(PathObstacle::Unknown),
-            () if !accepted(path) => Some(PathObstacle::Path(path.physical.clone())),
+            () if self.may_be_moved(path, simple_command) => Some(BlockingPath::Unknown),
+            () if !accepted(path) => Some(BlockingPath::Known(path.physical.clone())),
             () => None,
         })
     }
 
     /// Finds the target of a link below a directory, if it must not be read.
-    fn find_link_obstacle_below(
+    fn find_blocking_link_below(
         &self,
         directory: &Path,
         readable: &impl Fn(&ResolvedPath) -> bool,
-    ) -> Option<PathObstacle> {
+    ) -> Option<BlockingPath> {
         let mut target = None;
         let below = find_below(directory, self.disk.context.fs, |path, kind| {
-            if kind == EntryKind::Link {
+            if kind == FileType::Link {
                 target = Some(resolve_absolute(path, &self.disk.context)).filter(|path| !readable(path));
             }
             target.is_some()
         });
         match below {
             WalkResult::NotFound => None,
-            WalkResult::LimitExceeded => Some(PathObstacle::Unknown),
+            WalkResult::LimitExceeded => Some(BlockingPath::Unknown),
             WalkResult::Found => {
-                Some(target.map_or(PathObstacle::Unknown, |path| PathObstacle::Path(path.physical)))
+                Some(target.map_or(BlockingPath::Unknown, |path| BlockingPath::Known(path.physical)))
             }
         }
     }
 }
 
-/// Returns true if a physical path lies in a working directory, so that its location is not the obstacle.
+/// Returns true if a physical path lies in a working directory, so that its location does not block it.
 pub(super) fn is_in_work_dirs(path: &Path, input: &DecisionInput<'_>) -> bool {
     input.dirs.all().any(|dir| dir.contains(path))
 }

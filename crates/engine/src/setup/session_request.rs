@@ -15,7 +15,7 @@ use super::settings;
 
 /// A request to start a session.
 #[derive(Debug, Clone, Default)]
-pub struct Start {
+pub struct SessionRequest {
     pub options: Options,
     /// Environment of the engine and of the commands that it runs.
     pub env: BTreeMap<String, String>,
@@ -23,11 +23,11 @@ pub struct Start {
     pub settings: Option<Settings>,
     /// In-process MCP servers of the host by name; the options name them too.
     pub in_process_servers: BTreeMap<String, InProcessServer>,
-    /// The session store; none stores sessions in files.
+    /// The session store; `None` stores sessions in files.
     pub store: Option<SharedStore>,
 }
 
-impl Start {
+impl SessionRequest {
     pub fn new(options: Options, env: BTreeMap<String, String>) -> Self {
         Self { options, env, ..Self::default() }
     }

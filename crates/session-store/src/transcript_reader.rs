@@ -53,14 +53,14 @@ struct EntryFields {
 }
 
 /// An open transcript with the positions of its visible messages.
-pub struct Transcript {
+pub struct TranscriptReader {
     file: File,
     /// Positions of the messages, in order.
     spans: Vec<Span>,
     repairs: RepairCounts,
 }
 
-impl Transcript {
+impl TranscriptReader {
     pub fn open(path: &Path) -> io::Result<Self> {
         let (file, _) = files::open(path)?;
         let (order, repairs) = load::conversation_spans(&file)?;
@@ -88,17 +88,17 @@ pub(crate) fn messages_from_lines(lines: &[RawJson]) -> Vec<Message> {
     order.iter().filter_map(|span| parse_message(line(span)?)).collect()
 }
 
-/// Parses a line; none if it is not a visible message.
+/// Parses a line; `None` if it is not a visible message.
 pub(crate) fn message_from_line(line: &RawJson) -> Option<Message> {
     parse_message(line.as_str().as_bytes())
 }
 
-/// Passes the messages of a transcript to `look` in file order, until it returns false. Only lines accepted by `maybe`
-/// are parsed.
+/// Calls `visit` for each message of a transcript in file order until it returns false. Only lines that `may_match`
+/// accepts are parsed.
 pub(crate) fn scan_messages(
     path: &Path,
     may_match: impl Fn(&[u8]) -> bool,
-    mut look: impl FnMut(Message) -> bool,
+    mut visit: impl FnMut(Message) -> bool,
 ) -> io::Result<()> {
     let (file, _) = files::open(path)?;
     let mut lines = LineReader::new(BufReader::with_capacity(READ_BUFFER_SIZE, file));
@@ -106,7 +106,7 @@ pub(crate) fn scan_messages(
         let (ScannedLine::Complete(_, line) | ScannedLine::Unterminated(_, line)) = step else { continue };
         if may_match(line)
             && let Some(message) = parse_message(line)
-            && !look(message)
+            && !visit(message)
         {
             break;
         }
@@ -139,7 +139,7 @@ fn is_truthy(value: &Value) -> bool {
     }
 }
 
-/// Parses a line; none if it is not a visible message.
+/// Parses a line; `None` if it is not a visible message.
 fn parse_message(bytes: &[u8]) -> Option<Message> {
     let line = parse_fields(bytes)?;
     let kind = non_empty_text(line.kind).filter(|kind| matches!(kind.as_str(), "user" | "assistant"))?;
@@ -170,7 +170,7 @@ mod tests {
             .map(|line| line.as_str().map_or_else(|| line.to_string(), str::to_owned) + "\n")
             .collect();
         std::fs::write(&path, text.trim_end()).unwrap();
-        let transcript = Transcript::open(&path).unwrap();
+        let transcript = TranscriptReader::open(&path).unwrap();
         transcript.messages().map(|message| message.unwrap().uuid).collect()
     }
 

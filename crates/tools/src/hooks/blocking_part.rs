@@ -1,6 +1,6 @@
-//! Salvages invalid hook outputs. Pure.
+//! The part of an invalid hook output that still blocks. Pure.
 //!
-//! - Partly invalid outputs: only fields that block are honoured. Fields that allow or change something are not,
+//! - Partly invalid outputs: only fields that block are honored. Fields that allow or change something are not,
 //!   because the invalid part may have restricted them.
 //! - Duplicate keys: parsers take the last one, and a hook that builds its JSON from the model's text may have been
 //!   tricked into printing the second. [`keep_first_duplicates`] reads the first one.

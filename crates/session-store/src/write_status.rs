@@ -4,14 +4,14 @@ use std::io;
 
 /// Write status of a transcript. The first failure and the recovery each produce one notice.
 #[derive(Debug, Default)]
-pub(super) struct WriteHealth {
+pub(super) struct WriteStatus {
     failing: bool,
     notice: Option<TranscriptNotice>,
-    lock_state: LockState,
+    lock_warning: LockWarning,
 }
 
 #[derive(Debug, Default)]
-enum LockState {
+enum LockWarning {
     #[default]
     Locked,
     /// Not locked, and not reported yet.
@@ -35,7 +35,7 @@ pub enum TranscriptNotice {
     RecoveredWithGap(usize),
 }
 
-impl WriteHealth {
+impl WriteStatus {
     /// Records the result of a write and the number of lines dropped since the last success.
     pub(super) fn record_write(&mut self, written: &io::Result<()>, dropped: usize) {
         match (written, self.failing) {
@@ -70,8 +70,8 @@ impl WriteHealth {
 
     /// Records that the transcript cannot be locked; reported once.
     pub(super) fn record_unlocked(&mut self, error: io::Error) {
-        if matches!(self.lock_state, LockState::Locked) {
-            self.lock_state = LockState::Unreported(error);
+        if matches!(self.lock_warning, LockWarning::Locked) {
+            self.lock_warning = LockWarning::Unreported(error);
         }
     }
 
@@ -79,14 +79,14 @@ impl WriteHealth {
         if let Some(notice) = self.notice.take() {
             return Some(notice);
         }
-        match std::mem::take(&mut self.lock_state) {
-            LockState::Locked => None,
-            LockState::Unreported(error) => {
-                self.lock_state = LockState::Reported;
+        match std::mem::take(&mut self.lock_warning) {
+            LockWarning::Locked => None,
+            LockWarning::Unreported(error) => {
+                self.lock_warning = LockWarning::Reported;
                 Some(TranscriptNotice::Unlocked(error))
             }
-            LockState::Reported => {
-                self.lock_state = LockState::Reported;
+            LockWarning::Reported => {
+                self.lock_warning = LockWarning::Reported;
                 None
             }
         }

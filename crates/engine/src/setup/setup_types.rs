@@ -1,11 +1,12 @@
-//! The parts of a [`Setup`](super::Setup), each for one area of a session.
+//! The [`Setup`] of a session, and its parts, each for one area.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use whimbrel_config::locations::ConfigLocations;
 use whimbrel_mcp::{InProcessServer, ServerConfigs};
-use whimbrel_session_store::{Persistence, ProjectDir, ResumedSession};
+use whimbrel_session_store::{Persistence, ResumedSession, TranscriptDir};
 use whimbrel_tools::api::{AgentToolSet, DeferredTools};
 use whimbrel_tools::hooks::{HookSet, ProgressPolicy};
 use whimbrel_tools::mcp_tools::ToolCache;
@@ -15,20 +16,40 @@ use whimbrel_tools::tasks::BackgroundPolicy;
 use whimbrel_tools::workspace::Workspace;
 use whimbrel_wire::options::SystemPrompt;
 
+use super::extensions::Extensions;
 use super::resume::SessionOrigin;
 use crate::agent::AgentLimits;
 use crate::agents::AgentDefinitions;
+use crate::commands::Commands;
 use crate::runtime_settings::RuntimeSettings;
 use crate::state_notifier::StateSubscription;
 use crate::structured_output::OutputSchema;
+
+/// Everything a session needs, resolved.
+pub struct Setup {
+    pub session: SessionSetup,
+    pub models: ModelSetup,
+    pub tools: ToolSetup,
+    pub mcp: McpSetup,
+    pub permissions: PermissionSetup,
+    pub hooks: HookSetup,
+    pub agents: AgentSetup,
+    pub prompt: PromptSetup,
+    pub host: HostSetup,
+    pub config_locations: Arc<ConfigLocations>,
+    /// Slash commands.
+    pub commands: Commands,
+    /// Plugins, skills and output styles.
+    pub extensions: Extensions,
+}
 
 /// Which session it is, where it works and where it is stored.
 pub struct SessionSetup {
     pub id: String,
     /// Working directory, environment and tool output directory.
     pub workspace: Arc<Workspace>,
-    /// Directory of the transcript; none if the session is not stored on disk.
-    pub project_dir: Option<ProjectDir>,
+    /// Directory of the transcript; `None` if the session is not stored on disk.
+    pub transcript_dir: Option<TranscriptDir>,
     pub persistence: Persistence,
     /// State of a resumed session; taken by the first turn.
     pub resumed: Option<Box<ResumedSession>>,
@@ -77,7 +98,7 @@ pub struct PermissionSetup {
     pub host_answers: bool,
     /// The MCP tool that answers permission requests instead.
     pub prompt_tool: Option<String>,
-    /// Timeout of permission requests; none for no timeout.
+    /// Timeout of permission requests; `None` for no timeout.
     pub request_timeout: Option<Duration>,
 }
 
@@ -115,7 +136,7 @@ pub struct PromptSetup {
 pub struct HostSetup {
     /// Policy for background tasks at the end.
     pub background_policy: BackgroundPolicy,
-    /// Time limit for waiting for them; none for no limit.
+    /// Time limit for waiting for them; `None` for no limit.
     pub background_wait_limit: Option<Duration>,
     /// Whether the host subscribes to session state changes.
     pub state_subscription: StateSubscription,

@@ -12,13 +12,13 @@ use crate::error::{ModelError, ModelErrorKind};
 
 /// A URL parsed and validated once, so that it can be requested often.
 #[derive(Clone)]
-pub struct Address {
+pub struct RequestUrl {
     pub(super) uri: Uri,
     /// User and password from the URL as a header; not part of `uri`.
     pub(super) basic_auth: Option<HeaderValue>,
 }
 
-impl Address {
+impl RequestUrl {
     /// Parses an `http://` or `https://` URL.
     pub fn parse(text: &str) -> Result<Self, ModelError> {
         let url = Url::parse(text)
@@ -32,7 +32,7 @@ impl Address {
     }
 }
 
-impl TryFrom<Url> for Address {
+impl TryFrom<Url> for RequestUrl {
     type Error = ModelError;
 
     fn try_from(mut url: Url) -> Result<Self, ModelError> {
@@ -52,9 +52,9 @@ impl TryFrom<Url> for Address {
 }
 
 /// Shows the host only, because the query may contain a key.
-impl fmt::Debug for Address {
+impl fmt::Debug for RequestUrl {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_tuple("Address").field(&self.host()).finish()
+        formatter.debug_tuple("RequestUrl").field(&self.host()).finish()
     }
 }
 
@@ -106,7 +106,7 @@ mod tests {
             ("//ann:s3cret@host/x", "\"host\""),
             ("s3cret s3cret://ann@host of mine/x", "\"host of mine\""),
         ] {
-            let error = Address::parse(text).map(drop).unwrap_err();
+            let error = RequestUrl::parse(text).map(drop).unwrap_err();
             assert!(!error.message.contains("s3"), "{text}: {error}");
             assert!(error.message.starts_with(shown), "{text}: {error}");
         }
@@ -114,10 +114,10 @@ mod tests {
 
     #[test]
     fn credentials_become_a_header_and_other_schemes_are_rejected() {
-        let address = Address::parse("https://ann:p%40ss@Host.test:8443/a?b=c#d").unwrap();
-        assert_eq!(address.uri, "https://host.test:8443/a?b=c");
-        assert_eq!(address.basic_auth.unwrap(), "Basic YW5uOnBAc3M=");
-        let plain = Address::parse("http://[::1]:80/").unwrap();
+        let request_url = RequestUrl::parse("https://ann:p%40ss@Host.test:8443/a?b=c#d").unwrap();
+        assert_eq!(request_url.uri, "https://host.test:8443/a?b=c");
+        assert_eq!(request_url.basic_auth.unwrap(), "Basic YW5uOnBAc3M=");
+        let plain = RequestUrl::parse("http://[::1]:80/").unwrap();
         assert_eq!((plain.host(), &plain.basic_auth), ("[::1]", &None));
         for (text, part) in [
             ("nonsense", "\"nonsense\" is not a valid URL"),
@@ -125,7 +125,7 @@ mod tests {
             ("file:///etc/passwd", "http:// or https://"),
             ("http://", "is not a valid URL"),
         ] {
-            let error = Address::parse(text).unwrap_err();
+            let error = RequestUrl::parse(text).unwrap_err();
             assert_eq!(error.kind, ModelErrorKind::InvalidRequest, "{text}");
             assert!(error.message.contains(part), "{text}: {error}");
         }

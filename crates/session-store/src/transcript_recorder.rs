@@ -32,7 +32,7 @@ pub struct SessionIdentity {
 
 /// Builds transcript entries and passes them to the [`TranscriptWriter`].
 #[derive(Debug)]
-pub struct TranscriptLog {
+pub struct TranscriptRecorder {
     identity: SessionIdentity,
     writer: TranscriptWriter,
     leaf: Option<String>,
@@ -80,7 +80,7 @@ struct EntryLine<'a> {
     more: serde_json::Map<String, Value>,
 }
 
-impl TranscriptLog {
+impl TranscriptRecorder {
     /// Creates the transcript of a session. The file is created and locked by its first entry, unless the lock is
     /// passed in; without a path nothing is stored on disk.
     pub fn new(

@@ -1,10 +1,10 @@
-//! Result of the analysis: the script and its simple commands.
+//! Result of the analysis of a command: its simple commands.
 
 use super::{RuleSuggestion, Word, WordValue};
 
 /// Analysis of a whole command.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Script {
+pub struct CommandAnalysis {
     /// The text without outer blanks, matched against rules that name the whole command.
     pub text: String,
     /// Simple commands at every depth, in the order of the text.
@@ -33,21 +33,21 @@ pub struct Script {
     pub cd_path: Vec<WordValue>,
 }
 
-impl Script {
+impl CommandAnalysis {
     /// Simple commands that must be allowed before the command may run.
     pub fn checked_commands(&self) -> impl Iterator<Item = &SimpleCommand> {
-        self.commands.iter().filter(|part| part.check_scope == CheckScope::Full)
+        self.commands.iter().filter(|simple_command| simple_command.check_scope == CheckScope::Full)
     }
 
     /// Returns true if a command runs something that the text does not show: a command word that is not literal or
     /// has too many values, or `eval` and the like of text that is not literal.
     pub fn is_opaque(&self) -> bool {
-        self.has_untracked_values || self.commands.iter().any(|part| part.opaque)
+        self.has_untracked_values || self.commands.iter().any(|simple_command| simple_command.opaque)
     }
 
-    /// Finds the first cause that even an exact rule for the whole text does not lift.
-    pub fn find_unliftable_cause(&self) -> Option<UnanalyzableCause> {
-        self.unanalyzable.iter().copied().find(|cause| !cause.is_lifted_by_exact_rule())
+    /// Finds the first cause for which even an exact rule for the whole text does not allow the command.
+    pub fn find_cause_despite_exact_rule(&self) -> Option<UnanalyzableCause> {
+        self.unanalyzable.iter().copied().find(|cause| !cause.is_allowed_by_exact_rule())
     }
 }
 
@@ -67,7 +67,7 @@ pub enum UnanalyzableCause {
     /// A test that evaluates its operands.
     Test,
     /// An unquoted glob whose matches could be taken for options or change more files than shown. Never in
-    /// [`Script::unanalyzable`]: see [`SimpleCommand::has_risky_glob`].
+    /// [`CommandAnalysis::unanalyzable`]: see [`SimpleCommand::has_risky_glob`].
     Glob,
     /// A here-document with expansions.
     Heredoc,
@@ -109,8 +109,8 @@ impl UnanalyzableCause {
         }
     }
 
-    /// Returns true if an exact rule for the whole command is enough in spite of this cause.
-    pub fn is_lifted_by_exact_rule(self) -> bool {
+    /// Returns true if an exact rule for the whole command allows it in spite of this cause.
+    pub fn is_allowed_by_exact_rule(self) -> bool {
         !matches!(
             self,
             Self::CompoundSyntax
@@ -131,7 +131,7 @@ pub enum CheckScope {
     /// behind a wrapper whose outer form is checked.
     DenyOnly,
     /// Like `DenyOnly`, for text that may not be a command, such as code of another language.
-    Guess,
+    Possible,
 }
 
 /// One simple command.
@@ -147,9 +147,9 @@ pub struct SimpleCommand {
     /// Redirects that open a file; `2>&1` is not included.
     pub redirects: Vec<Redirect>,
     /// Texts that allow rules are matched against. Empty if only bare `Bash` can allow the command.
-    pub allow_spellings: Vec<AllowSpelling>,
+    pub allow_texts: Vec<AllowText>,
     /// Texts that deny and ask rules are matched against.
-    pub deny_spellings: Vec<DenySpelling>,
+    pub deny_texts: Vec<DenyText>,
     /// Class of the command behind the wrappers that an allow rule looks through.
     pub class: CommandClass,
     /// Command word, literal and as written, of the command that `class`, `reads` and `writes` describe.
@@ -222,21 +222,21 @@ pub enum RedirectTargetKind {
     File,
     /// `/dev/null`: harmless.
     Null,
-    /// `/dev/stdout`, `/dev/fd/3` and the like: asks.
+    /// `/dev/stdout`, `/dev/fd/3` and the like: requires permission.
     Stream,
-    /// `/dev/tcp/..` or `/dev/udp/..`, which bash opens as a connection: asks.
+    /// `/dev/tcp/..` or `/dev/udp/..`, which bash opens as a connection: requires permission.
     Network,
 }
 
 /// Text that allow rules are matched against.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AllowSpelling {
+pub struct AllowText {
     /// The command with single blanks between words; quoted blanks are [`super::QUOTED_BLANK`].
     pub text: String,
     pub required_rule: RequiredRule,
 }
 
-/// Weakest kind of allow rule that may match a spelling.
+/// Weakest kind of allow rule that may match a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RequiredRule {
     /// Any rule.
@@ -249,7 +249,7 @@ pub enum RequiredRule {
 
 /// Text that deny and ask rules are matched against.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DenySpelling {
+pub struct DenyText {
     /// The command with single blanks between words.
     pub text: String,
     pub match_start: MatchStart,
@@ -257,7 +257,7 @@ pub struct DenySpelling {
     pub deny_only: bool,
 }
 
-/// Position in a spelling at which a rule may start to match.
+/// Position in a text at which a rule may start to match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MatchStart {
     /// Only at the start.
@@ -272,7 +272,7 @@ pub enum CommandClass {
     /// No command word: only redirects or assignments, which are checked on their own.
     NoCommand,
     /// Read-only: `reads` must lie in the working directories. `git` also needs a trusted repository; for `cd` see
-    /// [`Script::cd_targets`].
+    /// [`CommandAnalysis::cd_targets`].
     ReadOnly,
     /// A file command that the accept-edits mode allows: `reads` and `writes` must lie in the working directories.
     AcceptEdits,

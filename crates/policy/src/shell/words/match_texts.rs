@@ -3,7 +3,7 @@
 use super::expand::render_value;
 use crate::shell::programs::effects::extract_program_name;
 use crate::shell::programs::git;
-use crate::shell::{AllowSpelling, DenySpelling, MatchStart, QUOTED_BLANK, RequiredRule, Word, WordValue};
+use crate::shell::{AllowText, DenyText, MatchStart, QUOTED_BLANK, RequiredRule, Word, WordValue};
 
 /// Represents arguments that are added when the command runs, so that only a `*` matches them.
 const ADDED_ARGUMENTS: &str = " \u{1e}";
@@ -50,11 +50,11 @@ pub(crate) fn join_raw_text(words: &[Word]) -> String {
 }
 
 /// Lists texts for allow rules, given a command without wrappers and safe assignments.
-pub(crate) fn list_allow_spellings(
+pub(crate) fn list_allow_texts(
     words: &[Word],
     required_rule: RequiredRule,
     more_arguments: bool,
-) -> Vec<AllowSpelling> {
+) -> Vec<AllowText> {
     if !words.first().is_some_and(is_plain_command) {
         return Vec::new();
     }
@@ -64,11 +64,11 @@ pub(crate) fn list_allow_spellings(
         texts.push(raw);
     }
     let added = if more_arguments { ADDED_ARGUMENTS } else { "" };
-    texts.into_iter().map(|text| AllowSpelling { text: text + added, required_rule }).collect()
+    texts.into_iter().map(|text| AllowText { text: text + added, required_rule }).collect()
 }
 
 /// Lists texts for deny and ask rules.
-pub(crate) fn list_deny_spellings(raw: &str, words: &[Word]) -> Vec<DenySpelling> {
+pub(crate) fn list_deny_texts(raw: &str, words: &[Word]) -> Vec<DenyText> {
     let mut texts: Vec<(String, bool)> = Vec::with_capacity(4);
     let mut add = |text: String, deny_only: bool| {
         if !text.is_empty()
@@ -99,7 +99,7 @@ pub(crate) fn list_deny_spellings(raw: &str, words: &[Word]) -> Vec<DenySpelling
     add(joined, false);
     texts
         .into_iter()
-        .map(|(text, deny_only)| DenySpelling { text, match_start: MatchStart::Beginning, deny_only })
+        .map(|(text, deny_only)| DenyText { text, match_start: MatchStart::Beginning, deny_only })
         .collect()
 }
 

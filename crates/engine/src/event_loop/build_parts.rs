@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use whimbrel_session_store::transcript_log::SessionIdentity;
+use whimbrel_session_store::transcript_recorder::SessionIdentity;
 use whimbrel_tools::cost::CostLedger;
 use whimbrel_tools::hooks::{self, HookDispatcher, HookExecutor, HookSet};
 use whimbrel_tools::tasks::TaskRegistry;
@@ -13,7 +13,7 @@ use whimbrel_wire::hook::HookBase;
 use super::Session;
 use crate::agents::awaited_agents::AwaitedAgents;
 use crate::agents::context::{
-    AgentAccounts, AgentContext, AgentEnvironment, AgentExtensions, AgentSpawner, AgentStorage,
+    AgentContext, AgentEnvironment, AgentExtensions, AgentSpawner, AgentStorage, AgentTreeTotals,
     MainAgentConfig, SpawnContext,
 };
 use crate::agents::registry::AgentRegistry;
@@ -32,8 +32,11 @@ pub(crate) fn build_hooks(
     tasks: &TaskRegistry,
     frame_sender: &FrameSender,
 ) -> HookDispatcher {
-    let transcript =
-        setup.session.project_dir.as_ref().map(|project_dir| project_dir.transcript(&setup.session.id));
+    let transcript = setup
+        .session
+        .transcript_dir
+        .as_ref()
+        .map(|transcript_dir| transcript_dir.transcript(&setup.session.id));
     let deps = hook_deps(setup, requests, tasks, frame_sender);
     let base = HookBase {
         session_id: setup.session.id.clone(),
@@ -90,7 +93,7 @@ impl Session {
                 limits: agents.limits.clone(),
                 output_schema: tools.output_schema.clone(),
             },
-            accounts: AgentAccounts {
+            totals: AgentTreeTotals {
                 ledger: CostLedger::with_budget(agents.limits.max_budget_usd),
                 denials: DenialLog::default(),
             },
@@ -101,7 +104,7 @@ impl Session {
                     git_branch: environment::git_branch(workspace.root()).unwrap_or_default(),
                     entrypoint: session.entrypoint.clone(),
                 },
-                project_dir: session.project_dir.clone(),
+                transcript_dir: session.transcript_dir.clone(),
                 persistence: session.persistence.clone(),
             },
             environment: AgentEnvironment {
