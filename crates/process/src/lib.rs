@@ -3,7 +3,7 @@
 //! Knows no session, no tool and no frame.
 //!
 //! - `shell_command`: a command and the call of the shell; `shell_prefix`: the user's command in front of it;
-//!   `direct_exec`: exec without a shell; `process`: one command from start to exit
+//!   `direct_exec`: exec without a shell; `captured_command`: one command from start to exit
 //! - `piped_command`: a command with piped stdin; `child_process`: a long-lived child
 //! - `pipe`: reading output; [`bounded_output`]: output in bounded memory; [`line_channel`]: output as lines;
 //!   `plain_text`: output without escape sequences

@@ -122,7 +122,7 @@ async fn message_resumes_agent_by_id_or_name() {
 }
 
 #[tokio::test]
-async fn torn_transcript_loses_only_the_torn_line() {
+async fn partial_transcript_loses_only_the_partial_line() {
     let previous = PreviousRun::new().await;
     let path = previous.agent_file(".jsonl");
     let mut text = std::fs::read_to_string(&path).unwrap();

@@ -441,7 +441,7 @@ async fn list_agents_shows_reachable_agents() {
         .map(ModelRequest::last_text)
         .next_back()
         .unwrap();
-    assert!(listed.contains("- team-lead (main): there, team lead"), "{listed}");
+    assert!(listed.contains("- team-lead (main): active, team lead"), "{listed}");
     assert!(
         !listed.contains("ended, look") && !listed.contains("m1"),
         "unreachable agents are not listed: {listed}"

@@ -241,6 +241,17 @@ mod tests {
     }
 
     #[test]
+    fn stored_token_keeps_its_field_names() {
+        let stored = serde_json::json!({
+            "accessToken": "t", "refreshToken": "r", "endsAt": 7, "scope": "s", "tokenEndpoint": "https://h.test/token",
+            "resource": "https://h.test/", "client": {"id": "c"},
+        });
+        let token: OauthToken = serde_json::from_value(stored.clone()).unwrap();
+        assert_eq!(token.expires_at, Some(7));
+        assert_eq!(serde_json::to_value(&token).unwrap()["endsAt"], stored["endsAt"]);
+    }
+
+    #[test]
     fn the_client_secret_is_sent_by_the_agreed_method() {
         let client = |secret| OauthClient { id: "a b".into(), secret };
         let fields = [("grant_type", "x y")];

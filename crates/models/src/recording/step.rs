@@ -142,3 +142,18 @@ impl RecordedError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn recording_keeps_its_field_names() {
+        let outline = outline_message(&ApiMessage { role: Role::User, content: vec![Block::text("Go.")] });
+        let outline: Value = serde_json::to_value(outline).unwrap();
+        assert!(outline["begins"].as_str().is_some_and(|text| text.contains("Go.")), "{outline}");
+        assert_eq!(serde_json::to_value(RecordedError::abandoned()).unwrap()["left"], json!(true));
+    }
+}

@@ -208,6 +208,22 @@ mod tests {
             ),
             (
                 CheckpointRecord::File {
+                    path: "/a/b/c".into(),
+                    real_path: "/a/b/c".into(),
+                    state: FileState::Missing { existing_ancestor: Some("/a".into()) },
+                },
+                r#"{"type":"file","path":"/a/b/c","place":"/a/b/c","state":{"was":"missing","above":"/a"}}"#,
+            ),
+            (
+                CheckpointRecord::File {
+                    path: "/a".into(),
+                    real_path: "/a".into(),
+                    state: FileState::NotSaved { reason: "w".into(), size: 1, modified: 2 },
+                },
+                r#"{"type":"file","path":"/a","place":"/a","state":{"was":"not-kept","why":"w","size":1,"modified":2}}"#,
+            ),
+            (
+                CheckpointRecord::File {
                     path: "/a".into(),
                     real_path: "/a".into(),
                     state: saved_state("00"),

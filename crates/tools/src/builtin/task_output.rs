@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn it_waits_for_the_end() {
+    async fn output_is_returned_after_the_end() {
         let fixture = TestWorkspace::new(&[]);
         let id = start_background(&fixture, "echo one; sleep 0.1; echo two; exit 4").await;
         let output = fixture

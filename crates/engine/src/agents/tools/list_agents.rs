@@ -119,3 +119,15 @@ impl Row {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lead_is_active_for_the_model_and_there_for_the_host() {
+        let lead = Row::for_lead();
+        assert_eq!(lead.render_line(), format!("- {LEAD} (main): active, team lead"));
+        assert_eq!(lead.to_json()["status"], "there");
+    }
+}
