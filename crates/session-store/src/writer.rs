@@ -70,10 +70,17 @@ struct FileSink {
     mirrored: Vec<RawJson>,
     /// Reserved spaces of the reply that is streaming: offset and content.
     reserved_spaces: Vec<(u64, String)>,
-    /// Lines of that reply which the mirroring host gets when it ends.
-    open_lines: Vec<OpenLine>,
+    /// Lines that the mirroring host gets when that reply ends: its own, and those written meanwhile.
+    held_lines: Vec<HeldLine>,
     metadata: MetadataEntries,
     health: WriteStatus,
+}
+
+/// A line that is held back for the mirroring host.
+#[derive(Debug)]
+enum HeldLine {
+    Open(OpenLine),
+    Complete(RawJson),
 }
 
 /// New lines of a transcript, for a mirroring host.
@@ -93,7 +100,7 @@ impl TranscriptWriter {
             mirror,
             mirrored: Vec::new(),
             reserved_spaces: Vec::new(),
-            open_lines: Vec::new(),
+            held_lines: Vec::new(),
             metadata: MetadataEntries::default(),
             health: WriteStatus::default(),
         };
@@ -138,8 +145,9 @@ impl TranscriptWriter {
     /// Writes one line without its newline. A file is written at once, a store by [`TranscriptWriter::flush`].
     pub(super) fn write_line(&self, line: serde_json::Result<String>) -> io::Result<()> {
         let line = line.map_err(io::Error::other)?;
-        self.release_open_lines();
         if let Sink::Store { store_writer, key, .. } = &self.sink {
+            // The start of a call must not be stored without the call.
+            self.send_open_lines(None);
             store_writer.push(key, RawJson::parse(line).map_err(io::Error::other)?);
             return Ok(());
         }
@@ -147,13 +155,13 @@ impl TranscriptWriter {
         if sink.mirror.is_on()
             && let Ok(copy) = RawJson::parse(line.as_str())
         {
-            sink.mirrored.push(copy);
+            sink.mirror_line(copy);
         }
         sink.append(line)
     }
 
-    /// Writes a line of a reply that is streaming. A file is written at once; a store and a mirroring host get the line
-    /// when [`TranscriptWriter::finish_reply`] has completed it, or before the next other line.
+    /// Writes a line of a reply that is streaming. A file is written at once. A mirroring host gets the line when
+    /// [`TranscriptWriter::finish_reply`] has completed it, and a store then or before the next other line.
     pub(super) fn write_open_line(&self, line: OpenLine) -> io::Result<()> {
         if let Sink::Store { open_lines, .. } = &self.sink {
             open_lines.lock().unwrap_or_else(PoisonError::into_inner).push(line);
@@ -171,10 +179,10 @@ impl TranscriptWriter {
         self.send_open_lines(Some(end));
     }
 
-    /// Gives up waiting for the end of a reply, so that the order of the lines is kept.
+    /// Gives up waiting for the end of a reply.
     fn release_open_lines(&self) {
         if let Some(mut sink) = self.file_sink() {
-            sink.mirror_open_lines(None);
+            sink.mirror_held_lines(None);
         }
         self.send_open_lines(None);
     }
@@ -315,7 +323,7 @@ impl TranscriptWriter {
     /// Adds lines to mirror that the file already contains.
     pub fn mirror_lines(&self, lines: Vec<RawJson>) {
         if let Some(mut sink) = self.file_sink().filter(|sink| sink.mirror.is_on()) {
-            sink.mirrored.extend(lines);
+            lines.into_iter().for_each(|line| sink.mirror_line(line));
         }
     }
 
@@ -338,7 +346,7 @@ impl FileSink {
     fn append_open(&mut self, line: OpenLine) -> io::Result<()> {
         let (start, reserved) = (line.end_fields_offset() as u64, line.end_fields().to_owned());
         if self.mirror.is_on() {
-            self.open_lines.push(line.clone());
+            self.held_lines.push(HeldLine::Open(line.clone()));
         }
         let text = line.into_text();
         let length = text.len() + 1;
@@ -356,13 +364,25 @@ impl FileSink {
                 let _ = self.file.overwrite(offset, reserved.as_bytes(), fields.as_bytes());
             }
         }
-        self.mirror_open_lines(Some(end));
+        self.mirror_held_lines(Some(end));
     }
 
-    /// Passes the open lines to the mirroring host.
-    fn mirror_open_lines(&mut self, end: Option<&ReplyEnd>) {
-        let lines = std::mem::take(&mut self.open_lines);
-        self.mirrored.extend(lines.into_iter().filter_map(|line| RawJson::parse(line.complete(end)).ok()));
+    /// Passes a complete line to the mirroring host, after the lines that are held back.
+    fn mirror_line(&mut self, line: RawJson) {
+        if self.held_lines.is_empty() {
+            self.mirrored.push(line);
+        } else {
+            self.held_lines.push(HeldLine::Complete(line));
+        }
+    }
+
+    /// Passes the lines that were held back to the mirroring host.
+    fn mirror_held_lines(&mut self, end: Option<&ReplyEnd>) {
+        let lines = std::mem::take(&mut self.held_lines);
+        self.mirrored.extend(lines.into_iter().filter_map(|line| match line {
+            HeldLine::Open(line) => RawJson::parse(line.complete(end)).ok(),
+            HeldLine::Complete(line) => Some(line),
+        }));
     }
 
     /// Writes the file again if it was removed or replaced.
