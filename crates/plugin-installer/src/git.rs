@@ -9,9 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use whimbrel_config::plugins::git_source::GitSource;
 use whimbrel_policy::git_settings::{GitOverride, find_override};
-use whimbrel_process::{
-    CommandEvent, CommandOutput, CommandSpec, PipedCommand, ProcessExit, ProcessGroups, SpawnError,
-};
+use whimbrel_process::{CommandOutput, CommandSpec, PipedCommand, ProcessExit, ProcessGroups, SpawnError};
 
 use crate::error::{GitError, InstallError};
 
@@ -166,7 +164,7 @@ impl Git {
         );
         let spec = CommandSpec { command, cwd: dir.to_path_buf(), environment };
         let mut running = PipedCommand::spawn(&self.groups, &spec, Bytes::new())?;
-        match tokio::time::timeout(self.timeout, wait_for_exit(&mut running)).await {
+        match tokio::time::timeout(self.timeout, running.wait_for_exit()).await {
             Err(_) => {
                 running.stop().await;
                 Err(GitError::TimedOut { subcommand, limit: self.timeout })
@@ -200,17 +198,6 @@ fn overrides_for(names: &str) -> Option<Overrides> {
         overrides.push(replacement);
     }
     Some(overrides)
-}
-
-/// Waits for the exit; `None` if the process groups are closed first.
-async fn wait_for_exit(running: &mut PipedCommand) -> Option<ProcessExit> {
-    loop {
-        match running.next_event().await {
-            CommandEvent::Output => {}
-            CommandEvent::Exited(exit) => return Some(exit),
-            CommandEvent::SessionClosing => return None,
-        }
-    }
 }
 
 fn check_exit(

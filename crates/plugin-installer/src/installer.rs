@@ -23,7 +23,7 @@ use crate::dir_lock::DirLock;
 use crate::error::InstallError;
 use crate::git::Git;
 
-/// Prefix of temporary directories. Whoever holds the lock may remove those of killed processes.
+/// Prefix of temporary directories. The holder of the lock may remove those of killed processes.
 const TEMP_PREFIX: &str = ".whimbrel-tmp-";
 
 /// Limit on directory entries that are searched for temporary directories.

@@ -93,6 +93,17 @@ impl PipedCommand {
         &self.output
     }
 
+    /// Waits for the exit and collects the output; `None` if the process groups are closed first. Cancel-safe.
+    pub async fn wait_for_exit(&mut self) -> Option<ProcessExit> {
+        loop {
+            match self.next_event().await {
+                CommandEvent::Output => {}
+                CommandEvent::Exited(exit) => return Some(exit),
+                CommandEvent::SessionClosing => return None,
+            }
+        }
+    }
+
     /// Waits for the next event. Cancel-safe.
     pub async fn next_event(&mut self) -> CommandEvent {
         let exit = loop {

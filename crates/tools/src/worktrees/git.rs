@@ -11,7 +11,7 @@ use whimbrel_config::settings::Trust;
 use whimbrel_config::settings::trust::git_index::{MAX_INDEX_SIZE, submodule_paths};
 use whimbrel_os::backoff::Backoff;
 use whimbrel_os::files::{self, FileKind};
-use whimbrel_process::{CommandEvent, CommandOutput, CommandSpec, PipedCommand, ProcessExit, SpawnError};
+use whimbrel_process::{CommandOutput, CommandSpec, PipedCommand, ProcessExit, SpawnError};
 
 use super::git_overrides::GitOverrides;
 use super::{WorktreeChanges, WorktreeError};
@@ -98,7 +98,7 @@ impl Git {
         let spec = CommandSpec { command, cwd: dir.to_path_buf(), environment };
         let mut exchange = PipedCommand::spawn(self.tasks.process_groups(), &spec, Bytes::new())?;
         let ended =
-            tokio::time::timeout(GIT_TIMEOUT, self.cancel.run_until_cancelled(wait_for_exit(&mut exchange)));
+            tokio::time::timeout(GIT_TIMEOUT, self.cancel.run_until_cancelled(exchange.wait_for_exit()));
         match ended.await {
             Err(_) => {
                 exchange.stop().await;
@@ -341,17 +341,6 @@ impl LockRetries {
         self.failures += 1;
         let delay = LOCK_BACKOFF.delay(self.failures);
         cancel.run_until_cancelled(tokio::time::sleep(delay)).await.is_some()
-    }
-}
-
-/// Waits for the exit; `None` if the session ends first.
-async fn wait_for_exit(exchange: &mut PipedCommand) -> Option<ProcessExit> {
-    loop {
-        match exchange.next_event().await {
-            CommandEvent::Output => {}
-            CommandEvent::Exited(exit) => return Some(exit),
-            CommandEvent::SessionClosing => return None,
-        }
     }
 }
 

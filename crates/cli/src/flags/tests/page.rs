@@ -40,8 +40,8 @@ in [permissions](permissions.md).
   be the prompt: for rules the names of tools and `Tool(..)`, for directories paths that begin with `/`, `./`, `../` or
   `~/`, for MCP configurations JSON and names that end in `.json`.
 - `--` ends the flags. An argument that begins with a dash and has a blank in its name is text.
-- A flag of the official program is supported, or has no effect and a warning says so, or is refused by name, whoever
-  starts the program; see [below](#compared-with-the-official-program).
+- A flag of the official program is supported, or has no effect and a warning says so, or is refused by name,
+  also if an SDK starts the program; see [below](#compared-with-the-official-program).
 - Any other unknown flag is an error. If an SDK starts the program (`CLAUDE_CODE_ENTRYPOINT` begins with `sdk-`), an
   unknown flag is skipped with a warning, unless its name suggests that it restricts something.
 
