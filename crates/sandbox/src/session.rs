@@ -1,0 +1,291 @@
+//! Starts confined commands. A session keeps what its commands share: covers, namespaces, the proxy.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use rustix::net::RecvFlags;
+
+use crate::control;
+use crate::covers::Covers;
+use crate::plan::{MountPlan, Presence};
+use crate::policy::{FileLayer, LoopbackScope, Network, Policy, ProcView};
+use crate::proxy::Proxy;
+use crate::request::{
+    Backend, CommandLine, Input, LayerError, NamespaceSource, NetworkSetup, ProcMount, Report, Request,
+    RunRequest, SessionNetwork, to_bytes, write_request,
+};
+use crate::resolve::{MarkKind, RepositoryCache, ResolveError, find_marks};
+use crate::tier::{Sandbox, Tier};
+
+mod bwrap;
+
+/// A command to run.
+#[derive(Debug, Clone)]
+pub struct CommandSpec {
+    /// Absolute path of the program.
+    pub program: PathBuf,
+    /// Arguments without the name of the program.
+    pub arguments: Vec<OsString>,
+    /// The whole environment, to which the session adds `TMPDIR` and the variables of the proxy.
+    pub environment: BTreeMap<OsString, OsString>,
+    pub directory: PathBuf,
+    /// Name of the command in reports of the proxy.
+    pub id: String,
+    /// What the command reads as its standard input; nothing without it.
+    pub input: Option<Arc<OwnedFd>>,
+}
+
+/// A command cannot be started.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error(transparent)]
+    Policy(#[from] ResolveError),
+    #[error("covers for protected names cannot be made: {0}")]
+    Covers(io::Error),
+    #[error("the sandbox could not be set up: {0}")]
+    Layer(#[from] LayerError),
+    #[error("the policy allows hosts, but the session has no proxy")]
+    NoProxy,
+    #[error("this machine refuses a fresh /proc, and the policy asks for one")]
+    ProcRefused,
+    #[error("the launcher cannot be started: {0}")]
+    Launcher(#[from] io::Error),
+}
+
+/// What commands of one session share. Dropping it removes the covers: end its commands first, for a command that still runs
+/// could create the names that were covered.
+#[derive(Debug)]
+pub struct Session {
+    sandbox: Sandbox,
+    journals: PathBuf,
+    covers: Option<Covers>,
+    /// The working directory whose covers are shared with other sessions.
+    shared_folder: Option<PathBuf>,
+    repositories: RepositoryCache,
+    namespaces: Option<SharedNamespaces>,
+    proxy: Option<Arc<Proxy>>,
+}
+
+#[derive(Debug)]
+struct SharedNamespaces {
+    user: OwnedFd,
+    network: Option<OwnedFd>,
+}
+
+/// A launcher that waits to be started: spawn the command, whose stdin is taken, and follow it with
+/// [`crate::child::ConfinedChild`].
+#[derive(Debug)]
+pub struct PreparedCommand {
+    /// The launcher. Its stdout and stderr become those of the confined command.
+    pub command: Command,
+    /// What the command finds where; `None` without a file layer.
+    pub plan: Option<MountPlan>,
+    pub(crate) control: OwnedFd,
+    pub(crate) proxy: Option<Arc<Proxy>>,
+}
+
+impl Session {
+    /// Makes a session. `journals` is the folder in which all sessions of this user note their covers. Nothing is made
+    /// before the first command.
+    pub fn new(sandbox: Sandbox, journals: impl Into<PathBuf>) -> Self {
+        Self {
+            sandbox,
+            journals: journals.into(),
+            covers: None,
+            shared_folder: None,
+            repositories: RepositoryCache::default(),
+            namespaces: None,
+            proxy: None,
+        }
+    }
+
+    /// Sets the proxy, which policies with a network need.
+    #[must_use]
+    pub fn with_proxy(mut self, proxy: Arc<Proxy>) -> Self {
+        self.proxy = Some(proxy);
+        self
+    }
+
+    /// Makes the folder for temporary files below `parent`, for policies of this session.
+    pub fn make_scratch(&mut self, parent: &Path) -> io::Result<PathBuf> {
+        self.open_covers()?.make_scratch(parent)
+    }
+
+    fn open_covers(&mut self) -> io::Result<&mut Covers> {
+        match &mut self.covers {
+            Some(covers) => Ok(covers),
+            none => Ok(none.insert(Covers::open(&self.journals)?)),
+        }
+    }
+
+    /// Prepares a command. With a proxied network, the caller runs on a tokio runtime.
+    pub fn prepare(&mut self, policy: &Policy, spec: CommandSpec) -> Result<PreparedCommand, StartError> {
+        let files = self.plan_files(policy, spec.environment.get(OsStr::new("PATH")))?;
+        self.prepare_planned(policy, files, spec)
+    }
+
+    /// Prepares a command whose mounts are planned already.
+    pub(crate) fn prepare_planned(
+        &mut self,
+        policy: &Policy,
+        files: Option<MountPlan>,
+        spec: CommandSpec,
+    ) -> Result<PreparedCommand, StartError> {
+        let proxy = match policy.network {
+            Network::Isolated => None,
+            Network::Proxied(_) => Some(Arc::clone(self.proxy.as_ref().ok_or(StartError::NoProxy)?)),
+        };
+        let proc_mount = match (self.sandbox.tier(), policy.proc_view) {
+            (Tier::Namespaces | Tier::Bwrap, _) => ProcMount::Fresh,
+            (Tier::MachineProc, ProcView::MachineIfRefused) => ProcMount::Machine,
+            (Tier::MachineProc, ProcView::Own) => return Err(StartError::ProcRefused),
+        };
+        let plan = files.clone();
+        let input = spec.input.clone();
+        let request = RunRequest {
+            input: if input.is_some() { Input::Passed } else { Input::Nothing },
+            backend: if self.sandbox.tier() == Tier::Bwrap { Backend::Bwrap } else { Backend::Launcher },
+            namespaces: self.choose_namespaces(policy.network)?,
+            files,
+            proc_mount,
+            network: match policy.network {
+                Network::Isolated => NetworkSetup::Loopback,
+                Network::Proxied(LoopbackScope::Session) if self.sandbox.tier() != Tier::Bwrap => {
+                    NetworkSetup::Shared
+                }
+                Network::Proxied(_) => NetworkSetup::LoopbackWithListener,
+            },
+            unix_sockets: policy.unix_sockets.clone(),
+            nested: policy.namespaces,
+            limits: policy.limits.clone(),
+            command: self.make_command_line(policy, proxy.as_deref(), spec),
+        };
+        let prepared = self.prepare_request(&Request::Run(Box::new(request)), input.as_deref())?;
+        Ok(PreparedCommand { proxy, plan, ..prepared })
+    }
+
+    /// Looks at the file system, makes covers, and returns the plan of mounts.
+    fn plan_files(
+        &mut self,
+        policy: &Policy,
+        program_path: Option<&OsString>,
+    ) -> Result<Option<MountPlan>, StartError> {
+        if policy.files == FileLayer::Open {
+            return Ok(None);
+        }
+        let program_path = program_path.map(OsString::as_os_str);
+        let mut marks = find_marks(policy, program_path, &mut self.repositories)?;
+        // The tunnel for ssh is this program.
+        marks.add(&self.sandbox.launcher().path, MarkKind::Readable, Presence::Optional);
+        let folder = std::fs::canonicalize(&policy.working_directory).map_err(StartError::Covers)?;
+        let is_new = self.shared_folder.as_ref() != Some(&folder);
+        let covers = self.open_covers().map_err(StartError::Covers)?;
+        if is_new {
+            covers.share(&folder).map_err(StartError::Covers)?;
+        }
+        for path in covers.make(&marks.missing_names()).map_err(StartError::Covers)? {
+            marks.add(&path, MarkKind::ReadOnly, Presence::Required);
+        }
+        self.shared_folder = Some(folder);
+        Ok(Some(marks.into_plan()))
+    }
+
+    fn choose_namespaces(&mut self, network: Network) -> Result<NamespaceSource, StartError> {
+        let shared = match network {
+            _ if self.sandbox.tier() == Tier::Bwrap => return Ok(NamespaceSource::New),
+            Network::Proxied(LoopbackScope::Session) => SessionNetwork::Shared,
+            Network::Isolated | Network::Proxied(LoopbackScope::Command) => SessionNetwork::PerCommand,
+        };
+        let is_enough = |namespaces: &SharedNamespaces| {
+            shared == SessionNetwork::PerCommand || namespaces.network.is_some()
+        };
+        if !self.namespaces.as_ref().is_some_and(is_enough) {
+            self.namespaces = Some(self.make_namespaces(shared)?);
+        }
+        Ok(match shared {
+            SessionNetwork::PerCommand => NamespaceSource::SharedUser,
+            SessionNetwork::Shared => NamespaceSource::SharedUserAndNetwork,
+        })
+    }
+
+    /// Starts the launcher to make the namespaces of this session, and waits for it.
+    fn make_namespaces(&self, network: SessionNetwork) -> Result<SharedNamespaces, StartError> {
+        let PreparedCommand { mut command, control, .. } =
+            self.prepare_request(&Request::MakeSession { network }, None)?;
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+        // Its end of the socket is in the command, and must be closed here for the end to be noticed.
+        drop(command);
+        let message = control::receive(&control, RecvFlags::empty());
+        child.wait()?;
+        let message = message?.ok_or_else(|| io::Error::other("it ended without a report"))?;
+        let mut descriptors = message.descriptors.into_iter();
+        match serde_json::from_slice(&message.data).map_err(io::Error::other)? {
+            Report::Failed(error) => return Err(error.into()),
+            Report::Session => {}
+            Report::Listener | Report::Exited(_) => return Err(io::Error::other("unexpected report").into()),
+        }
+        let user = descriptors.next().ok_or_else(|| io::Error::other("no namespace came with the report"))?;
+        let network = descriptors.next();
+        if let (Some(listener), Some(proxy)) = (descriptors.next(), &self.proxy) {
+            proxy.serve(listener.into())?;
+        }
+        Ok(SharedNamespaces { user, network })
+    }
+
+    fn prepare_request(
+        &self,
+        request: &Request,
+        input: Option<&OwnedFd>,
+    ) -> Result<PreparedCommand, StartError> {
+        let (ours, theirs) = control::make_pair()?;
+        let file = write_request(request)?;
+        let mut descriptors = vec![file.as_fd()];
+        if let (Request::Run(run), Some(namespaces)) = (request, &self.namespaces) {
+            match run.namespaces {
+                NamespaceSource::New => {}
+                NamespaceSource::SharedUser => descriptors.push(namespaces.user.as_fd()),
+                NamespaceSource::SharedUserAndNetwork => {
+                    descriptors.push(namespaces.user.as_fd());
+                    descriptors.extend(namespaces.network.as_ref().map(AsFd::as_fd));
+                }
+            }
+        }
+        descriptors.extend(input.map(AsFd::as_fd));
+        // It waits in the socket until the launcher reads it.
+        control::send(&ours, b"request", &descriptors)?;
+        let mut command = match request {
+            Request::Run(run) if run.backend == Backend::Bwrap => bwrap::command(&self.sandbox, run),
+            _ => self.sandbox.launcher().command(),
+        };
+        command.env_clear().stdin(theirs);
+        Ok(PreparedCommand { command, plan: None, control: ours, proxy: None })
+    }
+
+    fn make_command_line(&self, policy: &Policy, proxy: Option<&Proxy>, spec: CommandSpec) -> CommandLine {
+        let CommandSpec { program, arguments, mut environment, directory, id, input: _ } = spec;
+        environment.insert("TMPDIR".into(), policy.scratch.clone().into());
+        if let Some(proxy) = proxy {
+            environment.extend(proxy.variables(&id, &self.sandbox.launcher().path));
+        }
+        let name = program.as_os_str().to_owned();
+        CommandLine {
+            program,
+            arguments: std::iter::once(name).chain(arguments).map(to_bytes).collect(),
+            environment: environment.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
+            directory,
+        }
+    }
+}
+
+/// Finds a program as a shell does.
+pub fn find_program(name: &OsStr, search_path: &OsStr) -> Option<PathBuf> {
+    if Path::new(name).components().count() > 1 {
+        return std::path::absolute(name).ok();
+    }
+    std::env::split_paths(search_path).map(|folder| folder.join(name)).find(|path| path.is_file())
+}
