@@ -2,6 +2,7 @@
 //! are enabled, and how far the project is trusted.
 
 pub mod file_search;
+mod shared_dirs;
 #[cfg(any(test, feature = "test-support"))]
 pub mod test_project;
 
@@ -13,6 +14,7 @@ use whimbrel_wire::options::SettingSource;
 
 use crate::settings::trust::git_index::is_tracked;
 use crate::settings::{LayerScope, Trust, repository_root};
+pub use shared_dirs::SharedDirs;
 
 /// Config locations of a session.
 #[derive(Debug, Clone, Default)]
@@ -24,7 +26,9 @@ pub struct ConfigLocations {
     /// Directory that holds the project's `.claude`.
     pub project_dir: PathBuf,
     /// Further directories whose instruction files count.
-    pub instruction_dirs: Vec<PathBuf>,
+    pub instruction_dirs: SharedDirs,
+    /// Further directories whose commands and skills count.
+    pub skill_dirs: SharedDirs,
     /// Enabled setting sources.
     pub sources: BTreeSet<SettingSource>,
     pub trust: Trust,

@@ -2,13 +2,14 @@
 
 mod inject_context;
 mod progress;
+mod rewind;
 mod skills;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use whimbrel_mcp::ServerRegistry;
-use whimbrel_models::call::CallTimeouts;
+use whimbrel_models::model_call::CallTimeouts;
 use whimbrel_models::retry::RetryPolicy;
 use whimbrel_models::{ModelError, RequestPrefix};
 use whimbrel_tools::cost::CostLedger;
@@ -24,9 +25,11 @@ use crate::denial_log::DenialLog;
 use crate::fallback;
 use crate::fallback::FallbackModels;
 use crate::runtime_settings::RuntimeSettingsReader;
+use crate::side_question::{ConversationView, RecordedConversation};
 use crate::skills::AgentSkills;
+use crate::steering::SteeringSource;
 use crate::structured_output::StructuredOutput;
-use crate::tool_scheduler::ToolEnv;
+use crate::tool_scheduler::{ToolCall, ToolEnv};
 
 /// A turn owns it while it runs.
 pub struct Agent {
@@ -51,12 +54,24 @@ pub struct Agent {
     pub progress: AgentProgress,
     /// MCP servers that belong to this agent alone.
     pub own_servers: Option<ServerRegistry>,
+    /// Prompts of the host for the running turn; the main agent's only.
+    pub steering: Option<SteeringSource>,
+    /// The conversation, for questions while a turn owns the agent.
+    pub view: ConversationView,
 }
 
 impl Agent {
     /// The model to call now: the primary or a fallback model.
     pub fn model(&self) -> String {
         self.fallback_models.active_model(&self.runtime_settings.current().model)
+    }
+
+    /// Shows the conversation as it is now to questions beside it.
+    pub fn record_view(&self) {
+        // A snapshot of a copy does not move the cache breakpoints of the next request.
+        let history = self.conversation.history.clone().snapshot();
+        let prefix = Arc::clone(&self.request_prefix);
+        self.view.record(RecordedConversation { model: self.model(), prefix, history });
     }
 
     /// Retry policy. With a fallback model left, an overloaded model is retried less often.
@@ -79,6 +94,13 @@ impl Agent {
         let trigger = trigger.to_owned();
         let notice = ModelFallback { trigger, original_model: failed, fallback_model: name, content };
         self.frame_sender.notify(notice).await;
+    }
+
+    /// Records a call of the model in the parts of the agent that depend on its calls.
+    pub fn observe_call(&mut self, call: &ToolCall) {
+        self.structured_output.record_call(&call.tool, &call.id);
+        self.instructions.watch_call(&call.tool, &call.input);
+        self.progress.record_tool_call(&call.tool);
     }
 
     /// Sends warnings about instruction files; returns those loaded since the last call.
@@ -106,8 +128,6 @@ pub struct AgentLimits {
     pub overload_timeout: Option<Duration>,
     /// Provider timeouts.
     pub timing: CallTimeouts,
-    /// Whether the host gets raw stream events.
-    pub partial_messages: bool,
     /// Beta features of the provider.
     pub betas: Vec<String>,
     /// Full names of the fallback models, in order.

@@ -1,7 +1,9 @@
 //! Conversation of one agent: every message goes to the transcript, to the model's history and to the host.
 
 mod attribution;
-mod rollback;
+mod first_message;
+mod rejected_input;
+pub mod reload;
 mod side_results;
 mod thinking;
 mod tool_calls;
@@ -31,7 +33,8 @@ use crate::context::token_estimate::estimate_tokens;
 use crate::context::usage::ContextMeter;
 use crate::transcript_notices as notices;
 pub use attribution::Attribution;
-use rollback::Uncommitted;
+pub use first_message::FirstMessage;
+use rejected_input::Uncommitted;
 
 #[derive(Debug)]
 pub struct Conversation {
@@ -66,6 +69,12 @@ pub struct Conversation {
     has_unsigned_thinking: bool,
     /// Input since the provider last accepted the conversation, if it can be rolled back.
     uncommitted: Option<Box<Uncommitted>>,
+    /// Whether the host was warned about an empty or duplicate uuid of a prompt.
+    warned_about_uuid: bool,
+    /// Prompts to give back to the host.
+    pending_replays: Vec<User>,
+    /// Whether the host has seen anything of the current turn.
+    first_message: FirstMessage,
 }
 
 #[derive(Debug)]
@@ -109,31 +118,36 @@ impl Conversation {
             plan_mode: PlanModeState::default(),
             has_unsigned_thinking: false,
             uncommitted: None,
+            warned_about_uuid: false,
+            pending_replays: Vec::new(),
+            first_message: FirstMessage::default(),
         }
     }
 
     /// Restores a resumed conversation.
     pub fn restore(&mut self, resumed: ResumedSession) {
-        let loaded = resumed.loaded;
-        self.has_messages = loaded.has_messages();
-        self.thinking_model.clone_from(&loaded.recorded.model);
-        self.history = loaded.history;
-        self.has_unsigned_thinking = loaded.has_unsigned_thinking;
-        self.tool_call_ids = loaded.call_ids;
-        self.injected_keys = loaded.hidden_texts;
-        self.plan_mode = PlanModeState::from_announced_mode(loaded.announced_mode.as_deref());
-        self.context_meter.restore(self.history.size(), loaded.context_tokens);
-        self.counted_tokens = loaded.context_tokens;
-        self.added_tokens = if loaded.context_tokens > 0 { 0 } else { self.history.size() as u64 / 4 };
-        self.recorder.resume_after(loaded.leaf, loaded.uuids);
-        self.recorder.writer().restore_title(loaded.recorded.title);
-        self.recorder.writer().restore_metadata(loaded.metadata);
-        self.recorder.writer().mirror_lines(resumed.mirror_lines);
+        let mut loaded = resumed.loaded;
+        let writer = self.recorder.writer();
+        writer.restore_title(loaded.recorded.title.take());
+        writer.restore_metadata(std::mem::take(&mut loaded.metadata));
+        writer.mirror_lines(resumed.mirror_lines);
+        self.replace(loaded);
     }
 
-    /// Claims a uuid for a message; false if it is in use.
-    pub fn claim_uuid(&mut self, uuid: &str) -> bool {
-        self.recorder.claim_uuid(uuid)
+    /// Gives a prompt a unique uuid: an empty or duplicate one would corrupt the transcript. Returns a warning for the
+    /// host, once, if it had to be replaced.
+    pub fn assign_prompt_uuid(&mut self, user: &mut User) -> Option<&'static str> {
+        let host_uuid = user.uuid.take();
+        let had_uuid = host_uuid.is_some();
+        user.uuid = host_uuid.filter(|id| !id.trim().is_empty() && self.recorder.claim_uuid(id));
+        if user.uuid.is_some() {
+            return None;
+        }
+        user.uuid = Some(ids::new_uuid());
+        let is_new_warning = had_uuid && !std::mem::replace(&mut self.warned_about_uuid, true);
+        is_new_warning.then_some(
+            "A message has an empty or duplicate uuid. It was assigned a new one, as will be later ones.",
+        )
     }
 
     pub fn attribution(&self) -> &Attribution {
@@ -229,7 +243,7 @@ impl Conversation {
         self.push_user_content(&uuid, content, None);
         self.write_user(&uuid, content, Vec::new());
         let frame = self.user_frame(uuid, Content::Blocks(content.clone().into_blocks()));
-        self.publish_warnings().await;
+        self.publish_pending().await;
         self.frame_sender.send(frame).await;
     }
 
@@ -251,7 +265,7 @@ impl Conversation {
         self.add_to_history(Role::User, &Block::text(text));
         self.write_user(&uuid, &content, extra_fields);
         let frame = User { is_synthetic: Some(true), ..self.user_frame(uuid, content) };
-        self.publish_warnings().await;
+        self.publish_pending().await;
         self.frame_sender.send(frame).await;
     }
 
@@ -275,7 +289,7 @@ impl Conversation {
             ..self.assistant_frame(reply)
         };
         self.write_assistant(&frame, TranscriptRecorder::append_reply_block);
-        self.publish_warnings().await;
+        self.publish_pending().await;
         if visible {
             self.frame_sender.send(frame).await;
         }
@@ -355,7 +369,7 @@ impl Conversation {
         self.plan_mode = PlanModeState::default();
         let uuid = ids::new_uuid();
         self.recorder.append_boundary(&uuid, &boundary, tools);
-        self.publish_warnings().await;
+        self.publish_pending().await;
         if self.is_main() {
             self.frame_sender.notify_as(uuid, boundary).await;
         }
@@ -373,7 +387,7 @@ impl Conversation {
         let (uuid, text) =
             (ids::new_uuid(), format!("<local-command-stdout>{answer}</local-command-stdout>"));
         self.recorder.append_local_command(&uuid, &text);
-        self.publish_warnings().await;
+        self.publish_pending().await;
         let frame = User { is_replay: Some(true), ..self.user_frame(uuid, Content::Text(text)) };
         self.frame_sender.send(frame).await;
     }
@@ -400,12 +414,34 @@ impl Conversation {
         let request_id = cause.and_then(|cause| cause.request_id.clone());
         let frame = Assistant { error: Some(kind), request_id, ..self.assistant_frame(reply) };
         self.write_assistant(&frame, TranscriptRecorder::append);
-        self.publish_warnings().await;
+        self.publish_pending().await;
         self.frame_sender.send(frame).await;
     }
 
-    /// Sends the host pending warnings about the transcript and mirror frames.
-    pub async fn publish_warnings(&mut self) {
+    /// Begins a turn. The flag tells whether the host has seen anything of it.
+    pub fn begin_turn(&mut self) -> FirstMessage {
+        self.first_message = FirstMessage::default();
+        self.first_message.clone()
+    }
+
+    /// Gives a prompt back to the host with the next message, or when the model begins to answer: hosts take a replayed
+    /// prompt for one that is being answered.
+    pub fn queue_replay(&mut self, prompt: User) {
+        self.pending_replays.push(prompt);
+    }
+
+    /// Sends the prompts that are to be given back, before the first message of a turn.
+    pub async fn publish_replays(&mut self) {
+        self.first_message.mark_sent();
+        for prompt in std::mem::take(&mut self.pending_replays) {
+            replay_prompt(&self.frame_sender, prompt).await;
+        }
+    }
+
+    /// Sends the host what must precede the next message: replayed prompts, warnings about the transcript and mirror
+    /// frames.
+    async fn publish_pending(&mut self) {
+        self.publish_replays().await;
         notices::publish_notices(self.recorder.writer(), &self.frame_sender).await;
     }
 
@@ -417,13 +453,13 @@ impl Conversation {
     /// Records the cost of the session so far in the transcript.
     pub async fn record_cost(&mut self, cost: &CostState) {
         self.recorder.writer().record_cost(cost);
-        self.publish_warnings().await;
+        self.publish_pending().await;
     }
 
-    /// Ends a turn: writes and syncs the transcript, and publishes warnings.
+    /// Ends a turn: writes and syncs the transcript, and publishes what is pending.
     pub async fn end_turn(&mut self) {
         self.recorder.end_turn().await;
-        self.publish_warnings().await;
+        self.publish_pending().await;
     }
 
     fn user_frame(&self, uuid: String, content: Content) -> User {
@@ -490,6 +526,12 @@ impl Conversation {
         }
         self.last_assistant_uuid = Some(frame.uuid.clone());
     }
+}
+
+/// Sends a prompt back to the host.
+pub(crate) async fn replay_prompt(frame_sender: &FrameSender, user: User) {
+    let session_id = frame_sender.session_id().to_string();
+    frame_sender.send(User { is_replay: Some(true), session_id, ..user }).await;
 }
 
 /// Limit on the stored text of the last prompt.

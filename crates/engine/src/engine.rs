@@ -1,5 +1,7 @@
 //! Parts shared by all sessions of a process: access to models, and the built-in tools.
 
+mod builder;
+
 use std::sync::Arc;
 
 use whimbrel_models::catalog::Catalog;
@@ -9,7 +11,10 @@ use whimbrel_os::log::Log;
 use whimbrel_tools::api::{AnyTool, ToolEntry};
 use whimbrel_tools::builtin;
 use whimbrel_tools::model_access::ModelAccess;
+pub use whimbrel_tools::sandbox::SandboxLauncher;
+use whimbrel_tools::sandbox::SandboxProbe;
 
+pub use self::builder::EngineBuilder;
 pub use crate::agents::tools::team_tools;
 use crate::agents::tools::with_agent_tools;
 
@@ -18,6 +23,7 @@ use crate::agents::tools::with_agent_tools;
 pub struct Engine {
     models: ModelAccess,
     tools: Arc<BuiltinTools>,
+    sandbox_probe: Arc<SandboxProbe>,
 }
 
 struct BuiltinTools {
@@ -30,7 +36,22 @@ impl Engine {
     pub fn new(providers: Providers) -> Self {
         let tools = merge_tools(&[], builtin_tools());
         let team_tools = merge_tools(&tools, team_tools());
-        Self { models: ModelAccess::new(providers), tools: Arc::new(BuiltinTools { tools, team_tools }) }
+        Self {
+            models: ModelAccess::new(providers),
+            tools: Arc::new(BuiltinTools { tools, team_tools }),
+            sandbox_probe: Arc::default(),
+        }
+    }
+
+    /// Names the program that confines commands in sessions with a sandbox.
+    #[must_use]
+    pub fn with_sandbox_launcher(self, launcher: SandboxLauncher) -> Self {
+        Self { sandbox_probe: Arc::new(SandboxProbe::new(launcher)), ..self }
+    }
+
+    /// What this machine can do to confine commands.
+    pub fn sandbox_probe(&self) -> &Arc<SandboxProbe> {
+        &self.sandbox_probe
     }
 
     /// Uses this key source for a session.

@@ -3,8 +3,10 @@
 //! End of input and stop are different events. After the host has finished its input, the session continues until
 //! nothing runs and nothing is queued; only the link's stop token ends it at once. Turns are in `turns`, slash commands
 //! in `commands`, control requests in `control`, MCP servers in `mcp`, internal events in `notifications`, agent
-//! definitions of the host and of `--agent` in `agent_definitions`, the `init` frame in `init_frame`, the state in
-//! `session`, the parts that a session's agents are built from in `build_parts`.
+//! definitions of the host and of `--agent` in `agent_definitions`, rewinds in `rewind`, calls of an earlier run in
+//! `pending_calls`, the `init` frame in `init_frame`, the state in
+//! `session`, the parts that a session's agents are built from in `build_parts`, the worktree in which a session starts in
+//! `session_worktree`, a session without turns in `init_only`.
 
 mod agent_definitions;
 mod build_parts;
@@ -13,38 +15,45 @@ mod context_usage;
 pub(crate) mod control;
 mod extensions;
 mod init_frame;
+mod init_only;
 mod mcp;
 mod notifications;
+mod pending_calls;
+mod rewind;
 mod session;
+mod session_worktree;
 mod turns;
+mod withdrawable_requests;
 
 use std::time::Duration;
 
+use std::sync::Arc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+
 use whimbrel_os::{clock, files, ids};
 use whimbrel_tools::hooks::HookDispatcher;
 use whimbrel_tools::internal_events::{EventReceiver, InternalEvent, event_channel};
+use whimbrel_tools::telemetry::OpenSession;
 use whimbrel_transport::frame_log::log_frame;
 use whimbrel_transport::link::{IncomingFrame, Link};
 use whimbrel_wire::codec::WireError;
 use whimbrel_wire::control::ControlResponse;
 use whimbrel_wire::hook::HookEvent;
 use whimbrel_wire::message::{Outcome, TerminalReason, TurnResult};
+use whimbrel_wire::options::SetupHooks;
 use whimbrel_wire::system::WireErrorNotice;
 use whimbrel_wire::{Frame, Role};
 
-use crate::agent::Agent;
 use crate::engine::Engine;
-use crate::input_queue::QueuedInput;
+use crate::input_queue::{self, QueuedInput};
 use crate::session_lifetime::{Activity, HostInput, LoopDecision};
-use crate::setup::{SessionRequest, SetupError, resume};
+use crate::setup::{SessionRequest, Setup, SetupError, session_selection};
 use crate::transcript_notices;
-use crate::turn::TurnOutcome;
 use crate::turn_result;
 pub(crate) use build_parts::build_hooks;
 pub(crate) use session::Session;
-use turns::wait_for_turn;
+use turns::{TurnSignal, wait_for_turn, wait_for_turn_end};
 
 /// Grace period for a cancelled turn to finish when the session is stopped.
 const STOP_GRACE: Duration = Duration::from_millis(1500);
@@ -73,11 +82,36 @@ pub struct TurnSummary {
 
 impl From<&TurnResult> for TurnSummary {
     fn from(result: &TurnResult) -> Self {
-        Self { outcome: result.subtype, is_error: result.is_error, reason: result.terminal_reason.clone() }
+        Self {
+            outcome: result.subtype.clone(),
+            is_error: result.is_error,
+            reason: result.terminal_reason.clone(),
+        }
     }
 }
 
-/// Runs a session until it ends.
+/// A session whose options were accepted; [`PreparedSession::serve`] runs it.
+pub struct PreparedSession {
+    engine: Engine,
+    setup: Box<Setup>,
+}
+
+impl PreparedSession {
+    /// Resolves options and settings, and loads the session to resume.
+    pub async fn resolve(engine: Engine, request: SessionRequest) -> Result<Self, SetupError> {
+        let (request, notice) = session_worktree::enter_worktree(&engine, request).await?;
+        let mut setup = session_selection::resolve(&engine, request).await?;
+        setup.host.add_warnings(notice);
+        Ok(Self { engine, setup: Box::new(setup) })
+    }
+
+    /// Runs the session until it ends.
+    pub fn serve(self, link: Link) -> impl Future<Output = SessionExit> + Send {
+        run(self, link)
+    }
+}
+
+/// Resolves a session and runs it until it ends. The host gets an error of its options as a result frame.
 ///
 /// Thousands of idle sessions may share a process, so this future holds only what an idle session needs; anything
 /// larger is boxed while it is in use.
@@ -87,20 +121,29 @@ pub fn serve(
     request: SessionRequest,
 ) -> impl Future<Output = SessionExit> + Send {
     // The future of an async fn keeps its arguments until it ends, so the large one is boxed.
-    run(engine, link, Box::new(request))
+    resolve_and_run(engine, link, Box::new(request))
 }
 
-async fn run(engine: Engine, mut link: Link, request: Box<SessionRequest>) -> SessionExit {
-    let setup = Box::pin(async { resume::resolve(&engine, *request).await.map(Box::new) });
-    let setup = match link.stop.run_until_cancelled(setup).await {
-        Some(Ok(setup)) => setup,
-        Some(Err(error)) => return Box::pin(reject_session(&mut link, error, ids::new_uuid())).await,
-        None => return SessionExit::default(),
-    };
+async fn resolve_and_run(engine: Engine, mut link: Link, request: Box<SessionRequest>) -> SessionExit {
+    let resolve = Box::pin(async { PreparedSession::resolve(engine, *request).await });
+    match link.stop.run_until_cancelled(resolve).await {
+        Some(Ok(session)) => run(session, link).await,
+        Some(Err(error)) => Box::pin(reject_session(&mut link, error, ids::new_uuid())).await,
+        None => SessionExit::default(),
+    }
+}
+
+async fn run(PreparedSession { engine, setup }: PreparedSession, mut link: Link) -> SessionExit {
     let (event_sender, mut events) = event_channel();
     let mut session = Box::new(Session::new(engine, setup, &link, event_sender));
     // Stops all background work if this future is dropped.
     let _guard = session.tasks.close_on_drop();
+    let _counted = OpenSession::begin();
+    if session.setup.hooks.setup_hooks == Some(SetupHooks::InitOnly) {
+        let setup_error = Box::pin(session.run_init_only(&link.stop)).await.err();
+        let exit = Box::pin(close(session, &link.stop, &mut events)).await;
+        return SessionExit { setup_error, ..exit };
+    }
     let mut input = HostInput::Open;
     let mut idle_since = None;
     loop {
@@ -136,7 +179,7 @@ async fn run(engine: Engine, mut link: Link, request: Box<SessionRequest>) -> Se
             line = link.incoming.recv(), if input != HostInput::Closed => line.map_or(SessionEvent::HostClosed, SessionEvent::HostFrame),
             () = link.finished.cancelled(), if input == HostInput::Open => SessionEvent::InputFinished,
             Some(event) = events.recv() => SessionEvent::Internal(event),
-            ended = wait_for_turn(&mut session.main_agent.running_turn) => SessionEvent::TurnEnded(ended),
+            signal = wait_for_turn(&mut session.main_agent.running_turn) => SessionEvent::Turn(signal),
             () = wait_until(limit) => SessionEvent::DeadlineReached,
         };
         match event {
@@ -153,7 +196,8 @@ async fn run(engine: Engine, mut link: Link, request: Box<SessionRequest>) -> Se
                 session.host.requests.close();
             }
             SessionEvent::Internal(event) => session.handle_event(event).await,
-            SessionEvent::TurnEnded(ended) => {
+            SessionEvent::Turn(TurnSignal::PromptsRequested(request)) => session.give_prompts(request),
+            SessionEvent::Turn(TurnSignal::Ended(ended)) => {
                 // Send notices about tasks that started in the turn before its result.
                 session.handle_pending_events(&mut events).await;
                 Box::pin(session.end_turn(ended)).await;
@@ -183,6 +227,9 @@ async fn close(
     // No more responses are read: pending requests fail.
     session.host.requests.close();
     session.tasks.shutdown().await;
+    let sandbox = Arc::clone(session.setup.session.workspace.sandbox());
+    // What a failure leaves behind, the next session removes.
+    let _ = files::run_blocking(move || sandbox.end()).await;
     session.handle_pending_events(events).await;
     session.team.flush().await;
     if let Some(text) =
@@ -233,7 +280,7 @@ enum SessionEvent {
     HostClosed,
     InputFinished,
     Internal(InternalEvent),
-    TurnEnded((Box<Agent>, Box<TurnOutcome>)),
+    Turn(TurnSignal),
     DeadlineReached,
     Stop,
 }
@@ -241,7 +288,10 @@ enum SessionEvent {
 /// Sends the host the reason why there is no session, then reads its frames for a moment: a host that is still
 /// writing when the engine exits would see a broken pipe instead of the reason.
 async fn reject_session(link: &mut Link, error: SetupError, session: String) -> SessionExit {
-    let result = turn_result::setup_error_result(error.to_string(), session, ids::new_uuid());
+    let mut result = turn_result::setup_error_result(error.to_string(), session, ids::new_uuid());
+    if matches!(error, SetupError::SandboxUnavailable(_)) {
+        result.startup_failure_reason = Some("sandbox_required_unavailable".into());
+    }
     let last_turn = TurnSummary::from(&result);
     // A closed link means that the host has disconnected.
     let _ = link.outgoing.send(result.into()).await;
@@ -302,6 +352,9 @@ impl Session {
         }
         match line {
             Ok(Frame::User(user)) if user.message.role == Role::User => {
+                if input_queue::is_urgent(&user) {
+                    self.interrupt_running_turn();
+                }
                 self.input_queue.push(QueuedInput::Prompt(user));
             }
             Ok(Frame::User(_)) => self.send_wire_error("a \"user\" line must have the role \"user\"").await,
@@ -316,7 +369,8 @@ impl Session {
             Ok(Frame::EnvironmentUpdate(update)) => {
                 self.setup.session.workspace.set_variables(update.variables);
             }
-            Ok(Frame::KeepAlive(_) | Frame::ControlCancel(_) | Frame::Unknown(_)) => {}
+            Ok(Frame::ControlCancel(cancel)) => self.withdrawable_requests.withdraw(&cancel.request_id),
+            Ok(Frame::KeepAlive(_) | Frame::Unknown(_)) => {}
             Ok(other) => {
                 let error = WireError::NotForEngine { kind: other.kind().to_owned() };
                 self.send_wire_error(&error.to_string()).await;
@@ -338,14 +392,25 @@ impl Session {
 
     /// Interrupts the running turn, if there is one. Its pending requests are cancelled as it ends; background work
     /// continues and keeps its requests. If a prompt is queued but not started yet, its turn starts first and is then
-    /// interrupted, so that the host gets a result for it.
-    pub(crate) async fn interrupt(&mut self) {
+    /// interrupted, so that the host gets a result for it. Returns the prompts of a turn of which the host has seen
+    /// nothing yet.
+    pub(crate) async fn interrupt(&mut self) -> Vec<String> {
         if self.is_turn_due() && self.input_queue.prompt_count() > 0 {
             Box::pin(self.start_next_turn()).await;
         }
-        if let Some(running) = &self.main_agent.running_turn {
-            running.cancel.cancel();
+        self.interrupt_running_turn();
+        self.unseen_prompts()
+    }
+
+    /// Interrupts the turn that answers a prompt. A prompt that still waits is taken back instead: true.
+    pub(crate) fn interrupt_prompt(&mut self, prompt: &str) -> bool {
+        if self.input_queue.take_prompt(prompt).is_some() {
+            return true;
         }
+        if self.main_agent.prompt_ids.iter().any(|id| id == prompt) {
+            self.interrupt_running_turn();
+        }
+        false
     }
 
     /// Cancels the running turn, waits briefly for it and sends its result if the host still reads.
@@ -355,7 +420,7 @@ impl Session {
         let Some(running) = &self.main_agent.running_turn else { return };
         running.cancel.cancel();
         if let Ok(ended) =
-            tokio::time::timeout(STOP_GRACE, wait_for_turn(&mut self.main_agent.running_turn)).await
+            tokio::time::timeout(STOP_GRACE, wait_for_turn_end(&mut self.main_agent.running_turn)).await
         {
             // The host may have stopped reading.
             let _ = tokio::time::timeout(STOP_GRACE, self.end_turn(ended)).await;

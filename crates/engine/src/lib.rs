@@ -8,15 +8,16 @@
 //! - start: [`Engine`] (shared by all sessions of a process), [`setup`] (resolves options and settings into a ready
 //!   session), `key_helper` (API key printed by a command)
 //! - session: `event_loop` (owns the session; [`serve()`] runs it), `input_queue` (prompts and notifications waiting for
-//!   a turn), [`session_lifetime`] (pure: run, wait or exit), [`state_notifier`] (running, requires action, idle),
-//!   [`runtime_settings`] (what can change during a session), [`model_switch`], `fifo_lock`
-//! - notices to the host: `transcript_notices` and `task_notifications`; `rewind` (file checkpoints)
-//! - turn: [`agent`] (one agent and its state), `turn_start`, [`turn`] (the loop), [`next_step`] (pure: what comes next),
-//!   [`turn_result`](mod@turn_result) (pure: the result frame), [`fallback`] (fallback models), [`structured_output`],
-//!   [`denial_log`]
+//!   a turn), `steering` (prompts for the running turn), [`session_lifetime`] (pure: run, wait or exit),
+//!   [`state_notifier`] (running, requires action, idle), [`runtime_settings`] (what can change during a session),
+//!   [`model_switch`], `fifo_lock`
+//! - notices to the host: `transcript_notices` and `task_notifications`; `file_checkpoints`
+//! - turn: [`agent`] (one agent and its state), `turn_start`, `prompt_submission` (hooks of a prompt, and its record),
+//!   [`turn`] (the loop), [`next_step`] (pure: what comes next), [`turn_result`](mod@turn_result) (pure: the result
+//!   frame), [`fallback`] (fallback models), [`structured_output`], [`denial_log`], `turn_telemetry` (its span)
 //! - tool calls: [`tool_scheduler`], [`permission_checker`] (hooks, rules, permission request)
 //! - conversation: [`conversation`] (history, transcript and host together), [`context`] (system prompt, environment,
-//!   instructions, plan mode), [`compaction`]
+//!   instructions, plan mode), [`compaction`], `side_question` (questions beside the conversation)
 //! - extensions: [`agents`] (subagents, teams and their tools), [`commands`] (slash commands), `command_expansion`
 //!   (text of a command file or skill), [`command_runner`] (runs a command), [`skills`], [`mcp_server`] (the
 //!   engine's tools over MCP)
@@ -34,6 +35,7 @@ mod engine;
 mod event_loop;
 pub mod fallback;
 mod fifo_lock;
+mod file_checkpoints;
 mod input_queue;
 mod key_helper;
 pub mod mcp_server;
@@ -42,12 +44,15 @@ pub mod next_step;
 #[cfg(test)]
 mod path_swap_tests;
 pub mod permission_checker;
-mod rewind;
+mod prompt_submission;
 pub mod runtime_settings;
+mod sandbox_questions;
 pub mod session_lifetime;
 pub mod setup;
+mod side_question;
 pub mod skills;
 pub mod state_notifier;
+mod steering;
 pub mod structured_output;
 mod task_notifications;
 pub mod tool_scheduler;
@@ -55,7 +60,9 @@ pub(crate) mod transcript_notices;
 pub mod turn;
 pub mod turn_result;
 mod turn_start;
+mod turn_telemetry;
 
-pub use engine::{Engine, builtin_tools, team_tools};
-pub use event_loop::{SessionExit, TurnSummary, serve};
+pub use engine::{Engine, EngineBuilder, SandboxLauncher, builtin_tools, team_tools};
+pub use event_loop::{PreparedSession, SessionExit, TurnSummary, serve};
 pub use setup::SessionRequest;
+pub use whimbrel_tools::telemetry::PromptSpans;

@@ -22,6 +22,8 @@ pub struct TurnState {
     /// Continuations since the last tool call.
     pub continuations: u32,
     pub structured_output: OutputRequirement,
+    /// Whether another engine has continued the session in its store.
+    pub has_conflict: bool,
     /// Whether the budget is exceeded.
     pub over_budget: bool,
     /// Whether another fallback model is left.
@@ -70,6 +72,8 @@ pub enum TurnEvent {
     },
     /// The model had finished, and a Stop hook keeps it working.
     StopBlocked,
+    /// The model had finished, and a prompt came in.
+    PromptAdded,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,16 +126,28 @@ pub enum TurnEnd {
     BudgetExceeded,
     /// The conversation exceeds the context window and cannot be compacted.
     ContextTooLong,
+    /// Another engine has continued the session in its store.
+    Conflict,
+}
+
+impl TurnState {
+    /// Returns whether a prompt may keep the turn from ending. Otherwise it starts a turn of its own: if the turn limit
+    /// is reached, and after structured output, which answers the prompts before it.
+    pub fn can_go_on_with_prompt(&self) -> bool {
+        self.structured_output != OutputRequirement::Satisfied
+            && self.max_turns.is_none_or(|limit| self.model_calls < limit)
+    }
 }
 
 /// Decides the next step. Precedence:
 /// 1. an interruption ends the turn;
-/// 2. an exceeded budget ends the turn, whatever the reply was;
-/// 3. an error ends the turn, unless a fallback model is left or compaction is possible;
-/// 4. tool calls are run before anything else;
-/// 5. valid structured output ends the turn; while it is missing, the turn does not end successfully;
-/// 6. a truncated reply is continued up to its limit;
-/// 7. the turn limit ends a turn that would call the model again.
+/// 2. a session that another engine has continued ends the turn, because nothing of it is stored;
+/// 3. an exceeded budget ends the turn, whatever the reply was;
+/// 4. an error ends the turn, unless a fallback model is left or compaction is possible;
+/// 5. tool calls are run before anything else;
+/// 6. valid structured output ends the turn; while it is missing, the turn does not end successfully;
+/// 7. a truncated reply is continued up to its limit;
+/// 8. the turn limit ends a turn that would call the model again.
 pub fn next_step(state: &TurnState) -> NextStep {
     let call_again = |next: NextStep| match state.max_turns {
         Some(limit) if state.model_calls >= limit => NextStep::End(TurnEnd::MaxTurns),
@@ -141,6 +157,7 @@ pub fn next_step(state: &TurnState) -> NextStep {
     match &state.event {
         TurnEvent::ToolsRan { .. } if state.aborted => NextStep::End(TurnEnd::AbortedTools),
         _ if state.aborted => NextStep::End(TurnEnd::AbortedStreaming),
+        _ if state.has_conflict => NextStep::End(TurnEnd::Conflict),
         _ if state.over_budget => NextStep::End(TurnEnd::BudgetExceeded),
         TurnEvent::ToolsRan { end_turn: Some(EndTurn::Denied) } => NextStep::End(TurnEnd::AbortedTools),
         TurnEvent::ToolsRan { end_turn: Some(EndTurn::Hook) } => NextStep::End(TurnEnd::HookStopped),
@@ -154,7 +171,7 @@ pub fn next_step(state: &TurnState) -> NextStep {
                 call_again(NextStep::CallModel)
             }
         },
-        TurnEvent::StopBlocked => call_again(NextStep::CallModel),
+        TurnEvent::StopBlocked | TurnEvent::PromptAdded => call_again(NextStep::CallModel),
         TurnEvent::Unavailable if state.has_fallback => NextStep::UseFallback,
         TurnEvent::Failed | TurnEvent::Unavailable => NextStep::End(TurnEnd::ApiError),
         TurnEvent::ContextTooLong => compact,

@@ -11,7 +11,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use whimbrel_os::files;
 use whimbrel_policy::{
-    AskDetails, Decision, PreToolDecision, Reason, ResolvedDecision, ResolvedFile, ToolKind,
+    AskDetails, CheckedCall, Decision, PreToolDecision, Reason, ResolvedDecision, ToolKind,
 };
 use whimbrel_tools::api::{ToolEntry, ToolError};
 use whimbrel_tools::hooks::{HookDispatcher, MergedDecision, MergedOutput, ToolCallRef, join_reasons};
@@ -175,9 +175,9 @@ impl PermissionChecker {
             &input,
             hook.clone(),
         );
-        let ResolvedDecision { decision, file } = resolved;
+        let ResolvedDecision { decision, checked } = resolved;
         match decision {
-            Decision::Allow(_) => Ok(CheckOutcome::allow(input, file)),
+            Decision::Allow(_) => Ok(CheckOutcome::allow(input, checked)),
             Decision::Deny(reason) => self.deny(entry, id, &input, &reason, cancel).await,
             Decision::Ask(details) => {
                 let request = PermissionRequestContext {
@@ -188,7 +188,7 @@ impl PermissionChecker {
                     hook,
                     request_hooks: RequestHooks::Run,
                 };
-                self.request_permission(&request, mode, file, cancel).await
+                self.request_permission(&request, mode, checked, cancel).await
             }
         }
     }
@@ -198,7 +198,7 @@ impl PermissionChecker {
         &self,
         request: &PermissionRequestContext<'_>,
         mode: PermissionMode,
-        file: Option<ResolvedFile>,
+        checked: CheckedCall,
         cancel: &CancellationToken,
     ) -> Result<CheckOutcome, ToolError> {
         let PermissionRequestContext { entry, id, input, .. } = *request;
@@ -209,10 +209,10 @@ impl PermissionChecker {
             ));
         }
         match self.request_answer(request, cancel).await {
-            // The answer covers the file that was shown, so the earlier resolution is kept, whatever the path leads to
+            // The answer covers the file and the command that were shown, so the earlier resolution is kept, whatever the path leads to
             // by now.
             RequestOutcome::Allowed { input: allowed, .. } if allowed == *input => {
-                Ok(CheckOutcome::allow(allowed, file))
+                Ok(CheckOutcome::allow(allowed, checked))
             }
             RequestOutcome::Allowed { input: changed, by } => {
                 Box::pin(self.recheck_changed_input(entry, id, changed, (mode, by), cancel)).await
@@ -221,8 +221,8 @@ impl PermissionChecker {
             RequestOutcome::Superseded(ResolvedDecision { decision: Decision::Deny(reason), .. }) => {
                 self.deny(entry, id, input, &reason, cancel).await
             }
-            RequestOutcome::Superseded(ResolvedDecision { file, .. }) => {
-                Ok(CheckOutcome::allow(input.clone(), file))
+            RequestOutcome::Superseded(ResolvedDecision { checked, .. }) => {
+                Ok(CheckOutcome::allow(input.clone(), checked))
             }
         }
     }
@@ -240,7 +240,7 @@ impl PermissionChecker {
     ) -> Result<CheckOutcome, ToolError> {
         entry.tool().effects(&input)?;
         let name = entry.tool().name();
-        let ResolvedDecision { decision, file } =
+        let ResolvedDecision { decision, checked } =
             self.permissions.decide_in_mode(mode, name, &entry.properties_for_input(&input), &input, None);
         match decision {
             Decision::Deny(reason) if !matches!(reason, Reason::Mode(_)) => {
@@ -260,10 +260,12 @@ impl PermissionChecker {
                     hook: None,
                     request_hooks: RequestHooks::AlreadyRun,
                 };
-                let outcome = self.request_permission(&request, mode, file, cancel).await?;
+                let outcome = self.request_permission(&request, mode, checked, cancel).await?;
                 Ok(outcome.with_changed_input(input))
             }
-            Decision::Allow(_) | Decision::Deny(_) | Decision::Ask(_) => Ok(CheckOutcome::allow(input, file)),
+            Decision::Allow(_) | Decision::Deny(_) | Decision::Ask(_) => {
+                Ok(CheckOutcome::allow(input, checked))
+            }
         }
     }
 
@@ -312,7 +314,7 @@ impl PermissionChecker {
     }
 
     /// Applies permission updates of an answer; reports those that failed or could not be parsed.
-    async fn apply_updates(&self, updates: Vec<PermissionUpdate>, invalid: &[String]) {
+    pub(crate) async fn apply_updates(&self, updates: Vec<PermissionUpdate>, invalid: &[String]) {
         for reason in invalid {
             self.frames.warn(format!("Ignored an invalid permission update in an answer: {reason}.")).await;
         }

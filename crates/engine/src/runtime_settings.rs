@@ -16,6 +16,8 @@ pub struct RuntimeSettings {
     /// Display of thinking; `None` leaves that to the provider.
     pub thinking_display: Option<ThinkingDisplay>,
     pub effort: Option<Effort>,
+    /// Whether the host gets the raw events of replies while they stream.
+    pub partial_messages: bool,
     /// Instructions for plan mode that replace the built-in ones.
     pub plan_mode_instructions: Option<Arc<str>>,
 }

@@ -14,6 +14,7 @@ use serde_json::{Map, Value};
 use whimbrel_models::ToolSpec;
 use whimbrel_tools::api::{AnyTool, Effects, Example, ToolContext, ToolError, ToolOutput, ToolResult};
 use whimbrel_wire::RawJson;
+use whimbrel_wire::control::InvalidField;
 
 use self::validator::SchemaValidator;
 use crate::next_step;
@@ -80,6 +81,11 @@ impl OutputSchema {
             errors.join("\n")
         ))
     }
+}
+
+/// Compares an input with the schema of a tool.
+pub(crate) fn invalid_fields(schema: &Value, input: &Value) -> Result<Vec<InvalidField>, String> {
+    Ok(SchemaValidator::new(schema)?.invalid_fields(input, MAX_REPORTED_ERRORS))
 }
 
 /// The schema in the form that providers accept for a tool: with `"type": "object"`.
@@ -152,6 +158,15 @@ pub struct StructuredOutput {
 impl StructuredOutput {
     pub fn new(schema: Option<OutputSchema>) -> Self {
         Self { schema, ..Self::default() }
+    }
+
+    /// Returns whether this schema is the required one.
+    pub fn has_schema(&self, schema: Option<&OutputSchema>) -> bool {
+        match (&self.schema, schema) {
+            (None, None) => true,
+            (Some(required), Some(schema)) => Arc::ptr_eq(&required.validator, &schema.validator),
+            _ => false,
+        }
     }
 
     /// Resets the state for a new turn.

@@ -90,11 +90,18 @@ pub(crate) fn model_notification(event: &TaskEvent) -> Option<Notification> {
                 output_file.display(),
                 status.as_str(),
             );
-            Some(Notification { starts_turn: *notify == NotifyModel::Now, ..Notification::from_task(text) })
+            Some(Notification {
+                starts_turn: *notify == NotifyModel::Now,
+                task_id: Some(task_id.clone()),
+                ..Notification::from_task(text)
+            })
         }
-        TaskEvent::Output { task_id, description, text } => Some(Notification::from_task(format!(
-            "<task-notification>\n<task-id>{task_id}</task-id>\n<summary>\"{description}\" \
-             printed:</summary>\n<event>\n{text}\n</event>\n</task-notification>"
-        ))),
+        TaskEvent::Output { task_id, description, text } => {
+            let text = format!(
+                "<task-notification>\n<task-id>{task_id}</task-id>\n<summary>\"{description}\" \
+                 printed:</summary>\n<event>\n{text}\n</event>\n</task-notification>"
+            );
+            Some(Notification { task_id: Some(task_id.clone()), ..Notification::from_task(text) })
+        }
     }
 }

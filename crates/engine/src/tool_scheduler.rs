@@ -18,6 +18,7 @@ use whimbrel_os::log::LogTopic;
 use whimbrel_tools::api::{
     AgentToolSet, AnyTool, DeferredTools, ToolContext, ToolEntry, ToolError, ToolOutput,
 };
+use whimbrel_tools::telemetry::{ContentCapture, ToolSpan};
 use whimbrel_wire::content::{Block, ResultContent};
 use whimbrel_wire::hook::{BatchedCall, HookEvent};
 use whimbrel_wire::message::Denial;
@@ -51,6 +52,14 @@ pub struct ToolCallResult {
     pub end_turn: Option<EndTurn>,
     /// The call itself, if a hook deferred it.
     pub hook_deferred_call: Option<Box<Value>>,
+}
+
+impl ToolCallResult {
+    /// Result of a call that was running when an earlier engine ended.
+    pub fn outcome_unknown(id: &str, text: String) -> Self {
+        let meta = Value::String(format!("Error: {text}"));
+        failure_result(id, ResultContent::Text(text), meta)
+    }
 }
 
 /// A call that was denied permission.
@@ -113,6 +122,12 @@ struct CallStage {
     allowed: AtomicBool,
     /// The input in use, if it differs from the model's.
     changed_input: OnceLock<Value>,
+}
+
+impl CallStage {
+    fn is_allowed(&self) -> bool {
+        self.allowed.load(Ordering::Relaxed)
+    }
 }
 
 /// Whether a call may run with others.
@@ -185,17 +200,28 @@ impl ToolScheduler {
         self.results.pop_front()
     }
 
+    /// Returns whether calls have no effect yet: they are queued, or their permission is being checked.
+    pub fn has_unstarted_calls(&self) -> bool {
+        !self.queued.is_empty() || self.started.iter().any(|(_, stage)| !stage.is_allowed())
+    }
+
     /// Drops running calls and answers every call without a result. `reason` names the cause.
     pub fn cancel_all(mut self, reason: &str) -> Vec<ToolCallResult> {
         self.running.clear();
-        let started =
-            self.started.iter().map(|(tool_call, stage)| match stage.allowed.load(Ordering::Relaxed) {
-                true => interrupted_result(tool_call, reason),
-                false => not_started_result(tool_call, reason),
-            });
+        let started = self.started.iter().map(|(tool_call, stage)| match stage.is_allowed() {
+            true => interrupted_result(tool_call, reason),
+            false => not_started_result(tool_call, reason),
+        });
         let queued = self.queued.iter().map(|(tool_call, _)| not_started_result(tool_call, reason));
         let cancelled: Vec<ToolCallResult> = started.chain(queued).collect();
         self.results.into_iter().chain(cancelled).collect()
+    }
+
+    /// The same, but calls without an effect get no result: they can be run when the session is resumed.
+    pub fn cancel_started(mut self, reason: &str) -> Vec<ToolCallResult> {
+        self.queued.clear();
+        self.started.retain(|(_, stage)| stage.is_allowed());
+        self.cancel_all(reason)
     }
 
     /// Takes the finished calls for the PostToolBatch hook.
@@ -238,12 +264,7 @@ impl ToolScheduler {
                 let stage = Arc::<CallStage>::default();
                 self.started.push((tool_call.clone(), Arc::clone(&stage)));
                 let reply_size = Arc::clone(&self.reply_size);
-                self.running.push(Box::pin(execute_call(
-                    Arc::clone(&self.env),
-                    tool_call,
-                    stage,
-                    reply_size,
-                )));
+                self.running.push(Box::pin(trace_call(Arc::clone(&self.env), tool_call, stage, reply_size)));
             }
         }
     }
@@ -255,6 +276,30 @@ impl ToolScheduler {
             Some(Ok(effects)) if !effects.is_parallel_safe() => Concurrency::Exclusive,
             _ => Concurrency::Parallel,
         }
+    }
+}
+
+/// Executes one call in its span.
+fn trace_call(
+    env: Arc<ToolEnv>,
+    tool_call: ToolCall,
+    stage: Arc<CallStage>,
+    reply_size: ReplySize,
+) -> impl Future<Output = ToolCallResult> {
+    let workspace = &env.context.workspace;
+    let content = ContentCapture::from_env(|name| workspace.variable(name));
+    let span = ToolSpan::start(&tool_call.tool, &tool_call.id, &tool_call.input, content);
+    async move {
+        let result = span.run(execute_call(env, tool_call, stage, reply_size)).await;
+        let error = match &result.denial {
+            Some(_) => Some("denied"),
+            None => result.is_error.then_some("tool_error"),
+        };
+        span.record_result(error, || match &result.content {
+            ResultContent::Text(text) => text.clone(),
+            ResultContent::Blocks(blocks) => json!(blocks).to_string(),
+        });
+        result
     }
 }
 
@@ -316,12 +361,19 @@ async fn check_and_run(
         }
         Err(error) => return error_result(&tool_call.id, &error),
     };
+    ToolSpan::record_permission(match &decision {
+        CheckDecision::Allow { .. } => "allow",
+        CheckDecision::Deny { .. } => "deny",
+        CheckDecision::Defer(_) => "defer",
+    });
     let mut result = match decision {
-        CheckDecision::Allow { input, file } => {
+        CheckDecision::Allow { input, checked } => {
             if let Err(error) = env.record_start(tool, &tool_call.id, &input).await {
                 return error_result(&tool_call.id, &error);
             }
             stage.allowed.store(true, Ordering::Relaxed);
+            let agent = env.checker.hooks.agent_id();
+            env.context.tasks.notify_call_start(&tool_call.id, tool.tool().name(), agent).await;
             let original_input = (input != tool_call.input).then(|| Arc::new(tool_call.input));
             if original_input.is_some() {
                 let _ = stage.changed_input.set(input.clone());
@@ -331,7 +383,7 @@ async fn check_and_run(
             let call = ToolContext {
                 id,
                 original_input,
-                checked_file: file,
+                checked,
                 read_filter,
                 tool_set,
                 hooks,
@@ -390,7 +442,11 @@ fn failure_result(id: &str, content: ResultContent, meta: Value) -> ToolCallResu
 fn error_result(id: &str, error: &ToolError) -> ToolCallResult {
     let meta = Value::String(format!("Error: {}", error.reason()));
     let end_turn = matches!(error, ToolError::StopTurn(_)).then_some(EndTurn::Denied);
-    ToolCallResult { end_turn, ..failure_result(id, ResultContent::Text(error.render_for_model()), meta) }
+    let content = match error {
+        ToolError::FailedWithContent { content, .. } => ResultContent::Blocks(content.clone()),
+        error => ResultContent::Text(error.render_for_model()),
+    };
+    ToolCallResult { end_turn, ..failure_result(id, content, meta) }
 }
 
 fn denied_result(tool_call: ToolCall, message: String, by: DeniedBy) -> ToolCallResult {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use whimbrel_session_store::mirror::{MirrorFrames, split_into_frames};
 use whimbrel_session_store::store_writer::FlushMode;
-use whimbrel_session_store::writer::{Persistence, TranscriptNotice, TranscriptWriter};
+use whimbrel_session_store::writer::{CONFLICT_TEXT, Persistence, TranscriptNotice, TranscriptWriter};
 use whimbrel_transport::frame_sender::FrameSender;
 use whimbrel_wire::notice::TranscriptMirror;
 use whimbrel_wire::system::SessionWritesLost;
@@ -62,6 +62,7 @@ pub(crate) async fn publish_notices(writer: &TranscriptWriter, frame_sender: &Fr
         Some(TranscriptNotice::Recovered) => {
             frame_sender.info("The transcript can be written again and is complete.").await;
         }
+        Some(TranscriptNotice::Conflict) => frame_sender.warn(CONFLICT_TEXT).await,
         Some(TranscriptNotice::RecoveredWithGap(count)) => {
             let text = format!("The transcript can be written again, but {count} of its lines are missing.");
             frame_sender.warn(text).await;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use whimbrel_session_store::writer::CONFLICT_TEXT;
 use whimbrel_tools::cost::Spend;
 use whimbrel_wire::message::{Denial, Origin, Outcome, TerminalReason, TurnResult};
 
@@ -24,6 +25,8 @@ pub struct ResultInput<'a> {
     pub duration: Duration,
     /// Origin of the turn, if the host stated it or a notification started the turn.
     pub origin: Option<Origin>,
+    /// Uuids that the host gave the prompts of the turn.
+    pub prompt_ids: Vec<String>,
     /// The limits, for error texts.
     pub limits: &'a AgentLimits,
     /// Index of the result in the session, from 0.
@@ -35,8 +38,19 @@ pub struct ResultInput<'a> {
 }
 
 pub fn build_result(input: ResultInput<'_>) -> TurnResult {
-    let ResultInput { outcome, spend, denials, duration, origin, limits, index, queued, session_id, uuid } =
-        input;
+    let ResultInput {
+        outcome,
+        spend,
+        denials,
+        duration,
+        origin,
+        prompt_ids,
+        limits,
+        index,
+        queued,
+        session_id,
+        uuid,
+    } = input;
     let (subtype, is_error, terminal, error) = classify(outcome.end, limits);
     let diagnostic = (outcome.end == TurnEnd::AbortedStreaming && !outcome.has_content)
         .then(|| ABORTED_WITHOUT_CONTENT.to_owned());
@@ -62,8 +76,8 @@ pub fn build_result(input: ResultInput<'_>) -> TurnResult {
         ttft_ms: outcome.time_to_first_token.map(millis),
         queued_turn_count: u32::try_from(queued).ok(),
         result_index: Some(index),
-        user_message_uuid: None,
-        user_message_uuids: None,
+        user_message_uuid: prompt_ids.first().cloned(),
+        user_message_uuids: (prompt_ids.len() > 1).then_some(prompt_ids),
         local_command: outcome.local_command.map(str::to_owned),
         startup_failure_reason: None,
         deferred_tool_use: outcome.hook_deferred_call.map(|call| *call),
@@ -80,6 +94,7 @@ pub fn setup_error_result(error: String, session_id: String, uuid: String) -> Tu
         denials: Vec::new(),
         duration: Duration::ZERO,
         origin: None,
+        prompt_ids: Vec::new(),
         limits: &AgentLimits::default(),
         index: 0,
         queued: 0,
@@ -119,6 +134,10 @@ fn classify(end: TurnEnd, limits: &AgentLimits) -> (Outcome, bool, TerminalReaso
             let text = "The model gave no valid structured output.".to_owned();
             let reason = TerminalReason::StructuredOutputRetryExhausted;
             (Outcome::ErrorMaxStructuredOutputRetries, true, reason, Some(text))
+        }
+        TurnEnd::Conflict => {
+            let reason = TerminalReason::Other("session_conflict".into());
+            (Outcome::ErrorDuringExecution, true, reason, Some(CONFLICT_TEXT.to_owned()))
         }
         TurnEnd::MaxTurns => {
             let text =

@@ -1,29 +1,39 @@
-//! Start of a turn: SessionStart hooks on the first one, the `init` frame, then prompts and notifications, which
-//! hooks may extend or block.
-
-pub(crate) mod mentioned_files;
+//! Start of a turn: Setup and SessionStart hooks on the first one, the `init` frame, then prompts and notifications, which
+//! hooks may extend or block (`prompt_submission`).
 
 use tokio_util::sync::CancellationToken;
 use whimbrel_os::ids;
-use whimbrel_tools::hooks::{HookInputBuilder, MergedOutput, join_reasons};
+use whimbrel_session_store::load::LoadedConversation;
+use whimbrel_tools::hooks::{HookDispatcher, HookInputBuilder, MergedOutput};
 use whimbrel_tools::internal_events::Notification;
 use whimbrel_transport::frame_sender::FrameSender;
-use whimbrel_wire::content::Content;
-use whimbrel_wire::hook::HookEvent;
+use whimbrel_wire::hook::{HookEvent, Setup};
 use whimbrel_wire::message::User;
-use whimbrel_wire::system::{InformationLevel, Informational, Init};
+use whimbrel_wire::options::SetupHooks;
+use whimbrel_wire::system::Init;
 
 use crate::agent::Agent;
 use crate::agents::AgentSpawner;
-use crate::context::invalid_blocks::sanitize;
-use crate::input_queue::QueuedInput;
+use crate::conversation::replay_prompt;
+use crate::input_queue::{PromptReplay, QueuedInput};
 use crate::next_step::TurnEnd;
-use crate::rewind;
+use crate::prompt_submission::{
+    PromptSource, SubmissionError, apply_hook_output, record_prompt, run_prompt_hooks, submit_prompt,
+};
 use crate::turn::{self, TurnOutcome};
 
+/// Start of a session: what its hooks are told.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SessionStart {
+    /// `startup`, `resume`, `fork` or `clear`.
+    pub(crate) source: &'static str,
+    /// The `Setup` hooks that run before.
+    pub(crate) setup_hooks: Option<SetupHooks>,
+}
+
 pub(crate) struct TurnInput {
-    /// Start source (`startup`, `resume`, ...) if this is the session's first turn.
-    pub(crate) session_start: Option<&'static str>,
+    /// Set on the session's first turn.
+    pub(crate) session_start: Option<SessionStart>,
     /// The frame that begins every turn.
     pub(crate) init: Init,
     /// A warning for the host, if there is one.
@@ -33,11 +43,13 @@ pub(crate) struct TurnInput {
     pub(crate) prompt_replay: PromptReplay,
 }
 
-/// Whether the host gets its prompts back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum PromptReplay {
-    Enabled,
-    Disabled,
+pub(crate) struct PendingCallsInput {
+    /// Set on the session's first turn.
+    pub(crate) session_start: Option<SessionStart>,
+    pub(crate) init: Init,
+    pub(crate) warning: Option<String>,
+    /// The conversation with the open calls of its last reply.
+    pub(crate) loaded: LoadedConversation,
 }
 
 /// Frames sent before the output of a command, in the order of a turn.
@@ -85,7 +97,7 @@ pub(crate) async fn start_turn(
         };
         match result {
             Ok(()) => accepted |= needs_reply,
-            Err(outcome) => rejection = Some(outcome),
+            Err(error) => rejection = Some(error),
         }
     }
     if accepted && let Some(spawner) = AgentSpawner::from_context(&agent.tool_env.context) {
@@ -96,31 +108,96 @@ pub(crate) async fn start_turn(
         agent.conversation.push_synthetic(turn::INTERRUPTED_TEXT).await;
         return Some(TurnOutcome::new(TurnEnd::AbortedStreaming));
     }
+    if agent.conversation.transcript_writer().has_conflict() {
+        return Some(TurnOutcome::new(TurnEnd::Conflict));
+    }
     if stopped {
         return Some(TurnOutcome::new(TurnEnd::HookStopped));
     }
-    rejection.filter(|_| !accepted)
+    rejection.filter(|_| !accepted).map(TurnOutcome::from)
 }
 
-/// Runs the SessionStart hooks on the first turn and adds their context; true if a hook stops the turn.
+/// Runs the calls of the last reply that never started, and then the rest of their turn.
+pub(crate) async fn run_pending_calls(
+    agent: &mut Agent,
+    input: PendingCallsInput,
+    cancel: &CancellationToken,
+) -> TurnOutcome {
+    let PendingCallsInput { session_start, init, warning, mut loaded } = input;
+    let output = dispatch_session_start(agent, session_start, cancel).await;
+    agent.frame_sender.notify(init).await;
+    if let Some(warning) = warning {
+        agent.frame_sender.warn(warning).await;
+    }
+    if let Some(output) = &output {
+        apply_session_start(agent, output);
+    }
+    let end = match output.is_some_and(|output| output.stop.is_some()) {
+        true => Some(TurnEnd::HookStopped),
+        false => cancel.is_cancelled().then_some(TurnEnd::AbortedStreaming),
+    };
+    if let Some(end) = end {
+        agent.conversation.end_turn().await;
+        return TurnOutcome::new(end);
+    }
+    let calls = std::mem::take(&mut loaded.open_calls);
+    let held = agent.conversation.reopen_calls(loaded);
+    turn::run_open_calls(agent, calls, held, cancel).await
+}
+
+/// Runs the Setup and SessionStart hooks on the first turn and adds their context; true if a hook stops the turn.
 pub(crate) async fn run_session_start_hooks(
     agent: &mut Agent,
-    session_start: Option<&str>,
+    session_start: Option<SessionStart>,
     cancel: &CancellationToken,
 ) -> bool {
-    let Some(source) = session_start else { return false };
-    let model = agent.runtime_settings.current().model;
-    let title = agent.conversation.transcript_writer().title();
-    let build_input = |input: &HookInputBuilder| input.session_start(source, Some(&model), title);
-    let output = agent.tool_env.checker.hooks.dispatch(HookEvent::SessionStart, build_input, cancel).await;
-    agent.inject_hook_context(&output.contexts);
-    if let Some(title) = &output.event_specific.session_title {
-        agent.conversation.transcript_writer().set_title(title);
-    }
+    let Some(output) = dispatch_session_start(agent, session_start, cancel).await else { return false };
+    apply_session_start(agent, &output);
     if let Some(text) = output.event_specific.initial_user_message {
         record_prompt(agent, &User { uuid: Some(ids::new_uuid()), ..User::prompt(text) });
     }
     output.stop.is_some()
+}
+
+/// Runs the Setup and SessionStart hooks on the first turn.
+async fn dispatch_session_start(
+    agent: &mut Agent,
+    session_start: Option<SessionStart>,
+    cancel: &CancellationToken,
+) -> Option<MergedOutput> {
+    let SessionStart { source, setup_hooks } = session_start?;
+    let mut stop = None;
+    if let Some(hooks) = setup_hooks {
+        let output = run_setup_hooks(&agent.tool_env.checker.hooks, hooks, cancel).await;
+        agent.inject_hook_context(&output.contexts);
+        stop = output.stop;
+    }
+    let model = agent.runtime_settings.current().model;
+    let title = agent.conversation.transcript_writer().title();
+    let build_input = |input: &HookInputBuilder| input.session_start(source, Some(&model), title);
+    let mut output =
+        agent.tool_env.checker.hooks.dispatch(HookEvent::SessionStart, build_input, cancel).await;
+    output.stop = stop.or(output.stop);
+    Some(output)
+}
+
+/// Runs the Setup hooks.
+pub(crate) async fn run_setup_hooks(
+    hooks: &HookDispatcher,
+    setup_hooks: SetupHooks,
+    cancel: &CancellationToken,
+) -> MergedOutput {
+    let build_input =
+        |input: &HookInputBuilder| input.build(Setup { trigger: setup_hooks.trigger().to_owned() });
+    hooks.dispatch(HookEvent::Setup, build_input, cancel).await
+}
+
+/// Applies context and title of the SessionStart hooks.
+fn apply_session_start(agent: &mut Agent, output: &MergedOutput) {
+    agent.inject_hook_context(&output.contexts);
+    if let Some(title) = &output.event_specific.session_title {
+        agent.conversation.transcript_writer().set_title(title);
+    }
 }
 
 /// Submits a notification. One that starts a turn runs the prompt hooks; others are only recorded.
@@ -128,7 +205,7 @@ async fn submit_notification(
     agent: &mut Agent,
     notification: &Notification,
     cancel: &CancellationToken,
-) -> Result<(), TurnOutcome> {
+) -> Result<(), SubmissionError> {
     if !notification.starts_turn {
         record_notification(agent, notification).await;
         return Ok(());
@@ -137,7 +214,7 @@ async fn submit_notification(
     if !output.event_specific.suppress_original_prompt || output.contexts.is_empty() {
         record_notification(agent, notification).await;
     }
-    apply_hook_output(agent, &output).map_or(Ok(()), Err)
+    apply_hook_output(agent, &output)
 }
 
 async fn record_notification(agent: &mut Agent, notification: &Notification) {
@@ -146,132 +223,4 @@ async fn record_notification(agent: &mut Agent, notification: &Notification) {
     if let (Some(agent_id), Some(spawner)) = (&notification.reporting_agent, spawner) {
         spawner.mark_reported(agent_id, agent.conversation.transcript_writer()).await;
     }
-}
-
-/// Submits a prompt to the hooks and records it; the error is the outcome of a blocked turn.
-async fn submit_prompt(
-    agent: &mut Agent,
-    mut user: User,
-    prompt_replay: PromptReplay,
-    cancel: &CancellationToken,
-) -> Result<(), TurnOutcome> {
-    user.uuid.get_or_insert_with(ids::new_uuid);
-    let result = accept_prompt(agent, &user, cancel).await;
-    // Write the transcript first, so that everything the host has seen can be resumed.
-    agent.conversation.flush().await;
-    if prompt_replay == PromptReplay::Enabled {
-        replay_prompt(&agent.frame_sender, user).await;
-    }
-    result
-}
-
-/// Records a prompt with the files it mentions, unless hooks block it.
-pub(crate) async fn accept_prompt(
-    agent: &mut Agent,
-    user: &User,
-    cancel: &CancellationToken,
-) -> Result<(), TurnOutcome> {
-    rewind::begin_checkpoint(&agent.tool_env.context.workspace, user.uuid.as_deref()).await;
-    agent.conversation.begin_uncommitted();
-    let text = user.message.content.joined_text();
-    let output = run_host_prompt_hooks(agent, user.uuid.as_deref(), &text, cancel).await?;
-    if user.client_composed != Some(true) {
-        mentioned_files::attach_mentioned_files(agent, &text).await;
-    }
-    if !output.event_specific.suppress_original_prompt || output.contexts.is_empty() {
-        let (content, warnings) = sanitize(&user.message.content);
-        for warning in warnings {
-            agent.frame_sender.warn(warning).await;
-        }
-        record_prompt_as(agent, user, &content);
-    }
-    apply_hook_output(agent, &output).map_or(Ok(()), Err)
-}
-
-/// Applies the output of the prompt hooks; returns an outcome if they stop the turn.
-fn apply_hook_output(agent: &mut Agent, output: &MergedOutput) -> Option<TurnOutcome> {
-    if let Some(title) = &output.event_specific.session_title {
-        agent.conversation.transcript_writer().set_title(title);
-    }
-    agent.inject_hook_context(&output.contexts);
-    output.stop.as_ref().map(|_| TurnOutcome::new(TurnEnd::HookStopped))
-}
-
-/// Source of a prompt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum PromptSource {
-    Host,
-    /// The engine: background work ended, a message arrived, or a timer fired.
-    Engine,
-}
-
-impl PromptSource {
-    /// The `source` field of the hook input.
-    fn hook_source(self) -> &'static str {
-        match self {
-            Self::Host => "sdk",
-            Self::Engine => "system",
-        }
-    }
-
-    /// The notice shown when a hook blocks it.
-    fn blocked_text(self, reason: &str) -> String {
-        match self {
-            Self::Host => format!("A hook blocked the prompt: {reason}"),
-            Self::Engine => format!("A hook blocked a notification: {reason}"),
-        }
-    }
-}
-
-/// Runs the prompt hooks for a prompt of the host; the error is the outcome if they block it.
-pub(crate) async fn run_host_prompt_hooks(
-    agent: &mut Agent,
-    uuid: Option<&str>,
-    text: &str,
-    cancel: &CancellationToken,
-) -> Result<MergedOutput, TurnOutcome> {
-    agent.tool_env.checker.hooks.set_prompt(uuid);
-    run_prompt_hooks(agent, PromptSource::Host, text, cancel).await
-}
-
-async fn run_prompt_hooks(
-    agent: &mut Agent,
-    source: PromptSource,
-    text: &str,
-    cancel: &CancellationToken,
-) -> Result<MergedOutput, TurnOutcome> {
-    let build_input = |input: &HookInputBuilder| input.user_prompt_submit(text, Some(source.hook_source()));
-    let output =
-        agent.tool_env.checker.hooks.dispatch(HookEvent::UserPromptSubmit, build_input, cancel).await;
-    // Interrupted hooks have not approved the prompt.
-    if output.interrupted {
-        return Err(TurnOutcome::new(TurnEnd::AbortedStreaming));
-    }
-    if output.blocked.is_empty() {
-        return Ok(output);
-    }
-    let text = source.blocked_text(&join_reasons(&output.blocked));
-    let notice = Informational {
-        content: text.clone(),
-        level: InformationLevel::Warning,
-        prevent_continuation: Some(true),
-        ..Informational::default()
-    };
-    agent.frame_sender.notify(notice).await;
-    Err(TurnOutcome { text, ..TurnOutcome::new(TurnEnd::Done) })
-}
-
-pub(crate) fn record_prompt(agent: &mut Agent, user: &User) {
-    record_prompt_as(agent, user, &user.message.content);
-}
-
-fn record_prompt_as(agent: &mut Agent, user: &User, content: &Content) {
-    let mode = agent.tool_env.checker.permissions.mode().to_string();
-    agent.conversation.push_prompt(user.uuid.as_deref().unwrap_or_default(), content, &mode);
-}
-
-/// Sends a prompt back to the host.
-pub(crate) async fn replay_prompt(frame_sender: &FrameSender, user: User) {
-    let session_id = frame_sender.session_id().to_string();
-    frame_sender.send(User { is_replay: Some(true), session_id, ..user }).await;
 }

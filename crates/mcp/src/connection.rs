@@ -3,6 +3,7 @@
 
 mod request_timeout;
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -44,6 +45,17 @@ pub(super) struct RequestOrigin<'a> {
     pub(super) tool_use_id: &'a str,
     /// Fires when the caller no longer needs the response.
     pub(super) cancel: &'a CancellationToken,
+    /// More about the caller, for a server of a host that reads it.
+    pub(super) details: Option<&'a CallDetails>,
+}
+
+/// Which agent makes a call, and where.
+#[derive(Debug)]
+pub(super) struct CallDetails {
+    pub(super) session_id: Arc<str>,
+    /// `None` for the main agent.
+    pub(super) agent_id: Option<String>,
+    pub(super) cwd: PathBuf,
 }
 
 impl Connection {

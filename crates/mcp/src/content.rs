@@ -20,6 +20,8 @@ use whimbrel_models::images::image_block;
 /// Maximum number of images of a result that the model sees.
 const MAX_IMAGES: usize = 20;
 
+const NO_ERROR_MESSAGE: &str = "The tool failed without an error message.";
+
 /// Limit of the text shown to the model, and directory for the rest.
 #[derive(Debug, Clone)]
 pub struct OutputLimits {
@@ -27,19 +29,62 @@ pub struct OutputLimits {
     pub max_text_bytes: usize,
 }
 
-/// Converts the result of a `tools/call`; an error is the text of a failed call. Images are decoded and files written
-/// on a blocking thread.
+/// What the model reads about a failed call: a text, or a text with images.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FailedCall(Vec<Block>);
+
+impl FailedCall {
+    /// Creates it from the content of a result. Texts are joined if there is nothing else.
+    pub fn from_content(content: Vec<Block>) -> Self {
+        let texts: Vec<&str> = content.iter().filter_map(block_text).collect();
+        let text = texts.join("\n");
+        if text.trim().is_empty() {
+            let images = content.into_iter().filter(|block| block_text(block).is_none());
+            return Self(std::iter::once(Block::text(NO_ERROR_MESSAGE)).chain(images).collect());
+        }
+        if texts.len() == content.len() { text.into() } else { Self(content) }
+    }
+
+    /// The blocks, of which at least one is a text.
+    pub fn into_content(self) -> Vec<Block> {
+        self.0
+    }
+
+    /// The texts, one per line.
+    pub fn text(&self) -> String {
+        self.0.iter().filter_map(block_text).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Returns whether there is nothing but text.
+    pub fn is_text(&self) -> bool {
+        self.0.iter().all(|block| block_text(block).is_some())
+    }
+}
+
+impl From<String> for FailedCall {
+    fn from(text: String) -> Self {
+        Self(vec![Block::text(text)])
+    }
+}
+
+impl From<&str> for FailedCall {
+    fn from(text: &str) -> Self {
+        text.to_owned().into()
+    }
+}
+
+/// Converts the result of a `tools/call`. Images are decoded and files written on a blocking thread.
 pub(crate) async fn convert_call_result(
     result: ServerResult,
     limits: OutputLimits,
-) -> Result<Vec<Block>, String> {
+) -> Result<Vec<Block>, FailedCall> {
     let parsed = CallResult::parse(result)?;
     let is_text = |block: &ContentBlock| matches!(block, ContentBlock::Text(_));
     if parsed.content.iter().all(is_text) && parsed.text_length() <= limits.max_text_bytes {
         return parsed.into_blocks(&limits);
     }
     let work = files::run_blocking(move || parsed.into_blocks(&limits));
-    work.await.unwrap_or_else(|error| Err(format!("The result could not be read: {error}.")))
+    work.await.unwrap_or_else(|error| Err(format!("The result could not be read: {error}.").into()))
 }
 
 /// Converts the content blocks of a prompt.
@@ -121,20 +166,13 @@ impl CallResult {
         self.content.iter().map(length).sum()
     }
 
-    fn into_blocks(mut self, limits: &OutputLimits) -> Result<Vec<Block>, String> {
+    fn into_blocks(mut self, limits: &OutputLimits) -> Result<Vec<Block>, FailedCall> {
         if let (true, Some(structured)) = (self.content.is_empty(), &self.structured) {
             self.content.push(ContentBlock::text(structured.to_string()));
         }
         let blocks = BlockConverter::new(limits).convert_all(self.content);
         if self.is_error {
-            let texts: Vec<&str> = blocks.iter().filter_map(block_text).collect();
-            let text = texts.join("\n");
-            let text = if text.trim().is_empty() {
-                "The tool failed without an error message.".into()
-            } else {
-                text
-            };
-            return Err(text);
+            return Err(FailedCall::from_content(blocks));
         }
         Ok(if blocks.is_empty() { vec![Block::text("(no output)")] } else { blocks })
     }

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use whimbrel_transport::host_requests::HostRequests;
 use whimbrel_wire::options::McpServerConfig;
 
 use super::in_process::InProcessServer;
@@ -13,7 +14,7 @@ use super::names;
 use super::prompts::{self, PromptCommand};
 use super::registry::ServerRegistry;
 use super::server_lifecycle::{ServerHandle, ServerPhase};
-use super::server_tool::{ServerTool, ToolBackend, ToolOwner};
+use super::server_tool::{InProcessFunction, ServerTool, ToolBackend, ToolOwner};
 use super::slot::{ServerSlot, SlotState};
 use super::tool_policy::{ToolPolicy, tool_policy};
 
@@ -31,7 +32,10 @@ impl ServerRegistry {
             for listed in &features.tools {
                 let name = names::tool_name(&prefix, &listed.name, &mut taken);
                 let Some(listed) = apply_tool_policy(listed.clone(), &server.config) else { continue };
-                let backend = ToolBackend::Remote(Arc::downgrade(&server));
+                let backend = ToolBackend::Remote {
+                    server: Arc::downgrade(&server),
+                    details_reader: self.details_reader(&server.config),
+                };
                 let always_load = always_load(&server.config);
                 tools.push(ServerTool { name, owner: owner.clone(), listed, always_load, backend, limits });
             }
@@ -44,7 +48,12 @@ impl ServerRegistry {
                 let Some(listed) = apply_tool_policy(ListedTool::from_in_process(tool), &config) else {
                     continue;
                 };
-                let backend = ToolBackend::InProcess { function: Arc::clone(&tool.function), timeout };
+                let backend = ToolBackend::InProcess(InProcessFunction {
+                    function: Arc::clone(&tool.function),
+                    timeout,
+                    host: self.inner().deps.host.clone(),
+                    notify: self.inner().deps.notify.clone(),
+                });
                 tools.push(ServerTool {
                     name,
                     owner: owner.clone(),
@@ -56,6 +65,12 @@ impl ServerRegistry {
             }
         }
         tools
+    }
+
+    /// The host, if it runs this server and reads the details of calls.
+    fn details_reader(&self, config: &McpServerConfig) -> Option<HostRequests> {
+        let host = self.inner().deps.host.as_ref().filter(|host| host.sends_details())?;
+        matches!(config, McpServerConfig::Sdk(_)).then(|| host.clone())
     }
 
     /// Returns whether a connected server has resources.
@@ -153,13 +168,15 @@ impl ServerRegistry {
     /// Finds a server by its name or by its tool prefix.
     pub(super) fn find_server(&self, name: &str) -> Result<Arc<ServerHandle>, String> {
         let servers = self.enabled_servers();
-        let available =
-            || servers.iter().map(|server| server.name.to_string()).collect::<Vec<_>>().join(", ");
+        let available = || match servers.iter().map(|server| server.name.to_string()).collect::<Vec<_>>() {
+            names if names.is_empty() => "No server is enabled".to_owned(),
+            names => format!("Available: {}", names.join(", ")),
+        };
         let exact = servers.iter().find(|server| *server.name == *name);
         exact
             .or_else(|| servers.iter().find(|server| names::normalize(&server.name) == name))
             .cloned()
-            .ok_or_else(|| format!("Server not found: {name}. Available: {}.", available()))
+            .ok_or_else(|| format!("Server not found: {name}. {}.", available()))
     }
 }
 

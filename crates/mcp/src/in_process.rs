@@ -1,16 +1,41 @@
 //! Servers implemented in this process, whose tools are Rust functions, called without JSON-RPC messages.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 use whimbrel_wire::RawJson;
 use whimbrel_wire::content::Block;
 use whimbrel_wire::control::{McpServerInfo, McpToolAnnotations};
 
-/// Function behind a tool. The error text is shown to the model.
-pub type InProcessToolFn = Arc<dyn Fn(Value) -> BoxFuture<'static, Result<Vec<Block>, String>> + Send + Sync>;
+use super::content::FailedCall;
+
+/// Function behind a tool.
+pub type InProcessToolFn =
+    Arc<dyn Fn(Value, InProcessCall) -> BoxFuture<'static, Result<Vec<Block>, FailedCall>> + Send + Sync>;
+
+/// Reports the progress of a call: the amount done, the total if it is known, and a text.
+pub type ProgressFn = Arc<dyn Fn(f64, Option<f64>, Option<String>) + Send + Sync>;
+
+/// Call of a function, besides its input.
+#[derive(Clone)]
+pub struct InProcessCall {
+    /// Empty if the session is unknown.
+    pub session_id: String,
+    /// `None` if the host makes the call, outside the conversation.
+    pub tool_use_id: Option<String>,
+    /// Id of the calling subagent; `None` for the main agent.
+    pub agent_id: Option<String>,
+    /// Working directory of the calling agent.
+    pub cwd: PathBuf,
+    /// Fires when the call ends before the function has returned.
+    pub cancel: CancellationToken,
+    /// `None` outside the conversation, where no host waits for progress.
+    pub progress: Option<ProgressFn>,
+}
 
 /// Server in this process. Cheap to clone.
 #[derive(Clone)]
@@ -57,10 +82,10 @@ impl InProcessServer {
 
 impl InProcessTool {
     /// Calls the tool and returns a `tools/call` result.
-    pub(super) async fn call(&self, arguments: Value) -> Value {
-        match (self.function)(arguments).await {
+    pub(super) async fn call(&self, arguments: Value, call: InProcessCall) -> Value {
+        match (self.function)(arguments, call).await {
             Ok(blocks) => json!({"content": blocks}),
-            Err(text) => json!({"content": [{"type": "text", "text": text}], "isError": true}),
+            Err(failed) => json!({"content": failed.into_content(), "isError": true}),
         }
     }
 }

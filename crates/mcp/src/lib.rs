@@ -48,10 +48,11 @@ mod tool_policy;
 mod transport;
 
 pub use config::{ServerConfigs, ServerEntry, ServerOrigin};
+pub use content::FailedCall;
 pub use deps::{ElicitFn, McpCallProgress, NotifyFn, ServerDeps, ServerNotification, elicit_via_host};
 pub use error::McpError;
 pub use expand::VariableLookup;
-pub use in_process::{InProcessServer, InProcessTool, InProcessToolFn};
+pub use in_process::{InProcessCall, InProcessServer, InProcessTool, InProcessToolFn, ProgressFn};
 pub use limits::{MAX_TOTAL_INSTRUCTIONS_BYTES, McpLimits};
 pub use listing::ListedTool;
 pub use prompts::PromptCommand;

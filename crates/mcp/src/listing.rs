@@ -233,7 +233,7 @@ async fn list_all<T>(
     parse: impl Fn(ServerResult) -> Option<Page<T>>,
 ) -> Result<WholeList<T>, McpError> {
     let never = CancellationToken::new();
-    let caller = RequestOrigin { tool: "", tool_use_id: "", cancel: &never };
+    let caller = RequestOrigin { tool: "", tool_use_id: "", cancel: &never, details: None };
     let mut list = WholeList { items: Vec::new(), unreadable: 0, truncated: false };
     let mut cursor: Option<String> = None;
     for _ in 0..limits::MAX_LIST_PAGES {

@@ -64,7 +64,11 @@ pub(super) async fn get_prompt(
     let request = ClientRequest::GetPromptRequest(GetPromptRequest::new(params));
     let never = CancellationToken::new();
     let result = connection
-        .request(request, timeouts, RequestOrigin { tool: prompt, tool_use_id: "", cancel: &never })
+        .request(
+            request,
+            timeouts,
+            RequestOrigin { tool: prompt, tool_use_id: "", cancel: &never, details: None },
+        )
         .await?;
     match result {
         ServerResult::GetPromptResult(result) => {

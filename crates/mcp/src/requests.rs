@@ -16,7 +16,7 @@ use whimbrel_wire::control::{McpReadResourceReply, McpResourceContents};
 use super::connection::RequestOrigin;
 use super::content::OutputLimits;
 use super::error::McpError;
-use super::in_process::InProcessTool;
+use super::in_process::{InProcessCall, InProcessTool};
 use super::limits::request_timeouts;
 use super::prompts::{self, PromptCommand};
 use super::registry::ServerRegistry;
@@ -91,7 +91,7 @@ impl ServerRegistry {
             let params = ReadResourceRequestParams::new(uri);
             let request = ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params));
             let never = CancellationToken::new();
-            let caller = RequestOrigin { tool: uri, tool_use_id: "", cancel: &never };
+            let caller = RequestOrigin { tool: uri, tool_use_id: "", cancel: &never, details: None };
             let limits = self.inner().deps.limits;
             parse_contents(
                 connection.request(request, request_timeouts(&server.config, limits), caller).await?,
@@ -112,7 +112,8 @@ impl ServerRegistry {
                 tool == format!("mcp__{prefix}__{}", names::normalize(&in_process_tool.name))
             };
             if let Some(in_process_tool) = server.tools().iter().find(is_called) {
-                let output = cancel.run_until_cancelled(in_process_tool.call(Value::Object(arguments))).await;
+                let call = in_process_tool.call(Value::Object(arguments), self.host_call(cancel));
+                let output = cancel.run_until_cancelled(call).await;
                 return output.ok_or_else(|| McpError::Cancelled.to_string());
             }
         }
@@ -129,11 +130,26 @@ impl ServerRegistry {
         let call = async {
             let connection = server.connection().await?;
             let timeouts = request_timeouts(&server.config, self.inner().deps.limits);
-            let caller = RequestOrigin { tool, tool_use_id: "", cancel };
+            let caller = RequestOrigin { tool, tool_use_id: "", cancel, details: None };
             server_tool::call_tool(&connection, &name, arguments, timeouts, caller).await
         };
         let result = call.await.map_err(|error| describe_error(&server, &error))?;
         serde_json::to_value(result).map_err(|error| error.to_string())
+    }
+}
+
+impl ServerRegistry {
+    /// A call that the host makes, outside the conversation.
+    fn host_call(&self, cancel: &CancellationToken) -> InProcessCall {
+        let deps = &self.inner().deps;
+        InProcessCall {
+            session_id: deps.host.as_ref().map(|host| host.session_id().to_string()).unwrap_or_default(),
+            tool_use_id: None,
+            agent_id: None,
+            cwd: deps.cwd.clone(),
+            cancel: cancel.child_token(),
+            progress: None,
+        }
     }
 }
 

@@ -21,7 +21,7 @@ impl ServerRegistry {
     pub fn init_servers(&self) -> Vec<InitServer> {
         let to_init_server = |(name, slot): (String, ServerSlot)| InitServer {
             name,
-            status: status_word(&connection_status(&slot.state)).into(),
+            status: connection_status(&slot.state).as_str().into(),
             source: Some(slot.source().into()),
         };
         self.all_slots().into_iter().map(to_init_server).collect()
@@ -88,17 +88,6 @@ fn error_text(state: &SlotState) -> Option<String> {
             ServerPhase::Reconnecting(error) => Some(format!("{error} Reconnecting.")),
             ServerPhase::Failed(error) => Some(error.to_string()),
         },
-    }
-}
-
-fn status_word(status: &McpConnection) -> &str {
-    match status {
-        McpConnection::Connected => "connected",
-        McpConnection::Failed => "failed",
-        McpConnection::NeedsAuth => "needs-auth",
-        McpConnection::Pending => "pending",
-        McpConnection::Disabled => "disabled",
-        McpConnection::Other(word) => word,
     }
 }
 

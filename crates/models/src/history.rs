@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use serde::Deserialize;
+use whimbrel_wire::content::ResultContent;
 use whimbrel_wire::{Block, Role};
 
 use crate::prompt_cache::{self, MarkedTail};
@@ -100,8 +101,9 @@ impl History {
                 Role::User => self.in_tool_loop = matches!(block, Block::ToolResult { .. }),
             }
         }
+        let failed_result = without_error_flag(block);
         // Cannot fail: a vector accepts all bytes, and blocks have only string keys.
-        let _ = serde_json::to_writer(&mut self.tail, block);
+        let _ = serde_json::to_writer(&mut self.tail, failed_result.as_ref().unwrap_or(block));
     }
 
     fn open_message(&mut self, role: Role) {
@@ -203,6 +205,25 @@ pub fn is_unsigned_thinking(block: &Block) -> bool {
     matches!(block, Block::Thinking { signature, .. } if signature.is_empty())
 }
 
+/// A failed result with images, without its error flag: the Messages API accepts only text in a result that has the flag.
+/// A sentence takes its place. `None` for all other blocks.
+fn without_error_flag(block: &Block) -> Option<Block> {
+    let Block::ToolResult { tool_use_id, content: Some(ResultContent::Blocks(blocks)), is_error: Some(true) } =
+        block
+    else {
+        return None;
+    };
+    if blocks.iter().all(|block| matches!(block, Block::Text { .. })) {
+        return None;
+    }
+    let content = std::iter::once(Block::text("The call failed.")).chain(blocks.iter().cloned()).collect();
+    Some(Block::ToolResult {
+        tool_use_id: tool_use_id.clone(),
+        content: Some(ResultContent::Blocks(content)),
+        is_error: None,
+    })
+}
+
 fn is_thinking(block: &Block) -> bool {
     matches!(block, Block::Thinking { .. } | Block::RedactedThinking { .. })
 }
@@ -281,6 +302,24 @@ mod tests {
         history.push(Role::User, &Block::text("four"));
         let roles: Vec<_> = history.messages().iter().map(|m| (m.role, m.content.len())).collect();
         assert_eq!(roles, [(Role::User, 2), (Role::Assistant, 1), (Role::User, 1)]);
+    }
+
+    #[test]
+    fn failed_result_with_image_loses_its_error_flag() {
+        let image = serde_json::json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "QQ=="}});
+        let text = serde_json::json!({"type": "text", "text": "why"});
+        let note = serde_json::json!({"type": "text", "text": "The call failed."});
+        let rows = [
+            ("text", serde_json::json!([text]), serde_json::json!([text]), true),
+            ("image", serde_json::json!([text, image]), serde_json::json!([note, text, image]), false),
+        ];
+        for (name, content, expected, has_flag) in rows {
+            let result = serde_json::json!({"type": "tool_result", "tool_use_id": "c", "content": content, "is_error": true});
+            let mut history = History::new();
+            history.push(Role::User, &serde_json::from_value(result).unwrap());
+            let sent = json(&history.snapshot())[0]["content"][0].clone();
+            assert_eq!((&sent["content"], sent["is_error"] == true), (&expected, has_flag), "{name}");
+        }
     }
 
     #[test]

@@ -8,9 +8,9 @@
 //! - [`request`]: the request; [`history`]: the conversation as JSON bytes, each message serialized once;
 //!   `prompt_cache`: cache breakpoints in both, pure
 //! - [`event`]: events of a streamed reply; [`usage`]: token usage as reported; [`assemble`]: events to blocks, pure
-//! - [`call`]: one reply including retries, timeouts and request downgrades
+//! - [`model_call`]: one reply including retries, timeouts and request downgrades
 //! - [`retry`]: the retry policy, pure; [`downgrade`]: which optional part of a rejected request to drop, pure;
-//!   `unsupported_parts`: the parts that a provider rejected so far; [`error`]: the error type; `hint`: remedies
+//!   `unsupported_parts`: the parts that a provider rejected so far; [`error`]: the error type; `error_hint`: remedies
 //!   appended to a provider's error message, pure
 //! - [`sse`]: bytes to server-sent events, pure; [`reply_stream`]: an HTTP response as reply events;
 //!   [`whole_reply`]: a complete reply as reply events
@@ -25,19 +25,19 @@
 
 pub mod anthropic;
 pub mod assemble;
-pub mod call;
 pub mod catalog;
 pub mod downgrade;
 pub mod error;
-pub mod event;
 #[cfg(feature = "http")]
-mod hint;
+mod error_hint;
+pub mod event;
 pub mod history;
 #[cfg(feature = "http")]
 pub mod http;
 pub mod images;
 pub mod key_source;
 pub mod model;
+pub mod model_call;
 #[cfg(feature = "http")]
 pub mod openai_chat;
 mod prompt_cache;

@@ -12,7 +12,7 @@ use crate::request::{OptionalPart, Request};
 /// A language model that replies to requests.
 pub trait Model: Send + Sync {
     /// Makes one attempt at a reply. The stream ends after [`ReplyEvent::MessageStop`] or after one error; dropping it
-    /// closes the connection. Retries are not made here but in [`crate::call`].
+    /// closes the connection. Retries are not made here but in [`crate::model_call`].
     fn stream_reply(&self, request: Arc<Request>) -> BoxStream<'static, Result<ReplyItem, ModelError>>;
 
     /// Records that the provider rejected an optional part of a request for this model, so that later requests omit it.

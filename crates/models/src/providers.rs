@@ -4,6 +4,9 @@
 //! its endpoint, a name added by the program uses the model given for it, and every other name goes to the Messages
 //! API.
 
+#[cfg(feature = "http")]
+mod provider;
+
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,9 +21,16 @@ use crate::{
     anthropic::Anthropic, anthropic::KeyRefreshingModel, error::ModelErrorKind, http::HttpClient,
     openai_chat::OpenAiChat, prompt_cache::PromptCaching, recording::Recording,
 };
+#[cfg(feature = "http")]
+pub use provider::Provider;
+#[cfg(feature = "http")]
+use provider::ProviderClient;
 
 /// Lookup of environment variables.
 pub type EnvLookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+
+/// A function that wraps a model: for caching, redaction, quotas.
+pub type ModelLayer = Arc<dyn Fn(Arc<dyn Model>) -> Arc<dyn Model> + Send + Sync>;
 
 /// Prefix of scripted models.
 const SCRIPTED_PREFIX: &str = "scripted";
@@ -31,10 +41,17 @@ pub struct Providers {
     models: Mutex<HashMap<ModelKey, Arc<dyn Model>>>,
     #[cfg(feature = "http")]
     http: Option<HttpProviders>,
+    /// Functions that wrap every model, the innermost first.
+    layers: Vec<ModelLayer>,
+    /// Models with the layers around them, by their whole name.
+    layered: Mutex<HashMap<String, ResolvedModel>>,
     /// Recording or replay that wraps all models.
     #[cfg(feature = "http")]
     recording: Option<Recording>,
 }
+
+/// A model, and its name at the provider.
+type ResolvedModel = (Arc<dyn Model>, String);
 
 /// Key under which a model is cached.
 #[derive(PartialEq, Eq, Hash)]
@@ -81,6 +98,8 @@ impl Providers {
     pub fn offline() -> Self {
         Self {
             models: Mutex::default(),
+            layers: Vec::new(),
+            layered: Mutex::default(),
             #[cfg(feature = "http")]
             http: None,
             #[cfg(feature = "http")]
@@ -94,6 +113,59 @@ impl Providers {
     pub fn from_env(env: EnvLookup, http: HttpClient) -> Self {
         let anthropic = Arc::new(Anthropic::from_env(|name| env(name), http.clone()));
         Self { http: Some(HttpProviders { env, http, anthropic, endpoints: Vec::new() }), ..Self::offline() }
+    }
+
+    /// Providers without any configuration, to which [`Providers::add_provider`] adds some. Connections go through no proxy.
+    #[cfg(feature = "http")]
+    pub fn empty() -> Self {
+        Self::from_env(Arc::new(|_| None), HttpClient::from_env(|_| None))
+    }
+
+    /// Adds a provider. One with the same prefix is replaced; names without a prefix are served by the last one that has
+    /// none.
+    #[cfg(feature = "http")]
+    pub fn add_provider(&mut self, provider: &Provider) {
+        let Some(http) = &mut self.http else { return };
+        let client = provider.connect(http.http.clone());
+        match (&provider.prefix, client) {
+            (None, ProviderClient::Messages(client)) => http.anthropic = client,
+            (None, ProviderClient::Chat(_)) => {}
+            (Some(prefix), client) => {
+                let (prefix, dialect) = (prefix.clone(), provider.dialect);
+                self.models().insert(ModelKey::Prefix(prefix.clone()), client.into_model());
+                self.register_endpoint(Endpoint {
+                    prefix,
+                    dialect,
+                    base_url: String::new(),
+                    key_variable: None,
+                });
+            }
+        }
+    }
+
+    /// Wraps every model by a function. Later layers are outside of earlier ones.
+    #[must_use]
+    pub fn with_layer(mut self, layer: ModelLayer) -> Self {
+        self.layers.push(layer);
+        self
+    }
+
+    /// Puts the layers around a model, once for each name. A session with a key source of its own has its own model.
+    fn add_layers(
+        &self,
+        name: &str,
+        has_key_source: bool,
+        (model, at_provider): ResolvedModel,
+    ) -> ResolvedModel {
+        let wrap = |model| self.layers.iter().fold(model, |model, layer| layer(model));
+        match (self.layers.is_empty(), has_key_source) {
+            (true, _) => (model, at_provider),
+            (false, true) => (wrap(model), at_provider),
+            (false, false) => {
+                let mut layered = self.layered.lock().unwrap_or_else(PoisonError::into_inner);
+                layered.entry(name.to_owned()).or_insert_with(|| (wrap(model), at_provider)).clone()
+            }
+        }
     }
 
     /// Records all replies, or replays a recording instead of calling models.
@@ -158,6 +230,15 @@ impl Providers {
         None
     }
 
+    /// Name of a model's provider, for telemetry.
+    pub fn provider_name<'a>(&self, name: &'a str) -> &'a str {
+        match (self.dialect(name), name.split_once(':')) {
+            (None, _) => "custom",
+            (Some(_), Some((prefix, _))) => prefix,
+            (Some(_), None) => "anthropic",
+        }
+    }
+
     /// Returns the model for a name, and its name at the provider.
     pub fn resolve(&self, name: &str) -> Result<(Arc<dyn Model>, String), ModelError> {
         self.resolve_with_key_source(name, None)
@@ -170,7 +251,8 @@ impl Providers {
         name: &str,
         source: Option<&Arc<dyn KeySource>>,
     ) -> Result<(Arc<dyn Model>, String), ModelError> {
-        let resolved = self.find_model(name, source);
+        let resolved =
+            self.find_model(name, source).map(|found| self.add_layers(name, source.is_some(), found));
         #[cfg(feature = "http")]
         if let Some(recording) = &self.recording {
             return recording.wrap_model(name, resolved);
@@ -342,6 +424,36 @@ mod tests {
         assert_eq!(dialects, [messages, messages, chat, chat, messages, None]);
         let differ = |a: usize, b: usize| !Arc::ptr_eq(&resolved[a].0, &resolved[b].0);
         assert!(!differ(0, 1) && differ(1, 2) && differ(2, 3) && differ(3, 4) && differ(4, 5));
+    }
+
+    #[test]
+    fn provider_given_as_a_value_serves_its_prefix() {
+        let mut providers = Providers::empty();
+        providers.add_provider(&Provider::anthropic("k"));
+        providers.add_provider(&Provider::chat("ollama", "http://127.0.0.1:9/v1"));
+        let names = ["claude-opus-5-5", "ollama:llama3"].map(|name| providers.resolve(name).unwrap().1);
+        assert_eq!(names, ["claude-opus-5-5", "llama3"]);
+        let dialects = ["claude-opus-5-5", "ollama:llama3"].map(|name| providers.dialect(name));
+        assert_eq!(dialects, [Some(ApiDialect::Messages), Some(ApiDialect::Chat)]);
+        let secret = Provider::anthropic("sk-secret").header("x-team", "hidden");
+        assert!(!format!("{secret:?}").contains("secret") && !format!("{secret:?}").contains("hidden"));
+    }
+
+    #[test]
+    fn layers_wrap_each_model_once() {
+        use std::sync::atomic::{AtomicUsize, Ordering};
+
+        let wrapped = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&wrapped);
+        let providers = Providers::offline().with_layer(Arc::new(move |model| {
+            count.fetch_add(1, Ordering::Relaxed);
+            model
+        }));
+        providers.add_script("a", Arc::new(Scripted::replies(json!(["hi"])).unwrap()));
+        for _ in 0..3 {
+            providers.resolve("scripted:a").unwrap();
+        }
+        assert_eq!(wrapped.load(Ordering::Relaxed), 1);
     }
 
     #[tokio::test]

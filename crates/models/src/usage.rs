@@ -49,7 +49,7 @@ impl ReportedUsage {
         let object = |name: &str| fields.get(name).and_then(Value::as_object);
         let text = |name: &str| fields.get(name).and_then(Value::as_str);
         let (cache, server_tools) = (object("cache_creation"), object("server_tool_use"));
-        let usage = Usage {
+        let mut usage = Usage {
             input_tokens: input.required(fields, "input_tokens"),
             cache_creation_input_tokens: input.optional(Some(fields), "cache_creation_input_tokens"),
             cache_read_input_tokens: input.optional(Some(fields), "cache_read_input_tokens"),
@@ -67,6 +67,7 @@ impl ReportedUsage {
             iterations: fields.get("iterations").filter(|value| !value.is_null()).cloned().map(Box::new),
             speed: text("speed").map(Into::into),
         };
+        complete_cache_creation(&mut usage);
         Self { usage, input_status: input.status, output_status: output.status }
     }
 
@@ -144,6 +145,15 @@ impl CountReader {
     }
 }
 
+/// Counts cache writes without a lifetime as written for five minutes, the default of the API. Servers that only report
+/// the sum would otherwise seem to have written nothing, because readers of transcripts add up the lifetimes.
+fn complete_cache_creation(usage: &mut Usage) {
+    let written = usage.cache_creation_input_tokens;
+    let CacheCreation { ephemeral_1h_input_tokens: hour, ephemeral_5m_input_tokens: minutes } =
+        &mut usage.cache_creation;
+    *minutes = (*minutes).max(written.saturating_sub(*hour));
+}
+
 /// Replaces earlier counts by later ones that are not zero.
 pub(crate) fn merge_usage(usage: &mut Usage, later: &Usage) {
     let replace = |old: &mut u64, new: u64| {
@@ -157,6 +167,12 @@ pub(crate) fn merge_usage(usage: &mut Usage, later: &Usage) {
     replace(&mut usage.cache_read_input_tokens, later.cache_read_input_tokens);
     replace(&mut usage.server_tool_use.web_search_requests, later.server_tool_use.web_search_requests);
     replace(&mut usage.server_tool_use.web_fetch_requests, later.server_tool_use.web_fetch_requests);
+    // A report without lifetimes must not replace an earlier one with them.
+    let CacheCreation { ephemeral_1h_input_tokens: hour, ephemeral_5m_input_tokens: minutes } =
+        usage.cache_creation;
+    if hour.saturating_add(minutes) < usage.cache_creation_input_tokens {
+        usage.cache_creation = later.cache_creation.clone();
+    }
     usage.merge_text_fields(later);
 }
 
@@ -198,6 +214,32 @@ mod tests {
                 ReportedUsage::from_json(&value);
             assert_eq!((usage.input_tokens, usage.output_tokens), tokens, "{name}");
             assert_eq!((input, output), statuses, "{name}");
+        }
+    }
+
+    #[test]
+    fn lifetimes_of_cache_writes_add_up_to_their_sum() {
+        let read = |value: Value| ReportedUsage::from_json(&value);
+        let lifetimes = |hour: u64, minutes: u64| json!({"ephemeral_1h_input_tokens": hour, "ephemeral_5m_input_tokens": minutes});
+        let writes = |sum: u64| json!({"cache_creation_input_tokens": sum});
+        let both = |sum: u64, hour: u64, minutes: u64| json!({"cache_creation_input_tokens": sum, "cache_creation": lifetimes(hour, minutes)});
+        let table = [
+            ("nothing written", json!({}), json!({}), (0, 0)),
+            ("no lifetimes", writes(70), json!({}), (0, 70)),
+            ("all lifetimes", both(70, 30, 40), json!({}), (30, 40)),
+            ("one lifetime", both(70, 30, 0), json!({}), (30, 40)),
+            ("the sum again at the end", both(70, 70, 0), writes(70), (70, 0)),
+            ("only at the end", json!({}), writes(70), (0, 70)),
+            ("all lifetimes at the end", json!({}), both(70, 30, 40), (30, 40)),
+            ("more at the end", both(70, 30, 40), both(90, 30, 60), (30, 60)),
+            ("no sum", json!({"cache_creation": lifetimes(30, 40)}), json!({}), (30, 40)),
+        ];
+        for (name, start, end, (hour, minutes)) in table {
+            let mut usage = read(start);
+            usage.merge(&read(end));
+            let expected =
+                CacheCreation { ephemeral_1h_input_tokens: hour, ephemeral_5m_input_tokens: minutes };
+            assert_eq!(usage.usage.cache_creation, expected, "{name}");
         }
     }
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use whimbrel_models::anthropic::Anthropic;
-use whimbrel_models::call::{CallStep, CallTimeouts, ModelCall};
 use whimbrel_models::http::{HttpClient, HttpClientLimits};
+use whimbrel_models::model_call::{CallStep, CallTimeouts, ModelCall};
 use whimbrel_models::openai_chat::OpenAiChat;
 use whimbrel_models::retry::RetryPolicy;
 use whimbrel_models::{History, Model, ModelError, ModelErrorKind, Request, RequestPrefix};

@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::fs::FsView;
 use crate::paths::PathContext;
 use crate::rules::tool_name::ToolName;
+use crate::sandbox::SandboxState;
 use crate::tool_kind::ToolKind;
 
 /// A tool call.
@@ -28,7 +29,7 @@ pub struct CallContext<'a> {
     pub fs: &'a dyn FsView,
     /// Decision of the `PreToolUse` hooks, if any hook made one.
     pub hook: Option<PreToolDecision>,
-    /// Sandbox state for a shell command; `None` if there is no sandbox.
+    /// How a shell command runs; `None` if there is no sandbox.
     pub sandbox: Option<SandboxState>,
     /// File that plan mode may write.
     pub plan_file: Option<PathBuf>,
@@ -95,15 +96,6 @@ pub enum PreToolDecision {
         /// Text given by the hook.
         text: String,
     },
-}
-
-/// Sandbox state for a shell command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SandboxState {
-    /// True if this command will run in the sandbox.
-    pub will_run_sandboxed: bool,
-    /// True if sandboxed commands need no approval.
-    pub auto_allow: bool,
 }
 
 /// Properties of the called tool.

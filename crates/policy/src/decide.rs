@@ -6,7 +6,7 @@ use serde_json::Value;
 use whimbrel_wire::permission::{PermissionBehavior, PermissionMode};
 
 use crate::call::{Call, CallContext};
-use crate::decision::{AskDetails, Decision, Reason, ResolvedDecision};
+use crate::decision::{AskDetails, CheckedCall, Decision, Reason, ResolvedDecision};
 use crate::decision_input::DecisionInput;
 use crate::decision_order::run_steps;
 use crate::paths::cached_fs::CachedFs;
@@ -39,14 +39,15 @@ pub fn decide_and_resolve(
     let context = &CallContext { fs: &disk, ..context.clone() };
     let input = DecisionInput { call, rules, mode, dirs, context };
     if let Some(decision) = deny_unknown_tool(&input).or_else(|| deny_invalid_input(&input)) {
-        return ResolvedDecision { decision, file: None };
+        return ResolvedDecision { decision, checked: CheckedCall::default() };
     }
     let target = CallTarget::for_call(&input);
     let decision = match run_steps(&input, &target) {
         Decision::Ask(details) => add_suggestions(*details, &input, &target),
         decided => decided,
     };
-    ResolvedDecision { decision, file: target.into_resolved_file() }
+    let checked = CheckedCall { file: target.into_resolved_file(), sandbox: context.sandbox };
+    ResolvedDecision { decision, checked }
 }
 
 fn deny_unknown_tool(input: &DecisionInput<'_>) -> Option<Decision> {

@@ -7,6 +7,7 @@ use whimbrel_wire::permission::{PermissionBehavior, PermissionMode, PermissionUp
 use crate::call::GitProgram;
 use crate::paths::ResolvedFile;
 use crate::rules::rule_set::SourcedRule;
+use crate::sandbox::SandboxState;
 use crate::shell::UnanalyzableCause;
 use crate::tool_kind::ToolKind;
 
@@ -19,12 +20,20 @@ pub enum Decision {
     Ask(Box<AskDetails>),
 }
 
-/// A decision and the file it is about.
+/// A decision and what it is about.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ResolvedDecision {
     pub decision: Decision,
+    pub checked: CheckedCall,
+}
+
+/// What a decision was made about. The tool must do this and nothing else.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct CheckedCall {
     /// The one file that the call reads or writes; `None` for all other calls.
     pub file: Option<ResolvedFile>,
+    /// How a shell command runs; `None` without a sandbox and for all other calls.
+    pub sandbox: Option<SandboxState>,
 }
 
 /// Details of an ask decision: the content of the permission request.
@@ -72,6 +81,8 @@ pub enum Reason {
     Interaction,
     /// The command runs in the sandbox.
     Sandbox,
+    /// The model asks to run the command outside of the sandbox.
+    SandboxOverride,
     /// The call is read-only.
     ReadOnly,
     /// The tool needs no approval.
@@ -132,6 +143,7 @@ impl AskDetails {
             Reason::Safety { .. } => Some("safetyCheck"),
             Reason::WorkingDir { .. } => Some("workingDir"),
             Reason::SimpleCommands(_) => Some("subcommandResults"),
+            Reason::SandboxOverride => Some("sandboxOverride"),
             Reason::GitProgram(_) | Reason::Unanalyzable(_) => Some("other"),
             Reason::Interaction
             | Reason::Sandbox
@@ -198,6 +210,7 @@ impl Reason {
             }
             Self::Interaction => "Only the user can answer this.".to_owned(),
             Self::Sandbox => "The command runs in the sandbox.".to_owned(),
+            Self::SandboxOverride => "The command would run outside of the sandbox.".to_owned(),
             Self::ReadOnly => "The call only reads.".to_owned(),
             Self::NoApprovalNeeded => "This tool needs no approval.".to_owned(),
             Self::Unanalyzable(kind) => {

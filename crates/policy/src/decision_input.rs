@@ -5,6 +5,7 @@ mod direct_rules;
 use crate::call::{Call, CallContext};
 use crate::paths::protected;
 use crate::rules::rule_set::RuleSet;
+use crate::sandbox::SandboxState;
 use crate::tool_kind::ToolKind;
 use crate::work_dirs::WorkDirs;
 use serde_json::Value;
@@ -25,7 +26,20 @@ impl<'a> DecisionInput<'a> {
     pub(crate) fn is_auto_allowed_in_sandbox(&self) -> bool {
         self.context.tool.kind == ToolKind::Shell
             && self.mode != PermissionMode::Plan
-            && self.context.sandbox.is_some_and(|sandbox| sandbox.will_run_sandboxed && sandbox.auto_allow)
+            && matches!(self.context.sandbox, Some(SandboxState::Confined { auto_allow: true, .. }))
+    }
+
+    /// Returns true if the sandbox refuses to change this file.
+    pub(crate) fn is_protected_by_sandbox(&self, path: &Path) -> bool {
+        match self.context.sandbox {
+            Some(SandboxState::Confined { files: Some(files), .. }) => files.covers(path, self.dirs),
+            _ => false,
+        }
+    }
+
+    /// Returns true if the model asks to run a command outside of the sandbox.
+    pub(crate) fn leaves_sandbox(&self) -> bool {
+        self.context.tool.kind == ToolKind::Shell && self.context.sandbox == Some(SandboxState::Overridden)
     }
 
     /// Returns true if writing the path always requires permission: by its name, or because it configures the session.

@@ -3,16 +3,18 @@
 use crate::call::PreToolDecision;
 use crate::decision::{AskDetails, Decision, Reason, SafetyRisk};
 use crate::decision_input::DecisionInput;
+use crate::rules::rule_set::RuleSource;
 use crate::shell::UnanalyzableCause;
 use crate::target::CallTarget;
 use crate::tool_kind::ToolKind;
+use std::path::Path;
 use whimbrel_wire::permission::{PermissionBehavior, PermissionMode};
 
 /// A decision step: a decision, or `None` to continue with the next step.
 type DecisionStep = fn(&DecisionInput<'_>, &CallTarget<'_>) -> Option<Decision>;
 
 /// The steps for a known tool with valid input, in order. Those up to `ask_by_hook` apply in every mode.
-const STEPS: [DecisionStep; 14] = [
+const STEPS: [DecisionStep; 15] = [
     deny_by_rule,
     ask_by_rule,
     ask_for_interaction,
@@ -23,6 +25,7 @@ const STEPS: [DecisionStep; 14] = [
     ask_for_background,
     decide_in_plan_mode,
     allow_by_hook,
+    ask_for_sandbox_override,
     allow_by_rule,
     allow_in_sandbox,
     allow_accepted_edit,
@@ -97,11 +100,19 @@ fn allow_by_bypass_mode(input: &DecisionInput<'_>, target: &CallTarget<'_>) -> O
 
 fn ask_for_risky_write(input: &DecisionInput<'_>, target: &CallTarget<'_>) -> Option<Decision> {
     let (risk, path) = target.find_risky_write(input)?;
+    let is_protected = risk == SafetyRisk::ProtectedPath;
+    if input.is_auto_allowed_in_sandbox()
+        && (!is_protected || input.is_protected_by_sandbox(Path::new(&path)))
+    {
+        return None;
+    }
     Some(build_safety_ask(risk, risk == SafetyRisk::ProtectedPath, Some(path)))
 }
 
-fn ask_for_background(_: &DecisionInput<'_>, target: &CallTarget<'_>) -> Option<Decision> {
-    target.runs_in_background().then(|| build_safety_ask(SafetyRisk::Background, false, None))
+fn ask_for_background(input: &DecisionInput<'_>, target: &CallTarget<'_>) -> Option<Decision> {
+    // In the sandbox it ends with the command.
+    let may_stay = target.runs_in_background() && !input.is_auto_allowed_in_sandbox();
+    may_stay.then(|| build_safety_ask(SafetyRisk::Background, false, None))
 }
 
 fn decide_in_plan_mode(input: &DecisionInput<'_>, target: &CallTarget<'_>) -> Option<Decision> {
@@ -134,6 +145,28 @@ fn allow_by_hook(input: &DecisionInput<'_>, _: &CallTarget<'_>) -> Option<Decisi
         }
         Some(PreToolDecision::Ask { .. }) | None => None,
     }
+}
+
+/// Leaving the sandbox needs approval, or a rule of the user or an administrator for this command. A rule for all of Bash
+/// is not enough, and neither is one that was given during the session: it was meant for confined commands.
+fn ask_for_sandbox_override(input: &DecisionInput<'_>, target: &CallTarget<'_>) -> Option<Decision> {
+    if !input.leaves_sandbox() {
+        return None;
+    }
+    let rules = input.rules.only_from(|source| match source {
+        RuleSource::Managed | RuleSource::CliArg | RuleSource::FlagSettings | RuleSource::UserSettings => {
+            true
+        }
+        RuleSource::LocalSettings | RuleSource::ProjectSettings | RuleSource::Skill | RuleSource::Session => {
+            false
+        }
+    });
+    let trusted = DecisionInput { rules: &rules, ..*input };
+    let rule = target.find_allow_rule(&trusted).filter(|rule| !rule.rule.is_bare());
+    Some(match rule {
+        Some(rule) => Decision::Allow(Reason::Rule(rule)),
+        None => Decision::ask(Reason::SandboxOverride),
+    })
 }
 
 fn allow_by_rule(input: &DecisionInput<'_>, target: &CallTarget<'_>) -> Option<Decision> {

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use whimbrel_wire::permission::PermissionMode;
 
-use crate::call::{Call, CallContext, GitInspector, PreToolDecision, SandboxState, ToolProperties};
+use crate::call::{Call, CallContext, GitInspector, PreToolDecision, ToolProperties};
 use crate::decide::decide_and_resolve;
 use crate::decision::{Decision, ResolvedDecision};
 use crate::fs::FakeFs;
 use crate::rules::rule_set::{RuleLayer, RuleSet, RuleSource};
+use crate::sandbox::SandboxState;
 use crate::work_dirs::WorkDirs;
 
 pub(crate) struct Fixture {
@@ -49,8 +50,9 @@ const FIXTURE_FILES: [&str; 23] = [
     "/etc/passwd",
 ];
 
-const TOOL_FIELDS: [&str; 12] = [
+const TOOL_FIELDS: [&str; 13] = [
     "command",
+    "dangerouslyDisableSandbox",
     "run_in_background",
     "file_path",
     "notebook_path",
@@ -85,14 +87,18 @@ impl Fixture {
         }
     }
 
-    pub(crate) fn with_rules(mut self, allow: &[&str], ask: &[&str], deny: &[&str]) -> Self {
-        let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
-        let layer = RuleLayer {
-            allow: texts(allow),
-            ask: texts(ask),
-            deny: texts(deny),
-            ..RuleLayer::new(RuleSource::ProjectSettings, Path::new("/fx/proj"))
-        };
+    /// Adds rules of the project.
+    pub(crate) fn with_rules(self, allow: &[&str], ask: &[&str], deny: &[&str]) -> Self {
+        self.with_rules_of(RuleSource::ProjectSettings, [allow, ask, deny])
+    }
+
+    pub(crate) fn with_rules_of_user(self, allow: &[&str], ask: &[&str], deny: &[&str]) -> Self {
+        self.with_rules_of(RuleSource::UserSettings, [allow, ask, deny])
+    }
+
+    fn with_rules_of(mut self, source: RuleSource, rules: [&[&str]; 3]) -> Self {
+        let [allow, ask, deny] = rules.map(|texts| texts.iter().map(|text| (*text).to_owned()).collect());
+        let layer = RuleLayer { allow, ask, deny, ..RuleLayer::new(source, Path::new("/fx/proj")) };
         self.add_layer(&layer);
         self
     }

@@ -14,6 +14,7 @@
 //! | `call`, `decision_input`, `decision` | input and result of a decision |
 //! | `decide`, `decision_order` | the decision and its ordered steps |
 //! | `target`, `command`, `file_access`, `tool_kind` | target of a call: a command, a file, a host |
+//! | `sandbox` | whether a command runs in the sandbox |
 //! | `mode`, `update`, `suggest` | permission modes, permission updates, suggested updates |
 //!
 //! "Restricting rule" means a deny or an ask rule.
@@ -33,6 +34,7 @@ pub mod git_settings;
 pub mod mode;
 pub mod paths;
 pub mod rules;
+pub mod sandbox;
 pub mod shell;
 mod suggest;
 mod target;
@@ -42,11 +44,12 @@ pub mod work_dirs;
 
 pub use crate::rules::rule::{Rule, RuleError};
 pub use crate::rules::rule_set::{LoadReport, RuleLayer, RuleSet, RuleSource, RuleWarning, SourcedRule};
-pub use call::{Call, CallContext, GitInspector, GitProgram, PreToolDecision, SandboxState, ToolProperties};
+pub use call::{Call, CallContext, GitInspector, GitProgram, PreToolDecision, ToolProperties};
 pub use decide::{decide, decide_and_resolve, may_be_denied};
-pub use decision::{AskDetails, Decision, Reason, ResolvedDecision, SafetyRisk};
+pub use decision::{AskDetails, CheckedCall, Decision, Reason, ResolvedDecision, SafetyRisk};
 pub use file_access::ReadFilter;
 pub use paths::ResolvedFile;
+pub use sandbox::{FileProtection, SandboxRules, SandboxState};
 pub use tool_kind::ToolKind;
 pub use update::{PermissionSet, UpdateContext, UpdateError, apply_update};
 pub use work_dirs::WorkDirs;

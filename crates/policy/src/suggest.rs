@@ -47,6 +47,7 @@ fn can_suggest(reason: &Reason) -> bool {
         | Reason::Hook { .. }
         | Reason::Interaction
         | Reason::Sandbox
+        | Reason::SandboxOverride
         | Reason::ReadOnly
         | Reason::NoApprovalNeeded
         | Reason::GitProgram(_)

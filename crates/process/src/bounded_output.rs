@@ -1,6 +1,7 @@
 //! Captured output of a command: both ends in memory, the whole in a file, each up to a limit.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -9,7 +10,6 @@ use std::path::{Path, PathBuf};
 use whimbrel_os::byte_size::format_size;
 use whimbrel_os::files;
 
-use crate::line_channel::LineSender;
 use crate::plain_text::to_plain_text;
 
 /// Output up to this size is shown whole and needs no file.
@@ -32,8 +32,13 @@ pub struct OutputCapture {
     tail: VecDeque<u8>,
     total: u64,
     file: OutputFile,
-    /// Receives the lines of a monitored command.
-    lines: Option<LineSender>,
+    observers: Vec<Box<dyn OutputObserver>>,
+}
+
+/// Sees the output of a command as it is read. It is dropped when the output has ended.
+pub trait OutputObserver: fmt::Debug + Send {
+    /// Handles the next bytes. Must not block: the command waits meanwhile.
+    fn observe(&mut self, bytes: &[u8]);
 }
 
 /// The output file.
@@ -99,12 +104,14 @@ impl OutputCapture {
     }
 
     fn new(head_limit: usize, file: OutputFile) -> Self {
-        Self { head: Vec::new(), head_limit, tail: VecDeque::new(), total: 0, file, lines: None }
+        Self { head: Vec::new(), head_limit, tail: VecDeque::new(), total: 0, file, observers: Vec::new() }
     }
 
-    /// Also sends each line to `lines`.
-    pub fn with_line_sender(self, lines: LineSender) -> Self {
-        Self { lines: Some(lines), ..self }
+    /// Also shows all further output to `observer`.
+    #[must_use]
+    pub fn with_observer(mut self, observer: impl OutputObserver + 'static) -> Self {
+        self.observers.push(Box::new(observer));
+        self
     }
 
     pub fn push(&mut self, bytes: &[u8]) {
@@ -113,8 +120,8 @@ impl OutputCapture {
             self.file.open_with(&self.head);
         }
         self.file.append(bytes);
-        if let Some(lines) = &mut self.lines {
-            lines.push(bytes);
+        for observer in &mut self.observers {
+            observer.observe(bytes);
         }
         let (first, rest) = bytes.split_at(bytes.len().min(self.head_limit - self.head.len()));
         self.head.extend_from_slice(first);
@@ -281,20 +288,20 @@ fn omission_note(bytes: u64) -> String {
     format!("\n[... {} left out ...]\n", format_size(bytes))
 }
 
-/// At most `limit` bytes from the start: whole lines if possible, otherwise whole characters.
+/// At most `limit` bytes from the start: whole lines if they fill half of it, otherwise whole characters.
 fn head_part(bytes: &[u8], limit: usize) -> &[u8] {
     let part = &bytes[..limit.min(bytes.len())];
     match part.iter().rposition(|byte| *byte == b'\n') {
-        Some(at) => &part[..at],
-        None => &part[..part.len() - incomplete_char_len(part)],
+        Some(at) if at >= part.len() / 2 => &part[..at],
+        _ => &part[..part.len() - incomplete_char_len(part)],
     }
 }
 
-/// At most `limit` bytes from the end: whole lines if possible, otherwise whole characters.
+/// At most `limit` bytes from the end: whole lines if they fill half of it, otherwise whole characters.
 fn tail_part(bytes: &[u8], limit: usize) -> &[u8] {
     let part = &bytes[bytes.len().saturating_sub(limit)..];
     match part.iter().position(|byte| *byte == b'\n') {
-        Some(at) if at + 1 < part.len() => &part[at + 1..],
+        Some(at) if at < part.len() / 2 => &part[at + 1..],
         _ => &part[part.iter().take(3).take_while(|byte| **byte & 0xc0 == 0x80).count()..],
     }
 }
@@ -403,6 +410,7 @@ mod tests {
         for (name, first, last, text) in [
             ("lines", "ab", "ef", "ab\ncd\nef"),
             ("characters", "aü", "üb", "aüüüüb"),
+            ("one long line among short ones", "a\nxx", "xx\nb", "a\nxxxxxxxx\nb"),
             ("everything fits", "ab", "ab", "ab"),
         ] {
             assert_eq!(head_part(text.as_bytes(), 4), first.as_bytes(), "{name}");

@@ -3,9 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::ExitStatus;
 use std::sync::Arc;
 
 use nix::unistd::Pid;
@@ -14,9 +12,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::ProcessGroups;
 use crate::bounded_output::OutputCapture;
+use crate::confined::{ConfinedCommand, ConfinedControl};
 use crate::direct_exec;
 use crate::pipe::{DrainWindow, OutputPipe};
-use crate::process_groups::{ProcessGroup, SessionBinding};
+use crate::process_exit::ProcessExit;
+use crate::process_groups::{KILL_GRACE, ProcessGroup, SessionBinding, Supervision};
 use crate::process_tags::TAG_VARIABLE;
 use crate::shell_command::{
     CommandSpec, SetsidPath, ShellScript, build_shell_command, find_setsid_if_terminal,
@@ -38,17 +38,6 @@ pub enum SpawnError {
     Io(#[from] io::Error),
 }
 
-/// How a command ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ProcessExit {
-    Exited(i32),
-    Killed(i32),
-    /// Killed because its time limit was reached.
-    TimedOut,
-    /// The system did not report a status.
-    Unknown,
-}
-
 /// Whether a command left a process behind that holds its output open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Leftover {
@@ -64,20 +53,57 @@ pub struct CapturedCommand {
 }
 
 /// The processes of a command. Dropping it before the exit kills them.
-pub(crate) struct ProcessTree(Option<RunningGroup>);
+pub(crate) struct ProcessTree {
+    running: Option<RunningGroup>,
+    /// Why a confined command did not run.
+    setup_error: Option<String>,
+}
 
 /// The first process of a command, and its process group.
 struct RunningGroup {
     child: Child,
     group: ProcessGroup,
+    /// Set for a command in the sandbox, whose first process is the launcher.
+    confined: Option<ConfinedControl>,
+}
+
+/// A command to start, as it is or in the sandbox.
+#[derive(Debug)]
+pub enum Launch<'a> {
+    Unconfined(&'a CommandSpec),
+    Confined(&'a CommandSpec, Box<ConfinedCommand>),
+}
+
+impl<'a> From<&'a CommandSpec> for Launch<'a> {
+    fn from(spec: &'a CommandSpec) -> Self {
+        Self::Unconfined(spec)
+    }
+}
+
+impl<'a> Launch<'a> {
+    /// The command as it is outside of the sandbox.
+    pub fn spec(&self) -> &'a CommandSpec {
+        match self {
+            Self::Unconfined(spec) | Self::Confined(spec, _) => spec,
+        }
+    }
 }
 
 impl CapturedCommand {
     /// Starts a command. Stdout and stderr share one pipe, so that their order is kept.
-    pub fn spawn(spec: &CommandSpec, groups: &Arc<ProcessGroups>) -> Result<Self, SpawnError> {
-        let script = ShellScript::new(&spec.command).map_err(|error| spawn_error(error, &spec.cwd))?;
+    pub fn spawn<'a>(launch: impl Into<Launch<'a>>, groups: &Arc<ProcessGroups>) -> Result<Self, SpawnError> {
         let (output, writer) = OutputPipe::create()?;
-        let tree = ProcessTree::spawn_tagged(spec, &script, groups, writer.try_clone()?, writer)?;
+        let error_writer = writer.try_clone()?;
+        let tree = match launch.into() {
+            Launch::Unconfined(spec) => {
+                let script =
+                    ShellScript::new(&spec.command).map_err(|error| spawn_error(error, &spec.cwd))?;
+                ProcessTree::spawn_tagged(spec, &script, groups, error_writer, writer)?
+            }
+            Launch::Confined(spec, command) => {
+                ProcessTree::spawn_confined(spec, *command, groups, [error_writer.into(), writer.into()])?
+            }
+        };
         Ok(Self { output, tree })
     }
 
@@ -97,7 +123,7 @@ impl CapturedCommand {
 
     /// Detaches the command from the session and returns its process id.
     pub fn detach(mut self) -> Option<i32> {
-        let mut running = self.tree.0.take()?;
+        let mut running = self.tree.running.take()?;
         running.group.release();
         Some(running.group.id().as_raw())
     }
@@ -111,7 +137,11 @@ impl CapturedCommand {
                 () = read_into(&mut self.output, capture), if self.output.is_open => {}
             }
         };
-        (exit, self.drain(capture).await)
+        let leftover = self.drain(capture).await;
+        if let Some(error) = self.tree.take_setup_error() {
+            capture.push(error.as_bytes());
+        }
+        (exit, leftover)
     }
 
     /// Stops the command and its children, reading their output until then.
@@ -177,38 +207,100 @@ impl ProcessTree {
         let direct = direct_command(spec, script.argument, setsid).and_then(|command| start(command).ok());
         let child = direct.map_or_else(|| start(build_shell_command(spec, script.argument, setsid)), Ok);
         let child = child.map_err(|error| spawn_error(error, &spec.cwd))?;
+        Self::new(child, supervision, groups, None)
+    }
+
+    /// Starts a command whose stdin is a pipe.
+    pub(crate) fn spawn_piped(
+        launch: Launch<'_>,
+        groups: &Arc<ProcessGroups>,
+        streams: [OwnedFd; 2],
+    ) -> Result<Self, SpawnError> {
+        match launch {
+            Launch::Unconfined(spec) => {
+                let script = ShellScript::with_piped_stdin(&spec.command)?;
+                Self::spawn_with(spec, &script, groups, streams, SessionBinding::Tagged)
+            }
+            Launch::Confined(spec, command) => Self::spawn_confined(spec, *command, groups, streams),
+        }
+    }
+
+    /// Starts the launcher of a confined command. Its environment is that of the launcher: empty.
+    pub(crate) fn spawn_confined(
+        spec: &CommandSpec,
+        command: ConfinedCommand,
+        groups: &Arc<ProcessGroups>,
+        [stdout, stderr]: [OwnedFd; 2],
+    ) -> Result<Self, SpawnError> {
+        if groups.closed.is_cancelled() {
+            return Err(SpawnError::SessionEnded);
+        }
+        let supervision = groups.supervision()?;
+        let (launcher, control) = command.into_parts();
+        let mut launcher = Command::from(launcher);
+        launcher.process_group(0).stdout(stdout).stderr(stderr);
+        let child = supervision.spawn(SessionBinding::Tagged, || launcher.spawn());
+        // It holds the launcher's end of the control socket, which must be closed here.
+        drop(launcher);
+        let child = child.map_err(|error| spawn_error(error, &spec.cwd))?;
+        Self::new(child, supervision, groups, Some(control))
+    }
+
+    fn new(
+        child: Child,
+        supervision: Supervision,
+        groups: &Arc<ProcessGroups>,
+        confined: Option<ConfinedControl>,
+    ) -> Result<Self, SpawnError> {
         let leader = child.id().and_then(|id| i32::try_from(id).ok());
         let leader = leader.ok_or_else(|| io::Error::other("the process has no id"))?;
         let group = groups.add(supervision, Pid::from_raw(leader));
-        Ok(Self(Some(RunningGroup { child, group })))
+        Ok(Self { running: Some(RunningGroup { child, group, confined }), setup_error: None })
+    }
+
+    /// Takes the reason why a confined command did not run.
+    pub(crate) fn take_setup_error(&mut self) -> Option<String> {
+        self.setup_error.take()
     }
 
     /// Takes stdin, once, if it is piped.
     pub(crate) fn take_stdin(&mut self) -> Option<ChildStdin> {
-        self.0.as_mut()?.child.stdin.take()
+        let running = self.running.as_mut()?;
+        match &mut running.confined {
+            Some(confined) => confined.take_stdin(),
+            None => running.child.stdin.take(),
+        }
     }
 
     /// Waits for the first process. Leftover processes run until the session ends.
     pub(crate) async fn wait(&mut self) -> ProcessExit {
-        let Some(running) = &mut self.0 else { return ProcessExit::Unknown };
-        let status = running.child.wait().await;
+        let Some(running) = &mut self.running else { return ProcessExit::Unknown };
+        let exit = match &mut running.confined {
+            // Without waiting until the system has removed the namespaces; the runtime reaps the launcher.
+            Some(confined) => {
+                let exit = confined.wait().await;
+                self.setup_error = confined.take_setup_error();
+                exit
+            }
+            None => running.child.wait().await.map_or(ProcessExit::Unknown, ProcessExit::from_status),
+        };
         running.group.release();
-        self.0 = None;
-        status.map_or(ProcessExit::Unknown, ProcessExit::from_status)
+        self.running = None;
+        exit
     }
 
     /// Stops all processes and waits until they are gone.
     pub(crate) async fn terminate(&mut self) {
-        if let Some(running) = &mut self.0 {
+        if let Some(running) = &mut self.running {
             running.terminate().await;
         }
-        self.0 = None;
+        self.running = None;
     }
 }
 
 impl Drop for ProcessTree {
     fn drop(&mut self) {
-        let Some(mut running) = self.0.take() else { return };
+        let Some(mut running) = self.running.take() else { return };
         // Without a runtime, dropping the group kills it at once.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move { running.terminate().await });
@@ -219,6 +311,11 @@ impl Drop for ProcessTree {
 impl RunningGroup {
     /// Stops the group and waits for the first process.
     async fn terminate(&mut self) {
+        if let Some(mut confined) = self.confined.take() {
+            confined.terminate();
+            let _ = tokio::time::timeout(KILL_GRACE, confined.wait()).await;
+            // Closes the control socket, which ends what is left.
+        }
         self.group.terminate(&mut self.child).await;
     }
 }
@@ -227,16 +324,6 @@ impl RunningGroup {
 async fn read_into(output: &mut OutputPipe, capture: &mut OutputCapture) {
     if output.fill().await {
         capture.push(&output.buffer);
-    }
-}
-
-impl ProcessExit {
-    fn from_status(status: ExitStatus) -> Self {
-        match (status.code(), status.signal()) {
-            (Some(code), _) => Self::Exited(code),
-            (None, Some(signal)) => Self::Killed(signal),
-            (None, None) => Self::Unknown,
-        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Carries `cd` over to the next command: a command that may change its directory records where it ended.
 
-use std::path::PathBuf;
+use std::io::{Read, Seek};
+use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
@@ -8,6 +9,9 @@ use crate::shell_command::CommandSpec;
 
 /// Variable with the file in which the shell records its last directory.
 const CWD_FILE_VARIABLE: &str = "WHIMBREL_CWD_FILE";
+
+/// Longest path that is read.
+const MAX_PATH_BYTES: u64 = 64 * 1024;
 
 /// Prefix of a command: at exit the shell records its directory, if the file still exists.
 const RECORD_CWD_TRAP: &str =
@@ -19,10 +23,15 @@ pub struct CwdTracker(NamedTempFile);
 impl CwdTracker {
     /// Prepares a command to record its last directory. Commands without `cd` are left unchanged.
     pub fn attach(spec: &mut CommandSpec) -> Option<Self> {
+        Self::attach_in(spec, &std::env::temp_dir())
+    }
+
+    /// The same with the file in a folder that the command can write.
+    pub fn attach_in(spec: &mut CommandSpec, folder: &Path) -> Option<Self> {
         if !may_change_cwd(&spec.command) {
             return None;
         }
-        let file = NamedTempFile::new().ok()?;
+        let file = NamedTempFile::new_in(folder).ok()?;
         let path = file.path().to_str()?.to_owned();
         spec.environment.insert(CWD_FILE_VARIABLE.into(), path);
         spec.command.insert_str(0, RECORD_CWD_TRAP);
@@ -30,8 +39,12 @@ impl CwdTracker {
     }
 
     /// The directory in which the shell ended, if it recorded one.
-    pub fn last_dir(self) -> Option<PathBuf> {
-        let dir = std::fs::read_to_string(self.0.path()).ok()?;
+    pub fn last_dir(mut self) -> Option<PathBuf> {
+        // By the open file: the command may have put a link in its place.
+        let file = self.0.as_file_mut();
+        file.rewind().ok()?;
+        let mut dir = String::new();
+        file.take(MAX_PATH_BYTES).read_to_string(&mut dir).ok()?;
         Some(PathBuf::from(dir.strip_suffix('\n')?))
     }
 }

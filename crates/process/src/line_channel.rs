@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 
+use crate::bounded_output::OutputObserver;
 use crate::plain_text::to_plain_text;
 
 /// Lines per batch, bytes per line, and delay in which a batch is collected.
@@ -43,8 +44,8 @@ pub fn line_channel() -> (LineSender, LineReceiver) {
     (lines, LineReceiver { receiver, dropped })
 }
 
-impl LineSender {
-    pub fn push(&mut self, bytes: &[u8]) {
+impl OutputObserver for LineSender {
+    fn observe(&mut self, bytes: &[u8]) {
         let mut pieces = bytes.split(|byte| *byte == b'\n').peekable();
         while let Some(piece) = pieces.next() {
             let room = MAX_LINE_BYTES.saturating_sub(self.partial.len());
@@ -54,7 +55,9 @@ impl LineSender {
             }
         }
     }
+}
 
+impl LineSender {
     /// Sends the line that has just ended.
     fn send_line(&mut self) {
         if self.sender.capacity() == 0 {

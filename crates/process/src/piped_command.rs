@@ -13,10 +13,9 @@ use tokio_util::sync::CancellationToken;
 use whimbrel_os::byte_size::format_size;
 
 use crate::ProcessGroups;
-use crate::captured_command::ProcessTree;
+use crate::captured_command::{Launch, ProcessTree};
 use crate::pipe::{DrainWindow, OutputPipe};
 use crate::plain_text::to_plain_text;
-use crate::shell_command::{CommandSpec, ShellScript};
 use crate::{ProcessExit, SpawnError};
 
 /// Bytes kept of stdout, and of stderr and the combined output. The rest is read and dropped.
@@ -73,11 +72,15 @@ pub enum CommandEvent {
 
 impl PipedCommand {
     /// Starts a command and writes `input` to its stdin. Fails if the command exceeds the argument limit of the system.
-    pub fn spawn(groups: &Arc<ProcessGroups>, spec: &CommandSpec, input: Bytes) -> Result<Self, SpawnError> {
+    pub fn spawn<'a>(
+        groups: &Arc<ProcessGroups>,
+        launch: impl Into<Launch<'a>>,
+        input: Bytes,
+    ) -> Result<Self, SpawnError> {
         let (stdout, stdout_writer) = OutputPipe::create()?;
         let (stderr, stderr_writer) = OutputPipe::create()?;
-        let script = ShellScript::with_piped_stdin(&spec.command)?;
-        let mut process = ProcessTree::spawn_tagged(spec, &script, groups, stdout_writer, stderr_writer)?;
+        let mut process =
+            ProcessTree::spawn_piped(launch.into(), groups, [stdout_writer.into(), stderr_writer.into()])?;
         let input = process.take_stdin().map(|pipe| PendingStdin { pipe, rest: input });
         Ok(Self {
             stdin: input,
@@ -118,6 +121,9 @@ impl PipedCommand {
         };
         self.stdin = None;
         self.drain().await;
+        if let Some(error) = self.process.take_setup_error() {
+            self.output.stderr.push(error.as_bytes());
+        }
         CommandEvent::Exited(exit)
     }
 

@@ -94,7 +94,7 @@ pub(super) fn build_shell_command(spec: &CommandSpec, script: &str, setsid: Opti
 }
 
 /// Finds bash, otherwise `/bin/sh`. An absolute path avoids a PATH search at each start.
-fn find_shell(environment: &BTreeMap<String, String>) -> PathBuf {
+pub(super) fn find_shell(environment: &BTreeMap<String, String>) -> PathBuf {
     let path = environment.get("PATH").map_or("", String::as_str);
     ["/bin", "/usr/bin"]
         .into_iter()

@@ -24,8 +24,8 @@ pub(crate) const CONTENT_REPLACEMENT: &str = "content-replacement";
 /// Subtype of the system entry at which a compaction summary replaced the conversation.
 pub(crate) const COMPACT_BOUNDARY: &str = "compact_boundary";
 
-/// Subtype of the system entry at which the conversation was cleared.
-pub(crate) const CONVERSATION_CLEARED: &str = "conversation_cleared";
+/// Subtype of the system entry at which the conversation went back to an earlier entry: its parent, or the beginning.
+pub(crate) const CONVERSATION_REWOUND: &str = "conversation_rewound";
 
 /// Limit on offsets at which a broken line is searched for a complete entry.
 const MAX_RECOVERY_OFFSETS: usize = 8;
@@ -79,6 +79,8 @@ pub(crate) struct TranscriptEntry<'a> {
     #[serde(rename = "sourceToolAssistantUUID", borrow)]
     source: RawField<'a>,
     #[serde(borrow)]
+    left_uuid: RawField<'a>,
+    #[serde(borrow)]
     copy_of: RawField<'a>,
     #[serde(borrow)]
     is_sidechain: RawField<'a>,
@@ -129,8 +131,8 @@ pub(crate) enum EntryKind {
     Assistant,
     /// A compaction summary replaced the conversation here.
     CompactBoundary,
-    /// The conversation was cleared here; earlier entries are not sent to the model.
-    Cleared,
+    /// The conversation went back to the parent of this entry.
+    Rewound,
     /// Any other entry; not sent to the model.
     Other,
 }
@@ -182,7 +184,7 @@ impl<'a> TranscriptEntry<'a> {
             "assistant" => Some(EntryKind::Assistant),
             "system" => Some(match string_value(self.subtype).as_deref() {
                 Some(COMPACT_BOUNDARY) => EntryKind::CompactBoundary,
-                Some(CONVERSATION_CLEARED) => EntryKind::Cleared,
+                Some(CONVERSATION_REWOUND) => EntryKind::Rewound,
                 _ => EntryKind::Other,
             }),
             "progress" | "attachment" => Some(EntryKind::Other),
@@ -217,6 +219,11 @@ impl<'a> TranscriptEntry<'a> {
     /// The entry of the tool call that this entry answers.
     pub(crate) fn source_uuid(&self) -> Option<Cow<'a, str>> {
         string_value(self.source)
+    }
+
+    /// The last entry before a rewind.
+    pub(crate) fn left_uuid(&self) -> Option<Cow<'a, str>> {
+        string_value(self.left_uuid)
     }
 
     /// The prompt that this entry repeats after a compaction.
@@ -335,7 +342,7 @@ mod tests {
         let rows = [
             (r#"{"type":"user","uuid":"a"}"#, Some(EntryKind::User)),
             (r#"{"type":"system","subtype":"compact_boundary"}"#, Some(EntryKind::CompactBoundary)),
-            (r#"{"type":"system","subtype":"conversation_cleared"}"#, Some(EntryKind::Cleared)),
+            (r#"{"type":"system","subtype":"conversation_rewound"}"#, Some(EntryKind::Rewound)),
             (r#"{"type":"system","subtype":7}"#, Some(EntryKind::Other)),
             (r#"{"type":"attachment","uuid":{"x":1}}"#, Some(EntryKind::Other)),
             (r#"{"type":"cost-state","uuid":"a"}"#, None),

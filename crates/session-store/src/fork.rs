@@ -11,7 +11,7 @@ use whimbrel_wire::RawJson;
 
 use crate::append_file;
 use crate::awaited_agents;
-use crate::entry::TOOL_START;
+use crate::entry::{CONVERSATION_REWOUND, TOOL_START};
 use crate::load::entry_reader::EntryReader;
 use crate::load::{LoadError, LoadRange, LoadedConversation, load};
 use crate::lock::TranscriptLock;
@@ -155,7 +155,9 @@ impl Fork<'_> {
         for span in &loaded.spans {
             let bytes = reader.read_bytes(*span)?;
             let Ok(mut line) = serde_json::from_slice::<Map<String, Value>>(bytes) else { continue };
-            if line.get("type").and_then(Value::as_str) == Some("progress") {
+            let is = |field: &str, value: &str| line.get(field).and_then(Value::as_str) == Some(value);
+            // What a rewind dropped is not copied.
+            if is("type", "progress") || is("subtype", CONVERSATION_REWOUND) {
                 continue;
             }
             self.rewrite_entry(&mut line, &mut last);

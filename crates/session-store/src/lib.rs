@@ -5,11 +5,12 @@
 //!   writers), `appender` (appends whole lines to a file), `append_file` (the file trait below it), [`open_reply`]
 //!   (lines of a reply that is streaming), `partial_line` (repairs the last line after a crash), [`store_writer`]
 //!   (buffered delivery to a session store), [`metadata`] (title, tag and last prompt), [`awaited_agents`],
-//!   [`cost_state`], `write_status` (notices for the host), [`mirror`] (frames for the host)
+//!   [`cost_state`], [`rewind_record`], `write_status` (notices for the host), [`mirror`] (frames for the host)
 //! - loading: [`load`](mod@load), in the order of its steps: `line_reader`, `entry` and `index` (first pass),
 //!   `partial_index` (skips what a compaction replaced), `branch` (selects the active branch), `entry_reader` and
-//!   `siblings` (second pass), `tool_calls`, `repair` (makes the history acceptable to providers)
-//! - resuming: [`resume`], `fork`
+//!   `siblings` (second pass), `tool_calls`, `repair` (makes the history acceptable to providers), `open_calls` (calls
+//!   without a result), `rewind` (plans to go back to an earlier entry)
+//! - resuming: [`resumed_session`], `fork`; [`recorded_transcript`]: reading back the transcript of a running session
 //! - [`checkpoint`]: file contents at each prompt
 //! - listing and viewing: [`sessions`] (sessions on disk or in a store), [`session_files`] (sessions on disk),
 //!   [`summary`], [`transcript_reader`], [`search`]
@@ -30,8 +31,10 @@ pub mod mirror;
 pub mod open_reply;
 mod partial_line;
 pub mod paths;
-pub mod resume;
+pub mod recorded_transcript;
 pub mod resume_error;
+pub mod resumed_session;
+pub mod rewind_record;
 pub mod search;
 pub mod session_files;
 pub mod sessions;
@@ -47,7 +50,8 @@ pub mod writer;
 pub use appender::Durability;
 pub use mirror::Mirror;
 pub use paths::TranscriptDir;
-pub use resume::ResumedSession;
+pub use recorded_transcript::RecordedTranscript;
+pub use resumed_session::ResumedSession;
 pub use store_writer::StoreWriter;
 pub use transcript_recorder::{MessageEntry, TranscriptRecorder};
 pub use writer::{Persistence, TranscriptWriter};

@@ -4,8 +4,10 @@
 mod branch;
 pub(crate) mod entry_reader;
 pub(crate) mod index;
+pub mod open_calls;
 mod partial_index;
 pub mod repair;
+pub mod rewind;
 mod siblings;
 #[cfg(test)]
 mod tests;
@@ -22,8 +24,9 @@ use crate::cost_state::CostState;
 use crate::entry::HiddenText;
 pub use crate::entry::IdKey;
 use crate::load::entry_reader::{EntryReader, TurnRole};
-use crate::load::index::{Index, Node, Span};
+use crate::load::index::{Index, Node, NodeId, Span};
 pub use crate::load::index::{RecordedState, RepairCounts};
+use crate::load::open_calls::{LastCalls, OpenCall};
 use crate::load::repair::{MessageContent, RepairedHistory, block_placeholders, message_placeholder, repair};
 use crate::load::siblings::BranchEntry;
 use crate::load::tool_calls::ToolSearchCalls;
@@ -83,6 +86,8 @@ pub struct LoadedConversation {
     pub repairs: RepairCounts,
     /// Calls that had started and have no result.
     pub unfinished_calls: Vec<String>,
+    /// Calls of the last reply to which the history has no result; only if they were requested.
+    pub open_calls: Vec<OpenCall>,
     /// Positions of the conversation's entries, in order.
     pub(super) spans: Vec<Span>,
 }
@@ -91,13 +96,20 @@ pub struct LoadedConversation {
 pub fn load<R: Read + Seek>(file: R, until: &LoadRange) -> Result<LoadedConversation, LoadError> {
     let mut file = BufReader::with_capacity(READ_BUFFER_SIZE, file);
     let index = match until {
-        LoadRange { last_message: None, dropped_prompt: None } => {
-            partial_index::build_index(&mut file, branch::find_resume_point)?
-        }
+        LoadRange { last_message: None, dropped_prompt: None } => partial_index::build_index(&mut file)?,
         // The named message can be anywhere in the file.
         _ => Index::scan(&mut file)?,
     };
     build_conversation(file, &index, until)
+}
+
+/// Loads a conversation whose last reply may have calls that never started. They are in `open_calls`.
+pub fn load_with_open_calls<R: Read + Seek>(file: R) -> Result<LoadedConversation, LoadError> {
+    let mut file = BufReader::with_capacity(READ_BUFFER_SIZE, file);
+    let index = partial_index::build_index(&mut file)?;
+    file.rewind()?;
+    let leaf = branch::find_resume_point(&index);
+    Ok(load_branch(&mut EntryReader::new(file), &index, (leaf, BranchPart::Whole), LastCalls::Open)?)
 }
 
 /// Loads the transcript of a subagent, whose entries are all marked as sidechain.
@@ -115,8 +127,32 @@ fn build_conversation<R: Read + Seek>(
     file.rewind()?;
     let mut reader = EntryReader::new(file);
     let leaf = branch::select_leaf(index, &mut reader, until)?;
-    let last = leaf.filter(|_| until.last_message.is_some());
-    let entries = siblings::collect_entries(index, &mut reader, &branch::branch_to(index, leaf), last)?;
+    let part = match until {
+        LoadRange { last_message: Some(_), .. } => BranchPart::UpToEntry,
+        LoadRange { dropped_prompt: Some(_), .. } => BranchPart::WithoutLastTurn,
+        LoadRange { last_message: None, dropped_prompt: None } => BranchPart::Whole,
+    };
+    Ok(load_branch(&mut reader, index, (leaf, part), LastCalls::Answered)?)
+}
+
+/// How much of a branch the leaf ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum BranchPart {
+    Whole,
+    WithoutLastTurn,
+    /// Later parts of the reply of the leaf do not belong to it.
+    UpToEntry,
+}
+
+fn load_branch<R: Read + Seek>(
+    reader: &mut EntryReader<R>,
+    index: &Index,
+    (leaf, part): (Option<NodeId>, BranchPart),
+    last_calls: LastCalls,
+) -> io::Result<LoadedConversation> {
+    let path = branch::branch_to(index, leaf);
+    let entries =
+        siblings::collect_entries(index, reader, &path, leaf.filter(|_| part == BranchPart::UpToEntry))?;
     let mut loaded = LoadedConversation {
         recorded: index.recorded.clone(),
         cost: index.cost.clone(),
@@ -126,19 +162,19 @@ fn build_conversation<R: Read + Seek>(
     if let Some(leaf) = leaf {
         loaded.leaf = reader.read_uuid(index.node(leaf).span)?;
     }
-    let messages = loaded.collect_messages(index, &mut reader, entries)?;
+    let messages = loaded.collect_messages(index, reader, entries)?;
     loaded.spans.extend(index.rejection_spans.iter().chain(&index.replacement_spans));
     loaded.metadata = index.metadata.clone();
-    let RepairedHistory { history, calls, unanswered, stray_results, has_unsigned_thinking } =
-        repair(messages, &index.started);
+    let RepairedHistory { history, calls, unanswered, open_calls, stray_results, has_unsigned_thinking } =
+        repair(messages, &index.started, last_calls);
     loaded.repairs.unanswered = unanswered.len();
     loaded.repairs.stray_results = stray_results;
     loaded.unfinished_calls = unanswered.into_iter().filter(|id| index.started.contains(id)).collect();
     loaded.history = history;
+    loaded.open_calls = open_calls;
     loaded.has_unsigned_thinking = has_unsigned_thinking;
     loaded.call_ids = calls;
-    let is_whole = until.last_message.is_none() && until.dropped_prompt.is_none();
-    loaded.awaited_agents = index.awaited_agents(leaf.filter(|_| !is_whole));
+    loaded.awaited_agents = index.awaited_agents(leaf.filter(|_| part != BranchPart::Whole));
     // An agent counts only while the model sees the call that started it.
     loaded.awaited_agents.retain(|agent| loaded.call_ids.contains(&agent.tool_use_id));
     Ok(loaded)
@@ -147,9 +183,9 @@ fn build_conversation<R: Read + Seek>(
 /// Positions of the entries that the user can see, in order, and the defects of the transcript.
 pub(super) fn conversation_spans<R: Read + Seek>(file: R) -> io::Result<(Vec<Span>, RepairCounts)> {
     let mut file = BufReader::with_capacity(READ_BUFFER_SIZE, file);
-    let index = partial_index::build_index(&mut file, branch::find_leaf)?;
+    let index = partial_index::build_index(&mut file)?;
     file.rewind()?;
-    let path = branch::branch_to(&index, branch::find_leaf(&index));
+    let path = branch::branch_to(&index, branch::find_resume_point(&index));
     let mut entries = siblings::collect_entries(&index, &mut EntryReader::new(file), &path, None)?;
     entries.retain(|entry| entry.is_visible);
     let unreadable_entries =
@@ -179,7 +215,7 @@ impl LoadedConversation {
     ) -> io::Result<Vec<MessageContent>> {
         let mut messages = Vec::with_capacity(entries.len());
         let mut searches = ToolSearchCalls::default();
-        for BranchEntry { span, message, is_visible } in entries {
+        for BranchEntry { span, message, is_visible, .. } in entries {
             let Some(mut message) = message else {
                 self.loaded_tools.extend(reader.read_loaded_tools(span)?);
                 self.spans.push(span);

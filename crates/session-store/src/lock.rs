@@ -14,7 +14,7 @@ use crate::partial_line;
 
 mod owner;
 
-pub use owner::LockOwner;
+pub use owner::{LockMode, LockOwner};
 
 /// Time to wait for an engine that may be shutting down.
 pub const BUSY_TIMEOUT: Duration = Duration::from_secs(3);
@@ -37,7 +37,7 @@ pub struct TranscriptLock {
     access: Access,
     /// The file could not be locked; some filesystems have no locks.
     lock_error: Option<io::Error>,
-    /// The file only reserves a session id. It is removed on drop if it is still empty.
+    /// The file is removed on drop if it is still empty: it only reserves a session id.
     is_claim: bool,
 }
 
@@ -64,7 +64,7 @@ pub struct BusyError {
     /// Path of the transcript.
     pub path: PathBuf,
     /// The lock holder, if the operating system reports it.
-    pub owner: Option<LockOwner>,
+    pub owner: Option<Box<LockOwner>>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -105,12 +105,28 @@ impl TranscriptLock {
         Ok(lock.is_claim.then_some(lock))
     }
 
+    /// Removes the file on drop if it is empty then.
+    pub(crate) fn remove_if_empty(&mut self) {
+        self.is_claim = true;
+    }
+
     /// Locks a transcript, waiting up to `timeout` if another process holds it.
     pub(crate) fn acquire_within(path: &Path, timeout: Duration) -> Result<Self, LockError> {
         Self::acquire(path).or_else(|error| match error {
             LockError::Busy(busy) => {
                 busy.wait_blocking(timeout);
                 Self::acquire(path)
+            }
+            LockError::Io(_) => Err(error),
+        })
+    }
+
+    /// Locks a transcript, and creates it if it is missing, waiting up to `timeout` if another process holds it.
+    pub(crate) fn acquire_or_create_within(path: &Path, timeout: Duration) -> Result<Self, LockError> {
+        Self::acquire_or_create(path).or_else(|error| match error {
+            LockError::Busy(busy) => {
+                busy.wait_blocking(timeout);
+                Self::acquire_or_create(path)
             }
             LockError::Io(_) => Err(error),
         })
@@ -139,7 +155,11 @@ impl TranscriptLock {
             let lock_error = match file.try_lock() {
                 Ok(()) => None,
                 Err(TryLockError::WouldBlock) => {
-                    return Err(BusyError { path: path.to_owned(), owner: LockOwner::for_file(&file) }.into());
+                    return Err(BusyError {
+                        path: path.to_owned(),
+                        owner: LockOwner::for_file(&file).map(Box::new),
+                    }
+                    .into());
                 }
                 Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(TryLockError::Error(error)) => Some(error),
@@ -258,6 +278,29 @@ impl BusyError {
                 return;
             }
         }
+    }
+}
+
+/// Whether an engine has a session open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SessionLock {
+    /// No engine.
+    Free,
+    /// Another process; `None` if the operating system does not tell which.
+    Held(Option<LockOwner>),
+}
+
+/// Tells who has locked a transcript. Asks the operating system first, so that the lock is rarely touched.
+pub(super) fn inspect(path: &Path) -> SessionLock {
+    if let Ok(file) = append_file::open_for_reading(path)
+        && let Some(owner) = LockOwner::for_file(&file)
+    {
+        return SessionLock::Held(Some(owner));
+    }
+    match TranscriptLock::acquire(path) {
+        Err(LockError::Busy(busy)) => SessionLock::Held(busy.owner.map(|owner| *owner)),
+        Ok(_) | Err(LockError::Io(_)) => SessionLock::Free,
     }
 }
 

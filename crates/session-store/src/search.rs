@@ -1,14 +1,19 @@
 //! Text search in the messages of stored sessions.
 
-use std::io;
+use std::collections::HashSet;
+use std::io::{self, Cursor};
 use std::path::Path;
 
 use grep_matcher::Matcher;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use serde::Serialize;
 use serde_json::Value;
+use whimbrel_os::files;
 use whimbrel_wire::RawJson;
 
+use crate::entry::{CONVERSATION_REWOUND, IdKey};
+use crate::load::rewind;
+use crate::resumed_session::join_lines;
 use crate::transcript_reader::{self, Message};
 
 /// Characters shown on each side of a match.
@@ -48,12 +53,22 @@ impl SearchQuery {
         Some(Self { matcher, can_match_raw: is_plain })
     }
 
-    /// The first matching messages of a transcript, at most `limit`.
+    /// The first matching messages of a transcript, at most `limit`; without those that rewinds dropped.
     pub fn search_file(&self, path: &Path, limit: usize) -> io::Result<Vec<Hit>> {
+        let hits = self.scan_file(path, limit, &HashSet::new())?;
+        // Few sessions have rewinds, and only those with hits matter.
+        if hits.is_empty() || !transcript_reader::contains(path, CONVERSATION_REWOUND)? {
+            return Ok(hits);
+        }
+        let (file, _) = files::open(path)?;
+        self.scan_file(path, limit, &rewind::dropped_messages(file)?)
+    }
+
+    fn scan_file(&self, path: &Path, limit: usize, dropped: &HashSet<IdKey>) -> io::Result<Vec<Hit>> {
         let mut hits = Vec::new();
         let may_match = |line: &[u8]| !self.can_match_raw || self.matcher.is_match(line).unwrap_or(true);
         transcript_reader::scan_messages(path, may_match, |message| {
-            hits.extend(self.match_message(message));
+            hits.extend(self.match_message(message, dropped));
             hits.len() < limit
         })?;
         Ok(hits)
@@ -61,13 +76,21 @@ impl SearchQuery {
 
     /// Like [`Self::search_file`], for lines in memory.
     pub(crate) fn search_lines(&self, lines: &[RawJson], limit: usize) -> Vec<Hit> {
+        let dropped = match lines.iter().any(|line| line.as_str().contains(CONVERSATION_REWOUND)) {
+            // Reading from memory does not fail.
+            true => rewind::dropped_messages(Cursor::new(join_lines(lines))).unwrap_or_default(),
+            false => HashSet::new(),
+        };
         let messages = lines.iter().filter_map(transcript_reader::message_from_line);
-        messages.filter_map(|message| self.match_message(message)).take(limit).collect()
+        messages.filter_map(|message| self.match_message(message, &dropped)).take(limit).collect()
     }
 
-    fn match_message(&self, message: Message) -> Option<Hit> {
+    fn match_message(&self, message: Message, dropped: &HashSet<IdKey>) -> Option<Hit> {
         let text =
             content_texts(&message.message["content"]).into_iter().find_map(|text| self.excerpt(&text))?;
+        if dropped.contains(&IdKey::new(&message.uuid)) {
+            return None;
+        }
         Some(Hit { uuid: message.uuid, kind: message.kind, text })
     }
 
@@ -148,6 +171,28 @@ mod tests {
         assert_eq!(hits[0].text, "Größe und so");
         assert_eq!(SearchQuery::new("curlews").unwrap().search_file(&path, 2).unwrap().len(), 2);
         assert!(SearchQuery::new(" ").is_none());
+    }
+
+    #[test]
+    fn messages_dropped_by_a_rewind_are_not_found() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("t.jsonl");
+        let prompt = |uuid: &str, parent: Option<&str>| json!({"type": "user", "uuid": uuid, "parentUuid": parent, "message": {"content": "curlews"}});
+        let rewind = |uuid: &str, to: &str, left: &str| json!({"type": "system", "subtype": "conversation_rewound", "uuid": uuid, "parentUuid": to, "leftUuid": left});
+        let mut lines =
+            vec![prompt("1", None), prompt("2", Some("1")), rewind("m", "1", "2"), prompt("3", Some("m"))];
+        let found = |lines: &[Value], limit: usize| {
+            std::fs::write(&path, lines.iter().map(|line| format!("{line}\n")).collect::<String>()).unwrap();
+            let query = SearchQuery::new("curlews").unwrap();
+            let raw: Vec<RawJson> = lines.iter().map(|line| RawJson::from_value(line).unwrap()).collect();
+            let hits = query.search_file(&path, limit).unwrap();
+            assert_eq!(query.search_lines(&raw, limit), hits);
+            hits.into_iter().map(|hit| hit.uuid).collect::<Vec<_>>()
+        };
+        assert_eq!(found(&lines, 9), ["1", "3"]);
+        assert_eq!(found(&lines, 2), ["1", "3"], "the limit counts what is left");
+        lines.push(rewind("n", "2", "3"));
+        assert_eq!(found(&lines, 9), ["1", "2"], "undone");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Session files on disk: listing, finding, renaming, tagging and deleting them.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -9,10 +9,10 @@ use std::time::{Duration, SystemTime};
 use whimbrel_os::files::{self, FileKind};
 use whimbrel_os::links::resolve_links;
 
-use crate::lock::{self, LockError, TranscriptLock};
+use crate::lock::{self, LockError, SessionLock, TranscriptLock};
 use crate::metadata::MetadataEntry;
 use crate::paths::{MAX_KEY_LEN, has_other_cwd, is_session_id, project_key};
-use crate::summary::SessionSummary;
+use crate::summary::{SessionSummary, unix_millis};
 use crate::{append_file, checkpoint};
 
 /// Name of the newest session.
@@ -60,21 +60,22 @@ impl SessionFiles {
 
     /// All sessions, or those of one working directory; newest first. Of files with the same id the newest is listed.
     pub fn list(&self, project: Option<&Path>) -> io::Result<Vec<SessionFile>> {
-        let mut newest: HashMap<String, SessionFile> = HashMap::new();
-        let cwd = project.map(resolve_links);
-        let is_selected =
-            |stored: &SessionFile| cwd.as_ref().is_none_or(|cwd| !has_other_cwd(&stored.path, cwd));
-        for dir in self.project_dirs(project)? {
-            for stored in session_files_in(&dir).into_iter().filter(is_selected) {
-                let known = newest.get(&stored.id).is_some_and(|known| known.modified >= stored.modified);
-                if !known {
-                    newest.insert(stored.id.clone(), stored);
-                }
-            }
-        }
-        let mut sessions: Vec<SessionFile> = newest.into_values().collect();
-        sessions.sort_by(|a, b| b.modified.cmp(&a.modified).then_with(|| a.id.cmp(&b.id)));
-        Ok(sessions)
+        Ok(self.newest_first(project)?.collect())
+    }
+
+    /// The same one by one. Only times are read in advance; no file is opened before its turn.
+    pub fn newest_first(
+        &self,
+        project: Option<&Path>,
+    ) -> io::Result<impl Iterator<Item = SessionFile> + use<>> {
+        let dirs = self.project_dirs(project)?;
+        let mut files: Vec<SessionFile> = dirs.iter().flat_map(|dir| session_files_in(dir)).collect();
+        files.sort_by(|a, b| b.modified.cmp(&a.modified).then_with(|| a.id.cmp(&b.id)));
+        let (cwd, mut listed) = (project.map(resolve_links), HashSet::new());
+        Ok(files.into_iter().filter(move |file| {
+            let is_selected = cwd.as_ref().is_none_or(|cwd| !has_other_cwd(&file.path, cwd));
+            is_selected && listed.insert(file.id.clone())
+        }))
     }
 
     /// Directories of all projects, or of one.
@@ -101,11 +102,16 @@ impl SessionFiles {
         if name != LAST_KEYWORD && (!is_id || name.len() < MIN_ID_PREFIX) {
             return Err(FindError::InvalidName(name));
         }
-        let mut sessions = self.list(None)?;
         if name == LAST_KEYWORD {
             let has_summary = |stored: &SessionFile| matches!(stored.summary(), Ok(Some(_)));
-            return sessions.into_iter().find(has_summary).ok_or(FindError::Unknown(name));
+            return self.newest_first(None)?.find(has_summary).ok_or(FindError::Unknown(name));
         }
+        if is_session_id(&name)
+            && let Some(stored) = self.find_exact(&name)?
+        {
+            return Ok(stored);
+        }
+        let mut sessions = self.list(None)?;
         sessions.retain(|stored| stored.id.to_lowercase().starts_with(&name));
         match sessions.as_slice() {
             [only] => Ok(only.clone()),
@@ -115,6 +121,15 @@ impl SessionFiles {
                 Err(FindError::Ambiguous(name, ids.join(", ")))
             }
         }
+    }
+
+    /// Finds a session by its id in the usual capitalizations, without listing the others.
+    fn find_exact(&self, id: &str) -> io::Result<Option<SessionFile>> {
+        let dirs = self.project_dirs(None)?;
+        let ids = [id.to_ascii_lowercase(), id.to_ascii_uppercase()];
+        let files =
+            dirs.iter().flat_map(|dir| ids.iter().filter_map(|id| session_file(dir, &format!("{id}.jsonl"))));
+        Ok(files.max_by_key(|stored| stored.modified))
     }
 
     /// Deletes a session with its subagent transcripts, tool output and checkpoints. The transcript is deleted last, so
@@ -146,23 +161,40 @@ fn lock_error_to_io(error: LockError) -> io::Error {
 }
 
 fn session_files_in(dir: &Path) -> Vec<SessionFile> {
-    let stored = |name: String| {
-        let id = name.strip_suffix(".jsonl").filter(|id| is_session_id(id))?;
-        let path = dir.join(&name);
-        match files::file_kind(&path) {
-            Ok(FileKind::File(stamp)) => {
-                Some(SessionFile { id: id.to_owned(), path, modified: stamp.modified, size: stamp.size })
-            }
-            _ => None,
+    files::entry_names(dir, usize::MAX).iter().filter_map(|name| session_file(dir, name)).collect()
+}
+
+/// The session file with this name, if it is one.
+fn session_file(dir: &Path, name: &str) -> Option<SessionFile> {
+    let id = name.strip_suffix(".jsonl").filter(|id| is_session_id(id))?;
+    let path = dir.join(name);
+    match files::file_kind(&path) {
+        Ok(FileKind::File(stamp)) => {
+            Some(SessionFile { id: id.to_owned(), path, modified: stamp.modified, size: stamp.size })
         }
-    };
-    files::entry_names(dir, usize::MAX).into_iter().filter_map(stored).collect()
+        _ => None,
+    }
 }
 
 impl SessionFile {
     /// Summary for lists; `None` if there is nothing to identify the session by.
     pub fn summary(&self) -> io::Result<Option<SessionSummary>> {
         SessionSummary::read(&self.id, &self.path)
+    }
+
+    /// Summary of a session that is named by its id; its text may be empty.
+    pub(super) fn found_summary(&self) -> io::Result<SessionSummary> {
+        Ok(self.summary()?.unwrap_or_else(|| SessionSummary {
+            session_id: self.id.clone(),
+            last_modified: unix_millis(self.modified),
+            file_size: Some(self.size),
+            ..SessionSummary::default()
+        }))
+    }
+
+    /// Whether an engine has locked the session.
+    pub fn lock(&self) -> SessionLock {
+        lock::inspect(&self.path)
     }
 
     /// Sets the title. Blank titles are an error.
@@ -247,6 +279,25 @@ mod tests {
         }
         let missing = SessionFiles::new(dir.path().join("gone"));
         assert_eq!(missing.list(None).unwrap(), []);
+    }
+
+    #[test]
+    fn no_file_is_read_before_its_turn() {
+        let in_dir = |dir: &str| {
+            format!(
+                "{{\"type\":\"user\",\"cwd\":\"{dir}\",\"message\":{{\"role\":\"user\",\"content\":\"hi\"}}}}\n"
+            )
+        };
+        let (_dir, session_files) =
+            session_files(&[("-w-x", ONE, &in_dir("/w/x"), 20), ("-w-x", TWO, &in_dir("/w/x"), 10)]);
+        let listed = || session_files.newest_first(Some(Path::new("/w/x"))).unwrap();
+        assert_eq!(listed().count(), 2);
+        let mut newest = listed();
+        assert_eq!(newest.next().unwrap().id, TWO);
+        let older = session_files.find(ONE).unwrap();
+        // A directory with the same key.
+        fs::write(&older.path, in_dir("/w-x")).unwrap();
+        assert_eq!(newest.next(), None, "the working directory is read now");
     }
 
     #[test]

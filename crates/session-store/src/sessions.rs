@@ -8,14 +8,15 @@ use whimbrel_os::{files, ids};
 use whimbrel_wire::RawJson;
 
 use crate::load::LoadRange;
+use crate::lock::SessionLock;
 use crate::metadata::MetadataEntry;
 use crate::paths::project_key;
-use crate::resume::ResumedSession;
 use crate::resume_error::ResumeError;
+use crate::resumed_session::ResumedSession;
 use crate::search::{Hit, SearchQuery};
 use crate::session_files::{FindError, SessionFile, SessionFiles};
 use crate::store::{FileStore, SessionStore, SharedStore, StoreError, StoreKey, SummarizedSession};
-use crate::summary::SessionSummary;
+use crate::summary::{SessionSummary, unix_millis};
 use crate::transcript_reader::{self, Message, TranscriptReader};
 
 /// Stored sessions. Cheap to clone.
@@ -88,12 +89,85 @@ impl Sessions {
                 let sessions = store.summaries(project).await?;
                 Ok(sessions.into_iter().filter_map(to_session_summary).collect())
             }
-            Backend::Disk { .. } => {
-                let all = self.disk_sessions()?;
-                Ok(files::run_blocking(move || {
-                    all.iter().filter_map(|stored| stored.summary().ok()?).collect()
-                })
-                .await?)
+            Backend::Disk { .. } => self.newest(usize::MAX).await,
+        }
+    }
+
+    /// Summaries of the `count` newest sessions, newest first. Unlike [`Sessions::list`] it reads only these.
+    pub async fn newest(&self, count: usize) -> SessionsResult<Vec<SessionSummary>> {
+        self.list_while(|_| true, count).await
+    }
+
+    /// Summaries of the sessions that were written at this time or later, newest first. A host that repeats the call gives
+    /// the greatest [`last_modified`](SessionSummary::last_modified) that it has seen, in milliseconds since 1970. Only
+    /// these sessions are read. Deleted sessions are not reported.
+    pub async fn changed_since(&self, unix_ms: u64) -> SessionsResult<Vec<SessionSummary>> {
+        self.list_while(move |modified_ms| modified_ms >= unix_ms, usize::MAX).await
+    }
+
+    /// The summary of a session; `None` if it does not exist. Its text is empty if there is nothing to identify the
+    /// session by.
+    pub async fn find(&self, session: &str) -> SessionsResult<Option<SessionSummary>> {
+        match &self.backend {
+            Backend::Store { store, project } => {
+                let Some(summary) = store.summary(project, session).await? else { return Ok(None) };
+                let listed = store.list(project).await?.into_iter().find(|listed| listed.session == session);
+                Ok(listed.map(|listed| SummarizedSession { listed, summary }).map(to_found_summary))
+            }
+            Backend::Disk { session_files, .. } => {
+                let (session_files, session) = (session_files.clone(), session.to_owned());
+                let found = files::run_blocking(move || match session_files.find(&session) {
+                    Ok(stored) => Ok(Some(stored.found_summary()?)),
+                    Err(FindError::Unknown(_)) => Ok(None),
+                    Err(error) => Err(SessionsError::Find(error)),
+                });
+                found.await?
+            }
+        }
+    }
+
+    /// Whether an engine has a session open, and which. A store does not know.
+    pub async fn lock(&self, session: &str) -> SessionsResult<SessionLock> {
+        match &self.backend {
+            Backend::Store { .. } => {
+                Err(StoreError::Unsupported("tell which engine has a session open").into())
+            }
+            Backend::Disk { session_files, .. } => {
+                let (session_files, session) = (session_files.clone(), session.to_owned());
+                Ok(files::run_blocking(move || session_files.find(&session).map(|stored| stored.lock()))
+                    .await??)
+            }
+        }
+    }
+
+    /// At most `count` summaries, newest first, as long as the time of the last write is accepted.
+    async fn list_while(
+        &self,
+        is_listed: impl Fn(u64) -> bool + Send + 'static,
+        count: usize,
+    ) -> SessionsResult<Vec<SessionSummary>> {
+        match &self.backend {
+            Backend::Store { store, project } => {
+                let mut found = Vec::new();
+                for listed in store.list(project).await? {
+                    if found.len() >= count || !is_listed(listed.modified_ms) {
+                        break;
+                    }
+                    // It may have been deleted meanwhile.
+                    let summary = store.summary(project, &listed.session).await?;
+                    let session = summary.map(|summary| SummarizedSession { listed, summary });
+                    found.extend(session.and_then(to_session_summary));
+                }
+                Ok(found)
+            }
+            Backend::Disk { session_files, project } => {
+                let (session_files, project) = (session_files.clone(), project.clone());
+                let read = move || {
+                    let newest = session_files.newest_first(project.as_deref())?;
+                    let listed = newest.take_while(|stored| is_listed(unix_millis(stored.modified)));
+                    Ok(listed.filter_map(|stored| stored.summary().ok()?).take(count).collect())
+                };
+                files::run_blocking(read).await?
             }
         }
     }
@@ -247,10 +321,16 @@ fn fork_title(lines: &[RawJson]) -> Option<String> {
 
 /// Converts the summary of a store to that of lists.
 fn to_session_summary(session: SummarizedSession) -> Option<SessionSummary> {
+    session.summary.text()?;
+    Some(to_found_summary(session))
+}
+
+/// The same, also without anything to identify the session by.
+fn to_found_summary(session: SummarizedSession) -> SessionSummary {
     let SummarizedSession { listed, summary } = session;
-    Some(SessionSummary {
+    SessionSummary {
         session_id: listed.session,
-        summary: summary.text()?.to_owned(),
+        summary: summary.text().unwrap_or_default().to_owned(),
         last_modified: listed.modified_ms,
         file_size: None,
         custom_title: summary.title().map(str::to_owned),
@@ -259,5 +339,5 @@ fn to_session_summary(session: SummarizedSession) -> Option<SessionSummary> {
         cwd: summary.cwd,
         tag: summary.tag,
         created_at: summary.created_at,
-    })
+    }
 }

@@ -2,10 +2,13 @@
 //! that the store does not accept stay in the buffer and are sent again. The buffer is bounded; dropped lines are
 //! reported to the host.
 //!
+//! Each batch must follow the last line that this writer has stored. If another engine has continued the transcript, its
+//! lines are dropped, and the session must not go on.
+//!
 //! A cancelled or timed-out append may have been stored all the same. Its lines are then sent twice, and the store
 //! drops the duplicates by uuid.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -14,7 +17,7 @@ use tokio::time::{Instant, sleep, timeout};
 use whimbrel_os::backoff::Backoff;
 use whimbrel_wire::RawJson;
 
-use crate::store::{SharedStore, StoreError, StoreKey};
+use crate::store::{SharedStore, StoreError, StoreKey, uuid_of};
 use crate::write_status::{TranscriptNotice, WriteStatus};
 
 /// Time limit for appending one batch.
@@ -51,6 +54,10 @@ struct Buffer {
     bytes: usize,
     /// Lines dropped because the buffer was full.
     dropped_lines: usize,
+    /// Uuid of the last line of each transcript in the store, as far as it is known.
+    last_entries: HashMap<Arc<StoreKey>, String>,
+    /// Transcripts that another engine has continued. Their lines are dropped.
+    conflicts: HashSet<Arc<StoreKey>>,
     health: WriteStatus,
 }
 
@@ -84,6 +91,17 @@ impl StoreWriter {
         }
     }
 
+    /// Sets the uuid of the last line of a session that exists in the store. New lines must follow it.
+    pub fn set_last_entry(&self, session: &str, uuid: String) {
+        let key = Arc::new(StoreKey::session(self.project(), session));
+        self.buffer().last_entries.insert(key, uuid);
+    }
+
+    /// Returns whether another engine has continued a transcript of this session.
+    pub fn has_conflict(&self) -> bool {
+        !self.buffer().conflicts.is_empty()
+    }
+
     pub fn project(&self) -> &str {
         &self.shared.project
     }
@@ -94,14 +112,21 @@ impl StoreWriter {
         buffer.lines.len() + buffer.dropped_lines
     }
 
+    /// Loads the transcript of a session; `None` if the store has none.
+    pub async fn load_session(&self, session: &str) -> Result<Option<Vec<RawJson>>, StoreError> {
+        with_load_timeout(self.shared.store.load(&StoreKey::session(self.project(), session))).await
+    }
+
     /// Loads a transcript of a subagent; `None` if the store has none.
     pub async fn load(&self, session: &str, subpath: &str) -> Result<Option<Vec<RawJson>>, StoreError> {
         // Recent lines may still be in the buffer.
         let _ = self.flush(FlushMode::Once).await;
-        with_load_timeout(
-            self.shared.store.load(&StoreKey::session(self.project(), session).with_subpath(subpath)),
-        )
-        .await
+        let key = Arc::new(StoreKey::session(self.project(), session).with_subpath(subpath));
+        let lines = with_load_timeout(self.shared.store.load(&key)).await?;
+        if let Some(last) = lines.iter().flatten().rev().find_map(uuid_of) {
+            self.buffer().last_entries.insert(key, last);
+        }
+        Ok(lines)
     }
 
     /// Lists the subpaths of a session. A store that cannot list them counts as having none.
@@ -119,6 +144,9 @@ impl StoreWriter {
     /// Adds a line to the buffer, or drops it if the buffer is full.
     pub(super) fn push(&self, key: &Arc<StoreKey>, line: RawJson) {
         let mut buffer = self.buffer();
+        if buffer.conflicts.contains(key) {
+            return;
+        }
         let size = line.as_str().len();
         if buffer.bytes + size <= self.shared.max_buffered_bytes || buffer.lines.is_empty() {
             buffer.bytes += size;
@@ -160,12 +188,17 @@ impl StoreWriter {
     async fn send_buffered(&self, retry: &mut RetryState) -> io::Result<()> {
         let mut result = Ok(());
         while let Some((key, batch)) = self.next_batch() {
-            let sent = timeout(APPEND_TIMEOUT, self.shared.store.append(&key, &batch)).await;
-            result = sent.unwrap_or_else(|_| Err(timeout_error(APPEND_TIMEOUT))).map_err(StoreError::into_io);
-            if result.is_err() {
-                break;
+            let last = self.buffer().last_entries.get(&key).cloned();
+            let append = self.shared.store.append_after(&key, last.as_deref(), &batch);
+            let sent = timeout(APPEND_TIMEOUT, append).await;
+            match sent.unwrap_or_else(|_| Err(timeout_error(APPEND_TIMEOUT))) {
+                Ok(()) => self.buffer().record_sent(&key, &batch),
+                Err(StoreError::Conflict { .. }) => self.buffer().record_conflict(key),
+                Err(error) => {
+                    result = Err(error.into_io());
+                    break;
+                }
             }
-            self.buffer().drop_first(batch.len());
         }
         *retry = match &result {
             Ok(()) => RetryState::default(),
@@ -198,10 +231,22 @@ impl StoreWriter {
 }
 
 impl Buffer {
-    fn drop_first(&mut self, count: usize) {
-        for (_, line) in self.lines.drain(..count) {
+    /// Drops the first lines, which the store has accepted.
+    fn record_sent(&mut self, key: &Arc<StoreKey>, batch: &[RawJson]) {
+        for (_, line) in self.lines.drain(..batch.len()) {
             self.bytes -= line.as_str().len();
         }
+        if let Some(last) = batch.iter().rev().find_map(uuid_of) {
+            self.last_entries.insert(Arc::clone(key), last);
+        }
+    }
+
+    /// Drops all lines of a transcript that another engine has continued.
+    fn record_conflict(&mut self, key: Arc<StoreKey>) {
+        self.lines.retain(|(other, _)| *other != key);
+        self.bytes = self.lines.iter().map(|(_, line)| line.as_str().len()).sum();
+        self.conflicts.insert(key);
+        self.health.record_conflict();
     }
 }
 

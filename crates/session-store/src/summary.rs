@@ -66,7 +66,7 @@ impl SessionSummary {
     }
 }
 
-fn unix_millis(time: SystemTime) -> u64 {
+pub(super) fn unix_millis(time: SystemTime) -> u64 {
     let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
@@ -112,8 +112,7 @@ fn first_value(text: &str, key: &str) -> Option<String> {
 /// The last value of a field, unless it is empty.
 fn last_value(text: &str, key: &str) -> Option<String> {
     let found = |pattern: &str| {
-        let positions: Vec<usize> = text.match_indices(pattern).map(|(at, _)| at + pattern.len()).collect();
-        positions.iter().rev().find_map(|at| parse_string(&text[*at..]))
+        text.rmatch_indices(pattern).find_map(|(at, _)| parse_string(&text[at + pattern.len()..]))
     };
     key_patterns(key).iter().rev().find_map(|pattern| found(pattern)).filter(|value| !value.is_empty())
 }
@@ -198,6 +197,15 @@ pub(super) fn is_synthetic_prompt(text: &str) -> bool {
         || text.strip_prefix("[Request interrupted by user").is_some_and(|rest| rest.contains(']'))
         || enclosed("ide_opened_file")
         || enclosed("ide_selection")
+}
+
+/// The command that a prompt invoked, as it was typed.
+pub(super) fn typed_command(text: &str) -> Option<String> {
+    let name = command_name(text)?;
+    let arguments =
+        text.split_once("<command-args>").and_then(|(_, rest)| rest.split_once("</command-args>"));
+    let arguments = arguments.map_or("", |(arguments, _)| arguments);
+    Some(format!("{name} {arguments}").trim_end().to_owned())
 }
 
 pub(super) fn truncate_prompt(text: &str) -> String {

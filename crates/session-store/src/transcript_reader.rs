@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Cursor};
 use std::path::Path;
 
+use memchr::memmem;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use whimbrel_os::files;
@@ -14,7 +15,7 @@ use crate::entry::{TranscriptEntry, replace_lone_surrogates};
 use crate::line_reader::{LineReader, ScannedLine};
 use crate::load;
 use crate::load::index::{RepairCounts, Span};
-use crate::resume::join_lines;
+use crate::resumed_session::join_lines;
 
 const READ_BUFFER_SIZE: usize = 64 * 1024;
 
@@ -35,6 +36,9 @@ pub struct Message {
     /// Time of the message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timestamp: Option<String>,
+    /// The tool's own result, structured, if the message holds the result of a call. Not part of the serialized format.
+    #[serde(skip)]
+    pub tool_use_result: Option<Value>,
 }
 
 /// The fields needed here. Values of the wrong type count as absent.
@@ -50,6 +54,7 @@ struct EntryFields {
     team_name: Value,
     timestamp: Value,
     message: Value,
+    tool_use_result: Value,
 }
 
 /// An open transcript with the positions of its visible messages.
@@ -114,6 +119,20 @@ pub(crate) fn scan_messages(
     Ok(())
 }
 
+/// Checks whether a transcript contains a text somewhere.
+pub(crate) fn contains(path: &Path, text: &str) -> io::Result<bool> {
+    let (file, _) = files::open(path)?;
+    let mut lines = LineReader::new(BufReader::with_capacity(READ_BUFFER_SIZE, file));
+    while let Some(step) = lines.read_line()? {
+        if let ScannedLine::Complete(_, line) | ScannedLine::Unterminated(_, line) = step
+            && memmem::find(line, text.as_bytes()).is_some()
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// Parses a line, or the complete entry at the end of a broken one.
 fn parse_fields(bytes: &[u8]) -> Option<EntryFields> {
     let parse = |bytes: &[u8]| serde_json::from_slice(&replace_lone_surrogates(bytes)).ok();
@@ -153,6 +172,7 @@ fn parse_message(bytes: &[u8]) -> Option<Message> {
         message: line.message,
         parent_tool_use_id: None,
         timestamp: non_empty_text(line.timestamp),
+        tool_use_result: Some(line.tool_use_result).filter(|result| !result.is_null()),
     })
 }
 
@@ -184,6 +204,16 @@ mod tests {
 
     fn result(uuid: &str, parent: &str) -> Value {
         json!({"type": "user", "uuid": uuid, "parentUuid": parent, "message": {"content": [{"type": "tool_result", "tool_use_id": parent}]}})
+    }
+
+    #[test]
+    fn structured_result_is_kept_and_not_serialized() {
+        let mut entry = result("r", "call");
+        entry["toolUseResult"] = json!({"stdout": "x"});
+        let message = parse_message(entry.to_string().as_bytes()).unwrap();
+        assert_eq!(message.tool_use_result, Some(json!({"stdout": "x"})));
+        assert!(json!(message).get("toolUseResult").is_none());
+        assert_eq!(parse_message(result("r", "call").to_string().as_bytes()).unwrap().tool_use_result, None);
     }
 
     #[test]

@@ -11,11 +11,11 @@ use whimbrel_wire::system::CompactBoundary;
 use whimbrel_wire::{PROTOCOL_VERSION, RawJson};
 
 use crate::appender::Appender;
-use crate::entry::{COMPACT_BOUNDARY, CONVERSATION_CLEARED, HIDDEN_TEXT, HiddenText, IdKey, REJECTED};
+use crate::entry::{COMPACT_BOUNDARY, HIDDEN_TEXT, HiddenText, IdKey, REJECTED};
 use crate::lock::TranscriptLock;
-use crate::metadata::LAST_PROMPT;
 use crate::open_reply::{self, OpenLine};
 use crate::paths::SUBAGENTS;
+use crate::rewind_record::{RewindRecord, render_last_prompt, render_system};
 use crate::summary::prompt_excerpt;
 use crate::writer::{Persistence, TranscriptWriter};
 
@@ -152,6 +152,11 @@ impl TranscriptRecorder {
         self.used_uuids.extend(names);
     }
 
+    /// The entry that the next one will follow.
+    pub fn leaf(&self) -> Option<&str> {
+        self.leaf.as_deref()
+    }
+
     /// Reserves a uuid; false if it is in use.
     pub fn claim_uuid(&mut self, uuid: &str) -> bool {
         self.used_uuids.insert(IdKey::new(uuid))
@@ -178,17 +183,18 @@ impl TranscriptRecorder {
     pub async fn end_turn(&mut self) {
         if self.agent_id.is_none() {
             if let Some(prompt) = self.last_prompt.take() {
-                let line = json!({
-                    "type": LAST_PROMPT,
-                    "lastPrompt": prompt,
-                    "leafUuid": self.leaf,
-                    "sessionId": self.identity.session,
-                });
+                let line = render_last_prompt(&self.identity.session, self.leaf.as_deref(), &prompt);
                 self.write(&line);
             }
             self.writer.rewrite_metadata();
         }
         self.writer.end_turn().await;
+    }
+
+    /// Takes the hidden texts since the last message, each with the permission mode that it announces.
+    pub fn take_pending_hidden(&mut self) -> Vec<(String, Option<String>)> {
+        let pending = std::mem::take(&mut self.pending_hidden);
+        pending.into_iter().map(|hidden| (hidden.text, hidden.announced_mode)).collect()
     }
 
     pub fn writer(&self) -> &TranscriptWriter {
@@ -285,10 +291,15 @@ impl TranscriptRecorder {
         self.write(&line);
     }
 
-    /// Records that the conversation was cleared: later entries have no ancestor before this one.
-    pub fn append_cleared(&mut self, uuid: &str) {
+    /// Records a rewind; later entries descend from it.
+    pub fn append_rewind(&mut self, rewind: &RewindRecord) {
         self.pending_hidden.clear();
-        self.append_system(uuid, CONVERSATION_CLEARED, None, json!({}));
+        for line in rewind.render(&self.identity.session, &self.identity.cwd, self.leaf.as_deref()) {
+            self.write(&line);
+        }
+        self.claim_uuid(&rewind.uuid);
+        self.leaf = Some(rewind.uuid.clone());
+        self.write_title();
     }
 
     /// Records a local command of the user, or its output.
@@ -299,20 +310,9 @@ impl TranscriptRecorder {
 
     /// Appends a system entry, which is not sent to the model.
     fn append_system(&mut self, uuid: &str, subtype: &str, parent: Option<&str>, more: Value) {
-        let mut line = json!({
-            "parentUuid": parent,
-            "isSidechain": self.agent_id.is_some(),
-            "type": "system",
-            "subtype": subtype,
-            "cwd": self.identity.cwd,
-            "sessionId": self.identity.session,
-            "version": PROTOCOL_VERSION,
-            "uuid": uuid,
-            "timestamp": clock::timestamp(),
-        });
-        if let (Value::Object(line), Value::Object(more)) = (&mut line, more) {
-            line.extend(more);
-        }
+        let SessionIdentity { session, cwd, .. } = &self.identity;
+        let mut line = render_system(session, cwd, uuid, (subtype, parent), more);
+        line["isSidechain"] = self.agent_id.is_some().into();
         self.write(&line);
         self.claim_uuid(uuid);
         self.leaf = Some(uuid.to_owned());

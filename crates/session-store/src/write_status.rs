@@ -33,6 +33,8 @@ pub enum TranscriptNotice {
     Recovered,
     /// Writing works again, but this number of lines was dropped.
     RecoveredWithGap(usize),
+    /// Another engine has continued the session; nothing more is written.
+    Conflict,
 }
 
 impl WriteStatus {
@@ -60,6 +62,11 @@ impl WriteStatus {
     pub(super) fn record_rewrite(&mut self) {
         self.failing = false;
         self.notice = Some(TranscriptNotice::Rewritten);
+    }
+
+    /// Records that another engine has continued the session.
+    pub(super) fn record_conflict(&mut self) {
+        self.notice = Some(TranscriptNotice::Conflict);
     }
 
     /// Records a loss that is reported even if a failure was reported before.

@@ -16,10 +16,12 @@ use crate::cost_state::{self, CostState};
 use crate::metadata::{MetadataEntries, MetadataEntry, truncate_title};
 use crate::mirror::Mirror;
 use crate::open_reply::{OpenLine, ReplyEnd};
+use crate::rewind_record::RewindRecord;
 use crate::store::StoreKey;
 use crate::store_writer::{FlushMode, StoreWriter};
 pub use crate::write_status::TranscriptNotice;
 use crate::write_status::WriteStatus;
+pub use call_start::CONFLICT_TEXT;
 
 /// How and where transcripts are stored.
 #[derive(Debug, Clone, Default)]
@@ -299,6 +301,43 @@ impl TranscriptWriter {
             let written = sink.file.end_turn();
             let _ = sink.record_write(written).and_then(|()| sink.restore_if_detached());
         }
+    }
+
+    /// Writes the lines that record a rewind, and waits until they are stored.
+    pub(super) async fn write_rewind(
+        &self,
+        cwd: &str,
+        left: Option<&str>,
+        rewind: &RewindRecord,
+    ) -> io::Result<()> {
+        for line in rewind.render(&self.session, cwd, left) {
+            self.write_line(Ok(line.to_string()))?;
+        }
+        self.write_pending().await
+    }
+
+    /// Writes the lines that still wait. An error means that the transcript is incomplete.
+    pub async fn write_pending(&self) -> io::Result<()> {
+        match &self.sink {
+            Sink::Discard => Ok(()),
+            Sink::Unavailable(reason) => Err(io::Error::other(reason.to_string())),
+            Sink::File(_) => self.file_sink().map_or(Ok(()), |mut sink| {
+                let written = sink.file.end_turn();
+                sink.record_write(written)
+            }),
+            Sink::Store { store_writer, .. } => {
+                store_writer.flush(FlushMode::Once).await?;
+                match store_writer.undelivered_count() {
+                    0 => Ok(()),
+                    count => Err(io::Error::other(format!("the session store has not got {count} lines"))),
+                }
+            }
+        }
+    }
+
+    /// Returns whether another engine has continued the session in its store, so that it must not go on here.
+    pub fn has_conflict(&self) -> bool {
+        matches!(&self.sink, Sink::Store { store_writer, .. } if store_writer.has_conflict())
     }
 
     pub fn take_notice(&self) -> Option<TranscriptNotice> {

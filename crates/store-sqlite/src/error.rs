@@ -19,6 +19,14 @@ pub(crate) enum DatabaseError {
     NewerVersion { theirs: usize, ours: usize },
     /// A stored line is not valid JSON.
     InvalidLine(serde_json::Error),
+    /// An error of the store that does not concern the database.
+    Store(StoreError),
+}
+
+impl From<StoreError> for DatabaseError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
 }
 
 impl From<rusqlite::Error> for DatabaseError {
@@ -50,6 +58,7 @@ impl DatabaseError {
             )
         };
         let (kind, text) = match self {
+            Self::Store(error) => return error,
             Self::Io(error) => (error.kind(), format!("the database {path} cannot be opened: {error}")),
             Self::ForeignFile => (
                 ErrorKind::InvalidInput,

@@ -40,7 +40,8 @@ use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 use whimbrel_os::{clock, files};
 use whimbrel_session_store::store::{
-    ListedSession, SessionStore, StoreError, StoreKey, StoredSummary, SummarizedSession, uuid_of,
+    ListedSession, SessionStore, StoreError, StoreKey, StoredSummary, SummarizedSession, check_last_entry,
+    uuid_of,
 };
 use whimbrel_wire::RawJson;
 
@@ -104,6 +105,26 @@ impl SessionStore for SqliteStore {
         .await
     }
 
+    async fn append_after(
+        &self,
+        key: &StoreKey,
+        last: Option<&str>,
+        entries: &[RawJson],
+    ) -> Result<(), StoreError> {
+        check_key(key)?;
+        if entries.is_empty() {
+            return Ok(());
+        }
+        let (key, last, entries) = (key.clone(), last.map(str::to_owned), entries.to_vec());
+        self.run_blocking(move |connection| {
+            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            check_conflict(&transaction, &key, last.as_deref(), &entries)?;
+            append_entries(&transaction, &key, &entries)?;
+            Ok(transaction.commit()?)
+        })
+        .await
+    }
+
     async fn load(&self, key: &StoreKey) -> Result<Option<Vec<RawJson>>, StoreError> {
         let key = key.clone();
         self.run_blocking(move |connection| {
@@ -119,7 +140,19 @@ impl SessionStore for SqliteStore {
     }
 
     async fn list(&self, project: &str) -> Result<Vec<ListedSession>, StoreError> {
-        Ok(self.summaries(project).await?.into_iter().map(|session| session.listed).collect())
+        let project = project.to_owned();
+        self.run_blocking(move |connection| {
+            let mut query = connection.prepare_cached(
+                "SELECT session, modified_ms FROM transcripts
+                 WHERE project = ? AND subpath = '' ORDER BY modified_ms DESC, id DESC",
+            )?;
+            let rows = query.query_map([project], |row| {
+                let modified_ms = u64::try_from(row.get::<_, i64>(1)?).unwrap_or_default();
+                Ok(ListedSession { session: row.get(0)?, modified_ms })
+            })?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+        .await
     }
 
     async fn summaries(&self, project: &str) -> Result<Vec<SummarizedSession>, StoreError> {
@@ -137,6 +170,18 @@ impl SessionStore for SqliteStore {
                 Ok(SummarizedSession { listed, summary: serde_json::from_str(&summary)? })
             };
             rows.map(|row| parse_summary(row?)).collect()
+        })
+        .await
+    }
+
+    async fn summary(&self, project: &str, session: &str) -> Result<Option<StoredSummary>, StoreError> {
+        let (project, session) = (project.to_owned(), session.to_owned());
+        self.run_blocking(move |connection| {
+            let mut query = connection.prepare_cached(
+                "SELECT summary FROM transcripts WHERE project = ? AND session = ? AND subpath = ''",
+            )?;
+            let summary: Option<String> = query.query_row([project, session], |row| row.get(0)).optional()?;
+            Ok(summary.map(|summary| serde_json::from_str(&summary)).transpose()?)
         })
         .await
     }
@@ -193,6 +238,23 @@ fn find_transcript(transaction: &Transaction<'_>, key: &StoreKey) -> rusqlite::R
 /// Subpath column of a key. The empty string marks the session's own transcript, since keys have no empty parts.
 fn subpath(key: &StoreKey) -> &str {
     key.subpath.as_deref().unwrap_or_default()
+}
+
+/// Checks whether lines may follow the last one that has a uuid.
+fn check_conflict(
+    transaction: &Transaction<'_>,
+    key: &StoreKey,
+    expected: Option<&str>,
+    entries: &[RawJson],
+) -> Result<(), error::DatabaseError> {
+    let transcript = find_transcript(transaction, key)?;
+    let mut last = transaction.prepare_cached(
+        "SELECT uuid FROM entries WHERE transcript = ? AND uuid IS NOT NULL ORDER BY id DESC LIMIT 1",
+    )?;
+    let last: Option<String> = last.query_row([transcript], |row| row.get(0)).optional()?;
+    let mut stored = transaction.prepare_cached("SELECT 1 FROM entries WHERE transcript = ? AND uuid = ?")?;
+    let is_stored = |uuid: &str| Ok::<_, error::DatabaseError>(stored.exists(params![transcript, uuid])?);
+    check_last_entry(entries, expected, last.as_deref(), is_stored)
 }
 
 /// Inserts the lines that are new and updates the summary of the session.

@@ -14,12 +14,12 @@ async fn session_continues_from_a_reopened_database() {
             .session_store(SqliteStore::open(&database).unwrap())
             .script(Scripted::replies(replies).unwrap())
     };
-    let first = whimbrel::query("I am Ann.", &agent(json!(["Hello, Ann."]))).result().await.unwrap();
+    let first = whimbrel::query("I am Ann.", &agent(json!(["Hello, Ann."]))).await.unwrap();
     let expecting_name = json!([{"expect": "I am Ann", "content": ["You are Ann."]}]);
     let resumed = agent(expecting_name).with(|options| options.continue_conversation = true);
-    let second = whimbrel::query("Who am I?", &resumed).result().await.unwrap();
-    assert_eq!(second.result.as_deref(), Some("You are Ann."));
-    assert_eq!(second.session_id, first.session_id);
+    let second = whimbrel::query("Who am I?", &resumed).await.unwrap();
+    assert_eq!(second.text(), "You are Ann.");
+    assert_eq!(second.session_id(), first.session_id());
     let listed = resumed.sessions().unwrap().list().await.unwrap();
     assert_eq!((listed.len(), listed[0].summary.as_str()), (1, "Who am I?"));
 }

@@ -1,6 +1,8 @@
 //! Internal events of a session: background tasks, agents, timers, messages between agents. One enum, one channel;
 //! the host's frames arrive over the link.
 
+use std::collections::HashSet;
+
 use serde_json::Map;
 use tokio::sync::mpsc;
 use whimbrel_wire::message::Origin;
@@ -28,6 +30,8 @@ pub struct Notification {
     pub starts_turn: bool,
     /// The background agent whose report it is.
     pub reporting_agent: Option<String>,
+    /// The command or monitor that it is about.
+    pub task_id: Option<String>,
 }
 
 /// Origin of messages between agents.
@@ -51,12 +55,18 @@ impl Notification {
             origin: Origin { kind: kind.into(), details: Map::new() },
             starts_turn: true,
             reporting_agent: None,
+            task_id: None,
         }
     }
 
     /// A message from another agent.
     pub fn from_peer(text: impl Into<String>) -> Self {
         Self::new(PEER, text)
+    }
+
+    /// Returns whether it is about one of these tasks, commands or agents.
+    pub fn is_about(&self, tasks: &HashSet<String>) -> bool {
+        [&self.reporting_agent, &self.task_id].into_iter().flatten().any(|id| tasks.contains(id))
     }
 
     /// Returns whether it is a message from another agent.

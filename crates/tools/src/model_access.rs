@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use whimbrel_models::call::ScheduledRetry;
 use whimbrel_models::catalog::Catalog;
 use whimbrel_models::key_source::{API_KEY_HELPER, KeySource, OAUTH_TOKEN_VARIABLE};
+use whimbrel_models::model_call::ScheduledRetry;
 use whimbrel_models::providers::Providers;
 use whimbrel_models::{Model, ModelError, RequestPrefix, ToolSpec};
 use whimbrel_os::log::Log;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use whimbrel_models::assemble::ReplyAssembler;
-use whimbrel_models::call::{CallStep, CallTimeouts, ModelCall};
+use whimbrel_models::model_call::{CallStep, CallTimeouts, ModelCall};
 use whimbrel_models::providers::ApiDialect;
 use whimbrel_models::retry::RetryPolicy;
 use whimbrel_models::{History, ModelError, ModelErrorKind, Request, RequestPrefix};

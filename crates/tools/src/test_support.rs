@@ -10,6 +10,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
+use whimbrel_policy::CheckedCall;
 use whimbrel_session_store::{Mirror, TranscriptWriter};
 use whimbrel_wire::content::ResultContent;
 
@@ -29,7 +30,7 @@ impl ToolContext {
     pub fn for_test(workspace: Arc<Workspace>) -> Self {
         Self {
             id: "toolu_1".into(),
-            checked_file: None,
+            checked: CheckedCall::default(),
             original_input: None,
             mode: ModeSwitch::for_tests(&workspace),
             hooks: HookDispatcher::disabled(&workspace),

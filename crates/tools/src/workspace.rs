@@ -15,9 +15,12 @@ use whimbrel_config::settings::home_dir;
 use whimbrel_process::{SHELL_PREFIX_VARIABLE, add_shell_prefix};
 use whimbrel_session_store::checkpoint::Checkpoints;
 
+use crate::sandbox::{SandboxProbe, SessionSandbox};
+
 pub use self::env_files::ENV_FILE_VARIABLE;
 use self::env_files::{HookEnvFile, source_files};
 pub use self::seen_files::SeenFile;
+pub(crate) use self::seen_files::{ReadState, compare_with_seen};
 use self::worktree::Worktree;
 
 /// Switch: commands and agents run in the foreground only.
@@ -41,6 +44,8 @@ pub struct Workspace {
     hidden_variables: HiddenVariables,
     /// File to which hooks add variables for Bash commands.
     hook_env_file: Arc<HookEnvFile>,
+    /// Confines commands, if the settings ask for it.
+    sandbox: Arc<SessionSandbox>,
     /// File states before each prompt, if the host enabled checkpoints.
     checkpoints: Mutex<Option<Arc<Checkpoints>>>,
     /// Lines changed by tools.
@@ -65,6 +70,7 @@ impl Workspace {
             seen_files: Mutex::default(),
             hidden_variables: HiddenVariables::new(&[], &env),
             hook_env_file: Arc::default(),
+            sandbox: Arc::default(),
             env: Arc::new(Mutex::new(env)),
             checkpoints: Mutex::default(),
             changed_lines: Arc::default(),
@@ -91,6 +97,17 @@ impl Workspace {
         self
     }
 
+    /// Confines commands by means of this process's answer to what the machine can do.
+    #[must_use]
+    pub fn with_sandbox_probe(mut self, probe: Arc<SandboxProbe>) -> Self {
+        self.sandbox = Arc::new(SessionSandbox::new(probe));
+        self
+    }
+
+    pub fn sandbox(&self) -> &Arc<SessionSandbox> {
+        &self.sandbox
+    }
+
     /// Workspace of an isolated agent in the same session. It shares directories, environment and checkpoints, but has
     /// its own working directory and list of read files.
     #[must_use]
@@ -106,6 +123,7 @@ impl Workspace {
             env: Arc::clone(&self.env),
             hidden_variables: self.hidden_variables.clone(),
             hook_env_file: Arc::clone(&self.hook_env_file),
+            sandbox: Arc::clone(&self.sandbox),
             checkpoints: Mutex::new(self.checkpoints()),
             changed_lines: Arc::clone(&self.changed_lines),
         }
@@ -210,9 +228,12 @@ impl Workspace {
     /// Prepares a Bash command: the user's and the hooks' files are read first, and the user's command goes in front.
     /// Accesses the disk.
     pub(crate) fn prepare_bash_command(&self, command: String) -> String {
-        let files: Vec<PathBuf> =
-            self.user_env_file().into_iter().chain(self.hook_env_file.if_written()).collect();
-        self.add_shell_prefix(source_files(&files, command))
+        self.add_shell_prefix(source_files(&self.env_files(), command))
+    }
+
+    /// The files that a Bash command reads first. Accesses the disk.
+    pub(crate) fn env_files(&self) -> Vec<PathBuf> {
+        self.user_env_file().into_iter().chain(self.hook_env_file.if_written()).collect()
     }
 
     /// Puts the user's command in front of a shell command.

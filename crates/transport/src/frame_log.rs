@@ -67,7 +67,7 @@ fn describe_block(block: &Block) -> String {
         }
         Block::Image { .. } => "an image".into(),
         Block::Document { .. } => "a document".into(),
-        Block::Other(_) => "another block".into(),
+        _ => "another block".into(),
     }
 }
 

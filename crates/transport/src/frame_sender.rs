@@ -42,6 +42,16 @@ impl FrameSender {
         &self.log
     }
 
+    /// Returns whether the session is being stopped.
+    pub fn is_stopped(&self) -> bool {
+        self.stop.is_cancelled()
+    }
+
+    /// Waits until the session is being stopped.
+    pub async fn stopped(&self) {
+        self.stop.cancelled().await;
+    }
+
     /// A sender without a receiver: frames are dropped. For tests.
     pub fn disconnected() -> Self {
         Self::new("session".into(), mpsc::channel(1).0, CancellationToken::new())
@@ -97,6 +107,19 @@ impl FrameSender {
     pub fn try_send(&self, frame: impl Into<Frame>) {
         // A host that far behind does not need it.
         let _ = self.frames.try_send(frame.into());
+    }
+
+    /// Sends a frame without waiting, unless the host has more than `max_unread` frames to read; then the frame is not
+    /// made. Returns whether it was sent.
+    pub fn send_if_read(&self, max_unread: usize, make: impl FnOnce() -> Frame) -> bool {
+        if self.frames.max_capacity() - self.frames.capacity() > max_unread {
+            return false;
+        }
+        let Ok(permit) = self.frames.try_reserve() else { return false };
+        let frame = make();
+        log_frame(&self.log, "out", &frame);
+        permit.send(frame);
+        true
     }
 
     /// Sends a frame without waiting; if the channel is full, a spawned task sends it.

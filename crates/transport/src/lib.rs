@@ -3,11 +3,14 @@
 //! - [`link`]: the two ends of a connection, each a pair of channels
 //! - [`line_reader`]: bytes to lines, in linear time and with bounded memory
 //! - [`pending`]: requests that wait for a response from the other end
-//! - of the engine's end: [`frame_sender`], [`host_requests`] (control requests to the host), [`frame_log`] (frames as
-//!   lines of the debug log)
+//! - of the engine's end (feature `engine`): `frame_sender`, `host_requests` (control requests to the host), `frame_log`
+//!   (frames as lines of the debug log)
 
+#[cfg(feature = "engine")]
 pub mod frame_log;
+#[cfg(feature = "engine")]
 pub mod frame_sender;
+#[cfg(feature = "engine")]
 pub mod host_requests;
 pub mod line_reader;
 pub mod link;

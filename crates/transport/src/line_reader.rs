@@ -58,8 +58,9 @@ impl<R: Read> LineReader<R> {
 
 impl<R: AsyncRead + Unpin> LineReader<R> {
     /// Returns the next line. An error of the source ends the stream. Cancel safe: a partly read line stays in the
-    /// buffer if the future is dropped.
+    /// buffer if the future is dropped. Lets other tasks run now and then, also if the buffer holds thousands of lines.
     pub async fn next_line_async(&mut self) -> io::Result<Line<'_>> {
+        tokio::task::coop::consume_budget().await;
         loop {
             if let Some(found) = self.buffer.find_line() {
                 return Ok(self.buffer.line(found));
@@ -277,6 +278,15 @@ mod tests {
             }
         }
         all
+    }
+
+    #[tokio::test]
+    async fn flood_of_short_lines_lets_other_tasks_run() {
+        let bytes = b"x\n".repeat(10_000);
+        let mut lines = LineReader::new(bytes.as_slice(), 100);
+        let other = tokio::spawn(async {});
+        while lines.next_line_async().await.unwrap() != Line::End {}
+        assert!(other.is_finished());
     }
 
     #[test]

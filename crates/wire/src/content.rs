@@ -29,6 +29,7 @@ macro_rules! blocks {
         #[derive(Debug, Clone, PartialEq, Serialize)]
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[serde(tag = "type")]
+        #[non_exhaustive]
         pub enum Block {
             $($(#[$note])* #[serde(rename = $kind)] $variant { $($(#[$about])* $field: $type,)* },)*
             /// Any other kind, kept as it came.

@@ -2,6 +2,7 @@
 
 use serde::de::DeserializeOwned;
 
+use crate::json_path::path_of_error;
 use crate::truncate::MAX_LINE_IN;
 
 /// Number of characters of a bad line that an error quotes.
@@ -9,6 +10,7 @@ const MAX_EXCERPT_CHARS: usize = 200;
 
 /// Error of decoding a line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum WireError {
     /// The line is not JSON at all.
     #[error("not a JSON line: {reason}. The line begins: {line}")]
@@ -55,13 +57,11 @@ impl WireError {
 
 /// Parses the body of a known type from valid JSON. The path of an invalid field is computed only on failure.
 pub(crate) fn parse_body<T: DeserializeOwned>(kind: &str, json: &str) -> Result<T, WireError> {
-    serde_json::from_str(json).map_err(|error| {
-        let traced = serde_path_to_error::deserialize::<_, T>(&mut serde_json::Deserializer::from_str(json));
-        let (field, reason) = match traced {
-            Err(traced) => (traced.path().to_string(), traced.into_inner().to_string()),
-            Ok(_) => (".".into(), error.to_string()),
-        };
-        WireError::InvalidField { kind: kind.into(), field, reason, line: excerpt(json) }
+    serde_json::from_str(json).map_err(|error| WireError::InvalidField {
+        kind: kind.into(),
+        field: path_of_error(json, &error),
+        reason: error.to_string(),
+        line: excerpt(json),
     })
 }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::control::{Cancel, ControlRequest, ControlResponse};
 use crate::error::{WireError, parse_body};
-use crate::message::{Assistant, StreamEvent, ToolProgress, TurnResult, User};
+use crate::message::{Assistant, StreamEvent, ToolOutputChunk, ToolProgress, TurnResult, User};
 use crate::notice::{
     ActiveGoal, AuthStatus, ConversationReset, EnvironmentUpdate, KeepAlive, PromptSuggestion,
     RateLimitEvent, ToolUseSummary, TranscriptMirror,
@@ -39,6 +39,7 @@ macro_rules! frames {
         /// One line of the wire. Bodies are boxed, so that queued frames stay small.
         #[derive(Debug, Clone, PartialEq)]
         #[expect(missing_docs, reason = "each variant is documented at the type it holds")]
+        #[non_exhaustive]
         pub enum Frame {
             $($variant(Box<$body>),)*
             /// An unknown type, passed on unchanged.
@@ -96,6 +97,7 @@ frames! {
     "system" => System(System) by System::from_line,
     "stream_event" => StreamEvent(StreamEvent),
     "tool_progress" => ToolProgress(ToolProgress),
+    "tool_output" => ToolOutput(ToolOutputChunk),
     "tool_use_summary" => ToolUseSummary(ToolUseSummary),
     "auth_status" => AuthStatus(AuthStatus),
     "rate_limit_event" => RateLimitEvent(RateLimitEvent),

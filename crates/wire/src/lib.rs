@@ -5,8 +5,9 @@
 //!
 //! Modules:
 //! - [`frame`]: [`Frame`], one line of the wire
-//! - [`codec`]: line to frame and back; `error`: errors that name the field; `truncate`: length limits of lines
+//! - [`codec`]: line to frame and back; `error` and `json_path`: errors that name the field; `truncate`: length limits of lines
 //! - [`message`]: messages of the conversation (assistant, user, result, stream events, ...)
+//!   ([`stream_delta`]: typed pieces of streamed replies)
 //! - [`content`]: blocks inside a message, usage, stop reasons
 //! - [`notice`]: rarer frames beside the conversation
 //! - [`system`]: `system` frames, one struct per subtype
@@ -29,6 +30,7 @@ mod error;
 pub mod frame;
 pub mod hook;
 pub mod invisible;
+mod json_path;
 mod lenient;
 pub mod message;
 pub mod names;
@@ -38,6 +40,7 @@ pub mod permission;
 pub mod raw;
 #[cfg(feature = "schema")]
 pub mod schema;
+pub mod stream_delta;
 pub mod system;
 #[cfg(feature = "schema")]
 mod tagged_union;

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::content::{Block, Content, Role, StopReason, Usage};
+use crate::lenient::count;
 use crate::raw::RawJson;
 
 /// Model name on messages that no model wrote.
@@ -106,6 +107,7 @@ fn default_assistant_role() -> Role {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum FailureKind {
     /// The key or token was refused.
     AuthenticationFailed,
@@ -163,7 +165,7 @@ pub struct User {
     /// The tool's own, structured result; or the text `Error: ...`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_use_result: Option<Value>,
-    /// How urgent a queued message is.
+    /// How urgent it is while a turn runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<Priority>,
     /// Where the message came from.
@@ -222,6 +224,12 @@ impl User {
             task_description: None,
         }
     }
+
+    /// Sets how urgent it is while a turn runs.
+    #[must_use]
+    pub fn with_priority(self, priority: Priority) -> Self {
+        Self { priority: Some(priority), ..self }
+    }
 }
 
 impl From<&str> for Content {
@@ -270,16 +278,16 @@ fn default_user_role() -> Role {
     Role::User
 }
 
-/// How urgent a queued user message is.
+/// How urgent a prompt is that arrives while a turn runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Priority {
-    /// Interrupts what is running.
+    /// It interrupts the running turn, and the next one begins with it.
     Now,
-    /// Before the next model call.
+    /// It is added before the next model call of the running turn.
     Next,
-    /// After the running turn.
+    /// It waits for the end of the running turn; the default.
     Later,
 }
 
@@ -353,10 +361,10 @@ pub struct TurnResult {
     /// Which result of this process this is, from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_index: Option<u32>,
-    /// The prompt that this answers.
+    /// The prompt that this answers; the first one when several were joined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_message_uuid: Option<String>,
-    /// The prompts that this answers, when several were joined.
+    /// All prompts that this answers, when several were joined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_message_uuids: Option<Vec<String>>,
     /// The slash command that the engine answered itself.
@@ -373,10 +381,19 @@ pub struct TurnResult {
     pub uuid: String,
 }
 
+impl TurnResult {
+    /// Returns whether this answers the prompt with this uuid.
+    pub fn answers(&self, prompt: &str) -> bool {
+        self.user_message_uuid.as_deref() == Some(prompt)
+            || self.user_message_uuids.iter().flatten().any(|uuid| uuid == prompt)
+    }
+}
+
 /// How a turn ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Outcome {
     /// The model finished, or its API failed (`is_error`).
     Success,
@@ -388,6 +405,9 @@ pub enum Outcome {
     ErrorMaxBudgetUsd,
     /// The structured answer never fitted its schema.
     ErrorMaxStructuredOutputRetries,
+    /// Anything newer.
+    #[serde(untagged)]
+    Other(String),
 }
 
 /// A finer reason for the end of a turn.
@@ -395,6 +415,7 @@ pub enum Outcome {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the names are the documentation")]
+#[non_exhaustive]
 pub enum TerminalReason {
     Completed,
     MaxTurns,
@@ -501,10 +522,55 @@ pub struct ToolProgress {
     /// Set while a subagent repeats a failed API call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subagent_retry: Option<Value>,
+    /// What the tool itself says about its progress; only for hosts that asked for such details.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<ProgressDetails>,
     /// This message's own id.
     #[serde(default)]
     pub uuid: String,
     /// The session.
     #[serde(default)]
     pub session_id: String,
+}
+
+/// Text that a running command printed, for a host that subscribed with `subscribe_tool_output`. It is sent while the
+/// command runs and is neither recorded nor repeated.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ToolOutputChunk {
+    /// The call that started the command.
+    pub tool_use_id: String,
+    /// The background task, once the command runs in the background.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_id: Option<String>,
+    /// The `Agent` call above it; none on the main line.
+    pub parent_tool_use_id: Option<String>,
+    /// The subagent that made the call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
+    /// Stdout and stderr in the order printed, without escape sequences.
+    pub text: String,
+    /// Bytes of text that were left out before `text`, because the command printed faster than the host read.
+    #[serde(default, deserialize_with = "count")]
+    pub omitted_bytes: u64,
+    /// This message's own id.
+    #[serde(default)]
+    pub uuid: String,
+    /// The session.
+    #[serde(default)]
+    pub session_id: String,
+}
+
+/// What a tool says about its progress.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ProgressDetails {
+    /// The amount done.
+    pub done: f64,
+    /// The amount at which the call is complete, if the tool knows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total: Option<f64>,
+    /// A text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
 }

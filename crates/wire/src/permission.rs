@@ -169,7 +169,8 @@ impl PermissionUpdate {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "behavior", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum PermissionResult {
-    /// Make the call.
+    /// Make the call. Made by [`PermissionResult::allow`].
+    #[non_exhaustive]
     Allow {
         /// The input to use; none means the one that the model gave.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -187,7 +188,8 @@ pub enum PermissionResult {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         decision_classification: Option<DecisionClassification>,
     },
-    /// Do not make the call.
+    /// Do not make the call. Made by [`PermissionResult::deny`].
+    #[non_exhaustive]
     Deny {
         /// What the model is told.
         #[serde(default)]
@@ -207,8 +209,12 @@ pub enum PermissionResult {
 impl PermissionResult {
     /// Allows the call with its input unchanged.
     pub fn allow() -> Self {
+        Self::allow_with(None)
+    }
+
+    fn allow_with(updated_input: Option<Map<String, Value>>) -> Self {
         Self::Allow {
-            updated_input: None,
+            updated_input,
             updated_permissions: None,
             invalid_updates: Vec::new(),
             tool_use_id: None,
@@ -225,13 +231,41 @@ impl PermissionResult {
             decision_classification: None,
         }
     }
+
+    /// Makes the call with this input instead of the model's. A denial stays as it is.
+    #[must_use]
+    pub fn with_input(mut self, input: Map<String, Value>) -> Self {
+        if let Self::Allow { updated_input, .. } = &mut self {
+            *updated_input = Some(input);
+        }
+        self
+    }
+
+    /// Also changes rules, the mode or directories, such as the suggestions of the request: a call like this one needs
+    /// no permission from now on. A denial stays as it is.
+    #[must_use]
+    pub fn with_updates(mut self, updates: impl IntoIterator<Item = PermissionUpdate>) -> Self {
+        if let Self::Allow { updated_permissions, .. } = &mut self {
+            updated_permissions.get_or_insert_default().extend(updates);
+        }
+        self
+    }
+
+    /// Also ends the turn, if the call is denied.
+    #[must_use]
+    pub fn and_interrupt(mut self) -> Self {
+        if let Self::Deny { interrupt, .. } = &mut self {
+            *interrupt = true;
+        }
+        self
+    }
 }
 
 /// A decision as received: all fields in one struct, so that an error can name the invalid one.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct RawPermissionResult {
-    behavior: RawBehavior,
+    behavior: Option<RawBehavior>,
     updated_input: Option<Map<String, Value>>,
     updated_permissions: Option<Vec<Value>>,
     #[serde(rename = "toolUseID")]
@@ -239,6 +273,31 @@ struct RawPermissionResult {
     decision_classification: Option<DecisionClassification>,
     message: Option<String>,
     interrupt: Option<bool>,
+    #[serde(flatten)]
+    older: OlderPermissionResult,
+}
+
+/// A decision as the Python package `claude-code-sdk` up to 0.0.25 sends it. Read only if there is no `behavior`.
+#[derive(Deserialize)]
+struct OlderPermissionResult {
+    allow: Option<Value>,
+    input: Option<Value>,
+    reason: Option<Value>,
+}
+
+impl OlderPermissionResult {
+    fn parse<E: serde::de::Error>(self) -> Result<PermissionResult, E> {
+        match (self.allow, self.input) {
+            (Some(Value::Bool(true)), None | Some(Value::Null)) => Ok(PermissionResult::allow()),
+            (Some(Value::Bool(true)), Some(Value::Object(input))) => {
+                Ok(PermissionResult::allow_with(Some(input)))
+            }
+            (Some(Value::Bool(false)), _) => {
+                Ok(PermissionResult::deny(self.reason.as_ref().and_then(Value::as_str).unwrap_or_default()))
+            }
+            _ => Err(E::missing_field("behavior")),
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -258,7 +317,9 @@ impl<'de> Deserialize<'de> for PermissionResult {
             decision_classification,
             message,
             interrupt,
+            older,
         } = RawPermissionResult::deserialize(deserializer)?;
+        let Some(behavior) = behavior else { return older.parse() };
         Ok(match behavior {
             RawBehavior::Allow => {
                 let mut unread = Vec::new();
@@ -374,8 +435,35 @@ mod tests {
     }
 
     #[test]
+    fn answers_of_the_oldest_python_package_are_understood() {
+        let changed = json!({"command": "true"}).as_object().cloned();
+        for (verdict, expected) in [
+            (json!({"allow": true}), PermissionResult::allow()),
+            (json!({"allow": true, "input": {"command": "true"}}), PermissionResult::allow_with(changed)),
+            (json!({"allow": false, "reason": "no"}), PermissionResult::deny("no")),
+            (json!({"behavior": "deny", "message": "no", "allow": true}), PermissionResult::deny("no")),
+            (json!({"behavior": "allow", "input": {"command": "true"}}), PermissionResult::allow()),
+            (json!({"behavior": "allow", "input": 5, "reason": 5}), PermissionResult::allow()),
+        ] {
+            assert_eq!(
+                serde_json::from_value::<PermissionResult>(verdict.clone()).unwrap(),
+                expected,
+                "{verdict}"
+            );
+        }
+    }
+
+    #[test]
     fn unknown_behavior_is_rejected() {
-        for verdict in [json!({"behavior": "maybe"}), json!({"toolUseID": "t"}), json!({})] {
+        let verdicts = [
+            json!({"behavior": "maybe"}),
+            json!({"behavior": "maybe", "allow": true}),
+            json!({"allow": "yes"}),
+            json!({"allow": true, "input": "true"}),
+            json!({"toolUseID": "t"}),
+            json!({}),
+        ];
+        for verdict in verdicts {
             assert!(serde_json::from_value::<PermissionResult>(verdict).is_err());
         }
     }

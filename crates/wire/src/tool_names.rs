@@ -31,7 +31,7 @@ pub const TASK_UPDATE: &str = "TaskUpdate";
 /// Name of the tool for an agent's private to-do list.
 pub const TODO_WRITE: &str = "TodoWrite";
 
-/// Older names of built-in tools, each with the current name. Hook matchers may still use them.
+/// Older names of built-in tools, each with the current name. Hook matchers and permission rules may still use them.
 pub const RENAMED_TOOLS: &[(&str, &str)] = &[
     ("Task", AGENT),
     ("BashOutput", "TaskOutput"),

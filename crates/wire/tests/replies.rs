@@ -35,6 +35,7 @@ fn replies_round_trip() {
     assert_round_trip::<FileSuggestions>(&json!({"suggestions": ["a"], "cwd": "/w"}));
     assert_round_trip::<ReadFile>(&json!({"contents": "c", "absPath": "/a", "truncated": false}));
     assert_round_trip::<GetTaskOutput>(&json!({"output": "o", "total_bytes": 1, "truncated": false}));
+    assert_round_trip::<CheckToolInput>(&json!({"errors": [{"field": "edits[0]", "message": "is missing"}]}));
     assert_round_trip::<CancelAsyncMessage>(&json!({"cancelled": true}));
     assert_round_trip::<McpReadResource>(
         &json!({"contents": [{"uri": "x://y", "mimeType": "text/plain", "text": "t", "_meta": {}}]}),

@@ -179,7 +179,9 @@ fn permission_update() -> impl Strategy<Value = PermissionUpdate> {
 fn request() -> impl Strategy<Value = Request> {
     let prompt = option::of(vec(".{0,9}", 0..3));
     prop_oneof![
-        option::of(any::<bool>()).prop_map(|cancel_queued| Interrupt { cancel_queued }.into()),
+        (option::of(any::<bool>()), option::of(any::<String>())).prop_map(
+            |(cancel_queued, user_message_uuid)| Interrupt { cancel_queued, user_message_uuid }.into()
+        ),
         option::of(".{0,9}").prop_map(|model| SetModel { model }.into()),
         prop::sample::select(PermissionMode::ALL).prop_map(|mode| SetPermissionMode { mode }.into()),
         (prompt, option::of(object())).prop_map(|(system_prompt, schema)| {

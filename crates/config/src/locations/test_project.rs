@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use whimbrel_wire::options::SettingSource;
 
-use crate::locations::ConfigLocations;
+use crate::locations::{ConfigLocations, SharedDirs};
 use crate::settings::Trust;
 
 /// Temporary directories, removed on drop.
@@ -31,7 +31,8 @@ pub fn test_project<T: AsRef<str>>(files: &[(&str, T)]) -> TestProject {
     let locations = ConfigLocations {
         user_dir: Some(top.join("home/.claude")),
         working_dir: top.join("code/app"),
-        instruction_dirs: Vec::new(),
+        instruction_dirs: SharedDirs::default(),
+        skill_dirs: SharedDirs::default(),
         project_dir: top.join("code/app"),
         sources: [SettingSource::User, SettingSource::Project].into(),
         trust: Trust::Untrusted,

@@ -73,6 +73,20 @@ fn host_origin(file: Option<PathBuf>, base: &Path) -> LayerOrigin {
 fn read_host_settings(
     request: &SettingsRequest,
 ) -> Result<Option<(LayerOrigin, SettingsDocument)>, SettingsError> {
+    let Some(mut read) = read_flag(request)? else {
+        let sandbox = request.flag_sandbox.clone().map(|sandbox| [("sandbox".to_owned(), sandbox.into())]);
+        return Ok(sandbox.map(|values| {
+            let document = SettingsDocument::from_values(values.into_iter().collect());
+            (host_origin(None, &request.cwd), document)
+        }));
+    };
+    if let Some(sandbox) = request.flag_sandbox.clone() {
+        read.1.values.insert("sandbox".into(), sandbox.into());
+    }
+    Ok(Some(read))
+}
+
+fn read_flag(request: &SettingsRequest) -> Result<Option<(LayerOrigin, SettingsDocument)>, SettingsError> {
     let Some(flag) = &request.flag else { return Ok(None) };
     let Some(file) = sources::host_settings_file(flag, &request.cwd) else {
         let document = document::parse_document(flag, "--settings")?;

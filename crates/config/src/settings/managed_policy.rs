@@ -7,6 +7,7 @@
 //!   the project, its own do not run: it cannot disable hooks of the user
 
 use serde_json::Value;
+use whimbrel_wire::control::HookPolicy;
 use whimbrel_wire::permission::PermissionBehavior;
 
 use crate::settings::http_hooks;
@@ -19,6 +20,16 @@ pub fn are_plugin_hooks_enabled(layers: &[SettingsLayer]) -> bool {
         layer.origin.scope == LayerScope::User && is_enabled(layer, "disableAllHooks")
     };
     !layers.iter().any(off) && !is_enabled_by_administrator(layers, "allowManagedHooksOnly")
+}
+
+/// Describes which settings decide whether hooks run.
+pub fn describe_hook_policy(layers: &[SettingsLayer]) -> HookPolicy {
+    let disabling = layers.iter().filter(|layer| is_enabled(layer, "disableAllHooks"));
+    HookPolicy {
+        disabled_by: disabling.map(|layer| layer.origin.source.name().to_owned()).collect(),
+        allow_managed_hooks_only: is_enabled_by_administrator(layers, "allowManagedHooksOnly"),
+        plugin_hooks_enabled: are_plugin_hooks_enabled(layers),
+    }
 }
 
 /// Applies the administrator's restrictions on other layers, and `disableAllHooks`.

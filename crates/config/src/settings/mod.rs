@@ -8,7 +8,8 @@
 //! - [`trust`] (whether a local file belongs to the user, and what a project may set)
 //! - `schema` and [`hooks`] (validation), [`http_hooks`] (URL limits), `typos` (misspelled keys), [`layer`] (one
 //!   source)
-//! - [`managed_policy`] (restrictions by an administrator), [`merge`](mod@merge), `protected_paths` (configuration
+//! - [`managed_policy`] (restrictions by an administrator), [`merge`](mod@merge), [`sandbox`] (the same for the sandbox),
+//!   `protected_paths` (configuration
 //!   files that need permission)
 //! - `host_overlay` (changes by the host), `change` (changes to files)
 //!
@@ -25,6 +26,7 @@ mod load;
 pub mod managed_policy;
 pub mod merge;
 mod protected_paths;
+pub mod sandbox;
 mod schema;
 pub mod sources;
 pub mod trust;
@@ -48,6 +50,7 @@ pub use hooks::{CommandHookConfig, HookActionConfig};
 pub use layer::{HookSetting, RuleSetting, SettingsLayer};
 use load::{LoadedLayers, SettingsDocuments};
 pub use merge::{AdditionalDirectory, EffectiveSettings};
+pub use sandbox::SandboxSettings;
 pub use schema::TypedSettings;
 pub use sources::{
     LayerOrigin, LayerScope, LayerSource, SettingsRequest, Tolerance, config_dir, home_dir, managed_files,
@@ -62,6 +65,7 @@ pub struct Settings {
     documents: SettingsDocuments,
     loaded: LoadedLayers,
     effective: Arc<EffectiveSettings>,
+    sandbox: Arc<SandboxSettings>,
 }
 
 impl Settings {
@@ -70,17 +74,30 @@ impl Settings {
         let found = load::read_documents(&request)?;
         let loaded = load::build_layers(&request, &found, &Map::new())?;
         let effective = merge_shared(&loaded.layers);
-        Ok(Self { request, overlay: Map::new(), documents: found, loaded, effective })
+        let sandbox = merge_sandbox(&loaded.layers, &request);
+        Ok(Self { request, overlay: Map::new(), documents: found, loaded, effective, sandbox })
     }
 
     pub fn empty() -> Self {
         let (request, overlay, documents) =
             (SettingsRequest::default(), Map::new(), SettingsDocuments::default());
-        Self { request, overlay, documents, loaded: LoadedLayers::default(), effective: merge_shared(&[]) }
+        Self {
+            sandbox: merge_sandbox(&[], &request),
+            request,
+            overlay,
+            documents,
+            loaded: LoadedLayers::default(),
+            effective: merge_shared(&[]),
+        }
     }
 
     pub fn effective(&self) -> &Arc<EffectiveSettings> {
         &self.effective
+    }
+
+    /// Settings of the sandbox.
+    pub fn sandbox(&self) -> &Arc<SandboxSettings> {
+        &self.sandbox
     }
 
     /// Trust in the project.
@@ -153,6 +170,7 @@ impl Settings {
             })
             .collect();
         self.effective = merge_shared(&loaded.layers);
+        self.sandbox = merge_sandbox(&loaded.layers, &self.request);
         self.loaded = loaded;
         changed
     }
@@ -180,6 +198,16 @@ impl Settings {
 fn merge_shared(layers: &[SettingsLayer]) -> Arc<EffectiveSettings> {
     static EMPTY: LazyLock<Arc<EffectiveSettings>> = LazyLock::new(|| Arc::new(merge::merge(&[])));
     if layers.is_empty() { Arc::clone(&EMPTY) } else { Arc::new(merge::merge(layers)) }
+}
+
+/// The same for the settings of the sandbox.
+fn merge_sandbox(layers: &[SettingsLayer], request: &SettingsRequest) -> Arc<SandboxSettings> {
+    static DEFAULT: LazyLock<Arc<SandboxSettings>> = LazyLock::new(Arc::default);
+    let has_settings = layers.iter().any(|layer| layer.values.contains_key("sandbox"));
+    if !has_settings {
+        return Arc::clone(&DEFAULT);
+    }
+    Arc::new(SandboxSettings::merge(layers, &request.project_root))
 }
 
 #[cfg(test)]

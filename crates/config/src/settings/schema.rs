@@ -26,6 +26,14 @@ enum ValueType {
     /// The text `disable`; `true` is accepted as well.
     Disable,
     Hooks,
+    /// A number of a TCP port.
+    Port,
+    /// A list of paths: texts, or objects with `path` and `literal`.
+    PathList,
+    /// A list of objects with this key, and `mode`: `deny` or `mask`.
+    Credentials(&'static str),
+    /// An object of lists of texts.
+    TextLists,
 }
 
 /// Consequence of an invalid value.
@@ -62,15 +70,37 @@ const KEYS: &[(&[&str], ValueType, Severity)] = &[
     (&["sandbox", "failIfUnavailable"], ValueType::Bool, Critical),
     (&["sandbox", "allowUnsandboxedCommands"], ValueType::Bool, Critical),
     (&["sandbox", "autoAllowBashIfSandboxed"], ValueType::Bool, Critical),
-    (&["sandbox", "excludedCommands"], ValueType::TextList, Preference),
+    (&["sandbox", "excludedCommands"], ValueType::TextList, Critical),
     (&["sandbox", "network"], ValueType::Object, Critical),
-    (&["sandbox", "network", "allowedDomains"], ValueType::TextList, Preference),
+    (&["sandbox", "network", "allowedDomains"], ValueType::TextList, Critical),
     (&["sandbox", "network", "deniedDomains"], ValueType::TextList, Critical),
+    (&["sandbox", "network", "strictAllowlist"], ValueType::Bool, Critical),
+    (&["sandbox", "network", "allowManagedDomainsOnly"], ValueType::Bool, Critical),
+    (&["sandbox", "network", "allowUnixSockets"], ValueType::PathList, Critical),
+    (&["sandbox", "network", "allowAllUnixSockets"], ValueType::Bool, Critical),
+    (&["sandbox", "network", "allowLocalBinding"], ValueType::Bool, Critical),
+    (&["sandbox", "network", "httpProxyPort"], ValueType::Port, Critical),
+    (&["sandbox", "network", "socksProxyPort"], ValueType::Port, Critical),
+    (&["sandbox", "network", "allowMachLookup"], ValueType::TextList, Preference),
     (&["sandbox", "filesystem"], ValueType::Object, Critical),
-    (&["sandbox", "filesystem", "allowWrite"], ValueType::TextList, Preference),
-    (&["sandbox", "filesystem", "denyWrite"], ValueType::TextList, Critical),
-    (&["sandbox", "filesystem", "allowRead"], ValueType::TextList, Preference),
-    (&["sandbox", "filesystem", "denyRead"], ValueType::TextList, Critical),
+    (&["sandbox", "filesystem", "allowWrite"], ValueType::PathList, Critical),
+    (&["sandbox", "filesystem", "denyWrite"], ValueType::PathList, Critical),
+    (&["sandbox", "filesystem", "allowRead"], ValueType::PathList, Critical),
+    (&["sandbox", "filesystem", "denyRead"], ValueType::PathList, Critical),
+    (&["sandbox", "filesystem", "allowManagedReadPathsOnly"], ValueType::Bool, Critical),
+    (&["sandbox", "filesystem", "disabled"], ValueType::Bool, Critical),
+    (&["sandbox", "credentials"], ValueType::Object, Critical),
+    (&["sandbox", "credentials", "files"], ValueType::Credentials("path"), Critical),
+    (&["sandbox", "credentials", "envVars"], ValueType::Credentials("name"), Critical),
+    (&["sandbox", "ignoreViolations"], ValueType::TextLists, Critical),
+    (&["sandbox", "enableWeakerNestedSandbox"], ValueType::Bool, Critical),
+    (&["sandbox", "allowNestedUserNamespaces"], ValueType::Bool, Critical),
+    (&["sandbox", "enableWeakerNetworkIsolation"], ValueType::Bool, Preference),
+    (&["sandbox", "allowAppleEvents"], ValueType::Bool, Preference),
+    (&["sandbox", "allowPty"], ValueType::Bool, Preference),
+    (&["sandbox", "bwrapPath"], ValueType::Text, Critical),
+    (&["sandbox", "socatPath"], ValueType::Text, Preference),
+    (&["sandbox", "confine"], ValueType::TextList, Critical),
     (&["env"], ValueType::Variables, Preference),
     (&["passEnv"], ValueType::TextList, Preference),
     (&["model"], ValueType::Text, Preference),
@@ -209,8 +239,25 @@ fn coerce(value: &mut Value, value_type: ValueType) -> Result<(), ValueErrors> {
         }
         ValueType::Disable => value == "disable",
         ValueType::Mode => value.as_str().is_some_and(|name| name.parse::<PermissionMode>().is_ok()),
+        ValueType::Port => value.as_u64().is_some_and(|port| (1..=65_535).contains(&port)),
+        ValueType::PathList => is_list_of(value, |item| {
+            let is_named = item.get("path").is_some_and(Value::is_string)
+                && item.get("literal").is_none_or(Value::is_boolean);
+            item.is_string() || is_named
+        }),
+        ValueType::Credentials(key) => is_list_of(value, |item| {
+            item.get(key).is_some_and(Value::is_string)
+                && item.get("mode").is_none_or(|mode| mode == "deny" || mode == "mask")
+        }),
+        ValueType::TextLists => value
+            .as_object()
+            .is_some_and(|lists| lists.values().all(|list| is_list_of(list, Value::is_string))),
     };
     if fits { Ok(()) } else { Err(reject_value(value, value_type)) }
+}
+
+fn is_list_of(value: &Value, fits: impl Fn(&Value) -> bool) -> bool {
+    value.as_array().is_some_and(|items| items.iter().all(fits))
 }
 
 fn reject_value(value: &mut Value, value_type: ValueType) -> ValueErrors {
@@ -231,6 +278,10 @@ fn describe_type(value_type: ValueType) -> String {
         ValueType::Object | ValueType::Hooks => "an object".into(),
         ValueType::ObjectOrSwitch => "an object, true or false".into(),
         ValueType::Disable => "\"disable\"".into(),
+        ValueType::Port => "a port number".into(),
+        ValueType::PathList => "a list of paths".into(),
+        ValueType::Credentials(key) => format!("a list of objects with \"{key}\" and \"mode\": \"deny\""),
+        ValueType::TextLists => "an object of lists of strings".into(),
         ValueType::Mode => {
             let modes: Vec<&str> = PermissionMode::ALL.iter().map(|mode| mode.as_str()).collect();
             format!("one of {}", modes.join(", "))

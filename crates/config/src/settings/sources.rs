@@ -103,6 +103,8 @@ pub struct SettingsRequest {
     pub trust: Trust,
     /// Settings of the host: a path or JSON.
     pub flag: Option<String>,
+    /// Settings of the sandbox that the host passed beside `flag`.
+    pub flag_sandbox: Option<Map<String, Value>>,
     /// Files of an administrator, strongest first; see [`managed_files`].
     pub managed_files: Vec<PathBuf>,
     /// Managed settings of the host, weaker than an administrator's files.

@@ -63,6 +63,7 @@ impl Fixture {
             named_sources: self.named.clone(),
             trust: self.trust,
             flag: self.flag.clone(),
+            flag_sandbox: None,
             managed_files: vec![self.path(MANAGED)],
             managed: None,
             tolerance: self.tolerance,

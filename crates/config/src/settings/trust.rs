@@ -286,13 +286,19 @@ fn sandbox_effect(key: &str, value: &Value) -> SandboxEffect {
         "enabled" | "failIfUnavailable" | "allowUnsandboxedCommands" if !value.is_boolean() => {
             SandboxEffect::Tightens
         }
-        "network" | "filesystem" => SandboxEffect::Tightens,
+        "network" | "filesystem" | "credentials" | "confine" | "ignoreViolations" => SandboxEffect::Tightens,
         "enabled" | "failIfUnavailable" | "network.strictAllowlist" => tightens_if(true),
-        "allowUnsandboxedCommands" | "network.allowLocalBinding" => tightens_if(false),
+        "allowUnsandboxedCommands"
+        | "network.allowAllUnixSockets"
+        | "filesystem.disabled"
+        | "enableWeakerNestedSandbox"
+        | "allowNestedUserNamespaces" => tightens_if(false),
         "network.deniedDomains" | "filesystem.denyRead" | "filesystem.denyWrite" => SandboxEffect::Tightens,
-        "autoAllowBashIfSandboxed" if *value == Value::Bool(false) => SandboxEffect::Tightens,
-        "autoAllowBashIfSandboxed" => SandboxEffect::Opens,
-        "network.allowedDomains" | "filesystem.allowRead" | "filesystem.allowWrite" => SandboxEffect::Opens,
+        "autoAllowBashIfSandboxed" | "network.allowLocalBinding" if *value == Value::Bool(false) => {
+            SandboxEffect::Tightens
+        }
+        "autoAllowBashIfSandboxed" | "network.allowLocalBinding" => SandboxEffect::Opens,
+        // Lists of what is open, other proxies, other programs.
         _ => SandboxEffect::Weakens,
     }
 }

@@ -83,6 +83,9 @@ impl Agent {
 
     /// Injects the instructions of directories whose files the model has accessed since the last call.
     pub fn inject_nested_instructions(&mut self) {
+        if let Some(text) = self.instructions.load_added() {
+            self.conversation.push_hidden_once(&text);
+        }
         let workspace = &self.tool_env.context.workspace;
         let watched = self.instructions.take_watched_paths();
         let paths = watched.iter().map(|path| files::normalize_path(&workspace.resolve(path)));

@@ -8,6 +8,7 @@ use whimbrel_config::locations::ConfigLocations;
 use whimbrel_mcp::ServerRegistry;
 use whimbrel_models::Thinking;
 use whimbrel_os::files;
+use whimbrel_policy::CheckedCall;
 use whimbrel_session_store::transcript_recorder::SessionIdentity;
 use whimbrel_session_store::{ResumedSession, TranscriptRecorder};
 use whimbrel_tools::api::{AgentServices, DynamicTools, ToolContext};
@@ -32,6 +33,7 @@ use crate::conversation::{Attribution, Conversation};
 use crate::fallback::FallbackModels;
 use crate::permission_checker::PermissionChecker;
 use crate::runtime_settings::{RuntimeSettings, RuntimeSettingsReader};
+use crate::side_question::ConversationView;
 use crate::skills::AgentSkills;
 use crate::structured_output::StructuredOutput;
 use crate::tool_scheduler::ToolEnv;
@@ -123,7 +125,7 @@ impl AgentSpawner {
                 checker: agent_context.main.permission_checker.clone(),
                 context: ToolContext {
                     id: String::new(),
-                    checked_file: None,
+                    checked: CheckedCall::default(),
                     original_input: None,
                     workspace: Arc::clone(&agent_context.environment.workspace),
                     tasks: agent_context.environment.tasks.clone(),
@@ -343,6 +345,8 @@ impl AgentContext {
             invoked_skills: skills,
             progress,
             own_servers,
+            steering: None,
+            view: ConversationView::default(),
         };
         if let Some(resumed) = resumed {
             agent.conversation.restore(resumed);

@@ -53,6 +53,7 @@ impl AgentReport {
             | TurnEnd::ContextTooLong
             | TurnEnd::HookStopped
             | TurnEnd::HookDeferred
+            | TurnEnd::Conflict
             | TurnEnd::BudgetExceeded => TaskStatus::Failed,
         }
     }
@@ -72,6 +73,7 @@ impl AgentReport {
             TurnEnd::HookStopped => "a hook stopped it".into(),
             TurnEnd::HookDeferred => "one of its tool calls was deferred".into(),
             TurnEnd::BudgetExceeded => "the budget is used up".into(),
+            TurnEnd::Conflict => "its session was continued elsewhere".into(),
         };
         Some(reason)
     }

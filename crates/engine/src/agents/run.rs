@@ -27,6 +27,7 @@ use super::{
 use crate::agent::{Agent, AgentProgress};
 use crate::next_step::TurnEnd;
 use crate::turn::{self, TurnOutcome};
+use crate::turn_telemetry::TurnTelemetry;
 
 /// Time for a stopped agent to finish its turn.
 const STOP_GRACE: Duration = Duration::from_millis(1000);
@@ -287,11 +288,17 @@ pub(super) async fn run_one_turn(agent: &mut Agent, entry: &AgentTask) -> TurnOu
         }
         tokio::time::sleep(STOP_GRACE).await;
     };
+    let telemetry = TurnTelemetry::for_subagent(
+        agent,
+        entry.id(),
+        entry.info.agent_type.as_deref().unwrap_or("subagent"),
+    );
     let outcome = tokio::select! {
         biased;
-        outcome = turn::run(agent, &entry.stop) => outcome,
+        outcome = telemetry.run(turn::run(agent, &entry.stop)) => outcome,
         () = stop_deadline => TurnOutcome::new(TurnEnd::AbortedStreaming),
     };
+    telemetry.record_end(agent, &outcome);
     // Overrides by skills last for one turn, even an aborted one.
     agent.tool_env.checker.permissions.clear_turn_rules();
     agent.runtime_settings.clear_overrides();

@@ -7,11 +7,14 @@ use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use whimbrel_models::Effort;
 use whimbrel_os::ids;
+use whimbrel_session_store::awaited_agents::AwaitedAgent;
 use whimbrel_session_store::writer::TranscriptWriter;
 use whimbrel_tools::api::{ToolContext, ToolError};
 use whimbrel_tools::tasks::{TaskInfo, TaskKind};
+use whimbrel_tools::telemetry::in_current_span;
 use whimbrel_wire::permission::PermissionMode;
 
+use super::awaited_agents::lost_agents_reminder;
 use super::notices::{self, SpawnDetails};
 use super::run::{AgentOrigin, AgentRun};
 use super::spawn_limits::may_run_in_background;
@@ -128,6 +131,16 @@ impl AgentSpawner {
         self.context.spawning.awaited.confirm_reminder(transcript).await;
     }
 
+    /// The reminder about awaited agents that do not exist in this run; they ended with an earlier one.
+    pub fn lost_reminder(&self, awaited: &[AwaitedAgent]) -> Option<String> {
+        let known = self.context.environment.tasks.list();
+        let is_lost = |agent: &&AwaitedAgent| known.iter().all(|task| task.info.task_id != agent.agent_id);
+        let lost: Vec<AwaitedAgent> = awaited.iter().filter(is_lost).cloned().collect();
+        let reminder = lost_agents_reminder(&lost)?;
+        self.context.spawning.awaited.mark_reminder_pending();
+        Some(reminder)
+    }
+
     /// Called when the report of a background agent has reached the conversation of the main agent.
     pub async fn mark_reported(&self, agent_id: &str, transcript: &TranscriptWriter) {
         self.context.spawning.awaited.remove(agent_id, transcript).await;
@@ -191,7 +204,7 @@ impl AgentSpawner {
             // Before it runs, so that its end finds the entry.
             self.context.spawning.awaited.add(&spawned.agent_id, &call.id, &call.transcript).await;
         }
-        tokio::spawn(run.run(report_sender));
+        tokio::spawn(in_current_span(run.run(report_sender)));
         Ok(PendingAgent { report, backgrounded, stop_guard, spawned })
     }
 }

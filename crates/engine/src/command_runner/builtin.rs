@@ -11,7 +11,7 @@ use crate::agent::Agent;
 use crate::commands::Commands;
 use crate::next_step::TurnEnd;
 use crate::turn::TurnOutcome;
-use crate::turn_start::{self, TurnNotices};
+use crate::turn_start::{self, SessionStart, TurnNotices};
 
 /// Ends the cleared session and starts the new one: SessionEnd and SessionStart hooks run, because the model loses
 /// their context too. The host gets an empty result.
@@ -24,7 +24,8 @@ pub(super) async fn run_clear(
 ) -> TurnOutcome {
     old_hooks.dispatch(HookEvent::SessionEnd, |input| input.session_end("clear"), cancel).await;
     notices.send(&agent.frame_sender).await;
-    let stopped = turn_start::run_session_start_hooks(agent, Some("clear"), cancel).await;
+    let start = SessionStart { source: "clear", setup_hooks: None };
+    let stopped = turn_start::run_session_start_hooks(agent, Some(start), cancel).await;
     agent.conversation.record_local_command(prompt);
     agent.conversation.end_turn().await;
     let end = if stopped { TurnEnd::HookStopped } else { TurnEnd::Done };

@@ -17,8 +17,8 @@ use crate::command_expansion::{ExpandedPrompt, expand_file};
 use crate::commands::CommandFile;
 use crate::commands::parse_file::ParsedCommand;
 use crate::next_step::TurnEnd;
+use crate::prompt_submission::{self, mentioned_files};
 use crate::turn::{self, TurnOutcome};
-use crate::turn_start::{self, mentioned_files};
 
 /// Call of a command file.
 pub struct CommandFileCall {
@@ -72,10 +72,11 @@ pub async fn run(agent: &mut Agent, call: CommandFileCall, cancel: &Cancellation
         )
         .await;
     }
-    let submitted = match turn_start::run_host_prompt_hooks(agent, uuid.as_deref(), &text, cancel).await {
-        Ok(submitted) => submitted,
-        Err(outcome) => return outcome,
-    };
+    let submitted =
+        match prompt_submission::run_host_prompt_hooks(agent, uuid.as_deref(), &text, cancel).await {
+            Ok(submitted) => submitted,
+            Err(error) => return error.into(),
+        };
     if expanded.interrupted {
         return TurnOutcome::new(TurnEnd::AbortedStreaming);
     }

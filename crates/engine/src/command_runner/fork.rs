@@ -13,9 +13,9 @@ use crate::agent::Agent;
 use crate::agents::tools::skill_request;
 use crate::agents::{AgentSpawner, SpawnOutcome};
 use crate::next_step::TurnEnd;
+use crate::prompt_submission;
 use crate::skills::InvokedSkill;
 use crate::turn::TurnOutcome;
-use crate::turn_start;
 
 /// Runs the command in a subagent and answers with its report.
 pub(super) async fn run(
@@ -40,9 +40,9 @@ pub(super) async fn run(
     }
     let text = prompt.message.content.joined_text();
     let submitted =
-        match turn_start::run_host_prompt_hooks(agent, prompt.uuid.as_deref(), &text, cancel).await {
+        match prompt_submission::run_host_prompt_hooks(agent, prompt.uuid.as_deref(), &text, cancel).await {
             Ok(submitted) => submitted,
-            Err(outcome) => return outcome,
+            Err(error) => return error.into(),
         };
     if expanded.stop.is_some() || submitted.stop.is_some() {
         return TurnOutcome::new(TurnEnd::HookStopped);

@@ -1,10 +1,12 @@
 //! Runs slash commands, in place of a turn or before one: [`builtin`] and [`compact`] (built-in commands),
-//! [`command_file`] (command files), `fork` (command files that run in a subagent), [`mcp_prompt`] (prompts of MCP
-//! servers).
+//! [`command_file`] (command files), `fork` (command files that run in a subagent), [`builtin_prompt`] (prompts of the
+//! program), [`mcp_prompt`] (prompts of MCP servers), `expanded_prompt` (what both have in common).
 
 pub mod builtin;
+pub mod builtin_prompt;
 pub mod command_file;
 pub mod compact;
+mod expanded_prompt;
 mod fork;
 pub mod mcp_prompt;
 
@@ -39,6 +41,8 @@ pub enum CommandJob {
     },
     /// Expands a command file and runs a turn with it.
     CommandFile(Box<command_file::CommandFileCall>),
+    /// Runs a turn with a built-in prompt.
+    BuiltinPrompt(builtin_prompt::BuiltinPromptCall),
     /// Fetches an MCP prompt and runs a turn with it.
     McpPrompt(Box<mcp_prompt::McpPromptCall>),
 }
@@ -50,6 +54,7 @@ impl CommandJob {
             Self::Compact(request) => &request.prompt,
             Self::Answer { prompt, .. } | Self::Clear { prompt, .. } | Self::Model { prompt, .. } => prompt,
             Self::CommandFile(call) => &call.prompt,
+            Self::BuiltinPrompt(call) => &call.prompt,
             Self::McpPrompt(call) => &call.prompt,
         }
     }
@@ -80,6 +85,10 @@ pub(crate) async fn run(
         CommandJob::CommandFile(call) => {
             notices.send(&agent.frame_sender).await;
             command_file::run(agent, *call, cancel).await
+        }
+        CommandJob::BuiltinPrompt(call) => {
+            notices.send(&agent.frame_sender).await;
+            builtin_prompt::run(agent, call, cancel).await
         }
         CommandJob::McpPrompt(call) => {
             notices.send(&agent.frame_sender).await;

@@ -40,11 +40,14 @@ struct CommandLocation {
     owner: CommandOwner,
     contents: LocationContents,
     path: PathBuf,
+    /// Directory that the host has added, if the location is in one.
+    added_dir: Option<PathBuf>,
 }
 
 impl CommandLocation {
-    fn author(&self) -> FileAuthor<'static> {
+    fn author(&self) -> FileAuthor<'_> {
         match self.owner {
+            _ if let Some(dir) = &self.added_dir => FileAuthor::Within(dir),
             CommandOwner::User => FileAuthor::Source(SettingSource::User),
             CommandOwner::Project => FileAuthor::Source(SettingSource::Project),
             // The host named the plugin by its path.
@@ -64,10 +67,14 @@ enum LocationContents {
 fn command_locations(locations: &ConfigLocations, plugins: &Plugins) -> Vec<CommandLocation> {
     let user = |contents, name: &str| {
         let config = locations.user_dir.as_ref().filter(|_| locations.includes(SettingSource::User));
-        config.map(|config| CommandLocation { owner: CommandOwner::User, contents, path: config.join(name) })
+        config.map(|config| {
+            let path = config.join(name);
+            CommandLocation { owner: CommandOwner::User, contents, path, added_dir: None }
+        })
     };
     let project = |contents, name: &str| {
-        let location = |path| CommandLocation { owner: CommandOwner::Project, contents, path };
+        let location =
+            |path| CommandLocation { owner: CommandOwner::Project, contents, path, added_dir: None };
         locations.project_dirs(name).into_iter().map(location).collect::<Vec<_>>()
     };
     let mut command_locations: Vec<CommandLocation> =
@@ -75,18 +82,39 @@ fn command_locations(locations: &ConfigLocations, plugins: &Plugins) -> Vec<Comm
     command_locations.extend(project(LocationContents::Skills, ".claude/skills"));
     command_locations.extend(project(LocationContents::Commands, ".claude/commands"));
     command_locations.extend(user(LocationContents::Commands, "commands"));
+    command_locations.extend(added_locations(locations));
     for plugin in plugins.all() {
         let location = |contents| {
             move |path: &PathBuf| CommandLocation {
                 owner: CommandOwner::Plugin(Arc::clone(plugin)),
                 contents,
                 path: path.clone(),
+                added_dir: None,
             }
         };
         command_locations.extend(plugin.commands.iter().map(location(LocationContents::Commands)));
         command_locations.extend(plugin.skills.iter().map(location(LocationContents::Skills)));
     }
     command_locations
+}
+
+/// Locations in directories that the host has added, which rank behind those of the project.
+fn added_locations(locations: &ConfigLocations) -> Vec<CommandLocation> {
+    if !locations.includes(SettingSource::Project) {
+        return Vec::new();
+    }
+    let contents =
+        [(LocationContents::Skills, ".claude/skills"), (LocationContents::Commands, ".claude/commands")];
+    let dirs = locations.skill_dirs.to_vec().into_iter();
+    let in_dir = |dir: PathBuf| {
+        contents.map(|(contents, name)| CommandLocation {
+            owner: CommandOwner::Project,
+            contents,
+            path: dir.join(name),
+            added_dir: Some(dir.clone()),
+        })
+    };
+    dirs.flat_map(in_dir).collect()
 }
 
 struct Discovery<'a> {
@@ -202,7 +230,8 @@ impl Discovery<'_> {
                 .filter(|alias| *alias != name && !alias.is_empty() && !alias.contains(char::is_whitespace)),
             scope: match location.author() {
                 FileAuthor::Source(source) => self.search.locations.scope(source, &path),
-                FileAuthor::Within(_) | FileAuthor::Host => LayerScope::User,
+                FileAuthor::Within(_) => LayerScope::Project,
+                FileAuthor::Host => LayerScope::User,
             },
             path,
             skill_dir: dir.map(Into::into),

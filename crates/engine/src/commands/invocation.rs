@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use whimbrel_wire::message::User;
 
-use super::{BuiltinCommand, CommandFile, Commands};
+use super::{BuiltinCommand, BuiltinPrompt, CommandFile, Commands};
 
 /// Command call in a prompt.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,6 +18,7 @@ pub struct Invocation {
 pub enum CommandTarget {
     Builtin(BuiltinCommand),
     File(Arc<CommandFile>),
+    BuiltinPrompt(&'static BuiltinPrompt),
     /// MCP prompt by its full name; may belong to a server that is still starting.
     McpPrompt(String),
 }
@@ -37,16 +38,16 @@ impl Commands {
             .iter()
             .find(|command| command.name == name)
             .map(|command| CommandTarget::Builtin(*command));
-        let file = || {
-            let mut named = self.user_callable().filter(|file| file.name == name);
-            named.next().or_else(|| self.user_callable().find(|file| file.matches_name(name)))
-        };
-        let in_file = || file().cloned().map(CommandTarget::File);
+        let file = |file: Option<&Arc<CommandFile>>| file.cloned().map(CommandTarget::File);
+        let named = || file(self.user_callable().find(|file| file.name == name));
+        let builtin_prompt =
+            || self.available_prompts().find(|prompt| prompt.name == name).map(CommandTarget::BuiltinPrompt);
+        let alias = || file(self.user_callable().find(|file| file.matches_name(name)));
         let mcp_prompt = || {
             self.tool_cache.as_ref()?.may_be_prompt(name).then(|| CommandTarget::McpPrompt(name.to_owned()))
         };
         Some(Invocation {
-            target: builtin.or_else(in_file).or_else(mcp_prompt)?,
+            target: builtin.or_else(named).or_else(builtin_prompt).or_else(alias).or_else(mcp_prompt)?,
             arguments: rest.trim().to_owned(),
         })
     }
@@ -63,6 +64,9 @@ mod tests {
             commands().parse_invocation(&User::prompt(prompt)).map(|invocation| match invocation.target {
                 CommandTarget::Builtin(command) => format!("{}|{}", command.name, invocation.arguments),
                 CommandTarget::File(file) => format!("{}|{}", file.name, invocation.arguments),
+                CommandTarget::BuiltinPrompt(prompt) => {
+                    format!("{} built in|{}", prompt.name, invocation.arguments)
+                }
                 CommandTarget::McpPrompt(name) => format!("{name}|{}", invocation.arguments),
             })
         };
@@ -79,6 +83,9 @@ mod tests {
             ("/pdf x", Some("p:pdf|x")),
             ("/p:pdf x", Some("p:pdf|x")),
             ("/hidden", None),
+            ("/init", Some("init built in|")),
+            ("/pr-comments 12", Some("pr-comments built in|12")),
+            ("/review 12", Some("review|12")),
         ];
         for (prompt, expected) in rows {
             assert_eq!(invoke(prompt).as_deref(), expected, "{prompt}");

@@ -1,12 +1,13 @@
 //! Slash commands: prompts that begin with `/` and a known name. Other prompts are passed on unchanged.
 //!
-//! [`builtin`] lists the built-in commands. Other commands are files of the user, the project and plugins, skills
+//! [`builtin`] lists the built-in commands, [`builtin_prompts`] the built-in prompts. Other commands are files of the user, the project and plugins, skills
 //! included: [`file`](mod@file) (one of them), [`parse_file`] (its contents), `discover` (finds them), [`template`]
 //! (fills in arguments), [`rules`] (its rules for a turn). Prompts of MCP servers are commands too. `invocation` finds
 //! the command that a prompt calls, the [`command_runner`](crate::command_runner) runs it; the model calls commands
 //! through [`skills`](crate::skills).
 
 pub mod builtin;
+pub mod builtin_prompts;
 mod discover;
 pub mod file;
 mod invocation;
@@ -23,6 +24,7 @@ use whimbrel_tools::mcp_tools::ToolCache;
 use whimbrel_wire::control::SlashCommand;
 
 pub use self::builtin::{BUILTINS, BuiltinAction, BuiltinCommand};
+pub use self::builtin_prompts::{BUILTIN_PROMPTS, BuiltinPrompt};
 pub(crate) use file::SKILL_DIR_VARIABLE;
 pub use file::{CommandCallers, CommandDescription, CommandFile, CommandOwner};
 pub use invocation::{CommandTarget, Invocation};
@@ -30,6 +32,7 @@ pub use invocation::{CommandTarget, Invocation};
 #[derive(Debug, Clone, Default)]
 pub struct Commands {
     builtins: &'static [BuiltinCommand],
+    builtin_prompts: &'static [BuiltinPrompt],
     files: Vec<Arc<CommandFile>>,
     /// Prompts of MCP servers.
     tool_cache: Option<ToolCache>,
@@ -39,7 +42,7 @@ impl Commands {
     /// Finds built-in commands and command files. Also returns warnings about files. Reads the disk.
     pub fn discover(locations: &ConfigLocations, plugins: &Plugins) -> (Self, Vec<String>) {
         let (files, warnings) = discover::find_commands(locations, plugins);
-        (Self { builtins: BUILTINS, files, tool_cache: None }, warnings)
+        (Self { builtins: BUILTINS, builtin_prompts: BUILTIN_PROMPTS, files, tool_cache: None }, warnings)
     }
 
     /// No commands: every prompt is ordinary text.
@@ -63,6 +66,12 @@ impl Commands {
         self.files.iter().filter(|file| file.callers.includes_user())
     }
 
+    /// Built-in prompts that no command file replaces.
+    fn available_prompts(&self) -> impl Iterator<Item = &'static BuiltinPrompt> {
+        let is_replaced = |prompt: &BuiltinPrompt| self.user_callable().any(|file| file.name == prompt.name);
+        self.builtin_prompts.iter().filter(move |prompt| !is_replaced(prompt))
+    }
+
     /// Names without the slash.
     pub fn names(&self) -> Vec<String> {
         self.slash_commands().into_iter().map(|command| command.name).collect()
@@ -70,10 +79,14 @@ impl Commands {
 
     /// Commands for the host.
     pub fn slash_commands(&self) -> Vec<SlashCommand> {
-        let builtins = self.builtins.iter().map(|command| SlashCommand {
-            name: command.name.into(),
-            description: command.description.into(),
-            argument_hint: command.argument_hint.into(),
+        let actions = self.builtins.iter();
+        let actions = actions.map(|command| (command.name, command.description, command.argument_hint));
+        let texts = self.available_prompts();
+        let texts = texts.map(|prompt| (prompt.name, prompt.description, prompt.argument_hint));
+        let builtins = actions.chain(texts).map(|(name, description, argument_hint)| SlashCommand {
+            name: name.into(),
+            description: description.into(),
+            argument_hint: argument_hint.into(),
             builtin: Some(true),
             ..SlashCommand::default()
         });
@@ -134,7 +147,13 @@ mod tests {
         };
         let skill = CommandFile { name: "p:pdf".into(), alias: Some("pdf".into()), ..file.clone() };
         let hidden = CommandFile { name: "hidden".into(), callers: CommandCallers::Model, ..file.clone() };
-        Commands { builtins: BUILTINS, files: [file, skill, hidden].map(Arc::new).into(), tool_cache: None }
+        let review = CommandFile { name: "review".into(), ..file.clone() };
+        Commands {
+            builtins: BUILTINS,
+            builtin_prompts: BUILTIN_PROMPTS,
+            files: [review, file, skill, hidden].map(Arc::new).into(),
+            tool_cache: None,
+        }
     }
 
     #[test]
@@ -164,6 +183,6 @@ mod tests {
             (file.name.as_str(), file.description.as_str(), file.argument_hint.as_str(), file.builtin),
             ("front:end", "Ends it (project)", "[how]", Some(false))
         );
-        assert_eq!(commands().names().len(), BUILTINS.len() + 2);
+        assert_eq!(commands().names().len(), BUILTINS.len() + BUILTIN_PROMPTS.len() + 2);
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
-use whimbrel_models::call::ModelCall;
+use whimbrel_models::model_call::ModelCall;
 use whimbrel_models::providers::ApiDialect;
 use whimbrel_models::{History, ModelError, ModelErrorKind, Request, RequestPrefix};
 use whimbrel_os::clock;

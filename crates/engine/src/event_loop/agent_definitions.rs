@@ -30,9 +30,10 @@ impl Session {
         let Some(name) = self.setup.agents.main_agent.take() else { return };
         let Some(definition) = self.setup.agents.definitions.get(&name).cloned() else {
             let known = self.setup.agents.definitions.names().join(", ");
-            let text =
-                format!("Unknown agent \"{name}\" (--agent, or the setting \"agent\"). Available: {known}.");
-            self.setup_error = Some(SetupError::Invalid(text));
+            let reason = format!(
+                "names the unknown agent {name:?}; the setting \"agent\" can name it, too. Available: {known}."
+            );
+            self.setup_error = Some(SetupError::InvalidOption { option: "agent", reason });
             return;
         };
         self.apply_definition(&definition);

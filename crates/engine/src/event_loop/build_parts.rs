@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use whimbrel_sandbox::proxy::HostApproval;
 use whimbrel_session_store::transcript_recorder::SessionIdentity;
 use whimbrel_tools::cost::CostLedger;
 use whimbrel_tools::hooks::{self, HookDispatcher, HookExecutor, HookSet};
@@ -23,6 +24,7 @@ use crate::context::{environment, system_prompt};
 use crate::denial_log::DenialLog;
 use crate::permission_checker::{PermissionChecker, PermissionRequester};
 use crate::runtime_settings::RuntimeSettingsReader;
+use crate::sandbox_questions::SandboxQuestions;
 use crate::setup::Setup;
 
 /// Builds the hook dispatcher of the session.
@@ -135,6 +137,15 @@ impl Session {
         })
     }
 
+    /// Lets the sandbox ask the host of this session.
+    pub(super) fn answer_sandbox_questions(&mut self) {
+        let stop = self.tasks.process_groups().closed.clone();
+        let questions = Arc::new(SandboxQuestions::new(self.build_permission_checker(), stop));
+        let shared: Arc<dyn HostApproval> = Arc::clone(&questions) as _;
+        self.setup.session.workspace.sandbox().set_approval(Arc::downgrade(&shared));
+        self.sandbox_questions = Some(questions);
+    }
+
     fn build_permission_checker(&self) -> PermissionChecker {
         PermissionChecker {
             permissions: self.setup.permissions.state.clone(),
@@ -169,7 +180,6 @@ impl Session {
 
     /// Queues warnings; the host gets them with the next turn.
     pub(super) fn add_warnings(&mut self, more: Vec<String>) {
-        let warnings = self.setup.host.warning.take().into_iter().chain(more);
-        self.setup.host.warning = warnings.reduce(|one, other| format!("{one}\n{other}"));
+        self.setup.host.add_warnings(more);
     }
 }

@@ -11,11 +11,12 @@ use super::turns::TurnWork;
 use crate::agent::Agent;
 use crate::command_expansion;
 use crate::command_runner::command_file::CommandFileCall;
-use crate::command_runner::{CommandJob, builtin, compact, mcp_prompt};
-use crate::commands::{BuiltinAction, CommandFile, CommandTarget, Invocation};
+use crate::command_runner::{CommandJob, builtin, builtin_prompt, compact, mcp_prompt};
+use crate::commands::{BuiltinAction, BuiltinPrompt, CommandFile, CommandTarget, Invocation};
+use crate::file_checkpoints;
+use crate::input_queue::PromptReplay;
 use crate::model_switch::{self, ModelSwitch, SwitchRequest, SwitchRequester};
-use crate::rewind;
-use crate::turn_start::{PromptReplay, TurnNotices};
+use crate::turn_start::TurnNotices;
 
 impl Session {
     /// Starts the command that a prompt invokes.
@@ -23,6 +24,9 @@ impl Session {
         let action = match invocation.target {
             CommandTarget::File(file) => {
                 return self.start_command_file(agent, file, invocation.arguments, prompt).await;
+            }
+            CommandTarget::BuiltinPrompt(builtin) => {
+                return self.start_builtin_prompt(agent, builtin, invocation.arguments, prompt).await;
             }
             CommandTarget::McpPrompt(name) => {
                 return self.start_server_prompt(agent, name, invocation.arguments, prompt).await;
@@ -103,7 +107,7 @@ impl Session {
     /// Accepts a prompt that invokes a command; also returns the notices to send before the command's output.
     async fn accept_prompt(&mut self, prompt: User, warnings: Vec<String>) -> (Box<User>, Box<TurnNotices>) {
         self.publish_turn_start().await;
-        rewind::begin_checkpoint(&self.setup.session.workspace, prompt.uuid.as_deref()).await;
+        file_checkpoints::begin_checkpoint(&self.setup.session.workspace, prompt.uuid.as_deref()).await;
         let notices = TurnNotices {
             init: self.build_init(),
             warnings: self.setup.host.warning.take().into_iter().chain(warnings).collect(),
@@ -152,6 +156,18 @@ impl Session {
         let mode = self.setup.permissions.state.mode().to_string();
         let call = CommandFileCall { file, parsed, arguments, prompt, mode };
         self.run_command(agent, CommandJob::CommandFile(Box::new(call)), notices);
+    }
+
+    async fn start_builtin_prompt(
+        &mut self,
+        agent: Box<Agent>,
+        builtin: &'static BuiltinPrompt,
+        arguments: String,
+        prompt: User,
+    ) {
+        let (prompt, notices) = self.accept_prompt(prompt, Vec::new()).await;
+        let call = builtin_prompt::BuiltinPromptCall { builtin, arguments, prompt };
+        self.run_command(agent, CommandJob::BuiltinPrompt(call), notices);
     }
 
     async fn start_server_prompt(

@@ -2,11 +2,17 @@
 
 mod extensions;
 mod files;
+mod hooks_listing;
 pub(super) mod initialize;
 mod mcp;
+mod output;
+mod refused;
+mod repo_root;
 mod session;
 mod settings;
+mod side_question;
 mod title;
+mod tool_input;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,16 +25,18 @@ use whimbrel_tools::tasks::{TaskOutputReport, TaskRegistry, TaskScope};
 use whimbrel_tools::workspace::DISABLE_BACKGROUND_VARIABLE;
 use whimbrel_wire::PROTOCOL_VERSION;
 use whimbrel_wire::control::{
-    BackgroundTasksReply, BinaryVersion, ControlResponse, Direction, Interrupt, InterruptReply, ModelInfo,
-    ModelList, Request, SetMaxThinkingTokens, SetModelReply, SetPermissionModeReply, TaskOutput,
+    BackgroundTasks, BackgroundTasksReply, BinaryVersion, ControlResponse, Interrupt, InterruptReply,
+    ModelInfo, ModelList, Request, SetMaxThinkingTokens, SetModelReply, SetPermissionModeReply,
+    SubscribeToolOutput, TaskOutput,
 };
+use whimbrel_wire::options::Effort;
 use whimbrel_wire::permission::PermissionMode;
 use whimbrel_wire::system::Status;
 
 use crate::agents::notices;
 use crate::event_loop::Session;
+use crate::file_checkpoints;
 use crate::model_switch::{SwitchRequest, SwitchRequester};
-use crate::rewind;
 pub(crate) use session::AgentHandles;
 
 /// Handles one request; `None` if the response is sent later.
@@ -62,25 +70,19 @@ pub(crate) async fn handle_request(
         }
         Request::SetMaxThinkingTokens(set) => set_thinking(session, id, &set),
         Request::StopTask(stop) => return stop_task(session, id, stop.task_id),
-        Request::BackgroundTasks(_) if session.setup.session.workspace.is_background_disabled() => {
-            let text =
-                format!("Background tasks are disabled ({DISABLE_BACKGROUND_VARIABLE}). Unset the variable.");
-            ControlResponse::error(id, text)
-        }
-        Request::BackgroundTasks(request) => {
-            let changed = session.tasks.move_to_background(request.tool_use_id.as_deref());
-            notices::notify_backgrounded(&session.host.frame_sender, &session.tasks, &changed).await;
-            // A request for all tasks succeeds even if there are none.
-            let backgrounded = request.tool_use_id.is_none() || !changed.is_empty();
-            ControlResponse::success(id, &BackgroundTasksReply { backgrounded: Some(backgrounded) })
-        }
+        Request::BackgroundTasks(request) => move_to_background(session, id, &request).await,
         Request::GetTaskOutput(get) => task_output(session.tasks.clone(), id, &get.task_id).await,
+        Request::SetPartialMessages(set) => output::set_partial_messages(session, id, &set),
+        Request::SetOutputFormat(set) => output::set_output_format(session, &id, &set),
+        Request::SubscribeToolOutput(request) => subscribe_tool_output(session, id, &request),
         Request::RenameSession(request) => session::rename_session(session, id, &request).await,
         Request::GetSessionCost(_) => session::session_cost(session, id),
         Request::GetUsage(_) => session::session_usage(session, id),
         Request::ReadFile(request) => files::read_file(session, id, request).await,
         Request::FileSuggestions(request) => return files::suggest_files(session, id, request.query),
         Request::GenerateSessionTitle(request) => return title::generate_title(session, id, request),
+        Request::SideQuestion(request) => return side_question::answer_question(session, id, request).await,
+        Request::GetHooksListing(_) => hooks_listing::list_hooks(session, id),
         Request::ListPermissionRules(_) => settings::list_rules(session, id),
         // The engine does not depend on it.
         Request::SetHasSubscribers(_) => ControlResponse::ok(id),
@@ -89,13 +91,17 @@ pub(crate) async fn handle_request(
             session::seed_read_state(Arc::clone(&session.setup.session.workspace), id, request).await
         }
         Request::RewindFiles(request) => {
-            rewind::handle_rewind(&session.setup.session.workspace, id, request).await
+            file_checkpoints::handle_rewind(&session.setup.session.workspace, id, request).await
         }
+        Request::RewindSession(request) => Box::pin(session.rewind_session(id, request)).await,
+        Request::ResumePendingCalls(_) => Box::pin(session.resume_pending_calls(id)).await,
         Request::GetSettings(_) => settings::get_settings(session, id),
         Request::ApplyFlagSettings(apply) => {
             return settings::apply_flag_settings(session, id, apply.settings).await;
         }
         Request::UpdateSettings(update) => return settings::update_settings(session, id, update),
+        Request::RegisterRepoRoot(request) => return repo_root::register_root(session, id, request).await,
+        Request::CheckToolInput(request) => tool_input::check_input(session, id, request),
         Request::ReloadPlugins(request) => extensions::reload_plugins(session, id, request).await,
         Request::ReloadSkills(_) => extensions::reload_skills(session, id).await,
         Request::ReloadOutputStyles(_) => extensions::reload_output_styles(session, id).await,
@@ -111,17 +117,22 @@ pub(crate) async fn handle_request(
             }
             ControlResponse::error(id, error)
         }
-        other => match other.direction() {
-            Some(Direction::ToHost) => ControlResponse::error(
-                id,
-                format!(
-                    "\"{}\" is a request from the engine to the host, not the other way round.",
-                    other.subtype()
-                ),
-            ),
-            _ => ControlResponse::unsupported(id, other.subtype()),
-        },
+        other => refused::refuse(id, &other),
     })
+}
+
+/// Lets the turn go on beside its commands and agents: one of them, or all.
+async fn move_to_background(session: &mut Session, id: String, request: &BackgroundTasks) -> ControlResponse {
+    if session.setup.session.workspace.is_background_disabled() {
+        let text =
+            format!("Background tasks are disabled ({DISABLE_BACKGROUND_VARIABLE}). Unset the variable.");
+        return ControlResponse::error(id, text);
+    }
+    let changed = session.tasks.move_to_background(request.tool_use_id.as_deref());
+    notices::notify_backgrounded(&session.host.frame_sender, &session.tasks, &changed).await;
+    // A request for all tasks succeeds even if there are none.
+    let backgrounded = request.tool_use_id.is_none() || !changed.is_empty();
+    ControlResponse::success(id, &BackgroundTasksReply { backgrounded: Some(backgrounded) })
 }
 
 /// Stops a task asynchronously, because hooks of the host may take part.
@@ -135,6 +146,15 @@ fn stop_task(session: &mut Session, id: String, task: String) -> Option<ControlR
     None
 }
 
+/// Begins or ends the live output of commands.
+fn subscribe_tool_output(session: &Session, id: String, request: &SubscribeToolOutput) -> ControlResponse {
+    match request.enabled {
+        true => session.tasks.live_output().subscribe(),
+        false => session.tasks.live_output().unsubscribe(),
+    }
+    ControlResponse::ok(id)
+}
+
 /// The output of a task so far.
 async fn task_output(tasks: TaskRegistry, id: String, task: &str) -> ControlResponse {
     match tasks.read_output(task, TaskScope::Host, Duration::ZERO).await {
@@ -146,11 +166,20 @@ async fn task_output(tasks: TaskRegistry, id: String, task: &str) -> ControlResp
     }
 }
 
-/// Interrupts the turn, and removes queued prompts on request.
+/// Interrupts the turn, and removes queued prompts on request. Prompts of a turn of which the host has seen nothing count
+/// as queued: hosts take those that are missing in `still_queued` for dropped, and their result for that of another one.
 async fn interrupt(session: &mut Session, id: String, request: &Interrupt) -> ControlResponse {
-    session.interrupt().await;
+    if let Some(prompt) = &request.user_message_uuid {
+        let cancelled = session.interrupt_prompt(prompt).then(|| vec![prompt.clone()]);
+        let still_queued = session.input_queue.prompt_ids();
+        return ControlResponse::success(
+            id,
+            &InterruptReply { still_queued, cancelled: cancelled.map(Into::into) },
+        );
+    }
+    let mut still_queued = session.interrupt().await;
     let cancelled = request.cancel_queued.unwrap_or(false).then(|| session.input_queue.drop_prompts());
-    let still_queued = session.input_queue.prompt_ids();
+    still_queued.extend(session.input_queue.prompt_ids());
     ControlResponse::success(id, &InterruptReply { still_queued, cancelled: cancelled.map(Into::into) })
 }
 
@@ -204,6 +233,10 @@ fn model_infos(session: &Session) -> Vec<ModelInfo> {
             display_name: model.display_name.to_string(),
             description: model.description.to_string(),
             resolved_model: Some(model.name.to_string()),
+            supports_effort: model.supports_effort.then_some(true),
+            supported_effort_levels: model
+                .supports_effort
+                .then(|| Effort::ALL.iter().map(ToString::to_string).collect()),
             ..ModelInfo::default()
         })
         .collect()

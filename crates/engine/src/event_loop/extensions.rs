@@ -9,6 +9,7 @@ use whimbrel_wire::tool_names::SKILL;
 use super::Session;
 use crate::agent::Agent;
 use crate::agents::tools::SkillTool;
+use crate::structured_output::{self, StructuredOutput};
 
 impl Session {
     /// Adds the Skill tool if skills were added since, and announces changed skills to the agent.
@@ -20,6 +21,22 @@ impl Session {
             agent.refresh_tools();
         }
         agent.inject_skill_listing_changes();
+    }
+
+    /// Gives the agent the output format of the session, if that has changed since its last turn.
+    pub(super) fn refresh_output_schema(&self, agent: &mut Agent) {
+        let schema = &self.setup.tools.output_schema;
+        if agent.structured_output.has_schema(schema.as_ref()) {
+            return;
+        }
+        agent.structured_output = StructuredOutput::new(schema.clone());
+        let tool_set = &agent.tool_env.tool_set;
+        let tool_set = match schema {
+            Some(schema) => tool_set.with_tool(schema.tool()),
+            None => tool_set.without_tools(&[structured_output::TOOL_NAME]),
+        };
+        Arc::make_mut(&mut agent.tool_env).tool_set = Arc::new(tool_set);
+        agent.refresh_tools();
     }
 
     /// Loads plugins before the first turn, with their hooks.

@@ -1,11 +1,14 @@
 //! Contents of the `init` frame, which the host gets at the start of each turn.
 
+use std::sync::Arc;
+
 use serde_json::json;
 use whimbrel_wire::PROTOCOL_VERSION;
 use whimbrel_wire::system::Init;
 
 use super::Session;
 use super::control::initialize::CAPABILITIES;
+use crate::setup::sandbox::describe_sandbox;
 
 impl Session {
     pub(super) fn build_init(&self) -> Init {
@@ -22,6 +25,11 @@ impl Session {
             betas: (!self.setup.agents.limits.betas.is_empty())
                 .then(|| self.setup.agents.limits.betas.clone()),
             effort: runtime_settings.effort.and_then(|effort| json!(effort).as_str().map(str::to_owned)),
+            sandbox: {
+                let permissions = &self.setup.permissions.state;
+                let settings = Arc::clone(permissions.settings().sandbox());
+                describe_sandbox(&settings, permissions, self.setup.session.workspace.sandbox())
+            },
             capabilities: Some(CAPABILITIES.map(str::to_owned).to_vec()),
             ..Init::default()
         })

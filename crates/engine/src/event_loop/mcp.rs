@@ -220,7 +220,7 @@ impl SessionDeps {
                 state.clone(),
                 dispatcher.subscribe(),
             )),
-            notify: Some(notifications::notification_sink(frame_sender.clone())),
+            notify: Some(notifications::notification_sink(frame_sender.clone(), requests.sends_details())),
             ..deps
         }
     }

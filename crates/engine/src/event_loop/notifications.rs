@@ -11,6 +11,8 @@ impl Session {
     /// Handles one internal event.
     pub(super) async fn handle_event(&mut self, event: InternalEvent) {
         match event {
+            InternalEvent::Notification(notification)
+                if notification.is_about(&self.progress.dropped_tasks) => {}
             InternalEvent::Notification(notification) => self.enqueue_notification(*notification),
             InternalEvent::RecheckIdle => {}
             InternalEvent::Task(event) => {
@@ -21,6 +23,9 @@ impl Session {
                     .frame_sender
                     .notify(task_notifications::background_tasks(&self.tasks.running_in_background()))
                     .await;
+                if self.progress.dropped_tasks.contains(event.task_id()) {
+                    return;
+                }
                 if let Some(notification) = task_notifications::model_notification(&event) {
                     self.notify_task_owner(event.task_id(), notification);
                 }

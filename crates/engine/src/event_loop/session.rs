@@ -1,9 +1,13 @@
 //! State of a running session and its parts.
 
+use std::collections::HashSet;
+use std::sync::Arc;
+
 use tokio::sync::watch;
 use whimbrel_os::clock;
 use whimbrel_tools::hooks::HookDispatcher;
 use whimbrel_tools::internal_events::EventSender;
+use whimbrel_tools::live_output::LiveOutput;
 use whimbrel_tools::tasks::TaskRegistry;
 use whimbrel_transport::frame_sender::FrameSender;
 use whimbrel_transport::host_requests::HostRequests;
@@ -14,6 +18,7 @@ use super::build_parts::build_hooks;
 use super::control::AgentHandles;
 use super::mcp::SessionMcp;
 use super::turns::RunningTurn;
+use super::withdrawable_requests::WithdrawableRequests;
 use crate::agent::Agent;
 use crate::agents::team::SessionTeam;
 use crate::context::usage::ContextMeter;
@@ -22,6 +27,7 @@ use crate::fifo_lock::FifoLock;
 use crate::input_queue::InputQueue;
 use crate::key_helper::KeyHelper;
 use crate::runtime_settings::RuntimeSettingsWriter;
+use crate::sandbox_questions::SandboxQuestions;
 use crate::setup::{Setup, SetupError};
 use crate::state_notifier::StateNotifier;
 
@@ -39,8 +45,11 @@ pub(crate) struct Session {
     pub(crate) main_agent: MainAgentState,
     pub(crate) input_queue: InputQueue,
     pub(crate) progress: SessionProgress,
+    pub(crate) withdrawable_requests: WithdrawableRequests,
     /// Set if `initialize` or `--agent` asked for something unavailable: the session must not continue without it.
     pub(crate) setup_error: Option<SetupError>,
+    /// Asks the host about hosts that confined commands want to reach.
+    pub(super) sandbox_questions: Option<Arc<SandboxQuestions>>,
 }
 
 /// Frames, requests and state changes to the host.
@@ -66,6 +75,8 @@ pub(crate) struct MainAgentState {
     /// configuration.
     pub(super) idle: Option<Box<Agent>>,
     pub(super) running_turn: Option<RunningTurn>,
+    /// Uuids that the host gave the prompts of the running turn.
+    pub(super) prompt_ids: Vec<String>,
     /// Handles to the agent that work while a turn owns it.
     pub(crate) handles: Option<AgentHandles>,
     pub(super) context_meter: ContextMeter,
@@ -75,10 +86,10 @@ pub(crate) struct MainAgentState {
 pub(crate) struct SessionProgress {
     pub(crate) started_at: std::time::Instant,
     pub(super) first_turn_started: bool,
-    /// Whether the host was warned about an invalid or duplicate message uuid.
-    pub(super) warned_about_uuid: bool,
     pub(super) result_count: u32,
     pub(super) last_turn: Option<TurnSummary>,
+    /// Tasks that dropped messages started: the model no longer knows of them.
+    pub(super) dropped_tasks: HashSet<String>,
 }
 
 impl Session {
@@ -86,14 +97,16 @@ impl Session {
         let frame_sender =
             FrameSender::new(setup.session.id.as_str().into(), link.outgoing.clone(), link.stop.clone())
                 .with_log(engine.log().clone());
-        let requests = HostRequests::new(frame_sender.clone());
-        let tasks = TaskRegistry::for_session(event_sender.clone(), setup.host.background_policy);
+        let requests = HostRequests::new(frame_sender.clone()).with_details(setup.host.sends_details);
+        let live_output = LiveOutput::new(frame_sender.clone());
+        let tasks =
+            TaskRegistry::for_session(event_sender.clone(), setup.host.background_policy, live_output);
         let hooks = build_hooks(&setup, &requests, &tasks, &frame_sender);
         let state_notifier = StateNotifier::new(frame_sender.clone(), setup.host.state_subscription);
         let engine = engine.with_key_source(KeyHelper::from_setup(&setup, &tasks));
         let user_dir = setup.config_locations.user_dir.clone().filter(|_| !setup.session.is_ephemeral);
         let (id, max_messages) = (setup.session.id.clone(), setup.agents.max_team_messages);
-        Self {
+        let mut session = Self {
             mcp: SessionMcp::start(&mut setup, (&requests, &frame_sender), &state_notifier, &hooks),
             hooks,
             tasks,
@@ -110,13 +123,17 @@ impl Session {
             progress: SessionProgress {
                 started_at: clock::monotonic(),
                 first_turn_started: false,
-                warned_about_uuid: false,
                 result_count: 0,
                 last_turn: None,
+                dropped_tasks: HashSet::new(),
             },
+            withdrawable_requests: WithdrawableRequests::default(),
             setup_error: None,
+            sandbox_questions: None,
             setup,
             engine,
-        }
+        };
+        session.answer_sandbox_questions();
+        session
     }
 }

@@ -6,6 +6,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use whimbrel_os::files;
+use whimbrel_policy::CheckedCall;
 use whimbrel_session_store::{Mirror, TranscriptWriter};
 use whimbrel_tools::api::{DeferredTools, ToolContext};
 use whimbrel_tools::cost::CostLedger;
@@ -75,7 +76,7 @@ impl HeadlessSession {
         .with_timing(setup.agents.limits.timing);
         let call = ToolContext {
             id: String::new(),
-            checked_file: None,
+            checked: CheckedCall::default(),
             original_input: None,
             workspace: Arc::clone(&setup.session.workspace),
             tasks: tasks.clone(),

@@ -14,6 +14,7 @@ fn next_step_decisions() {
         aborted: false,
         model_calls: 1,
         max_turns: None,
+        has_conflict: false,
         continuations: 0,
         structured_output: OutputRequirement::NotRequired,
         over_budget: false,
@@ -21,6 +22,7 @@ fn next_step_decisions() {
         can_compact: true,
     };
     let uncompactable = |event| TurnState { can_compact: false, ..state(event) };
+    let conflicting = |event| TurnState { has_conflict: true, over_budget: true, ..state(event) };
     let over_budget = |event| TurnState { over_budget: true, ..state(event) };
     let pending = |attempts, reminders| OutputRequirement::Pending { attempts, reminders, limit: 2 };
     let requiring = |structured_output, event| TurnState { structured_output, ..state(event) };
@@ -60,6 +62,16 @@ fn next_step_decisions() {
             "an unknown stop reason ends the turn",
             state(replied(StopReason::Other("new".into()), 0)),
             NextStep::End(TurnEnd::Done),
+        ),
+        (
+            "a session continued elsewhere runs no more tools",
+            conflicting(replied(StopReason::ToolUse, 1)),
+            NextStep::End(TurnEnd::Conflict),
+        ),
+        (
+            "a session continued elsewhere asks no model",
+            conflicting(tools_ran.clone()),
+            NextStep::End(TurnEnd::Conflict),
         ),
         ("the model is called after tools ran", state(tools_ran.clone()), NextStep::CallModel),
         (
@@ -111,6 +123,12 @@ fn next_step_decisions() {
             "a paused reply is continued",
             state(replied(StopReason::PauseTurn, 0)),
             NextStep::Continue(Continuation::Paused),
+        ),
+        ("the model answers a prompt that came in", state(TurnEvent::PromptAdded), NextStep::CallModel),
+        (
+            "an interrupt counts before a prompt that came in",
+            aborted(TurnEvent::PromptAdded),
+            NextStep::End(TurnEnd::AbortedStreaming),
         ),
         ("a refusal ends the turn", state(replied(StopReason::Refusal, 0)), NextStep::End(TurnEnd::Refused)),
         (
@@ -248,5 +266,31 @@ fn next_step_decisions() {
     ];
     for (name, turn_state, expected) in rows {
         assert_eq!(next_step(&turn_state), expected, "{name}");
+    }
+}
+
+#[test]
+fn prompt_keeps_a_turn_from_ending_within_limits() {
+    let state = TurnState {
+        event: replied(StopReason::EndTurn, 0),
+        aborted: false,
+        model_calls: 2,
+        max_turns: None,
+        continuations: 0,
+        structured_output: OutputRequirement::NotRequired,
+        has_conflict: false,
+        over_budget: false,
+        has_fallback: false,
+        can_compact: true,
+    };
+    let limited = |limit| TurnState { max_turns: Some(limit), ..state.clone() };
+    let output = TurnState { structured_output: OutputRequirement::Satisfied, ..state.clone() };
+    for (name, state, expected) in [
+        ("no limit", state.clone(), true),
+        ("a call is left", limited(3), true),
+        ("no call is left", limited(2), false),
+        ("structured output was given", output, false),
+    ] {
+        assert_eq!(state.can_go_on_with_prompt(), expected, "{name}");
     }
 }

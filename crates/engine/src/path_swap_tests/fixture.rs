@@ -97,9 +97,9 @@ impl SwapTestSession {
         let tool = self.env.tool_set.find(tool).unwrap();
         let outcome =
             self.env.checker.check(&tool, "toolu_1", input, &self.env.context.cancel).await.unwrap();
-        let CheckDecision::Allow { input, file } = outcome.decision else { panic!("{outcome:?}") };
+        let CheckDecision::Allow { input, checked } = outcome.decision else { panic!("{outcome:?}") };
         between();
-        tool.tool().run(input, ToolContext { checked_file: file, ..self.env.context.clone() }).await
+        tool.tool().run(input, ToolContext { checked, ..self.env.context.clone() }).await
     }
 }
 

@@ -1,7 +1,7 @@
 //! Outcome of a permission check.
 
 use serde_json::Value;
-use whimbrel_policy::ResolvedFile;
+use whimbrel_policy::CheckedCall;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct CheckOutcome {
@@ -18,8 +18,8 @@ pub enum CheckDecision {
     Allow {
         /// Input to use.
         input: Value,
-        /// Resolved file that the call is about.
-        file: Option<ResolvedFile>,
+        /// What the decision was made about.
+        checked: CheckedCall,
     },
     Deny {
         /// Message for the model.
@@ -68,8 +68,8 @@ pub enum DeniedBy {
 }
 
 impl CheckOutcome {
-    pub(super) fn allow(input: Value, file: Option<ResolvedFile>) -> Self {
-        Self { decision: CheckDecision::Allow { input, file }, notes: Vec::new(), end_turn: None }
+    pub(super) fn allow(input: Value, checked: CheckedCall) -> Self {
+        Self { decision: CheckDecision::Allow { input, checked }, notes: Vec::new(), end_turn: None }
     }
 
     pub(super) fn deny(message: String, by: DeniedBy) -> Self {

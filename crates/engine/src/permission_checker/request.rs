@@ -3,15 +3,17 @@
 
 use std::future::pending;
 use std::pin::pin;
+use std::time::Duration;
 
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 use whimbrel_policy::{Decision, ResolvedDecision};
 use whimbrel_tools::hooks::HookInputBuilder;
 use whimbrel_tools::permission::request::build_request;
-use whimbrel_transport::host_requests::HostRequestError;
+use whimbrel_tools::telemetry::ToolSpan;
+use whimbrel_transport::host_requests::{HostRequestError, WithdrawalReason};
 use whimbrel_wire::codec::restore_truncated;
-use whimbrel_wire::control::{CanUseTool, ControlError};
+use whimbrel_wire::control::{CanUseTool, CancelReason, ControlError};
 use whimbrel_wire::hook::HookEvent;
 use whimbrel_wire::permission::PermissionResult;
 
@@ -19,6 +21,9 @@ use super::{
     CheckOutcome, DeniedBy, EndTurn, PermissionChecker, PermissionRequestContext, PermissionRequester,
     RequestHooks, prompt_tool, tool_call_ref,
 };
+
+/// Time between the end of the host's input and the end of the session if the host is gone.
+const HOST_GONE_GRACE: Duration = Duration::from_millis(50);
 
 /// Outcome of a permission request.
 pub(super) enum RequestOutcome {
@@ -86,12 +91,24 @@ impl PermissionChecker {
                     PermissionRequester::Host(_) => Some(self.state_notifier.requires_action().await),
                     PermissionRequester::Tool(..) | PermissionRequester::Unavailable => None,
                 };
+                ToolSpan::record_asked();
                 self.notify_user(tool, request.request_hooks, cancel);
+                let withdrawal = WithdrawalReason::default();
+                // The reasons are set before the request is dropped.
+                let superseded = async {
+                    let decision = self.wait_superseded(request).await;
+                    withdrawal.set(CancelReason::RulesChanged);
+                    decision
+                };
+                let timed_out = async {
+                    self.wait_timeout().await;
+                    withdrawal.set(CancelReason::TimedOut);
+                };
                 let winner = tokio::select! {
                     biased;
-                    winner = self.race_answers(request, host_request, cancel) => winner,
-                    decision = self.wait_superseded(request) => Winner::Superseded(decision),
-                    () = self.wait_timeout() => Winner::TimedOut,
+                    winner = self.race_answers(request, host_request, &withdrawal, cancel) => winner,
+                    decision = superseded => Winner::Superseded(decision),
+                    () = timed_out => Winner::TimedOut,
                 };
                 if let Some(waiting) = waiting {
                     waiting.finish().await;
@@ -130,14 +147,18 @@ impl PermissionChecker {
         &self,
         request: &PermissionRequestContext<'_>,
         host_request: CanUseTool,
+        withdrawal: &WithdrawalReason,
         cancel: &CancellationToken,
     ) -> Winner {
         let mut hooks = pin!(self.run_request_hooks(request, cancel));
-        let mut host = pin!(self.requester.send(host_request, cancel));
+        let mut host = pin!(self.requester.send(host_request, withdrawal.clone(), cancel));
         tokio::select! {
             biased;
             answer = &mut hooks => match answer {
-                Some(answer) => Winner::Hook(answer),
+                Some(answer) => {
+                    withdrawal.set(CancelReason::AnsweredByHook);
+                    Winner::Hook(answer)
+                }
                 None => Winner::Host(host.await),
             },
             answer = &mut host => match answer {
@@ -211,12 +232,17 @@ impl PermissionChecker {
         }
     }
 
-    /// Denies because the host has closed its input and no hook answered.
+    /// Denies because the host has closed its input and no hook answered. If the host is gone altogether, the session is
+    /// stopped a moment later: then nothing is decided, so that the call can be asked for again when it is resumed.
     async fn deny_host_closed(
         &self,
         request: &PermissionRequestContext<'_>,
         cancel: &CancellationToken,
     ) -> CheckOutcome {
+        if tokio::time::timeout(HOST_GONE_GRACE, self.frames.stopped()).await.is_ok() {
+            // The stopped turn drops this call.
+            return pending().await;
+        }
         let message = format!("Tool permission request failed: {}", HostRequestError::Closed);
         let call = tool_call_ref(request.entry, request.id, request.input);
         CheckOutcome::deny(self.run_denied_hooks(call, message, cancel).await, DeniedBy::NoAnswer)
@@ -239,13 +265,14 @@ impl PermissionChecker {
 
 impl PermissionRequester {
     /// Sends a request and waits for the answer.
-    async fn send(
+    pub(crate) async fn send(
         &self,
         host_request: CanUseTool,
+        withdrawal: WithdrawalReason,
         cancel: &CancellationToken,
     ) -> Result<PermissionResult, HostRequestError> {
         match self {
-            Self::Host(requests) => requests.request(host_request).await,
+            Self::Host(requests) => requests.withdrawable_request(host_request, withdrawal).await,
             Self::Tool(tools, name) => prompt_tool::request_answer(tools, name, host_request, cancel).await,
             Self::Unavailable => Err(HostRequestError::Closed),
         }

@@ -13,7 +13,7 @@ use whimbrel_config::plugins::{Plugins, ROOT_VARIABLE};
 use whimbrel_config::settings::Settings;
 use whimbrel_config::settings::http_hooks::{Authority, HttpHookLimits};
 use whimbrel_config::settings::managed_policy::are_plugin_hooks_enabled;
-use whimbrel_tools::hooks::HookSet;
+use whimbrel_tools::hooks::{HookOrigin, HookSet, HookSource};
 use whimbrel_wire::options::{Options, PluginConfig, ToolSet};
 use whimbrel_wire::tool_names::SKILL;
 
@@ -30,6 +30,8 @@ pub struct Extensions {
     pub styles: OutputStyles,
     /// The active output style; `None` for the default.
     pub style: Option<Arc<OutputStyle>>,
+    /// Name that the settings ask for, whether or not there is such a style.
+    requested_style: Option<String>,
     /// The Skill tool is in the tool set that the host asked for.
     skill_tool_enabled: bool,
     /// Slash commands are disabled: text with a slash is a plain prompt.
@@ -82,6 +84,7 @@ pub(super) fn find_extensions(
         cwd: cwd.into(),
         reported_warnings: warnings.clone(),
         style: None,
+        requested_style: None,
         styles,
         plugins,
     };
@@ -117,12 +120,14 @@ impl Extensions {
             Err(text) => (None, Some(text)),
         };
         self.style = style;
+        self.requested_style = name.map(str::to_owned);
         error
     }
 
-    /// Name of the active output style.
+    /// Name of the output style as the settings have it. Hosts compare it with the setting, so it is not replaced by the
+    /// name of the style that is used.
     pub fn style_name(&self) -> &str {
-        self.style.as_ref().map_or(DEFAULT_STYLE, |style| &style.name)
+        self.requested_style.as_deref().unwrap_or(DEFAULT_STYLE)
     }
 
     pub fn has_plugins(&self, configs: &[PluginConfig]) -> bool {
@@ -142,11 +147,12 @@ impl Extensions {
             self.plugins.hooks().filter(|(plugin, _)| self.hooks_enabled && wanted(&plugin.name));
         for (plugin, hook) in plugin_hooks {
             let environment = [(ROOT_VARIABLE.to_owned(), plugin.root.display().to_string())].into();
+            let source = HookSource::Plugin { name: plugin.name.clone() };
             let entry = HookToAdd {
                 event: hook.entry.event,
                 matcher: hook.entry.matcher.as_deref(),
                 action: &hook.entry.action,
-                origin: &hook.origin,
+                origin: &HookOrigin::new(source, &hook.origin),
                 authority: Authority::User,
                 environment,
             };

@@ -7,7 +7,7 @@ use whimbrel_config::settings::hooks::HttpHookConfig;
 use whimbrel_config::settings::http_hooks::{ALLOWED_URLS_KEY, Authority, HttpHookLimits};
 use whimbrel_config::settings::{EffectiveSettings, HookSetting};
 use whimbrel_tools::hooks::front_matter::to_command_hook;
-use whimbrel_tools::hooks::{HookError, HookSet};
+use whimbrel_tools::hooks::{HookError, HookOrigin, HookSet, HookSource};
 use whimbrel_wire::hook::HookEvent;
 
 use super::SetupError;
@@ -17,8 +17,7 @@ pub(super) struct HookToAdd<'a> {
     pub(super) event: HookEvent,
     pub(super) matcher: Option<&'a str>,
     pub(super) action: &'a HookActionConfig,
-    /// File and line, for messages.
-    pub(super) origin: &'a str,
+    pub(super) origin: &'a HookOrigin,
     pub(super) authority: Authority,
     /// Additional environment variables of a command.
     pub(super) environment: BTreeMap<String, String>,
@@ -33,7 +32,7 @@ pub(super) fn from_settings(effective: &EffectiveSettings) -> Result<(HookSet, V
             event: hook.event,
             matcher: hook.matcher.as_deref(),
             action: &hook.action,
-            origin: &render_origin(hook),
+            origin: &HookOrigin::new(HookSource::Settings(hook.source), render_origin(hook)),
             authority: hook.authority,
             environment: BTreeMap::new(),
         };
@@ -71,7 +70,7 @@ pub(super) fn add_hook(
     } else {
         ""
     };
-    Ok(Some(format!("{origin}: a {event} hook does not run: {reason}{consequence}.")))
+    Ok(Some(format!("{}: a {event} hook does not run: {reason}{consequence}.", origin.text)))
 }
 
 fn render_origin(hook: &HookSetting) -> String {

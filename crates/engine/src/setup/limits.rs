@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use whimbrel_config::settings::TypedSettings;
-use whimbrel_models::call::CallTimeouts;
+use whimbrel_models::model_call::CallTimeouts;
 use whimbrel_tools::cost::unknown_price_text;
 use whimbrel_wire::options::Options;
 
@@ -52,11 +52,21 @@ pub(super) fn resolve_limits(
     };
     let max_output_tokens = options.max_output_tokens.or(positive("CLAUDE_CODE_MAX_OUTPUT_TOKENS")?);
     if max_output_tokens == Some(0) {
-        return Err(SetupError::Invalid("The output limit must be more than 0 tokens.".into()));
+        return Err(SetupError::InvalidOption {
+            option: "max_output_tokens",
+            reason: "must be more than 0.".into(),
+        });
+    }
+    if options.max_turns == Some(0) {
+        return Err(SetupError::Invalid(
+            "The limit of model calls per turn (--max-turns) must be at least 1.".into(),
+        ));
     }
     if options.task_budget == Some(0) {
-        let text = "--task-budget must be more than 0 tokens.";
-        return Err(SetupError::Invalid(text.into()));
+        return Err(SetupError::InvalidOption {
+            option: "task_budget",
+            reason: "must be more than 0 tokens.".into(),
+        });
     }
     Ok(AgentLimits {
         max_turns: options.max_turns,
@@ -67,7 +77,6 @@ pub(super) fn resolve_limits(
         overload_timeout: number("WHIMBREL_OVERLOAD_TIMEOUT_MINUTES")?
             .map(|minutes| Duration::from_secs(minutes.min(MAX_RETRY_MINUTES) * 60)),
         timing: parse_timing(positive)?,
-        partial_messages: options.include_partial_messages,
         betas: options.betas.clone(),
         fallback_models: model::fallback_models(engine, options, settings),
         compaction: CompactionConfig {
@@ -88,9 +97,10 @@ pub(super) fn check_budget(
     let unpriced = models.into_iter().find(|model| engine.catalog().lookup(model).is_none());
     match options.max_budget_usd {
         None => Ok(()),
-        Some(dollars) if !(dollars.is_finite() && dollars > 0.0) => Err(SetupError::Invalid(format!(
-            "The budget (--max-budget-usd) must be an amount above 0, but is {dollars}."
-        ))),
+        Some(dollars) if !(dollars.is_finite() && dollars > 0.0) => Err(SetupError::InvalidOption {
+            option: "max_budget_usd",
+            reason: format!("must be an amount above 0, but is {dollars}."),
+        }),
         Some(_) => unpriced.map_or(Ok(()), |model| Err(SetupError::Invalid(unknown_price_text(&model)))),
     }
 }

@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use whimbrel_config::settings;
 use whimbrel_session_store::{Durability, TranscriptDir};
+use whimbrel_tools::sandbox::SandboxProbe;
 use whimbrel_tools::task_list::TaskList;
 use whimbrel_tools::workspace::Workspace;
 use whimbrel_wire::options::Options;
 
-use super::resume::{self, TranscriptWrites};
 use super::session_request::working_directory;
+use super::session_selection::{self, TranscriptWrites};
 use super::setup_types::SessionSetup;
 use super::store_resume::StoreResolvedSession;
 use super::{SetupError, checkpoints, storage, tools};
@@ -30,9 +31,10 @@ pub(super) fn resolve_location(
     env: &BTreeMap<String, String>,
     pass_env: &[String],
     stored: Option<StoreResolvedSession>,
+    sandbox_probe: &Arc<SandboxProbe>,
 ) -> Result<ResolvedLocation, SetupError> {
     let root = working_directory(options)?;
-    let mut persistence = resume::resolve_persistence(options, env)?;
+    let mut persistence = session_selection::resolve_persistence(options, env)?;
     let storage::TranscriptStorage { transcript_dir: storage_dir, error: storage_error } =
         storage::find_storage(env, &root);
     let is_ephemeral = options.persist_session == Some(false) || stored.is_some();
@@ -47,10 +49,10 @@ pub(super) fn resolve_location(
     let no_directory = || is_required.then(|| "neither HOME nor CLAUDE_CONFIG_DIR is set".into());
     let storage_error = storage_error.or_else(no_directory).filter(|_| !is_ephemeral);
     persistence.unavailable.clone_from(&storage_error);
-    let resume::ResolvedSession { session, transcript_dir, resumed, origin, forked_from, warning } =
+    let session_selection::ResolvedSession { session, transcript_dir, resumed, origin, forked_from, warning } =
         match stored {
             Some(stored) => stored.into_resolved(&mut persistence),
-            None => resume::resolve_session(options, storage_dir.as_ref(), writes, &persistence)?,
+            None => session_selection::resolve_session(options, storage_dir.as_ref(), writes, &persistence)?,
         };
     let output_dir = tool_output_dir(transcript_dir.as_ref(), env, &session);
     let config = settings::config_dir(env);
@@ -61,7 +63,8 @@ pub(super) fn resolve_location(
     let task_list = tools::open_task_list(stored_config, env, &session);
     let workspace = Workspace::new(root, output_dir, env.clone())
         .with_checkpoints(checkpoints)
-        .with_passed_variables(pass_env);
+        .with_passed_variables(pass_env)
+        .with_sandbox_probe(Arc::clone(sandbox_probe));
     let workspace = Arc::new(workspace);
     let warnings = storage_error
         .as_deref()

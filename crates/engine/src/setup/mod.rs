@@ -1,11 +1,11 @@
 //! Resolves options, environment and settings into a [`Setup`], once before the first turn.
 //!
 //! Modules: [`session_request`] (the request), [`setup_types`] (the [`Setup`] and its parts), [`resolve`] (builds it),
-//! `location` (session, working directory, storage), [`resume`] (selects a new, resumed or forked session),
+//! `location` (session, working directory, storage), [`session_selection`] (a new, resumed or forked session),
 //! `store_resume` (the same from a session store), `storage` (where transcripts go), `checkpoints`, `settings`,
 //! `discover` (hooks, MCP servers, agents, extensions), [`extensions`] (plugins, commands, skills, output styles),
 //! `permissions`, `hooks`, `limits`, `system_prompt`, `background` (policy for background tasks), [`model`],
-//! `mcp_servers`, `tools`, `env` (parsing of variables), `new_session` (after `/clear`), [`unsupported`]
+//! `mcp_servers`, `tools`, `sandbox` (whether commands can be confined), `env` (parsing of variables), `new_session` (after `/clear`), [`unsupported`]
 //! (options that this version rejects), `unsupported_variables` (the same for variables).
 
 mod background;
@@ -23,8 +23,9 @@ pub mod model;
 mod new_session;
 mod permissions;
 pub mod resolve;
-pub mod resume;
+pub(crate) mod sandbox;
 pub mod session_request;
+pub mod session_selection;
 pub(crate) mod settings;
 pub mod setup_types;
 mod storage;

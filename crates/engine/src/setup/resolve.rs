@@ -1,12 +1,11 @@
 //! Builds a [`Setup`] from options, environment and settings.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
-use whimbrel_config::locations::ConfigLocations;
+use whimbrel_config::locations::{ConfigLocations, SharedDirs};
 use whimbrel_config::settings::{TypedSettings, config_dir};
 use whimbrel_models::anthropic::extra_body::{EXTRA_BODY_VARIABLE, ExtraBody};
 use whimbrel_os::links::resolve_links;
@@ -15,6 +14,7 @@ use whimbrel_tools::mcp_tools::ToolCache;
 use whimbrel_tools::permission::PermissionState;
 use whimbrel_tools::permission::state::NewPermissions;
 use whimbrel_tools::task_list::TaskList;
+use whimbrel_tools::telemetry::PromptSpans;
 use whimbrel_tools::workspace::{ENV_FILE_VARIABLE, Workspace};
 use whimbrel_wire::options::{Options, OutputFormat};
 
@@ -27,11 +27,11 @@ use crate::runtime_settings::RuntimeSettings;
 use crate::setup::discover::{Discovered, discover};
 use crate::setup::env::is_env_set;
 use crate::setup::location::{ResolvedLocation, resolve_location};
-use crate::setup::resume;
 use crate::setup::session_request::{SessionRequest, SetupError};
+use crate::setup::session_selection;
 use crate::setup::store_resume::StoreResolvedSession;
 use crate::setup::{
-    background, limits, model, permissions, settings, system_prompt, tools, unsupported,
+    background, limits, model, permissions, sandbox, settings, system_prompt, tools, unsupported,
     unsupported_variables,
 };
 use crate::state_notifier::StateSubscription;
@@ -46,7 +46,7 @@ struct Sources<'a> {
 }
 
 impl Setup {
-    /// Resolves a setup. Sessions in a store are loaded by [`resume::resolve`] only.
+    /// Resolves a setup. Sessions in a store are loaded by [`session_selection::resolve`] only.
     pub fn resolve(engine: &Engine, request: SessionRequest) -> Result<Self, SetupError> {
         Self::resolve_from(engine, request, None)
     }
@@ -60,14 +60,15 @@ impl Setup {
         unsupported::unsupported_option(&request.options)
             .map_or(Ok(()), |text| Err(SetupError::Unsupported(text)))?;
         let settings = request.load_settings()?;
-        let SessionRequest { options, mut env, in_process_servers, .. } = request;
+        let SessionRequest { options, mut env, in_process_servers, prompt_spans, .. } = request;
         env.extend(options.env.clone());
         let sources =
             Sources { engine, options: &options, env: &env, settings: settings.effective().typed.clone() };
         unsupported_variables::check_variables(&env).map_err(SetupError::Unsupported)?;
         let pass_env = &sources.settings.pass_env;
         let ResolvedLocation { session, task_list, mut warnings } =
-            resolve_location(&options, &env, pass_env, stored)?;
+            resolve_location(&options, &env, pass_env, stored, engine.sandbox_probe())?;
+        sandbox::check_sandbox(settings.sandbox(), session.workspace.sandbox())?;
         warnings.extend(settings.warnings().iter().cloned().chain(unsupported::ignored_settings(&settings)));
         warnings.extend(unsupported_variables::ignored_variables(&env));
         warnings.extend(env_file_warning(&session.workspace));
@@ -78,11 +79,14 @@ impl Setup {
         });
         let Discovered { hooks, servers, commands, extensions, agent_definitions } =
             discover(&options, &env, &settings, &config_locations, &mut warnings)?;
-        let mode = resume::resumed_mode(session.resumed.as_deref());
+        let mode = session_selection::resumed_mode(session.resumed.as_deref());
         let workspace = &session.workspace;
         let NewPermissions { state, warnings: permission_warnings } =
             permissions::initial_permissions(&options, &env, settings, workspace, mode, &mut warnings)?;
         warnings.extend(permission_warnings);
+        let sandbox = Arc::clone(state.settings().sandbox());
+        let report = sandbox::describe_sandbox(&sandbox, &state, workspace.sandbox());
+        warnings.extend(report.into_iter().flat_map(|report| report.warnings));
         let permissions = sources.permissions(state);
         let tool_cache = ToolCache::new(permissions.state.clone(), permissions.prompt_tool.clone());
         let models = sources.models()?;
@@ -95,8 +99,12 @@ impl Setup {
                 system_prompt: system_prompt::read_system_prompt(&options)?,
                 appended: system_prompt::appended_prompt(&options),
             },
-            host: sources.host(&warnings)?,
-            hooks: HookSetup { set: hooks, progress: resolve_hook_progress(&options) },
+            host: sources.host(prompt_spans, &warnings)?,
+            hooks: HookSetup {
+                set: hooks,
+                progress: resolve_hook_progress(&options),
+                setup_hooks: options.setup_hooks,
+            },
             session,
             models,
             permissions,
@@ -126,6 +134,14 @@ impl Setup {
         self.tools.tool_set = Arc::new(self.tools.tool_set.with_tool(schema.tool()));
         self.tools.output_schema = Some(schema);
         Ok(())
+    }
+
+    /// Lets answers be free text again.
+    pub fn remove_output_schema(&mut self) {
+        if self.tools.output_schema.take().is_some() {
+            self.tools.tool_set =
+                Arc::new(self.tools.tool_set.without_tools(&[structured_output::TOOL_NAME]));
+        }
     }
 
     /// Resolves a model name of the host; `None` is the default model.
@@ -188,16 +204,19 @@ impl Sources<'_> {
         let tool_set = tools::select_tools(engine, options, env, permissions);
         let (tool_set, deferred_tools) = tools::finalize_tools(&tool_set, options, env, window)?;
         let tool_set = tools::describe_agent_tool(tool_set, &agents.definitions);
+        let tool_set = tools::describe_sandbox(tool_set, permissions);
         let tool_set = tool_set.with_hook_responders(hooks).with_mcp_tools(Arc::new(mcp_tools.clone()));
         Ok(ToolSetup { tool_set: Arc::new(tool_set), deferred_tools, task_list, output_schema: None })
     }
 
-    fn host(&self, warnings: &[String]) -> Result<HostSetup, SetupError> {
+    fn host(&self, prompt_spans: PromptSpans, warnings: &[String]) -> Result<HostSetup, SetupError> {
         Ok(HostSetup {
             background_policy: background::background_policy(self.options, self.env)?,
             background_wait_limit: background::wait_limit(self.env)?,
             state_subscription: resolve_state_subscription(self.env),
+            sends_details: is_env_set(self.env, HOST_DETAILS_VARIABLE),
             replay_user_messages: self.options.replay_user_messages,
+            prompt_spans,
             warning: (!warnings.is_empty()).then(|| warnings.join("\n")),
         })
     }
@@ -214,18 +233,15 @@ fn initial_runtime_settings(
         thinking: model::thinking(options, env, settings)?,
         thinking_display: model::thinking_display(options),
         effort: model::effort(options, env, settings)?,
+        partial_messages: options.include_partial_messages,
         plan_mode_instructions: options.plan_mode_instructions.as_deref().map(Into::into),
     })
 }
 
 /// Additional directories whose instruction files are loaded: those of the host, if the user has enabled it.
-fn instruction_dirs(
-    options: &Options,
-    env: &BTreeMap<String, String>,
-    workspace: &Workspace,
-) -> Vec<PathBuf> {
+fn instruction_dirs(options: &Options, env: &BTreeMap<String, String>, workspace: &Workspace) -> SharedDirs {
     if !is_env_set(env, "CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD") {
-        return Vec::new();
+        return SharedDirs::default();
     }
     let resolve = |dir: &String| resolve_links(&workspace.resolve(dir));
     options.additional_directories.iter().map(resolve).collect()
@@ -244,6 +260,9 @@ fn env_file_warning(workspace: &Workspace) -> Option<String> {
 fn resolve_hook_progress(options: &Options) -> ProgressPolicy {
     if options.include_hook_events { ProgressPolicy::All } else { ProgressPolicy::StartupOnly }
 }
+
+/// Switch of a host that reads fields that the official protocol does not have.
+const HOST_DETAILS_VARIABLE: &str = "WHIMBREL_HOST_DETAILS";
 
 fn resolve_state_subscription(env: &BTreeMap<String, String>) -> StateSubscription {
     if is_env_set(env, "CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS") {

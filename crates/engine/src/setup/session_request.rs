@@ -9,6 +9,7 @@ use whimbrel_os::files::{self, FileKind};
 use whimbrel_os::links as paths;
 use whimbrel_session_store::lock::BusyError;
 use whimbrel_session_store::store::SharedStore;
+use whimbrel_tools::telemetry::PromptSpans;
 use whimbrel_wire::options::Options;
 
 use super::settings;
@@ -25,6 +26,8 @@ pub struct SessionRequest {
     pub in_process_servers: BTreeMap<String, InProcessServer>,
     /// The session store; `None` stores sessions in files.
     pub store: Option<SharedStore>,
+    /// Spans in which the host sends its prompts.
+    pub prompt_spans: PromptSpans,
 }
 
 impl SessionRequest {
@@ -45,7 +48,7 @@ impl SessionRequest {
         let mut env = self.env.clone();
         env.extend(self.options.env.clone());
         let options = Options { tolerate_bad_settings: true, ..self.options.clone() };
-        settings::read_settings(&options, &env, &working_directory(&options)?)
+        settings::load_settings(&options, &env, &working_directory(&options)?)
     }
 
     /// Takes the loaded settings, or loads them.
@@ -66,9 +69,27 @@ pub enum SetupError {
     /// An option or setting that this version does not support.
     #[error("{0}")]
     Unsupported(String),
-    /// An invalid option, variable or setting.
+    /// An invalid variable or setting.
     #[error("{0}")]
     Invalid(String),
+    /// The settings require a sandbox, and this machine has none.
+    #[error(
+        "Commands cannot be confined here, and the settings require a sandbox: {0}. Run `whimbrel sandbox status`, or set \
+         sandbox.failIfUnavailable to false to run commands unconfined."
+    )]
+    SandboxUnavailable(String),
+    /// An option with an invalid value. `option` is its field in [`Options`]; the flag has the same name.
+    #[error("{} {reason}", flag_of(option))]
+    InvalidOption { option: &'static str, reason: String },
+    /// An option that makes sense only together with another one.
+    #[error("{} requires {}: {reason}", flag_of(option), flag_of(required))]
+    MissingOption { option: &'static str, required: &'static str, reason: &'static str },
+    #[error("No conversation found with session ID: {session}")]
+    NoSuchSession { session: String },
+    #[error("The session {session} already exists{}. Choose another --session-id{}", .place.description(), .place.alternative())]
+    SessionExists { session: String, place: SessionPlace },
+    #[error("The working directory {} does not exist.", .0.display())]
+    NoSuchDirectory(PathBuf),
     /// Another engine holds the session.
     #[error(
         "The session {session} is {busy}. Wait until it ends, or use --fork-session to continue with a copy."
@@ -76,8 +97,38 @@ pub enum SetupError {
     Busy { session: String, busy: BusyError },
 }
 
+/// Place of an existing session whose id was given to a new one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SessionPlace {
+    /// The directory of the new session: it could be resumed.
+    Here,
+    /// Another directory, or another spelling of the id.
+    Elsewhere,
+}
+
+impl SessionPlace {
+    fn description(self) -> &'static str {
+        match self {
+            Self::Here => "",
+            Self::Elsewhere => ", in another directory or with different capitalization",
+        }
+    }
+
+    fn alternative(self) -> &'static str {
+        match self {
+            Self::Here => ", or continue it with --resume.",
+            Self::Elsewhere => ".",
+        }
+    }
+}
+
+/// The flag that sets an option.
+fn flag_of(option: &str) -> String {
+    format!("--{}", option.replace('_', "-"))
+}
+
 /// The working directory, resolved; it must exist.
-pub(super) fn working_directory(options: &Options) -> Result<PathBuf, SetupError> {
+pub(crate) fn working_directory(options: &Options) -> Result<PathBuf, SetupError> {
     let dir = match &options.cwd {
         Some(dir) => PathBuf::from(dir),
         None => std::env::current_dir().map_err(|error| {
@@ -86,7 +137,7 @@ pub(super) fn working_directory(options: &Options) -> Result<PathBuf, SetupError
     };
     let dir = paths::resolve_links(&dir);
     if !matches!(files::file_kind(&dir), Ok(FileKind::Directory)) {
-        return Err(SetupError::Invalid(format!("The working directory {} does not exist.", dir.display())));
+        return Err(SetupError::NoSuchDirectory(dir));
     }
     Ok(dir)
 }

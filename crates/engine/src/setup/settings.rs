@@ -4,26 +4,17 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
-use whimbrel_config::locations::ConfigLocations;
+use whimbrel_config::locations::{ConfigLocations, SharedDirs};
 use whimbrel_config::plugins::records::PluginDir;
 use whimbrel_config::settings::trust::project_trust::project_trust;
 use whimbrel_config::settings::{self, Settings, SettingsRequest, Tolerance};
 use whimbrel_wire::options::{Options, SettingSource};
 
+use super::SetupError;
 use super::env::{Env, is_env_set};
-use super::{SetupError, unsupported};
 
 /// Loads the settings. Reads files.
 pub(super) fn load_settings(options: &Options, env: &Env, root: &Path) -> Result<Settings, SetupError> {
-    let settings = read_settings(options, env, root)?;
-    match unsupported::unsupported_setting(&settings) {
-        Some(text) => Err(SetupError::Unsupported(text)),
-        None => Ok(settings),
-    }
-}
-
-/// Loads the settings, whether or not this version supports them. Reads files.
-pub(super) fn read_settings(options: &Options, env: &Env, root: &Path) -> Result<Settings, SetupError> {
     let invalid = |error: settings::SettingsError| SetupError::Invalid(error.to_string());
     let project = project_root(options, root);
     let named_sources = options.setting_sources.as_deref().unwrap_or_default();
@@ -36,6 +27,7 @@ pub(super) fn read_settings(options: &Options, env: &Env, root: &Path) -> Result
         sources: setting_sources(options),
         named_sources: named_sources.iter().copied().collect(),
         flag: options.settings.clone(),
+        flag_sandbox: options.sandbox.clone(),
         managed_files: settings::managed_files().map_err(invalid)?,
         managed: managed_settings(options)?,
         tolerance: tolerance(options),
@@ -95,7 +87,8 @@ pub(super) fn config_locations(
         user_dir: config,
         working_dir: root.into(),
         project_dir: project,
-        instruction_dirs: Vec::new(),
+        instruction_dirs: SharedDirs::default(),
+        skill_dirs: SharedDirs::default(),
     }
 }
 

@@ -13,11 +13,12 @@ use whimbrel_tools::mcp_tools::ToolCache;
 use whimbrel_tools::permission::PermissionState;
 use whimbrel_tools::task_list::TaskList;
 use whimbrel_tools::tasks::BackgroundPolicy;
+use whimbrel_tools::telemetry::PromptSpans;
 use whimbrel_tools::workspace::Workspace;
-use whimbrel_wire::options::SystemPrompt;
+use whimbrel_wire::options::{SetupHooks, SystemPrompt};
 
 use super::extensions::Extensions;
-use super::resume::SessionOrigin;
+use super::session_selection::SessionOrigin;
 use crate::agent::AgentLimits;
 use crate::agents::AgentDefinitions;
 use crate::commands::Commands;
@@ -107,6 +108,8 @@ pub struct HookSetup {
     pub set: HookSet,
     /// Hook events whose progress is sent to the host.
     pub progress: ProgressPolicy,
+    /// The `Setup` hooks to run at the start.
+    pub setup_hooks: Option<SetupHooks>,
 }
 
 pub struct AgentSetup {
@@ -140,8 +143,20 @@ pub struct HostSetup {
     pub background_wait_limit: Option<Duration>,
     /// Whether the host subscribes to session state changes.
     pub state_subscription: StateSubscription,
+    /// Frames to the host have fields that the official protocol does not have.
+    pub sends_details: bool,
     /// User messages are echoed to the host.
     pub replay_user_messages: bool,
+    /// Spans in which the host has sent prompts: the parents of their turns.
+    pub prompt_spans: PromptSpans,
     /// Warnings for the host, sent with the first turn.
     pub warning: Option<String>,
+}
+
+impl HostSetup {
+    /// Queues warnings; the host gets them with the next turn.
+    pub fn add_warnings(&mut self, more: impl IntoIterator<Item = String>) {
+        let warnings = self.warning.take().into_iter().chain(more);
+        self.warning = warnings.reduce(|one, other| format!("{one}\n{other}"));
+    }
 }

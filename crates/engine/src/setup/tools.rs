@@ -4,10 +4,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use serde_json::json;
+use whimbrel_policy::sandbox::OVERRIDE_FIELD;
 use whimbrel_tools::api::deferred_tools::{self, DeferredTools};
 use whimbrel_tools::api::{AgentToolSet, ToolEntry};
 use whimbrel_tools::builtin::{BACKGROUND_FIELD, MONITOR, describe_without_background};
 use whimbrel_tools::permission::PermissionState;
+use whimbrel_tools::sandbox;
 use whimbrel_tools::task_list::TaskList;
 use whimbrel_tools::workspace::DISABLE_BACKGROUND_VARIABLE;
 use whimbrel_wire::options::{Options, ToolSet};
@@ -93,6 +96,23 @@ pub(super) fn describe_agent_tool(tool_set: AgentToolSet, definitions: &AgentDef
     match agent_description(definitions) {
         Some(text) => tool_set.with_description(AGENT, &text),
         None => tool_set,
+    }
+}
+
+/// Tells the model that commands are confined, and how it may ask to run one unconfined.
+pub(super) fn describe_sandbox(tool_set: AgentToolSet, permissions: &PermissionState) -> AgentToolSet {
+    let settings = Arc::clone(permissions.settings().sandbox());
+    if !permissions.is_sandboxed(&settings) {
+        return tool_set;
+    }
+    let tool_set = tool_set.append_description(BASH, &sandbox::describe(&settings));
+    match settings.allow_unsandboxed_commands {
+        true => tool_set.with_field(
+            BASH,
+            OVERRIDE_FIELD,
+            &json!({"type": "boolean", "description": "Run outside of the sandbox; asks the user."}),
+        ),
+        false => tool_set,
     }
 }
 

@@ -1,35 +1,17 @@
 //! Options and settings that this version does not support. They are rejected or reported, never ignored silently.
 
-use serde_json::{Map, Value};
-use whimbrel_config::settings::{LayerSource, Settings, SettingsLayer};
+use serde_json::Value;
+use whimbrel_config::settings::Settings;
 use whimbrel_wire::options::Options;
 
 /// Error text for the first unsupported option.
 pub fn unsupported_option(options: &Options) -> Option<String> {
-    let rows = [
-        (options.sandbox.as_ref().is_some_and(is_sandbox_enabled), SANDBOX),
-        (!options.tool_aliases.is_empty(), "tool aliases"),
-    ];
-    rows.iter().find(|(is_used, _)| *is_used).map(|(_, what)| render_error(what))
-}
-
-const SANDBOX: &str = "a sandbox";
-
-/// Error text for an unsupported setting of the host or an administrator, or one that must not be ignored.
-pub fn unsupported_setting(settings: &Settings) -> Option<String> {
-    let sandbox = |layer: &SettingsLayer| {
-        layer.values.get("sandbox").and_then(Value::as_object).is_some_and(is_sandbox_enabled)
-    };
-    let requested =
-        settings.layers().iter().any(|layer| layer.origin.source >= LayerSource::Flag && sandbox(layer));
-    let required = settings.effective().typed.sandbox.get("failIfUnavailable") == Some(&Value::Bool(true));
-    (requested || required).then(|| render_error(SANDBOX))
+    (!options.tool_aliases.is_empty()).then(|| render_error("tool aliases"))
 }
 
 /// Warnings about settings that the session ignores.
 pub fn ignored_settings(settings: &Settings) -> Vec<String> {
     let effective = settings.effective();
-    let sandbox = is_sandbox_enabled(&effective.typed.sandbox).then_some("sandbox: commands run without one");
     let unenforced = UNENFORCED_KEYS.iter().filter(|(path, _)| {
         let value = path.iter().try_fold(None, |found: Option<&Value>, key| {
             Some(Some(match found {
@@ -39,9 +21,8 @@ pub fn ignored_settings(settings: &Settings) -> Vec<String> {
         });
         !matches!(value.flatten(), None | Some(Value::Bool(false) | Value::Null))
     });
-    sandbox
-        .into_iter()
-        .chain(unenforced.map(|(_, what)| *what))
+    unenforced
+        .map(|(_, what)| *what)
         .map(|what| format!("This version of Whimbrel does not support a setting: {what}."))
         .collect()
 }
@@ -62,10 +43,6 @@ const UNENFORCED_KEYS: &[(&[&str], &str)] = &[
     ),
     (&["deniedModels"], "deniedModels: no model is denied"),
 ];
-
-fn is_sandbox_enabled(sandbox: &Map<String, Value>) -> bool {
-    sandbox.get("enabled") == Some(&Value::Bool(true))
-}
 
 fn render_error(what: &str) -> String {
     format!("This version of Whimbrel does not support {what} yet. Leave it out, or use a newer version.")

@@ -1,7 +1,9 @@
 //! Validates values against a JSON Schema.
 
+use jsonschema::error::ValidationErrorKind;
 use jsonschema::{Retrieve, Uri, Validator};
 use serde_json::Value;
+use whimbrel_wire::control::InvalidField;
 
 /// A compiled schema.
 pub(super) struct SchemaValidator(Validator);
@@ -25,6 +27,38 @@ impl SchemaValidator {
             .collect();
         (shown, errors.count())
     }
+
+    /// The invalid fields of a value, at most `limit`.
+    pub(super) fn invalid_fields(&self, value: &Value, limit: usize) -> Vec<InvalidField> {
+        let errors = self.0.iter_errors(value).take(limit);
+        errors
+            .map(|error| {
+                let path = field_path(error.instance_path().as_str());
+                match error.kind() {
+                    ValidationErrorKind::Required { property: Value::String(name) } => {
+                        let field = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+                        InvalidField { field, message: "is missing".into() }
+                    }
+                    _ => InvalidField { field: path, message: error.to_string() },
+                }
+            })
+            .collect()
+    }
+}
+
+/// A JSON pointer as a path: `/edits/0/old` is `edits[0].old`.
+fn field_path(pointer: &str) -> String {
+    let mut path = String::new();
+    for part in pointer.split('/').skip(1) {
+        let part = part.replace("~1", "/").replace("~0", "~");
+        if part.bytes().all(|byte| byte.is_ascii_digit()) {
+            path += &format!("[{part}]");
+        } else {
+            path += if path.is_empty() { "" } else { "." };
+            path += &part;
+        }
+    }
+    path
 }
 
 /// A JSON pointer as the model reads it.

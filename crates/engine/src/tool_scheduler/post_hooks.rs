@@ -79,7 +79,9 @@ async fn dispatch_result_hooks(
     if result.is_error {
         let error = match &result.content {
             ResultContent::Text(text) => text.clone(),
-            ResultContent::Blocks(_) => result.meta.to_string(),
+            ResultContent::Blocks(_) => {
+                result.meta.as_str().map_or_else(|| result.meta.to_string(), str::to_owned)
+            }
         };
         let failure = HookEvent::PostToolUseFailure;
         let build_input = |builder: &whimbrel_tools::hooks::HookInputBuilder| {

@@ -16,11 +16,19 @@ pub(super) async fn finish_turn(agent: &mut Agent, scheduler: ToolScheduler, out
         TurnEnd::BudgetExceeded => "the budget was used up",
         TurnEnd::HookStopped => "a hook ended the turn",
         TurnEnd::HookDeferred => "a tool call was deferred",
+        TurnEnd::Conflict => "the session was continued elsewhere",
         TurnEnd::ApiError | TurnEnd::ContextTooLong => "the model failed",
         _ => "the turn was interrupted by the user",
     };
     let mut round = ToolRound::default();
-    for result in scheduler.cancel_all(reason) {
+    // When the session is stopped, the host may come back and resume what waits for its answer.
+    let leaves_calls_open =
+        agent.conversation.is_main() && agent.frame_sender.is_stopped() && scheduler.has_unstarted_calls();
+    let cancelled = match leaves_calls_open {
+        true => scheduler.cancel_started(reason),
+        false => scheduler.cancel_all(reason),
+    };
+    for result in cancelled {
         if outcome.end == TurnEnd::BudgetExceeded {
             agent.conversation.close_unrun_call(result);
             continue;
@@ -31,6 +39,7 @@ pub(super) async fn finish_turn(agent: &mut Agent, scheduler: ToolScheduler, out
     let cancel = agent.tool_env.context.cancel.clone();
     invoked_skills::inject_invoked(agent, &cancel).await;
     match outcome.end {
+        TurnEnd::AbortedStreaming | TurnEnd::AbortedTools if leaves_calls_open => {}
         TurnEnd::AbortedStreaming => agent.conversation.push_synthetic(INTERRUPTED_TEXT).await,
         TurnEnd::AbortedTools => {
             agent.conversation.push_synthetic("[Request interrupted by user for tool use]").await;
@@ -79,6 +88,7 @@ pub(super) async fn finish_turn(agent: &mut Agent, scheduler: ToolScheduler, out
         | TurnEnd::MaxTurns
         | TurnEnd::Refused
         | TurnEnd::NoStructuredOutput
+        | TurnEnd::Conflict
         | TurnEnd::BudgetExceeded => {}
     }
     agent.conversation.end_turn().await;

@@ -3,7 +3,7 @@
 
 use tokio_util::sync::CancellationToken;
 use whimbrel_models::assemble::{FinishedBlock, ReplyAssembler};
-use whimbrel_models::call::{CallStep, ModelCall, ScheduledRetry};
+use whimbrel_models::model_call::{CallStep, ModelCall, ScheduledRetry};
 use whimbrel_models::{ModelError, ModelErrorKind, ReplyEvent, ReplyItem, Request, TaskBudget};
 use whimbrel_os::{clock, ids};
 use whimbrel_tools::cost::MeteredCall;
@@ -16,6 +16,7 @@ use crate::agent::Agent;
 use crate::conversation::{Attribution, ReplyHead};
 use crate::fallback;
 use crate::next_step::TurnEvent;
+use crate::side_question::RecordedConversation;
 use crate::tool_scheduler::{ToolCall, ToolScheduler};
 
 /// Outcome of one model call.
@@ -62,13 +63,17 @@ pub(super) async fn stream_reply(
     agent.conversation.prepare_for_model(&full_name, agent.models.providers().dialect(&full_name));
     agent.conversation.flush().await;
     let request = build_request(agent, &full_name, name);
+    if agent.conversation.is_main() {
+        let (prefix, history) = (request.prefix.clone(), request.history.clone());
+        agent.view.record(RecordedConversation { model: full_name.clone(), prefix, history });
+    }
     if !agent.conversation.is_main()
         && let Some(TaskBudget { total, remaining: Some(0) }) = request.task_budget
     {
         let text = format!("The task budget of {total} tokens is used up.");
         return ReplyOutcome { error: Some(ModelError::new(ModelErrorKind::SpendLimit, text)), ..reply };
     }
-    if agent.limits.partial_messages && agent.conversation.attribution().parent_tool_use_id().is_none() {
+    if request.raw_events && agent.conversation.attribution().parent_tool_use_id().is_none() {
         agent.frame_sender.notify(Status { status: Some(StatusKind::Requesting), ..Status::default() }).await;
     }
     let call = ModelCall::new(model, request, agent.retry_policy(), agent.limits.timing);
@@ -91,8 +96,9 @@ pub(super) async fn stream_reply(
         match step {
             None => break,
             Some(Ok(CallStep::Item(mut delta))) => {
-                if !delta.event.is_keepalive() {
-                    reply.first_event_at.get_or_insert_with(clock::monotonic);
+                if !delta.event.is_keepalive() && reply.first_event_at.is_none() {
+                    reply.first_event_at = Some(clock::monotonic());
+                    agent.conversation.publish_replays().await;
                 }
                 match handle_delta(agent, &mut assembly, scheduler, &mut hidden, &mut delta).await {
                     Ok(Some(text)) => reply.text = Some(text),
@@ -199,11 +205,9 @@ async fn record_block(
         }
         Block::ToolUse { id, name, input } => {
             agent.conversation.make_call_id_unique(id);
-            agent.structured_output.record_call(name, id);
-            agent.instructions.watch_call(name, input);
-            agent.progress.record_tool_call(name);
-            tool_call =
-                Some(ToolCall { id: id.clone(), tool: name.clone(), input: input.clone(), bad_input });
+            let call = ToolCall { id: id.clone(), tool: name.clone(), input: input.clone(), bad_input };
+            agent.observe_call(&call);
+            tool_call = Some(call);
         }
         _ => {}
     }
@@ -257,6 +261,6 @@ fn build_request(agent: &mut Agent, full_name: &str, model: String) -> Request {
         history: agent.conversation.history.snapshot(),
         betas: agent.limits.betas.clone(),
         session_id: agent.frame_sender.session_id().to_string(),
-        raw_events: agent.limits.partial_messages,
+        raw_events: runtime_settings.partial_messages,
     }
 }

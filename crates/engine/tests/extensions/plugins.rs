@@ -103,13 +103,27 @@ async fn plugins_can_be_added_by_control_requests() {
 
 #[tokio::test]
 async fn unknown_output_style_warns_and_uses_default() {
-    let options =
-        Options { settings: Some(json!({"outputStyle": "Pirate"}).to_string()), ..Options::default() };
-    let mut host = Host::with_script([Reply::text("Hello.")]).options(options).start().await.unwrap();
+    let mut host =
+        Host::with_script([Reply::text("Hello.")]).options(style_options("Pirate")).start().await.unwrap();
     host.run("Hi.").await.unwrap();
     assert!(host.model_requests()[0].system_prompt().contains("# Communication"));
-    assert_eq!(host.init_frame().unwrap()["output_style"], "default");
+    assert_eq!(host.init_frame().unwrap()["output_style"], "Pirate");
     assert!(
         host.received().iter().any(|received| received.json.to_string().contains("There is no output style"))
     );
+}
+
+#[tokio::test]
+async fn hosts_get_the_requested_name_of_the_output_style() {
+    let script = [Reply::text("Hello.")];
+    let mut host = Host::with_script(script).options(style_options("explanatory")).start().await.unwrap();
+    let reply = host.send_request(Initialize::default()).await.unwrap();
+    host.run("Hi.").await.unwrap();
+    assert!(!host.model_requests()[0].system_prompt().contains("# Communication"));
+    let init = &host.init_frame().unwrap()["output_style"];
+    assert_eq!((reply.output_style.as_str(), init), ("explanatory", &json!("explanatory")));
+}
+
+fn style_options(style: &str) -> Options {
+    Options { settings: Some(json!({"outputStyle": style}).to_string()), ..Options::default() }
 }

@@ -3,7 +3,7 @@
 use serde_json::json;
 use whimbrel_testkit::{Host, Reply, TestDirs};
 use whimbrel_wire::Frame;
-use whimbrel_wire::control::{GetContextUsage, Interrupt};
+use whimbrel_wire::control::{GetContextUsage, Initialize, Interrupt};
 use whimbrel_wire::message::Outcome;
 use whimbrel_wire::options::Options;
 
@@ -172,6 +172,56 @@ async fn builtin_commands_need_no_model() {
     host.run("Hi again.").await.unwrap();
     let requests = host.model_requests();
     assert!(requests[1].model().contains("sonnet") && !requests[1].contains_text("Total cost"));
+}
+
+#[tokio::test]
+async fn builtin_prompts_become_turns_with_arguments_and_mentions() {
+    let script = [Reply::text("Looks fine."), Reply::text("No vulnerability.")];
+    let mut host = Host::with_script(script).file("a.txt", "MENTIONED").start().await.unwrap();
+    let listed = host.send_request(Initialize::default()).await.unwrap().commands;
+    assert_eq!(host.run("/review the part in @a.txt").await.unwrap().result.as_deref(), Some("Looks fine."));
+    host.run("/security-review").await.unwrap();
+    let requests = host.model_requests();
+    for text in [
+        "<command-name>/review</command-name>",
+        "Review a change.",
+        "The user added: the part in @a.txt",
+        "MENTIONED",
+    ] {
+        assert!(requests[0].contains_text(text), "{text}");
+    }
+    assert!(requests[1].contains_text("Look for vulnerabilities"));
+    let in_init = &host.init_frame().unwrap()["slash_commands"];
+    for name in ["init", "pr-comments", "review", "security-review"] {
+        assert!(listed.iter().any(|command| command.name == name && command.builtin == Some(true)), "{name}");
+        assert!(in_init.as_array().unwrap().contains(&json!(name)), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn command_files_replace_builtin_prompts() {
+    for (file, options) in [
+        (".claude/commands/review.md", Options::default()),
+        (".claude/skills/review/SKILL.md", project_options()),
+    ] {
+        let text = "---\ndescription: Ours\n---\nLook at it our way.";
+        let mut host = Host::with_script([Reply::text("Done.")])
+            .options(options)
+            .file(file, text)
+            .start()
+            .await
+            .unwrap();
+        host.run("/review 12").await.unwrap();
+        let request = &host.model_requests()[0];
+        assert_eq!(
+            ["Look at it our way.", "Review a change."].map(|text| request.contains_text(text)),
+            [true, false],
+            "{file}"
+        );
+        let names = host.init_frame().unwrap()["slash_commands"].clone();
+        assert_eq!(names.as_array().unwrap().iter().filter(|name| *name == "review").count(), 1, "{names}");
+        assert!(!host.received().iter().any(|received| received.json.to_string().contains("is ignored")));
+    }
 }
 
 #[tokio::test]

@@ -107,7 +107,7 @@ async fn unresponsive_server_times_out() {
     let mut hung = options();
     hung.mcp_servers.insert("hung".into(), stdio_server(&["sleep", "600"]));
     let script = [word_call("mcp__sh__echo", "hey"), Reply::text("Done.")];
-    let mut host = Host::with_script(script).options(hung).env("MCP_TIMEOUT", "1500").start().await.unwrap();
+    let mut host = Host::with_script(script).options(hung).env("MCP_TIMEOUT", "5000").start().await.unwrap();
     host.run("Go.").await.unwrap();
     let states = server_states(host.init_frame().unwrap());
     assert_eq!(states, [("hung".into(), "failed".into()), ("sh".into(), "connected".into())]);

@@ -38,3 +38,17 @@ pub(crate) async fn start_error(dirs: &SessionDirs, options: Options) -> String 
 pub(crate) fn resume_options(session: &str) -> Options {
     Options { resume: Some(session.into()), ..Options::default() }
 }
+
+/// Role and text of each message, without injected context and cache marks.
+pub(crate) fn message_texts(request: &Value) -> Vec<(String, String)> {
+    let messages = request["messages"].as_array().unwrap().iter();
+    let texts = |message: &Value| {
+        let blocks = message["content"].as_array().unwrap().iter().filter_map(|block| block["text"].as_str());
+        blocks.filter(|text| !text.starts_with('<')).collect::<Vec<_>>().join("+")
+    };
+    messages.map(|message| (message["role"].as_str().unwrap().to_owned(), texts(message))).collect()
+}
+
+pub(crate) fn joined_texts(request: &Value) -> String {
+    message_texts(request).into_iter().map(|(_, text)| text).collect::<Vec<_>>().join(" ")
+}

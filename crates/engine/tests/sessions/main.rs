@@ -4,7 +4,10 @@
 
 mod clear;
 mod fixture;
+mod pending_calls;
+mod queued_messages;
 mod recorded_usage;
 mod restored_state;
 mod resume;
 mod resumed_cost;
+mod rewind;

@@ -6,21 +6,7 @@ use whimbrel_wire::control::{CancelAsyncMessage, GetSessionCost, RenameSession, 
 use whimbrel_wire::options::Options;
 use whimbrel_wire::permission::PermissionMode;
 
-use super::fixture::{host_with_replies, resume_options, run_prompts, start_error};
-
-/// Role and text of each message, without injected context and cache marks.
-fn message_texts(request: &Value) -> Vec<(String, String)> {
-    let messages = request["messages"].as_array().unwrap().iter();
-    let texts = |message: &Value| {
-        let blocks = message["content"].as_array().unwrap().iter().filter_map(|block| block["text"].as_str());
-        blocks.filter(|text| !text.starts_with('<')).collect::<Vec<_>>().join("+")
-    };
-    messages.map(|message| (message["role"].as_str().unwrap().to_owned(), texts(message))).collect()
-}
-
-fn joined_texts(request: &Value) -> String {
-    message_texts(request).into_iter().map(|(_, text)| text).collect::<Vec<_>>().join(" ")
-}
+use super::fixture::{host_with_replies, joined_texts, resume_options, run_prompts, start_error};
 
 /// The messages without cache marks, whose position changes.
 fn without_cache_marks(request: &Value) -> String {
@@ -185,7 +171,7 @@ async fn session_is_locked_by_one_process() {
     let mut first = host_with_replies(&dirs, ["1", "2"], Options::default()).start().await.unwrap();
     let session = first.run("a").await.unwrap().session_id;
     let error = start_error(&dirs, resume_options(&session)).await;
-    let owner = format!("in use by process {}, started 2", std::process::id());
+    let owner = format!("in use by process {} (", std::process::id());
     assert!(error.contains(&owner) && error.contains("--fork-session"), "{error}");
     let (_, request) =
         run_prompts(&dirs, Options { fork_session: true, ..resume_options(&session) }, &["b"]).await;

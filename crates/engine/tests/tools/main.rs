@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "test support may panic")]
 
 mod deferred_tools;
+mod live_output;
 mod monitor;
 mod task_list;
 mod timers;

@@ -24,7 +24,7 @@ fn output_call(n: impl Into<Value>) -> Reply {
 }
 
 fn outcome(result: &TurnResult) -> (Outcome, bool, Option<Value>) {
-    (result.subtype, result.is_error, result.structured_output.clone())
+    (result.subtype.clone(), result.is_error, result.structured_output.clone())
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use rmcp::service::{PeerRequestOptions, RequestHandle};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
-use super::{CLOSE_TIMEOUT, Connection, RequestOrigin};
+use super::{CLOSE_TIMEOUT, CallDetails, Connection, RequestOrigin};
 use crate::client_handler::InFlightCall;
 use crate::error::McpError;
 use crate::limits::RequestTimeouts;
@@ -24,7 +24,7 @@ impl Connection {
         caller: RequestOrigin<'_>,
     ) -> Result<ServerResult, McpError> {
         let deadline = Instant::now() + timeouts.total;
-        let options = PeerRequestOptions::no_options().with_meta(request_meta(caller.tool_use_id));
+        let options = PeerRequestOptions::no_options().with_meta(request_meta(caller));
         let sent = self.peer.send_request_with_option(request, options);
         let sent = timeout_at(deadline, sent).await.map_err(|_| McpError::Timeout(timeouts.total))?;
         let mut cancel_guard = CancelOnDrop(Some(sent.map_err(|error| self.map_error(&error))?));
@@ -70,10 +70,18 @@ async fn wait_idle(since: Instant, limit: Option<Duration>) {
     }
 }
 
-/// Request metadata: the tool use id, by which servers can tell calls apart.
-fn request_meta(tool_use_id: &str) -> RequestMetaObject {
-    let fields = (!tool_use_id.is_empty()).then(|| ("claudecode/toolUseId".to_owned(), tool_use_id.into()));
-    RequestMetaObject(MetaObject::from(fields.into_iter().collect::<JsonObject>()))
+/// Request metadata: the tool use id, by which servers can tell calls apart, and details of the caller.
+fn request_meta(caller: RequestOrigin<'_>) -> RequestMetaObject {
+    let mut fields = JsonObject::new();
+    if !caller.tool_use_id.is_empty() {
+        fields.insert("claudecode/toolUseId".into(), caller.tool_use_id.into());
+    }
+    if let Some(CallDetails { session_id, agent_id, cwd }) = caller.details {
+        fields.insert("whimbrel/sessionId".into(), (&**session_id).into());
+        fields.insert("whimbrel/cwd".into(), cwd.to_string_lossy().into());
+        fields.extend(agent_id.as_ref().map(|id| ("whimbrel/agentId".to_owned(), id.as_str().into())));
+    }
+    RequestMetaObject(MetaObject::from(fields))
 }
 
 /// Sends a cancellation when dropped before the response.

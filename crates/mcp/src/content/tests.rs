@@ -12,7 +12,7 @@ fn output_limits(dir: &TempDir) -> OutputLimits {
     OutputLimits { output_dir: dir.path().join("spill"), max_text_bytes: 1000 }
 }
 
-async fn convert(dir: &TempDir, result: Value) -> Result<Vec<Block>, String> {
+async fn convert(dir: &TempDir, result: Value) -> Result<Vec<Block>, FailedCall> {
     convert_call_result(serde_json::from_value(result).unwrap(), output_limits(dir)).await
 }
 
@@ -130,8 +130,21 @@ async fn error_results_are_errors() {
         ("no result", json!({"weather": "fine"}), "not a tool result: {\"weather\":\"fine\"}"),
         ("result of another request", json!({"tools": []}), "not a tool result"),
     ] {
-        let Err(text) = convert(&dir, result).await else { panic!("{name}") };
-        assert!(text.contains(expected), "{name}: {text}");
+        let Err(failed) = convert(&dir, result).await else { panic!("{name}") };
+        assert!(failed.text().contains(expected) && failed.is_text(), "{name}: {failed:?}");
+    }
+}
+
+#[tokio::test]
+async fn error_result_keeps_its_images() {
+    let dir = tempfile::tempdir().unwrap();
+    let image = json!({"type": "image", "data": PNG, "mimeType": "image/png"});
+    for (text, expected) in [("why", "why"), (" ", NO_ERROR_MESSAGE)] {
+        let content = json!([{"type": "text", "text": text}, image]);
+        let failed = convert(&dir, json!({"isError": true, "content": content})).await.unwrap_err();
+        assert_eq!((failed.text().as_str(), failed.is_text()), (expected, false));
+        let kinds: Vec<bool> = failed.into_content().iter().map(|b| block_text(b).is_some()).collect();
+        assert_eq!(kinds, [true, false]);
     }
 }
 

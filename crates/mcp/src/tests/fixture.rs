@@ -134,7 +134,7 @@ impl TestServers {
     }
 
     pub(super) async fn call(&self, name: &str, input: Value) -> Result<Vec<Block>, String> {
-        self.tool(name).call(self.request(input)).await
+        self.tool(name).call(self.request(input)).await.map_err(|failed| failed.text())
     }
 
     /// Text of a call's result.
@@ -147,7 +147,14 @@ impl TestServers {
 
 pub(super) fn tool_request<'a>(input: Value, dir: &Path, cancel: &'a CancellationToken) -> ToolRequest<'a> {
     let Value::Object(arguments) = input else { panic!("{input}") };
-    ToolRequest { arguments, tool_use_id: "toolu_1", output_dir: dir.join("spill"), cancel }
+    ToolRequest {
+        arguments,
+        tool_use_id: "toolu_1",
+        agent_id: None,
+        cwd: dir.to_path_buf(),
+        output_dir: dir.join("spill"),
+        cancel,
+    }
 }
 
 /// The texts of blocks, one per line.

@@ -145,7 +145,7 @@ async fn cancelling_a_call_cancels_the_control_request() {
         }
         servers.cancel.cancel();
     });
-    assert_eq!(ended.unwrap_err(), "MCP server calc: the call was cancelled.");
+    assert_eq!(ended.unwrap_err().text(), "MCP server calc: the call was cancelled.");
     tokio::time::timeout(TEST_TIMEOUT, host.cancelled.recv()).await.unwrap().unwrap();
     while host.methods().last().unwrap() != "notifications/cancelled" {
         tokio::task::yield_now().await;
@@ -172,7 +172,7 @@ async fn progress_extends_the_idle_timeout() {
     let (idle, step) = (Duration::from_secs(1), Duration::from_millis(800));
     let timeouts = RequestTimeouts { total: TEST_TIMEOUT, idle: Some(idle) };
     let (started_at, never) = (Instant::now(), CancellationToken::new());
-    let caller = RequestOrigin { tool: "add", tool_use_id: "", cancel: &never };
+    let caller = RequestOrigin { tool: "add", tool_use_id: "", cancel: &never, details: None };
     let call = call_tool(&connection, "add", Map::new(), timeouts, caller);
     let (ended, ()) = tokio::join!(call, async {
         for progress in 1..=5 {
@@ -219,7 +219,7 @@ async fn a_closed_host_fails_calls_at_once() {
         }
         host.requests.close();
     });
-    assert_eq!(ended.unwrap_err(), "MCP server calc: the host that runs it has closed its input.");
+    assert_eq!(ended.unwrap_err().text(), "MCP server calc: the host that runs it has closed its input.");
     servers.wait_status("calc", "failed").await;
     servers.registry.close().await;
 }

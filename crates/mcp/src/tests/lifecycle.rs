@@ -18,7 +18,7 @@ async fn a_crash_fails_calls_at_once_and_the_server_reconnects() {
     let (died, waited) = tokio::join!(servers.call_text("mcp__play__die", json!({})), waiting);
     let error = "MCP server play: its program exited with code 7. Its stderr: I give up";
     assert_eq!(died, format!("error: {error}"));
-    assert_eq!(waited.unwrap_err(), error);
+    assert_eq!(waited.unwrap_err().text(), error);
     // The next call waits for the reconnect; the tools stay meanwhile.
     assert_eq!(servers.call_text("mcp__play__echo", json!({"word": "again"})).await, "echo:again");
     assert_eq!(servers.status_and_error("play"), ("connected".into(), String::new()));
@@ -33,12 +33,12 @@ async fn repeated_crashes_exhaust_the_retries() {
     entry["args"][1] = format!("{once} {script}").into();
     let servers = TestServers::start(json!({"frail": entry})).await;
     let tool = servers.tool("mcp__frail__go");
-    let died = tool.call(servers.request(json!({}))).await.unwrap_err();
+    let died = tool.call(servers.request(json!({}))).await.unwrap_err().text();
     assert!(died.contains("with code 4"), "{died:?}");
     servers.wait_status("frail", "failed").await;
     assert_eq!(servers.status_and_error("frail").1, "its program exited with code 5.");
     assert_eq!(servers.tool_names(), Vec::<String>::new());
-    let after = tool.call(servers.request(json!({}))).await.unwrap_err();
+    let after = tool.call(servers.request(json!({}))).await.unwrap_err().text();
     assert_eq!(after, "MCP server frail: its program exited with code 5.");
     // The user can reconnect.
     std::fs::remove_file(servers.dir().join("started")).unwrap();

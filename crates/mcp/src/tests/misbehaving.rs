@@ -47,12 +47,12 @@ async fn a_program_that_cannot_start_is_not_retried() {
 async fn a_silent_server_times_out_and_is_killed() {
     let silent = shell_entry("echo $$ > pid; exec sleep 300");
     let servers = TestServers::start_without_waiting(&json!({"silent": silent}), |deps| ServerDeps {
-        limits: McpLimits { connect_timeout: Duration::from_millis(500), ..deps.limits },
+        limits: McpLimits { connect_timeout: Duration::from_secs(4), ..deps.limits },
         ..deps
     });
     let pid = read_pid(&servers.dir().join("pid")).await;
     servers.wait_status("silent", "failed").await;
-    assert_eq!(servers.status_and_error("silent").1, "it did not answer within 500 ms.");
+    assert_eq!(servers.status_and_error("silent").1, "it did not answer within 4 s.");
     assert!(exits(pid).await);
     servers.registry.close().await;
 }
@@ -118,7 +118,7 @@ async fn a_response_after_cancellation_is_ignored() {
         servers.wait_file("begun").await;
         servers.cancel.cancel();
     });
-    assert_eq!(ended.unwrap_err(), "MCP server s: the call was cancelled.");
+    assert_eq!(ended.unwrap_err().text(), "MCP server s: the call was cancelled.");
     servers.wait_file("answered").await;
     let never = CancellationToken::new();
     let again = tool_request(json!({}), servers.dir(), &never);

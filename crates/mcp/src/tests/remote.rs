@@ -253,12 +253,12 @@ async fn an_idle_server_times_out_and_gets_a_cancellation() {
     .await;
     let entry = json!({"web": {"type": "http", "url": http_server.url("/")}});
     let servers = TestServers::start_with(entry, |deps| ServerDeps {
-        limits: McpLimits { idle_timeout: Duration::from_millis(300), ..deps.limits },
+        limits: McpLimits { idle_timeout: Duration::from_secs(2), ..deps.limits },
         ..deps
     })
     .await;
     let text = servers.call_text("mcp__web__go", json!({})).await;
-    assert_eq!(text, "error: MCP server web: it did not answer within 300 ms.");
+    assert_eq!(text, "error: MCP server web: it did not answer within 2 s.");
     let received = async {
         while http_server.rpc_methods().last().unwrap() != "notifications/cancelled" {
             tokio::time::sleep(Duration::from_millis(5)).await;

@@ -13,9 +13,9 @@ use super::credential::{Credential, OAUTH_BETA, insert_key, missing_key_error};
 use super::extra_body::{EXTRA_BODY_VARIABLE, ExtraBody};
 use super::{body, decode, error};
 use crate::error::{ModelError, ModelErrorKind};
+use crate::error_hint::{RequestSummary, with_hint};
 use crate::event::ReplyEvent;
-use crate::hint::{RequestSummary, with_hint};
-use crate::http::{HttpClient, RequestUrl, Response};
+use crate::http::{HttpClient, RequestUrl, Response, parse_header};
 use crate::key_source::API_KEY_HELPER;
 use crate::model::{Model, RawEvents, ReplyItem};
 use crate::prompt_cache::PromptCaching;
@@ -80,6 +80,13 @@ impl Anthropic {
     #[must_use]
     pub fn with_key_variable(mut self, variable: Option<String>) -> Self {
         self.key_variable = variable;
+        self
+    }
+
+    /// Adds headers to every request; those that HTTP does not allow are left out.
+    #[must_use]
+    pub fn with_headers(mut self, headers: &[(String, String)]) -> Self {
+        self.headers.extend(headers.iter().filter_map(parse_header));
         self
     }
 

@@ -28,7 +28,7 @@ pub(super) type BoxError = Box<dyn Error + Send + Sync>;
 pub(super) enum ConnectError {
     #[error("the connection timed out")]
     Timeout,
-    #[cfg(feature = "tls")]
+    #[cfg(feature = "tls-protocol")]
     #[error("the host is not a valid name for a certificate")]
     InvalidServerName,
     #[error(

@@ -17,16 +17,16 @@ mod request_body;
 mod request_url;
 mod response;
 mod stream;
-#[cfg(feature = "tls")]
+#[cfg(feature = "tls-protocol")]
 mod tls;
-#[cfg(not(feature = "tls"))]
+#[cfg(not(feature = "tls-protocol"))]
 #[path = "tls_unavailable.rs"]
 mod tls;
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use ::http::header::{ACCEPT_ENCODING, HeaderValue};
+use ::http::header::{ACCEPT_ENCODING, HeaderName, HeaderValue};
 use ::http::{HeaderMap, Method};
 
 use self::config::NetworkConfig;
@@ -147,6 +147,11 @@ impl HttpClient {
         let new = ConnectionPool::new(network_config, limits, tls, Resolver::default())?;
         Ok(pool.get_or_init(|| Box::new(new)))
     }
+}
+
+/// Parses a header of the program; `None` if HTTP does not allow it.
+pub(crate) fn parse_header((name, value): &(String, String)) -> Option<(HeaderName, HeaderValue)> {
+    Some((HeaderName::try_from(name.as_str()).ok()?, HeaderValue::try_from(value.as_str()).ok()?))
 }
 
 #[cfg(test)]

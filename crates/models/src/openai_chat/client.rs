@@ -13,9 +13,9 @@ use super::request::ChatRequest;
 use super::stream::ReplyTranslator;
 use super::{error, request};
 use crate::error::{ModelError, ModelErrorKind};
+use crate::error_hint::{RequestSummary, with_hint};
 use crate::event::ReplyEvent;
-use crate::hint::{RequestSummary, with_hint};
-use crate::http::{HttpClient, Response};
+use crate::http::{HttpClient, Response, parse_header};
 use crate::model::{Model, RawEvents, ReplyItem};
 use crate::reply_stream::{EventDecoder, ReplyStream};
 use crate::request::{OptionalPart, Request};
@@ -40,6 +40,8 @@ pub struct OpenAiChat {
     key: Option<String>,
     /// Variable that the key came from, for error messages.
     key_variable: Option<String>,
+    /// Headers of the program.
+    extra_headers: HeaderMap,
     unsupported: Arc<UnsupportedParts>,
 }
 
@@ -54,7 +56,15 @@ impl OpenAiChat {
     /// Creates a client for a base URL, with or without `/v1` and a trailing slash.
     pub fn new(base: &str, key: Option<String>, http: HttpClient) -> Self {
         let key = key.map(|key| key.trim().to_owned()).filter(|key| !key.is_empty());
-        Self { http, url: completions_url(base), key, key_variable: None, unsupported: Arc::default() }
+        let (url, extra_headers) = (completions_url(base), HeaderMap::new());
+        Self { http, url, key, key_variable: None, extra_headers, unsupported: Arc::default() }
+    }
+
+    /// Adds headers to every request; those that HTTP does not allow are left out.
+    #[must_use]
+    pub fn with_headers(mut self, headers: &[(String, String)]) -> Self {
+        self.extra_headers.extend(headers.iter().filter_map(parse_header));
+        self
     }
 
     /// Sets the variable that the key came from, so that error messages can name it.
@@ -85,6 +95,7 @@ impl OpenAiChat {
             }
             None => {}
         }
+        headers.extend(self.extra_headers.clone());
         Ok(headers)
     }
 

@@ -373,11 +373,7 @@ fn content_part(block: &Block) -> Option<ContentPart<'_>> {
         Block::Text { text, .. } => Some(ContentPart::Text { text: text.into() }),
         Block::Image { source } => Some(image_part(source)),
         Block::Document { source, title } => Some(document_part(source, title.as_deref())),
-        Block::Thinking { .. }
-        | Block::RedactedThinking { .. }
-        | Block::ToolUse { .. }
-        | Block::ToolResult { .. }
-        | Block::Other(_) => None,
+        _ => None,
     }
 }
 

@@ -6,12 +6,13 @@ use serde_json::json;
 
 use super::*;
 use crate::call::PreToolDecision;
-use crate::call::{SandboxState, ToolProperties};
+use crate::call::ToolProperties;
 use crate::decision::SafetyRisk;
 use crate::fixture::{Fixture, decision_letter};
 use crate::mode::deny_if_never_asking;
 use crate::paths::ResolvedFile;
 use crate::rules::rule_set::{RuleLayer, RuleSource};
+use crate::sandbox::{FileProtection, SandboxState};
 use PermissionMode::{AcceptEdits, BypassPermissions, Default, DontAsk, Plan};
 
 #[test]
@@ -276,17 +277,92 @@ fn removed_tool_is_unknown_and_names_the_rule() {
     assert!(got.reason().text().contains("`Ba*`"));
 }
 
+/// A sandbox that protects some names, and nothing but the working directories is writable.
+fn confined(auto_allow: bool) -> SandboxState {
+    let files = FileProtection { names: &[".mcp.json", ".vscode"], only_work_dirs: true };
+    SandboxState::Confined { auto_allow, files: Some(files) }
+}
+
+/// S-26: each row is a command, the rules (allow, ask, deny), how it runs, and the decisions in the modes default,
+/// acceptEdits, plan, dontAsk and bypassPermissions.
 #[test]
-fn sandbox_replaces_approval() {
-    let sandbox = SandboxState { will_run_sandboxed: true, auto_allow: true };
-    let command = json!({"command": "make all"});
-    let fixture = Fixture::new().with_rules(&[], &["Bash"], &[]).with_sandbox(sandbox);
-    assert_eq!(decision_letter(&fixture.decide(Default, "Bash", &command)), 'A');
-    assert_eq!(decision_letter(&fixture.decide(Plan, "Bash", &command)), '?');
-    let fixture = Fixture::new().with_sandbox(SandboxState { auto_allow: false, ..sandbox });
-    assert_eq!(decision_letter(&fixture.decide(Default, "Bash", &command)), '?');
-    let fixture = Fixture::new().with_rules(&[], &["Bash(make *)"], &[]).with_sandbox(sandbox);
-    assert_eq!(decision_letter(&fixture.decide(Default, "Bash", &command)), '?');
+fn sandbox_state_and_rules_decide() {
+    let (auto, manual) = (confined(true), confined(false));
+    let (over, excluded) = (SandboxState::Overridden, SandboxState::Excluded);
+    type Row<'a> = (&'a str, [&'a [&'a str]; 3], SandboxState, &'a str);
+    let rows: [Row<'_>; 27] = [
+        ("make all", [&[], &[], &[]], auto, "AA?AA"),
+        ("make all", [&[], &[], &[]], manual, "???DA"),
+        ("make all", [&[], &[], &[]], excluded, "???DA"),
+        ("make all", [&[], &[], &[]], over, "???DA"),
+        ("ls", [&[], &[], &[]], over, "???DA"),
+        ("ls", [&[], &[], &[]], excluded, "AAAAA"),
+        ("touch x", [&[], &[], &[]], manual, "?A?DA"),
+        ("touch x", [&[], &[], &[]], over, "???DA"),
+        ("make all", [&["Bash"], &[], &[]], over, "???DA"),
+        ("make all", [&["Bash"], &[], &[]], manual, "AA?AA"),
+        ("make all", [&["Bash(make *)"], &[], &[]], over, "AA?AA"),
+        ("make all; id", [&["Bash(make *)"], &[], &[]], over, "???DA"),
+        ("make all", [&[], &["Bash"], &[]], auto, "AA?AA"),
+        ("make all", [&[], &["Bash"], &[]], manual, "???D?"),
+        ("make all", [&[], &["Bash"], &[]], over, "???D?"),
+        ("make all", [&[], &["Bash(make *)"], &[]], auto, "???D?"),
+        ("make all", [&[], &[], &["Bash(make *)"]], auto, "DDDDD"),
+        ("make all", [&["Bash(make *)"], &[], &["Bash(make *)"]], over, "DDDDD"),
+        ("rm -rf /", [&[], &[], &[]], auto, "???D?"),
+        ("rm -rf ~", [&[], &[], &[]], auto, "???D?"),
+        ("touch .npmrc", [&[], &[], &[]], auto, "???DA"),
+        ("touch .mcp.json", [&[], &[], &[]], auto, "AA?AA"),
+        ("touch .git/hooks/pre-commit", [&[], &[], &[]], auto, "AA?AA"),
+        ("touch sub/.vscode/tasks.json", [&[], &[], &[]], auto, "???DA"),
+        ("touch .npmrc", [&[], &[], &[]], manual, "???DA"),
+        ("sleep 9 &", [&[], &[], &[]], auto, "AA?AA"),
+        ("echo \"$(cat x)\" > y", [&[], &[], &[]], auto, "AA?AA"),
+    ];
+    for (command, [allow, ask, deny], state, expected) in rows {
+        let fixture = Fixture::new().with_rules_of_user(allow, ask, deny).with_sandbox(state);
+        let modes = [Default, AcceptEdits, Plan, DontAsk, BypassPermissions];
+        let decisions: String = modes
+            .into_iter()
+            .map(|mode| {
+                let decision = fixture.decide_bash(mode, command);
+                decision_letter(&deny_if_never_asking(decision, mode))
+            })
+            .collect();
+        assert_eq!(decisions, expected, "{command} {state:?} {allow:?} {ask:?} {deny:?}");
+    }
+}
+
+#[test]
+fn leaving_the_sandbox_is_named_and_not_suggested() {
+    let fixture = Fixture::new().with_sandbox(SandboxState::Overridden);
+    let Decision::Ask(details) = fixture.decide_bash(Default, "make all") else { panic!("allowed") };
+    assert_eq!(details.reason_type(ToolKind::Shell), Some("sandboxOverride"));
+    assert!(details.suggestions.is_empty());
+}
+
+#[test]
+fn only_rules_of_the_user_let_a_command_leave_the_sandbox() {
+    let decide = |fixture: Fixture| {
+        let fixture = fixture.with_sandbox(SandboxState::Overridden);
+        decision_letter(&fixture.decide_bash(Default, "make all; make x"))
+    };
+    let of_project = Fixture::new().with_rules(&["Bash(make *)"], &[], &[]);
+    assert_eq!(decide(of_project), '?');
+    assert_eq!(decide(Fixture::new().with_rules_of_user(&["Bash(make *)"], &[], &[])), 'A');
+    let both = Fixture::new().with_rules(&["Bash(make x)"], &[], &[]);
+    assert_eq!(decide(both.with_rules_of_user(&["Bash(make all)"], &[], &[])), '?');
+}
+
+#[test]
+fn the_flag_is_a_field_for_rules() {
+    let input = json!({"command": "make all", "dangerouslyDisableSandbox": true});
+    let decide = |rule: &str, state| {
+        let fixture = Fixture::new().with_rules_of_user(&["Bash(make *)"], &[], &[rule]).with_sandbox(state);
+        decision_letter(&fixture.decide(Default, "Bash", &input))
+    };
+    assert_eq!(decide("Bash(dangerouslyDisableSandbox:true)", SandboxState::Overridden), 'D');
+    assert_eq!(decide("Bash(dangerouslyDisableSandbox:false)", SandboxState::Overridden), 'A');
 }
 
 #[test]
@@ -344,7 +420,7 @@ fn search_asks_if_ask_rule_matches_below() {
 #[test]
 fn decision_resolves_the_file() {
     let fixture = Fixture::new();
-    let resolve = |tool: &str, input| fixture.decide_and_resolve(Default, tool, &input).file;
+    let resolve = |tool: &str, input| fixture.decide_and_resolve(Default, tool, &input).checked.file;
     let rows = [
         ("src/./app.ts", "/fx/proj/src/app.ts", "/fx/proj/src/app.ts"),
         ("src/../notes.txt", "/fx/proj/notes.txt", "/fx/proj/notes.txt"),

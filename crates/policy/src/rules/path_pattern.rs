@@ -42,6 +42,8 @@ pub struct PathPattern {
     /// Leading components of an anchored body without wildcard; `None` if the body may match at any depth.
     fixed_prefix: Option<PathBuf>,
     folded_prefix: Option<String>,
+    /// The body as a glob with its letters as written, for programs that compare names as the disk does.
+    written: Box<str>,
 }
 
 impl PathPattern {
@@ -70,6 +72,7 @@ impl PathPattern {
         let mut bases = vec![base.clone()];
         bases.extend(Some(real(&base)).filter(|real| *real != base));
         let fixed_prefix = (!shape.any_depth).then(|| extract_fixed_prefix(body));
+        let written = shape.bodies.first().map(|body| escape_braces(body)).unwrap_or_default();
         let matches_all = matches!(body.trim_end_matches('/'), "" | "**" | "**/*");
         Ok(Self {
             folded_bases: bases.iter().map(|base| fold_path_text(base)).collect(),
@@ -81,6 +84,7 @@ impl PathPattern {
             folded,
             folded_prefix: fixed_prefix.as_deref().map(fold_path_text),
             fixed_prefix,
+            written: written.into(),
         })
     }
 
@@ -135,6 +139,24 @@ impl PathPattern {
     pub fn fixed_paths(&self) -> Vec<PathBuf> {
         let prefix = self.fixed_prefix.iter();
         prefix.flat_map(|prefix| self.bases.iter().map(move |base| base.join(prefix))).collect()
+    }
+
+    /// The pattern as an absolute glob, below the physical base; the base itself if it matches everything there.
+    pub fn absolute_glob(&self) -> String {
+        let base = self.bases.last().map_or("/".into(), |base| base.display().to_string());
+        let base = base.trim_end_matches('/');
+        if self.matches_all && self.written.is_empty() || matches!(&*self.written, "**" | "**/*") {
+            return if base.is_empty() { "/".into() } else { globset::escape(base) };
+        }
+        format!("{}/{}", globset::escape(base), self.written)
+    }
+
+    /// The one path that the pattern names, if it has no wildcard and may not match at any depth.
+    pub fn literal_path(&self) -> Option<PathBuf> {
+        let is_literal = !self.written.contains(['*', '?', '[', ']', '{', '}', '\\']);
+        (is_literal && self.fixed_prefix.is_some())
+            .then(|| self.bases.last().map(|base| base.join(&*self.written)))
+            .flatten()
     }
 
     fn matches_below(&self, below: &Path) -> bool {

@@ -142,6 +142,13 @@ impl RuleSet {
         Self { home: home.to_owned(), original_cwd: original_cwd.to_owned(), ..Self::default() }
     }
 
+    /// Returns the rules of some sources.
+    pub(crate) fn only_from(&self, keep: impl Fn(RuleSource) -> bool) -> Self {
+        let mut set = self.clone();
+        set.rules.retain(|rule| keep(rule.sourced.source));
+        set
+    }
+
     /// Restricts the set to managed rules and to deny and ask rules of the host. Nothing is suggested from then on,
     /// and no update can allow more.
     pub fn limit_to_managed(&mut self) {

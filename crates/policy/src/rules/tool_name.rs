@@ -1,6 +1,7 @@
 //! Tool names in rules: old names, names with `*`, and the tools of an MCP server that `mcp__server` covers.
 
 use whimbrel_wire::permission::PermissionBehavior;
+use whimbrel_wire::tool_names::RENAMED_TOOLS;
 
 use crate::rules::rule::RuleError;
 
@@ -13,13 +14,58 @@ pub struct ToolName<'a> {
     pub server: Option<&'a str>,
 }
 
-/// Old tool names and their current names.
-const ALIASES: [(&str, &str); 4] =
-    [("Task", "Agent"), ("KillShell", "TaskStop"), ("MultiEdit", "Edit"), ("SlashCommand", "Skill")];
+/// Old tool names that only rules still use, with the tools that took over.
+const RULE_ALIASES: &[(&str, &str)] = &[
+    ("AgentOutputTool", "TaskOutput"),
+    ("ListMcpResources", "ListMcpResourcesTool"),
+    ("MultiEdit", "Edit"),
+    ("ReadMcpResource", "ReadMcpResourceTool"),
+    ("SlashCommand", "Skill"),
+];
+
+/// Further tools of the official engine, former ones included. Most do not exist in this engine.
+const OFFICIAL_TOOLS: &[&str] = &[
+    "Artifact",
+    "Brief",
+    "ClaudeDesign",
+    "Config",
+    "LS",
+    "LSP",
+    "NotebookRead",
+    "OfferChromeSetup",
+    "PowerShell",
+    "Projects",
+    "ProposeGoal",
+    "PushNotification",
+    "ReadMcpResourceDir",
+    "ReadMcpResourceDirTool",
+    "ReadMcpResourceTool",
+    "ReadNotifications",
+    "RefreshMcpTools",
+    "RemoteTrigger",
+    "ReportFindings",
+    "SendFeedback",
+    "SendUserFile",
+    "SendUserMessage",
+    "ShowOnboardingRolePicker",
+    "SubagentHandback",
+    "SubscribeMcpResource",
+    "SubscribePolling",
+    "UnsubscribeMcpResource",
+    "UnsubscribePolling",
+    "WaitForMcpServers",
+    "Workflow",
+];
 
 /// Resolves an old tool name to the current one.
 pub(super) fn resolve_alias(name: &str) -> &str {
-    ALIASES.iter().find(|(old, _)| *old == name).map_or(name, |(_, new)| new)
+    RENAMED_TOOLS.iter().chain(RULE_ALIASES).find(|(old, _)| *old == name).map_or(name, |(_, new)| new)
+}
+
+/// Returns true for a further tool of the official engine. Hosts deny such tools by habit, so a rule about a missing one
+/// needs no warning.
+pub(super) fn is_official_tool(name: &str) -> bool {
+    OFFICIAL_TOOLS.contains(&name)
 }
 
 /// Checks the tool name of a rule.

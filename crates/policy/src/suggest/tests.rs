@@ -67,6 +67,11 @@ fn updates_for_paths_of_commands() {
     let redirect = bash("mytool run > notes.txt");
     assert_eq!(redirect[0]["rules"][0]["ruleContent"], "mytool run *");
     assert_eq!(redirect[1]["mode"], "acceptEdits");
+    let followed = bash("echo hi > out.txt; echo shown");
+    let rule = json!({"type": "addRules", "rules": [{"toolName": "Bash", "ruleContent": "echo hi"}],
+        "behavior": "allow", "destination": "localSettings"});
+    let mode = json!({"type": "setMode", "mode": "acceptEdits", "destination": "session"});
+    assert_eq!(followed, json!([rule, mode]));
 }
 
 #[test]

@@ -7,6 +7,7 @@ use tempfile::TempDir;
 use tokio::time::timeout;
 
 use super::*;
+use crate::CommandSpec;
 use crate::test_support::{exits, read_pid};
 
 struct TestSession {

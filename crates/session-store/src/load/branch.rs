@@ -1,5 +1,5 @@
-//! Selects the active branch of a transcript: from the last message of the main branch up to its root, to the last
-//! compaction, or to where the conversation was cleared. Checks that `--resume-drops-turn` drops only the turn that the
+//! Selects the active branch of a transcript: from the last message of the main branch, or from where a rewind went, up
+//! to its root or to the last compaction. Checks that `--resume-drops-turn` drops only the turn that the
 //! host named.
 
 use std::collections::HashSet;
@@ -7,47 +7,68 @@ use std::io::{Read, Seek};
 
 use crate::entry::{EntryBranch, EntryKind};
 use crate::load::entry_reader::{EntryReader, TurnRole};
-use crate::load::index::{Index, NodeId};
+use crate::load::index::{Index, Node, NodeId};
 use crate::load::{LoadError, LoadRange};
 
 /// The last message in the file that has no child message.
-pub(crate) fn find_leaf(index: &Index) -> Option<NodeId> {
+fn find_leaf(index: &Index) -> Option<NodeId> {
     let messages = || (0..index.nodes.len() as NodeId).filter(|node_id| index.node(*node_id).is_message());
     let answered: HashSet<NodeId> =
         messages().filter_map(|node_id| previous_message(index, node_id)).collect();
     messages().rev().find(|node_id| !answered.contains(node_id)).or_else(|| messages().next_back())
 }
 
-/// The entry to resume from: the leaf, or a later clear.
+/// The entry to resume from: the leaf, or a later rewind.
 pub(crate) fn find_resume_point(index: &Index) -> Option<NodeId> {
-    let is_cleared = |node_id: &NodeId| {
+    let is_rewind = |node_id: &NodeId| {
         let node = index.node(*node_id);
-        node.kind == EntryKind::Cleared && node.branch == EntryBranch::Main
+        node.kind == EntryKind::Rewound && node.branch == EntryBranch::Main
     };
-    let cleared = (0..index.nodes.len() as NodeId).rev().find(is_cleared);
-    find_leaf(index).max(cleared)
+    let rewind = (0..index.nodes.len() as NodeId).rev().find(is_rewind);
+    find_leaf(index).max(rewind)
 }
 
 /// The entries from the root to a leaf. Stops at a compaction boundary that has a summary; a boundary without one, left
 /// by an engine that was killed, is passed through to its logical parent. Sidechain entries are skipped, even as
 /// ancestors.
 pub(crate) fn branch_to(index: &Index, leaf: Option<NodeId>) -> Vec<NodeId> {
+    let mut has_summary = false;
+    collect_ancestors(index, leaf, |node| {
+        has_summary |= node.is_summary;
+        match node.kind {
+            EntryKind::CompactBoundary if has_summary => None,
+            _ => parent_across_compaction(node),
+        }
+    })
+}
+
+/// The same without a stop: also the entries that a compaction replaced.
+pub(crate) fn lineage_of(index: &Index, leaf: Option<NodeId>) -> Vec<NodeId> {
+    collect_ancestors(index, leaf, parent_across_compaction)
+}
+
+fn parent_across_compaction(node: &Node) -> Option<NodeId> {
+    match node.kind {
+        EntryKind::CompactBoundary => node.parent.or(node.logical_parent),
+        EntryKind::User | EntryKind::Assistant | EntryKind::Rewound | EntryKind::Other => node.parent,
+    }
+}
+
+/// A leaf and its ancestors of the main branch, from the first to the leaf.
+fn collect_ancestors(
+    index: &Index,
+    leaf: Option<NodeId>,
+    mut parent_of: impl FnMut(&Node) -> Option<NodeId>,
+) -> Vec<NodeId> {
     let mut path = Vec::new();
     let mut seen = HashSet::new();
-    let mut has_summary = false;
     let mut next = leaf;
     while let Some(node_id) = next.filter(|node_id| seen.insert(*node_id)) {
         let node = index.node(node_id);
         if node.branch == EntryBranch::Main {
             path.push(node_id);
         }
-        has_summary |= node.is_summary;
-        next = match node.kind {
-            EntryKind::CompactBoundary if has_summary => None,
-            EntryKind::CompactBoundary => node.parent.or(node.logical_parent),
-            EntryKind::Cleared => None,
-            EntryKind::User | EntryKind::Assistant | EntryKind::Other => node.parent,
-        };
+        next = parent_of(node);
     }
     path.reverse();
     path

@@ -91,7 +91,7 @@ impl<R: Read + Seek> EntryReader<R> {
         let role = match node.kind {
             EntryKind::User => Role::User,
             EntryKind::Assistant => Role::Assistant,
-            EntryKind::CompactBoundary | EntryKind::Cleared | EntryKind::Other => return Ok(None),
+            EntryKind::CompactBoundary | EntryKind::Rewound | EntryKind::Other => return Ok(None),
         };
         let bytes = self.read_bytes(node.span)?;
         // The line parsed in the first pass, so it parses again unless the file was changed meanwhile.

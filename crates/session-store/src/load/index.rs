@@ -34,7 +34,7 @@ pub(crate) struct Node {
     /// Distinguishes different entries with the same uuid.
     fingerprint: u32,
     pub(crate) parent: Option<NodeId>,
-    /// For a compaction boundary the entry before it; for a tool result the entry of its call, if recorded.
+    /// For a compaction boundary or a rewind the entry before it; for a tool result the entry of its call, if recorded.
     pub(crate) logical_parent: Option<NodeId>,
     pub(crate) kind: EntryKind,
     pub(crate) branch: EntryBranch,
@@ -269,7 +269,8 @@ impl Index {
         let other = match kind {
             EntryKind::CompactBoundary => line.logical_parent_uuid(),
             EntryKind::User => line.source_uuid(),
-            EntryKind::Assistant | EntryKind::Cleared | EntryKind::Other => None,
+            EntryKind::Rewound => line.left_uuid(),
+            EntryKind::Assistant | EntryKind::Other => None,
         };
         self.has_unresolved_sources |=
             kind == EntryKind::User && other.as_ref().is_some_and(|uuid| self.find(uuid).is_none());

@@ -1,4 +1,4 @@
-//! Partial index for long transcripts: after a compaction or a clear, only the entries from there on are indexed;
+//! Partial index for long transcripts: after a compaction, only the entries from there on are indexed;
 //! earlier lines contribute only recorded state and defects. If a later entry refers to an earlier one, the whole
 //! transcript is indexed instead.
 
@@ -6,9 +6,9 @@ use std::io::{self, BufReader, Read, Seek, SeekFrom};
 
 use memchr::{memmem, memrchr};
 
-use crate::entry::{COMPACT_BOUNDARY, CONVERSATION_CLEARED, EntryKind};
+use crate::entry::{COMPACT_BOUNDARY, EntryKind};
 use crate::load::branch;
-use crate::load::index::{Index, NodeId};
+use crate::load::index::Index;
 
 /// Smaller transcripts are indexed completely.
 const MIN_PARTIAL_SIZE: u64 = 4 << 20;
@@ -19,13 +19,10 @@ const CHUNK_SIZE: u64 = 256 * 1024;
 /// Bytes of the next chunk searched as well, because a match may cross the border.
 const OVERLAP_BYTES: u64 = 64;
 
-/// Selects the last entry of the conversation.
-pub(crate) type LeafFinder = fn(&Index) -> Option<NodeId>;
-
 /// Indexes the part of a transcript that is still in use.
-pub(crate) fn build_index<R: Read + Seek>(file: &mut BufReader<R>, end: LeafFinder) -> io::Result<Index> {
+pub(crate) fn build_index<R: Read + Seek>(file: &mut BufReader<R>) -> io::Result<Index> {
     if file.seek(SeekFrom::End(0))? >= MIN_PARTIAL_SIZE
-        && let Some(index) = index_from_last_break(file, end)?
+        && let Some(index) = index_from_last_break(file)?
     {
         return Ok(index);
     }
@@ -34,29 +31,23 @@ pub(crate) fn build_index<R: Read + Seek>(file: &mut BufReader<R>, end: LeafFind
 }
 
 /// Indexes from the last break on; `None` if there is no break or if the conversation reaches further back.
-fn index_from_last_break<R: Read + Seek>(
-    file: &mut BufReader<R>,
-    end: LeafFinder,
-) -> io::Result<Option<Index>> {
+fn index_from_last_break<R: Read + Seek>(file: &mut BufReader<R>) -> io::Result<Option<Index>> {
     let Some(offset) = find_last_break(file)? else { return Ok(None) };
     file.rewind()?;
-    Ok(Index::scan_from(file, offset)?.filter(|index| begins_with_break(index, end(index))))
+    Ok(Index::scan_from(file, offset)?.filter(begins_with_break))
 }
 
 /// Checks that the conversation starts with the break in the first indexed entry.
-fn begins_with_break(index: &Index, leaf: Option<NodeId>) -> bool {
-    let path = branch::branch_to(index, leaf);
+fn begins_with_break(index: &Index) -> bool {
+    let path = branch::branch_to(index, branch::find_resume_point(index));
     path.first() == Some(&0)
-        && match index.node(0).kind {
-            EntryKind::Cleared => true,
-            EntryKind::CompactBoundary => path.iter().any(|node_id| index.node(*node_id).is_summary),
-            EntryKind::User | EntryKind::Assistant | EntryKind::Other => false,
-        }
+        && index.node(0).kind == EntryKind::CompactBoundary
+        && path.iter().any(|node_id| index.node(*node_id).is_summary)
 }
 
 /// Offset of the last line that looks like a break. Quoted text does not match, because its quotes are escaped.
 fn find_last_break<R: Read + Seek>(file: &mut BufReader<R>) -> io::Result<Option<u64>> {
-    let marks = [COMPACT_BOUNDARY, CONVERSATION_CLEARED].map(|subtype| format!("\"{subtype}\""));
+    let mark = format!("\"{COMPACT_BOUNDARY}\"");
     let length = file.seek(SeekFrom::End(0))?;
     let (mut end, mut is_found) = (length, false);
     let mut bytes = Vec::new();
@@ -66,11 +57,8 @@ fn find_last_break<R: Read + Seek>(file: &mut BufReader<R>) -> io::Result<Option
         bytes.clear();
         file.by_ref().take((end + OVERLAP_BYTES).min(length) - begin).read_to_end(&mut bytes)?;
         let mut before = usize::try_from(end - begin).unwrap_or(usize::MAX).min(bytes.len());
-        if !is_found {
-            let last = |mark: &String| memmem::find_iter(&bytes, mark.as_bytes()).last();
-            if let Some(at) = marks.iter().filter_map(last).max() {
-                (is_found, before) = (true, at);
-            }
+        if !is_found && let Some(at) = memmem::find_iter(&bytes, mark.as_bytes()).last() {
+            (is_found, before) = (true, at);
         }
         if is_found && let Some(at) = memrchr(b'\n', &bytes[..before]) {
             return Ok(Some(begin + at as u64 + 1));
@@ -91,7 +79,12 @@ mod tests {
     const BREAK: &str = r#"{"type":"system","subtype":"compact_boundary","uuid":"b","parentUuid":null,"logicalParentUuid":"a1"}"#;
     const SUMMARY: &str =
         r#"{"type":"user","uuid":"s","parentUuid":"b","isCompactSummary":true,"message":{"content":"sum"}}"#;
-    const CLEAR: &str = r#"{"type":"system","subtype":"conversation_cleared","uuid":"c","parentUuid":null}"#;
+    const REWOUND: &str =
+        r#"{"type":"system","subtype":"conversation_rewound","uuid":"m","parentUuid":"s","leftUuid":"u2"}"#;
+    const REWOUND_FURTHER: &str =
+        r#"{"type":"system","subtype":"conversation_rewound","uuid":"m","parentUuid":"u1","leftUuid":"u2"}"#;
+    const REWOUND_TO_START: &str =
+        r#"{"type":"system","subtype":"conversation_rewound","uuid":"m","parentUuid":null,"leftUuid":"u2"}"#;
     const NEXT: &str = r#"{"type":"user","uuid":"u2","parentUuid":"s","message":{"content":"two"}}"#;
     const BACK: &str = r#"{"type":"user","uuid":"u3","parentUuid":"a1","message":{"content":"back"}}"#;
     const QUOTED: &str = r#"{"type":"user","uuid":"u4","parentUuid":"u2","message":{"content":"\"subtype\":\"compact_boundary\""}}"#;
@@ -105,26 +98,28 @@ mod tests {
 
     #[test]
     fn entries_before_last_break_are_skipped_unless_referenced() {
-        let rows: [(&str, &[&str], Option<usize>); 9] = [
+        let rows: [(&str, &[&str], Option<usize>); 11] = [
             ("no break", &[ROOT, REPLY], None),
             ("a summary", &[ROOT, REPLY, BREAK, SUMMARY, NEXT], Some(3)),
             ("at the beginning", &[BREAK, SUMMARY, NEXT], Some(3)),
             ("no summary", &[ROOT, REPLY, BREAK], None),
-            ("cleared", &[ROOT, REPLY, CLEAR], Some(1)),
+            ("rewound after it", &[ROOT, REPLY, BREAK, SUMMARY, NEXT, REWOUND], Some(4)),
+            ("rewound to before it", &[ROOT, REPLY, BREAK, SUMMARY, NEXT, REWOUND_FURTHER], None),
+            ("rewound to the start", &[ROOT, REPLY, BREAK, SUMMARY, NEXT, REWOUND_TO_START], None),
             ("gone back to what was before", &[ROOT, REPLY, BREAK, SUMMARY, BACK], None),
             ("the first line written again", &[ROOT, REPLY, BREAK, SUMMARY, ROOT], None),
             ("a later line written again", &[ROOT, REPLY, BREAK, SUMMARY, REPLY], None),
             ("a break in a text", &[ROOT, REPLY, BREAK, SUMMARY, NEXT, QUOTED], Some(4)),
         ];
         for (name, lines, expected) in rows {
-            let index = index_from_last_break(&mut spaced_file(lines), branch::find_resume_point).unwrap();
+            let index = index_from_last_break(&mut spaced_file(lines)).unwrap();
             assert_eq!(index.map(|index| index.nodes.len()), expected, "{name}");
         }
     }
 
     #[test]
     fn break_is_found_at_any_chunk_offset() {
-        let line = format!("{CLEAR}\n");
+        let line = format!("{BREAK}\n");
         for after in (CHUNK_SIZE as usize - 200)..(CHUNK_SIZE as usize + 200) {
             let text = format!("{ROOT}\n{line}{}", " ".repeat(after));
             let found = find_last_break(&mut BufReader::new(Cursor::new(text.into_bytes()))).unwrap();

@@ -11,6 +11,7 @@ use whimbrel_models::history::is_unsigned_thinking;
 use whimbrel_wire::Role;
 use whimbrel_wire::content::{Block, ResultContent, Source};
 
+use crate::load::open_calls::{CallState, LastCalls, OpenCall, missing_result, open_call};
 use crate::load::tool_calls::StartedCalls;
 
 /// Replaces an empty prompt; providers reject blank text.
@@ -47,27 +48,20 @@ pub(crate) struct RepairedHistory {
     pub(crate) calls: HashSet<String>,
     /// Ids of calls without a result.
     pub(crate) unanswered: Vec<String>,
+    /// Calls of the last reply that were left open.
+    pub(crate) open_calls: Vec<OpenCall>,
     /// Number of results without a call.
     pub(crate) stray_results: usize,
     /// The history contains thinking without a signature.
     pub(crate) has_unsigned_thinking: bool,
 }
 
-/// State of a call without a result.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum CallState {
-    /// It had started.
-    Started,
-    /// This agent was running it.
-    Delegated(String),
-    /// It had not started, or it has no effects.
-    NoEffect,
-    /// The transcript does not say.
-    Unknown,
-}
-
 /// Repairs a history; `started` contains the calls that had started.
-pub(crate) fn repair(messages: Vec<MessageContent>, started: &StartedCalls) -> RepairedHistory {
+pub(crate) fn repair(
+    messages: Vec<MessageContent>,
+    started: &StartedCalls,
+    last_calls: LastCalls,
+) -> RepairedHistory {
     let (results, reply, repaired) = (HashMap::new(), OpenReply::default(), RepairedHistory::default());
     let mut repairer = Repairer { results, started, reply, repaired };
     let messages = repairer.extract_results(messages);
@@ -77,7 +71,7 @@ pub(crate) fn repair(messages: Vec<MessageContent>, started: &StartedCalls) -> R
             Role::Assistant => repairer.add_reply_part(messages),
         }
     }
-    repairer.close_reply();
+    repairer.close_reply(last_calls);
     repairer.repaired.stray_results += repairer.results.len();
     repairer.repaired
 }
@@ -132,7 +126,7 @@ impl Repairer<'_> {
         if message.blocks.is_empty() {
             return;
         }
-        self.close_reply();
+        self.close_reply(LastCalls::Answered);
         for block in &message.blocks {
             self.repaired.history.push(Role::User, block);
         }
@@ -141,7 +135,7 @@ impl Repairer<'_> {
     /// Adds to the open reply if the entry is part of it, even after tool results.
     fn add_reply_part(&mut self, message: MessageContent) {
         if message.reply.is_none() || message.reply != self.reply.id {
-            self.close_reply();
+            self.close_reply(LastCalls::Answered);
             self.reply.id.clone_from(&message.reply);
         }
         for block in message.blocks {
@@ -162,7 +156,7 @@ impl Repairer<'_> {
     }
 
     /// Ends the open reply and appends the results of its calls. Providers reject a reply that ends in thinking.
-    fn close_reply(&mut self) {
+    fn close_reply(&mut self, last_calls: LastCalls) {
         let OpenReply { mut blocks, calls, .. } = std::mem::take(&mut self.reply);
         while blocks.last().is_some_and(is_thinking) {
             blocks.pop();
@@ -177,39 +171,24 @@ impl Repairer<'_> {
             self.repaired.has_unsigned_thinking |= is_unsigned_thinking(block);
             self.repaired.history.push(Role::Assistant, block);
         }
+        let is_unstarted = |(id, state): &(String, CallState)| {
+            *state == CallState::NoEffect && !self.results.contains_key(id)
+        };
+        let is_left_open = last_calls == LastCalls::Open && calls.iter().any(is_unstarted);
         for (id, state) in calls {
-            let result = self.results.remove(&id).unwrap_or_else(|| {
-                self.repaired.unanswered.push(id.clone());
-                missing_result(id, &state)
-            });
+            let result = match self.results.remove(&id) {
+                Some(result) => result,
+                None => {
+                    self.repaired.unanswered.push(id.clone());
+                    if is_left_open {
+                        self.repaired.open_calls.extend(open_call(&blocks, &id, &state));
+                        continue;
+                    }
+                    missing_result(id, &state)
+                }
+            };
             self.repaired.history.push(Role::User, &result);
         }
-    }
-}
-
-/// Placeholder for the result of a call.
-fn missing_result(id: String, state: &CallState) -> Block {
-    let text = match state {
-        CallState::Delegated(agent) => &format!(
-            "Outcome unknown: the engine ended while the agent {agent} was working on this call. Its changes remain. \
-             Continue it (Agent with `resume`), or check before you repeat the call."
-        ),
-        CallState::Started => {
-            "Outcome unknown: the engine ended while this call was running. It may have taken effect, fully or partly. \
-             Check before you repeat it."
-        }
-        CallState::NoEffect => {
-            "No result: the engine ended before this call finished. It changed nothing. Repeat it if it is still needed."
-        }
-        CallState::Unknown => {
-            "Outcome unknown: the engine ended before the result of this call was recorded. It may have taken effect. \
-             Check before you repeat it."
-        }
-    };
-    Block::ToolResult {
-        tool_use_id: id,
-        content: Some(ResultContent::Text(text.into())),
-        is_error: Some(true),
     }
 }
 

@@ -15,6 +15,7 @@ use crate::load::index::{Index, NodeId, Span};
 /// An entry of the conversation.
 #[derive(Debug)]
 pub(crate) struct BranchEntry {
+    pub(crate) node_id: NodeId,
     pub(crate) span: Span,
     /// The message in it; `None` for entries that only link others.
     pub(crate) message: Option<LoadedMessage>,
@@ -35,6 +36,7 @@ pub(crate) fn collect_entries<R: Read + Seek>(
         entries.insert(
             *node_id,
             BranchEntry {
+                node_id: *node_id,
                 span: node.span,
                 message: reader.read_message(node)?,
                 is_visible: node.is_message(),
@@ -65,15 +67,15 @@ pub(crate) fn collect_entries<R: Read + Seek>(
                     .retain(|block| answered_call_id(block).is_some_and(|id| open.remove(id)));
                 !message.content.blocks.is_empty()
             }
-            EntryKind::Assistant | EntryKind::CompactBoundary | EntryKind::Cleared | EntryKind::Other => {
+            EntryKind::Assistant | EntryKind::CompactBoundary | EntryKind::Rewound | EntryKind::Other => {
                 is_same_reply(&message, neighbor)
             }
         };
         if is_part {
             open.extend(message.content.blocks.iter().filter_map(started_call_id).map(str::to_owned));
             after.entry(above).or_default().push(node_id);
-            entries
-                .insert(node_id, BranchEntry { span: node.span, message: Some(message), is_visible: true });
+            let entry = BranchEntry { node_id, span: node.span, message: Some(message), is_visible: true };
+            entries.insert(node_id, entry);
         }
     }
     let mut stack: Vec<NodeId> = path.iter().rev().copied().collect();
@@ -85,16 +87,21 @@ pub(crate) fn collect_entries<R: Read + Seek>(
     Ok(collected)
 }
 
-/// Ranges of entries that a rewind abandoned: those between a prompt and its parent message. A prompt follows the last
-/// message unless the user went back to an earlier one.
+/// Ranges of entries that a rewind abandoned: those between a prompt, or the entry of a rewind, and its parent message.
+/// A prompt follows the last message unless the user went back to an earlier one.
 fn abandoned_ranges(
     index: &Index,
     path: &[NodeId],
     entries: &HashMap<NodeId, BranchEntry>,
 ) -> BTreeMap<NodeId, NodeId> {
-    let role = |node_id: &NodeId| Some(entries.get(node_id)?.message.as_ref()?.role);
-    let prompts = path.iter().filter(|node_id| role(node_id) == Some(TurnRole::Prompt));
-    prompts.filter_map(|prompt| Some((branch::previous_message(index, *prompt)?, *prompt))).collect()
+    let is_prompt = |node_id: NodeId| {
+        entries.get(&node_id).and_then(|entry| entry.message.as_ref()).map(|message| message.role)
+            == Some(TurnRole::Prompt)
+    };
+    let ends = path
+        .iter()
+        .filter(|node_id| index.node(**node_id).kind == EntryKind::Rewound || is_prompt(**node_id));
+    ends.filter_map(|end| Some((branch::previous_message(index, *end)?, *end))).collect()
 }
 
 fn is_within(ranges: &BTreeMap<NodeId, NodeId>, node_id: NodeId) -> bool {

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use whimbrel_models::history::ApiMessage;
 
+use super::open_calls::OpenCallState;
 use super::*;
 
 /// An entry with a message.
@@ -450,22 +451,146 @@ fn range_within_a_reply_is_kept_after_resuming() {
     }
 }
 
+/// The entry of a rewind.
+fn rewind_entry(uuid: &str, to: Option<&str>, left: &str) -> Value {
+    json!({"type": "system", "subtype": "conversation_rewound", "uuid": uuid, "parentUuid": to, "leftUuid": left})
+}
+
 #[test]
-fn cleared_messages_are_not_loaded() {
-    let cleared =
-        json!({"type": "system", "subtype": "conversation_cleared", "uuid": "c", "parentUuid": null});
-    let answer = json!({"type": "system", "subtype": "local_command", "uuid": "l", "parentUuid": "c"});
-    let before = [user("u1", None, "one"), assistant("a1", "u1", "1"), cleared, answer];
-    let after = [&before[..], &[user("u2", Some("l"), "two")]].concat();
-    let back = [&before[..], &[user("u2", Some("a1"), "back")]].concat();
-    assert_rows(vec![
-        ("cleared", before.to_vec(), ""),
-        ("and gone on with", after, "u: two"),
-        ("and gone back to", back, "u: one | a: 1 | u: back"),
-    ]);
-    let lines = bytes(&before);
-    assert_eq!(load_all(&lines).leaf.as_deref(), Some("c"));
-    assert_eq!(conversation_spans(Cursor::new(&lines)).unwrap().0.len(), 2, "it can still be read");
+fn rewound_conversation_is_loaded_and_shown() {
+    let answer = json!({"type": "system", "subtype": "local_command", "uuid": "l", "parentUuid": "m"});
+    let two_turns = [
+        user("u1", None, "one"),
+        assistant("a1", "u1", "1"),
+        user("u2", Some("a1"), "two"),
+        call("c2", "u2", "t2"),
+        result("r2", "c2", "t2", "2"),
+        assistant("a2", "r2", "2"),
+    ];
+    let with = |more: &[Value]| [&two_turns[..], more].concat();
+    let (whole, half) = ("u: one | a: 1 | u: two | a: call t2 | u: t2 gives 2 | a: 2", "u: one | a: 1");
+    let gone_on = format!("{whole} | u: three");
+    let rows: Vec<(&str, Vec<Value>, &str, &[&str])> = vec![
+        ("to the last prompt", with(&[rewind_entry("m", Some("a1"), "a2")]), half, &["u1", "a1"]),
+        ("to the first prompt", with(&[rewind_entry("m", None, "a2"), answer]), "", &[]),
+        (
+            "and gone on",
+            with(&[rewind_entry("m", None, "a2"), user("u3", Some("m"), "three")]),
+            "u: three",
+            &["u3"],
+        ),
+        (
+            "and undone",
+            with(&[rewind_entry("m", Some("a1"), "a2"), rewind_entry("n", Some("a2"), "m")]),
+            whole,
+            &["u1", "a1", "u2", "c2", "r2", "a2"],
+        ),
+        (
+            "undone after a new turn",
+            with(&[
+                rewind_entry("m", Some("a1"), "a2"),
+                user("u3", Some("m"), "three"),
+                assistant("a3", "u3", "3"),
+                rewind_entry("n", Some("a2"), "a3"),
+            ]),
+            whole,
+            &["u1", "a1", "u2", "c2", "r2", "a2"],
+        ),
+        (
+            "another engine went on with what was left",
+            with(&[rewind_entry("m", None, "a2"), user("u3", Some("a2"), "three")]),
+            &gone_on,
+            &["u1", "a1", "u2", "c2", "r2", "a2", "u3"],
+        ),
+        (
+            "to the middle of parallel calls",
+            vec![
+                user("u1", None, "go"),
+                with_reply_id(call("c1", "u1", "t1")),
+                with_reply_id(call("c2", "c1", "t2")),
+                result("r1", "c1", "t1", "one"),
+                result("r2", "c2", "t2", "two"),
+                rewind_entry("m", Some("u1"), "r2"),
+            ],
+            "u: go",
+            &["u1"],
+        ),
+    ];
+    for (name, lines, expected, shown) in rows {
+        let lines = bytes(&lines);
+        let loaded = load_all(&lines);
+        assert_eq!(render_history(&loaded), expected, "{name}");
+        assert_well_formed(&loaded);
+        let (spans, _) = conversation_spans(Cursor::new(&lines)).unwrap();
+        let uuid = |span: &Span| {
+            let line = &lines[span.offset as usize..][..span.length as usize];
+            serde_json::from_slice::<Value>(line).unwrap()["uuid"].as_str().unwrap().to_owned()
+        };
+        assert_eq!(spans.iter().map(uuid).collect::<Vec<_>>(), shown, "{name}");
+    }
+}
+
+#[test]
+fn calls_that_never_started_can_be_left_open() {
+    let started = |id: &str| json!({"type": "tool-start", "toolUseID": id});
+    let part = |uuid: &str, parent: &str, id: &str| {
+        with_fields(with_reply_id(call(uuid, parent, id)), &json!({"startsRecorded": true}))
+    };
+    let prompt = user("u1", None, "go");
+    let two_calls = [prompt.clone(), part("c1", "u1", "t1"), part("c2", "c1", "t2")];
+    let with = |more: &[Value]| [&two_calls[..], more].concat();
+    const UNSTARTED: &str = "unstarted";
+    const LOST: &str = "Outcome unknown";
+    type OpenCalls = &'static [(&'static str, &'static str)];
+    let rows: Vec<(&str, Vec<Value>, &str, OpenCalls)> = vec![
+        ("both", with(&[]), "u: go | a: call t1, call t2", &[("t1", UNSTARTED), ("t2", UNSTARTED)]),
+        (
+            "one had started",
+            with(&[started("t1")]),
+            "u: go | a: call t1, call t2",
+            &[("t1", LOST), ("t2", UNSTARTED)],
+        ),
+        (
+            "one has a result",
+            with(&[started("t1"), result("r1", "c2", "t1", "one")]),
+            "u: go | a: call t1, call t2 | u: t1 gives one",
+            &[("t2", UNSTARTED)],
+        ),
+        (
+            "both had started",
+            with(&[started("t1"), started("t2")]),
+            "u: go | a: call t1, call t2 | u: t1 gives Outcome unknown, t2 gives Outcome unknown",
+            &[],
+        ),
+        (
+            "a prompt followed",
+            with(&[user("u2", Some("c2"), "stop")]),
+            "u: go | a: call t1, call t2 | u: t1 gives No result, t2 gives No result, stop",
+            &[],
+        ),
+        (
+            "another engine does not record starts",
+            vec![prompt, call("c1", "u1", "t1")],
+            "u: go | a: call t1 | u: t1 gives Outcome unknown",
+            &[],
+        ),
+    ];
+    for (name, lines, expected, open) in rows {
+        let loaded = load_with_open_calls(Cursor::new(bytes(&lines))).unwrap();
+        let found = loaded.open_calls.iter().map(|call| match &call.state {
+            OpenCallState::Unstarted => (call.id.as_str(), UNSTARTED),
+            OpenCallState::OutcomeUnknown(text) => (call.id.as_str(), text.split(':').next().unwrap()),
+        });
+        assert_eq!(
+            (render_history(&loaded).as_str(), found.collect::<Vec<_>>()),
+            (expected, open.to_vec()),
+            "{name}"
+        );
+        assert!(
+            loaded.open_calls.iter().all(|call| call.tool == "Bash" && call.input == json!({})),
+            "{name}"
+        );
+    }
 }
 
 /// A conversation with tool calls, and the text expected from each of its entries.

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
 /// Clock ticks per second in `/proc`; 100 on all common Linux systems.
 const TICKS_PER_SECOND: i64 = 100;
@@ -10,15 +11,25 @@ const TICKS_PER_SECOND: i64 = 100;
 /// Reads of `/proc/locks`: it is not read atomically, so entries can be missing or duplicated.
 const MAX_READS: usize = 5;
 
+/// The process that has a session open.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct LockOwner {
+    /// Its id, on the host.
     pub pid: u32,
+    /// Name of the host, if known. It is always this one: the locks of other hosts are not visible.
+    pub host: Option<String>,
+    /// Name of the program, such as `whimbrel`, if known.
+    pub program: Option<String>,
     /// Start time, if known.
     pub started_at: Option<String>,
+    /// How it is locked.
     pub mode: LockMode,
 }
 
+/// How a session is locked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum LockMode {
     /// As engines lock.
     Exclusive,
@@ -33,6 +44,12 @@ impl fmt::Display for LockOwner {
             LockMode::Shared => "locked against writing by ",
         })?;
         write!(f, "process {}", self.pid)?;
+        if let Some(program) = &self.program {
+            write!(f, " ({program})")?;
+        }
+        if let Some(host) = &self.host {
+            write!(f, " on {host}")?;
+        }
         if let Some(started) = &self.started_at {
             write!(f, ", started {started}")?;
         }
@@ -49,7 +66,7 @@ impl LockOwner {
         let number = file.metadata().ok()?.ino();
         let (pid, mode) =
             (0..MAX_READS).find_map(|_| find_holder(&fs::read_to_string("/proc/locks").ok()?, number))?;
-        Some(Self { pid, started_at: start_time(pid), mode })
+        Some(Self { pid, host: host_name(), program: program_name(pid), started_at: start_time(pid), mode })
     }
 }
 
@@ -72,6 +89,21 @@ fn find_holder(locks: &str, wanted: u64) -> Option<(u32, LockMode)> {
         (Some((pid, mode)), None) if pid > 0 => Some((pid, mode)),
         _ => None,
     }
+}
+
+fn host_name() -> Option<String> {
+    let name = fs::read_to_string("/proc/sys/kernel/hostname").ok()?;
+    Some(name.trim().to_owned()).filter(|name| !name.is_empty())
+}
+
+/// File name of the program of a process, else the name that the kernel keeps of it.
+fn program_name(pid: u32) -> Option<String> {
+    let file = fs::read_link(format!("/proc/{pid}/exe")).ok();
+    let name = file.as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
+    let name = name.or_else(|| fs::read_to_string(format!("/proc/{pid}/comm")).ok())?;
+    // The file of a running program may have been replaced.
+    let name = name.trim().trim_end_matches(" (deleted)").to_owned();
+    (!name.is_empty()).then_some(name)
 }
 
 /// Start time of a process.

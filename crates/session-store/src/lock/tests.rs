@@ -17,8 +17,15 @@ fn second_engine_learns_the_lock_owner() {
     let lock = TranscriptLock::acquire_or_create(&path).unwrap();
     let owner = busy_error(&path).owner.unwrap();
     assert_eq!(owner.pid, std::process::id());
-    assert!(busy_error(&path).to_string().contains(&format!("process {}, started 2", owner.pid)), "{owner}");
+    let text = busy_error(&path).to_string();
+    let program = owner.program.as_deref().unwrap();
+    let expected =
+        format!("process {} ({program}) on {}, started 2", owner.pid, owner.host.as_deref().unwrap());
+    assert!(program.starts_with("whimbrel") && text.contains(&expected), "{text}");
+    assert_eq!(inspect(&path), SessionLock::Held(Some(*owner)));
     drop(lock);
+    assert_eq!(inspect(&path), SessionLock::Free);
+    assert_eq!(inspect(&path.with_file_name("missing.jsonl")), SessionLock::Free);
     assert!(TranscriptLock::acquire(&path).is_ok());
     assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "no second file");
 }

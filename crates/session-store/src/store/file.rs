@@ -11,18 +11,21 @@ use async_trait::async_trait;
 use whimbrel_os::files;
 use whimbrel_wire::RawJson;
 
-use crate::append_file;
-use crate::appender::Appender;
-use crate::appender::Durability;
+use crate::append_file::{self, AppendFile};
+use crate::appender::{Appender, Durability};
 use crate::entry::{IdKey, TranscriptEntry};
 use crate::line_reader::{LineReader, ScannedLine};
+use crate::lock::{self, TranscriptLock};
 use crate::store::{
-    ListedSession, SessionStore, StoreError, StoreKey, StoredSummary, SummarizedSession, to_single_line,
-    uuid_of,
+    ListedSession, SessionStore, StoreError, StoreKey, StoredSummary, SummarizedSession, check_last_entry,
+    to_single_line, uuid_of,
 };
 
 /// Bytes read of head and tail for a summary.
 const SUMMARY_BYTES: u64 = 64 * 1024;
+
+/// Bytes at the end that are searched first for the last line with a uuid.
+const TAIL_BYTES: u64 = 64 * 1024;
 
 /// Stores transcripts in files.
 #[derive(Debug, Clone)]
@@ -74,18 +77,26 @@ fn check_component(name: &str) -> Result<&str, StoreError> {
 impl SessionStore for FileStore {
     async fn append(&self, key: &StoreKey, entries: &[RawJson]) -> Result<(), StoreError> {
         let path = self.path(key)?;
-        let lines: Vec<Vec<u8>> =
-            entries.iter().map(|entry| format!("{}\n", to_single_line(entry)).into_bytes()).collect();
-        if lines.is_empty() {
+        if entries.is_empty() {
             return Ok(());
         }
-        files::run_blocking(move || {
-            let mut file = Appender::new(path, Durability::Turn);
-            lines.into_iter().try_for_each(|line| file.append(line))?;
-            file.end_turn()
-        })
-        .await??;
+        let entries = entries.to_vec();
+        files::run_blocking(move || append_lines(Appender::new(path, Durability::Turn), &entries)).await??;
         Ok(())
+    }
+
+    async fn append_after(
+        &self,
+        key: &StoreKey,
+        last: Option<&str>,
+        entries: &[RawJson],
+    ) -> Result<(), StoreError> {
+        let path = self.path(key)?;
+        if entries.is_empty() {
+            return Ok(());
+        }
+        let (last, entries) = (last.map(str::to_owned), entries.to_vec());
+        files::run_blocking(move || append_locked(&path, last.as_deref(), &entries)).await?
     }
 
     async fn load(&self, key: &StoreKey) -> Result<Option<Vec<RawJson>>, StoreError> {
@@ -116,6 +127,16 @@ impl SessionStore for FileStore {
         Ok(sessions.await??)
     }
 
+    async fn summary(&self, project: &str, session: &str) -> Result<Option<StoredSummary>, StoreError> {
+        let path = self.path(&StoreKey::session(project, session))?;
+        let read = files::run_blocking(move || append_file::open_for_reading(&path).and_then(read_summary));
+        match read.await? {
+            Ok(summary) => Ok(Some(summary)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     async fn delete(&self, key: &StoreKey) -> Result<(), StoreError> {
         let path = self.path(key)?;
         let below =
@@ -134,6 +155,62 @@ impl SessionStore for FileStore {
     async fn subkeys(&self, project: &str, session: &str) -> Result<Vec<String>, StoreError> {
         let dir = self.session_dir(project, session)?;
         Ok(files::run_blocking(move || list_subpaths(&dir)).await??)
+    }
+}
+
+fn append_lines(mut file: Appender, entries: &[RawJson]) -> io::Result<()> {
+    for entry in entries {
+        file.append(format!("{}\n", to_single_line(entry)).into_bytes())?;
+    }
+    file.end_turn()
+}
+
+/// Appends under the lock of the transcript, if its last line is the expected one.
+fn append_locked(path: &Path, last: Option<&str>, entries: &[RawJson]) -> Result<(), StoreError> {
+    let mut lock =
+        TranscriptLock::acquire_or_create_within(path, lock::BUSY_TIMEOUT).map_err(io::Error::from)?;
+    // After a conflict a deleted transcript stays deleted.
+    lock.remove_if_empty();
+    let last_stored = last_uuid(append_file::open_for_reading(path)?)?;
+    let mut stored = None;
+    let is_stored = |uuid: &str| {
+        let uuids = match &mut stored {
+            Some(uuids) => uuids,
+            None => stored.insert(read_uuids(path)?),
+        };
+        Ok::<_, StoreError>(uuids.contains(uuid))
+    };
+    check_last_entry(entries, last, last_stored.as_deref(), is_stored)?;
+    let mut lock = Some(lock);
+    let open = move |_: &Path| {
+        let lock = lock.take().ok_or_else(|| io::Error::other("the transcript cannot be opened again"))?;
+        Ok(Box::new(lock) as Box<dyn AppendFile>)
+    };
+    Ok(append_lines(Appender::with_opener(path.to_owned(), Durability::Turn, Box::new(open)), entries)?)
+}
+
+fn read_uuids(path: &Path) -> io::Result<HashSet<String>> {
+    let lines = append_file::open_for_reading(path).and_then(read_lines)?;
+    Ok(lines.iter().filter_map(uuid_of).collect())
+}
+
+/// The uuid of the last line that has one, searched from the end.
+fn last_uuid(mut file: fs::File) -> io::Result<Option<String>> {
+    let length = file.metadata()?.len();
+    let mut size = TAIL_BYTES;
+    loop {
+        let start = length.saturating_sub(size);
+        file.seek(SeekFrom::Start(start))?;
+        let mut tail = Vec::new();
+        file.read_to_end(&mut tail)?;
+        // The first line may be cut.
+        let first =
+            if start == 0 { 0 } else { tail.iter().position(|byte| *byte == b'\n').unwrap_or(tail.len()) };
+        let found = read_lines(&tail[first..])?.iter().rev().find_map(uuid_of);
+        if found.is_some() || start == 0 {
+            return Ok(found);
+        }
+        size *= 4;
     }
 }
 

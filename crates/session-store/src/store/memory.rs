@@ -9,7 +9,8 @@ use whimbrel_os::clock;
 use whimbrel_wire::RawJson;
 
 use crate::store::{
-    ListedSession, SessionStore, StoreError, StoreKey, StoredSummary, SummarizedSession, uuid_of,
+    ListedSession, SessionStore, StoreError, StoreKey, StoredSummary, SummarizedSession, check_last_entry,
+    uuid_of,
 };
 
 /// Stores transcripts in memory.
@@ -22,8 +23,25 @@ pub struct MemoryStore {
 struct StoredTranscript {
     lines: Vec<RawJson>,
     uuids: HashSet<String>,
+    /// Uuid of the last line that has one.
+    last_uuid: Option<String>,
     modified_ms: u64,
     summary: StoredSummary,
+}
+
+impl StoredTranscript {
+    fn append(&mut self, entries: &[RawJson]) {
+        for entry in entries {
+            let uuid = uuid_of(entry);
+            if uuid.as_ref().is_none_or(|uuid| self.uuids.insert(uuid.clone())) {
+                self.summary.add_lines([entry]);
+                self.lines.push(entry.clone());
+                self.last_uuid = uuid.or(self.last_uuid.take());
+            }
+        }
+        let now = clock::wall().duration_since(UNIX_EPOCH).unwrap_or_default();
+        self.modified_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
+    }
 }
 
 impl MemoryStore {
@@ -49,19 +67,29 @@ impl MemoryStore {
 #[async_trait]
 impl SessionStore for MemoryStore {
     async fn append(&self, key: &StoreKey, entries: &[RawJson]) -> Result<(), StoreError> {
+        if !entries.is_empty() {
+            self.transcripts().entry(key.clone()).or_default().append(entries);
+        }
+        Ok(())
+    }
+
+    async fn append_after(
+        &self,
+        key: &StoreKey,
+        last: Option<&str>,
+        entries: &[RawJson],
+    ) -> Result<(), StoreError> {
         if entries.is_empty() {
             return Ok(());
         }
-        let now = clock::wall().duration_since(UNIX_EPOCH).unwrap_or_default();
         let mut transcripts = self.transcripts();
-        let transcript = transcripts.entry(key.clone()).or_default();
-        for entry in entries {
-            if uuid_of(entry).is_none_or(|uuid| transcript.uuids.insert(uuid)) {
-                transcript.summary.add_lines([entry]);
-                transcript.lines.push(entry.clone());
-            }
-        }
-        transcript.modified_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
+        let stored = transcripts.get(key);
+        let last_stored = stored.and_then(|transcript| transcript.last_uuid.as_deref());
+        let is_stored = |uuid: &str| {
+            Ok::<_, StoreError>(stored.is_some_and(|transcript| transcript.uuids.contains(uuid)))
+        };
+        check_last_entry(entries, last, last_stored, is_stored)?;
+        transcripts.entry(key.clone()).or_default().append(entries);
         Ok(())
     }
 
@@ -75,6 +103,11 @@ impl SessionStore for MemoryStore {
 
     async fn summaries(&self, project: &str) -> Result<Vec<SummarizedSession>, StoreError> {
         Ok(self.summarized_sessions(project))
+    }
+
+    async fn summary(&self, project: &str, session: &str) -> Result<Option<StoredSummary>, StoreError> {
+        let transcripts = self.transcripts();
+        Ok(transcripts.get(&StoreKey::session(project, session)).map(|transcript| transcript.summary.clone()))
     }
 
     async fn delete(&self, key: &StoreKey) -> Result<(), StoreError> {

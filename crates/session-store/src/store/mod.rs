@@ -2,6 +2,7 @@
 //! [`FileStore`] (official layout) and [`MemoryStore`]; SQLite has its own crate. The test kit contains contract tests
 //! for implementations.
 
+mod conflict;
 mod file;
 mod memory;
 mod summary;
@@ -15,6 +16,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use whimbrel_wire::RawJson;
 
+pub use conflict::check_last_entry;
 pub use file::FileStore;
 pub use memory::MemoryStore;
 pub use summary::StoredSummary;
@@ -72,6 +74,18 @@ pub enum StoreError {
     /// The store does not support this operation.
     #[error("This session store cannot {0}.")]
     Unsupported(&'static str),
+    /// Another writer has continued the transcript.
+    #[error(
+        "The session was continued or deleted elsewhere: its last entry is {}, not {}. Resume it again to go on from \
+         there, or fork it.",
+        found.as_deref().unwrap_or("none"), expected.as_deref().unwrap_or("none")
+    )]
+    Conflict {
+        /// Uuid of the line that should be the last one; `None` for an empty transcript.
+        expected: Option<String>,
+        /// Uuid of the last line that has one.
+        found: Option<String>,
+    },
 }
 
 impl StoreError {
@@ -79,7 +93,9 @@ impl StoreError {
     pub fn into_io(self) -> io::Error {
         match self {
             Self::Io(error) => error,
-            Self::BadKey(_) | Self::Unsupported(_) => io::Error::other(self.to_string()),
+            Self::BadKey(_) | Self::Unsupported(_) | Self::Conflict { .. } => {
+                io::Error::other(self.to_string())
+            }
         }
     }
 }
@@ -87,7 +103,8 @@ impl StoreError {
 /// Stores transcripts: lines in the order in which they were appended.
 ///
 /// Two methods suffice to store sessions and resume them by id. The others are needed for lists and for resuming the
-/// newest session.
+/// newest session; [`append_after`](SessionStore::append_after) should be implemented for speed, and so that two engines
+/// that write at the very same moment find their conflict.
 ///
 /// A line is a JSON object, usually with a `uuid`. A line whose `uuid` the transcript already contains is a repeated
 /// delivery and must be ignored. Lines without one are always added. A store need not interpret anything else, and may
@@ -97,6 +114,24 @@ pub trait SessionStore: Send + Sync {
     /// Appends lines to a transcript, which is created by its first. All or nothing: after an error the same lines are
     /// sent again. On return they must be durable.
     async fn append(&self, key: &StoreKey, entries: &[RawJson]) -> Result<(), StoreError>;
+
+    /// Appends lines if `last` is the uuid of the last line that has one (`None`: there is no such line); otherwise another
+    /// engine has continued the session, and the error is [`StoreError::Conflict`]. Engines append in this way.
+    ///
+    /// Comparison and append must be one step: in a transaction, or under a lock. [`check_last_entry`] compares, and
+    /// allows for repeated deliveries. The default implementation loads the transcript first, in a step of its own.
+    async fn append_after(
+        &self,
+        key: &StoreKey,
+        last: Option<&str>,
+        entries: &[RawJson],
+    ) -> Result<(), StoreError> {
+        let lines = self.load(key).await?.unwrap_or_default();
+        let uuids: Vec<String> = lines.iter().filter_map(uuid_of).collect();
+        let is_stored = |uuid: &str| Ok::<_, StoreError>(uuids.iter().any(|stored| stored == uuid));
+        check_last_entry(entries, last, uuids.last().map(String::as_str), is_stored)?;
+        self.append(key, entries).await
+    }
 
     /// All lines of a transcript in order; `None` if it does not exist.
     async fn load(&self, key: &StoreKey) -> Result<Option<Vec<RawJson>>, StoreError>;
@@ -116,6 +151,16 @@ pub trait SessionStore: Send + Sync {
             summaries.push(SummarizedSession { listed, summary });
         }
         Ok(summaries)
+    }
+
+    /// The summary of a session; `None` if it does not exist. The default implementation loads its transcript.
+    async fn summary(&self, project: &str, session: &str) -> Result<Option<StoredSummary>, StoreError> {
+        let lines = self.load(&StoreKey::session(project, session)).await?;
+        Ok(lines.map(|lines| {
+            let mut summary = StoredSummary::default();
+            summary.add_lines(&lines);
+            summary
+        }))
     }
 
     /// Deletes a transcript; a session's own together with all its subpaths. A missing one is not an error.

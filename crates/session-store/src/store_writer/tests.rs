@@ -60,6 +60,26 @@ fn raw_line(name: &str) -> RawJson {
     RawJson::from_value(&json!({"type": "user", "uuid": name})).unwrap()
 }
 
+#[tokio::test]
+async fn conflict_drops_the_lines_of_its_transcript_only() {
+    let fixture = Fixture::new(1 << 20);
+    let other = Arc::new(fixture.key.with_subpath("subagents/agent-1"));
+    fixture.store.append(&fixture.key, &[raw_line("a"), raw_line("elsewhere")]).await.unwrap();
+    fixture.writer.set_last_entry("s", "a".into());
+    fixture.push(&["b"]);
+    fixture.writer.push(&other, raw_line("x"));
+    assert!(!fixture.writer.has_conflict());
+    fixture.writer.flush(FlushMode::Once).await.unwrap();
+    assert!(fixture.writer.has_conflict());
+    assert!(matches!(fixture.writer.take_notice(), Some(TranscriptNotice::Conflict)));
+    fixture.push(&["c"]);
+    fixture.writer.flush(FlushMode::Once).await.unwrap();
+    assert_eq!((fixture.writer.undelivered_count(), fixture.writer.take_notice().is_none()), (0, true));
+    let stored = fixture.store.load(&fixture.key).await.unwrap().unwrap();
+    assert_eq!(stored, [raw_line("a"), raw_line("elsewhere")]);
+    assert_eq!(fixture.store.load(&other).await.unwrap().unwrap(), [raw_line("x")]);
+}
+
 struct Fixture {
     store: Arc<FakeStore>,
     writer: StoreWriter,

@@ -11,6 +11,10 @@ use crate::appender::Durability;
 use crate::entry::TOOL_START;
 use crate::store_writer::FlushMode;
 
+/// What host and model read about a session that another engine has continued.
+pub const CONFLICT_TEXT: &str = "The session was continued or deleted elsewhere since this engine loaded it, so nothing more \
+    of it is stored here. Resume it again to go on from its newest entry, or fork it.";
+
 impl TranscriptWriter {
     /// Records that a tool call with effects is about to run. The error is the reason why it must not.
     pub async fn record_call_start(&self, call: &str, tool: &str) -> Result<(), String> {
@@ -38,6 +42,9 @@ impl TranscriptWriter {
                 (store_writer.flush(mode).await, *durability)
             }
         };
+        if self.has_conflict() {
+            return Err(format!("Not run: {CONFLICT_TEXT}"));
+        }
         match written {
             Err(error) if durability == Durability::Strict => Err(format!(
                 "Not run: the start of the call cannot be recorded ({error}), and {} is strict. {}",

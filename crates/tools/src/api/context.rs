@@ -6,9 +6,9 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use whimbrel_models::{ModelError, ModelErrorKind};
-use whimbrel_policy::ResolvedFile;
+use whimbrel_policy::CheckedCall;
 use whimbrel_session_store::TranscriptWriter;
-use whimbrel_wire::content::ResultContent;
+use whimbrel_wire::content::{Block, ResultContent};
 
 use super::{AgentToolSet, DeferredTools};
 use crate::hooks::HookDispatcher;
@@ -24,9 +24,9 @@ use crate::worktrees::Worktrees;
 pub struct ToolContext {
     /// The tool use id.
     pub id: String,
-    /// The file that the permission check resolved, if the call is about one. The tool must use this one, not resolve
-    /// again.
-    pub checked_file: Option<ResolvedFile>,
+    /// What the permission check decided about. The tool must use the file that it resolved, not resolve again, and run a
+    /// command as it was decided.
+    pub checked: CheckedCall,
     /// The model's input, set if the host or a hook has changed it.
     pub original_input: Option<Arc<Value>>,
     pub workspace: Arc<Workspace>,
@@ -114,12 +114,14 @@ pub struct ToolOutput {
 }
 
 /// A failed call. The text is for the model: cause and remedy.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum ToolError {
     /// The call was invalid and had no effect.
     Rejected(String),
     /// The call started and failed.
     Failed(String),
+    /// The call started and failed, and its output has more than text.
+    FailedWithContent { text: String, content: Vec<Block> },
     /// The call ended the whole turn.
     StopTurn(String),
 }
@@ -136,14 +138,17 @@ impl ToolError {
     pub fn render_for_model(&self) -> String {
         match self {
             Self::Rejected(text) => format!("<tool_use_error>{text}</tool_use_error>"),
-            Self::Failed(text) | Self::StopTurn(text) => text.clone(),
+            Self::Failed(text) | Self::FailedWithContent { text, .. } | Self::StopTurn(text) => text.clone(),
         }
     }
 
     /// The message without markup.
     pub fn reason(&self) -> &str {
         match self {
-            Self::Rejected(text) | Self::Failed(text) | Self::StopTurn(text) => text,
+            Self::Rejected(text)
+            | Self::Failed(text)
+            | Self::FailedWithContent { text, .. }
+            | Self::StopTurn(text) => text,
         }
     }
 }

@@ -6,6 +6,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use serde_path_to_error::Segment;
 use whimbrel_wire::RawJson;
+use whimbrel_wire::control::InvalidField;
 
 use super::{Tool, ToolError};
 
@@ -26,6 +27,9 @@ pub(crate) fn input_schema<T: JsonSchema>() -> RawJson {
     }
     RawJson::from_value(&schema).unwrap_or_else(|_| empty_object())
 }
+
+/// Message about a required field that is absent.
+const IS_MISSING: &str = "is missing";
 
 fn empty_object() -> RawJson {
     RawJson::from_value(&Map::new()).unwrap_or_else(|_| unreachable!("an empty map is JSON"))
@@ -61,14 +65,16 @@ fn prune_schema(schema: &mut Value) {
 /// Parses an input; the error names every invalid field.
 pub(crate) fn parse_input<T: Tool>(input: &Value) -> Result<T::Input, ToolError> {
     T::Input::deserialize(input).map_err(|_| {
-        let errors = find_input_errors::<T::Input>(input).join("; ");
+        let errors: Vec<String> =
+            find_invalid_fields::<T::Input>(input).iter().map(render_invalid_field).collect();
+        let errors = errors.join("; ");
         ToolError::Rejected(format!("InputValidationError: the input of {} is not valid: {errors}.", T::NAME))
     })
 }
 
 /// Collects all errors of an input. Deserialization stops at the first error, so each invalid field is replaced by a
 /// placeholder and the input is parsed again.
-fn find_input_errors<I: DeserializeOwned + JsonSchema>(input: &Value) -> Vec<String> {
+pub(crate) fn find_invalid_fields<I: DeserializeOwned + JsonSchema>(input: &Value) -> Vec<InvalidField> {
     let schema: Value = input_schema::<I>().decode().unwrap_or_default();
     let (mut rest, mut errors, mut seen_fields) = (input.clone(), Vec::new(), Vec::new());
     while let Err(error) = serde_path_to_error::deserialize::<_, I>(&rest) {
@@ -80,9 +86,10 @@ fn find_input_errors<I: DeserializeOwned + JsonSchema>(input: &Value) -> Vec<Str
             _ => String::new(),
         };
         errors.push(match missing {
-            Some(name) if path == "." => format!("`{name}` is missing"),
-            _ if path == "." => reason,
-            _ => format!("`{path}`: {reason}"),
+            Some(name) if path == "." => InvalidField { field: name.into(), message: IS_MISSING.into() },
+            Some(name) => InvalidField { field: format!("{path}.{name}"), message: IS_MISSING.into() },
+            None if path == "." => InvalidField { field: String::new(), message: reason },
+            None => InvalidField { field: path, message: reason },
         });
         let Value::Object(fields) = &mut rest else { break };
         if field.is_empty() || seen_fields.contains(&field) {
@@ -95,6 +102,14 @@ fn find_input_errors<I: DeserializeOwned + JsonSchema>(input: &Value) -> Vec<Str
         seen_fields.push(field);
     }
     errors
+}
+
+fn render_invalid_field(InvalidField { field, message }: &InvalidField) -> String {
+    match field.as_str() {
+        "" => message.clone(),
+        _ if message == IS_MISSING => format!("`{field}` {message}"),
+        _ => format!("`{field}`: {message}"),
+    }
 }
 
 /// Returns a valid value for a required field.

@@ -6,9 +6,10 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use whimbrel_models::ToolSpec;
+use whimbrel_wire::control::InvalidField;
 use whimbrel_wire::permission::McpServerProvenance;
 
-use super::input::{input_schema, parse_input};
+use super::input::{find_invalid_fields, input_schema, parse_input};
 use super::{Effects, Example, ToolContext, ToolError, ToolResult};
 use crate::api::checkpoint;
 use crate::workspace::Workspace;
@@ -99,6 +100,10 @@ pub trait AnyTool: Send + Sync {
     }
     /// Declares the effects of a call; fails if the input is invalid.
     fn effects(&self, input: &Value) -> Result<Effects, ToolError>;
+    /// The invalid fields of an input; `None` if the tool has a schema only.
+    fn invalid_fields(&self, _input: &Value) -> Option<Vec<InvalidField>> {
+        None
+    }
     /// Parses the input and executes the call.
     fn run<'a>(
         &'a self,
@@ -151,6 +156,10 @@ impl<T: Tool> AnyTool for T {
 
     fn effects(&self, input: &Value) -> Result<Effects, ToolError> {
         parse_input::<T>(input).map(|input| T::effects(&input))
+    }
+
+    fn invalid_fields(&self, input: &Value) -> Option<Vec<InvalidField>> {
+        Some(find_invalid_fields::<T::Input>(input))
     }
 
     fn adds_allow_rules(&self, input: &Value) -> bool {

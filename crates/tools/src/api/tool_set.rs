@@ -43,6 +43,18 @@ impl ToolEntry {
         Self { spec: Arc::new(spec).into(), ..Self::new(Arc::clone(&self.tool)) }
     }
 
+    /// Shows the model a field of the input that is hidden otherwise.
+    fn with_field(&self, field: &str, field_schema: &Value) -> Self {
+        let spec = self.spec();
+        let mut schema: Value = serde_json::from_str(spec.input_schema.as_str()).unwrap_or_default();
+        if let Some(fields) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+            fields.insert(field.to_owned(), field_schema.clone());
+        }
+        let input_schema = RawJson::from_value(&schema).unwrap_or_else(|_| spec.input_schema.clone());
+        let spec = ToolSpec { input_schema, ..ToolSpec::clone(&spec) };
+        Self { spec: Arc::new(spec).into(), ..Self::new(Arc::clone(&self.tool)) }
+    }
+
     /// Hides a field of the input from the model.
     fn without_field(&self, field: &str) -> Self {
         let spec = self.spec();
@@ -209,6 +221,24 @@ impl AgentToolSet {
         self
     }
 
+    /// Adds to the description of one tool.
+    #[must_use]
+    pub fn append_description(mut self, name: &str, text: &str) -> Self {
+        for tool in self.tools.iter_mut().filter(|tool| tool.tool.name() == name) {
+            *tool = Arc::new(tool.with_description(&format!("{}{text}", tool.spec().description)));
+        }
+        self
+    }
+
+    /// Shows the model a hidden input field of one tool.
+    #[must_use]
+    pub fn with_field(mut self, name: &str, field: &str, schema: &Value) -> Self {
+        for tool in self.tools.iter_mut().filter(|tool| tool.tool.name() == name) {
+            *tool = Arc::new(tool.with_field(field, schema));
+        }
+        self
+    }
+
     /// Hides an optional input field of one tool from the model.
     #[must_use]
     pub fn without_field(mut self, name: &str, field: &str) -> Self {
@@ -221,8 +251,9 @@ impl AgentToolSet {
     #[must_use]
     pub fn without_tools(&self, names: &[&str]) -> Self {
         let is_available = |tool: &&Arc<ToolEntry>| !names.contains(&tool.tool.name());
-        let excluded =
-            self.excluded.iter().cloned().chain(names.iter().map(|name| (*name).to_owned())).collect();
+        let is_new = |name: &&&str| !self.excluded.iter().any(|excluded| excluded == *name);
+        let new = names.iter().filter(is_new).map(|name| (*name).to_owned());
+        let excluded = self.excluded.iter().cloned().chain(new).collect();
         Self { tools: self.tools.iter().filter(is_available).cloned().collect(), excluded, ..self.clone() }
     }
 

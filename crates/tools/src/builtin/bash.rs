@@ -1,14 +1,20 @@
 //! Bash: runs a shell command.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use whimbrel_process::{CommandSpec, CwdTracker, Leftover, ProcessExit, SpawnError};
+use whimbrel_os::files;
+use whimbrel_policy::ToolKind;
+use whimbrel_policy::sandbox::OVERRIDE_FIELD;
+use whimbrel_process::{CommandSpec, CwdTracker, Launch, Leftover, ProcessExit, SpawnError};
 
 use crate::api::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult, lenient};
+use crate::sandbox::report::ViolationReport;
+use crate::sandbox::{CommandStdin, ConfinedRun, PolicyFacts};
 use crate::tasks::{CommandRun, FinishedCommand, NewTask, TaskInfo};
 use crate::workspace::{DISABLE_BACKGROUND_VARIABLE, Workspace};
 
@@ -27,6 +33,10 @@ pub(super) struct BashInput {
     /// Return immediately; you are notified when it ends.
     #[serde(default, deserialize_with = "lenient::flag")]
     run_in_background: bool,
+    // The model sees it only in sessions with a sandbox.
+    #[serde(default, rename = "dangerouslyDisableSandbox", deserialize_with = "lenient::flag")]
+    #[schemars(skip)]
+    disable_sandbox: bool,
 }
 
 /// Switch: each command starts in the project's directory, whatever an earlier one did.
@@ -67,7 +77,7 @@ impl Tool for BashTool {
             )));
         }
         if input.run_in_background {
-            start_background(&input, &call)
+            start_background(&input, &call).await
         } else {
             run_foreground(&input, &call).await
         }
@@ -111,10 +121,19 @@ async fn run_foreground(input: &BashInput, call: &ToolContext) -> ToolResult {
     let limit = command_timeout(input.timeout, &call.workspace);
     let mut spec = bare_spec(&input.command, &call.workspace);
     let returns_to_base = call.workspace.is_switched_on(KEEP_CWD_VARIABLE);
-    let tracker = if returns_to_base { None } else { CwdTracker::attach(&mut spec) };
-    let spec = prepare(spec, &call.workspace);
+    let confinement = Confinement::for_command(&input.command, input.disable_sandbox, call);
+    let tracker = match &confinement {
+        _ if returns_to_base => None,
+        Confinement::None => CwdTracker::attach(&mut spec),
+        Confinement::Sandbox(facts) => {
+            let scratch = call.workspace.sandbox().scratch(facts).map_err(|error| not_confined(&error))?;
+            CwdTracker::attach_in(&mut spec, &scratch)
+        }
+    };
+    let mut spec = prepare(spec, &call.workspace);
     let (output_dir, start) = (call.workspace.output_dir(), new_task(input, call));
-    let work = call.tasks.run_or_background(&spec, &input.command, output_dir, limit, start);
+    let (launch, confined_run) = confinement.launch(&mut spec, call).await?;
+    let work = call.tasks.run_or_background(launch, &input.command, output_dir, limit, start);
     let Some(run) = call.cancel.run_until_cancelled(work).await else {
         return Err(ToolError::Failed("The command was interrupted and killed.".into()));
     };
@@ -128,14 +147,60 @@ async fn run_foreground(input: &BashInput, call: &ToolContext) -> ToolResult {
     };
     let cwd_note = tracker.and_then(CwdTracker::last_dir).and_then(|dir| call.workspace.follow_command(&dir));
     let remedy = timeout_remedy(&call.workspace);
-    command_result(&finished, limit, remedy, cwd_note)
+    let report = confined_run.map(|run| run.finish(&finished.output.render_for_model()));
+    command_result(&finished, limit, remedy, cwd_note, report.as_ref())
 }
 
-fn start_background(input: &BashInput, call: &ToolContext) -> ToolResult {
-    let spec = command_spec(&input.command, &call.workspace);
-    let task = call.tasks.start_command(&spec, call.workspace.output_dir(), new_task(input, call));
+async fn start_background(input: &BashInput, call: &ToolContext) -> ToolResult {
+    let mut spec = command_spec(&input.command, &call.workspace);
+    let confinement = Confinement::for_command(&input.command, input.disable_sandbox, call);
+    let (launch, _) = confinement.launch(&mut spec, call).await?;
+    let task = call.tasks.start_command(launch, call.workspace.output_dir(), new_task(input, call));
     let task = task.map_err(|error| spawn_failure(&error, &call.workspace))?;
     Ok(background_result("Running in the background", &task))
+}
+
+/// How a command of this call runs.
+pub(super) enum Confinement {
+    None,
+    Sandbox(Box<PolicyFacts>),
+}
+
+impl Confinement {
+    /// A command runs unconfined only if it was decided so and the settings still say so. Accesses the disk.
+    pub(super) fn for_command(command: &str, disable_sandbox: bool, call: &ToolContext) -> Self {
+        let permissions = call.mode.permissions();
+        let input = json!({"command": command, OVERRIDE_FIELD: disable_sandbox});
+        let now = permissions.sandbox_state(ToolKind::Shell, &input);
+        let states = [now, call.checked.sandbox];
+        match states.iter().flatten().any(|state| state.is_confined()) {
+            true => Self::Sandbox(Box::new(permissions.policy_facts())),
+            false => Self::None,
+        }
+    }
+
+    /// Prepares the command to be started. The environment of a confined one changes.
+    pub(super) async fn launch<'a>(
+        self,
+        spec: &'a mut CommandSpec,
+        call: &ToolContext,
+    ) -> Result<(Launch<'a>, Option<ConfinedRun>), ToolError> {
+        let Self::Sandbox(facts) = self else { return Ok((Launch::Unconfined(spec), None)) };
+        let (sandbox, id) = (Arc::clone(call.workspace.sandbox()), call.id.clone());
+        let mut command = spec.clone();
+        let prepare = move || {
+            let prepared = sandbox.prepare(&facts, &mut command, &id, CommandStdin::Empty);
+            prepared.map(|prepared| (prepared, command))
+        };
+        let prepared = files::run_blocking(prepare).await.map_err(|error| error.to_string()).flatten();
+        let (prepared, command) = prepared.map_err(|error| not_confined(&error))?;
+        *spec = command;
+        Ok((Launch::Confined(spec, Box::new(prepared.command)), Some(prepared.run)))
+    }
+}
+
+fn not_confined(error: &str) -> ToolError {
+    ToolError::Failed(format!("Not run: the command cannot be confined: {error}."))
 }
 
 /// Task data for a command that may run in the background.
@@ -179,6 +244,8 @@ fn bare_spec(command: &str, workspace: &Workspace) -> CommandSpec {
     let mut environment = workspace.program_environment();
     // CDPATH would make `cd` go elsewhere than the permission check assumed.
     environment.remove("CDPATH");
+    // Scripts recognize by it that an agent runs them.
+    environment.insert("CLAUDECODE".to_owned(), "1".to_owned());
     CommandSpec { command: command.to_owned(), cwd: workspace.cwd(), environment }
 }
 
@@ -219,6 +286,7 @@ fn command_result(
     limit: Duration,
     remedy: &str,
     cwd_note: Option<String>,
+    report: Option<&ViolationReport>,
 ) -> ToolResult {
     let output = finished.output.render_for_model();
     let end = exit_line(finished.exit, limit, remedy);
@@ -231,10 +299,18 @@ fn command_result(
                 .into(),
         ),
     };
-    let parts = [end, empty_note, Some(output).filter(|output| !output.is_empty()), leftover_note, cwd_note];
+    let violations = report.and_then(ViolationReport::render);
+    let output = Some(output).filter(|output| !output.is_empty());
+    let parts = [end, empty_note, output, leftover_note, cwd_note, violations];
     let text = parts.into_iter().flatten().collect::<Vec<_>>().join("\n");
     match finished.exit {
-        ProcessExit::Exited(0) => Ok(ToolOutput::text(text, result_meta(finished))),
+        ProcessExit::Exited(0) => {
+            let mut meta = result_meta(finished);
+            if let Some(report) = report {
+                meta["sandbox"] = report.to_json();
+            }
+            Ok(ToolOutput::text(text, meta))
+        }
         ProcessExit::Exited(_) | ProcessExit::Killed(_) | ProcessExit::TimedOut | ProcessExit::Unknown => {
             Err(ToolError::Failed(text))
         }
@@ -289,14 +365,11 @@ fn default_description(command: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use tokio::sync::mpsc;
     use tokio_util::sync::CancellationToken;
 
     use super::*;
     use crate::test_support::TestWorkspace;
-    use whimbrel_os::clock;
 
     use crate::tasks::TaskRegistry;
 
@@ -408,8 +481,7 @@ mod tests {
             Arc::new(Workspace::new(fixture.path(""), fixture.path("spill"), std::env::vars().collect()));
         let (tasks, cancel) = (TaskRegistry::new(mpsc::unbounded_channel().0), CancellationToken::new());
         let call = ToolContext { tasks, cancel: cancel.clone(), ..ToolContext::for_test(workspace) };
-        let started = clock::monotonic();
-        let input: BashInput = serde_json::from_value(json!({"command": "touch begun; sleep 60"})).unwrap();
+        let input: BashInput = serde_json::from_value(json!({"command": "touch begun; sleep 600"})).unwrap();
         let (output, ()) = tokio::join!(BashTool.run(input, call), async {
             while !fixture.path("begun").exists() {
                 tokio::task::yield_now().await;
@@ -417,7 +489,6 @@ mod tests {
             cancel.cancel();
         });
         assert_eq!(output, Err(ToolError::Failed("The command was interrupted and killed.".into())));
-        assert!(started.elapsed() < Duration::from_secs(30));
     }
 
     #[tokio::test]
@@ -442,6 +513,14 @@ mod tests {
         let spec = command_spec("x", &passed);
         assert_eq!(spec.environment.get("OPENAI_API_KEY").map(String::as_str), Some("secret"));
         assert_eq!(spec.environment.get("ANTHROPIC_API_KEY"), None);
+    }
+
+    #[tokio::test]
+    async fn commands_can_tell_that_an_agent_runs_them() {
+        let fixture = TestWorkspace::new(&[]);
+        for command in ["printenv CLAUDECODE", "echo $CLAUDECODE"] {
+            assert_eq!(fixture.run_to_text("Bash", json!({"command": command})).await, "1", "{command}");
+        }
     }
 
     #[tokio::test]

@@ -58,7 +58,7 @@ impl Tool for CronCreateTool {
         let schedule = Schedule::parse_cron(&input.cron, recurrence)
             .map_err(|error| ToolError::Rejected(format!("Not scheduled: {error}.")))?;
         let human = schedule.describe();
-        let scheduled = call.tasks.timers().schedule_prompt(schedule, input.prompt);
+        let scheduled = call.tasks.timers().schedule_prompt(&call.id, schedule, input.prompt);
         let job = scheduled.map_err(|error| ToolError::Rejected(format!("Not scheduled: {error}.")))?;
         let note =
             if input.durable { " It ends with the session: durable jobs are not supported." } else { "" };

@@ -14,10 +14,10 @@ use super::encoding::{DecodedText, encode};
 use super::file_errors;
 use super::file_target::{FileTarget, TargetState};
 use super::patch::{self, truncate_chars};
-use super::read_before_write::{self, ReadState};
+use super::read_before_write;
 use super::similar_text::find_most_similar;
 use crate::api::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult, lenient};
-use crate::workspace::Workspace;
+use crate::workspace::{ReadState, Workspace};
 
 pub(super) struct EditTool;
 

@@ -11,9 +11,8 @@ use whimbrel_policy::paths::resolve_physical_path;
 
 use super::encoding::{DecodedText, TextEncoding, decode};
 use super::file_errors::{not_a_file_message, read_error, write_error};
-use super::read_before_write::{ReadState, compare_with_seen};
 use crate::api::{ToolContext, ToolError};
-use crate::workspace::{SeenFile, Workspace};
+use crate::workspace::{ReadState, SeenFile, Workspace, compare_with_seen};
 
 /// A resolved path with an open directory handle.
 pub(super) struct FileTarget {
@@ -50,7 +49,7 @@ const MAX_REMEMBERED_BYTES: usize = 256 * 1024;
 impl FileTarget {
     /// Uses the file that the permission check resolved. Calls that bypassed the check (tests) resolve it here.
     pub(super) fn resolve(call: &ToolContext, path_text: &str) -> Result<Self, ToolError> {
-        let ResolvedFile { display_path, real_path } = call.checked_file.clone().unwrap_or_else(|| {
+        let ResolvedFile { display_path, real_path } = call.checked.file.clone().unwrap_or_else(|| {
             let display_path = files::normalize_path(&call.workspace.resolve(path_text));
             ResolvedFile { real_path: resolve_physical_path(&display_path, &RealFs), display_path }
         });

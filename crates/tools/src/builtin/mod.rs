@@ -28,6 +28,7 @@ mod task_stop;
 mod todo_write;
 mod tool_search;
 mod walk;
+#[cfg(feature = "web")]
 mod web_fetch;
 mod web_search;
 mod worktree;
@@ -55,6 +56,7 @@ pub fn builtin_tools() -> Vec<Arc<dyn AnyTool>> {
         Arc::new(notebook_edit::NotebookEditTool),
         Arc::new(task_output::TaskOutputTool),
         Arc::new(task_stop::TaskStopTool),
+        #[cfg(feature = "web")]
         Arc::new(web_fetch::WebFetchTool::default()),
         Arc::new(ask_user_question::AskUserQuestionTool),
         Arc::new(plan_mode::EnterPlanModeTool),

@@ -62,10 +62,16 @@ impl Tool for MonitorTool {
             .filter(|requested| *requested > 0)
             .map_or(DEFAULT_TIMEOUT_MS, |requested| requested as u64);
         let limit = requested.min(MAX_TIMEOUT_MS);
-        let spec = bash::command_spec(&command, &call.workspace);
+        let mut spec = bash::command_spec(&command, &call.workspace);
+        let confinement = bash::Confinement::for_command(&command, false, &call);
+        let (launch, _) = confinement.launch(&mut spec, &call).await?;
         let start = call.new_task(input.description);
-        let started =
-            call.tasks.start_monitor(&spec, call.workspace.output_dir(), start, Duration::from_millis(limit));
+        let started = call.tasks.start_monitor(
+            launch,
+            call.workspace.output_dir(),
+            start,
+            Duration::from_millis(limit),
+        );
         let task = started.map_err(|error| bash::spawn_failure(&error, &call.workspace))?;
         let text = format!(
             "Monitoring as task {} for at most {} seconds. You are notified of each line; the complete output goes to \

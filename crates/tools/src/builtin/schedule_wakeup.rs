@@ -82,7 +82,7 @@ impl Tool for ScheduleWakeupTool {
         let delay = requested.clamp(MIN_DELAY_SECONDS, MAX_DELAY_SECONDS);
         let cancelled = timers.cancel(is_wakeup).len();
         let job = timers
-            .schedule_prompt(Schedule::Wakeup(Duration::from_secs(delay)), prompt)
+            .schedule_prompt(&call.id, Schedule::Wakeup(Duration::from_secs(delay)), prompt)
             .map_err(|error| ToolError::Rejected(format!("Not scheduled: {error}.")))?;
         let mut meta = json!({
             "scheduledFor": job.next.as_millisecond(),

@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use whimbrel_models::call::{CallStep, ModelCall};
 use whimbrel_models::catalog::Catalog;
+use whimbrel_models::model_call::{CallStep, ModelCall};
 use whimbrel_models::{ModelError, ModelErrorKind, ReportedUsage};
 use whimbrel_os::clock;
 use whimbrel_wire::Usage;
@@ -11,6 +11,7 @@ use whimbrel_wire::Usage;
 use super::CostLedger;
 use super::budget::{BudgetExceeded, BudgetReservation, CostEstimate};
 use crate::model_access::ModelAccess;
+use crate::telemetry::{self, ChatSpan};
 
 /// Estimate for the input.
 const BYTES_PER_TOKEN: u64 = 4;
@@ -27,6 +28,7 @@ pub struct MeteredCall {
     /// Whether it was aborted because the budget is exhausted.
     is_abandoned: bool,
     started_at: Instant,
+    span: ChatSpan,
 }
 
 impl MeteredCall {
@@ -46,6 +48,7 @@ impl MeteredCall {
             }
         };
         let call = call.with_log(models.log().clone());
+        let span = ChatSpan::start(models.providers().provider_name(&model), call.model_name());
         Ok(Self {
             call,
             models,
@@ -54,37 +57,59 @@ impl MeteredCall {
             reservation,
             is_abandoned: false,
             started_at: clock::monotonic(),
+            span,
         })
     }
 
     /// The next step of the call. Fails once other calls have exhausted the budget.
     pub async fn next(&mut self) -> Option<Result<CallStep, ModelError>> {
-        let Some(budget) = self.ledger.budget() else { return self.call.next().await };
-        if self.is_abandoned {
-            return None;
+        let step = self.span.run(next_step(&mut self.call, &self.ledger, &mut self.is_abandoned)).await;
+        match &step {
+            Some(Ok(CallStep::Item(item))) => self.span.record_event(&item.event),
+            Some(Ok(CallStep::Retry(_))) => self.span.record_retry(),
+            Some(Ok(CallStep::Truncated(error)) | Err(error)) => self.span.record_error(error),
+            None => {}
         }
-        tokio::select! {
-            biased;
-            exceeded = budget.wait_until_exhausted() => {
-                self.is_abandoned = true;
-                Some(Err(budget_error(exceeded)))
-            }
-            step = self.call.next() => step,
+        step
+    }
+}
+
+/// The next step of a call, within the budget.
+async fn next_step(
+    call: &mut ModelCall,
+    ledger: &CostLedger,
+    is_abandoned: &mut bool,
+) -> Option<Result<CallStep, ModelError>> {
+    let Some(budget) = ledger.budget() else { return call.next().await };
+    if *is_abandoned {
+        return None;
+    }
+    tokio::select! {
+        biased;
+        exceeded = budget.wait_until_exhausted() => {
+            *is_abandoned = true;
+            Some(Err(budget_error(exceeded)))
         }
+        step = call.next() => step,
     }
 }
 
 impl Drop for MeteredCall {
     fn drop(&mut self) {
         self.ledger.add_api_time(clock::monotonic() - self.started_at);
+        let mut total = Usage::default();
         for usage in self.call.attempt_usages() {
+            add_tokens(&mut total, &usage.usage);
             let recorded = self.ledger.add_usage(self.models.catalog(), &self.model, usage);
+            let (Ok(cost) | Err(cost)) = recorded;
+            telemetry::record_model_call(&self.model, &usage.usage, cost);
             if let (Err(known_cost), Some(reservation), Some(budget)) =
                 (recorded, &self.reservation, self.ledger.budget())
             {
                 budget.add_estimate(reservation.estimated_usd() - known_cost);
             }
         }
+        self.span.record_usage(&total);
         // A call that was sent and then abandoned is billed too, although its cost is unknown.
         if let (true, Some(reservation), Some(budget)) =
             (self.call.is_usage_pending(), &self.reservation, self.ledger.budget())
@@ -93,6 +118,16 @@ impl Drop for MeteredCall {
             budget.add_estimate(reservation.estimated_usd());
         }
     }
+}
+
+/// Adds the tokens of one attempt.
+fn add_tokens(total: &mut Usage, usage: &Usage) {
+    total.input_tokens = total.input_tokens.saturating_add(usage.input_tokens);
+    total.output_tokens = total.output_tokens.saturating_add(usage.output_tokens);
+    total.cache_read_input_tokens =
+        total.cache_read_input_tokens.saturating_add(usage.cache_read_input_tokens);
+    total.cache_creation_input_tokens =
+        total.cache_creation_input_tokens.saturating_add(usage.cache_creation_input_tokens);
 }
 
 /// Estimates the cost of a call.
@@ -122,7 +157,7 @@ mod tests {
 
     use futures::stream::{self, BoxStream};
     use futures::{FutureExt, StreamExt};
-    use whimbrel_models::call::CallTimeouts;
+    use whimbrel_models::model_call::CallTimeouts;
     use whimbrel_models::providers::Providers;
     use whimbrel_models::retry::RetryPolicy;
     use whimbrel_models::{History, Model, ReplyItem, Request, RequestPrefix};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use whimbrel_config::settings::hooks::{self, CommandHookConfig};
 
-use super::{CommandHook, HookSet};
+use super::{CommandHook, HookOrigin, HookSet, HookSource};
 
 /// Parses hooks from front matter, with warnings. Commands get these additional environment variables.
 pub fn parse_hooks(
@@ -14,6 +14,7 @@ pub fn parse_hooks(
     environment: &BTreeMap<String, String>,
 ) -> (HookSet, Vec<String>) {
     let mut set = HookSet::default();
+    let hook_origin = HookOrigin::new(HookSource::FrontMatter, origin);
     let (entries, errors) = hooks::parse_hooks(config);
     let mut warnings: Vec<String> =
         errors.iter().map(|error| format!("Hooks of {origin}: {} {}.", error.pointer, error.cause)).collect();
@@ -27,12 +28,12 @@ pub fn parse_hooks(
             }
         };
         let added = converted.and_then(|command| {
-            set.add_commands(&event, matcher, vec![command], origin).map_err(|error| error.to_string())
+            set.add_commands(&event, matcher, vec![command], &hook_origin).map_err(|error| error.to_string())
         });
         if let Err(reason) = added {
             if entry.action.blocks_on_failure() {
                 // Errors of event and matcher were reported above.
-                let _ = set.add_unavailable(&event, matcher, &reason, origin);
+                let _ = set.add_unavailable(&event, matcher, &reason, &hook_origin);
             }
             warnings.push(format!("A {event} hook of {origin} does not run: {reason}."));
         }

@@ -61,8 +61,7 @@ impl HookHandler {
         match &self.action {
             HookAction::Callback(id) => format!("callback {id}").into(),
             HookAction::Command(command) | HookAction::BackgroundCommand(command) => first_line(command),
-            // Query and fragment may hold secrets.
-            HookAction::Http(hook) => first_line(hook.url.split(['?', '#']).next().unwrap_or_default()),
+            HookAction::Http(hook) => first_line(display_url(&hook.url)),
             HookAction::Unavailable(_) => "unavailable hook".into(),
         }
     }
@@ -82,6 +81,11 @@ impl HookAction {
             | (_, Self::Callback(_) | Self::Http(_) | Self::Unavailable(_)) => false,
         }
     }
+}
+
+/// URL without query and fragment, which may hold secrets.
+pub(super) fn display_url(url: &str) -> &str {
+    url.split(['?', '#']).next().unwrap_or_default()
 }
 
 /// First line of a command, truncated.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use whimbrel_config::settings::hooks::HttpHookConfig;
 use whimbrel_wire::control::{HookMatcher, Initialize, OnFailure};
@@ -16,9 +17,17 @@ use super::failure_policy::FailurePolicy;
 use super::handler::{HookAction, HookHandler};
 use super::http;
 use super::matcher::{Matcher, match_target};
+use super::origin::{HookOrigin, HookSource};
 use crate::workspace::Workspace;
 
 const HOST_ORIGIN: &str = "the host (initialize)";
+
+/// Matcher and condition as written.
+#[derive(Debug, Clone, Default)]
+pub(super) struct FilterTexts {
+    pub(super) matcher: Option<String>,
+    pub(super) condition: Option<String>,
+}
 
 /// Command hook as configured.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -47,13 +56,30 @@ pub struct HookSet {
 
 /// Hook with its event and filters.
 #[derive(Debug, Clone)]
-struct RegisteredHook {
-    event: HookEvent,
+pub(super) struct RegisteredHook {
+    pub(super) event: HookEvent,
     matcher: Matcher,
     condition: Option<HookCondition>,
+    pub(super) filter_texts: FilterTexts,
     /// For hooks that run only once: set when it has run. Clones of the hook share it.
-    has_run: Option<Arc<AtomicBool>>,
-    handler: HookHandler,
+    pub(super) has_run: Option<Arc<AtomicBool>>,
+    pub(super) handler: HookHandler,
+    pub(super) origin: Arc<HookOrigin>,
+}
+
+/// Event and matcher that hooks share.
+struct HookEntry {
+    event: HookEvent,
+    matcher: Matcher,
+    /// Matcher as written; `None` if it matches everything.
+    matcher_text: Option<String>,
+}
+
+impl HookEntry {
+    /// Configured timeout, or the default of the event.
+    fn parse_timeout(&self, seconds: Option<f64>) -> Duration {
+        parse_timeout(self.event, seconds).unwrap_or_else(|| event_table::row(self.event).default_timeout)
+    }
 }
 
 impl HookSet {
@@ -68,30 +94,31 @@ impl HookSet {
         Ok(set)
     }
 
-    /// Adds commands that share a matcher. `origin` names their source in errors, e.g. `the user's settings`.
+    /// Adds commands that share a matcher.
     pub fn add_commands(
         &mut self,
         event: &str,
         matcher: Option<&str>,
         hooks: Vec<CommandHook>,
-        origin: &str,
+        origin: &HookOrigin,
     ) -> Result<(), HookError> {
-        let Some((event, matcher)) = self.parse_entry(event, matcher, origin)? else { return Ok(()) };
+        let Some(entry) = self.parse_entry(event, matcher, &origin.text)? else { return Ok(()) };
         for hook in hooks {
             let CommandHook { command, timeout, background, on_failure, condition, once, environment } = hook;
-            let condition = self.parse_condition(event, condition.as_deref(), origin)?;
-            let has_run = once.then(Arc::default);
             let command = command.into();
             let action = if background {
                 HookAction::BackgroundCommand(command)
             } else {
                 HookAction::Command(command)
             };
-            let limit =
-                parse_timeout(event, timeout).unwrap_or_else(|| event_table::row(event).default_timeout);
-            let failure = parse_on_failure(event, on_failure.as_ref(), origin)?;
-            let handler = HookHandler { action, timeout: limit, failure, environment: Arc::new(environment) };
-            self.push(RegisteredHook { event, matcher: matcher.clone(), condition, has_run, handler });
+            let handler = HookHandler {
+                action,
+                timeout: entry.parse_timeout(timeout),
+                failure: parse_on_failure(entry.event, on_failure.as_ref(), &origin.text)?,
+                environment: Arc::new(environment),
+            };
+            let hook = self.filter(&entry, condition.as_deref(), once, handler, origin)?;
+            self.push(hook);
         }
         Ok(())
     }
@@ -101,22 +128,20 @@ impl HookSet {
         event: &str,
         matcher: Option<&str>,
         hook: &HttpHookConfig,
-        origin: &str,
+        origin: &HookOrigin,
     ) -> Result<(), HookError> {
-        let Some((event, matcher)) = self.parse_entry(event, matcher, origin)? else { return Ok(()) };
+        let Some(entry) = self.parse_entry(event, matcher, &origin.text)? else { return Ok(()) };
         if let Some(reason) = http::validation_error(hook) {
-            return Err(HookError::BadAddress { event, origin: origin.into(), reason });
+            return Err(HookError::BadAddress { event: entry.event, origin: origin.text.clone(), reason });
         }
         let handler = HookHandler {
-            timeout: parse_timeout(event, hook.timeout)
-                .unwrap_or_else(|| event_table::row(event).default_timeout),
-            failure: parse_on_failure(event, hook.on_failure.as_ref(), origin)?,
+            timeout: entry.parse_timeout(hook.timeout),
+            failure: parse_on_failure(entry.event, hook.on_failure.as_ref(), &origin.text)?,
             action: HookAction::Http(Arc::new(hook.clone())),
             environment: Arc::default(),
         };
-        let condition = self.parse_condition(event, hook.condition.as_deref(), origin)?;
-        let has_run = hook.once.then(Arc::default);
-        self.push(RegisteredHook { event, matcher, condition, has_run, handler });
+        let hook = self.filter(&entry, hook.condition.as_deref(), hook.once, handler, origin)?;
+        self.push(hook);
         Ok(())
     }
 
@@ -126,17 +151,45 @@ impl HookSet {
         event: &str,
         matcher: Option<&str>,
         reason: &str,
-        origin: &str,
+        origin: &HookOrigin,
     ) -> Result<(), HookError> {
-        let Some((event, matcher)) = self.parse_entry(event, matcher, origin)? else { return Ok(()) };
+        let Some(entry) = self.parse_entry(event, matcher, &origin.text)? else { return Ok(()) };
         let handler = HookHandler {
-            action: HookAction::Unavailable(format!("{origin}: {reason}").into()),
+            action: HookAction::Unavailable(format!("{}: {reason}", origin.text).into()),
             timeout: MAX_TIMEOUT,
             failure: FailurePolicy::Block,
             environment: Arc::default(),
         };
-        self.push(RegisteredHook { event, matcher, condition: None, has_run: None, handler });
+        let hook = self.filter(&entry, None, false, handler, origin)?;
+        self.push(hook);
         Ok(())
+    }
+
+    /// Adds the filters to a handler: the matcher of its entry, its condition, and whether it runs only once.
+    fn filter(
+        &mut self,
+        entry: &HookEntry,
+        condition: Option<&str>,
+        once: bool,
+        handler: HookHandler,
+        origin: &HookOrigin,
+    ) -> Result<RegisteredHook, HookError> {
+        Ok(RegisteredHook {
+            event: entry.event,
+            matcher: entry.matcher.clone(),
+            condition: self.parse_condition(entry.event, condition, &origin.text)?,
+            filter_texts: FilterTexts {
+                matcher: entry.matcher_text.clone(),
+                condition: condition.map(str::to_owned),
+            },
+            has_run: once.then(Arc::default),
+            handler,
+            origin: Arc::new(origin.clone()),
+        })
+    }
+
+    pub(super) fn registered(&self) -> &[RegisteredHook] {
+        &self.hooks
     }
 
     /// Appends the hooks of another set.
@@ -199,14 +252,17 @@ impl HookSet {
     }
 
     fn add_callbacks(&mut self, event: &str, group: &HookMatcher) -> Result<(), HookError> {
-        let entry = self.parse_entry(event, group.matcher.as_deref(), HOST_ORIGIN)?;
-        let Some((event, matcher)) = entry else { return Ok(()) };
+        let Some(entry) = self.parse_entry(event, group.matcher.as_deref(), HOST_ORIGIN)? else {
+            return Ok(());
+        };
+        let event = entry.event;
         let failure = parse_on_failure(event, group.on_failure.as_ref(), HOST_ORIGIN)?;
         for field in group.unknown.keys() {
             self.warnings.push(format!(
                 "Ignored the unknown field `{field}` of a {event} hook from {HOST_ORIGIN}. Check the spelling."
             ));
         }
+        let origin = HookOrigin::new(HookSource::Host, HOST_ORIGIN);
         for id in &group.hook_callback_ids {
             let handler = HookHandler {
                 action: HookAction::Callback(id.as_str().into()),
@@ -214,8 +270,8 @@ impl HookSet {
                 failure,
                 environment: Arc::default(),
             };
-            let (condition, has_run) = (None, None);
-            self.push(RegisteredHook { event, matcher: matcher.clone(), condition, has_run, handler });
+            let hook = self.filter(&entry, None, false, handler, &origin)?;
+            self.push(hook);
         }
         Ok(())
     }
@@ -226,20 +282,21 @@ impl HookSet {
         event: &str,
         matcher: Option<&str>,
         origin: &str,
-    ) -> Result<Option<(HookEvent, Matcher)>, HookError> {
+    ) -> Result<Option<HookEntry>, HookError> {
         let Ok(event) = event.parse::<HookEvent>() else {
             self.warnings.push(format!(
                 "Unknown hook event `{event}`: its hooks from {origin} never run. Check the spelling."
             ));
             return Ok(None);
         };
+        let matcher_text = matcher.map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned);
         let matcher = Matcher::parse(event, matcher).map_err(|reason| HookError::BadMatcher {
             event,
             origin: origin.into(),
             matcher: matcher.unwrap_or_default().into(),
             reason,
         })?;
-        Ok(Some((event, with_renamed_tools(event, matcher))))
+        Ok(Some(HookEntry { event, matcher: with_renamed_tools(event, matcher), matcher_text }))
     }
 
     /// Parses a condition. Warns if the event has no tool calls, since the hook would never run.

@@ -26,7 +26,7 @@ impl Matcher {
     /// Parses a matcher. The error describes the invalid regular expression.
     pub fn parse(event: HookEvent, text: Option<&str>) -> Result<Self, String> {
         let text = text.unwrap_or_default().trim();
-        if text.is_empty() || text == "*" || ignores_matcher(event) {
+        if text.is_empty() || text == "*" || matcher_field(event).is_none() {
             return Ok(Self::All);
         }
         if text.chars().all(|c| is_list_char(event, c)) {
@@ -96,22 +96,37 @@ pub fn match_target(input: &HookEventInput) -> Option<Cow<'_, str>> {
     Some(Cow::Borrowed(name))
 }
 
-/// Events whose hooks always run, whatever their matcher.
-fn ignores_matcher(event: HookEvent) -> bool {
+/// Field of the input that matchers are compared with; `None` for events whose hooks always run.
+pub fn matcher_field(event: HookEvent) -> Option<&'static str> {
     use HookEvent as On;
-    matches!(
-        event,
+    Some(match event {
+        On::PreToolUse
+        | On::PostToolUse
+        | On::PostToolUseFailure
+        | On::PermissionRequest
+        | On::PermissionDenied => "tool_name",
+        On::Notification => "notification_type",
+        On::UserPromptExpansion => "command_name",
+        On::SessionStart | On::ConfigChange | On::DirectoryAdded => "source",
+        On::SessionEnd => "reason",
+        On::StopFailure => "error",
+        On::SubagentStart | On::SubagentStop => "agent_type",
+        On::PreCompact | On::PostCompact | On::Setup => "trigger",
+        On::PreModelSwitch | On::PostModelSwitch => "to_model",
+        On::Elicitation | On::ElicitationResult => "mcp_server_name",
+        On::InstructionsLoaded => "load_reason",
+        On::FileChanged => "file_path",
         On::UserPromptSubmit
-            | On::Stop
-            | On::PostToolBatch
-            | On::TeammateIdle
-            | On::TaskCreated
-            | On::TaskCompleted
-            | On::WorktreeCreate
-            | On::WorktreeRemove
-            | On::CwdChanged
-            | On::MessageDisplay
-    )
+        | On::Stop
+        | On::PostToolBatch
+        | On::TeammateIdle
+        | On::TaskCreated
+        | On::TaskCompleted
+        | On::WorktreeCreate
+        | On::WorktreeRemove
+        | On::CwdChanged
+        | On::MessageDisplay => return None,
+    })
 }
 
 /// Returns true if the character may stand in a list of names.
@@ -249,7 +264,10 @@ mod tests {
             fields["hook_event_name"] = event.as_str().into();
             let input: HookInput = serde_json::from_value(fields).unwrap();
             assert_eq!(match_target(&input.event).as_deref(), expected, "{event}");
-            assert_eq!(ignores_matcher(*event), expected.is_none(), "{event}");
+            let field = matcher_field(*event);
+            assert_eq!(field.is_none(), expected.is_none(), "{event}");
+            let fields = serde_json::to_value(&input).unwrap();
+            assert!(field.is_none_or(|field| fields.get(field).is_some()), "{event}: {field:?}");
         }
     }
 }

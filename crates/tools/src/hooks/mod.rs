@@ -2,6 +2,7 @@
 //!
 //! - `hook_set`: the hooks of a session; `handler`: action and limits of one; `matcher` and `condition`: which events
 //!   it is for; `failure_policy`: what its failure does; `event_table`: the properties of each event, and timeouts;
+//!   `event_catalog`: what each event is for; `origin`: where a hook comes from; `listing`: lists hooks for the host;
 //!   [`front_matter`]: hooks of agent definitions and skills;
 //! - `inputs`: builds hook inputs;
 //! - `executor`: runs the hooks of an event; `callback` asks the host, `command` runs a command, `http` sends a
@@ -19,6 +20,7 @@ mod callback;
 mod command;
 mod condition;
 pub mod dispatcher;
+pub mod event_catalog;
 pub mod event_table;
 mod executor;
 mod failure_policy;
@@ -27,8 +29,10 @@ mod handler;
 mod hook_set;
 mod http;
 pub mod inputs;
+mod listing;
 pub mod matcher;
 pub mod merge;
+mod origin;
 mod output;
 mod progress;
 mod stop_flag;
@@ -40,6 +44,8 @@ pub use dispatcher::HookDispatcher;
 pub use executor::{HookDeps, HookExecutor};
 pub use hook_set::{CommandHook, HookError, HookSet};
 pub use inputs::{HookCall, HookInputBuilder, ToolCallRef};
+pub use matcher::matcher_field;
 pub use merge::{HookReason, MergedDecision, MergedOutput, join_reasons};
+pub use origin::{HookOrigin, HookSource};
 pub use output::{HookResult, ParsedOutput};
 pub use progress::ProgressPolicy;

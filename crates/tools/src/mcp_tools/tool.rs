@@ -8,7 +8,7 @@ use whimbrel_wire::content::ResultContent;
 use whimbrel_wire::permission::McpServerProvenance;
 
 use crate::api::{AnyTool, Effects, Example, ToolContext, ToolError, ToolLoading, ToolOutput, ToolResult};
-use whimbrel_mcp::{ServerTool, ToolRequest};
+use whimbrel_mcp::{FailedCall, ServerTool, ToolRequest};
 
 /// Adapts a tool of a server.
 pub(super) struct McpTool(pub(super) ServerTool);
@@ -30,6 +30,14 @@ fn parse_arguments(name: &str, input: &Value) -> Result<Map<String, Value>, Tool
         _ => {
             Err(ToolError::Rejected(format!("InputValidationError: the input of {name} must be an object.")))
         }
+    }
+}
+
+fn to_tool_error(failed: FailedCall) -> ToolError {
+    let text = failed.text();
+    match failed.is_text() {
+        true => ToolError::Failed(text),
+        false => ToolError::FailedWithContent { text, content: failed.into_content() },
     }
 }
 
@@ -68,10 +76,12 @@ impl AnyTool for McpTool {
             let request = ToolRequest {
                 arguments: parse_arguments(&self.0.name, &input)?,
                 tool_use_id: &call.id,
+                agent_id: call.hooks.agent_id(),
+                cwd: call.workspace.cwd(),
                 output_dir: call.workspace.output_dir().to_path_buf(),
                 cancel: &call.cancel,
             };
-            let blocks = self.0.call(request).await.map_err(ToolError::Failed)?;
+            let blocks = self.0.call(request).await.map_err(to_tool_error)?;
             let meta = serde_json::to_value(&blocks).unwrap_or_default();
             Ok(ToolOutput { content: ResultContent::Blocks(blocks), meta })
         })

@@ -9,14 +9,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
 use tokio::sync::watch;
-use whimbrel_config::settings::{self, EffectiveSettings, Settings, Tolerance, Trust};
+use whimbrel_config::settings::{self, EffectiveSettings, SandboxSettings, Settings, Tolerance, Trust};
 use whimbrel_os::links::resolve_links;
 use whimbrel_policy::fs::RealFs;
 use whimbrel_policy::mode::{choose_stricter_mode, deny_if_never_asking};
+use whimbrel_policy::sandbox::OVERRIDE_FIELD;
 use whimbrel_policy::{
-    Call, CallContext, GitInspector, PermissionSet, PreToolDecision, ResolvedDecision, RuleLayer, RuleSet,
-    RuleSource, ToolProperties, UpdateContext, WorkDirs, apply_update, decide_and_resolve,
+    Call, CallContext, FileProtection, GitInspector, PermissionSet, PreToolDecision, ResolvedDecision,
+    RuleLayer, RuleSet, RuleSource, SandboxRules, SandboxState, ToolKind, ToolProperties, UpdateContext,
+    WorkDirs, apply_update, decide_and_resolve,
 };
+use whimbrel_sandbox::policy::PROTECTED_NAMES;
+use whimbrel_wire::options::SettingSource;
 use whimbrel_wire::permission::{PermissionMode, PermissionUpdate};
 
 use self::mode_switch::Modes;
@@ -24,6 +28,7 @@ pub use self::mode_switch::{Bypass, ModeSwitch, PlanLock};
 use self::overlay::RuleOverlay;
 use crate::permission::untrusted_repos::UntrustedRepos;
 use crate::permission::{SearchFilter, from_settings};
+use crate::sandbox::PolicyFacts;
 use crate::workspace::Workspace;
 
 /// Permission state of a session. Cheap to clone; all clones see a change at once.
@@ -245,6 +250,7 @@ impl PermissionState {
         let is_trusted = self.settings().trust() != Trust::Untrusted;
         let context = CallContext {
             hook,
+            sandbox: self.sandbox_state(properties.kind, input),
             protected_paths: &self.shared.protected_paths,
             git_inspector: (!is_trusted).then_some(&self.shared.untrusted_repos as &dyn GitInspector),
             ..CallContext::new(&cwd, &self.shared.home, &RealFs, properties.clone())
@@ -254,6 +260,49 @@ impl PermissionState {
         // A planning agent must not ask in a session that never asks.
         let mode = if mode == PermissionMode::Plan { permissions.mode } else { mode };
         ResolvedDecision { decision: deny_if_never_asking(resolved.decision, mode), ..resolved }
+    }
+
+    /// How a shell command runs; `None` for other tools and without a sandbox. The first call for a session with a sandbox
+    /// may start processes to find out what the machine can do.
+    pub fn sandbox_state(&self, kind: ToolKind, input: &Value) -> Option<SandboxState> {
+        let settings = Arc::clone(self.settings().sandbox());
+        if kind != ToolKind::Shell || !self.is_sandboxed(&settings) {
+            return None;
+        }
+        let rules = SandboxRules {
+            auto_allow: settings.auto_allow_bash,
+            allow_unconfined: settings.allow_unsandboxed_commands,
+            excluded: settings.excluded_commands.clone(),
+            files: (!settings.files.disabled).then(|| FileProtection {
+                names: &PROTECTED_NAMES,
+                only_work_dirs: settings.files.allow_write.is_empty(),
+            }),
+        };
+        let command = input.get("command").and_then(Value::as_str).unwrap_or_default();
+        Some(rules.state(command, is_flag_set(input.get(OVERRIDE_FIELD))))
+    }
+
+    /// Returns whether commands are confined, or do not run at all because they cannot be confined.
+    pub fn is_sandboxed(&self, settings: &SandboxSettings) -> bool {
+        settings.enabled
+            && (settings.fail_if_unavailable || self.workspace.sandbox().find_tier(settings).is_ok())
+    }
+
+    /// Facts for the policy of the next confined command. Accesses the disk.
+    pub fn policy_facts(&self) -> PolicyFacts {
+        let settings = self.settings();
+        PolicyFacts {
+            settings: Arc::clone(settings.sandbox()),
+            permissions: self.effective(),
+            root: self.workspace.root().to_path_buf(),
+            worktree: self.workspace.worktree().map(|tree| tree.path),
+            protected_paths: self.shared.protected_paths.to_vec(),
+            env_files: self.workspace.env_files(),
+            config_dir: settings
+                .file_for(SettingSource::User)
+                .and_then(|file| Some(file.parent()?.to_owned())),
+            environment: Arc::new(self.workspace.environment()),
+        }
     }
 
     /// Path for display: relative to the working directory, to home, or absolute.
@@ -314,6 +363,13 @@ impl PermissionChanges {
             std::future::pending::<()>().await;
         }
     }
+}
+
+/// Reads a flag as the tools do: models also write it as a text.
+fn is_flag_set(value: Option<&Value>) -> bool {
+    value.is_some_and(|value| {
+        *value == Value::Bool(true) || value.as_str().is_some_and(|text| text.eq_ignore_ascii_case("true"))
+    })
 }
 
 /// Files that configure the session, and the file that every command reads. Accesses the disk.

@@ -6,7 +6,9 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use whimbrel_os::ids;
-use whimbrel_process::{CapturedCommand, CommandSpec, Leftover, OutputCapture, SpawnError, line_channel};
+use whimbrel_process::{
+    CapturedCommand, CommandSpec, Launch, Leftover, OutputCapture, SpawnError, line_channel,
+};
 
 use super::{
     BackgroundPolicy, NewTask, NotifyModel, TaskInfo, TaskKind, TaskRegistry, TaskRow, TaskSnapshot,
@@ -30,20 +32,22 @@ struct CommandWatcher {
 
 impl TaskRegistry {
     /// Starts a command in the background. Its output goes to a file below `output_dir`.
-    pub fn start_command(
+    pub fn start_command<'a>(
         &self,
-        spec: &CommandSpec,
+        launch: impl Into<Launch<'a>>,
         output_dir: &Path,
         new_task: NewTask,
     ) -> Result<TaskInfo, SpawnError> {
-        let (info, capture) = TaskTable::prepare_command(spec, output_dir, new_task)?;
-        match self.table.at_end {
-            BackgroundPolicy::Detach => {
+        let launch = launch.into();
+        let (info, capture) = self.table.prepare_command(launch.spec(), output_dir, new_task)?;
+        match (self.table.at_end, &launch) {
+            // A confined command always ends with the session.
+            (BackgroundPolicy::Detach, Launch::Unconfined(spec)) => {
                 let (process, detach_token) = detach::spawn_detachable(spec, &self.table.groups, &capture)?;
                 self.table.watch_detachable(info.clone(), process, capture, None, Some(detach_token));
             }
-            BackgroundPolicy::WaitForAgents | BackgroundPolicy::WaitForAll | BackgroundPolicy::Stop => {
-                let process = CapturedCommand::spawn(spec, &self.table.groups)?;
+            _ => {
+                let process = CapturedCommand::spawn(launch, &self.table.groups)?;
                 self.table.watch(info.clone(), process, capture, None);
             }
         }
@@ -51,17 +55,18 @@ impl TaskRegistry {
     }
 
     /// Starts a background command whose output lines are reported as notifications, for at most `limit`.
-    pub fn start_monitor(
+    pub fn start_monitor<'a>(
         &self,
-        spec: &CommandSpec,
+        launch: impl Into<Launch<'a>>,
         output_dir: &Path,
         new_task: NewTask,
         limit: Duration,
     ) -> Result<TaskInfo, SpawnError> {
-        let (info, capture) = TaskTable::prepare_command(spec, output_dir, new_task)?;
-        let process = CapturedCommand::spawn(spec, &self.table.groups)?;
+        let launch = launch.into();
+        let (info, capture) = self.table.prepare_command(launch.spec(), output_dir, new_task)?;
+        let process = CapturedCommand::spawn(launch, &self.table.groups)?;
         let (lines, receiver) = line_channel::line_channel();
-        let stop = self.table.watch(info.clone(), process, capture.with_line_sender(lines), Some(limit));
+        let stop = self.table.watch(info.clone(), process, capture.with_observer(lines), Some(limit));
         tokio::spawn(monitor_output::report_lines(receiver, info.clone(), self.table.events.clone(), stop));
         Ok(info)
     }
@@ -88,6 +93,7 @@ impl TaskRegistry {
 impl TaskTable {
     /// Creates the info of a background command and its output file below `output_dir`.
     fn prepare_command(
+        &self,
         spec: &CommandSpec,
         output_dir: &Path,
         new_task: NewTask,
@@ -95,6 +101,7 @@ impl TaskTable {
         let task_id = ids::new_task_id('b');
         let capture = OutputCapture::in_file(output_dir.join("tasks").join(format!("{task_id}.output")))?;
         let output_file = capture.path().map(Path::to_path_buf).unwrap_or_default();
+        let live_stream = self.open_live_stream(&new_task, Some(&task_id));
         let info = TaskInfo {
             task_id,
             tool_use_id: new_task.tool_use_id,
@@ -106,7 +113,7 @@ impl TaskTable {
             name: None,
             output_file,
         };
-        Ok((info, capture))
+        Ok((info, capture.with_observer(live_stream.observer())))
     }
 
     /// Watches a background command; returns its stop token.

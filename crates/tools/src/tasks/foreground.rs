@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use whimbrel_os::ids;
 use whimbrel_process::Leftover;
 use whimbrel_process::bounded_output::OutputCapture;
-use whimbrel_process::{CapturedCommand, CommandSpec, ProcessExit, SpawnError};
+use whimbrel_process::{CapturedCommand, Launch, ProcessExit, SpawnError};
 
 use super::{FinishedCommand, NewTask, TaskInfo, TaskKind, TaskRegistry, TaskRow, TaskState, TaskTable};
 
@@ -28,13 +28,14 @@ enum RunState {
 impl TaskRegistry {
     /// Runs a command and waits at most `limit`. Output too long to show goes to a file below `output_dir`. Dropping the
     /// future kills the command and its children.
-    pub async fn run_command(
+    pub async fn run_command<'a>(
         &self,
-        spec: &CommandSpec,
+        launch: impl Into<Launch<'a>>,
         output_dir: &Path,
         limit: Duration,
     ) -> Result<FinishedCommand, SpawnError> {
-        match self.run_until_backgrounded(spec, output_dir, limit, std::future::pending()).await? {
+        let capture = new_capture(output_dir);
+        match self.run_until_backgrounded(launch.into(), capture, limit, std::future::pending()).await? {
             RunState::Finished(finished) => Ok(finished),
             // Impossible: the future that moves it to the background never completes.
             RunState::Running(_) => Err(SpawnError::SessionEnded),
@@ -44,14 +45,15 @@ impl TaskRegistry {
     /// Like [`run_command`](Self::run_command), but the host may move the command to the background
     /// ([`move_to_background`](Self::move_to_background)). Then it runs without a time limit, and its output file holds
     /// all output so far. `command` is the model's original text.
-    pub async fn run_or_background(
+    pub async fn run_or_background<'a>(
         &self,
-        spec: &CommandSpec,
+        launch: impl Into<Launch<'a>>,
         command: &str,
         output_dir: &Path,
         limit: Duration,
         new_task: NewTask,
     ) -> Result<CommandRun, SpawnError> {
+        let live_stream = self.table.open_live_stream(&new_task, None);
         let task_id = ids::new_task_id('b');
         let mut info = TaskInfo {
             output_file: output_dir.join("tasks").join(format!("{task_id}.output")),
@@ -69,11 +71,13 @@ impl TaskRegistry {
             // The sender lives in the table row, which exists as long as `row`.
             let _ = in_background.wait_for(|in_background| *in_background).await;
         };
-        match self.run_until_backgrounded(spec, output_dir, limit, moved_to_background).await? {
+        let capture = new_capture(output_dir).with_observer(live_stream.observer());
+        match self.run_until_backgrounded(launch.into(), capture, limit, moved_to_background).await? {
             RunState::Finished(finished) => Ok(CommandRun::Finished(finished)),
             RunState::Running(running) => {
                 let (process, mut capture) = *running;
                 drop(row);
+                live_stream.set_task(&info.task_id);
                 info.output_file = capture.continue_in_file(info.output_file);
                 self.table.watch(info.clone(), process, capture, None);
                 Ok(CommandRun::Backgrounded(info))
@@ -84,14 +88,13 @@ impl TaskRegistry {
     /// Runs a command until it exits, times out, or `moved_to_background` completes.
     async fn run_until_backgrounded(
         &self,
-        spec: &CommandSpec,
-        output_dir: &Path,
+        launch: Launch<'_>,
+        mut capture: OutputCapture,
         limit: Duration,
         moved_to_background: impl Future<Output = ()>,
     ) -> Result<RunState, SpawnError> {
         let closed = &self.table.groups.closed;
-        let mut capture = OutputCapture::in_memory(output_dir.join(format!("{}.txt", ids::new_task_id('o'))));
-        let mut process = CapturedCommand::spawn(spec, &self.table.groups)?;
+        let mut process = CapturedCommand::spawn(launch, &self.table.groups)?;
         let finish = tokio::time::timeout(limit, process.run_to_end(&mut capture));
         let finish = tokio::select! {
             biased;
@@ -106,6 +109,11 @@ impl TaskRegistry {
         }
         Ok(RunState::Finished(FinishedCommand { exit, output: capture.finish(), leftover }))
     }
+}
+
+/// Captures the output of a foreground command. If it is too long to show, it goes to a file below `output_dir`.
+fn new_capture(output_dir: &Path) -> OutputCapture {
+    OutputCapture::in_memory(output_dir.join(format!("{}.txt", ids::new_task_id('o'))))
 }
 
 /// Table row of a foreground command; removed on drop.

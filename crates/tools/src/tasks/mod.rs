@@ -14,6 +14,7 @@ mod monitor_output;
 #[cfg(test)]
 pub(crate) mod tests;
 
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -21,10 +22,12 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use whimbrel_process::{CapturedOutput, KILL_GRACE, Leftover, ProcessExit, ProcessGroups, bounded_output};
+use whimbrel_transport::frame_sender::FrameSender;
 
 pub use self::agent_task::AgentTask;
 pub use self::foreground::CommandRun;
 use crate::internal_events::EventSender;
+use crate::live_output::{LiveOutput, LiveStream, OutputSource};
 pub use crate::task_types::{
     BackgroundPolicy, NewTask, NotifyModel, TaskError, TaskEvent, TaskInfo, TaskKind, TaskOutputReport,
     TaskScope, TaskSnapshot, TaskState, TaskStatus,
@@ -44,6 +47,7 @@ struct TaskTable {
     groups: Arc<ProcessGroups>,
     tasks: Mutex<Vec<TaskRow>>,
     events: EventSender,
+    live_output: LiveOutput,
     timers: Timers,
     /// What happens to background commands when the session ends.
     at_end: BackgroundPolicy,
@@ -75,13 +79,14 @@ pub struct FinishedCommand {
 }
 
 impl TaskRegistry {
-    /// An empty registry that reports to `events`.
+    /// An empty registry that reports to `events`, for work without a host that could subscribe to its output.
     pub fn new(events: EventSender) -> Self {
-        Self::for_session(events, BackgroundPolicy::default())
+        let live_output = LiveOutput::new(FrameSender::disconnected());
+        Self::for_session(events, BackgroundPolicy::default(), live_output)
     }
 
-    /// The same with a policy for background work at the end of the session.
-    pub fn for_session(events: EventSender, at_end: BackgroundPolicy) -> Self {
+    /// The same with a policy for background work at the end of the session, and with live output for the host.
+    pub fn for_session(events: EventSender, at_end: BackgroundPolicy, live_output: LiveOutput) -> Self {
         let groups = Arc::new(ProcessGroups::new());
         let timers = Timers::new(events.clone(), groups.closed.clone());
         Self {
@@ -89,6 +94,7 @@ impl TaskRegistry {
                 groups,
                 tasks: Mutex::default(),
                 events,
+                live_output,
                 timers,
                 at_end,
                 agents_stopped: AtomicBool::new(false),
@@ -99,6 +105,17 @@ impl TaskRegistry {
     /// Process groups of the session, for commands that are no tasks.
     pub fn process_groups(&self) -> &Arc<ProcessGroups> {
         &self.table.groups
+    }
+
+    /// Live output of the session's commands.
+    pub fn live_output(&self) -> &LiveOutput {
+        &self.table.live_output
+    }
+
+    /// Tells a host that has subscribed to live output that a call has its permission and starts.
+    pub async fn notify_call_start(&self, tool_use_id: &str, tool: &str, agent_id: Option<&str>) {
+        let source = self.table.output_source(tool_use_id, agent_id.map(str::to_owned));
+        self.table.live_output.send_call_start(source, tool).await;
     }
 
     pub fn timers(&self) -> &Timers {
@@ -150,6 +167,33 @@ impl TaskRegistry {
     /// The agent that started a task; `None` for the main agent or an unknown task.
     pub fn owner(&self, id: &str) -> Option<String> {
         self.table.find(id, TaskScope::Host, |task| task.info.owner.clone()).ok().flatten()
+    }
+
+    /// Tasks that these calls started, directly or through agents that they started; also those that have ended.
+    pub fn started_by(&self, calls: &HashSet<String>) -> Vec<TaskSnapshot> {
+        let rows = self.table.rows();
+        let mut found: HashSet<&str> = HashSet::new();
+        // Repeated, because an agent that was continued is listed after tasks that it had started.
+        loop {
+            let known = found.len();
+            let is_found = |task: &&TaskRow| {
+                calls.contains(&task.info.tool_use_id)
+                    || task.info.owner.as_deref().is_some_and(|owner| found.contains(owner))
+            };
+            let more: Vec<&str> =
+                rows.iter().filter(is_found).map(|task| task.info.task_id.as_str()).collect();
+            found.extend(more);
+            if found.len() == known {
+                break;
+            }
+        }
+        rows.iter().filter(|task| found.contains(task.info.task_id.as_str())).map(TaskRow::snapshot).collect()
+    }
+
+    /// Stops running tasks without waiting for them and without a notification for the model.
+    pub fn stop_unnotified(&self, ids: &[String]) {
+        let rows = self.table.rows();
+        rows.iter().filter(|task| ids.contains(&task.info.task_id)).for_each(|task| task.stop.cancel());
     }
 
     /// Stops running tasks of an agent without waiting for them.
@@ -215,6 +259,28 @@ impl TaskTable {
     /// Rows are pushed complete, so a poisoned lock holds valid data.
     fn rows(&self) -> MutexGuard<'_, Vec<TaskRow>> {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Opens the live output of a command; `task_id` is that of a background task.
+    fn open_live_stream(&self, new_task: &NewTask, task_id: Option<&str>) -> LiveStream {
+        let source = self.output_source(&new_task.tool_use_id, new_task.owner.clone());
+        self.live_output.open_stream(OutputSource { task_id: task_id.map(str::to_owned), ..source })
+    }
+
+    /// A call and the agent that makes it.
+    fn output_source(&self, tool_use_id: &str, agent_id: Option<String>) -> OutputSource {
+        // A subagent is a task, too: of the call that started it.
+        let started_by = |agent: &String| {
+            let rows = self.rows();
+            let row = rows.iter().find(|task| task.info.task_id == *agent);
+            row.map(|task| task.info.tool_use_id.clone())
+        };
+        OutputSource {
+            tool_use_id: tool_use_id.to_owned(),
+            task_id: None,
+            parent_tool_use_id: agent_id.as_ref().and_then(started_by),
+            agent_id,
+        }
     }
 
     /// Finds a task by id, or an agent by name; among several of a name the last running one.

@@ -40,6 +40,7 @@ mod tests {
 
     use super::*;
     use crate::tasks::{TaskEvent, TaskKind};
+    use whimbrel_process::OutputObserver;
     use whimbrel_process::line_channel::{MAX_BATCH_LINES, line_channel};
 
     fn info() -> TaskInfo {
@@ -60,7 +61,7 @@ mod tests {
     async fn reported(pieces: &[&[u8]]) -> Vec<String> {
         let (mut lines, line_receiver) = line_channel();
         let (sender, mut receiver) = mpsc::unbounded_channel();
-        pieces.iter().for_each(|piece| lines.push(piece));
+        pieces.iter().for_each(|piece| lines.observe(piece));
         drop(lines);
         report_lines(line_receiver, info(), sender, CancellationToken::new()).await;
         let mut texts = Vec::new();
@@ -95,7 +96,7 @@ mod tests {
         let reporter = tokio::spawn(report_lines(line_receiver, info(), sender, stop.clone()));
         let mut batches = 0;
         while !stop.is_cancelled() {
-            lines.push(b"x\n");
+            lines.observe(b"x\n");
             if receiver.recv().await.is_some() {
                 batches += 1;
             }

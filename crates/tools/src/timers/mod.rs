@@ -40,6 +40,8 @@ struct Row {
 #[derive(Debug, Clone, PartialEq)]
 pub struct TimerJob {
     pub id: String,
+    /// The call that created it.
+    pub tool_use_id: String,
     pub schedule: Schedule,
     pub prompt: String,
     /// Next due time.
@@ -61,14 +63,21 @@ impl Timers {
         Self(Arc::new(Shared { rows: Mutex::default(), events, closed }))
     }
 
-    pub fn schedule_prompt(&self, schedule: Schedule, prompt: String) -> Result<TimerJob, TimerError> {
+    /// Schedules a prompt for a tool call.
+    pub fn schedule_prompt(
+        &self,
+        tool_use_id: &str,
+        schedule: Schedule,
+        prompt: String,
+    ) -> Result<TimerJob, TimerError> {
         let now = clock::local_now();
         let due = schedule.next_after(&now).ok_or(TimerError::NeverDue)?;
         let mut rows = self.0.lock();
         if rows.len() >= MAX_JOBS {
             return Err(TimerError::TooMany);
         }
-        let job = TimerJob { id: ids::new_task_id('c'), schedule, prompt, next: due.timestamp() };
+        let (id, tool_use_id) = (ids::new_task_id('c'), tool_use_id.to_owned());
+        let job = TimerJob { id, tool_use_id, schedule, prompt, next: due.timestamp() };
         let stop = self.0.closed.child_token();
         let timer = run_timer(Arc::downgrade(&self.0), job.clone(), now, due);
         let token = stop.clone();

@@ -24,14 +24,14 @@ async fn next_prompt(events: &mut EventReceiver) -> String {
 #[tokio::test(start_paused = true)]
 async fn a_job_fires_as_often_as_scheduled() {
     let (timers, mut events, _closed) = test_timers();
-    let job = timers.schedule_prompt(cron("* * * * *", Recurrence::EveryTime), "Look.".into()).unwrap();
+    let job = timers.schedule_prompt("t", cron("* * * * *", Recurrence::EveryTime), "Look.".into()).unwrap();
     for _ in 0..3 {
         assert!(next_prompt(&mut events).await.ends_with("\n\nLook."));
     }
     let again = &timers.jobs()[0];
     assert!(again.next > job.next, "{again:?}");
     assert_eq!(timers.cancel(|other| other.id == job.id).len(), 1);
-    timers.schedule_prompt(cron("*/5 * * * *", Recurrence::Once), "Once.".into()).unwrap();
+    timers.schedule_prompt("t", cron("*/5 * * * *", Recurrence::Once), "Once.".into()).unwrap();
     assert!(next_prompt(&mut events).await.ends_with("\n\nOnce."), "a cancelled job does not fire");
     while !timers.jobs().is_empty() {
         tokio::task::yield_now().await;
@@ -41,7 +41,7 @@ async fn a_job_fires_as_often_as_scheduled() {
 #[tokio::test(start_paused = true)]
 async fn nothing_fires_after_close() {
     let (timers, mut events, closed) = test_timers();
-    timers.schedule_prompt(Schedule::Wakeup(Duration::from_secs(60)), "Too late.".into()).unwrap();
+    timers.schedule_prompt("t", Schedule::Wakeup(Duration::from_secs(60)), "Too late.".into()).unwrap();
     closed.cancel();
     tokio::time::advance(Duration::from_secs(600)).await;
     tokio::task::yield_now().await;
@@ -52,10 +52,10 @@ async fn nothing_fires_after_close() {
 async fn the_number_of_jobs_is_limited() {
     let (timers, _events, _closed) = test_timers();
     for _ in 0..MAX_JOBS {
-        timers.schedule_prompt(cron("0 9 * * 1-5", Recurrence::EveryTime), String::new()).unwrap();
+        timers.schedule_prompt("t", cron("0 9 * * 1-5", Recurrence::EveryTime), String::new()).unwrap();
     }
     assert_eq!(
-        timers.schedule_prompt(cron("0 9 * * *", Recurrence::Once), String::new()),
+        timers.schedule_prompt("t", cron("0 9 * * *", Recurrence::Once), String::new()),
         Err(TimerError::TooMany)
     );
 }

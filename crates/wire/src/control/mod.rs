@@ -1,6 +1,7 @@
 //! Control requests and responses between host and engine. The `requests!` table below lists every request with its
 //! direction and the type of its reply.
 
+mod hooks_listing;
 mod initialize;
 mod reply;
 mod request;
@@ -22,17 +23,18 @@ use crate::tagged_union::tagged_union;
 
 pub use crate::hook::ElicitationAction;
 pub use crate::system::SlashCommand;
+pub use hooks_listing::*;
 pub use initialize::*;
 pub use reply::*;
 pub use request::*;
 pub use response::*;
 
-/// A question that wants an answer with the same id. Once the id is readable a wrong question is no error: it becomes
-/// [`Request::Invalid`], so that whoever asked can be told.
+/// A request that needs a response with the same id. If only its id is readable, it becomes [`Request::Invalid`], so that
+/// the sender gets an error response.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ControlRequest {
-    /// Names the question; chosen by whoever asks.
+    /// Id of the request, chosen by its sender.
     pub request_id: String,
     /// The question.
     pub request: Request,
@@ -90,6 +92,7 @@ macro_rules! requests {
         /// A control request, from either side.
         #[derive(Debug, Clone, PartialEq)]
         #[expect(missing_docs, reason = "each variant is documented at the type it holds")]
+        #[non_exhaustive]
         pub enum Request {
             $($($ask($ask),)*)*
             /// An unknown request; answered with [`ControlResponse::unsupported`].
@@ -187,6 +190,8 @@ requests! {
         "set_permission_mode" => SetPermissionMode -> SetPermissionModeReply,
         "set_model" => SetModel -> SetModelReply,
         "set_max_thinking_tokens" => SetMaxThinkingTokens -> Empty,
+        "set_partial_messages" => SetPartialMessages -> Empty,
+        "set_output_format" => SetOutputFormat -> Empty,
         "rename_session" => RenameSession -> Empty,
         "set_color" => SetColor -> Empty,
         "get_context_usage" => GetContextUsage -> ContextUsage,
@@ -198,14 +203,18 @@ requests! {
         "read_file" => ReadFile -> ReadFileReply,
         "seed_read_state" => SeedReadState -> SeedReadStateReply,
         "rewind_files" => RewindFiles -> RewindFilesReply,
+        "rewind_session" => RewindSession -> RewindSessionReply,
+        "resume_pending_calls" => ResumePendingCalls -> ResumePendingCallsReply,
         "register_repo_root" => RegisterRepoRoot -> Empty,
         "cancel_async_message" => CancelAsyncMessage -> CancelAsyncMessageReply,
         "stop_task" => StopTask -> Empty,
         "background_tasks" => BackgroundTasks -> BackgroundTasksReply,
         "get_task_output" => GetTaskOutput -> TaskOutput,
+        "subscribe_tool_output" => SubscribeToolOutput -> Empty,
         "apply_flag_settings" => ApplyFlagSettings -> Empty,
         "get_settings" => GetSettings -> SettingsReport,
         "update_settings" => UpdateSettings -> Empty,
+        "check_tool_input" => CheckToolInput -> CheckToolInputReply,
         "list_permission_rules" => ListPermissionRules -> PermissionRules,
         "get_hooks_listing" => GetHooksListing -> HooksListing,
         "reload_plugins" => ReloadPlugins -> ReloadPluginsReply,
@@ -221,7 +230,7 @@ requests! {
         "set_has_subscribers" => SetHasSubscribers -> Empty,
         "remote_control" => RemoteControl -> RawJson,
         "generate_session_title" => GenerateSessionTitle -> RawJson,
-        "side_question" => SideQuestion -> RawJson,
+        "side_question" => SideQuestion -> SideQuestionReply,
         "message_rated" => MessageRated -> Empty,
     }
     ToHost {
@@ -302,6 +311,7 @@ mod tests {
             (json!({"subtype": "set_permission_mode", "mode": "yolo"}), "`mode`"),
             (json!({"subtype": "mcp_toggle", "serverName": "a", "enabled": "yes"}), "`enabled`"),
             (json!({"subtype": "rewind_files"}), "`user_message_id`"),
+            (json!({"subtype": "rewind_session", "user_message_id": "u"}), "`restore`"),
             (
                 json!({"subtype": "hook_callback", "callback_id": "h", "input": {"hook_event_name": "Stop"}}),
                 "stop_hook_active",

@@ -287,6 +287,84 @@ pub struct RewindFilesReply {
     pub skipped_links: Option<Value>,
 }
 
+/// What a rewind changed, or would change.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RewindSessionReply {
+    /// The prompt before which the session is now. None when an earlier rewind was undone, or when the prompt is not
+    /// recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<PromptText>,
+    /// How many messages were dropped from the conversation.
+    #[serde(default, deserialize_with = "count")]
+    pub messages_dropped: u64,
+    /// How many of them were prompts.
+    #[serde(default, deserialize_with = "count")]
+    pub prompts_dropped: u64,
+    /// How many messages came back that an earlier rewind had dropped.
+    #[serde(default, deserialize_with = "count")]
+    pub messages_restored: u64,
+    /// The last message of the conversation. None: it is empty, or only files went back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_message_id: Option<String>,
+    /// The files, if they go back too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files: Option<RewindFilesReply>,
+    /// Background work of the dropped messages, which was stopped.
+    #[serde(default, deserialize_with = "or_default")]
+    pub stopped_tasks: Vec<StoppedTask>,
+    /// Names this rewind: as the `user_message_id` of another one it undoes this one. None for a dry run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undo_id: Option<String>,
+}
+
+/// A prompt, for an input line.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PromptText {
+    /// What was typed.
+    pub text: String,
+    /// How many images and documents it had; they are not in the text.
+    #[serde(default, deserialize_with = "count")]
+    pub attachments: u64,
+    /// The permission mode at the time, as far as it is recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub permission_mode: Option<String>,
+}
+
+/// Background work that was stopped.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct StoppedTask {
+    /// The task, or the job of a timer.
+    pub task_id: String,
+    /// What it was for.
+    #[serde(default, deserialize_with = "or_default")]
+    pub description: String,
+}
+
+/// The calls that are asked for again.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ResumePendingCallsReply {
+    /// The calls. Empty: there were none, and no turn started.
+    #[serde(default, deserialize_with = "or_default")]
+    pub calls: Vec<PendingCall>,
+}
+
+/// A call that was recorded but never began.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PendingCall {
+    /// The call.
+    pub tool_use_id: String,
+    /// The tool.
+    pub tool_name: String,
+    /// Its input.
+    #[serde(default)]
+    pub input: Value,
+}
+
 /// Whether the file counts as read. An engine that does not say so leaves it open.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -300,9 +378,35 @@ pub struct SeedReadStateReply {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CancelAsyncMessageReply {
-    /// True when it was dropped.
+    /// True when it was dropped. False when the model gets it, or had got it already.
     #[serde(default, deserialize_with = "or_default")]
     pub cancelled: bool,
+    /// The prompt, when it was dropped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<PromptText>,
+    /// Prompts that still wait.
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
+    pub still_queued: Vec<String>,
+}
+
+/// What is wrong with an input; nothing if it matches the schema.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CheckToolInputReply {
+    /// The invalid fields.
+    #[serde(default, deserialize_with = "or_default")]
+    pub errors: Vec<InvalidField>,
+}
+
+/// A field that does not match the schema of its tool.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct InvalidField {
+    /// Path of the field, such as `edits[0].old_string`; empty if the input as a whole is wrong.
+    #[serde(default)]
+    pub field: String,
+    /// What is wrong with it.
+    pub message: String,
 }
 
 /// Whether calls go on in the background now.
@@ -312,6 +416,15 @@ pub struct BackgroundTasksReply {
     /// False if one call was meant and nothing waits for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backgrounded: Option<bool>,
+}
+
+/// The answer to a question beside the conversation.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SideQuestionReply {
+    /// The model's answer; null if there is none.
+    #[serde(default)]
+    pub response: Option<String>,
 }
 
 /// What a task has written.
@@ -376,25 +489,6 @@ pub struct PermissionRulesState {
     /// Rules that are not shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub withheld: Option<Value>,
-}
-
-/// The hooks.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-pub struct HooksListing {
-    /// By event.
-    #[serde(default, deserialize_with = "or_default")]
-    pub events: Vec<Value>,
-    /// All of them.
-    #[serde(default, deserialize_with = "or_default")]
-    pub hooks: Vec<Value>,
-    /// The events there are.
-    #[serde(default, deserialize_with = "or_default")]
-    pub event_catalog: Vec<Value>,
-    /// What an administrator says about hooks.
-    #[serde(default)]
-    pub policy: Option<Value>,
 }
 
 /// What there is after loading the plugins anew.
@@ -486,6 +580,7 @@ pub struct McpServerStatus {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum McpConnection {
     /// Yes.
     Connected,
@@ -501,6 +596,20 @@ pub enum McpConnection {
     /// Anything newer.
     #[serde(untagged)]
     Other(String),
+}
+
+impl McpConnection {
+    /// The name on the wire.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Connected => "connected",
+            Self::Failed => "failed",
+            Self::NeedsAuth => "needs-auth",
+            Self::Pending => "pending",
+            Self::Disabled => "disabled",
+            Self::Other(name) => name,
+        }
+    }
 }
 
 /// What an MCP server calls itself.

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::hook::HookInput;
 use crate::lenient::{nullable, nullable_count, optional_count, or_default};
-use crate::options::{McpServerConfig, PluginConfig};
+use crate::options::{McpServerConfig, OutputFormat, PluginConfig};
 use crate::permission::{McpServerProvenance, PermissionMode, PermissionUpdate};
 use crate::raw::RawJson;
 
@@ -18,6 +18,10 @@ pub struct Interrupt {
     /// Also drop the prompts that wait behind it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancel_queued: Option<bool>,
+    /// Interrupt only the turn that answers this prompt. If the prompt still waits, it is dropped and reported in
+    /// `cancelled`; if it has been answered, nothing happens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_message_uuid: Option<String>,
 }
 
 /// Change the permission mode.
@@ -147,6 +151,37 @@ pub struct RewindFiles {
     pub dry_run: Option<bool>,
 }
 
+/// Go back to where the session was before a prompt. Refused while a turn runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RewindSession {
+    /// The prompt; or the `undo_id` of an earlier rewind, to undo that one.
+    pub user_message_id: String,
+    /// What goes back.
+    pub restore: RewindScope,
+    /// Only say what would change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dry_run: Option<bool>,
+}
+
+/// What a rewind puts back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum RewindScope {
+    /// The conversation.
+    Conversation,
+    /// The files, as `rewind_files` does.
+    Files,
+    /// Conversation and files.
+    Both,
+}
+
+/// Ask again for the calls that were recorded but never began, because the engine ended before; and run what is allowed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ResumePendingCalls {}
+
 /// Work in this directory, too.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -195,6 +230,14 @@ pub struct BackgroundTasks {
 pub struct GetTaskOutput {
     /// The task.
     pub task_id: String,
+}
+
+/// Send the output of running commands while they print it, as `tool_output` frames, or stop doing so.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SubscribeToolOutput {
+    /// Whether the host wants the frames from now on.
+    pub enabled: bool,
 }
 
 /// Change the settings that were given at the start.
@@ -345,7 +388,24 @@ pub struct SetMcpPermissionModeOverride {
     pub mode: Option<PermissionMode>,
 }
 
-/// Is anybody watching?
+/// Forward the reply of the model while it streams, or stop doing so, from the next model call on.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SetPartialMessages {
+    /// Whether `stream_event` frames are sent.
+    pub enabled: bool,
+}
+
+/// Change the format that answers must have, from the next turn on.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SetOutputFormat {
+    /// The format; null means free text.
+    #[serde(default)]
+    pub format: Option<OutputFormat>,
+}
+
+/// Tells the engine whether the frames are shown to a user.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SetHasSubscribers {
@@ -441,6 +501,16 @@ pub struct CanUseTool {
     /// Whether only a person can answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requires_user_interaction: Option<bool>,
+}
+
+/// Compare an input with the schema of a tool, without running it. Not part of the official protocol.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CheckToolInput {
+    /// The tool.
+    pub tool_name: String,
+    /// The input.
+    pub input: Map<String, Value>,
 }
 
 /// The rule that says ask.

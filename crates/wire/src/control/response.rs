@@ -1,5 +1,7 @@
 //! Control responses, and the cancellation of a request.
 
+use std::fmt;
+
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{Empty, TypedRequest};
@@ -132,6 +134,7 @@ impl ControlResponse {
 
 /// Reason why a request has no usable reply.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ControlError {
     /// The other side answered with an error.
     #[error("{error}")]
@@ -224,6 +227,53 @@ impl<'de> Deserialize<'de> for Response {
 pub struct Cancel {
     /// The question.
     pub request_id: String,
+    /// Why it was withdrawn; only for hosts that asked to be told.
+    #[serde(default, skip_serializing_if = "CancelReason::is_unspecified")]
+    pub reason: CancelReason,
+}
+
+/// Why a question of the engine was withdrawn.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum CancelReason {
+    /// The turn was interrupted.
+    Interrupted,
+    /// A hook answered first.
+    AnsweredByHook,
+    /// A change of the permission rules or of the mode has decided it.
+    RulesChanged,
+    /// There was no answer in time.
+    TimedOut,
+    /// The session has ended.
+    SessionEnded,
+    /// The engine does not say.
+    #[default]
+    Unspecified,
+    /// Anything newer.
+    #[serde(untagged)]
+    Other(String),
+}
+
+impl CancelReason {
+    fn is_unspecified(&self) -> bool {
+        *self == Self::Unspecified
+    }
+}
+
+impl fmt::Display for CancelReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Interrupted => "the turn was interrupted",
+            Self::AnsweredByHook => "a hook answered first",
+            Self::RulesChanged => "a change of the permission rules or of the mode decided it",
+            Self::TimedOut => "there was no answer in time",
+            Self::SessionEnded => "the session has ended",
+            Self::Unspecified => "the engine does not say why",
+            Self::Other(reason) => reason,
+        })
+    }
 }
 
 #[cfg(test)]

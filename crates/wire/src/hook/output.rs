@@ -47,7 +47,7 @@ impl<'de> Deserialize<'de> for HookOutput {
     }
 }
 
-/// The hook goes on by itself and nobody waits for it.
+/// The hook continues in the background; the engine does not wait for it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]

@@ -113,6 +113,13 @@ impl Options {
     }
 
     fn push_session_flags(&self, flags: &mut ArgsBuilder) {
+        match self.worktree.as_deref() {
+            Some("") => flags.push_switch("worktree", true),
+            name => flags.push_value("worktree", name),
+        }
+        if let Some(hooks) = self.setup_hooks {
+            flags.push_switch(hooks.as_str(), true);
+        }
         flags.push_switch("continue", self.continue_conversation);
         flags.push_value("resume", self.resume.as_ref());
         flags.push_switch("fork-session", self.fork_session);
@@ -235,7 +242,9 @@ fn join_tool_names(tools: &ToolSet) -> String {
 mod tests {
     use super::*;
     use crate::control::Initialize;
-    use crate::options::{Effort, PluginConfig, SdkServer, SettingSource, StdioServer, ThinkingDisplay};
+    use crate::options::{
+        Effort, PluginConfig, SdkServer, SettingSource, SetupHooks, StdioServer, ThinkingDisplay,
+    };
     use crate::permission::PermissionMode;
 
     /// Returns the arguments after the fixed ones.
@@ -286,6 +295,13 @@ mod tests {
     }
 
     #[test]
+    fn worktree_without_a_name_is_a_switch() {
+        let with = |name: &str| Options { worktree: Some(name.into()), ..Options::default() };
+        assert_eq!(extra_args(&with("")), ["--worktree"]);
+        assert_eq!(extra_args(&with("fix")), ["--worktree=fix"]);
+    }
+
+    #[test]
     fn empty_list_differs_from_no_list() {
         let options = Options {
             tools: Some(ToolSet::List(vec![])),
@@ -307,6 +323,7 @@ mod tests {
             additional_directories: vec!["/a".into(), "/b".into()],
             resume: Some("-odd".into()),
             persist_session: Some(false),
+            setup_hooks: Some(SetupHooks::Maintenance),
             setting_sources: Some(vec![SettingSource::User, SettingSource::Local]),
             plugins: vec![PluginConfig::local("/p")],
             include_partial_messages: true,
@@ -321,6 +338,7 @@ mod tests {
             "--allowedTools=Read,Bash(git:*),Skill(pdf)",
             "--add-dir=/a",
             "--add-dir=/b",
+            "--maintenance",
             "--resume=-odd",
             "--no-session-persistence",
             "--setting-sources=user,local",

@@ -33,6 +33,10 @@ pub struct Options {
     /// The working directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
+    /// The git worktree of the working directory's repository in which the session works, by name. It is created if there
+    /// is none; an empty name is replaced by a new one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub worktree: Option<String>,
     /// More directories to work in.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
     pub additional_directories: Vec<String>,
@@ -84,7 +88,7 @@ pub struct Options {
     /// Whether it may be switched to never asking.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub allow_dangerously_skip_permissions: bool,
-    /// Who is asked for permission. None: nobody, and the answer is no.
+    /// Who answers permission requests. None: they are denied.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub permission_prompt_tool: Option<PermissionPromptTool>,
     /// Who shows permission questions: `host` or `none`.
@@ -98,6 +102,9 @@ pub struct Options {
     /// Not given: they stop the start, since something that forbids may be among them.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub tolerate_bad_settings: bool,
+    /// The `Setup` hooks to run before the session starts. None: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub setup_hooks: Option<SetupHooks>,
     /// What becomes of background work when nothing else is due and no input can come. Not given: agents are waited for,
     /// and commands get a short grace.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -229,6 +236,28 @@ named! {
         Project = "project",
         /// The project's, on this machine.
         Local = "local",
+    }
+}
+
+named! {
+    /// The `Setup` hooks that a session runs at its start, by their trigger.
+    pub enum SetupHooks: "setup hooks" {
+        /// Those that prepare the project.
+        Init = "init",
+        /// The same; the session then ends without a turn.
+        InitOnly = "init-only",
+        /// Those that maintain the project.
+        Maintenance = "maintenance",
+    }
+}
+
+impl SetupHooks {
+    /// The `trigger` of these hooks.
+    pub const fn trigger(self) -> &'static str {
+        match self {
+            Self::Init | Self::InitOnly => "init",
+            Self::Maintenance => "maintenance",
+        }
     }
 }
 

@@ -57,7 +57,7 @@ pub struct RemoteServer {
     /// A command that prints further headers as a JSON object; they win over `headers`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub headers_helper: Option<String>,
-    /// What was agreed with whoever gives out logins.
+    /// What was agreed with the authorization server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oauth: Option<OauthTerms>,
     /// What is allowed with its tools.
@@ -71,7 +71,7 @@ pub struct RemoteServer {
     pub always_load: Option<bool>,
 }
 
-/// What was agreed with whoever gives out logins to a server. Without it we introduce ourselves.
+/// What was agreed with the authorization server of an MCP server. Without it the client registers itself.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]

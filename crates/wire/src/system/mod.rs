@@ -62,6 +62,8 @@ macro_rules! system_events {
         /// Content of a [`System`] frame, by subtype.
         #[derive(Debug, Clone, PartialEq)]
         #[expect(missing_docs, reason = "each variant is documented at the type it holds")]
+        #[expect(clippy::large_enum_variant, reason = "the large one, `init`, comes once per turn")]
+        #[non_exhaustive]
         pub enum SystemEvent {
             $($event($event),)*
             /// An unknown subtype: the whole line. It is serialized unchanged, whatever the ids beside it are.
@@ -129,6 +131,7 @@ system_events! {
     "init" => Init,
     "status" => Status,
     "compact_boundary" => CompactBoundary,
+    "conversation_rewound" => ConversationRewound,
     "session_state_changed" => SessionStateChanged,
     "worker_shutting_down" => WorkerShuttingDown,
     "commands_changed" => CommandsChanged,

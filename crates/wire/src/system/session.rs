@@ -62,9 +62,29 @@ pub struct Init {
     /// `default` or `focus`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub view_mode: Option<String>,
+    /// The sandbox of commands, if the session has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<Box<InitSandbox>>,
     /// Protocol features that this engine has, by name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capabilities: Option<Vec<String>>,
+}
+
+/// The sandbox of commands.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct InitSandbox {
+    /// Whether commands are confined.
+    pub enabled: bool,
+    /// What confines them: `whimbrel` or `bwrap`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backend: Option<String>,
+    /// How much is confined: `namespaces`, `bwrap` or `machine-proc`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tier: Option<String>,
+    /// What the sandbox lacks.
+    #[serde(default, deserialize_with = "or_default")]
+    pub warnings: Vec<String>,
 }
 
 /// An MCP server, as the first notice lists it.
@@ -134,6 +154,7 @@ pub struct Status {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum StatusKind {
     /// Making the conversation shorter.
     Compacting,
@@ -161,6 +182,17 @@ pub enum CompactResult {
 pub struct CompactBoundary {
     /// How and how much.
     pub compact_metadata: CompactMetadata,
+}
+
+/// Here the conversation went back to an earlier state, because the host wanted it. Its id undoes it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ConversationRewound {
+    /// The prompt or the rewind before which it goes on.
+    pub user_message_id: String,
+    /// The last message that is left; none of them, if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_message_id: Option<String>,
 }
 
 /// Figures of a compaction.
@@ -235,6 +267,7 @@ pub struct SessionStateChanged {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum SessionState {
     /// Nothing runs and nothing is queued.
     Idle,
@@ -313,6 +346,7 @@ pub struct MemoryRecall {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum RecallMode {
     /// Whole files were chosen.
     Select,

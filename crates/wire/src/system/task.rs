@@ -131,6 +131,7 @@ pub struct TaskPatch {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum TaskStatus {
     /// It waits to be started.
     Pending,
@@ -188,13 +189,14 @@ pub struct TaskNotification {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum TaskEnd {
     /// Well.
     #[default]
     Completed,
     /// Badly.
     Failed,
-    /// Somebody stopped it.
+    /// It was stopped.
     Stopped,
     /// Anything newer.
     #[serde(untagged)]

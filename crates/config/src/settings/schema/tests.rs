@@ -41,6 +41,30 @@ fn invalid_values_are_reported_and_dropped() {
             true,
         ),
         ("a sandbox that is a text", json!({"sandbox": {"enabled": "yes"}}), "/sandbox/enabled", true),
+        (
+            "a host that is a number",
+            json!({"sandbox": {"network": {"allowedDomains": [1]}}}),
+            "/sandbox/network/allowedDomains/0",
+            true,
+        ),
+        (
+            "a path that is a number",
+            json!({"sandbox": {"filesystem": {"denyRead": ["/a", 1]}}}),
+            "/sandbox/filesystem/denyRead",
+            true,
+        ),
+        (
+            "a port too high",
+            json!({"sandbox": {"network": {"httpProxyPort": 70000}}}),
+            "/sandbox/network/httpProxyPort",
+            true,
+        ),
+        (
+            "a credential without a name",
+            json!({"sandbox": {"credentials": {"envVars": [{"mode": "deny"}]}}}),
+            "/sandbox/credentials/envVars",
+            true,
+        ),
         ("deny that is null", json!({"permissions": {"deny": null}}), "/permissions/deny", true),
         ("permissions that are null", json!({"permissions": null}), "/permissions", true),
         ("hooks that are null", json!({"hooks": null}), "/hooks", true),
@@ -108,6 +132,8 @@ fn validated_values_deserialize() {
                     json!({"a": "x"})
                 }
                 ValueType::Mode | ValueType::Disable => json!("plan"),
+                ValueType::Port => json!(1),
+                ValueType::PathList | ValueType::Credentials(_) | ValueType::TextLists => json!([]),
             };
             (path[0].to_owned(), value)
         })

@@ -5,6 +5,7 @@ use whimbrel_tools::api::{ToolContext, ToolError};
 use whimbrel_tools::hooks::join_reasons;
 use whimbrel_tools::permission::PlanLock;
 use whimbrel_tools::tasks::{AgentTask, TaskInfo, TaskKind};
+use whimbrel_tools::telemetry::in_current_span;
 use whimbrel_wire::content::Content;
 use whimbrel_wire::hook::{HookEvent, TeammateIdle};
 use whimbrel_wire::permission::PermissionMode;
@@ -110,7 +111,7 @@ impl AgentSpawner {
         teams.deliver_first_task(membership.name(), first_message).map_err(rejected)?;
         let teammate =
             Teammate { agents: self.clone(), agent, definition, entry, membership, team: team.clone() };
-        tokio::spawn(teammate.run());
+        tokio::spawn(in_current_span(teammate.run()));
         Ok(JoinedTeammate { spec, team, requires_plan })
     }
 }

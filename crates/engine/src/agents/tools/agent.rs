@@ -151,6 +151,7 @@ pub(crate) fn report_error(report: &AgentReport) -> Option<ToolError> {
         | TurnEnd::ContextTooLong
         | TurnEnd::HookStopped
         | TurnEnd::Stalled
+        | TurnEnd::Conflict
         | TurnEnd::HookDeferred => Some(ToolError::Failed(report.text())),
     }
 }

@@ -52,10 +52,14 @@ pub(super) fn initial_files(locations: &ConfigLocations, managed: &[PathBuf]) ->
         let found = files_in_dir(locations, dir, DirResolution::Unresolved);
         candidates.extend(found.filter(|file| !same_project || file.kind != InstructionKind::Project));
     }
-    for dir in &locations.instruction_dirs {
-        candidates.extend(files_in_dir(locations, dir, DirResolution::Unresolved));
-    }
+    candidates.extend(added_files(locations));
     candidates
+}
+
+/// The candidates in further directories.
+pub(super) fn added_files(locations: &ConfigLocations) -> Vec<CandidateFile> {
+    let dirs = locations.instruction_dirs.to_vec();
+    dirs.iter().flat_map(|dir| files_in_dir(locations, dir, DirResolution::Unresolved)).collect()
 }
 
 /// The candidates between the session's directory and a file below it.

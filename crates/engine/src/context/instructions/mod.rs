@@ -122,6 +122,8 @@ pub struct Instructions {
     files: Vec<InstructionFile>,
     /// Subdirectories that were searched already.
     visited_dirs: HashSet<PathBuf>,
+    /// Number of further directories that were searched already.
+    added_dirs: usize,
     /// Paths of tool calls that may cause nested files to be loaded.
     watched_paths: Vec<String>,
     updates: InstructionUpdates,
@@ -140,6 +142,7 @@ impl Instructions {
             known_paths: HashSet::new(),
             files: Vec::new(),
             visited_dirs: HashSet::new(),
+            added_dirs: 0,
             watched_paths: Vec::new(),
             updates: InstructionUpdates::default(),
         }
@@ -164,8 +167,20 @@ impl Instructions {
         self.known_paths.clear();
         self.visited_dirs.clear();
         self.files.clear();
+        self.added_dirs = self.config_locations.instruction_dirs.len();
         let candidates = locations::initial_files(&self.config_locations, &self.managed);
         self.load_files(&candidates, reason, None).and_then(|texts| render_initial(&texts))
+    }
+
+    /// Loads the files of directories that were added since; returns their text. Blocking.
+    pub fn load_added(&mut self) -> Option<String> {
+        let count = self.config_locations.instruction_dirs.len();
+        // The initial files include those of all directories so far.
+        if !self.has_loaded || mem::replace(&mut self.added_dirs, count) == count {
+            return None;
+        }
+        let candidates = locations::added_files(&self.config_locations);
+        self.load_files(&candidates, LoadReason::Nested, None).and_then(|texts| render_initial(&texts))
     }
 
     /// The files that were injected.

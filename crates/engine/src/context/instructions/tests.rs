@@ -6,6 +6,7 @@ use std::os::unix::fs::symlink;
 
 use serde_json::json;
 use tempfile::TempDir;
+use whimbrel_config::locations::SharedDirs;
 use whimbrel_config::settings::Trust;
 use whimbrel_wire::options::SettingSource;
 
@@ -53,6 +54,7 @@ impl InstructionsFixture {
             sources: self.sources.clone(),
             trust: self.trust,
             instruction_dirs: self.instruction_dirs.iter().map(|dir| self.path(dir)).collect(),
+            skill_dirs: SharedDirs::default(),
         };
         let instructions = Instructions::new(Arc::new(locations), Some(&self.path("home")));
         // The administrator's files of this machine are excluded.

@@ -24,7 +24,7 @@ pub(crate) async fn read_file(session: &mut Session, id: String, request: ReadFi
     let input = json!({"file_path": path});
     let decision =
         session.setup.permissions.state.decide("Read", &ToolProperties::for_tool("Read", &[]), &input, None);
-    let (Decision::Allow(_), Some(file)) = (decision.decision, decision.file) else {
+    let (Decision::Allow(_), Some(file)) = (decision.decision, decision.checked.file) else {
         return ControlResponse::error(id, format!("read denied: {}", path.display()));
     };
     let shown = path.display().to_string();

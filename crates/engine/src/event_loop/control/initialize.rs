@@ -44,7 +44,20 @@ pub(super) fn reject_unreadable(session: &mut Session, error: &str) {
     }
 }
 
+/// Why the session cannot be what `initialize` asks for.
+fn unsupported_field(initialize: &Initialize) -> Option<&'static str> {
+    if initialize.tool_aliases.as_ref().is_some_and(|aliases| !aliases.is_empty()) {
+        return Some("`toolAliases` is not supported: tools keep their names. Leave it out.");
+    }
+    (initialize.system_prompt_snapshot == Some(true)).then_some(
+        "`systemPromptSnapshot` is not supported: the system prompt is built anew at every start. Leave it out.",
+    )
+}
+
 fn apply_initialize(session: &mut Session, initialize: &Initialize) -> Result<InitializeReply, String> {
+    if let Some(error) = unsupported_field(initialize) {
+        return Err(error.into());
+    }
     session.mcp.add_sdk_servers(initialize);
     let has_begun = session.has_begun();
     if !has_begun {

@@ -13,15 +13,19 @@ use whimbrel_tools::cost::{CostLedger, Spend};
 use whimbrel_tools::small_model::SmallModel;
 use whimbrel_tools::workspace::{SeenFile, Workspace};
 use whimbrel_wire::control::{
-    CancelAsyncMessage, CancelAsyncMessageReply, ControlResponse, RenameSession, SeedReadState,
+    CancelAsyncMessage, CancelAsyncMessageReply, ControlResponse, PromptText, RenameSession, SeedReadState,
     SeedReadStateReply, SessionCost, SessionUsage, UsageReport,
 };
+
+use whimbrel_wire::content::{Block, Content};
+use whimbrel_wire::message::User;
 
 use crate::agent::Agent;
 use crate::command_runner::builtin;
 use crate::event_loop::Session;
 use crate::setup::Setup;
-use crate::setup::resume::SessionOrigin;
+use crate::setup::session_selection::SessionOrigin;
+use crate::side_question::SideQuestionAsker;
 use crate::transcript_notices as notices;
 
 /// Handles to the main agent that work while a turn owns it.
@@ -30,6 +34,7 @@ pub(crate) struct AgentHandles {
     pub(super) transcript_writer: TranscriptWriter,
     ledger: CostLedger,
     pub(super) small_model: SmallModel,
+    pub(super) side_questions: SideQuestionAsker,
 }
 
 impl AgentHandles {
@@ -38,8 +43,31 @@ impl AgentHandles {
             transcript_writer: agent.conversation.transcript_writer().clone(),
             ledger: agent.ledger.clone(),
             small_model: agent.tool_env.context.small_model.clone(),
+            side_questions: SideQuestionAsker {
+                view: agent.view.clone(),
+                models: agent.models.clone(),
+                ledger: agent.ledger.clone(),
+                retry_policy: agent.limits.retry_policy(),
+                timing: agent.limits.timing,
+                betas: agent.limits.betas.clone(),
+                session_id: agent.frame_sender.session_id(),
+            },
         }
     }
+
+    pub(in crate::event_loop) fn transcript_writer(&self) -> &TranscriptWriter {
+        &self.transcript_writer
+    }
+}
+
+/// Text of a prompt for an input line.
+fn prompt_text(user: &User) -> PromptText {
+    let content = &user.message.content;
+    let attachments = match content {
+        Content::Text(_) => 0,
+        Content::Blocks(blocks) => blocks.iter().filter(|block| !matches!(block, Block::Text { .. })).count(),
+    };
+    PromptText { text: content.joined_text(), attachments: attachments as u64, permission_mode: None }
 }
 
 /// Sets the title of the session.
@@ -122,14 +150,19 @@ pub(crate) fn session_usage(session: &Session, id: String) -> ControlResponse {
     ControlResponse::success(id, &UsageReport { session: usage, ..UsageReport::default() })
 }
 
-/// Removes a queued message; false if its turn has started or it is unknown.
+/// Takes back a queued message; not if its turn has started or it is unknown.
 pub(crate) fn cancel_message(
     session: &mut Session,
     id: String,
     request: &CancelAsyncMessage,
 ) -> ControlResponse {
-    let cancelled = session.input_queue.drop_prompt(&request.message_uuid);
-    ControlResponse::success(id, &CancelAsyncMessageReply { cancelled })
+    let taken = session.input_queue.take_prompt(&request.message_uuid);
+    let reply = CancelAsyncMessageReply {
+        cancelled: taken.is_some(),
+        prompt: taken.as_deref().map(prompt_text),
+        still_queued: session.input_queue.prompt_ids(),
+    };
+    ControlResponse::success(id, &reply)
 }
 
 /// Marks a file as read by the model at the given modification time. If it was changed since, it must be read again

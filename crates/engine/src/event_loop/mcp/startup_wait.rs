@@ -96,6 +96,7 @@ pub(in crate::event_loop) async fn wait_for_servers(
     barrier.wait(agent, cancel).await;
     match &mut work {
         TurnWork::Turn(input) => barrier.update_init(&mut input.init, agent),
+        TurnWork::PendingCalls(input) => barrier.update_init(&mut input.init, agent),
         TurnWork::Command { notices, .. } => barrier.update_init(&mut notices.init, agent),
     }
     work

@@ -7,9 +7,9 @@ use whimbrel_wire::{Block, Role};
 
 use super::*;
 use crate::assemble::ReplyAssembler;
-use crate::call::{CallStep, CallTimeouts, ModelCall};
 use crate::event::ReplyEvent;
 use crate::history::History;
+use crate::model_call::{CallStep, CallTimeouts, ModelCall};
 use crate::request::RequestPrefix;
 use crate::retry::RetryPolicy;
 use crate::test_server::{ResponseAction, TestServer, chunk, last_chunk, response, stream_head};

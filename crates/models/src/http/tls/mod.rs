@@ -9,7 +9,11 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use rustls::ClientConfig;
-use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::crypto::CryptoProvider;
+#[cfg(feature = "tls")]
+use rustls::crypto::aws_lc_rs::default_provider;
+#[cfg(all(feature = "tls-ring", not(feature = "tls")))]
+use rustls::crypto::ring::default_provider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::TlsConnector;
@@ -100,8 +104,7 @@ pub(super) fn selected_http2(connection: &TlsConnection) -> bool {
 }
 
 fn build_client_config(roots: Vec<CertificateDer<'static>>) -> Result<ClientConfig, rustls::Error> {
-    let provider =
-        CryptoProvider::get_default().map_or_else(|| Arc::new(aws_lc_rs::default_provider()), Arc::clone);
+    let provider = CryptoProvider::get_default().map_or_else(|| Arc::new(default_provider()), Arc::clone);
     let verifier = ServerVerifier::new(roots, Arc::clone(&provider))?;
     let mut tls = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()?

@@ -11,6 +11,7 @@ use crate::rules::domain::DomainPattern;
 use crate::rules::parameter_rule::ParameterRule;
 use crate::rules::path_pattern::{Anchors, PathPattern};
 use crate::rules::rule::{Rule, RuleError};
+use crate::rules::tool_name::is_official_tool;
 use crate::tool_kind::ToolKind;
 
 impl CompiledRule {
@@ -134,6 +135,7 @@ fn parse_skill_name(content: &str) -> &str {
 fn warn_about_unknown_tool(rule: &Rule, behavior: PermissionBehavior) -> Option<RuleWarning> {
     let unknown = behavior != PermissionBehavior::Allow
         && ToolKind::from_name(&rule.tool) == ToolKind::Other
-        && !rule.tool.contains(['_', '*']);
+        && !rule.tool.contains(['_', '*'])
+        && !is_official_tool(&rule.tool);
     unknown.then(|| RuleWarning::UnknownTool { rule: rule.clone(), behavior })
 }

@@ -117,6 +117,49 @@ fn ineffective_rules_cause_warnings() {
 }
 
 #[test]
+fn older_and_official_tool_names_cause_no_warning() {
+    let names = [
+        "AgentOutputTool",
+        "BashOutput",
+        "Config",
+        "KillBash",
+        "KillShell",
+        "ListMcpResources",
+        "ListPeers",
+        "LS",
+        "LSP",
+        "MultiEdit",
+        "NotebookRead",
+        "ReadMcpResourceTool",
+        "SlashCommand",
+        "Task",
+        "TodoRead",
+        "TodoWrite",
+        "Workflow",
+    ];
+    for behavior in [Deny, Ask] {
+        let (_, report) = if behavior == Deny { set(&[], &[], &names) } else { set(&[], &names, &[]) };
+        assert_eq!(report, LoadReport::default(), "{behavior}");
+    }
+    let (_, report) = set(&[], &[], &["Workfow"]);
+    assert_eq!(report.warnings.len(), 1, "a misspelled name is reported");
+}
+
+#[test]
+fn deny_rule_with_an_older_name_removes_the_current_tool() {
+    for (older, current) in [
+        ("BashOutput", "TaskOutput"),
+        ("KillBash", "TaskStop"),
+        ("KillShell", "TaskStop"),
+        ("ReadMcpResource", "ReadMcpResourceTool"),
+        ("Task", "Agent"),
+    ] {
+        let (rules, _) = set(&[], &[], &[older]);
+        assert!(rules.find_rule_removing_tool(tool(current)).is_some(), "{older}");
+    }
+}
+
+#[test]
 fn path_rules_of_other_tools_apply_as_read_or_edit() {
     let (rules, report) = set(&[], &["Glob(a)"], &["Write(b)", "NotebookEdit(c)", "Grep(d)"]);
     assert_eq!(rules.read_rules(Ask).count(), 1);

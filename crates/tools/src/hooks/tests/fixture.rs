@@ -10,19 +10,25 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
+use whimbrel_config::settings::LayerSource;
 use whimbrel_wire::Frame;
 use whimbrel_wire::control::{ControlResponse, HookCallback, OnFailure, Request};
 use whimbrel_wire::hook::HookBase;
 use whimbrel_wire::system::SystemEvent;
 
 use super::super::{
-    CommandHook, HookCall, HookDeps, HookExecutor, HookInputBuilder, HookSet, MergedOutput, ProgressPolicy,
-    ToolCallRef,
+    CommandHook, HookCall, HookDeps, HookExecutor, HookInputBuilder, HookOrigin, HookSet, HookSource,
+    MergedOutput, ProgressPolicy, ToolCallRef,
 };
 use crate::tasks::TaskRegistry;
 use crate::workspace::Workspace;
 use whimbrel_transport::frame_sender::FrameSender;
 use whimbrel_transport::host_requests::HostRequests;
+
+/// Origin of a hook in the user's settings, with this text.
+pub(super) fn settings_origin(text: &str) -> HookOrigin {
+    HookOrigin::new(HookSource::Settings(LayerSource::User), text)
+}
 
 /// Result, error or silence of a host.
 pub(super) type HostReply = Option<Result<Value, String>>;
@@ -58,7 +64,8 @@ impl TestHooks {
     ) -> Self {
         let mut set = HookSet::default();
         for (event, matcher, hook) in rows {
-            set.add_commands(event, *matcher, vec![hook.clone()], "the user's settings").unwrap();
+            set.add_commands(event, *matcher, vec![hook.clone()], &settings_origin("the user's settings"))
+                .unwrap();
         }
         Self::new(set, progress, |_| None)
     }

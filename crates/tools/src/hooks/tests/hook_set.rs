@@ -14,6 +14,7 @@ use super::super::HookError;
 use super::super::failure_policy::FailurePolicy;
 use super::super::handler::{HookAction, HookHandler};
 use super::super::hook_set::{CommandHook, HookSet};
+use super::fixture::settings_origin;
 use crate::workspace::Workspace;
 
 fn from_host(hooks: &Value) -> Result<HookSet, HookError> {
@@ -27,7 +28,8 @@ fn command(command: &str) -> CommandHook {
 fn commands(rows: &[(&str, Option<&str>, CommandHook)]) -> HookSet {
     let mut set = HookSet::default();
     for (event, matcher, hook) in rows {
-        set.add_commands(event, *matcher, vec![hook.clone()], "the project's settings").unwrap();
+        set.add_commands(event, *matcher, vec![hook.clone()], &settings_origin("the project's settings"))
+            .unwrap();
     }
     set
 }
@@ -187,7 +189,7 @@ fn a_condition_must_be_a_valid_rule() {
     let set_with = |event: &str, condition: &str| {
         let hook = CommandHook { condition: Some(condition.into()), ..command("check") };
         let mut set = HookSet::default();
-        set.add_commands(event, None, vec![hook], "the user's settings").map(|()| set)
+        set.add_commands(event, None, vec![hook], &settings_origin("the user's settings")).map(|()| set)
     };
     let set = set_with("PreToolUse", "Bash(git *)").unwrap();
     let call = |command: &str| {

@@ -9,7 +9,7 @@ use whimbrel_wire::control::OnFailure;
 use whimbrel_wire::hook::HookPermissionDecision;
 
 use super::super::{HookSet, MergedOutput, join_reasons};
-use super::fixture::TestHooks;
+use super::fixture::{TestHooks, settings_origin};
 
 /// Server that answers once, and the request that it received.
 async fn serve_once(status: &str, body: &str) -> (String, JoinHandle<(String, Value)>) {
@@ -39,7 +39,7 @@ async fn serve_once(status: &str, body: &str) -> (String, JoinHandle<(String, Va
 
 async fn run_hook(hook: HttpHookConfig) -> MergedOutput {
     let mut set = HookSet::default();
-    set.add_http("PreToolUse", None, &hook, "the user's settings").unwrap();
+    set.add_http("PreToolUse", None, &hook, &settings_origin("the user's settings")).unwrap();
     TestHooks::with_set(set).run_bash_hooks().await
 }
 

@@ -7,6 +7,7 @@ mod fixture;
 mod hook_set;
 mod http;
 mod inputs;
+mod listing;
 mod merge;
 mod output;
 

@@ -146,6 +146,10 @@ impl ModeSwitch {
         self.permissions.mode()
     }
 
+    pub fn permissions(&self) -> &PermissionState {
+        &self.permissions
+    }
+
     /// Trust in the session's project.
     pub fn trust(&self) -> Trust {
         self.permissions.settings().trust()
