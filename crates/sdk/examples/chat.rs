@@ -1,4 +1,5 @@
-//! A conversation that stays open; text is printed as it streams: `cargo run --example chat`
+//! A conversation that stays open; text is printed while it streams, and Ctrl-C stops an answer:
+//! `cargo run --example chat`
 #![expect(clippy::print_stdout, reason = "an example prints for the user who runs it")]
 
 #[path = "shared/model.rs"]
@@ -7,34 +8,30 @@ mod model;
 use std::io::{BufRead, Write};
 
 use serde_json::json;
-use whimbrel::{Agent, Frame, Session};
+use tokio::signal::ctrl_c;
+use whimbrel::{Agent, Session};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
-    let agent = Agent::new().partial_messages(true);
-    let agent =
-        model::real_or_scripted(agent, json!(["Hello. I am scripted.", "I have nothing more to say."]))?;
-    let mut session = Session::open(&agent)?;
+    let agent = model::real_or_scripted(
+        Agent::new(),
+        json!(["Hello. I am scripted.", "I have nothing more to say."]),
+    )?;
+    let mut session = Session::open(&agent).await?;
     for line in std::io::stdin().lock().lines() {
-        session.send(line?).await?;
-        while let Some(frame) = session.next().await {
-            match frame? {
-                Frame::StreamEvent(event) => print_delta(event.event.as_str())?,
-                Frame::Result(_) => break,
-                _ => {}
+        let mut text = session.ask(line?).text_stream();
+        loop {
+            tokio::select! {
+                piece = text.next() => match piece {
+                    Some(piece) => print!("{}", piece?),
+                    None => break,
+                },
+                // Dropping the stream interrupts the turn; the session goes on.
+                _ = ctrl_c() => break,
             }
+            std::io::stdout().flush()?;
         }
         println!();
-    }
-    Ok(())
-}
-
-/// Prints the text of a stream event, if it has any.
-fn print_delta(event: &str) -> anyhow::Result<()> {
-    let event: serde_json::Value = serde_json::from_str(event)?;
-    if let Some(text) = event["delta"]["text"].as_str() {
-        print!("{text}");
-        std::io::stdout().flush()?;
     }
     Ok(())
 }

@@ -27,11 +27,10 @@ async fn main() -> anyhow::Result<()> {
 }
 
 async fn converse(agent: Agent) -> anyhow::Result<String> {
-    let mut session = Session::open(&agent)?;
+    let mut session = Session::open(&agent).await?;
     let mut said = String::new();
     for turn in 1..=5 {
-        session.send(format!("turn {turn}")).await?;
-        said = session.result().await?.result.unwrap_or_default();
+        said = session.ask(format!("turn {turn}")).await?.into_text();
     }
     Ok(said)
 }

@@ -5,7 +5,7 @@
 #[path = "shared/model.rs"]
 mod model;
 
-use whimbrel::{Agent, Frame, query};
+use whimbrel::{Agent, query};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
@@ -14,12 +14,8 @@ async fn main() -> anyhow::Result<()> {
         Agent::new(),
         serde_json::json!(["A scripted model. Set ANTHROPIC_API_KEY to meet a real one."]),
     )?;
-    let mut frames = query(prompt, &agent);
-    while let Some(frame) = frames.next().await {
-        if let Frame::Result(result) = frame? {
-            println!("{}", result.result.unwrap_or_default());
-            println!("({} turns, ${:.4})", result.num_turns, result.total_cost_usd);
-        }
-    }
+    let answer = query(prompt, &agent).await?;
+    println!("{answer}");
+    println!("(${:.4})", answer.session_cost_usd());
     Ok(())
 }

@@ -6,7 +6,7 @@
 mod model;
 
 use serde_json::json;
-use whimbrel::{Agent, CanUseTool, Frame, PermissionResult, query};
+use whimbrel::{Agent, CanUseTool, PermissionResult, query};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
@@ -16,14 +16,10 @@ async fn main() -> anyhow::Result<()> {
         agent,
         json!([run("ls"), run("rm -rf build"), "I looked, and left the rest alone."]),
     )?;
-    let mut frames = query("Tidy up this folder.", &agent);
-    while let Some(frame) = frames.next().await {
-        if let Frame::Result(result) = frame? {
-            println!("{}", result.result.unwrap_or_default());
-            for denial in result.permission_denials {
-                println!("refused: {} {}", denial.tool_name, denial.tool_input);
-            }
-        }
+    let answer = query("Tidy up this folder.", &agent).await?;
+    println!("{answer}");
+    for denial in answer.denials() {
+        println!("refused: {} {}", denial.tool_name, denial.tool_input);
     }
     Ok(())
 }

@@ -44,13 +44,12 @@ async fn main() -> anyhow::Result<()> {
     let store = Arc::new(MapStore::default());
     let agent = Agent::new().session_store(Arc::clone(&store));
     let agent = model::real_or_scripted(agent, json!(["Hello, Ann.", "You are Ann."]))?;
-    let first = whimbrel::query("I am Ann.", &agent).result().await?;
-    println!("{}", first.result.unwrap_or_default());
+    let first = whimbrel::query("I am Ann.", &agent).await?;
+    println!("{first}");
     // Another process with the same store could do this as well.
-    let again = agent.resume(&first.session_id);
-    let second = whimbrel::query("Who am I?", &again).result().await?;
-    println!("{}", second.result.unwrap_or_default());
-    for message in again.sessions()?.messages(&first.session_id).await? {
+    let again = agent.resume(first.session_id());
+    println!("{}", whimbrel::query("Who am I?", &again).await?);
+    for message in again.sessions()?.messages(first.session_id()).await? {
         println!("{}: {}", message.kind, message.message["content"]);
     }
     Ok(())

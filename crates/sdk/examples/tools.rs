@@ -43,8 +43,7 @@ async fn main() -> anyhow::Result<()> {
     let agent = Agent::new().tool_server(server).allowed_tools(["mcp__notes"]);
     let call = json!([{"type": "tool_use", "name": "mcp__notes__remember", "input": {"text": "The key is under the mat."}}]);
     let agent = model::real_or_scripted(agent, json!([call, "I wrote it down."]))?;
-    let result = query("Remember that the key is under the mat.", &agent).result().await?;
-    println!("{}", result.result.unwrap_or_default());
+    println!("{}", query("Remember that the key is under the mat.", &agent).await?);
     println!("notes: {:?}", notes.lock().map(|notes| notes.clone()).unwrap_or_default());
     Ok(())
 }

@@ -1,6 +1,9 @@
 //! Builder for the configuration of sessions: options, callbacks, and the location of the engine.
 
+use std::ffi::OsString;
 use std::fmt;
+#[cfg(feature = "in-process")]
+use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
 #[cfg(feature = "in-process")]
@@ -17,21 +20,29 @@ use whimbrel_models::{providers::Providers, scripted::Scripted};
 use whimbrel_session_store::sessions::Sessions;
 #[cfg(feature = "in-process")]
 use whimbrel_session_store::store::SharedStore;
-use whimbrel_wire::control::{CanUseTool, Elicitation, ElicitationReply};
+use whimbrel_wire::control::{Elicitation, ElicitationReply};
 use whimbrel_wire::options::{
-    BackgroundAtEnd, Effort, McpServerConfig, Options, OutputFormat, PermissionPromptTool, SdkServer,
-    SettingSource, SystemPrompt, Thinking, ToolSet,
+    BackgroundAtEnd, Effort, McpServerConfig, Options, OutputFormat, PermissionPromptTool, PluginConfig,
+    SdkServer, SettingSource, SystemPrompt, Thinking, ToolSet,
 };
 use whimbrel_wire::permission::{PermissionMode, PermissionResult};
 
 use crate::callback::Callbacks;
 use crate::environment::Environment;
 use crate::error::Error;
+#[cfg(feature = "in-process")]
+use crate::error::OpenError;
 use crate::hook::Hook;
+use crate::open_check;
+use crate::permission::PermissionRequest;
+use crate::subagent::Subagent;
 use crate::tools::ToolServer;
 #[cfg(feature = "in-process")]
 use crate::transport::in_process;
-use crate::transport::{Connection, Transport, process};
+use crate::transport::{Connection, Transport, TransportKind, process};
+
+/// Variable that lets agents start a team.
+const TEAMS_VARIABLE: &str = "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS";
 
 /// Default limit of unread frames, in bytes.
 const DEFAULT_UNREAD_LIMIT: usize = 16 * 1024 * 1024;
@@ -47,7 +58,7 @@ const DEFAULT_UNREAD_LIMIT: usize = 16 * 1024 * 1024;
 /// use whimbrel::{Agent, PermissionResult, Scripted};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), whimbrel::Error> {
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let dir = std::env::temp_dir();
 /// # let call = json!([{"type": "tool_use", "name": "Bash", "input": {"command": "rm -rf build"}}]);
 /// # let script = Scripted::replies(json!([call, "I left it alone."]))?;
@@ -62,8 +73,8 @@ const DEFAULT_UNREAD_LIMIT: usize = 16 * 1024 * 1024;
 ///         }
 ///     });
 /// # let agent = agent.persist_session(false).script(script);
-/// let result = whimbrel::query("Tidy up.", &agent).result().await?;
-/// assert_eq!(result.permission_denials.len(), 1);
+/// let answer = whimbrel::query("Tidy up.", &agent).await?;
+/// assert_eq!(answer.denials().len(), 1);
 /// # Ok(())
 /// # }
 /// ```
@@ -75,10 +86,31 @@ pub struct Agent {
     pub(crate) unread_limit: usize,
     transport: Transport,
     environment: Option<Environment>,
+    /// Paths that are not UTF-8, which the options cannot hold, and their setters.
+    odd_paths: Vec<(&'static str, PathBuf)>,
     #[cfg(feature = "in-process")]
     store: Option<SharedStore>,
     #[cfg(feature = "in-process")]
+    script: Option<ScriptedModel>,
+    #[cfg(feature = "in-process")]
     defaults: SharedDefaults,
+}
+
+/// A scripted model, and its name at the engine.
+#[cfg(feature = "in-process")]
+#[derive(Clone)]
+struct ScriptedModel {
+    script: Arc<Scripted>,
+    name: String,
+}
+
+#[cfg(feature = "in-process")]
+impl ScriptedModel {
+    /// Adds the script to an engine that others use, too. It is named by its address: it lives as long as the engine.
+    fn register(&mut self, engine: &Engine) {
+        self.name = format!("{:p}", Arc::as_ptr(&self.script));
+        engine.providers().add_script(&self.name, Arc::clone(&self.script));
+    }
 }
 
 /// Environment and engine that an agent and its clones share if none were given; created by their first session.
@@ -89,6 +121,13 @@ struct SharedDefaults {
     engine: Arc<OnceLock<Engine>>,
 }
 
+/// Whether the engine is to replay the prompts, which shows where their turns begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ReplayRequest {
+    AsConfigured,
+    Always,
+}
+
 impl Default for Agent {
     fn default() -> Self {
         Self {
@@ -97,8 +136,11 @@ impl Default for Agent {
             unread_limit: DEFAULT_UNREAD_LIMIT,
             transport: Transport::default(),
             environment: None,
+            odd_paths: Vec::new(),
             #[cfg(feature = "in-process")]
             store: None,
+            #[cfg(feature = "in-process")]
+            script: None,
             #[cfg(feature = "in-process")]
             defaults: SharedDefaults::default(),
         }
@@ -120,31 +162,27 @@ macro_rules! setters {
 }
 
 setters! {
-    /// The model, by name or alias; `openai:NAME` asks a Chat Completions endpoint.
+    /// The model, by name or alias; `openai:NAME` asks a Chat Completions endpoint. A scripted model
+    /// ([`Agent::script`]) takes its place.
     model(name: impl Into<String>) => model = Some(name.into());
     /// Model to use while the first one is overloaded.
     fallback_model(name: impl Into<String>) => fallback_model = Some(name.into());
-    /// Working directory of the agent.
-    cwd(dir: impl Into<PathBuf>) => cwd = Some(dir.into().to_string_lossy().into_owned());
-    /// Replaces the system prompt. With an empty text the engine sends one short sentence in its place.
+    /// Replaces the system prompt, and what [`Agent::append_system_prompt`] has added before. With an empty text the engine
+    /// sends one short sentence in its place.
     system_prompt(text: impl Into<String>) => system_prompt = Some(SystemPrompt::Text(text.into()));
-    /// Adds to the engine's own system prompt.
-    append_system_prompt(text: impl Into<String>) => system_prompt = Some(SystemPrompt::Preset {
-        append: Some(text.into()), exclude_dynamic_sections: None, snapshot: None,
-    });
     /// Offers only these built-in tools.
     tools(names: impl IntoIterator<Item = impl Into<String>>) => tools = Some(ToolSet::List(
         names.into_iter().map(Into::into).collect(),
     ));
-    /// Rules for tool calls that are allowed without asking.
+    /// Sets the rules for tool calls that are allowed without asking; [`Agent::allow_tool`] adds one.
     allowed_tools(rules: impl IntoIterator<Item = impl Into<String>>) => allowed_tools =
         rules.into_iter().map(Into::into).collect();
-    /// Rules for tool calls that are always denied.
+    /// Sets the rules for tool calls that are always denied; [`Agent::deny_tool`] adds one.
     disallowed_tools(rules: impl IntoIterator<Item = impl Into<String>>) => disallowed_tools =
         rules.into_iter().map(Into::into).collect();
-    /// Maximum number of model calls per turn.
+    /// Maximum number of model calls per turn, at least 1.
     max_turns(limit: u32) => max_turns = Some(limit);
-    /// Maximum cost of the run in dollars.
+    /// Maximum cost of the run in dollars, more than 0.
     max_budget_usd(limit: f64) => max_budget_usd = Some(limit);
     /// Thinking mode and budget of the model.
     thinking(thinking: Thinking) => thinking = Some(thinking);
@@ -161,6 +199,21 @@ setters! {
     background_at_end(end: BackgroundAtEnd) => background_at_end = Some(end);
     /// Resumes this session.
     resume(session: impl Into<String>) => resume = Some(session.into());
+    /// Continues the resumed session under a new id, and leaves it as it is.
+    fork(fork: bool) => fork_session = fork;
+    /// Resumes the newest session of the working directory.
+    continue_latest(wanted: bool) => continue_conversation = wanted;
+    /// Resumes the session at this message, named by its `uuid`, without what came after it.
+    resume_at(message: impl Into<String>) => resume_session_at = Some(message.into());
+    /// Title of the session.
+    title(title: impl Into<String>) => title = Some(title.into());
+    /// The type of subagent that the session itself is; see [`Agent::subagent`].
+    run_as(subagent: impl Into<String>) => agent = Some(subagent.into());
+    /// Offers only these skills to the model.
+    skills(names: impl IntoIterator<Item = impl Into<String>>) => skills =
+        Some(names.into_iter().map(Into::into).collect());
+    /// Keeps the contents of changed files, so that [`Controls::rewind`](crate::Controls::rewind) can restore them.
+    file_checkpoints(wanted: bool) => enable_file_checkpointing = wanted;
     /// Id of the new session.
     session_id(id: impl Into<String>) => session_id = Some(id.into());
     /// Switches writing the session to disk on or off.
@@ -197,6 +250,95 @@ impl Agent {
         Arc::make_mut(&mut self.options)
     }
 
+    /// Working directory of the agent. It must exist and be UTF-8 when a session is opened.
+    #[must_use]
+    pub fn cwd(mut self, dir: impl Into<PathBuf>) -> Self {
+        let dir: Result<String, OsString> = dir.into().into_os_string().into_string();
+        self.odd_paths.retain(|(option, _)| *option != "cwd");
+        self.odd_paths.extend(dir.as_ref().err().map(|dir| ("cwd", dir.into())));
+        self.options_mut().cwd = dir.ok();
+        self
+    }
+
+    /// Adds to the system prompt: to the engine's own, or to the text that was set before. A prompt from a file is replaced
+    /// by the engine's own.
+    #[must_use]
+    pub fn append_system_prompt(mut self, text: impl Into<String>) -> Self {
+        let text = text.into();
+        let join = |before: &str| format!("{before}\n\n{text}");
+        let (append, exclude_dynamic_sections, snapshot) = match self.options.system_prompt.clone() {
+            Some(SystemPrompt::Text(prompt)) => return self.system_prompt(join(&prompt)),
+            Some(SystemPrompt::Preset { append, exclude_dynamic_sections, snapshot }) => {
+                (append, exclude_dynamic_sections, snapshot)
+            }
+            Some(SystemPrompt::File { .. }) | None => (None, None, None),
+        };
+        let append = Some(append.map_or_else(|| text.clone(), |before| join(&before)));
+        self.options_mut().system_prompt =
+            Some(SystemPrompt::Preset { append, exclude_dynamic_sections, snapshot });
+        self
+    }
+
+    /// Adds a directory to work in, besides the working directory. It must be UTF-8 when a session is opened.
+    #[must_use]
+    pub fn add_dir(mut self, dir: impl Into<PathBuf>) -> Self {
+        match dir.into().into_os_string().into_string() {
+            Ok(dir) => self.options_mut().additional_directories.push(dir),
+            Err(dir) => self.odd_paths.push(("add_dir", dir.into())),
+        }
+        self
+    }
+
+    /// Adds a plugin: a directory with commands, skills, agent definitions, hooks and servers. It must be UTF-8 when a
+    /// session is opened.
+    #[must_use]
+    pub fn plugin(mut self, dir: impl Into<PathBuf>) -> Self {
+        match dir.into().into_os_string().into_string() {
+            Ok(dir) => self.options_mut().plugins.push(PluginConfig::local(dir)),
+            Err(dir) => self.odd_paths.push(("plugin", dir.into())),
+        }
+        self
+    }
+
+    /// Adds a type of subagent; replaces one of the same name.
+    #[must_use]
+    pub fn subagent(mut self, name: impl Into<String>, subagent: impl Into<Subagent>) -> Self {
+        self.options_mut().agents.insert(name.into(), subagent.into().definition);
+        self
+    }
+
+    /// Lets the agent start a team: agents that stay and exchange messages.
+    #[must_use]
+    pub fn teams(self, enabled: bool) -> Self {
+        self.env(TEAMS_VARIABLE, if enabled { "1" } else { "0" })
+    }
+
+    /// Uses this key of the Messages API. Commands that the agent runs do not see it.
+    #[must_use]
+    pub fn api_key(self, key: impl Into<String>) -> Self {
+        self.env("ANTHROPIC_API_KEY", key)
+    }
+
+    /// Uses the Messages API at this URL.
+    #[must_use]
+    pub fn base_url(self, url: impl Into<String>) -> Self {
+        self.env("ANTHROPIC_BASE_URL", url)
+    }
+
+    /// Adds a rule for tool calls that are allowed without asking, such as `Bash(git status:*)`.
+    #[must_use]
+    pub fn allow_tool(mut self, rule: impl Into<String>) -> Self {
+        self.options_mut().allowed_tools.push(rule.into());
+        self
+    }
+
+    /// Adds a rule for tool calls that are always denied.
+    #[must_use]
+    pub fn deny_tool(mut self, rule: impl Into<String>) -> Self {
+        self.options_mut().disallowed_tools.push(rule.into());
+        self
+    }
+
     /// Sets an environment variable of the engine and of the commands it runs, on top of all others.
     #[must_use]
     pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
@@ -222,16 +364,28 @@ impl Agent {
 
     /// Calls this closure for every tool call that needs permission. Without one such calls are denied.
     ///
-    /// Requests are answered concurrently. The closure's future is dropped when its request is cancelled, because the
-    /// turn was interrupted or a hook answered first, and when the run ends. A panic in it denies the call.
+    /// Requests are answered concurrently. The closure's future is dropped when its request is withdrawn, because the
+    /// turn was interrupted or a hook answered first, and when the run ends;
+    /// [`PermissionRequest::withdrawal`] says why. A panic in it denies the call.
     #[must_use]
     pub fn can_use_tool<F, A>(mut self, callback: F) -> Self
     where
-        F: Fn(CanUseTool) -> A + Send + Sync + 'static,
+        F: Fn(PermissionRequest) -> A + Send + Sync + 'static,
         A: Future<Output = PermissionResult> + Send + 'static,
     {
         self.options_mut().permission_prompt_tool = Some(PermissionPromptTool::Stdio);
         self.callbacks.set_can_use_tool(callback);
+        self
+    }
+
+    /// Sets a value that tools, hooks and the permission callback of this agent's sessions can read by its type; replaces
+    /// one of the same type. Anything that says for whom a session works: a user id, a tenant, a connection pool.
+    ///
+    /// See [`ToolContext::extension`](crate::ToolContext::extension),
+    /// [`HookContext::extension`](crate::HookContext::extension) and [`PermissionRequest::extension`].
+    #[must_use]
+    pub fn extension<T: Send + Sync + 'static>(mut self, value: T) -> Self {
+        self.callbacks.extensions.insert(value);
         self
     }
 
@@ -242,7 +396,7 @@ impl Agent {
         self
     }
 
-    /// Adds tools that are functions of this program; see [`tool`](crate::tool).
+    /// Adds tools that are functions of this program; see [`tool()`](crate::tool()).
     #[must_use]
     pub fn tool_server(mut self, server: ToolServer) -> Self {
         let name = server.name().to_owned();
@@ -270,6 +424,22 @@ impl Agent {
         self
     }
 
+    /// Calls this closure with every warning: an ignored rule, a failed server, a model call that is repeated. Warnings are
+    /// frames as well, and with the feature `tracing` events of that crate.
+    #[must_use]
+    pub fn on_warning(mut self, callback: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        self.callbacks.on_warning = Some(Arc::new(callback));
+        self
+    }
+
+    /// Records prompts, answers and tool calls in spans. By default spans have no contents, because they may be
+    /// confidential.
+    #[cfg(feature = "tracing")]
+    #[must_use]
+    pub fn trace_contents(self, wanted: bool) -> Self {
+        self.env("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", wanted.to_string())
+    }
+
     /// Sets where the engine runs.
     #[must_use]
     pub fn transport(mut self, transport: Transport) -> Self {
@@ -280,8 +450,11 @@ impl Agent {
     /// Shares an engine with other sessions of this process, so that connections, catalog and prompts exist once.
     #[cfg(feature = "in-process")]
     #[must_use]
-    pub fn engine(self, engine: Engine) -> Self {
-        self.transport(Transport::InProcess(Some(engine)))
+    pub fn engine(mut self, engine: Engine) -> Self {
+        if let Some(script) = &mut self.script {
+            script.register(&engine);
+        }
+        self.transport(Transport::engine(engine))
     }
 
     /// Writes sessions to this store instead of to disk, and resumes them from there. See [`store`](crate::store). Not
@@ -310,6 +483,48 @@ impl Agent {
         Ok(Sessions::on_disk(config.ok_or_else(|| Error::Config(unknown.into()))?, None))
     }
 
+    /// The variables that the settings files set (`env`), as far as they are trusted: without
+    /// [`Agent::setting_sources`] and settings of its own an agent has none. A session gives them to its commands. Its
+    /// engine reads keys and endpoints from [`Agent::environment`] alone, so a host that lets settings name them adds
+    /// these. Reads files.
+    #[cfg(feature = "in-process")]
+    pub fn settings_environment(&self) -> Result<Environment, OpenError> {
+        let request =
+            SessionRequest::new(Options::clone(&self.options), self.base_environment().variables().clone());
+        Ok(request.inspect_settings()?.effective().env.clone().into_iter().collect())
+    }
+
+    /// Resumes the session with this id, or creates it if it does not exist. The id of a new session must be a UUID.
+    ///
+    /// ```
+    /// use serde_json::json;
+    /// use whimbrel::store::MemoryStore;
+    /// use whimbrel::{Agent, Scripted};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let agent = Agent::new()
+    ///     .session_store(MemoryStore::default())
+    ///     .script(Scripted::replies(json!(["Hello.", "Hello again."]))?);
+    /// let user = "67e55044-10b1-426f-9247-bb680e5fe0c8";
+    /// for expected in ["Hello.", "Hello again."] {
+    ///     let agent = agent.clone().resume_or_create(user).await?;
+    ///     assert_eq!(whimbrel::query("Hi.", &agent).await?.text(), expected);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[cfg(feature = "in-process")]
+    pub async fn resume_or_create(mut self, session: impl Into<String>) -> Result<Self, Error> {
+        let session = session.into();
+        let found = self.sessions()?.find(&session).await;
+        let exists = found.map_err(|error| Error::Config(error.to_string()))?.is_some();
+        let options = self.options_mut();
+        (options.resume, options.session_id) =
+            if exists { (Some(session), None) } else { (None, Some(session)) };
+        Ok(self)
+    }
+
     /// Returns the environment that was given, or else that of this process.
     #[cfg(feature = "in-process")]
     fn base_environment(&self) -> &Environment {
@@ -317,46 +532,73 @@ impl Agent {
         self.environment.as_ref().unwrap_or_else(default)
     }
 
-    /// Uses a scripted model instead of a real one, for tests and demos. An engine that was given before is kept.
+    /// Uses a scripted model instead of a real one, for tests and demos, whatever [`Agent::model`] says. An engine that was
+    /// given is kept.
     #[cfg(feature = "in-process")]
     #[must_use]
-    pub fn script(self, script: impl Into<Arc<Scripted>>) -> Self {
-        let script = script.into();
-        let (engine, name) = match &self.transport {
-            // Scripts that share an engine are named by their address: each lives as long as the engine does.
-            Transport::InProcess(Some(engine)) => (engine.clone(), format!("{:p}", Arc::as_ptr(&script))),
-            _ => (Engine::new(Providers::offline()), "sdk".into()),
-        };
-        engine.providers().add_script(&name, script);
-        self.model(format!("scripted:{name}")).engine(engine)
+    pub fn script(mut self, script: impl Into<Arc<Scripted>>) -> Self {
+        let mut script = ScriptedModel { script: script.into(), name: "sdk".into() };
+        match &self.transport.0 {
+            TransportKind::InProcess(Some(engine)) => script.register(engine),
+            _ => {
+                let engine = Engine::new(Providers::offline());
+                engine.providers().add_script(&script.name, Arc::clone(&script.script));
+                self.transport = Transport::engine(engine);
+            }
+        }
+        self.script = Some(script);
+        self
     }
 
     /// Connects to the engine.
-    pub(crate) fn connect(&self) -> Result<Connection, Error> {
-        match &self.transport {
+    pub(crate) fn connect(&self, replays: ReplayRequest) -> Result<Connection, Error> {
+        open_check::check_runtime()?;
+        open_check::check_options(&self.options, &self.odd_paths)?;
+        let replay = |mut options: Options| {
+            options.replay_user_messages |= replays == ReplayRequest::Always;
+            options
+        };
+        match &self.transport.0 {
             #[cfg(feature = "in-process")]
-            Transport::InProcess(engine) => {
+            TransportKind::InProcess(engine) => {
+                if let Some(dir) = &self.options.cwd {
+                    open_check::check_dir(Path::new(dir))?;
+                }
                 let environment = self.base_environment();
                 let default = || self.defaults.engine.get_or_init(|| environment.extended(&self.options.env).engine());
                 let engine = engine.as_ref().unwrap_or_else(default);
+                open_check::check_tool_names(&self.options, engine)?;
                 // The engine itself adds the variables of the options.
                 let mut variables = environment.variables().clone();
                 variables.entry("CLAUDE_CODE_ENTRYPOINT".into()).or_insert_with(|| "sdk-rs".into());
+                variables.insert("WHIMBREL_HOST_DETAILS".into(), "1".into());
                 let request = SessionRequest {
                     store: self.store.clone(),
-                    in_process_servers: self.callbacks.tool_servers.to_in_process_servers(),
-                    ..SessionRequest::new(Options::clone(&self.options), variables)
+                    in_process_servers: self
+                        .callbacks
+                        .tool_servers
+                        .to_in_process_servers(&self.callbacks.extensions),
+                    ..SessionRequest::new(replay(self.in_process_options()), variables)
                 };
                 Ok(in_process::connect(engine.clone(), request))
             }
             #[cfg(feature = "in-process")]
-            Transport::Process(_) if self.store.is_some() => Err(Error::Config(
+            TransportKind::Process(_) if self.store.is_some() => Err(Error::Config(
                 "an engine process stores its sessions itself: remove session_store, or run the engine in this process"
                     .into(),
             )),
-            Transport::Process(program) => {
-                process::connect(program, &self.options, self.environment.as_ref())
+            TransportKind::Process(command) => {
+                process::connect(command, &replay(Options::clone(&self.options)), self.environment.as_ref())
             }
+        }
+    }
+
+    #[cfg(feature = "in-process")]
+    fn in_process_options(&self) -> Options {
+        let options = Options::clone(&self.options);
+        match &self.script {
+            Some(script) => Options { model: Some(format!("scripted:{}", script.name)), ..options },
+            None => options,
         }
     }
 

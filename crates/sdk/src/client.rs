@@ -9,9 +9,10 @@ use tokio_util::sync::CancellationToken;
 use whimbrel_transport::link;
 use whimbrel_transport::pending::PendingRequests;
 use whimbrel_wire::Frame;
-use whimbrel_wire::control::{ControlRequest, Initialize, InitializeReply, Response, TypedRequest};
+use whimbrel_wire::control::{ControlRequest, Initialize, InitializeReply, Request, Response, TypedRequest};
 
 use crate::error::Error;
+use crate::transport::PromptSpans;
 use crate::unread_limit::UnreadLimit;
 
 /// Sends frames and requests to one engine. Shared by every handle of a session and by the router task.
@@ -25,6 +26,8 @@ pub(crate) struct EngineClient {
     info: OnceCell<Box<InitializeReply>>,
     pub(crate) finished: CancellationToken,
     pub(crate) stop: CancellationToken,
+    /// Spans in which prompts are sent, for an engine in this process.
+    pub(crate) prompt_spans: PromptSpans,
 }
 
 impl EngineClient {
@@ -42,12 +45,13 @@ impl EngineClient {
             info: OnceCell::new(),
             finished,
             stop,
+            prompt_spans: PromptSpans::default(),
         }
     }
 
     /// Opens the session with an `initialize` and returns its id. [`EngineClient::info`] returns the reply.
     pub(crate) fn initialize(&mut self, request: Initialize) -> Result<String, Error> {
-        let id = new_request_id();
+        let id = new_uuid();
         let response =
             self.pending.register(id.clone(), ()).map_err(|_| Error::SessionEnded)?.into_receiver();
         self.initialize_response = Some(response.shared());
@@ -57,25 +61,71 @@ impl EngineClient {
 
     /// Sends a frame without waiting; for a new link, whose channel has room.
     pub(crate) fn send_now(&self, frame: impl Into<Frame>) -> Result<(), Error> {
-        self.to_engine.try_send(Ok(frame.into())).map_err(|_| Error::SessionEnded)
+        let frame = frame.into();
+        self.keep_span(&frame);
+        self.to_engine.try_send(Ok(frame)).map_err(|_| Error::SessionEnded)
     }
 
     /// Sends a frame; waits while the channel is full, but not after a stop.
     pub(crate) async fn send(&self, frame: impl Into<Frame>) -> Result<(), Error> {
-        let frame = Ok(frame.into());
+        let frame = frame.into();
+        self.keep_span(&frame);
         tokio::select! {
             biased;
             () = self.stop.cancelled() => Err(Error::SessionEnded),
-            sent = self.to_engine.send(frame) => sent.map_err(|_| Error::SessionEnded),
+            sent = self.to_engine.send(Ok(frame)) => sent.map_err(|_| Error::SessionEnded),
+        }
+    }
+
+    /// Keeps the current span as the parent of the turn that answers a prompt.
+    fn keep_span(&self, frame: &Frame) {
+        if let Frame::User(user) = frame
+            && let Some(prompt) = &user.uuid
+        {
+            self.prompt_spans.insert_current(prompt);
         }
     }
 
     /// Sends a request and waits for its reply.
     pub(crate) async fn call<A: TypedRequest>(&self, request: A) -> Result<A::Reply, Error> {
-        let mut response = self.pending.register(new_request_id(), ()).map_err(|_| Error::SessionEnded)?;
+        Ok(self.call_any(request).await?.parse_reply::<A>()?)
+    }
+
+    /// Sends a request and waits for its response.
+    pub(crate) async fn call_any(&self, request: impl Into<Request>) -> Result<Response, Error> {
+        let mut response = self.pending.register(new_uuid(), ()).map_err(|_| Error::SessionEnded)?;
         self.unread_limit.wake_reader();
         self.send(ControlRequest::new(response.id(), request)).await?;
-        Ok(response.wait().await.map_err(|_| Error::SessionEnded)?.parse_reply::<A>()?)
+        response.wait().await.map_err(|_| Error::SessionEnded)
+    }
+
+    /// Sends a request without waiting, and returns the receiver of its response; `None` if the session has ended.
+    pub(crate) fn call_detached(
+        self: &Arc<Self>,
+        request: impl Into<Request>,
+    ) -> Option<oneshot::Receiver<Response>> {
+        let pending = self.pending.register(new_uuid(), ()).ok()?;
+        let frame = ControlRequest::new(pending.id(), request);
+        let response = pending.into_receiver();
+        match self.to_engine.try_send(Ok(frame.into())) {
+            Ok(()) => {}
+            Err(mpsc::error::TrySendError::Full(frame)) => {
+                let client = Arc::clone(self);
+                tokio::runtime::Handle::try_current().ok()?.spawn(async move {
+                    // After a stop there is nothing left to send to.
+                    let _ = client.stop.run_until_cancelled(client.to_engine.send(frame)).await;
+                });
+            }
+            Err(mpsc::error::TrySendError::Closed(_)) => return None,
+        }
+        Some(response)
+    }
+
+    /// Waits until the engine has accepted the `initialize` that opened the session, if there was one.
+    pub(crate) async fn wait_for_initialize(&self) -> Result<(), Error> {
+        let Some(response) = &self.initialize_response else { return Ok(()) };
+        let response = response.clone().await.map_err(|_| Error::SessionEnded)?;
+        response.parse_reply::<Initialize>().map(drop).map_err(Error::from)
     }
 
     /// Returns the reply to `initialize`. The engine is asked at most once.
@@ -121,7 +171,7 @@ impl Drop for InputGuard {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "the SDK generates the ids of its own requests")]
-fn new_request_id() -> String {
+#[expect(clippy::disallowed_methods, reason = "the SDK generates the ids of its requests and prompts")]
+pub(crate) fn new_uuid() -> String {
     uuid::Uuid::new_v4().to_string()
 }

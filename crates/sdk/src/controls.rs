@@ -5,14 +5,16 @@ use std::fmt;
 use std::sync::Arc;
 
 use whimbrel_wire::control::{
-    InitializeReply, Interrupt, McpReconnect, McpServerStatus, McpSetServers, McpSetServersReply, McpStatus,
-    McpToggle, SetMaxThinkingTokens, SetModel, SetPermissionMode, StopTask, TypedRequest,
+    CancelAsyncMessage, CancelAsyncMessageReply, InitializeReply, Interrupt, McpReconnect, McpServerStatus,
+    McpSetServers, McpSetServersReply, McpStatus, McpToggle, PendingCall, Request, Response,
+    ResumePendingCalls, RewindScope, RewindSession, RewindSessionReply, SetMaxThinkingTokens, SetModel,
+    SetPermissionMode, StopTask, SubscribeToolOutput, TypedRequest,
 };
 use whimbrel_wire::message::User;
 use whimbrel_wire::options::McpServerConfig;
 use whimbrel_wire::permission::PermissionMode;
 
-use crate::client::{EngineClient, InputGuard};
+use crate::client::{EngineClient, InputGuard, new_uuid};
 use crate::error::Error;
 
 /// Controls of a running agent: send prompts, interrupt it, change its model. Cheap to clone and usable from any task,
@@ -29,8 +31,8 @@ impl Controls {
         Self { input_guard: Arc::new(input_guard) }
     }
 
-    /// Sends a prompt. While a turn runs, the prompt is queued. After [`Controls::finish_input`] this fails with
-    /// [`Error::InputFinished`].
+    /// Sends a prompt. While a turn runs, the prompt is queued; with [`User::with_priority`] it goes into the running
+    /// turn or interrupts it. After [`Controls::finish_input`] this fails with [`Error::InputFinished`].
     pub async fn send(&self, message: impl Into<User>) -> Result<(), Error> {
         if self.client().stop.is_cancelled() {
             return Err(Error::SessionEnded);
@@ -38,12 +40,21 @@ impl Controls {
         if self.client().finished.is_cancelled() {
             return Err(Error::InputFinished);
         }
-        self.client().send(message.into()).await
+        let mut message = message.into();
+        // Results name the prompts that they answer.
+        message.uuid.get_or_insert_with(new_uuid);
+        self.client().send(message).await
     }
 
     /// Sends a control request to the engine; see [`wire::control`](crate::wire::control) for all of them.
     pub async fn call<A: TypedRequest>(&self, request: A) -> Result<A::Reply, Error> {
         self.client().call(request).await
+    }
+
+    /// Sends a control request of any kind and returns the response as it is on the wire, an error response too. For hosts
+    /// that pass requests on.
+    pub async fn call_any(&self, request: impl Into<Request>) -> Result<Response, Error> {
+        self.client().call_any(request).await
     }
 
     /// Interrupts the running turn; it still ends with a result.
@@ -71,6 +82,43 @@ impl Controls {
     /// Stops a background task.
     pub async fn stop_task(&self, task: impl Into<String>) -> Result<(), Error> {
         self.call(StopTask { task_id: task.into() }).await.map(drop)
+    }
+
+    /// Begins or ends the live output of running commands: [`Frame::ToolOutput`](crate::Frame::ToolOutput) frames with
+    /// the text that they print. The engine leaves out text rather than wait for a slow reader.
+    pub async fn subscribe_tool_output(&self, enabled: bool) -> Result<(), Error> {
+        self.call(SubscribeToolOutput { enabled }).await.map(drop)
+    }
+
+    /// Takes back a prompt that waits for its turn, named by the `uuid` that it was sent with. The reply has its text; it
+    /// is not `cancelled` if its turn has started.
+    pub async fn cancel_message(&self, uuid: impl Into<String>) -> Result<CancelAsyncMessageReply, Error> {
+        self.call(CancelAsyncMessage { message_uuid: uuid.into() }).await
+    }
+
+    /// Goes back to before a prompt, named by its `uuid`; fails while a turn runs. The `undo_id` of the reply can be given
+    /// in place of a prompt, to undo the rewind.
+    pub async fn rewind(
+        &self,
+        prompt: impl Into<String>,
+        restore: RewindScope,
+    ) -> Result<RewindSessionReply, Error> {
+        self.call(RewindSession { user_message_id: prompt.into(), restore, dry_run: None }).await
+    }
+
+    /// Reports what [`Controls::rewind`] would change, with the text of the prompt.
+    pub async fn plan_rewind(
+        &self,
+        prompt: impl Into<String>,
+        restore: RewindScope,
+    ) -> Result<RewindSessionReply, Error> {
+        self.call(RewindSession { user_message_id: prompt.into(), restore, dry_run: Some(true) }).await
+    }
+
+    /// Asks again for the tool calls of a resumed session that never started, because its engine ended before. If there
+    /// are any, a turn starts, which runs what is allowed and continues with the results.
+    pub async fn resume_pending_calls(&self) -> Result<Vec<PendingCall>, Error> {
+        Ok(self.call(ResumePendingCalls {}).await?.calls)
     }
 
     /// Status of the MCP servers.
@@ -111,7 +159,7 @@ impl Controls {
         self.client().stop.cancel();
     }
 
-    pub(crate) fn client(&self) -> &EngineClient {
+    pub(crate) fn client(&self) -> &Arc<EngineClient> {
         &self.input_guard.client
     }
 }

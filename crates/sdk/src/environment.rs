@@ -36,6 +36,11 @@ impl Environment {
         self.variables.get(name).map(String::as_str)
     }
 
+    /// All variables.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.variables.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
     pub(crate) fn variables(&self) -> &BTreeMap<String, String> {
         &self.variables
     }
@@ -55,13 +60,17 @@ impl Environment {
     /// connections and prompts; see [`Agent::engine`](crate::Agent::engine).
     #[cfg(feature = "in-process")]
     pub fn engine(&self) -> whimbrel_engine::Engine {
+        self.engine_builder().build()
+    }
+
+    /// Builds an engine for the providers and the proxies that these variables configure, with more on top.
+    #[cfg(feature = "in-process")]
+    pub fn engine_builder(&self) -> whimbrel_engine::EngineBuilder {
         let variables = self.clone();
         let get = move |name: &str| variables.get(name).map(str::to_owned);
         let http_client = whimbrel_models::http::HttpClient::from_env(&get);
-        whimbrel_engine::Engine::new(whimbrel_models::providers::Providers::from_env(
-            Arc::new(get),
-            http_client,
-        ))
+        let providers = whimbrel_models::providers::Providers::from_env(Arc::new(get), http_client);
+        whimbrel_engine::Engine::builder_with(providers)
     }
 }
 

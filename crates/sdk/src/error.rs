@@ -1,7 +1,13 @@
 //! Errors of the SDK, by what the caller can do about them.
 
+mod open_error;
+mod turn_error;
+
 use whimbrel_wire::WireError;
 use whimbrel_wire::control::ControlError;
+
+pub use open_error::OpenError;
+pub use turn_error::{ApiError, TurnError};
 
 /// Error of the SDK or of the engine behind it. A failing model is not one: it gives a result frame with `is_error`.
 #[derive(Debug, thiserror::Error)]
@@ -10,6 +16,12 @@ pub enum Error {
     /// Called outside a tokio runtime.
     #[error("not inside a tokio runtime: call this from an async function, for example below #[tokio::main]")]
     NoRuntime,
+    /// The session could not be opened.
+    #[error(transparent)]
+    Open(OpenError),
+    /// The runtime has no timers.
+    #[error("the tokio runtime has no timers: build it with Builder::enable_all, or at least enable_time")]
+    NoTimer,
     /// The engine process could not be started.
     #[error("cannot start the engine {program}: {source}")]
     Spawn {
@@ -57,6 +69,12 @@ pub enum Error {
 
 fn stderr_suffix(stderr: &str) -> String {
     if stderr.is_empty() { String::new() } else { format!(": {}", stderr.trim_end()) }
+}
+
+impl From<OpenError> for Error {
+    fn from(error: OpenError) -> Self {
+        Self::Open(error)
+    }
 }
 
 impl From<ControlError> for Error {

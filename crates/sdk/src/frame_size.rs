@@ -21,6 +21,7 @@ pub(crate) fn estimate_size(frame: &Frame) -> usize {
         }
         Frame::System(system) if let SystemEvent::Other(raw) = &system.event => raw.as_str().len(),
         Frame::Unknown(raw) => raw.as_str().len(),
+        Frame::ToolOutput(chunk) => size_of_val(&**chunk) + chunk.text.len(),
         rare => serialized_size(rare),
     }
 }
@@ -45,6 +46,7 @@ fn block_size(block: &Block) -> usize {
             _ => 0,
         },
         Block::Other(fields) => map_size(fields),
+        _ => 0,
     }
 }
 

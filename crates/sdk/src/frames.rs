@@ -12,44 +12,74 @@ use whimbrel_wire::message::TurnResult;
 
 use crate::client::EngineClient;
 use crate::error::Error;
+use crate::error::OpenError;
 use crate::frame_size::estimate_size;
+use crate::turn_tracker::FrameRole;
+use crate::turn_tracker::abandoned::AbandonedTurn;
+use crate::unread_output::{UnreadOutput, UnreadOutputs};
 
 /// Stream of frames from the agent. It ends when the run has ended. Dropping it stops the run.
 ///
 /// Unread frames are queued in memory, up to about [`Agent::unread_limit`](crate::Agent::unread_limit) bytes. Below the
 /// limit nothing waits for the reader: permission requests are answered and control requests return although no frame
 /// is read. Beyond it the engine is slowed down until frames are read, and so are its own requests, which are queued
-/// behind them; a control request still gets its reply.
+/// behind them; a control request still gets its reply. Live output never counts much: the unread output of a call is
+/// joined to one frame of at most 64 KiB.
 #[must_use = "dropping the frames stops the run"]
 pub struct Frames {
     receiver: mpsc::UnboundedReceiver<UnreadFrame>,
     client: Arc<EngineClient>,
+    /// Dropped turns that have no result yet; their frames are skipped.
+    abandoned: Vec<AbandonedTurn>,
+    replays: Replays,
+}
+
+/// Whether the caller sees the prompts that the engine replays. [`Turn`](crate::Turn) needs them in any case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Replays {
+    Shown,
+    Hidden,
 }
 
 /// A queued frame and its estimated size.
 struct UnreadFrame {
-    frame: Result<Frame, Error>,
+    item: UnreadItem,
     bytes: usize,
+}
+
+enum UnreadItem {
+    Frame(Result<Frame, Error>),
+    /// Live output, to which more may be joined.
+    Output(UnreadOutput),
 }
 
 /// Sending end of the queue that [`Frames`] reads.
 pub(crate) struct FrameQueue {
     frames: mpsc::UnboundedSender<UnreadFrame>,
+    outputs: UnreadOutputs,
     client: Arc<EngineClient>,
 }
 
 /// Creates both ends. This channel allocates only for queued frames, and the queues of most sessions are empty.
-pub(crate) fn frame_queue(client: &Arc<EngineClient>) -> (FrameQueue, Frames) {
+pub(crate) fn frame_queue(client: &Arc<EngineClient>, replays: Replays) -> (FrameQueue, Frames) {
     let (frames, receiver) = mpsc::unbounded();
-    (FrameQueue { frames, client: Arc::clone(client) }, Frames { receiver, client: Arc::clone(client) })
+    let queue = FrameQueue { frames, outputs: UnreadOutputs::default(), client: Arc::clone(client) };
+    (queue, Frames { receiver, client: Arc::clone(client), abandoned: Vec::new(), replays })
 }
 
 impl FrameQueue {
     /// Queues a frame without waiting. If the reader is gone, the run is stopping anyway.
-    pub(crate) fn push(&self, frame: Result<Frame, Error>) {
+    pub(crate) fn push(&mut self, frame: Result<Frame, Error>) {
         let bytes = frame.as_ref().map_or(0, estimate_size);
+        let item = match frame {
+            Ok(Frame::ToolOutput(chunk)) => match self.outputs.add(chunk) {
+                Some(output) => UnreadItem::Output(output),
+                None => return,
+            },
+            frame => UnreadItem::Frame(frame),
+        };
         self.client.unread_limit.add_unread(bytes);
-        let _ = self.frames.unbounded_send(UnreadFrame { frame, bytes });
+        let _ = self.frames.unbounded_send(UnreadFrame { item, bytes });
     }
 }
 
@@ -72,11 +102,63 @@ impl Frames {
     }
 
     fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame, Error>>> {
-        let Some(UnreadFrame { frame, bytes }) = ready!(self.receiver.poll_next_unpin(context)) else {
+        loop {
+            match ready!(self.poll_any(context)) {
+                Some(Ok(frame)) if !self.shows(&frame) => {}
+                item => return Poll::Ready(item),
+            }
+        }
+    }
+
+    /// Reads the reason why the session was not opened. It is the first error.
+    pub(crate) async fn take_open_error(&mut self) -> OpenError {
+        loop {
+            match self.next().await {
+                Some(Ok(_)) => {}
+                Some(Err(error)) => return error.into(),
+                None => return Error::SessionEnded.into(),
+            }
+        }
+    }
+
+    /// Returns whether the caller sees a frame.
+    pub(crate) fn shows(&self, frame: &Frame) -> bool {
+        self.replays == Replays::Shown || !matches!(frame, Frame::User(user) if user.is_replay == Some(true))
+    }
+
+    /// Skips the frames of a turn, which is interrupted.
+    pub(crate) fn abandon(&mut self, turn: AbandonedTurn) {
+        self.abandoned.push(turn);
+    }
+
+    /// Polls for the next frame of any turn that was not abandoned, replayed prompts included.
+    pub(crate) fn poll_any(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame, Error>>> {
+        loop {
+            self.abandoned.retain_mut(|turn| !turn.poll_taken_back(context));
+            let item = ready!(self.poll_queue(context));
+            let Some(Ok(frame)) = &item else { return Poll::Ready(item) };
+            let mut is_skipped = false;
+            self.abandoned.retain_mut(|turn| {
+                let role = turn.record(frame);
+                is_skipped |= role != FrameRole::Other;
+                role != FrameRole::Result
+            });
+            if !is_skipped {
+                return Poll::Ready(item);
+            }
+        }
+    }
+
+    fn poll_queue(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame, Error>>> {
+        let Some(UnreadFrame { item, bytes }) = ready!(self.receiver.poll_next_unpin(context)) else {
             return Poll::Ready(None);
         };
         self.client.unread_limit.remove_unread(bytes);
-        Poll::Ready(Some(frame))
+        Poll::Ready(match item {
+            UnreadItem::Frame(frame) => Some(frame),
+            // Only the reader takes it.
+            UnreadItem::Output(output) => output.take().map(|chunk| Ok(Frame::ToolOutput(chunk))),
+        })
     }
 }
 

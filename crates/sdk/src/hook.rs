@@ -2,14 +2,50 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
 use whimbrel_wire::control::{HookMatcher, OnFailure};
-use whimbrel_wire::hook::{HookDecision, HookEvent, HookInput, HookOutput, SyncOutput};
+use whimbrel_wire::hook::{HookBase, HookDecision, HookEvent, HookInput, HookOutput, SyncOutput};
 
-type HookFn = Arc<dyn Fn(HookInput) -> BoxFuture<'static, HookOutput> + Send + Sync>;
+use crate::extensions::Extensions;
+
+type HookFn = Arc<dyn Fn(HookInput, HookContext) -> BoxFuture<'static, HookOutput> + Send + Sync>;
+
+/// What a hook can learn besides its input. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct HookContext {
+    base: Arc<HookBase>,
+    extensions: Extensions,
+}
+
+impl HookContext {
+    pub(crate) fn new(base: HookBase, extensions: Extensions) -> Self {
+        Self { base: Arc::new(base), extensions }
+    }
+
+    /// What all events tell: session, working directory, mode, subagent.
+    pub fn base(&self) -> &HookBase {
+        &self.base
+    }
+
+    /// Id of the session.
+    pub fn session_id(&self) -> &str {
+        &self.base.session_id
+    }
+
+    /// Working directory of the agent.
+    pub fn cwd(&self) -> &Path {
+        Path::new(&self.base.cwd)
+    }
+
+    /// The value of this type that [`Agent::extension`](crate::Agent::extension) has set.
+    pub fn extension<T: Send + Sync + 'static>(&self) -> Option<&T> {
+        self.extensions.get()
+    }
+}
 
 /// A hook: its event, its matcher, and a closure.
 ///
@@ -19,7 +55,7 @@ type HookFn = Arc<dyn Fn(HookInput) -> BoxFuture<'static, HookOutput> + Send + S
 /// use whimbrel::{Agent, Hook, Scripted};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), whimbrel::Error> {
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let dir = std::env::temp_dir();
 /// # let call = json!([{"type": "tool_use", "name": "Bash", "input": {"command": "curl https://example.com"}}]);
 /// # let script = Scripted::replies(json!([call, "Then not."]))?;
@@ -33,8 +69,8 @@ type HookFn = Arc<dyn Fn(HookInput) -> BoxFuture<'static, HookOutput> + Send + S
 /// });
 /// let agent = Agent::new().cwd(dir).hook(offline.matching("Bash"));
 /// # let agent = agent.persist_session(false).script(script);
-/// let result = whimbrel::query("Fetch example.com.", &agent).result().await?;
-/// assert_eq!(result.permission_denials.len(), 1);
+/// let answer = whimbrel::query("Fetch example.com.", &agent).await?;
+/// assert_eq!(answer.denials().len(), 1);
 /// # Ok(())
 /// # }
 /// ```
@@ -52,7 +88,19 @@ impl Hook {
         F: Fn(HookInput) -> A + Send + Sync + 'static,
         A: Future<Output = HookOutput> + Send + 'static,
     {
-        let callback = Arc::new(move |input| -> BoxFuture<'static, HookOutput> { Box::pin(callback(input)) });
+        Self::with_context(event, move |input, _| callback(input))
+    }
+
+    /// Creates a hook whose closure also gets the [`HookContext`], with the values of
+    /// [`Agent::extension`](crate::Agent::extension).
+    pub fn with_context<F, A>(event: HookEvent, callback: F) -> Self
+    where
+        F: Fn(HookInput, HookContext) -> A + Send + Sync + 'static,
+        A: Future<Output = HookOutput> + Send + 'static,
+    {
+        let callback = Arc::new(move |input, context| -> BoxFuture<'static, HookOutput> {
+            Box::pin(callback(input, context))
+        });
         Self { event, config: HookMatcher::default(), callback }
     }
 

@@ -5,33 +5,64 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde::Deserialize;
-use tokio_util::task::AbortOnDropHandle;
 use whimbrel_wire::control::{Initialize, Request, Response};
+use whimbrel_wire::message::{TerminalReason, TurnResult};
 use whimbrel_wire::system::SystemEvent;
 use whimbrel_wire::{Frame, RawJson};
 
-use crate::agent::Agent;
-use crate::callback::{Callbacks, answer_request};
+use crate::agent::{Agent, ReplayRequest};
+use crate::callback::{CallbackTask, Callbacks};
 use crate::client::{EngineClient, InputGuard};
 use crate::controls::Controls;
 use crate::error::Error;
-use crate::frames::{FrameQueue, Frames, frame_queue};
-use crate::transport::{Connection, FrameSource};
+use crate::error::OpenError;
+use crate::frames::{FrameQueue, Frames, Replays, frame_queue};
+use crate::transport::{Connection, FrameSource, Opening};
+use crate::warning;
 
-/// Connects to the engine of an agent and starts the router.
-pub(crate) fn open(agent: &Agent) -> Result<(Controls, Frames), Error> {
+/// Connects to the engine of an agent and starts the router. Does not wait until the options are accepted.
+pub(crate) fn connect(agent: &Agent, replays: ReplayRequest) -> Result<RoutedSession, Error> {
     tokio::runtime::Handle::try_current().map_err(|_| Error::NoRuntime)?;
-    start_router(agent, agent.connect()?)
+    start_router(agent, agent.connect(replays)?)
+}
+
+/// A session whose frames are being routed.
+pub(crate) struct RoutedSession {
+    pub(crate) controls: Controls,
+    pub(crate) frames: Frames,
+    opening: Opening,
+}
+
+impl RoutedSession {
+    /// Waits until the engine has accepted the options.
+    pub(crate) async fn wait_until_open(self) -> Result<(Controls, Frames), OpenError> {
+        let Self { controls, mut frames, opening } = self;
+        #[cfg(feature = "in-process")]
+        if let Opening::Resolving(accepted) = opening
+            && accepted.await.is_err()
+        {
+            return Err(frames.take_open_error().await);
+        }
+        #[cfg(not(feature = "in-process"))]
+        let Opening::Initialize = opening;
+        match controls.client().wait_for_initialize().await {
+            Ok(()) => Ok((controls, frames)),
+            Err(Error::SessionEnded) => Err(frames.take_open_error().await),
+            Err(error) => Err(error.into()),
+        }
+    }
 }
 
 /// Opens the session over a connection and starts the router task.
-fn start_router(agent: &Agent, connection: Connection) -> Result<(Controls, Frames), Error> {
-    let Connection { sender, incoming, finished, stop, needs_initialize } = connection;
+fn start_router(agent: &Agent, connection: Connection) -> Result<RoutedSession, Error> {
+    let Connection { sender, incoming, finished, stop, opening, prompt_spans } = connection;
     let mut client = EngineClient::new(sender, finished, stop, agent.unread_limit);
-    let request = initialize_request(agent, needs_initialize);
+    client.prompt_spans = prompt_spans;
+    let request = initialize_request(agent, &opening);
     let initialize_id = request.map(|request| client.initialize(request)).transpose()?;
     let client = Arc::new(client);
-    let (queue, frames) = frame_queue(&client);
+    let replays = if agent.options.replay_user_messages { Replays::Shown } else { Replays::Hidden };
+    let (queue, frames) = frame_queue(&client, replays);
     let callbacks = agent.callbacks.clone();
     let router = FrameRouter {
         client: Arc::clone(&client),
@@ -40,19 +71,23 @@ fn start_router(agent: &Agent, connection: Connection) -> Result<(Controls, Fram
         callback_tasks: HashMap::new(),
         initialize_id,
         reported: ReportedEnd::Nothing,
+        is_process: matches!(opening, Opening::Initialize),
     };
     tokio::spawn(router.run(incoming));
-    Ok((Controls::new(InputGuard { client }), frames))
+    Ok(RoutedSession { controls: Controls::new(InputGuard { client }), frames, opening })
 }
 
 /// Returns the `initialize` that opens the session. An engine in this process has the options already and needs it only
 /// for hooks.
-fn initialize_request(agent: &Agent, needs_initialize: bool) -> Option<Initialize> {
+fn initialize_request(agent: &Agent, opening: &Opening) -> Option<Initialize> {
     let hooks = &agent.callbacks.hooks;
     let hooks = (!hooks.is_empty()).then(|| hooks.to_matchers());
-    match needs_initialize {
-        true => Some(Initialize { hooks, ..agent.options.to_initialize() }),
-        false => hooks.map(|hooks| Initialize { hooks: Some(hooks), ..Initialize::default() }),
+    match opening {
+        Opening::Initialize => Some(Initialize { hooks, ..agent.options.to_initialize() }),
+        #[cfg(feature = "in-process")]
+        Opening::Resolving(_) => {
+            hooks.map(|hooks| Initialize { hooks: Some(hooks), ..Initialize::default() })
+        }
     }
 }
 
@@ -61,10 +96,11 @@ struct FrameRouter {
     queue: FrameQueue,
     callbacks: Callbacks,
     /// Requests that a callback is answering. Removing an entry aborts its task.
-    callback_tasks: HashMap<String, AbortOnDropHandle<()>>,
+    callback_tasks: HashMap<String, CallbackTask>,
     /// Id of the `initialize` that has no response yet.
     initialize_id: Option<String>,
     reported: ReportedEnd,
+    is_process: bool,
 }
 
 /// Last report to the reader about the end of the run.
@@ -90,13 +126,23 @@ impl FrameRouter {
         match frame {
             Ok(Frame::ControlResponse(frame)) => self.handle_response(frame.response),
             Ok(Frame::ControlRequest(frame)) => self.handle_request(frame.request_id, frame.request),
-            Ok(Frame::ControlCancel(cancel)) => drop(self.callback_tasks.remove(&cancel.request_id)),
+            Ok(Frame::ControlCancel(cancel)) => {
+                if let Some(task) = self.callback_tasks.remove(&cancel.request_id) {
+                    task.withdraw(cancel.reason);
+                }
+            }
             Ok(Frame::KeepAlive(_)) => {}
             Ok(frame) if is_sdk_only(&frame) => {}
             _ if self.reported == ReportedEnd::InitializeRejected => {}
+            Ok(Frame::Result(result)) if result.terminal_reason == Some(TerminalReason::TurnSetupFailed) => {
+                self.report_rejection(&result);
+            }
             other => {
                 if let Ok(Frame::Result(_)) = other {
                     self.reported = ReportedEnd::Result;
+                }
+                if let Ok(frame) = &other {
+                    warning::report(frame, self.callbacks.on_warning.as_ref());
                 }
                 self.queue.push(other);
             }
@@ -119,20 +165,21 @@ impl FrameRouter {
         self.client.handle_response(response);
     }
 
+    /// Reports that the engine rejected the session. An engine in this process gives the reason as the last item.
+    fn report_rejection(&mut self, result: &TurnResult) {
+        if !self.is_process {
+            return;
+        }
+        let text = result.errors.iter().flatten().map(String::as_str).collect::<Vec<_>>().join(" ");
+        self.queue.push(Err(OpenError::from_rejection(text).into()));
+        self.reported = ReportedEnd::InitializeRejected;
+    }
+
     /// Answers a request of the engine in a task of its own.
     fn handle_request(&mut self, id: String, request: Request) {
         self.callback_tasks.retain(|_, task| !task.is_finished());
-        let (client, callbacks) = (Arc::clone(&self.client), self.callbacks.clone());
-        let request_id = id.clone();
-        let task = tokio::spawn(async move {
-            let response = tokio::select! {
-                response = answer_request(id, request, callbacks) => response,
-                () = client.stop.cancelled() => return,
-            };
-            // An engine that has ended needs no response.
-            let _ = client.send(response).await;
-        });
-        self.callback_tasks.insert(request_id, AbortOnDropHandle::new(task));
+        let task = CallbackTask::spawn(id.clone(), request, self.callbacks.clone(), Arc::clone(&self.client));
+        self.callback_tasks.insert(id, task);
     }
 }
 

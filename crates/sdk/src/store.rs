@@ -17,17 +17,17 @@
 //!     .script(Scripted::replies(json!(["Hello, Ann.", "You are Ann."]))?);
 //!
 //! // Nothing of this session is on disk, and still it can be resumed.
-//! let first = whimbrel::query("I am Ann.", &agent).result().await?;
-//! let again = agent.clone().resume(&first.session_id);
-//! let second = whimbrel::query("Who am I?", &again).result().await?;
-//! assert_eq!(second.result.as_deref(), Some("You are Ann."));
-//! assert_eq!(second.session_id, first.session_id);
+//! let first = whimbrel::query("I am Ann.", &agent).await?;
+//! let again = agent.clone().resume(first.session_id());
+//! let second = whimbrel::query("Who am I?", &again).await?;
+//! assert_eq!(second.text(), "You are Ann.");
+//! assert_eq!(second.session_id(), first.session_id());
 //!
 //! let sessions = agent.sessions()?;
 //! assert_eq!(sessions.list().await?[0].summary, "Who am I?");
-//! assert_eq!(sessions.messages(&first.session_id).await?.len(), 4);
-//! sessions.rename(&first.session_id, "About Ann").await?;
-//! let copy = sessions.fork(&first.session_id, ForkOptions::default()).await?;
+//! assert_eq!(sessions.messages(first.session_id()).await?.len(), 4);
+//! sessions.rename(first.session_id(), "About Ann").await?;
+//! let copy = sessions.fork(first.session_id(), ForkOptions::default()).await?;
 //! assert_eq!(sessions.list().await?[0].summary, "About Ann (fork)");
 //! sessions.delete(&copy).await?;
 //! # Ok(())
@@ -38,11 +38,12 @@
 //! offered again with every message. With `WHIMBREL_DURABILITY=strict` a tool call with effects is not made as long as
 //! its start cannot be stored.
 
+pub use whimbrel_session_store::lock::{LockMode, LockOwner, SessionLock};
 pub use whimbrel_session_store::search::Hit;
 pub use whimbrel_session_store::sessions::{ForkOptions, SearchResult, Sessions, SessionsError};
 pub use whimbrel_session_store::store::{
     FileStore, ListedSession, MemoryStore, SessionStore, SharedStore, StoreError, StoreKey, StoredSummary,
-    SummarizedSession, uuid_of,
+    SummarizedSession, check_last_entry, uuid_of,
 };
 pub use whimbrel_session_store::summary::SessionSummary;
 pub use whimbrel_session_store::transcript_reader::Message;

@@ -2,6 +2,7 @@
 #![cfg(feature = "in-process")]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::path::Path;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -9,9 +10,10 @@ use futures::{FutureExt, StreamExt};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::oneshot;
-use whimbrel::wire::message::Outcome;
+use whimbrel::wire::control::{ControlRequest, Response};
+use whimbrel::wire::message::{Outcome, Priority, User};
 use whimbrel::wire::permission::PermissionResult;
-use whimbrel::{Agent, Environment, Error, Frame, Scripted, Session, query};
+use whimbrel::{Agent, Environment, Error, Frame, OpenError, Scripted, Session, query};
 
 /// A scripted agent in an empty directory.
 fn scripted_agent(replies: Value) -> (Agent, TempDir) {
@@ -28,6 +30,14 @@ fn long_reply_with_a_call() -> Value {
     ])
 }
 
+/// Lets a command go on that reads the FIFO `gate`; waits until the command has created it.
+fn open_gate(gate: &Path) {
+    while !gate.exists() {
+        std::thread::yield_now();
+    }
+    std::fs::write(gate, "after\n").unwrap();
+}
+
 async fn with_timeout<T>(wait: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(20), wait).await.unwrap()
 }
@@ -41,7 +51,7 @@ async fn permission_request_arrives_while_frames_are_unread() {
         ask.lock().unwrap().take().unwrap().send(()).unwrap();
         async { PermissionResult::allow() }
     });
-    let (controls, mut frames) = Session::open(&agent).unwrap().split();
+    let (controls, mut frames) = Session::open(&agent).await.unwrap().split();
     controls.send("go").await.unwrap();
     with_timeout(asked).await.unwrap();
     let result = with_timeout(frames.result()).await.unwrap();
@@ -53,7 +63,7 @@ async fn permission_request_arrives_while_frames_are_unread() {
 async fn interrupt_passes_while_the_engine_waits_for_a_reader() {
     let (agent, _dir) = scripted_agent(json!([long_reply_with_a_call()]));
     let agent = agent.partial_messages(true).unread_limit(10_000);
-    let (controls, mut frames) = Session::open(&agent).unwrap().split();
+    let (controls, mut frames) = Session::open(&agent).await.unwrap().split();
     controls.send("go").await.unwrap();
     assert!(with_timeout(frames.next()).await.unwrap().is_ok());
     with_timeout(controls.interrupt()).await.unwrap();
@@ -74,7 +84,7 @@ async fn interrupt_cancels_the_request_of_a_running_callback() {
             std::future::pending().await
         }
     });
-    let (controls, mut frames) = Session::open(&agent).unwrap().split();
+    let (controls, mut frames) = Session::open(&agent).await.unwrap().split();
     controls.send("go").await.unwrap();
     with_timeout(entered).await.unwrap();
     with_timeout(controls.interrupt()).await.unwrap();
@@ -82,6 +92,77 @@ async fn interrupt_cancels_the_request_of_a_running_callback() {
     assert_eq!(with_timeout(frames.result()).await.unwrap().subtype, Outcome::ErrorDuringExecution);
     controls.send("and now?").await.unwrap();
     assert_eq!(with_timeout(frames.result()).await.unwrap().result.as_deref(), Some("next"));
+}
+
+#[tokio::test]
+async fn live_output_arrives_while_a_command_runs() {
+    let command = json!({"command": "mkfifo gate; echo before; cat gate"});
+    let (agent, dir) =
+        scripted_agent(json!([[{"type": "tool_use", "name": "Bash", "input": command}], "done"]));
+    let agent = agent.can_use_tool(|_| async { PermissionResult::allow() });
+    let (controls, mut frames) = Session::open(&agent).await.unwrap().split();
+    with_timeout(controls.subscribe_tool_output(true)).await.unwrap();
+    controls.send("go").await.unwrap();
+    let mut texts = Vec::new();
+    while texts.len() < 2 {
+        let Frame::ToolOutput(chunk) = with_timeout(frames.next()).await.unwrap().unwrap() else { continue };
+        if texts.is_empty() {
+            open_gate(&dir.path().join("gate"));
+        }
+        texts.push(chunk.text);
+    }
+    assert_eq!(texts, ["before\n", "after\n"]);
+    assert_eq!(with_timeout(frames.result()).await.unwrap().result.as_deref(), Some("done"));
+}
+
+#[tokio::test]
+async fn subscriber_hears_of_a_call_that_starts_but_not_of_a_denied_one() {
+    let call =
+        |id: &str| json!({"type": "tool_use", "id": id, "name": "Bash", "input": {"command": "touch x"}});
+    let (agent, _dir) = scripted_agent(json!([[call("allowed")], [call("denied")], "done"]));
+    let agent = agent.can_use_tool(|request| async move {
+        match request.tool_use_id.as_str() {
+            "allowed" => PermissionResult::allow(),
+            _ => PermissionResult::deny("no"),
+        }
+    });
+    let (controls, mut frames) = Session::open(&agent).await.unwrap().split();
+    with_timeout(controls.subscribe_tool_output(true)).await.unwrap();
+    controls.send("go").await.unwrap();
+    let mut started = Vec::new();
+    loop {
+        match with_timeout(frames.next()).await.unwrap().unwrap() {
+            Frame::ToolProgress(progress) => {
+                started.push((progress.tool_use_id, progress.elapsed_time_seconds));
+            }
+            Frame::Result(_) => break,
+            _ => {}
+        }
+    }
+    assert_eq!(started, [("allowed".to_owned(), 0.0)]);
+}
+
+#[tokio::test]
+async fn next_prompt_goes_into_the_running_turn() {
+    let command = json!({"command": "mkfifo gate; cat gate"});
+    let replies = json!([
+        [{"type": "tool_use", "name": "Bash", "input": command}],
+        {"expect": "Also this.", "content": [{"type": "text", "text": "both"}]},
+    ]);
+    let (agent, dir) = scripted_agent(replies);
+    let agent = agent.can_use_tool(|_| async { PermissionResult::allow() });
+    let (controls, mut frames) = Session::open(&agent).await.unwrap().split();
+    controls.send("go").await.unwrap();
+    let is_call = |frame: &Frame| matches!(frame, Frame::Assistant(_));
+    while !is_call(&with_timeout(frames.next()).await.unwrap().unwrap()) {}
+    controls.send(User::prompt("Also this.").with_priority(Priority::Next)).await.unwrap();
+    with_timeout(controls.mcp_status()).await.unwrap();
+    let gate = dir.path().join("gate");
+    with_timeout(tokio::task::spawn_blocking(move || open_gate(&gate))).await.unwrap();
+    assert_eq!(with_timeout(frames.result()).await.unwrap().result.as_deref(), Some("both"));
+    controls.finish_input();
+    let rest: Vec<_> = with_timeout(frames.collect()).await;
+    assert!(!rest.iter().any(|frame| matches!(frame, Ok(Frame::Result(_)))), "{rest:?}");
 }
 
 #[tokio::test]
@@ -99,7 +180,7 @@ async fn query_can_be_controlled_from_another_task() {
 #[tokio::test]
 async fn run_ends_when_all_controls_are_dropped() {
     let (agent, _dir) = scripted_agent(json!(["hello"]));
-    let (controls, frames) = Session::open(&agent).unwrap().split();
+    let (controls, frames) = Session::open(&agent).await.unwrap().split();
     controls.send("hi").await.unwrap();
     drop(controls);
     let frames: Vec<_> = with_timeout(frames.collect()).await;
@@ -109,7 +190,7 @@ async fn run_ends_when_all_controls_are_dropped() {
 #[tokio::test]
 async fn info_is_available_before_and_during_a_conversation() {
     let (agent, _dir) = scripted_agent(json!(["hello"]));
-    let mut session = Session::open(&agent).unwrap();
+    let mut session = Session::open(&agent).await.unwrap();
     let models = with_timeout(session.info()).await.unwrap().models.clone();
     assert!(!models.is_empty());
     session.send("hi").await.unwrap();
@@ -135,7 +216,7 @@ async fn engine_sees_only_the_given_environment() {
 #[tokio::test]
 async fn api_key_comes_from_the_given_environment() {
     let source = async |agent: Agent| {
-        let session = Session::open(&agent).unwrap();
+        let session = Session::open(&agent).await.unwrap();
         session.info().await.unwrap().account.api_key_source.clone().unwrap()
     };
     let bare = Agent::new().persist_session(false).environment(Environment::default());
@@ -149,7 +230,9 @@ async fn api_key_comes_from_the_given_environment() {
 #[test]
 fn missing_runtime_is_an_error_and_no_panic() {
     let (agent, _dir) = scripted_agent(json!(["hello"]));
-    assert!(matches!(Session::open(&agent), Err(Error::NoRuntime)));
+    let opened = Session::open(&agent).now_or_never();
+    let Some(Err(OpenError::Engine(error))) = opened else { panic!("{opened:?}") };
+    assert!(matches!(*error, Error::NoRuntime));
     let first = query("hi", &agent).next().now_or_never();
     assert!(matches!(first, Some(Some(Err(Error::NoRuntime)))));
 }
@@ -168,4 +251,53 @@ fn types_shared_between_tasks_are_send_and_sync() {
     assert_send_sync::<whimbrel::Transport>();
     assert_send_sync::<Error>();
     assert_send::<whimbrel::Prompt>();
+}
+
+#[tokio::test]
+async fn queued_prompt_is_taken_back() {
+    let call = json!([{"type": "tool_use", "name": "Bash", "input": {"command": "touch made"}}]);
+    let (agent, _dir) = scripted_agent(json!([call, "one", "two"]));
+    let (enter, entered) = oneshot::channel();
+    let (answer, answered) = oneshot::channel();
+    let state = Mutex::new(Some((enter, answered)));
+    let agent = agent.can_use_tool(move |_| {
+        let (enter, answered) = state.lock().unwrap().take().unwrap();
+        async move {
+            enter.send(()).unwrap();
+            answered.await.unwrap()
+        }
+    });
+    let (controls, mut frames) = Session::open(&agent).await.unwrap().split();
+    controls.send("go").await.unwrap();
+    with_timeout(entered).await.unwrap();
+    let prompt = |uuid: &str, text: &str| User { uuid: Some(uuid.into()), ..User::prompt(text) };
+    controls.send(prompt("u1", "first")).await.unwrap();
+    controls.send(prompt("u2", "second")).await.unwrap();
+    let taken = with_timeout(controls.cancel_message("u2")).await.unwrap();
+    assert_eq!((taken.cancelled, taken.still_queued), (true, vec!["u1".to_owned()]));
+    assert_eq!(taken.prompt.unwrap().text, "second");
+    answer.send(PermissionResult::allow()).unwrap();
+    for expected in ["one", "two"] {
+        assert_eq!(with_timeout(frames.result()).await.unwrap().result.as_deref(), Some(expected));
+    }
+    assert!(!with_timeout(controls.cancel_message("u1")).await.unwrap().cancelled, "its turn has ended");
+}
+
+#[tokio::test]
+async fn requests_of_any_kind_give_the_response_of_the_wire() {
+    let (agent, _dir) = scripted_agent(json!([]));
+    let session = Session::open(&agent).await.unwrap();
+    let ask = |request: Value| {
+        serde_json::from_value::<ControlRequest>(json!({"request_id": "x", "request": request}))
+    };
+    let call = async |request: Value| {
+        with_timeout(session.controls().call_any(ask(request).unwrap().request)).await.unwrap()
+    };
+    let Response::Success { response: Some(reply), .. } = call(json!({"subtype": "list_models"})).await
+    else {
+        panic!()
+    };
+    assert!(reply.as_str().contains("models"));
+    let Response::Error { error_code, .. } = call(json!({"subtype": "dance"})).await else { panic!() };
+    assert_eq!(error_code.as_deref(), Some("unsupported_request"));
 }

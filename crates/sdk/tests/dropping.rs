@@ -57,14 +57,14 @@ async fn wait_for_exit(process: &str) {
 #[tokio::test]
 async fn before_the_first_prompt() {
     let (agent, _dir) = scripted_agent(json!([]));
-    drop(Session::open(&agent).unwrap());
+    drop(Session::open(&agent).await.unwrap());
     wait_for_no_tasks().await;
 }
 
 #[tokio::test]
 async fn between_turns() {
     let (agent, _dir) = scripted_agent(json!(["hello"]));
-    let mut session = Session::open(&agent).unwrap();
+    let mut session = Session::open(&agent).await.unwrap();
     session.send("hi").await.unwrap();
     session.result().await.unwrap();
     drop(session);
@@ -86,7 +86,8 @@ async fn while_a_command_runs() {
     let (agent, dir) =
         scripted_agent(json!([bash_call(&json!({"command": "echo $$ > pid; exec sleep 60"}))]));
     let agent = agent.can_use_tool(|_| async { PermissionResult::allow() });
-    let running = query("go", &agent);
+    let mut running = query("go", &agent);
+    running.start().unwrap();
     let process = wait_for_process(&dir).await;
     drop(running);
     wait_for_exit(&process).await;
@@ -98,7 +99,7 @@ async fn while_a_command_runs_in_the_background() {
     let background = json!({"command": "echo $$ > pid; exec sleep 60", "run_in_background": true});
     let (agent, dir) = scripted_agent(json!([bash_call(&background), "started"]));
     let agent = agent.can_use_tool(|_| async { PermissionResult::allow() });
-    let mut session = Session::open(&agent).unwrap();
+    let mut session = Session::open(&agent).await.unwrap();
     session.send("go").await.unwrap();
     assert_eq!(session.result().await.unwrap().result.as_deref(), Some("started"));
     let process = wait_for_process(&dir).await;
@@ -116,7 +117,8 @@ async fn while_a_callback_is_pending() {
         enter.lock().unwrap().take().unwrap().send(()).unwrap();
         std::future::pending()
     });
-    let running = query("go", &agent);
+    let mut running = query("go", &agent);
+    running.start().unwrap();
     entered.await.unwrap();
     drop(running);
     wait_for_no_tasks().await;
@@ -147,7 +149,7 @@ async fn while_the_engine_waits_for_a_reader() {
 async fn while_a_control_request_is_pending() {
     let (agent, _dir) =
         scripted_agent(json!([{"content": [{"type": "text", "text": "late"}], "delay_ms": 60_000}]));
-    let (controls, frames) = Session::open(&agent).unwrap().split();
+    let (controls, frames) = Session::open(&agent).await.unwrap().split();
     let waiting = tokio::spawn(async move { while controls.set_model(None).await.is_ok() {} });
     drop(frames);
     waiting.await.unwrap();
@@ -157,7 +159,8 @@ async fn while_a_control_request_is_pending() {
 #[tokio::test]
 async fn finished_run_leaves_nothing_either() {
     let (agent, _dir) = scripted_agent(json!(["hello"]));
-    let running = query("hi", &agent);
+    let mut running = query("hi", &agent);
+    running.start().unwrap();
     assert!(running.count().await > 0);
     wait_for_no_tasks().await;
 }

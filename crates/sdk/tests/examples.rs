@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "this is all tests")]
 
 use std::io::Write;
+#[cfg(feature = "sqlite")]
+use std::io::{BufRead, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -41,17 +43,90 @@ fn run_example(name: &str, args: &[&str], input: &str) -> String {
     printed.into_owned()
 }
 
+/// The web service; it is killed when it is dropped.
+#[cfg(feature = "sqlite")]
+struct Service {
+    child: std::process::Child,
+    address: String,
+}
+
+#[cfg(feature = "sqlite")]
+impl Service {
+    fn start(dir: &Path) -> Self {
+        let mut child = Command::new(example_path("service"))
+            .current_dir(dir)
+            .env_clear()
+            .env("HOME", dir)
+            .env("TMPDIR", dir)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        std::io::BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let address = line.trim().trim_start_matches("http://").to_owned();
+        Self { child, address }
+    }
+
+    /// Sends a prompt of a user; returns the whole answer.
+    fn ask(&self, user: &str, prompt: &str) -> String {
+        let mut stream = std::net::TcpStream::connect(&self.address).unwrap();
+        let length = prompt.len();
+        let request = format!(
+            "POST /{user} HTTP/1.1\r\nhost: service\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{prompt}"
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut response = String::new();
+        stream.read_to_string(&mut response).unwrap();
+        response
+    }
+}
+
+#[cfg(feature = "sqlite")]
+impl Drop for Service {
+    fn drop(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+#[cfg(feature = "sqlite")]
+#[test]
+fn users_of_the_service_go_on_after_a_restart() {
+    let dir = tempfile::tempdir().unwrap();
+    let service = Service::start(dir.path());
+    let answers = [service.ask("ann", "Hello."), service.ask("ann", "And?")];
+    assert!(answers[0].contains("data: Hello.") && answers[1].contains("data: Hello again."), "{answers:?}");
+    drop(service);
+    let service = Service::start(dir.path());
+    let answer = service.ask("ann", "Still there?");
+    assert!(answer.contains("text/event-stream") && answer.contains("data: Hello."), "{answer}");
+}
+
 #[test]
 fn every_example_prints_what_it_promises() {
     let engine = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/engine.sh").display().to_string();
-    let rows: [(&str, &[&str], &str, &[&str]); 8] = [
+    let rows: [(&str, &[&str], &str, &[&str]); 12] = [
         ("chat", &[], "Hello.\nAnd?\n", &["Hello. I am scripted.", "I have nothing more to say."]),
-        ("drive_binary", &[&engine, "What is here?"], "", &["From a process."]),
+        (
+            "coding_agent",
+            &[],
+            "",
+            &["[Write ", "done: Bash", "one issue is open.", "issues: [\"No greeting for nobody (Low)\"]"],
+        ),
+        ("drive_binary", &["What is here?", &engine], "", &["From a process."]),
+        ("extract", &[], "", &["Ann pays 1250 cents"]),
         ("many_sessions", &["3"], "", &["3 sessions have finished; the last one said: agent 2 is done"]),
-        ("one_shot", &[], "", &["A scripted model.", "(1 turns, $0.0000)"]),
+        ("one_shot", &[], "", &["A scripted model.", "($0.0000)"]),
+        (
+            "opentelemetry",
+            &[],
+            "",
+            &["POST /ask", "\n  invoke_agent main {", "\n    chat sdk {", "\n    execute_tool Bash {"],
+        ),
         ("permission", &[], "", &["I looked, and left the rest alone.", "refused: Bash", "rm -rf build"]),
         ("session_store", &[], "", &["Hello, Ann.", "You are Ann.", "user: \"I am Ann.\""]),
         ("swarm", &[], "", &["whimbrel"]),
+        ("team", &[], "", &["A whimbrel is a wader"]),
         ("tools", &[], "", &["I wrote it down.", "notes: [\"The key is under the mat.\"]"]),
     ];
     for (name, args, input, parts) in rows {
@@ -64,7 +139,7 @@ fn every_example_prints_what_it_promises() {
     let mut names: Vec<_> = std::fs::read_dir(here)
         .unwrap()
         .map(|entry| entry.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned())
-        .filter(|name| name != "shared")
+        .filter(|name| name != "shared" && name != "service")
         .collect();
     names.sort();
     assert_eq!(names, rows.map(|(name, ..)| name), "each is run");

@@ -33,8 +33,12 @@ impl Fixture {
         self
     }
 
+    /// Result of the run, whether it succeeded or not.
     async fn run(&self) -> TurnResult {
-        with_timeout(query("go", &self.agent).result()).await.unwrap()
+        match with_timeout(query("go", &self.agent)).await {
+            Ok(answer) => answer.into_result(),
+            Err(error) => error.result().unwrap().clone(),
+        }
     }
 
     fn has_made_dir(&self) -> bool {
@@ -60,7 +64,7 @@ fn mkdir_call() -> Value {
     json!([{"type": "tool_use", "name": "Bash", "input": {"command": "mkdir made"}}])
 }
 
-async fn with_timeout<T>(wait: impl Future<Output = T>) -> T {
+async fn with_timeout<T>(wait: impl IntoFuture<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(30), wait).await.unwrap()
 }
 
@@ -269,7 +273,7 @@ async fn permission_request_ends_by_mode_change_or_timeout() {
         ask.lock().unwrap().take().unwrap().send(()).unwrap();
         std::future::pending::<PermissionResult>()
     });
-    let mut session = Session::open(&agent).unwrap();
+    let mut session = Session::open(&agent).await.unwrap();
     session.send("go").await.unwrap();
     with_timeout(asked).await.unwrap();
     session.controls().set_permission_mode(PermissionMode::AcceptEdits).await.unwrap();
@@ -320,7 +324,7 @@ async fn subagent_has_the_same_hooks_and_identifies_itself() {
 async fn hook_for_an_unknown_event_is_reported() {
     use whimbrel::Frame;
     let fixture = Fixture::new(json!(["done"]));
-    let mut session = Session::open(&fixture.agent).unwrap();
+    let mut session = Session::open(&fixture.agent).await.unwrap();
     let hooks = json!({"NoSuchEvent": [{"hookCallbackIds": ["x"]}]});
     session
         .controls()

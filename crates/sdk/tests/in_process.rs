@@ -46,7 +46,7 @@ async fn prompt_gives_init_assistant_and_result() {
 #[tokio::test]
 async fn queued_prompts_are_joined_into_one_turn() {
     let (agent, _dir, script) = scripted_agent(json!(["both"]));
-    let mut session = Session::open(&agent).unwrap();
+    let mut session = Session::open(&agent).await.unwrap();
     session.send("one").await.unwrap();
     session.send("two").await.unwrap();
     assert_eq!(session.result().await.unwrap().result.as_deref(), Some("both"));
@@ -102,7 +102,7 @@ async fn session_goes_on_after_an_interrupt() {
     let slow = json!([{"type": "tool_use", "name": "Bash", "input": {"command": "sleep 60"}}]);
     let (agent, _dir, script) = scripted_agent(json!([slow, "next"]));
     let agent = agent.can_use_tool(|_| async { PermissionResult::allow() });
-    let mut session = Session::open(&agent).unwrap();
+    let mut session = Session::open(&agent).await.unwrap();
     session.send("go").await.unwrap();
     loop {
         if let Some(Ok(Frame::Assistant(_))) = session.next().await {
@@ -129,7 +129,7 @@ async fn a_thousand_sessions_of_five_turns_finish_in_one_process() {
         let agent = shared.clone().script(script);
         let finished = Arc::clone(&finished);
         sessions.push(tokio::spawn(async move {
-            let mut session = Session::open(&agent).unwrap();
+            let mut session = Session::open(&agent).await.unwrap();
             for turn in 1..=5 {
                 session.send(format!("turn {turn}")).await.unwrap();
                 let result = session.result().await.unwrap();

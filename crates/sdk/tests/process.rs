@@ -8,17 +8,17 @@ use futures::StreamExt;
 use serde_json::Value;
 use tempfile::TempDir;
 use whimbrel::wire::permission::PermissionResult;
-use whimbrel::{Agent, Environment, Error, Frame, Session, Transport, query};
+use whimbrel::{Agent, Environment, Error, Frame, OpenError, Session, Transport, query};
 
 /// An agent whose engine runs this shell code in a directory of its own.
 fn agent_with_engine(play: &str) -> (Agent, TempDir) {
     let dir = tempfile::tempdir().unwrap();
     let engine = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/engine.sh");
-    let agent = Agent::new().transport(Transport::Process(engine)).cwd(dir.path()).env("PLAY", play);
+    let agent = Agent::new().transport(Transport::process(engine)).cwd(dir.path()).env("PLAY", play);
     (agent, dir)
 }
 
-async fn with_timeout<T>(wait: impl Future<Output = T>) -> T {
+async fn with_timeout<T>(wait: impl IntoFuture<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(20), wait).await.unwrap()
 }
 
@@ -62,7 +62,7 @@ async fn permission_request_passes_while_frames_are_unread() {
         "accept; yes '{{\"type\":\"word\"}}' | head -n 20000; echo '{ask}'; read -r line; echo \"$line\" > answer; cat > /dev/null"
     ));
     let agent = agent.can_use_tool(|_| async { PermissionResult::allow() });
-    let (controls, frames) = Session::open(&agent).unwrap().split();
+    let (controls, frames) = Session::open(&agent).await.unwrap().split();
     let answer = wait_for_line(dir.path().join("answer")).await;
     assert!(answer.contains(r#""behavior":"allow""#) && answer.contains(r#""command":"ls""#), "{answer}");
     controls.finish_input();
@@ -86,7 +86,7 @@ async fn input_stays_open_for_a_prompt_not_yet_read() {
          {result}; {idle}; cat > rest; echo > closed"
     ));
     let agent = agent.can_use_tool(|_| async { PermissionResult::allow() });
-    let mut session = Session::open(&agent).unwrap();
+    let mut session = Session::open(&agent).await.unwrap();
     session.send("one").await.unwrap();
     with_timeout(session.result()).await.unwrap();
     session.send("two").await.unwrap();
@@ -103,7 +103,7 @@ async fn input_stays_open_for_a_prompt_not_yet_read() {
 #[tokio::test]
 async fn initialize_reply_is_cached() {
     let (agent, _dir) = agent_with_engine("accept; read -r line; echo '{\"type\":\"asked_again\"}'");
-    let mut session = Session::open(&agent).unwrap();
+    let mut session = Session::open(&agent).await.unwrap();
     assert_eq!(with_timeout(session.info()).await.unwrap().pid, Some(7));
     assert_eq!(with_timeout(session.info()).await.unwrap().pid, Some(7));
     session.finish_input();
@@ -120,8 +120,8 @@ async fn rejected_initialize_is_an_error_and_ends_the_engine() {
         r#"opening; printf '{"type":"control_response","response":{"subtype":"error","request_id":"%s","error":"no hooks here"}}\n{"type":"word"}\n' "$id"; exec sleep 60"#,
     );
     let mut running = query("go", &agent);
-    let engine = engine_proc_dir(&dir).await;
     let first = with_timeout(running.next()).await.unwrap();
+    let engine = engine_proc_dir(&dir).await;
     assert!(matches!(&first, Err(Error::Rejected(text)) if text == "no hooks here"), "{first:?}");
     assert!(with_timeout(running.next()).await.is_none());
     wait_for_cleanup(&engine).await;
@@ -140,27 +140,62 @@ async fn crashed_engine_is_an_error_with_its_stderr() {
 
 #[tokio::test]
 async fn run_ends_although_a_child_holds_the_output() {
-    let (agent, _dir) = agent_with_engine("accept; echo '{\"type\":\"word\"}'; sleep 8 & exit 0");
-    let mut session = Session::open(&agent).unwrap();
-    let ending = async {
-        assert!(session.next().await.is_some_and(|word| word.is_ok()));
-        assert!(session.next().await.is_none());
-    };
-    tokio::time::timeout(Duration::from_secs(6), ending).await.unwrap();
+    let (agent, dir) = agent_with_engine(
+        "accept; echo '{\"type\":\"word\"}'; { until [ -e ended ]; do sleep 0.1; done; } & exit 0",
+    );
+    let mut session = Session::open(&agent).await.unwrap();
+    assert!(with_timeout(session.next()).await.is_some_and(|word| word.is_ok()));
+    assert!(with_timeout(session.next()).await.is_none());
+    // The child has held the output until now.
+    std::fs::write(dir.path().join("ended"), "").unwrap();
 }
 
 #[tokio::test]
 async fn request_fails_when_the_engine_exits_without_a_reply() {
     let (agent, _dir) = agent_with_engine("accept; read -r line; exit 3");
-    let session = Session::open(&agent).unwrap();
+    let session = Session::open(&agent).await.unwrap();
     assert!(matches!(with_timeout(session.interrupt()).await, Err(Error::SessionEnded)));
 }
 
 #[tokio::test]
 async fn missing_program_is_an_error() {
-    let agent = Agent::new().transport(Transport::Process("/nowhere/engine".into()));
+    let agent = Agent::new().transport(Transport::process("/nowhere/engine"));
     let frames: Vec<_> = with_timeout(query("go", &agent).collect()).await;
     assert!(matches!(frames.as_slice(), [Err(Error::Spawn { program, .. })] if program == "/nowhere/engine"));
+}
+
+#[tokio::test]
+#[expect(clippy::disallowed_methods, reason = "the command is not started here")]
+async fn command_has_leading_arguments_variables_and_directory() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/engine.sh");
+    let play = r#"accept; printf '{"type":"seen","one":"%s","own":"%s","both":"%s","home":"%s","flag":"%s","dir":"%s"}\n' "$ONE" "$OWN" "$BOTH" "$HOME" "$1" "$(pwd -P)""#;
+    let mut command = std::process::Command::new("sh");
+    command.arg(&engine).env("OWN", "2").env("BOTH", "command").env_remove("HOME").current_dir(dir.path());
+    let variables = [("PATH", "/usr/bin:/bin"), ("ONE", "1"), ("BOTH", "environment"), ("HOME", "/nowhere")];
+    let agent = Agent::new()
+        .environment(Environment::from_iter(variables))
+        .transport(Transport::command(&command))
+        .cwd("/")
+        .env("BOTH", "agent")
+        .env("PLAY", play);
+    let mut session = Session::open(&agent).await.unwrap();
+    let seen = to_json(&with_timeout(session.next()).await.unwrap().unwrap());
+    let texts: Vec<&str> =
+        ["one", "own", "both", "home"].iter().map(|name| seen[name].as_str().unwrap()).collect();
+    assert_eq!(texts, ["1", "2", "agent", ""]);
+    assert!(seen["flag"].as_str().unwrap().starts_with("--"), "the engine's own arguments follow: {seen}");
+    assert_eq!(seen["dir"].as_str().unwrap(), dir.path().canonicalize().unwrap().to_str().unwrap());
+}
+
+#[tokio::test]
+async fn missing_directory_is_named_and_not_the_program() {
+    let agent = Agent::new().transport(Transport::process("true")).cwd("/nowhere/at/all");
+    let frames: Vec<_> = with_timeout(query("go", &agent).collect()).await;
+    assert!(
+        matches!(frames.as_slice(), [Err(Error::Open(OpenError::NoSuchDirectory(dir)))] if dir == Path::new("/nowhere/at/all")),
+        "{frames:?}"
+    );
 }
 
 #[tokio::test]
@@ -168,7 +203,7 @@ async fn stopped_engine_may_still_send_frames() {
     let (agent, dir) = agent_with_engine(
         "accept; trap 'echo \"{\\\"type\\\":\\\"bye\\\"}\"; exit 0' TERM; echo ready > ready; while :; do sleep 0.02; done",
     );
-    let (controls, frames) = Session::open(&agent).unwrap().split();
+    let (controls, frames) = Session::open(&agent).await.unwrap().split();
     let engine = engine_proc_dir(&dir).await;
     wait_for_line(dir.path().join("ready")).await;
     controls.close();
@@ -180,8 +215,9 @@ async fn stopped_engine_may_still_send_frames() {
 
 #[tokio::test]
 async fn dropping_kills_an_engine_that_ignores_signals() {
-    let (agent, dir) = agent_with_engine("trap '' TERM; echo ready > ready; while :; do sleep 0.1; done");
-    let session = Session::open(&agent).unwrap();
+    let (agent, dir) =
+        agent_with_engine("accept; trap '' TERM; echo ready > ready; while :; do sleep 0.1; done");
+    let session = Session::open(&agent).await.unwrap();
     let engine = engine_proc_dir(&dir).await;
     wait_for_line(dir.path().join("ready")).await;
     drop(session);
@@ -191,7 +227,7 @@ async fn dropping_kills_an_engine_that_ignores_signals() {
 #[tokio::test]
 async fn dropping_kills_an_engine_that_waits_for_a_reader() {
     let (agent, dir) = agent_with_engine("accept; yes '{\"type\":\"word\"}'");
-    let session = Session::open(&agent.unread_limit(1000)).unwrap();
+    let session = Session::open(&agent.unread_limit(1000)).await.unwrap();
     let engine = engine_proc_dir(&dir).await;
     with_timeout(session.info()).await.unwrap();
     drop(session);
@@ -199,11 +235,11 @@ async fn dropping_kills_an_engine_that_waits_for_a_reader() {
 }
 
 #[tokio::test]
-async fn dropping_kills_an_engine_that_was_just_opened() {
+async fn dropping_kills_an_engine_that_is_being_opened() {
     let (agent, dir) = agent_with_engine("cat > /dev/null");
-    let session = Session::open(&agent).unwrap();
+    let opening = tokio::spawn(async move { Session::open(&agent).await.map(drop) });
     let engine = engine_proc_dir(&dir).await;
-    drop(session);
+    opening.abort();
     wait_for_cleanup(&engine).await;
 }
 
@@ -214,7 +250,7 @@ async fn engine_sees_only_the_given_environment() {
     );
     let environment = Environment::from_iter([("PATH", "/usr/bin:/bin"), ("GIVEN", "1")]);
     let agent = agent.environment(environment).env("ADDED", "2");
-    let mut session = Session::open(&agent).unwrap();
+    let mut session = Session::open(&agent).await.unwrap();
     let seen = to_json(&with_timeout(session.next()).await.unwrap().unwrap());
     assert_eq!((&seen["given"], &seen["added"], &seen["cargo"]), (&"1".into(), &"2".into(), &"".into()));
 }

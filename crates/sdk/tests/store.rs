@@ -9,13 +9,20 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
+use tokio::sync::mpsc::UnboundedSender;
 use whimbrel::store::{
-    ForkOptions, ListedSession, MemoryStore, SessionStore, SharedStore, StoreError, StoreKey, StoredSummary,
+    FileStore, ForkOptions, ListedSession, MemoryStore, SessionLock, SessionStore, SharedStore, StoreError,
+    StoreKey, StoredSummary,
 };
 use whimbrel::wire::RawJson;
-use whimbrel::wire::control::RenameSession;
+use whimbrel::wire::control::{RenameSession, RewindScope};
+use whimbrel::wire::message::{Outcome, User};
+use whimbrel::wire::permission::PermissionResult;
 use whimbrel::wire::system::SystemEvent;
-use whimbrel::{Agent, Environment, Error, Frame, Scripted, Session, Transport, query};
+use whimbrel::{
+    Agent, Environment, Error, Frame, OpenError, Scripted, Session, ToolServer, Transport, TurnError, query,
+    tool_with_state,
+};
 
 /// A store, a working directory, and a home in which nothing may appear.
 struct Fixture {
@@ -77,8 +84,8 @@ fn entry_kind(line: &RawJson) -> String {
 }
 
 async fn run_prompt(agent: &Agent, prompt: &str) -> (String, String) {
-    let result = query(prompt.to_owned(), agent).result().await.unwrap();
-    (result.session_id, result.result.unwrap_or_default())
+    let answer = query(prompt.to_owned(), agent).await.unwrap();
+    (answer.session_id().to_owned(), answer.into_text())
 }
 
 fn bash_call(command: &str) -> Value {
@@ -173,18 +180,23 @@ async fn session_resumes_by_id_as_latest_and_as_fork() {
 async fn missing_or_existing_session_is_rejected() {
     let fixture = Fixture::new();
     let (first, _) = run_prompt(&fixture.agent(json!(["Hello."])), "Hi.").await;
-    let refused = async |agent: Agent| {
-        let result = query("x", &agent).result().await;
-        format!("{result:?}")
-    };
     let unknown = "aaaaaaaa-2222-4333-8444-555555555555";
-    let text = refused(fixture.agent(json!(["x"])).resume(unknown)).await;
-    assert!(text.contains("No conversation found"), "{text}");
-    let text = refused(fixture.agent(json!(["x"])).session_id(&first)).await;
-    assert!(text.contains("already exists"), "{text}");
-    let process = fixture.agent(json!(["x"])).transport(Transport::Process("whimbrel".into()));
-    let text = query("x", &process).result().await;
-    assert!(matches!(&text, Err(Error::Config(text)) if text.contains("session_store")), "{text:?}");
+    let refused = Session::open(&fixture.agent(json!(["x"])).resume(unknown)).await;
+    assert!(
+        matches!(&refused, Err(OpenError::NoSuchSession { session }) if session == unknown),
+        "{refused:?}"
+    );
+    let refused = query("x", &fixture.agent(json!(["x"])).session_id(&first)).await;
+    let Err(TurnError::Session(Error::Open(OpenError::SessionExists { session }))) = refused else {
+        panic!("{refused:?}")
+    };
+    assert_eq!(session, first);
+    let process = fixture.agent(json!(["x"])).transport(Transport::process("whimbrel"));
+    let refused = Session::open(&process).await;
+    assert!(
+        matches!(&refused, Err(OpenError::Configuration(text)) if text.contains("session_store")),
+        "{refused:?}"
+    );
 }
 
 #[tokio::test]
@@ -358,7 +370,7 @@ async fn strict_durability_prevents_calls_while_the_store_fails() {
 async fn stored_session_can_be_renamed_and_its_fork_titled() {
     let fixture = Fixture::new();
     let (first, _) = run_prompt(&fixture.agent(json!(["Hello."])), "Hi.").await;
-    let session = Session::open(&fixture.agent(json!([])).resume(&first)).unwrap();
+    let session = Session::open(&fixture.agent(json!([])).resume(&first)).await.unwrap();
     let title = RenameSession { title: "Greetings".into(), ..RenameSession::default() };
     session.controls().call(title).await.unwrap();
     assert_eq!(fixture.entry_kinds(&first, None).await.last().map(String::as_str), Some("custom-title"));
@@ -373,4 +385,170 @@ async fn stored_session_can_be_renamed_and_its_fork_titled() {
         (title(&first).as_deref(), title(&copy).as_deref()),
         (Some("Greetings"), Some("Greetings (fork)"))
     );
+}
+
+#[tokio::test]
+async fn stored_session_is_rewound_and_resumed() {
+    let fixture = Fixture::new();
+    let agent = fixture.agent(json!(["One.", "Two.", "Three."]));
+    let mut session = Session::open(&agent).await.unwrap();
+    let mut id = String::new();
+    for (uuid, text) in [("u1", "first"), ("u2", "second")] {
+        session.send(User { uuid: Some(uuid.into()), ..User::prompt(text) }).await.unwrap();
+        id = session.result().await.unwrap().session_id;
+    }
+    let controls = session.controls().clone();
+    let planned = controls.plan_rewind("u2", RewindScope::Conversation).await.unwrap();
+    assert_eq!((planned.messages_dropped, planned.prompt.unwrap().text.as_str()), (2, "second"));
+    let rewound = controls.rewind("u2", RewindScope::Conversation).await.unwrap();
+    let stored = || async { fixture.agent(json!([])).sessions().unwrap().messages(&id).await.unwrap().len() };
+    assert_eq!(stored().await, 2);
+    session.send("third").await.unwrap();
+    session.result().await.unwrap();
+    assert_eq!(stored().await, 4);
+    controls.rewind(rewound.undo_id.unwrap(), RewindScope::Conversation).await.unwrap();
+    assert_eq!(stored().await, 4);
+    drop((session, controls));
+    let knows = json!([{"expect": "second", "content": ["Yes."]}]);
+    assert_eq!(run_prompt(&fixture.agent(knows).resume(&id), "And?").await.1, "Yes.");
+}
+
+#[tokio::test]
+async fn open_question_of_a_stored_session_is_asked_again() {
+    let fixture = Fixture::new();
+    let asking = |replies: Value| fixture.agent(replies).with(|options| options.allowed_tools.clear());
+    let (ask, asked) = tokio::sync::oneshot::channel();
+    let ask = Mutex::new(Some(ask));
+    let agent = asking(json!([bash_call("touch made")])).can_use_tool(move |_| {
+        ask.lock().unwrap().take().unwrap().send(()).unwrap();
+        std::future::pending()
+    });
+    let mut session = Session::open(&agent).await.unwrap();
+    session.send("go").await.unwrap();
+    let Some(Ok(Frame::System(init))) = session.next().await else { panic!() };
+    asked.await.unwrap();
+    drop(session);
+
+    let agent = asking(json!(["Done."])).resume(&init.session_id);
+    let agent = agent.can_use_tool(|_| async { PermissionResult::allow() });
+    let mut session = Session::open(&agent).await.unwrap();
+    let calls = session.controls().resume_pending_calls().await.unwrap();
+    assert_eq!(calls[0].input["command"], "touch made");
+    assert_eq!(session.result().await.unwrap().result.as_deref(), Some("Done."));
+    assert!(fixture.dir("work").join("made").exists());
+}
+
+/// Opens a session and waits until it is loaded.
+async fn open_loaded(agent: &Agent) -> Session {
+    let session = Session::open(agent).await.unwrap();
+    session.info().await.unwrap();
+    session
+}
+
+#[tokio::test]
+async fn second_session_on_one_id_learns_of_the_conflict() {
+    let fixture = Fixture::new();
+    let stores: [(&str, SharedStore); 3] = [
+        ("memory", MemoryStore::default().into()),
+        ("files", FileStore::new(fixture.dir("tmp")).into()),
+        ("load and append only", WatchedStore::default().into()),
+    ];
+    for (name, store) in stores {
+        let agent = |replies: Value| fixture.agent_with(store.clone(), replies);
+        let (id, _) = run_prompt(&agent(json!(["Hello."])), "Hi.").await;
+        let script = Arc::new(Scripted::replies(json!([bash_call("touch made"), "two"])).unwrap());
+        let mut first = open_loaded(&agent(json!(["one", "three"])).resume(&id)).await;
+        let mut second = open_loaded(&agent(json!([])).script(Arc::clone(&script)).resume(&id)).await;
+        let ask = async |session: &mut Session| {
+            session.send("Go on.").await.unwrap();
+            session.result().await.unwrap()
+        };
+        assert_eq!(ask(&mut first).await.result.as_deref(), Some("one"), "{name}");
+        for _ in 0..2 {
+            let refused = ask(&mut second).await;
+            assert_eq!(refused.subtype, Outcome::ErrorDuringExecution, "{name}: {refused:?}");
+            assert!(refused.errors.unwrap()[0].contains("continued or deleted elsewhere"), "{name}");
+        }
+        assert_eq!(script.requests().len(), 0, "{name}: no model is asked");
+        assert_eq!(ask(&mut first).await.result.as_deref(), Some("three"), "{name}: the other one goes on");
+        let messages = agent(json!([])).sessions().unwrap().messages(&id).await.unwrap();
+        assert_eq!(messages.len(), 6, "{name}: nothing is lost and nothing added");
+        let resumed = agent(json!([{"expect": "three", "content": ["Found."]}])).resume(&id);
+        assert_eq!(run_prompt(&resumed, "And?").await.1, "Found.", "{name}");
+    }
+}
+
+#[tokio::test]
+async fn conflict_during_a_turn_ends_it_before_its_next_effect() {
+    let fixture = Fixture::new();
+    let (id, _) = run_prompt(&fixture.agent(json!(["Hello."])), "Hi.").await;
+    let (started, mut waiting) = tokio::sync::mpsc::unbounded_channel();
+    let hold = tool_with_state(started, "hold", "Waits", |started: UnboundedSender<_>| async move {
+        let (release, released) = tokio::sync::oneshot::channel::<()>();
+        started.send(release).unwrap();
+        released.await.unwrap();
+    });
+    let call = json!([{"type": "tool_use", "name": "mcp__own__hold", "input": {}}]);
+    let agent = fixture
+        .agent(json!([call, bash_call("touch made"), "never said"]))
+        .tool_server(ToolServer::new("own").tool(hold))
+        .allow_tool("mcp__own")
+        .resume(&id);
+    let mut session = Session::open(&agent).await.unwrap();
+    session.send("Go.").await.unwrap();
+    let release = waiting.recv().await.unwrap();
+    assert_eq!(run_prompt(&fixture.agent(json!(["Mine."])).resume(&id), "Me first.").await.1, "Mine.");
+    release.send(()).unwrap();
+    let result = session.result().await.unwrap();
+    assert_eq!(result.subtype, Outcome::ErrorDuringExecution, "{result:?}");
+    assert!(!fixture.dir("work/made").exists());
+    let messages = fixture.agent(json!([])).sessions().unwrap().messages(&id).await.unwrap();
+    assert!(serde_json::to_string(&messages).unwrap().contains("Mine."));
+}
+
+#[tokio::test]
+async fn newest_changed_and_single_sessions_are_read() {
+    let fixture = Fixture::new();
+    let sessions = fixture.agent(json!([])).sessions().unwrap();
+    let mut ids = Vec::new();
+    for prompt in ["One.", "Two.", "Three."] {
+        ids.push(run_prompt(&fixture.agent(json!(["ok"])), prompt).await.0);
+    }
+    // The store counts in milliseconds, in which all may have been written.
+    let all = sessions.list().await.unwrap();
+    assert_eq!(sessions.newest(2).await.unwrap(), all[..2]);
+    assert_eq!(sessions.newest(9).await.unwrap(), all);
+    let newest = all[0].last_modified;
+    let changed = sessions.changed_since(newest).await.unwrap();
+    assert!(!changed.is_empty() && changed.iter().all(|session| session.last_modified >= newest));
+    assert_eq!(sessions.changed_since(newest + 1).await.unwrap(), []);
+    let found = sessions.find(&ids[1]).await.unwrap().unwrap();
+    assert_eq!((found.session_id.as_str(), found.summary.as_str()), (ids[1].as_str(), "Two."));
+    assert_eq!(sessions.find("aaaaaaaa-2222-4333-8444-555555555555").await.unwrap(), None);
+    let error = sessions.lock(&ids[0]).await.unwrap_err().to_string();
+    assert!(error.contains("cannot tell which engine"), "{error}");
+}
+
+#[tokio::test]
+async fn lock_of_a_session_on_disk_names_its_engine() {
+    let fixture = Fixture::new();
+    let home = fixture.dir("home").display().to_string();
+    let environment = Environment::from_iter([("HOME", home), ("PATH", std::env::var("PATH").unwrap())]);
+    let agent = Agent::new().environment(environment).cwd(fixture.dir("work"));
+    let agent = agent.script(Scripted::replies(json!(["Hello."])).unwrap());
+    let sessions = agent.sessions().unwrap();
+    let mut session = Session::open(&agent).await.unwrap();
+    session.send("Hi.").await.unwrap();
+    let id = session.result().await.unwrap().session_id;
+    let SessionLock::Held(Some(owner)) = sessions.lock(&id).await.unwrap() else { panic!() };
+    assert_eq!(owner.pid, std::process::id());
+    assert!(owner.program.is_some() && owner.host.is_some(), "{owner:?}");
+    let refused = Session::open(&agent.clone().resume(&id)).await.unwrap_err();
+    let OpenError::SessionBusy { holder, .. } = &refused else { panic!("{refused:?}") };
+    assert!(holder.contains(&owner.to_string()), "{holder}");
+    session.finish_input();
+    while session.next().await.is_some() {}
+    assert_eq!(sessions.lock(&id).await.unwrap(), SessionLock::Free);
+    assert_eq!(sessions.find(&id[..8]).await.unwrap().unwrap().session_id, id);
+    assert!(sessions.lock("aaaaaaaa-2222-4333-8444-555555555555").await.is_err());
 }

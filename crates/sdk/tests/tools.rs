@@ -10,9 +10,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::Barrier;
+use whimbrel::wire::Block;
+use whimbrel::wire::content::Source;
 use whimbrel::wire::control::McpConnection;
 use whimbrel::wire::hook::{HookEvent, HookOutput};
-use whimbrel::{Agent, Frame, Hook, Json, Scripted, Session, Tool, ToolServer, query, tool};
+use whimbrel::{Agent, Frame, Hook, Json, Scripted, Session, Tool, ToolOutput, ToolServer, query, tool};
 
 #[derive(Deserialize, JsonSchema)]
 struct Sum {
@@ -46,7 +48,7 @@ fn agent_with_server(server: ToolServer, replies: Value) -> (Agent, Arc<Scripted
     (agent, script)
 }
 
-async fn with_timeout<T>(wait: impl Future<Output = T>) -> T {
+async fn with_timeout<T>(wait: impl IntoFuture<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(30), wait).await.unwrap()
 }
 
@@ -66,7 +68,7 @@ async fn function_gets_its_input_and_errors_reach_the_model() {
         let server = ToolServer::new("calc").instructions("CALC-INSTRUCTIONS").tool(add_tool());
         let (agent, script) =
             agent_with_server(server, json!([[tool_call("mcp__calc__add", &input)], "done"]));
-        with_timeout(query("go", &agent).result()).await.unwrap();
+        with_timeout(query("go", &agent)).await.unwrap();
         let message = last_message(&script);
         assert!(message.contains(expected), "{input}: {message}");
         assert_eq!(message.contains(r#""is_error":true"#), failed, "{input}: {message}");
@@ -74,6 +76,78 @@ async fn function_gets_its_input_and_errors_reach_the_model() {
         assert!(first.contains("mcp__calc__add") && first.contains("The first number."), "{first}");
         assert!(first.contains("CALC-INSTRUCTIONS"));
     }
+}
+
+#[tokio::test]
+async fn enum_input_is_one_object_without_combinators() {
+    #[derive(Deserialize, JsonSchema)]
+    #[serde(tag = "op", rename_all = "snake_case")]
+    enum Operation {
+        /// Adds two numbers.
+        Add {
+            a: i64,
+            b: i64,
+        },
+        Negate {
+            a: i64,
+        },
+    }
+    let compute = tool("compute", "Computes", |operation: Operation| async move {
+        match operation {
+            Operation::Add { a, b } => (a + b).to_string(),
+            Operation::Negate { a } => (-a).to_string(),
+        }
+    });
+    let rows = [
+        (json!({"op": "add", "a": 2, "b": 3}), "5"),
+        (json!({"op": "negate", "a": 2}), "-2"),
+        (json!({"op": "negate"}), "missing field `a`"),
+    ];
+    for (input, expected) in rows {
+        let server = ToolServer::new("calc").tool(compute.clone());
+        let (agent, script) =
+            agent_with_server(server, json!([[tool_call("mcp__calc__compute", &input)], "done"]));
+        with_timeout(query("go", &agent)).await.unwrap();
+        assert!(last_message(&script).contains(expected), "{input}: {}", last_message(&script));
+        let tools = script.requests()[0]["tools"].clone();
+        let sent =
+            tools.as_array().unwrap().iter().find(|tool| tool["name"] == "mcp__calc__compute").unwrap();
+        let schema = sent["input_schema"].as_object().unwrap();
+        assert!(["oneOf", "anyOf", "allOf"].iter().all(|key| !schema.contains_key(*key)), "{sent}");
+        assert_eq!(schema["properties"]["op"]["enum"], json!(["add", "negate"]));
+        assert!(sent["description"].as_str().unwrap().contains("Adds two numbers."), "{sent}");
+    }
+}
+
+#[tokio::test]
+async fn input_that_is_no_object_is_a_field() {
+    let shout = tool("shout", "Shouts", |word: String| async move { word.to_uppercase() });
+    let call = json!([tool_call("mcp__calc__shout", &json!({"value": "hey"}))]);
+    let (agent, script) = agent_with_server(ToolServer::new("calc").tool(shout), json!([call, "done"]));
+    with_timeout(query("go", &agent)).await.unwrap();
+    assert!(last_message(&script).contains("HEY"), "{}", last_message(&script));
+}
+
+#[tokio::test]
+async fn failed_call_keeps_its_pictures() {
+    let picture = Block::Image {
+        source: Source::Base64 { media_type: "image/png".into(), data: "iVBORw0KGgo=".into() },
+    };
+    let output = ToolOutput { content: vec![Block::text("It broke."), picture], failed: true };
+    let broken = tool("broken", "Breaks", move || std::future::ready(output.clone()));
+    let call = json!([tool_call("mcp__calc__broken", &json!({}))]);
+    let (agent, script) = agent_with_server(ToolServer::new("calc").tool(broken), json!([call, "done"]));
+    let mut running = query("go", &agent);
+    let mut failed = None;
+    while let Some(frame) = with_timeout(running.next()).await {
+        if let Frame::User(user) = frame.unwrap() {
+            failed = Some(serde_json::to_value(&user.message).unwrap()["content"][0]["is_error"].clone());
+        }
+    }
+    assert_eq!(failed, Some(json!(true)), "the host is told that the call failed");
+    let message = last_message(&script);
+    assert!(message.contains("iVBORw0KGgo=") && message.contains("It broke."), "{message}");
+    assert!(message.contains("The call failed.") && !message.contains(r#""is_error":true"#), "{message}");
 }
 
 #[tokio::test]
@@ -89,7 +163,7 @@ async fn read_only_tools_run_concurrently() {
     let calls = json!([tool_call("mcp__calc__look", &json!({})), tool_call("mcp__calc__look", &json!({}))]);
     let (agent, script) =
         agent_with_server(ToolServer::new("calc").tool(look.read_only()), json!([calls, "done"]));
-    with_timeout(query("go", &agent).result()).await.unwrap();
+    with_timeout(query("go", &agent)).await.unwrap();
     assert_eq!(last_message(&script).matches(r#"{\"seen\":true}"#).count(), 2, "{}", last_message(&script));
 }
 
@@ -103,7 +177,7 @@ async fn hook_replaces_the_output_of_a_function() {
         json!({"hookSpecificOutput": {"hookEventName": "PostToolUse", "updatedMCPToolOutput": other}});
     let answer: HookOutput = serde_json::from_value(answer).unwrap();
     let hook = Hook::on(HookEvent::PostToolUse, move |_| std::future::ready(answer.clone()));
-    with_timeout(query("go", &agent.hook(hook)).result()).await.unwrap();
+    with_timeout(query("go", &agent.hook(hook))).await.unwrap();
     let message = last_message(&script);
     assert!(message.contains("NOT FIVE") && !message.contains(r#""text":"5""#), "{message}");
 }
@@ -120,7 +194,7 @@ async fn a_subagent_calls_the_same_function() {
     let tick_call = json!([tool_call("mcp__calc__tick", &json!({}))]);
     let (agent, _) =
         agent_with_server(ToolServer::new("calc").tool(tick), json!([errand, tick_call, "ticked", "done"]));
-    with_timeout(query("go", &agent).result()).await.unwrap();
+    with_timeout(query("go", &agent)).await.unwrap();
     assert_eq!(count.load(Ordering::Relaxed), 1);
 }
 
@@ -134,8 +208,8 @@ async fn panic_fails_the_call_and_the_session_goes_on() {
     let server = ToolServer::new("calc").tool(broken);
     let (agent, script) =
         agent_with_server(server, json!([[tool_call("mcp__calc__broken", &json!({}))], "done"]));
-    let result = with_timeout(query("go", &agent).result()).await.unwrap();
-    assert_eq!(result.result.as_deref(), Some("done"));
+    let result = with_timeout(query("go", &agent)).await.unwrap();
+    assert_eq!(result.text(), "done");
     assert!(last_message(&script).contains("crashed"), "{}", last_message(&script));
 }
 
@@ -145,7 +219,7 @@ async fn tool_server_can_be_listed_and_toggled() {
         ToolServer::new("calc").version("3").tool(add_tool().read_only()),
         json!(["one", "two"]),
     );
-    let mut session = Session::open(&agent).unwrap();
+    let mut session = Session::open(&agent).await.unwrap();
     session.send("hi").await.unwrap();
     with_timeout(session.result()).await.unwrap();
     let controls = session.controls().clone();
@@ -185,9 +259,9 @@ async fn call_needs_permission_and_interrupt_drops_its_future() {
     let reply = json!([[tool_call("mcp__calc__wait", &json!({}))], "done"]);
     let (refusing, _) = agent_with_server(server.clone(), reply.clone());
     let refusing = refusing.allowed_tools(Vec::<String>::new());
-    assert_eq!(with_timeout(query("go", &refusing).result()).await.unwrap().permission_denials.len(), 1);
+    assert_eq!(with_timeout(query("go", &refusing)).await.unwrap().denials().len(), 1);
     let (agent, _) = agent_with_server(server, reply);
-    let mut session = Session::open(&agent).unwrap();
+    let mut session = Session::open(&agent).await.unwrap();
     session.send("go").await.unwrap();
     let mut started = false;
     while !started {

@@ -26,6 +26,7 @@
 //! - [`http_mock`]: a model API on loopback that plays a script; [`scripted_model`]: the same without a network
 //! - [`oauth_mock`]: an MCP server that requires OAuth, with its authorization server
 //! - [`host`]: a host that starts an engine on a script and exchanges frames with it
+//! - `agent_test`: an agent of the Rust SDK on a script, with its own tools and callbacks (feature `sdk`)
 //! - [`scenario`]: recorded sessions with expected frames, run in process and as a program
 //! - [`kill_test`]: kills a program at random moments and checks that its session survives
 //! - [`store_contract`]: checks that every session store must pass
@@ -34,6 +35,8 @@
 
 #![deny(missing_docs)]
 
+#[cfg(feature = "sdk")]
+pub mod agent_test;
 mod api_format;
 pub mod host;
 pub mod http_mock;

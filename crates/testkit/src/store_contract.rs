@@ -9,13 +9,14 @@
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
-use whimbrel_session_store::store::{SessionStore, StoreKey, StoredSummary};
+use whimbrel_session_store::store::{SessionStore, StoreError, StoreKey, StoredSummary};
 use whimbrel_wire::RawJson;
 
 /// Checks a store, with a new instance for each claim. The error names the claim that failed.
 pub async fn check<S: SessionStore>(mut new_store: impl FnMut() -> S) -> Result<()> {
     check_order(&new_store()).await?;
     check_duplicates(&new_store()).await?;
+    check_conflicts(&new_store()).await?;
     check_isolation(&new_store()).await?;
     check_lists(&new_store()).await?;
     check_removal(&new_store()).await?;
@@ -72,6 +73,39 @@ async fn check_duplicates(store: &impl SessionStore) -> Result<()> {
     let below = session_key().with_subpath("subagents/agent-1");
     store.append(&below, &[entry("a")]).await?;
     ensure!(store.load(&below).await?.is_some(), "a uuid is a duplicate only within its transcript");
+    Ok(())
+}
+
+async fn check_conflicts(store: &impl SessionStore) -> Result<()> {
+    let key = session_key();
+    let tag = raw_json(&json!({"type": "tag", "tag": "x"}));
+    store.append_after(&key, None, &[entry("a"), entry("b")]).await?;
+    store.append_after(&key, Some("b"), std::slice::from_ref(&tag)).await?;
+    store.append_after(&key, Some("b"), &[entry("c"), tag.clone()]).await?;
+    for (name, last) in [("a new session", None), ("an earlier line", Some("b")), ("no line", Some("z"))] {
+        let result = store.append_after(&key, last, &[entry("d")]).await;
+        ensure!(
+            matches!(result, Err(StoreError::Conflict { .. })),
+            "a line after {name} conflicts with the last line, not {result:?}"
+        );
+    }
+    store.append_after(&key, Some("b"), std::slice::from_ref(&tag)).await?;
+    store.append_after(&key, Some("b"), &[entry("c"), entry("d")]).await?;
+    let loaded = store.load(&key).await?;
+    let expected = vec![entry("a"), entry("b"), tag.clone(), entry("c"), tag.clone(), tag, entry("d")];
+    ensure!(
+        loaded == Some(expected),
+        "lines without uuid and repeated deliveries are no conflict, and conflicts store nothing, not {loaded:?}"
+    );
+    let below = key.with_subpath("subagents/agent-1");
+    store.append_after(&below, None, &[entry("x")]).await?;
+    let gone = StoreKey::session("proj", "gone");
+    let result = store.append_after(&gone, Some("a"), &[entry("b")]).await;
+    ensure!(
+        matches!(result, Err(StoreError::Conflict { .. })),
+        "a deleted session conflicts, not {result:?}"
+    );
+    ensure!(store.load(&gone).await?.is_none(), "and is not created");
     Ok(())
 }
 
@@ -170,6 +204,11 @@ async fn check_summaries(store: &impl SessionStore) -> Result<()> {
         fields == (Some("Mine"), Some("blue"), Some("/w"), Some(1_794_798_000_123)),
         "the summary comes from the session's own lines, not {fields:?}"
     );
+    ensure!(
+        store.summary("proj", "sess").await? == Some(found),
+        "the summary of one session is that of the list"
+    );
+    ensure!(store.summary("proj", "never").await?.is_none(), "an unknown session has no summary");
     let modified = (store.list("proj").await?, store.summaries("proj").await?);
     ensure!(
         modified.0.iter().eq(modified.1.iter().map(|session| &session.listed)),

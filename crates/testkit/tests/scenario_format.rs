@@ -63,7 +63,7 @@ async fn timeout_names_the_step() {
     let mut spec = hello_spec();
     spec["host"][1] = json!({"waitFor": {"type": "no_such_frame"}});
     let (_folder, scenario) = write_scenario(&spec);
-    let scenario = scenario.unwrap().timeout(Duration::from_millis(500));
+    let scenario = scenario.unwrap().timeout(Duration::from_secs(3));
     let error = format!("{:#}", scenario.run_in_process().await.unwrap_err());
     assert!(error.contains("step 2") && error.contains("no_such_frame"), "{error}");
 }

@@ -57,6 +57,7 @@ scenarios! {
     plain_text => "plain-text",
     plan_mode => "plan-mode",
     plugin => "plugin",
+    prompt_next => "prompt-next",
     prompts_joined => "prompts-joined",
     question_to_the_user => "question-to-the-user",
     retry_announced => "retry-announced",

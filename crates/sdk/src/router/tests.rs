@@ -8,12 +8,14 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use whimbrel_transport::link;
 use whimbrel_wire::control::{
-    CanUseTool, Cancel, ControlRequest, ControlResponse, InitializeReply, InterruptReply, Request,
+    CanUseTool, Cancel, CancelReason, ControlRequest, ControlResponse, InitializeReply, InterruptReply,
+    Request,
 };
 use whimbrel_wire::decode;
 use whimbrel_wire::permission::PermissionResult;
 
 use super::*;
+use crate::transport::PromptSpans;
 
 /// Engine end of the link, driven by the test.
 struct FakeEngine {
@@ -26,18 +28,28 @@ struct FakeEngine {
 /// Capacity of the channels between engine and router.
 const CHANNEL_CAPACITY: usize = 4;
 
-fn open_with_fake_engine(agent: &Agent, needs_initialize: bool) -> (FakeEngine, Controls, Frames) {
+/// A session whose `initialize` the engine has answered.
+async fn open_session(agent: &Agent) -> (FakeEngine, Controls, Frames) {
+    let (mut engine, controls, frames) = connect_fake_engine(agent, Opening::Initialize);
+    let (id, _) = engine.next_request().await;
+    engine.to_host.send(ControlResponse::success(id, &InitializeReply::default()).into()).await.unwrap();
+    with_timeout(controls.client().wait_for_initialize()).await.unwrap();
+    (engine, controls, frames)
+}
+
+fn connect_fake_engine(agent: &Agent, opening: Opening) -> (FakeEngine, Controls, Frames) {
     let (sender, from_host) = mpsc::channel(CHANNEL_CAPACITY);
     let (to_host, receiver) = mpsc::channel(CHANNEL_CAPACITY);
     let (finished, stop) = (CancellationToken::new(), CancellationToken::new());
     let connection = Connection {
+        prompt_spans: PromptSpans::default(),
         sender,
         incoming: FrameSource::Fake(receiver),
         finished: finished.clone(),
         stop: stop.clone(),
-        needs_initialize,
+        opening,
     };
-    let (controls, frames) = start_router(agent, connection).unwrap();
+    let RoutedSession { controls, frames, .. } = start_router(agent, connection).unwrap();
     (FakeEngine { from_host, to_host, finished, stop }, controls, frames)
 }
 
@@ -97,7 +109,7 @@ async fn with_timeout<T>(wait: impl Future<Output = T>) -> T {
 #[tokio::test]
 async fn requests_pass_while_frames_are_unread() {
     let agent = Agent::new().can_use_tool(|_| async { PermissionResult::allow() });
-    let (mut engine, controls, mut frames) = open_with_fake_engine(&agent, false);
+    let (mut engine, controls, mut frames) = open_session(&agent).await;
     for number in 0..5000 {
         engine.to_host.send(filler_frame(number)).await.unwrap();
     }
@@ -117,7 +129,7 @@ async fn requests_pass_while_frames_are_unread() {
 #[tokio::test]
 async fn engine_is_slowed_beyond_the_unread_limit() {
     let agent = Agent::new().unread_limit(1000);
-    let (engine, _controls, mut frames) = open_with_fake_engine(&agent, false);
+    let (engine, _controls, mut frames) = open_session(&agent).await;
     let sent = engine.send_until_full().await;
     assert!((10..30).contains(&sent), "{sent}");
     for number in 0..sent {
@@ -129,7 +141,7 @@ async fn engine_is_slowed_beyond_the_unread_limit() {
 #[tokio::test]
 async fn pending_request_lifts_the_unread_limit() {
     let agent = Agent::new().unread_limit(0);
-    let (mut engine, controls, _frames) = open_with_fake_engine(&agent, false);
+    let (mut engine, controls, _frames) = open_session(&agent).await;
     engine.send_until_full().await;
     let call = tokio::spawn(async move { controls.interrupt().await });
     let (id, _) = engine.next_request().await;
@@ -146,7 +158,7 @@ async fn pending_request_lifts_the_unread_limit() {
 #[tokio::test]
 async fn abandoned_request_no_longer_lifts_the_limit() {
     let agent = Agent::new().unread_limit(0);
-    let (mut engine, controls, _frames) = open_with_fake_engine(&agent, false);
+    let (mut engine, controls, _frames) = open_session(&agent).await;
     let call = tokio::spawn({
         let controls = controls.clone();
         async move { controls.interrupt().await }
@@ -178,10 +190,14 @@ fn agent_with_stalled_callback() -> (Agent, oneshot::Receiver<()>, oneshot::Rece
 #[tokio::test]
 async fn cancelled_request_drops_its_callback() {
     let (agent, started, dropped) = agent_with_stalled_callback();
-    let (mut engine, _controls, _frames) = open_with_fake_engine(&agent, false);
+    let (mut engine, _controls, _frames) = open_session(&agent).await;
     engine.to_host.send(permission_request("first")).await.unwrap();
     with_timeout(started).await.unwrap();
-    engine.to_host.send(Cancel { request_id: "first".into() }.into()).await.unwrap();
+    engine
+        .to_host
+        .send(Cancel { request_id: "first".into(), reason: CancelReason::Interrupted }.into())
+        .await
+        .unwrap();
     assert!(with_timeout(dropped).await.is_err());
     engine.to_host.send(permission_request("second")).await.unwrap();
     assert_eq!(engine.next_response().await.request_id(), "second");
@@ -190,7 +206,7 @@ async fn cancelled_request_drops_its_callback() {
 #[tokio::test]
 async fn callback_is_dropped_with_the_run() {
     let (agent, started, dropped) = agent_with_stalled_callback();
-    let (engine, _controls, frames) = open_with_fake_engine(&agent, false);
+    let (engine, _controls, frames) = open_session(&agent).await;
     engine.to_host.send(permission_request("q")).await.unwrap();
     with_timeout(started).await.unwrap();
     drop(frames);
@@ -204,7 +220,7 @@ async fn panicking_callback_denies_the_call() {
         assert!(asked.fetch_add(1, Ordering::Relaxed) > 0, "in the closure");
         async { panic!("in its future") }
     });
-    let (mut engine, _controls, _frames) = open_with_fake_engine(&agent, false);
+    let (mut engine, _controls, _frames) = open_session(&agent).await;
     for id in ["closure", "future"] {
         engine.to_host.send(permission_request(id)).await.unwrap();
         let answer = engine.next_response().await;
@@ -214,7 +230,7 @@ async fn panicking_callback_denies_the_call() {
 
 #[tokio::test]
 async fn sdk_only_frames_are_hidden() {
-    let (engine, _controls, mut frames) = open_with_fake_engine(&Agent::new(), false);
+    let (engine, _controls, mut frames) = open_session(&Agent::new()).await;
     let state = |mark: &str| {
         parse_frame(&format!(
             r#"{{"type":"system","subtype":"session_state_changed","state":"idle","uuid":"u","session_id":"s"{mark}}}"#
@@ -245,7 +261,7 @@ async fn sdk_only_frames_are_hidden() {
 
 #[tokio::test]
 async fn initialize_reply_is_cached() {
-    let (mut engine, controls, _frames) = open_with_fake_engine(&Agent::new(), true);
+    let (mut engine, controls, _frames) = connect_fake_engine(&Agent::new(), Opening::Initialize);
     let (id, request) = engine.next_request().await;
     assert!(matches!(request, Request::Initialize(_)));
     let reply = InitializeReply { pid: Some(7), ..InitializeReply::default() };
@@ -256,9 +272,12 @@ async fn initialize_reply_is_cached() {
     assert!(engine.from_host.is_empty());
 }
 
+#[cfg(feature = "in-process")]
 #[tokio::test]
 async fn info_sends_initialize_once() {
-    let (mut engine, controls, _frames) = open_with_fake_engine(&Agent::new(), false);
+    // An engine in this process has the options already.
+    let opening = Opening::Resolving(oneshot::channel().1);
+    let (mut engine, controls, _frames) = connect_fake_engine(&Agent::new(), opening);
     let both = tokio::spawn(async move {
         let (one, two) = futures::future::join(controls.info(), controls.info()).await;
         one.unwrap() == two.unwrap()
@@ -271,7 +290,7 @@ async fn info_sends_initialize_once() {
 
 #[tokio::test]
 async fn rejected_initialize_is_the_first_item_and_ends_the_run() {
-    let (mut engine, controls, mut frames) = open_with_fake_engine(&Agent::new(), true);
+    let (mut engine, controls, mut frames) = connect_fake_engine(&Agent::new(), Opening::Initialize);
     let (id, _) = engine.next_request().await;
     engine.to_host.send(ControlResponse::error(id, "no such agent").into()).await.unwrap();
     let first = with_timeout(frames.next()).await.unwrap();
@@ -286,7 +305,7 @@ async fn rejected_initialize_is_the_first_item_and_ends_the_run() {
 
 #[tokio::test]
 async fn engine_exit_fails_all_pending_requests() {
-    let (mut engine, controls, mut frames) = open_with_fake_engine(&Agent::new(), false);
+    let (mut engine, controls, mut frames) = open_session(&Agent::new()).await;
     let call = tokio::spawn({
         let controls = controls.clone();
         async move { controls.interrupt().await }
@@ -301,7 +320,7 @@ async fn engine_exit_fails_all_pending_requests() {
 
 #[tokio::test]
 async fn dropped_controls_finish_input_and_dropped_frames_stop_run() {
-    let (engine, controls, frames) = open_with_fake_engine(&Agent::new(), false);
+    let (engine, controls, frames) = open_session(&Agent::new()).await;
     let another = controls.clone();
     drop(controls);
     assert!(!engine.finished.is_cancelled());
@@ -309,4 +328,23 @@ async fn dropped_controls_finish_input_and_dropped_frames_stop_run() {
     assert!(engine.finished.is_cancelled() && !engine.stop.is_cancelled());
     drop(frames);
     assert!(engine.stop.is_cancelled());
+}
+
+#[tokio::test]
+async fn unread_live_output_is_joined_and_nothing_is_lost() {
+    let (engine, _controls, mut frames) = open_session(&Agent::new().unread_limit(1_000)).await;
+    let chunk =
+        json!({"type": "tool_output", "tool_use_id": "call", "text": "x".repeat(100), "omitted_bytes": 1});
+    for _ in 0..10_000 {
+        with_timeout(engine.to_host.send(parse_frame(&chunk.to_string()))).await.unwrap();
+    }
+    with_timeout(engine.to_host.send(filler_frame(0))).await.unwrap();
+    let (mut count, mut bytes) = (0, 0);
+    while let Frame::ToolOutput(chunk) = with_timeout(frames.next()).await.unwrap().unwrap() {
+        assert!(chunk.text.len() <= 64 * 1024);
+        bytes += chunk.text.len() as u64 + chunk.omitted_bytes;
+        count += 1;
+    }
+    assert_eq!(bytes, 1_010_000);
+    assert!(count <= CHANNEL_CAPACITY + 2, "{count}");
 }

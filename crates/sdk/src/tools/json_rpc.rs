@@ -1,13 +1,18 @@
 //! JSON-RPC side of a tool server, for an engine process: one answer per message.
 
+use std::sync::Arc;
+
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
 use whimbrel_wire::content::Source;
 use whimbrel_wire::{Block, RawJson};
 
+use super::context::{ContextParts, ProgressFn, ToolContext};
 use super::output::ToolOutput;
 use super::server::ServerParts;
 use super::tool::Tool;
+use crate::extensions::Extensions;
 
 #[derive(Deserialize)]
 struct RpcRequest {
@@ -18,11 +23,20 @@ struct RpcRequest {
     params: Map<String, Value>,
 }
 
+/// Sends a JSON-RPC message of a server to the engine.
+pub(crate) type NotifyFn = Arc<dyn Fn(RawJson) + Send + Sync>;
+
 /// Answers a message. Notifications are acknowledged with an empty result.
-pub(super) async fn handle_message(server: &ServerParts, message: &RawJson) -> Result<RawJson, String> {
+pub(super) async fn handle_message(
+    server: &ServerParts,
+    message: &RawJson,
+    extensions: Extensions,
+    notify: NotifyFn,
+) -> Result<RawJson, String> {
     let message: RpcRequest = message.decode().map_err(|error| format!("not a JSON-RPC message: {error}"))?;
     let Some(id) = message.id else { return to_raw_json(&json!({"jsonrpc": "2.0", "id": 0, "result": {}})) };
-    to_raw_json(&match call_method(server, &message.method, message.params).await {
+    let context = CallContext { extensions, notify };
+    to_raw_json(&match call_method(server, &message.method, message.params, context).await {
         Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
         Err((code, text)) => json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": text}}),
     })
@@ -32,6 +46,7 @@ async fn call_method(
     server: &ServerParts,
     method: &str,
     mut params: Map<String, Value>,
+    context: CallContext,
 ) -> Result<Value, (i32, String)> {
     match method {
         "initialize" => {
@@ -53,12 +68,57 @@ async fn call_method(
             let found = server.tools.iter().find(|tool| tool.name == name);
             let tool = found.ok_or_else(|| (-32602, format!("Tool {name} not found")))?;
             let input = params.remove("arguments").unwrap_or_else(|| Map::new().into());
-            let ToolOutput { content, failed } = (tool.function)(input).await;
+            let cancellation = CancellationToken::new();
+            let context = context.for_call(&params, cancellation.clone());
+            // Work that the function has started elsewhere learns that the call is over.
+            let cancel_on_drop = cancellation.drop_guard();
+            let ToolOutput { content, failed } = (tool.function)(input, context).await;
+            cancel_on_drop.disarm();
             let content: Vec<Value> = content.into_iter().map(block_to_json).collect();
             Ok(json!({"content": content, "isError": failed}))
         }
         other => Err((-32601, format!("Method not found: {other}"))),
     }
+}
+
+/// What a call gets from the host.
+struct CallContext {
+    extensions: Extensions,
+    notify: NotifyFn,
+}
+
+impl CallContext {
+    /// Context of a call with the metadata of its request.
+    fn for_call(self, params: &Map<String, Value>, cancellation: CancellationToken) -> ToolContext {
+        let meta = params.get("_meta").and_then(Value::as_object);
+        let text = |key: &str| meta.and_then(|meta| meta.get(key)?.as_str()).map(str::to_owned);
+        let token = meta.and_then(|meta| meta.get("progressToken")).cloned();
+        ToolContext::new(ContextParts {
+            session_id: text("whimbrel/sessionId").unwrap_or_default(),
+            tool_use_id: text("claudecode/toolUseId"),
+            agent_id: text("whimbrel/agentId"),
+            cwd: text("whimbrel/cwd").unwrap_or_default().into(),
+            cancellation,
+            progress: token.map(|token| progress_fn(token, self.notify)),
+            extensions: self.extensions,
+        })
+    }
+}
+
+/// Reports progress by notifications with the token of the request.
+fn progress_fn(token: Value, notify: NotifyFn) -> ProgressFn {
+    Arc::new(move |done, total, message| {
+        let mut params = json!({"progressToken": token, "progress": done});
+        for (name, value) in [("total", total.map(Value::from)), ("message", message.map(Value::from))] {
+            if let Some(value) = value {
+                params[name] = value;
+            }
+        }
+        let message = json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params});
+        if let Ok(message) = to_raw_json(&message) {
+            notify(message);
+        }
+    })
 }
 
 fn tool_to_json(tool: &Tool) -> Value {
@@ -126,7 +186,12 @@ mod tests {
         let message =
             RawJson::from_value(&json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params}))
                 .unwrap();
-        servers.handle_message("maths", &message).await.unwrap().decode().unwrap()
+        servers
+            .handle_message("maths", &message, Extensions::default(), Arc::new(drop))
+            .await
+            .unwrap()
+            .decode()
+            .unwrap()
     }
 
     #[tokio::test]
@@ -164,9 +229,12 @@ mod tests {
         servers.add(ToolServer::new("maths"));
         let note =
             RawJson::from_value(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).unwrap();
-        let answer: Value = servers.handle_message("maths", &note).await.unwrap().decode().unwrap();
+        let send = async |server: &str| {
+            servers.handle_message(server, &note, Extensions::default(), Arc::new(drop)).await
+        };
+        let answer: Value = send("maths").await.unwrap().decode().unwrap();
         assert_eq!(answer["result"], json!({}));
-        let error = servers.handle_message("music", &note).await.unwrap_err();
+        let error = send("music").await.unwrap_err();
         assert_eq!(error, "SDK MCP server not found: music");
     }
 }

@@ -7,8 +7,13 @@ use std::sync::Arc;
 use whimbrel_wire::RawJson;
 use whimbrel_wire::control::McpServerInfo;
 
-use super::json_rpc;
+#[cfg(feature = "in-process")]
+use super::context::{ContextParts, ToolContext};
+use super::json_rpc::{self, NotifyFn};
+#[cfg(feature = "in-process")]
+use super::output::ToolOutput;
 use super::tool::Tool;
+use crate::extensions::Extensions;
 
 /// Tools of this program under one name. The model sees each as `mcp__SERVER__TOOL`; subagents have them, too. Cheap to
 /// clone.
@@ -65,26 +70,30 @@ impl ToolServer {
 
     /// Converts the server for an engine in this process.
     #[cfg(feature = "in-process")]
-    pub(crate) fn to_in_process_server(&self) -> whimbrel_mcp::InProcessServer {
-        use whimbrel_mcp::{InProcessServer, InProcessTool};
+    fn to_in_process_server(&self, extensions: &Extensions) -> whimbrel_mcp::InProcessServer {
+        use whimbrel_mcp::{FailedCall, InProcessCall, InProcessServer, InProcessTool};
         let to_in_process_tool = |tool: &Tool| {
-            let function = Arc::clone(&tool.function);
+            let (function, extensions) = (Arc::clone(&tool.function), extensions.clone());
             InProcessTool {
                 name: tool.name.clone(),
                 description: tool.description.clone(),
                 schema: tool.schema.clone(),
                 annotations: tool.annotations.clone(),
                 always_load: tool.always_load,
-                function: Arc::new(move |input| {
-                    let output = function(input);
+                function: Arc::new(move |input, call: InProcessCall| {
+                    let context = ToolContext::new(ContextParts {
+                        session_id: call.session_id,
+                        tool_use_id: call.tool_use_id,
+                        agent_id: call.agent_id,
+                        cwd: call.cwd,
+                        cancellation: call.cancel,
+                        progress: call.progress,
+                        extensions: extensions.clone(),
+                    });
+                    let output = function(input, context);
                     Box::pin(async move {
-                        let output = output.await;
-                        match output.failed {
-                            true => {
-                                Err(whimbrel_wire::content::Content::Blocks(output.content).joined_text())
-                            }
-                            false => Ok(output.content),
-                        }
+                        let ToolOutput { content, failed } = output.await;
+                        if failed { Err(FailedCall::from_content(content)) } else { Ok(content) }
                     })
                 }),
             }
@@ -110,14 +119,26 @@ impl ToolServers {
 
     /// Converts all servers for an engine in this process.
     #[cfg(feature = "in-process")]
-    pub(crate) fn to_in_process_servers(&self) -> BTreeMap<String, whimbrel_mcp::InProcessServer> {
-        self.0.iter().map(|server| (server.name().to_owned(), server.to_in_process_server())).collect()
+    pub(crate) fn to_in_process_servers(
+        &self,
+        extensions: &Extensions,
+    ) -> BTreeMap<String, whimbrel_mcp::InProcessServer> {
+        let convert =
+            |server: &ToolServer| (server.name().to_owned(), server.to_in_process_server(extensions));
+        self.0.iter().map(convert).collect()
     }
 
-    /// Answers a message of the engine to a server; fails if there is no such server.
-    pub(crate) async fn handle_message(&self, name: &str, message: &RawJson) -> Result<RawJson, String> {
+    /// Answers a message of the engine to a server; fails if there is no such server. `notify` sends a message of the
+    /// server to the engine.
+    pub(crate) async fn handle_message(
+        &self,
+        name: &str,
+        message: &RawJson,
+        extensions: Extensions,
+        notify: NotifyFn,
+    ) -> Result<RawJson, String> {
         let found = self.0.iter().find(|server| server.name() == name);
         let server = found.ok_or_else(|| format!("SDK MCP server not found: {name}"))?;
-        json_rpc::handle_message(&server.0, message).await
+        json_rpc::handle_message(&server.0, message, extensions, notify).await
     }
 }

@@ -4,18 +4,19 @@ use std::fmt;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use schemars::JsonSchema;
-use schemars::generate::SchemaSettings;
-use serde::de::DeserializeOwned;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 use whimbrel_wire::RawJson;
 use whimbrel_wire::control::McpToolAnnotations;
 
+use super::context::ToolContext;
+use super::handler::{NoState, ToolHandler};
+use super::input::InputFormat;
 use super::output::ToolOutput;
 
-type ToolFn = Arc<dyn Fn(Value) -> BoxFuture<'static, ToolOutput> + Send + Sync>;
+type ToolFn = Arc<dyn Fn(Value, ToolContext) -> BoxFuture<'static, ToolOutput> + Send + Sync>;
 
-/// A tool that is an async function of this program; made by [`tool`]. Cheap to clone.
+/// A tool that is an async function of this program; made by [`tool()`] or by the attribute
+/// [`macro@crate::tool`]. Cheap to clone.
 #[derive(Clone)]
 pub struct Tool {
     pub(super) name: String,
@@ -27,10 +28,17 @@ pub struct Tool {
 }
 
 /// Creates a tool from an async function. The model sees its name, its description and the schema of its input: derive
-/// `schemars::JsonSchema` for the input, whose doc comments the model reads.
+/// `schemars::JsonSchema` for the input, whose doc comments the model reads. `whimbrel::schemars` is that crate; a derive
+/// finds it after `use whimbrel::schemars;`.
+///
+/// The function takes the input, the [`ToolContext`], both in this order, or neither. See [`tool_with_state`] for one
+/// that shares something with others.
 ///
 /// Invalid input is rejected before the function is called, with the reason for the model. Calls run concurrently only
 /// if the tool is [`read_only`](Tool::read_only). The future is dropped when the turn is interrupted.
+///
+/// Models send an object. An input of another type, such as a `String`, becomes the field `value` of one. An enum
+/// becomes one object with the fields of all variants, and the description lists the variants.
 ///
 /// ```
 /// use schemars::JsonSchema;
@@ -47,7 +55,7 @@ pub struct Tool {
 /// }
 ///
 /// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), whimbrel::Error> {
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let add = tool("add", "Adds two numbers", |sum: Sum| async move { (sum.a + sum.b).to_string() });
 /// let agent = Agent::new()
 ///     .tool_server(ToolServer::new("calculator").tool(add.read_only()))
@@ -55,34 +63,78 @@ pub struct Tool {
 /// # let call = json!([{"type": "tool_use", "name": "mcp__calculator__add", "input": {"a": 2, "b": 3}}]);
 /// # let script = std::sync::Arc::new(Scripted::replies(json!([call, "Five."]))?);
 /// # let agent = agent.cwd(std::env::temp_dir()).persist_session(false).script(script.clone());
-/// let result = whimbrel::query("What is two and three?", &agent).result().await?;
-/// assert_eq!(result.result.as_deref(), Some("Five."));
+/// let answer = whimbrel::query("What is two and three?", &agent).await?;
+/// assert_eq!(answer.text(), "Five.");
 /// # assert!(script.requests().last().unwrap().to_string().contains(r#""text":"5""#));
 /// # Ok(())
 /// # }
 /// ```
-pub fn tool<I, F, A, O>(name: impl Into<String>, description: impl Into<String>, function: F) -> Tool
+pub fn tool<Args>(
+    name: impl Into<String>,
+    description: impl Into<String>,
+    handler: impl ToolHandler<Args>,
+) -> Tool {
+    build(NoState, name.into(), description.into(), handler)
+}
+
+/// Like [`tool()`], with a state that each call gets a clone of, before the other arguments: a connection pool, or
+/// something in an [`Arc`].
+///
+/// ```
+/// use std::sync::{Arc, Mutex};
+///
+/// use schemars::JsonSchema;
+/// use serde::Deserialize;
+/// use whimbrel::{ToolContext, ToolServer, tool_with_state};
+///
+/// #[derive(Deserialize, JsonSchema)]
+/// struct Note {
+///     text: String,
+/// }
+///
+/// type Notes = Arc<Mutex<Vec<String>>>;
+///
+/// async fn count(notes: Notes) -> String {
+///     notes.lock().expect("no panic while locked").len().to_string()
+/// }
+///
+/// let notes = Notes::default();
+/// let server = ToolServer::new("notes")
+///     .tool(tool_with_state(notes.clone(), "add", "Adds a note", |notes: Notes, note: Note| async move {
+///         notes.lock().expect("no panic while locked").push(note.text);
+///     }))
+///     .tool(tool_with_state(notes, "count", "Counts the notes", count).read_only());
+/// ```
+pub fn tool_with_state<State, Args>(
+    state: State,
+    name: impl Into<String>,
+    description: impl Into<String>,
+    handler: impl ToolHandler<Args, State>,
+) -> Tool
 where
-    I: DeserializeOwned + JsonSchema,
-    F: Fn(I) -> A + Send + Sync + 'static,
-    A: Future<Output = O> + Send + 'static,
-    O: Into<ToolOutput>,
+    State: Clone + Send + Sync + 'static,
 {
-    let function = move |input: Value| -> BoxFuture<'static, ToolOutput> {
-        match serde_json::from_value::<I>(input) {
-            Ok(input) => {
-                let answer = function(input);
-                Box::pin(async move { answer.await.into() })
-            }
-            Err(error) => Box::pin(std::future::ready(ToolOutput::failed(format!(
-                "InputValidationError: the input does not match the schema: {error}."
-            )))),
+    build(state, name.into(), description.into(), handler)
+}
+
+fn build<State, Args, Handler>(state: State, name: String, description: String, handler: Handler) -> Tool
+where
+    State: Clone + Send + Sync + 'static,
+    Handler: ToolHandler<Args, State>,
+{
+    let format = InputFormat::of::<Handler::Input>();
+    let (schema, description) = (format.schema.clone(), format.describe(description));
+    let function = move |input: Value, context: ToolContext| match format.parse::<Handler::Input>(input) {
+        Ok(input) => handler.call(state.clone(), input, context),
+        Err(error) => {
+            let text = format!("InputValidationError: the input does not match the schema: {error}.");
+            Box::pin(std::future::ready(ToolOutput::failed(text)))
         }
     };
     Tool {
-        name: name.into(),
-        description: description.into(),
-        schema: input_schema::<I>(),
+        name,
+        description,
+        schema,
         annotations: McpToolAnnotations::default(),
         always_load: None,
         function: Arc::new(function),
@@ -90,6 +142,21 @@ where
 }
 
 impl Tool {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What the model reads about it; for an input with several forms with a list of them.
+    pub fn description(&self) -> &str {
+        &self.description
+    }
+
+    /// Schema of its input, as the model gets it.
+    pub fn input_schema(&self) -> &RawJson {
+        &self.schema
+    }
+
     /// Declares that the tool changes nothing: calls may run concurrently, and while the model is still streaming.
     #[must_use]
     pub fn read_only(mut self) -> Self {
@@ -127,22 +194,4 @@ impl fmt::Debug for Tool {
             .field("schema", &self.schema)
             .finish_non_exhaustive()
     }
-}
-
-/// Returns the schema of an input with inlined definitions, without metadata that is useless to a model.
-fn input_schema<I: JsonSchema>() -> RawJson {
-    let settings = SchemaSettings::draft2020_12().with(|settings| {
-        settings.inline_subschemas = true;
-        settings.meta_schema = None;
-    });
-    let mut schema = settings.into_generator().into_root_schema_for::<I>().to_value();
-    if let Value::Object(fields) = &mut schema {
-        fields.remove("title");
-        // A tool without input, `()` for instance, still takes an object.
-        fields.insert("type".into(), "object".into());
-        fields.entry("properties").or_insert_with(|| Map::new().into());
-    } else {
-        schema = json!({"type": "object", "properties": {}});
-    }
-    RawJson::from_value(&schema).unwrap_or_else(|_| unreachable!("a value can be serialized"))
 }

@@ -20,8 +20,9 @@ use whimbrel_wire::{Frame, decode, encode};
 
 use crate::environment::Environment;
 use crate::error::Error;
+use crate::open_check::check_dir;
 use crate::transport::activity::{Activity, ActivityTracker};
-use crate::transport::{Connection, FrameSource};
+use crate::transport::{Connection, EngineCommand, FrameSource, Opening, PromptSpans};
 
 /// Time an engine has to exit after its input was closed or it was stopped.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
@@ -92,29 +93,38 @@ enum ProcessPhase {
 /// Starts an engine process and connects to it.
 #[expect(clippy::disallowed_methods, reason = "starting an engine process is what this file is for")]
 pub(crate) fn connect(
-    program: &Path,
+    engine: &EngineCommand,
     options: &Options,
     environment: Option<&Environment>,
 ) -> Result<Connection, Error> {
-    let mut command = Command::new(program);
+    let mut command = Command::new(&engine.program);
     if let Some(environment) = environment {
         command.env_clear().envs(environment.variables());
     }
+    for (name, value) in &engine.variables {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
     command
+        .args(&engine.args)
         .args(options.to_args())
         .envs(options.to_env())
         .env("CLAUDE_CODE_ENTRYPOINT", "sdk-rs")
         .env("CLAUDE_CODE_SDK_READS_SESSION_STATE", "1")
+        .env("WHIMBREL_HOST_DETAILS", "1")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .kill_on_drop(true);
-    if let Some(dir) = &options.cwd {
+    if let Some(dir) = engine.dir.as_deref().or(options.cwd.as_ref().map(Path::new)) {
+        check_dir(dir)?;
         command.current_dir(dir);
     }
     let spawned = command.spawn();
-    let mut child =
-        spawned.map_err(|source| Error::Spawn { program: program.display().to_string(), source })?;
+    let program = || engine.program.to_string_lossy().into_owned();
+    let mut child = spawned.map_err(|source| Error::Spawn { program: program(), source })?;
     let (Some(stdin), Some(stdout), Some(stderr)) =
         (child.stdin.take(), child.stdout.take(), child.stderr.take())
     else {
@@ -135,7 +145,14 @@ pub(crate) fn connect(
         phase: ProcessPhase::Running,
     };
     let incoming = FrameSource::Process(Box::new(output));
-    Ok(Connection { sender, incoming, finished, stop, needs_initialize: true })
+    Ok(Connection {
+        sender,
+        incoming,
+        finished,
+        stop,
+        opening: Opening::Initialize,
+        prompt_spans: PromptSpans::default(),
+    })
 }
 
 /// Resolves when the engine's input may be closed: no prompt will come, and no turn runs that may ask or be
