@@ -1,0 +1,380 @@
+//! The WebSocket of the page: subscriptions to sessions, lists that are watched, and what can be done over HTTP as well.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::extract::ws::{
+    CloseFrame, Message as SocketMessage, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code,
+};
+use axum::response::Response;
+use futures::stream::SplitSink;
+use futures::{SinkExt, StreamExt};
+use serde::Deserialize;
+use serde_json::{Map, Value as Json, json};
+use tokio::sync::{broadcast, mpsc};
+
+use super::Api;
+use super::forms::Me;
+use super::requests::give_answer;
+use crate::access::SignedIn;
+use crate::clock;
+use crate::error::{ApiError, ApiResult};
+use crate::hub::Notice;
+use crate::message::Message;
+use crate::session_actor::Command;
+use crate::session_actor::outlet::{Outlet, QueuedMessages, SocketQueue, socket_queue};
+use crate::store::requests::RequestRow;
+use crate::store::sessions::{SessionFilter, SessionRow};
+
+pub(crate) const PROTOCOL: &str = "whimbrel.1";
+
+/// Size of a message of a client.
+const MAX_MESSAGE: usize = 1024 * 1024;
+
+/// Sessions that a socket may subscribe to at a time.
+const MAX_SUBSCRIPTIONS: usize = 50;
+
+/// Events that are read from the store at once.
+const PAGE: i64 = 200;
+
+/// A socket that takes nothing for this time is closed.
+const SEND_TIMEOUT: Duration = Duration::from_secs(40);
+
+const SIGNED_OUT: u16 = 4401;
+const TOO_SLOW: u16 = 4409;
+
+pub(crate) async fn open(State(api): State<Api>, Me(me): Me, upgrade: WebSocketUpgrade) -> Response {
+    let upgrade = upgrade.protocols([PROTOCOL]).max_message_size(MAX_MESSAGE).max_frame_size(MAX_MESSAGE);
+    let sockets = api.host.sockets.clone();
+    upgrade.on_upgrade(move |socket| sockets.track_future(serve(api, me, socket)))
+}
+
+async fn serve(api: Api, me: SignedIn, socket: WebSocket) {
+    api.host.metrics.sockets.fetch_add(1, Ordering::Relaxed);
+    let (sink, mut stream) = socket.split();
+    let (queue, queued) = socket_queue();
+    let (close, closing) = mpsc::channel(1);
+    let host = Arc::clone(&api.host);
+    let writer = tokio::spawn(write_socket(sink, queued, closing));
+    let hello = json!({
+        "op": "hello", "api": 1, "boot": host.boot, "person": me.person.to_json(), "beat_s": host.limits.beat_s,
+    });
+    queue.push(hello.to_string());
+    let notices = host.hub.watch();
+    let mut connection =
+        Connection { api, me, queue, notices, watches: Watches::default(), outlets: HashMap::new() };
+    let mut beat = tokio::time::interval(Duration::from_secs(host.limits.beat_s.max(1)));
+    beat.reset();
+    let stop = host.stopped.clone();
+    let code = loop {
+        tokio::select! {
+            message = stream.next() => match message {
+                Some(Ok(SocketMessage::Text(text))) => match connection.handle(&text).await {
+                    Ok(()) => {}
+                    Err(code) => break Some(code),
+                },
+                Some(Ok(SocketMessage::Binary(_))) => break Some(close_code::INVALID),
+                Some(Ok(SocketMessage::Close(_))) | None => break None,
+                Some(Ok(_)) => {}
+                Some(Err(error)) => break is_too_large(&error).then_some(close_code::SIZE),
+            },
+            notice = connection.notices.recv() => if let Some(code) = connection.handle_notice(notice).await {
+                break Some(code);
+            },
+            _ = beat.tick() => {
+                connection.queue.push(format!(r#"{{"op":"beat","at":{}}}"#, clock::now_ms()));
+            }
+            () = stop.cancelled() => break Some(close_code::AWAY),
+            () = close.closed() => break None,
+        }
+    };
+    connection.outlets.values().for_each(|outlet| outlet.close());
+    // A writer that has ended has closed the socket.
+    let _ = close.send(code.unwrap_or(close_code::NORMAL)).await;
+    drop(connection);
+    // It ends with the queue, or by its own timeout.
+    let _ = writer.await;
+    host.metrics.sockets.fetch_sub(1, Ordering::Relaxed);
+}
+
+fn is_too_large(error: &axum::Error) -> bool {
+    error.to_string().contains("too long") || error.to_string().contains("too large")
+}
+
+/// Writes what is queued; all that waits goes out together.
+async fn write_socket(
+    mut sink: SplitSink<WebSocket, SocketMessage>,
+    mut queued: QueuedMessages,
+    mut closing: mpsc::Receiver<u16>,
+) {
+    const MAX_TOGETHER: usize = 256;
+    let code = loop {
+        let first = tokio::select! {
+            biased;
+            message = queued.next() => message,
+            code = closing.recv() => break code,
+        };
+        let Some(first) = first else { break closing.recv().await };
+        let write = async {
+            sink.feed(SocketMessage::Text(first)).await?;
+            let mut count = 1;
+            while count < MAX_TOGETHER
+                && let Some(message) = queued.next_waiting()
+            {
+                sink.feed(SocketMessage::Text(message)).await?;
+                count += 1;
+            }
+            sink.flush().await
+        };
+        match tokio::time::timeout(SEND_TIMEOUT, write).await {
+            Ok(Ok(())) => {}
+            Ok(Err(_)) => return,
+            Err(_) => break Some(TOO_SLOW),
+        }
+    };
+    if let Some(code) = code {
+        let frame = CloseFrame { code, reason: Utf8Bytes::default() };
+        let close = sink.send(SocketMessage::Close(Some(frame)));
+        // A peer that is gone needs no goodbye.
+        let _ = tokio::time::timeout(Duration::from_secs(1), close).await;
+    }
+}
+
+#[derive(Debug, Default, Clone, Copy)]
+struct Watches {
+    sessions: bool,
+    requests: bool,
+}
+
+/// A socket of a person.
+struct Connection {
+    api: Api,
+    me: SignedIn,
+    queue: SocketQueue,
+    notices: broadcast::Receiver<Notice>,
+    watches: Watches,
+    outlets: HashMap<String, Arc<Outlet>>,
+}
+
+/// A message of a client: an operation, its id, and its fields.
+#[derive(Debug, Deserialize)]
+struct Operation {
+    op: String,
+    id: Option<Json>,
+    #[serde(flatten)]
+    fields: Map<String, Json>,
+}
+
+impl Operation {
+    fn text(&self, name: &str) -> ApiResult<String> {
+        let text = self.fields.get(name).and_then(Json::as_str).map(str::to_owned);
+        text.ok_or_else(|| ApiError::bad_request(format!("`{name}` is missing")))
+    }
+
+    /// The fields without one, as a body.
+    fn body_without<T: serde::de::DeserializeOwned>(&self, name: &str) -> ApiResult<T> {
+        let mut fields = self.fields.clone();
+        fields.remove(name);
+        super::forms::parse_json(Json::Object(fields).to_string().as_bytes())
+    }
+}
+
+impl Connection {
+    /// Handles a message of the client. The error is a close code.
+    async fn handle(&mut self, text: &str) -> Result<(), u16> {
+        let Ok(operation) = serde_json::from_str::<Operation>(text) else { return Err(close_code::INVALID) };
+        if operation.op == "visible" {
+            if let Some(id) = operation.id {
+                self.reply(&id, Ok(json!({})));
+            }
+            return Ok(());
+        }
+        let Some(id) = operation.id.clone() else { return Err(close_code::INVALID) };
+        match operation.op.as_str() {
+            "subscribe" => {
+                if let Err(error) = self.subscribe(&id, &operation).await {
+                    self.reply(&id, Err(error));
+                }
+            }
+            // The engine may take its time: the socket goes on meanwhile.
+            "control" | "answer" => {
+                let (api, person, queue) = (self.api.clone(), self.me.person.clone(), self.queue.clone());
+                tokio::spawn(async move {
+                    let result = run_detached(&api, person, &operation).await;
+                    queue.push(reply_json(&id, result));
+                });
+            }
+            _ => {
+                let result = self.run(&operation).await;
+                self.reply(&id, result);
+            }
+        }
+        Ok(())
+    }
+
+    fn reply(&self, id: &Json, result: ApiResult<Json>) {
+        self.queue.push(reply_json(id, result));
+    }
+
+    async fn run(&mut self, operation: &Operation) -> ApiResult<Json> {
+        match operation.op.as_str() {
+            "unsubscribe" => {
+                if let Some(outlet) = self.outlets.remove(&operation.text("session")?) {
+                    outlet.close();
+                }
+                Ok(json!({}))
+            }
+            "watch" => self.watch(&operation.text("what")?).await,
+            "unwatch" => {
+                match operation.text("what")?.as_str() {
+                    "sessions" => self.watches.sessions = false,
+                    "requests" => self.watches.requests = false,
+                    other => return Err(unknown_list(other)),
+                }
+                Ok(json!({}))
+            }
+            "send" => {
+                let message: Message = operation.body_without("session")?;
+                let person = self.me.person.clone();
+                let actor = self.api.actors.get(&self.api.host, &operation.text("session")?).await?;
+                let sent = actor.call(|reply| Command::Send { message, person, reply }).await?;
+                Ok(super::sessions::sent_json(&sent))
+            }
+            "take_back" => {
+                let (uuid, person) = (operation.text("uuid")?, self.me.person.clone());
+                let actor = self.api.actors.get(&self.api.host, &operation.text("session")?).await?;
+                actor.call(|reply| Command::TakeBack { uuid, person, reply }).await?;
+                Ok(json!({}))
+            }
+            other => {
+                Err(ApiError::bad_request(format!("there is no operation {other}: see GET /v1/openapi.json")))
+            }
+        }
+    }
+
+    /// Lists what is watched; changes follow.
+    async fn watch(&mut self, what: &str) -> ApiResult<Json> {
+        match what {
+            "sessions" => {
+                self.watches.sessions = true;
+                crate::terminal_sessions::refresh(&self.api.host, &self.api.actors).await;
+                let filter = SessionFilter { limit: 200, ..SessionFilter::default() };
+                let rows = self.api.host.store.sessions(&filter).await?;
+                Ok(json!({"sessions": rows.iter().map(SessionRow::to_json).collect::<Json>()}))
+            }
+            "requests" => {
+                self.watches.requests = true;
+                let rows = self.api.host.store.requests(Some("open"), None, None, 200).await?;
+                Ok(json!({"requests": rows.iter().map(RequestRow::to_json).collect::<Json>()}))
+            }
+            other => Err(unknown_list(other)),
+        }
+    }
+
+    async fn subscribe(&mut self, id: &Json, operation: &Operation) -> ApiResult<()> {
+        let session = operation.text("session")?;
+        let after = match operation.fields.get("after") {
+            None => 0,
+            Some(after) => after
+                .as_i64()
+                .filter(|after| *after >= 0)
+                .ok_or_else(|| ApiError::bad_request("`after` must be the number of an event, or 0"))?,
+        };
+        self.outlets.retain(|_, outlet| !outlet.is_closed());
+        if self.outlets.len() >= MAX_SUBSCRIPTIONS && !self.outlets.contains_key(&session) {
+            return Err(ApiError::slow_down(format!(
+                "a socket has at most {MAX_SUBSCRIPTIONS} subscriptions: unsubscribe from one first"
+            )));
+        }
+        let actor = self.api.actors.get(&self.api.host, &session).await?;
+        let outlet = Arc::new(Outlet::new(session.clone(), self.queue.clone()));
+        let for_actor = Arc::clone(&outlet);
+        let subscribed = actor.call(|reply| Command::Subscribe { outlet: for_actor, reply }).await?;
+        if let Some(older) = self.outlets.insert(session.clone(), Arc::clone(&outlet)) {
+            older.close();
+        }
+        let head = subscribed.session.head;
+        let result = json!({"session": subscribed.session.to_json(), "head": head, "open": subscribed.open});
+        self.reply(id, Ok(result));
+        let (store, queue) = (self.api.host.store.clone(), self.queue.clone());
+        tokio::spawn(async move {
+            let mut last = after;
+            while last < head && !outlet.is_closed() {
+                queue.wait_for_room().await;
+                let Ok(events) = store.events(&session, Some(last), Some(head + 1), PAGE).await else {
+                    outlet.close();
+                    queue.push(format!(r#"{{"op":"resync","session":"{session}","after":{last}}}"#));
+                    return;
+                };
+                let Some(newest) = events.last() else { break };
+                last = newest.seq;
+                events.iter().for_each(|event| queue.push(event.to_json(&session, Some("event"))));
+            }
+            for frame in subscribed.live {
+                queue.push(json!({"op": "live", "session": session, "frame": frame}).to_string());
+            }
+            outlet.go_live();
+        });
+        Ok(())
+    }
+
+    /// Passes a change on to the client. The result is a close code.
+    async fn handle_notice(&mut self, notice: Result<Notice, broadcast::error::RecvError>) -> Option<u16> {
+        match notice {
+            Ok(Notice::Session(message)) if self.watches.sessions => self.queue.push(message),
+            Ok(Notice::Request(message)) if self.watches.requests => self.queue.push(message),
+            Ok(Notice::Revoked(token)) if token == self.me.token => return Some(SIGNED_OUT),
+            Ok(_) => {}
+            Err(broadcast::error::RecvError::Lagged(_)) => self.send_lists().await,
+            Err(broadcast::error::RecvError::Closed) => return Some(close_code::AWAY),
+        }
+        None
+    }
+
+    /// Sends watched lists again, because changes were missed.
+    async fn send_lists(&mut self) {
+        self.api.host.metrics.socket_resyncs.fetch_add(1, Ordering::Relaxed);
+        for (what, op, is_watched) in
+            [("sessions", "session", self.watches.sessions), ("requests", "request", self.watches.requests)]
+        {
+            if is_watched
+                && let Ok(list) = self.watch(what).await
+                && let Some(entries) = list[what].as_array()
+            {
+                let mut message = json!({"op": op});
+                for entry in entries {
+                    message[op] = entry.clone();
+                    self.queue.push(message.to_string());
+                }
+            }
+        }
+    }
+}
+
+fn unknown_list(what: &str) -> ApiError {
+    ApiError::bad_request(format!("`what` must be sessions or requests, not {what}"))
+}
+
+fn reply_json(id: &Json, result: ApiResult<Json>) -> String {
+    match result {
+        Ok(result) => json!({"op": "reply", "id": id, "ok": true, "result": result}).to_string(),
+        Err(error) => json!({"op": "reply", "id": id, "ok": false, "error": error.to_json()}).to_string(),
+    }
+}
+
+async fn run_detached(
+    api: &Api,
+    person: crate::store::access::Person,
+    operation: &Operation,
+) -> ApiResult<Json> {
+    if operation.op == "answer" {
+        let request = operation.text("request")?;
+        return give_answer(api, &request, operation.body_without("request")?, person).await;
+    }
+    let request = operation.fields.get("request").cloned().unwrap_or_default();
+    let actor = api.actors.get(&api.host, &operation.text("session")?).await?;
+    actor.call(|reply| Command::Control { request, person, reply }).await
+}

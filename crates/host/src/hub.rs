@@ -1,0 +1,58 @@
+//! News for those who watch lists: changes of sessions and of requests, and tokens that are revoked.
+
+use axum::extract::ws::Utf8Bytes;
+use serde_json::{Value as Json, json};
+use tokio::sync::broadcast;
+
+/// Changes that a slow watcher may be behind before it reads the list again.
+const CAPACITY: usize = 256;
+
+/// A change, as sockets send it.
+#[derive(Debug, Clone)]
+pub(crate) enum Notice {
+    Session(Utf8Bytes),
+    Request(Utf8Bytes),
+    /// A token is no longer valid: its sockets close.
+    Revoked(String),
+}
+
+/// Sends changes to all watchers.
+#[derive(Debug)]
+pub(crate) struct Hub {
+    sender: broadcast::Sender<Notice>,
+}
+
+impl Default for Hub {
+    fn default() -> Self {
+        Self { sender: broadcast::Sender::new(CAPACITY) }
+    }
+}
+
+impl Hub {
+    pub(crate) fn watch(&self) -> broadcast::Receiver<Notice> {
+        self.sender.subscribe()
+    }
+
+    pub(crate) fn is_watched(&self) -> bool {
+        self.sender.receiver_count() > 0
+    }
+
+    pub(crate) fn session_changed(&self, session: &Json) {
+        self.send(|| Notice::Session(json!({"op": "session", "session": session}).to_string().into()));
+    }
+
+    pub(crate) fn request_changed(&self, request: &Json) {
+        self.send(|| Notice::Request(json!({"op": "request", "request": request}).to_string().into()));
+    }
+
+    pub(crate) fn revoked(&self, token: &str) {
+        self.send(|| Notice::Revoked(token.to_owned()));
+    }
+
+    fn send(&self, notice: impl FnOnce() -> Notice) {
+        if self.is_watched() {
+            // Without a receiver there is nothing to tell.
+            let _ = self.sender.send(notice());
+        }
+    }
+}

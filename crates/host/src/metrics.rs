@@ -1,0 +1,97 @@
+//! Counters of the host, and their text for Prometheus.
+
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Upper bounds of the buckets, in microseconds.
+const BOUNDS: [u64; 10] = [500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 500_000, 2_000_000];
+
+/// A histogram of times.
+#[derive(Debug, Default)]
+pub(crate) struct Histogram {
+    buckets: [AtomicU64; BOUNDS.len()],
+    count: AtomicU64,
+    sum_us: AtomicU64,
+}
+
+impl Histogram {
+    pub(crate) fn record(&self, time: Duration) {
+        let us = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        for (bound, bucket) in BOUNDS.iter().zip(&self.buckets) {
+            if us <= *bound {
+                bucket.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        self.count.fetch_add(1, Ordering::Relaxed);
+        self.sum_us.fetch_add(us, Ordering::Relaxed);
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "sums of times are far below 2^52 microseconds")]
+    pub(crate) fn render(&self, name: &str, text: &mut String) {
+        let _ = writeln!(text, "# TYPE {name} histogram");
+        for (bound, bucket) in BOUNDS.iter().zip(&self.buckets) {
+            let seconds = *bound as f64 / 1e6;
+            let _ = writeln!(text, "{name}_bucket{{le=\"{seconds}\"}} {}", bucket.load(Ordering::Relaxed));
+        }
+        let count = self.count.load(Ordering::Relaxed);
+        let sum = self.sum_us.load(Ordering::Relaxed) as f64 / 1e6;
+        let _ =
+            writeln!(text, "{name}_bucket{{le=\"+Inf\"}} {count}\n{name}_sum {sum}\n{name}_count {count}");
+    }
+}
+
+/// What the host counts. No ids or names are labels.
+#[derive(Debug, Default)]
+pub(crate) struct Metrics {
+    pub(crate) sessions_open: AtomicI64,
+    pub(crate) turns_running: AtomicI64,
+    pub(crate) turns_done: AtomicU64,
+    pub(crate) turns_failed: AtomicU64,
+    pub(crate) turns_interrupted: AtomicU64,
+    pub(crate) requests_open: AtomicI64,
+    pub(crate) events: AtomicU64,
+    pub(crate) sockets: AtomicI64,
+    pub(crate) socket_resyncs: AtomicU64,
+    pub(crate) first_request: Histogram,
+}
+
+impl Metrics {
+    pub(crate) fn render(&self, commits: &Histogram, cost_by_model: &[(String, f64)]) -> String {
+        let mut text = String::new();
+        let gauges = [
+            ("whimbrel_sessions_open", &self.sessions_open),
+            ("whimbrel_turns_running", &self.turns_running),
+            ("whimbrel_requests_open", &self.requests_open),
+            ("whimbrel_sockets", &self.sockets),
+        ];
+        for (name, gauge) in gauges {
+            let _ = writeln!(text, "# TYPE {name} gauge\n{name} {}", gauge.load(Ordering::Relaxed));
+        }
+        let _ = writeln!(text, "# TYPE whimbrel_turns_total counter");
+        let outcomes = [
+            ("done", &self.turns_done),
+            ("failed", &self.turns_failed),
+            ("interrupted", &self.turns_interrupted),
+        ];
+        for (outcome, count) in outcomes {
+            let count = count.load(Ordering::Relaxed);
+            let _ = writeln!(text, "whimbrel_turns_total{{outcome=\"{outcome}\",cause=\"message\"}} {count}");
+        }
+        let counters = [
+            ("whimbrel_events_total", &self.events),
+            ("whimbrel_socket_resyncs_total", &self.socket_resyncs),
+        ];
+        for (name, counter) in counters {
+            let _ = writeln!(text, "# TYPE {name} counter\n{name} {}", counter.load(Ordering::Relaxed));
+        }
+        commits.render("whimbrel_store_commit_seconds", &mut text);
+        self.first_request.render("whimbrel_first_request_seconds", &mut text);
+        let _ = writeln!(text, "# TYPE whimbrel_cost_usd_total counter");
+        for (model, cost) in cost_by_model {
+            let model = model.replace(['"', '\\', '\n'], "_");
+            let _ = writeln!(text, "whimbrel_cost_usd_total{{model=\"{model}\"}} {cost}");
+        }
+        text
+    }
+}

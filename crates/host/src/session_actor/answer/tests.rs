@@ -1,0 +1,89 @@
+use super::*;
+
+fn request(suggestions: &Json) -> CanUseTool {
+    serde_json::from_value(json!({
+        "tool_name": "Bash", "input": {"command": "rm -r build"}, "tool_use_id": "tu1",
+        "permission_suggestions": suggestions,
+    }))
+    .unwrap()
+}
+
+fn rule() -> Json {
+    json!([{"type": "addRules", "rules": [{"toolName": "Bash", "ruleContent": "rm -r build"}], "behavior": "allow",
+            "destination": "localSettings"}])
+}
+
+fn answer(json: Json) -> Answer {
+    serde_json::from_value(json).unwrap()
+}
+
+#[test]
+fn scopes_follow_trust_and_suggestions() {
+    let always = json!({"permission_suggestions": rule()});
+    let mode = json!([{"type": "setMode", "mode": "acceptEdits", "destination": "session"}]);
+    let scopes = |request: &CanUseTool, trusted| scopes_json(&wider_answers(request, trusted));
+    let entry = |scope: &str| json!({"scope": scope, "rule": "Bash(rm -r build)"});
+    assert_eq!(always["permission_suggestions"], rule());
+    let rows = [
+        (request(&rule()), false, json!([entry("session"), entry("user")])),
+        (request(&rule()), true, json!([entry("session"), entry("local"), entry("project"), entry("user")])),
+        (request(&json!([])), true, json!([])),
+        (request(&mode), true, json!([{"scope": "session", "rule": "mode acceptEdits"}])),
+        (CanUseTool { suppress_always_allow_rule: Some(true), ..request(&rule()) }, true, json!([])),
+    ];
+    for (request, trusted, expected) in rows {
+        assert_eq!(scopes(&request, trusted), expected);
+    }
+}
+
+#[test]
+fn allow_without_input_keeps_it() {
+    let outcome = to_outcome(&answer(json!({"decision": "allow"})), &request(&rule()), false).unwrap();
+    let PermissionResult::Allow { updated_input, .. } = outcome.result else { panic!() };
+    assert_eq!(updated_input, None);
+}
+
+#[test]
+fn an_empty_input_wipes_nothing() {
+    let outcome =
+        to_outcome(&answer(json!({"decision": "allow", "input": {}})), &request(&rule()), false).unwrap();
+    assert_eq!(outcome.changed_input, None);
+}
+
+#[test]
+fn unfit_answers_are_refused() {
+    let rows = [
+        (json!({"decision": "allow", "scope": "project"}), "no_suggestion"),
+        (json!({"decision": "allow", "scope": "session", "input": {"command": "ls"}}), "bad_request"),
+        (json!({"decision": "deny", "scope": "session"}), "bad_request"),
+        (json!({"decision": "allow", "answers": {"a": "b"}}), "bad_request"),
+        (json!({"decision": "allow", "mode": "acceptEdits"}), "bad_request"),
+    ];
+    for (given, code) in rows {
+        assert_eq!(
+            to_outcome(&answer(given.clone()), &request(&rule()), false).unwrap_err().code,
+            code,
+            "{given}"
+        );
+    }
+}
+
+#[test]
+fn a_wider_answer_changes_the_destination() {
+    let outcome =
+        to_outcome(&answer(json!({"decision": "allow", "scope": "session"})), &request(&rule()), false)
+            .unwrap();
+    let PermissionResult::Allow { updated_permissions, .. } = outcome.result else { panic!() };
+    assert_eq!(updated_permissions.unwrap()[0].destination(), Destination::Session);
+    assert_eq!(outcome.rule.as_deref(), Some("Bash(rm -r build)"));
+}
+
+#[test]
+fn answers_become_part_of_the_question() {
+    let question = CanUseTool { tool_name: "AskUserQuestion".into(), ..request(&json!([])) };
+    let given = answer(json!({"decision": "allow", "answers": {"Which?": ["a", "b"]}}));
+    let outcome = to_outcome(&given, &question, false).unwrap();
+    assert_eq!(outcome.changed_input.unwrap()["answers"], json!({"Which?": ["a", "b"]}));
+    let wrong = answer(json!({"decision": "allow", "answers": {"Which?": 3}}));
+    assert_eq!(to_outcome(&wrong, &question, false).unwrap_err().code, "bad_input");
+}

@@ -1,0 +1,182 @@
+//! Messages of people: stored before they are acknowledged, given when the session rests, taken back while they wait.
+
+use serde_json::json;
+
+use super::SentMessage;
+use super::actor::Actor;
+use crate::clock;
+use crate::error::{ApiError, ApiResult};
+use crate::message::{Message, MessagePriority, StoredBody};
+use crate::store::access::Person;
+use crate::store::messages::{self, MessageRow};
+use crate::store::sessions::SessionState;
+
+impl Actor {
+    /// Stores a message; the same key again is the same message.
+    pub(super) async fn accept_message(
+        &mut self,
+        message: Message,
+        person: &Person,
+    ) -> ApiResult<SentMessage> {
+        message.check()?;
+        let digest = message.digest();
+        if let Some(known) = self.host.store.message_by_key(&self.row.id, &message.key).await? {
+            if known.digest != digest {
+                return Err(ApiError::key_reused(format!(
+                    "the key {:?} was used for another message: choose a new key",
+                    message.key
+                )));
+            }
+            return Ok(SentMessage { uuid: known.id, seq: known.seq, state: known.state, replayed: true });
+        }
+        self.host.check_not_draining()?;
+        self.reconcile_if_needed().await;
+        if self.row.state == SessionState::Elsewhere {
+            return Err(ApiError::session_elsewhere(
+                "another program has this session open: end it there, or fork the session",
+            ));
+        }
+        let body = crate::uploads::to_stored_body(&self.host, &self.row, &message).await?;
+        let uuid = clock::new_uuid();
+        let seq = self.log.add(&body.to_queued(&uuid, &person.to_by()), None);
+        let row = MessageRow {
+            id: uuid.clone(),
+            session: self.row.id.clone(),
+            key: message.key.clone(),
+            digest,
+            person: person.id.clone(),
+            body: serde_json::to_string(&body).unwrap_or_default(),
+            state: "queued".into(),
+            seq,
+            made_at: clock::now_ms(),
+        };
+        self.log.add_step(row.insert());
+        if self.row.title.is_empty() {
+            self.row.title = message.title();
+        }
+        self.flush().await?;
+        self.queue.push_back(row);
+        self.send_ahead(&uuid, body.priority).await;
+        let state = if self.queue.iter().any(|waiting| waiting.id == uuid) { "queued" } else { "given" };
+        Ok(SentMessage { uuid, seq, state: state.into(), replayed: false })
+    }
+
+    /// Gives an urgent message to the engine while a turn runs; the engine says when it has begun.
+    async fn send_ahead(&mut self, uuid: &str, priority: MessagePriority) {
+        if self.turn.is_none() || priority == MessagePriority::Later {
+            return;
+        }
+        let Some(row) = self.queue.iter().find(|row| row.id == uuid).cloned() else { return };
+        let Ok(body) = serde_json::from_str::<StoredBody>(&row.body) else { return };
+        let Some(controls) = self.controls().cloned() else { return };
+        if priority == MessagePriority::Now {
+            let Some(turn) = self.turn.clone() else { return };
+            self.queue.retain(|waiting| waiting.id != uuid);
+            self.log.add_step(messages::change_state(uuid, "queued", "given", Some(&turn.id)));
+            self.add_host_event("given", json!({"uuid": uuid, "turn": turn.id}));
+            self.flush_or_report().await;
+        } else {
+            self.sent_ahead.insert(row.id.clone());
+        }
+        // A session that has just ended gives it with the next turn.
+        let _ = controls.send(body.to_prompt(&row.id)).await;
+    }
+
+    /// Gives the next message, if the session rests.
+    pub(super) async fn give_next(&mut self) {
+        while self.turn.is_none() && !self.is_over && !self.host.is_draining() {
+            let is_interrupted = self.row.state == SessionState::Interrupted;
+            let Some(next) = self.queue.iter().find(|row| !self.sent_ahead.contains(&row.id)).cloned() else {
+                return;
+            };
+            if is_interrupted {
+                if self.continue_turn().await.is_err() {
+                    return;
+                }
+                continue;
+            }
+            if !self.give(&next).await {
+                return;
+            }
+        }
+    }
+
+    /// Gives a message to the engine. Returns whether the queue can go on.
+    async fn give(&mut self, row: &MessageRow) -> bool {
+        if let Err(error) = self.open_engine().await {
+            if error.code == "session_elsewhere" {
+                return false;
+            }
+            self.fail_message(row, &error).await;
+            return false;
+        }
+        let Ok(body) = serde_json::from_str::<StoredBody>(&row.body) else { return false };
+        if body.context_only {
+            return self.add_context(row, &body).await;
+        }
+        let turn = self.begin_turn(Some(&row.id));
+        self.log.add_step(messages::change_state(&row.id, "queued", "given", Some(&turn)));
+        self.add_host_event("given", json!({"uuid": row.id, "turn": turn}));
+        if let Err(error) = self.flush().await {
+            // It stays queued; the next message or the next start tries again.
+            self.turn = None;
+            crate::log::report(&format!("session {}: {}", self.row.id, error.message));
+            return false;
+        }
+        self.queue.retain(|waiting| waiting.id != row.id);
+        let started = clock::monotonic();
+        if let Some(controls) = self.controls().cloned() {
+            // If the session has ended, its last frame says so and the turn fails.
+            let _ = controls.send(body.to_prompt(&row.id)).await;
+        }
+        self.host.metrics.first_request.record(started.elapsed());
+        true
+    }
+
+    /// Adds a message to the conversation without a turn.
+    async fn add_context(&mut self, row: &MessageRow, body: &StoredBody) -> bool {
+        self.log.add_step(messages::change_state(&row.id, "queued", "done", None));
+        self.add_host_event("given", json!({"uuid": row.id, "turn": null}));
+        if self.flush().await.is_err() {
+            return false;
+        }
+        self.queue.retain(|waiting| waiting.id != row.id);
+        let Some(controls) = self.controls().cloned() else { return false };
+        controls.send(body.to_prompt(&row.id)).await.is_ok()
+    }
+
+    /// A message that could not be given: the session says why.
+    async fn fail_message(&mut self, row: &MessageRow, error: &ApiError) {
+        self.queue.retain(|waiting| waiting.id != row.id);
+        self.log.add_step(messages::change_state(&row.id, "queued", "failed", None));
+        self.add_host_event(
+            "error",
+            json!({"code": "open_failed", "message": error.message, "uuid": row.id}),
+        );
+        self.set_state(SessionState::Failed);
+        self.flush_or_report().await;
+    }
+
+    /// Takes back a message that waits.
+    pub(super) async fn take_back(&mut self, uuid: &str, person: &Person) -> ApiResult<()> {
+        let row = self.host.store.message(uuid).await?.filter(|row| row.session == self.row.id);
+        let row = row.ok_or_else(|| ApiError::not_found(format!("this session has no message {uuid}")))?;
+        let given =
+            || ApiError::already_given("the agent has this message already: interrupt the turn instead");
+        if row.state != "queued" {
+            return Err(given());
+        }
+        if self.sent_ahead.contains(uuid) {
+            let controls = self.controls().cloned().ok_or_else(given)?;
+            let cancelled = controls.cancel_message(uuid).await.is_ok_and(|reply| reply.cancelled);
+            if !cancelled {
+                return Err(given());
+            }
+            self.sent_ahead.remove(uuid);
+        }
+        self.queue.retain(|waiting| waiting.id != uuid);
+        self.log.add_step(messages::change_state(uuid, "queued", "taken_back", None));
+        self.add_host_event("taken_back", json!({"uuid": uuid, "by": person.to_by()}));
+        self.flush().await
+    }
+}
