@@ -1,0 +1,106 @@
+//! Results of effects.
+
+use super::App;
+use crate::app::event::Reply;
+use crate::completion::Completion;
+use crate::pickers::{self, NoteTarget};
+use crate::transcript::{Item, NoteLevel};
+
+/// Output of a command line that is kept while it runs.
+const MAX_SHELL_OUTPUT: usize = 64 * 1024;
+
+impl App {
+    pub(super) fn handle_reply(&mut self, reply: Reply) {
+        match reply {
+            Reply::Info { commands, models, mode } => {
+                self.slash_commands = commands;
+                self.models = models;
+                if let Some(mode) = mode {
+                    self.conversation.mode = mode;
+                }
+            }
+            Reply::History(prompts) => self.input.history.load(prompts),
+            Reply::Branch(branch) => self.branch = branch,
+            Reply::Files { query, paths } => self.handle_files(&query, paths),
+            Reply::Page(text) => self.show(Item::Page(text)),
+            Reply::Failed(text) => self.note(NoteLevel::Error, text),
+            Reply::Done(text) => self.note(NoteLevel::Info, text),
+            Reply::Model(model) => {
+                if let Some(model) = model {
+                    self.note(NoteLevel::Info, format!("the model is {model}"));
+                    self.conversation.model = Some(model);
+                }
+            }
+            Reply::Mode(mode) => self.conversation.mode = mode,
+            Reply::McpServers(servers) if servers.is_empty() => {
+                self.note(NoteLevel::Info, "there are no MCP servers; whimbrel mcp add adds one");
+            }
+            Reply::McpServers(servers) => self.picker = Some(pickers::mcp(&servers)),
+            Reply::TaskOutput { task_id, output, total_bytes } => {
+                let shown = crate::text::sanitize_lines(output.trim_end()).join("\n");
+                let page =
+                    format!("Output of task `{task_id}` ({total_bytes} bytes):\n\n````\n{shown}\n````");
+                self.show(Item::Page(page));
+            }
+            Reply::ShellOutput(text) => {
+                if let Some(shell) = &mut self.shell {
+                    shell.output.push_str(&text);
+                    let excess = shell.output.len().saturating_sub(MAX_SHELL_OUTPUT);
+                    let start = shell.output.ceil_char_boundary(excess);
+                    shell.output.drain(..start);
+                }
+            }
+            Reply::ShellEnded { command, output, exit } => {
+                self.shell = None;
+                self.effect(super::Effect::RecordShell { command: command.clone(), output: output.clone() });
+                self.show(Item::Shell { command, output, exit });
+            }
+            Reply::Edited(Ok(text)) => {
+                self.input.close_lists();
+                let caret = text.len();
+                self.input.editor.set_inline_text(&text, caret);
+            }
+            Reply::Edited(Err(error)) | Reply::Picture(Err(error)) => self.note(NoteLevel::Warning, error),
+            Reply::Picture(Ok(picture)) => self.attach_picture(picture),
+            Reply::Sessions { scope, sessions, now_ms } => {
+                self.picker = Some(pickers::resume(&sessions, scope, now_ms));
+            }
+            Reply::Resumed { items, prompts, left_out } => {
+                self.sent_prompts = prompts;
+                self.show_resumed(items, left_out);
+            }
+            Reply::RewindPlan { prompt, reply } => self.picker = Some(pickers::rewind_scope(prompt, &reply)),
+            Reply::Rewound { text, summary } => {
+                self.show(Item::Mark(summary));
+                if self.input.is_empty() && !text.is_empty() {
+                    self.input.set_text(&text);
+                }
+            }
+            Reply::Appended(target) => {
+                let name = match target {
+                    NoteTarget::Project => "the project's CLAUDE.md",
+                    NoteTarget::User => "your own CLAUDE.md",
+                };
+                self.note(NoteLevel::Info, format!("the note is in {name}"));
+            }
+        }
+    }
+
+    fn handle_files(&mut self, query: &str, paths: Vec<String>) {
+        let Some((asked, range)) = self.input.file_query.clone() else { return };
+        if asked == query {
+            self.input.completion = Completion::files(range, paths);
+        }
+    }
+
+    fn show_resumed(&mut self, items: Vec<Item>, left_out: usize) {
+        let mark = match left_out {
+            0 => "the session is resumed".to_owned(),
+            left_out => format!("the session is resumed; {left_out} earlier entries are not shown"),
+        };
+        for item in items {
+            self.show(item);
+        }
+        self.show(Item::Mark(mark));
+    }
+}

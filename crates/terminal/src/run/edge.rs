@@ -1,0 +1,311 @@
+//! Carries out effects: the screen, the session, and tasks whose results come back as replies.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use whimbrel::{Agent, Controls, PermissionResult};
+
+use super::surface::{self, Surface};
+use super::{TerminalRequest, commands, files, requests, shell};
+use crate::app::App;
+use crate::app::effect::{Effect, SessionChoice};
+use crate::app::event::{AppEvent, Reply};
+use crate::engine_thread::{EngineEvent, EngineEventKind, EngineThread, SessionNumber};
+use crate::preferences;
+use crate::present::Presenter;
+use crate::prompts::RequestId;
+use crate::screen::Events;
+use crate::text::Line;
+use crate::transcript::Item;
+
+/// Sender of replies.
+pub(super) type ReplySender = mpsc::UnboundedSender<Reply>;
+
+/// The outside of the application.
+pub(super) struct Edge {
+    pub(super) surface: Surface,
+    presenter: Presenter,
+    engine: EngineThread,
+    replies: ReplySender,
+    agent: Agent,
+    config_dir: Option<PathBuf>,
+    cwd: PathBuf,
+    environment: whimbrel::Environment,
+    session: SessionNumber,
+    controls: Option<Controls>,
+    answers: HashMap<RequestId, oneshot::Sender<PermissionResult>>,
+    /// Text of the model that was not rendered yet: a frame renders all of it at once.
+    pending_text: String,
+    shell: Option<CancellationToken>,
+    exit_code: Option<i32>,
+}
+
+impl Edge {
+    pub(super) fn new(
+        surface: Surface,
+        presenter: Presenter,
+        engine: EngineThread,
+        replies: ReplySender,
+        request: &TerminalRequest,
+    ) -> Self {
+        Self {
+            surface,
+            presenter,
+            engine,
+            replies,
+            agent: request.agent.clone(),
+            config_dir: request.config_dir.clone(),
+            cwd: request.cwd.clone(),
+            environment: request.environment.clone(),
+            session: 0,
+            controls: None,
+            answers: HashMap::new(),
+            pending_text: String::new(),
+            shell: None,
+            exit_code: None,
+        }
+    }
+
+    pub(super) fn exit_code(&self) -> Option<i32> {
+        self.exit_code
+    }
+
+    /// Writes lines to the scrollback.
+    pub(super) fn commit(&mut self, lines: Vec<Line>) -> io::Result<()> {
+        self.surface.commit(&mut self.presenter, lines)
+    }
+
+    /// Writes an entry to the scrollback.
+    pub(super) fn show(&mut self, item: &Item) -> io::Result<()> {
+        self.surface.show(&mut self.presenter, item)
+    }
+
+    /// Draws a frame.
+    pub(super) fn draw(&mut self, app: &mut App) -> io::Result<()> {
+        self.flush_text();
+        self.surface.draw(&self.presenter, app)
+    }
+
+    fn flush_text(&mut self) {
+        if !self.pending_text.is_empty() {
+            let text = std::mem::take(&mut self.pending_text);
+            self.surface.push_text(&mut self.presenter, &text);
+        }
+    }
+
+    /// Hands an event to the application and carries out what it wants.
+    pub(super) async fn update(&mut self, event: AppEvent, app: &mut App) -> io::Result<()> {
+        if matches!(event, AppEvent::Line(_)) {
+            self.surface.forget_question();
+        }
+        let effects = app.update(event, Instant::now());
+        self.surface.request_frame();
+        for effect in effects {
+            self.perform(effect, app).await?;
+        }
+        self.surface.ask(app)
+    }
+
+    /// Handles an event of the engine; those of a session that was left are dropped.
+    pub(super) async fn receive(&mut self, event: EngineEvent, app: &mut App) -> io::Result<()> {
+        if event.session != self.session {
+            return Ok(());
+        }
+        let event = match event.kind {
+            EngineEventKind::Opened(controls) => {
+                requests::read_info(controls.clone(), self.replies.clone());
+                self.controls = Some(controls);
+                AppEvent::SessionOpened
+            }
+            EngineEventKind::OpenFailed(error) => AppEvent::SessionFailed(error),
+            EngineEventKind::Frame(frame) => AppEvent::Frame(Box::new(frame)),
+            EngineEventKind::Malformed(error) => AppEvent::Malformed(error),
+            EngineEventKind::Permission { id, request, answer } => {
+                self.answers.insert(id, answer);
+                AppEvent::Permission { id, request }
+            }
+            EngineEventKind::Withdrawn(id) => {
+                self.answers.remove(&id);
+                AppEvent::Withdrawn(id)
+            }
+            EngineEventKind::Ended => {
+                self.controls = None;
+                AppEvent::SessionEnded
+            }
+        };
+        self.update(event, app).await
+    }
+
+    /// Carries out an effect.
+    pub(super) async fn perform(&mut self, effect: Effect, app: &mut App) -> io::Result<()> {
+        match effect {
+            Effect::Text(text) => {
+                self.pending_text.push_str(&text);
+                return Ok(());
+            }
+            Effect::TextEnd => {
+                self.flush_text();
+                self.surface.end_text(&mut self.presenter)?;
+            }
+            Effect::Show(item) => {
+                self.flush_text();
+                self.show(&item)?;
+            }
+            Effect::ShowRequest(id) => self.show_request(id, app)?,
+            Effect::Answer { id, answer } => {
+                if let Some(sender) = self.answers.remove(&id) {
+                    // A request that was withdrawn meanwhile needs no answer.
+                    let _ = sender.send(answer);
+                }
+            }
+            Effect::OpenSession(choice) => self.open_session(choice),
+            Effect::SetTheme(name) => {
+                self.presenter.set_theme(surface::theme(&self.surface, &name));
+                self.surface.redraw()?;
+            }
+            Effect::Redraw => self.surface.redraw()?,
+            Effect::Suspend => self.surface.suspend()?,
+            Effect::OpenOverlay => self.surface.open_overlay(&self.presenter, app)?,
+            Effect::CloseOverlay => self.surface.close_overlay()?,
+            Effect::SetTitle(title) => self.surface.set_title(&title)?,
+            Effect::Notify(text) => self.surface.notify(&text)?,
+            Effect::Copy(text) => {
+                self.surface.copy(&text)?;
+                self.reply(Reply::Done(format!("copied {} characters", text.chars().count())));
+            }
+            Effect::EditExternally(text) => {
+                let edited = self
+                    .surface
+                    .hand_over(commands::edit_externally(&text, &self.environment, &self.cwd))
+                    .await?;
+                self.reply(Reply::Edited(edited));
+            }
+            Effect::RunShell(command) => {
+                let stop = CancellationToken::new();
+                self.shell = Some(stop.clone());
+                tokio::spawn(shell::run(
+                    command,
+                    self.cwd.clone(),
+                    self.environment.clone(),
+                    stop,
+                    self.replies.clone(),
+                ));
+            }
+            Effect::StopShell => {
+                if let Some(stop) = self.shell.take() {
+                    stop.cancel();
+                }
+            }
+            Effect::Leave(code) => self.exit_code = Some(code),
+            Effect::SavePreferences(preferences) => self.save_preferences(&preferences),
+            effect => self.perform_in_background(effect),
+        }
+        self.surface.request_frame();
+        Ok(())
+    }
+
+    /// Carries out effects that wait for files or for the engine.
+    fn perform_in_background(&self, effect: Effect) {
+        let replies = self.replies.clone();
+        let history = || self.config_dir.as_deref().map(|dir| crate::history::file::path(dir, &self.cwd));
+        match effect {
+            Effect::LoadHistory => files::load_history(history(), replies),
+            Effect::AppendHistory(text) => files::append_history(history(), text, replies),
+            Effect::FindBranch => files::find_branch(self.cwd.clone(), replies),
+            Effect::ReadPicture(path) => files::read_picture(self.resolve(&path), replies),
+            Effect::WriteFile { path, text } => files::write_file(path, text, replies),
+            Effect::AppendNote { target, note } => {
+                files::append_note(target, note, &self.cwd, self.config_dir.as_deref(), replies);
+            }
+            Effect::ReadClipboardPicture => commands::read_clipboard(&self.environment, replies),
+            Effect::ShowDiff => commands::show_diff(self.cwd.clone(), replies),
+            Effect::ListSessions(scope) => {
+                requests::list_sessions(&self.agent, scope, self.cwd.clone(), replies);
+            }
+            effect => match self.controls.clone() {
+                Some(controls) => requests::perform(effect, controls, replies),
+                None => self.reply(Reply::Failed("the session is not open yet".into())),
+            },
+        }
+    }
+
+    fn reply(&self, reply: Reply) {
+        // The receiver lives as long as the loop.
+        let _ = self.replies.send(reply);
+    }
+
+    /// A path as the shell reads it.
+    fn resolve(&self, path: &Path) -> PathBuf {
+        match (path.strip_prefix("~"), self.environment.get("HOME")) {
+            (Ok(rest), Some(home)) => Path::new(home).join(rest),
+            _ => self.cwd.join(path),
+        }
+    }
+
+    fn show_request(&mut self, id: RequestId, app: &App) -> io::Result<()> {
+        let Some(prompt) = app.prompts.iter().find(|prompt| prompt.id == id && prompt.shows_call()) else {
+            return Ok(());
+        };
+        let path = prompt.request.input.get("file_path").and_then(serde_json::Value::as_str);
+        // Without the file the prompt shows the texts of the call.
+        let current = path.and_then(|path| std::fs::read_to_string(self.resolve(Path::new(path))).ok());
+        self.presenter.set_current_file(current);
+        self.flush_text();
+        self.surface.show_request(&mut self.presenter, app, prompt)
+    }
+
+    fn open_session(&mut self, choice: SessionChoice) {
+        self.session += 1;
+        self.controls = None;
+        self.answers.clear();
+        let agent = self.agent.clone();
+        let agent = match choice {
+            SessionChoice::AsConfigured => {
+                requests::read_configured(&agent, self.cwd.clone(), self.replies.clone());
+                agent
+            }
+            SessionChoice::New => agent.with(forget_session),
+            SessionChoice::Resume(id) => {
+                requests::read_resumed(&self.agent, id.clone(), self.replies.clone());
+                agent.with(forget_session).resume(id)
+            }
+        };
+        self.engine.open(self.session, agent);
+    }
+
+    fn save_preferences(&self, preferences: &preferences::Preferences) {
+        let Some(dir) = &self.config_dir else { return };
+        let path = preferences::path(dir);
+        if let Err(error) = preferences::write(&path, preferences) {
+            self.reply(Reply::Failed(format!("cannot write {}: {error}", path.display())));
+        }
+    }
+
+    /// Restores the terminal and ends the session.
+    pub(super) async fn finish(mut self, app: &App, events: Option<&mut Events>) -> io::Result<()> {
+        self.flush_text();
+        self.surface.end_text(&mut self.presenter)?;
+        if let Some(line) = app.exit_notice(self.presenter.theme()) {
+            self.commit(vec![line])?;
+        }
+        if let Some(stop) = self.shell.take() {
+            stop.cancel();
+        }
+        self.controls = None;
+        self.surface.finish(events).await?;
+        self.engine.close().await;
+        Ok(())
+    }
+}
+
+/// Removes what names a session, for another one with the same options.
+fn forget_session(options: &mut whimbrel::Options) {
+    options.resume = None;
+    options.continue_conversation = false;
+    options.session_id = None;
+    options.fork_session = false;
+}
