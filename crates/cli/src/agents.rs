@@ -25,7 +25,6 @@ whimbrel agents: agent definitions.
 ";
 
 /// Help page of `whimbrel agents`.
-#[cfg(test)]
 pub(crate) fn help_page() -> &'static str {
     HELP_PAGE
 }

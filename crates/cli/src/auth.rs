@@ -23,7 +23,6 @@ whimbrel auth: the key that the model is called with.
 ";
 
 /// Help page of `whimbrel auth`.
-#[cfg(test)]
 pub(crate) fn help_page() -> &'static str {
     HELP_PAGE
 }

@@ -4,7 +4,7 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use whimbrel_engine::{Engine, SessionRequest};
+use whimbrel_engine::{Engine, SandboxLauncher, SessionRequest};
 use whimbrel_models::providers::Providers;
 use whimbrel_models::scripted::Scripted;
 use whimbrel_wire::options::{Options, PermissionPromptTool};
@@ -88,7 +88,10 @@ fn build_session(dir: &str, env: Env, delay_ms: u64) -> io::Result<PreparedSessi
         include_partial_messages: true,
         ..Options::default()
     };
-    Ok(PreparedSession { engine: Engine::new(providers), request: SessionRequest::new(options, env) })
+    Ok(PreparedSession {
+        engine: Engine::new(providers).with_sandbox_launcher(SandboxLauncher::ThisProgram),
+        request: SessionRequest::new(options, env),
+    })
 }
 
 /// Fills the directory into the script, so that file names become absolute paths.

@@ -61,7 +61,7 @@ fn is_limit_or_interrupt(turn: &TurnSummary) -> bool {
         Outcome::ErrorDuringExecution => {
             matches!(turn.reason, Some(TerminalReason::AbortedStreaming | TerminalReason::AbortedTools))
         }
-        Outcome::Success | Outcome::ErrorMaxStructuredOutputRetries => false,
+        _ => false,
     }
 }
 

@@ -57,7 +57,7 @@ impl<T: Write, M: Write> FrameDisplay<T, M> {
 }
 
 /// Prints warnings to stderr; all other frames are ignored.
-fn print_warning(frame: &Frame) {
+pub(crate) fn print_warning(frame: &Frame) {
     let Frame::System(system) = frame else { return };
     if let SystemEvent::Informational(Informational { content, level: InformationLevel::Warning, .. }) =
         &system.event

@@ -12,17 +12,23 @@
 //! - [`demo`]: a scripted run that needs no key; [`sessions`]: stored sessions; [`explain_permission`]: why a call is
 //!   allowed or not
 //! - [`mcp`]: configured MCP servers, and our own tools as a server; [`plugin`]: plugins from marketplaces
-//! - [`rewind_files`]: files as they were at a prompt; [`config`]: settings files; [`agents`]: agent definitions;
+//! - [`rewind_files`]: files as they were at a prompt; [`init_only`]: hooks that prepare a project; [`config`]: settings files; [`agents`]: agent definitions;
 //!   [`doctor`]: the setup and what is wrong with it; [`auth`], [`credentials`]: the key of the model and its source
-//! - [`official`]: flags and subcommands of the official program
+//! - [`acp`]: an agent for editors
+//! - [`official`]: flags and subcommands of the official program; [`subcommands`]: those of this program
+//! - `serve`: sessions in the browser
+//! - [`sandbox`]: confined commands, for users; the launcher of confined commands is this program, too
+//! - [`completions`]: completions for shells; [`man_page`]: the man page; [`value_hint`]: what a shell can suggest
 //! - [`environment`]: variables and directories; [`arg_list`], [`suggest`]: what the command lines share
 //! - [`debug_log`]: the debug log
 //! - [`caller`]: who started the program; [`shutdown`]: signals and early ends; [`exit_code`]
 
+mod acp;
 mod agents;
 mod arg_list;
 mod auth;
 mod caller;
+mod completions;
 mod config;
 mod credentials;
 mod debug_log;
@@ -33,6 +39,10 @@ mod exit_code;
 mod explain_permission;
 mod flags;
 mod in_process_host;
+mod init_only;
+#[cfg(feature = "terminal")]
+mod interactive;
+mod man_page;
 mod mcp;
 mod missing_key;
 mod official;
@@ -41,15 +51,23 @@ mod plugin;
 mod read_prompt;
 mod rewind_files;
 mod run;
+mod sandbox;
+#[cfg(feature = "serve")]
+mod serve;
 mod serve_session;
 mod sessions;
 mod shutdown;
 mod stdio;
+mod subcommands;
 mod suggest;
 mod terminal;
 mod terminal_ui;
+mod value_hint;
 
 fn main() {
+    // Before anything else: the launcher must have one thread, and starts with every confined command.
+    #[cfg(target_os = "linux")]
+    whimbrel_sandbox::launcher::run_if_requested();
     // Not a return: the thread that reads stdin may never end.
     std::process::exit(run::main());
 }

@@ -6,22 +6,28 @@ use whimbrel_engine::SessionRequest;
 use whimbrel_os::log::Log;
 use whimbrel_transport::link::{HostEnd, pair};
 use whimbrel_wire::message::User;
+use whimbrel_wire::options::SetupHooks;
 
 use crate::caller::Caller;
 use crate::environment::{Env, prepare_environment, resolve_home};
 use crate::exit_code::{ExitCodeCompat, FAILURE, exit_code};
 use crate::flags::{self, Args, CliCommand, InputFormat, OutputFormat, ParsedArgs, REPLAY_FLAG};
+use crate::init_only::run_init_only;
+#[cfg(feature = "terminal")]
+use crate::interactive;
 use crate::official::refuse_subcommand;
 use crate::one_prompt::{PrintFormat, run_prompt};
 use crate::read_prompt::read_prompt;
 use crate::rewind_files::rewind_files;
+#[cfg(feature = "serve")]
+use crate::serve;
 use crate::serve_session::PreparedSession;
 use crate::shutdown::{RunOutcome, Shutdown, watch_signals};
 use crate::stdio::{MalformedLinePolicy, print_note, report_error};
 use crate::terminal::{self, Terminal};
 use crate::{
-    agents, auth, config, debug_log, demo, doctor, explain_permission, mcp, missing_key, plugin, sessions,
-    stdio,
+    acp, agents, auth, completions, config, debug_log, demo, doctor, explain_permission, man_page, mcp,
+    missing_key, plugin, sandbox, sessions, stdio,
 };
 
 /// Runs the program and returns its exit code.
@@ -40,7 +46,7 @@ pub(crate) fn main() -> i32 {
         return code;
     }
     let parsed = argv.and_then(|argv| {
-        if argv.is_empty() && terminal.stdin {
+        if argv.is_empty() && terminal.stdin && !can_talk(terminal) {
             return Ok(None);
         }
         flags::parse(&argv, caller, &|path| std::fs::read_to_string(path)).map(Some)
@@ -93,9 +99,25 @@ fn start_run(
     if let Some(prompt) = &args.rewind_files {
         return rewind_files(session, prompt.clone()).map(|page| print_text(&page));
     }
+    if args.options.setup_hooks == Some(SetupHooks::InitOnly) {
+        return Ok(report_exit(run_init_only(session), compat));
+    }
+    #[cfg(feature = "terminal")]
+    if interactive::is_interactive(args, terminal) {
+        return interactive::run(args, session, terminal)
+            .map_err(|error| format!("The terminal cannot be used: {error}."));
+    }
+    if args.choose_session {
+        return Err("--resume needs a value where no user can choose: --resume ID|TITLE.".into());
+    }
     let input = resolve_input(args, &session, terminal)?;
     let terminal = if args.plain_output { terminal.without_styles() } else { terminal };
     Ok(report_exit(run_session(args, session, input, terminal), compat))
+}
+
+/// Returns whether a user at the terminal can have a conversation.
+fn can_talk(terminal: Terminal) -> bool {
+    cfg!(feature = "terminal") && terminal.stdin && terminal.stdout
 }
 
 /// Runs a subcommand, or says why there is none of this name; `None` if it is no subcommand. The caller does not matter:
@@ -106,12 +128,20 @@ fn run_subcommand(name: &str, argv: &[String], env: &Env, terminal: Terminal) ->
     }
     let env = env.clone();
     Some(match name {
+        "acp" => acp::main(argv, env),
         "agents" => agents::main(argv, env),
         "auth" => auth::main(argv, env, terminal),
+        "completions" => completions::main(argv),
         "config" => config::main(argv, env),
         "doctor" => doctor::main(argv, env),
+        "man" => man_page::main(argv),
         "mcp" => mcp::main(argv, env),
         "plugin" | "plugins" => plugin::main(argv, env),
+        "sandbox" => sandbox::main(argv, &env),
+        #[cfg(feature = "serve")]
+        "serve" => serve::main(argv, env, terminal),
+        #[cfg(not(feature = "serve"))]
+        "serve" => report_error("This build has no `serve`: build it with the feature `serve`."),
         "sessions" => sessions::main(argv, env, terminal),
         _ => return None,
     })

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
 use whimbrel_engine::setup::model::default_model;
-use whimbrel_engine::{Engine, SessionExit, SessionRequest, serve};
+use whimbrel_engine::{Engine, SandboxLauncher, SessionExit, SessionRequest, serve};
 use whimbrel_models::http::HttpClient;
 use whimbrel_models::providers::Providers;
 use whimbrel_models::recording::Recording;
@@ -38,7 +38,7 @@ impl PreparedSession {
         if let Some(recording) = open_recording(&request.options) {
             providers = providers.with_recording(recording);
         }
-        Self { engine: Engine::new(providers), request }
+        Self { engine: Engine::new(providers).with_sandbox_launcher(SandboxLauncher::ThisProgram), request }
     }
 
     pub(crate) fn with_log(self, log: Log) -> Self {

@@ -14,7 +14,6 @@ use crate::terminal_ui::{LineBreaks, sanitize};
 use command::{ConfigCommand, Key, NewValue};
 
 /// Help page of `whimbrel config`.
-#[cfg(test)]
 pub(crate) fn help_page() -> &'static str {
     command::HELP_PAGE
 }

@@ -31,7 +31,6 @@ whimbrel doctor: check the setup.
 ";
 
 /// Help page of `whimbrel doctor`.
-#[cfg(test)]
 pub(crate) fn help_page() -> &'static str {
     HELP_PAGE
 }

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use whimbrel_wire::options::{
-    AgentDefinition, McpServerConfig, Options, SystemPrompt, Thinking, ThinkingDisplay, ToolSet,
+    AgentDefinition, McpServerConfig, Options, SetupHooks, SystemPrompt, Thinking, ThinkingDisplay, ToolSet,
 };
 
 use super::raw_args::{CliCommand, InputFormat, OutputFormat, RawArgs};
@@ -40,8 +40,17 @@ pub(super) fn finalize(
             }
         };
     }
+    if raw.choose_session && (raw.print || raw.input_format == InputFormat::StreamJson) {
+        return Err("--resume needs a value here: --resume ID|TITLE.".into());
+    }
     if raw.rewind_files.is_some() && options.resume.is_none() && !options.continue_conversation {
         return Err("--rewind-files needs --resume or --continue, which select the session.".into());
+    }
+    if raw.rewind_files.is_some() && options.worktree.is_some() {
+        return Err("--rewind-files changes the files of the session itself. Remove --worktree.".into());
+    }
+    if options.setup_hooks == Some(SetupHooks::InitOnly) && prompt.is_some() {
+        return Err("--init-only runs no prompt. Remove it, or use --init.".into());
     }
     options.system_prompt = build_system_prompt(&mut raw, read_file)?;
     if let Some(text) = subagent_prompt(&mut raw, read_file)? {
@@ -60,6 +69,7 @@ pub(super) fn finalize(
         verbose: raw.verbose,
         strict_input: raw.strict_input,
         rewind_files: raw.rewind_files,
+        choose_session: raw.choose_session,
         plain_output: raw.plain_output,
         debug_topics: raw.debug_topics,
         options,

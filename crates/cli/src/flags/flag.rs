@@ -1,6 +1,7 @@
 //! Rows of the flag table.
 
 use super::raw_args::RawArgs;
+use crate::value_hint::ValueHint;
 
 /// A flag: its names, the values it takes, its help text and its action.
 pub(super) struct Flag {
@@ -16,6 +17,8 @@ pub(super) struct Flag {
     pub(super) group: FlagGroup,
     /// Help text.
     pub(super) help: &'static str,
+    /// Suggestions for its value; none if the name of the value says enough.
+    hint: Option<ValueHint>,
 }
 
 /// Result of applying a value; the error says what is wrong with it.
@@ -79,7 +82,7 @@ impl Flag {
         kind: FlagKind,
         help: &'static str,
     ) -> Self {
-        Self { name, aliases: &[], short: None, kind, group, help }
+        Self { name, aliases: &[], short: None, kind, group, help, hint: None }
     }
 
     /// Adds a short name.
@@ -90,6 +93,32 @@ impl Flag {
     /// Adds aliases.
     pub(super) const fn with_aliases(self, aliases: &'static [&'static str]) -> Self {
         Self { aliases, ..self }
+    }
+
+    /// Adds suggestions for its value.
+    pub(super) const fn with_hint(self, hint: ValueHint) -> Self {
+        Self { hint: Some(hint), ..self }
+    }
+
+    /// Its value as the help page shows it, with the sign before it; empty for a switch.
+    pub(super) fn value_suffix(&self) -> String {
+        match self.kind {
+            FlagKind::Switch(_) => String::new(),
+            FlagKind::Value(value, _) => format!(" {value}"),
+            FlagKind::Optional { value, .. } => format!("[={value}]"),
+            FlagKind::List { value, .. } => format!(" {value}.."),
+        }
+    }
+
+    /// Suggestions for its value.
+    pub(super) fn hint(&self) -> ValueHint {
+        let by_name = match self.kind {
+            FlagKind::Switch(_) => ValueHint::Any,
+            FlagKind::Value(value, _) | FlagKind::Optional { value, .. } | FlagKind::List { value, .. } => {
+                ValueHint::from_value_name(value)
+            }
+        };
+        self.hint.unwrap_or(by_name)
     }
 
     /// All long names.

@@ -2,7 +2,7 @@
 
 use whimbrel_wire::PROTOCOL_VERSION;
 
-use super::flag::{Flag, FlagGroup, FlagKind};
+use super::flag::{Flag, FlagGroup};
 use super::table::FLAGS;
 
 /// Width of the left column.
@@ -19,18 +19,24 @@ pub(crate) fn usage_page() -> &'static str {
     "\
 Whimbrel is an agent that works in the current directory.
 
+  whimbrel                       talk at the terminal; asks first
+  whimbrel \"fix the tests\"       the same, starting with this prompt
   whimbrel demo                  watch a scripted run without a key
-  whimbrel \"fix the tests\"       run a task; it asks before it acts
   whimbrel -p \"what is this?\"    answer and exit, for scripts and pipes
   whimbrel permissions explain 'Bash(git push)'
                                  show which rule decides on a call
   whimbrel sessions              stored sessions: read, search, export
+  whimbrel serve                 sessions in the browser
+  whimbrel acp                   an agent for editors
   whimbrel mcp                   MCP servers: list, add, test, serve
   whimbrel plugin                plugins: marketplaces, install, list
   whimbrel config                settings: list, get, set, remove
   whimbrel agents                agent definitions
+  whimbrel sandbox               what this machine can confine
   whimbrel doctor                check the setup
   whimbrel auth status           the source of the key
+  whimbrel completions           completions for bash, zsh and fish
+  whimbrel man                   the man page
   whimbrel --help                all flags
 "
 }
@@ -66,13 +72,7 @@ fn format_row(flag: &Flag, width: usize) -> String {
 
 fn format_flag(flag: &Flag) -> String {
     let short = flag.short.map_or("    ".to_owned(), |short| format!("-{short}, "));
-    let value = match flag.kind {
-        FlagKind::Switch(_) => String::new(),
-        FlagKind::Value(value, _) => format!(" {value}"),
-        FlagKind::Optional { value, .. } => format!("[={value}]"),
-        FlagKind::List { value, .. } => format!(" {value}.."),
-    };
-    format!("  {short}--{}{value}", flag.name)
+    format!("  {short}--{}{}", flag.name, flag.value_suffix())
 }
 
 /// Wraps a text at blanks into lines of at most `width` characters.

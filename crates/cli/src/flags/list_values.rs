@@ -107,6 +107,12 @@ fn is_word(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|character| character.is_alphanumeric() || character == '-')
 }
 
+/// Returns whether an argument is taken as the name of a worktree: one word.
+pub(super) fn is_worktree_name(argument: &str) -> bool {
+    argument.starts_with(|first: char| first.is_ascii_alphanumeric())
+        && argument.chars().all(|each| each.is_ascii_alphanumeric() || matches!(each, '.' | '_' | '-'))
+}
+
 /// Returns whether an argument can only be the value of a switch.
 pub(super) fn is_switch_value(argument: &str) -> bool {
     matches!(argument, "on" | "off" | "true" | "false" | "yes" | "no" | "0" | "1")
@@ -154,6 +160,12 @@ mod tests {
         assert!(
             !["hi", "api please", "api,", "", "!", "fix,this"].iter().any(|prompt| is_topic_list(prompt))
         );
+    }
+
+    #[test]
+    fn one_word_is_the_name_of_a_worktree() {
+        assert!(["fix-1", "v1.2_x", "7"].iter().all(|name| is_worktree_name(name)));
+        assert!(!["fix this", "", "-x", "why?", "a/b"].iter().any(|prompt| is_worktree_name(prompt)));
     }
 
     #[test]

@@ -4,7 +4,8 @@
 //! Modules: [`flag`] (a row), [`apply`] (actions of the rows), [`agents`] (agent definitions), [`token`] (one
 //! argument), [`parser`] (arguments to `RawArgs`), [`list_values`] (comma lists), [`unknown_flags`] (flags that are not
 //! in the table), [`validate`] (values that refer to nothing), [`settings`] (repeated settings), [`finalize`]
-//! (`RawArgs` to [`Args`]), [`inspect`] (flags of subcommands that look at a session), `help` (help page).
+//! (`RawArgs` to [`Args`]), [`inspect`] (flags of subcommands that look at a session), `help` (help page),
+//! [`description`] (the flags for completions and the man page).
 //!
 //! How values are taken:
 //! - `--flag value` and `--flag=value` are the same. A value may be empty or begin with a dash, but an argument that is
@@ -20,6 +21,7 @@
 
 mod agents;
 mod apply;
+mod description;
 mod finalize;
 mod flag;
 mod help;
@@ -37,6 +39,7 @@ mod validate;
 
 use whimbrel_wire::options::Options;
 
+pub(crate) use description::{FlagDescription, FlagValue, describe_flags};
 pub(crate) use help::{help_page, usage_page, version_line};
 pub(crate) use inspect::{InspectArgs, parse_inspect_args};
 pub(crate) use parser::parse;
@@ -71,6 +74,8 @@ pub(crate) struct Args {
     pub(crate) strict_input: bool,
     /// `--rewind-files`: the prompt to which files are rewound.
     pub(crate) rewind_files: Option<String>,
+    /// `--resume` without a session: the user chooses from a list.
+    pub(crate) choose_session: bool,
     /// `--ax-screen-reader`: no colors, and no line is overwritten.
     pub(crate) plain_output: bool,
     /// Topics of `--debug`.

@@ -57,6 +57,8 @@ pub(super) struct RawArgs {
     pub(super) plain_output: bool,
     /// Prompt to which files are rewound.
     pub(super) rewind_files: Option<String>,
+    /// `--resume` without a session.
+    pub(super) choose_session: bool,
     /// Nothing is read from files that no flag names.
     pub(super) bare: bool,
     /// Topics of `--debug`.

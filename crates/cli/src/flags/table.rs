@@ -1,6 +1,6 @@
 //! Every flag, one row each. A new flag needs a new row here and nothing else.
 
-use whimbrel_wire::options::{OutputFormat as AnswerFormat, PermissionPromptTool, SystemPrompt};
+use whimbrel_wire::options::{OutputFormat as AnswerFormat, PermissionPromptTool, SetupHooks, SystemPrompt};
 use whimbrel_wire::permission::PermissionMode;
 
 use super::apply::*;
@@ -9,10 +9,12 @@ use super::flag::FlagGroup::{Configuration, Conversation, Integration, Model, Pe
 use super::flag::FlagKind::{List, Optional, Switch, Value as One};
 use super::list_values::{
     accepts_no_more, is_directory_path, is_mcp_config, is_rule_list, is_switch_value, is_topic_list,
+    is_worktree_name,
 };
 use super::raw_args::CliCommand;
 use super::settings::merge_settings;
 use super::{RECORD_FLAG, REPLAY_FLAG};
+use crate::value_hint::ValueHint::{ToolList, WordList, Words};
 
 /// Finds the flag that an argument names.
 pub(super) fn find_flag(spelled: &str) -> Option<&'static Flag> {
@@ -34,13 +36,15 @@ pub(super) const FLAGS: &[Flag] = &[
         One("FORMAT", |raw, value| parse_into(value, parse_output_format, &mut raw.output_format)),
         "Output: text (the answer), json (one result object) or stream-json (every frame as it arrives; needs \
             --verbose).",
-    ),
+    )
+    .with_hint(Words(&["text", "json", "stream-json"])),
     Flag::new(
         "input-format",
         Conversation,
         One("FORMAT", |raw, value| parse_into(value, parse_input_format, &mut raw.input_format)),
         "Input on stdin: text (added to the prompt) or stream-json (frames, one per line).",
-    ),
+    )
+    .with_hint(Words(&["text", "stream-json"])),
     Flag::new(
         "verbose",
         Conversation,
@@ -114,25 +118,29 @@ pub(super) const FLAGS: &[Flag] = &[
         One("NAME", |raw, value| set(&mut raw.options.model, value)),
         "Model: an alias (opus, sonnet, haiku), a full name, openai:NAME for a Chat Completions server, or \
             scripted:FILE.",
-    ),
+    )
+    .with_hint(Words(&["opus", "sonnet", "haiku"])),
     Flag::new(
         "fallback-model",
         Model,
         One("NAME", |raw, value| set(&mut raw.options.fallback_model, value)),
         "Model to use while the first one is unavailable.",
-    ),
+    )
+    .with_hint(Words(&["opus", "sonnet", "haiku"])),
     Flag::new(
         "effort",
         Model,
         One("LEVEL", |raw, value| set_parsed(&mut raw.options.effort, value)),
         "Effort of the model: low, medium, high, xhigh or max.",
-    ),
+    )
+    .with_hint(Words(&["low", "medium", "high", "xhigh", "max"])),
     Flag::new(
         "thinking",
         Model,
         One("MODE", set_thinking),
         "Thinking mode: adaptive, enabled or disabled.",
-    ),
+    )
+    .with_hint(Words(&["adaptive", "enabled", "disabled"])),
     Flag::new(
         "max-thinking-tokens",
         Model,
@@ -144,7 +152,8 @@ pub(super) const FLAGS: &[Flag] = &[
         Model,
         One("MODE", |raw, value| set_parsed(&mut raw.thinking_display, value)),
         "Thinking in the output: summarized or omitted.",
-    ),
+    )
+    .with_hint(Words(&["summarized", "omitted"])),
     Flag::new("max-turns", Model, One("N", set_max_turns), "Stop after this many model calls."),
     Flag::new("max-budget-usd", Model, One("DOLLARS", set_budget), "Stop when this amount is spent."),
     Flag::new(
@@ -158,7 +167,8 @@ pub(super) const FLAGS: &[Flag] = &[
         Model,
         One("auto|TOKENS", set_compaction_window),
         "Size of the window that compaction assumes, such as 200k; auto: that of the model.",
-    ),
+    )
+    .with_hint(Words(&["auto"])),
     Flag::new(
         "betas",
         Model,
@@ -170,7 +180,8 @@ pub(super) const FLAGS: &[Flag] = &[
         Permissions,
         One("MODE", |raw, value| set_parsed(&mut raw.options.permission_mode, value)),
         "Permission mode: default, acceptEdits, plan, dontAsk or bypassPermissions.",
-    ),
+    )
+    .with_hint(Words(&["default", "acceptEdits", "plan", "dontAsk", "bypassPermissions"])),
     Flag::new(
         "allowedTools",
         Permissions,
@@ -181,6 +192,7 @@ pub(super) const FLAGS: &[Flag] = &[
         },
         "Rules for calls that are allowed without asking, such as Read or \"Bash(git log *)\".",
     )
+    .with_hint(ToolList)
     .with_aliases(&["allowed-tools"]),
     Flag::new(
         "disallowedTools",
@@ -192,13 +204,15 @@ pub(super) const FLAGS: &[Flag] = &[
         },
         "Rules for calls that are denied in every mode.",
     )
+    .with_hint(ToolList)
     .with_aliases(&["disallowed-tools"]),
     Flag::new(
         "tools",
         Permissions,
         List { value: "NAMES", apply: add_tools, accepts_more: is_rule_list },
         "Built-in tools to offer. Empty: none; default: all.",
-    ),
+    )
+    .with_hint(ToolList),
     Flag::new(
         "add-dir",
         Permissions,
@@ -229,13 +243,15 @@ pub(super) const FLAGS: &[Flag] = &[
             Ok(())
         }),
         "Destination of permission requests: stdio (the host) or an MCP tool.",
-    ),
+    )
+    .with_hint(Words(&["stdio"])),
     Flag::new(
         "permission-prompts",
         Permissions,
         One("SIDE", set_permission_prompts),
         "Side that shows permission prompts: host or none.",
-    ),
+    )
+    .with_hint(Words(&["host", "none"])),
     Flag::new(
         "permission-timeout-ms",
         Permissions,
@@ -247,7 +263,8 @@ pub(super) const FLAGS: &[Flag] = &[
         Session,
         One("MODE", |raw, value| set_parsed(&mut raw.options.background_at_end, value)),
         "Background tasks at the end of the run: wait, stop or detach (commands outlive the run).",
-    ),
+    )
+    .with_hint(Words(&["wait", "stop", "detach"])),
     Flag::new(
         "continue",
         Session,
@@ -258,8 +275,18 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag::new(
         "resume",
         Session,
-        One("ID|TITLE", |raw, value| set(&mut raw.options.resume, value)),
-        "Resume this session: its id, or its title in this directory.",
+        Optional {
+            value: "ID|TITLE",
+            apply: |raw, value| match value {
+                Some(value) => set(&mut raw.options.resume, value),
+                None => {
+                    raw.choose_session = true;
+                    Ok(())
+                }
+            },
+            takes_next: |next| !next.starts_with('-'),
+        },
+        "Resume this session: its id, or its title in this directory. Without one, choose from a list.",
     )
     .with_short("r"),
     Flag::new(
@@ -281,6 +308,38 @@ pub(super) const FLAGS: &[Flag] = &[
         "Title of the session.",
     )
     .with_short("n"),
+    Flag::new(
+        "init",
+        Session,
+        Switch(|raw| raw.options.setup_hooks = Some(SetupHooks::Init)),
+        "Run the Setup hooks that prepare the project first.",
+    ),
+    Flag::new(
+        "init-only",
+        Session,
+        Switch(|raw| raw.options.setup_hooks = Some(SetupHooks::InitOnly)),
+        "Run the Setup hooks that prepare the project and the SessionStart hooks, and exit. The exit code is 1 if one fails.",
+    ),
+    Flag::new(
+        "maintenance",
+        Session,
+        Switch(|raw| raw.options.setup_hooks = Some(SetupHooks::Maintenance)),
+        "Run the Setup hooks that maintain the project first.",
+    ),
+    Flag::new(
+        "worktree",
+        Session,
+        Optional {
+            value: "NAME",
+            apply: |raw, name| {
+                raw.options.worktree = Some(name.unwrap_or_default().to_owned());
+                Ok(())
+            },
+            takes_next: is_worktree_name,
+        },
+        "Work in a git worktree of this repository, .claude/worktrees/NAME; created if it is missing.",
+    )
+    .with_short("w"),
     Flag::new(
         "resume-session-at",
         Session,
@@ -310,7 +369,8 @@ pub(super) const FLAGS: &[Flag] = &[
         Configuration,
         One("SOURCES", set_setting_sources),
         "Settings files to read, of user,project,local. Empty: none; default: all.",
-    ),
+    )
+    .with_hint(WordList(&["user", "project", "local"])),
     Flag::new(
         "bare",
         Configuration,
@@ -432,7 +492,8 @@ pub(super) const FLAGS: &[Flag] = &[
             takes_next: is_switch_value,
         },
         "Suggest the next prompt.",
-    ),
+    )
+    .with_hint(Words(&["on", "off"])),
     Flag::new(
         "exclude-dynamic-system-prompt-sections",
         Integration,
@@ -444,7 +505,8 @@ pub(super) const FLAGS: &[Flag] = &[
         Integration,
         One("OFF", set_prompt_snapshot),
         "off: build the system prompt anew when a session is resumed, as always. on is refused.",
-    ),
+    )
+    .with_hint(Words(&["off"])),
     Flag::new(
         "session-mirror",
         Integration,
@@ -490,6 +552,7 @@ pub(super) const FLAGS: &[Flag] = &[
         "Log to stderr: everything, some topics of api, tools, hooks, control and frames (--debug api,hooks), or all \
             but one (--debug '!frames').",
     )
+    .with_hint(WordList(&["api", "tools", "hooks", "control", "frames"]))
     .with_short("d"),
     Flag::new(
         "debug-to-stderr",

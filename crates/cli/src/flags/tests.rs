@@ -9,7 +9,7 @@ use std::io;
 use serde_json::{Value, json};
 use whimbrel_wire::options::{
     BackgroundAtEnd, Effort, McpServerConfig, OutputFormat as AnswerFormat, PermissionPromptTool,
-    PluginConfig, SettingSource, SystemPrompt, Thinking, ThinkingDisplay, ToolSet,
+    PluginConfig, SettingSource, SetupHooks, SystemPrompt, Thinking, ThinkingDisplay, ToolSet,
 };
 use whimbrel_wire::permission::PermissionMode;
 
@@ -244,6 +244,8 @@ fn options_of_our_own_sdk_round_trip() {
         thinking: Some(Thinking::Adaptive { display: Some(ThinkingDisplay::Summarized) }),
         additional_directories: strings(&["/a", "/b"]),
         include_partial_messages: true,
+        worktree: Some("fix".into()),
+        setup_hooks: Some(SetupHooks::Maintenance),
         ..Options::default()
     };
     let argv = written.to_args();

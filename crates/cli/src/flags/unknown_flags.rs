@@ -150,7 +150,7 @@ mod tests {
             ("--fancy-new-thing", true),
             ("--telemetry-endpoint", true),
             ("--managed-policy", false),
-            ("--worktree", false),
+            ("--cloud", false),
             ("--deny-network", false),
             ("--sandboxMode", false),
             ("--restricted", false),

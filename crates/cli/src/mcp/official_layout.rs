@@ -94,7 +94,7 @@ fn describe_status(server: &McpServerStatus) -> &'static str {
         McpConnection::Connected => "✓ Connected",
         McpConnection::NeedsAuth => "⚠ Needs authentication",
         McpConnection::Disabled => "⏸ Disabled",
-        McpConnection::Failed | McpConnection::Pending | McpConnection::Other(_) => "✗ Failed to connect",
+        _ => "✗ Failed to connect",
     }
 }
 

@@ -62,9 +62,6 @@ const NO_CLOUD: &str =
 const NO_REMOTE_CONTROL: &str =
     "A session is controlled by the program that starts it. Use an SDK, or --input-format stream-json.";
 
-/// Remedy for flags that run setup hooks.
-const NO_SETUP_HOOKS: &str = "Setup hooks are not run. Run their commands before whimbrel.";
-
 /// Remedy for message channels.
 const NO_CHANNELS: &str = "There are no message channels. Send prompts with --input-format stream-json.";
 
@@ -135,11 +132,11 @@ pub(crate) const OFFICIAL_FLAGS: &[OfficialFlag] = &[
     no_effect(&["--ide"], Switch, "there is no connection to an editor"),
     supported(&["--include-hook-events"], Switch),
     supported(&["--include-partial-messages"], Switch),
-    refused(&["--init"], Switch, NO_SETUP_HOOKS),
-    refused(&["--init-only"], Switch, NO_SETUP_HOOKS),
+    supported(&["--init"], Switch),
+    supported(&["--init-only"], Switch),
     supported(&["--input-format"], Required),
     supported(&["--json-schema"], Required),
-    refused(&["--maintenance"], Switch, NO_SETUP_HOOKS),
+    supported(&["--maintenance"], Switch),
     supported(&["--managed-settings"], Required),
     refused(
         &["--managed-settings-in-initialize"],
@@ -179,7 +176,7 @@ pub(crate) const OFFICIAL_FLAGS: &[OfficialFlag] = &[
         Switch,
         "Restrict the session with --tools, --disallowedTools and --permission-mode dontAsk.",
     ),
-    partly(&["-r", "--resume"], Required, "the id or title is required, because there is no picker"),
+    supported(&["-r", "--resume"], Optional),
     supported(&["--resume-drops-turn"], Required),
     supported(&["--resume-session-at"], Required),
     supported(&["--rewind-files"], Required),
@@ -207,9 +204,5 @@ pub(crate) const OFFICIAL_FLAGS: &[OfficialFlag] = &[
     supported(&["--verbose"], Switch),
     supported(&["-v", "--version"], Switch),
     no_effect(&["--workload"], Required, "requests carry no tag for billing"),
-    refused(
-        &["-w", "--worktree"],
-        Optional,
-        "No worktree is created at the start. Create one with `git worktree add`, and start whimbrel in it.",
-    ),
+    supported(&["-w", "--worktree"], Optional),
 ];

@@ -1,6 +1,7 @@
 //! Subcommands of the official program.
 
 use super::Support::{self, Refused, Supported};
+use crate::subcommands::is_own_subcommand;
 
 /// A subcommand of the official program: its names, each of one or two words, and what becomes of it.
 type OfficialSubcommand = (&'static [&'static str], Support);
@@ -85,13 +86,10 @@ pub(crate) const OFFICIAL_SUBCOMMANDS: &[OfficialSubcommand] = &[
     (&["update", "upgrade"], NO_INSTALLER),
 ];
 
-/// Subcommands that only this program has.
-const OWN_SUBCOMMANDS: [&str; 5] = ["config", "demo", "permissions", "sessions", "version"];
-
 /// Returns whether a word is the first word of a subcommand, of this program or the official one.
 pub(crate) fn is_subcommand(word: &str) -> bool {
     let mut official = OFFICIAL_SUBCOMMANDS.iter().flat_map(|(names, _)| names.iter());
-    official.any(|name| name.split(' ').next() == Some(word)) || OWN_SUBCOMMANDS.contains(&word)
+    official.any(|name| name.split(' ').next() == Some(word)) || is_own_subcommand(word)
 }
 
 /// Returns the error text for a subcommand that this program refuses.

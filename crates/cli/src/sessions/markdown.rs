@@ -120,6 +120,7 @@ mod tests {
             message: json!({ "content": content }),
             parent_tool_use_id: None,
             timestamp: None,
+            tool_use_result: None,
         })
     }
 

@@ -26,13 +26,7 @@ pub(super) fn ask_questions(
         }
     }
     input.insert("answers".into(), answers.into());
-    PermissionResult::Allow {
-        updated_input: Some(input),
-        updated_permissions: None,
-        invalid_updates: Vec::new(),
-        tool_use_id: None,
-        decision_classification: None,
-    }
+    PermissionResult::allow().with_input(input)
 }
 
 /// Renders a question with its numbered choices.

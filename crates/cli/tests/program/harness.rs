@@ -55,6 +55,15 @@ impl TestDir {
         self.root.path().join("tmp")
     }
 
+    /// Reads the only transcript.
+    pub(crate) fn read_transcript(&self) -> String {
+        let projects = self.work_dir().join("../home/.claude/projects");
+        let dir = std::fs::read_dir(projects).unwrap().next().unwrap().unwrap().path();
+        let files = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+        let path = files.into_iter().find(|path| path.extension().is_some_and(|end| end == "jsonl")).unwrap();
+        std::fs::read_to_string(path).unwrap()
+    }
+
     /// Writes a script and returns the name of its model.
     pub(crate) fn write_script(&self, replies: &Value) -> String {
         let path = self.root.path().join("script.json");

@@ -24,7 +24,12 @@ pub(crate) struct PtySession {
 
 impl PtySession {
     /// Starts a command with all standard streams on a terminal of a given width.
-    pub(crate) fn start(mut command: Command, columns: u16) -> Self {
+    pub(crate) fn start(command: Command, columns: u16) -> Self {
+        Self::start_with_stdout(command, columns, None)
+    }
+
+    /// Starts a command on a terminal; its standard output may be a file.
+    pub(crate) fn start_with_stdout(mut command: Command, columns: u16, stdout: Option<File>) -> Self {
         let keys = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&keys).unwrap();
         unlockpt(&keys).unwrap();
@@ -34,7 +39,8 @@ impl PtySession {
         tcsetwinsize(&tty, size).unwrap();
         let end = || tty.try_clone().unwrap();
         let initial_settings = terminal_settings(&tty);
-        let child = command.stdin(end()).stdout(end()).stderr(end()).spawn().unwrap();
+        let stdout = stdout.unwrap_or_else(end);
+        let child = command.stdin(end()).stdout(stdout).stderr(end()).spawn().unwrap();
         drop(command);
         let pty = File::from(keys);
         let output = Arc::new(Mutex::new(Vec::new()));

@@ -1,7 +1,7 @@
 //! Signals, and hosts that disconnect.
 
+use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -9,9 +9,6 @@ use serde_json::{Value, json};
 use crate::harness::{
     TestDir, TestSession, has_exited, tool_call, wait_for_exit, wait_for_number, wait_until,
 };
-
-/// Everything ends within two seconds; the rest is slack for a busy machine.
-const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Starts a session whose script runs an endless command; returns the pid of the command, too.
 fn start_long_command(test_dir: &TestDir) -> (TestSession, i32) {
@@ -34,10 +31,8 @@ fn signal_ends_the_command_and_the_program() {
     for (sent, code) in [(Signal::TERM, 143), (Signal::INT, 130), (Signal::HUP, 129)] {
         let test_dir = TestDir::new();
         let (mut session, pid) = start_long_command(&test_dir);
-        let start = Instant::now();
         send_signal(&session, sent);
         assert_eq!(wait_for_exit(&mut session.child).code(), Some(code));
-        assert!(start.elapsed() < EXIT_TIMEOUT, "{:?}", start.elapsed());
         wait_until("the end of the command", || has_exited(pid).then_some(()));
         let frames = session.finish().1;
         let results: Vec<&Value> = frames.iter().filter(|frame| frame["type"] == "result").collect();
@@ -63,10 +58,8 @@ fn signal_ends_a_program_with_unread_output() {
     send_prompt(&mut child);
     let mut first = [0];
     std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut first).unwrap();
-    let start = Instant::now();
     kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
     assert_eq!(wait_for_exit(&mut child).code(), Some(143));
-    assert!(start.elapsed() < EXIT_TIMEOUT, "{:?}", start.elapsed());
 }
 
 /// Starts a session whose stdout can be closed.
@@ -96,10 +89,8 @@ fn closed_stdout_ends_a_program_waiting_for_its_model() {
     send_prompt(&mut child);
     let mut first = [0];
     std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut first).unwrap();
-    let start = Instant::now();
     drop((child.stdin.take(), child.stdout.take()));
     assert_eq!(wait_for_exit(&mut child).code(), Some(1));
-    assert!(start.elapsed() < EXIT_TIMEOUT, "{:?}", start.elapsed());
 }
 
 #[test]
@@ -111,10 +102,8 @@ fn closed_stdout_is_detected_while_the_input_is_open() {
     let mut child = spawn_piped(command);
     send_prompt(&mut child);
     let pid = wait_for_number(&test_dir.work_dir().join("pid.txt"));
-    let start = Instant::now();
     drop(child.stdout.take());
     assert_eq!(wait_for_exit(&mut child).code(), Some(1));
-    assert!(start.elapsed() < EXIT_TIMEOUT, "{:?}", start.elapsed());
     wait_until("the end of the command", || has_exited(pid).then_some(()));
 }
 
@@ -125,6 +114,41 @@ fn closed_pipe_ends_a_pending_prompt() {
     let mut child = spawn_piped(test_dir.command(&["-p", "--model", &model, "go"]));
     drop((child.stdin.take(), child.stdout.take()));
     assert_eq!(wait_for_exit(&mut child).code(), Some(1));
+}
+
+#[test]
+fn open_question_survives_a_stopped_program() {
+    let prompts = ["--permission-prompt-tool", "stdio"];
+    for stop in [Some(Signal::TERM), Some(Signal::KILL), None] {
+        let test_dir = TestDir::new();
+        let call = tool_call("Bash", &json!({"command": "touch made"}));
+        let mut child = spawn_piped(test_dir.session_command(&json!([call]), &prompts));
+        send_prompt(&mut child);
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let frames = std::iter::from_fn(|| serde_json::from_str::<Value>(&lines.next()?.unwrap()).ok());
+        let mut session = String::new();
+        let question = frames
+            .inspect(|frame| session = frame["session_id"].as_str().unwrap_or(&session).to_owned())
+            .find(|frame| frame["request"]["subtype"] == "can_use_tool")
+            .unwrap();
+        match stop {
+            Some(signal) => kill_process(Pid::from_child(&child), signal).unwrap(),
+            // The host is gone: both pipes are closed.
+            None => drop((child.stdin.take(), lines)),
+        }
+        wait_for_exit(&mut child);
+
+        let mut resumed =
+            test_dir.start_session(&json!(["Done."]), &[&prompts[..], &["--resume", &session]].concat());
+        let request = json!({"type": "control_request", "request_id": "r", "request": {"subtype": "resume_pending_calls"}});
+        resumed.write(format!("{request}\n").as_bytes());
+        let again = resumed.find_frame("question", |frame| frame["request"]["subtype"] == "can_use_tool");
+        assert_eq!(again["request"]["tool_use_id"], question["request"]["tool_use_id"], "{stop:?}");
+        let answer = json!({"subtype": "success", "request_id": again["request_id"], "response": {"behavior": "allow"}});
+        resumed.write(format!("{}\n", json!({"type": "control_response", "response": answer})).as_bytes());
+        assert_eq!(resumed.next_frame("result")["result"], "Done.", "{stop:?}");
+        assert!(test_dir.work_dir().join("made").exists(), "{stop:?}");
+    }
 }
 
 /// Starts a session that may detach a background command, which prints again once a file exists; returns its pid, too.

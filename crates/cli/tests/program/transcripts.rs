@@ -4,15 +4,6 @@ use serde_json::{Value, json};
 
 use crate::harness::{TestDir, TestSession, has_exited, run_command, tool_call, wait_for_number};
 
-/// Reads the only transcript.
-fn read_transcript(test_dir: &TestDir) -> String {
-    let projects = test_dir.work_dir().join("../home/.claude/projects");
-    let dir = std::fs::read_dir(projects).unwrap().next().unwrap().unwrap().path();
-    let files = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
-    let path = files.into_iter().find(|path| path.extension().is_some_and(|end| end == "jsonl")).unwrap();
-    std::fs::read_to_string(path).unwrap()
-}
-
 #[test]
 fn transcript_on_a_full_disk_ends_with_a_whole_line() {
     let test_dir = TestDir::new();
@@ -37,7 +28,7 @@ fn transcript_on_a_full_disk_ends_with_a_whole_line() {
     let (code, frames, _) = session.finish();
     assert_eq!((code, &frames.last().unwrap()["result"]), (Some(0), &json!("two")));
     assert!(!frames.iter().any(|frame| frame["level"] == "warning"), "reported twice: {frames:?}");
-    let text = read_transcript(&test_dir);
+    let text = test_dir.read_transcript();
     assert!(text.len() < 9_000 && (text.is_empty() || text.ends_with('\n')), "{text}");
     assert!(text.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()), "{text}");
 }
@@ -53,7 +44,7 @@ fn call_running_at_a_kill_is_recorded_as_started() {
     session.child.kill().unwrap();
     assert_eq!(session.finish().0, None);
     crate::harness::wait_until("the end of the command", || has_exited(pid).then_some(()));
-    let text = read_transcript(&test_dir);
+    let text = test_dir.read_transcript();
     let last: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
     assert_eq!((&last["type"], &last["tool"]), (&json!("tool-start"), &json!("Bash")));
     let model = test_dir.write_script(&json!(["I see."]));

@@ -72,8 +72,7 @@ fn every_official_flag_behaves_as_its_row_says() {
 #[test]
 fn flag_with_a_lost_place_or_instruction_is_refused_from_an_sdk() {
     let base = ["--input-format=stream-json", "--output-format=stream-json", "--verbose"];
-    for flag in ["--worktree", "--worktree=x", "-w", "--cloud", "--managed-settings-in-initialize", "--init"]
-    {
+    for flag in ["--cloud", "--cloud=x", "--teleport", "--managed-settings-in-initialize"] {
         let error = parse_args(&[&base[..], &[flag]].concat(), Caller::Sdk).unwrap_err();
         assert!(error.contains("not supported by whimbrel"), "{error}");
     }

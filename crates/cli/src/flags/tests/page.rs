@@ -4,9 +4,10 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use crate::flags::flag::{Flag, FlagGroup, FlagKind};
+use crate::flags::flag::{Flag, FlagGroup};
 use crate::flags::table::FLAGS;
 use crate::official::{OFFICIAL_FLAGS, OFFICIAL_SUBCOMMANDS, Support, find_official_flag};
+use crate::subcommands::{SUBCOMMANDS, Subcommand};
 
 /// First part of the page: what the flag table does not say.
 const INTRODUCTION: &str = "\
@@ -15,7 +16,7 @@ const INTRODUCTION: &str = "\
 This page is generated from the flag table of the program. `whimbrel --help` prints the same flags.
 
 ```
-whimbrel \"PROMPT\" [FLAGS]         run a task; ask at the terminal before acting
+whimbrel [\"PROMPT\"] [FLAGS]       talk at the terminal; see terminal.md
 whimbrel -p \"PROMPT\" [FLAGS]      print the answer and exit; never ask
 whimbrel SUBCOMMAND [ARGUMENTS]
 ```
@@ -23,8 +24,8 @@ whimbrel SUBCOMMAND [ARGUMENTS]
 Text on stdin is added after the prompt. A prompt is one argument: several words without quotes are an error that shows
 the quoted form, so that a misspelt subcommand does not become a prompt. A first argument that is a subcommand of the
 official program is never a prompt, and neither is such a word alone behind flags; `whimbrel -- update` makes it one.
-Without `-p`, the answer is shown while it streams if stdout is a terminal. If stdout is not a terminal, it gets only the
-answer, or the error text of a failed run, and the exit code is 1 after a failure.
+Without `-p`, the program is interactive if stdin and stdout are terminals, see [terminal](terminal.md). If stdout is not a
+terminal, it gets only the answer, or the error text of a failed run, and the exit code is 1 after a failure.
 
 Programs that start Whimbrel use `--input-format stream-json`, see
 [wire protocol](wire-protocol.md). Environment variables are listed in [environment](environment.md), the syntax of rules
@@ -35,7 +36,7 @@ in [permissions](permissions.md).
 - `--flag value` and `--flag=value` are the same. A value may be empty. An argument that is itself a known flag is never
   taken as a value.
 - A flag with an optional value, shown as `[=VALUE]`, takes it after `=`. The next argument is taken only if it cannot be
-  the prompt: topics for `--debug`.
+  the prompt: topics for `--debug`, or the session for `--resume`.
 - A list, shown as `VALUE..`, is comma separated, or the flag is repeated. Further arguments are taken only if they cannot
   be the prompt: for rules the names of tools and `Tool(..)`, for directories paths that begin with `/`, `./`, `../` or
   `~/`, for MCP configurations JSON and names that end in `.json`.
@@ -54,30 +55,6 @@ in [permissions](permissions.md).
 | 128 + N | ended by signal N: 130 after SIGINT, 143 after SIGTERM |
 ";
 
-/// The subcommands, in the order of the page.
-const SUBCOMMANDS: [(&str, &str); 11] = [
-    ("whimbrel demo", "run a scripted session that needs no key and no network"),
-    (
-        "whimbrel permissions explain 'TOOL(..)' [--mode MODE] [--json]",
-        "show the decision for a tool call and the rule behind it, see [permissions](permissions.md)",
-    ),
-    (
-        "whimbrel sessions ..",
-        "list, read, search, export and edit stored sessions, see [sessions](sessions.md)",
-    ),
-    ("whimbrel mcp ..", "manage MCP servers, or serve the built-in tools as one, see [MCP servers](mcp.md)"),
-    (
-        "whimbrel plugin ..",
-        "add marketplaces and install plugins from them, see [plugins](extending.md#plugins)",
-    ),
-    ("whimbrel config ..", "list, get, set and remove settings in their files, see [settings](settings.md)"),
-    ("whimbrel agents", "list agent definitions with source and model, see [agents](agents.md)"),
-    ("whimbrel doctor", "check the setup, and say what is wrong"),
-    ("whimbrel auth status", "say whether there is a key for the model, and where it comes from"),
-    ("whimbrel help", "the same as `--help`"),
-    ("whimbrel version", "the same as `--version`"),
-];
-
 fn render_page() -> String {
     let mut page = INTRODUCTION.to_owned();
     for (group, heading) in FlagGroup::ALL {
@@ -87,17 +64,23 @@ fn render_page() -> String {
         }
     }
     page.push_str("\n## Subcommands\n\n| Command | Meaning |\n|---|---|\n");
-    for (usage, meaning) in SUBCOMMANDS {
-        writeln!(page, "| `{usage}` | {meaning} |").unwrap();
+    for Subcommand { name, arguments, meaning, page: more, .. } in SUBCOMMANDS {
+        let usage = format!("whimbrel {name} {arguments}");
+        let more = more.map(|(text, file)| format!(", see [{text}]({file})")).unwrap_or_default();
+        writeln!(page, "| `{}` | {meaning}{more} |", escape_bars(usage.trim_end())).unwrap();
     }
     for (name, help) in [
         ("sessions", crate::sessions::help_page()),
+        #[cfg(feature = "serve")]
+        ("serve", crate::serve::help_page()),
         ("mcp", crate::mcp::help_page()),
         ("plugin", crate::plugin::help_page()),
         ("config", crate::config::help_page()),
         ("agents", crate::agents::help_page()),
         ("doctor", crate::doctor::help_page()),
         ("auth", crate::auth::help_page()),
+        ("sandbox", crate::sandbox::help_page()),
+        ("completions", crate::completions::help_page()),
     ] {
         write!(page, "\n### whimbrel {name}\n\n```\n{}\n```\n", help.trim_end()).unwrap();
     }
@@ -142,12 +125,7 @@ fn describe_support(support: Support) -> String {
 
 /// All spellings of a flag with its value, each in backticks.
 fn render_flag(flag: &Flag) -> String {
-    let value = match flag.kind {
-        FlagKind::Switch(_) => String::new(),
-        FlagKind::Value(value, _) => format!(" {value}"),
-        FlagKind::Optional { value, .. } => format!("[={value}]"),
-        FlagKind::List { value, .. } => format!(" {value}.."),
-    };
+    let value = flag.value_suffix();
     let short = flag.short.map(|short| format!("`-{short}`"));
     let long = flag.names().map(|name| format!("`--{name}{value}`"));
     let spellings: Vec<String> = short.into_iter().chain(long).collect();
