@@ -7,6 +7,7 @@ import pytest
 
 from harness import Harness
 from mock_provider import MockProvider
+from installed_programs import Programs
 
 
 @pytest.fixture(scope="session")
@@ -35,10 +36,18 @@ def sdk_dir():
 
 @pytest.fixture
 def harness(engine, tmp_path):
-    """Directories, scripted models and the engine for one test. Fails the test if a process outlives it."""
+    """Directories, scripted models and the engine for one test. Fails the test if a process outlives it, or if another
+    engine was started."""
     harness = Harness(engine, tmp_path)
     yield harness
     harness.ensure_no_processes()
+    harness.ensure_no_other_engine()
+
+
+@pytest.fixture
+def programs(sdk_dir, harness):
+    """Programs of others, for one test."""
+    return Programs(sdk_dir, harness)
 
 
 @pytest.fixture(autouse=True)
@@ -58,3 +67,4 @@ def provider(isolated_environment, monkeypatch):
         monkeypatch.setenv("ANTHROPIC_BASE_URL", provider.url)
         monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-nothing")
         yield provider
+        provider.ensure_only_our_engine_asked()

@@ -35,11 +35,21 @@ class Harness:
         for directory in (self.home, self.workspace, self.temp_dir):
             directory.mkdir()
         self.script_count = 0
+        # What a program finds that looks for the official engine by name.
+        self.decoy_dir, self.decoy_log = self.root / "decoy", self.root / "decoy.log"
+        self.write_program(self.decoy_dir / "claude", f'echo "$0 $*" >> {self.decoy_log}\nexit 1\n')
+
+    @staticmethod
+    def write_program(path, text):
+        """Writes a shell program."""
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"#!/bin/sh\n{text}")
+        path.chmod(0o755)
 
     def env(self):
-        """The whole environment of the engine; only PATH comes from ours."""
+        """The whole environment of the engine; only PATH comes from ours, after a decoy."""
         return {
-            "PATH": os.environ["PATH"],
+            "PATH": f"{self.decoy_dir}:{os.environ['PATH']}",
             "HOME": str(self.home),
             "TMPDIR": str(self.temp_dir),
             "LANG": "C.UTF-8",
@@ -75,6 +85,10 @@ class Harness:
             except OSError:
                 continue  # It has exited meanwhile, or belongs to another user.
         return found
+
+    def ensure_no_other_engine(self):
+        """Fails if a program has started `claude` instead of the engine under test."""
+        assert not self.decoy_log.exists(), f"another engine was started: {self.decoy_log.read_text()}"
 
     def ensure_no_processes(self):
         """Waits until all processes of this test have exited; kills the rest and fails."""

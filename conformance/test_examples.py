@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness import TIMEOUT, tool_call
+from host_client import Host
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -42,5 +43,27 @@ def test_typescript_example_prints_result_and_cost(harness, provider, sdk_dir, v
     assert run_program(harness, "node", program, harness.engine).startswith("Nothing at all. (2 turns, $")
 
 
+def test_client_of_the_host_asks_and_prints_the_answer(harness):
+    haiku = harness.workspace / "haiku.txt"
+    host = Host(harness, model=harness.write_script(tool_call("Write", file_path=str(haiku), content="mud\n"), "There it is."))
+    try:
+        os.environ.update(WHIMBREL_HOST=host.url, WHIMBREL_KEY=host.key)
+        client = EXAMPLES / "host" / "client.py"
+        printed = run_program(harness, sys.executable, client, harness.workspace, "a haiku, please", typed="y\n")
+    finally:
+        for name in ("WHIMBREL_HOST", "WHIMBREL_KEY"):
+            os.environ.pop(name, None)
+        host.close()
+    assert "Allow Write" in printed and "There it is." in printed
+    assert haiku.read_text() == "mud\n"
+
+
+def test_page_of_the_host_is_one_file_without_other_addresses():
+    """What it sends is tested with the socket /v1/nexia."""
+    page = (EXAMPLES / "host" / "page.html").read_text()
+    assert "/v1/nexia?session=" in page and "http:" not in page and "https:" not in page
+
+
 def test_every_example_has_a_test():
-    assert sorted(path.name for path in EXAMPLES.rglob("*.*")) == ["one_shot.mjs", "permission.py"]
+    names = sorted(path.name for path in EXAMPLES.rglob("*.*"))
+    assert names == ["client.py", "one_shot.mjs", "page.html", "permission.py"]

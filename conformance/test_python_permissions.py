@@ -2,6 +2,9 @@
 
 import asyncio
 import json
+import os
+import signal
+from contextlib import suppress
 
 import pytest
 from claude_agent_sdk import (
@@ -276,4 +279,39 @@ def test_interrupt_cancels_the_pending_request(harness):
     assert only_result(first).subtype == "error_during_execution"
     assert cancelled == [True]
     assert only_result(second).result == "next"
+    assert not (harness.workspace / "made.txt").exists()
+
+
+def test_prompt_after_a_kill_asks_no_old_question(harness):
+    """An engine is killed while it waits for permission. The session resumes with a prompt: the call does not run."""
+
+    async def run_until_killed():
+        asked = asyncio.Event()
+
+        async def never_answer():
+            asked.set()
+            await asyncio.Event().wait()
+
+        client = ClaudeSDKClient(harness.options(TOUCH, can_use_tool=Callback(never_answer)))
+        await client.connect()
+        await client.query("go")
+        session = None
+        async for message in client.receive_messages():
+            (init,) = system_data([message], "init") or [None]
+            if init:
+                session = init["session_id"]
+                break
+        await asked.wait()
+        for pid in harness.running_processes():
+            os.kill(pid, signal.SIGKILL)
+        with suppress(Exception):
+            await client.disconnect()
+        return session
+
+    session = run_with_timeout(run_until_killed())
+    reply = {"expect": "It changed nothing", "content": ["I see."]}
+    callback, messages, error = run_with_callback(harness, PermissionResultAllow(), reply, resume=session)
+    assert error is None
+    assert only_result(messages).result == "I see."
+    assert callback.requests == []
     assert not (harness.workspace / "made.txt").exists()

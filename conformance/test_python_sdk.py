@@ -2,6 +2,8 @@
 
 import asyncio
 import base64
+import os
+import subprocess
 
 import pytest
 from claude_agent_sdk import (
@@ -366,6 +368,19 @@ def test_env_and_cwd_options_reach_commands(harness):
     )
     (ran,) = tool_results(run_query("go", options))
     assert ran.text == f"green in {harness.workspace}"
+
+
+@pytest.mark.parametrize("name", ["fix", None])
+def test_session_works_in_a_worktree(harness, name):
+    git = ["git", "-C", str(harness.workspace), "-c", "user.name=a", "-c", "user.email=a@b.c"]
+    for arguments in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "one"]):
+        subprocess.run([*git, *arguments], check=True, env=harness.env())
+    options = harness.options(
+        tool_call("Bash", command="pwd"), "Done.", extra_args={"worktree": name}, **BYPASS
+    )
+    (ran,) = tool_results(run_query("go", options))
+    directory, found = os.path.split(ran.text)
+    assert directory == str(harness.workspace / ".claude" / "worktrees") and found == (name or found)
 
 
 def test_stderr_reaches_the_callback(harness):

@@ -11,7 +11,7 @@ REJECTED = {
         {"output_format": {"type": "json_schema", "schema": {"type": "strange"}}},
         "schema",
     ),
-    "a sandbox": ({"sandbox": {"enabled": True}}, "sandbox"),
+    "a malformed sandbox": ({"sandbox": {"enabled": True, "network": {"allowedDomains": "all"}}}, "sandbox"),
     "a malformed deny rule": ({"disallowed_tools": ["Bash(rm"]}, "Bash(rm"),
     "an invalid session id": ({"session_id": "tuesday"}, "tuesday"),
 }

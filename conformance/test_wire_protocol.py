@@ -1,67 +1,14 @@
 """The wire protocol without an SDK, for frames that the SDKs hide or cannot send."""
 
-import contextlib
 import json
-import subprocess
-import time
 
 import pytest
 
-from harness import tool_call
+from harness import TIMEOUT, tool_call, wait_until
+from wire_client import WireClient
 
 TOUCH = tool_call("Bash", command="touch made.txt")
 PROMPT = {"type": "user", "message": {"role": "user", "content": "go"}}
-
-
-class WireClient:
-    """A host that writes and reads JSON lines."""
-
-    def __init__(self, harness, *arguments, **env):
-        command = [
-            harness.engine,
-            "--input-format",
-            "stream-json",
-            "--output-format",
-            "stream-json",
-            "--verbose",
-            *arguments,
-        ]
-        pipe = subprocess.PIPE
-        self.child = subprocess.Popen(
-            command,
-            cwd=harness.workspace,
-            env=harness.env() | env,
-            stdin=pipe,
-            stdout=pipe,
-            stderr=subprocess.DEVNULL,
-        )
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        with contextlib.suppress(BrokenPipeError):
-            self.child.stdin.close()
-        self.child.stdout.read()
-        self.child.stdout.close()
-        self.child.wait()
-
-    def send(self, line):
-        self.child.stdin.write(json.dumps(line).encode() + b"\n")
-        self.child.stdin.flush()
-
-    def respond(self, request, response):
-        body = {"subtype": "success", "request_id": request["request_id"], "response": response}
-        self.send({"type": "control_response", "response": body})
-
-    def read_until(self, name):
-        """Reads lines up to and including the first with this type or subtype."""
-        lines = []
-        for line in self.child.stdout:
-            lines.append(json.loads(line))
-            if name in (lines[-1]["type"], lines[-1].get("subtype")):
-                return lines
-        raise AssertionError(f"no {name} in {lines}")
 
 
 def session_states(lines):
@@ -110,6 +57,50 @@ def test_duplicate_or_empty_uuid_is_replaced_with_one_warning(harness):
     assert len([line for line in lines if "empty or duplicate uuid" in line.get("content", "")]) == 1
 
 
+def test_live_output_is_sent_on_request(harness):
+    script = harness.write_script(tool_call("Bash", command="mkfifo gate; echo one; cat gate"), "Done.")
+    with WireClient(harness, "--model", script, "--permission-mode", "bypassPermissions") as client:
+        request = {"subtype": "subscribe_tool_output", "enabled": True}
+        client.send({"type": "control_request", "request_id": "live", "request": request})
+        assert client.read_until("control_response")[-1]["response"]["subtype"] == "success"
+        client.send(PROMPT)
+        first = client.read_until("tool_output")[-1]
+        (harness.workspace / "gate").write_text("two\n")
+        rest = client.read_until("result")
+    chunks = [first, *(line for line in rest if line["type"] == "tool_output")]
+    assert [chunk["text"] for chunk in chunks] == ["one\n", "two\n"]
+    (result,) = (line for line in rest if line["type"] == "user")
+    assert {chunk["tool_use_id"] for chunk in chunks} == {result["message"]["content"][0]["tool_use_id"]}
+    assert rest.index(chunks[-1]) < rest.index(result)
+
+
+def test_urgent_prompt_interrupts_and_next_prompt_comes_in(harness):
+    script = harness.write_script(
+        tool_call("Bash", command="sleep 600"),
+        {"expect": "instead", "content": tool_call("Bash", command="mkfifo gate; cat gate")},
+        {"expect": "besides", "content": ["Both."]},
+    )
+    ids = [f"aaaaaaaa-2222-4333-8444-55555555555{number}" for number in range(3)]
+
+    def prompt(text, uuid, **more):
+        return {"type": "user", "message": {"role": "user", "content": text}, "uuid": uuid} | more
+
+    with WireClient(harness, "--model", script, "--permission-mode", "bypassPermissions") as client:
+        client.send(prompt("go", ids[0]))
+        client.read_until("assistant")
+        client.send(prompt("instead", ids[1], priority="now"))
+        interrupted = client.read_until("result")[-1]
+        client.read_until("assistant")
+        client.send(prompt("besides", ids[2], priority="next"))
+        client.send({"type": "control_request", "request_id": "q", "request": {"subtype": "mcp_status"}})
+        client.read_until("control_response")
+        wait_until((harness.workspace / "gate").exists, "the gate")
+        (harness.workspace / "gate").write_text("open\n")
+        result = client.read_until("result")[-1]
+    assert (interrupted["is_error"], interrupted["user_message_uuid"]) == (True, ids[0])
+    assert (result["result"], result["user_message_uuids"]) == ("Both.", ids[1:])
+
+
 def test_late_permission_response_is_ignored(harness):
     with WireClient(
         harness, "--model", harness.write_script(TOUCH, "next"), "--permission-prompt-tool", "stdio"
@@ -136,14 +127,12 @@ def test_unknown_control_request_is_rejected_by_name(harness):
     assert "sing_a_song" in response["error"]
 
 
-def test_idle_session_exits_at_once_on_sigterm(harness):
+def test_idle_session_exits_on_sigterm(harness):
     with WireClient(harness, "--model", harness.write_script("hi")) as client:
         client.send(PROMPT)
         client.read_until("result")
-        start = time.monotonic()
         client.child.terminate()
-        assert client.child.wait() == 128 + 15
-        assert time.monotonic() - start < 1
+        assert client.child.wait(timeout=TIMEOUT) == 128 + 15
 
 
 def test_failed_start_still_drains_its_input(harness):

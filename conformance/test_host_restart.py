@@ -1,0 +1,163 @@
+"""What survives when `whimbrel serve` is stopped or killed."""
+
+import random
+import time
+
+import pytest
+
+from harness import tool_call, wait_until
+from host_client import Host, is_host, kinds, new_key
+
+
+@pytest.fixture
+def host(harness):
+    """Starts a host with a script; it is stopped in the end."""
+    started = []
+
+    def start(*replies, pace_ms=0, **more):
+        started.append(Host(harness, model=harness.write_script(*replies, pace_ms=pace_ms), **more))
+        return started[-1]
+
+    yield start
+    for each in started:
+        each.close()
+
+
+def test_card_survives_a_crash_and_is_asked_once_more(host):
+    host = host(tool_call("Bash", command="touch made"), "Done.")
+    session = host.create("go")
+    request = host.wait_for_request(session)
+    before = host.events(session)
+    host.kill()
+    host.write_script("Done.")
+    host.start()
+    assert host.session(session)["state"] == "interrupted"
+    assert host.events(session)[: len(before)] == before
+    assert host.call("GET", f"/v1/requests/{request['id']}")["state"] == "lost"
+    assert host.fails("POST", f"/v1/requests/{request['id']}/answer", {"decision": "allow"}) == (409, "already_answered")
+    assert host.request("POST", f"/v1/sessions/{session}/continue", raw=b"")[0] == 202
+    newer = host.wait_for_request(session)
+    replaced = host.call("GET", f"/v1/requests/{request['id']}")
+    assert (replaced["state"], replaced["by_request"]) == ("replaced", newer["id"])
+    assert newer["request"]["input"] == request["request"]["input"]
+    host.answer(newer, "allow")
+    host.wait_for_state(session, "resting", after=len(before))
+    assert (host.harness.workspace / "made").exists()
+    found = kinds(host.events(session))
+    assert found.count("host/interrupted") == 1 and found.count("host/queued") == 1
+
+
+def test_card_survives_an_orderly_stop_by_itself(host):
+    host = host(tool_call("Bash", command="touch made"), "Done.")
+    session = host.create("go")
+    request = host.wait_for_request(session)
+    assert host.stop() == 0
+    host.write_script("Done.")
+    host.start()
+    newer = wait_until(
+        lambda: next((one for one in host.call("GET", "/v1/requests?state=open")["requests"] if one["id"] != request["id"]), None),
+        "the request of the resumed turn",
+    )
+    assert newer["session"] == session
+    host.answer(newer, "allow")
+    host.wait_for_state(session, "resting")
+    assert (host.harness.workspace / "made").exists()
+    assert "host/interrupted" not in kinds(host.events(session))
+
+
+def test_waiting_messages_survive_and_follow_the_turn(host):
+    host = host(tool_call("Bash", command="touch made"), "Second.")
+    session = host.create("go")
+    host.wait_for_request(session)
+    waiting = host.send(session, "later")
+    host.kill()
+    host.write_script("First.", "Second.")
+    host.start()
+    assert host.session(session)["queued"] == 1
+    host.request("POST", f"/v1/sessions/{session}/continue", raw=b"")
+    host.answer(host.wait_for_request(session), "deny")
+    given = host.wait_for(session, lambda frame: is_host(frame, "given") and frame["uuid"] == waiting["uuid"])
+    host.wait_for_state(session, "resting", after=given["seq"])
+    assert host.session(session)["queued"] == 0
+
+
+def test_running_turn_may_end_before_the_stop(host):
+    host = host("word " * 30, pace_ms=20)
+    session = host.create("go")
+    host.wait_for(session, lambda frame: frame["type"] == "user")
+    assert host.stop() == 0
+    host.start()
+    assert "result" in kinds(host.events(session))
+    assert host.session(session)["state"] == "resting"
+
+
+def test_log_that_was_cut_is_completed_from_the_transcript(host):
+    import sqlite3
+
+    host = host("Hello.")
+    session = host.create("hi")
+    host.wait_for_state(session, "resting")
+    whole = [kind for kind in kinds(host.events(session)) if kind in ("user", "assistant")]
+    host.stop()
+    with sqlite3.connect(host.data / "host.sqlite") as database:
+        database.execute("DELETE FROM events WHERE seq > 3")
+        database.execute("UPDATE sessions SET head = 3")
+    host.start()
+    events = host.events(session)
+    assert [kind for kind in kinds(events) if kind in ("user", "assistant")] == whole
+    recovered = next(event["frame"] for event in events if is_host(event["frame"], "recovered"))
+    assert recovered["count"] == 2
+    assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
+
+
+def test_session_without_transcript_starts_afresh(host):
+    host = host("One.", "Two.")
+    session = host.create("hi")
+    host.wait_for_state(session, "resting")
+    host.stop()
+    for path in host.harness.home.glob(".claude/projects/*/*.jsonl"):
+        path.unlink()
+    host.start()
+    sent = host.send(session, "still there?")
+    host.wait_for_state(session, "resting", after=sent["seq"])
+    errors = [event["frame"]["code"] for event in host.events(session) if is_host(event["frame"], "error")]
+    assert errors == ["transcript_gone"]
+    row = host.session(session)
+    assert row["engine_session"] != row["id"] == session
+
+
+def test_newer_database_is_refused(host):
+    import sqlite3
+
+    host = host("x")
+    host.stop()
+    with sqlite3.connect(host.data / "host.sqlite") as database:
+        database.execute("PRAGMA user_version = 99")
+    with pytest.raises(AssertionError, match="use a newer program"):
+        host.start()
+    assert host.process.returncode == 3
+
+
+def test_killed_at_random_each_message_is_answered_once_or_failed_openly(host):
+    generator = random.Random(20)
+    turns = 30
+    host = host(*["An answer of some words." for _ in range(4 * turns)], pace_ms=2)
+    session, sent, head = host.create(), [], 0
+    for number in range(turns):
+        message = {"key": new_key(), "text": f"question {number}"}
+        sent.append(host.call("POST", f"/v1/sessions/{session}/messages", message, status=202)["uuid"])
+        time.sleep(generator.random() * 0.06)  # The instant of the crash, not a wait.
+        seen = host.events(session)
+        host.kill()
+        host.start()
+        assert host.events(session)[: len(seen)] == seen
+        if host.session(session)["state"] == "interrupted":
+            host.request("POST", f"/v1/sessions/{session}/continue", raw=b"")
+        wait_until(lambda: (row := host.session(session))["state"] == "resting" and row["queued"] == 0, "the end of the turn")
+    events = host.events(session)
+    assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
+    frames = [event["frame"] for event in events]
+    prompts = [frame["uuid"] for frame in frames if frame["type"] == "user" and frame.get("uuid") in sent]
+    assert prompts == sent
+    given = [frame["uuid"] for frame in frames if is_host(frame, "given")]
+    assert sorted(given) == sorted(sent)
