@@ -41,7 +41,7 @@ async fn main() -> Result<()> {
 }
 
 async fn run_session(agent: Agent, messages: usize) -> Result<()> {
-    let mut session = Session::open(&agent)?;
+    let mut session = Session::open(&agent).await?;
     for number in 1..=messages {
         session.send(format!("message {number}")).await?;
         let result = session.result().await?;

@@ -1,4 +1,4 @@
-//! `cargo xtask dist`: builds the shipped binary. Records which functions a typical session executes and lets the
+//! `cargo xtask dist`: builds the shipped binary and packages it. Records which functions a typical session executes and lets the
 //! linker place them side by side (`crates/cli/build.rs`), so that a process touches few pages of the program.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,6 +10,7 @@ use anyhow::{Context, Result, ensure};
 
 use crate::bench;
 use crate::command::{self, run_args, succeeds, target_dir};
+use crate::package::package_release;
 
 /// Benchmark scenarios of a typical session: prompts, streaming, commands, file reads, permission requests.
 const TYPICAL_SCENARIOS: [&str; 5] = ["cold", "loop", "read-loop", "session", "permission-requests"];
@@ -45,8 +46,9 @@ pub(crate) fn run() -> Result<()> {
     let link_order = std::path::absolute(target_dir().join("dist/link-order.txt"))?;
     fs::write(&link_order, patterns).with_context(|| format!("cannot write {}", link_order.display()))?;
     build_engine(&link_order.display().to_string())?;
-    let shipped = target_dir().join("dist/whimbrel").display().to_string();
-    run_args(&["strip", "--strip-all", &shipped], &[])
+    let shipped = std::path::absolute(target_dir().join("dist/whimbrel"))?;
+    run_args(&["strip", "--strip-all", &shipped.display().to_string()], &[])?;
+    package_release(&shipped, &target_dir().join("dist/packages"))
 }
 
 /// Builds the engine with symbols: the first build needs them, and the second must not compile every dependency again

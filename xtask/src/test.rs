@@ -3,22 +3,48 @@
 use anyhow::Result;
 
 use crate::command::{run, run_args, succeeds};
-use crate::{module_graph, sdk_suite};
+use crate::{module_graph, page, public_api, publishing, sdk_suite, system_packages};
 
-/// Formatting, lints, module cycles, the SDK and the program without default features, tests, conformance suite, documentation.
+/// Features of the SDK that are built alone, without the others; the first row has none.
+const SDK_FEATURES: [&str; 13] = [
+    "",
+    "documents",
+    "images",
+    "in-process",
+    "in-process,metrics",
+    "in-process,tracing",
+    "macros",
+    "sqlite",
+    "structured-output",
+    "tls",
+    "tls-ring",
+    "tracing",
+    "web",
+];
+
+/// Formatting, lints, module cycles, publishing, the SDK and the program without default features, tests, conformance
+/// suite, browser tests, public surface, documentation.
 pub(crate) fn run_all() -> Result<()> {
     run("cargo fmt --all --check")?;
     run("cargo clippy --workspace --all-targets --locked -- -D warnings")?;
     module_graph::check()?;
-    run("cargo check --package whimbrel --no-default-features --locked")?;
+    publishing::check()?;
+    page::check()?;
+    for features in SDK_FEATURES {
+        run(&format!("cargo check --package whimbrel --no-default-features --features={features} --locked"))?;
+    }
     // The build of `cargo demo`.
     run("cargo clippy --package whimbrel-cli --no-default-features --locked -- -D warnings")?;
     if !succeeds("cargo", &["nextest", "--version"]) {
         run("cargo install cargo-nextest --locked")?;
     }
+    system_packages::install_all()?;
     run("cargo nextest run --workspace --locked")?;
     run("cargo nextest run --package whimbrel --no-default-features --locked")?;
+    run("cargo nextest run --package whimbrel-tools --features metrics --locked telemetry")?;
     run("cargo test --workspace --doc --locked")?;
     sdk_suite::run(&[])?;
+    page::run_journeys(&[])?;
+    public_api::run(&[])?;
     run_args(&["cargo", "doc", "--workspace", "--no-deps", "--locked"], &[("RUSTDOCFLAGS", "-D warnings")])
 }

@@ -1,5 +1,6 @@
 //! One running engine, controlled over its standard streams.
 
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
@@ -37,6 +38,15 @@ pub(super) struct EngineProcess {
     stderr_file: PathBuf,
 }
 
+/// A command that runs an engine.
+pub(super) struct AgentCommand {
+    pub(super) program: PathBuf,
+    pub(super) arguments: Vec<OsString>,
+    pub(super) variables: Vec<(&'static str, PathBuf)>,
+    /// Working directory; the common workspace by default.
+    pub(super) dir: Option<PathBuf>,
+}
+
 /// An output line of an engine.
 pub(super) struct OutputLine {
     /// Time at which it was read.
@@ -63,13 +73,29 @@ impl OutputLine {
 
 impl EngineProcess {
     pub(super) fn start(context: &BenchContext, engine: &Engine, start: LaunchOptions<'_>) -> Result<Self> {
+        let command = AgentCommand {
+            program: engine.program.clone(),
+            arguments: start.flags().into_iter().map(OsString::from).collect(),
+            variables: Vec::new(),
+            dir: start.working_dir.map(PathBuf::from),
+        };
+        Self::start_command(context, engine, &command)
+    }
+
+    /// Starts a command with the environment of an engine; its own variables come on top.
+    pub(super) fn start_command(
+        context: &BenchContext,
+        engine: &Engine,
+        wanted: &AgentCommand,
+    ) -> Result<Self> {
         let number = NEXT_FILE_NUMBER.fetch_add(1, Ordering::Relaxed);
         let usage = context.root_dir().join(format!("used-{number}"));
         let stderr_file = context.root_dir().join(format!("stderr-{number}"));
         let mut command = meter_command(context);
-        command.arg("bench-meter").arg(&usage).arg(&engine.program).args(start.flags()).env_clear();
+        command.arg("bench-meter").arg(&usage).arg(&wanted.program).args(&wanted.arguments).env_clear();
         command.envs(engine.environment(context)).process_group(0);
-        command.current_dir(start.working_dir.map_or_else(|| context.workspace_dir(), PathBuf::from));
+        command.envs(wanted.variables.iter().cloned());
+        command.current_dir(wanted.dir.clone().unwrap_or_else(|| context.workspace_dir()));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(File::create(&stderr_file)?);
         let started_at = clock::now();
         let mut meter = command.spawn().context("cannot start the meter")?;

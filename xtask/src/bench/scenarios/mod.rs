@@ -1,5 +1,6 @@
 //! The scenarios: one table row here and one file each.
 
+mod acp;
 mod cold_start;
 mod delta_latency;
 mod file_tools;
@@ -32,7 +33,7 @@ pub(super) struct Scenario {
     pub(super) baseline: fn(&BenchContext) -> Result<BaselineMetrics>,
 }
 
-const DEFAULT_SCENARIOS: [Scenario; 14] = [
+const DEFAULT_SCENARIOS: [Scenario; 15] = [
     Scenario {
         name: "cold",
         description: "spawn, one short reply, exit",
@@ -97,6 +98,12 @@ const DEFAULT_SCENARIOS: [Scenario; 14] = [
         name: "interrupt",
         description: "the model stalls, the host interrupts",
         run: interrupt::run,
+        baseline: no_baseline,
+    },
+    Scenario {
+        name: "acp",
+        description: "an editor: start, 20 sessions, one answer each",
+        run: acp::run,
         baseline: no_baseline,
     },
     Scenario {
