@@ -18,7 +18,7 @@ use whimbrel_session_store::cost_state::CostState;
 use whimbrel_session_store::load::IdKey;
 use whimbrel_session_store::load::repair::{EMPTY_PROMPT, is_blank};
 use whimbrel_session_store::open_reply::ReplyEnd;
-use whimbrel_session_store::writer::TranscriptWriter;
+use whimbrel_session_store::transcript_writer::TranscriptWriter;
 use whimbrel_session_store::{MessageEntry, ResumedSession, TranscriptRecorder};
 use whimbrel_transport::frame_sender::FrameSender;
 use whimbrel_wire::content::{Block, Content, Role};

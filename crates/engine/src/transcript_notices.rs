@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use whimbrel_session_store::mirror::{MirrorFrames, split_into_frames};
 use whimbrel_session_store::store_writer::FlushMode;
-use whimbrel_session_store::writer::{CONFLICT_TEXT, Persistence, TranscriptNotice, TranscriptWriter};
+use whimbrel_session_store::transcript_writer::{
+    CONFLICT_TEXT, Persistence, TranscriptNotice, TranscriptWriter,
+};
 use whimbrel_transport::frame_sender::FrameSender;
 use whimbrel_wire::notice::TranscriptMirror;
 use whimbrel_wire::system::SessionWritesLost;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use whimbrel_session_store::writer::CONFLICT_TEXT;
+use whimbrel_session_store::transcript_writer::CONFLICT_TEXT;
 use whimbrel_tools::cost::Spend;
 use whimbrel_wire::message::{Denial, Origin, Outcome, TerminalReason, TurnResult};
 

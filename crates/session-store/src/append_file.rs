@@ -1,5 +1,5 @@
-//! Files that an [`Appender`](super::appender::Appender) writes to: opened without following symlinks, or replaced by a
-//! fake in tests.
+//! Files that a [`LineAppender`](super::line_appender::LineAppender) writes to: opened without following symlinks, or
+//! replaced by a fake in tests.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Seek, Write};

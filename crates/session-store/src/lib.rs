@@ -1,8 +1,8 @@
 //! Transcripts of sessions: writing, loading, resuming, listing, and file checkpoints.
 //!
 //! - [`paths`]: locations of transcripts; [`lock`]: one writer per session
-//! - writing: [`transcript_recorder`] (builds the entries of one session), [`writer`] (sink handle shared by all
-//!   writers), `appender` (appends whole lines to a file), `append_file` (the file trait below it), [`open_reply`]
+//! - writing: [`transcript_recorder`] (builds the entries of one session), [`transcript_writer`] (sink handle shared by all
+//!   writers), `line_appender` (appends whole lines to a file), `append_file` (the file trait below it), [`open_reply`]
 //!   (lines of a reply that is streaming), `partial_line` (repairs the last line after a crash), [`store_writer`]
 //!   (buffered delivery to a session store), [`metadata`] (title, tag and last prompt), [`awaited_agents`],
 //!   [`cost_state`], [`rewind_record`], `write_status` (notices for the host), [`mirror`] (frames for the host)
@@ -17,12 +17,12 @@
 //! - [`store`]: the `SessionStore` trait and its implementations
 
 mod append_file;
-mod appender;
 pub mod awaited_agents;
 pub mod checkpoint;
 pub mod cost_state;
 pub(crate) mod entry;
 mod fork;
+mod line_appender;
 pub(crate) mod line_reader;
 pub mod load;
 pub mod lock;
@@ -44,14 +44,14 @@ pub mod summary;
 pub mod text_diff;
 pub mod transcript_reader;
 pub mod transcript_recorder;
+pub mod transcript_writer;
 mod write_status;
-pub mod writer;
 
-pub use appender::Durability;
+pub use line_appender::Durability;
 pub use mirror::Mirror;
 pub use paths::TranscriptDir;
 pub use recorded_transcript::RecordedTranscript;
 pub use resumed_session::ResumedSession;
 pub use store_writer::StoreWriter;
 pub use transcript_recorder::{MessageEntry, TranscriptRecorder};
-pub use writer::{Persistence, TranscriptWriter};
+pub use transcript_writer::{Persistence, TranscriptWriter};

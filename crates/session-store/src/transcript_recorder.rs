@@ -10,14 +10,14 @@ use whimbrel_wire::content::{Block, Content};
 use whimbrel_wire::system::CompactBoundary;
 use whimbrel_wire::{PROTOCOL_VERSION, RawJson};
 
-use crate::appender::Appender;
 use crate::entry::{COMPACT_BOUNDARY, HIDDEN_TEXT, HiddenText, IdKey, REJECTED};
+use crate::line_appender::LineAppender;
 use crate::lock::TranscriptLock;
 use crate::open_reply::{self, OpenLine};
 use crate::paths::SUBAGENTS;
 use crate::rewind_record::{RewindRecord, render_last_prompt, render_system};
 use crate::summary::prompt_excerpt;
-use crate::writer::{Persistence, TranscriptWriter};
+use crate::transcript_writer::{Persistence, TranscriptWriter};
 
 /// Fields shared by all entries of a session.
 #[derive(Debug, Clone)]
@@ -96,7 +96,7 @@ impl TranscriptRecorder {
         }
         let mut lock = lock;
         let file = path.map(|path| {
-            Appender::with_opener(
+            LineAppender::with_opener(
                 path,
                 persistence.durability,
                 Box::new(move |path| {
@@ -139,7 +139,7 @@ impl TranscriptRecorder {
             }
             None => {
                 let path = dir.map(|dir| dir.join(format!("{name}.jsonl")));
-                let file = path.map(|path| Appender::new(path, persistence.durability));
+                let file = path.map(|path| LineAppender::new(path, persistence.durability));
                 TranscriptWriter::with_persistence(&identity.session, file, persistence)
             }
         };

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use whimbrel_session_store::awaited_agents::AwaitedAgent;
-use whimbrel_session_store::writer::TranscriptWriter;
+use whimbrel_session_store::transcript_writer::TranscriptWriter;
 
 /// The agents awaited in this run. Each change is written to the transcript.
 #[derive(Debug, Default)]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use whimbrel_os::files::{self, FileKind};
-use whimbrel_session_store::writer::TranscriptWriter;
+use whimbrel_session_store::transcript_writer::TranscriptWriter;
 use whimbrel_tools::permission::PermissionState;
 use whimbrel_tools::tasks::TaskInfo;
 use whimbrel_wire::RawJson;

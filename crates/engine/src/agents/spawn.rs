@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use whimbrel_models::Effort;
 use whimbrel_os::ids;
 use whimbrel_session_store::awaited_agents::AwaitedAgent;
-use whimbrel_session_store::writer::TranscriptWriter;
+use whimbrel_session_store::transcript_writer::TranscriptWriter;
 use whimbrel_tools::api::{ToolContext, ToolError};
 use whimbrel_tools::tasks::{TaskInfo, TaskKind};
 use whimbrel_tools::telemetry::in_current_span;

@@ -12,7 +12,7 @@ use whimbrel_session_store::checkpoint::RewindMode;
 use whimbrel_session_store::load::LoadedConversation;
 use whimbrel_session_store::load::rewind::{RewindPlan, RewoundPrompt};
 use whimbrel_session_store::rewind_record::RewindRecord;
-use whimbrel_session_store::writer::TranscriptWriter;
+use whimbrel_session_store::transcript_writer::TranscriptWriter;
 use whimbrel_tools::tasks::{TaskSnapshot, TaskState};
 use whimbrel_wire::control::{
     ControlResponse, PromptText, RewindFilesReply, RewindScope, RewindSession, RewindSessionReply,

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use whimbrel_os::files;
 
 use crate::Durability;
-use crate::appender::Appender;
 use crate::checkpoint::history::{CheckpointRecord, FileHistory};
+use crate::line_appender::LineAppender;
 
 const LOG_FILE_NAME: &str = "checkpoints.jsonl";
 /// Larger files are not read.
@@ -38,7 +38,7 @@ pub(super) fn copy_log(from: &Path, to: &Path) -> io::Result<()> {
 /// A log open for appending.
 #[derive(Debug)]
 pub(super) struct CheckpointLog {
-    file: Appender,
+    file: LineAppender,
     /// The file ends in a partial line because its writer was killed.
     ends_partial: bool,
 }
@@ -59,7 +59,7 @@ impl CheckpointLog {
             }
         }
         let partial = bytes.last().is_some_and(|last| *last != b'\n');
-        (Self { file: Appender::new(path, Durability::System), ends_partial: partial }, history, read)
+        (Self { file: LineAppender::new(path, Durability::System), ends_partial: partial }, history, read)
     }
 
     pub(super) fn append(&mut self, record: &CheckpointRecord) -> io::Result<()> {

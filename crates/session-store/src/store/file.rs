@@ -12,8 +12,8 @@ use whimbrel_os::files;
 use whimbrel_wire::RawJson;
 
 use crate::append_file::{self, AppendFile};
-use crate::appender::{Appender, Durability};
 use crate::entry::{IdKey, TranscriptEntry};
+use crate::line_appender::{Durability, LineAppender};
 use crate::line_reader::{LineReader, ScannedLine};
 use crate::lock::{self, TranscriptLock};
 use crate::store::{
@@ -81,7 +81,8 @@ impl SessionStore for FileStore {
             return Ok(());
         }
         let entries = entries.to_vec();
-        files::run_blocking(move || append_lines(Appender::new(path, Durability::Turn), &entries)).await??;
+        files::run_blocking(move || append_lines(LineAppender::new(path, Durability::Turn), &entries))
+            .await??;
         Ok(())
     }
 
@@ -158,7 +159,7 @@ impl SessionStore for FileStore {
     }
 }
 
-fn append_lines(mut file: Appender, entries: &[RawJson]) -> io::Result<()> {
+fn append_lines(mut file: LineAppender, entries: &[RawJson]) -> io::Result<()> {
     for entry in entries {
         file.append(format!("{}\n", to_single_line(entry)).into_bytes())?;
     }
@@ -186,7 +187,7 @@ fn append_locked(path: &Path, last: Option<&str>, entries: &[RawJson]) -> Result
         let lock = lock.take().ok_or_else(|| io::Error::other("the transcript cannot be opened again"))?;
         Ok(Box::new(lock) as Box<dyn AppendFile>)
     };
-    Ok(append_lines(Appender::with_opener(path.to_owned(), Durability::Turn, Box::new(open)), entries)?)
+    Ok(append_lines(LineAppender::with_opener(path.to_owned(), Durability::Turn, Box::new(open)), entries)?)
 }
 
 fn read_uuids(path: &Path) -> io::Result<HashSet<String>> {

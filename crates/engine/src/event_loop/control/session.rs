@@ -8,7 +8,7 @@ use serde_json::json;
 use whimbrel_os::clock;
 use whimbrel_os::files::{self, FileKind};
 use whimbrel_session_store::metadata;
-use whimbrel_session_store::writer::TranscriptWriter;
+use whimbrel_session_store::transcript_writer::TranscriptWriter;
 use whimbrel_tools::cost::{CostLedger, Spend};
 use whimbrel_tools::small_model::SmallModel;
 use whimbrel_tools::workspace::{SeenFile, Workspace};

@@ -10,9 +10,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use whimbrel_wire::RawJson;
 
-use crate::appender::{Appender, Durability};
 use crate::awaited_agents::{self, AwaitedAgent};
 use crate::cost_state::{self, CostState};
+use crate::line_appender::{Durability, LineAppender};
 use crate::metadata::{MetadataEntries, MetadataEntry, truncate_title};
 use crate::mirror::Mirror;
 use crate::open_reply::{OpenLine, ReplyEnd};
@@ -67,7 +67,7 @@ enum Sink {
 
 #[derive(Debug)]
 struct FileSink {
-    file: Appender,
+    file: LineAppender,
     mirror: Mirror,
     mirrored: Vec<RawJson>,
     /// Reserved spaces of the reply that is streaming: offset and content.
@@ -96,7 +96,7 @@ pub struct MirroredLines {
 
 impl TranscriptWriter {
     /// Creates a writer to a file; without a file it discards everything.
-    pub fn new(session: &str, file: Option<Appender>, mirror: Mirror) -> Self {
+    pub fn new(session: &str, file: Option<LineAppender>, mirror: Mirror) -> Self {
         let sink = |file| FileSink {
             file,
             mirror,
@@ -112,7 +112,11 @@ impl TranscriptWriter {
 
     /// Creates a writer to a file; without one it discards everything, or reports why nothing can be stored if
     /// durability is strict.
-    pub(super) fn with_persistence(session: &str, file: Option<Appender>, persistence: &Persistence) -> Self {
+    pub(super) fn with_persistence(
+        session: &str,
+        file: Option<LineAppender>,
+        persistence: &Persistence,
+    ) -> Self {
         let unavailable =
             persistence.unavailable.clone().filter(|_| persistence.durability == Durability::Strict);
         match (file, unavailable) {
@@ -467,7 +471,7 @@ mod tests {
         (
             TranscriptWriter::new(
                 "s",
-                Some(Appender::with_opener(path, durability, Box::new(open))),
+                Some(LineAppender::with_opener(path, durability, Box::new(open))),
                 Mirror::SizeLimited,
             ),
             works,
@@ -515,7 +519,7 @@ mod tests {
             Ok(Box::new(UnlockableFile(append_file::open_for_append(path)?))
                 as Box<dyn append_file::AppendFile>)
         };
-        let file = Appender::with_opener(path.clone(), Durability::System, Box::new(open));
+        let file = LineAppender::with_opener(path.clone(), Durability::System, Box::new(open));
         let writer = TranscriptWriter::new("s", Some(file), Mirror::Off);
         writer.write_line(Ok("1".to_owned())).unwrap();
         assert!(matches!(writer.take_notice(), Some(TranscriptNotice::Unlocked(_))));

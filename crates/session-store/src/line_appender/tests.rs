@@ -78,14 +78,14 @@ impl AppendFile for FakeFile {
     }
 }
 
-fn appender_on(disk: FakeDisk, durability: Durability) -> (Appender, Arc<Mutex<FakeDisk>>) {
+fn appender_on(disk: FakeDisk, durability: Durability) -> (LineAppender, Arc<Mutex<FakeDisk>>) {
     let disk = Arc::new(Mutex::new(disk));
     let shared = Arc::clone(&disk);
     let open: FileOpener = Box::new(move |_| {
         shared.lock().unwrap().opened += 1;
         Ok(Box::new(FakeFile(Arc::clone(&shared))))
     });
-    (Appender::with_opener("/x".into(), durability, open), disk)
+    (LineAppender::with_opener("/x".into(), durability, open), disk)
 }
 
 fn content(disk: &Arc<Mutex<FakeDisk>>) -> String {
@@ -189,13 +189,13 @@ fn partial_last_line_is_removed_and_unterminated_line_kept() {
         let path = dir.path().join(format!("{number}/file.jsonl"));
         std::fs::create_dir(path.parent().unwrap()).unwrap();
         std::fs::write(&path, before).unwrap();
-        Appender::new(path.clone(), Durability::System).append(line("{}")).unwrap();
+        LineAppender::new(path.clone(), Durability::System).append(line("{}")).unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), after, "{before:?}");
     }
     let long = format!("{{\"a\":1}}\n{{\"b\":\"{}", "x".repeat(200_000));
     let path = dir.path().join("long.jsonl");
     std::fs::write(&path, long).unwrap();
-    Appender::new(path.clone(), Durability::System).append(line("{}")).unwrap();
+    LineAppender::new(path.clone(), Durability::System).append(line("{}")).unwrap();
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "{\"a\":1}\n{}\n");
 }
 
@@ -206,7 +206,7 @@ fn symlink_and_pipe_are_rejected() {
     std::os::unix::fs::symlink("/etc/hosts", &link).unwrap();
     nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
     for path in [link, pipe] {
-        assert!(Appender::new(path, Durability::System).append(line("{}")).is_err());
+        assert!(LineAppender::new(path, Durability::System).append(line("{}")).is_err());
     }
 }
 
@@ -214,12 +214,12 @@ fn symlink_and_pipe_are_rejected() {
 fn concurrent_reader_sees_only_whole_lines() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("t.jsonl");
-    let mut appender = Appender::new(path.clone(), Durability::System);
+    let mut line_appender = LineAppender::new(path.clone(), Durability::System);
     let text = "x".repeat(9_000);
     let writer = std::thread::spawn(move || {
         for number in 0..100 {
             let line = serde_json::json!({"number": number, "text": text}).to_string();
-            appender.append(format!("{line}\n").into_bytes()).unwrap();
+            line_appender.append(format!("{line}\n").into_bytes()).unwrap();
         }
     });
     let mut seen = 0;
@@ -244,7 +244,7 @@ fn removed_file_is_written_again() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("deep/t.jsonl");
     let read = || std::fs::read_to_string(&path).unwrap();
-    let mut file = Appender::new(path.clone(), Durability::Strict);
+    let mut file = LineAppender::new(path.clone(), Durability::Strict);
     assert!(!file.restore_if_detached().unwrap(), "nothing is there yet");
     file.append(b"1\n".to_vec()).unwrap();
     assert!(!file.restore_if_detached().unwrap());
@@ -275,7 +275,7 @@ fn removed_file_is_written_again() {
 fn bytes_are_overwritten_only_where_they_are_expected() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("t.jsonl");
-    let mut file = Appender::new(path.clone(), Durability::System);
+    let mut file = LineAppender::new(path.clone(), Durability::System);
     file.append(line("{\"a\":1}")).unwrap();
     file.append(line("{\"b\":2}")).unwrap();
     let offset = file.last_line_offset(8).unwrap();

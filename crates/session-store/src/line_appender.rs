@@ -42,7 +42,7 @@ impl Durability {
 type FileOpener = Box<dyn FnMut(&Path) -> io::Result<Box<dyn AppendFile>> + Send>;
 
 /// Appends lines to a file. The first line creates the file and its parent directories.
-pub struct Appender {
+pub struct LineAppender {
     path: PathBuf,
     open: FileOpener,
     file: Option<Box<dyn AppendFile>>,
@@ -63,8 +63,8 @@ pub struct Appender {
     lock_error: Option<io::Error>,
 }
 
-impl Appender {
-    /// Creates an appender. The file is opened by the first write.
+impl LineAppender {
+    /// Creates an line_appender. The file is opened by the first write.
     pub fn new(path: PathBuf, durability: Durability) -> Self {
         Self::with_opener(
             path,
@@ -73,7 +73,7 @@ impl Appender {
         )
     }
 
-    /// Creates an appender with its own function for opening the file.
+    /// Creates an line_appender with its own function for opening the file.
     pub(super) fn with_opener(path: PathBuf, durability: Durability, open: FileOpener) -> Self {
         let (pending, unsynced) = (VecDeque::new(), Vec::new());
         Self {
@@ -236,9 +236,9 @@ impl Appender {
     }
 }
 
-impl std::fmt::Debug for Appender {
+impl std::fmt::Debug for LineAppender {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Appender")
+        f.debug_struct("LineAppender")
             .field("path", &self.path)
             .field("owes", &self.pending_count())
             .finish_non_exhaustive()

@@ -7,8 +7,8 @@ use serde_json::json;
 use whimbrel_os::clock;
 
 use super::{Sink, TranscriptWriter};
-use crate::appender::Durability;
 use crate::entry::TOOL_START;
+use crate::line_appender::Durability;
 use crate::store_writer::FlushMode;
 
 /// What host and model read about a session that another engine has continued.
@@ -77,8 +77,8 @@ impl TranscriptWriter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::writer::Persistence;
-    use crate::writer::tests::failing_writer;
+    use crate::transcript_writer::Persistence;
+    use crate::transcript_writer::tests::failing_writer;
 
     #[tokio::test]
     async fn unrecordable_call_fails_only_if_strict() {
