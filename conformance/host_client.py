@@ -9,6 +9,7 @@ import urllib.request
 import uuid
 from pathlib import Path
 
+from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
 from harness import TIMEOUT, wait_until
@@ -51,6 +52,10 @@ class Host:
         assert set(self.ready) == READY_KEYS
         self.url = self.ready["url"]
         self.key = self.token_file.read_text().strip()
+
+    def set_limits(self, **limits):
+        """Changes limits of a host that was started with some; they count from the next start on."""
+        (self.harness.root / "host.json").write_text(json.dumps({"limits": limits}))
 
     def write_script(self, *replies, pace_ms=0):
         """Replaces the script of the model; it counts from the next start on."""
@@ -188,6 +193,14 @@ class Socket:
         number = str(self.count)
         self.connection.send(json.dumps({"op": op, "id": number, **fields}))
         return self.next(lambda message: message["op"] == "reply" and message["id"] == number)
+
+    def wait_for_close(self):
+        """Reads until the host closes the socket; returns the code."""
+        try:
+            while True:
+                self.receive()
+        except ConnectionClosed as closed:
+            return closed.rcvd.code
 
     def close(self):
         self.connection.close()

@@ -14,8 +14,8 @@ def host(harness):
     """Starts a host with a script; it is stopped in the end."""
     started = []
 
-    def start(*replies, pace_ms=0, **more):
-        started.append(Host(harness, model=harness.write_script(*replies, pace_ms=pace_ms), **more))
+    def start(*replies, flags=(), pace_ms=0, **more):
+        started.append(Host(harness, *flags, model=harness.write_script(*replies, pace_ms=pace_ms), **more))
         return started[-1]
 
     yield start
@@ -82,7 +82,7 @@ def test_waiting_messages_survive_and_follow_the_turn(host):
 
 
 def test_running_turn_may_end_before_the_stop(host):
-    host = host("word " * 30, pace_ms=20)
+    host = host("word " * 30, flags=["--drain", "60s"], pace_ms=20)
     session = host.create("go")
     host.wait_for(session, lambda frame: frame["type"] == "user")
     assert host.stop() == 0

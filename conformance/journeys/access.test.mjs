@@ -3,17 +3,17 @@
 import assert from 'node:assert/strict'
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { eventually, journey, log, see } from './harness.mjs'
+import { becomes, eventually, journey, log, see } from './harness.mjs'
 
 journey('J-01 the link signs in and a first answer streams', { phone: true }, async world => {
   const gate = world.model.gate()
   world.model.on('hello', { blocks: [{ type: 'text', text: 'Hello back, this is a longer answer that arrives in parts.' }], gate, after: 1 })
   const page = await world.open(world.login, { signIn: false })
   await see(page.getByText('No sessions yet'))
-  assert.doesNotMatch(page.url(), /#/)
+  await eventually(page, () => !page.url().includes('#'), 'the code has left the address')
   await page.getByRole('button', { name: 'New session' }).click()
   const region = page.getByRole('region', { name: 'New session' })
-  assert.equal(await region.getByRole('combobox', { name: 'Folder' }).inputValue(), world.project)
+  await becomes(page, () => region.getByRole('combobox', { name: 'Folder' }).inputValue(), world.project)
   await region.getByRole('textbox', { name: 'Message' }).fill('hello')
   await region.getByRole('button', { name: 'Start' }).click()
   await see(log(page).getByRole('article', { name: 'You' }).getByText('hello'))
@@ -24,18 +24,19 @@ journey('J-01 the link signs in and a first answer streams', { phone: true }, as
   gate.open()
   await see(answer.getByText('arrives in parts.'))
   await page.getByRole('button', { name: 'Stop' }).waitFor({ state: 'hidden' })
-  assert.equal(await answer.locator('.markdown').textContent(), 'Hello back, this is a longer answer that arrives in parts.')
+  await becomes(page, () => answer.locator('.markdown').textContent(), 'Hello back, this is a longer answer that arrives in parts.')
 
   const [session] = (await world.api('GET', '/v1/sessions')).sessions
-  assert.equal(page.url(), `${world.url}/s/${session.id}`)
+  await becomes(page, () => page.url(), `${world.url}/s/${session.id}`)
   const stored = (await world.events(session.id)).map(event => event.frame)
   assert.deepEqual(stored.filter(frame => frame.type === 'assistant').map(frame => frame.message.content[0].text), ['Hello back, this is a longer answer that arrives in parts.'])
   assert.ok(session.cost_usd > 0)
   if (world.device.isMobile) await page.getByRole('button', { name: 'Show details' }).click()
   await see(page.getByRole('complementary', { name: 'Details' }).getByText(/^\$0\.0/))
   if (world.device.isMobile) await page.getByRole('button', { name: 'Show details' }).click()
-  const transcripts = readdirSync(join(world.home, '.claude', 'projects'), { recursive: true }).filter(name => name.endsWith('.jsonl'))
-  assert.match(readFileSync(join(world.home, '.claude', 'projects', transcripts[0]), 'utf8'), /arrives in parts/)
+  const transcripts = join(world.home, '.claude', 'projects')
+  const transcript = () => readFileSync(join(transcripts, readdirSync(transcripts, { recursive: true }).find(name => name.endsWith('.jsonl'))), 'utf8')
+  await eventually(page, () => transcript().includes('arrives in parts'), 'the transcript has the answer')
 
   world.expectedErrors = [/401/]
   const second = await world.open(world.login, { signIn: false })
@@ -73,6 +74,7 @@ journey('J-02 strangers, other origins and other hosts are refused', {}, async w
     world.expectedErrors = [/./]
     const foreign = await page.context().newPage()
     await foreign.goto(`http://localhost:${port}/`)
+    const posted = foreign.waitForResponse(reply => reply.request().method() === 'POST')
     const results = await foreign.evaluate(async url => {
       document.getElementById('f').submit()
       const socket = await new Promise(resolve => {
@@ -85,6 +87,7 @@ journey('J-02 strangers, other origins and other hosts are refused', {}, async w
       return { socket, read }
     }, world.url)
     assert.deepEqual(results, { socket: 'refused', read: 'refused' })
+    assert.equal((await posted).status(), 403)
     await foreign.close()
   } finally {
     attacker.close()
@@ -107,7 +110,9 @@ journey('a revoked device is signed out at once', {}, async world => {
 journey('a second device signs in with a link from Settings', {}, async world => {
   const page = await world.open('/settings')
   await page.getByRole('button', { name: 'Add a device' }).click()
-  const link = await page.getByRole('dialog', { name: 'Add a device' }).locator('code').textContent()
+  const code = page.getByRole('dialog', { name: 'Add a device' }).locator('code')
+  await see(code.getByText('/login#'))
+  const link = await code.textContent()
   const second = await world.open(link, { signIn: false })
   await see(second.getByRole('button', { name: 'New session' }))
   await page.getByRole('button', { name: 'Done' }).click()

@@ -1,7 +1,7 @@
 // Agents: side by side, in the background, stopped, and teammates that go on after the first result.
 
 import assert from 'node:assert/strict'
-import { eventually, journey, log, see, send } from './harness.mjs'
+import { becomes, eventually, journey, log, see, send } from './harness.mjs'
 import { call, textOf } from './model.mjs'
 
 journey('J-14 task lists and agents side by side', {}, async world => {
@@ -22,7 +22,7 @@ journey('J-14 task lists and agents side by side', {}, async world => {
   const agents = details.getByRole('region', { name: 'Agents' })
   for (const name of ['one', 'two', 'three']) await see(agents.getByText(`agent ${name}`))
   await see(agents.getByText('in the background', { exact: false }))
-  assert.equal(await log(page).getByRole('article', { name: 'Tool: Agent' }).count(), 3)
+  await becomes(page, () => log(page).getByRole('article', { name: 'Tool: Agent' }).count(), 3)
   await agents.getByRole('button', { name: 'Stop agent two' }).click()
   await see(log(page).getByText('The main work is over.'))
   await see(details.getByText('2 of 3'))
@@ -30,7 +30,7 @@ journey('J-14 task lists and agents side by side', {}, async world => {
   background.open()
   await see(log(page).getByText(/agent three.*|Three found it late/).last())
   await eventually(page, async () => await agents.getByRole('button', { name: /^Stop/ }).count() === 0, 'nothing runs any more')
-  assert.ok((await world.events(id)).some(event => event.frame.subtype === 'task_notification'))
+  await world.until(id, frame => frame.subtype === 'task_notification')
   await log(page).getByRole('article', { name: 'Tool: Agent' }).filter({ hasText: 'agent one' }).getByRole('button').first().click()
   await see(log(page).getByRole('article', { name: 'Tool: Glob' }))
 })
@@ -59,7 +59,8 @@ journey('J-15 teammates go on after the first result', { environment: { CLAUDE_C
   await see(log(page).getByText('Answered meanwhile.'))
   work.open()
   await see(log(page).getByText('The team has reported.'))
-  const results = (await world.events(id)).filter(event => event.frame.type === 'result').map(event => event.frame.result)
-  assert.ok(results.indexOf('Dispatched.') === 0 && results.length >= 3, JSON.stringify(results))
-  assert.ok(world.model.requests.some(request => textOf(request).includes('Found by ann.')))
+  const results = events => events.filter(event => event.frame.type === 'result').map(event => event.frame.result)
+  await world.until(id, (_, events) => results(events).length >= 3)
+  assert.equal(results(await world.events(id))[0], 'Dispatched.')
+  await eventually(page, () => world.model.requests.some(request => textOf(request).includes('Found by ann.')), 'the leader reads what ann has found')
 })

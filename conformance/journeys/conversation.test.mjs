@@ -3,10 +3,23 @@
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { card, eventually, gone, journey, log, see, send } from './harness.mjs'
+import { becomes, card, eventually, gone, journey, log, see, send } from './harness.mjs'
 import { call, textOf } from './model.mjs'
 
 const MODE = { name: 'Mode', exact: true }
+
+/** Whether a process runs. */
+function isRunning (pid) {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
+function limitBypass (world, seconds) {
+  writeFileSync(join(world.dir, 'config.json'), JSON.stringify({ limits: { bypass_s: seconds } }))
+}
 
 journey('J-10 a lost connection leaves no gap and nothing twice', {}, async world => {
   const words = Array.from({ length: 60 }, (_, index) => `word${index}`).join(' ')
@@ -24,8 +37,8 @@ journey('J-10 a lost connection leaves no gap and nothing twice', {}, async worl
   await world.resting(id)
   await page.context().setOffline(false)
   await see(answer.getByText('word59'))
-  assert.equal((await answer.locator('.markdown').textContent()).trim(), words)
-  assert.equal(await answer.count(), 1)
+  await becomes(page, async () => (await answer.locator('.markdown').textContent()).trim(), words)
+  await becomes(page, () => answer.count(), 1)
 
   // The host goes and comes back, as after a sleep: the page goes on from where it was.
   await world.stopHost()
@@ -35,7 +48,7 @@ journey('J-10 a lost connection leaves no gap and nothing twice', {}, async worl
   await see(page.getByRole('status', { name: 'Connection' }).getByText('Connected'))
   await send(page, 'and now')
   await see(log(page).getByText('Done.'))
-  assert.equal(await log(page).getByRole('article', { name: 'You' }).count(), 2)
+  await becomes(page, () => log(page).getByRole('article', { name: 'You' }).count(), 2)
 })
 
 journey('J-11 stop ends a command and a text', {}, async world => {
@@ -50,13 +63,17 @@ journey('J-11 stop ends a command and a text', {}, async world => {
   await page.getByRole('button', { name: 'Stop' }).click()
   await world.resting(id)
   await gone(page.getByRole('button', { name: 'Stop' }))
-  assert.throws(() => process.kill(Number(world.file('pid.txt')), 0))
+  await eventually(page, () => !isRunning(Number(world.file('pid.txt'))), 'the command is gone')
   await send(page, 'talk')
   await see(log(page).getByText('I talk and talk'))
   await page.keyboard.press('Escape')
   await see(page.getByText('Press Escape again'))
-  await page.keyboard.press('Escape')
-  await gone(page.getByRole('button', { name: 'Stop' }))
+  // The second one counts within three seconds; a busy machine may need another pair.
+  await eventually(page, async () => {
+    if (await page.getByRole('button', { name: 'Stop' }).count() === 0) return true
+    await page.keyboard.press('Escape')
+    return false
+  }, 'Escape stops the turn')
   gate.open()
   await send(page, 'hi again')
   await see(log(page).getByText('Still here.'))
@@ -78,7 +95,7 @@ journey('J-12 queued messages keep their order and can be taken back', {}, async
   await queue.getByRole('listitem').filter({ hasText: 'second wish' }).getByRole('button', { name: 'Take back' }).click()
   await eventually(page, async () => await queue.getByRole('listitem').count() === 1, 'one is queued')
   // The event that shortens the list and the answer that brings the text back travel separately.
-  await eventually(page, async () => await page.getByRole('textbox', { name: 'Message' }).inputValue() === 'second wish', 'the text is back in the input')
+  await becomes(page, () => page.getByRole('textbox', { name: 'Message' }).inputValue(), 'second wish')
   await page.getByRole('combobox', { name: 'Deliver' }).selectOption('next')
   await send(page, 'steer left')
   await world.until(id, frame => frame.subtype === 'queued' && frame.content === 'steer left')
@@ -109,11 +126,12 @@ journey('J-13 diffs of long, foreign and deleted text can be read', {}, async wo
   const write = card(page, 'Write')
   await see(write.getByText('line 1 changed'))
   await write.getByRole('button', { name: /^Show .* more lines$/ }).click()
+  await eventually(page, async () => await write.locator('tr').count() > 500, 'more lines are drawn')
   assert.ok(await write.locator('tr').count() <= 2100)
   const box = page.getByRole('textbox', { name: 'Message' })
   await box.focus()
   await page.keyboard.type('typing')
-  assert.equal(await box.inputValue(), 'typing')
+  await becomes(page, () => box.inputValue(), 'typing')
   await write.getByRole('button', { name: 'Allow once' }).click()
   await card(page, 'Bash').getByRole('button', { name: 'Allow once' }).click()
   await see(log(page).getByText('All edited.'))
@@ -142,7 +160,7 @@ journey('J-18 fork and rewind delete nothing', {}, async world => {
   await page.goto(`${world.url}/s/${id}`)
   await send(page, 'on the trunk')
   await see(log(page).getByText('Trunk goes on.'))
-  assert.equal((await world.api('GET', '/v1/sessions')).sessions.length, 2)
+  await becomes(page, async () => (await world.api('GET', '/v1/sessions')).sessions.length, 2)
   await gone(page.getByRole('button', { name: 'Stop' }))
 
   await log(page).getByRole('article', { name: 'You' }).filter({ hasText: 'step 2' }).getByRole('button', { name: 'Rewind to here' }).click()
@@ -152,13 +170,13 @@ journey('J-18 fork and rewind delete nothing', {}, async world => {
   await dialog.getByRole('checkbox', { name: /^Conversation/ }).uncheck()
   await dialog.getByRole('button', { name: 'Rewind' }).click()
   await see(page.getByText('Rewound. Nothing was deleted.'))
-  assert.deepEqual([1, 2, 3, 4].map(number => world.exists(`f${number}.txt`)), [true, false, false, false])
+  await becomes(page, () => [1, 2, 3, 4].map(number => world.exists(`f${number}.txt`)), [true, false, false, false])
   await page.getByRole('button', { name: 'Undo' }).click()
   await see(page.getByText('The rewind was undone.').first())
-  assert.deepEqual([1, 2, 3, 4].map(number => world.exists(`f${number}.txt`) && world.file(`f${number}.txt`)), [1, 2, 3, 4].map(number => `content ${number}\n`))
+  await becomes(page, () => [1, 2, 3, 4].map(number => world.file(`f${number}.txt`)), [1, 2, 3, 4].map(number => `content ${number}\n`))
 })
 
-journey('J-19 model and mode change in mid-session, and bypass ends by itself', { prepare: async world => writeFileSync(join(world.dir, 'config.json'), '{"limits": {"bypass_s": 3}}'), configFile: true }, async world => {
+journey('J-19 model and mode change in mid-session, and bypass ends by itself', { prepare: async world => limitBypass(world, 3600), configFile: true }, async world => {
   world.model.on('just do it', call('Bash', { command: 'touch bypassed.txt' }), 'Just done.')
   const { id } = await world.session('hello')
   await world.resting(id)
@@ -179,15 +197,30 @@ journey('J-19 model and mode change in mid-session, and bypass ends by itself', 
   const dialog = page.getByRole('dialog', { name: 'Bypass permissions' })
   await see(dialog.getByText(world.project))
   await dialog.getByRole('button', { name: 'Cancel' }).click()
-  assert.equal(await mode.inputValue(), 'default')
+  await becomes(page, () => mode.inputValue(), 'default')
   await mode.selectOption('bypassPermissions')
   await dialog.getByRole('button', { name: 'Bypass permissions' }).click()
   await see(page.getByText('Bypass', { exact: true }))
   await send(page, 'just do it')
   await see(log(page).getByText('Just done.'))
   assert.equal(world.exists('bypassed.txt'), true)
-  await world.until(id, (frame, events) => frame.subtype === 'settings' && frame.mode !== 'bypassPermissions' && events.some(event => event.frame.mode === 'bypassPermissions'))
-  await eventually(page, async () => await mode.inputValue() !== 'bypassPermissions', 'the mode has ended')
+
+  // It ends with the host, and after its limit.
+  world.expectedErrors = [/WebSocket|ERR_|Failed to load/]
+  await world.resting(id)
+  await world.stopHost()
+  limitBypass(world, 1)
+  await world.startHost()
+  await becomes(page, () => mode.inputValue(), 'default')
+  await see(page.getByRole('status', { name: 'Connection' }).getByText('Connected'))
+  const before = (await world.events(id)).length
+  await mode.selectOption('bypassPermissions')
+  await dialog.getByRole('button', { name: 'Bypass permissions' }).click()
+  const modes = events => events.filter(event => event.seq > before && event.frame.subtype === 'settings' && event.frame.mode).map(event => event.frame.mode)
+  await world.until(id, (_, events) => modes(events).length === 2)
+  assert.deepEqual(modes(await world.events(id)), ['bypassPermissions', 'default'])
+  await becomes(page, () => mode.inputValue(), 'default')
+  await gone(page.getByText('Bypass', { exact: true }))
 })
 
 journey('J-20 a used budget is said clearly and the sums agree', { flags: ['--max-budget-usd', '0.02'] }, async world => {
@@ -223,7 +256,7 @@ journey('J-21 files, commands, pictures and dropped files', { phone: true }, asy
   await page.keyboard.type('look at @need')
   await see(page.getByRole('listbox', { name: 'Files' }).getByRole('option', { name: 'needle.md' }))
   await page.keyboard.press('Enter')
-  assert.equal(await box.inputValue(), 'look at @needle.md ')
+  await becomes(page, () => box.inputValue(), 'look at @needle.md ')
   const picture = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
   const give = (kind, files) => box.evaluate((element, { kind, files }) => {
     const transfer = new DataTransfer()
@@ -271,6 +304,7 @@ journey('J-22 hostile output stays text', {}, async world => {
   const answer = log(page).getByRole('article', { name: 'Assistant' })
   await see(answer)
   await gone(page.getByRole('button', { name: 'Stop' }))
+  await see(answer.getByText('ESC'))
   const shown = await answer.textContent()
   for (const part of ['<script>window.hacked = 1</script>', 'onerror=', '<iframe', '<style>', 'javascript:window.hacked=1', 'U+202E', 'ESC', 'https://evil.example/track.png']) assert.ok(shown.includes(part), part)
   assert.doesNotMatch(shown, /[\u202e\u001b]/)

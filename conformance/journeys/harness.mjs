@@ -41,7 +41,7 @@ function executable (name) {
 export function journey (name, options, play) {
   const devices = options.phone ? { desktop: DESKTOP, phone: PHONE } : { desktop: DESKTOP }
   for (const [device, context] of Object.entries(devices)) {
-    test(options.phone ? `${name} (${device})` : name, { timeout: 120_000 }, async () => {
+    test(options.phone ? `${name} (${device})` : name, { timeout: 8 * PATIENCE }, async () => {
       const world = await World.start(options, context)
       try {
         await play(world)
@@ -109,7 +109,8 @@ export class World {
     for (const context of this.contexts) await context.close().catch(() => {})
     await this.stopHost('SIGKILL')
     this.model.stop()
-    rmSync(this.dir, { recursive: true, force: true, maxRetries: 3 })
+    // Processes of the killed host may still write while they end.
+    rmSync(this.dir, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })
   }
 
   report () {
@@ -167,12 +168,12 @@ export class World {
 
   /** The page's own policy forbids scripts of others, so axe is put in by the debugger. */
   async axe (page) {
+    await eventually(page, () => page.evaluate(isStill), 'the page is still')
     const client = await page.context().newCDPSession(page)
     const expression = `${AXE};axe.run().then(result => JSON.stringify(result.violations.map(found => found.id + ': ' + found.nodes.map(node => node.target.join(' ')).slice(0, 4).join(' | '))))`
     const { result } = await client.send('Runtime.evaluate', { expression, awaitPromise: true, returnByValue: true })
     assert.deepEqual(JSON.parse(result.value), [])
-    const sideways = await page.evaluate('document.documentElement.scrollWidth > innerWidth')
-    assert.equal(sideways, false, 'the page scrolls sideways')
+    await eventually(page, () => page.evaluate('document.documentElement.scrollWidth <= innerWidth'), 'the page does not scroll sideways')
   }
 
   // --- the API
@@ -258,14 +259,30 @@ export async function gone (locator) {
   for (let count = await locator.count(); count > 0; count = await locator.count()) await locator.first().waitFor({ state: 'hidden' })
 }
 
-/** Waits until a condition holds; it is asked again with each frame of the page. */
+/** Waits until a condition holds; it is asked again with each frame of the page. An error counts as not yet. */
 export async function eventually (page, condition, what) {
   const deadline = Date.now() + PATIENCE
+  let last = ''
   while (Date.now() < deadline) {
-    if (await condition()) return
+    try {
+      if (await condition()) return
+      last = ''
+    } catch (error) {
+      last = `: ${error.message}`
+    }
     await page.evaluate(() => new Promise(resolve => requestAnimationFrame(resolve)))
   }
-  throw new Error(`it never happened: ${what}`)
+  throw new Error(`it never happened: ${what}${last}`)
+}
+
+/** Waits until a value of the page equals an expected one: what an action changes may arrive later than its answer. */
+export async function becomes (page, read, expected) {
+  await eventually(page, async () => { assert.deepEqual(await read(), expected); return true }, `it becomes ${JSON.stringify(expected)}`)
+}
+
+/** Whether no transition runs: colors in between have other contrasts. Runs in the page. */
+function isStill () {
+  return document.getAnimations().every(animation => animation.playState !== 'running' || animation.effect?.getComputedTiming().endTime === Infinity)
 }
 
 export const log = page => page.getByRole('log', { name: 'Conversation' })
