@@ -33,11 +33,12 @@ const MCP_SERVER: &str = "@modelcontextprotocol/server-everything@2026.8.31";
 const PROGRAMS: &str = "conformance/programs";
 
 /// Programs on npm, and whether they need their optional packages. Those of the SDKs are another engine.
-const NPM_PROGRAMS: [(&str, OptionalPackages); 3] = [
+const NPM_PROGRAMS: [(&str, OptionalPackages); 4] = [
     ("acp-adapter", OptionalPackages::Omit),
     ("ai-sdk", OptionalPackages::Omit),
     // The program itself is an optional package, one for each system.
     ("ccusage", OptionalPackages::Install),
+    ("kimi-sdk", OptionalPackages::Omit),
 ];
 
 /// Programs on PyPI, with checksums.

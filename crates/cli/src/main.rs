@@ -15,6 +15,7 @@
 //! - [`rewind_files`]: files as they were at a prompt; [`init_only`]: hooks that prepare a project; [`config`]: settings files; [`agents`]: agent definitions;
 //!   [`doctor`]: the setup and what is wrong with it; [`auth`], [`credentials`]: the key of the model and its source
 //! - [`acp`]: an agent for editors
+//! - [`kimi`]: the engine under a host of the Kimi Agent SDK
 //! - [`official`]: flags and subcommands of the official program; [`subcommands`]: those of this program
 //! - `serve`: sessions in the browser
 //! - [`sandbox`]: confined commands, for users; the launcher of confined commands is this program, too
@@ -42,6 +43,7 @@ mod in_process_host;
 mod init_only;
 #[cfg(feature = "terminal")]
 mod interactive;
+mod kimi;
 mod man_page;
 mod mcp;
 mod missing_key;

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::flags::{FlagDescription, describe_flags};
 use crate::stdio::{self, report_error};
 use crate::subcommands::{SUBCOMMANDS, Subcommand};
-use crate::{acp, agents, auth, completions, config, doctor, mcp, plugin, sandbox, sessions};
+use crate::{acp, agents, auth, completions, config, doctor, kimi, mcp, plugin, sandbox, sessions};
 
 /// What comes before the flags, in roff.
 const INTRODUCTION: &str = r#".SH NAME
@@ -92,7 +92,7 @@ whimbrel permissions explain \(aqBash(git push)\(aq
 type HelpPage = fn() -> &'static str;
 
 /// Subcommands with a help page of their own.
-const HELP_PAGES: [(&str, HelpPage); 10] = [
+const HELP_PAGES: [(&str, HelpPage); 11] = [
     ("sessions", sessions::help_page),
     ("mcp", mcp::help_page),
     ("plugin", plugin::help_page),
@@ -102,6 +102,7 @@ const HELP_PAGES: [(&str, HelpPage); 10] = [
     ("auth", auth::help_page),
     ("sandbox", sandbox::help_page),
     ("acp", acp::help_page),
+    ("info", kimi::help_page),
     ("completions", completions::help_page),
 ];
 

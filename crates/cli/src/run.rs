@@ -26,7 +26,7 @@ use crate::shutdown::{RunOutcome, Shutdown, watch_signals};
 use crate::stdio::{MalformedLinePolicy, print_note, report_error};
 use crate::terminal::{self, Terminal};
 use crate::{
-    acp, agents, auth, completions, config, debug_log, demo, doctor, explain_permission, man_page, mcp,
+    acp, agents, auth, completions, config, debug_log, demo, doctor, explain_permission, kimi, man_page, mcp,
     missing_key, plugin, sandbox, sessions, stdio,
 };
 
@@ -40,6 +40,11 @@ pub(crate) fn main() -> i32 {
     let caller = Caller::from_entrypoint(entrypoint);
     let terminal = Terminal::detect(&env);
     let argv = read_arguments();
+    if let Ok(argv) = &argv
+        && argv.iter().any(|argument| argument == kimi::WIRE_FLAG)
+    {
+        return kimi::main(argv, env);
+    }
     if let Ok([name, rest @ ..]) = argv.as_deref()
         && let Some(code) = run_subcommand(name, rest, &env, terminal)
     {
@@ -134,6 +139,7 @@ fn run_subcommand(name: &str, argv: &[String], env: &Env, terminal: Terminal) ->
         "completions" => completions::main(argv),
         "config" => config::main(argv, env),
         "doctor" => doctor::main(argv, env),
+        "info" => kimi::info(argv),
         "man" => man_page::main(argv),
         "mcp" => mcp::main(argv, env),
         "plugin" | "plugins" => plugin::main(argv, env),

@@ -205,6 +205,12 @@ pub(crate) const SUBCOMMANDS: &[Subcommand] = &[
         ..plain("acp", "serve an editor over the Agent Client Protocol")
     },
     Subcommand {
+        arguments: "[--json]",
+        page: Some(("hosts of the Kimi Agent SDK", "kimi.md")),
+        flags: &[JSON],
+        ..plain("info", "print the versions that hosts of the Kimi Agent SDK ask for")
+    },
+    Subcommand {
         arguments: "bash|zsh|fish",
         page: Some(("installation", "install.md#completions-and-the-man-page")),
         commands: &["bash", "zsh", "fish"],

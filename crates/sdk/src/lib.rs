@@ -32,7 +32,7 @@
 //! Overview:
 //! - [`Agent`]: configuration of sessions: options and callbacks (async closures)
 //! - [`Hook`]: a closure that receives events and may influence them
-//! - [`macro@tool`], [`macro@tools`], [`tool()`], [`tool_with_state`] and [`ToolServer`]: functions that the model can call
+//! - [`macro@tool`], [`macro@tools`], [`tool()`], [`tool_with_state`], [`tool_with_schema`] and [`ToolServer`]: functions that the model can call
 //! - [`PermissionRequest`]: a tool call that needs permission
 //! - [`query`]: runs an agent on a prompt, or on a stream of them; [`query_as`] gives a value of a type
 //! - [`Session`]: a conversation that stays open; [`SharedSession`]: one that several tasks ask
@@ -94,7 +94,8 @@ pub use schemars;
 pub use store::Sessions;
 pub use subagent::{Isolation, MemoryScope, Subagent};
 pub use tools::{
-    Json, NoState, Tool, ToolContext, ToolHandler, ToolOutput, ToolServer, tool, tool_with_state,
+    Json, NoState, Tool, ToolContext, ToolHandler, ToolOutput, ToolServer, tool, tool_with_schema,
+    tool_with_state,
 };
 pub use transport::Transport;
 pub use turns::events::{Event, EventStream, TextStream, ToolEnd, ToolStart};

@@ -38,6 +38,7 @@
 //! offered again with every message. With `WHIMBREL_DURABILITY=strict` a tool call with effects is not made as long as
 //! its start cannot be stored.
 
+pub use whimbrel_session_store::import::ImportedMessage;
 pub use whimbrel_session_store::lock::{LockMode, LockOwner, SessionLock};
 pub use whimbrel_session_store::search::Hit;
 pub use whimbrel_session_store::sessions::{ForkOptions, SearchResult, Sessions, SessionsError};

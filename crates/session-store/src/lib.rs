@@ -10,7 +10,7 @@
 //!   `partial_index` (skips what a compaction replaced), `branch` (selects the active branch), `entry_reader` and
 //!   `siblings` (second pass), `tool_calls`, `repair` (makes the history acceptable to providers), `open_calls` (calls
 //!   without a result), `rewind` (plans to go back to an earlier entry)
-//! - resuming: [`resumed_session`], `fork`; [`recorded_transcript`]: reading back the transcript of a running session
+//! - resuming: [`resumed_session`], `fork`, [`import`] (conversations of other programs); [`recorded_transcript`]: reading back the transcript of a running session
 //! - [`checkpoint`]: file contents at each prompt
 //! - listing and viewing: [`sessions`] (sessions on disk or in a store), [`session_files`] (sessions on disk),
 //!   [`summary`], [`transcript_reader`], [`search`]
@@ -22,6 +22,7 @@ pub mod checkpoint;
 pub mod cost_state;
 pub(crate) mod entry;
 mod fork;
+pub mod import;
 mod line_appender;
 pub(crate) mod line_reader;
 pub mod load;

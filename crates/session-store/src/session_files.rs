@@ -58,6 +58,11 @@ impl SessionFiles {
         Self { config_dir }
     }
 
+    /// The directory with one directory per project.
+    pub(crate) fn projects_dir(&self) -> PathBuf {
+        self.config_dir.join("projects")
+    }
+
     /// All sessions, or those of one working directory; newest first. Of files with the same id the newest is listed.
     pub fn list(&self, project: Option<&Path>) -> io::Result<Vec<SessionFile>> {
         Ok(self.newest_first(project)?.collect())
@@ -80,7 +85,7 @@ impl SessionFiles {
 
     /// Directories of all projects, or of one.
     fn project_dirs(&self, project: Option<&Path>) -> io::Result<Vec<PathBuf>> {
-        let root = self.config_dir.join("projects");
+        let root = self.projects_dir();
         let names = match files::file_kind(&root)? {
             FileKind::Missing => return Ok(Vec::new()),
             FileKind::Directory => files::entry_names(&root, usize::MAX),

@@ -7,10 +7,11 @@ use whimbrel_os::links::resolve_links;
 use whimbrel_os::{files, ids};
 use whimbrel_wire::RawJson;
 
+use crate::import::{self, ImportedMessage};
 use crate::load::LoadRange;
 use crate::lock::SessionLock;
 use crate::metadata::MetadataEntry;
-use crate::paths::project_key;
+use crate::paths::{is_session_id, project_key};
 use crate::resume_error::ResumeError;
 use crate::resumed_session::ResumedSession;
 use crate::search::{Hit, SearchQuery};
@@ -272,6 +273,32 @@ impl Sessions {
                 Ok(new)
             }
         }
+    }
+
+    /// Stores a conversation of another program as a new session of a working directory, whose id must be a UUID. It can be
+    /// resumed like any other. A session that exists is an error.
+    pub async fn import(
+        &self,
+        cwd: &Path,
+        session: &str,
+        messages: Vec<ImportedMessage>,
+    ) -> SessionsResult<()> {
+        if !is_session_id(session) {
+            return Err(FindError::InvalidName(session.to_owned()).into());
+        }
+        let cwd = resolve_links(cwd);
+        let lines = import::render_lines(session, &cwd, messages).map_err(io::Error::from)?;
+        let project = project_key(&cwd.to_string_lossy());
+        let result = match &self.backend {
+            Backend::Store { store, project } => {
+                store.append_after(&StoreKey::session(project, session), None, &lines).await
+            }
+            Backend::Disk { session_files, .. } => {
+                let store = FileStore::new(session_files.projects_dir());
+                store.append_after(&StoreKey::session(project, session), None, &lines).await
+            }
+        };
+        Ok(result?)
     }
 
     /// Deletes a session with its subagent transcripts, tool output and checkpoints.

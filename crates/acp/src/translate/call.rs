@@ -137,12 +137,9 @@ fn locations(tool: &str, input: &Value) -> Vec<ToolCallLocation> {
 fn content(tool: &str, input: &Value) -> Vec<ToolCallContent> {
     let field = |name: &str| input[name].as_str();
     match tool {
-        "Edit" => match (field("file_path"), field("old_string"), field("new_string")) {
-            (Some(path), Some(old), Some(new)) => {
-                let old = (!old.is_empty()).then(|| old.to_owned());
-                vec![Diff::new(path, new).old_text(old).into()]
-            }
-            _ => Vec::new(),
+        "Edit" => match input["edits"].as_array().filter(|edits| !edits.is_empty()) {
+            Some(edits) => edits.iter().filter_map(|edit| edit_diff(&input["file_path"], edit)).collect(),
+            None => edit_diff(&input["file_path"], input).into_iter().collect(),
         },
         "ExitPlanMode" => field("plan").map(text_content).into_iter().collect(),
         "Agent" | "Task" => field("prompt").map(text_content).into_iter().collect(),
@@ -150,10 +147,18 @@ fn content(tool: &str, input: &Value) -> Vec<ToolCallContent> {
     }
 }
 
+/// The diff of one replacement in a file.
+fn edit_diff(path: &Value, edit: &Value) -> Option<ToolCallContent> {
+    let (old, new) = (edit["old_string"].as_str()?, edit["new_string"].as_str()?);
+    let old = (!old.is_empty()).then(|| old.to_owned());
+    Some(Diff::new(path.as_str()?, new).old_text(old).into())
+}
+
 /// The diff of a Write: `existing` is the file's text, or `None` if there is no file.
 pub(crate) fn write_diff(input: &Value, existing: Option<String>) -> Option<ToolCallContent> {
-    let (path, new) = (input["file_path"].as_str()?, input["content"].as_str()?);
-    Some(Diff::new(path, new).old_text(existing).into())
+    let (path, content) = (input["file_path"].as_str()?, input["content"].as_str()?);
+    let kept = existing.as_deref().filter(|_| input["mode"] == "append").unwrap_or_default();
+    Some(Diff::new(path, format!("{kept}{content}")).old_text(existing).into())
 }
 
 /// A path below the working directory as relative, others as they are.
@@ -235,6 +240,13 @@ mod tests {
         assert_eq!(content, [Diff::new("/w/a", "y").old_text("x".to_owned()).into()]);
         let half = json!({"file_path": "/w/a", "old_string": "x"});
         assert_eq!(describe_call("Edit", &half, Path::new("/w")).content, []);
+        let several = json!({"file_path": "/w/a", "edits": [{"old_string": "x", "new_string": "y"}]});
+        assert_eq!(describe_call("Edit", &several, Path::new("/w")).content, content);
+        let append = json!({"file_path": "/w/a", "content": "new", "mode": "append"});
+        assert_eq!(
+            write_diff(&append, Some("old".into())),
+            Some(Diff::new("/w/a", "oldnew").old_text("old".to_owned()).into())
+        );
         let write = json!({"file_path": "/w/a", "content": "new"});
         assert_eq!(write_diff(&write, None), Some(Diff::new("/w/a", "new").into()));
         assert_eq!(

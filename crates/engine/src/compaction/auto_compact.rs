@@ -1,10 +1,11 @@
 //! Auto-compaction: compacts when the conversation has reached the threshold or the provider rejects its length.
 
 use tokio_util::sync::CancellationToken;
+use whimbrel_models::catalog::Catalog;
 use whimbrel_wire::system::CompactTrigger;
 
 use super::summary::{self, CompactionError, SummaryInput};
-use crate::agent::Agent;
+use crate::agent::{Agent, AgentLimits};
 
 /// Returns whether the conversation can be compacted automatically. Before the first reply there is nothing to
 /// summarize: then the prompt itself is too long.
@@ -46,8 +47,17 @@ async fn compact(agent: &mut Agent, source: SummaryInput, cancel: &CancellationT
 
 /// The threshold of this agent in tokens; `None` if its model's window is unknown.
 pub fn threshold(agent: &Agent) -> Option<u64> {
-    let model = agent.model();
-    let info = agent.models.catalog().lookup(&model)?;
-    let output = agent.limits.max_output_tokens.unwrap_or(info.max_output_tokens);
-    Some(agent.limits.compaction.threshold(info.context_window, output))
+    let window = context_window(agent.models.catalog(), &agent.limits, &agent.model())?;
+    Some(threshold_of_model(agent.models.catalog(), &agent.limits, &agent.model(), window))
+}
+
+/// The context window of a model in tokens: that of the catalog, or else the one that the environment gives.
+pub fn context_window(catalog: &Catalog, limits: &AgentLimits, model: &str) -> Option<u64> {
+    catalog.lookup(model).map(|info| info.context_window).or(limits.compaction.window)
+}
+
+/// The threshold for a model with this window.
+pub fn threshold_of_model(catalog: &Catalog, limits: &AgentLimits, model: &str, window: u64) -> u64 {
+    let output = limits.max_output_tokens.unwrap_or_else(|| catalog.max_output_tokens(model));
+    limits.compaction.threshold(window, output)
 }

@@ -23,7 +23,7 @@ pub struct CompactionConfig {
     pub fully_disabled: bool,
     /// Threshold in percent of the window; can only lower the default.
     pub percent: Option<f64>,
-    /// A window smaller than the model's, in tokens.
+    /// A window smaller than the model's, in tokens; for a model that the catalog does not know, its window.
     pub window: Option<u64>,
 }
 

@@ -7,6 +7,7 @@ use whimbrel_tools::api::ToolEntry;
 use whimbrel_wire::control::ContextUsage;
 
 use super::Session;
+use crate::compaction::auto_compact;
 use crate::context::instructions::Instructions;
 use crate::context::usage::{self, AutoCompact, ContextMeter, UsageInput};
 
@@ -39,13 +40,11 @@ impl Session {
         }
         let model = self.settings.runtime.borrow().model.clone();
         let (tools, mcp_entries) = self.tools_in_use();
-        let info = self.engine.catalog().lookup(&model);
-        let (limits, window) =
-            (&self.setup.agents.limits, info.as_ref().map_or(0, |info| info.context_window));
-        let output = |model_limit: u64| limits.max_output_tokens.unwrap_or(model_limit);
-        let threshold = info.map(|info| limits.compaction.threshold(window, output(info.max_output_tokens)));
+        let (catalog, limits) = (self.engine.catalog(), &self.setup.agents.limits);
+        let window = auto_compact::context_window(catalog, limits, &model);
+        let threshold = window.map(|window| auto_compact::threshold_of_model(catalog, limits, &model, window));
         usage::compute_usage(&UsageInput {
-            window,
+            window: window.unwrap_or(0),
             auto_compact: if limits.compaction.auto_disabled {
                 AutoCompact::Disabled
             } else {

@@ -5,6 +5,7 @@ use whimbrel_wire::message::Outcome;
 
 use super::Session;
 use crate::input_queue::QueuedInput;
+use crate::setup::NotificationTurns;
 use crate::task_notifications;
 
 impl Session {
@@ -43,9 +44,11 @@ impl Session {
     }
 
     /// Queues a notification for the model. After a result has reported the exceeded budget, notifications no longer
-    /// start turns: each would only repeat that result.
+    /// start turns: each would only repeat that result. Nor do they if the host wants turns for its prompts only.
     fn enqueue_notification(&mut self, notification: Notification) {
-        let starts_turn = notification.starts_turn && !self.is_over_budget();
+        let starts_turn = notification.starts_turn
+            && self.setup.host.notification_turns == NotificationTurns::Started
+            && !self.is_over_budget();
         self.input_queue.push(QueuedInput::Notification(Notification { starts_turn, ..notification }));
     }
 

@@ -7,6 +7,7 @@ use whimbrel_wire::options::{BackgroundAtEnd, Options};
 
 use super::SetupError;
 use super::env::{Env, parse_number};
+use super::setup_types::NotificationTurns;
 use crate::session_lifetime;
 
 /// Time limit for waiting for background tasks in milliseconds; 0 for none.
@@ -15,6 +16,16 @@ const WAIT_LIMIT_VARIABLE: &str = "CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS";
 /// Policy for background tasks at the end: `wait`, `stop`, `detach`, or the default of the official engine. The option
 /// of the same meaning has precedence.
 const AT_END_VARIABLE: &str = "WHIMBREL_BACKGROUND_AT_END";
+
+/// Switch: with `0`, notifications about background tasks wait for the next prompt.
+const NOTIFICATION_TURNS_VARIABLE: &str = "WHIMBREL_NOTIFICATION_TURNS";
+
+pub(super) fn notification_turns(env: &Env) -> NotificationTurns {
+    match env.get(NOTIFICATION_TURNS_VARIABLE).map(|text| text.trim()) {
+        Some("0" | "false" | "no" | "off") => NotificationTurns::Deferred,
+        _ => NotificationTurns::Started,
+    }
+}
 
 pub(super) fn background_policy(options: &Options, env: &Env) -> Result<BackgroundPolicy, SetupError> {
     let at_end = match (options.background_at_end, env.get(AT_END_VARIABLE).map(|text| text.trim())) {

@@ -42,4 +42,4 @@ pub(crate) use mcp_servers::{
     MAX_FILE_SIZE as LARGEST_SERVER_FILE, PROJECT_FILE, project_files as server_files,
 };
 pub use session_request::{SessionRequest, SetupError};
-pub use setup_types::Setup;
+pub use setup_types::{NotificationTurns, Setup};

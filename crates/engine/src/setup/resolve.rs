@@ -213,6 +213,7 @@ impl Sources<'_> {
         Ok(HostSetup {
             background_policy: background::background_policy(self.options, self.env)?,
             background_wait_limit: background::wait_limit(self.env)?,
+            notification_turns: background::notification_turns(self.env),
             state_subscription: resolve_state_subscription(self.env),
             sends_details: is_env_set(self.env, HOST_DETAILS_VARIABLE),
             replay_user_messages: self.options.replay_user_messages,

@@ -135,12 +135,23 @@ pub struct PromptSetup {
     pub appended: Option<String>,
 }
 
+/// Whether notifications start turns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotificationTurns {
+    /// While no turn runs, a notification starts one.
+    Started,
+    /// Notifications wait for the next prompt.
+    Deferred,
+}
+
 /// What the host gets, and how the session ends.
 pub struct HostSetup {
     /// Policy for background tasks at the end.
     pub background_policy: BackgroundPolicy,
     /// Time limit for waiting for them; `None` for no limit.
     pub background_wait_limit: Option<Duration>,
+    /// Whether a notification, such as the end of a background task, may start a turn.
+    pub notification_turns: NotificationTurns,
     /// Whether the host subscribes to session state changes.
     pub state_subscription: StateSubscription,
     /// Frames to the host have fields that the official protocol does not have.

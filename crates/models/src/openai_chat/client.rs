@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use ::http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, USER_AGENT};
 use bytes::Bytes;
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::request::ChatRequest;
@@ -42,6 +42,8 @@ pub struct OpenAiChat {
     key_variable: Option<String>,
     /// Headers of the program.
     extra_headers: HeaderMap,
+    /// Fields of every request that the program has set.
+    extra_fields: Arc<Map<String, Value>>,
     unsupported: Arc<UnsupportedParts>,
 }
 
@@ -57,7 +59,7 @@ impl OpenAiChat {
     pub fn new(base: &str, key: Option<String>, http: HttpClient) -> Self {
         let key = key.map(|key| key.trim().to_owned()).filter(|key| !key.is_empty());
         let (url, extra_headers) = (completions_url(base), HeaderMap::new());
-        Self { http, url, key, key_variable: None, extra_headers, unsupported: Arc::default() }
+        Self { http, url, key, key_variable: None, extra_headers, extra_fields: Arc::default(), unsupported: Arc::default() }
     }
 
     /// Adds headers to every request; those that HTTP does not allow are left out.
@@ -65,6 +67,12 @@ impl OpenAiChat {
     pub fn with_headers(mut self, headers: &[(String, String)]) -> Self {
         self.extra_headers.extend(headers.iter().filter_map(parse_header));
         self
+    }
+
+    /// Adds fields to the body of every request, in place of those of the same name.
+    #[must_use]
+    pub fn with_body_fields(self, fields: Map<String, Value>) -> Self {
+        Self { extra_fields: Arc::new(fields), ..self }
     }
 
     /// Sets the variable that the key came from, so that error messages can name it.
@@ -106,7 +114,7 @@ impl OpenAiChat {
     ) -> Result<BoxStream<'static, Result<ReplyItem, ModelError>>, ModelError> {
         let headers = self.headers()?;
         let ChatRequest { body, calls } =
-            request::translate(&request, &self.unsupported.for_model(&request.model));
+            request::translate(&request, &self.unsupported.for_model(&request.model), &self.extra_fields);
         let decoder = ChatDecoder {
             translator: ReplyTranslator::new(new_id_seed(), request.model.as_str(), calls),
             raw: RawEvents::for_request(&request),

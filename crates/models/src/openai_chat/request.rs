@@ -39,9 +39,13 @@ impl<const N: usize> From<[String; N]> for CallIds {
     }
 }
 
-/// Translates a request without the optional parts in `unsupported`. Translations of frozen history parts are shared,
+/// Translates a request without the optional parts in `unsupported`, with fields that the program has set. Translations of frozen history parts are shared,
 /// not computed again.
-pub(super) fn translate(request: &Request, unsupported: &[OptionalPart]) -> ChatRequest {
+pub(super) fn translate(
+    request: &Request,
+    unsupported: &[OptionalPart],
+    extra_fields: &Map<String, Value>,
+) -> ChatRequest {
     let reasoning = match unsupported.contains(&OptionalPart::Reasoning) {
         true => ReasoningPolicy::Omit,
         false => ReasoningPolicy::for_model(&request.model),
@@ -49,7 +53,7 @@ pub(super) fn translate(request: &Request, unsupported: &[OptionalPart]) -> Chat
     let parts = request
         .history
         .translated(reasoning.chat_format(), |messages| translate_messages(messages, reasoning));
-    let mut body = vec![render_head(request, unsupported), request.prefix.chat_json_or_init(render_prefix)];
+    let mut body = vec![render_head(request, unsupported, extra_fields), request.prefix.chat_json_or_init(render_prefix)];
     let mut first = request.prefix.system.is_empty();
     for part in parts.iter().filter(|part| !part.json.is_empty()) {
         // Each message is preceded by a comma, which must be skipped for the first one.
@@ -61,7 +65,11 @@ pub(super) fn translate(request: &Request, unsupported: &[OptionalPart]) -> Chat
 }
 
 /// Renders everything before tools and messages.
-fn render_head(request: &Request, unsupported: &[OptionalPart]) -> Bytes {
+fn render_head(
+    request: &Request,
+    unsupported: &[OptionalPart],
+    extra_fields: &Map<String, Value>,
+) -> Bytes {
     let limit = Some(request.max_tokens);
     // Uses the other field name if the default one was rejected.
     let new_limit = is_openai_reasoner(&request.model) != unsupported.contains(&OptionalPart::LimitName);
@@ -75,7 +83,13 @@ fn render_head(request: &Request, unsupported: &[OptionalPart]) -> Bytes {
         max_completion_tokens: limit.filter(|_| new_limit),
         reasoning_effort: effort.and_then(|effort| reasoning_effort(&request.model, effort)),
     };
-    let mut json = to_json(&head);
+    let mut json = match (extra_fields.is_empty(), serde_json::to_value(&head)) {
+        (false, Ok(Value::Object(mut fields))) => {
+            fields.extend(extra_fields.clone());
+            to_json(&fields)
+        }
+        _ => to_json(&head),
+    };
     json.pop();
     json.push(b',');
     json.into()

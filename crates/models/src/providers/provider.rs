@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use serde_json::{Map, Value};
+
 use super::ApiDialect;
 use crate::anthropic::Anthropic;
 use crate::http::HttpClient;
@@ -24,6 +26,7 @@ pub struct Provider {
     base_url: String,
     key: Option<String>,
     headers: Vec<(String, String)>,
+    body_fields: Map<String, Value>,
 }
 
 impl Provider {
@@ -48,7 +51,7 @@ impl Provider {
     }
 
     fn new(prefix: Option<String>, dialect: ApiDialect, base_url: impl Into<String>) -> Self {
-        Self { prefix, dialect, base_url: base_url.into(), key: None, headers: Vec::new() }
+        Self { prefix, dialect, base_url: base_url.into(), key: None, headers: Vec::new(), body_fields: Map::new() }
     }
 
     /// Sets the key.
@@ -72,6 +75,13 @@ impl Provider {
         self
     }
 
+    /// Adds a field to the body of every request, in place of one of the same name; Chat Completions only.
+    #[must_use]
+    pub fn body_field(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.body_fields.insert(name.into(), value.into());
+        self
+    }
+
     /// Creates the client.
     pub(super) fn connect(&self, http: HttpClient) -> ProviderClient {
         match self.dialect {
@@ -81,7 +91,8 @@ impl Provider {
             }
             ApiDialect::Chat => {
                 let client = OpenAiChat::new(&self.base_url, self.key.clone(), http);
-                ProviderClient::Chat(Arc::new(client.with_headers(&self.headers)))
+                let client = client.with_headers(&self.headers).with_body_fields(self.body_fields.clone());
+                ProviderClient::Chat(Arc::new(client))
             }
         }
     }

@@ -16,7 +16,7 @@ pub use context::ToolContext;
 pub use handler::{NoState, ToolHandler};
 pub use output::{Json, ToolOutput};
 pub use server::ToolServer;
-pub use tool::{Tool, tool, tool_with_state};
+pub use tool::{Tool, tool, tool_with_schema, tool_with_state};
 
 pub(crate) use json_rpc::NotifyFn;
 pub(crate) use server::ToolServers;

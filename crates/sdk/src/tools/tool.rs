@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use whimbrel_wire::RawJson;
 use whimbrel_wire::control::McpToolAnnotations;
 
@@ -115,6 +115,48 @@ where
     State: Clone + Send + Sync + 'static,
 {
     build(state, name.into(), description.into(), handler)
+}
+
+/// Creates a tool from a schema that is known only at run time, for example that of a tool of another program. The
+/// function gets the input as the model sent it; it is not compared with the schema.
+///
+/// ```
+/// use serde_json::{Map, Value, json};
+/// use whimbrel::{ToolContext, ToolServer, tool_with_schema};
+///
+/// let schema = json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]});
+/// let Value::Object(schema) = schema else { unreachable!() };
+/// let open = |input: Map<String, Value>, _: ToolContext| async move { format!("Opened {}.", input["path"]) };
+/// let server = ToolServer::new("editor").tool(tool_with_schema("open", "Opens a file", schema, open));
+/// ```
+pub fn tool_with_schema<F, A, O>(
+    name: impl Into<String>,
+    description: impl Into<String>,
+    schema: Map<String, Value>,
+    function: F,
+) -> Tool
+where
+    F: Fn(Map<String, Value>, ToolContext) -> A + Send + Sync + 'static,
+    A: Future<Output = O> + Send + 'static,
+    O: Into<ToolOutput>,
+{
+    let call = move |input: Value, context: ToolContext| -> BoxFuture<'static, ToolOutput> {
+        let Value::Object(input) = input else {
+            let text = "InputValidationError: the input is not a JSON object.";
+            return Box::pin(std::future::ready(ToolOutput::failed(text)));
+        };
+        let output = function(input, context);
+        Box::pin(async move { output.await.into() })
+    };
+    Tool {
+        name: name.into(),
+        description: description.into(),
+        // A map with text keys can always be serialized.
+        schema: RawJson::from_value(&schema).unwrap_or_else(|_| unreachable!("a map is JSON")),
+        annotations: McpToolAnnotations::default(),
+        always_load: None,
+        function: Arc::new(call),
+    }
 }
 
 fn build<State, Args, Handler>(state: State, name: String, description: String, handler: Handler) -> Tool

@@ -56,7 +56,9 @@ fn command(call: &Call<'_>, theme: &Theme) -> Vec<Line> {
 fn change(call: &Call<'_>, current: Option<&str>) -> Option<FileDiff> {
     let path = call.field("file_path")?;
     if call.name == "Write" {
-        return Some(FileDiff::from_texts(path, current, Some(call.field("content")?)));
+        let kept = current.filter(|_| call.field("mode") == Some("append")).unwrap_or_default();
+        let text = format!("{kept}{}", call.field("content")?);
+        return Some(FileDiff::from_texts(path, current, Some(&text)));
     }
     let (old, new) = (call.field("old_string")?, call.field("new_string")?);
     let edited = current.filter(|text| !old.is_empty() && text.contains(old)).map(|text| {

@@ -126,6 +126,11 @@ fn requests_show_everything() {
         texts(&request(&call("Write", &write), None, 60, &Theme::DARK)),
         ["  n.txt  +1 -0  new file", "  1 + one"]
     );
+    let append = json!({"file_path": "/w/n.txt", "content": "two\n", "mode": "append"});
+    assert_eq!(
+        texts(&request(&call("Write", &append), Some("one\n"), 60, &Theme::DARK)),
+        ["  n.txt  +1 -0", "  1   one", "  2 + two"]
+    );
     let tool = json!({"branch": "main", "text": "a\nb"});
     assert_eq!(
         texts(&request(&call("mcp__git__push", &tool), None, 60, &Theme::DARK)),

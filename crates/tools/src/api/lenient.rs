@@ -6,6 +6,15 @@ use serde_json::Value;
 
 /// Optional count; accepts negative, fractional and quoted numbers.
 pub fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<usize>, D::Error> {
+    Ok(number(deserializer)?.map(|number| number.max(0.0) as usize))
+}
+
+/// Optional position; accepts fractional and quoted numbers. Negative ones count from the end.
+pub fn position<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i64>, D::Error> {
+    Ok(number(deserializer)?.map(|number| number as i64))
+}
+
+fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
     let value = Value::deserialize(deserializer)?;
     let number = match &value {
         Value::Null => return Ok(None),
@@ -14,9 +23,7 @@ pub fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<usize>
         Value::String(text) => text.trim().parse().ok(),
         _ => None,
     };
-    number
-        .map(|number| Some(number.max(0.0) as usize))
-        .ok_or_else(|| D::Error::custom(format!("{value} is not a number")))
+    number.map(Some).ok_or_else(|| D::Error::custom(format!("{value} is not a number")))
 }
 
 /// Boolean, also quoted; missing means false.
@@ -56,6 +63,10 @@ mod tests {
         ] {
             assert_eq!(count(value).unwrap(), read);
         }
+        assert_eq!(
+            [json!(-2), json!("-2"), json!(3)].map(|value| position(value).unwrap()),
+            [Some(-2), Some(-2), Some(3)]
+        );
         assert_eq!(count(json!("many")).unwrap_err().to_string(), "\"many\" is not a number");
     }
 

@@ -1,35 +1,26 @@
-//! Edit: replaces a text in a file. Searching and replacing are pure functions; line endings, encoding and mode of the
+//! Edit: replaces texts in a file. Searching and replacing are pure functions; line endings, encoding and mode of the
 //! file are kept.
+
+mod input;
 
 use std::ops::Range;
 use std::path::Path;
 
-use schemars::JsonSchema;
-use serde::Deserialize;
 use serde_json::json;
 use whimbrel_os::files;
 use whimbrel_wire::content::ResultContent;
 
+use self::input::{Change, EditInput, Replacement};
 use super::encoding::{DecodedText, encode};
 use super::file_errors;
 use super::file_target::{FileTarget, TargetState};
 use super::patch::{self, truncate_chars};
 use super::read_before_write;
 use super::similar_text::find_most_similar;
-use crate::api::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult, lenient};
+use crate::api::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult};
 use crate::workspace::{ReadState, Workspace};
 
 pub(super) struct EditTool;
-
-#[derive(Deserialize, JsonSchema)]
-pub(super) struct EditInput {
-    file_path: String,
-    old_string: String,
-    new_string: String,
-    /// Replace every match
-    #[serde(default, deserialize_with = "lenient::flag")]
-    replace_all: bool,
-}
 
 /// Maximum size of the edited text.
 const MAX_RESULT_BYTES: usize = 64_000_000;
@@ -85,20 +76,41 @@ impl Tool for EditTool {
             Example::new("creates a file if old_string is empty", edit("", "hello\n"))
                 .expect_output(&["created"])
                 .expect_files(&[("a.txt", "hello\n")]),
+            Example::new(
+                "applies several edits in order",
+                json!({"file_path": "a.txt", "edits": [
+                    {"old_string": "two", "new_string": "one"},
+                    {"old_string": "one", "new_string": "1", "replace_all": true},
+                ]}),
+            )
+            .with_files(three)
+            .after_call(read().0, read().1)
+            .expect_output(&["3 places"])
+            .expect_files(&[("a.txt", "1\n1\nthree\n")]),
+            Example::new(
+                "names each edit that fails and changes nothing",
+                json!({"file_path": "a.txt", "edits": [
+                    {"old_string": "1", "new_string": "2"},
+                    {"old_string": "two", "new_string": "2"},
+                    {"old_string": "e", "new_string": "E"},
+                ]}),
+            )
+            .with_files(three)
+            .after_call(read().0, read().1)
+            .expect_error(&["Edit 1: old_string was not found", "Edit 3: old_string matches 3", "Nothing was"])
+            .expect_files(three),
         ]
     }
 }
 
 fn edit_file(input: &EditInput, call: &ToolContext) -> ToolResult {
-    if input.old_string == input.new_string {
-        return Err(ToolError::Rejected(
-            "old_string and new_string are identical: nothing to change.".into(),
-        ));
-    }
+    collect_errors(&input.change, input.change.replacements().iter().map(check_replacement))?;
     let (workspace, target) = (&*call.workspace, FileTarget::resolve(call, &input.file_path)?);
     let path = target.path.as_path();
-    if input.old_string.is_empty() {
-        return create_file(input, workspace, &target);
+    if let Change::One(replacement) = &input.change
+        && replacement.old_string.is_empty()
+    {
+        return create_file(&input.change, &replacement.new_string, workspace, &target);
     }
     let TargetState::File(existing) = target.load(workspace)? else {
         return Err(ToolError::Rejected(file_errors::missing_file_message(path, &workspace.cwd())));
@@ -110,69 +122,114 @@ fn edit_file(input: &EditInput, call: &ToolContext) -> ToolResult {
         return Err(ToolError::Rejected(format!("{} is a notebook: use NotebookEdit.", path.display())));
     }
     let decoded = existing.require_editable(path)?;
-    let ranges = find_matches(&decoded.text, &input.old_string);
-    if existing.read_state == ReadState::Changed && ranges.len() != 1 {
-        return Err(read_before_write::changed_error(path));
-    }
-    if ranges.is_empty() || (ranges.len() > 1 && !input.replace_all) {
-        return Err(ToolError::Rejected(match_error_message(
-            &decoded.text,
-            &input.old_string,
-            &ranges,
-            path,
-        )));
-    }
-    let new_size = ranges.len().saturating_mul(input.new_string.len()).saturating_add(decoded.text.len());
-    if new_size > MAX_RESULT_BYTES {
-        let text = format!(
-            "{} would grow to more than {} MB. Use a command instead.",
-            path.display(),
-            MAX_RESULT_BYTES / 1_000_000
-        );
-        return Err(ToolError::Rejected(text));
-    }
-    let new = replace_matches(&decoded.text, &ranges, &input.new_string);
-    let mut output = write_edit(input, workspace, &target, decoded, &new, ranges.len())?;
+    let edited = apply_change(&decoded.text, &input.change, existing.read_state, path)?;
+    let mut output = write_edit(&input.change, workspace, &target, decoded, &edited)?;
     if let (ReadState::Changed, ResultContent::Text(text)) = (existing.read_state, &mut output.content) {
         text.push_str("\nNote: the file had changed since you read it.");
     }
     Ok(output)
 }
 
+fn check_replacement(replacement: &Replacement) -> Result<(), String> {
+    match replacement.old_string == replacement.new_string {
+        true => Err("old_string and new_string are identical: nothing to change.".into()),
+        false => Ok(()),
+    }
+}
+
+/// Fails with the errors of all replacements that failed.
+fn collect_errors(
+    change: &Change,
+    results: impl Iterator<Item = Result<(), String>>,
+) -> Result<(), ToolError> {
+    let errors = results.enumerate().filter_map(|(index, result)| Some((index, result.err()?)));
+    let mut errors: Vec<String> = errors.map(|(index, error)| change.name_error(index, &error)).collect();
+    if errors.is_empty() {
+        return Ok(());
+    }
+    if let Change::Several(_) = change {
+        errors.push("Nothing was changed.".into());
+    }
+    Err(ToolError::Rejected(errors.join("\n")))
+}
+
+/// The new text, and in how many places it differs.
+struct EditedText {
+    text: String,
+    places: usize,
+}
+
+/// Applies the replacements in order. One that fails is skipped, so that the errors of all are found.
+fn apply_change(
+    text: &str,
+    change: &Change,
+    read_state: ReadState,
+    path: &Path,
+) -> Result<EditedText, ToolError> {
+    let mut edited = EditedText { text: text.to_owned(), places: 0 };
+    let apply = |replacement| {
+        let (text, places) = apply_replacement(&edited.text, replacement, read_state, path)?;
+        edited = EditedText { text, places: edited.places + places };
+        Ok(())
+    };
+    let results: Vec<_> = change.replacements().iter().map(apply).collect();
+    collect_errors(change, results.into_iter())?;
+    Ok(edited)
+}
+
+fn apply_replacement(
+    text: &str,
+    replacement: &Replacement,
+    read_state: ReadState,
+    path: &Path,
+) -> Result<(String, usize), String> {
+    let Replacement { old_string, new_string, replace_all } = replacement;
+    if old_string.is_empty() {
+        return Err("old_string is empty. Name the text to replace.".into());
+    }
+    let ranges = find_matches(text, old_string);
+    if read_state == ReadState::Changed && ranges.len() != 1 {
+        return Err(read_before_write::changed_error(path).reason().to_owned());
+    }
+    if ranges.is_empty() || (ranges.len() > 1 && !replace_all) {
+        return Err(match_error_message(text, old_string, &ranges, path));
+    }
+    if ranges.len().saturating_mul(new_string.len()).saturating_add(text.len()) > MAX_RESULT_BYTES {
+        return Err(format!(
+            "{} would grow to more than {} MB. Use a command instead.",
+            path.display(),
+            MAX_RESULT_BYTES / 1_000_000
+        ));
+    }
+    Ok((replace_matches(text, &ranges, new_string), ranges.len()))
+}
+
 /// Writes the new text in the file's encoding.
 fn write_edit(
-    input: &EditInput,
+    change: &Change,
     workspace: &Workspace,
     target: &FileTarget,
     old: &DecodedText,
-    new: &str,
-    ranges: usize,
+    edited: &EditedText,
 ) -> ToolResult {
     let path = target.path.as_path();
-    let Some(bytes) = encode(new, old.encoding) else {
+    let Some(bytes) = encode(&edited.text, old.encoding) else {
         let text = format!(
-            "{} is encoded in Windows-1252, which cannot represent some characters of \
-                new_string.",
+            "{} is encoded in Windows-1252, which cannot represent some characters of new_string.",
             path.display()
         );
         return Err(ToolError::Rejected(text));
     };
     let stamp = target.replace(&bytes)?;
-    target.record_seen(workspace, stamp, Some(new));
-    let times = if ranges > 1 { format!(" in {ranges} places") } else { String::new() };
-    Ok(edit_result(
-        input,
-        workspace,
-        path,
-        &old.text,
-        new,
-        &format!("File updated{times}: {}", path.display()),
-    ))
+    target.record_seen(workspace, stamp, Some(&edited.text));
+    let places = if edited.places > 1 { format!(" in {} places", edited.places) } else { String::new() };
+    let headline = format!("File updated{places}: {}", path.display());
+    Ok(edit_result(change, workspace, path, &old.text, &edited.text, &headline))
 }
 
 /// Creates a file with `new_string`; an existing empty file is allowed.
-fn create_file(input: &EditInput, workspace: &Workspace, target: &FileTarget) -> ToolResult {
-    let (path, bytes) = (target.path.as_path(), input.new_string.as_bytes());
+fn create_file(change: &Change, text: &str, workspace: &Workspace, target: &FileTarget) -> ToolResult {
+    let (path, bytes) = (target.path.as_path(), text.as_bytes());
     let stamp = match target.load(workspace)? {
         TargetState::Missing => target.create(bytes)?,
         TargetState::File(existing) if existing.require_editable(path)?.text.is_empty() => {
@@ -186,19 +243,12 @@ fn create_file(input: &EditInput, workspace: &Workspace, target: &FileTarget) ->
             return Err(ToolError::Rejected(text));
         }
     };
-    target.record_seen(workspace, stamp, Some(&input.new_string));
-    Ok(edit_result(
-        input,
-        workspace,
-        path,
-        "",
-        &input.new_string,
-        &format!("File created: {}", path.display()),
-    ))
+    target.record_seen(workspace, stamp, Some(text));
+    Ok(edit_result(change, workspace, path, "", text, &format!("File created: {}", path.display())))
 }
 
 fn edit_result(
-    input: &EditInput,
+    change: &Change,
     workspace: &Workspace,
     path: &Path,
     old: &str,
@@ -212,15 +262,20 @@ fn edit_result(
     } else {
         format!("{headline}\n{}", patch::render_snippet(&hunks))
     };
+    let replacements = change.replacements();
+    let join = |side: fn(&Replacement) -> &str| replacements.iter().map(side).collect::<Vec<_>>().join("\n");
     let mut meta = json!({
         "filePath": path.to_string_lossy(),
-        "oldString": input.old_string,
-        "newString": input.new_string,
+        "oldString": join(|replacement| &replacement.old_string),
+        "newString": join(|replacement| &replacement.new_string),
         "originalFile": null,
         "structuredPatch": hunks,
         "userModified": false,
-        "replaceAll": input.replace_all,
+        "replaceAll": replacements.iter().all(|replacement| replacement.replace_all),
     });
+    if let Change::Several(replacements) = change {
+        meta["edits"] = json!(replacements);
+    }
     meta["originalFile"] = patch::text_for_host(old);
     ToolOutput::text(text, meta)
 }
@@ -252,7 +307,7 @@ fn find_matches(text: &str, old: &str) -> Vec<Range<usize>> {
 }
 
 /// Replaces all ranges by `new`, using the line ending of each range.
-fn replace_matches(text: &str, ranges: &[Range<usize>], new: &str) -> String {
+pub(super) fn replace_matches(text: &str, ranges: &[Range<usize>], new: &str) -> String {
     let crlf_text = text.contains("\r\n").then(|| new.replace("\r\n", "\n").replace('\n', "\r\n"));
     let mut result = String::with_capacity(text.len() + new.len() * ranges.len());
     let mut end = 0;

@@ -1,14 +1,18 @@
-//! Write: creates a file or replaces its content.
+//! Write: creates a file, replaces its content or appends to it.
+
+use std::slice;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 use whimbrel_os::files;
 
+use super::edit::replace_matches;
+use super::encoding::encode;
 use super::file_target::{ExistingFile, FileContent, FileTarget, TargetState};
 use super::patch;
 use crate::api::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult};
-use crate::workspace::{LineCounts, Workspace};
+use crate::workspace::{LineCounts, ReadState, Workspace};
 
 pub(super) struct WriteTool;
 
@@ -16,6 +20,17 @@ pub(super) struct WriteTool;
 pub(super) struct WriteInput {
     file_path: String,
     content: String,
+    // Not in the schema: for hosts whose models know another tool.
+    #[schemars(skip)]
+    mode: Option<WriteMode>,
+}
+
+/// What becomes of the text of an existing file.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum WriteMode {
+    Overwrite,
+    Append,
 }
 
 /// Bytes of a very long text that are sent back to the host.
@@ -58,6 +73,19 @@ impl Tool for WriteTool {
             Example::new("writes the same file twice", json!({"file_path": "a.txt", "content": "two"}))
                 .after_call("Write", json!({"file_path": "./a.txt", "content": "one"}))
                 .expect_files(&[("a.txt", "two")]),
+            Example::new(
+                "appends to a file that was not read",
+                json!({"file_path": "a.txt", "content": "two\n", "mode": "append"}),
+            )
+            .with_files(&[("a.txt", "one\n")])
+            .expect_output(&["updated"])
+            .expect_files(&[("a.txt", "one\ntwo\n")]),
+            Example::new(
+                "creates the file to append to",
+                json!({"file_path": "a.txt", "content": "one\n", "mode": "append"}),
+            )
+            .expect_output(&["created"])
+            .expect_files(&[("a.txt", "one\n")]),
             Example::new("rejects a directory", json!({"file_path": "src", "content": "x"}))
                 .with_files(&[("src/a.txt", "a")])
                 .expect_error(&["EISDIR"]),
@@ -66,10 +94,14 @@ impl Tool for WriteTool {
 }
 
 fn write_file(input: &WriteInput, call: &ToolContext) -> ToolResult {
+    let (workspace, content) = (&*call.workspace, input.content.as_str());
     let target = FileTarget::resolve(call, &input.file_path)?;
-    match target.load(&call.workspace)? {
-        TargetState::Missing => create_file(&call.workspace, &target, &input.content),
-        TargetState::File(existing) => replace_file(&call.workspace, &target, &input.content, &existing),
+    match target.load(workspace)? {
+        TargetState::Missing => create_file(workspace, &target, content),
+        TargetState::File(existing) => match input.mode.unwrap_or(WriteMode::Overwrite) {
+            WriteMode::Overwrite => replace_file(workspace, &target, content, &existing),
+            WriteMode::Append => append_to_file(workspace, &target, content, &existing),
+        },
     }
 }
 
@@ -102,6 +134,38 @@ fn replace_file(
         FileContent::Text(decoded) => Some(decoded.text.as_str()),
         FileContent::Binary | FileContent::TooLarge => None,
     };
+    Ok(update_result(workspace, target, old, content))
+}
+
+/// Appends text with the file's line ending and encoding. The file need not have been read; if it was not, it still
+/// counts as unread.
+fn append_to_file(
+    workspace: &Workspace,
+    target: &FileTarget,
+    content: &str,
+    existing: &ExistingFile,
+) -> ToolResult {
+    let path = target.path.as_path();
+    let old = existing.require_editable(path)?;
+    let end = old.text.len()..old.text.len();
+    let new = replace_matches(&old.text, slice::from_ref(&end), content);
+    let Some(bytes) = encode(&new, old.encoding) else {
+        let text = format!(
+            "{} is encoded in Windows-1252, which cannot represent some characters of content.",
+            path.display()
+        );
+        return Err(ToolError::Rejected(text));
+    };
+    let stamp = target.replace(&bytes)?;
+    if existing.read_state == ReadState::Current {
+        target.record_seen(workspace, stamp, Some(&new));
+    }
+    Ok(update_result(workspace, target, Some(&old.text), &new))
+}
+
+/// Result of a changed file; `old` is its text before, if it was text.
+fn update_result(workspace: &Workspace, target: &FileTarget, old: Option<&str>, content: &str) -> ToolOutput {
+    let path = &target.path;
     let hunks = old.map(|old| patch::compute_hunks(old, content)).unwrap_or_default();
     workspace.add_changed_lines(patch::count_changed_lines(&hunks));
     let meta = json!({
@@ -111,7 +175,7 @@ fn replace_file(
         "structuredPatch": hunks,
         "originalFile": old.map(patch::text_for_host),
     });
-    Ok(ToolOutput::text(format!("File updated: {}", path.display()), meta))
+    ToolOutput::text(format!("File updated: {}", path.display()), meta)
 }
 
 /// The written text for the host, shortened if very long.
@@ -147,6 +211,56 @@ mod tests {
             "originalFile": "old\n",
         });
         assert_eq!(output.meta, expected);
+    }
+
+    #[tokio::test]
+    async fn appended_text_keeps_encoding_and_line_endings() {
+        let fixture = TestWorkspace::new(&[]);
+        let append = |content: &str| json!({"file_path": "a.txt", "content": content, "mode": "append"});
+        for (name, before, content, after) in [
+            ("with returns", &b"a\r\n"[..], "b\nc", Some(&b"a\r\nb\r\nc"[..])),
+            ("no last newline", b"a", "b\n", Some(b"ab\n")),
+            ("utf-16", b"\xFF\xFEa\0", "b", Some(b"\xFF\xFEa\0b\0")),
+            ("western", b"caf\xE9", "\u{e9}", Some(b"caf\xE9\xE9")),
+            ("empty", b"", "x", Some(b"x")),
+            ("character that the encoding lacks", b"caf\xE9", "\u{8336}", None),
+            ("binary", b"\x7FELF\0", "x", None),
+        ] {
+            fs::write(fixture.path("a.txt"), before).unwrap();
+            let result = fixture.run_tool("Write", append(content)).await;
+            assert_eq!(result.is_ok(), after.is_some(), "{name}: {result:?}");
+            assert_eq!(fs::read(fixture.path("a.txt")).unwrap(), after.unwrap_or(before), "{name}");
+        }
+    }
+
+    #[tokio::test]
+    async fn the_host_gets_the_patch_of_appended_text() {
+        let fixture = TestWorkspace::new(&[("a.txt", "old\n")]);
+        let input = json!({"file_path": "a.txt", "content": "new\n", "mode": "append"});
+        let expected = json!({
+            "type": "update",
+            "filePath": fixture.path("a.txt"),
+            "content": "old\nnew\n",
+            "structuredPatch": [{"oldStart": 1, "oldLines": 1, "newStart": 1, "newLines": 2, "lines": [" old", "+new"]}],
+            "originalFile": "old\n",
+        });
+        assert_eq!(fixture.run_tool("Write", input).await.unwrap().meta, expected);
+    }
+
+    #[tokio::test]
+    async fn appending_does_not_count_as_reading() {
+        let fixture = TestWorkspace::new(&[("a.txt", "old\n")]);
+        let append = json!({"file_path": "a.txt", "content": "x\n", "mode": "append"});
+        let overwrite = json!({"file_path": "a.txt", "content": "new\n", "mode": "overwrite"});
+        fixture.run_tool("Write", append.clone()).await.unwrap();
+        let error = fixture.run_tool("Write", overwrite.clone()).await.unwrap_err();
+        assert!(error.reason().contains("not been read"), "{error:?}");
+        fixture.run_tool("Read", json!({"file_path": "a.txt"})).await.unwrap();
+        fixture.run_tool("Write", append).await.unwrap();
+        fixture.run_tool("Write", overwrite).await.unwrap();
+        let unknown = json!({"file_path": "a.txt", "content": "", "mode": "truncate"});
+        let error = fixture.run_tool("Write", unknown).await.unwrap_err();
+        assert!(error.reason().contains("`mode`"), "{error:?}");
     }
 
     #[tokio::test]

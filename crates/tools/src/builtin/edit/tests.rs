@@ -139,3 +139,64 @@ async fn a_large_original_is_not_sent_to_the_host() {
     assert_eq!(output.meta["originalFile"], Value::Null);
     assert_eq!(output.meta["structuredPatch"][0]["oldStart"], 99_998);
 }
+
+#[tokio::test]
+async fn the_host_gets_one_patch_of_several_edits() {
+    let fixture = TestWorkspace::new(&[("a.txt", "one\r\ntwo\r\nthree\r\n")]);
+    fixture.run_tool("Read", json!({"file_path": "a.txt"})).await.unwrap();
+    let edits = json!([
+        {"old_string": "two", "new_string": "2\n2", "replace_all": false},
+        {"old_string": "2\n2\nth", "new_string": "th", "replace_all": true},
+    ]);
+    let output = fixture.run_tool("Edit", json!({"file_path": "a.txt", "edits": edits})).await.unwrap();
+    let expected = json!({
+        "filePath": fixture.path("a.txt"),
+        "oldString": "two\n2\n2\nth",
+        "newString": "2\n2\nth",
+        "originalFile": "one\r\ntwo\r\nthree\r\n",
+        "structuredPatch": [{
+            "oldStart": 1, "oldLines": 3, "newStart": 1, "newLines": 2, "lines": [" one", "-two", " three"],
+        }],
+        "userModified": false,
+        "replaceAll": false,
+        "edits": edits,
+    });
+    assert_eq!(output.meta, expected);
+    assert_eq!(fs::read_to_string(fixture.path("a.txt")).unwrap(), "one\r\nthree\r\n");
+}
+
+#[tokio::test]
+async fn invalid_lists_of_edits_are_rejected() {
+    let fixture = TestWorkspace::new(&[("a.txt", "one\n")]);
+    fixture.run_tool("Read", json!({"file_path": "a.txt"})).await.unwrap();
+    let edit = |old: &str, new: &str| json!({"old_string": old, "new_string": new});
+    let rows = [
+        ("empty list", json!({"edits": []}), "edits is empty"),
+        ("both forms", json!({"old_string": "a", "edits": [edit("b", "c")]}), "use either edits, or"),
+        ("missing field", json!({"edits": [{"old_string": "a"}]}), "`edits[0].new_string` is missing"),
+        (
+            "identical",
+            json!({"edits": [edit("one", "1"), edit("b", "b")]}),
+            "Edit 2: old_string and new_string",
+        ),
+        ("empty text", json!({"edits": [edit("one", "1"), edit("", "b")]}), "Edit 2: old_string is empty"),
+    ];
+    for (name, mut input, expected) in rows {
+        input["file_path"] = "a.txt".into();
+        let error = fixture.run_tool("Edit", input).await.unwrap_err();
+        assert!(error.reason().contains(expected), "{name}: {error:?}");
+        assert_eq!(fs::read_to_string(fixture.path("a.txt")).unwrap(), "one\n", "{name}");
+    }
+    let unused_list = json!({"file_path": "a.txt", "old_string": "one", "new_string": "1", "edits": []});
+    fixture.run_tool("Edit", unused_list).await.unwrap();
+}
+
+#[test]
+fn the_schema_names_the_three_fields_only() {
+    let schema = crate::api::AnyTool::spec(&EditTool).input_schema;
+    let properties = r#""file_path":{"type":"string"},"old_string":{"type":"string"},"new_string":{"type":"string"},"replace_all":{"type":"boolean","description":"Replace every match"}"#;
+    let expected = format!(
+        r#"{{"type":"object","properties":{{{properties}}},"required":["file_path","old_string","new_string"]}}"#
+    );
+    assert_eq!(schema.as_str(), expected);
+}

@@ -18,7 +18,7 @@ use serde::Deserialize;
 use serde_json::json;
 use whimbrel_os::files::{self, FileHandle, FileKind, FileStamp};
 
-use self::text::LineSpan;
+use self::text::LineRequest;
 use super::encoding::{self, TextEncoding};
 use super::file_errors::{self, not_a_file_message, read_error};
 use super::file_target::{self, FileTarget};
@@ -32,10 +32,11 @@ pub(super) struct ReadTool;
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct ReadInput {
     file_path: String,
+    // Negative numbers count from the end, for hosts whose models know that from another tool.
     /// First line, 1-based
-    #[serde(default, deserialize_with = "lenient::count")]
+    #[serde(default, deserialize_with = "lenient::position")]
     #[schemars(with = "Option<usize>")]
-    offset: Option<usize>,
+    offset: Option<i64>,
     /// Number of lines
     #[serde(default, deserialize_with = "lenient::count")]
     #[schemars(with = "Option<usize>")]
@@ -76,6 +77,9 @@ impl Tool for ReadTool {
                 .with_files(three)
                 .expect_output(&["1\talpha\n2\tbeta\n3\t\tgamma\n4\t"]),
             Example::new("shows a part", json!({"file_path": "a.txt", "offset": "2", "limit": 1}))
+                .with_files(three)
+                .expect_output(&["2\tbeta"]),
+            Example::new("counts from the end", json!({"file_path": "a.txt", "offset": -2, "limit": 1}))
                 .with_files(three)
                 .expect_output(&["2\tbeta"]),
             Example::new("reports an empty file", json!({"file_path": "a.txt"}))
@@ -131,15 +135,22 @@ fn read_large_file(input: &ReadInput, call: &ToolContext, target: &FileTarget) -
             Err(error) => Err(read_error(path, &error)),
         };
     }
-    let (file, stamp) = target.handle().open().map_err(|error| read_error(path, &error))?;
+    let to_error = |error: io::Error| read_error(path, &error);
+    let (file, stamp) = target.handle().open().map_err(to_error)?;
     if head.contains(&0) && !is_utf16 {
         return Err(binary_file_error(workspace, target, stamp));
     }
     if !is_partial {
         return Err(too_large_error(path));
     }
-    let part =
-        text::scan_lines(file, input.line_span(), &call.cancel).map_err(|error| read_error(path, &error))?;
+    let span = match input.lines().span_from_start() {
+        Some(span) => span,
+        None => {
+            let (file, _) = target.handle().open().map_err(to_error)?;
+            input.lines().span_within(text::count_lines(file, &call.cancel).map_err(to_error)?)
+        }
+    };
+    let part = text::scan_lines(file, span, &call.cancel).map_err(to_error)?;
     let Some(output) = part.render(path) else { return Err(binary_file_error(workspace, target, stamp)) };
     target.record_seen(workspace, stamp, None);
     Ok(output)
@@ -168,19 +179,19 @@ fn show_content(
     };
     let known_text = (decoded.encoding != TextEncoding::Invalid).then_some(decoded.text.as_str());
     if is_notebook(path)
-        && let Some(output) = notebook::render_notebook(path, &decoded.text, input.line_span())
+        && let Some(output) = notebook::render_notebook(path, &decoded.text, input.lines())
     {
         target.record_seen(workspace, stamp, known_text);
         return Ok(output);
     }
-    let (output, is_complete) = text::render_text(path, &decoded.text, input.line_span());
+    let (output, is_complete) = text::render_text(path, &decoded.text, input.lines());
     target.record_seen(workspace, stamp, known_text.filter(|_| is_complete));
     Ok(output)
 }
 
 impl ReadInput {
-    fn line_span(&self) -> LineSpan {
-        LineSpan { first: self.offset.unwrap_or(1).max(1), count: self.limit.filter(|limit| *limit > 0) }
+    fn lines(&self) -> LineRequest {
+        LineRequest { start: self.offset.unwrap_or(1), count: self.limit.filter(|limit| *limit > 0) }
     }
 }
 
@@ -311,6 +322,8 @@ mod tests {
             fixture.run_tool("Read", json!({"file_path": "big.txt", "offset": 99_999})).await.unwrap();
         assert_eq!(output.content, "99999\tline 99999\n100000\tline 100000\n100001\t".to_owned().into());
         assert_eq!(output.meta["file"]["totalLines"], 100_001);
+        let tail = json!({"file_path": "big.txt", "offset": -2, "limit": 1});
+        assert_eq!(fixture.run_to_text("Read", tail).await, "99999\tline 99999");
     }
 
     #[tokio::test]

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use whimbrel_wire::content::{Block, ResultContent};
 
-use super::text::LineSpan;
+use super::text::LineRequest;
 use crate::api::ToolOutput;
 use crate::builtin::patch::truncate_chars;
 use whimbrel_models::images::{EncodedImage, ImageFormat, fit_to_limit};
@@ -84,9 +84,10 @@ const MAX_IMAGES: usize = 5;
 /// Maximum base64 size of an image.
 const MAX_IMAGE_BASE64_BYTES: usize = 120_000;
 
-/// Renders the cells; `span` counts cells. `None` if the text is not a notebook.
-pub(super) fn render_notebook(path: &Path, text: &str, span: LineSpan) -> Option<ToolOutput> {
+/// Renders the cells; `lines` counts cells. `None` if the text is not a notebook.
+pub(super) fn render_notebook(path: &Path, text: &str, lines: LineRequest) -> Option<ToolOutput> {
     let notebook: ParsedNotebook = serde_json::from_str(text).ok()?;
+    let span = lines.span_within(notebook.cells.len());
     let language = language(&notebook.metadata);
     let mut text_shown = String::new();
     let mut cells = Vec::new();
@@ -186,7 +187,7 @@ impl CellOutput {
 mod tests {
     use super::*;
 
-    const ALL: LineSpan = LineSpan { first: 1, count: None };
+    const ALL: LineRequest = LineRequest { start: 1, count: None };
     const DOT: &str =
         "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
@@ -244,7 +245,8 @@ mod tests {
             text_shown.len() < MAX_SHOWN_BYTES + 100
                 && text_shown.ends_with("Continue with offset 12 (counted in cells).]")
         );
-        let output = render_notebook(Path::new("/n"), &text, LineSpan { first: 12, count: Some(1) }).unwrap();
+        let output =
+            render_notebook(Path::new("/n"), &text, LineRequest { start: 12, count: Some(1) }).unwrap();
         assert_eq!(output.meta["file"]["cells"][0]["cell_id"], "cell-11");
     }
 

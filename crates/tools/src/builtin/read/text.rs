@@ -10,7 +10,31 @@ use crate::api::ToolOutput;
 use crate::builtin::encoding::decode;
 use crate::builtin::patch::count_newlines;
 
-/// Requested lines.
+/// Lines that the model asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct LineRequest {
+    /// The first line, from 1; the last line is -1.
+    pub(super) start: i64,
+    /// Number of lines; all following ones if `None`.
+    pub(super) count: Option<usize>,
+}
+
+impl LineRequest {
+    /// The span, unless it depends on the number of lines.
+    pub(super) fn span_from_start(self) -> Option<LineSpan> {
+        usize::try_from(self.start).ok().map(|start| LineSpan { first: start.max(1), count: self.count })
+    }
+
+    /// The span in a text with this number of lines.
+    pub(super) fn span_within(self, lines: usize) -> LineSpan {
+        self.span_from_start().unwrap_or_else(|| {
+            let from_end = usize::try_from(self.start.unsigned_abs()).unwrap_or(usize::MAX);
+            LineSpan { first: lines.saturating_sub(from_end) + 1, count: self.count }
+        })
+    }
+}
+
+/// Requested lines whose first one is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct LineSpan {
     /// The first line, from 1.
@@ -45,12 +69,13 @@ const MAX_KEPT_BYTES: usize = 300_000;
 const MAX_COUNTED_BYTES: usize = 256 * 1024 * 1024;
 
 /// Renders a text; also returns whether that was all of it.
-pub(super) fn render_text(path: &Path, text: &str, span: LineSpan) -> (ToolOutput, bool) {
+pub(super) fn render_text(path: &Path, text: &str, lines: LineRequest) -> (ToolOutput, bool) {
     if text.is_empty() {
         let note = format!("<system-reminder>\n{} exists but is empty.\n</system-reminder>", path.display());
         return (ToolOutput::text(note, text_meta(path, String::new(), 1, 1, 1)), true);
     }
     let total = count_newlines(text.as_bytes()) + 1;
+    let span = lines.span_within(total - usize::from(text.ends_with('\n')));
     let capacity = MAX_SHOWN_BYTES.min(text.len() + total * 6);
     let numbered =
         number_lines(text.split('\n').skip(span.first - 1), span, LineTotal::Exactly(total), capacity);
@@ -148,6 +173,25 @@ fn text_meta(path: &Path, content: String, lines: usize, first: usize, total: us
     meta
 }
 
+/// Counts the lines of a file of any size; an empty one after the last newline does not count.
+pub(super) fn count_lines(mut file: impl Read, cancel: &CancellationToken) -> io::Result<usize> {
+    let (mut chunk, mut newlines, mut ends_with_newline) = (vec![0; 64 * 1024], 0, true);
+    loop {
+        if cancel.is_cancelled() {
+            return Err(io::Error::other("interrupted"));
+        }
+        match file.read(&mut chunk) {
+            Ok(0) => return Ok(newlines + usize::from(!ends_with_newline)),
+            Ok(read) => {
+                newlines += count_newlines(&chunk[..read]);
+                ends_with_newline = chunk[..read].ends_with(b"\n");
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
 /// Finds lines in a file of any size, keeping only what may be shown.
 pub(super) fn scan_lines(
     mut file: impl Read,
@@ -228,7 +272,7 @@ mod tests {
 
     use super::*;
 
-    const ALL: LineSpan = LineSpan { first: 1, count: None };
+    const ALL: LineRequest = LineRequest { start: 1, count: None };
 
     fn output_text(output: ToolOutput) -> String {
         match output.content {
@@ -242,9 +286,17 @@ mod tests {
         for (text, span, expected, whole) in [
             ("a\nb\n", ALL, "1\ta\n2\tb\n3\t", true),
             ("a\r\nb", ALL, "1\ta\n2\tb", true),
-            ("a\nb\nc", LineSpan { first: 2, count: Some(1) }, "2\tb", false),
-            ("a\nb\n", LineSpan { first: 1, count: Some(2) }, "1\ta\n2\tb", false),
-            ("a", LineSpan { first: 7, count: None }, "/f has only 1 lines; line 7 is past the end.", false),
+            ("a\nb\nc", LineRequest { start: 2, count: Some(1) }, "2\tb", false),
+            ("a\nb\n", LineRequest { start: 1, count: Some(2) }, "1\ta\n2\tb", false),
+            (
+                "a",
+                LineRequest { start: 7, count: None },
+                "/f has only 1 lines; line 7 is past the end.",
+                false,
+            ),
+            ("a\nb\n", LineRequest { start: -1, count: None }, "2\tb\n3\t", false),
+            ("a\nb", LineRequest { start: -2, count: Some(1) }, "1\ta", false),
+            ("a\nb\n", LineRequest { start: -9, count: None }, "1\ta\n2\tb\n3\t", true),
             ("", ALL, "<system-reminder>\n/f exists but is empty.\n</system-reminder>", true),
         ] {
             let (output, was_whole) = render_text(Path::new("/f"), text, span);
@@ -280,19 +332,23 @@ mod tests {
     }
 
     /// Scans a text and renders the part.
-    fn scan_and_render(text: &[u8], span: LineSpan) -> Option<ToolOutput> {
-        scan_lines(text, span, &CancellationToken::new()).unwrap().render(Path::new("/f"))
+    fn scan_and_render(text: &[u8], lines: LineRequest) -> Option<ToolOutput> {
+        let cancel = CancellationToken::new();
+        let span = lines.span_within(count_lines(text, &cancel).unwrap());
+        scan_lines(text, span, &cancel).unwrap().render(Path::new("/f"))
     }
 
     #[test]
     fn scanning_equals_reading_the_whole_text() {
         let text: String = (1..=30_000).map(|n| format!("line {n}\r\n")).collect();
         for span in [
-            LineSpan { first: 1, count: Some(3) },
-            LineSpan { first: 29_999, count: None },
-            LineSpan { first: 15_000, count: Some(200) },
-            LineSpan { first: 30_001, count: Some(9) },
-            LineSpan { first: 99_999, count: None },
+            LineRequest { start: 1, count: Some(3) },
+            LineRequest { start: 29_999, count: None },
+            LineRequest { start: 15_000, count: Some(200) },
+            LineRequest { start: 30_001, count: Some(9) },
+            LineRequest { start: 99_999, count: None },
+            LineRequest { start: -3, count: Some(2) },
+            LineRequest { start: -99_999, count: Some(2) },
         ] {
             assert_eq!(
                 scan_and_render(text.as_bytes(), span),
@@ -306,7 +362,7 @@ mod tests {
     fn scanning_keeps_little_of_an_endless_line() {
         let endless = [&b"first\n"[..], "é".repeat(1_000_000).as_bytes(), b"\nlast"].concat();
         let render_from =
-            |first| output_text(scan_and_render(&endless, LineSpan { first, count: None }).unwrap());
+            |start| output_text(scan_and_render(&endless, LineRequest { start, count: None }).unwrap());
         assert!(
             render_from(1).starts_with("1\tfirst") && render_from(1).ends_with("Continue with offset 2.]"),
             "{}",
@@ -325,6 +381,7 @@ mod tests {
     fn scanning_stops_on_cancellation() {
         let cancel = CancellationToken::new();
         cancel.cancel();
-        assert!(scan_lines(io::repeat(b'x'), ALL, &cancel).is_err());
+        assert!(scan_lines(io::repeat(b'x'), ALL.span_within(1), &cancel).is_err());
+        assert!(count_lines(io::repeat(b'x'), &cancel).is_err());
     }
 }
