@@ -83,7 +83,7 @@ fn serve(argv: &[String], env: Env) -> i32 {
     let environment = Environment::from_iter(env);
     let server = std::env::current_dir()
         .map_err(StartError::from)
-        .and_then(|cwd| KimiServer::new(argv, &environment, &cwd, |warning| print_note(warning)));
+        .and_then(|cwd| KimiServer::new(argv, &environment, &cwd, print_note));
     let server = match server {
         Ok(server) => server,
         Err(error) => return fail(&error),

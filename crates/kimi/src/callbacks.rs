@@ -81,8 +81,7 @@ pub(crate) fn add_callbacks(
                 }
             }
         };
-        let schema = tool.parameters.clone();
-        server.tool(tool_with_schema(&tool.name, &tool.description, schema, call).always_loaded())
+        server.tool(tool_with_schema(&tool.name, &tool.description, &tool.parameters, call).always_loaded())
     });
     agent.tool_server(server).allow_tool(format!("mcp__{HOST_SERVER}"))
 }

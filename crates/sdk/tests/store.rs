@@ -11,14 +11,14 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedSender;
 use whimbrel::store::{
-    FileStore, ForkOptions, ListedSession, MemoryStore, SessionLock, SessionStore, SharedStore, StoreError,
-    StoreKey, StoredSummary,
+    FileStore, ForkOptions, ImportedMessage, ListedSession, MemoryStore, SessionLock, SessionStore,
+    SharedStore, StoreError, StoreKey, StoredSummary,
 };
-use whimbrel::wire::RawJson;
 use whimbrel::wire::control::{RenameSession, RewindScope};
 use whimbrel::wire::message::{Outcome, User};
 use whimbrel::wire::permission::PermissionResult;
 use whimbrel::wire::system::SystemEvent;
+use whimbrel::wire::{RawJson, Role};
 use whimbrel::{
     Agent, Environment, Error, Frame, OpenError, Scripted, Session, ToolServer, Transport, TurnError, query,
     tool_with_state,
@@ -551,4 +551,33 @@ async fn lock_of_a_session_on_disk_names_its_engine() {
     assert_eq!(sessions.lock(&id).await.unwrap(), SessionLock::Free);
     assert_eq!(sessions.find(&id[..8]).await.unwrap().unwrap().session_id, id);
     assert!(sessions.lock("aaaaaaaa-2222-4333-8444-555555555555").await.is_err());
+}
+
+#[tokio::test]
+async fn imported_conversation_is_resumed() {
+    const SESSION: &str = "67e55044-10b1-426f-9247-bb680e5fe0c8";
+    let fixture = Fixture::new();
+    let script = Arc::new(Scripted::replies(json!(["You are Ann."])).unwrap());
+    let agent = fixture.agent(json!([])).script(Arc::clone(&script));
+    let message =
+        |role, content: Value| ImportedMessage { role, content: serde_json::from_value(content).unwrap() };
+    let call = json!([{"type": "tool_use", "id": "c1", "name": "Bash", "input": {"command": "id -un"}}]);
+    let result = json!([{"type": "tool_result", "tool_use_id": "c1", "content": "ann"}]);
+    let messages = vec![
+        message(Role::User, json!("Who runs this?")),
+        message(Role::Assistant, call),
+        message(Role::User, result),
+        message(Role::Assistant, json!([{"type": "text", "text": "It is Ann."}])),
+    ];
+    let sessions = agent.sessions().unwrap();
+    sessions.import(&fixture.dir("work"), SESSION, messages.clone()).await.unwrap();
+    let again = sessions.import(&fixture.dir("work"), SESSION, messages).await;
+    assert!(again.is_err(), "a session that exists is kept");
+    let (session, reply) = run_prompt(&agent.clone().resume(SESSION), "And who am I?").await;
+    assert_eq!((session.as_str(), reply.as_str()), (SESSION, "You are Ann."));
+    let request = script.requests().pop().unwrap().to_string();
+    for part in ["Who runs this?", "id -un", r#""content":"ann""#, "It is Ann.", "And who am I?"] {
+        assert!(request.contains(part), "{part}: {request}");
+    }
+    assert!(sessions.import(&fixture.dir("work"), "no id", Vec::new()).await.is_err());
 }

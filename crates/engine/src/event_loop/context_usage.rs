@@ -42,7 +42,8 @@ impl Session {
         let (tools, mcp_entries) = self.tools_in_use();
         let (catalog, limits) = (self.engine.catalog(), &self.setup.agents.limits);
         let window = auto_compact::context_window(catalog, limits, &model);
-        let threshold = window.map(|window| auto_compact::threshold_of_model(catalog, limits, &model, window));
+        let threshold =
+            window.map(|window| auto_compact::threshold_of_model(catalog, limits, &model, window));
         usage::compute_usage(&UsageInput {
             window: window.unwrap_or(0),
             auto_compact: if limits.compaction.auto_disabled {

@@ -65,6 +65,20 @@ async fn background_agent_returns_at_once_and_reports_later() {
 }
 
 #[tokio::test]
+async fn notification_waits_for_the_next_prompt_if_the_host_wants() {
+    let host = Host::with_script(script()).env("WHIMBREL_NOTIFICATION_TURNS", "0");
+    let mut host = host.start().await.unwrap();
+    assert_eq!(host.run("Go.").await.unwrap().result.as_deref(), Some("Launched."));
+    host.api().unwrap().release("agent");
+    host.next_matching(&json!({"subtype": "task_notification"})).await.unwrap();
+    let result = host.run("How are you?").await.unwrap();
+    assert!(result.origin.is_none(), "the turn answers the prompt");
+    let request = host.model_requests().last().unwrap().clone();
+    assert!(request.contains_text("Late news.") && request.contains_text("How are you?"));
+    assert_eq!(host.system_frames("init").len(), 2, "the notification starts no turn");
+}
+
+#[tokio::test]
 async fn closed_input_still_delivers_background_results() {
     let mut host = Host::with_script(script()).start().await.unwrap();
     host.send_prompt("Go.").await.unwrap();

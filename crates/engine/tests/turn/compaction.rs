@@ -104,6 +104,13 @@ async fn settings_control_auto_compaction() {
     unknown.run("One.").await.unwrap();
     unknown.run("Two.").await.unwrap();
     assert_eq!(unknown.model_requests().len(), 2, "an unknown window is never full");
+    let options = Options { model: Some("unknown-model".into()), ..Options::default() };
+    let script = Script::from_fn(|_| Reply::text("Fine.").usage(nearly_full_usage()));
+    let host = Host::with_script(script).options(options).env("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "100000");
+    let mut named = host.start().await.unwrap();
+    named.run("One.").await.unwrap();
+    named.run("Two.").await.unwrap();
+    assert_eq!(named.system_frames("compact_boundary").len(), 1, "the window that the host names counts");
 }
 
 #[tokio::test]

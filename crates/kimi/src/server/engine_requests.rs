@@ -140,7 +140,7 @@ impl Server {
                 drop(answer.send(answered(input, answers)));
             }
             Some(ClientRequest::Plan { is_subagent, answer }) => {
-                self.settle_plan(is_subagent, answer, result)
+                self.settle_plan(is_subagent, answer, result);
             }
             Some(ClientRequest::Tool { call, answer }) => {
                 let value = host_value(result);
@@ -164,10 +164,8 @@ impl Server {
     ) {
         let result = result.unwrap_or_default();
         let feedback = result["feedback"].as_str().filter(|text| !text.trim().is_empty()).map(str::to_owned);
-        let response = match result["response"].as_str() {
-            Some(word @ ("approve" | "approve_for_session")) => word,
-            _ => "reject",
-        };
+        let words = ["approve", "approve_for_session"];
+        let response = words.into_iter().find(|word| result["response"] == *word).unwrap_or("reject");
         self.emit_approval_response(id, response, feedback.as_deref()).await;
         match response {
             "approve" => drop(answer.send(PermissionResult::allow())),

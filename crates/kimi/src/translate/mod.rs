@@ -221,7 +221,7 @@ impl Translator {
                     let call = self.subagents.take_call(parent, tool_use_id);
                     let value = return_value(call.as_ref(), content.as_ref(), is_error, structured);
                     let event = Event::tool_result(tool_use_id, &value);
-                    events.push(self.subagents.wrap(parent, event, self.version));
+                    events.push(self.subagents.wrap(parent, &event, self.version));
                 }
             }
         }

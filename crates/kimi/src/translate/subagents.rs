@@ -48,7 +48,7 @@ impl Subagents {
                 events.extend(content_part(block));
             }
         }
-        events.into_iter().map(|event| self.wrap(parent, event, version)).collect()
+        events.iter().map(|event| self.wrap(parent, event, version)).collect()
     }
 
     pub(super) fn take_call(&mut self, parent: &str, call: &str) -> Option<CallRecord> {
@@ -56,7 +56,7 @@ impl Subagents {
     }
 
     /// Puts an event inside `SubagentEvent`. The names of its fields have changed, and clients know only theirs.
-    pub(super) fn wrap(&self, parent: &str, event: Event, version: WireVersion) -> Event {
+    pub(super) fn wrap(&self, parent: &str, event: &Event, version: WireVersion) -> Event {
         let inner = json!({"type": event.kind, "payload": event.payload});
         let mut payload = json!({"task_tool_call_id": parent, "event": inner});
         if version >= SUBAGENT_IDS {

@@ -59,7 +59,15 @@ impl OpenAiChat {
     pub fn new(base: &str, key: Option<String>, http: HttpClient) -> Self {
         let key = key.map(|key| key.trim().to_owned()).filter(|key| !key.is_empty());
         let (url, extra_headers) = (completions_url(base), HeaderMap::new());
-        Self { http, url, key, key_variable: None, extra_headers, extra_fields: Arc::default(), unsupported: Arc::default() }
+        Self {
+            http,
+            url,
+            key,
+            key_variable: None,
+            extra_headers,
+            extra_fields: Arc::default(),
+            unsupported: Arc::default(),
+        }
     }
 
     /// Adds headers to every request; those that HTTP does not allow are left out.

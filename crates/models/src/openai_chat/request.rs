@@ -53,7 +53,10 @@ pub(super) fn translate(
     let parts = request
         .history
         .translated(reasoning.chat_format(), |messages| translate_messages(messages, reasoning));
-    let mut body = vec![render_head(request, unsupported, extra_fields), request.prefix.chat_json_or_init(render_prefix)];
+    let mut body = vec![
+        render_head(request, unsupported, extra_fields),
+        request.prefix.chat_json_or_init(render_prefix),
+    ];
     let mut first = request.prefix.system.is_empty();
     for part in parts.iter().filter(|part| !part.json.is_empty()) {
         // Each message is preceded by a comma, which must be skipped for the first one.
@@ -65,11 +68,7 @@ pub(super) fn translate(
 }
 
 /// Renders everything before tools and messages.
-fn render_head(
-    request: &Request,
-    unsupported: &[OptionalPart],
-    extra_fields: &Map<String, Value>,
-) -> Bytes {
+fn render_head(request: &Request, unsupported: &[OptionalPart], extra_fields: &Map<String, Value>) -> Bytes {
     let limit = Some(request.max_tokens);
     // Uses the other field name if the default one was rejected.
     let new_limit = is_openai_reasoner(&request.model) != unsupported.contains(&OptionalPart::LimitName);

@@ -51,7 +51,14 @@ impl Provider {
     }
 
     fn new(prefix: Option<String>, dialect: ApiDialect, base_url: impl Into<String>) -> Self {
-        Self { prefix, dialect, base_url: base_url.into(), key: None, headers: Vec::new(), body_fields: Map::new() }
+        Self {
+            prefix,
+            dialect,
+            base_url: base_url.into(),
+            key: None,
+            headers: Vec::new(),
+            body_fields: Map::new(),
+        }
     }
 
     /// Sets the key.

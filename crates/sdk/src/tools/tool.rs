@@ -127,12 +127,12 @@ where
 /// let schema = json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]});
 /// let Value::Object(schema) = schema else { unreachable!() };
 /// let open = |input: Map<String, Value>, _: ToolContext| async move { format!("Opened {}.", input["path"]) };
-/// let server = ToolServer::new("editor").tool(tool_with_schema("open", "Opens a file", schema, open));
+/// let server = ToolServer::new("editor").tool(tool_with_schema("open", "Opens a file", &schema, open));
 /// ```
 pub fn tool_with_schema<F, A, O>(
     name: impl Into<String>,
     description: impl Into<String>,
-    schema: Map<String, Value>,
+    schema: &Map<String, Value>,
     function: F,
 ) -> Tool
 where
@@ -152,7 +152,7 @@ where
         name: name.into(),
         description: description.into(),
         // A map with text keys can always be serialized.
-        schema: RawJson::from_value(&schema).unwrap_or_else(|_| unreachable!("a map is JSON")),
+        schema: RawJson::from_value(schema).unwrap_or_else(|_| unreachable!("a map is JSON")),
         annotations: McpToolAnnotations::default(),
         always_load: None,
         function: Arc::new(call),

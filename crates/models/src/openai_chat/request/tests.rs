@@ -27,7 +27,7 @@ fn request(model: &str, history: &mut History) -> Request {
 }
 
 fn render_body(request: &Request) -> String {
-    String::from_utf8(translate(request, &[]).body.concat()).unwrap()
+    String::from_utf8(translate(request, &[], &Map::new()).body.concat()).unwrap()
 }
 
 /// Body for a conversation of block lists; roles alternate, starting with the user.
@@ -326,4 +326,17 @@ fn request_without_a_system_prompt_starts_with_the_messages() {
     assert_eq!(body.get("tools"), None);
     let empty = Request::new("m", Arc::new(RequestPrefix::new(vec![], vec![])), History::new().snapshot());
     assert_eq!(serde_json::from_str::<Value>(&render_body(&empty)).unwrap()["messages"], json!([]));
+}
+
+#[test]
+fn fields_of_the_program_replace_those_of_the_same_name() {
+    let mut history = History::new();
+    history.push(Role::User, &Block::text("hi"));
+    let request = request("kimi-k2", &mut history);
+    let Value::Object(fields) = json!({"max_tokens": 7, "prompt_cache_key": "s"}) else { panic!() };
+    let body = translate(&request, &[], &fields).body.concat();
+    let body: Value = serde_json::from_slice(&body).unwrap();
+    assert_eq!((&body["max_tokens"], &body["prompt_cache_key"]), (&json!(7), &json!("s")));
+    assert_eq!((&body["model"], &body["stream"]), (&json!("kimi-k2"), &json!(true)));
+    assert_eq!(body["messages"].as_array().unwrap().len(), 2);
 }
