@@ -125,7 +125,7 @@ impl Translator {
                 if self.is_step_due || self.step == 0 {
                     self.begin_step(events);
                 }
-                self.stream.restart();
+                self.stream.call = None;
                 self.stream.streamed.insert(message.id.clone());
                 (self.stream.message, self.stream.usage) = (message.id, message.usage);
             }
