@@ -302,6 +302,18 @@ impl Conversation {
         self.recorder.writer().finish_reply(&end);
     }
 
+    /// Waits until lines of the reply that is streaming must not be held back any longer from the store or the mirroring
+    /// host.
+    pub async fn held_lines_due(&self) {
+        self.recorder.writer().held_lines_due().await;
+    }
+
+    /// Passes the lines of a reply on that has not ended.
+    pub async fn release_held_lines(&mut self) {
+        self.recorder.writer().release_held_lines();
+        self.publish_pending().await;
+    }
+
     /// Returns whether it has a message. Injected context does not count.
     pub fn has_begun(&self) -> bool {
         self.has_messages

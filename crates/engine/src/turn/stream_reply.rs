@@ -92,6 +92,10 @@ pub(super) async fn stream_reply(
             () = cancel.cancelled() => break,
             () = scheduler.drive(), if scheduler.is_running() => continue,
             step = call.next() => step,
+            () = agent.conversation.held_lines_due() => {
+                agent.conversation.release_held_lines().await;
+                continue;
+            }
         };
         match step {
             None => break,
