@@ -225,7 +225,7 @@ impl Session {
         agent.record_view();
         agent.ledger.begin_turn();
         agent.tool_env.checker.hooks.begin_turn();
-        let first_message = agent.conversation.begin_turn();
+        let first_message = agent.conversation.begin_turn(self.main_agent.prompt_ids.clone());
         let cancel = CancellationToken::new();
         Arc::make_mut(&mut agent.tool_env).context.cancel = cancel.clone();
         let (source, steering) = SteeringSource::new(self.prompt_replay());
