@@ -58,9 +58,7 @@ pub(super) fn resolve_limits(
         });
     }
     if options.max_turns == Some(0) {
-        return Err(SetupError::Invalid(
-            "The limit of model calls per turn (--max-turns) must be at least 1.".into(),
-        ));
+        return Err(SetupError::InvalidOption { option: "max_turns", reason: "must be at least 1.".into() });
     }
     if options.task_budget == Some(0) {
         return Err(SetupError::InvalidOption {

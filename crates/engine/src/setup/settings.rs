@@ -80,7 +80,10 @@ fn managed_settings(options: &Options) -> Result<Option<Map<String, Value>>, Set
     match &options.managed_settings {
         None => Ok(None),
         Some(Value::Object(values)) => Ok(Some(values.clone())),
-        Some(_) => Err(SetupError::Invalid("--managed-settings must be a JSON object.".into())),
+        Some(_) => Err(SetupError::InvalidOption {
+            option: "managed_settings",
+            reason: "must be a JSON object.".into(),
+        }),
     }
 }
 
