@@ -154,11 +154,7 @@ const UNSUPPORTED: &[UnsupportedVariables] = &[
         "credentials come from the variables and settings that `whimbrel auth status` names",
     ),
     row(&["CLAUDE_CODE_PROVIDER_MANAGED_BY_HOST"], Warning, "settings may name model, address and key"),
-    row(
-        &["CLAUDE_CODE_CERT_STORE"],
-        Warning,
-        "the certificates of the system are trusted",
-    ),
+    row(&["CLAUDE_CODE_CERT_STORE"], Warning, "the certificates of the system are trusted"),
     row(
         &["CLAUDE_CODE_MCP_ALLOWLIST_ENV"],
         Warning,

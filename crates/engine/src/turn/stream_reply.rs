@@ -90,12 +90,12 @@ pub(super) async fn stream_reply(
         let step = tokio::select! {
             biased;
             () = cancel.cancelled() => break,
-            () = scheduler.drive(), if scheduler.is_running() => continue,
-            step = call.next() => step,
             () = agent.conversation.held_lines_due() => {
                 agent.conversation.release_held_lines().await;
                 continue;
             }
+            () = scheduler.drive(), if scheduler.is_running() => continue,
+            step = call.next() => step,
         };
         match step {
             None => break,
