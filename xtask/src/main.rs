@@ -8,6 +8,7 @@
 
 mod bench;
 mod command;
+mod dependency_count;
 mod dist;
 mod installation;
 mod module_graph;

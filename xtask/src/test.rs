@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use crate::command::{run, run_args, succeeds};
-use crate::{module_graph, page, public_api, publishing, sdk_suite, system_packages};
+use crate::{dependency_count, module_graph, page, public_api, publishing, sdk_suite, system_packages};
 
 /// Features of the SDK that are built alone, without the others; the first row has none.
 const SDK_FEATURES: [&str; 13] = [
@@ -22,13 +22,14 @@ const SDK_FEATURES: [&str; 13] = [
     "web",
 ];
 
-/// Formatting, lints, module cycles, publishing, the SDK and the program without default features, tests, conformance
-/// suite, browser tests, public surface, documentation.
+/// Formatting, lints, module cycles, publishing, the number of dependencies, the SDK and the program without default
+/// features, tests, conformance suite, browser tests, public surface, documentation.
 pub(crate) fn run_all() -> Result<()> {
     run("cargo fmt --all --check")?;
     run("cargo clippy --workspace --all-targets --locked -- -D warnings")?;
     module_graph::check()?;
     publishing::check()?;
+    dependency_count::check()?;
     page::check()?;
     for features in SDK_FEATURES {
         run(&format!("cargo check --package whimbrel --no-default-features --features={features} --locked"))?;
