@@ -1,4 +1,7 @@
-//! Checks that every crate can be published: fields of the manifest, dependencies, and the files of the package.
+//! Checks that every crate can be published: fields of the manifest, dependencies, the files of the package, and a build
+//! of the packed files.
+
+mod packed;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -73,7 +76,8 @@ pub(crate) fn check() -> Result<()> {
     if !problems.is_empty() {
         bail!("some crates cannot be published:\n{}", problems.join("\n"));
     }
-    Ok(())
+    let published = metadata.packages.iter().filter(|package| package.is_published());
+    packed::check(&published.map(|package| package.name.as_str()).collect::<Vec<_>>())
 }
 
 /// Finds missing fields, and dependencies that are not published.
@@ -158,7 +162,8 @@ fn find_license_problems(workspace: &Path, manifest: &Path) -> Vec<String> {
     let is_copy = |name: &&str| {
         let path = manifest.with_file_name(name);
         let is_file = fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_file());
-        is_file && matches!((fs::read(workspace.join(name)), fs::read(&path)), (Ok(own), Ok(copy)) if own == copy)
+        is_file
+            && matches!((fs::read(workspace.join(name)), fs::read(&path)), (Ok(own), Ok(copy)) if own == copy)
     };
     LICENSES
         .iter()
