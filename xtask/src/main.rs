@@ -1,5 +1,5 @@
 //! Project tasks for developers and CI:
-//! `cargo xtask test` runs all checks, `cargo xtask modules` only the check for module cycles, `cargo xtask sdk` only
+//! `cargo xtask test` runs all checks (`--busy N` keeps N cores busy meanwhile), `cargo xtask modules` only the check for module cycles, `cargo xtask sdk` only
 //! the conformance suite with the official SDKs and programs of others. `cargo xtask page` builds the page of `whimbrel serve`,
 //! `cargo xtask journeys` plays it in a browser. `cargo xtask bench` measures (see docs/performance.md).
 //! `cargo xtask dist` builds the shipped binary and its packages, `cargo xtask package` only the packages of a binary that
@@ -8,6 +8,7 @@
 
 mod bench;
 mod command;
+mod dependency_count;
 mod dist;
 mod installation;
 mod module_graph;
@@ -26,7 +27,7 @@ fn main() -> Result<()> {
     command::note_this_program()?;
     let mut args = std::env::args().skip(1);
     match args.next().as_deref() {
-        Some("test") => test::run_all(),
+        Some("test") => test::run_all(&args.collect::<Vec<_>>()),
         Some("modules") => module_graph::check(),
         Some("sdk") => sdk_suite::run(&args.collect::<Vec<_>>()),
         Some("page") => page::build(),

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use public_api::Builder;
@@ -16,6 +17,19 @@ use crate::command::{run_args, target_dir, workspace_root};
 const CRATES: [(&str, &str, &str); 2] =
     [("whimbrel", "crates/sdk", "whimbrel"), ("whimbrel-wire", "crates/wire", "whimbrel_wire")];
 
+/// Packages of which the SDK exports items, and the names of their libraries. Of these only such items are recorded.
+const EXPORTED_CRATES: [(&str, &str); 6] = [
+    ("whimbrel-engine", "whimbrel_engine"),
+    ("whimbrel-macros", "whimbrel_macros"),
+    ("whimbrel-models", "whimbrel_models"),
+    ("whimbrel-session-store", "whimbrel_session_store"),
+    ("whimbrel-store-sqlite", "whimbrel_store_sqlite"),
+    ("whimbrel-tools", "whimbrel_tools"),
+];
+
+/// Record of the items that the SDK exports from other crates, beside its own record.
+const EXPORTED_RECORD: &str = "crates/sdk/public-api-exported.txt";
+
 /// Compares the public surface with the record, or writes the record if the argument is `--bless`.
 pub(crate) fn run(args: &[String]) -> Result<()> {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
@@ -25,19 +39,27 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
         _ => bail!("unknown argument; known: --bless"),
     };
     let mut problems = Vec::new();
-    for (package, dir, library) in CRATES {
-        let file = workspace_root().join(dir).join("public-api.txt");
-        let actual = list_items(package, library)?;
+    let mut check = |package: &str, file: &Path, actual: &str| -> Result<()> {
         if is_blessed {
-            fs::write(&file, actual).with_context(|| format!("cannot write {}", file.display()))?;
-            continue;
+            return fs::write(file, actual).with_context(|| format!("cannot write {}", file.display()));
         }
-        let recorded =
-            fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
-        if let Some(difference) = describe_difference(&recorded, &actual) {
+        let recorded = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+        if let Some(difference) = describe_difference(&recorded, actual) {
             problems.push(format!("the public surface of {package} has changed:\n{difference}"));
         }
+        Ok(())
+    };
+    let mut exported = BTreeSet::new();
+    for (package, dir, library) in CRATES {
+        let actual = list_items(package, library)?;
+        exported.extend(exported_names(&actual));
+        check(package, &workspace_root().join(dir).join("public-api.txt"), &actual)?;
     }
+    let mut actual = String::new();
+    for (package, library) in EXPORTED_CRATES {
+        actual += &select_items(&list_items(package, library)?, library, &exported);
+    }
+    check("the crates that whimbrel exports", &workspace_root().join(EXPORTED_RECORD), &actual)?;
     if !problems.is_empty() {
         bail!(
             "{}\nIf it is meant to change, run `cargo xtask public-api --bless`, and describe the change in CHANGELOG.md.",
@@ -64,6 +86,30 @@ fn list_items(package: &str, library: &str) -> Result<String> {
     Ok(api.items().map(|item| format!("{item}\n")).collect())
 }
 
+/// Names of the items that a list of public items exports from other crates.
+fn exported_names(list: &str) -> BTreeSet<String> {
+    let paths = list.lines().filter_map(|line| line.strip_prefix("pub use "));
+    paths.filter_map(|path| path.rsplit("::").next()).map(str::to_owned).collect()
+}
+
+/// The lines of a list that belong to one of these items.
+fn select_items(list: &str, library: &str, names: &BTreeSet<String>) -> String {
+    let is_selected = |line: &&str| item_path(line, library).split("::").any(|part| names.contains(part));
+    list.lines().filter(is_selected).map(|line| format!("{line}\n")).collect()
+}
+
+/// The path of the item that a line is about: the first one of its library, or the type that a trait is implemented for.
+fn item_path<'a>(line: &'a str, library: &str) -> &'a str {
+    let subject = match line.strip_prefix("impl").and_then(|line| line.split_once(" for ")) {
+        Some((_, subject)) => subject,
+        None => line,
+    };
+    let Some(start) = subject.find(&format!("{library}::")) else { return "" };
+    let path = &subject[start..];
+    let is_outside = |letter: char| !(letter.is_alphanumeric() || matches!(letter, '_' | ':'));
+    path.split(is_outside).next().unwrap_or(path).trim_end_matches(':')
+}
+
 /// Returns the lines that were added and removed, or `None` if the lists are equal.
 fn describe_difference(recorded: &str, actual: &str) -> Option<String> {
     let (before, after): (BTreeSet<&str>, BTreeSet<&str>) =
@@ -77,6 +123,22 @@ fn describe_difference(recorded: &str, actual: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn items_that_another_crate_exports_are_selected() {
+        let names = exported_names("pub mod a\npub use a::Model\npub use a::store::Sessions\n");
+        assert_eq!(names, BTreeSet::from(["Model", "Sessions"].map(str::to_owned)));
+        let kept = [
+            "pub trait m::model::Model",
+            "pub fn m::model::Model::ask(&self, m::Request) -> m::Reply",
+            "impl core::fmt::Debug for m::Model",
+            "impl m::Sessions<T>",
+        ];
+        let dropped =
+            ["pub struct m::Request", "pub m::Request::model: m::Model", "impl m::Model for m::Request"];
+        let list = [&kept[..], &dropped[..]].concat().join("\n");
+        assert_eq!(select_items(&list, "m", &names), kept.map(|line| format!("{line}\n")).concat());
+    }
 
     #[test]
     fn difference_names_added_and_removed_items() {

@@ -1,6 +1,11 @@
-//! Checks that every crate can be published: fields of the manifest, dependencies, and the files of the package.
+//! Checks that every crate can be published: fields of the manifest, dependencies, the files of the package, and a build
+//! of the packed files.
+
+mod packed;
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
@@ -10,15 +15,20 @@ use crate::command;
 /// Largest number of files in a package. More means that tests or data are published by mistake.
 const MAX_FILES: usize = 300;
 
+/// Files that every crate has as a copy of that of the workspace: not every checkout keeps symbolic links.
+const LICENSES: [&str; 2] = ["LICENSE-APACHE", "LICENSE-MIT"];
+
 #[derive(Deserialize)]
 struct Metadata {
     packages: Vec<CrateManifest>,
+    workspace_root: PathBuf,
 }
 
 /// The fields of a manifest that matter for publishing.
 #[derive(Deserialize, Clone, Default)]
 struct CrateManifest {
     name: String,
+    manifest_path: PathBuf,
     description: Option<String>,
     license: Option<String>,
     repository: Option<String>,
@@ -57,13 +67,17 @@ pub(crate) fn check() -> Result<()> {
         let list = ["cargo", "package", "--list", "--allow-dirty", "--locked", "--package", &package.name];
         let files: Vec<String> = command::stdout(&list)?.lines().map(str::to_owned).collect();
         problems.extend(
-            find_file_problems(&files).into_iter().map(|problem| format!("{}: {problem}", package.name)),
+            find_file_problems(&files)
+                .into_iter()
+                .chain(find_license_problems(&metadata.workspace_root, &package.manifest_path))
+                .map(|problem| format!("{}: {problem}", package.name)),
         );
     }
     if !problems.is_empty() {
         bail!("some crates cannot be published:\n{}", problems.join("\n"));
     }
-    Ok(())
+    let published = metadata.packages.iter().filter(|package| package.is_published());
+    packed::check(&published.map(|package| package.name.as_str()).collect::<Vec<_>>())
 }
 
 /// Finds missing fields, and dependencies that are not published.
@@ -143,6 +157,21 @@ fn find_file_problems(files: &[String]) -> Vec<String> {
     problems
 }
 
+/// Finds license files of a crate that are no copies of those of the workspace.
+fn find_license_problems(workspace: &Path, manifest: &Path) -> Vec<String> {
+    let is_copy = |name: &&str| {
+        let path = manifest.with_file_name(name);
+        let is_file = fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_file());
+        is_file
+            && matches!((fs::read(workspace.join(name)), fs::read(&path)), (Ok(own), Ok(copy)) if own == copy)
+    };
+    LICENSES
+        .iter()
+        .filter(|name| !is_copy(name))
+        .map(|name| format!("{name} is not a copy of the file of the workspace; copy it"))
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -217,5 +246,34 @@ mod tests {
             find_file_problems(&files),
             ["README.md is not in the package", "tests/a.rs is in the package; leave it out with `include`"]
         );
+    }
+
+    #[test]
+    fn license_must_be_a_copy_of_the_workspace_file() {
+        let workspace = tempfile::tempdir().unwrap();
+        let manifest = workspace.path().join("crates/a/Cargo.toml");
+        fs::create_dir_all(manifest.parent().unwrap()).unwrap();
+        for name in LICENSES {
+            fs::write(workspace.path().join(name), format!("text of {name}")).unwrap();
+            fs::write(manifest.with_file_name(name), format!("text of {name}")).unwrap();
+        }
+        let problems = || find_license_problems(workspace.path(), &manifest);
+        assert_eq!(problems(), Vec::<String>::new());
+        fs::write(manifest.with_file_name("LICENSE-MIT"), "../../LICENSE-MIT").unwrap();
+        let expected = ["LICENSE-MIT is not a copy of the file of the workspace; copy it"];
+        assert_eq!(problems(), expected);
+        fs::remove_file(manifest.with_file_name("LICENSE-MIT")).unwrap();
+        std::os::unix::fs::symlink("../../LICENSE-MIT", manifest.with_file_name("LICENSE-MIT")).unwrap();
+        assert_eq!(problems(), expected);
+    }
+
+    #[test]
+    fn every_crate_has_the_licenses() {
+        let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        let crates = fs::read_dir(workspace.join("crates")).unwrap();
+        let problems: Vec<String> = crates
+            .flat_map(|entry| find_license_problems(workspace, &entry.unwrap().path().join("Cargo.toml")))
+            .collect();
+        assert_eq!(problems, Vec::<String>::new());
     }
 }

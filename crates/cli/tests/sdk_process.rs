@@ -30,7 +30,7 @@ fn scripted_agent(replies: &Value) -> (Agent, TempDir) {
 
 /// Awaits a future with a timeout.
 async fn with_timeout<T>(wait: impl IntoFuture<Output = T>) -> T {
-    tokio::time::timeout(Duration::from_secs(20), wait).await.unwrap()
+    tokio::time::timeout(Duration::from_secs(120), wait).await.unwrap()
 }
 
 #[tokio::test]

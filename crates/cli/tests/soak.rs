@@ -54,7 +54,7 @@ async fn wait_for_usage(pid: u32, condition: impl Fn(&ProcessUsage) -> bool) {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    let settled = tokio::time::timeout(Duration::from_secs(30), settled).await;
+    let settled = tokio::time::timeout(Duration::from_secs(120), settled).await;
     assert!(settled.is_ok(), "still used: {:?}", measure_usage(pid));
 }
 
@@ -121,10 +121,10 @@ async fn two_hundred_agents_use_little_memory() {
         assert_eq!(host.run("Start all agents.").await.unwrap().result.as_deref(), Some("All are back."));
         let back = host.model_requests().last().unwrap().last_text().matches("I was here.").count();
         assert_eq!(back, AGENT_COUNT, "at once: {at_once}");
-        // Half of the limit for the whole process, because a test build has many code pages.
+        // An agent may take 400 kB at the peak, which depends on how many replies arrive at once.
         let grown = peak_kb(pid) - before;
         println!("at once: {at_once}, before: {before} kB, more: {grown} kB");
-        assert!(grown < 30_000, "at once: {at_once}, before: {before} kB, more: {grown} kB");
+        assert!(grown < 80_000, "at once: {at_once}, before: {before} kB, more: {grown} kB");
         assert_eq!(host.finish().await.unwrap().code, 0);
     }
 }

@@ -6,12 +6,14 @@ use std::collections::BTreeMap;
 pub const PASS_VARIABLE: &str = "WHIMBREL_PASS_ENV";
 
 /// The key variables: credentials for models and MCP servers, and headers that may contain one.
-const KEY_VARIABLES: [&str; 10] = [
+const KEY_VARIABLES: [&str; 12] = [
     "ANTHROPIC_API_KEY",
     "ANTHROPIC_AUTH_TOKEN",
     "ANTHROPIC_AWS_API_KEY",
     "ANTHROPIC_CUSTOM_HEADERS",
     "ANTHROPIC_FOUNDRY_API_KEY",
+    "ANTHROPIC_FOUNDRY_AUTH_TOKEN",
+    "AWS_BEARER_TOKEN_BEDROCK",
     "CLAUDE_CODE_CLIENT_KEY_PASSPHRASE",
     "CLAUDE_CODE_OAUTH_REFRESH_TOKEN",
     "CLAUDE_CODE_OAUTH_TOKEN",

@@ -75,6 +75,8 @@ pub struct Conversation {
     pending_replays: Vec<User>,
     /// Whether the host has seen anything of the current turn.
     first_message: FirstMessage,
+    /// The prompts that the turn answers, by the ids that the host gave them.
+    prompt_ids: Vec<String>,
 }
 
 #[derive(Debug)]
@@ -121,6 +123,7 @@ impl Conversation {
             warned_about_uuid: false,
             pending_replays: Vec::new(),
             first_message: FirstMessage::default(),
+            prompt_ids: Vec::new(),
         }
     }
 
@@ -302,6 +305,18 @@ impl Conversation {
         self.recorder.writer().finish_reply(&end);
     }
 
+    /// Waits until lines of the reply that is streaming must not be held back any longer from the store or the mirroring
+    /// host.
+    pub async fn held_lines_due(&self) {
+        self.recorder.writer().held_lines_due().await;
+    }
+
+    /// Passes the lines of a reply on that has not ended.
+    pub async fn release_held_lines(&mut self) {
+        self.recorder.writer().release_held_lines();
+        self.publish_pending().await;
+    }
+
     /// Returns whether it has a message. Injected context does not count.
     pub fn has_begun(&self) -> bool {
         self.has_messages
@@ -419,9 +434,15 @@ impl Conversation {
     }
 
     /// Begins a turn. The flag tells whether the host has seen anything of it.
-    pub fn begin_turn(&mut self) -> FirstMessage {
+    pub fn begin_turn(&mut self, prompt_ids: Vec<String>) -> FirstMessage {
+        self.prompt_ids = prompt_ids;
         self.first_message = FirstMessage::default();
         self.first_message.clone()
+    }
+
+    /// Adds a prompt that has come into the running turn.
+    pub fn add_prompt_id(&mut self, id: Option<String>) {
+        self.prompt_ids.extend(id);
     }
 
     /// Gives a prompt back to the host with the next message, or when the model begins to answer: hosts take a replayed
@@ -484,8 +505,8 @@ impl Conversation {
             error: None,
             request_id: None,
             aborted: None,
-            user_message_uuid: None,
-            user_message_uuids: None,
+            user_message_uuid: self.prompt_ids.first().cloned(),
+            user_message_uuids: (self.prompt_ids.len() > 1).then(|| self.prompt_ids.clone()),
             resume_reason: None,
             supersedes: None,
             agent_id: subagent.map(|subagent| subagent.agent_id.clone()),

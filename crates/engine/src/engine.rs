@@ -19,6 +19,9 @@ pub use crate::agents::tools::team_tools;
 use crate::agents::tools::with_agent_tools;
 
 /// Shared part of all sessions. Cheap to clone.
+///
+/// The methods that are hidden in the documentation name types that the crate `whimbrel` does not export; they are for the
+/// other crates of this engine.
 #[derive(Clone)]
 pub struct Engine {
     models: ModelAccess,
@@ -33,6 +36,7 @@ struct BuiltinTools {
 }
 
 impl Engine {
+    #[doc(hidden)]
     pub fn new(providers: Providers) -> Self {
         let tools = merge_tools(&[], builtin_tools());
         let team_tools = merge_tools(&tools, team_tools());
@@ -50,43 +54,52 @@ impl Engine {
     }
 
     /// What this machine can do to confine commands.
+    #[doc(hidden)]
     pub fn sandbox_probe(&self) -> &Arc<SandboxProbe> {
         &self.sandbox_probe
     }
 
     /// Uses this key source for a session.
+    #[doc(hidden)]
     #[must_use]
     pub fn with_key_source(self, key: Option<Arc<dyn KeySource>>) -> Self {
         Self { models: self.models.with_key_source(key), ..self }
     }
 
     /// Writes debug output to this log.
+    #[doc(hidden)]
     #[must_use]
     pub fn with_log(self, log: Log) -> Self {
         Self { models: self.models.with_log(log), ..self }
     }
 
+    #[doc(hidden)]
     pub fn models(&self) -> &ModelAccess {
         &self.models
     }
 
+    #[doc(hidden)]
     pub fn log(&self) -> &Log {
         self.models.log()
     }
 
+    #[doc(hidden)]
     pub fn providers(&self) -> &Providers {
         self.models.providers()
     }
 
+    #[doc(hidden)]
     pub fn catalog(&self) -> &Catalog {
         self.models.catalog()
     }
 
+    #[doc(hidden)]
     pub fn tools(&self) -> &[Arc<ToolEntry>] {
         &self.tools.tools
     }
 
     /// The built-in tools of a session that may have a team.
+    #[doc(hidden)]
     pub fn team_tools(&self) -> &[Arc<ToolEntry>] {
         &self.tools.team_tools
     }

@@ -135,10 +135,12 @@ fn classify(end: TurnEnd, limits: &AgentLimits) -> (Outcome, bool, TerminalReaso
             let reason = TerminalReason::StructuredOutputRetryExhausted;
             (Outcome::ErrorMaxStructuredOutputRetries, true, reason, Some(text))
         }
-        TurnEnd::Conflict => {
-            let reason = TerminalReason::Other("session_conflict".into());
-            (Outcome::ErrorDuringExecution, true, reason, Some(CONFLICT_TEXT.to_owned()))
-        }
+        TurnEnd::Conflict => (
+            Outcome::ErrorDuringExecution,
+            true,
+            TerminalReason::SessionConflict,
+            Some(CONFLICT_TEXT.to_owned()),
+        ),
         TurnEnd::MaxTurns => {
             let text =
                 format!("Reached the maximum number of turns ({}).", limits.max_turns.unwrap_or_default());

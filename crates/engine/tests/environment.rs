@@ -43,6 +43,32 @@ async fn settings_pass_key_variables_on() {
 }
 
 #[tokio::test]
+async fn simple_and_safe_mode_read_no_files() {
+    for (name, value, is_read) in [
+        ("CLAUDE_CODE_SIMPLE", "1", false),
+        ("CLAUDE_CODE_SAFE_MODE", "true", false),
+        ("CLAUDE_CODE_SIMPLE", "0", true),
+    ] {
+        let hook = json!({"SessionStart": [{"hooks": [{"type": "command", "command": "echo from-a-hook"}]}]});
+        let mut host = Host::with_script([Reply::text("hi")])
+            .configure(|options| {
+                options.setting_sources = Some(vec![SettingSource::User, SettingSource::Project])
+            })
+            .file("CLAUDE.md", "Rule of the project.")
+            .file(".claude/settings.json", json!({"hooks": hook}).to_string())
+            .env("IS_SANDBOX", "1")
+            .env(name, value)
+            .start()
+            .await
+            .unwrap();
+        host.run("Go.").await.unwrap();
+        for text in ["Rule of the project.", "from-a-hook"] {
+            assert_eq!(host.model_requests()[0].contains_text(text), is_read, "{name}={value}: {text}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn key_helper_gets_the_whole_environment() {
     let settings = json!({"apiKeyHelper": "echo \"key-$OPENAI_API_KEY\""}).to_string();
     let mut host = Host::with_script([Reply::text("hi")])

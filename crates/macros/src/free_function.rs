@@ -15,14 +15,14 @@ pub(crate) fn expand(options: TokenStream, item: TokenStream) -> Result<TokenStr
         return Err(syn::Error::new_spanned(receiver, message));
     }
     let function = ToolFunction::new(options, &item.attrs, &mut item.sig)?;
-    let tool = function.render_free();
+    let (whimbrel, tool) = (function.render_crate(), function.render_free());
     let (visibility, constructor) = (&item.vis, format_ident!("{}_tool", function.function()));
     let doc = format!("Makes the tool that calls [`{}`].", function.function());
     Ok(quote! {
         #item
 
         #[doc = #doc]
-        #visibility fn #constructor() -> ::whimbrel::Tool #tool
+        #visibility fn #constructor() -> #whimbrel::Tool #tool
     })
 }
 

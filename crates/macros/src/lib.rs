@@ -23,7 +23,8 @@ use proc_macro::TokenStream;
 /// its field.
 ///
 /// Options in parentheses: `name = ".."` and `description = ".."` replace the name and the doc comment of the function;
-/// `read_only`, `destructive`, `open_world` and `always_loaded` are the methods of `whimbrel::Tool`.
+/// `read_only`, `destructive`, `open_world` and `always_loaded` are the methods of `whimbrel::Tool`. `crate = path` names the
+/// crate `whimbrel` if a program knows it by another path, for example because it exports it.
 #[proc_macro_attribute]
 pub fn tool(options: TokenStream, item: TokenStream) -> TokenStream {
     into_tokens(free_function::expand(options.into(), item.into()))
@@ -36,7 +37,7 @@ pub fn tool(options: TokenStream, item: TokenStream) -> TokenStream {
 /// so for a value that the program goes on using.
 ///
 /// Options in parentheses: `name = ".."`, the name of the server, is required; `version = ".."` and
-/// `instructions = ".."` are the methods of `whimbrel::ToolServer`.
+/// `instructions = ".."` are the methods of `whimbrel::ToolServer`; `crate = path` is that of [`macro@tool`].
 #[proc_macro_attribute]
 pub fn tools(options: TokenStream, item: TokenStream) -> TokenStream {
     into_tokens(tool_methods::expand(options.into(), item.into()))

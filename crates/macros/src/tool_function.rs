@@ -95,22 +95,28 @@ impl ToolFunction {
         self.render(&quote!(Self::#function), self.takes_self.then_some(shared))
     }
 
+    /// The path of the crate whose items the generated code names.
+    pub(crate) fn render_crate(&self) -> TokenStream {
+        self.options.render_crate()
+    }
+
     fn render(&self, path: &TokenStream, shared: Option<&TokenStream>) -> TokenStream {
         let Self { name, description, .. } = self;
+        let whimbrel = self.render_crate();
         let switches = self.options.switch_calls();
         let (definition, input) = self.render_input();
         let this = shared.map(|_| quote!(&*this,));
         let arguments = self.arguments.iter().map(Argument::render);
         let wait = self.is_async.then(|| quote!(.await));
-        let parameters = quote!(input: #input, context: ::whimbrel::ToolContext);
+        let parameters = quote!(input: #input, context: #whimbrel::ToolContext);
         let body = quote!(async move {
             // A function may use neither.
             let _ = (&input, &context);
             #path(#this #(#arguments),*) #wait
         });
         let made = match shared {
-            None => quote!(::whimbrel::tool(#name, #description, |#parameters| #body)),
-            Some(shared) => quote!(::whimbrel::tool_with_state(
+            None => quote!(#whimbrel::tool(#name, #description, |#parameters| #body)),
+            Some(shared) => quote!(#whimbrel::tool_with_state(
                 #shared, #name, #description, |this: ::std::sync::Arc<Self>, #parameters| #body
             )),
         };
@@ -130,10 +136,15 @@ impl ToolFunction {
         if fields.is_empty() {
             return (TokenStream::new(), quote!(()));
         }
+        let whimbrel = self.render_crate();
+        let (serde, schemars) = (quote!(#whimbrel::macro_support::serde), quote!(#whimbrel::schemars));
+        // Their attributes take the path as a text.
+        let as_text = |path: &TokenStream| path.to_string().replace(' ', "");
+        let (serde_text, schemars_text) = (as_text(&serde), as_text(&schemars));
         let definition = quote! {
-            #[derive(::whimbrel::macro_support::serde::Deserialize, ::whimbrel::schemars::JsonSchema)]
-            #[serde(crate = "::whimbrel::macro_support::serde")]
-            #[schemars(crate = "::whimbrel::schemars")]
+            #[derive(#serde::Deserialize, #schemars::JsonSchema)]
+            #[serde(crate = #serde_text)]
+            #[schemars(crate = #schemars_text)]
             struct Input { #(#fields),* }
         };
         (definition, quote!(Input))

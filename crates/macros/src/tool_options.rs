@@ -1,10 +1,10 @@
 //! Options of a tool: what is written in the parentheses of `#[tool(..)]`.
 
 use proc_macro2::TokenStream;
-use quote::quote;
+use quote::{ToTokens, quote};
 use syn::meta::ParseNestedMeta;
 use syn::parse::Parser;
-use syn::{LitStr, Result};
+use syn::{LitStr, Path, Result};
 
 /// Limit of the Messages API on the length of a tool's name, which also holds `mcp__SERVER__`.
 const MAX_NAME_LENGTH: usize = 64;
@@ -14,6 +14,8 @@ const MAX_NAME_LENGTH: usize = 64;
 pub(crate) struct ToolOptions {
     pub(crate) name: Option<String>,
     pub(crate) description: Option<String>,
+    /// The crate whose items the generated code names, if not `::whimbrel`.
+    pub(crate) crate_path: Option<Path>,
     /// Names of methods of `whimbrel::Tool` without arguments.
     switches: Vec<&'static str>,
 }
@@ -38,6 +40,10 @@ impl ToolOptions {
             self.description = Some(meta.value()?.parse::<LitStr>()?.value());
             return Ok(());
         }
+        if meta.path.is_ident("crate") {
+            self.crate_path = Some(parse_crate(meta)?);
+            return Ok(());
+        }
         match SWITCHES.into_iter().find(|switch| meta.path.is_ident(switch)) {
             Some("read_only") if self.switches.contains(&"destructive") => {
                 Err(meta.error("a tool that is `destructive` cannot be `read_only`"))
@@ -50,10 +56,15 @@ impl ToolOptions {
                 Ok(())
             }
             None => Err(meta.error(format!(
-                "unknown option; known: `name = \"..\"`, `description = \"..\"`, `{}`",
+                "unknown option; known: `name = \"..\"`, `description = \"..\"`, `crate = ..`, `{}`",
                 SWITCHES.join("`, `")
             ))),
         }
+    }
+
+    /// The path of the crate whose items the generated code names.
+    pub(crate) fn render_crate(&self) -> TokenStream {
+        render_crate(self.crate_path.as_ref())
     }
 
     /// Calls of the methods that the switches name.
@@ -62,6 +73,16 @@ impl ToolOptions {
             self.switches.iter().map(|switch| syn::Ident::new(switch, proc_macro2::Span::call_site()));
         quote!(#(.#methods())*)
     }
+}
+
+/// Parses `crate = path`, for a program that knows the crate `whimbrel` by another path.
+pub(crate) fn parse_crate(meta: &ParseNestedMeta<'_>) -> Result<Path> {
+    Path::parse_mod_style(meta.value()?)
+}
+
+/// The path of the crate `whimbrel`.
+pub(crate) fn render_crate(path: Option<&Path>) -> TokenStream {
+    path.map_or_else(|| quote!(::whimbrel), ToTokens::to_token_stream)
 }
 
 /// Parses `name = ".."` and checks it against what providers accept.

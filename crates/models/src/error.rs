@@ -93,11 +93,13 @@ impl ModelError {
                 FailureKind::InvalidRequest
             }
             ModelErrorKind::ModelNotFound => FailureKind::ModelNotFound,
-            ModelErrorKind::Overloaded | ModelErrorKind::Server => FailureKind::ServerError,
-            ModelErrorKind::Connection
-            | ModelErrorKind::Certificate
+            // Hosts have no word for a provider that is not reached; as with one that fails, a later request may succeed.
+            ModelErrorKind::Overloaded
+            | ModelErrorKind::Server
+            | ModelErrorKind::Connection
             | ModelErrorKind::Stalled
-            | ModelErrorKind::Cut
+            | ModelErrorKind::Cut => FailureKind::ServerError,
+            ModelErrorKind::Certificate
             | ModelErrorKind::NotAStream
             | ModelErrorKind::Protocol
             | ModelErrorKind::Script
@@ -123,4 +125,24 @@ pub(crate) fn describe_status(status: u16, body: &str) -> String {
         "The model's endpoint answered with status {status}: {}",
         line.chars().take(300).collect::<String>()
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failure_kinds_tell_what_the_caller_can_do() {
+        let rows = [
+            (ModelErrorKind::Authentication, FailureKind::AuthenticationFailed),
+            (ModelErrorKind::Overloaded, FailureKind::ServerError),
+            (ModelErrorKind::Connection, FailureKind::ServerError),
+            (ModelErrorKind::Stalled, FailureKind::ServerError),
+            (ModelErrorKind::Cut, FailureKind::ServerError),
+            (ModelErrorKind::Certificate, FailureKind::Unknown),
+        ];
+        for (kind, expected) in rows {
+            assert_eq!(ModelError::new(kind, "x").failure_kind(), expected, "{kind:?}");
+        }
+    }
 }

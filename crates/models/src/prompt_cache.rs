@@ -27,6 +27,7 @@ impl PromptCaching {
             ("DISABLE_PROMPT_CACHING_HAIKU", "haiku"),
             ("DISABLE_PROMPT_CACHING_SONNET", "sonnet"),
             ("DISABLE_PROMPT_CACHING_OPUS", "opus"),
+            ("DISABLE_PROMPT_CACHING_FABLE", "fable"),
         ];
         let is_on = |name: &str| get(name).is_some_and(|value| !matches!(value.trim(), "" | "0" | "false"));
         Self {

@@ -7,10 +7,9 @@ mod model;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use async_trait::async_trait;
 use serde_json::json;
 use whimbrel::Agent;
-use whimbrel::store::{SessionStore, StoreError, StoreKey, uuid_of};
+use whimbrel::store::{SessionStore, StoreError, StoreKey, async_trait, uuid_of};
 use whimbrel::wire::RawJson;
 
 /// A minimal store: two methods are enough. A real one would write to a database or a bucket.

@@ -1,5 +1,6 @@
 //! Builder for the configuration of sessions: options, callbacks, and the location of the engine.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fmt;
 #[cfg(feature = "in-process")]
@@ -43,6 +44,9 @@ use crate::transport::{Connection, Transport, TransportKind, process};
 
 /// Variable that lets agents start a team.
 const TEAMS_VARIABLE: &str = "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS";
+
+/// Variables with credentials of the Messages API other than its key.
+const OTHER_CREDENTIALS: [&str; 2] = ["ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"];
 
 /// Default limit of unread frames, in bytes.
 const DEFAULT_UNREAD_LIMIT: usize = 16 * 1024 * 1024;
@@ -88,6 +92,8 @@ pub struct Agent {
     environment: Option<Environment>,
     /// Paths that are not UTF-8, which the options cannot hold, and their setters.
     odd_paths: Vec<(&'static str, PathBuf)>,
+    /// Setters that configure the provider of an engine that the agent creates.
+    provider_setters: BTreeSet<&'static str>,
     #[cfg(feature = "in-process")]
     store: Option<SharedStore>,
     #[cfg(feature = "in-process")]
@@ -137,6 +143,7 @@ impl Default for Agent {
             transport: Transport::default(),
             environment: None,
             odd_paths: Vec::new(),
+            provider_setters: BTreeSet::new(),
             #[cfg(feature = "in-process")]
             store: None,
             #[cfg(feature = "in-process")]
@@ -224,6 +231,9 @@ setters! {
         Some(sources.into_iter().collect());
     /// Forwards the model's text while it streams.
     partial_messages(wanted: bool) => include_partial_messages = wanted;
+    /// Forwards the texts of subagents, which are frames with a `parent_tool_use_id` and events of
+    /// [`Event::Subagent`](crate::Event::Subagent). Their tool calls are forwarded in any case.
+    forward_subagent_text(wanted: bool) => forward_subagent_text = Some(wanted);
     /// Format that the final answer must have.
     output_format(format: OutputFormat) => output_format = Some(format);
 }
@@ -313,16 +323,28 @@ impl Agent {
         self.env(TEAMS_VARIABLE, if enabled { "1" } else { "0" })
     }
 
-    /// Uses this key of the Messages API. Commands that the agent runs do not see it.
+    /// Uses this key of the Messages API, whatever keys and tokens the environment has. Commands that the agent runs do not
+    /// see it. An engine that was given by [`Agent::engine`] has keys of its own: opening a session fails then.
     #[must_use]
     pub fn api_key(self, key: impl Into<String>) -> Self {
-        self.env("ANTHROPIC_API_KEY", key)
+        // A token would be preferred to the key. An empty variable counts as none.
+        OTHER_CREDENTIALS.iter().fold(self, |agent, name| agent.env(*name, "")).provider_env(
+            "api_key",
+            "ANTHROPIC_API_KEY",
+            key.into(),
+        )
     }
 
-    /// Uses the Messages API at this URL.
+    /// Uses the Messages API at this URL. An engine that was given by [`Agent::engine`] has a URL of its own: opening a
+    /// session fails then.
     #[must_use]
     pub fn base_url(self, url: impl Into<String>) -> Self {
-        self.env("ANTHROPIC_BASE_URL", url)
+        self.provider_env("base_url", "ANTHROPIC_BASE_URL", url.into())
+    }
+
+    fn provider_env(mut self, setter: &'static str, variable: &str, value: String) -> Self {
+        self.provider_setters.insert(setter);
+        self.env(variable, value)
     }
 
     /// Adds a rule for tool calls that are allowed without asking, such as `Bash(git status:*)`.
@@ -339,7 +361,9 @@ impl Agent {
         self
     }
 
-    /// Sets an environment variable of the engine and of the commands it runs, on top of all others.
+    /// Sets an environment variable of the engine and of the commands it runs, on top of all others. A clone on which it is
+    /// called no longer shares connections with the other clones, because keys and endpoints may differ; the same holds for
+    /// [`Agent::with`], [`Agent::environment`], [`Agent::api_key`] and [`Agent::base_url`].
     #[must_use]
     pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.options_mut().env.insert(name.into(), value.into());
@@ -563,6 +587,9 @@ impl Agent {
             TransportKind::InProcess(engine) => {
                 if let Some(dir) = &self.options.cwd {
                     open_check::check_dir(Path::new(dir))?;
+                }
+                if engine.is_some() && self.script.is_none() {
+                    open_check::check_provider_setters(&self.provider_setters)?;
                 }
                 let environment = self.base_environment();
                 let default = || self.defaults.engine.get_or_init(|| environment.extended(&self.options.env).engine());

@@ -19,7 +19,8 @@ pub enum Error {
     /// The session could not be opened.
     #[error(transparent)]
     Open(OpenError),
-    /// The runtime has no timers.
+    /// The runtime has no timers. Tokio reports that by a panic, which is caught and printed; a program that is built with
+    /// `panic = "abort"` ends with that message instead.
     #[error("the tokio runtime has no timers: build it with Builder::enable_all, or at least enable_time")]
     NoTimer,
     /// The engine process could not be started.

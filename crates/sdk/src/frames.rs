@@ -14,8 +14,8 @@ use crate::client::EngineClient;
 use crate::error::Error;
 use crate::error::OpenError;
 use crate::frame_size::estimate_size;
-use crate::turn_tracker::FrameRole;
 use crate::turn_tracker::abandoned::AbandonedTurn;
+use crate::turn_tracker::{FrameRole, SessionActivity};
 use crate::unread_output::{UnreadOutput, UnreadOutputs};
 
 /// Stream of frames from the agent. It ends when the run has ended. Dropping it stops the run.
@@ -31,6 +31,7 @@ pub struct Frames {
     client: Arc<EngineClient>,
     /// Dropped turns that have no result yet; their frames are skipped.
     abandoned: Vec<AbandonedTurn>,
+    activity: SessionActivity,
     replays: Replays,
 }
 
@@ -64,7 +65,8 @@ pub(crate) struct FrameQueue {
 pub(crate) fn frame_queue(client: &Arc<EngineClient>, replays: Replays) -> (FrameQueue, Frames) {
     let (frames, receiver) = mpsc::unbounded();
     let queue = FrameQueue { frames, outputs: UnreadOutputs::default(), client: Arc::clone(client) };
-    (queue, Frames { receiver, client: Arc::clone(client), abandoned: Vec::new(), replays })
+    let activity = SessionActivity::default();
+    (queue, Frames { receiver, client: Arc::clone(client), abandoned: Vec::new(), activity, replays })
 }
 
 impl FrameQueue {
@@ -131,12 +133,18 @@ impl Frames {
         self.abandoned.push(turn);
     }
 
+    /// Whether a turn runs, as far as the frames that were read show it.
+    pub(crate) fn activity(&self) -> SessionActivity {
+        self.activity
+    }
+
     /// Polls for the next frame of any turn that was not abandoned, replayed prompts included.
     pub(crate) fn poll_any(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame, Error>>> {
         loop {
             self.abandoned.retain_mut(|turn| !turn.poll_taken_back(context));
             let item = ready!(self.poll_queue(context));
             let Some(Ok(frame)) = &item else { return Poll::Ready(item) };
+            self.activity.record(frame);
             let mut is_skipped = false;
             self.abandoned.retain_mut(|turn| {
                 let role = turn.record(frame);

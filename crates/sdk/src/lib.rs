@@ -47,6 +47,8 @@
 //!
 //! This crate holds no agent logic. Dropping a [`Query`] or [`Session`] stops its work and leaves nothing behind.
 
+#![deny(missing_docs)]
+
 mod agent;
 mod answer;
 mod callback;
@@ -90,6 +92,7 @@ pub use hook_answer::{ContextHookEvent, HookAnswer, NoOutput, SpecificOutput, Ty
 pub use permission::{CheckInputError, PermissionRequest, Withdrawal};
 pub use prompt::Prompt;
 pub use schemars;
+pub use serde_json;
 #[cfg(feature = "in-process")]
 pub use store::Sessions;
 pub use subagent::{Isolation, MemoryScope, Subagent};
@@ -98,7 +101,7 @@ pub use tools::{
     tool_with_state,
 };
 pub use transport::Transport;
-pub use turns::events::{Event, EventStream, TextStream, ToolEnd, ToolStart};
+pub use turns::events::{Event, EventStream, LiveOutput, ProgressReport, TextStream, ToolEnd, ToolStart};
 pub use turns::query::{Query, QueryFuture, query};
 pub use turns::session::Session;
 pub use turns::shared_session::SharedSession;

@@ -63,5 +63,5 @@ pub use whimbrel_models::history::{History, HistorySnapshot};
 pub use whimbrel_models::model::{Model, RawEvents, ReplyItem};
 pub use whimbrel_models::providers::{ApiDialect, ModelLayer, Provider};
 pub use whimbrel_models::request::{OptionalPart, Request, RequestPrefix, ToolSpec};
-pub use whimbrel_models::scripted::{ClosureModel, Scripted, ScriptedReply};
+pub use whimbrel_models::scripted::{ClosureModel, Script, Scripted, ScriptedFault, ScriptedReply};
 pub use whimbrel_models::usage::ReportedUsage;

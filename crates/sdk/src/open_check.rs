@@ -1,9 +1,12 @@
 //! What is checked before a session is opened: the runtime, and options that cannot work.
 
+#[cfg(feature = "in-process")]
+use std::collections::BTreeSet;
 use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use serde_json::Value;
 use whimbrel_wire::options::Options;
 #[cfg(feature = "in-process")]
 use whimbrel_wire::options::ToolSet;
@@ -29,7 +32,8 @@ impl From<InvalidOption> for Error {
 /// Checks that the current runtime has timers, without which the engine panics later.
 pub(crate) fn check_runtime() -> Result<(), Error> {
     tokio::runtime::Handle::try_current().map_err(|_| Error::NoRuntime)?;
-    // Tokio has no other way to ask; it prints the panic.
+    // Tokio has no other way to ask: only its own types know the timers of a handle. It prints the panic, and with
+    // `panic = "abort"` the program ends here instead of at the first timeout of the engine.
     catch_unwind(|| drop(tokio::time::sleep(Duration::ZERO))).map_err(|_| Error::NoTimer)
 }
 
@@ -48,6 +52,7 @@ pub(crate) fn check_options(
     if let Some((name, _)) = options.agents.iter().find(|(_, agent)| agent.max_turns == Some(0)) {
         return invalid("subagent", format!("{name}: max_turns must be at least 1"));
     }
+    check_server_names(options)?;
     match options.max_budget_usd {
         Some(dollars) if !(dollars.is_finite() && dollars > 0.0) => {
             invalid("max_budget_usd", format!("must be an amount above 0, but is {dollars}"))
@@ -56,21 +61,69 @@ pub(crate) fn check_options(
     }
 }
 
-/// Checks that the built-in tools to offer exist. Other engines may have other tools, so only this process is asked.
+/// Checks that the tools that are named exist. Other engines may have other tools, so only this process is asked.
 #[cfg(feature = "in-process")]
 pub(crate) fn check_tool_names(
     options: &Options,
     engine: &whimbrel_engine::Engine,
 ) -> Result<(), InvalidOption> {
-    let Some(ToolSet::List(names)) = &options.tools else { return Ok(()) };
     let known = || engine.tools().iter().chain(engine.team_tools()).map(|entry| entry.tool());
     let is_known = |name: &str| known().any(|tool| tool.name() == name || tool.aliases().contains(&name));
-    let Some(unknown) = names.iter().find(|name| !is_known(name)) else { return Ok(()) };
-    let mut all: Vec<String> = known().map(|tool| tool.name().to_owned()).collect();
-    all.sort_unstable();
-    all.dedup();
-    let reason = format!("names {unknown}, which is no built-in tool: choose from {}", all.join(", "));
-    Err(InvalidOption { option: "tools", reason })
+    let unknown = |option: &'static str, owner: String, name: &str| {
+        let mut all: Vec<String> = known().map(|tool| tool.name().to_owned()).collect();
+        all.sort_unstable();
+        all.dedup();
+        let reason =
+            format!("{owner}names {name}, which is no built-in tool: choose from {}", all.join(", "));
+        Err(InvalidOption { option, reason })
+    };
+    if let Some(ToolSet::List(names)) = &options.tools
+        && let Some(name) = names.iter().find(|name| !is_known(name))
+    {
+        return unknown("tools", String::new(), name);
+    }
+    for (agent, definition) in &options.agents {
+        let names = [&definition.tools, &definition.disallowed_tools].into_iter().flatten().flatten();
+        // An entry may restrict a tool, such as `Agent(reviewer)`, or name a tool or all tools of a server.
+        let name_of = |entry: &'_ String| entry.split('(').next().unwrap_or_default().trim().to_owned();
+        let is_accepted = |name: &String| name == "*" || name.starts_with("mcp__") || is_known(name);
+        if let Some(name) = names.map(name_of).find(|name| !is_accepted(name)) {
+            return unknown("subagent", format!("{agent}: "), &name);
+        }
+    }
+    Ok(())
+}
+
+/// Checks that subagents name servers that exist. Settings files and plugins may add servers, so that an agent with them
+/// is not checked.
+fn check_server_names(options: &Options) -> Result<(), InvalidOption> {
+    let is_closed = options.setting_sources.as_ref().is_some_and(Vec::is_empty)
+        && options.settings.is_none()
+        && options.managed_settings.is_none()
+        && options.plugins.is_empty()
+        && options.extra_args.is_empty();
+    if !is_closed {
+        return Ok(());
+    }
+    for (agent, definition) in &options.agents {
+        let mut names = definition.mcp_servers.iter().flatten().filter_map(Value::as_str);
+        if let Some(name) = names.find(|name| !options.mcp_servers.contains_key(*name)) {
+            let known: Vec<&str> = options.mcp_servers.keys().map(String::as_str).collect();
+            let known = if known.is_empty() { "the agent has none".into() } else { known.join(", ") };
+            let reason = format!("{agent}: names {name}, which is no MCP server of the agent: {known}");
+            return Err(InvalidOption { option: "subagent", reason });
+        }
+    }
+    Ok(())
+}
+
+/// Checks that no setter was called that an engine which was given does not read.
+#[cfg(feature = "in-process")]
+pub(crate) fn check_provider_setters(setters: &BTreeSet<&'static str>) -> Result<(), InvalidOption> {
+    let Some(option) = setters.first() else { return Ok(()) };
+    let reason =
+        "has no effect on an engine that was given: give the provider to Engine::builder, or remove engine";
+    Err(InvalidOption { option, reason: reason.into() })
 }
 
 /// Checks that a working directory exists.

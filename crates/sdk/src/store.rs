@@ -38,9 +38,11 @@
 //! offered again with every message. With `WHIMBREL_DURABILITY=strict` a tool call with effects is not made as long as
 //! its start cannot be stored.
 
+/// The attribute with which [`SessionStore`] is implemented.
+pub use async_trait::async_trait;
 pub use whimbrel_session_store::import::ImportedMessage;
 pub use whimbrel_session_store::lock::{LockMode, LockOwner, SessionLock};
-pub use whimbrel_session_store::search::Hit;
+pub use whimbrel_session_store::search::SearchHit;
 pub use whimbrel_session_store::sessions::{ForkOptions, SearchResult, Sessions, SessionsError};
 pub use whimbrel_session_store::store::{
     FileStore, ListedSession, MemoryStore, SessionStore, SharedStore, StoreError, StoreKey, StoredSummary,

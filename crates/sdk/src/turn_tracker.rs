@@ -2,7 +2,9 @@
 
 pub(crate) mod abandoned;
 
+use serde_json::Value;
 use whimbrel_wire::Frame;
+use whimbrel_wire::control::{Interrupt, InterruptReply};
 use whimbrel_wire::message::{FailureKind, Outcome, TerminalReason, TurnResult};
 use whimbrel_wire::system::SystemEvent;
 
@@ -26,10 +28,32 @@ pub(crate) struct FailureCauses {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TurnPhase {
-    /// The prompt is queued; frames belong to other turns.
-    Waiting,
+    /// The engine has not replayed the prompt yet.
+    Waiting(SessionActivity),
     Running,
     Ended,
+}
+
+/// Whether a turn runs, as far as the frames show it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum SessionActivity {
+    #[default]
+    Idle,
+    TurnRuns,
+}
+
+impl SessionActivity {
+    /// Records a frame. A turn shows itself by a replayed prompt or by a message of the main line, and ends with its
+    /// result. Notices do not tell: each turn begins with some, before its prompt is replayed.
+    pub(crate) fn record(&mut self, frame: &Frame) {
+        *self = match frame {
+            Frame::Result(_) => Self::Idle,
+            Frame::User(user) if user.parent_tool_use_id.is_none() => Self::TurnRuns,
+            Frame::Assistant(assistant) if assistant.parent_tool_use_id.is_none() => Self::TurnRuns,
+            Frame::StreamEvent(event) if event.parent_tool_use_id.is_none() => Self::TurnRuns,
+            _ => *self,
+        }
+    }
 }
 
 /// Role of a frame for a turn.
@@ -44,9 +68,10 @@ pub(crate) enum FrameRole {
 }
 
 impl TurnTracker {
-    /// Follows the turn that answers the prompt with this uuid.
-    pub(crate) fn new(prompt: String) -> Self {
-        Self { prompt, phase: TurnPhase::Waiting, causes: FailureCauses::default() }
+    /// Follows the turn that answers the prompt with this uuid. `activity` is that of the session before its prompt is
+    /// sent.
+    pub(crate) fn new(prompt: String, activity: SessionActivity) -> Self {
+        Self { prompt, phase: TurnPhase::Waiting(activity), causes: FailureCauses::default() }
     }
 
     /// The uuid of the prompt.
@@ -54,13 +79,14 @@ impl TurnTracker {
         &self.prompt
     }
 
-    /// Records a frame and returns its role. The turn begins where the engine replays its prompt.
+    /// Records a frame and returns its role. The engine replays the prompt with the first event of the reply. Notices
+    /// before it, such as warnings and retries, belong to the turn unless another one runs.
     pub(crate) fn record(&mut self, frame: &Frame) -> FrameRole {
         match frame {
             Frame::User(user) if user.is_replay == Some(true) => {
                 if user.uuid.as_deref() == Some(self.prompt.as_str()) {
                     self.phase = TurnPhase::Running;
-                } else if self.phase == TurnPhase::Waiting {
+                } else if matches!(self.phase, TurnPhase::Waiting(_)) {
                     self.causes = FailureCauses::default();
                 }
             }
@@ -74,7 +100,15 @@ impl TurnTracker {
             _ if self.phase == TurnPhase::Running => self.causes.record(frame),
             _ => {}
         }
-        if self.phase == TurnPhase::Running { FrameRole::Own } else { FrameRole::Other }
+        match &mut self.phase {
+            TurnPhase::Running => FrameRole::Own,
+            TurnPhase::Waiting(SessionActivity::Idle) if matches!(frame, Frame::System(_)) => FrameRole::Own,
+            TurnPhase::Waiting(activity) => {
+                activity.record(frame);
+                FrameRole::Other
+            }
+            TurnPhase::Ended => FrameRole::Other,
+        }
     }
 
     /// Returns whether a result is that of this turn. An engine that names no prompts in its results answers them in
@@ -82,6 +116,17 @@ impl TurnTracker {
     fn is_own_result(&self, result: &TurnResult) -> bool {
         let names_prompts = result.user_message_uuid.is_some() || result.user_message_uuids.is_some();
         result.answers(&self.prompt) || !names_prompts && result.origin.is_none()
+    }
+
+    /// A request that interrupts the turn, or takes the prompt back if it has not begun.
+    pub(crate) fn interrupt_request(&self) -> Interrupt {
+        Interrupt { user_message_uuid: Some(self.prompt.clone()), ..Interrupt::default() }
+    }
+
+    /// Returns whether the engine has taken the prompt back, so that no result comes.
+    pub(crate) fn is_cancelled_by(&self, reply: &InterruptReply) -> bool {
+        let cancelled = reply.cancelled.as_ref().and_then(Value::as_array);
+        cancelled.into_iter().flatten().any(|id| id.as_str() == Some(self.prompt.as_str()))
     }
 
     /// Takes what is known about a failure.
@@ -126,6 +171,7 @@ impl FailureCauses {
                 Some(TerminalReason::AbortedStreaming | TerminalReason::AbortedTools) | None => {
                     TurnError::Interrupted(result)
                 }
+                Some(TerminalReason::SessionConflict) => TurnError::Conflict(result),
                 _ => TurnError::Failed(result),
             },
             Outcome::Success => match (&result.terminal_reason, self.api_failure) {

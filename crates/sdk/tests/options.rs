@@ -7,8 +7,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
 use serde_json::json;
-use whimbrel::wire::options::SystemPrompt;
-use whimbrel::{Agent, Environment, Error, OpenError, Scripted, Session, query};
+use whimbrel::wire::options::{SettingSource, SystemPrompt};
+use whimbrel::{Agent, Environment, Error, OpenError, Scripted, Session, Subagent, ToolServer, query};
 
 fn script(reply: &str) -> Arc<Scripted> {
     Arc::new(Scripted::replies(json!([reply])).unwrap())
@@ -39,6 +39,58 @@ async fn options_that_cannot_work_are_rejected_at_open() {
     }
     let mended = agent().cwd(odd).cwd(std::env::temp_dir()).script(script("hello"));
     assert_eq!(query("hi", &mended).await.unwrap().text(), "hello");
+}
+
+#[tokio::test]
+async fn unknown_names_are_rejected_at_open() {
+    let with = |subagent: Subagent| agent().subagent("scout", subagent);
+    let scout = || Subagent::new("when", "prompt");
+    let server = || ToolServer::new("notes");
+    let rows = [
+        ("tools", agent().tools(["Raed"]), Some("tools")),
+        ("tools of a subagent", with(scout().tools(["Read", "Raed"])), Some("subagent")),
+        ("tools that a subagent may not use", with(scout().disallowed_tools(["Bahs"])), Some("subagent")),
+        ("server of a subagent", with(scout().mcp_servers(["nots"])).tool_server(server()), Some("subagent")),
+        (
+            "known names",
+            with(scout().tools(["Read", "Task", "Agent(scout)", "mcp__notes", "*"]).mcp_servers(["notes"]))
+                .tool_server(server()),
+            None,
+        ),
+        (
+            "a server that a settings file may have",
+            with(scout().mcp_servers(["nots"])).setting_sources([SettingSource::User]),
+            None,
+        ),
+    ];
+    for (name, agent, expected) in rows {
+        let opened = Session::open(&agent.script(script("x"))).await;
+        let named = match &opened {
+            Err(OpenError::InvalidOption { option, .. }) => Some(option.as_str()),
+            Err(error) => panic!("{name}: {error}"),
+            Ok(_) => None,
+        };
+        assert_eq!(named, expected, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn keys_for_an_engine_that_was_given_are_rejected() {
+    let engine = || Environment::default().engine();
+    let rows = [
+        ("api_key", agent().engine(engine()).api_key("k")),
+        ("api_key", agent().api_key("k").engine(engine())),
+        ("base_url", agent().base_url("http://127.0.0.1:9").engine(engine())),
+    ];
+    for (setter, agent) in rows {
+        let error = Session::open(&agent).await.unwrap_err();
+        assert!(
+            matches!(&error, OpenError::InvalidOption { option, .. } if option == setter),
+            "{setter}: {error}"
+        );
+    }
+    let scripted = agent().api_key("k").engine(engine()).script(script("hello"));
+    assert_eq!(query("hi", &scripted).await.unwrap().text(), "hello", "a script needs no key");
 }
 
 #[test]

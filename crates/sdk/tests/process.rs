@@ -7,8 +7,9 @@ use std::time::Duration;
 use futures::StreamExt;
 use serde_json::Value;
 use tempfile::TempDir;
+use whimbrel::wire::message::User;
 use whimbrel::wire::permission::PermissionResult;
-use whimbrel::{Agent, Environment, Error, Frame, OpenError, Session, Transport, query};
+use whimbrel::{Agent, Environment, Error, Event, Frame, OpenError, Session, Transport, query};
 
 /// An agent whose engine runs this shell code in a directory of its own.
 fn agent_with_engine(play: &str) -> (Agent, TempDir) {
@@ -253,4 +254,41 @@ async fn engine_sees_only_the_given_environment() {
     let mut session = Session::open(&agent).await.unwrap();
     let seen = to_json(&with_timeout(session.next()).await.unwrap().unwrap());
     assert_eq!((&seen["given"], &seen["added"], &seen["cargo"]), (&"1".into(), &"2".into(), &"".into()));
+}
+
+#[tokio::test]
+async fn malformed_line_does_not_end_a_turn() {
+    let replay = r#"{"type":"user","uuid":"p","isReplay":true,"message":{"role":"user","content":"hi"}}"#;
+    let said = |id: &str, text: &str| {
+        format!(
+            r#"{{"type":"assistant","parent_tool_use_id":null,"message":{{"id":"{id}","model":"x","content":[{{"type":"text","text":"{text}"}}]}}}}"#
+        )
+    };
+    let result = r#"{"type":"result","subtype":"success","is_error":false,"duration_ms":1,"duration_api_ms":1,"num_turns":1,"result":"said","user_message_uuid":"p"}"#;
+    let lines = [replay, &said("m1", "one"), r#"{"type":"#, &said("m2", "two"), result];
+    let play = format!("accept; printf '%s\\n' '{}'; cat > /dev/null", lines.join("' '"));
+    let prompt = || User { uuid: Some("p".into()), ..User::prompt("hi") };
+
+    let (agent, _dir) = agent_with_engine(&play);
+    let mut session = Session::open(&agent).await.unwrap();
+    let text: Vec<_> = with_timeout(session.ask(prompt()).text_stream().collect()).await;
+    let text: String = text.into_iter().map(Result::unwrap).collect();
+    assert_eq!(text, "one\n\ntwo");
+
+    let (agent, _dir) = agent_with_engine(&play);
+    let mut session = Session::open(&agent).await.unwrap();
+    let events: Vec<_> = with_timeout(session.ask(prompt()).events().collect()).await;
+    let events: Vec<Event> = events.into_iter().map(Result::unwrap).collect();
+    let [Event::Text(one), Event::Warning(warning), Event::Text(two), Event::Done(answer)] =
+        events.as_slice()
+    else {
+        panic!("{events:?}")
+    };
+    assert_eq!((one.as_str(), two.as_str(), answer.text()), ("one", "two", "said"));
+    assert!(warning.contains("invalid line"), "{warning}");
+
+    let (agent, _dir) = agent_with_engine(&play);
+    let text: Vec<_> = with_timeout(query("hi", &agent).text_stream().collect()).await;
+    let text: String = text.into_iter().map(Result::unwrap).collect();
+    assert_eq!(text, "one\n\ntwo");
 }

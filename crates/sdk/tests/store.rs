@@ -469,6 +469,8 @@ async fn second_session_on_one_id_learns_of_the_conflict() {
             assert_eq!(refused.subtype, Outcome::ErrorDuringExecution, "{name}: {refused:?}");
             assert!(refused.errors.unwrap()[0].contains("continued or deleted elsewhere"), "{name}");
         }
+        let error = second.ask("Go on.").await.unwrap_err();
+        assert!(matches!(error, TurnError::Conflict(_)), "{name}: {error}");
         assert_eq!(script.requests().len(), 0, "{name}: no model is asked");
         assert_eq!(ask(&mut first).await.result.as_deref(), Some("three"), "{name}: the other one goes on");
         let messages = agent(json!([])).sessions().unwrap().messages(&id).await.unwrap();

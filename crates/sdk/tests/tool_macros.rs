@@ -107,3 +107,32 @@ async fn method_without_self_is_a_tool_without_input() {
     let result = call(counter.into_server(), "help-me", json!({})).await;
     assert!(result.to_string().contains("call count"), "{result}");
 }
+
+/// A crate that exports this one under a path of its own.
+mod facade {
+    pub(crate) use whimbrel::{Tool, ToolContext};
+    pub(crate) use whimbrel::{ToolServer, macro_support, schemars, tool, tool_with_state};
+}
+
+/// Doubles a number.
+#[tool(crate = crate::facade)]
+async fn double(number: u32) -> String {
+    (number * 2).to_string()
+}
+
+struct Halver;
+
+#[tools(name = "halver", crate = crate::facade)]
+impl Halver {
+    /// Halves a number.
+    #[tool]
+    async fn halve(&self, number: u32) -> String {
+        (number / 2).to_string()
+    }
+}
+
+#[test]
+fn generated_code_names_the_crate_by_the_path_that_is_given() {
+    assert_eq!((double_tool().name(), double_tool().description()), ("double", "Doubles a number."));
+    assert_eq!(Halver.into_server().name(), "halver");
+}

@@ -5,16 +5,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::StreamExt;
-use schemars::JsonSchema;
-use serde::Deserialize;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use whimbrel::wire::hook::HookEvent;
 use whimbrel::wire::message::{FailureKind, User};
 use whimbrel::{
-    Agent, Error, Event, Frame, Hook, OpenError, PermissionResult, Scripted, Session, SharedSession,
-    TurnError, query, query_as,
+    Agent, Error, Frame, Hook, OpenError, PermissionResult, Scripted, Session, SharedSession, TurnError,
+    query,
 };
 
 /// A scripted agent in an empty directory, and the script, which records its requests.
@@ -69,8 +66,18 @@ async fn joined_prompts_are_answered_by_one_result() {
     let prompt = |uuid: &str| User { uuid: Some(uuid.into()), ..User::prompt(uuid) };
     session.send(prompt("p1")).await.unwrap();
     session.send(prompt("p2")).await.unwrap();
-    let result = with_timeout(session.result()).await.unwrap();
+    let mut answered = Vec::new();
+    let result = loop {
+        match with_timeout(session.next()).await.unwrap().unwrap() {
+            Frame::Assistant(message) => {
+                answered.push((message.user_message_uuid, message.user_message_uuids));
+            }
+            Frame::Result(result) => break result,
+            _ => {}
+        }
+    };
     assert!(result.answers("p1") && result.answers("p2") && !result.answers("p3"), "{result:?}");
+    assert_eq!(answered, [(Some("p1".into()), Some(vec!["p1".into(), "p2".into()]))]);
     // A prompt that was sent before the question has a turn of its own.
     assert_eq!(with_timeout(session.ask("c")).await.unwrap().text(), "third");
 }
@@ -150,18 +157,53 @@ async fn interrupted_turn_is_an_error() {
 }
 
 #[tokio::test]
+async fn interrupting_a_queued_turn_leaves_the_running_one() {
+    let (agent, _dir, script) = scripted_agent(json!([late_reply(), "after"]));
+    let mut session = Session::open(&agent).await.unwrap();
+    session.send("first").await.unwrap();
+    assert!(matches!(with_timeout(session.next()).await, Some(Ok(Frame::System(_)))));
+    let mut turn = session.ask("second");
+    // Polled once, so that the prompt is sent.
+    assert!(futures::poll!(std::pin::pin!(turn.next())).is_pending());
+    with_timeout(turn.interrupt()).await.unwrap();
+    assert!(matches!(with_timeout(turn).await, Err(TurnError::PromptCancelled)));
+    assert_eq!(script.requests().len(), 1);
+    session.interrupt().await.unwrap();
+    assert!(with_timeout(session.result()).await.unwrap().is_error);
+    assert_eq!(with_timeout(session.ask("b")).await.unwrap().text(), "after");
+}
+
+#[tokio::test]
+async fn interrupting_a_turn_before_it_is_sent_asks_nothing() {
+    let (agent, _dir, script) = scripted_agent(json!(["one"]));
+    let mut session = Session::open(&agent).await.unwrap();
+    let mut turn = session.ask("unasked");
+    turn.interrupt().await.unwrap();
+    let mut text = turn.text_stream();
+    assert!(matches!(with_timeout(text.next()).await, Some(Err(TurnError::PromptCancelled))));
+    assert!(with_timeout(text.next()).await.is_none());
+    drop(text);
+    assert_eq!(with_timeout(session.ask("asked")).await.unwrap().text(), "one");
+    assert!(!script.requests()[0].to_string().contains("unasked"));
+}
+
+#[tokio::test]
 async fn api_failure_tells_kind_status_and_retry() {
     let rows = [
-        ("authentication", 401, FailureKind::AuthenticationFailed, false),
-        ("rate_limit", 429, FailureKind::RateLimit, true),
-        ("overloaded", 529, FailureKind::ServerError, true),
+        ("authentication", Some(401), FailureKind::AuthenticationFailed, false),
+        ("rate_limit", Some(429), FailureKind::RateLimit, true),
+        ("overloaded", Some(529), FailureKind::ServerError, true),
+        ("connection", None, FailureKind::ServerError, true),
+        ("stalled", None, FailureKind::ServerError, true),
+        ("cut", None, FailureKind::ServerError, true),
+        ("certificate", None, FailureKind::Unknown, false),
     ];
     for (kind, status, expected, retryable) in rows {
         let fault = json!({"fault": {"kind": kind, "status": status, "message": "no luck"}});
         let (agent, _dir, _) = scripted_agent(json!([fault]));
         let error = with_timeout(query("a", &agent.env("CLAUDE_CODE_MAX_RETRIES", "0"))).await.unwrap_err();
         let TurnError::Api(api) = &error else { panic!("{kind}: {error:?}") };
-        assert_eq!((&api.kind, api.status), (&expected, Some(status)), "{kind}");
+        assert_eq!((&api.kind, api.status), (&expected, status), "{kind}");
         assert_eq!(error.is_retryable(), retryable, "{kind}");
         assert!(error.to_string().contains("no luck"), "{kind}: {error}");
     }
@@ -184,128 +226,6 @@ async fn blocked_prompt_is_an_error_with_the_reason() {
     let TurnError::Hook { reason: Some(reason), .. } = &error else { panic!("{error:?}") };
     assert!(reason.contains("not today"), "{reason}");
     assert!(script.requests().is_empty());
-}
-
-#[tokio::test]
-async fn pieces_of_text_are_the_answer() {
-    let text = "A somewhat longer answer, so that it comes in several pieces.";
-    let (agent, _dir, _) = scripted_agent(json!([text, text]));
-    let mut session = Session::open(&agent).await.unwrap();
-    let pieces: Vec<String> =
-        with_timeout(session.ask("a").text_stream().map(Result::unwrap).collect::<Vec<_>>()).await;
-    assert!(pieces.len() > 1, "{pieces:?}");
-    assert_eq!(pieces.concat(), text);
-    // Without a stream the engine sends no pieces.
-    let mut turn = session.ask("b");
-    while let Some(frame) = with_timeout(turn.next()).await {
-        assert!(!matches!(frame.unwrap(), Frame::StreamEvent(_)));
-    }
-}
-
-#[tokio::test]
-async fn texts_around_a_tool_call_are_separated() {
-    let call = json!([{"type": "text", "text": "I look."}, {"type": "tool_use", "name": "Bash", "input": {"command": "ls"}}]);
-    let (agent, _dir, _) = scripted_agent(json!([call, "Nothing there."]));
-    let pieces: Vec<String> =
-        with_timeout(query("a", &agent).text_stream().map(Result::unwrap).collect::<Vec<_>>()).await;
-    assert_eq!(pieces.concat(), "I look.\n\nNothing there.");
-}
-
-#[tokio::test]
-async fn failed_turn_ends_the_text_with_its_error() {
-    let fault = json!({"fault": {"kind": "authentication", "status": 401, "message": "no luck"}});
-    let (agent, _dir, _) = scripted_agent(json!([fault]));
-    let mut text = query("a", &agent).text_stream();
-    assert!(matches!(with_timeout(text.next()).await, Some(Err(TurnError::Api(_)))));
-    assert!(with_timeout(text.next()).await.is_none());
-}
-
-#[tokio::test]
-async fn events_show_text_calls_and_the_answer() {
-    let (agent, dir, _) = scripted_agent(json!([bash_call("cat note"), "Read."]));
-    std::fs::write(dir.path().join("note"), "hello\n").unwrap();
-    let mut session = Session::open(&agent).await.unwrap();
-    let events: Vec<Event> =
-        with_timeout(session.ask("a").events().map(Result::unwrap).collect::<Vec<_>>()).await;
-    let Some(Event::ToolStarted(start)) = events.first() else { panic!("{events:?}") };
-    let Some(Event::ToolEnded(end)) = events.get(1) else { panic!("{events:?}") };
-    assert_eq!((start.name.as_str(), start.input["command"].as_str()), ("Bash", Some("cat note")));
-    assert_eq!((end.id.as_str(), end.name.as_str(), end.is_error), (start.id.as_str(), "Bash", false));
-    assert!(end.text.contains("hello"), "{end:?}");
-    let text = events.iter().filter_map(|event| match event {
-        Event::Text(piece) => Some(piece.as_str()),
-        _ => None,
-    });
-    assert_eq!(text.collect::<String>(), "Read.");
-    assert!(matches!(events.last(), Some(Event::Done(answer)) if answer.text() == "Read."));
-}
-
-#[tokio::test]
-async fn events_of_a_subagent_are_nested() {
-    let task = json!([{"type": "tool_use", "name": "Agent", "input": {"description": "d", "prompt": "p"}}]);
-    let (agent, _dir, _) = scripted_agent(json!([task, bash_call("true"), "found", "done"]));
-    let events: Vec<Event> =
-        with_timeout(query("a", &agent).events().map(Result::unwrap).collect::<Vec<_>>()).await;
-    let inner = events.iter().find_map(|event| match event {
-        Event::Subagent { tool_use_id, event } => Some((tool_use_id, &**event)),
-        _ => None,
-    });
-    let Some(Event::ToolStarted(agent_call)) = events.first() else { panic!("{events:?}") };
-    let Some((parent, Event::ToolStarted(call))) = inner else { panic!("{events:?}") };
-    assert_eq!((parent, call.name.as_str()), (&agent_call.id, "Bash"));
-}
-
-#[tokio::test]
-async fn warnings_are_events() {
-    let (agent, _dir, _) = scripted_agent(json!(["hello"]));
-    let agent = agent.disallowed_tools(["Bahs"]);
-    let events: Vec<Event> =
-        with_timeout(query("a", &agent).events().map(Result::unwrap).collect::<Vec<_>>()).await;
-    assert!(
-        events.iter().any(|event| matches!(event, Event::Warning(text) if text.contains("Bahs"))),
-        "{events:?}"
-    );
-}
-
-#[derive(Debug, PartialEq, Deserialize, JsonSchema)]
-struct Invoice {
-    total: u32,
-}
-
-fn output_call(output: &Value) -> Value {
-    json!([{"type": "tool_use", "name": "StructuredOutput", "input": output}])
-}
-
-#[tokio::test]
-async fn answer_is_a_value_of_a_type() {
-    let (agent, _dir, _) = scripted_agent(json!([output_call(&json!({"total": 3}))]));
-    assert_eq!(with_timeout(query_as::<Invoice>("a", &agent)).await.unwrap(), Invoice { total: 3 });
-    let (agent, _dir, _) = scripted_agent(json!(["no", "no", "no", "no", "no", "no", "no"]));
-    let error = with_timeout(query_as::<Invoice>("a", &agent)).await.unwrap_err();
-    assert!(matches!(error, TurnError::OutputFormat { .. }), "{error:?}");
-}
-
-#[tokio::test]
-async fn typed_turn_does_not_change_the_next_one() {
-    let (agent, _dir, script) =
-        scripted_agent(json!(["plain", output_call(&json!({"total": 3})), "plain again"]));
-    let mut session = Session::open(&agent).await.unwrap();
-    assert_eq!(with_timeout(session.ask("a")).await.unwrap().text(), "plain");
-    let typed = with_timeout(session.ask("b").typed::<Invoice>()).await.unwrap();
-    assert_eq!(typed.value, Invoice { total: 3 });
-    assert_eq!(with_timeout(session.ask("c")).await.unwrap().text(), "plain again");
-    let offers_output = |request: &Value| request["tools"].to_string().contains("StructuredOutput");
-    assert_eq!(script.requests().iter().map(offers_output).collect::<Vec<_>>(), [false, true, false]);
-}
-
-#[tokio::test]
-async fn unusable_schema_is_an_error_of_the_turn() {
-    let (agent, _dir, script) = scripted_agent(json!(["plain"]));
-    let mut session = Session::open(&agent).await.unwrap();
-    let error = with_timeout(session.ask("a").output_schema(json!({"type": "string"}))).await.unwrap_err();
-    assert!(matches!(error, TurnError::Session(Error::Rejected(_))), "{error:?}");
-    assert_eq!(with_timeout(session.ask("b")).await.unwrap().text(), "plain");
-    assert_eq!(script.requests().len(), 1);
 }
 
 #[tokio::test]

@@ -3,8 +3,8 @@
 //! - [`paths`]: locations of transcripts; [`lock`]: one writer per session
 //! - writing: [`transcript_recorder`] (builds the entries of one session), [`transcript_writer`] (sink handle shared by all
 //!   writers), `line_appender` (appends whole lines to a file), `append_file` (the file trait below it), [`open_reply`]
-//!   (lines of a reply that is streaming), `partial_line` (repairs the last line after a crash), [`store_writer`]
-//!   (buffered delivery to a session store), [`metadata`] (title, tag and last prompt), [`awaited_agents`],
+//!   (lines of a reply that is streaming), `held_lines` (the same for stores and mirroring hosts), `partial_line` (repairs
+//!   the last line after a crash), [`store_writer`] (buffered delivery to a session store), [`metadata`] (title, tag and last prompt), [`awaited_agents`],
 //!   [`cost_state`], [`rewind_record`], `write_status` (notices for the host), [`mirror`] (frames for the host)
 //! - loading: [`load`](mod@load), in the order of its steps: `line_reader`, `entry` and `index` (first pass),
 //!   `partial_index` (skips what a compaction replaced), `branch` (selects the active branch), `entry_reader` and
@@ -22,6 +22,7 @@ pub mod checkpoint;
 pub mod cost_state;
 pub(crate) mod entry;
 mod fork;
+mod held_lines;
 pub mod import;
 mod line_appender;
 pub(crate) mod line_reader;

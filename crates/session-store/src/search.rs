@@ -28,7 +28,7 @@ pub struct SearchQuery {
 
 /// A message that matches a search.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Hit {
+pub struct SearchHit {
     /// Uuid of the message.
     pub uuid: String,
     /// `user` or `assistant`.
@@ -54,7 +54,7 @@ impl SearchQuery {
     }
 
     /// The first matching messages of a transcript, at most `limit`; without those that rewinds dropped.
-    pub fn search_file(&self, path: &Path, limit: usize) -> io::Result<Vec<Hit>> {
+    pub fn search_file(&self, path: &Path, limit: usize) -> io::Result<Vec<SearchHit>> {
         let hits = self.scan_file(path, limit, &HashSet::new())?;
         // Few sessions have rewinds, and only those with hits matter.
         if hits.is_empty() || !transcript_reader::contains(path, CONVERSATION_REWOUND)? {
@@ -64,7 +64,7 @@ impl SearchQuery {
         self.scan_file(path, limit, &rewind::dropped_messages(file)?)
     }
 
-    fn scan_file(&self, path: &Path, limit: usize, dropped: &HashSet<IdKey>) -> io::Result<Vec<Hit>> {
+    fn scan_file(&self, path: &Path, limit: usize, dropped: &HashSet<IdKey>) -> io::Result<Vec<SearchHit>> {
         let mut hits = Vec::new();
         let may_match = |line: &[u8]| !self.can_match_raw || self.matcher.is_match(line).unwrap_or(true);
         transcript_reader::scan_messages(path, may_match, |message| {
@@ -75,7 +75,7 @@ impl SearchQuery {
     }
 
     /// Like [`Self::search_file`], for lines in memory.
-    pub(crate) fn search_lines(&self, lines: &[RawJson], limit: usize) -> Vec<Hit> {
+    pub(crate) fn search_lines(&self, lines: &[RawJson], limit: usize) -> Vec<SearchHit> {
         let dropped = match lines.iter().any(|line| line.as_str().contains(CONVERSATION_REWOUND)) {
             // Reading from memory does not fail.
             true => rewind::dropped_messages(Cursor::new(join_lines(lines))).unwrap_or_default(),
@@ -85,13 +85,13 @@ impl SearchQuery {
         messages.filter_map(|message| self.match_message(message, &dropped)).take(limit).collect()
     }
 
-    fn match_message(&self, message: Message, dropped: &HashSet<IdKey>) -> Option<Hit> {
+    fn match_message(&self, message: Message, dropped: &HashSet<IdKey>) -> Option<SearchHit> {
         let text =
             content_texts(&message.message["content"]).into_iter().find_map(|text| self.excerpt(&text))?;
         if dropped.contains(&IdKey::new(&message.uuid)) {
             return None;
         }
-        Some(Hit { uuid: message.uuid, kind: message.kind, text })
+        Some(SearchHit { uuid: message.uuid, kind: message.kind, text })
     }
 
     /// The match with some text around it, on one line.

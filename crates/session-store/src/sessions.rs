@@ -14,7 +14,7 @@ use crate::metadata::MetadataEntry;
 use crate::paths::{is_session_id, project_key};
 use crate::resume_error::ResumeError;
 use crate::resumed_session::ResumedSession;
-use crate::search::{Hit, SearchQuery};
+use crate::search::{SearchHit, SearchQuery};
 use crate::session_files::{FindError, SessionFile, SessionFiles};
 use crate::store::{FileStore, SessionStore, SharedStore, StoreError, StoreKey, SummarizedSession};
 use crate::summary::{SessionSummary, unix_millis};
@@ -38,7 +38,7 @@ pub struct SearchResult {
     /// Id of the session.
     pub session: String,
     /// Matching messages.
-    pub hits: Vec<Hit>,
+    pub hits: Vec<SearchHit>,
 }
 
 /// Options for forking a session.
@@ -366,5 +366,74 @@ fn to_found_summary(session: SummarizedSession) -> SessionSummary {
         cwd: summary.cwd,
         tag: summary.tag,
         created_at: summary.created_at,
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::time::{Duration, SystemTime};
+
+    use nix::errno::Errno;
+    use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
+
+    use super::*;
+
+    fn id(number: u64) -> String {
+        format!("{number:08x}-0000-4000-8000-000000000000")
+    }
+
+    /// Names of the files that were opened since the last call.
+    fn opened(watch: &Inotify) -> Vec<String> {
+        let mut names = Vec::new();
+        loop {
+            match watch.read_events() {
+                Ok(events) => names.extend(
+                    events.into_iter().filter_map(|event| Some(event.name?.to_string_lossy().into_owned())),
+                ),
+                Err(Errno::EAGAIN) => break,
+                Err(error) => panic!("{error}"),
+            }
+        }
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    #[tokio::test]
+    async fn only_the_returned_sessions_are_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let project = dir.path().join("projects/-w");
+        std::fs::create_dir_all(&project).unwrap();
+        let time = |number: u64| SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000 + number);
+        for number in 0..100 {
+            let path = project.join(format!("{}.jsonl", id(number)));
+            let prompt = r#"{"type":"user","message":{"role":"user","content":"hi"}}"#;
+            std::fs::write(&path, prompt).unwrap();
+            let file = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
+            file.set_modified(time(number)).unwrap();
+        }
+        let watch = Inotify::init(InitFlags::IN_NONBLOCK).unwrap();
+        watch.add_watch(&project, AddWatchFlags::IN_OPEN).unwrap();
+        let sessions = Sessions::on_disk(dir.path(), None);
+        let files = |ids: &[SessionSummary]| {
+            let mut files: Vec<String> =
+                ids.iter().map(|found| format!("{}.jsonl", found.session_id)).collect();
+            files.sort();
+            files
+        };
+
+        let newest = sessions.newest(3).await.unwrap();
+        assert_eq!(
+            newest.iter().map(|found| &found.session_id).collect::<Vec<_>>(),
+            [&id(99), &id(98), &id(97)]
+        );
+        assert_eq!(opened(&watch), files(&newest));
+
+        let changed = sessions.changed_since(unix_millis(time(95))).await.unwrap();
+        assert_eq!(changed.len(), 5);
+        assert_eq!(opened(&watch), files(&changed));
+
+        let found = sessions.find(&id(7)).await.unwrap().unwrap();
+        assert_eq!(opened(&watch), files(&[found]));
     }
 }

@@ -105,20 +105,28 @@ fn has_flag(line: &str, key: &str) -> bool {
 
 /// The first value of a field, unless it is empty.
 fn first_value(text: &str, key: &str) -> Option<String> {
-    let found = |pattern: &str| parse_string(&text[text.find(pattern)? + pattern.len()..]);
-    key_patterns(key).iter().find_map(|pattern| found(pattern)).filter(|value| !value.is_empty())
+    let found = find_values(text, key);
+    found.iter().find_map(|values| parse_string(values.first()?)).filter(|value| !value.is_empty())
 }
 
 /// The last value of a field, unless it is empty.
 fn last_value(text: &str, key: &str) -> Option<String> {
-    let found = |pattern: &str| {
-        text.rmatch_indices(pattern).find_map(|(at, _)| parse_string(&text[at + pattern.len()..]))
-    };
-    key_patterns(key).iter().rev().find_map(|pattern| found(pattern)).filter(|value| !value.is_empty())
+    let found = find_values(text, key);
+    let last = found.iter().rev().find_map(|values| values.iter().rev().find_map(|rest| parse_string(rest)));
+    last.filter(|value| !value.is_empty())
 }
 
-fn key_patterns(key: &str) -> [String; 2] {
-    [format!("\"{key}\":\""), format!("\"{key}\": \"")]
+/// What follows the opening quote of each value of a field: of those without a space before it, and of those with one.
+/// A list reads many megabytes, so the search compares many bytes at once.
+fn find_values<'a>(text: &'a str, key: &str) -> [Vec<&'a str>; 2] {
+    let name = format!("\"{key}\":");
+    let (mut plain, mut spaced) = (Vec::new(), Vec::new());
+    for at in memchr::memmem::find_iter(text.as_bytes(), &name) {
+        let rest = &text[at + name.len()..];
+        plain.extend(rest.strip_prefix('"'));
+        spaced.extend(rest.strip_prefix(" \""));
+    }
+    [plain, spaced]
 }
 
 /// Parses a JSON string after its opening quote; `None` if it is cut off.

@@ -12,6 +12,7 @@ use whimbrel_wire::RawJson;
 
 use crate::awaited_agents::{self, AwaitedAgent};
 use crate::cost_state::{self, CostState};
+use crate::held_lines::HeldLines;
 use crate::line_appender::{Durability, LineAppender};
 use crate::metadata::{MetadataEntries, MetadataEntry, truncate_title};
 use crate::mirror::Mirror;
@@ -61,7 +62,7 @@ enum Sink {
         key: Arc<StoreKey>,
         durability: Durability,
         /// Lines of the reply that is streaming.
-        open_lines: Arc<Mutex<Vec<OpenLine>>>,
+        held_lines: Arc<Mutex<HeldLines>>,
     },
 }
 
@@ -72,17 +73,10 @@ struct FileSink {
     mirrored: Vec<RawJson>,
     /// Reserved spaces of the reply that is streaming: offset and content.
     reserved_spaces: Vec<(u64, String)>,
-    /// Lines that the mirroring host gets when that reply ends: its own, and those written meanwhile.
-    held_lines: Vec<HeldLine>,
+    /// Lines of that reply for the mirroring host, and those written meanwhile.
+    held_lines: HeldLines,
     metadata: MetadataEntries,
     health: WriteStatus,
-}
-
-/// A line that is held back for the mirroring host.
-#[derive(Debug)]
-enum HeldLine {
-    Open(OpenLine),
-    Complete(RawJson),
 }
 
 /// New lines of a transcript, for a mirroring host.
@@ -102,7 +96,7 @@ impl TranscriptWriter {
             mirror,
             mirrored: Vec::new(),
             reserved_spaces: Vec::new(),
-            held_lines: Vec::new(),
+            held_lines: HeldLines::default(),
             metadata: MetadataEntries::default(),
             health: WriteStatus::default(),
         };
@@ -139,7 +133,7 @@ impl TranscriptWriter {
             subpath.map_or_else(|| session_key.clone(), |subpath| session_key.with_subpath(subpath)),
         );
         let sink =
-            Sink::Store { store_writer: store_writer.clone(), key, durability, open_lines: Arc::default() };
+            Sink::Store { store_writer: store_writer.clone(), key, durability, held_lines: Arc::default() };
         Self { session: session.into(), sink, title: Arc::default() }
     }
 
@@ -148,12 +142,18 @@ impl TranscriptWriter {
         self.file_sink().map(|sink| sink.file.path().to_owned())
     }
 
-    /// Writes one line without its newline. A file is written at once, a store by [`TranscriptWriter::flush`].
+    /// Writes one line without its newline, after all lines before it. A file is written at once, a store by
+    /// [`TranscriptWriter::flush`].
     pub(super) fn write_line(&self, line: serde_json::Result<String>) -> io::Result<()> {
+        self.store_held_lines(None);
+        self.write_metadata(line)
+    }
+
+    /// Writes a line whose position does not matter, as its entry belongs to the whole session. A reply that is
+    /// streaming stays open.
+    fn write_metadata(&self, line: serde_json::Result<String>) -> io::Result<()> {
         let line = line.map_err(io::Error::other)?;
         if let Sink::Store { store_writer, key, .. } = &self.sink {
-            // The start of a call must not be stored without the call.
-            self.send_open_lines(None);
             store_writer.push(key, RawJson::parse(line).map_err(io::Error::other)?);
             return Ok(());
         }
@@ -166,42 +166,51 @@ impl TranscriptWriter {
         sink.append(line)
     }
 
-    /// Writes a line of a reply that is streaming. A file is written at once. A mirroring host gets the line when
-    /// [`TranscriptWriter::finish_reply`] has completed it, and a store then or before the next other line.
+    /// Writes a line of a reply that is streaming. A file is written at once. A store and a mirroring host get the line
+    /// when [`TranscriptWriter::finish_reply`] has completed it, when [`TranscriptWriter::held_lines_due`] has ended, or
+    /// before the next line that must follow.
     pub(super) fn write_open_line(&self, line: OpenLine) -> io::Result<()> {
-        if let Sink::Store { open_lines, .. } = &self.sink {
-            open_lines.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+        if let Sink::Store { held_lines, .. } = &self.sink {
+            lock(held_lines).push_open(line);
             return Ok(());
         }
         self.file_sink().map_or(Ok(()), |mut sink| sink.append_open(line))
     }
 
     /// Sets the final stop reason and usage in all lines of the reply that has ended. A line that cannot be changed in
-    /// its file keeps the values of the beginning.
+    /// its file, or that was passed on already, keeps the values of the beginning.
     pub fn finish_reply(&self, end: &ReplyEnd) {
         if let Some(mut sink) = self.file_sink() {
             sink.finish_reply(end);
         }
-        self.send_open_lines(Some(end));
+        self.store_held_lines(Some(end));
     }
 
-    /// Gives up waiting for the end of a reply.
-    fn release_open_lines(&self) {
+    /// Passes on the lines of a reply that has not ended.
+    pub fn release_held_lines(&self) {
         if let Some(mut sink) = self.file_sink() {
             sink.mirror_held_lines(None);
         }
-        self.send_open_lines(None);
+        self.store_held_lines(None);
     }
 
-    /// Passes the open lines to the store writer.
-    fn send_open_lines(&self, end: Option<&ReplyEnd>) {
-        if let Sink::Store { store_writer, key, open_lines, .. } = &self.sink {
-            let lines = std::mem::take(&mut *open_lines.lock().unwrap_or_else(PoisonError::into_inner));
-            for line in lines {
-                if let Ok(line) = RawJson::parse(line.complete(end)) {
-                    store_writer.push(key, line);
-                }
-            }
+    /// Waits until the lines of the reply that is streaming have been held back long enough; forever if there are none.
+    pub async fn held_lines_due(&self) {
+        let due = match &self.sink {
+            Sink::Discard | Sink::Unavailable(_) => None,
+            Sink::File(_) => self.file_sink().and_then(|sink| sink.held_lines.due()),
+            Sink::Store { held_lines, .. } => lock(held_lines).due(),
+        };
+        match due {
+            Some(due) => tokio::time::sleep_until(due).await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Passes the held lines to the store writer.
+    fn store_held_lines(&self, end: Option<&ReplyEnd>) {
+        if let Sink::Store { store_writer, key, held_lines, .. } = &self.sink {
+            lock(held_lines).take(end).into_iter().for_each(|line| store_writer.push(key, line));
         }
     }
 
@@ -246,8 +255,10 @@ impl TranscriptWriter {
             std::mem::take(&mut title.is_unsaved).then(|| title.text.clone()).flatten()
         };
         match stale_entries {
-            Some(title) => self
-                .write_line(Ok(MetadataEntry::title(&title, &self.session)?.to_line()?.as_str().to_owned())),
+            Some(title) => self.write_metadata(Ok(MetadataEntry::title(&title, &self.session)?
+                .to_line()?
+                .as_str()
+                .to_owned())),
             None => Ok(()),
         }
     }
@@ -268,7 +279,7 @@ impl TranscriptWriter {
         });
         // A read error is not reported; the next turn tries again.
         for line in stale_entries.and_then(Result::ok).unwrap_or_default() {
-            let _ = self.write_line(Ok(line));
+            let _ = self.write_metadata(Ok(line));
         }
     }
 
@@ -286,18 +297,18 @@ impl TranscriptWriter {
     /// Records the background agents whose reports are awaited. A failed write stays pending like any other line. A
     /// store gets the entry with the next [`TranscriptWriter::flush`].
     pub fn record_awaited_agents(&self, agents: &[AwaitedAgent]) {
-        let _ = self.write_line(Ok(awaited_agents::render_entry(agents, &self.session)));
+        let _ = self.write_metadata(Ok(awaited_agents::render_entry(agents, &self.session)));
     }
 
     /// Records the cost of the session so far. A failed write stays pending like any other line. A store gets the entry
     /// with the next [`TranscriptWriter::flush`].
     pub fn record_cost(&self, cost: &CostState) {
-        let _ = self.write_line(cost_state::render_entry(cost));
+        let _ = self.write_metadata(cost_state::render_entry(cost));
     }
 
     /// Ends a turn: writes all lines, and syncs them if durability requires it. Errors become notices.
     pub async fn end_turn(&self) {
-        self.release_open_lines();
+        self.release_held_lines();
         if let Sink::Store { store_writer, .. } = &self.sink {
             let _ = store_writer.flush(FlushMode::WithRetries).await;
         }
@@ -378,6 +389,10 @@ impl TranscriptWriter {
     }
 }
 
+fn lock(held_lines: &Mutex<HeldLines>) -> MutexGuard<'_, HeldLines> {
+    held_lines.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl FileSink {
     fn append(&mut self, line: String) -> io::Result<()> {
         let mut bytes = line.into_bytes();
@@ -389,7 +404,7 @@ impl FileSink {
     fn append_open(&mut self, line: OpenLine) -> io::Result<()> {
         let (start, reserved) = (line.end_fields_offset() as u64, line.end_fields().to_owned());
         if self.mirror.is_on() {
-            self.held_lines.push(HeldLine::Open(line.clone()));
+            self.held_lines.push_open(line.clone());
         }
         let text = line.into_text();
         let length = text.len() + 1;
@@ -412,20 +427,13 @@ impl FileSink {
 
     /// Passes a complete line to the mirroring host, after the lines that are held back.
     fn mirror_line(&mut self, line: RawJson) {
-        if self.held_lines.is_empty() {
-            self.mirrored.push(line);
-        } else {
-            self.held_lines.push(HeldLine::Complete(line));
-        }
+        self.mirrored.extend(self.held_lines.push_after(line));
     }
 
     /// Passes the lines that were held back to the mirroring host.
     fn mirror_held_lines(&mut self, end: Option<&ReplyEnd>) {
-        let lines = std::mem::take(&mut self.held_lines);
-        self.mirrored.extend(lines.into_iter().filter_map(|line| match line {
-            HeldLine::Open(line) => RawJson::parse(line.complete(end)).ok(),
-            HeldLine::Complete(line) => Some(line),
-        }));
+        let lines = self.held_lines.take(end);
+        self.mirrored.extend(lines);
     }
 
     /// Writes the file again if it was removed or replaced.
@@ -449,6 +457,9 @@ impl FileSink {
         written
     }
 }
+
+#[cfg(test)]
+mod held_lines_tests;
 
 #[cfg(test)]
 mod tests {

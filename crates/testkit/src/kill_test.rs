@@ -38,7 +38,7 @@ const MAX_FRAMES_BEFORE_KILL: u64 = 28;
 const MAX_KILL_DELAY_MICROS: u64 = 3_000;
 
 /// Time limit for the remaining processes to exit.
-const PROCESS_EXIT_TIMEOUT: Duration = Duration::from_secs(10);
+const PROCESS_EXIT_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A kill test of one program.
 #[derive(Debug, Clone)]

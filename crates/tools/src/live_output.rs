@@ -142,6 +142,19 @@ impl LiveStream {
         self.buffer().source.task_id = Some(task_id.to_owned());
     }
 
+    /// Returns whether the host has subscribed.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.0.subscription.current().is_some()
+    }
+
+    /// Counts output that is not passed on, and drops what was before it.
+    pub(crate) fn omit(&self, bytes: u64) {
+        let mut buffer = self.buffer();
+        let dropped = mem::take(&mut buffer.pending).len() as u64;
+        buffer.decoder = PlainTextDecoder::default();
+        buffer.omitted_bytes += dropped + bytes;
+    }
+
     /// The buffer is valid after each statement, so a poisoned lock holds valid data.
     fn buffer(&self) -> MutexGuard<'_, StreamBuffer> {
         self.0.buffer.lock().unwrap_or_else(PoisonError::into_inner)

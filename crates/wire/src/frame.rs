@@ -35,13 +35,12 @@ macro_rules! body {
 /// Lists the frame types once: tag on the wire, variant, body type. Parser, serializer and schema are made from this
 /// list.
 macro_rules! frames {
-    ($($tag:literal => $variant:ident($body:ty) $(by $reader:path)?,)*) => {
+    ($($(#[$doc:meta])+ $tag:literal => $variant:ident($body:ty) $(by $reader:path)?,)*) => {
         /// One line of the wire. Bodies are boxed, so that queued frames stay small.
         #[derive(Debug, Clone, PartialEq)]
-        #[expect(missing_docs, reason = "each variant is documented at the type it holds")]
         #[non_exhaustive]
         pub enum Frame {
-            $($variant(Box<$body>),)*
+            $($(#[$doc])+ $variant(Box<$body>),)*
             /// An unknown type, passed on unchanged.
             Unknown(RawJson),
         }
@@ -91,24 +90,43 @@ macro_rules! frames {
 }
 
 frames! {
+    /// A complete block of the model's reply, or the report of a failed call.
     "assistant" => Assistant(Assistant),
+    /// A prompt, or the results of tool calls.
     "user" => User(User),
+    /// A turn has ended.
     "result" => Result(TurnResult),
+    /// A notice about the session: its start, a warning, a hook, a background task.
     "system" => System(System) by System::from_line,
+    /// A piece of a reply that is being written.
     "stream_event" => StreamEvent(StreamEvent),
+    /// How far a tool call is.
     "tool_progress" => ToolProgress(ToolProgress),
+    /// What a running command has printed.
     "tool_output" => ToolOutput(ToolOutputChunk),
+    /// A summary of several tool calls.
     "tool_use_summary" => ToolUseSummary(ToolUseSummary),
+    /// The state of a login.
     "auth_status" => AuthStatus(AuthStatus),
+    /// The state of a limit of the provider.
     "rate_limit_event" => RateLimitEvent(RateLimitEvent),
+    /// A suggestion for the next prompt.
     "prompt_suggestion" => PromptSuggestion(PromptSuggestion),
+    /// The conversation starts anew.
     "conversation_reset" => ConversationReset(ConversationReset),
+    /// The goal that the session works towards.
     "active_goal" => ActiveGoal(ActiveGoal),
+    /// A request to the engine or to the host.
     "control_request" => ControlRequest(ControlRequest),
+    /// The response to a request.
     "control_response" => ControlResponse(ControlResponse),
+    /// A request is withdrawn.
     "control_cancel_request" => ControlCancel(Cancel),
+    /// A sign of life.
     "keep_alive" => KeepAlive(KeepAlive),
+    /// Variables that change while the engine runs.
     "update_environment_variables" => EnvironmentUpdate(EnvironmentUpdate),
+    /// Lines of the transcript, for a host that keeps a copy.
     "transcript_mirror" => TranscriptMirror(TranscriptMirror),
 }
 

@@ -435,6 +435,7 @@ pub enum TerminalReason {
     ToolDeferredUnavailable,
     BackgroundRequested,
     StructuredOutputRetryExhausted,
+    SessionConflict,
     TurnSetupFailed,
     #[serde(untagged)]
     Other(String),

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use serde::Serialize;
 use whimbrel_os::clock;
-use whimbrel_session_store::search::{Hit, SearchQuery};
+use whimbrel_session_store::search::{SearchHit, SearchQuery};
 use whimbrel_session_store::summary::SessionSummary;
 
 use super::command::ListOptions;
@@ -23,7 +23,7 @@ const MAX_SHOWN_HITS: usize = 3;
 struct SessionHits {
     #[serde(flatten)]
     summary: SessionSummary,
-    matches: Vec<Hit>,
+    matches: Vec<SearchHit>,
 }
 
 /// Searches the sessions, the newest first, and prints each one as it is found.

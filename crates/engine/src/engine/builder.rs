@@ -22,6 +22,7 @@ impl Engine {
     }
 
     /// Builds an engine on top of these providers.
+    #[doc(hidden)]
     pub fn builder_with(providers: Providers) -> EngineBuilder {
         EngineBuilder { providers }
     }

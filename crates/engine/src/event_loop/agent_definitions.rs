@@ -25,8 +25,16 @@ impl Session {
             self.setup.agents.definitions.allowed_by(&self.setup.permissions.state);
     }
 
+    /// Completes the setup before a turn. If the session must not continue, `setup_error` says why.
+    pub(super) fn complete_setup(&mut self) {
+        match self.refused_initialize.take() {
+            Some(refused) => self.setup_error = Some(refused),
+            None => self.apply_main_agent_definition(),
+        }
+    }
+
     /// Applies the definition named by `--agent`. Called once everything is configured and before the first turn.
-    pub(super) fn apply_main_agent_definition(&mut self) {
+    fn apply_main_agent_definition(&mut self) {
         let Some(name) = self.setup.agents.main_agent.take() else { return };
         let Some(definition) = self.setup.agents.definitions.get(&name).cloned() else {
             let known = self.setup.agents.definitions.names().join(", ");

@@ -40,7 +40,7 @@ impl Session {
     }
 
     async fn start_pending_calls(&mut self, loaded: LoadedConversation) {
-        self.apply_main_agent_definition();
+        self.complete_setup();
         if self.setup_error.is_some() {
             return;
         }

@@ -48,6 +48,8 @@ pub(crate) struct Session {
     pub(crate) withdrawable_requests: WithdrawableRequests,
     /// Set if `initialize` or `--agent` asked for something unavailable: the session must not continue without it.
     pub(crate) setup_error: Option<SetupError>,
+    /// Set if the last `initialize` was refused, until another one is accepted. No turn may start meanwhile.
+    pub(crate) refused_initialize: Option<SetupError>,
     /// Asks the host about hosts that confined commands want to reach.
     pub(super) sandbox_questions: Option<Arc<SandboxQuestions>>,
 }
@@ -129,6 +131,7 @@ impl Session {
             },
             withdrawable_requests: WithdrawableRequests::default(),
             setup_error: None,
+            refused_initialize: None,
             sandbox_questions: None,
             setup,
             engine,

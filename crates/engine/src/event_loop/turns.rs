@@ -120,7 +120,7 @@ impl Session {
 
     /// Starts a turn with everything that is queued before the next command.
     pub(super) async fn start_next_turn(&mut self) {
-        self.apply_main_agent_definition();
+        self.complete_setup();
         if self.setup_error.is_some() {
             return;
         }
@@ -164,7 +164,7 @@ impl Session {
     /// resumed session gets its agent for it.
     pub(super) async fn prepare_side_question(&mut self) {
         if self.main_agent.idle.is_none() && self.setup.session.resumed.is_some() {
-            self.apply_main_agent_definition();
+            self.complete_setup();
             if self.setup_error.is_some() {
                 return;
             }
@@ -225,7 +225,7 @@ impl Session {
         agent.record_view();
         agent.ledger.begin_turn();
         agent.tool_env.checker.hooks.begin_turn();
-        let first_message = agent.conversation.begin_turn();
+        let first_message = agent.conversation.begin_turn(self.main_agent.prompt_ids.clone());
         let cancel = CancellationToken::new();
         Arc::make_mut(&mut agent.tool_env).context.cancel = cancel.clone();
         let (source, steering) = SteeringSource::new(self.prompt_replay());

@@ -58,9 +58,7 @@ pub(super) fn resolve_limits(
         });
     }
     if options.max_turns == Some(0) {
-        return Err(SetupError::Invalid(
-            "The limit of model calls per turn (--max-turns) must be at least 1.".into(),
-        ));
+        return Err(SetupError::InvalidOption { option: "max_turns", reason: "must be at least 1.".into() });
     }
     if options.task_budget == Some(0) {
         return Err(SetupError::InvalidOption {
@@ -68,8 +66,9 @@ pub(super) fn resolve_limits(
             reason: "must be more than 0 tokens.".into(),
         });
     }
+    let max_turns = positive("CLAUDE_CODE_MAX_TURNS")?.map(|limit| u32::try_from(limit).unwrap_or(u32::MAX));
     Ok(AgentLimits {
-        max_turns: options.max_turns,
+        max_turns: options.max_turns.or(max_turns),
         max_budget_usd: options.max_budget_usd,
         task_budget_tokens: options.task_budget,
         max_output_tokens,
@@ -136,7 +135,12 @@ mod tests {
 
     #[test]
     fn zero_and_invalid_limits_name_their_variable() {
-        let names = ["CLAUDE_CODE_MAX_OUTPUT_TOKENS", "API_TIMEOUT_MS", "WHIMBREL_REPLY_TIMEOUT_MS"];
+        let names = [
+            "CLAUDE_CODE_MAX_OUTPUT_TOKENS",
+            "CLAUDE_CODE_MAX_TURNS",
+            "API_TIMEOUT_MS",
+            "WHIMBREL_REPLY_TIMEOUT_MS",
+        ];
         for (name, value) in
             names.into_iter().flat_map(|name| ["0", "-1", "much", ""].map(|value| (name, value)))
         {
@@ -150,6 +154,17 @@ mod tests {
         let none = Options { max_output_tokens: Some(0), ..Options::default() };
         let engine = Engine::new(Providers::offline());
         assert!(resolve_limits(&engine, &none, &Env::new(), &TypedSettings::default()).is_err());
+    }
+
+    #[test]
+    fn option_wins_over_the_variable_for_turns() {
+        let engine = Engine::new(Providers::offline());
+        let env = [("CLAUDE_CODE_MAX_TURNS".to_owned(), "7".to_owned())].into();
+        for (given, expected) in [(None, 7), (Some(3), 3)] {
+            let options = Options { max_turns: given, ..Options::default() };
+            let limits = resolve_limits(&engine, &options, &env, &TypedSettings::default()).unwrap();
+            assert_eq!(limits.max_turns, Some(expected), "{given:?}");
+        }
     }
 
     #[test]

@@ -46,7 +46,7 @@ pub(super) fn initial_permissions(
     let mode = match (options.permission_mode.or(kept_mode), effective.mode) {
         (Some(mode), _) => mode,
         (None, Some((PermissionMode::BypassPermissions, _))) if !available => {
-            warnings.push("The settings choose the mode bypassPermissions, but the session was not started with --allow-dangerously-skip-permissions. It starts in the mode default.".into());
+            warnings.push("The settings choose the mode bypassPermissions, but the option allow_dangerously_skip_permissions is not set. The session starts in the mode default.".into());
             PermissionMode::Default
         }
         (None, Some((mode, _))) => mode,

@@ -47,7 +47,8 @@ impl SessionRequest {
     pub fn inspect_settings(&self) -> Result<Settings, SetupError> {
         let mut env = self.env.clone();
         env.extend(self.options.env.clone());
-        let options = Options { tolerate_bad_settings: true, ..self.options.clone() };
+        let mut options = Options { tolerate_bad_settings: true, ..self.options.clone() };
+        settings::restrict_sources(&mut options, &env);
         settings::load_settings(&options, &env, &working_directory(&options)?)
     }
 
@@ -58,6 +59,7 @@ impl SessionRequest {
         }
         let mut env = self.env.clone();
         env.extend(self.options.env.clone());
+        settings::restrict_sources(&mut self.options, &env);
         let settings = settings::load_settings(&self.options, &env, &working_directory(&self.options)?)?;
         self.env.extend(settings.effective().env.clone());
         Ok(settings)

@@ -36,6 +36,16 @@ pub(super) fn load_settings(options: &Options, env: &Env, root: &Path) -> Result
     .map_err(invalid)
 }
 
+/// Switches of the official program for a session without files that nothing names, as with `--bare`.
+const BARE_VARIABLES: [&str; 2] = ["CLAUDE_CODE_SIMPLE", "CLAUDE_CODE_SAFE_MODE"];
+
+/// Leaves out all setting sources if the environment says so. Settings cannot: they are sources themselves.
+pub(super) fn restrict_sources(options: &mut Options, env: &Env) {
+    if BARE_VARIABLES.iter().any(|name| is_env_set(env, name)) {
+        options.setting_sources = Some(Vec::new());
+    }
+}
+
 /// The directory that contains the project's `.claude`.
 pub(super) fn project_root(options: &Options, root: &Path) -> PathBuf {
     options.project_config_root.as_ref().map_or_else(|| root.into(), |dir| root.join(dir))
@@ -70,7 +80,10 @@ fn managed_settings(options: &Options) -> Result<Option<Map<String, Value>>, Set
     match &options.managed_settings {
         None => Ok(None),
         Some(Value::Object(values)) => Ok(Some(values.clone())),
-        Some(_) => Err(SetupError::Invalid("--managed-settings must be a JSON object.".into())),
+        Some(_) => Err(SetupError::InvalidOption {
+            option: "managed_settings",
+            reason: "must be a JSON object.".into(),
+        }),
     }
 }
 

@@ -11,6 +11,7 @@ pub(super) async fn add_prompts(agent: &mut Agent, point: SteeringPoint, cancel:
     let Some(source) = agent.steering.clone().filter(|_| !cancel.is_cancelled()) else { return false };
     let mut goes_on = false;
     for mut user in source.take_prompts(point).await {
+        agent.conversation.add_prompt_id(user.uuid.clone());
         if let Some(warning) = agent.conversation.assign_prompt_uuid(&mut user) {
             agent.frame_sender.warn(warning).await;
         }

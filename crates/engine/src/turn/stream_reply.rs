@@ -90,6 +90,10 @@ pub(super) async fn stream_reply(
         let step = tokio::select! {
             biased;
             () = cancel.cancelled() => break,
+            () = agent.conversation.held_lines_due() => {
+                agent.conversation.release_held_lines().await;
+                continue;
+            }
             () = scheduler.drive(), if scheduler.is_running() => continue,
             step = call.next() => step,
         };

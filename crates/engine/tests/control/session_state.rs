@@ -147,6 +147,28 @@ async fn get_usage_reports_cost_and_line_counts() {
 }
 
 #[tokio::test]
+async fn refused_initialize_can_be_repeated_but_not_ignored() {
+    let refused = [json!({"toolAliases": {"Bash": "mcp__box__bash"}}), json!({"systemPromptSnapshot": true})];
+    for fields in refused {
+        let name = fields.as_object().unwrap().keys().next().unwrap().clone();
+        let mut request = fields;
+        request["subtype"] = "initialize".into();
+        let mut host = Host::with_script([Reply::text("hi")]).start().await.unwrap();
+        let response = host.send_raw_request(request.clone()).await.unwrap();
+        assert!(matches!(&response, Response::Error { error, .. } if error.contains(&name)), "{response:?}");
+        let response = host.send_raw_request(json!({"subtype": "initialize"})).await.unwrap();
+        assert!(matches!(response, Response::Success { .. }), "{response:?}");
+        assert_eq!(host.run("Go.").await.unwrap().result.as_deref(), Some("hi"));
+
+        let mut host = Host::with_script([Reply::text("hi")]).start().await.unwrap();
+        host.send_raw_request(request).await.unwrap();
+        let result = host.run("Go.").await.unwrap();
+        assert!(result.is_error && result.errors.unwrap()[0].contains(&name));
+        assert_eq!(host.model_requests().len(), 0, "nothing runs without what the host asked for");
+    }
+}
+
+#[tokio::test]
 async fn initialize_repeats_pending_permission_requests() {
     let script = [Reply::tool("Bash", json!({"command": "touch made"})), Reply::text("Done.")];
     let mut host = Host::with_script(script)

@@ -91,3 +91,20 @@ async fn line_is_written_before_its_reply_ends() {
     host.finish().await.unwrap();
     assert_eq!(recorded(&dirs.read_transcript(&session).unwrap()).len(), 1);
 }
+
+#[tokio::test]
+async fn mirrored_line_does_not_wait_for_a_long_reply() {
+    let dirs = SessionDirs::new().unwrap();
+    let script = [Reply::text("Once").and_text("upon a time").chunk_size(100).stall_after(4)];
+    let options = Options { session_mirror: true, ..Options::default() };
+    let mut host = dirs.host(script, options).start().await.unwrap();
+    host.send_prompt("Go.").await.unwrap();
+    let frame = host.next_matching(&json!({"type": "assistant"})).await.unwrap();
+    let uuid = frame["uuid"].clone();
+    // The reply never ends.
+    let entries = json!([{"type": "assistant", "uuid": uuid}]);
+    host.next_matching(&json!({"type": "transcript_mirror", "entries": entries})).await.unwrap();
+    host.send_request(Interrupt::default()).await.unwrap();
+    host.next_result().await.unwrap();
+    host.finish().await.unwrap();
+}

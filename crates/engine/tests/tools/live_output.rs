@@ -124,10 +124,18 @@ async fn subscription_applies_to_a_running_command() {
 
 #[tokio::test]
 async fn background_command_names_its_task_and_ends_before_the_notice() {
+    for at_end in ["stop", "detach"] {
+        check_background_command(at_end).await;
+    }
+}
+
+async fn check_background_command(at_end: &str) {
     let input = json!({"command": GATED, "run_in_background": true});
     let script =
         [Reply::tool("Bash", input).tool_use_id("call_1"), Reply::text("Started."), Reply::text("Noticed.")];
-    let mut host = start_subscribed(script).await;
+    let host = Host::with_script(script).env("WHIMBREL_BACKGROUND_AT_END", at_end);
+    let mut host = host.can_use_tool(|_| PermissionResult::allow()).start().await.unwrap();
+    host.send_request(SubscribeToolOutput { enabled: true }).await.unwrap();
     host.run("Go.").await.unwrap();
     open_gate(&host).await;
     host.next_result().await.unwrap();

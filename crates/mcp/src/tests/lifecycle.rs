@@ -105,6 +105,6 @@ async fn a_server_that_exits_on_eof_is_not_killed() {
     let polite = server_entry(LIST_ONE_TOOL, &reply_text("ok"));
     let script = format!("{}\n echo bye > bye", polite["args"][1].as_str().unwrap());
     let servers = TestServers::start(json!({"polite": shell_entry(&script)})).await;
-    tokio::time::timeout(Duration::from_secs(20), servers.registry.close()).await.unwrap();
+    tokio::time::timeout(Duration::from_secs(120), servers.registry.close()).await.unwrap();
     assert!(servers.dir().join("bye").exists());
 }

@@ -77,6 +77,6 @@ pub(super) fn missing_key_error() -> ModelError {
         ModelErrorKind::NoCredentials,
         "No API key is configured. Set ANTHROPIC_API_KEY, or ANTHROPIC_AUTH_TOKEN (with ANTHROPIC_BASE_URL \
          for another server), or CLAUDE_CODE_OAUTH_TOKEN, or `apiKeyHelper` in your settings, or use OPENAI_BASE_URL \
-         with `--model openai:NAME`.",
+         with the model `openai:NAME`.",
     )
 }

@@ -36,6 +36,12 @@ pub enum TurnError {
         /// The result.
         result: Box<TurnResult>,
     },
+    /// The session was continued elsewhere, so that nothing more can be added to it here. Open it again to go on.
+    #[error("the session was continued elsewhere: open it again")]
+    Conflict(Box<TurnResult>),
+    /// The prompt was taken back before its turn began; see [`Turn::interrupt`](crate::Turn::interrupt).
+    #[error("the prompt was taken back before its turn began")]
+    PromptCancelled,
     /// The turn failed for another reason; see [`TurnResult::terminal_reason`].
     #[error("the turn failed: {}", describe(.0))]
     Failed(Box<TurnResult>),
@@ -82,8 +88,9 @@ impl TurnError {
             | Self::Interrupted(result)
             | Self::OutputFormat { result, .. }
             | Self::Hook { result, .. }
+            | Self::Conflict(result)
             | Self::Failed(result) => Some(result),
-            Self::Session(_) => None,
+            Self::PromptCancelled | Self::Session(_) => None,
         }
     }
 

@@ -1,7 +1,9 @@
-//! Input of a tool: its schema in the form that providers accept, and the conversion of what the model sends.
+//! What the model sends as a value of a type, the input of a tool or an answer: its schema in the form that providers
+//! accept, and the conversion.
 //!
-//! Providers accept only an object schema without `oneOf`, `anyOf` and `allOf` at the top. Types whose variants are
-//! objects become one object with all their fields; types that are no object become the field `value` of one.
+//! Providers accept only an object schema without `oneOf`, `anyOf` and `allOf` at the top. Types that are no object
+//! become the field `value` of one. So do types with variants in an answer, because the engine validates it against the
+//! schema; in the input of a tool they become one object with all their fields, which models fill in more easily.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +26,7 @@ const COMBINATORS: [&str; 3] = ["oneOf", "anyOf", "allOf"];
 
 /// Schema of an input, and how the model's object becomes a value of its type.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct InputFormat {
+pub(crate) struct InputFormat {
     pub(super) schema: RawJson,
     encoding: Encoding,
     /// One line per variant, if the type has several.
@@ -39,17 +41,35 @@ enum Encoding {
     Wrapped,
 }
 
+/// What becomes of a type with several variants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum VariantEncoding {
+    /// One object with the fields of all variants.
+    Folded,
+    /// The field `value` of an object.
+    Wrapped,
+}
+
 impl InputFormat {
-    /// Fits the schema of a type.
+    /// Fits the schema of a type that is the input of a tool.
     pub(super) fn of<I: JsonSchema>() -> Self {
+        Self::of_type::<I>(VariantEncoding::Folded)
+    }
+
+    /// Fits the schema of a type that is an answer. An answer that matches it is a value of the type.
+    pub(crate) fn of_answer<T: JsonSchema>() -> Self {
+        Self::of_type::<T>(VariantEncoding::Wrapped)
+    }
+
+    fn of_type<I: JsonSchema>(variants: VariantEncoding) -> Self {
         let settings = SchemaSettings::draft2020_12().with(|settings| {
             settings.inline_subschemas = true;
             settings.meta_schema = None;
         });
-        Self::fit(settings.into_generator().into_root_schema_for::<I>().to_value())
+        Self::fit(settings.into_generator().into_root_schema_for::<I>().to_value(), variants)
     }
 
-    fn fit(schema: Value) -> Self {
+    fn fit(schema: Value, variants: VariantEncoding) -> Self {
         let mut root = match schema {
             Value::Object(root) => root,
             _ => Map::new(),
@@ -59,13 +79,19 @@ impl InputFormat {
         if is_any || is_type(&root, "null") {
             return Self::new(&json!({"type": "object", "properties": {}}), Encoding::Object, Vec::new());
         }
-        if is_plain_object(&root) && field_names(&root).all(is_accepted_name) {
+        // An input that is null comes as an empty object; an answer has to say it.
+        let may_be_null =
+            variants == VariantEncoding::Wrapped && root.get("type").is_some_and(Value::is_array);
+        if !may_be_null && is_plain_object(&root) && field_names(&root).all(is_accepted_name) {
             root.insert("type".into(), "object".into());
             root.entry("properties").or_insert_with(|| Map::new().into());
             return Self::new(&Value::Object(root), Encoding::Object, Vec::new());
         }
         let definitions = name_self_references(&mut root);
-        let folded = fold(&Value::Object(root.clone()), &definitions, 0);
+        let folded = match variants {
+            VariantEncoding::Folded => fold(&Value::Object(root.clone()), &definitions, 0),
+            VariantEncoding::Wrapped => None,
+        };
         match folded.filter(|folded| folded.fields.iter().all(|field| is_accepted_name(&field.name))) {
             Some(folded) => {
                 let forms = folded.forms.clone();
@@ -82,6 +108,11 @@ impl InputFormat {
         Self { schema, encoding, forms }
     }
 
+    /// The schema as a value.
+    pub(crate) fn schema_value(&self) -> Value {
+        self.schema.decode().unwrap_or_else(|_| unreachable!("it was made of a value"))
+    }
+
     /// Adds the forms of the input to the description of its tool.
     pub(super) fn describe(&self, description: String) -> String {
         match self.forms.is_empty() {
@@ -94,7 +125,7 @@ impl InputFormat {
     }
 
     /// Converts the model's input. The error names the invalid field.
-    pub(super) fn parse<I: DeserializeOwned>(&self, input: Value) -> Result<I, String> {
+    pub(crate) fn parse<I: DeserializeOwned>(&self, input: Value) -> Result<I, String> {
         let input = match (self.encoding, input) {
             (Encoding::Wrapped, Value::Object(mut fields)) => {
                 return parse_value(fields.remove(VALUE_FIELD).unwrap_or_default())

@@ -29,7 +29,7 @@ pub struct Tool {
 
 /// Creates a tool from an async function. The model sees its name, its description and the schema of its input: derive
 /// `schemars::JsonSchema` for the input, whose doc comments the model reads. `whimbrel::schemars` is that crate; a derive
-/// finds it after `use whimbrel::schemars;`.
+/// finds it after `use whimbrel::schemars;`, and `whimbrel::serde_json` has the values.
 ///
 /// The function takes the input, the [`ToolContext`], both in this order, or neither. See [`tool_with_state`] for one
 /// that shares something with others.

@@ -29,9 +29,7 @@ impl AbandonedTurn {
         self.reply = None;
         let reply: Option<InterruptReply> =
             response.ok().and_then(|response| response.parse_reply::<Interrupt>().ok());
-        let cancelled = reply.and_then(|reply| reply.cancelled);
-        let is_own = |id: &serde_json::Value| id.as_str() == Some(self.tracker.prompt());
-        cancelled.and_then(|ids| ids.as_array().map(|ids| ids.iter().any(is_own))).unwrap_or(false)
+        reply.is_some_and(|reply| self.tracker.is_cancelled_by(&reply))
     }
 
     /// Records a frame and returns its role.

@@ -17,6 +17,16 @@ fn assistant(text: &str) -> Value {
     json!({"type": "assistant", "parent_tool_use_id": null, "message": {"id": "m", "model": "x", "content": [{"type": "text", "text": text}]}})
 }
 
+fn notice() -> Value {
+    json!({"type": "system", "subtype": "informational", "content": "odd", "level": "warning"})
+}
+
+fn subagent_message() -> Value {
+    let mut message = assistant("inner");
+    message["parent_tool_use_id"] = "call".into();
+    message
+}
+
 /// A result with further fields.
 fn result(more: Value) -> Value {
     let mut fields = json!({"type": "result", "subtype": "success", "is_error": false, "duration_ms": 1,
@@ -33,7 +43,7 @@ fn frames_belong_to_the_turn_from_its_prompt_to_its_result() {
     let joined = || result(json!({"user_message_uuid": "q", "user_message_uuids": ["p", "q"]}));
     let notification = || result(json!({"origin": {"kind": "task-notification"}}));
     let other = || result(json!({"user_message_uuid": "o"}));
-    let rows: [(&str, Vec<Value>, Vec<FrameRole>); 6] = [
+    let rows: [(&str, Vec<Value>, Vec<FrameRole>); 9] = [
         ("alone", vec![replay("p"), assistant("a"), own_result()], vec![Own, Own, Result]),
         ("joined", vec![replay("p"), replay("q"), joined()], vec![Own, Own, Result]),
         (
@@ -48,12 +58,31 @@ fn frames_belong_to_the_turn_from_its_prompt_to_its_result() {
         ),
         ("an engine that names no prompts", vec![assistant("a"), result(json!({}))], vec![Other, Result]),
         ("a result without a replay", vec![own_result()], vec![Result]),
+        ("notices before the replay", vec![notice(), replay("p"), own_result()], vec![Own, Own, Result]),
+        (
+            "notices of another turn",
+            vec![replay("o"), notice(), other(), notice(), own_result()],
+            vec![Other, Other, Other, Own, Result],
+        ),
+        (
+            "work of a subagent in the background",
+            vec![subagent_message(), notice(), own_result()],
+            vec![Other, Own, Result],
+        ),
     ];
     for (name, frames, expected) in rows {
-        let mut tracker = TurnTracker::new("p".into());
+        let mut tracker = TurnTracker::new("p".into(), SessionActivity::Idle);
         let roles: Vec<FrameRole> = frames.iter().map(|value| tracker.record(&frame(value))).collect();
         assert_eq!(roles, expected, "{name}");
     }
+}
+
+#[test]
+fn notices_belong_to_the_turn_that_runs_already() {
+    let mut tracker = TurnTracker::new("p".into(), SessionActivity::TurnRuns);
+    let roles = [notice(), result(json!({"user_message_uuid": "o"})), notice()]
+        .map(|value| tracker.record(&frame(&value)));
+    assert_eq!(roles, [FrameRole::Other, FrameRole::Other, FrameRole::Own]);
 }
 
 /// The name of an outcome.
@@ -68,6 +97,8 @@ fn name_outcome(judged: &Result<Answer, TurnError>) -> &'static str {
         Err(TurnError::OutputFormat { .. }) => "format",
         Err(TurnError::Hook { .. }) => "hook",
         Err(TurnError::Failed(_)) => "failed",
+        Err(TurnError::Conflict(_)) => "conflict",
+        Err(TurnError::PromptCancelled) => "cancelled",
         Err(TurnError::Session(_)) => "session",
     }
 }

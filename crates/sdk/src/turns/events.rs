@@ -14,7 +14,7 @@ use whimbrel_wire::message::TurnResult;
 
 use crate::answer::Answer;
 use crate::error::{Error, TurnError};
-use crate::turn_tracker::FrameRole;
+use crate::turn_tracker::{FailureCauses, FrameRole};
 use crate::turns::query::Query;
 use crate::turns::turn::Turn;
 use extract::{EventExtractor, TextExtractor};
@@ -29,6 +29,10 @@ pub enum Event {
     Thinking(String),
     /// The model calls a tool.
     ToolStarted(ToolStart),
+    /// A running command has printed something.
+    ToolOutput(LiveOutput),
+    /// A tool tells how far it is; see [`ToolContext::progress`](crate::ToolContext::progress).
+    ToolProgress(ProgressReport),
     /// A tool call has its result.
     ToolEnded(ToolEnd),
     /// An event of a subagent.
@@ -52,8 +56,12 @@ pub enum Event {
         /// What it reports.
         summary: String,
     },
-    /// Something is wrong, but the work goes on: an ignored rule, a failed server, a call that is repeated.
+    /// Something is wrong, but the work goes on: an ignored rule, a failed server, a call that is repeated, a line that
+    /// cannot be read.
     Warning(String),
+    /// An event from before the turn that is asked for: of a turn that the end of a background task has started, or of a
+    /// prompt that was sent without waiting for its answer.
+    BeforeTurn(Box<Event>),
     /// A turn ended with an answer. The last event of a [`Turn`].
     Done(Answer),
 }
@@ -68,6 +76,36 @@ pub struct ToolStart {
     pub name: String,
     /// Its input.
     pub input: Value,
+}
+
+/// What a running command has printed since its last piece.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct LiveOutput {
+    /// Id of the call.
+    pub id: String,
+    /// The background task, once the command runs in the background.
+    pub task_id: Option<String>,
+    /// The text.
+    pub text: String,
+    /// Bytes that were left out before it, because the command printed faster than the caller read.
+    pub omitted_bytes: u64,
+}
+
+/// How far a call is.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct ProgressReport {
+    /// Id of the call.
+    pub id: String,
+    /// The tool.
+    pub name: String,
+    /// The amount done.
+    pub done: f64,
+    /// The amount at which the call is complete, if the tool knows it.
+    pub total: Option<f64>,
+    /// A text.
+    pub message: Option<String>,
 }
 
 /// A call that has ended.
@@ -122,18 +160,21 @@ impl From<Query> for AnswerFrames<'static> {
 }
 
 impl AnswerFrames<'_> {
-    /// Polls for the next frame that belongs to the answer.
-    fn poll_own(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame, Error>>> {
+    /// Polls for the next frame and its role. All frames of a run are its own.
+    fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<(FrameRole, Frame), Error>>> {
         match self {
-            Self::Turn(turn) => loop {
-                match ready!(turn.poll_frame(context)) {
-                    Some(Ok((FrameRole::Other, _))) => {}
-                    Some(Ok((_, frame))) => return Poll::Ready(Some(Ok(frame))),
-                    Some(Err(error)) => return Poll::Ready(Some(Err(error))),
-                    None => return Poll::Ready(None),
-                }
-            },
-            Self::Query(query) => query.poll_frame(context),
+            Self::Turn(turn) => turn.poll_frame(context),
+            Self::Query(query) => {
+                query.poll_frame(context).map(|item| item.map(|frame| Ok((FrameRole::Own, frame?))))
+            }
+        }
+    }
+
+    /// Why there is no result, if that is the case although no error was yielded.
+    fn end_error(&self) -> Option<TurnError> {
+        match self {
+            Self::Turn(turn) => turn.is_cancelled().then_some(TurnError::PromptCancelled),
+            Self::Query(_) => None,
         }
     }
 
@@ -162,23 +203,23 @@ impl Stream for TextStream<'_> {
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let stream = &mut *self;
         while !stream.ended {
-            match ready!(stream.frames.poll_own(context)) {
-                Some(Ok(Frame::Result(result))) => {
-                    if let Err(error) = stream.frames.judge(result) {
-                        stream.ended = true;
-                        return Poll::Ready(Some(Err(error)));
-                    }
-                }
-                Some(Ok(frame)) => {
-                    if let Some(piece) = stream.extractor.extract(&frame) {
-                        return Poll::Ready(Some(Ok(piece)));
-                    }
-                }
-                Some(Err(error)) => {
-                    stream.ended = true;
-                    return Poll::Ready(Some(Err(error.into())));
-                }
-                None => stream.ended = true,
+            let error = match ready!(stream.frames.poll_frame(context)) {
+                // A line that could not be read need not be the result.
+                Some(Ok((FrameRole::Other, _)) | Err(Error::Wire(_))) => continue,
+                Some(Ok((_, Frame::Result(result)))) => match stream.frames.judge(result) {
+                    Ok(_) => continue,
+                    Err(error) => Some(error),
+                },
+                Some(Ok((_, frame))) => match stream.extractor.extract(&frame) {
+                    Some(piece) => return Poll::Ready(Some(Ok(piece))),
+                    None => continue,
+                },
+                Some(Err(error)) => Some(error.into()),
+                None => stream.frames.end_error(),
+            };
+            stream.ended = true;
+            if let Some(error) = error {
+                return Poll::Ready(Some(Err(error)));
             }
         }
         Poll::Ready(None)
@@ -194,6 +235,18 @@ impl<'a> EventStream<'a> {
     pub async fn next(&mut self) -> Option<Result<Event, TurnError>> {
         futures::StreamExt::next(self).await
     }
+
+    fn queue_events_before_turn(&mut self, frame: Frame) {
+        let mut events = VecDeque::new();
+        match frame {
+            Frame::Result(result) => events.push_back(match FailureCauses::default().judge(result) {
+                Ok(answer) => Event::Done(answer),
+                Err(error) => Event::Warning(format!("A turn has no answer: {error}.")),
+            }),
+            frame => self.extractor.extract(frame, &mut events),
+        }
+        self.queued.extend(events.into_iter().map(|event| Event::BeforeTurn(Box::new(event))));
+    }
 }
 
 impl Stream for EventStream<'_> {
@@ -208,20 +261,32 @@ impl Stream for EventStream<'_> {
             if stream.ended {
                 return Poll::Ready(None);
             }
-            match ready!(stream.frames.poll_own(context)) {
-                Some(Ok(Frame::Result(result))) => match stream.frames.judge(result) {
-                    Ok(answer) => stream.queued.push_back(Event::Done(answer)),
-                    Err(error) => {
-                        stream.ended = true;
-                        return Poll::Ready(Some(Err(error)));
-                    }
-                },
-                Some(Ok(frame)) => stream.extractor.extract(frame, &mut stream.queued),
-                Some(Err(error)) => {
-                    stream.ended = true;
-                    return Poll::Ready(Some(Err(error.into())));
+            let error = match ready!(stream.frames.poll_frame(context)) {
+                Some(Ok((FrameRole::Other, frame))) => {
+                    stream.queue_events_before_turn(frame);
+                    continue;
                 }
-                None => stream.ended = true,
+                Some(Ok((_, Frame::Result(result)))) => match stream.frames.judge(result) {
+                    Ok(answer) => {
+                        stream.queued.push_back(Event::Done(answer));
+                        continue;
+                    }
+                    Err(error) => Some(error),
+                },
+                Some(Ok((_, frame))) => {
+                    stream.extractor.extract(frame, &mut stream.queued);
+                    continue;
+                }
+                Some(Err(error @ Error::Wire(_))) => {
+                    stream.queued.push_back(Event::Warning(error.to_string()));
+                    continue;
+                }
+                Some(Err(error)) => Some(error.into()),
+                None => stream.frames.end_error(),
+            };
+            stream.ended = true;
+            if let Some(error) = error {
+                return Poll::Ready(Some(Err(error)));
             }
         }
     }

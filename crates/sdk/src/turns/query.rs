@@ -8,6 +8,7 @@ use futures::stream::BoxStream;
 use futures::{Stream, StreamExt};
 use serde_json::Value;
 use whimbrel_wire::Frame;
+use whimbrel_wire::control::SubscribeToolOutput;
 use whimbrel_wire::message::{TurnResult, User};
 use whimbrel_wire::options::OutputFormat;
 
@@ -27,10 +28,18 @@ use crate::turns::events::{EventStream, TextStream};
 #[must_use = "nothing runs until the query is awaited or polled"]
 pub struct Query {
     agent: Agent,
+    output: ToolOutputWish,
     state: QueryState,
     causes: FailureCauses,
     /// The last result and what is known about its failure.
     last_result: Option<(Box<TurnResult>, FailureCauses)>,
+}
+
+/// Whether what commands print is forwarded while they run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ToolOutputWish {
+    AtEnd,
+    Live,
 }
 
 enum QueryState {
@@ -63,6 +72,7 @@ enum QueryState {
 pub fn query(prompt: impl Into<Prompt>, agent: &Agent) -> Query {
     Query {
         agent: agent.clone(),
+        output: ToolOutputWish::AtEnd,
         state: QueryState::NotStarted(Mutex::new(prompt.into())),
         causes: FailureCauses::default(),
         last_result: None,
@@ -104,6 +114,7 @@ impl Query {
     /// The run as typed events; see [`Event`](crate::Event).
     pub fn events(mut self) -> EventStream<'static> {
         self.request_partial_messages();
+        self.output = ToolOutputWish::Live;
         EventStream::new(self.into())
     }
 
@@ -147,6 +158,10 @@ impl Query {
         };
         let RoutedSession { controls, frames, .. } =
             router::connect(&self.agent, ReplayRequest::AsConfigured)?;
+        if self.output == ToolOutputWish::Live {
+            // An engine that does not know it sends the output at the end.
+            let _ = controls.client().call_detached(SubscribeToolOutput { enabled: true });
+        }
         match prompt.into_inner().unwrap_or_else(PoisonError::into_inner).messages {
             Messages::One(mut message) => {
                 message.uuid.get_or_insert_with(new_uuid);

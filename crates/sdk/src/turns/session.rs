@@ -1,13 +1,14 @@
 //! A conversation that stays open.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use futures::FutureExt;
 use futures::future::BoxFuture;
+use futures::{FutureExt, Stream};
 use serde_json::Value;
 use whimbrel_wire::Frame;
-use whimbrel_wire::control::{InitializeReply, Interrupt, SetOutputFormat, SetPartialMessages};
+use whimbrel_wire::control::{InitializeReply, SetOutputFormat, SetPartialMessages, SubscribeToolOutput};
 use whimbrel_wire::message::{TurnResult, User};
 use whimbrel_wire::options::{Options, OutputFormat};
 
@@ -16,8 +17,8 @@ use crate::controls::Controls;
 use crate::error::{Error, OpenError};
 use crate::frames::Frames;
 use crate::router;
-use crate::turn_tracker::TurnTracker;
 use crate::turn_tracker::abandoned::AbandonedTurn;
+use crate::turn_tracker::{SessionActivity, TurnTracker};
 use crate::turns::turn::{Turn, TurnRequirements};
 
 /// An open conversation with an agent.
@@ -45,8 +46,25 @@ pub struct Session {
     controls: Controls,
     frames: Frames,
     options: Arc<Options>,
-    /// What the last turn needed; the engine keeps it until it is changed.
-    requirements: TurnRequirements,
+    /// What the engine was told that a turn needs; it keeps that until it is changed. `None` if a turn was dropped before
+    /// the engine had replied.
+    requirements: Option<TurnRequirements>,
+}
+
+/// What became of a prompt on its way to the engine.
+pub(crate) struct PromptDelivery {
+    pub(crate) sent: Result<(), Error>,
+    /// What the engine provides from now on, also if the prompt was not sent.
+    pub(crate) requirements: TurnRequirements,
+}
+
+/// The frames of the session, as [`Session::next`] returns them.
+impl Stream for Session {
+    type Item = Result<Frame, Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        Pin::new(&mut self.frames).poll_next(context)
+    }
 }
 
 impl Session {
@@ -56,7 +74,7 @@ impl Session {
         let (controls, frames) = router::connect(agent, ReplayRequest::Always)?.wait_until_open().await?;
         let options = Arc::clone(&agent.options);
         let partial_messages = options.include_partial_messages;
-        let requirements = TurnRequirements { partial_messages, ..TurnRequirements::default() };
+        let requirements = Some(TurnRequirements { partial_messages, ..TurnRequirements::default() });
         Ok(Self { controls, frames, options, requirements })
     }
 
@@ -137,30 +155,55 @@ impl Session {
         self.frames.shows(frame)
     }
 
-    /// Sends a prompt, after the changes that its turn needs.
+    /// Sends a prompt, after the changes that its turn needs. The result goes to [`Session::confirm_delivery`].
     pub(crate) fn send_prompt(
         &mut self,
         prompt: Box<User>,
-        requirements: TurnRequirements,
-    ) -> BoxFuture<'static, Result<(), Error>> {
+        required: TurnRequirements,
+    ) -> BoxFuture<'static, PromptDelivery> {
         let controls = self.controls.clone();
-        let enabled = requirements.partial_messages || self.options.include_partial_messages;
-        let partial =
-            (enabled != self.requirements.partial_messages).then_some(SetPartialMessages { enabled });
-        let format = (requirements.output_schema != self.requirements.output_schema)
-            .then(|| SetOutputFormat { format: self.output_format(requirements.output_schema.as_ref()) });
-        self.requirements = TurnRequirements { partial_messages: enabled, ..requirements };
+        let partial_messages = required.partial_messages || self.options.include_partial_messages;
+        let required = TurnRequirements { partial_messages, ..required };
+        let provided = self.requirements.take();
+        let is_new = |is_same: fn(&TurnRequirements, &TurnRequirements) -> bool| {
+            !provided.as_ref().is_some_and(|provided| is_same(provided, &required))
+        };
+        let partial = is_new(|old, new| old.partial_messages == new.partial_messages)
+            .then_some(SetPartialMessages { enabled: partial_messages });
+        let live_output = is_new(|old, new| old.live_output == new.live_output)
+            .then_some(SubscribeToolOutput { enabled: required.live_output });
+        let format = is_new(|old, new| old.output_schema == new.output_schema)
+            .then(|| SetOutputFormat { format: self.output_format(required.output_schema.as_ref()) });
         async move {
+            // An engine that does not know these sends less while it works.
             if let Some(request) = partial {
-                // An engine that does not know it sends the text in larger pieces.
                 let _ = controls.client().call_detached(request);
             }
-            if let Some(request) = format {
-                controls.call(request).await?;
+            if let Some(request) = live_output {
+                let _ = controls.client().call_detached(request);
             }
-            controls.send(*prompt).await
+            if let Some(request) = format
+                && let Err(error) = controls.call(request).await
+            {
+                // The format is as it was.
+                let output_schema = provided.and_then(|provided| provided.output_schema);
+                let requirements = TurnRequirements { output_schema, ..required };
+                return PromptDelivery { sent: Err(error), requirements };
+            }
+            PromptDelivery { sent: controls.send(*prompt).await, requirements: required }
         }
         .boxed()
+    }
+
+    /// Records what the engine was told, and returns whether the prompt was sent.
+    pub(crate) fn confirm_delivery(&mut self, delivery: PromptDelivery) -> Result<(), Error> {
+        self.requirements = Some(delivery.requirements);
+        delivery.sent
+    }
+
+    /// Whether a turn runs, as far as the frames that were read show it.
+    pub(crate) fn activity(&self) -> SessionActivity {
+        self.frames.activity()
     }
 
     /// The output format with this schema, or else that of the session.
@@ -172,9 +215,7 @@ impl Session {
     /// Interrupts a turn and skips what is left of it.
     pub(crate) fn abandon_turn(&mut self, tracker: TurnTracker) {
         self.controls.client().prompt_spans.remove(tracker.prompt());
-        let request =
-            Interrupt { user_message_uuid: Some(tracker.prompt().to_owned()), ..Interrupt::default() };
-        let reply = self.controls.client().call_detached(request);
+        let reply = self.controls.client().call_detached(tracker.interrupt_request());
         self.frames.abandon(AbandonedTurn::new(tracker, reply));
     }
 }

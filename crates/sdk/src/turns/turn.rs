@@ -17,7 +17,7 @@ use crate::controls::Controls;
 use crate::error::{Error, TurnError};
 use crate::turn_tracker::{FrameRole, TurnTracker};
 use crate::turns::events::{EventStream, TextStream};
-use crate::turns::session::Session;
+use crate::turns::session::{PromptDelivery, Session};
 
 /// A prompt and the turn that answers it, made by [`Session::ask`].
 ///
@@ -38,8 +38,11 @@ use crate::turns::session::Session;
 /// ```
 ///
 /// Nothing is sent before it is polled. Dropping it interrupts the turn; what is left of the turn never reaches the next
-/// one. The stream also yields frames that come before the turn begins, for example those of a turn that the end of a
-/// background task has started.
+/// one.
+///
+/// The stream also yields frames from before the turn: those that nobody has read since the last one, and those of a turn
+/// that the end of a background task has started. [`Turn::events`] marks them as [`Event::BeforeTurn`](crate::Event),
+/// [`Turn::text_stream`] leaves them out. [`Session::next`] reads them at once, while no turn is asked for.
 #[must_use = "nothing is asked until the turn is awaited or polled"]
 pub struct Turn<'a> {
     session: SessionRef<'a>,
@@ -73,9 +76,11 @@ impl SessionRef<'_> {
 enum TurnStage {
     /// The prompt is not sent yet.
     Unsent(Box<User>),
-    Sending(BoxFuture<'static, Result<(), Error>>),
+    Sending(BoxFuture<'static, PromptDelivery>),
     /// Frames are read until the result.
     Sent,
+    /// The prompt was taken back: there is no result.
+    Cancelled,
     /// The result was read, or the session has ended. The result is kept if it was yielded as a frame.
     Ended(Option<Box<TurnResult>>),
 }
@@ -85,6 +90,8 @@ enum TurnStage {
 pub(crate) struct TurnRequirements {
     /// Text is forwarded while it streams.
     pub(crate) partial_messages: bool,
+    /// What commands print is forwarded while they run.
+    pub(crate) live_output: bool,
     /// JSON Schema of the answer, if it is not that of the session.
     pub(crate) output_schema: Option<Value>,
 }
@@ -96,10 +103,11 @@ impl<'a> Turn<'a> {
 
     fn with_session(session: SessionRef<'a>, mut prompt: User) -> Self {
         let uuid = prompt.uuid.get_or_insert_with(new_uuid).clone();
+        let tracker = TurnTracker::new(uuid, session.get().activity());
         Self {
             session,
             stage: TurnStage::Unsent(Box::new(prompt)),
-            tracker: TurnTracker::new(uuid),
+            tracker,
             requirements: TurnRequirements::default(),
         }
     }
@@ -109,9 +117,21 @@ impl<'a> Turn<'a> {
         self.session.get().controls()
     }
 
-    /// Interrupts the turn; it still ends with a result, and its future with [`TurnError::Interrupted`].
-    pub async fn interrupt(&self) -> Result<(), Error> {
-        self.controls().interrupt().await
+    /// Interrupts the turn; it still ends with a result, and its future with [`TurnError::Interrupted`]. If it waits for
+    /// another one, that goes on, and its prompt is taken back: its future ends with [`TurnError::PromptCancelled`].
+    pub async fn interrupt(&mut self) -> Result<(), Error> {
+        let is_cancelled = match self.stage {
+            TurnStage::Unsent(_) | TurnStage::Sending(_) => true,
+            TurnStage::Sent => {
+                let reply = self.controls().call(self.tracker.interrupt_request()).await?;
+                self.tracker.is_cancelled_by(&reply)
+            }
+            TurnStage::Cancelled | TurnStage::Ended(_) => false,
+        };
+        if is_cancelled {
+            self.stage = TurnStage::Cancelled;
+        }
+        Ok(())
     }
 
     /// The answer as text while it is written; see [`TextStream`].
@@ -123,6 +143,7 @@ impl<'a> Turn<'a> {
     /// The turn as typed events; see [`Event`](crate::Event).
     pub fn events(mut self) -> EventStream<'a> {
         self.requirements.partial_messages = true;
+        self.requirements.live_output = true;
         EventStream::new(self.into())
     }
 
@@ -151,7 +172,7 @@ impl<'a> Turn<'a> {
         if let Err(error) = ready!(self.poll_sent(context)) {
             return Poll::Ready(Some(Err(error)));
         }
-        if matches!(self.stage, TurnStage::Ended(_)) {
+        if matches!(self.stage, TurnStage::Cancelled | TurnStage::Ended(_)) {
             return Poll::Ready(None);
         }
         let item = match ready!(self.session.get_mut().poll_any_frame(context)) {
@@ -178,10 +199,12 @@ impl<'a> Turn<'a> {
                         self.stage = TurnStage::Sending(sending);
                         return Poll::Pending;
                     }
-                    Poll::Ready(Ok(())) => self.stage = TurnStage::Sent,
-                    Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                    Poll::Ready(delivery) => {
+                        self.session.get_mut().confirm_delivery(delivery)?;
+                        self.stage = TurnStage::Sent;
+                    }
                 },
-                stage @ (TurnStage::Sent | TurnStage::Ended(_)) => {
+                stage @ (TurnStage::Sent | TurnStage::Cancelled | TurnStage::Ended(_)) => {
                     self.stage = stage;
                     return Poll::Ready(Ok(()));
                 }
@@ -211,9 +234,13 @@ impl<'a> Turn<'a> {
     /// Polls for the answer; skips the frames before it.
     fn poll_answer(&mut self, context: &mut Context<'_>) -> Poll<Result<Answer, TurnError>> {
         loop {
-            if let TurnStage::Ended(result) = &mut self.stage {
-                let result = result.take().ok_or(TurnError::Session(Error::SessionEnded));
-                return Poll::Ready(result.and_then(|result| self.judge(result)));
+            match &mut self.stage {
+                TurnStage::Ended(result) => {
+                    let result = result.take().ok_or(TurnError::Session(Error::SessionEnded));
+                    return Poll::Ready(result.and_then(|result| self.judge(result)));
+                }
+                TurnStage::Cancelled => return Poll::Ready(Err(TurnError::PromptCancelled)),
+                TurnStage::Unsent(_) | TurnStage::Sending(_) | TurnStage::Sent => {}
             }
             match ready!(self.poll_frame(context)) {
                 Some(Ok((FrameRole::Result, Frame::Result(result)))) => {
@@ -222,9 +249,14 @@ impl<'a> Turn<'a> {
                 // A line that could not be read need not be the result.
                 Some(Ok(_) | Err(Error::Wire(_))) => {}
                 Some(Err(error)) => return Poll::Ready(Err(error.into())),
-                None => return Poll::Ready(Err(Error::SessionEnded.into())),
+                None => {}
             }
         }
+    }
+
+    /// Returns whether its prompt was taken back.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        matches!(self.stage, TurnStage::Cancelled)
     }
 
     /// Judges the result of the turn.

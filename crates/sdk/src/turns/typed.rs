@@ -7,16 +7,17 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 
 use crate::agent::Agent;
 use crate::answer::Answer;
 use crate::error::TurnError;
 use crate::prompt::Prompt;
+use crate::tools::InputFormat;
 use crate::turns::query::query;
 use crate::turns::turn::Turn;
 
-/// Runs an agent whose answer is a value of a type. The type must describe a JSON object.
+/// Runs an agent whose answer is a value of a type: a struct, an enum, a list, a text. The model sends it as an object; what
+/// is not one becomes the field `value` of one.
 ///
 /// ```
 /// use schemars::JsonSchema;
@@ -43,8 +44,9 @@ pub async fn query_as<T: DeserializeOwned + JsonSchema>(
     prompt: impl Into<Prompt>,
     agent: &Agent,
 ) -> Result<T, TurnError> {
-    let answer = query(prompt, agent).output_schema(schema_of::<T>()).await?;
-    parse_output(answer).map(|typed| typed.value)
+    let format = InputFormat::of_answer::<T>();
+    let answer = query(prompt, agent).output_schema(format.schema_value()).await?;
+    parse_output(answer, &format).map(|typed| typed.value)
 }
 
 /// A typed answer with the turn that gave it.
@@ -61,13 +63,15 @@ pub struct Typed<T> {
 #[must_use = "nothing is asked until it is awaited"]
 pub struct TypedTurn<'a, T> {
     turn: Turn<'a>,
+    format: InputFormat,
     value: PhantomData<fn() -> T>,
 }
 
 impl<'a> Turn<'a> {
-    /// Requires an answer that is a value of a type, for this turn only. The type must describe a JSON object.
+    /// Requires an answer that is a value of a type, for this turn only; see [`query_as`].
     pub fn typed<T: DeserializeOwned + JsonSchema>(self) -> TypedTurn<'a, T> {
-        TypedTurn { turn: self.output_schema(schema_of::<T>()), value: PhantomData }
+        let format = InputFormat::of_answer::<T>();
+        TypedTurn { turn: self.output_schema(format.schema_value()), format, value: PhantomData }
     }
 }
 
@@ -76,7 +80,7 @@ impl<'a, T: DeserializeOwned + 'a> IntoFuture for TypedTurn<'a, T> {
     type IntoFuture = BoxFuture<'a, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        async move { parse_output(self.turn.await?) }.boxed()
+        async move { parse_output(self.turn.await?, &self.format) }.boxed()
     }
 }
 
@@ -86,15 +90,11 @@ impl<T> std::fmt::Debug for TypedTurn<'_, T> {
     }
 }
 
-fn schema_of<T: JsonSchema>() -> Value {
-    schemars::schema_for!(T).to_value()
-}
-
 /// The engine has validated the output against the schema; the type may demand more.
-fn parse_output<T: DeserializeOwned>(answer: Answer) -> Result<Typed<T>, TurnError> {
+fn parse_output<T: DeserializeOwned>(answer: Answer, format: &InputFormat) -> Result<Typed<T>, TurnError> {
     let parsed = match answer.structured_output() {
         None => Err(None),
-        Some(output) => T::deserialize(output).map_err(|error| Some(error.to_string())),
+        Some(output) => format.parse(output.clone()).map_err(Some),
     };
     match parsed {
         Ok(value) => Ok(Typed { value, answer }),

@@ -20,8 +20,8 @@ use super::{Host, HostParts};
 use crate::script::Script;
 use crate::test_dirs::TestDirs;
 
-/// Default timeout of each wait.
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(20);
+/// Default timeout of each wait: long, because other programs may keep the machine busy.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A host before it starts.
 pub struct HostBuilder {

@@ -38,7 +38,7 @@ use tokio::time::Instant;
 use crate::script::{ApiFormat, ModelRequest, Script};
 
 /// Timeout of the waits of the mock.
-const WAIT_TIMEOUT: Duration = Duration::from_secs(20);
+const WAIT_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The mock server. It stops when dropped.
 #[derive(Debug)]

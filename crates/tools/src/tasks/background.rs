@@ -1,5 +1,6 @@
 //! Background commands: starts and watches them, reports their end, and moves foreground work to the background.
 
+use std::convert::Infallible;
 use std::path::Path;
 use std::time::Duration;
 
@@ -15,6 +16,14 @@ use super::{
     TaskState, TaskStatus, TaskTable, detach, monitor_output,
 };
 use crate::internal_events::{EventSender, InternalEvent};
+use crate::live_output::LiveStream;
+use crate::tasks::detach::OutputFollower;
+
+/// How a command is detached, and what reads its output until then.
+struct Detachable {
+    token: CancellationToken,
+    follower: Option<OutputFollower>,
+}
 
 /// Watches one background command.
 struct CommandWatcher {
@@ -39,15 +48,18 @@ impl TaskRegistry {
         new_task: NewTask,
     ) -> Result<TaskInfo, SpawnError> {
         let launch = launch.into();
-        let (info, capture) = self.table.prepare_command(launch.spec(), output_dir, new_task)?;
+        let (info, capture, live_stream) = self.table.prepare_command(launch.spec(), output_dir, new_task)?;
         match (self.table.at_end, &launch) {
             // A confined command always ends with the session.
             (BackgroundPolicy::Detach, Launch::Unconfined(spec)) => {
                 let (process, detach_token) = detach::spawn_detachable(spec, &self.table.groups, &capture)?;
-                self.table.watch_detachable(info.clone(), process, capture, None, Some(detach_token));
+                let follower = OutputFollower::new(&capture, live_stream);
+                let detachable = Detachable { token: detach_token, follower };
+                self.table.watch_detachable(info.clone(), process, capture, None, Some(detachable));
             }
             _ => {
                 let process = CapturedCommand::spawn(launch, &self.table.groups)?;
+                let capture = capture.with_observer(live_stream.observer());
                 self.table.watch(info.clone(), process, capture, None);
             }
         }
@@ -63,10 +75,11 @@ impl TaskRegistry {
         limit: Duration,
     ) -> Result<TaskInfo, SpawnError> {
         let launch = launch.into();
-        let (info, capture) = self.table.prepare_command(launch.spec(), output_dir, new_task)?;
+        let (info, capture, live_stream) = self.table.prepare_command(launch.spec(), output_dir, new_task)?;
         let process = CapturedCommand::spawn(launch, &self.table.groups)?;
         let (lines, receiver) = line_channel::line_channel();
-        let stop = self.table.watch(info.clone(), process, capture.with_observer(lines), Some(limit));
+        let capture = capture.with_observer(live_stream.observer()).with_observer(lines);
+        let stop = self.table.watch(info.clone(), process, capture, Some(limit));
         tokio::spawn(monitor_output::report_lines(receiver, info.clone(), self.table.events.clone(), stop));
         Ok(info)
     }
@@ -91,13 +104,13 @@ impl TaskRegistry {
 }
 
 impl TaskTable {
-    /// Creates the info of a background command and its output file below `output_dir`.
+    /// Creates the info of a background command, its output file below `output_dir`, and its live output.
     fn prepare_command(
         &self,
         spec: &CommandSpec,
         output_dir: &Path,
         new_task: NewTask,
-    ) -> Result<(TaskInfo, OutputCapture), SpawnError> {
+    ) -> Result<(TaskInfo, OutputCapture, LiveStream), SpawnError> {
         let task_id = ids::new_task_id('b');
         let capture = OutputCapture::in_file(output_dir.join("tasks").join(format!("{task_id}.output")))?;
         let output_file = capture.path().map(Path::to_path_buf).unwrap_or_default();
@@ -113,7 +126,7 @@ impl TaskTable {
             name: None,
             output_file,
         };
-        Ok((info, capture.with_observer(live_stream.observer())))
+        Ok((info, capture, live_stream))
     }
 
     /// Watches a background command; returns its stop token.
@@ -134,8 +147,12 @@ impl TaskTable {
         process: CapturedCommand,
         capture: OutputCapture,
         limit: Option<Duration>,
-        detach: Option<CancellationToken>,
+        detachable: Option<Detachable>,
     ) -> CancellationToken {
+        let (detach, follower) = match detachable {
+            Some(Detachable { token, follower }) => (Some(token), follower),
+            None => (None, None),
+        };
         let (state_sender, state) = watch::channel(TaskState::Running);
         let closed = self.groups.closed.clone();
         let stop = closed.child_token();
@@ -164,18 +181,24 @@ impl TaskTable {
             events,
             limit,
         };
-        tokio::spawn(watcher.run(process, capture));
+        tokio::spawn(watcher.run(process, capture, follower));
         token
     }
 }
 
 impl CommandWatcher {
-    async fn run(self, mut process: CapturedCommand, mut capture: OutputCapture) {
+    async fn run(
+        self,
+        mut process: CapturedCommand,
+        mut capture: OutputCapture,
+        mut follower: Option<OutputFollower>,
+    ) {
         let finish = with_optional_timeout(self.limit, process.run_to_end(&mut capture));
         let end = tokio::select! {
             biased;
             end = self.stop.run_until_cancelled(finish) => end,
             () = self.detach.cancelled() => return self.detach(process),
+            never = follow(follower.as_mut()) => match never {},
         };
         let timed_out = matches!(end, Some(None));
         let notify = match &end {
@@ -196,6 +219,9 @@ impl CommandWatcher {
             }
         };
         capture.finish();
+        // The end of the output comes before the notice.
+        follower.iter_mut().for_each(OutputFollower::read_new);
+        drop(follower);
         let ended = match timed_out {
             true => self.info.timed_out_event(),
             false => self.info.ended_event(status, exit_code, notify),
@@ -211,6 +237,14 @@ impl CommandWatcher {
         // The session may be gone.
         let _ = self.events.send(InternalEvent::Task(Box::new(event)));
         self.state.send_replace(TaskState::Ended { status: TaskStatus::Stopped, exit_code: None });
+    }
+}
+
+/// Follows the output of a detachable command; waits forever for others.
+async fn follow(follower: Option<&mut OutputFollower>) -> Infallible {
+    match follower {
+        Some(follower) => follower.follow().await,
+        None => std::future::pending().await,
     }
 }
 

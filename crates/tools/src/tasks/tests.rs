@@ -303,8 +303,9 @@ async fn a_flood_is_bounded_in_memory_and_on_disk() {
         );
         let file = std::fs::metadata(finished.output.file().unwrap()).unwrap().len();
         assert!(file < 65 * 1024 * 1024, "{name}: {file} bytes on disk");
+        // A tenth of the output: what the allocator keeps depends on how the output arrives.
         let growth = peak_memory_kb() - before;
-        assert!(growth < 4 * 1024, "{name}: {growth} kB more memory");
+        assert!(growth < 20 * 1024, "{name}: {growth} kB more memory");
     }
 }
 

@@ -108,6 +108,16 @@ macro_rules! system_events {
             }
         }
 
+        /// The event alone: what a frame holds besides its type and its ids.
+        impl Serialize for SystemEvent {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                match self {
+                    $(Self::$event(body) => TaggedEvent { subtype: $subtype, body }.serialize(serializer),)*
+                    Self::Other(raw) => without_type(raw).serialize(serializer),
+                }
+            }
+        }
+
         #[cfg(feature = "schema")]
         impl JsonSchema for System {
             fn schema_name() -> std::borrow::Cow<'static, str> {
@@ -172,6 +182,14 @@ struct TaggedSystem<'a, T> {
     session_id: &'a str,
 }
 
+/// An event as serialized without its frame.
+#[derive(Serialize)]
+struct TaggedEvent<'a, T> {
+    subtype: &'static str,
+    #[serde(flatten)]
+    body: &'a T,
+}
+
 fn parse_known<T: DeserializeOwned>(subtype: &str, line: &str) -> Result<T, WireError> {
     parse_body(&format!("system/{subtype}"), line)
 }
@@ -194,6 +212,15 @@ impl<'de> Deserialize<'de> for System {
 mod tests {
     use super::*;
     use crate::{Frame, decode, encode};
+
+    #[test]
+    fn event_alone_is_serialized_without_the_frame() {
+        let line = r#"{"type":"system","subtype":"elicitation_complete","mcp_server_name":"s","elicitation_id":"e","uuid":"u","session_id":"s"}"#;
+        let Frame::System(system) = decode(line).unwrap() else { panic!("a system frame") };
+        let event = serde_json::to_value(&system.event).unwrap();
+        assert_eq!(event["subtype"], "elicitation_complete");
+        assert_eq!((event.get("type"), event.get("uuid")), (None, None), "{event}");
+    }
 
     #[test]
     fn unknown_subtype_is_written_back_byte_for_byte() {

@@ -29,19 +29,24 @@ pub(super) fn in_process_baseline(context: &BenchContext) -> Result<BaselineMetr
         })
     };
     Ok(vec![
-        ("five messages".into(), measure(context, ModelScript::short_reply, TURNS, TURNS)?),
-        ("one message, five Reads".into(), measure(context, reading, 1, TURNS + 1)?),
+        ("five messages".into(), measure(context, ModelScript::short_reply, "frames", TURNS, TURNS)?),
+        ("five messages with ask".into(), measure(context, ModelScript::short_reply, "ask", TURNS, TURNS)?),
+        ("one message, five Reads".into(), measure(context, reading, "frames", 1, TURNS + 1)?),
     ])
 }
 
 fn measure(
     context: &BenchContext,
     script: impl Fn() -> ModelScript,
+    reading: &str,
     messages: usize,
     calls: usize,
 ) -> Result<Metrics> {
-    let one = run_swarm(context, script(), 1, messages, calls)?;
-    let all = run_swarm(context, script(), SESSIONS, messages, calls)?;
+    let run = |sessions: usize| {
+        let arguments = [&sessions.to_string(), &messages.to_string(), reading];
+        run_swarm(context, script(), &arguments, sessions * calls)
+    };
+    let (one, all) = (run(1)?, run(SESSIONS)?);
     Ok(vec![
         ("CPU, ms", all.cpu),
         ("CPU per model call, us", (all.cpu - one.cpu) * 1000.0 / ((SESSIONS - 1) * calls) as f64),
@@ -51,20 +56,20 @@ fn measure(
     ])
 }
 
+/// Runs the driver; `requests` is the number of model calls that it must make.
 fn run_swarm(
     context: &BenchContext,
     script: ModelScript,
-    sessions: usize,
-    messages: usize,
-    calls: usize,
+    arguments: &[&str],
+    requests: usize,
 ) -> Result<ResourceUsage> {
     let program = context.swarm_program.as_ref().context("the driver was not built")?.display().to_string();
     context.server.set_script(script);
     let engine =
         Engine { name: "swarm".into(), home: context.create_dir("home-swarm")?, program: program.into() };
-    let usage = measure_engine(context, &engine, &[&sessions.to_string(), &messages.to_string()])?;
+    let usage = measure_engine(context, &engine, arguments)?;
     ensure!(usage.code == Some(0), "the driver exited with {:?}", usage.code);
     let steps = context.server.steps().len();
-    ensure!(steps == sessions * calls, "{steps} requests instead of {}", sessions * calls);
+    ensure!(steps == requests, "{steps} requests instead of {requests}");
     Ok(usage)
 }

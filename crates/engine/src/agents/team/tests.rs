@@ -244,10 +244,10 @@ async fn message_waits_for_member_about_to_join() {
                 teams.send_in_order(to, TeamMessage::new("ann", nth.to_string(), None)).await.map(|_| nth)
             }
         });
-    let sent = tokio::spawn(futures::future::join_all(sends.take(6).collect::<Vec<_>>()));
-    tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+    let mut sent = futures::future::join_all(sends.take(6).collect::<Vec<_>>());
+    assert!((&mut sent).now_or_never().is_none(), "bob is not there yet");
     let bob = join(&teams, "bob");
-    assert!(sent.await.unwrap().iter().all(Result::is_ok));
+    assert!(sent.await.iter().all(Result::is_ok));
     let received: Vec<String> =
         messages(bob.receive().await.unwrap()).into_iter().map(|message| message.text).collect();
     assert_eq!(received, ["0", "2", "4"]);

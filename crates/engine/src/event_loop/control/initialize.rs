@@ -24,6 +24,14 @@ pub(super) fn handle_initialize(
     id: String,
     initialize: &Initialize,
 ) -> Option<ControlResponse> {
+    if let Some(error) = unsupported_field(initialize) {
+        // The host can initialize without the field, but must not prompt a session that lacks what it asked for.
+        if !session.has_begun() {
+            session.refused_initialize = Some(SetupError::Unsupported(error.to_owned()));
+        }
+        return Some(ControlResponse::error(id, error));
+    }
+    session.refused_initialize = None;
     match apply_initialize(session, initialize) {
         Ok(reply) => respond_to_initialize(session, id, reply),
         Err(error) => {
@@ -55,9 +63,6 @@ fn unsupported_field(initialize: &Initialize) -> Option<&'static str> {
 }
 
 fn apply_initialize(session: &mut Session, initialize: &Initialize) -> Result<InitializeReply, String> {
-    if let Some(error) = unsupported_field(initialize) {
-        return Err(error.into());
-    }
     session.mcp.add_sdk_servers(initialize);
     let has_begun = session.has_begun();
     if !has_begun {

@@ -3,12 +3,12 @@
 use std::collections::{HashMap, VecDeque};
 
 use whimbrel_wire::content::{Content, ResultContent};
-use whimbrel_wire::message::{Assistant, StreamEvent, User};
+use whimbrel_wire::message::{Assistant, ProgressDetails, StreamEvent, ToolOutputChunk, ToolProgress, User};
 use whimbrel_wire::stream_delta::StreamDelta;
 use whimbrel_wire::system::SystemEvent;
 use whimbrel_wire::{Block, Frame};
 
-use super::{Event, ToolEnd, ToolStart};
+use super::{Event, LiveOutput, ProgressReport, ToolEnd, ToolStart};
 use crate::warning::warning_text;
 
 /// Stands between texts of different blocks.
@@ -17,28 +17,33 @@ const SEPARATOR: &str = "\n\n";
 /// Collects the text of the main line, streamed or not.
 #[derive(Debug, Default)]
 pub(super) struct TextExtractor {
-    streamed: StreamedMessage,
+    streamed: StreamedMessages,
     /// Some text was given out.
     has_text: bool,
     /// The next piece begins a block.
     is_block_start: bool,
 }
 
-/// The reply that is being streamed, if one is: its complete messages bring nothing new.
+/// The replies that are streamed, by the call that started their agent: their complete messages bring nothing new.
 #[derive(Debug, Default)]
-struct StreamedMessage {
-    id: Option<String>,
+struct StreamedMessages {
+    ids: HashMap<Option<String>, String>,
 }
 
-impl StreamedMessage {
-    fn record(&mut self, delta: &StreamDelta<'_>) {
+impl StreamedMessages {
+    fn record(&mut self, agent: Option<&str>, delta: &StreamDelta<'_>) {
         if let StreamDelta::MessageStart { id } = delta {
-            self.id = Some(id.clone().into_owned());
+            self.ids.insert(agent.map(str::to_owned), id.clone().into_owned());
         }
     }
 
     fn contains(&self, message: &Assistant) -> bool {
-        self.id.as_deref() == Some(message.message.id.as_str())
+        self.ids.get(&message.parent_tool_use_id) == Some(&message.message.id)
+    }
+
+    /// Forgets the replies of an agent that has ended.
+    fn forget(&mut self, agent: &str) {
+        self.ids.remove(&Some(agent.to_owned()));
     }
 }
 
@@ -48,7 +53,7 @@ impl TextExtractor {
         match frame {
             Frame::StreamEvent(event) if event.parent_tool_use_id.is_none() => {
                 let delta = event.delta()?;
-                self.streamed.record(&delta);
+                self.streamed.record(None, &delta);
                 match delta {
                     StreamDelta::BlockStart => self.is_block_start = true,
                     StreamDelta::Text(text) => return self.give_out(&text),
@@ -87,7 +92,7 @@ impl TextExtractor {
 /// Makes events of frames.
 #[derive(Debug, Default)]
 pub(super) struct EventExtractor {
-    streamed: StreamedMessage,
+    streamed: StreamedMessages,
     /// Names of the tools of running calls, by the id of the call.
     tool_names: HashMap<String, String>,
 }
@@ -100,15 +105,15 @@ impl EventExtractor {
             Frame::Assistant(message) => self.extract_message(*message, events),
             Frame::User(message) => self.extract_results(*message, events),
             Frame::System(system) => events.extend(extract_notice(system.event)),
+            Frame::ToolOutput(chunk) => events.push_back(of_live_output(*chunk)),
+            Frame::ToolProgress(progress) => events.extend(of_progress(*progress)),
             _ => {}
         }
     }
 
     fn extract_delta(&mut self, event: &StreamEvent) -> Option<Event> {
         let delta = event.delta()?;
-        if event.parent_tool_use_id.is_none() {
-            self.streamed.record(&delta);
-        }
+        self.streamed.record(event.parent_tool_use_id.as_deref(), &delta);
         let piece = match delta {
             StreamDelta::Text(text) => Event::Text(text.into_owned()),
             StreamDelta::Thinking(text) => Event::Thinking(text.into_owned()),
@@ -145,6 +150,7 @@ impl EventExtractor {
         for block in blocks {
             let Block::ToolResult { tool_use_id, content, is_error } = block else { continue };
             let name = self.tool_names.remove(&tool_use_id).unwrap_or_default();
+            self.streamed.forget(&tool_use_id);
             let end = ToolEnd {
                 id: tool_use_id,
                 name,
@@ -162,6 +168,19 @@ fn of_agent(parent: Option<&str>, event: Event) -> Event {
         None => event,
         Some(id) => Event::Subagent { tool_use_id: id.to_owned(), event: Box::new(event) },
     }
+}
+
+fn of_live_output(chunk: ToolOutputChunk) -> Event {
+    let ToolOutputChunk { tool_use_id, task_id, parent_tool_use_id, text, omitted_bytes, .. } = chunk;
+    let output = LiveOutput { id: tool_use_id, task_id, text, omitted_bytes };
+    of_agent(parent_tool_use_id.as_deref(), Event::ToolOutput(output))
+}
+
+/// What a tool says; signs of life without news are no event.
+fn of_progress(progress: ToolProgress) -> Option<Event> {
+    let ProgressDetails { done, total, message } = progress.progress?;
+    let report = ProgressReport { id: progress.tool_use_id, name: progress.tool_name, done, total, message };
+    Some(of_agent(progress.parent_tool_use_id.as_deref(), Event::ToolProgress(report)))
 }
 
 fn result_text(content: ResultContent) -> String {
