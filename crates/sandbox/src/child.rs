@@ -4,12 +4,12 @@ use std::io;
 use std::net::TcpListener;
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::Child;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rustix::net::RecvFlags;
 
 use crate::control::{self, Message};
-use crate::proxy::Proxy;
+use crate::proxy::{Listening, Proxy};
 use crate::request::Report;
 pub use crate::request::{ExitStatus, LayerError};
 use crate::session::PreparedCommand;
@@ -42,6 +42,8 @@ pub struct ConfinedChild {
 pub struct ControlEnd {
     socket: OwnedFd,
     proxy: Option<Arc<Proxy>>,
+    /// Set once the launcher has handed over the listening socket in the command's network.
+    listening: OnceLock<Listening>,
 }
 
 impl PreparedCommand {
@@ -57,7 +59,7 @@ impl PreparedCommand {
     pub fn into_control(self) -> ControlEnd {
         // The command holds the other end, which must be closed here for the end of the launcher to be noticed.
         drop(self.command);
-        ControlEnd { socket: self.control, proxy: self.proxy }
+        ControlEnd { socket: self.control, proxy: self.proxy, listening: OnceLock::new() }
     }
 }
 
@@ -104,7 +106,10 @@ impl ControlEnd {
     fn serve(&self, message: Message) -> io::Result<()> {
         let listener = message.descriptors.into_iter().next().map(TcpListener::from);
         match (&self.proxy, listener) {
-            (Some(proxy), Some(listener)) => proxy.serve(listener),
+            (Some(proxy), Some(listener)) => {
+                let listening = proxy.serve(listener)?;
+                self.listening.set(listening).map_err(|_| io::Error::other("unexpected report"))
+            }
             _ => Err(io::Error::other("no descriptor came with the report")),
         }
     }

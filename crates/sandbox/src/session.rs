@@ -14,7 +14,7 @@ use crate::control;
 use crate::covers::Covers;
 use crate::plan::{MountPlan, Presence};
 use crate::policy::{FileLayer, LoopbackScope, Network, Policy, ProcView};
-use crate::proxy::Proxy;
+use crate::proxy::{Listening, Proxy};
 use crate::request::{
     Backend, CommandLine, Input, LayerError, NamespaceSource, NetworkSetup, ProcMount, Report, Request,
     RunRequest, SessionNetwork, to_bytes, write_request,
@@ -75,6 +75,8 @@ pub struct Session {
 struct SharedNamespaces {
     user: OwnedFd,
     network: Option<OwnedFd>,
+    /// The proxy in the shared network.
+    _listening: Option<Listening>,
 }
 
 /// A launcher that waits to be started: spawn the command, whose stdin is taken, and follow it with
@@ -231,10 +233,11 @@ impl Session {
         }
         let user = descriptors.next().ok_or_else(|| io::Error::other("no namespace came with the report"))?;
         let network = descriptors.next();
-        if let (Some(listener), Some(proxy)) = (descriptors.next(), &self.proxy) {
-            proxy.serve(listener.into())?;
-        }
-        Ok(SharedNamespaces { user, network })
+        let listening = match (descriptors.next(), &self.proxy) {
+            (Some(listener), Some(proxy)) => Some(proxy.serve(listener.into())?),
+            _ => None,
+        };
+        Ok(SharedNamespaces { user, network, _listening: listening })
     }
 
     fn prepare_request(

@@ -94,6 +94,17 @@ impl Net {
         Self { world, proxy, runtime }
     }
 
+    /// Lets aborted tasks end, and fails if more are left than expected.
+    fn wait_for_tasks(&self, expected: usize) {
+        let metrics = self.runtime.metrics();
+        self.runtime.block_on(async {
+            for _ in 0..100 {
+                tokio::task::yield_now().await;
+            }
+        });
+        assert_eq!(metrics.num_alive_tasks(), expected);
+    }
+
     fn run(&mut self, script: &str) -> String {
         let Self { world, runtime, .. } = self;
         let Output { text, .. } = runtime.block_on(async {
@@ -314,4 +325,48 @@ confined_test! {
         let text = net.run("curl -s --noproxy '*' http://127.0.0.1:8124/ || echo CLOSED");
         assert!(text.contains("CLOSED"), "{text}");
     }
+}
+
+/// A listening socket keeps the network of its command alive, so it must go with the command, and with the session.
+#[test]
+fn a_hundred_proxied_commands_leave_nothing() {
+    for scope in [LoopbackScope::Command, LoopbackScope::Session] {
+        let mut net = Net::new(World::new(), &[], &[], None);
+        let count = || std::fs::read_dir("/proc/self/fd").unwrap().count();
+        net.world.policy.network = Network::Proxied(scope);
+        let before_session = count();
+        net.run("true");
+        net.wait_for_tasks(usize::from(scope == LoopbackScope::Session));
+        let before = count();
+        for _ in 0..100 {
+            net.run("true");
+        }
+        net.wait_for_tasks(usize::from(scope == LoopbackScope::Session));
+        assert_eq!(count(), before, "{scope:?}");
+        net.world.session =
+            whimbrel_sandbox::session::Session::new(net.world.sandbox.clone(), net.world.path("state"));
+        net.wait_for_tasks(0);
+        assert!(count() <= before_session, "{scope:?}");
+    }
+}
+
+/// The limit of connections counts tunnels: the last client gets an answer only when one of the others has ended.
+#[test]
+fn tunnels_count_as_connections() {
+    let server = Server::start();
+    let port = server.port();
+    let mut net = Net::new(World::new(), &[&format!("127.0.0.1:{port}")], &[], None);
+    net.world.put("ws/c.py", &format!("{CLIENT}
+import select
+def open_one():
+    s = dial(); s.sendall(b'CONNECT 127.0.0.1:{port} HTTP/1.1\\r\\nHost: x\\r\\n' + AUTH + b'\\r\\n'); return s
+tunnels = [open_one() for _ in range(256)]
+for s in tunnels: assert '200' in head(s)
+last = open_one()
+print('WAITS', select.select([last], [], [], 0.5)[0] == [])
+tunnels.pop().close()
+print('ANSWERED', '200' in head(last))
+"));
+    let text = net.run("python3 c.py 2>&1");
+    assert!(text.contains("WAITS True\nANSWERED True\n"), "{text}");
 }

@@ -82,7 +82,18 @@ pub struct HostProxy {
     pub socks: Option<u16>,
 }
 
-/// A proxy of one session. It serves as long as connections or listeners live.
+/// A socket on which a proxy accepts. Dropping it closes the socket, which would keep the command's network alive: nothing
+/// wakes a listener whose clients are gone.
+#[derive(Debug)]
+pub struct Listening(tokio::task::AbortHandle);
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// A proxy of one session.
 pub struct Proxy {
     token: Token,
     decisions: HostDecisions,
@@ -114,13 +125,13 @@ impl Proxy {
         }))
     }
 
-    /// Accepts connections on a socket until the commands that can reach it are gone. Must run on a tokio runtime.
-    pub fn serve(self: &Arc<Self>, listener: std::net::TcpListener) -> io::Result<()> {
+    /// Accepts connections on a socket until the returned value is dropped. Must run on a tokio runtime.
+    pub fn serve(self: &Arc<Self>, listener: std::net::TcpListener) -> io::Result<Listening> {
         listener.set_nonblocking(true)?;
         let runtime = tokio::runtime::Handle::try_current().map_err(io::Error::other)?;
         let listener = tokio::net::TcpListener::from_std(listener)?;
-        runtime.spawn(listener::accept(Arc::downgrade(self), listener));
-        Ok(())
+        let task = runtime.spawn(listener::accept(Arc::clone(self), listener));
+        Ok(Listening(task.abort_handle()))
     }
 
     /// Returns the environment variables that programs need to use the proxy. `command` names the command in refusals;
