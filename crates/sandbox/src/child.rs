@@ -12,7 +12,7 @@ use crate::control::{self, Message};
 use crate::proxy::{Listening, Proxy};
 use crate::request::Report;
 pub use crate::request::{ExitStatus, LayerError};
-use crate::session::PreparedCommand;
+use crate::session::{CommandEnd, PreparedCommand};
 use crate::sys::watch_readable;
 
 /// A command did not run to its end.
@@ -31,6 +31,8 @@ pub enum RunError {
 pub struct ConfinedChild {
     control: ControlEnd,
     launcher: LauncherProcess,
+    /// Dropped after the others, when the command has ended.
+    end: Option<CommandEnd>,
     /// Takes the output of the command, if it is piped.
     pub stdout: Option<std::process::ChildStdout>,
     pub stderr: Option<std::process::ChildStderr>,
@@ -51,15 +53,21 @@ impl PreparedCommand {
     pub fn spawn(mut self) -> io::Result<ConfinedChild> {
         let mut launcher = self.command.spawn()?;
         let (stdout, stderr) = (launcher.stdout.take(), launcher.stderr.take());
-        let control = self.into_control();
-        Ok(ConfinedChild { control, launcher: LauncherProcess(Some(launcher)), stdout, stderr })
+        let (control, end) = self.into_control();
+        Ok(ConfinedChild {
+            control,
+            launcher: LauncherProcess(Some(launcher)),
+            end: Some(end),
+            stdout,
+            stderr,
+        })
     }
 
-    /// Returns the socket, after the caller has started the command.
-    pub fn into_control(self) -> ControlEnd {
+    /// Returns the socket, after the caller has started the command, and what is to be dropped after its end.
+    pub fn into_control(self) -> (ControlEnd, CommandEnd) {
         // The command holds the other end, which must be closed here for the end of the launcher to be noticed.
         drop(self.command);
-        ControlEnd { socket: self.control, proxy: self.proxy, listening: OnceLock::new() }
+        (ControlEnd { socket: self.control, proxy: self.proxy, listening: OnceLock::new() }, self.end)
     }
 }
 
@@ -120,6 +128,7 @@ impl ConfinedChild {
     pub async fn wait(&mut self) -> Result<ExitStatus, RunError> {
         let ended = self.control.wait().await;
         self.launcher.release();
+        self.end = None;
         ended
     }
 
@@ -127,6 +136,7 @@ impl ConfinedChild {
     pub fn wait_blocking(&mut self) -> Result<ExitStatus, RunError> {
         let ended = self.control.wait_blocking();
         self.launcher.release();
+        self.end = None;
         ended
     }
 

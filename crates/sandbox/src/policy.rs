@@ -37,7 +37,7 @@ pub const WRITABLE_EXCEPTION: &str = ".claude/worktrees";
 /// What a command may do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Policy {
-    /// A writable root. Missing protected names are covered here.
+    /// A writable root. Missing protected names are covered here, and in the other working directories.
     pub working_directory: PathBuf,
     /// Folder for temporary files, shared by the commands of a session. Writable, without protected names.
     pub scratch: PathBuf,
@@ -78,7 +78,10 @@ pub enum FileLayer {
 /// allow wins.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileRules {
-    /// Writable roots beside the working directory and the scratch folder. Missing ones are skipped.
+    /// Further working directories: writable roots in which missing protected names are covered. Missing ones are
+    /// skipped.
+    pub work_directories: Vec<PathBuf>,
+    /// Writable roots beside the working directories and the scratch folder. Missing ones are skipped.
     pub allow_write: Vec<PathBuf>,
     pub deny_write: Vec<PathRule>,
     pub deny_read: Vec<PathRule>,
@@ -93,6 +96,7 @@ pub struct FileRules {
 impl Default for FileRules {
     fn default() -> Self {
         Self {
+            work_directories: Vec::new(),
             allow_write: Vec::new(),
             deny_write: Vec::new(),
             deny_read: Vec::new(),

@@ -10,7 +10,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use support::{Output, World, confined_test};
+use support::{CALL_ID, Output, World, confined_test};
 use whimbrel_sandbox::policy::{LoopbackScope, Network};
 use whimbrel_sandbox::proxy::domains::{DomainLists, DomainPattern, UnlistedHosts};
 use whimbrel_sandbox::proxy::{Approval, HostApproval, Proxy, ProxyRules, Reason, Refusal};
@@ -210,13 +210,13 @@ socks(b'127.0.0.1', {port}); socks(b'evil.test', 80); socks(b'127.0.0.1', {port}
         assert_eq!(heads[0], format!("GET /a HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\n\r\n"));
         assert_eq!(heads.len(), 4, "{heads:?}");
         let refusal = |host: &str, port, reason| Refusal { host: host.into(), port, reason };
-        assert_eq!(net.proxy.take_refusals("call"), [
+        assert_eq!(net.proxy.take_refusals(CALL_ID), [
             refusal("evil.test", 80, Reason::Unlisted),
             refusal("denied.localhost", port, Reason::Denied),
             refusal("evil.test", 443, Reason::Unlisted),
             refusal("127.0.0.1", 1, Reason::Unlisted),
         ]);
-        assert_eq!(net.proxy.take_refusals("call"), []);
+        assert_eq!(net.proxy.take_refusals(CALL_ID), []);
     }
 }
 
@@ -230,7 +230,7 @@ confined_test! {
         let text = net.run("python3 c.py 2>&1");
         assert!(text.contains("leads to a private or local address") && text.contains("SOCKS b'localhost' 2"), "{text}");
         assert!(server.heads().is_empty());
-        assert_eq!(net.proxy.take_refusals("call"), [Refusal { host: "localhost".into(), port, reason: Reason::ForbiddenAddress }]);
+        assert_eq!(net.proxy.take_refusals(CALL_ID), [Refusal { host: "localhost".into(), port, reason: Reason::ForbiddenAddress }]);
     }
 }
 
@@ -302,7 +302,8 @@ fn unlisted_hosts_are_asked_about_once() {
     let text = net.run("python3 c.py 2>&1");
     assert!(!text.contains("['200']"), "{text}");
     assert_eq!(*answers.0.lock().unwrap(), ["localhost:1", "no.test:2"]);
-    let reasons: Vec<_> = net.proxy.take_refusals("call").into_iter().map(|refusal| refusal.reason).collect();
+    let reasons: Vec<_> =
+        net.proxy.take_refusals(CALL_ID).into_iter().map(|refusal| refusal.reason).collect();
     let forbidden = Reason::ForbiddenAddress;
     assert_eq!(reasons, [forbidden, Reason::NotApproved, Reason::NotApproved, forbidden, Reason::Denied]);
 }

@@ -147,6 +147,6 @@ impl Proxy {
 
     /// Takes what was refused to a command since the last call.
     pub fn take_refusals(&self, command: &str) -> Vec<Refusal> {
-        self.refusals.take(command)
+        self.refusals.take(&credentials::user_name(command))
     }
 }

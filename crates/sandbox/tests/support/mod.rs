@@ -22,6 +22,8 @@ use whimbrel_sandbox::policy::{FileLayer, FileRules};
 use whimbrel_sandbox::program::LauncherProgram;
 use whimbrel_sandbox::session::{CommandSpec, Session};
 
+/// Name of each command, with characters that a URL does not have.
+pub(crate) const CALL_ID: &str = "functions.Bash:0";
 /// User of the second run of each test.
 pub(crate) const USER: u32 = 12_345;
 
@@ -181,7 +183,7 @@ impl World {
             environment: self.environment.clone(),
             directory: self.path("ws"),
             input: None,
-            id: "call".into(),
+            id: CALL_ID.into(),
         }
     }
 

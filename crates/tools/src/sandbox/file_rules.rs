@@ -28,8 +28,7 @@ pub(crate) fn build_file_layer(facts: &PolicyFacts) -> FileLayer {
     let dirs = &facts.permissions.dirs;
     let extra = dirs.extra.iter().filter(|(_, source)| is_trusted_source(*source)).map(|(dir, _)| dir);
     let writable = std::iter::once(&dirs.primary).chain(extra).map(|dir| dir.physical.clone());
-    allow_write.extend(writable.filter(|dir| *dir != facts.root));
-    allow_write.extend(facts.worktree.clone());
+    let work_directories = writable.filter(|dir| *dir != facts.root).chain(facts.worktree.clone()).collect();
 
     let mut deny_write = path_rules(&files.deny_write, facts);
     let edit_denies = rules.edit_rules(PermissionBehavior::Deny).map(|(_, pattern)| pattern.absolute_glob());
@@ -48,6 +47,7 @@ pub(crate) fn build_file_layer(facts: &PolicyFacts) -> FileLayer {
         .flat_map(|dir| CREDENTIAL_FILES.iter().map(move |name| dir.join(name)))
         .collect();
     FileLayer::Confined(FileRules {
+        work_directories,
         allow_write,
         deny_write,
         deny_read,

@@ -7,13 +7,12 @@ use async_trait::async_trait;
 use whimbrel_config::settings::SandboxSettings;
 use whimbrel_process::{CommandSpec, ConfinedCommand, ConfinedStdin, SandboxRequest};
 use whimbrel_sandbox::Policy;
-use whimbrel_sandbox::appeared::{Appeared, NamesBefore};
 use whimbrel_sandbox::covers::journal_folder;
 pub use whimbrel_sandbox::ladder::can_open_single_sockets;
 use whimbrel_sandbox::plan::MountPlan;
 use whimbrel_sandbox::policy::{LoopbackScope, NestedNamespaces, Network, ProcView, UnixSockets};
 use whimbrel_sandbox::proxy::{Approval, HostApproval, HostProxy, Proxy, ProxyRules, Upstream};
-use whimbrel_sandbox::session::Session;
+use whimbrel_sandbox::session::{LeftBehind, Session};
 use whimbrel_sandbox::violations::{Violation, search_output};
 
 use super::report::{ViolationReport, remove_ignored};
@@ -58,20 +57,17 @@ pub struct ConfinedRun {
     directory: PathBuf,
     plan: Option<MountPlan>,
     sockets: UnixSockets,
-    before: NamesBefore,
+    left_behind: LeftBehind,
     proxy: Arc<Proxy>,
     settings: Arc<SandboxSettings>,
 }
 
 impl ConfinedRun {
-    /// Reports what was refused, after the end of the command. Accesses the disk.
+    /// Reports what was refused, after the end of the command.
     pub fn finish(self, output: &str) -> ViolationReport {
         let mut violations: Vec<Violation> =
             self.proxy.take_refusals(&self.id).into_iter().map(Violation::Network).collect();
-        violations.extend(self.before.sweep().into_iter().filter_map(|appeared| match appeared {
-            Appeared::Removed(path) => Some(Violation::Removed(path)),
-            Appeared::Remains(_) | Appeared::Repository(_) => None,
-        }));
+        violations.extend(self.left_behind.take().into_iter().map(Violation::from));
         if let Some(plan) = &self.plan {
             violations.extend(search_output(output, &self.directory, plan, &self.sockets));
         }
@@ -128,7 +124,6 @@ impl SessionSandbox {
         };
         let mut request = SandboxRequest::new(spec, id, stdin)
             .map_err(|error| format!("the command is unusable: {error}"))?;
-        let before = NamesBefore::note(&facts.root);
         let prepared =
             active.session.prepare(&policy, request.take_spec()).map_err(|error| error.to_string())?;
         let run = ConfinedRun {
@@ -137,7 +132,7 @@ impl SessionSandbox {
             directory: spec.cwd.clone(),
             plan: prepared.plan.clone(),
             sockets: policy.unix_sockets,
-            before,
+            left_behind: prepared.left_behind.clone(),
             proxy: Arc::clone(&active.proxy),
             settings: Arc::clone(&facts.settings),
         };
@@ -231,7 +226,8 @@ fn writable_roots(policy: &Policy) -> Vec<PathBuf> {
     match &policy.files {
         FileLayer::Open => vec!["/".into()],
         FileLayer::Confined(rules) => {
-            rules.allow_write.iter().chain([&policy.working_directory]).cloned().collect()
+            let roots = rules.allow_write.iter().chain(&rules.work_directories);
+            roots.chain([&policy.working_directory]).cloned().collect()
         }
     }
 }

@@ -9,12 +9,15 @@ use whimbrel_os::ids;
 use whimbrel_process::{
     CapturedCommand, CommandSpec, Launch, Leftover, OutputCapture, SpawnError, line_channel,
 };
+use whimbrel_sandbox::violations::MAX_SEARCHED;
 
 use super::{
-    BackgroundPolicy, NewTask, NotifyModel, TaskInfo, TaskKind, TaskRegistry, TaskRow, TaskSnapshot,
-    TaskState, TaskStatus, TaskTable, detach, monitor_output,
+    BackgroundPolicy, NewTask, NotifyModel, TaskCommand, TaskInfo, TaskKind, TaskRegistry, TaskRow,
+    TaskSnapshot, TaskState, TaskStatus, TaskTable, detach, monitor_output,
 };
 use crate::internal_events::{EventSender, InternalEvent};
+use crate::sandbox::ConfinedRun;
+use crate::sandbox::report::ViolationReport;
 
 /// Watches one background command.
 struct CommandWatcher {
@@ -28,27 +31,39 @@ struct CommandWatcher {
     state: watch::Sender<TaskState>,
     events: EventSender,
     limit: Option<Duration>,
+    confined: Option<ConfinedRun>,
+}
+
+/// What differs between the commands that are watched.
+#[derive(Default)]
+struct WatchOptions {
+    /// Set for a confined command, which reports what was refused at the end of its output.
+    confined: Option<ConfinedRun>,
+    limit: Option<Duration>,
+    /// Set for a command that may be detached.
+    detach: Option<CancellationToken>,
 }
 
 impl TaskRegistry {
     /// Starts a command in the background. Its output goes to a file below `output_dir`.
     pub fn start_command<'a>(
         &self,
-        launch: impl Into<Launch<'a>>,
+        command: impl Into<TaskCommand<'a>>,
         output_dir: &Path,
         new_task: NewTask,
     ) -> Result<TaskInfo, SpawnError> {
-        let launch = launch.into();
+        let TaskCommand { launch, confined } = command.into();
         let (info, capture) = self.table.prepare_command(launch.spec(), output_dir, new_task)?;
         match (self.table.at_end, &launch) {
             // A confined command always ends with the session.
             (BackgroundPolicy::Detach, Launch::Unconfined(spec)) => {
                 let (process, detach_token) = detach::spawn_detachable(spec, &self.table.groups, &capture)?;
-                self.table.watch_detachable(info.clone(), process, capture, None, Some(detach_token));
+                let options = WatchOptions { detach: Some(detach_token), ..WatchOptions::default() };
+                self.table.start_watcher(info.clone(), process, capture, options);
             }
             _ => {
                 let process = CapturedCommand::spawn(launch, &self.table.groups)?;
-                self.table.watch(info.clone(), process, capture, None);
+                self.table.watch(info.clone(), process, capture, confined, None);
             }
         }
         Ok(info)
@@ -57,16 +72,17 @@ impl TaskRegistry {
     /// Starts a background command whose output lines are reported as notifications, for at most `limit`.
     pub fn start_monitor<'a>(
         &self,
-        launch: impl Into<Launch<'a>>,
+        command: impl Into<TaskCommand<'a>>,
         output_dir: &Path,
         new_task: NewTask,
         limit: Duration,
     ) -> Result<TaskInfo, SpawnError> {
-        let launch = launch.into();
+        let TaskCommand { launch, confined } = command.into();
         let (info, capture) = self.table.prepare_command(launch.spec(), output_dir, new_task)?;
         let process = CapturedCommand::spawn(launch, &self.table.groups)?;
         let (lines, receiver) = line_channel::line_channel();
-        let stop = self.table.watch(info.clone(), process, capture.with_observer(lines), Some(limit));
+        let capture = capture.with_observer(lines);
+        let stop = self.table.watch(info.clone(), process, capture, confined, Some(limit));
         tokio::spawn(monitor_output::report_lines(receiver, info.clone(), self.table.events.clone(), stop));
         Ok(info)
     }
@@ -122,20 +138,20 @@ impl TaskTable {
         info: TaskInfo,
         process: CapturedCommand,
         capture: OutputCapture,
+        confined: Option<ConfinedRun>,
         limit: Option<Duration>,
     ) -> CancellationToken {
-        self.watch_detachable(info, process, capture, limit, None)
+        self.start_watcher(info, process, capture, WatchOptions { confined, limit, detach: None })
     }
 
-    /// The same for a command that may be detached.
-    fn watch_detachable(
+    fn start_watcher(
         &self,
         info: TaskInfo,
         process: CapturedCommand,
         capture: OutputCapture,
-        limit: Option<Duration>,
-        detach: Option<CancellationToken>,
+        options: WatchOptions,
     ) -> CancellationToken {
+        let WatchOptions { confined, limit, detach } = options;
         let (state_sender, state) = watch::channel(TaskState::Running);
         let closed = self.groups.closed.clone();
         let stop = closed.child_token();
@@ -163,6 +179,7 @@ impl TaskTable {
             state: state_sender,
             events,
             limit,
+            confined,
         };
         tokio::spawn(watcher.run(process, capture));
         token
@@ -195,6 +212,10 @@ impl CommandWatcher {
                 (TaskStatus::Stopped, None)
             }
         };
+        let report = self.confined.map(|run| run.finish(&capture.last_text(MAX_SEARCHED)));
+        if let Some(report) = report.as_ref().and_then(ViolationReport::render) {
+            capture.push(format!("\n{report}\n").as_bytes());
+        }
         capture.finish();
         let ended = match timed_out {
             true => self.info.timed_out_event(),
